@@ -11,13 +11,30 @@ if(REGATTA_TESTS)
   add_custom_target(unit_tests)
 endif()
 
+# Sources are compiled in groups: most of a compiler's time goes into headers, which a group reads once. In a
+# group the names of unnamed namespaces meet, so they differ between the sources of a target.
+option(REGATTA_UNITY "Compile the sources of a library or program in groups" ON)
+
+# regatta_unity(TARGET [ALONE SOURCE...]): ALONE are sources whose system headers do not go with others, and those
+# that a program may need without the rest of the library, or the rest without them.
+function(regatta_unity target)
+  cmake_parse_arguments(U "" "" "ALONE" ${ARGN})
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${REGATTA_UNITY} UNITY_BUILD_BATCH_SIZE 8)
+  # A class that only its source knows may hold types of an unnamed namespace: the warning is for headers.
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
+  get_target_property(sources ${target} SOURCES)
+  list(FILTER sources INCLUDE REGEX "\\.c$")
+  set_source_files_properties(${sources} ${U_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+endfunction()
+
 function(regatta_module)
-  cmake_parse_arguments(M "" "NAME" "SOURCES;TESTS;BENCHMARKS;DEPS;SYSTEM" ${ARGN})
+  cmake_parse_arguments(M "" "NAME" "SOURCES;ALONE;TESTS;BENCHMARKS;DEPS;SYSTEM" ${ARGN})
   list(TRANSFORM M_DEPS PREPEND regatta::)
   set(scope PUBLIC)
   if(M_SOURCES)
-    add_library(regatta_${M_NAME} STATIC ${M_SOURCES})
+    add_library(regatta_${M_NAME} STATIC ${M_SOURCES} ${M_ALONE})
     regatta_warnings(regatta_${M_NAME})
+    regatta_unity(regatta_${M_NAME} ALONE ${M_ALONE})
   else()
     set(scope INTERFACE)
     add_library(regatta_${M_NAME} INTERFACE)

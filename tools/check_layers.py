@@ -30,7 +30,7 @@ FACES = {
     "base/core": 16, "base/os": 23, "model/cost": 10, "model/workload": 12, "network/fabric": 25,
     "network/probe": 12, "planning/plan": 17, "runtime/comm": 12, "app/report": 13,
 }
-KEYWORDS = {"NAME", "SOURCES", "TESTS", "BENCHMARKS", "DEPS", "SYSTEM"}
+KEYWORDS = {"NAME", "SOURCES", "ALONE", "TESTS", "BENCHMARKS", "DEPS", "SYSTEM"}
 SUFFIXES = {".h", ".c", ".cc", ".cu", ".inc"}
 # experimental/ stands beside regatta/: `experimental/remote/internal/pool.h` is a header of the module `remote`.
 INCLUDE = re.compile(r'\s*#\s*include\s+["<](?:regatta/(\w+/\w+)|(experimental/\w+))/([^">]+)[">]')
@@ -75,7 +75,7 @@ def read_targets(text):
         if command == "regatta_module":
             lists = keyword_lists(words)
             name = lists.get("NAME", ["?"])[0]
-            files = lists.get("SOURCES", []) + lists.get("TESTS", []) + lists.get("BENCHMARKS", [])
+            files = sum((lists.get(key, []) for key in ("SOURCES", "ALONE", "TESTS", "BENCHMARKS")), [])
             targets["regatta_" + name] = Target(name, files, lists.get("DEPS", []))
         elif command in ("add_library", "add_executable") and words and "ALIAS" not in words:
             targets[words[0]] = Target(words[0], words[1:], [])

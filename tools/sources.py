@@ -3,6 +3,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import shlex
 import subprocess
 
@@ -43,7 +44,14 @@ def compile_flags(build):
             else:
                 kept.append(word)
         flags[source] = kept
+        if source.parent.name == "Unity":  # CMake's file of a group includes its sources
+            flags.update({pathlib.Path(name).resolve(): kept for name in included(source)})
     return flags
+
+
+def included(path):
+    """The names that a file includes in quotes; none where CMake has not written it."""
+    return re.findall(r'^#include "([^"]+)"', path.read_text(), re.M) if path.is_file() else []
 
 
 def flags_for(path, flags):

@@ -17,9 +17,9 @@ using Wait = CUresult(CUstream);
 using IsCapturing = CUresult(CUstream, int*);
 using CallHost = CUresult(CUstream, CUhostFn, void*);
 
-class Server {
+class HostServer {
  public:
-  Server(HostProcess& host, ByteChannel& channel, std::uint64_t id)
+  HostServer(HostProcess& host, ByteChannel& channel, std::uint64_t id)
       : host_(host), channel_(channel), id_(id), inbox_(channel) {}
 
   void serve() {
@@ -206,7 +206,7 @@ class Server {
 }  // namespace
 
 void serve_connection(HostProcess& host, ByteChannel& channel, std::uint64_t id) {
-  Server(host, channel, id).serve();
+  HostServer(host, channel, id).serve();
 }
 
 }  // namespace regatta::remote

@@ -86,13 +86,9 @@ std::vector<Share> step_shares(const plan::StepBreakdown& step) {
           share("stragglers", "slowest server", step.stragglers)};
 }
 
-std::string bytes_text(double bytes) {
-  return format_bytes({static_cast<long long>(bytes)});
-}
-
 std::vector<Share> memory_shares(const cost::GpuMemory& memory) {
   const auto share = [](std::string_view style, std::string_view name, double bytes) {
-    return Share{style, name, bytes, bytes_text(bytes)};
+    return Share{style, name, bytes, format_bytes(bytes)};
   };
   return {share("weights", "weights", memory.weights),
           share("gradients", "gradients", memory.gradients),
@@ -192,9 +188,9 @@ std::string memory_section(const EstimatedPlanPage& page) {
   const double has = static_cast<double>(page.server.device.memory.value);
   std::vector<Share> shares = memory_shares(memory);
   const double full = std::max(has, memory.total());
-  const Share total{"", "all", memory.total(), bytes_text(memory.total())};
+  const Share total{"", "all", memory.total(), format_bytes(memory.total())};
   const std::string table = share_table("Memory", shares, has, total);
-  shares.push_back({"free", "free", has - memory.total(), bytes_text(has - memory.total())});
+  shares.push_back({"free", "free", has - memory.total(), format_bytes(has - memory.total())});
   const std::string hint = fmt::format(
       "A device of stage {} at its worst moment; the bar is {}, shares are of the device's {}.",
       page.timeline.estimate.worst_stage, memory.total() > has ? "all it would need" : "the device",

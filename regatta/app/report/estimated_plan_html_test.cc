@@ -152,7 +152,7 @@ TEST(EstimatedPlanHtml, DrawsWhatStagesHoldBesideWhatADeviceHas) {
   for (int stage = 0; stage < 4; ++stage)
     EXPECT_THAT(svg, HasSubstr(">stage " + std::to_string(stage) + "</text>"));
   const double most = few.timeline.estimate.memory.total();
-  EXPECT_THAT(svg, HasSubstr(">" + format_bytes({static_cast<long long>(most)}) + "</text>"));
+  EXPECT_THAT(svg, HasSubstr(">" + format_bytes(most) + "</text>"));
   // All of the first stage's micro-batches begin and end within the picture.
   const std::string first =
       svg.substr(svg.find(" d=\""), svg.find("\"><title>") - svg.find(" d=\""));

@@ -50,7 +50,7 @@ std::string counted_text(const FabricDrawing& picture, const ServerPlace& place)
     devices += static_cast<std::size_t>(
         picture.cluster.type_of(ServerId{place.first.value + i}).device_count);
   return text_svg({x, place.card.y + 19}, {12, "middle"},
-                  pluralized(static_cast<std::size_t>(place.count), "server", "servers")) +
+                  pluralized(place.count, "server", "servers")) +
          text_svg({x, place.card.y + 34}, {11, "middle soft"}, place.label) +
          text_svg({x, place.card.y + 49}, {11, "middle soft"},
                   pluralized(devices, "device", "devices"));

@@ -14,9 +14,9 @@
 namespace regatta::report {
 namespace {
 
-constexpr double kLeft = 46;
+constexpr double kChartLeft = 46;
 constexpr double kRight = 14;
-constexpr double kTop = 28;
+constexpr double kChartTop = 28;
 constexpr double kBottom = 38;
 
 }  // namespace
@@ -33,11 +33,11 @@ Chart::Chart(ChartOptions options) : options_(options) {
 }
 
 double Chart::x(double value) const {
-  return kLeft + (options_.width - kLeft - kRight) * value / x_end_;
+  return kChartLeft + (options_.width - kChartLeft - kRight) * value / x_end_;
 }
 
 double Chart::y(double value) const {
-  const double height = options_.height - kTop - kBottom;
+  const double height = options_.height - kChartTop - kBottom;
   return options_.height - kBottom - height * (value - y_start_) / (y_end_ - y_start_);
 }
 
@@ -62,7 +62,7 @@ std::string Chart::grid() const {
     svg += fmt::format(
         "<line class=\"{}\" x1=\"{:.0f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/><text "
         "x=\"{:.0f}\" y=\"{:.1f}\" text-anchor=\"end\">{:.{}f}</text>\n",
-        tick == y_start_ ? "axis" : "grid", kLeft, x(x_end_), y(tick), y(tick), kLeft - 8,
+        tick == y_start_ ? "axis" : "grid", kChartLeft, x(x_end_), y(tick), y(tick), kChartLeft - 8,
         y(tick) + 4, tick, options_.y_decimals);
   for (const double tick : x_ticks_)
     svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{:.{}f}</text>\n",

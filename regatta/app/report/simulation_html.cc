@@ -112,7 +112,7 @@ std::string slowest(const SimulatedNetwork& network, const SimulationResult& out
         {.cells = {escape_html(outcome.operations[one.operation].name),
                    escape_html(to_string(network.cluster, network.devices[one.from])),
                    escape_html(to_string(network.cluster, network.devices[one.to])),
-                   format_bytes({static_cast<long long>(one.bytes)}), format({one.start}),
+                   format_bytes(one.bytes), format({one.start}),
                    std::isfinite(one.arrived) ? format({one.arrived - one.start}) : "never",
                    std::isfinite(one.arrived)
                        ? fmt::format("{:.2f}", (one.arrived - one.start) / one.alone)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <compare>
+#include <concepts>
 #include <cstddef>
 #include <functional>
 
@@ -20,6 +21,17 @@ using Rank = Id<struct RankTag>;        // a process of a job
 using ServerId = Id<struct ServerTag>;  // index into topo::Cluster::servers
 using NodeId = Id<struct NodeTag>;      // index into topo::Graph::nodes
 using LinkId = Id<struct LinkTag>;      // index into topo::Graph::links
+
+// `index` >= 0.
+constexpr std::size_t as_index(std::integral auto index) {
+  return static_cast<std::size_t>(index);
+}
+
+// sequence[index]; 0 <= `index` < the sequence's size.
+template <typename Sequence>
+constexpr decltype(auto) at(Sequence&& sequence, std::integral auto index) {
+  return sequence[static_cast<std::size_t>(index)];
+}
 
 }  // namespace regatta
 

@@ -1,8 +1,10 @@
-// core/shortened_list.h: lists of names that would be longer than anybody reads.
+// core/shortened_list.h: counts and lists of names as text for people.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,6 +19,15 @@ inline std::string shortened_list(std::vector<std::string> names, std::size_t mo
   names.resize(most);
   return join(names, ", ") + " and " + std::to_string(others) +
          (others == 1 ? " other" : " others");
+}
+
+// "1 leaf", "2 leaves".
+std::string pluralized(std::integral auto count, std::string_view one, std::string_view many) {
+  return std::to_string(count) + " " + std::string(count == 1 ? one : many);
+}
+// "1 server", "2 servers": a noun with a plain plural.
+std::string pluralized(std::integral auto count, const std::string& one) {
+  return pluralized(count, one, one + "s");
 }
 
 }  // namespace regatta

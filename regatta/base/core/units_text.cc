@@ -130,6 +130,10 @@ std::string format_bytes(Bytes size) {
   return format_scaled(static_cast<double>(size.value), kBinary);
 }
 
+std::string format_bytes(double size) {
+  return format_bytes(Bytes{static_cast<long long>(size)});
+}
+
 std::string format_seconds(Seconds time) {
   return format_scaled(time.value, std::span(kSecondUnits).first(4));
 }

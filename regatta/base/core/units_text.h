@@ -19,6 +19,7 @@ Result<FlopsPerSecond> parse_flops_per_second(std::string_view text);  // MFLOPS
 Result<double> parse_ratio(std::string_view text);                     // "20%" or "0.2"
 
 std::string format_bytes(Bytes size);                      // "1.50 GiB", "812 B"
+std::string format_bytes(double size);                     // of a model: whole bytes are shown
 std::string format_seconds(Seconds time);                  // "1.23 s", "45.6 ms", "7.8 us"
 std::string format_duration(Seconds time);                 // "3.20 h", "41.5 d": of long work
 std::string format_bits_per_second(BytesPerSecond rate);   // "100 Mbps": network links

@@ -67,9 +67,9 @@ TEST(ParseRatio, RefusesUnits) {
 }
 
 TEST(FormatUnits, KeepsThreeSignificantDigits) {
-  EXPECT_EQ(format_bytes({1536}), "1.50 KiB");
-  EXPECT_EQ(format_bytes({812}), "812 B");
-  EXPECT_EQ(format_bytes({0}), "0 B");
+  EXPECT_EQ(format_bytes(Bytes{1536}), "1.50 KiB");
+  EXPECT_EQ(format_bytes(Bytes{812}), "812 B");
+  EXPECT_EQ(format_bytes(Bytes{0}), "0 B");
   EXPECT_EQ(format_seconds({1.234}), "1.23 s");
   EXPECT_EQ(format_seconds({45.6e-3}), "45.6 ms");
   EXPECT_EQ(format_seconds({4 * 1e-6}), "4 us");
@@ -80,7 +80,7 @@ TEST(FormatUnits, KeepsThreeSignificantDigits) {
 }
 
 TEST(FormatUnits, CarriesIntoTheNextUnit) {
-  EXPECT_EQ(format_bytes({1048575}), "1.00 MiB");
+  EXPECT_EQ(format_bytes(Bytes{1048575}), "1.00 MiB");
   EXPECT_EQ(format_seconds({0.99999}), "1.00 s");
 }
 

@@ -41,7 +41,7 @@ std::string_view name_of(YamlKind kind) {
 }
 
 // A value as messages show it: one line, no control characters, not endless.
-std::string quoted(std::string_view value) {
+std::string quoted_value(std::string_view value) {
   return "'" + printable(value, 60) + "'";
 }
 
@@ -204,11 +204,12 @@ std::optional<long long> YamlMap::whole_number(std::string_view key, const std::
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, number);
   if (error == std::errc::invalid_argument || rest != end) {
-    fail(key, fmt::format("{} is not a whole number; write {}", quoted(text), range_text(range)));
+    fail(key,
+         fmt::format("{} is not a whole number; write {}", quoted_value(text), range_text(range)));
     return std::nullopt;
   }
   if (error != std::errc() || number < range.low || number > range.high) {
-    fail(key, fmt::format("{} is out of range; write {}", quoted(text), range_text(range)));
+    fail(key, fmt::format("{} is out of range; write {}", quoted_value(text), range_text(range)));
     return std::nullopt;
   }
   return number;
@@ -220,15 +221,15 @@ double YamlMap::number_or(std::string_view key, double fallback, NumberRange ran
   char* end = nullptr;
   const double number = std::strtod(value->c_str(), &end);
   if (value->empty() || end != value->c_str() + value->size() || !std::isfinite(number)) {
-    fail(key, fmt::format("{} is not a number; write it like 3e-4", quoted(*value)));
+    fail(key, fmt::format("{} is not a number; write it like 3e-4", quoted_value(*value)));
     return fallback;
   }
   if (number < range.low || number > range.high) {
     fail(key, range.high == std::numeric_limits<double>::max()
-                  ? fmt::format("{} is out of range; write a number, at least {}", quoted(*value),
-                                range.low)
-                  : fmt::format("{} is out of range; write a number from {} to {}", quoted(*value),
-                                range.low, range.high));
+                  ? fmt::format("{} is out of range; write a number, at least {}",
+                                quoted_value(*value), range.low)
+                  : fmt::format("{} is out of range; write a number from {} to {}",
+                                quoted_value(*value), range.low, range.high));
     return fallback;
   }
   return number;
@@ -239,7 +240,7 @@ bool YamlMap::boolean_or(std::string_view key, bool fallback) const {
   if (value == nullptr) return fallback;
   if (*value == "true") return true;
   if (*value == "false") return false;
-  fail(key, fmt::format("{} is neither true nor false; write one of them", quoted(*value)));
+  fail(key, fmt::format("{} is neither true nor false; write one of them", quoted_value(*value)));
   return fallback;
 }
 
@@ -256,7 +257,7 @@ T YamlMap::quantity(std::string_view key, T fallback, Result<T> (*parse)(std::st
     return fallback;
   }
   if (parsed->value < 0 || (!zero_is_fine && !(parsed->value > 0))) {
-    fail(key, fmt::format("{} is out of range; it must be {}", quoted(*value),
+    fail(key, fmt::format("{} is out of range; it must be {}", quoted_value(*value),
                           zero_is_fine ? "zero or more" : "more than zero"));
     return fallback;
   }
@@ -299,7 +300,7 @@ double YamlMap::ratio_or(std::string_view key, double fallback) const {
   }
   if (!(*parsed > 0) || *parsed > 1) {
     fail(key, fmt::format("{} is out of range; write it like 20%, more than 0 and at most 100%",
-                          quoted(*value)));
+                          quoted_value(*value)));
     return fallback;
   }
   return *parsed;
@@ -311,7 +312,7 @@ int YamlMap::word_index(std::string_view key, const std::vector<std::string>& wo
   const auto found = std::find(words.begin(), words.end(), *value);
   if (found != words.end()) return static_cast<int>(found - words.begin());
   const std::string nearest = nearest_word(*value, words);
-  fail(key, fmt::format("{} is not one of {}{}", quoted(*value), join(words, ", "),
+  fail(key, fmt::format("{} is not one of {}{}", quoted_value(*value), join(words, ", "),
                         nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest)));
   return -1;
 }

@@ -19,7 +19,7 @@ using nlohmann::json;
 constexpr std::size_t kNameMax = 47;
 const std::vector<std::string> kKeys = {"memory", "compute", "weight", "priority", "name"};
 
-Error wrong(const std::string& what) {
+Error bad_container(const std::string& what) {
   return {Code::kInvalidInput, what};
 }
 
@@ -49,27 +49,28 @@ Result<ContainerState> parse_container_state(std::string_view text) {
     return state.contains(key) && state[key].is_string() && !state[key].get<std::string>().empty();
   };
   if (!state.is_object() || !is_text("id") || !is_text("bundle")) {
-    return wrong(
+    return bad_container(
         "standard input: is no state of a container; a container runtime starts this command as a "
         "hook");
   }
   ContainerState container{.id = state["id"], .bundle = state["bundle"]};
   const json pid = state.value("pid", json(0));
   if (!pid.is_number_integer() || pid < 0 || pid > 0x7fffffff)
-    return wrong("standard input: the state's pid is no process");
+    return bad_container("standard input: the state's pid is no process");
   container.pid = pid.get<pid_t>();
   return container;
 }
 
 Result<Annotations> parse_annotations(std::string_view config, const std::string& path) {
   const json parsed = json::parse(config, nullptr, false);
-  if (!parsed.is_object()) return wrong(path + ": is no OCI configuration; check the bundle");
+  if (!parsed.is_object())
+    return bad_container(path + ": is no OCI configuration; check the bundle");
   Annotations annotations;
   const json list = parsed.value("annotations", json::object());
   if (list.is_null()) return annotations;
-  if (!list.is_object()) return wrong(path + ": its annotations are no map of texts");
+  if (!list.is_object()) return bad_container(path + ": its annotations are no map of texts");
   for (const auto& [key, value] : list.items()) {
-    if (!value.is_string()) return wrong(path + ": its annotations are no map of texts");
+    if (!value.is_string()) return bad_container(path + ": its annotations are no map of texts");
     annotations[key] = value.get<std::string>();
   }
   return annotations;
@@ -84,18 +85,18 @@ Result<ContainerRequest> parse_container_request(const std::string& container,
     const std::string key = name.substr(prefix.size());
     if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end()) {
       const std::string near = nearest_word(key, kKeys);
-      return wrong(fmt::format("container {}: there is no annotation {}; {}",
-                               printable(container, 80), printable(name, 60),
-                               near.empty()
-                                   ? "choose one of " + prefix + "{" + join(kKeys, ", ") + "}"
+      return bad_container(
+          fmt::format("container {}: there is no annotation {}; {}", printable(container, 80),
+                      printable(name, 60),
+                      near.empty() ? "choose one of " + prefix + "{" + join(kKeys, ", ") + "}"
                                    : "did you mean " + prefix + near + "?"));
     }
     if (key == "name") {
       wish.tenant = text;
       wish.is_named = true;
     } else if (const Status status = set_limit(wish.slice, key, text); !status) {
-      return wrong(fmt::format("container {}: annotation {}: {}", printable(container, 80), name,
-                               status.error().message));
+      return bad_container(fmt::format("container {}: annotation {}: {}", printable(container, 80),
+                                       name, status.error().message));
     }
   }
   return wish;
@@ -122,7 +123,7 @@ Result<os::CgroupPath> own_cgroup(const std::string& container,
     if (path && *path != "/" && !(runtime && os::is_within(*runtime, *path)))
       return os::CgroupPath{hierarchy, *path};
   }
-  return wrong(
+  return bad_container(
       fmt::format("container {}: has no cgroup of its own; set linux.cgroupsPath in its "
                   "config.json",
                   printable(container, 80)));
@@ -132,18 +133,19 @@ Result<json> enroll_request(const ContainerState& container, const GpuSlice& mos
                             const std::string& proc) {
   const std::string name = "container " + printable(container.id, 80);
   if (container.pid == 0)
-    return wrong(name + ": has no process; give --leave after its end, createRuntime before");
+    return bad_container(name +
+                         ": has no process; give --leave after its end, createRuntime before");
   const std::string path = container.bundle + "/config.json";
   const auto config = os::read_file(path);
-  if (!config) return wrong(name + ": " + config.error().message + "; check the bundle");
+  if (!config) return bad_container(name + ": " + config.error().message + "; check the bundle");
   REGATTA_TRY(annotations, parse_annotations(*config, path));
   REGATTA_TRY(wish, parse_container_request(container.id, annotations));
   const auto slice = restrict_slice(wish.slice, most);
-  if (!slice) return wrong(name + ": " + slice.error().message);
+  if (!slice) return bad_container(name + ": " + slice.error().message);
   // A container that names a tenant, where nobody says how much memory it gets, joins that tenant.
   const bool joins = wish.is_named && wish.slice.memory.empty() && most.memory.empty();
   if (slice->memory.empty() && !joins) {
-    return wrong(
+    return bad_container(
         fmt::format("{}: has no limit of memory; annotate it with {}memory, or give the "
                     "hook --memory",
                     name, kAnnotationPrefix));
@@ -152,7 +154,7 @@ Result<json> enroll_request(const ContainerState& container, const GpuSlice& mos
   if (!of_container) {
     const Error& error = of_container.error();
     if (error.code != Code::kNotFound) return Error{error.code, name + ": " + error.message};
-    return wrong(
+    return bad_container(
         fmt::format("{}: its process {} is not there; start this hook while it is, as "
                     "createRuntime",
                     name, container.pid));

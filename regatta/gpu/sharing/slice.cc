@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kWeightMax = 10'000;
 
-Error wrong(const std::string& what) {
+Error bad_slice(const std::string& what) {
   return {Code::kInvalidInput, what};
 }
 
@@ -30,7 +30,7 @@ Status limit(std::optional<T>& asked, const std::optional<T>& most, const char* 
   if (!most) return {};
   if (!asked) asked = most;
   if (*asked <= *most) return {};
-  return wrong(fmt::format("{} is more than this machine's operator allows", what));
+  return bad_slice(fmt::format("{} is more than this machine's operator allows", what));
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ Status limit(std::optional<T>& asked, const std::optional<T>& most, const char* 
 Status check_minimum_memory(Bytes memory) {
   constexpr Bytes kBlock{REGATTA_BLOCK_BYTES};
   if (memory >= kBlock) return {};
-  return wrong(
+  return bad_slice(
       fmt::format("{} is less than one of the {} blocks in which a program gets memory; "
                   "give {}MiB or more",
                   format_bytes(memory), format_bytes(kBlock), kBlock.value >> 20));
@@ -48,8 +48,8 @@ Result<unsigned> parse_compute(const std::string& text) {
   const auto ratio = parse_ratio(text.find('%') == std::string::npos ? text + "%" : text);
   constexpr auto kWhole = static_cast<double>(REGATTA_WHOLE_PPM);
   if (!ratio || !(*ratio * kWhole >= 0.5) || *ratio > 1) {
-    return wrong(fmt::format("'{}' is no percentage from 0.0001 to 100; write it like 30",
-                             printable(text, 40)));
+    return bad_slice(fmt::format("'{}' is no percentage from 0.0001 to 100; write it like 30",
+                                 printable(text, 40)));
   }
   return static_cast<unsigned>(*ratio * kWhole + 0.5);
 }
@@ -58,20 +58,21 @@ Result<std::map<int, Bytes>> parse_memory(const std::string& text, std::optional
   std::map<int, Bytes> memory;
   const bool is_list = text.find('=') != std::string::npos;
   if (is_list && gpu) {
-    return wrong(fmt::format("'{}' names its GPUs itself; leave --gpu out", printable(text, 40)));
+    return bad_slice(
+        fmt::format("'{}' names its GPUs itself; leave --gpu out", printable(text, 40)));
   }
   for (const std::string& part : split(text, ',')) {
     const std::size_t equals = part.find('=');
     const auto number =
         is_list ? whole(part.substr(0, equals), 0, REGATTA_DEVICES_MAX - 1) : gpu.value_or(0);
     if (!number || (is_list && equals == std::string::npos)) {
-      return wrong(fmt::format("'{}' is no GPU and its memory; write it like 0=4GiB,1=8GiB",
-                               printable(part, 40)));
+      return bad_slice(fmt::format("'{}' is no GPU and its memory; write it like 0=4GiB,1=8GiB",
+                                   printable(part, 40)));
     }
     REGATTA_TRY(size, parse_bytes(is_list ? part.substr(equals + 1) : part));
     if (size.value != 0) REGATTA_TRY_DO(check_minimum_memory(size));
     if (!memory.emplace(*number, size).second)
-      return wrong(fmt::format("GPU {} is named twice; name it once", *number));
+      return bad_slice(fmt::format("GPU {} is named twice; name it once", *number));
   }
   return memory;
 }
@@ -86,16 +87,16 @@ Status set_limit(GpuSlice& slice, const std::string& key, const std::string& tex
   } else if (key == "weight") {
     const auto weight = whole(text, 1, kWeightMax);
     if (!weight) {
-      return wrong(
+      return bad_slice(
           fmt::format("'{}' is not a whole number from 1 to {}", printable(text, 40), kWeightMax));
     }
     slice.weight = static_cast<unsigned>(*weight);
   } else if (key == "priority") {
     if (text != "high" && text != "normal")
-      return wrong(fmt::format("'{}' is not known; write high or normal", printable(text, 40)));
+      return bad_slice(fmt::format("'{}' is not known; write high or normal", printable(text, 40)));
     slice.is_high_priority = text == "high";
   } else {
-    return wrong(
+    return bad_slice(
         fmt::format("there is no limit '{}'; choose one of memory, compute, weight, "
                     "priority",
                     printable(key, 40)));
@@ -110,8 +111,8 @@ Result<GpuSlice> restrict_slice(const GpuSlice& asked, const GpuSlice& most) {
     if (most.memory.empty()) break;
     const auto allowed = most.memory.find(gpu);
     if (allowed == most.memory.end() || size > allowed->second) {
-      return wrong(fmt::format("{} on GPU {} is more than this machine's operator allows",
-                               format_bytes(size), gpu));
+      return bad_slice(fmt::format("{} on GPU {} is more than this machine's operator allows",
+                                   format_bytes(size), gpu));
     }
   }
   REGATTA_TRY_DO(limit(slice.compute_ppm, most.compute_ppm, "compute"));

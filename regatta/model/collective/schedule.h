@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -37,6 +38,7 @@ struct Step {
 };
 
 using StepIndex = std::uint32_t;
+constexpr StepIndex kNoStep = std::numeric_limits<StepIndex>::max();
 
 // Steps in an order that any later step may wait for any earlier one, so there are no cycles.
 class CollectiveSchedule {

@@ -10,17 +10,12 @@
 
 #include <fmt/format.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/model/workload/internal/onnx_attention.h"
 #include "regatta/model/workload/internal/onnx_trace.h"
 
 namespace regatta::workload {
 namespace {
-
-constexpr long long kSizeMax = 10'000'000;
-
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
 
 struct Mlp {
   long long ffn_hidden = 0;
@@ -46,8 +41,8 @@ class Recovery {
             fmt::format("{}: no stack of equal transformer blocks: {}; write the sizes out", file_,
                         found)};
   }
-  const OnnxNode& node(int index) const { return trace_.graph().nodes[at(index)]; }
-  const OnnxProduct& product(int index) const { return trace_.products()[at(index)]; }
+  const OnnxNode& node(int index) const { return at(trace_.graph().nodes, index); }
+  const OnnxProduct& product(int index) const { return trace_.products()[as_index(index)]; }
 
   Status find_attentions() {
     for (const OnnxNode& softmax : trace_.graph().nodes) {
@@ -201,8 +196,10 @@ class Recovery {
     const auto blocks = static_cast<long long>(attentions_.size());
     for (const long long size : {blocks, attention.hidden, attention.heads, attention.kv_heads,
                                  attention.head_dim, mlp.ffn_hidden})
-      if (size < 1 || size > kSizeMax) return refuse(fmt::format("a size of {} was found", size));
-    if (std::max(vocab_, sample_tokens()) > kSizeMax || attention.heads % attention.kv_heads != 0)
+      if (size < 1 || size > kOnnxSizeMax)
+        return refuse(fmt::format("a size of {} was found", size));
+    if (std::max(vocab_, sample_tokens()) > kOnnxSizeMax ||
+        attention.heads % attention.kv_heads != 0)
       return refuse(fmt::format("{} heads, {} of keys, {} words and {} tokens were found",
                                 attention.heads, attention.kv_heads, vocab_, sample_tokens()));
     const auto size = [](long long value) { return static_cast<int>(value); };

@@ -18,7 +18,7 @@ namespace regatta::heal {
 namespace {
 
 constexpr std::size_t kLongestLine = 65536;
-constexpr int kMostAtOnce = 64;
+constexpr int kClientsMax = 64;
 
 struct Client {
   os::UniqueFd fd;
@@ -126,8 +126,8 @@ int EventSocket::fd() const {
 
 std::vector<FaultReport> EventSocket::take(const topo::Graph& graph) {
   std::vector<FaultReport> reports;
-  std::array<epoll_event, kMostAtOnce> events;
-  const int count = ::epoll_wait(impl_->epoll.get(), events.data(), kMostAtOnce, 0);
+  std::array<epoll_event, kClientsMax> events;
+  const int count = ::epoll_wait(impl_->epoll.get(), events.data(), kClientsMax, 0);
   for (int i = 0; i < count; ++i) {
     auto* const client = static_cast<Client*>(events[static_cast<std::size_t>(i)].data.ptr);
     if (client == nullptr) {

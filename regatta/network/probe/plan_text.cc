@@ -13,11 +13,12 @@
 namespace regatta::probe {
 namespace {
 
-constexpr std::string_view kName = "regatta-probe-plan";
+constexpr std::string_view kPlanName = "regatta-probe-plan";
 constexpr std::uint32_t kProbesMost = 1U << 23U;
 
 bool read_head(const std::vector<std::string>& words, ServerPlan& plan) {
-  if (words.size() != 5 || words[0] != kName || words[1] != "1" || words[4].empty()) return false;
+  if (words.size() != 5 || words[0] != kPlanName || words[1] != "1" || words[4].empty())
+    return false;
   const auto node = parse_number<int>(words[2]);
   const auto its_number = parse_number<std::uint64_t>(words[3], 16);
   if (!node || *node < 0 || !its_number) return false;
@@ -55,7 +56,7 @@ bool read_probe(const std::vector<std::string>& words, ServerPlan& plan) {
 
 std::string plan_text(const topo::Graph& graph, const Matrix& matrix, const ServerPart& part,
                       std::uint64_t number) {
-  std::string text = fmt::format("{} 1 {} {:016x} {}\n", kName, part.server.value, number,
+  std::string text = fmt::format("{} 1 {} {:016x} {}\n", kPlanName, part.server.value, number,
                                  graph.nodes[part.server.index()].name);
   const auto add = [&](char kind, const std::vector<std::uint32_t>& probes) {
     for (const std::uint32_t probe : probes) {

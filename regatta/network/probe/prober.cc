@@ -30,7 +30,7 @@ void sleep_until(std::int64_t time_ns) {
 }
 
 // What is known of a window.
-struct Slot {
+struct ProbeSlot {
   std::int64_t window = -1;
   std::int64_t worst_gap_ns = 0;
   std::uint32_t control_sent = 0;
@@ -62,7 +62,7 @@ struct Prober::Impl {
   std::vector<Packet> probes;            // of a round
   std::vector<std::uint32_t> answerers;  // as ServerPart::sends: who may answer
   std::vector<std::uint32_t> senders;    // as ServerPart::answers: who may send
-  std::vector<Slot> slots{kSlots};
+  std::vector<ProbeSlot> slots{kSlots};
   std::vector<Sum> latency;     // as ServerPart::sends
   std::vector<Packet> came;     // what the last look found
   std::vector<Packet> answers;  // to what of it is a probe
@@ -72,7 +72,7 @@ struct Prober::Impl {
   std::vector<std::int64_t> again;  // windows of which more is known than was told
 
   // Of the window, or none when it is too old.
-  Slot* slot(std::int64_t window);
+  ProbeSlot* slot(std::int64_t window);
   std::int64_t window_of(std::int64_t round) const { return round / options.periods_per_window; }
   template <typename Change>
   void note(std::int64_t round, Change&& change);
@@ -84,14 +84,14 @@ struct Prober::Impl {
   void send_control(std::int64_t round);
   void send_round(std::int64_t round);
   void note_drops(std::int64_t round);
-  diag::ProbeReport report(const Slot& one, std::int64_t newest) const;
+  diag::ProbeReport report(const ProbeSlot& one, std::int64_t newest) const;
   Status tell_windows(std::int64_t round, const std::function<Status(const std::string&)>& tell);
   std::string latencies();
 };
 
-Slot* Prober::Impl::slot(std::int64_t window) {
+ProbeSlot* Prober::Impl::slot(std::int64_t window) {
   if (window < 0) return nullptr;
-  Slot& one = slots[static_cast<std::size_t>(window) % kSlots];
+  ProbeSlot& one = slots[static_cast<std::size_t>(window) % kSlots];
   if (one.window > window) return nullptr;
   if (one.window < window) {
     one.window = window;
@@ -110,7 +110,7 @@ void Prober::Impl::note(std::int64_t round, Change&& change) {
   // Nobody makes this server keep windows that are yet to come; two clocks may differ by so much.
   const auto clocks = static_cast<std::int64_t>(2 * kClockMost / options.period);
   if (round > last_round + clocks + std::int64_t{4} * options.periods_per_window) return;
-  Slot* const one = slot(window_of(round));
+  ProbeSlot* const one = slot(window_of(round));
   if (one == nullptr) return;
   change(*one);
   if (one->is_told && (again.empty() || again.back() != one->window)) again.push_back(one->window);
@@ -121,7 +121,7 @@ void Prober::Impl::take_answer(const Packet& packet) {
   if (at == part.sends.end() || *at != packet.payload.probe) return;
   const auto place = static_cast<std::size_t>(at - part.sends.begin());
   if (packet.remote != answerers[place]) return;
-  note(packet.payload.round, [&](Slot& one) {
+  note(packet.payload.round, [&](ProbeSlot& one) {
     if (one.answered[place] < one.sent[place]) ++one.answered[place];
   });
   // Times that somebody else wrote are not believed; without a stamp there are none.
@@ -142,7 +142,7 @@ void Prober::Impl::take_probe(const Packet& packet, std::int64_t now) {
   if (at == part.answers.end() || *at != packet.payload.probe) return;
   const auto place = static_cast<std::size_t>(at - part.answers.begin());
   if (packet.remote != senders[place]) return;
-  note(packet.payload.round, [&](Slot& one) { ++one.arrived[place]; });
+  note(packet.payload.round, [&](ProbeSlot& one) { ++one.arrived[place]; });
   Packet answer = packet;
   answer.local_port = packet.remote_port;
   answer.remote_port = kProbePort;
@@ -152,7 +152,7 @@ void Prober::Impl::take_probe(const Packet& packet, std::int64_t now) {
 }
 
 void Prober::Impl::take_control(const Packet& packet) {
-  note(packet.payload.round, [&](Slot& one) {
+  note(packet.payload.round, [&](ProbeSlot& one) {
     ++one.control_back;
     // It waited here for a period; what came later than it was sent is the kernel's delay.
     one.worst_gap_ns = std::max(one.worst_gap_ns, packet.arrived_ns - packet.payload.sent_ns);
@@ -194,7 +194,7 @@ void Prober::Impl::send_control(std::int64_t round) {
       .payload = {.magic = kControlMagic, .round = round, .sent_ns = os::system_ns()}};
   for (int i = 0; i < kControlsPerWindow; ++i)
     sender.send(std::span(&packet, 1));
-  note(round, [&](Slot& one) { one.control_sent += kControlsPerWindow; });
+  note(round, [&](ProbeSlot& one) { one.control_sent += kControlsPerWindow; });
 }
 
 void Prober::Impl::send_round(std::int64_t round) {
@@ -208,7 +208,7 @@ void Prober::Impl::send_round(std::int64_t round) {
     }
     send(together, now);
   }
-  note(round, [&](Slot& one) {
+  note(round, [&](ProbeSlot& one) {
     for (std::uint16_t& count : one.sent)
       ++count;
   });
@@ -218,14 +218,14 @@ void Prober::Impl::note_drops(std::int64_t round) {
   const std::uint32_t all = dropped(receiver.get());
   const std::uint32_t fresh = all - dropped_before;
   dropped_before = all;
-  if (fresh > 0) note(round, [&](Slot& one) { one.overflows += fresh; });
+  if (fresh > 0) note(round, [&](ProbeSlot& one) { one.overflows += fresh; });
 }
 
-diag::ProbeReport Prober::Impl::report(const Slot& one, std::int64_t newest) const {
+diag::ProbeReport Prober::Impl::report(const ProbeSlot& one, std::int64_t newest) const {
   diag::ProbeReport report{.server = part.server, .window = one.window};
   std::int64_t gap = 0;
   for (std::int64_t window = one.window; window <= newest; ++window) {
-    const Slot& later = slots[static_cast<std::size_t>(window) % kSlots];
+    const ProbeSlot& later = slots[static_cast<std::size_t>(window) % kSlots];
     if (later.window == window) gap = std::max(gap, later.worst_gap_ns);
   }
   report.host = {.worst_gap = Seconds{static_cast<double>(gap) * 1e-9},
@@ -262,7 +262,7 @@ Status Prober::Impl::tell_windows(std::int64_t round,
   for (std::int64_t window = std::max(told_until + 1, last - 64); window <= last; ++window)
     again.push_back(window);
   for (const std::int64_t window : again) {
-    Slot* const one = slot(window);
+    ProbeSlot* const one = slot(window);
     if (one == nullptr) continue;
     one->is_told = true;
     REGATTA_TRY_DO(tell(report_line(report(*one, newest), options.periods_per_window)));
@@ -334,7 +334,7 @@ Status Prober::run(const std::atomic<bool>& stop,
     const std::int64_t late = now - (round * impl.period_ns + impl.phase_ns);
     round += late / impl.period_ns;
     impl.last_round = round;
-    impl.note(round, [&](Slot& one) { one.worst_gap_ns = std::max(one.worst_gap_ns, late); });
+    impl.note(round, [&](ProbeSlot& one) { one.worst_gap_ns = std::max(one.worst_gap_ns, late); });
     impl.take();
     impl.send_round(round);
     if (impl.window_of(round) != controlled) impl.send_control(round);

@@ -13,13 +13,12 @@ namespace {
 // In front of each datagram that arrives lies the header that brought it: of an IPv4 packet the
 // last 20 bytes of it.
 constexpr std::size_t kHeaderBytes = 40;
-constexpr std::size_t kSlotBytes = 128;
-static_assert(kHeaderBytes + kDatagramBytes <= kSlotBytes);
+constexpr std::size_t kDatagramSlotBytes = 128;
+static_assert(kHeaderBytes + kDatagramBytes <= kDatagramSlotBytes);
 constexpr std::size_t kFromV4 = 20 + 12;  // of the sender's address in that header
 constexpr std::size_t kFromV6 = 8;
 constexpr std::uint32_t kKey = 0x52475452;  // both ends have it; no secret, but not anybody's
-constexpr std::uint8_t kHopLimit = 64;
-constexpr int kTriesMost = 1 << 17;  // eight times as many as there are ports
+constexpr int kTriesMost = 1 << 17;         // eight times as many as there are ports
 
 }  // namespace
 
@@ -33,7 +32,7 @@ Status Datagrams::make() {
   const auto failed = [this](const char* what) {
     return device_error(device_.name(), what, errno);
   };
-  memory_.resize((shape_.sends + shape_.receives) * kSlotBytes);
+  memory_.resize((shape_.sends + shape_.receives) * kDatagramSlotBytes);
   region_ =
       library_.reg_mr(device_.domain(), memory_.data(), memory_.size(), IBV_ACCESS_LOCAL_WRITE);
   if (region_ == nullptr) return failed("register memory for datagrams");
@@ -136,7 +135,7 @@ Status Datagrams::start(ibv_qp* pair, bool receives) {
 }
 
 std::byte* Datagrams::slot(std::uint32_t number) const {
-  return const_cast<std::byte*>(memory_.data()) + std::size_t{number} * kSlotBytes;
+  return const_cast<std::byte*>(memory_.data()) + std::size_t{number} * kDatagramSlotBytes;
 }
 
 bool Datagrams::is_v4() const {

@@ -19,7 +19,7 @@ namespace regatta::rdma {
 namespace {
 
 constexpr std::size_t kLine = 64;
-constexpr std::size_t kSlotBytes = kLine + kSlotPayloadMax;
+constexpr std::size_t kQueueSlotBytes = kLine + kSlotPayloadMax;
 constexpr std::size_t kPage = 4096;
 // Packets are counted from here; any number does.
 constexpr std::uint32_t kFirstPacket = 0;
@@ -30,7 +30,6 @@ constexpr std::uint8_t kRetries = 6;
 // Receives that are missing are tried again without end: credit sees to it that they come.
 constexpr std::uint8_t kRetriesOfReceive = 7;
 constexpr std::uint8_t kReceiveTimer = 12;  // 0.64 ms between those tries
-constexpr std::uint8_t kHopLimit = 64;
 
 int bytes_of(ibv_mtu mtu) {
   return 128 << static_cast<int>(mtu);
@@ -58,7 +57,7 @@ Result<std::unique_ptr<Queues>> Queues::create(Device& device, const QueueShape&
 
 std::size_t Queues::memory_bytes() const {
   const std::size_t slots = shape_.receive_slots + shape_.send_slots;
-  return (slots * kSlotBytes + kPage - 1) / kPage * kPage;
+  return (slots * kQueueSlotBytes + kPage - 1) / kPage * kPage;
 }
 
 Status Queues::make() {
@@ -177,7 +176,7 @@ Status Queues::connect_one(std::size_t index, const QueueCard& theirs, std::uint
 }
 
 Queues::Slot Queues::at(std::uint64_t slot) const {
-  std::byte* const line = memory_.get() + slot * kSlotBytes;
+  std::byte* const line = memory_.get() + slot * kQueueSlotBytes;
   return {line + kLine - shape_.header_bytes, line + kLine};
 }
 

@@ -28,6 +28,7 @@ struct QueueCard {
   std::vector<std::uint32_t> numbers;  // of the queue pairs; the i-th ones belong together
 };
 inline constexpr std::size_t kQueuePairsMax = 256;
+inline constexpr std::uint8_t kHopLimit = 64;
 std::vector<std::byte> encode_card(const QueueCard& card);
 Result<QueueCard> decode_card(std::span<const std::byte> bytes);
 

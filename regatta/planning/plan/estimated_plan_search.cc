@@ -305,7 +305,7 @@ Error nothing_divides(const PlanningProblem& problem) {
 constexpr double kClose = 0.94;
 
 std::string nothing_fits(const PlanningProblem& problem, const EstimatedPlan& smallest) {
-  const auto gib = [](double bytes) { return format_bytes({static_cast<long long>(bytes)}); };
+  const auto gib = [](double bytes) { return format_bytes(bytes); };
   const double has = static_cast<double>(problem.server.device.memory.value);
   const double state = smallest.estimate.memory.weights + smallest.estimate.memory.gradients +
                        smallest.estimate.memory.optimizer;

@@ -20,30 +20,32 @@ using workload::Precision;
 using workload::Recompute;
 using workload::Strategy;
 
-constexpr auto kSelf = Launcher::kMegatron;
+constexpr auto kMegatron = Launcher::kMegatron;
 // The tokenizer's entries are padded to a multiple of this and tp: Megatron-LM's default.
 constexpr int kVocabularyMultiple = 128;
 
-Status check_sharing(const Strategy& strategy) {
+Status check_megatron_sharing(const Strategy& strategy) {
   if (strategy.zero >= 2) {
     return unsupported_by(
-        kSelf,
+        kMegatron,
         fmt::format("zero {} is FSDP, which shares what this script keeps whole", strategy.zero),
         "set zero 1, or launch with torchrun");
   }
   if (strategy.shard_ranks > 0 && strategy.zero != 1) {
-    return unsupported_by(kSelf, fmt::format("shard_ranks {} without zero 1", strategy.shard_ranks),
+    return unsupported_by(kMegatron,
+                          fmt::format("shard_ranks {} without zero 1", strategy.shard_ranks),
                           "set zero 1, or leave shard_ranks out");
   }
   if (strategy.offload == Offload::kActivations || strategy.offload == Offload::kBoth)
-    return unsupported_by(kSelf, "activations stay on the device", "set offload none or optimizer");
+    return unsupported_by(kMegatron, "activations stay on the device",
+                          "set offload none or optimizer");
   if (strategy.offload == Offload::kOptimizer && strategy.zero != 1)
-    return unsupported_by(kSelf, "only a shared optimizer can wait in the server's memory",
+    return unsupported_by(kMegatron, "only a shared optimizer can wait in the server's memory",
                           "set zero 1");
   if (strategy.compression != workload::GradientCompression::kNone &&
       strategy.compression != workload::GradientCompression::kBf16) {
     return unsupported_by(
-        kSelf, "gradients travel as fp32 or bf16, not as " + to_string(strategy.compression),
+        kMegatron, "gradients travel as fp32 or bf16, not as " + to_string(strategy.compression),
         "set compression none or bf16");
   }
   return {};
@@ -54,30 +56,30 @@ Status check(const LaunchInput& input, int micro_batches) {
   const ModelShape& model = input.model;
   if (strategy.pp > 1 && strategy.schedule != PipelineSchedule::k1F1B &&
       strategy.schedule != PipelineSchedule::kInterleaved) {
-    return unsupported_by(kSelf, "it has no schedule " + to_string(strategy.schedule),
+    return unsupported_by(kMegatron, "it has no schedule " + to_string(strategy.schedule),
                           "set schedule 1f1b or interleaved");
   }
   if (strategy.virtual_stages > 1 && (strategy.pp == 1 || micro_batches % strategy.pp != 0)) {
-    return unsupported_by(kSelf,
+    return unsupported_by(kMegatron,
                           fmt::format("interleaved stages need pp above 1 and a multiple of it in "
                                       "micro-batches, not pp {} and {}",
                                       strategy.pp, micro_batches),
                           "set virtual_stages 1, or another micro_batch");
   }
   if (attention_shape(model).kv_heads % strategy.tp != 0) {
-    return unsupported_by(kSelf,
+    return unsupported_by(kMegatron,
                           fmt::format("tp {} does not divide the {} heads of keys and values",
                                       strategy.tp, attention_shape(model).kv_heads),
                           "choose a divisor of them");
   }
   if (model.positions == workload::PositionEncoding::kRotary &&
       model.rope_theta != std::floor(model.rope_theta))
-    return unsupported_by(kSelf, fmt::format("rope_theta {} is no whole number", model.rope_theta),
-                          "round it");
+    return unsupported_by(
+        kMegatron, fmt::format("rope_theta {} is no whole number", model.rope_theta), "round it");
   if (has_experts(model) && strategy.tp > 1 && !strategy.sequence_parallel)
-    return unsupported_by(kSelf, "experts with tp need shared tokens",
+    return unsupported_by(kMegatron, "experts with tp need shared tokens",
                           "set sequence_parallel, or tp 1");
-  return check_sharing(strategy);
+  return check_megatron_sharing(strategy);
 }
 
 // The first release of Megatron-Core that has all flags of the script.

@@ -20,7 +20,7 @@ using workload::Precision;
 using workload::Recompute;
 using workload::Strategy;
 
-constexpr auto kSelf = Launcher::kTorchrun;
+constexpr auto kTorchtitan = Launcher::kTorchrun;
 
 // Ranks that hold a copy of the weights together, those of one sequence among them.
 int shard_ranks(const Strategy& strategy) {
@@ -38,82 +38,86 @@ Status check_pipeline(const LaunchInput& input, int micro_batches) {
   if (strategy.pp == 1) return {};
   if (strategy.schedule == PipelineSchedule::kZbH1 ||
       strategy.schedule == PipelineSchedule::kDualPipe) {
-    return unsupported_by(kSelf, "it has no schedule " + to_string(strategy.schedule),
+    return unsupported_by(kTorchtitan, "it has no schedule " + to_string(strategy.schedule),
                           "set schedule 1f1b, interleaved or zb-v");
   }
   // torch.distributed.pipelining: rounds of about pp micro-batches, all alike.
   const int rounds = std::max(1, micro_batches / strategy.pp);
   if (strategy.schedule == PipelineSchedule::kInterleaved && micro_batches % rounds != 0) {
     return unsupported_by(
-        kSelf, fmt::format("{} micro-batches do not make {} equal rounds", micro_batches, rounds),
+        kTorchtitan,
+        fmt::format("{} micro-batches do not make {} equal rounds", micro_batches, rounds),
         "choose another micro_batch, or schedule 1f1b");
   }
   const std::vector<int> layers = layers_of_parts(input.model, strategy);
   if (are_equal(layers)) return {};
   if (parts_per_stage(strategy) > 1) {
     return unsupported_by(
-        kSelf,
+        kTorchtitan,
         fmt::format("{} layers do not divide into {} equal parts", input.model.layers,
                     layers.size()),
         "choose a pp and virtual_stages that divide them, or launch with megatron");
   }
   const int most = *std::max_element(layers.begin(), layers.end());
   if (std::any_of(layers.begin() + 1, layers.end() - 1, [&](int count) { return count < most; })) {
-    return unsupported_by(kSelf, "only its first and its last stage can hold fewer layers",
+    return unsupported_by(kTorchtitan, "only its first and its last stage can hold fewer layers",
                           "choose another pp or stage_layers, or launch with megatron");
   }
   return {};
 }
 
-Status check_sharing(const Strategy& strategy) {
+Status check_torchtitan_sharing(const Strategy& strategy) {
   const int copies = strategy.dp * strategy.cp;
   if (strategy.zero == 1)
-    return unsupported_by(kSelf, "FSDP shares gradients with the optimizer", "set zero 2 or 3");
+    return unsupported_by(kTorchtitan, "FSDP shares gradients with the optimizer",
+                          "set zero 2 or 3");
   if (strategy.zero == 0 && copies > 1 && copies != strategy.world_size())
-    return unsupported_by(kSelf, "whole replicas go with no other degree", "set zero 2 or 3");
+    return unsupported_by(kTorchtitan, "whole replicas go with no other degree", "set zero 2 or 3");
   if (strategy.zero == 0 && strategy.cp > 1)
-    return unsupported_by(kSelf, "the ranks of a sequence share their weights", "set zero 2 or 3");
+    return unsupported_by(kTorchtitan, "the ranks of a sequence share their weights",
+                          "set zero 2 or 3");
   if (shard_ranks(strategy) % strategy.cp != 0) {
     return unsupported_by(
-        kSelf,
+        kTorchtitan,
         fmt::format("shard_ranks {} is no multiple of cp {}", strategy.shard_ranks, strategy.cp),
         "choose a multiple");
   }
   if (strategy.ep > 1 &&
       (strategy.ep % strategy.cp != 0 || shard_ranks(strategy) % strategy.ep != 0)) {
     return unsupported_by(
-        kSelf,
+        kTorchtitan,
         fmt::format("ep {} must be a multiple of cp {} and divide the {} ranks that share "
                     "weights",
                     strategy.ep, strategy.cp, shard_ranks(strategy)),
         "choose another ep, or another zero");
   }
   if (strategy.offload != Offload::kNone)
-    return unsupported_by(kSelf, "it offloads weights with the optimizer, and no activations",
+    return unsupported_by(kTorchtitan, "it offloads weights with the optimizer, and no activations",
                           "set offload none, or launch with deepspeed");
   if (strategy.compression != workload::GradientCompression::kNone)
-    return unsupported_by(kSelf, "gradients are summed in fp32", "set compression none");
+    return unsupported_by(kTorchtitan, "gradients are summed in fp32", "set compression none");
   return {};
 }
 
-Status check(const LaunchInput& input, int micro_batches) {
+Status check_torchtitan(const LaunchInput& input, int micro_batches) {
   const Strategy& strategy = input.strategy;
   if (input.precision == Precision::kFp16)
-    return unsupported_by(kSelf, "it has no fp16",
+    return unsupported_by(kTorchtitan, "it has no fp16",
                           "take bf16, or launch with megatron or deepspeed");
   REGATTA_TRY_DO(check_torchtitan_model(input.model));
   if (strategy.tp > 1 && !strategy.sequence_parallel)
-    return unsupported_by(kSelf, "tensor ranks always share the tokens", "set sequence_parallel");
+    return unsupported_by(kTorchtitan, "tensor ranks always share the tokens",
+                          "set sequence_parallel");
   if (attention_shape(input.model).kv_heads % strategy.tp != 0) {
-    return unsupported_by(kSelf,
+    return unsupported_by(kTorchtitan,
                           fmt::format("tp {} does not divide the {} heads of keys and values",
                                       strategy.tp, attention_shape(input.model).kv_heads),
                           "choose a divisor of them");
   }
   if (strategy.cp > 1 && strategy.context == workload::ContextParallelism::kAllToAll)
-    return unsupported_by(kSelf, "it shares a sequence as a ring alone", "set context ring");
+    return unsupported_by(kTorchtitan, "it shares a sequence as a ring alone", "set context ring");
   REGATTA_TRY_DO(check_pipeline(input, micro_batches));
-  return check_sharing(strategy);
+  return check_torchtitan_sharing(strategy);
 }
 
 FlagArray degree_flags(const LaunchInput& input) {
@@ -206,7 +210,7 @@ std::vector<std::string> notes(const LaunchInput& input, const TorchtitanModel& 
 }  // namespace
 
 Result<std::string> torchtitan_script(const LaunchInput& input, int micro_batches) {
-  REGATTA_TRY_DO(check(input, micro_batches));
+  REGATTA_TRY_DO(check_torchtitan(input, micro_batches));
   const TorchtitanModel model = torchtitan_model(input.model);
   FlagArray model_flags("MODEL");
   model_flags.add("--model.name", model.name);

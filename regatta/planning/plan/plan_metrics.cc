@@ -87,8 +87,7 @@ std::string memory_shortfall(const PlanningProblem& problem, const EstimatedPlan
   return fmt::format(
       "needs {} of the {} of a device: {}; choose a larger tp, pp or zero, or "
       "recompute full",
-      format_bytes({static_cast<long long>(plan.estimate.memory.total())}),
-      format_bytes(problem.server.device.memory),
+      format_bytes(plan.estimate.memory.total()), format_bytes(problem.server.device.memory),
       fit == MemoryFit::kDoesNot ? "it does not fit" : "too close to be sure that it fits");
 }
 

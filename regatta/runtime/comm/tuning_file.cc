@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kVersion = 1;
+constexpr int kTuningVersion = 1;
 
 json to_json(const MeasuredSetting& tried) {
   return {{"algorithm", to_string(tried.setting.algorithm)},
@@ -143,7 +143,7 @@ std::string format_tuning(const std::vector<TuningChoice>& choices) {
     if (const std::string buffers = buffers_of(choice); !buffers.empty())
       list.back()["buffers"] = buffers;
   }
-  return json{{"version", kVersion}, {"choices", list}}.dump(2) + "\n";
+  return json{{"version", kTuningVersion}, {"choices", list}}.dump(2) + "\n";
 }
 
 Result<std::vector<TuningChoice>> parse_tuning(const std::string& text) {
@@ -152,7 +152,7 @@ Result<std::vector<TuningChoice>> parse_tuning(const std::string& text) {
   const json root = json::parse(text, nullptr, false);
   if (!root.is_object()) return wrong("the top", "no JSON object");
   REGATTA_TRY(version, count_at(root, "version", "the top"));
-  if (version != kVersion)
+  if (version != kTuningVersion)
     return wrong("the top", "version " + std::to_string(version) + " is not known");
   const auto list = root.find("choices");
   if (list == root.end() || !list->is_array()) return wrong("the top", "\"choices\" is no list");

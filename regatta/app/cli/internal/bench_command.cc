@@ -30,7 +30,7 @@
 namespace regatta::cli {
 namespace {
 
-struct Options {
+struct BenchOptions {
   CollArguments coll;
   int batches = 7;
   int rounds = 3;
@@ -88,7 +88,7 @@ struct Measured {
   std::vector<std::string> notes;
 };
 
-Result<Measured> measure(const Options& given) {
+Result<Measured> measure(const BenchOptions& given) {
   BenchResult result;
   REGATTA_TRY(task, task_of(given.coll));
   result.task = std::move(task);
@@ -134,7 +134,7 @@ void print_text(const BenchResult& result, const std::vector<std::string>& notes
     fmt::print("note: {}\n", note);
 }
 
-int run(const Options& given) {
+int run(const BenchOptions& given) {
   const auto measured = measure(given);
   if (!measured) return report_error(measured.error());
   const auto& [result, notes] = *measured;
@@ -163,7 +163,7 @@ void add_bench_command(CLI::App& app, int& exit_status) {
       "  regatta bench coll all_reduce --sizes 64M --ranks 4 --compress int8 --cluster FILE\n"
       "busbw is what nccl-tests calls so: algbw times 2(n-1)/n for all_reduce. The peers are built "
       "by scripts/peers.sh.");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BenchOptions>();
   add_coll_arguments(*command, options->coll);
   command->add_option("--batches", options->batches, "Batches of calls for each size and round")
       ->check(whole_number(1, bench::kBatchesMax))

@@ -29,7 +29,7 @@ using comm::ChoiceReason;
 using comm::MeasuredSetting;
 using comm::TuningChoice;
 
-struct Options {
+struct ExplainOptions {
   CollArguments coll;
   std::string save;
   bool json = false;
@@ -118,7 +118,8 @@ std::string explain_choice(const TuningChoice& choice) {
   return text + format_table(rows);
 }
 
-Result<std::vector<TuningChoice>> find_choices(const Options& given, const bench::BenchTask& task) {
+Result<std::vector<TuningChoice>> find_choices(const ExplainOptions& given,
+                                               const bench::BenchTask& task) {
   REGATTA_TRY(lab, open_ground(given.coll, task));
   const bench::TestEnvironment environment = lab ? lab->environment() : bench::TestEnvironment{};
   REGATTA_TRY(run, bench::run_regatta_ranks(task, environment));
@@ -132,7 +133,7 @@ void print_json(const std::vector<TuningChoice>& choices, const std::vector<std:
   fmt::print("{}\n", json.dump(2));
 }
 
-int run(const Options& given) {
+int run(const ExplainOptions& given) {
   auto task = task_of(given.coll);
   if (!task) return report_error(task.error());
   const OutputFile save{"--save", given.save};
@@ -173,8 +174,9 @@ void add_coll_explain(CLI::App& coll, int& exit_status) {
       "  regatta coll explain all_reduce --sizes 64K,64M --ranks 4 --cluster "
       "examples/cluster.yaml\n"
       "  regatta coll explain all_reduce --sizes 1K:64M --save tuning.json\n"
-      "Ranks call it until the choice stands. A job takes what was saved with Options::tuning.");
-  auto options = std::make_shared<Options>();
+      "Ranks call it until the choice stands. A job takes what was saved with "
+      "Options::tuning.");
+  auto options = std::make_shared<ExplainOptions>();
   add_coll_arguments(*command, options->coll);
   command->add_option("--save", options->save, "Write what was found to this file")
       ->check(not_empty());

@@ -34,7 +34,7 @@ namespace {
 // An operation without progress for less than this goes its way.
 constexpr Seconds kStill{1.0};
 
-struct Options {
+struct InspectOptions {
   std::vector<std::string> targets;
   bool json = false;
   bool watch = false;
@@ -139,7 +139,7 @@ std::string phase_of(const comm::OperationView& operation) {
   return "idle";
 }
 
-std::string bytes_text(std::uint64_t bytes) {
+std::string moved_text(std::uint64_t bytes) {
   return format_bytes(Bytes{static_cast<long long>(bytes)});
 }
 
@@ -179,7 +179,7 @@ std::vector<std::string> row_of(const comm::RankView& view, const comm::GroupVie
           is_any ? std::to_string(operation.sequence) : "-",
           is_any ? collective::describe_call(operation.call, operation.bytes) : "-",
           phase_of(operation) + (queued > 0 ? fmt::format(" +{} queued", queued) : ""),
-          is_any ? bytes_text(operation.moved) : "-",
+          is_any ? moved_text(operation.moved) : "-",
           is_any ? format_seconds(now_for(view) - operation.progressed) : "-"};
 }
 
@@ -294,7 +294,7 @@ void drop_ended(std::vector<std::string>& targets) {
   });
 }
 
-int run(const Options& options) {
+int run(const InspectOptions& options) {
   std::vector<std::string> targets = options.targets;
   for (bool was_shown = false;; was_shown = true) {
     const auto found = inspect(targets);
@@ -326,7 +326,7 @@ void add_coll_inspect(CLI::App& coll, int& exit_status) {
       "  regatta coll inspect 4711 --watch\n"
       "  regatta coll inspect run/regatta-flight-gpt-small-rank*.json\n"
       "A rank writes the files when its job fails; docs/formats/flight.md.");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<InspectOptions>();
   command
       ->add_option("TARGET", options->targets,
                    "PID of a rank, name of a job on this machine, or flight files; all jobs of "

@@ -29,7 +29,7 @@ namespace {
 
 constexpr std::size_t kSets = 100'000;
 
-struct Options {
+struct CheckOptions {
   std::string cluster;
   std::string routes;  // a file; empty: the shortest ways
   int failures = 0;    // up to so many at once
@@ -40,7 +40,7 @@ struct Options {
 };
 
 FabricCheckResult look(const topo::Graph& graph, const fabric::Routes& routes,
-                       const Options& options, SearchProgress& progress) {
+                       const CheckOptions& options, SearchProgress& progress) {
   progress.set_title("following what waits for what");
   FabricCheckResult finding{
       .now = fabric::check_deadlock(graph, routes), .loop = {}, .after = {}, .routes_after = {}};
@@ -86,7 +86,7 @@ struct Checked {
   DeadlockProof proof;
 };
 
-Status check_flags(const Options& options) {
+Status check_flags(const CheckOptions& options) {
   if (options.failures > 1) return {};
   const auto means_nothing = [](const char* flag) {
     return Error{Code::kInvalidInput,
@@ -99,7 +99,7 @@ Status check_flags(const Options& options) {
   return {};
 }
 
-Result<Checked> check_cluster(const Options& options) {
+Result<Checked> check_cluster(const CheckOptions& options) {
   REGATTA_TRY_DO(check_flags(options));
   // Large fabrics take minutes: each part of the work is told.
   SearchProgress progress(stderr, "reading " + printable(options.cluster, 40));
@@ -116,7 +116,7 @@ Result<Checked> check_cluster(const Options& options) {
   return Checked{std::move(graph), std::move(routes), std::move(finding), std::move(proof)};
 }
 
-int check(const Options& options) {
+int check(const CheckOptions& options) {
   const auto checked = check_cluster(options);
   if (!checked) return report_error(checked.error());
   const auto& [graph, routes, finding, proof] = *checked;
@@ -136,7 +136,7 @@ int check(const Options& options) {
 }  // namespace
 
 void add_fabric_check(CLI::App& fabric, int& exit_status) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<CheckOptions>();
   CLI::App* command = add_command(
       fabric, "check", "Prove that pauses cannot deadlock the fabric, or show how they can",
       "regatta fabric check examples/cluster.yaml --failures 2",

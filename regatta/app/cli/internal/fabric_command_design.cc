@@ -28,7 +28,7 @@ namespace regatta::cli {
 namespace {
 
 // As given on the command line; what is not leaves what the preset says.
-struct Options {
+struct DesignOptions {
   std::string preset = "plain";
   long long gpus = 0;
   std::optional<int> rails;
@@ -62,7 +62,7 @@ Status set_rate(const std::string& flag, const std::string& text, BytesPerSecond
   return {};
 }
 
-Result<fabric::DesignRequest> request_of(const Options& options) {
+Result<fabric::DesignRequest> request_of(const DesignOptions& options) {
   using namespace literals;  // NOLINT(google-build-using-namespace): one function
   fabric::DesignRequest request{.chip = 51'200_Gbps, .port = 400_Gbps};
   if (options.preset != "plain") request = fabric::published_design(options.preset);
@@ -92,11 +92,11 @@ std::string cable_table(const topo::Graph& graph) {
   return table;
 }
 
-std::vector<OutputFile> outputs_of(const Options& options) {
+std::vector<OutputFile> outputs_of(const DesignOptions& options) {
   return {{"--out", options.out}, {"--svg", options.svg}, {"--ports", options.ports}};
 }
 
-Status write_files(const FabricDesignResult& drawn, const Options& options) {
+Status write_files(const FabricDesignResult& drawn, const DesignOptions& options) {
   const std::vector<OutputFile> asked = outputs_of(options);
   OutputFiles outputs;
   outputs.add(asked[0], [&] {
@@ -107,7 +107,7 @@ Status write_files(const FabricDesignResult& drawn, const Options& options) {
   return outputs.write();
 }
 
-Result<FabricDesignResult> draw(const Options& options) {
+Result<FabricDesignResult> draw(const DesignOptions& options) {
   REGATTA_TRY(request, request_of(options));
   REGATTA_TRY(design, fabric::design_fabric(request));
   FabricDesignResult drawn{.design = design, .cluster = {}, .graph = {}, .summary = {}};
@@ -119,7 +119,7 @@ Result<FabricDesignResult> draw(const Options& options) {
   return drawn;
 }
 
-int design(const Options& options) {
+int design(const DesignOptions& options) {
   if (const Status good = check_outputs(outputs_of(options), {}); !good)
     return report_error(good.error());
   const auto drawn = draw(options);
@@ -158,7 +158,7 @@ CLI::Validator gpu_count() {
   return {check, ""};
 }
 
-void add_shape(CLI::App& command, Options& options) {
+void add_shape(CLI::App& command, DesignOptions& options) {
   command.add_option("--gpus", options.gpus, "GPUs, each with a NIC, 8 to 65536 and more")
       ->type_name("N")
       ->required()
@@ -195,7 +195,7 @@ void add_shape(CLI::App& command, Options& options) {
       ->check(whole_number(1, 32768));
 }
 
-void add_rates(CLI::App& command, Options& options) {
+void add_rates(CLI::App& command, DesignOptions& options) {
   command.add_option("--chip", options.chip, "What a switch carries (default: 51.2Tbps)")
       ->type_name("RATE")
       ->check(not_empty());
@@ -217,7 +217,7 @@ void add_rates(CLI::App& command, Options& options) {
       ->check(number_up_to(1000));
 }
 
-void add_outputs(CLI::App& command, Options& options) {
+void add_outputs(CLI::App& command, DesignOptions& options) {
   command.add_option("--name", options.name, "Of the cluster (default: fabric-GPUS)")
       ->type_name("NAME")
       ->check(cluster_name());
@@ -242,7 +242,7 @@ void add_outputs(CLI::App& command, Options& options) {
 }  // namespace
 
 void add_fabric_design(CLI::App& fabric, int& exit_status) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<DesignOptions>();
   CLI::App* command =
       add_command(fabric, "design", "Design the fabric for a number of GPUs",
                   "regatta fabric design --gpus 1024 --out cluster.yaml --ports ports.csv\n"

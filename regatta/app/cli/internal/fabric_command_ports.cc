@@ -29,7 +29,7 @@ using nlohmann::json;
 
 constexpr std::size_t kRowsShown = 32;
 
-struct Options {
+struct PortsOptions {
   std::string cluster;
   std::string pairs;  // a file
   bool ring = false;
@@ -47,7 +47,7 @@ struct Plan {
 };
 
 Result<fabric::NicPairs> pairs_of(const topo::Cluster& cluster, const topo::Graph& graph,
-                                  const Options& options) {
+                                  const PortsOptions& options) {
   if (options.ring || options.permutation) {
     auto pairs = options.ring
                      ? fabric::ring_pairs(cluster, graph, options.connections)
@@ -91,7 +91,7 @@ Result<std::uint32_t> most_on_a_link(const topo::Graph& graph, const fabric::Rou
 }
 
 Result<Plan> plan_of(const topo::Cluster& cluster, const topo::Graph& graph,
-                     const Options& options) {
+                     const PortsOptions& options) {
   REGATTA_TRY(pairs, pairs_of(cluster, graph, options));
   const fabric::Routes routes(graph);
   const std::vector<std::uint32_t> seeds = topo::hash_seeds(cluster, graph);
@@ -132,7 +132,7 @@ std::string table_of(const topo::Graph& graph, const Plan& plan) {
   return text;
 }
 
-void print_plan(const topo::Graph& graph, const Plan& plan, const Options& options) {
+void print_plan(const topo::Graph& graph, const Plan& plan, const PortsOptions& options) {
   std::vector<std::vector<std::string>> rows = {heading()};
   const std::size_t all = plan.ports.ports.size();
   for (std::size_t at = 0; at < std::min(all, kRowsShown); ++at)
@@ -166,7 +166,7 @@ json to_json(const topo::Graph& graph, const Plan& plan) {
           {"connections", connections}};
 }
 
-int ports(const Options& options) {
+int ports(const PortsOptions& options) {
   const OutputFile table{"--out", options.out};
   if (const Status good = check_outputs({table}, {options.cluster, options.pairs}); !good)
     return report_error(good.error());
@@ -193,7 +193,7 @@ int ports(const Options& options) {
 }  // namespace
 
 void add_fabric_ports(CLI::App& fabric, int& exit_status) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<PortsOptions>();
   CLI::App* command = add_command(
       fabric, "ports", "Choose source ports so that connections do not meet on a link",
       "regatta fabric ports examples/cluster.yaml --ring --connections 2 --out ports.csv",

@@ -36,7 +36,7 @@ using simulate::Scenario;
 using simulate::SimulatedNetwork;
 using simulate::SimulationResult;
 
-struct Options {
+struct SimulateOptions {
   std::string scenario;
   std::string cluster;
   std::string level;
@@ -52,11 +52,11 @@ Result<std::string> read(const std::string& path) {
 }
 
 // Files of a scenario lie beside it.
-std::string beside(const Options& options, const std::string& path) {
+std::string beside(const SimulateOptions& options, const std::string& path) {
   return (std::filesystem::path(options.scenario).parent_path() / path).string();
 }
 
-Result<Scenario> load_scenario(const Options& options) {
+Result<Scenario> load_scenario(const SimulateOptions& options) {
   REGATTA_TRY(text, read(options.scenario));
   REGATTA_TRY(scenario, simulate::parse_scenario(text, options.scenario));
   for (simulate::TrafficItem& item : scenario.traffic) {
@@ -72,7 +72,7 @@ Result<Scenario> load_scenario(const Options& options) {
   return scenario;
 }
 
-Result<topo::Cluster> load_cluster_of(const Options& options, const Scenario& scenario) {
+Result<topo::Cluster> load_cluster_of(const SimulateOptions& options, const Scenario& scenario) {
   if (!options.cluster.empty()) return load_cluster(options.cluster);
   if (!scenario.cluster.empty()) return load_cluster(beside(options, scenario.cluster));
   return Error{Code::kInvalidInput,
@@ -80,7 +80,8 @@ Result<topo::Cluster> load_cluster_of(const Options& options, const Scenario& sc
                            options.scenario)};
 }
 
-Status fill_steps(const Options& options, const topo::Cluster& cluster, Scenario& scenario) {
+Status fill_steps(const SimulateOptions& options, const topo::Cluster& cluster,
+                  Scenario& scenario) {
   for (simulate::TrafficItem& item : scenario.traffic) {
     if (item.job.empty()) continue;
     REGATTA_TRY(job, load_job(beside(options, item.job)));
@@ -165,7 +166,8 @@ class MessageFile {
   std::unique_ptr<std::FILE, Close> out_;
 };
 
-Result<SimulationResult> simulate_with_progress(const Options& options, const Scenario& scenario,
+Result<SimulationResult> simulate_with_progress(const SimulateOptions& options,
+                                                const Scenario& scenario,
                                                 const SimulatedNetwork& network,
                                                 MessageFile& file) {
   SearchProgress progress(stderr, "simulating " + printable(scenario.name, 40));
@@ -183,7 +185,7 @@ Result<SimulationResult> simulate_with_progress(const Options& options, const Sc
 }
 
 // Nothing that is read is written over, and no output by another.
-Status check_places(const Options& options, const Scenario& scenario) {
+Status check_places(const SimulateOptions& options, const Scenario& scenario) {
   std::vector<std::string> taken = {options.scenario, options.cluster};
   if (!scenario.cluster.empty()) taken.push_back(beside(options, scenario.cluster));
   for (const simulate::TrafficItem& item : scenario.traffic) {
@@ -195,7 +197,7 @@ Status check_places(const Options& options, const Scenario& scenario) {
   return check_outputs(outputs, taken);
 }
 
-int run_simulate(const Options& options) {
+int run_simulate(const SimulateOptions& options) {
   auto scenario = load_scenario(options);
   if (!scenario) return report_error(scenario.error());
   if (const Status good = check_places(options, *scenario); !good)
@@ -233,7 +235,7 @@ int run_simulate(const Options& options) {
 }  // namespace
 
 void add_fabric_simulate(CLI::App& fabric, int& exit_status) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SimulateOptions>();
   CLI::App* command = add_command(
       fabric, "simulate", "Simulate the traffic of a scenario over the network of a cluster",
       "regatta fabric simulate examples/scenario.yaml --html fabric.html",

@@ -36,7 +36,7 @@ using nlohmann::json;
 
 constexpr std::size_t kLongestLine = 4096;
 
-struct Options {
+struct WatchOptions {
   std::string cluster;
   std::vector<std::string> devices;
   std::string counters;
@@ -207,7 +207,7 @@ Result<std::vector<PfcPortCounters>> read_device(const std::string& device) {
 }
 
 // Those that are named, of which each must count pauses, or all that do.
-Result<std::vector<std::string>> devices_to_watch(const Options& options) {
+Result<std::vector<std::string>> devices_to_watch(const WatchOptions& options) {
   std::vector<std::string> names = options.devices;
   if (names.empty()) {
     REGATTA_TRY(all, os::network_devices());
@@ -260,7 +260,7 @@ Status watch_device(const std::string& device, Seconds begin, fabric::PortPfcWat
   return {};
 }
 
-Status watch_devices(const Options& options, Seconds period, std::optional<Seconds> duration,
+Status watch_devices(const WatchOptions& options, Seconds period, std::optional<Seconds> duration,
                      fabric::PortPfcWatchdog& watch, AlarmReporter& reporter) {
   REGATTA_TRY(devices, devices_to_watch(options));
   const std::atomic<bool>& stop = watch_stop_signals();
@@ -273,7 +273,7 @@ Status watch_devices(const Options& options, Seconds period, std::optional<Secon
   return {};
 }
 
-Result<std::optional<Seconds>> duration_of(const Options& options) {
+Result<std::optional<Seconds>> duration_of(const WatchOptions& options) {
   if (options.duration.empty()) return std::optional<Seconds>();
   REGATTA_TRY(duration, time_flag("--duration", options.duration));
   if (duration.value <= 0)
@@ -281,7 +281,7 @@ Result<std::optional<Seconds>> duration_of(const Options& options) {
   return std::optional<Seconds>(duration);
 }
 
-Result<std::size_t> run(const Options& options) {
+Result<std::size_t> run(const WatchOptions& options) {
   REGATTA_TRY(period, time_flag("--period", options.period, "ms"));
   if (period.value < 1e-3 || period.value > 10)
     return Error{Code::kInvalidInput, "--period: must be from 1ms to 10s, like 100ms"};
@@ -317,7 +317,7 @@ Result<std::size_t> run(const Options& options) {
   return reporter.storms();
 }
 
-int watch_command(const Options& options) {
+int watch_command(const WatchOptions& options) {
   const auto storms = run(options);
   if (!storms) return report_error(storms.error());
   return *storms == 0 ? 0 : 1;
@@ -326,7 +326,7 @@ int watch_command(const Options& options) {
 }  // namespace
 
 void add_fabric_watch(CLI::App& fabric, int& exit_status) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<WatchOptions>();
   CLI::App* command =
       add_command(fabric, "watch",
                   "Watch the pause counters of NICs or switches for ports that are held for good",

@@ -33,7 +33,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Options {
+struct GpuOptions {
   std::string state = sharing::kDefaultState;
   std::string socket = sharing::kDefaultSocket;
   std::string policy;
@@ -52,12 +52,12 @@ struct Options {
   std::vector<std::string> program;
   bool json = false;
 };
-using Shared = std::shared_ptr<Options>;
+using SharedGpuOptions = std::shared_ptr<GpuOptions>;
 
 const std::vector<std::string> kPolicies = {"fixed", "equal", "weight", "burst-weight"};
 
 // What the engines beside the processors do, as far as the operator says it.
-Status add_engines(sharing::DaemonOptions& daemon, const Options& options) {
+Status add_engines(sharing::DaemonOptions& daemon, const GpuOptions& options) {
   if (!options.link.empty()) {
     const auto link = parse_bytes_per_second(options.link);
     if (!link) return Error{Code::kInvalidInput, "--link: " + link.error().message};
@@ -85,7 +85,7 @@ Result<Bytes> parse_memory(const std::string& option, const std::string& text) {
                option + ": '" + text + "' is not more than nothing; write it like 80GiB"};
 }
 
-int run_daemon(const Options& options) {
+int run_daemon(const GpuOptions& options) {
   sharing::DaemonOptions daemon{.state = options.state, .socket = options.socket};
   if (!options.policy.empty()) {
     const auto policy = sharing::parse_policy(options.policy);
@@ -133,7 +133,7 @@ Status preload_hook() {
 }
 
 // Becomes the program, as a process of the tenant: all it starts inherits the descriptor.
-int run_program(const Options& options) {
+int run_program(const GpuOptions& options) {
   if (const Status status = check_program(options.program); !status)
     return report_error(status.error());
   json request{{"ask", "join"}, {"name", options.name}};
@@ -168,7 +168,7 @@ int run_program(const Options& options) {
 }
 
 // Asks the daemon; prints its JSON, or what `show` makes of it.
-int ask(const Options& options, const json& request,
+int ask(const GpuOptions& options, const json& request,
         const std::function<std::string(const json&)>& show) {
   const auto answer = sharing::send_control_request(options.socket, request.dump());
   if (!answer) return report_error(answer.error());
@@ -177,11 +177,11 @@ int ask(const Options& options, const json& request,
   return 0;
 }
 
-int run_ps(const Options& options) {
+int run_ps(const GpuOptions& options) {
   return ask(options, {{"ask", "ps"}}, gpu_table);
 }
 
-int run_set(const Options& options) {
+int run_set(const GpuOptions& options) {
   json request{{"ask", "set"}, {"name", options.name}};
   if (const Status status = add_limits(request, options.limits); !status)
     return report_error(status.error());
@@ -192,14 +192,14 @@ int run_set(const Options& options) {
   return ask(options, request, gpu_tenant_text);
 }
 
-int run_policy(const Options& options) {
+int run_policy(const GpuOptions& options) {
   json request{{"ask", "policy"}};
   if (!options.policy.empty()) request["policy"] = options.policy;
   return ask(options, request,
              [](const json& answer) { return answer["policy"].get<std::string>() + "\n"; });
 }
 
-int run_metrics(const Options& options) {
+int run_metrics(const GpuOptions& options) {
   const auto answer = sharing::send_control_request(options.socket, R"({"ask":"metrics"})");
   if (!answer) return report_error(answer.error());
   if (options.json) {
@@ -210,7 +210,7 @@ int run_metrics(const Options& options) {
   return 0;
 }
 
-void add_daemon(CLI::App& gpu, const Shared& options, int& exit_status) {
+void add_daemon(CLI::App& gpu, const SharedGpuOptions& options, int& exit_status) {
   CLI::App* daemon = add_command(gpu, "daemon", "Hold the memory and the limits of all tenants",
                                  "regatta gpu daemon --gpu 80GiB --gpu 80GiB --policy burst-weight",
                                  [=, &exit_status] { exit_status = run_daemon(*options); });
@@ -259,7 +259,7 @@ void add_daemon(CLI::App& gpu, const Shared& options, int& exit_status) {
 }  // namespace
 
 void add_gpu_command(CLI::App& app, int& exit_status) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<GpuOptions>();
   CLI::App* gpu = app.add_subcommand("gpu", "Share this machine's GPUs between tenants");
   gpu->footer(
       "Example:\n"

@@ -22,7 +22,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Options {
+struct ContainerOptions {
   std::string socket = sharing::kDefaultSocket;
   LimitOptions limits;
   std::string name;
@@ -31,19 +31,19 @@ struct Options {
 };
 
 // Asks the daemon; what it answers is for programs.
-int ask(const Options& options, const json& request) {
+int ask(const ContainerOptions& options, const json& request) {
   const auto answer = sharing::send_control_request(options.socket, request.dump());
   return answer ? 0 : report_error(answer.error());
 }
 
-int run_enroll(const Options& options) {
+int run_enroll(const ContainerOptions& options) {
   json request{{"ask", "enroll"}, {"name", options.name}, {"cgroup", options.cgroup}};
   if (const Status added = add_limits(request, options.limits); !added)
     return report_error(added.error());
   return ask(options, request);
 }
 
-int run_leave(const Options& options) {
+int run_leave(const ContainerOptions& options) {
   return ask(options, {{"ask", "leave"}, {"name", options.name}});
 }
 
@@ -61,7 +61,7 @@ Result<std::string> read_standard_input() {
   return Error{Code::kInvalidInput, "standard input: is longer than the state of a container"};
 }
 
-Result<json> hook_request(const Options& options) {
+Result<json> hook_request(const ContainerOptions& options) {
   REGATTA_TRY(most, limits_of(options.limits));
   REGATTA_TRY(text, read_standard_input());
   REGATTA_TRY(container, sharing::parse_container_state(text));
@@ -73,13 +73,13 @@ Result<json> hook_request(const Options& options) {
   return request;
 }
 
-int run_hook(const Options& options) {
+int run_hook(const ContainerOptions& options) {
   const auto request = hook_request(options);
   return request ? ask(options, *request) : report_error(request.error());
 }
 
 CLI::App* add(CLI::App& parent, const std::string& name, const std::string& help,
-              const std::string& footer, const std::shared_ptr<Options>& options) {
+              const std::string& footer, const std::shared_ptr<ContainerOptions>& options) {
   CLI::App* command = parent.add_subcommand(name, help);
   command->footer(footer);
   add_socket_option(*command, options->socket);
@@ -89,7 +89,7 @@ CLI::App* add(CLI::App& parent, const std::string& name, const std::string& help
 }  // namespace
 
 void add_gpu_containers(CLI::App& gpu, int& exit_status) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ContainerOptions>();
   CLI::App* enroll =
       add(gpu, "enroll", "Give a cgroup to a tenant: processes in it and below it are the tenant's",
           "Example:\n"

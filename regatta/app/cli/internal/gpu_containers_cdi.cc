@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 constexpr const char* kLibrary = "libregatta_gpu.so";
 constexpr const char* kInstalled = "/usr/lib/regatta";
 
-struct Options {
+struct CdiCommandOptions {
   std::string name = "default";
   std::string socket = sharing::kDefaultSocket;
   std::string library;
@@ -46,7 +46,7 @@ bool exists(const std::string& path) {
 }
 
 // Beside this program, as it is built; else where it is installed.
-Result<std::string> find_library(const Options& options) {
+Result<std::string> find_library(const CdiCommandOptions& options) {
   std::vector<std::string> places = {options.library};
   if (options.library.empty()) {
     REGATTA_TRY(folder, os::executable_folder());
@@ -61,7 +61,7 @@ Result<std::string> find_library(const Options& options) {
 }
 
 // The file that the container's loader reads; its one line must name the library.
-Result<std::string> find_preload(const Options& options, const std::string& library) {
+Result<std::string> find_preload(const CdiCommandOptions& options, const std::string& library) {
   if (options.preload == "env") return std::string();
   const std::string path = options.preload.empty()
                                ? fs::path(library).parent_path().string() + "/ld.so.preload"
@@ -126,7 +126,7 @@ Status check_name(const std::string& name) {
                   printable(name, 60)));
 }
 
-Result<std::string> cdi_text(const Options& options) {
+Result<std::string> cdi_text(const CdiCommandOptions& options) {
   REGATTA_TRY_DO(check_name(options.name));
   if (const auto limits = limits_of(options.limits); !limits) return limits.error();
   REGATTA_TRY_DO(check_socket(options.socket));
@@ -142,7 +142,7 @@ Result<std::string> cdi_text(const Options& options) {
   return options.json ? spec.dump(2) + "\n" : sharing::yaml_text(spec);
 }
 
-int run_cdi(const Options& options) {
+int run_cdi(const CdiCommandOptions& options) {
   const auto text = cdi_text(options);
   if (!text) return report_error(text.error());
   std::fputs(text->c_str(), stdout);
@@ -152,7 +152,7 @@ int run_cdi(const Options& options) {
 }  // namespace
 
 void add_gpu_cdi(CLI::App& gpu, int& exit_status) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<CdiCommandOptions>();
   CLI::App* cdi = gpu.add_subcommand(
       "cdi", "Print the device that container runtimes put into containers (CDI, as YAML)");
   cdi->footer(

@@ -22,7 +22,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Options {
+struct DrainOptions {
   std::string socket = sharing::kDefaultSocket;
   int gpu = -1;  // -1: all
   int wait_s = 0;
@@ -30,7 +30,7 @@ struct Options {
   bool json = false;
 };
 
-bool is_meant(const json& gpu, const Options& options) {
+bool is_meant(const json& gpu, const DrainOptions& options) {
   return options.gpu < 0 || gpu["gpu"] == options.gpu;
 }
 
@@ -45,13 +45,13 @@ std::string text_of(const json& gpu) {
   return fmt::format("GPU {}: takes nothing new; left: {}\n", number, tenants_of(gpu));
 }
 
-Result<json> ask(const Options& options, const json& request) {
+Result<json> ask(const DrainOptions& options, const json& request) {
   REGATTA_TRY(answer, sharing::send_control_request(options.socket, request.dump()));
   return json::parse(answer);
 }
 
 // Waits until no tenant is left on the devices. kTimeout names those that are.
-Status wait_until_empty(const Options& options, json& answer) {
+Status wait_until_empty(const DrainOptions& options, json& answer) {
   const std::atomic<bool>& stop = watch_stop_signals();
   const Seconds end = os::monotonic_now() + Seconds{static_cast<double>(options.wait_s)};
   for (;;) {
@@ -74,7 +74,7 @@ Status wait_until_empty(const Options& options, json& answer) {
   }
 }
 
-int run_drain(const Options& options) {
+int run_drain(const DrainOptions& options) {
   json request{{"ask", "drain"}, {"drained", !options.undo}};
   if (options.gpu >= 0) request["gpus"] = json::array({options.gpu});
   auto answer = ask(options, request);
@@ -94,7 +94,7 @@ int run_drain(const Options& options) {
 }  // namespace
 
 void add_gpu_drain(CLI::App& gpu, int& exit_status) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<DrainOptions>();
   CLI::App* drain = gpu.add_subcommand(
       "drain", "Let a GPU take no new tenant and give no more memory, before work on it");
   drain->footer(

@@ -25,7 +25,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Options {
+struct PoolOptions {
   std::string listen;
   std::string token_file;
   std::string daemon_socket = sharing::kDefaultSocket;
@@ -42,7 +42,7 @@ struct Options {
   std::vector<std::string> program;
   bool json = false;
 };
-using Shared = std::shared_ptr<Options>;
+using SharedPoolOptions = std::shared_ptr<PoolOptions>;
 
 // A file that is installed with this program: beside it, or in ../lib.
 Result<std::string> sister(const std::string& name) {
@@ -54,7 +54,7 @@ Result<std::string> sister(const std::string& name) {
   return Error{Code::kInvalidInput, folder + "/" + name + ": is not there; install it"};
 }
 
-Status serve(const Options& options) {
+Status serve(const PoolOptions& options) {
   REGATTA_TRY(token, remote::read_token(options.token_file));
   REGATTA_TRY(host, sister("regatta-gpu-host"));
   REGATTA_TRY(self, sister("regatta"));
@@ -96,7 +96,7 @@ std::vector<std::string> device_row(const remote::PoolDevice& device) {
 
 // Servers that do not answer are told beside those that do; when none does, the exit status is that
 // of the last.
-Result<int> list(const Options& options) {
+Result<int> list(const PoolOptions& options) {
   REGATTA_TRY(servers, remote::parse_servers(options.servers));
   REGATTA_TRY(token, remote::read_token(options.token_file));
   json shown{{"gpus", json::array()}, {"unreachable", json::array()}};
@@ -125,7 +125,7 @@ Result<int> list(const Options& options) {
   return is_any_there ? 0 : status;
 }
 
-Result<int> run(const Options& options) {
+Result<int> run(const PoolOptions& options) {
   REGATTA_TRY_DO(check_program(options.program));
   REGATTA_TRY(servers, remote::parse_servers(options.servers));
   REGATTA_TRY(token, remote::read_token(options.token_file));
@@ -160,7 +160,7 @@ int status_of(const Result<int>& result) {
   return result ? *result : report_error(result.error());
 }
 
-void add_token(CLI::App& command, Options& options) {
+void add_token(CLI::App& command, PoolOptions& options) {
   command
       .add_option("--token-file", options.token_file,
                   "File of mode 600; its first line is the pool's token, 16 letters or more")
@@ -169,7 +169,7 @@ void add_token(CLI::App& command, Options& options) {
       ->check(not_empty("name the file that holds the token"));
 }
 
-void add_serve(CLI::App& gpu, const Shared& options, int& exit_status) {
+void add_serve(CLI::App& gpu, const SharedPoolOptions& options, int& exit_status) {
   CLI::App* command =
       add_command(gpu, "serve", "Lend slices of this machine's GPUs to other machines",
                   "regatta gpu serve --listen 0.0.0.0:7000 --token-file token", [=, &exit_status] {
@@ -195,7 +195,7 @@ void add_serve(CLI::App& gpu, const Shared& options, int& exit_status) {
       ->check(not_empty());
 }
 
-void add_pool(CLI::App& gpu, const Shared& options, int& exit_status) {
+void add_pool(CLI::App& gpu, const SharedPoolOptions& options, int& exit_status) {
   CLI::App* pool = gpu.add_subcommand("pool", "Slices of the GPUs of several servers");
   pool->footer(
       "Example:\n"
@@ -251,7 +251,7 @@ void add_pool(CLI::App& gpu, const Shared& options, int& exit_status) {
 }  // namespace
 
 void add_gpu_pool_commands(CLI::App& gpu, int& exit_status) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<PoolOptions>();
   add_serve(gpu, options, exit_status);
   add_pool(gpu, options, exit_status);
 }

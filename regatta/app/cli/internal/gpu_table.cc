@@ -13,8 +13,8 @@ namespace {
 
 using nlohmann::json;
 
-std::string bytes_text(const json& bytes) {
-  return format_bytes({bytes.get<long long>()});
+std::string gpu_bytes_text(const json& bytes) {
+  return format_bytes(Bytes{bytes.get<long long>()});
 }
 
 std::string percent_text(const json& percent) {
@@ -42,7 +42,7 @@ std::string processes_text(const json& processes) {
 
 // What of the tenant's memory is not on the GPU; "-" for one without over-commit.
 std::string away_text(const json& memory) {
-  return memory.contains("swapped_bytes") ? bytes_text(memory["swapped_bytes"]) : "-";
+  return memory.contains("swapped_bytes") ? gpu_bytes_text(memory["swapped_bytes"]) : "-";
 }
 
 // Its processes, or where it has none the cgroups that hold it.
@@ -69,10 +69,11 @@ std::string gpu_table(const json& books) {
   for (const json& tenant : books["tenants"]) {
     for (const json& memory : tenant["memory"]) {
       rows.push_back({tenant["name"], std::to_string(memory["gpu"].get<int>()),
-                      bytes_text(memory["used_bytes"]), away_text(memory),
-                      bytes_text(memory["limit_bytes"]), percent_text(tenant["compute_percent"]),
-                      percent_text(tenant["part_percent"]), had_text(tenant["time"], memory["gpu"]),
-                      tenant["priority"], holders_text(tenant)});
+                      gpu_bytes_text(memory["used_bytes"]), away_text(memory),
+                      gpu_bytes_text(memory["limit_bytes"]),
+                      percent_text(tenant["compute_percent"]), percent_text(tenant["part_percent"]),
+                      had_text(tenant["time"], memory["gpu"]), tenant["priority"],
+                      holders_text(tenant)});
     }
   }
   return head + format_table(rows);
@@ -81,8 +82,8 @@ std::string gpu_table(const json& books) {
 std::string gpu_tenant_text(const json& tenant) {
   std::string text = "tenant " + tenant["name"].get<std::string>() + ":";
   for (const json& memory : tenant["memory"]) {
-    text += fmt::format(" {} on GPU {} ({} in use),", bytes_text(memory["limit_bytes"]),
-                        memory["gpu"].get<int>(), bytes_text(memory["used_bytes"]));
+    text += fmt::format(" {} on GPU {} ({} in use),", gpu_bytes_text(memory["limit_bytes"]),
+                        memory["gpu"].get<int>(), gpu_bytes_text(memory["used_bytes"]));
   }
   return text + fmt::format(" {} % of the time, weight {}, priority {}\n",
                             percent_text(tenant["compute_percent"]), tenant["weight"].get<int>(),

@@ -25,7 +25,7 @@
 namespace regatta::cli {
 namespace {
 
-struct Options {
+struct TopOptions {
   std::string socket = sharing::kDefaultSocket;
   double interval_s = 1;
   int count = 0;  // 0: until the end
@@ -110,7 +110,7 @@ report::Screen screen_of_now(bool is_terminal) {
   return screen;
 }
 
-int run_top(const Options& options) {
+int run_top(const TopOptions& options) {
   const std::atomic<bool>& stop = watch_stop_signals();
   const bool is_terminal = !options.json && options.count != 1 && ::isatty(STDOUT_FILENO) == 1;
   report::GpuTopHistory history;
@@ -151,7 +151,7 @@ int run_top(const Options& options) {
 }  // namespace
 
 void add_gpu_top(CLI::App& gpu, int& exit_status) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<TopOptions>();
   CLI::App* top = add_command(gpu, "top", "Show live who has which part of the GPUs",
                               "regatta gpu top --interval 0.5",
                               [=, &exit_status] { exit_status = run_top(*options); });

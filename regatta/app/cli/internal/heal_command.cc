@@ -34,7 +34,7 @@
 namespace regatta::cli {
 namespace {
 
-struct Options {
+struct HealOptions {
   std::string cluster;
   std::string lab;
   std::string socket;
@@ -53,7 +53,7 @@ Result<Seconds> time_of(const std::string& flag, const std::string& text) {
   return time;
 }
 
-Result<heal::HealerOptions> healer_options(const Options& options) {
+Result<heal::HealerOptions> healer_options(const HealOptions& options) {
   heal::HealerOptions out;
   REGATTA_TRY(clean, time_of("--clean", options.clean));
   REGATTA_TRY(clean_max, time_of("--clean-max", options.clean_max));
@@ -81,7 +81,7 @@ struct Fabric {
   heal::Switches& switches;
   heal::Healer& healer;
   heal::EventSocket& event_socket;
-  const Options& options;
+  const HealOptions& options;
   const std::string& socket;
   int end_fd = -1;  // readable when the fabric is gone; -1: never
 };
@@ -153,7 +153,7 @@ struct RoutesTaken {
 };
 
 // What has no meaning in a lab, whose switches are reached without them.
-Status check_no_commands(const Options& options) {
+Status check_no_commands(const HealOptions& options) {
   for (const auto& [flag, command] : {std::pair("--withdraw-command", &options.withdraw_command),
                                       std::pair("--return-command", &options.return_command)})
     if (!command->empty())
@@ -164,7 +164,7 @@ Status check_no_commands(const Options& options) {
   return {};
 }
 
-Status heal_lab(const Options& options, const heal::HealerOptions& healer_options) {
+Status heal_lab(const HealOptions& options, const heal::HealerOptions& healer_options) {
   REGATTA_TRY_DO(check_no_commands(options));
   REGATTA_TRY(lab, find_lab(options.lab));
   REGATTA_TRY(graph, lab::graph_of(lab));
@@ -186,7 +186,7 @@ Status heal_lab(const Options& options, const heal::HealerOptions& healer_option
       {graph, *switches, healer, event_socket, options, socket, holder.get()});
 }
 
-Status heal_cluster(const Options& options, const heal::HealerOptions& healer_options) {
+Status heal_cluster(const HealOptions& options, const heal::HealerOptions& healer_options) {
   REGATTA_TRY(cluster, load_cluster(options.cluster));
   if (options.withdraw_command.empty() || options.return_command.empty() ||
       options.socket.empty()) {
@@ -204,7 +204,7 @@ Status heal_cluster(const Options& options, const heal::HealerOptions& healer_op
   return heal_until_stopped({graph, switches, healer, event_socket, options, options.socket});
 }
 
-int run_heal(const Options& options) {
+int run_heal(const HealOptions& options) {
   if (!options.lab.empty() && !options.cluster.empty()) {
     return report_error({Code::kInvalidInput,
                          "heal: a cluster file and --lab name two fabrics; leave out the file to "
@@ -224,7 +224,7 @@ int run_heal(const Options& options) {
 }  // namespace
 
 void add_heal_command(CLI::App& app, int& exit_status) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<HealOptions>();
   CLI::App* heal = add_command(
       app, "heal", "Take broken links and switches out of the routes, until Ctrl-C",
       "regatta heal --lab lab-4x2", [=, &exit_status] { exit_status = run_heal(*options); });

@@ -106,15 +106,15 @@ agent::PeerPorts rows_of(fabric::RankPorts planned) {
           .paths_per_peer = static_cast<int>(ports->paths)};
 }
 
-struct Fabric {
-  explicit Fabric(const topo::Cluster& cluster)
+struct JobFabric {
+  explicit JobFabric(const topo::Cluster& cluster)
       : graph(topo::build_graph(cluster)), seeds(topo::hash_seeds(cluster, graph)) {}
   topo::Graph graph;
   std::vector<std::uint32_t> seeds;
 };
 
 // Around `down`.
-Result<fabric::RankPorts> plan_on(const Fabric& fabric, const fabric::FailureSet& down,
+Result<fabric::RankPorts> plan_on(const JobFabric& fabric, const fabric::FailureSet& down,
                                   std::span<const fabric::RankPairs> sets,
                                   const std::vector<std::string>& endpoints) {
   REGATTA_TRY(places, places_of(endpoints));
@@ -124,7 +124,7 @@ Result<fabric::RankPorts> plan_on(const Fabric& fabric, const fabric::FailureSet
                                  {.range = kRange, .most_steps = kSteps});
 }
 
-Result<agent::PeerPorts> plan_job(const Fabric& fabric, const lab::LabInfo* lab,
+Result<agent::PeerPorts> plan_job(const JobFabric& fabric, const lab::LabInfo* lab,
                                   const std::vector<workload::ConcurrentSends>& sets,
                                   const std::vector<std::string>& endpoints,
                                   report::PortAssignment& told) {
@@ -186,7 +186,7 @@ agent::RankPortPlanner port_planner(const PortChoice& choice, const topo::Cluste
       REGATTA_TRY(any, any_ports(endpoints));
       return rows_of(std::move(any));
     };
-  return [fabric = Fabric(cluster), lab, sets = workload::concurrent_sends(model, strategy),
+  return [fabric = JobFabric(cluster), lab, sets = workload::concurrent_sends(model, strategy),
           &told](const std::vector<std::string>& endpoints) {
     return plan_job(fabric, lab, sets, endpoints, told);
   };
@@ -196,7 +196,7 @@ bench::BenchPortPlanner bench_port_planner(const PortChoice& choice, const topo:
                                            const lab::LabInfo& lab, const bench::BenchTask& task) {
   if (choice.method == kSurveyed) return {};
   if (choice.method == kHashed) return any_ports;
-  return [fabric = Fabric(cluster), lab, sets = std::vector<fabric::RankPairs>{pairs_of(task)}](
+  return [fabric = JobFabric(cluster), lab, sets = std::vector<fabric::RankPairs>{pairs_of(task)}](
              const std::vector<std::string>& endpoints) {
     return plan_on(fabric, cables_down(&lab, fabric.graph), sets, endpoints);
   };

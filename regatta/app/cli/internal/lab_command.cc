@@ -57,7 +57,7 @@ Result<lab::LabInfo> choose_lab(const std::string& name_or_file) {
                "several labs are up; name one with --lab: " + join(names, ", ")};
 }
 
-struct Options {
+struct LabOptions {
   std::string lab;
   std::string cluster;
   std::string target;
@@ -67,7 +67,7 @@ struct Options {
   bool json = false;
 };
 
-int run_up(const Options& options) {
+int run_up(const LabOptions& options) {
   const auto cluster = load_cluster(options.cluster);
   if (!cluster) return report_error(cluster.error());
   const auto lab = lab::up(*cluster);
@@ -83,7 +83,7 @@ int run_up(const Options& options) {
   return 0;
 }
 
-int run_down(const Options& options) {
+int run_down(const LabOptions& options) {
   if (options.all == !options.lab.empty()) {
     return report_error(
         {Code::kInvalidInput, "lab down: name a lab or its cluster file, or give --all"});
@@ -108,7 +108,7 @@ int run_down(const Options& options) {
   return worst;
 }
 
-int run_status(const Options& options) {
+int run_status(const LabOptions& options) {
   std::vector<lab::LabInfo> labs = lab::list();
   if (!options.lab.empty()) {
     const auto lab = choose_lab(options.lab);
@@ -129,7 +129,7 @@ int run_status(const Options& options) {
   return 0;
 }
 
-int run_exec(const Options& options) {
+int run_exec(const LabOptions& options) {
   const auto lab = choose_lab(options.lab);
   if (!lab) return report_error(lab.error());
   const auto pid = lab::spawn(*lab, options.target, options.command, {});
@@ -141,7 +141,7 @@ int run_exec(const Options& options) {
   return state ? state->shell_status() : report_error(state.error());
 }
 
-Result<lab::Fault> to_fault(const std::string& kind, const Options& options) {
+Result<lab::Fault> to_fault(const std::string& kind, const LabOptions& options) {
   lab::Fault fault;
   fault.target = options.target;
   if (kind == "slow") {
@@ -163,12 +163,12 @@ Result<lab::Fault> to_fault(const std::string& kind, const Options& options) {
 }
 
 // "leaf0-spine1: down", "s0.nic0-leaf0: slow, 10Mbps", "all faults: clear"
-std::string fault_text(const std::string& kind, const Options& options) {
+std::string fault_text(const std::string& kind, const LabOptions& options) {
   const std::string target = options.target.empty() ? "all faults" : options.target;
   return target + ": " + kind + (options.amount.empty() ? "" : ", " + options.amount);
 }
 
-int run_fault(const std::string& kind, const Options& options) {
+int run_fault(const std::string& kind, const LabOptions& options) {
   const auto lab = choose_lab(options.lab);
   if (!lab) return report_error(lab.error());
   Status status;
@@ -189,9 +189,9 @@ int run_fault(const std::string& kind, const Options& options) {
   return finish(status);
 }
 
-using Shared = std::shared_ptr<Options>;
+using Shared = std::shared_ptr<LabOptions>;
 
-void add_lab_option(CLI::App& command, Options& options) {
+void add_lab_option(CLI::App& command, LabOptions& options) {
   command.add_option("--lab", options.lab, "Name or cluster file, when several labs are up")
       ->type_name("LAB")
       ->check(not_empty());
@@ -243,7 +243,7 @@ void add_fault_commands(CLI::App& lab, const Shared& options, int& exit_status) 
 }  // namespace
 
 void add_lab_command(CLI::App& app, int& exit_status) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<LabOptions>();
   CLI::App* lab = app.add_subcommand(
       "lab", "An emulated cluster on this machine: a network namespace per server and switch");
   lab->footer(

@@ -201,8 +201,8 @@ int show_difference(const DiffOptions& options) {
   for (const plan::PartDifference& part : is.parts)
     rows.push_back(row(part.part, part.a, part.b));
   rows.push_back(row("step", a->plan.step(), b->plan.step()));
-  rows.push_back({"memory", format_bytes({plan::whole_bytes(a->plan.memory)}),
-                  format_bytes({plan::whole_bytes(b->plan.memory)}), ""});
+  rows.push_back({"memory", format_bytes(Bytes{plan::whole_bytes(a->plan.memory)}),
+                  format_bytes(Bytes{plan::whole_bytes(b->plan.memory)}), ""});
   fmt::print("{}\n{}\n", format_table(rows), is.sentence);
   if (const std::string other = differences_of(*a, *b); !other.empty())
     fmt::print("these are not plans of one problem: {}\n", other);

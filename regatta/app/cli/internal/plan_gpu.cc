@@ -33,10 +33,6 @@ using nlohmann::json;
 using plan::EstimatedPlan;
 using plan::PlanningProblem;
 
-std::string bytes_text(double bytes) {
-  return format_bytes({static_cast<long long>(bytes)});
-}
-
 void print_ranked(const PlanningProblem& problem, const std::vector<EstimatedPlan>& plans) {
   std::vector<std::vector<std::string>> rows = {
       {"#", "strategy", "step time", "mfu", "exposed comm", "bubble", "memory"}};
@@ -47,7 +43,7 @@ void print_ranked(const PlanningProblem& problem, const std::vector<EstimatedPla
     const Seconds comm = step.tp_comm + step.cp_comm + step.ep_comm + step.pp_comm + step.dp_comm;
     rows.push_back({std::to_string(++rank), to_string(plan.strategy), format_seconds(all),
                     fmt::format("{:.1f} %", 100 * plan::mfu(problem, plan)), share_text(comm, all),
-                    share_text(step.bubble, all), bytes_text(plan.estimate.memory.total())});
+                    share_text(step.bubble, all), format_bytes(plan.estimate.memory.total())});
   }
   fmt::print("{}", format_table(rows));
 }

@@ -87,8 +87,7 @@ void print_plans(const plan::HeterogeneousProblem& problem,
                     format_seconds(step.total()),
                     fmt::format("{:.1f} %", 100 * plan::plan_metrics(problem, one).mfu),
                     share_text(step.bubble, step.total()),
-                    format_bytes({static_cast<long long>(one.plan.estimate.memory.total())}),
-                    numbers(one.split.layers)});
+                    format_bytes(one.plan.estimate.memory.total()), numbers(one.split.layers)});
   }
   fmt::print("{}", format_table(rows));
   print_best(problem, ranked.front());

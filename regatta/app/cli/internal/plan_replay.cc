@@ -136,9 +136,8 @@ void print_scores(const std::vector<Set>& sets) {
 }
 
 std::string value_text(const PublishedRun& run, double value) {
-  return run.quantity == replay::MeasuredQuantity::kStep
-             ? format_seconds({value})
-             : format_bytes({static_cast<long long>(value)});
+  return run.quantity == replay::MeasuredQuantity::kStep ? format_seconds({value})
+                                                         : format_bytes(value);
 }
 
 void print_rows(const std::vector<Set>& sets) {

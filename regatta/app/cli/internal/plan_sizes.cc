@@ -63,8 +63,8 @@ void print_table(const PlanOptions& options, const ClusterSizes& sizes) {
     rows.push_back({std::to_string(size.devices), to_string(size.plan.strategy),
                     format_seconds(size.plan.estimate.step.total()), whole(size.tokens_per_s),
                     format_percent(size.mfu), format_percent(size.efficiency),
-                    format_bytes({static_cast<long long>(size.plan.estimate.memory.total())}),
-                    format_duration(usage.time), whole(usage.device_hours),
+                    format_bytes(size.plan.estimate.memory.total()), format_duration(usage.time),
+                    whole(usage.device_hours),
                     usage.kilowatt_hours > 0 ? whole(usage.kilowatt_hours) : "-"});
     if (options.price > 0) rows.back().push_back(whole(usage.cost));
     rows.back().push_back(size.is_optimal ? "*" : "");

@@ -8,14 +8,6 @@
 #include "regatta/base/core/units_text.h"
 
 namespace regatta::cli {
-namespace {
-
-std::string bytes_text(double bytes) {
-  return format_bytes({static_cast<long long>(bytes)});
-}
-
-}  // namespace
-
 std::string share_text(Seconds part, Seconds all) {
   return fmt::format("{:.1f} %", 100 * (part / all));
 }
@@ -36,10 +28,10 @@ void print_memory(const plan::Estimate& estimate, Bytes capacity) {
   fmt::print(
       "\nmemory of a device of stage {}: {} of {}: {}; weights {}, gradients {}, optimizer {}, "
       "activations {}, working space {}, context {}\n",
-      estimate.worst_stage, bytes_text(m.total()), format_bytes(capacity),
-      to_string(plan::memory_fit(m, capacity)), bytes_text(m.weights), bytes_text(m.gradients),
-      bytes_text(m.optimizer), bytes_text(m.activations), bytes_text(m.working),
-      bytes_text(m.context));
+      estimate.worst_stage, format_bytes(m.total()), format_bytes(capacity),
+      to_string(plan::memory_fit(m, capacity)), format_bytes(m.weights), format_bytes(m.gradients),
+      format_bytes(m.optimizer), format_bytes(m.activations), format_bytes(m.working),
+      format_bytes(m.context));
 }
 
 }  // namespace regatta::cli

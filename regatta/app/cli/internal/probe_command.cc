@@ -38,7 +38,7 @@ constexpr TimeRange kWait{{0.1}, {86400}, "20s"};
 constexpr Seconds kBegins{20};   // until all probers of a lab tell something
 constexpr Seconds kProgress{1};  // between two lines about who reports
 
-struct Options {
+struct ProbeOptions {
   std::string cluster;
   std::string lab;
   std::string listen;
@@ -58,7 +58,7 @@ struct Times {
   Seconds wait;      // for servers that do not report yet
 };
 
-Result<Times> parse_times(const Options& options) {
+Result<Times> parse_times(const ProbeOptions& options) {
   Times times;
   REGATTA_TRY(period, time_flag("--period", options.period, kProbePeriods, "ms"));
   times.period = period;
@@ -99,7 +99,7 @@ Result<Target> target_of(const std::string& name) {
   return target;
 }
 
-Result<Target> find_target(const Options& options) {
+Result<Target> find_target(const ProbeOptions& options) {
   if (options.lab.empty() && options.cluster.empty())
     return Error{Code::kInvalidInput, "probe: give a cluster file, or name a lab with --lab"};
   if (!options.lab.empty() && !options.cluster.empty())
@@ -137,7 +137,7 @@ Result<Target> find_target(const Options& options) {
   return target;
 }
 
-Result<probe::ReporterListener> open_listener(const Options& options, const Target& target,
+Result<probe::ReporterListener> open_listener(const ProbeOptions& options, const Target& target,
                                               const probe::Matrix& matrix, Seconds period,
                                               const probe::Collector& collector) {
   probe::ExpectedReporters expected{
@@ -159,7 +159,8 @@ Result<probe::ReporterListener> open_listener(const Options& options, const Targ
   return listener;
 }
 
-Result<std::optional<HealerReporter>> open_healer(const Options& options, const Target& target) {
+Result<std::optional<HealerReporter>> open_healer(const ProbeOptions& options,
+                                                  const Target& target) {
   if (!options.heals && options.heal_socket.empty()) return std::optional<HealerReporter>();
   std::string path = options.heal_socket;
   if (path.empty() && target.lab) path = target.lab->folder + "/heal.sock";
@@ -174,7 +175,7 @@ Result<std::optional<HealerReporter>> open_healer(const Options& options, const 
 // One run of the command.
 class Run {
  public:
-  Run(const Target& target, probe::Matrix& matrix, const Options& options, Times times)
+  Run(const Target& target, probe::Matrix& matrix, const ProbeOptions& options, Times times)
       : target_(target),
         options_(options),
         times_(times),
@@ -282,7 +283,7 @@ class Run {
   }
 
   const Target& target_;
-  const Options& options_;
+  const ProbeOptions& options_;
   const Times times_;
   const std::atomic<bool>& stop_ = watch_stop_signals();
   ProbeOutput output_;
@@ -295,7 +296,7 @@ class Run {
   bool has_begun_ = false;
 };
 
-Status run_probe(const Options& options) {
+Status run_probe(const ProbeOptions& options) {
   REGATTA_TRY(times, parse_times(options));
   REGATTA_TRY(target, find_target(options));
   const auto transport =
@@ -311,7 +312,7 @@ Status run_probe(const Options& options) {
 }  // namespace
 
 void add_probe_command(CLI::App& app, int& exit_status) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ProbeOptions>();
   CLI::App* probe = add_command(
       app, "probe", "Probe every link in both directions, and name what is broken",
       "regatta lab up examples/cluster.yaml\n"

@@ -207,7 +207,7 @@ void print_links(const SimulatedNetwork& network, const SimulationResult& outcom
   for (const simulate::LinkStats& link : busiest_links(outcome)) {
     rows.push_back({network.link_name(link.link), format_percent(link.mean),
                     outcome.history.used() > 0 ? format_percent(std::min(1.0, link.peak)) : "-",
-                    format_bytes({static_cast<long long>(link.bytes)})});
+                    format_bytes(link.bytes)});
   }
   if (rows.size() > 1) fmt::print("{}\n", format_table(rows));
 }
@@ -219,8 +219,7 @@ void print_slowest(const SimulatedNetwork& network, const SimulationResult& outc
     if (rows.size() > kSlowestShown) break;
     const bool ends = std::isfinite(one.arrived);
     rows.push_back({device(network, one.from) + " to " + device(network, one.to),
-                    printable(outcome.operations[one.operation].name, 30),
-                    format_bytes({static_cast<long long>(one.bytes)}),
+                    printable(outcome.operations[one.operation].name, 30), format_bytes(one.bytes),
                     ends ? format_seconds({one.arrived - one.start}) : "never ends",
                     ends ? fmt::format("{:.2f}", (one.arrived - one.start) / one.alone) : "-"});
   }
@@ -254,7 +253,7 @@ std::string packets_text(const SimulatedNetwork& network, const SimulationResult
       "{} packets; {} marked, {} pauses, {} lost, {} out of order (at most {} held back)\n"
       "the longest queue: {} at {}\n",
       packets.packets, packets.marks, packets.pauses, packets.lost, packets.reordered,
-      packets.reorder_buffer_peak, format_bytes({static_cast<long long>(packets.longest_queue)}),
+      packets.reorder_buffer_peak, format_bytes(packets.longest_queue),
       network.link_name(packets.longest_queue_link));
   if (outcome.level == simulate::Level::kMixed) {
     text += fmt::format("no time is more than {} from that of the packet level; {}{} leapt\n",

@@ -32,7 +32,7 @@ constexpr TimeRange kPeriods{{0.001}, {1}, "10ms"};
 constexpr Seconds kDurationMost{600.0};
 constexpr double kPeriodsLeast = 10;
 
-struct Options {
+struct TrafficOptions {
   std::string lab;
   std::string duration = "10s";
   std::string period = "10ms";
@@ -40,11 +40,11 @@ struct Options {
   bool json = false;
 };
 
-Result<Seconds> period_of(const Options& options) {
+Result<Seconds> period_of(const TrafficOptions& options) {
   return time_flag("--period", options.period, kPeriods, "ms");
 }
 
-Result<Seconds> duration_of(const Options& options, Seconds period) {
+Result<Seconds> duration_of(const TrafficOptions& options, Seconds period) {
   REGATTA_TRY(duration, time_flag("--duration", options.duration));
   const Seconds least = period * kPeriodsLeast;
   if (duration < least || duration > kDurationMost)
@@ -102,7 +102,7 @@ Result<TrafficAnalysis> watch(const std::optional<lab::LabInfo>& lab, Seconds du
   return analyze_traffic(record);
 }
 
-Status run(const Options& options) {
+Status run(const TrafficOptions& options) {
   REGATTA_TRY(period, period_of(options));
   REGATTA_TRY(duration, duration_of(options, period));
   const OutputFile html{"--html", options.html};
@@ -135,7 +135,7 @@ Status run(const Options& options) {
 }  // namespace
 
 void add_traffic_command(CLI::App& app, int& exit_status) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<TrafficOptions>();
   CLI::App* traffic = add_command(
       app, "traffic", "Show what goes over the network, for which job, collective and step",
       "regatta traffic --lab lab-4x2 --duration 10s --html traffic.html", [=, &exit_status] {

@@ -23,10 +23,6 @@ constexpr double kLine = 15.5;
 constexpr double kWidest = 186;  // left of the fabric
 constexpr int kRailsNamed = 16;
 
-std::string pluralized(int count, std::string_view one, std::string_view many) {
-  return report::pluralized(static_cast<std::size_t>(count), one, many);
-}
-
 // "400 Gbps", or "100 Gbps to 400 Gbps"; empty without a cable.
 std::string rates_of(const FabricDrawing& picture, NodeKind lower) {
   BytesPerSecond least;

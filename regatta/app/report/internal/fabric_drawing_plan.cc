@@ -201,10 +201,6 @@ double fabric_width(const FabricDrawingPlan& draft) {
   return std::max(groups_width(draft), static_cast<double>(supers) * kSwitchPitch);
 }
 
-std::string pluralized(std::size_t count, std::string_view one, std::string_view many) {
-  return fmt::format("{} {}", count, count == 1 ? one : many);
-}
-
 double text_width(std::string_view text, double size) {
   const auto letters = std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;  // not the rest of a UTF-8 letter

@@ -11,6 +11,7 @@
 #include "regatta/app/report/internal/fabric_layout.h"
 #include "regatta/app/report/internal/fabric_server.h"
 #include "regatta/base/core/ids.h"
+#include "regatta/base/core/shortened_list.h"
 #include "regatta/model/topo/cluster.h"
 #include "regatta/model/topo/graph.h"
 
@@ -81,9 +82,6 @@ struct VisibleItem {
   std::size_t skipped = 0;  // > 0: a gap instead, for things index .. index + skipped - 1
 };
 std::vector<VisibleItem> visible_items(std::size_t count, std::size_t most);
-
-// "1 server", "2 servers".
-std::string pluralized(std::size_t count, std::string_view one, std::string_view many);
 
 // A generous estimate of how wide `text` is in the picture's font of `size` pixels.
 double text_width(std::string_view text, double size);

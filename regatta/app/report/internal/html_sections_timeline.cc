@@ -21,7 +21,7 @@ constexpr std::size_t kRanksShown = 64;
 // One rank from top to bottom, in pixels: predicted, measured, and under each its background row.
 constexpr int kRow = 15;
 constexpr int kBackgroundRow = 5;
-constexpr int kGap = 9;
+constexpr int kBarGap = 9;
 constexpr double kViewWidth = 100000;  // the drawing is stretched to the page's width
 
 struct Extent {
@@ -61,7 +61,7 @@ struct Drawing {
   bool has_background = false;
   std::size_t ranks = 0;
 
-  int lane_height() const { return 2 * (kRow + (has_background ? kBackgroundRow : 0)) + kGap; }
+  int lane_height() const { return 2 * (kRow + (has_background ? kBackgroundRow : 0)) + kBarGap; }
   double x(Seconds time) const { return kViewWidth * (time / total); }
 };
 
@@ -95,7 +95,7 @@ std::string span_rects(const Timeline& timeline, const Drawing& drawing, int row
 std::string lane_labels(const RunResult& result, const Drawing& drawing) {
   std::string html = "<div class=\"lanes\"><div style=\"height:22px\"></div>\n";
   const plan::Placement& placement = result.main.plan.placement;
-  const int half = (drawing.lane_height() - kGap) / 2;
+  const int half = (drawing.lane_height() - kBarGap) / 2;
   for (std::size_t rank = 0; rank < drawing.ranks; ++rank)
     html += fmt::format(
         "<div class=\"lane\" style=\"height:{}px\"><div><b>rank {}</b></div><span "
@@ -120,7 +120,7 @@ std::string ruler(const Drawing& drawing) {
 
 std::string sheet(const Timeline& predicted, const Timeline& measured, const Drawing& drawing) {
   const int height = static_cast<int>(drawing.ranks) * drawing.lane_height();
-  const int half = (drawing.lane_height() - kGap) / 2;
+  const int half = (drawing.lane_height() - kBarGap) / 2;
   std::string svg = fmt::format(
       "<svg viewBox=\"0 0 {:.0f} {}\" preserveAspectRatio=\"none\" style=\"height:{}px\" "
       "role=\"img\" aria-label=\"timeline of every rank\">\n",

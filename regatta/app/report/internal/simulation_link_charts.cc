@@ -212,9 +212,8 @@ std::string queues_over_time(const SimulatedNetwork& network, const SimulationRe
                                : "The longest queue before the links of each kind, kB",
                       most / unit, used, width};
   const auto [links, all] = largest(outcome, [](const LinkStats& link) { return link.queue; });
-  const std::string hint =
-      fmt::format("{} of {} links that something waited for; the darkest: {}.", links.size(), all,
-                  format_bytes({static_cast<long long>(most)}));
+  const std::string hint = fmt::format("{} of {} links that something waited for; the darkest: {}.",
+                                       links.size(), all, format_bytes(most));
   return section("Queues over time", "Each point is the most that waited in a bin of the run.",
                  tier_chart(network, outcome.end, curves, longest)) +
          section("The longest queues", hint,

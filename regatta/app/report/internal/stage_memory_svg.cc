@@ -17,7 +17,7 @@ namespace {
 using plan::MemoryCurve;
 using plan::MemoryPoint;
 
-constexpr double kLeft = 62;  // as the timeline above
+constexpr double kMemoryLeft = 62;  // as the timeline above
 constexpr double kTop = 6;
 constexpr double kRow = 46;
 constexpr double kPitch = 58;
@@ -37,15 +37,11 @@ std::set<std::size_t> shown_stages(const plan::StageTimeline& timeline) {
   return shown;
 }
 
-std::string bytes_text(double bytes) {
-  return format_bytes({static_cast<long long>(bytes)});
-}
-
-class Drawing {
+class MemoryDrawing {
  public:
-  Drawing(const plan::StageTimeline& timeline, Bytes device)
+  MemoryDrawing(const plan::StageTimeline& timeline, Bytes device)
       : timeline_(timeline),
-        windows_(timeline_windows(timeline, kLeft)),
+        windows_(timeline_windows(timeline, kMemoryLeft)),
         device_(static_cast<double>(device.value)),
         most_(device_) {
     for (const MemoryCurve& line : timeline.memory)
@@ -74,14 +70,14 @@ class Drawing {
     const double peak = peak_of(line);
     std::string svg = fmt::format(
         "<text x=\"0\" y=\"{:.1f}\">stage {}</text>\n<text x=\"0\" y=\"{:.1f}\">{}</text>\n",
-        top + 18, stage, top + 32, bytes_text(peak));
+        top + 18, stage, top + 32, format_bytes(peak));
     for (const TimelineWindow& window : windows_.shown) {
       const double width = (window.end - window.start).value * windows_.scale;
       svg += rect("ground", window.x, top, width, kRow);
       svg += fmt::format(
           "<path class=\"activations\" d=\"{}\"><title>stage {}: at most {}, {} of it "
           "activations</title></path>\n",
-          area(line, window, top), stage, bytes_text(peak), bytes_text(peak - always));
+          area(line, window, top), stage, format_bytes(peak), format_bytes(peak - always));
       svg += rect("state", window.x, y(always, top), width, top + kRow - y(always, top));
       svg += fmt::format(
           "<line class=\"limit\" x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>\n",
@@ -122,7 +118,7 @@ class Drawing {
 }  // namespace
 
 std::string stage_memory_svg(const plan::StageTimeline& timeline, Bytes device) {
-  return Drawing(timeline, device).svg();
+  return MemoryDrawing(timeline, device).svg();
 }
 
 }  // namespace regatta::report

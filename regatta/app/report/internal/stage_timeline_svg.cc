@@ -50,9 +50,9 @@ struct Lane {
   double height = 0;
 };
 
-class Drawing {
+class TimelineDrawing {
  public:
-  explicit Drawing(const plan::StageTimeline& timeline)
+  explicit TimelineDrawing(const plan::StageTimeline& timeline)
       : timeline_(timeline), windows_(timeline_windows(timeline, kLeft)) {
     const std::size_t stages = timeline.rows.size();
     pitch_ = stages <= 16 ? 24 : stages <= 32 ? 18 : 13;
@@ -192,7 +192,7 @@ class Drawing {
 }  // namespace
 
 std::string stage_timeline_svg(const plan::StageTimeline& timeline) {
-  return Drawing(timeline).svg();
+  return TimelineDrawing(timeline).svg();
 }
 
 std::vector<LegendEntry> stage_timeline_legend(const plan::StageTimeline& timeline) {

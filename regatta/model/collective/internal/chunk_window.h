@@ -9,6 +9,14 @@
 
 namespace regatta::collective {
 
+// Chunks of a vector are at least this long.
+constexpr std::size_t kChunkBytesMin = std::size_t{1} << 20;
+// Chunks that a rank works on at once: one inside, one or two between servers, one inside.
+constexpr std::size_t kChunksAhead = 4;
+
+// Receives that a rank offers to each neighbour ahead of the one that it works on.
+constexpr std::size_t kReceivesAhead = 4;
+
 class ChunkWindow {
  public:
   // `ahead` chunks are under way at once.

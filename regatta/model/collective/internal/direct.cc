@@ -8,7 +8,7 @@ namespace regatta::collective {
 namespace {
 
 // One contribution to a reduction: where it lies and the step that puts it there.
-struct Part {
+struct DirectPart {
   const std::byte* at;
   StepIndex step;
   bool is_local;
@@ -16,11 +16,11 @@ struct Part {
 
 // Combines the parts in the order given, the last operation into `out`, which is written after all
 // of `readers` (steps that read what may lie there) have ended. One part alone is copied.
-void reduce_parts(CollectiveSchedule& schedule, const std::vector<Part>& parts,
+void reduce_parts(CollectiveSchedule& schedule, const std::vector<DirectPart>& parts,
                   const Buffers& buffers, const std::vector<StepIndex>& readers) {
   const std::size_t bytes = buffers.bytes();
   std::byte* const sum = schedule.scratch(bytes);
-  Part left = parts.front();
+  DirectPart left = parts.front();
   for (std::size_t i = 1; i < parts.size(); ++i) {
     const bool is_last = i + 1 == parts.size();
     const StepIndex index = schedule.add({.kind = StepKind::kReduce,
@@ -44,8 +44,8 @@ template <typename PartOf>
 void reduce_from_all(CollectiveSchedule& schedule, const GroupPosition& self,
                      const Buffers& buffers, const PartOf& part_of) {
   const std::size_t bytes = buffers.bytes();
-  std::vector<Part> parts(static_cast<std::size_t>(self.world_size),
-                          Part{buffers.in + part_of(self.rank).from, 0, true});
+  std::vector<DirectPart> parts(static_cast<std::size_t>(self.world_size),
+                                DirectPart{buffers.in + part_of(self.rank).from, 0, true});
   std::vector<StepIndex> sends;
   std::byte* const arrivals = schedule.scratch(bytes * parts.size());
   for (int distance = 1; distance < self.world_size; ++distance) {
@@ -80,9 +80,9 @@ class Doubling {
   void receive(int peer, std::uint32_t tag) { value_ = received(peer, tag); }
   // The value of the lower rank is the left operand on both sides.
   void receive_and_combine(int peer, std::uint32_t tag) {
-    const Part theirs = received(peer, tag);
-    const Part& left = peer < self_.rank ? theirs : value_;
-    const Part& right = peer < self_.rank ? value_ : theirs;
+    const DirectPart theirs = received(peer, tag);
+    const DirectPart& left = peer < self_.rank ? theirs : value_;
+    const DirectPart& right = peer < self_.rank ? value_ : theirs;
     std::byte* const sum = schedule_.scratch(bytes_);
     const StepIndex index = schedule_.add(
         {.kind = StepKind::kReduce, .dst = sum, .src = left.at, .other = right.at, .bytes = bytes_},
@@ -100,7 +100,7 @@ class Doubling {
   }
 
  private:
-  Part received(int peer, std::uint32_t tag) {
+  DirectPart received(int peer, std::uint32_t tag) {
     std::byte* const to = schedule_.scratch(bytes_);
     return {to,
             schedule_.add(
@@ -111,7 +111,7 @@ class Doubling {
   CollectiveSchedule& schedule_;
   GroupPosition self_;
   std::size_t bytes_;
-  Part value_;
+  DirectPart value_;
   std::vector<StepIndex> sends_;
 };
 

@@ -5,16 +5,14 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <vector>
+
+#include "regatta/model/collective/internal/chunk_window.h"
 
 namespace regatta::collective {
 namespace {
 
 constexpr int kNobody = -1;
-constexpr StepIndex kNone = std::numeric_limits<StepIndex>::max();
-// Chunks that a rank offers to receive ahead of the one that it works on, from each neighbour.
-constexpr std::size_t kReceivesAhead = 4;
 
 struct Node {
   int parent = kNobody;
@@ -87,7 +85,7 @@ class Lane {
   // Adds up the chunk of `in` and those of the children in `sum`, which a leaf does not use, and
   // sends it to the parent. Gives the step that made the sum.
   StepIndex up(const Chunk& chunk, const std::byte* in, std::byte* sum) {
-    StepIndex made = kNone;
+    StepIndex made = kNoStep;
     const std::byte* value = in;
     const int last = node_.children[1] == kNobody ? node_.children[0] : node_.children[1];
     for (std::size_t i = 0; i < node_.children.size(); ++i) {
@@ -117,7 +115,7 @@ class Lane {
                       .tag = tag(chunk, Way::kDown),
                       .dst = out + chunk.from,
                       .bytes = chunk.bytes},
-                     kNone, from_parent_);
+                     kNoStep, from_parent_);
     for (const int child : node_.children)
       if (child != kNobody) send(child, tag(chunk, Way::kDown), chunk, out, made);
   }
@@ -132,7 +130,7 @@ class Lane {
 
   StepIndex receive(const Step& step, StepIndex after, std::vector<StepIndex>& before) {
     const StepIndex index = schedule_.add(step);
-    if (after != kNone) schedule_.wait_for(index, after);
+    if (after != kNoStep) schedule_.wait_for(index, after);
     if (before.size() >= kReceivesAhead)
       schedule_.wait_for(index, before[before.size() - kReceivesAhead]);
     before.push_back(index);
@@ -146,7 +144,7 @@ class Lane {
                                            .tag = tag,
                                            .src = from + chunk.from,
                                            .bytes = chunk.bytes});
-    if (after != kNone) schedule_.wait_for(index, after);
+    if (after != kNoStep) schedule_.wait_for(index, after);
   }
 
   CollectiveSchedule& schedule_;
@@ -190,7 +188,7 @@ void double_tree_broadcast(CollectiveSchedule& schedule, const GroupPosition& se
   std::array<Lane, 2> lanes = {Lane(schedule, 0, rooted_node(0, self, root)),
                                Lane(schedule, 1, rooted_node(1, self, root))};
   for_chunks(buffers, options, [&](std::size_t tree, const Chunk& chunk) {
-    lanes[tree].down(chunk, buffers.out, kNone);
+    lanes[tree].down(chunk, buffers.out, kNoStep);
   });
 }
 

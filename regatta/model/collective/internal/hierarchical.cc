@@ -4,26 +4,22 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <utility>
 
 #include "regatta/model/collective/data_type.h"
+#include "regatta/model/collective/internal/chunk_window.h"
 #include "regatta/model/collective/internal/server_rows.h"
 
 namespace regatta::collective {
 namespace {
 
-constexpr std::size_t kChunkBytesMin = std::size_t{1} << 20;
 constexpr std::size_t kChunksMax = 16;
-// Chunks that a rank works on at the same time: one inside, one or two between servers, one inside.
-constexpr std::size_t kChunksAhead = 4;
-constexpr StepIndex kNone = std::numeric_limits<StepIndex>::max();
 
-class Builder {
+class HierarchicalBuilder {
  public:
-  Builder(CollectiveSchedule& schedule, const GroupPosition& self, const Buffers& buffers,
-          const cost::HierarchicalLayout& grid)
+  HierarchicalBuilder(CollectiveSchedule& schedule, const GroupPosition& self,
+                      const Buffers& buffers, const cost::HierarchicalLayout& grid)
       : schedule_(schedule), buffers_(buffers), grid_(grid) {
     for (std::size_t s = 0; s < grid.servers.size(); ++s)
       for (std::size_t l = 0; l < grid.servers[s].size(); ++l)
@@ -37,9 +33,9 @@ class Builder {
     chunk_ = number;
     range_ = chunk;
     first_step_ = static_cast<StepIndex>(schedule_.steps().size());
-    read_in_.assign(static_cast<std::size_t>(locals()), kNone);
-    ready_ = kNone;
-    final_.assign(static_cast<std::size_t>(servers()), kNone);
+    read_in_.assign(static_cast<std::size_t>(locals()), kNoStep);
+    ready_ = kNoStep;
+    final_.assign(static_cast<std::size_t>(servers()), kNoStep);
     reduce_inside();
     if (grid_.is_ring)
       ring_between();
@@ -81,11 +77,11 @@ class Builder {
     return part(slice(local), begin, end);
   }
 
-  // kNone where there is nothing to move. What goes to a peer for one purpose goes chunk after
+  // kNoStep where there is nothing to move. What goes to a peer for one purpose goes chunk after
   // chunk: side by side all of them would end late, and nothing would come back meanwhile.
   StepIndex send(int peer, std::uint32_t tag, const std::byte* base, const ByteRange& what,
                  StepIndex after) {
-    if (what.bytes == 0) return kNone;
+    if (what.bytes == 0) return kNoStep;
     const StepIndex step = add({.kind = StepKind::kSend,
                                 .peer = peer,
                                 .tag = tag,
@@ -97,7 +93,7 @@ class Builder {
     return step;
   }
   StepIndex receive(int peer, std::uint32_t tag, const ByteRange& what, StepIndex after) {
-    if (what.bytes == 0) return kNone;
+    if (what.bytes == 0) return kNoStep;
     return add({.kind = StepKind::kReceive,
                 .peer = peer,
                 .tag = tag,
@@ -108,7 +104,7 @@ class Builder {
   // out = base (op) what comes.
   StepIndex reduce(int peer, std::uint32_t tag, const std::byte* base, const ByteRange& what,
                    StepIndex after, bool finishes) {
-    if (what.bytes == 0) return kNone;
+    if (what.bytes == 0) return kNoStep;
     return add({.kind = StepKind::kReceiveReduce,
                 .peer = peer,
                 .tag = tag,
@@ -120,7 +116,7 @@ class Builder {
   }
   StepIndex add(const Step& step, StepIndex after) {
     const StepIndex index = schedule_.add(step);
-    if (after != kNone) schedule_.wait_for(index, after);
+    if (after != kNoStep) schedule_.wait_for(index, after);
     if (ends_.size() >= kChunksAhead) schedule_.wait_for(index, ends_[ends_.size() - kChunksAhead]);
     return index;
   }
@@ -131,7 +127,7 @@ class Builder {
       const int local = wrap_around(local_, d, locals());
       read_in_[static_cast<std::size_t>(local)] =
           send(rank_at(grid_.servers, server_, local), tag_of(chunk_, MessagePurpose::kGather, 0),
-               buffers_.in, slice(local), kNone);
+               buffers_.in, slice(local), kNoStep);
     }
     for (int d = 1; d < locals(); ++d) {
       const std::byte* base = d == 1 ? buffers_.in : buffers_.out;
@@ -149,7 +145,7 @@ class Builder {
     const int n = servers();
     const int to = partner(wrap_around(server_, 1, n));
     const int from = partner(wrap_around(server_, -1, n));
-    std::vector<StepIndex> sent(static_cast<std::size_t>(n), kNone);
+    std::vector<StepIndex> sent(static_cast<std::size_t>(n), kNoStep);
     StepIndex made = ready_;
     for (int k = 0; k + 1 < n; ++k) {
       const int out = wrap_around(server_, -1 - k, n);
@@ -173,7 +169,7 @@ class Builder {
 
   void direct_between() {
     const int n = servers();
-    std::vector<StepIndex> sent(static_cast<std::size_t>(n), kNone);
+    std::vector<StepIndex> sent(static_cast<std::size_t>(n), kNoStep);
     for (int d = 1; d < n; ++d) {
       const int owner = wrap_around(server_, d, n);
       sent[static_cast<std::size_t>(owner)] =
@@ -208,7 +204,7 @@ class Builder {
         // In place its old content has to be sent before.
         const bool in_place = buffers_.in == buffers_.out;
         receive(rank_at(grid_.servers, server_, local), tag, piece(local, s),
-                in_place ? read_in_[static_cast<std::size_t>(local)] : kNone);
+                in_place ? read_in_[static_cast<std::size_t>(local)] : kNoStep);
       }
     }
   }
@@ -225,7 +221,7 @@ class Builder {
   ByteRange range_;
   StepIndex first_step_ = 0;
   std::vector<StepIndex> read_in_;  // by local: the send of the input's slice
-  StepIndex ready_ = kNone;         // the own slice is summed over the server
+  StepIndex ready_ = kNoStep;       // the own slice is summed over the server
   std::vector<StepIndex> final_;    // by server: its piece of the own slice is the result
 };
 
@@ -236,7 +232,7 @@ void hierarchical_all_reduce(CollectiveSchedule& schedule, const GroupPosition& 
   const std::size_t chunks =
       std::clamp<std::size_t>(buffers.bytes() / kChunkBytesMin, 1, kChunksMax);
   const std::size_t elements = (buffers.count + chunks - 1) / chunks;
-  Builder builder(schedule, self, buffers, grid);
+  HierarchicalBuilder builder(schedule, self, buffers, grid);
   for (std::size_t chunk = 0; chunk * elements < buffers.count; ++chunk) {
     const std::size_t first = chunk * elements;
     const std::size_t count = std::min(elements, buffers.count - first);

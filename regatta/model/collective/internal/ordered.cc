@@ -4,7 +4,6 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <utility>
 #include <vector>
 
@@ -17,16 +16,12 @@
 namespace regatta::collective {
 namespace {
 
-constexpr std::size_t kChunkBytesMin = std::size_t{1} << 20;
 // More chunks hide nothing more, until they become so long that a call works on one for longer than
 // a millisecond. Tags have room for 512 GiB.
 constexpr std::size_t kChunksEnough = 32;
 constexpr std::size_t kChunkBytesMax = std::size_t{8} << 20;
-// Chunks that a rank works on at the same time.
-constexpr std::size_t kChunksAhead = 4;
 // Up to here two ranks exchange whole vectors.
 constexpr std::size_t kSmallOfTwo = std::size_t{256} << 10;
-constexpr StepIndex kNone = std::numeric_limits<StepIndex>::max();
 constexpr int kEveryone = -1;
 
 // Part k of `count` parts, as even as whole elements allow; ranges in bytes.
@@ -74,11 +69,11 @@ StepIndex add_reduction(CollectiveSchedule& schedule, const Reduction& reduction
   });
 }
 
-class Builder {
+class OrderedBuilder {
  public:
   // The whole result goes to every rank, or to `root` alone.
-  Builder(CollectiveSchedule& schedule, const GroupPosition& self, const Buffers& buffers,
-          ServerRows rows, int root)
+  OrderedBuilder(CollectiveSchedule& schedule, const GroupPosition& self, const Buffers& buffers,
+                 ServerRows rows, int root)
       : schedule_(schedule),
         buffers_(buffers),
         rows_(std::move(rows)),
@@ -139,8 +134,8 @@ class Builder {
   void add_chunk(const ByteRange& chunk) {
     chunk_ = window_.chunk();
     range_ = chunk;
-    read_in_.assign(static_cast<std::size_t>(locals()), kNone);
-    final_.assign(static_cast<std::size_t>(servers()), kNone);
+    read_in_.assign(static_cast<std::size_t>(locals()), kNoStep);
+    final_.assign(static_cast<std::size_t>(servers()), kNoStep);
     reduce_inside();
     reduce_between();
     if (root_ == kEveryone)
@@ -158,10 +153,10 @@ class Builder {
     return nth_part(slice(local), server, servers(), buffers_.element_bytes);
   }
 
-  // kNone where there is nothing to move.
+  // kNoStep where there is nothing to move.
   StepIndex send(int peer, std::uint32_t tag, const std::byte* from, std::size_t bytes,
                  StepIndex after) {
-    if (bytes == 0) return kNone;
+    if (bytes == 0) return kNoStep;
     return pace(
         schedule_.add(
             {.kind = StepKind::kSend, .peer = peer, .tag = tag, .src = from, .bytes = bytes}),
@@ -169,29 +164,29 @@ class Builder {
   }
   StepIndex receive(int peer, std::uint32_t tag, std::byte* to, std::size_t bytes,
                     StepIndex after) {
-    if (bytes == 0) return kNone;
+    if (bytes == 0) return kNoStep;
     return pace(
         schedule_.add(
             {.kind = StepKind::kReceive, .peer = peer, .tag = tag, .dst = to, .bytes = bytes}),
         after);
   }
   StepIndex pace(StepIndex step, StepIndex after) {
-    if (after != kNone) schedule_.wait_for(step, after);
+    if (after != kNoStep) schedule_.wait_for(step, after);
     return window_.add(step);
   }
   // Waits for all of `after` that there are.
   StepIndex reduce(const Reduction& reduction, std::vector<const std::byte*> sources,
                    std::byte* out, std::size_t bytes, const std::vector<StepIndex>& after) {
     const StepIndex step =
-        pace(add_reduction(schedule_, reduction, std::move(sources), out, bytes), kNone);
+        pace(add_reduction(schedule_, reduction, std::move(sources), out, bytes), kNoStep);
     for (const StepIndex earlier : after)
-      if (earlier != kNone) schedule_.wait_for(step, earlier);
+      if (earlier != kNoStep) schedule_.wait_for(step, earlier);
     return step;
   }
 
   // The own slice, summed over the server, to desk().partial.
   void reduce_inside() {
-    ready_ = kNone;
+    ready_ = kNoStep;
     if (locals() == 1) return;
     const ByteRange own = slice(local_);
     std::vector<const std::byte*> sources(static_cast<std::size_t>(locals()));
@@ -201,11 +196,11 @@ class Builder {
       const auto tag = tag_of(chunk_, MessagePurpose::kGather, 0);
       const int to = wrap_around(local_, d, locals());
       read_in_[static_cast<std::size_t>(to)] = send(
-          rank_at(rows_, server_, to), tag, buffers_.in + slice(to).from, slice(to).bytes, kNone);
+          rank_at(rows_, server_, to), tag, buffers_.in + slice(to).from, slice(to).bytes, kNoStep);
       const int from = wrap_around(local_, -d, locals());
       std::byte* const at = desk().gathered + times(from, slice_bytes_);
       sources[static_cast<std::size_t>(from)] = at;
-      arrived.push_back(receive(rank_at(rows_, server_, from), tag, at, own.bytes, kNone));
+      arrived.push_back(receive(rank_at(rows_, server_, from), tag, at, own.bytes, kNoStep));
     }
     Reduction partial = schedule_.reduction;
     if (partial.op == ReduceOp::kAverage) partial.op = ReduceOp::kSum;
@@ -228,7 +223,7 @@ class Builder {
     std::vector<const std::byte*> sources(static_cast<std::size_t>(n));
     std::vector<StepIndex> after{ready_};
     sources[static_cast<std::size_t>(server_)] = value(own);
-    sent_.assign(static_cast<std::size_t>(n), kNone);
+    sent_.assign(static_cast<std::size_t>(n), kNoStep);
     for (int d = 1; d < n; ++d) {
       const auto tag = tag_of(chunk_, MessagePurpose::kReduce, 0);
       const int to = wrap_around(server_, d, n);
@@ -238,7 +233,7 @@ class Builder {
       const int from = wrap_around(server_, -d, n);
       std::byte* const at = desk().arrived + times(from, piece_bytes_);
       sources[static_cast<std::size_t>(from)] = at;
-      after.push_back(receive(rank_at(rows_, from, local_), tag, at, own.bytes, kNone));
+      after.push_back(receive(rank_at(rows_, from, local_), tag, at, own.bytes, kNoStep));
     }
     if (own.bytes > 0)
       final_[static_cast<std::size_t>(server_)] =
@@ -258,7 +253,7 @@ class Builder {
       final_[static_cast<std::size_t>(owner)] =
           receive(rank_at(rows_, owner, local_), tag, buffers_.out + theirs.from, theirs.bytes,
                   sent_[static_cast<std::size_t>(owner)]);
-      if (final_[static_cast<std::size_t>(owner)] != kNone && ready_ != kNone)
+      if (final_[static_cast<std::size_t>(owner)] != kNoStep && ready_ != kNoStep)
         schedule_.wait_for(final_[static_cast<std::size_t>(owner)], ready_);
     }
     for (int s = 0; s < n; ++s)
@@ -308,7 +303,7 @@ class Builder {
   // Of the chunk under way.
   std::size_t chunk_ = 0;
   ByteRange range_;
-  StepIndex ready_ = kNone;         // the own slice is summed over the server
+  StepIndex ready_ = kNoStep;       // the own slice is summed over the server
   std::vector<StepIndex> read_in_;  // by local: the send of the input's slice
   std::vector<StepIndex> sent_;     // by server: the send of its piece
   std::vector<StepIndex> final_;    // by server: its piece of the own slice is the result
@@ -334,12 +329,13 @@ void ordered_all_reduce(CollectiveSchedule& schedule, const GroupPosition& self,
   if (buffers.bytes() * others <= small) return exchange(schedule, self, buffers);
   // Sums in f64 would have to travel as such.
   const bool is_wide = schedule.reduction.sums_in_f64 && can_sum_in_f64(schedule.reduction);
-  Builder(schedule, self, buffers, rows_of(self.world_size, is_wide ? nullptr : grid), kEveryone);
+  OrderedBuilder(schedule, self, buffers, rows_of(self.world_size, is_wide ? nullptr : grid),
+                 kEveryone);
 }
 
 void ordered_reduce(CollectiveSchedule& schedule, const GroupPosition& self, const Buffers& buffers,
                     int root) {
-  Builder(schedule, self, buffers, rows_of(self.world_size, nullptr), root);
+  OrderedBuilder(schedule, self, buffers, rows_of(self.world_size, nullptr), root);
 }
 
 void ordered_reduce_scatter(CollectiveSchedule& schedule, const GroupPosition& self,

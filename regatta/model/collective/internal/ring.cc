@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 #include "regatta/model/collective/internal/bundle.h"
+#include "regatta/model/collective/internal/chunk_window.h"
 
 namespace regatta::collective {
 namespace {
@@ -16,9 +16,6 @@ constexpr std::size_t kPieceBytesMax = std::size_t{512} << 10;
 constexpr std::uint32_t kPiecesMax = 8;
 // So that the pieces of a step can be counted in 20 bits: 4 GiB of them.
 constexpr std::size_t kGivenPieceBytesMin = std::size_t{4} << 10;
-// Receives that a rank offers ahead of the one it works on.
-constexpr std::size_t kReceivesAhead = 4;
-constexpr StepIndex kNone = std::numeric_limits<StepIndex>::max();
 
 // Builds the steps of one rank; remembers for each segment what its pieces wait for.
 class RingBuilder {
@@ -38,8 +35,8 @@ class RingBuilder {
     const std::size_t bytes = segments_.bytes(k);
     const PieceSplit cut = split_into_pieces(bytes, options_);
     auto& ready = ready_[static_cast<std::size_t>(k)];
-    ready.resize(cut.pieces, kNone);
-    last_sends_.assign(cut.pieces, kNone);
+    ready.resize(cut.pieces, kNoStep);
+    last_sends_.assign(cut.pieces, kNoStep);
     for (std::uint32_t i = 0; i < cut.pieces; ++i) {
       const std::size_t at = i * cut.piece_bytes;
       const StepIndex index = schedule_.add({.kind = StepKind::kSend,
@@ -47,7 +44,7 @@ class RingBuilder {
                                              .tag = tag(step, i),
                                              .src = from + at,
                                              .bytes = std::min(cut.piece_bytes, bytes - at)});
-      if (ready[i] != kNone) schedule_.wait_for(index, ready[i]);
+      if (ready[i] != kNoStep) schedule_.wait_for(index, ready[i]);
       last_sends_[i] = index;
     }
   }
@@ -63,7 +60,7 @@ class RingBuilder {
     const std::size_t bytes = segments_.bytes(k);
     const PieceSplit cut = split_into_pieces(bytes, options_);
     auto& ready = ready_[static_cast<std::size_t>(k)];
-    ready.assign(cut.pieces, kNone);
+    ready.assign(cut.pieces, kNoStep);
     last_receives_.clear();
     for (std::uint32_t i = 0; i < cut.pieces; ++i) {
       const std::size_t at = i * cut.piece_bytes;

@@ -8,31 +8,27 @@
 
 #include <fmt/format.h>
 
+#include "regatta/base/core/ids.h"
+
 namespace regatta::workload {
 namespace {
-
-constexpr long long kSizeMax = 10'000'000;
 
 struct View {  // what a Reshape makes of a row
   long long heads = 0;
   long long dim = 0;
 };
 
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
-
 const OnnxNode& node_at(const OnnxTrace& trace, int index) {
-  return trace.graph().nodes[at(index)];
+  return at(trace.graph().nodes, index);
 }
 const OnnxProduct& product_at(const OnnxTrace& trace, int index) {
-  return trace.products()[at(index)];
+  return at(trace.products(), index);
 }
 
 std::optional<int> product_of_activations(const OnnxTrace& trace, const OnnxWalk& walk) {
   std::optional<int> found;
   for (const int index : walk.products)
-    if (trace.products()[at(index)].is_of_activations()) found = index;
+    if (at(trace.products(), index).is_of_activations()) found = index;
   return found;
 }
 
@@ -40,7 +36,7 @@ std::optional<int> product_of_activations(const OnnxTrace& trace, const OnnxWalk
 int only_weight(const OnnxTrace& trace, const OnnxWalk& walk) {
   if (walk.products.size() != 1) return -1;
   const int index = *walk.products.begin();
-  return trace.products()[at(index)].is_of_activations() ? -1 : index;
+  return at(trace.products(), index).is_of_activations() ? -1 : index;
 }
 
 Error wrong(const std::string& what) {
@@ -74,7 +70,7 @@ Status split(long long query_out, long long key_out, View q, OnnxAttention& atte
 
 // One product makes queries, keys and values.
 Status split_fused(long long out, View q, View k, OnnxAttention& attention) {
-  if (std::max({q.heads, q.dim, k.heads}) > kSizeMax) q = {};
+  if (std::max({q.heads, q.dim, k.heads}) > kOnnxSizeMax) q = {};
   attention.heads = q.heads;
   attention.kv_heads = q.heads;
   attention.head_dim = q.dim;

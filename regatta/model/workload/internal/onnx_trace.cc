@@ -7,21 +7,18 @@
 #include <utility>
 #include <vector>
 
+#include "regatta/base/core/ids.h"
+
 namespace regatta::workload {
 namespace {
 
 // Copies of a chain that are followed: files may be wrong, and have rings.
 constexpr int kCopiesMax = 16;
 
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
-
 // Within what the sizes of a model can be.
 bool is_matrix(const std::vector<long long>& dims) {
-  constexpr long long kSizeMax = 10'000'000;
   return dims.size() == 2 && std::min(dims[0], dims[1]) >= 1 &&
-         std::max(dims[0], dims[1]) <= kSizeMax;
+         std::max(dims[0], dims[1]) <= kOnnxSizeMax;
 }
 
 bool is_copy(const std::string& op) {
@@ -52,7 +49,7 @@ std::optional<OnnxTrace::Weight> OnnxTrace::weight(const std::string& tensor) co
     }
     const auto maker = makers_.find(name);
     if (maker == makers_.end()) return std::nullopt;
-    const OnnxNode& node = graph_.nodes[at(maker->second)];
+    const OnnxNode& node = at(graph_.nodes, maker->second);
     const bool transposes = node.op == "Transpose";
     if (node.inputs.empty() || (!transposes && !is_copy(node.op))) return std::nullopt;
     is_swapped = is_swapped != transposes;
@@ -87,7 +84,7 @@ bool OnnxTrace::adds_bias(const OnnxNode& node, long long out) const {
   const auto takers = takers_.find(node.outputs.front());
   if (takers == takers_.end()) return false;
   for (const int taker : takers->second) {
-    const OnnxNode& next = graph_.nodes[at(taker)];
+    const OnnxNode& next = at(graph_.nodes, taker);
     if (next.op != "Add") continue;
     for (const std::string& input : next.inputs) {
       const auto bias = weight(input);
@@ -115,7 +112,7 @@ OnnxWalk OnnxTrace::back(const std::string& tensor) const {
       walk.products.insert(product->second);
       continue;
     }
-    const OnnxNode& node = graph_.nodes[at(maker->second)];
+    const OnnxNode& node = at(graph_.nodes, maker->second);
     if (node.op == "Shape") continue;
     walk.nodes.push_back(maker->second);
     open.insert(open.end(), node.inputs.begin(), node.inputs.end());
@@ -137,7 +134,7 @@ OnnxWalk OnnxTrace::forward(const std::string& tensor) const {
         walk.products.insert(product->second);
         continue;
       }
-      const OnnxNode& node = graph_.nodes[at(taker)];
+      const OnnxNode& node = at(graph_.nodes, taker);
       if (node.op == "Shape") continue;
       walk.nodes.push_back(taker);
       open.insert(open.end(), node.outputs.begin(), node.outputs.end());
@@ -156,7 +153,7 @@ std::optional<long long> OnnxTrace::number(const std::string& tensor) const {
     }
     const auto maker = makers_.find(name);
     if (maker == makers_.end()) return std::nullopt;
-    const OnnxNode& node = graph_.nodes[at(maker->second)];
+    const OnnxNode& node = at(graph_.nodes, maker->second);
     if (node.inputs.empty() || (node.op != "Unsqueeze" && !is_copy(node.op))) return std::nullopt;
     name = node.inputs.front();
   }
@@ -170,8 +167,8 @@ std::vector<long long> OnnxTrace::target(const OnnxNode& reshape) const {
   if (held != graph_.tensors.end()) return held->second.numbers;
   const auto maker = makers_.find(name);
   std::vector<long long> target;
-  if (maker == makers_.end() || graph_.nodes[at(maker->second)].op != "Concat") return target;
-  for (const std::string& part : graph_.nodes[at(maker->second)].inputs)
+  if (maker == makers_.end() || at(graph_.nodes, maker->second).op != "Concat") return target;
+  for (const std::string& part : at(graph_.nodes, maker->second).inputs)
     target.push_back(number(part).value_or(-1));
   return target;
 }

@@ -11,6 +11,9 @@
 
 namespace regatta::workload {
 
+// The largest size that a dimension of a model is taken to have.
+constexpr long long kOnnxSizeMax = 10'000'000;
+
 // A matrix product: by a weight of in x out, or of two activations (in and out 0).
 struct OnnxProduct {
   int node = 0;

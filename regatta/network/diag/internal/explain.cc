@@ -11,10 +11,6 @@
 namespace regatta::diag {
 namespace {
 
-bool is_cable(const Culprit& culprit) {
-  return culprit.kind == CulpritKind::kLink || culprit.kind == CulpritKind::kNic;
-}
-
 class Explainer {
  public:
   Explainer(const topo::Graph& graph, std::span<const PathCounts> paths,

@@ -17,6 +17,10 @@
 
 namespace regatta::diag {
 
+inline bool is_cable(const Culprit& culprit) {
+  return culprit.kind == CulpritKind::kLink || culprit.kind == CulpritKind::kNic;
+}
+
 // What was sent over one path, probes or other packets, in a span of time.
 struct PathCounts {
   std::span<const std::uint32_t> links;  // directed, by fabric::number_of

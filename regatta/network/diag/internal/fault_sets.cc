@@ -21,10 +21,6 @@ constexpr std::size_t kLateWindows = 14;
 constexpr double kLateShare = 0.02;
 constexpr double kMostly = 0.5;  // what has become so much worse that no one rate fits both
 
-bool is_cable(const Culprit& culprit) {
-  return culprit.kind == CulpritKind::kLink || culprit.kind == CulpritKind::kNic;
-}
-
 bool is_both(const Culprit& culprit) {
   return culprit.kind == CulpritKind::kNic || culprit.forward == culprit.backward;
 }

@@ -131,8 +131,7 @@ Status check_memory(const Scenario& scenario, const SimulatedNetwork& network,
       fmt::format(
           "{:.0f} messages take some {} of memory, and {} are free; name fewer ranks, "
           "repeats, micro-batches or connections{}",
-          all_messages, format_bytes({static_cast<long long>(std::min(all_bytes, 1e18))}),
-          format_bytes(memory),
+          all_messages, format_bytes(std::min(all_bytes, 1e18)), format_bytes(memory),
           may_fold ? ", or policy: spray at the flow level, where they move in bundles" : ""));
 }
 

@@ -6,14 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "regatta/base/core/ids.h"
+
 namespace regatta::plan {
 namespace {
 
 using workload::Phase;
-
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
 
 // Where `group` spends `step_time`: its spans, and bubble after its end.
 workload::PhaseTimes phases_of(const std::vector<GroupSpan>& spans, double step_time) {
@@ -47,9 +45,9 @@ void add_background(workload::Timeline& timeline, const StepProgram& program,
   for (std::size_t group = 0; group < program.groups.size(); ++group) {
     for (const StepAction& action : program.groups[group]) {
       if (action.kind != StepActionKind::kPost) continue;
-      const CommOperation& operation = program.operations[at(action.operation)];
+      const CommOperation& operation = at(program.operations, action.operation);
       if (operation.phase != Phase::kPpComm && operation.phase != Phase::kDpComm) continue;
-      const CommOperationTimes& times = simulation.operations[at(action.operation)];
+      const CommOperationTimes& times = at(simulation.operations, action.operation);
       for (int tp = 0; tp < strategy.tp; ++tp) {
         workload::Span span;
         span.rank = {static_cast<int>(group) * strategy.tp + tp};
@@ -70,8 +68,8 @@ std::vector<LinkTraffic> link_traffic(const DeviceNetwork& network, const BuiltS
     network.add_traffic(pair.pair, pair.bytes, bytes);
   std::vector<LinkTraffic> traffic;
   for (int resource = 0; resource < network.link_resources(); ++resource) {
-    if (bytes[at(resource)] < 0.5) continue;
-    traffic.push_back({DeviceNetwork::link_of(resource), Bytes{std::llround(bytes[at(resource)])}});
+    if (at(bytes, resource) < 0.5) continue;
+    traffic.push_back({DeviceNetwork::link_of(resource), Bytes{std::llround(at(bytes, resource))}});
   }
   return traffic;
 }

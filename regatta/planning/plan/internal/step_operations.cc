@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/model/cost/collective.h"
 #include "regatta/model/cost/hierarchical_layout.h"
 #include "regatta/model/cost/memory.h"
@@ -15,10 +16,6 @@ namespace {
 using workload::Phase;
 
 constexpr long long kGradientBytes = 4;  // reduced in fp32 whatever the precision
-
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
 
 class StepOperationsBuilder {
  public:
@@ -71,14 +68,14 @@ class StepOperationsBuilder {
       }
       steps = std::max(steps, cost::hierarchical_steps(*grid));
       for (const cost::HierarchicalFlow& flow : cost::hierarchical_flows(*grid))
-        reduction.pairs.push_back({group[at(flow.from)], group[at(flow.to)], flow.bytes});
+        reduction.pairs.push_back({at(group, flow.from), at(group, flow.to), flow.bytes});
     }
     return reduction;
   }
 
   std::vector<DevicePair> tensor_ring(int pp, int dp) const {
     std::vector<DevicePair> pairs;
-    pairs.reserve(at(shape_.strategy.tp));
+    pairs.reserve(as_index(shape_.strategy.tp));
     for (int tp = 0; tp < shape_.strategy.tp; ++tp)
       pairs.push_back(
           {shape_.device(pp, dp, tp), shape_.device(pp, dp, (tp + 1) % shape_.strategy.tp)});
@@ -135,7 +132,7 @@ class StepOperationsBuilder {
   // One replica's transfers between stage `lower.pp` and the next: up carries activations.
   Status make_boundary(const workload::RankCoordinates& lower, bool up) {
     std::vector<DevicePair> pairs;
-    pairs.reserve(at(shape_.strategy.tp));
+    pairs.reserve(as_index(shape_.strategy.tp));
     for (int tp = 0; tp < shape_.strategy.tp; ++tp) {
       const topo::DeviceRef below = shape_.device(lower.pp, lower.dp, tp);
       const topo::DeviceRef above = shape_.device(lower.pp + 1, lower.dp, tp);
@@ -154,13 +151,13 @@ class StepOperationsBuilder {
 
   // The gradient buckets of each stage: reduced over the replicas of each tensor rank.
   Status make_buckets() {
-    made_.buckets.resize(at(shape_.strategy.pp));
+    made_.buckets.resize(as_index(shape_.strategy.pp));
     if (shape_.strategy.dp == 1) return {};
     for (int pp = 0; pp < shape_.strategy.pp; ++pp) {
-      std::vector<std::vector<topo::DeviceRef>> groups(at(shape_.strategy.tp));
+      std::vector<std::vector<topo::DeviceRef>> groups(as_index(shape_.strategy.tp));
       for (int tp = 0; tp < shape_.strategy.tp; ++tp) {
         for (int dp = 0; dp < shape_.strategy.dp; ++dp)
-          groups[at(tp)].push_back(shape_.device(pp, dp, tp));
+          at(groups, tp).push_back(shape_.device(pp, dp, tp));
       }
       const int channel = step_.program.channels++;
       const long long total = cost::rank_parameters(shape_.model, shape_.strategy, pp);
@@ -173,15 +170,17 @@ class StepOperationsBuilder {
         REGATTA_TRY(one,
                     bucket_pattern(workload::kGradientBucketElements, static_cast<double>(full)));
         for (long long i = 0; i < full; ++i)
-          made_.buckets[at(pp)].push_back(add_operation(
-              step_.program, one,
-              {.members = shape_.strategy.dp, .channel = channel, .phase = Phase::kDpComm}));
+          at(made_.buckets, pp)
+              .push_back(add_operation(
+                  step_.program, one,
+                  {.members = shape_.strategy.dp, .channel = channel, .phase = Phase::kDpComm}));
       }
       if (total % workload::kGradientBucketElements > 0) {
         REGATTA_TRY(rest, bucket_pattern(total % workload::kGradientBucketElements, 1));
-        made_.buckets[at(pp)].push_back(add_operation(
-            step_.program, rest,
-            {.members = shape_.strategy.dp, .channel = channel, .phase = Phase::kDpComm}));
+        at(made_.buckets, pp)
+            .push_back(add_operation(
+                step_.program, rest,
+                {.members = shape_.strategy.dp, .channel = channel, .phase = Phase::kDpComm}));
       }
     }
     return {};
@@ -209,9 +208,9 @@ class StepOperationsBuilder {
     const int ranks = shape_.strategy.world_size();
     if (ranks == 1) return {};
     std::vector<DevicePair> pairs;
-    pairs.reserve(at(ranks));
+    pairs.reserve(as_index(ranks));
     for (int rank = 0; rank < ranks; ++rank)
-      pairs.push_back({shape_.placement[at(rank)], shape_.placement[at((rank + 1) % ranks)]});
+      pairs.push_back({at(shape_.placement, rank), at(shape_.placement, (rank + 1) % ranks)});
     const cost::CollectiveCost norm = cost::all_reduce_cost(Bytes{8}, ranks);
     REGATTA_TRY(flows, shape_.context.network.flows(pairs));
     made_.norm = add_operation(

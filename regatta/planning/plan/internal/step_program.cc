@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "regatta/base/core/check.h"
+#include "regatta/base/core/ids.h"
 #include "regatta/model/cost/collective.h"
 #include "regatta/model/cost/memory.h"
 #include "regatta/planning/plan/internal/rank_times.h"
@@ -18,10 +19,6 @@ namespace regatta::plan {
 namespace {
 
 using workload::Phase;
-
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
 
 // Numbers of elements in the flat gradient array, in the order in which backward ends them.
 struct GradientLayout {
@@ -51,7 +48,7 @@ class Builder {
       : shape_(shape), layout_(gradient_layout(shape.model, shape.strategy)) {}
 
   Result<BuiltStep> build() {
-    step_.program.groups.resize(at(shape_.strategy.pp * shape_.strategy.dp));
+    step_.program.groups.resize(as_index(shape_.strategy.pp * shape_.strategy.dp));
     make_rank_times();
     REGATTA_TRY(made, make_operations(shape_, step_));
     made_ = std::move(made);
@@ -93,12 +90,12 @@ class Builder {
 
   // Operation of boundary `boundary` (between it and the next stage).
   int transfer_of(const std::vector<int>& list, int boundary, int dp, int micro_batch) const {
-    return list[at((boundary * shape_.strategy.dp + dp) * shape_.micro_batches + micro_batch)];
+    return at(list, (boundary * shape_.strategy.dp + dp) * shape_.micro_batches + micro_batch);
   }
 
   void compute(Phase phase, double seconds) {
     since_tensor_ += seconds;
-    auto& actions = step_.program.groups[at(group_)];
+    auto& actions = at(step_.program.groups, group_);
     if (!actions.empty() && actions.back().kind == StepActionKind::kCompute &&
         actions.back().phase == phase && actions.back().micro_batch == micro_batch_ &&
         actions.back().layer == layer_) {
@@ -109,13 +106,13 @@ class Builder {
   }
 
   void post(int operation) {
-    step_.program.groups[at(group_)].push_back(
-        {StepActionKind::kPost, Phase::kOther, micro_batch_, layer_, 0, operation});
+    at(step_.program.groups, group_)
+        .push_back({StepActionKind::kPost, Phase::kOther, micro_batch_, layer_, 0, operation});
   }
 
   void wait(Phase phase, int operation) {
-    step_.program.groups[at(group_)].push_back(
-        {StepActionKind::kWait, phase, micro_batch_, layer_, 0, operation});
+    at(step_.program.groups, group_)
+        .push_back({StepActionKind::kWait, phase, micro_batch_, layer_, 0, operation});
   }
 
   // How long the tensor ranks wait for the last of them: as long as cost::cpu_throttling_wait()
@@ -135,7 +132,7 @@ class Builder {
       return;
     }
     const int operation = add_operation(
-        step_.program, patterns[at(group_)],
+        step_.program, at(patterns, group_),
         {.latency = last_rank(), .phase = Phase::kTpComm, .micro_batch = micro_batch_});
     since_tensor_ = 0;
     post(operation);
@@ -144,7 +141,7 @@ class Builder {
   }
 
   void block_forward_pass(Phase phase) {
-    const RankTimes& t = times_[at(group_)];
+    const RankTimes& t = at(times_, group_);
     const bool again = phase == Phase::kRecompute;
     compute(phase, again ? t.attention_recompute : t.attention_forward);
     tensor(made_.tensor_sums);
@@ -156,7 +153,7 @@ class Builder {
   void enter_layer(int layer) { layer_ = shape_.strategy.tp > 1 ? layer : -1; }
 
   void forward(int pp, int dp, int micro_batch) {
-    const RankTimes& t = times_[at(group_)];
+    const RankTimes& t = at(times_, group_);
     micro_batch_ = micro_batch;
     layer_ = -1;
     if (pp == 0) {
@@ -182,7 +179,7 @@ class Builder {
   }
 
   void block_backward_pass(const std::function<void(long long)>& ready) {
-    const RankTimes& t = times_[at(group_)];
+    const RankTimes& t = at(times_, group_);
     if (shape_.strategy.recompute == workload::Recompute::kFull)
       block_forward_pass(Phase::kRecompute);
     compute(Phase::kBackward, t.mlp_backward);
@@ -195,7 +192,7 @@ class Builder {
   }
 
   void backward(int pp, int dp, int micro_batch) {
-    const RankTimes& t = times_[at(group_)];
+    const RankTimes& t = at(times_, group_);
     micro_batch_ = micro_batch;
     layer_ = -1;
     long long final_elements = 0;
@@ -203,7 +200,7 @@ class Builder {
     const auto ready = [&](long long elements) {
       if (!shape_.strategy.overlap || micro_batch + 1 < shape_.micro_batches) return;
       final_elements += elements;
-      const auto& buckets = made_.buckets[at(pp)];
+      const auto& buckets = at(made_.buckets, pp);
       while (posted < buckets.size() &&
              static_cast<long long>(posted + 1) * workload::kGradientBucketElements <=
                  final_elements)
@@ -231,8 +228,8 @@ class Builder {
       post(transfer_of(made_.gradients, pp - 1, dp, micro_batch));
     }
     if (micro_batch + 1 == shape_.micro_batches) {
-      for (; posted < made_.buckets[at(pp)].size(); ++posted)
-        post(made_.buckets[at(pp)][posted]);
+      for (; posted < at(made_.buckets, pp).size(); ++posted)
+        post(at(made_.buckets, pp)[posted]);
     }
   }
 
@@ -254,18 +251,18 @@ class Builder {
         wait(Phase::kPpComm, transfer_of(made_.activations, pp, dp, i));
       if (pp > 0) wait(Phase::kPpComm, transfer_of(made_.gradients, pp - 1, dp, i));
     }
-    for (const int bucket : made_.buckets[at(pp)])
+    for (const int bucket : at(made_.buckets, pp))
       wait(Phase::kDpComm, bucket);
     if (!made_.ties.empty() && (pp == 0 || pp == shape_.strategy.pp - 1)) {
-      post(made_.ties[at(dp)]);
-      wait(Phase::kDpComm, made_.ties[at(dp)]);
+      post(at(made_.ties, dp));
+      wait(Phase::kDpComm, at(made_.ties, dp));
     }
     if (made_.norm >= 0) {
       post(made_.norm);
       // With stages it is the wait for the one that drains last.
       wait(shape_.strategy.pp > 1 ? Phase::kBubble : Phase::kDpComm, made_.norm);
     }
-    compute(Phase::kOptimizer, optimizer_times_[at(group_)]);
+    compute(Phase::kOptimizer, at(optimizer_times_, group_));
   }
 
   const StepShape shape_;
@@ -287,7 +284,7 @@ Result<BuiltStep> build_step(const PlanContext& context, const workload::Strateg
                              const std::vector<topo::DeviceRef>& placement) {
   REGATTA_TRY(count,
               workload::micro_batches(context.job.model, strategy, context.job.global_batch));
-  REGATTA_CHECK(placement.size() == at(strategy.world_size()));
+  REGATTA_CHECK(placement.size() == as_index(strategy.world_size()));
   return Builder(StepShape(context, strategy, placement, count)).build();
 }
 

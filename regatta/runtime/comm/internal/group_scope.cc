@@ -7,30 +7,30 @@
 namespace regatta::comm {
 namespace {
 
-thread_local std::unique_ptr<GroupScope> scope;
+thread_local std::unique_ptr<GroupScope> thread_scope;
 
 }  // namespace
 
 GroupScope* GroupScope::current() {
-  return scope.get();
+  return thread_scope.get();
 }
 
 Status GroupScope::refuse(const std::string& call) {
-  if (scope == nullptr) return {};
+  if (thread_scope == nullptr) return {};
   return Error{Code::kInvalidInput,
                call + ": it waits for the other ranks: call it outside the group of calls"};
 }
 
 void GroupScope::open() {
-  if (scope == nullptr) scope = std::make_unique<GroupScope>();
-  ++scope->depth_;
+  if (thread_scope == nullptr) thread_scope = std::make_unique<GroupScope>();
+  ++thread_scope->depth_;
 }
 
 Result<Handle> GroupScope::close() {
-  if (scope == nullptr)
+  if (thread_scope == nullptr)
     return Error{Code::kInvalidInput, "group_end: no group is open: call group_start before"};
-  if (--scope->depth_ > 0) return Handle();
-  const std::unique_ptr<GroupScope> ended = std::move(scope);
+  if (--thread_scope->depth_ > 0) return Handle();
+  const std::unique_ptr<GroupScope> ended = std::move(thread_scope);
   for (Batch& batch : ended->batches_)
     batch.world->submit(std::move(batch.operations));
   if (ended->states_.empty()) return Handle();

@@ -78,12 +78,6 @@ bool write_part(std::FILE* file, int step, const Parameters& parameters) {
   return good && std::fflush(file) == 0 && ::fsync(::fileno(file)) == 0;
 }
 
-Error broken(const std::string& path, std::string_view what) {
-  return Error{
-      Code::kInvalidInput,
-      fmt::format("checkpoint {}: {}; remove its folder to resume from an older one", path, what)};
-}
-
 Error unreadable(const std::string& path) {
   return Error{Code::kInvalidInput,
                fmt::format("checkpoint {}: the file is missing or unreadable; make its folder "
@@ -98,8 +92,9 @@ Status check_size(const std::string& path, std::int64_t elements) {
   const auto expected = sizeof(Header) + sizeof(std::uint64_t) +
                         3 * sizeof(float) * static_cast<std::size_t>(elements);
   if (size == expected) return {};
-  return broken(path, fmt::format("{} bytes instead of {}: the file is truncated or of another job",
-                                  size, expected));
+  return broken_checkpoint(
+      path, fmt::format("{} bytes instead of {}: the file is truncated or of another job", size,
+                        expected));
 }
 
 // Given or not: the same split is the same parts.
@@ -112,6 +107,12 @@ nlohmann::json layers_of_stages(const workload::ModelShape& model,
 }
 
 }  // namespace
+
+Error broken_checkpoint(const std::string& path, std::string_view what) {
+  return Error{
+      Code::kInvalidInput,
+      fmt::format("checkpoint {}: {}; remove its folder to resume from an older one", path, what)};
+}
 
 std::string step_folder(const std::string& folder, int step) {
   return fmt::format("{}/{}{:08}", folder, kPrefix, step);
@@ -168,7 +169,7 @@ Status check_manifest(const std::string& folder, int step, const workload::Job& 
   if (!text) return unreadable(path);
   const auto saved = nlohmann::json::parse(*text, nullptr, false);
   if (!saved.is_object() || !saved.contains("strategy") || !saved.contains("model"))
-    return broken(path, "it is no manifest");
+    return broken_checkpoint(path, "it is no manifest");
   const auto differs = [&path](std::string_view key, const nlohmann::json& was,
                                const nlohmann::json& is) -> Status {
     if (was == is) return {};
@@ -179,7 +180,7 @@ Status check_manifest(const std::string& folder, int step, const workload::Job& 
   };
   // Through the type, so that it has every key, those of later versions too.
   const Result<workload::ModelShape> saved_model = workload::model_from_json(saved["model"]);
-  if (!saved_model) return broken(path, saved_model.error().message);
+  if (!saved_model) return broken_checkpoint(path, saved_model.error().message);
   const auto was = workload::model_to_json(*saved_model);
   const auto is = workload::model_to_json(job.model);
   for (const auto& [key, value] : is.items()) {
@@ -190,7 +191,7 @@ Status check_manifest(const std::string& folder, int step, const workload::Job& 
   for (const char* key : {"tp", "pp"})
     REGATTA_TRY_DO(differs(key, saved["strategy"].value(key, nlohmann::json()), asked[key]));
   const auto saved_strategy = workload::strategy_from_json(saved["strategy"]);
-  if (!saved_strategy) return broken(path, saved_strategy.error().message);
+  if (!saved_strategy) return broken_checkpoint(path, saved_strategy.error().message);
   REGATTA_TRY_DO(differs("stage_layers", layers_of_stages(*saved_model, *saved_strategy),
                          layers_of_stages(job.model, strategy)));
   return differs("precision", saved.value("precision", nlohmann::json()),
@@ -217,7 +218,7 @@ Status load_part(const std::string& folder, int step, workload::RankCoordinates 
   Header header;
   bool good = std::fread(&header, sizeof header, 1, file.get()) == 1;
   if (!good || header.magic != kMagic || header.step != step || header.elements != elements)
-    return broken(path, "its head is not that of this step and job");
+    return broken_checkpoint(path, "its head is not that of this step and job");
   for (const Tensor* array : arrays_of(parameters)) {
     const auto count = static_cast<std::size_t>(elements);
     good = good && std::fread(array->data_ptr(), sizeof(float), count, file.get()) == count;
@@ -225,7 +226,7 @@ Status load_part(const std::string& folder, int step, workload::RankCoordinates 
   std::uint64_t sum = 0;
   good = good && std::fread(&sum, sizeof sum, 1, file.get()) == 1;
   if (!good || sum != checksum(parameters))
-    return broken(path, "its content changed since it was written");
+    return broken_checkpoint(path, "its content changed since it was written");
   refresh_compute(parameters);
   return {};
 }

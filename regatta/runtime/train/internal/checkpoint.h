@@ -5,6 +5,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "regatta/base/core/result.h"
 #include "regatta/model/workload/job.h"
@@ -39,5 +40,8 @@ int saved_error_feedbacks(const std::string& folder, int step);
 // size, truncated or changed since.
 Status load_part(const std::string& folder, int step, workload::RankCoordinates at,
                  Parameters& parameters);
+
+// The error of a file at `path` that cannot be read back; `what` is wrong with it.
+Error broken_checkpoint(const std::string& path, std::string_view what);
 
 }  // namespace regatta::train

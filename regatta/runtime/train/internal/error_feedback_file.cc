@@ -17,7 +17,7 @@ namespace {
 
 using comm::compress::ErrorFeedback;
 
-constexpr std::string_view kMagic = "rgtfeed1";
+constexpr std::string_view kFeedbackMagic = "rgtfeed1";
 
 std::string path_of(const std::string& folder, int step, const workload::RankCoordinates& at,
                     int dp) {
@@ -36,32 +36,26 @@ bool take_number(std::string_view& text, std::uint64_t& number) {
   return true;
 }
 
-Error broken(const std::string& path, std::string_view what) {
-  return Error{
-      Code::kInvalidInput,
-      fmt::format("checkpoint {}: {}; remove its folder to resume from an older one", path, what)};
-}
-
 Result<std::vector<ErrorFeedback>> read_buckets(const std::string& path) {
   const Result<std::string> text = os::read_file(path);
-  if (!text) return broken(path, "the file is missing or unreadable");
+  if (!text) return broken_checkpoint(path, "the file is missing or unreadable");
   std::string_view rest = *text;
   std::uint64_t count = 0;
-  if (!rest.starts_with(kMagic)) return broken(path, "it holds no feedback");
-  rest.remove_prefix(kMagic.size());
-  if (!take_number(rest, count)) return broken(path, "the file is truncated");
+  if (!rest.starts_with(kFeedbackMagic)) return broken_checkpoint(path, "it holds no feedback");
+  rest.remove_prefix(kFeedbackMagic.size());
+  if (!take_number(rest, count)) return broken_checkpoint(path, "the file is truncated");
   std::vector<ErrorFeedback> buckets;
   for (std::uint64_t i = 0; i < count; ++i) {
     std::uint64_t size = 0;
     if (!take_number(rest, size) || size > rest.size())
-      return broken(path, "the file is truncated");
+      return broken_checkpoint(path, "the file is truncated");
     const auto* begin = reinterpret_cast<const std::byte*>(rest.data());
     auto bucket = comm::compress::error_feedback_from_bytes({begin, begin + size});
-    if (!bucket) return broken(path, bucket.error().message);
+    if (!bucket) return broken_checkpoint(path, bucket.error().message);
     buckets.push_back(std::move(*bucket));
     rest.remove_prefix(size);
   }
-  if (!rest.empty()) return broken(path, "something follows the last bucket");
+  if (!rest.empty()) return broken_checkpoint(path, "something follows the last bucket");
   return buckets;
 }
 
@@ -79,7 +73,7 @@ void add(ErrorFeedback& into, ErrorFeedback old) {
 
 Status save_error_feedback(const std::string& folder, int step, workload::RankCoordinates at,
                            const std::vector<ErrorFeedback>& buckets) {
-  std::string text(kMagic);
+  std::string text(kFeedbackMagic);
   put_number(text, buckets.size());
   for (const ErrorFeedback& bucket : buckets) {
     const std::vector<std::byte> bytes = to_bytes(bucket);
@@ -99,8 +93,8 @@ Status load_error_feedback(const std::string& folder, int step, const ReplicaPos
     const std::string path = path_of(folder, step, replica.at, old);
     REGATTA_TRY(read, read_buckets(path));
     if (read.size() != buckets.size())
-      return broken(path, fmt::format("{} buckets instead of {}: it is of another job", read.size(),
-                                      buckets.size()));
+      return broken_checkpoint(path, fmt::format("{} buckets instead of {}: it is of another job",
+                                                 read.size(), buckets.size()));
     for (std::size_t i = 0; i < read.size(); ++i) {
       if (old % replica.dp == replica.at.dp) {
         add(loaded[i], std::move(read[i]));

@@ -16,7 +16,7 @@ namespace regatta::sharing {
 namespace {
 
 constexpr std::uint64_t kMs = 1'000'000;
-constexpr std::uint64_t kLookNs = 2 * kMs;
+constexpr std::uint64_t kCheckpointPollNs = 2 * kMs;
 constexpr std::uint64_t kAgainNs = 100 * kMs;   // after work that did not end in time
 constexpr std::uint64_t kStuckNs = 1000 * kMs;  // after a driver that did not bring one in
 constexpr double kSlowestLink = 1e9;            // bytes a second: what copies may take
@@ -169,7 +169,7 @@ std::uint64_t CheckpointManager::probe(std::uint64_t now) {
     probe_ends_ns_ = now + static_cast<std::uint64_t>(options_.timeout.value * 1e9);
   }
   const auto outcome = outcome_of(probe_pid_);
-  if (!outcome && now < probe_ends_ns_) return now + kLookNs;
+  if (!outcome && now < probe_ends_ns_) return now + kCheckpointPollNs;
   if (!outcome) {
     log_warning("gpu daemon: " + options_.library +
                 " does not say whether processes can leave their GPU; none will");
@@ -263,7 +263,7 @@ std::uint64_t CheckpointManager::step(TenantStore& tenant_store, std::uint64_t n
     }
     if (one.helper > 0) {
       auto outcome = outcome_of(one.helper);
-      wake = std::min(wake, now + kLookNs);
+      wake = std::min(wake, now + kCheckpointPollNs);
       if (!outcome && now < one.ends_ns) continue;
       if (!outcome) {
         one.ending = std::exchange(one.helper, 0);
@@ -285,7 +285,7 @@ std::uint64_t CheckpointManager::step(TenantStore& tenant_store, std::uint64_t n
     }
     if (is_settled || (one.has_failed && is == REGATTA_PROCESS_CHECKPOINTED) || one.ending > 0)
       continue;
-    wake = std::min(wake, std::max(now + kLookNs, one.next_ns));
+    wake = std::min(wake, std::max(now + kCheckpointPollNs, one.next_ns));
     if (now < one.next_ns || !may_begin(client, one.is_wanted_here)) continue;
     begin(tenant_store, client, one, now);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/gpu/sharing/internal/policy/share.h"
 
@@ -13,10 +14,6 @@ constexpr std::uint64_t kStepNs = 20'000'000;
 // What one gets that was idle until now, before the next step.
 constexpr unsigned kLeastPpm = 10'000;
 
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
-
 bool shares_any(const EngineRates& rates) {
   return std::ranges::any_of(rates, [](std::uint64_t rate) { return rate != 0; });
 }
@@ -25,7 +22,7 @@ bool shares_any(const EngineRates& rates) {
 
 EngineShares::EngineShares(TimerFd alarm, int devices, const EngineRates& rates,
                            const EngineSessions& sessions)
-    : timer_fd_(std::move(alarm)), rates_(rates), sessions_(sessions), devices_(at(devices)) {
+    : timer_fd_(std::move(alarm)), rates_(rates), sessions_(sessions), devices_(as_index(devices)) {
   for (auto& device : devices_) {
     for (Engine& engine : device)
       engine.uses.resize(kClientsMax);
@@ -43,7 +40,7 @@ void EngineShares::begin(const TenantStore& tenant_store, int client) {
   for (int device = 0; device < tenant_store.device_count(); ++device) {
     const regatta_engine_usage* feeds = tenant_store.engine_usage(client, device);
     for (int engine = 0; engine < REGATTA_ENGINES; ++engine) {
-      devices_[at(device)][at(engine)].uses[at(client)] = {
+      at(at(at(devices_, device), engine).uses, client) = {
           .known = feeds == nullptr ? 0 : __atomic_load_n(&feeds[engine].given, __ATOMIC_RELAXED)};
     }
   }
@@ -53,7 +50,7 @@ void EngineShares::end(const TenantStore& tenant_store, int client, std::uint64_
   look(tenant_store, client, now_ns);
   for (auto& device : devices_) {
     for (Engine& engine : device)
-      engine.uses[at(client)] = Use();
+      at(engine.uses, client) = Use();
   }
 }
 
@@ -70,8 +67,8 @@ void EngineShares::look(const TenantStore& tenant_store, int client, std::uint64
     const regatta_engine_usage* feeds = tenant_store.engine_usage(client, device);
     if (feeds == nullptr) return;
     for (int number = 0; number < REGATTA_ENGINES; ++number) {
-      Engine& engine = devices_[at(device)][at(number)];
-      Use& use = engine.uses[at(client)];
+      Engine& engine = at(devices_, device)[as_index(number)];
+      Use& use = at(engine.uses, client);
       const std::uint64_t given = __atomic_load_n(&feeds[number].given, __ATOMIC_RELAXED);
       const bool waits = __atomic_load_n(&feeds[number].waiting, __ATOMIC_RELAXED) != 0;
       // Clients write there: a figure that goes back is not believed.
@@ -87,26 +84,26 @@ void EngineShares::share(const TenantStore& tenant_store, int device, regatta_en
   std::array<regatta_share_request, kTenantsMax> requests{};
   std::array<unsigned, kTenantsMax> parts{};
   std::array<unsigned, kTenantsMax> active{};
-  const std::vector<Use>& uses = devices_[at(device)][engine].uses;
+  const std::vector<Use>& uses = at(devices_, device)[engine].uses;
   for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
     if (tenant_store.state().tenants[tenant].live == 0) continue;
     for (const int client : tenant_store.clients_of(tenant)) {
-      const std::uint64_t last = uses[at(client)].active_ns;
-      if (last != 0 && now_ns - last < kActiveNs) ++active[at(tenant)];
+      const std::uint64_t last = at(uses, client).active_ns;
+      if (last != 0 && now_ns - last < kActiveNs) ++at(active, tenant);
     }
-    requests[at(tenant)] = tenant_store.share_request(tenant);
-    requests[at(tenant)].runnable = active[at(tenant)] != 0 ? 1 : 0;
+    at(requests, tenant) = tenant_store.share_request(tenant);
+    at(requests, tenant).runnable = at(active, tenant) != 0 ? 1 : 0;
   }
   regatta_compute_shares(tenant_store.policy(), requests.data(), kTenantsMax, parts.data());
   for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
     unsigned long long* shown = tenant_store.rates(tenant, device);
     if (shown == nullptr) continue;
-    unsigned part = parts[at(tenant)];
-    if (part == 0) part = std::max(requests[at(tenant)].quota_ppm, kLeastPpm);
+    unsigned part = at(parts, tenant);
+    if (part == 0) part = std::max(at(requests, tenant).quota_ppm, kLeastPpm);
     const std::uint64_t rate = rates_[engine] / REGATTA_WHOLE_PPM * part +
                                rates_[engine] % REGATTA_WHOLE_PPM * part / REGATTA_WHOLE_PPM;
     store(shown[engine],
-          std::max(1ULL, static_cast<unsigned long long>(rate / std::max(1U, active[at(tenant)]))));
+          std::max(1ULL, static_cast<unsigned long long>(rate / std::max(1U, at(active, tenant)))));
   }
 }
 
@@ -119,7 +116,7 @@ void EngineShares::step(const TenantStore& tenant_store, std::uint64_t now_ns) {
   }
   for (int device = 0; device < tenant_store.device_count(); ++device) {
     for (int engine = 0; engine < REGATTA_ENGINES; ++engine) {
-      if (rates_[at(engine)] != 0)
+      if (at(rates_, engine) != 0)
         share(tenant_store, device, static_cast<regatta_engine>(engine), now_ns);
     }
   }
@@ -149,12 +146,12 @@ bool EngineShares::open_session(const TenantStore& tenant_store, int client, int
 }
 
 std::uint64_t EngineShares::total(int tenant, int device, regatta_engine engine) const {
-  return devices_[at(device)][engine].history.total(tenant);
+  return at(devices_, device)[engine].history.total(tenant);
 }
 
 std::uint64_t EngineShares::last_second(int tenant, int device, regatta_engine engine,
                                         std::uint64_t now_ns) const {
-  return devices_[at(device)][engine].history.last_second(tenant, now_ns);
+  return at(devices_, device)[engine].history.last_second(tenant, now_ns);
 }
 
 }  // namespace regatta::sharing

@@ -16,7 +16,7 @@ constexpr std::uint64_t kMs = 1'000'000;
 // A daemon that was started again waits so long for clients whose pages it could not open.
 constexpr std::uint64_t kReturnNs = 2'000 * kMs;
 // How often it looks while a turn ends, or somebody is waited for.
-constexpr std::uint64_t kLookNs = kMs;
+constexpr std::uint64_t kResidencyPollNs = kMs;
 constexpr std::uint64_t kWatchNs = 500 * kMs;
 // A turn that does not end is not waited for any longer.
 constexpr std::uint64_t kTurnNs = 10'000 * kMs;
@@ -264,7 +264,7 @@ std::uint64_t ResidencyManager::step_device(TenantStore& tenant_store, TurnManag
       if (one.resident > one.granted) wake = std::min(wake, now + kWatchNs);
       if (may[i] < one.granted && !may_be_told(turn_manager, tenant, device, now)) {
         turn_manager.set_swapped_out(tenant_store, tenant, device, true);
-        wake = std::min(wake, now + kLookNs);
+        wake = std::min(wake, now + kResidencyPollNs);
         continue;
       }
       of.asked[i].leaves_ns = 0;

@@ -96,9 +96,10 @@ Status TenantStore::check_limits(const TenantLimits& limits, std::optional<int> 
     const bool is_known = capacity_[device].value != 0;
     const std::uint64_t left = room_on(device, limits, self);
     if (wanted > REGATTA_MEMORY_MAX || (is_known && wanted > left)) {
-      return Error{Code::kInvalidInput,
-                   fmt::format("tenant {}: GPU {} has {} left for it; give --memory at most that",
-                               limits.name, device, format_bytes({static_cast<long long>(left)}))};
+      return Error{
+          Code::kInvalidInput,
+          fmt::format("tenant {}: GPU {} has {} left for it; give --memory at most that",
+                      limits.name, device, format_bytes(Bytes{static_cast<long long>(left)}))};
     }
   }
   if (compute > REGATTA_WHOLE_PPM) {

@@ -2,16 +2,13 @@
 
 #include <algorithm>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/gpu/sharing/internal/ledger/page_layout.h"
 
 namespace regatta::sharing {
 namespace {
 
 constexpr std::uint64_t kNever = ~0ULL;
-
-std::size_t at(int tenant) {
-  return static_cast<std::size_t>(tenant);
-}
 
 bool is_runnable(const TenantActivity& doing) {
   return doing.wants || doing.works;
@@ -30,7 +27,7 @@ void TurnScheduler::set_tenants(regatta_share_policy policy, const Tenants& tena
   tenants_ = tenants;
   any_high_ = false;
   for (int i = 0; i < REGATTA_TENANTS_MAX; ++i) {
-    const ScheduledTenant& one = tenants_[at(i)];
+    const ScheduledTenant& one = at(tenants_, i);
     if (one.limits.present == 0 && one.limits.quota_ppm == 0) continue;
     count_ = std::max(count_, static_cast<unsigned>(i) + 1);
     any_high_ = any_high_ || (one.is_high && one.limits.present != 0);
@@ -42,11 +39,11 @@ void TurnScheduler::set_tenants(regatta_share_policy policy, const Tenants& tena
 }
 
 void TurnScheduler::see(int tenant, TenantActivity doing, std::uint64_t now_ns) {
-  const bool was_runnable = is_runnable(doings_[at(tenant)]);
-  doings_[at(tenant)] = doing;
+  const bool was_runnable = is_runnable(at(doings_, tenant));
+  at(doings_, tenant) = doing;
   if (tenant == leaving_ && !doing.works) leaving_ = -1;
   history_.add(tenant, now_ns - std::min(now_ns, doing.used_ns), now_ns);
-  accounts_[at(tenant)].used_ns += doing.used_ns;
+  at(accounts_, tenant).used_ns += doing.used_ns;
   if (!doing.works && turns_.holder != tenant) settle(tenant);
   if (is_runnable(doing) == was_runnable) return;
   if (static_cast<unsigned>(tenant) >= count_)
@@ -64,7 +61,7 @@ void TurnScheduler::forget(int tenant, std::uint64_t now_ns) {
     phase_ = Phase::kFree;
   }
   turns_.tenants[tenant].balance = 0;
-  accounts_[at(tenant)] = {};
+  at(accounts_, tenant) = {};
   history_.forget(tenant);
 }
 
@@ -89,7 +86,7 @@ void TurnScheduler::divide(std::uint64_t now_ns) {
 }
 
 std::uint64_t TurnScheduler::bound_of(int tenant) const {
-  return any_high_ && !tenants_[at(tenant)].is_high ? options_.bound_beside_high_ns
+  return any_high_ && !at(tenants_, tenant).is_high ? options_.bound_beside_high_ns
                                                     : options_.bound_ns;
 }
 
@@ -120,7 +117,7 @@ void TurnScheduler::learn_lateness(std::uint64_t lateness_ns) {
 // its fault, and a kernel that went on into the next turn is. Who holds the device and leaves it
 // idle is charged for half of the time at least.
 void TurnScheduler::settle(int tenant) {
-  Account& account = accounts_[at(tenant)];
+  Account& account = at(accounts_, tenant);
   if (account.held_ns != 0) {
     const std::uint64_t charge = std::max(account.used_ns, account.held_ns / 2);
     turns_.tenants[tenant].balance -=
@@ -134,15 +131,15 @@ void TurnScheduler::end_turn(std::uint64_t now_ns) {
   if (turns_.holder < 0) return;
   const int tenant = turns_.holder;
   regatta_turns_end(&turns_, now_ns);
-  accounts_[at(tenant)].held_ns += now_ns - began_ns_;
-  if (!doings_[at(tenant)].works) settle(tenant);
+  at(accounts_, tenant).held_ns += now_ns - began_ns_;
+  if (!at(doings_, tenant).works) settle(tenant);
 }
 
 TurnCommand TurnScheduler::close(std::uint64_t now_ns) {
   phase_ = Phase::kClosing;
   closed_ns_ = now_ns;
   is_preempted_ = false;
-  for (unsigned i = 0; i < count_ && !tenants_[at(open_)].is_high; ++i)
+  for (unsigned i = 0; i < count_ && !at(tenants_, open_).is_high; ++i)
     is_preempted_ = is_preempted_ || (tenants_[i].is_high && turns_.tenants[i].runnable != 0);
   return order(TurnCommand::Kind::kClose, now_ns);
 }
@@ -158,14 +155,14 @@ std::optional<TurnCommand> TurnScheduler::choose(std::uint64_t now_ns) {
   open_ = tenant;
   if (leaving_ == tenant) leaving_ = -1;
   phase_ = Phase::kOpen;
-  doings_[at(tenant)].is_used_up = false;  // it was of the turn before
+  at(doings_, tenant).is_used_up = false;  // it was of the turn before
   began_ns_ = opened_ns_ = now_ns;
   regatta_turns_begin(&turns_, static_cast<unsigned>(tenant), now_ns);
   return order(TurnCommand::Kind::kOpen, now_ns);
 }
 
 std::optional<TurnCommand> TurnScheduler::watch_open(std::uint64_t now_ns) {
-  const TenantActivity& doing = doings_[at(open_)];
+  const TenantActivity& doing = at(doings_, open_);
   if (doing.is_swapped_out) return close(now_ns);
   if (turns_.holder < 0 && is_runnable(doing)) {  // it began while nobody waited
     began_ns_ = now_ns;
@@ -199,13 +196,13 @@ std::optional<TurnCommand> TurnScheduler::watch_open(std::uint64_t now_ns) {
 }
 
 std::optional<TurnCommand> TurnScheduler::watch_closing(std::uint64_t now_ns) {
-  if (doings_[at(open_)].works) {
+  if (at(doings_, open_).works) {
     if (turns_.holder < 0) {  // it had begun just before it was closed
       began_ns_ = closed_ns_;
       regatta_turns_begin(&turns_, static_cast<unsigned>(open_), now_ns);
     }
     const std::uint64_t overdue = closed_ns_ + options_.overdue_ns;
-    const std::uint64_t ends = doings_[at(open_)].ends_ns;
+    const std::uint64_t ends = at(doings_, open_).ends_ns;
     const bool is_about_to_end = ends != 0 && now_ns + lead_ns() >= ends;
     wake_ns_ = ends != 0 && !is_about_to_end ? std::min(ends - lead_ns(), overdue) : overdue;
     if (leaving_ < 0 && (is_about_to_end || is_preempted_)) {

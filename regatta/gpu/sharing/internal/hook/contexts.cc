@@ -34,17 +34,17 @@ struct Share {
   std::atomic<CUcontext> met = nullptr;  // the last one
 };
 
-struct State {
+struct ContextState {
   std::array<Share, REGATTA_DEVICES_MAX> shares;
   std::mutex mutex;
   std::map<CUcontext, CUdevice> contexts;  // guarded by mutex
 };
-State& state() {
-  static auto* const only = new State;
+ContextState& context_state() {
+  static auto* const only = new ContextState;
   return *only;
 }
 Share& share(CUdevice device) {
-  return state().shares[static_cast<std::size_t>(device)];
+  return context_state().shares[static_cast<std::size_t>(device)];
 }
 
 constexpr std::uint64_t kLeastContext = 2ULL << 20;
@@ -93,15 +93,15 @@ DriverReportedUsage::Outcome settle(CUdevice device, const DriverReportedUsage::
 
 CUresult note_context(CUresult result, const CUcontext* context, CUdevice device) {
   if (result != CUDA_SUCCESS) return result;
-  const std::scoped_lock lock(state().mutex);
-  state().contexts[*context] = device;
+  const std::scoped_lock lock(context_state().mutex);
+  context_state().contexts[*context] = device;
   return result;
 }
 
 bool is_seen(const DeviceContext& place) {
   if (is_known_primary(place)) return true;
-  const std::scoped_lock lock(state().mutex);
-  return state().contexts.contains(place.context);
+  const std::scoped_lock lock(context_state().mutex);
+  return context_state().contexts.contains(place.context);
 }
 
 // After something that may take memory of its own. Modules come by the hundred, and asking NVML
@@ -158,12 +158,12 @@ CUresult ask_for_context(CUdevice device, const std::function<CUresult()>& ask,
 }
 
 CUdevice forget_context(CUcontext context) {
-  for (Share& one : state().shares) {
+  for (Share& one : context_state().shares) {
     CUcontext met = context;
     one.met.compare_exchange_strong(met, nullptr);
   }
-  const std::scoped_lock lock(state().mutex);
-  const auto node = state().contexts.extract(context);
+  const std::scoped_lock lock(context_state().mutex);
+  const auto node = context_state().contexts.extract(context);
   return node ? node.mapped() : -1;
 }
 

@@ -12,12 +12,12 @@
 namespace regatta::sharing::hook {
 namespace {
 
-struct State {
+struct PrimaryState {
   std::mutex mutex;
   std::array<CUcontext, REGATTA_DEVICES_MAX> primaries{};  // guarded by mutex
 };
-State& state() {
-  static auto* const only = new State;
+PrimaryState& primary_state() {
+  static auto* const only = new PrimaryState;
   return *only;
 }
 
@@ -33,8 +33,8 @@ bool is_primary_gone(CUdevice device) {
 CUcontext forget_primary(CUdevice device) {
   CUcontext context = nullptr;
   {
-    const std::scoped_lock lock(state().mutex);
-    std::swap(context, state().primaries[static_cast<std::size_t>(device)]);
+    const std::scoped_lock lock(primary_state().mutex);
+    std::swap(context, primary_state().primaries[static_cast<std::size_t>(device)]);
   }
   forget_context(context);
   return context;
@@ -57,16 +57,16 @@ CUresult give_up_primary(DriverFunction<DriverEntry::cuDevicePrimaryCtxRelease_v
 CUcontext primary_context(CUdevice device) {
   const auto at = static_cast<std::size_t>(device);
   {
-    const std::scoped_lock lock(state().mutex);
-    if (state().primaries[at] != nullptr) return state().primaries[at];
+    const std::scoped_lock lock(primary_state().mutex);
+    if (primary_state().primaries[at] != nullptr) return primary_state().primaries[at];
   }
   CUcontext found = nullptr;
   if (is_primary_gone(device) ||
       driver<DriverEntry::cuDevicePrimaryCtxRetain>()(&found, device) != CUDA_SUCCESS)
     return nullptr;
   {
-    const std::scoped_lock lock(state().mutex);
-    state().primaries[at] = found;
+    const std::scoped_lock lock(primary_state().mutex);
+    primary_state().primaries[at] = found;
   }
   // Others may have released it meanwhile: then it ends here.
   return give_up_primary(driver<DriverEntry::cuDevicePrimaryCtxRelease_v2>(), device) ==
@@ -77,8 +77,8 @@ CUcontext primary_context(CUdevice device) {
 }
 
 bool is_known_primary(const DeviceContext& place) {
-  const std::scoped_lock lock(state().mutex);
-  return state().primaries[static_cast<std::size_t>(place.device)] == place.context;
+  const std::scoped_lock lock(primary_state().mutex);
+  return primary_state().primaries[static_cast<std::size_t>(place.device)] == place.context;
 }
 
 CUresult retain_primary(DriverFunction<DriverEntry::cuDevicePrimaryCtxRetain> real,
@@ -90,8 +90,8 @@ CUresult retain_primary(DriverFunction<DriverEntry::cuDevicePrimaryCtxRetain> re
                 [&] { driver<DriverEntry::cuDevicePrimaryCtxRelease_v2>()(device); })
           : real(context, device);
   if (result != CUDA_SUCCESS || !is_known(device)) return result;
-  const std::scoped_lock lock(state().mutex);
-  state().primaries[static_cast<std::size_t>(device)] = *context;
+  const std::scoped_lock lock(primary_state().mutex);
+  primary_state().primaries[static_cast<std::size_t>(device)] = *context;
   return result;
 }
 

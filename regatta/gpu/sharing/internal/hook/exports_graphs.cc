@@ -24,14 +24,14 @@ struct Executable {
   std::uint64_t trims = ~0ULL;  // how many there had been when it last took its memory
 };
 
-struct State {
+struct GraphState {
   std::array<DriverReportedUsage, REGATTA_DEVICES_MAX> memory;
   std::mutex mutex;
   std::map<CUgraphExec, Executable> executables;  // those that need memory; guarded by mutex
   std::atomic<std::uint64_t> trims = 0;
 };
-State& state() {
-  static auto* const only = new State;
+GraphState& graph_state() {
+  static auto* const only = new GraphState;
   return *only;
 }
 
@@ -66,14 +66,14 @@ CUresult note(CUresult result, const CUgraphExec* executable, CUgraph graph) {
     return need.first < 0 || need.first >= REGATTA_DEVICES_MAX;
   });
   if (made.needs.empty()) return result;
-  const std::scoped_lock lock(state().mutex);
-  state().executables[*executable] = std::move(made);
+  const std::scoped_lock lock(graph_state().mutex);
+  graph_state().executables[*executable] = std::move(made);
   has_graph_memory = true;
   return result;
 }
 
-DriverReportedUsage::Outcome settle(int device, const DriverReportedUsage::Call& call) {
-  return state().memory[static_cast<std::size_t>(device)].settle(
+DriverReportedUsage::Outcome settle_graph(int device, const DriverReportedUsage::Call& call) {
+  return graph_state().memory[static_cast<std::size_t>(device)].settle(
       device, call, [&]() -> std::optional<std::uint64_t> {
         std::uint64_t bytes = 0;
         if (driver<DriverEntry::cuDeviceGetGraphMemAttribute>()(
@@ -90,7 +90,7 @@ bool begin(const Needs& needs, Calls& calls, AccountingGuard& busy) {
     // What is reserved on one device counts while another one is waited for.
     AccountingGuard* const pausing = calls.empty() ? &busy : nullptr;
     const auto call =
-        state().memory[static_cast<std::size_t>(device)].begin(device, bytes, pausing);
+        graph_state().memory[static_cast<std::size_t>(device)].begin(device, bytes, pausing);
     if (!call) return false;
     calls[device] = *call;
   }
@@ -100,7 +100,7 @@ bool begin(const Needs& needs, Calls& calls, AccountingGuard& busy) {
 void settle_all(Calls& calls, bool has_failed) {
   for (auto& [device, call] : calls) {
     call.has_failed = has_failed;
-    settle(device, call);
+    settle_graph(device, call);
   }
   calls.clear();
 }
@@ -109,8 +109,8 @@ void settle_all(Calls& calls, bool has_failed) {
 void trim(const Needs& needs) {
   for (const auto& [device, bytes] : needs) {
     driver<DriverEntry::cuDeviceGraphMemTrim>()(device);
-    ++state().trims;
-    settle(device, {});
+    ++graph_state().trims;
+    settle_graph(device, {});
   }
 }
 
@@ -118,11 +118,11 @@ template <typename RequestType>
 CUresult ask_for_memory(CUgraphExec graph, RequestType&& ask) {
   Executable known;
   {
-    const std::scoped_lock lock(state().mutex);
-    const auto at = state().executables.find(graph);
-    if (at != state().executables.end()) known = at->second;
+    const std::scoped_lock lock(graph_state().mutex);
+    const auto at = graph_state().executables.find(graph);
+    if (at != graph_state().executables.end()) known = at->second;
   }
-  const std::uint64_t trims = state().trims;
+  const std::uint64_t trims = graph_state().trims;
   if (known.needs.empty() || known.trims == trims) return ask();
   AccountingGuard busy;
   Calls calls;
@@ -143,12 +143,12 @@ CUresult ask_for_memory(CUgraphExec graph, RequestType&& ask) {
 
 CUresult launch_with_memory(DriverFunction<DriverEntry::cuGraphLaunch> real, CUgraphExec graph,
                             CUstream stream) {
-  const std::uint64_t trims = state().trims;
+  const std::uint64_t trims = graph_state().trims;
   const CUresult result = ask_for_memory(graph, [&] { return real(graph, stream); });
   if (result != CUDA_SUCCESS) return result;
-  const std::scoped_lock lock(state().mutex);
-  const auto at = state().executables.find(graph);
-  if (at != state().executables.end()) at->second.trims = trims;
+  const std::scoped_lock lock(graph_state().mutex);
+  const auto at = graph_state().executables.find(graph);
+  if (at != graph_state().executables.end()) at->second.trims = trims;
   return result;
 }
 
@@ -175,8 +175,8 @@ CUresult instantiate(DriverFunction<DriverEntry::cuGraphInstantiateWithParams> r
 CUresult destroy_executable(DriverFunction<DriverEntry::cuGraphExecDestroy> real,
                             CUgraphExec executable) {
   {
-    const std::scoped_lock lock(state().mutex);
-    state().executables.erase(executable);
+    const std::scoped_lock lock(graph_state().mutex);
+    graph_state().executables.erase(executable);
   }
   forget_launches(KernelDurations::key_of(executable, 0));
   return real(executable);
@@ -184,8 +184,8 @@ CUresult destroy_executable(DriverFunction<DriverEntry::cuGraphExecDestroy> real
 
 CUresult trim_graphs(DriverFunction<DriverEntry::cuDeviceGraphMemTrim> real, CUdevice device) {
   const CUresult result = real(device);
-  ++state().trims;
-  if (device >= 0 && device < REGATTA_DEVICES_MAX) settle(device, {});
+  ++graph_state().trims;
+  if (device >= 0 && device < REGATTA_DEVICES_MAX) settle_graph(device, {});
   return result;
 }
 

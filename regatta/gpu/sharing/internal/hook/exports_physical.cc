@@ -25,13 +25,13 @@ struct Mapping {
   Handle handle = 0;
 };
 
-struct State {
+struct PhysicalState {
   std::mutex mutex;
   std::map<Handle, Physical> handles;
   std::map<CUdeviceptr, Mapping> mappings;
 };
-State& state() {
-  static auto* const only = new State;
+PhysicalState& physical_state() {
+  static auto* const only = new PhysicalState;
   return *only;
 }
 
@@ -41,19 +41,19 @@ using Node = std::map<Handle, Physical>::node_type;
 // out again at once. The node comes back when nothing is left; its bytes are the device's until the
 // driver is done. Under the lock.
 Node drop(Handle handle, int references, int mappings) {
-  const auto at = state().handles.find(handle);
-  if (at == state().handles.end()) return {};
+  const auto at = physical_state().handles.find(handle);
+  if (at == physical_state().handles.end()) return {};
   at->second.references -= references;
   at->second.mappings -= mappings;
   if (at->second.references > 0 || at->second.mappings > 0) return {};
-  return state().handles.extract(at);
+  return physical_state().handles.extract(at);
 }
 
 // Undoes drop() where the driver refused. Under the lock.
 void put_back(Handle handle, Node node, int references, int mappings) {
-  if (node) state().handles.insert(std::move(node));
-  const auto at = state().handles.find(handle);
-  if (at == state().handles.end()) return;
+  if (node) physical_state().handles.insert(std::move(node));
+  const auto at = physical_state().handles.find(handle);
+  if (at == physical_state().handles.end()) return;
   at->second.references += references;
   at->second.mappings += mappings;
 }
@@ -75,8 +75,8 @@ CUresult create_physical(DriverFunction<DriverEntry::cuMemCreate> real, Handle* 
     release(device, *granted);
     return result;
   }
-  const std::scoped_lock lock(state().mutex);
-  state().handles[*handle] = {.device = device, .charged = *granted};
+  const std::scoped_lock lock(physical_state().mutex);
+  physical_state().handles[*handle] = {.device = device, .charged = *granted};
   return result;
 }
 
@@ -86,12 +86,12 @@ CUresult release_known(DriverFunction<DriverEntry::cuMemRelease> real, Handle ha
   const AccountingGuard busy;
   Node node;
   {
-    const std::scoped_lock lock(state().mutex);
+    const std::scoped_lock lock(physical_state().mutex);
     node = drop(handle, 1, 0);
   }
   const CUresult result = real(handle);
   if (result != CUDA_SUCCESS) {
-    const std::scoped_lock lock(state().mutex);
+    const std::scoped_lock lock(physical_state().mutex);
     put_back(handle, std::move(node), 1, 0);
   } else if (node) {
     release(node.mapped().device, node.mapped().charged);
@@ -113,7 +113,7 @@ CUresult retain_physical(DriverFunction<DriverEntry::cuMemRetainAllocationHandle
   if (find_swappable(reinterpret_cast<CUdeviceptr>(address))) return CUDA_ERROR_NOT_SUPPORTED;
   const CUresult result = real(handle, address);
   if (result != CUDA_SUCCESS) return result;
-  const std::scoped_lock lock(state().mutex);
+  const std::scoped_lock lock(physical_state().mutex);
   put_back(*handle, {}, 1, 0);
   return result;
 }
@@ -123,8 +123,8 @@ CUresult map_physical(DriverFunction<DriverEntry::cuMemMap> real, CUdeviceptr ad
                       unsigned long long flags) {
   const CUresult result = real(address, bytes, offset, handle, flags);
   if (result != CUDA_SUCCESS) return result;
-  const std::scoped_lock lock(state().mutex);
-  state().mappings[address] = {bytes, handle};
+  const std::scoped_lock lock(physical_state().mutex);
+  physical_state().mappings[address] = {bytes, handle};
   put_back(handle, {}, 0, 1);
   return result;
 }
@@ -138,8 +138,8 @@ CUresult unmap_known(DriverFunction<DriverEntry::cuMemUnmap> real, CUdeviceptr a
   std::map<CUdeviceptr, Mapping> gone;
   std::vector<std::pair<Handle, Node>> dropped;
   {
-    const std::scoped_lock lock(state().mutex);
-    auto& mappings = state().mappings;
+    const std::scoped_lock lock(physical_state().mutex);
+    auto& mappings = physical_state().mappings;
     for (auto at = mappings.lower_bound(address);
          at != mappings.end() && at->first < address + bytes;) {
       dropped.emplace_back(at->second.handle, drop(at->second.handle, 0, 1));
@@ -152,10 +152,10 @@ CUresult unmap_known(DriverFunction<DriverEntry::cuMemUnmap> real, CUdeviceptr a
       if (node) release(node.mapped().device, node.mapped().charged);
     return result;
   }
-  const std::scoped_lock lock(state().mutex);
+  const std::scoped_lock lock(physical_state().mutex);
   for (auto& [handle, node] : dropped)
     put_back(handle, std::move(node), 0, 1);
-  state().mappings.merge(gone);
+  physical_state().mappings.merge(gone);
   return result;
 }
 

@@ -34,23 +34,23 @@ struct Pool {
 namespace {
 
 // Pools live until the process ends: a handle that comes again is a new Pool.
-struct State {
+struct PoolState {
   std::mutex mutex;
   std::map<CUmemoryPool, Pool*> pools;
   std::vector<std::unique_ptr<Pool>> all;
 };
-State& state() {
-  static auto* const only = new State;
+PoolState& pool_state() {
+  static auto* const only = new PoolState;
   return *only;
 }
 std::atomic<bool> has_pools = false;
 
 Pool* add_pool(CUmemoryPool handle, int device) {
-  const std::scoped_lock lock(state().mutex);
-  Pool*& pool = state().pools[handle];
+  const std::scoped_lock lock(pool_state().mutex);
+  Pool*& pool = pool_state().pools[handle];
   if (pool != nullptr) return pool;
-  state().all.push_back(std::make_unique<Pool>());
-  pool = state().all.back().get();
+  pool_state().all.push_back(std::make_unique<Pool>());
+  pool = pool_state().all.back().get();
   pool->handle = handle;
   pool->device = device;
   has_pools = true;
@@ -60,8 +60,9 @@ Pool* add_pool(CUmemoryPool handle, int device) {
 // Null for a pool that another process made: it is counted there.
 Pool* find_pool(CUmemoryPool handle) {
   {
-    const std::scoped_lock lock(state().mutex);
-    if (const auto at = state().pools.find(handle); at != state().pools.end()) return at->second;
+    const std::scoped_lock lock(pool_state().mutex);
+    if (const auto at = pool_state().pools.find(handle); at != pool_state().pools.end())
+      return at->second;
   }
   auto* const get_default = driver<DriverEntry::cuDeviceGetDefaultMemPool>();
   CUmemoryPool standard = nullptr;
@@ -172,8 +173,8 @@ void settle_pools(bool is_idle) {
   if (!has_pools.load(std::memory_order_relaxed)) return;
   std::vector<Pool*> pools;
   {
-    const std::scoped_lock lock(state().mutex);
-    for (const auto& pool : state().all)
+    const std::scoped_lock lock(pool_state().mutex);
+    for (const auto& pool : pool_state().all)
       pools.push_back(pool.get());
   }
   for (Pool* const pool : pools) {
@@ -237,16 +238,16 @@ CUresult create_pool(DriverFunction<DriverEntry::cuMemPoolCreate> real, CUmemory
 CUresult destroy_pool(DriverFunction<DriverEntry::cuMemPoolDestroy> real, CUmemoryPool handle) {
   Pool* pool = nullptr;
   {
-    const std::scoped_lock lock(state().mutex);
-    if (auto node = state().pools.extract(handle)) pool = node.mapped();
+    const std::scoped_lock lock(pool_state().mutex);
+    if (auto node = pool_state().pools.extract(handle)) pool = node.mapped();
   }
   if (pool == nullptr) return real(handle);
   driver<DriverEntry::cuMemPoolTrimTo>()(handle, 0);
   pool->left = bytes_of(*pool).value_or(pool->memory.held_bytes());
   const CUresult result = real(handle);
   if (result != CUDA_SUCCESS) {
-    const std::scoped_lock lock(state().mutex);
-    state().pools[handle] = pool;
+    const std::scoped_lock lock(pool_state().mutex);
+    pool_state().pools[handle] = pool;
     return result;
   }
   pool->is_destroyed = true;

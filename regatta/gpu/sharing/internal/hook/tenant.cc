@@ -12,6 +12,7 @@
 #include "regatta/gpu/sharing/internal/client/client.h"
 #include "regatta/gpu/sharing/internal/client/engine_rate_limiter.h"
 #include "regatta/gpu/sharing/internal/client/tenant_page.h"
+#include "regatta/gpu/sharing/internal/hook/contexts.h"
 #include "regatta/gpu/sharing/internal/hook/launch_gate.h"
 #include "regatta/gpu/sharing/internal/hook/memory.h"
 #include "regatta/gpu/sharing/internal/hook/report.h"
@@ -87,10 +88,6 @@ std::optional<std::uint64_t> after_fault(const std::string& what, Ending ending)
   }
   if (is_open) return 0;
   return std::nullopt;
-}
-
-bool is_known(int device) {
-  return device >= 0 && device < REGATTA_DEVICES_MAX;
 }
 
 // What passes is a debt.

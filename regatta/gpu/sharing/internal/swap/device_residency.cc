@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint64_t kMs = 1'000'000;
 // A process that calls nothing for so long is idle.
 constexpr std::uint64_t kIdleNs = 40 * kMs;
-constexpr std::uint64_t kLookNs = 10 * kMs;
+constexpr std::uint64_t kSwapPollNs = 10 * kMs;
 constexpr std::uint64_t kIdleLookNs = 20 * kMs;
 // The daemon is told again: it may be another one.
 constexpr std::uint64_t kTellAgainNs = 100 * kMs;
@@ -258,7 +258,7 @@ void DeviceResidency::run_worker() {
     say_what_is_done();
     const bool is_idle =
         __atomic_load_n(&page_.doing, __ATOMIC_SEQ_CST) == static_cast<unsigned>(REGATTA_IDLE);
-    os::futex_wait(&page_.order, order, is_idle ? kIdleLookNs : kLookNs);
+    os::futex_wait(&page_.order, order, is_idle ? kIdleLookNs : kSwapPollNs);
   }
 }
 

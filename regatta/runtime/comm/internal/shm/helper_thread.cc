@@ -13,7 +13,7 @@
 namespace regatta::comm {
 namespace {
 
-constexpr Seconds kSleepAtMost{0.1};
+constexpr Seconds kHelperSleepMax{0.1};
 
 }  // namespace
 
@@ -47,7 +47,8 @@ void HelperThread::run(SharedSegmentHeader& own, const SpinPolicy& policy, const
     std::uint64_t expired = 0;
     if (read(timer_.get(), &expired, sizeof expired) < 0) continue;
     for (auto did = round(); did != ShmGroup::Progress::kIdle && !must_end_.load(); did = round())
-      if (did == ShmGroup::Progress::kBlocked) wait_for_event(own, policy, kSleepAtMost, is_ready);
+      if (did == ShmGroup::Progress::kBlocked)
+        wait_for_event(own, policy, kHelperSleepMax, is_ready);
   }
 }
 

@@ -9,7 +9,7 @@ namespace regatta::comm {
 namespace {
 
 constexpr std::size_t kAnswerBytes = 64;
-constexpr std::uint8_t kVersion = 1;
+constexpr std::uint8_t kReplyVersion = 1;
 constexpr std::uint8_t kKnowsCall = 1;
 constexpr std::uint8_t kIsElsewhere = 2;
 constexpr std::uint8_t kHasLink = 4;
@@ -30,7 +30,7 @@ T get(std::string_view text, std::size_t at) {
 std::string encode_progress_reply(const ProgressReply& answer) {
   const MemberReport& report = answer.report;
   std::string text(kAnswerBytes, '\0');
-  put(text, 0, kVersion);
+  put(text, 0, kReplyVersion);
   put(text, 1, report.state);
   put(text, 2,
       static_cast<std::uint8_t>((report.knows_call ? kKnowsCall : 0) |
@@ -50,7 +50,8 @@ std::string encode_progress_reply(const ProgressReply& answer) {
 }
 
 std::optional<ProgressReply> decode_progress_reply(std::string_view text) {
-  if (text.size() != kAnswerBytes || get<std::uint8_t>(text, 0) != kVersion) return std::nullopt;
+  if (text.size() != kAnswerBytes || get<std::uint8_t>(text, 0) != kReplyVersion)
+    return std::nullopt;
   const auto standing = get<std::uint8_t>(text, 1);
   if (standing > static_cast<std::uint8_t>(MemberState::kCompleted)) return std::nullopt;
   const auto flags = get<std::uint8_t>(text, 2);
