@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "regatta/base/core/line_splitter.h"
 #include "regatta/base/core/result.h"
 #include "regatta/base/os/unique_fd.h"
 
@@ -14,13 +15,13 @@ namespace regatta::os {
 
 class LineReader {
  public:
-  // Of no line are more than `most` + 1 letters read, so that one without an end is seen as such.
+  // A line longer than `line_max` comes in pieces of one byte more, as LineSplitter gives it.
   // `name` is for errors.
-  LineReader(UniqueFd fd, std::string name, std::size_t most)
-      : fd_(std::move(fd)), name_(std::move(name)), most_(most) {}
+  LineReader(UniqueFd fd, std::string name, std::size_t line_max)
+      : fd_(std::move(fd)), name_(std::move(name)), lines_(line_max) {}
 
   // Fails where there is no such file, or a folder; the error names it.
-  static Result<LineReader> open(const std::string& path, std::size_t most);
+  static Result<LineReader> open(const std::string& path, std::size_t line_max);
 
   // Waits for the next line; without its end. None behind the last one, and soon once `stop` is
   // set, whatever has come by then.
@@ -31,9 +32,7 @@ class LineReader {
 
   UniqueFd fd_;
   std::string name_;
-  std::size_t most_;
-  std::string come_;
-  std::size_t begin_ = 0;  // of the next line in it
+  LineSplitter lines_;
   bool is_over_ = false;
 };
 

@@ -13,9 +13,9 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "regatta/base/core/line_splitter.h"
 #include "regatta/base/os/errno_text.h"
 #include "regatta/base/os/unique_fd.h"
-#include "regatta/base/rpc/line_buffer.h"
 
 namespace regatta::rpc {
 namespace {
@@ -55,7 +55,7 @@ struct WorkerChannel::Impl {
   PlannedPorts planned;
   os::UniqueFd input_fd;
   os::UniqueFd output_fd;
-  LineBuffer input;
+  LineSplitter input;
   std::mutex output_mutex;
 
   Result<std::string> next_line() {

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "regatta/base/rpc/line_buffer.h"
+#include "regatta/base/core/line_splitter.h"
 
 namespace regatta::rpc {
 namespace {
@@ -54,7 +54,7 @@ class ChannelTest : public testing::Test {
 
   int to_worker_ = -1;
   int from_worker_ = -1;
-  LineBuffer lines_;
+  LineSplitter lines_;
   std::unique_ptr<WorkerChannel> channel_;
 };
 
@@ -182,20 +182,6 @@ TEST_F(ChannelTest, OpenTakesStandardInputAndOutput) {
   EXPECT_EQ(std::string(text.data(), static_cast<std::size_t>(got)), "{\"event\":\"done\"}\n");
   close(output[0]);
   close(input[1]);
-}
-
-TEST(LineBuffer, GivesLinesHoweverTheyWereCut) {
-  LineBuffer lines;
-  lines.append("ab");
-  EXPECT_FALSE(lines.next());
-  lines.append("c\n\nde\nf");
-  EXPECT_EQ(lines.next(), "abc");
-  EXPECT_EQ(lines.next(), "");
-  EXPECT_EQ(lines.next(), "de");
-  EXPECT_FALSE(lines.next());
-  EXPECT_EQ(lines.rest(), "f");
-  lines.append("g\n");
-  EXPECT_EQ(lines.next(), "fg");
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ Status make_nonblocking(int fd) {
   return {};
 }
 
-std::vector<std::string> read_lines(os::UniqueFd& fd, rpc::LineBuffer& lines, bool at_end) {
+std::vector<std::string> read_lines(os::UniqueFd& fd, LineSplitter& lines, bool at_end) {
   std::array<char, 65536> chunk{};
   // Bounded, so that one worker that writes without end does not starve the others.
   constexpr int kMaxReads = 16;
@@ -55,7 +55,9 @@ std::vector<std::string> read_lines(os::UniqueFd& fd, rpc::LineBuffer& lines, bo
   while (auto line = lines.next()) {
     result.push_back(*std::move(line));
   }
-  if (at_end && !lines.rest().empty()) result.push_back(lines.rest());
+  // The unfinished last line of a process that died.
+  std::string rest = at_end ? lines.take_rest() : "";
+  if (!rest.empty()) result.push_back(std::move(rest));
   return result;
 }
 

@@ -7,9 +7,9 @@
 
 #include <sys/types.h>
 
+#include "regatta/base/core/line_splitter.h"
 #include "regatta/base/core/result.h"
 #include "regatta/base/os/unique_fd.h"
-#include "regatta/base/rpc/line_buffer.h"
 
 namespace regatta::agent::proto {
 class Launch;
@@ -22,6 +22,9 @@ struct WorkerStateChange {
   enum class Kind { kExited, kKilled, kPaused, kContinued } kind = Kind::kExited;
   int value = 0;  // exit status, or the signal
 };
+
+// A worker that logs without a newline is cut into lines of this length.
+inline constexpr std::size_t kLogLineMax = 65536;
 
 // Not thread safe; no call blocks.
 class WorkerProcess {
@@ -60,8 +63,8 @@ class WorkerProcess {
   os::UniqueFd output_;
   os::UniqueFd log_;
   std::string queued_;
-  rpc::LineBuffer output_lines_;
-  rpc::LineBuffer log_lines_;
+  LineSplitter output_lines_;
+  LineSplitter log_lines_{kLogLineMax};
 };
 
 }  // namespace regatta::agent
