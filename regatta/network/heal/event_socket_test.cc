@@ -1,13 +1,19 @@
 #include "regatta/network/heal/event_socket.h"
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <filesystem>
+#include <thread>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include "regatta/base/os/clock.h"
 #include "regatta/base/os/file.h"
 #include "regatta/base/os/unix_socket.h"
 #include "regatta/network/heal/test_fabric.h"
@@ -97,6 +103,75 @@ TEST_F(EventSocketOf, ForgetsASubscriberThatLeavesOrDoesNotRead) {
   for (int i = 0; i < 50 && event_socket_->subscribers() > 0; ++i)
     event_socket_->tell(line);
   EXPECT_EQ(event_socket_->subscribers(), 0U);
+}
+
+// The memory that this process has touched.
+std::size_t resident_bytes() {
+  const auto text = os::read_file("/proc/self/statm");
+  if (!text) return 0;
+  return std::stoul(text->substr(text->find(' '))) * static_cast<std::size_t>(::getpagesize());
+}
+
+// A client that never stops writing `piece` while take() is called; the longest call.
+Seconds longest_take(EventSocket& socket, const topo::Graph& graph, const os::UniqueFd& fd,
+                     const std::string& piece) {
+  std::atomic<bool> stop = false;
+  std::jthread flood([&] {
+    while (!stop && ::send(fd.get(), piece.data(), piece.size(), MSG_NOSIGNAL) > 0) {
+    }
+  });
+  Seconds longest;
+  const Seconds until = os::monotonic_now() + Seconds{0.3};
+  for (Seconds now = os::monotonic_now(); now < until;) {
+    socket.take(graph);
+    const Seconds end = os::monotonic_now();
+    longest = std::max(longest, end - now);
+    now = end;
+  }
+  stop = true;
+  ::shutdown(fd.get(), SHUT_RDWR);
+  return longest;
+}
+
+TEST_F(EventSocketOf, ClosesAClientThatFloodsItWithoutALineEnd) {
+  const os::UniqueFd fd = connect();
+  take();
+  const std::size_t before = resident_bytes();
+  const Seconds longest =
+      longest_take(*event_socket_, fabric_.graph, fd, std::string(1 << 20, 'x'));
+  EXPECT_EQ(event_socket_->subscribers(), 0U);
+  EXPECT_LT(longest, Seconds{0.1});
+  EXPECT_LT(resident_bytes(), before + (std::size_t{16} << 20));
+}
+
+TEST_F(EventSocketOf, ServesOthersBesideAClientThatReportsWithoutEnd) {
+  const os::UniqueFd flood = connect();
+  const os::UniqueFd other = connect();
+  take();
+  std::string piece;
+  while (piece.size() < 1 << 20)
+    piece += R"({"broken": {"switch": "spine0"}})"
+             "\n";
+  EXPECT_LT(longest_take(*event_socket_, fabric_.graph, flood, piece), Seconds{0.1});
+  send(other, "{\"broken\": {\"switch\": \"spine1\"}}\n");
+  bool is_heard = false;
+  for (int i = 0; i < 100 && !is_heard; ++i)
+    for (const FaultReport& report : take())
+      is_heard = is_heard || report.faults[0] == fabric_.broken_switch("spine1");
+  EXPECT_TRUE(is_heard);
+}
+
+TEST_F(EventSocketOf, RefusesMoreClientsThanItsLimit) {
+  std::vector<os::UniqueFd> clients;
+  for (int i = 0; i < 64; ++i)
+    clients.push_back(connect());
+  for (int i = 0; i < 4; ++i)
+    take();
+  EXPECT_EQ(event_socket_->subscribers(), 64U);
+  const os::UniqueFd more = connect();
+  take();
+  EXPECT_EQ(event_socket_->subscribers(), 64U);
+  EXPECT_EQ(read(more), "{\"error\":\"too many subscribers; end another one\"}\n");
 }
 
 TEST_F(EventSocketOf, TakesThePlaceOfAKilledOneOnly) {

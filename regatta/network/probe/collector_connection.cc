@@ -21,13 +21,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "regatta/base/core/line_splitter.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/errno_text.h"
 #include "regatta/base/os/signal_masked_thread.h"
 #include "regatta/base/os/system_clock.h"
 #include "regatta/base/os/tcp.h"
 #include "regatta/base/os/unix_socket.h"
-#include "regatta/network/probe/internal/line_splitter.h"
 
 namespace regatta::probe {
 namespace {
@@ -93,7 +93,14 @@ Status receive(int socket, LineSplitter& lines, const char* gone, Take&& take) {
   const ssize_t count = ::recv(socket, block.data(), block.size(), MSG_DONTWAIT);
   if (count < 0 && (errno == EINTR || errno == EAGAIN)) return {};
   if (count <= 0) return Error{Code::kUnavailable, gone};
-  return lines.add(std::string_view(block.data(), static_cast<std::size_t>(count)), take);
+  lines.append(std::string_view(block.data(), static_cast<std::size_t>(count)));
+  while (const auto line = lines.next()) {
+    if (lines.is_too_long(*line))
+      return Error{Code::kInvalidInput,
+                   fmt::format("a line is longer than {} bytes", lines.line_max())};
+    REGATTA_TRY_DO(take(*line));
+  }
+  return {};
 }
 
 }  // namespace
@@ -185,7 +192,7 @@ Status CollectorConnection::Impl::listen(int socket, LineSplitter& lines) {
   }
 }
 
-// LineSplitter go there as long as it lasts.
+// Lines go to the collector as long as the connection lasts.
 Status CollectorConnection::Impl::stay(int socket, LineSplitter& lines) {
   {
     const std::lock_guard lock(mutex);

@@ -216,7 +216,7 @@ TEST_P(ConnectionAndListener, PartAfterALineThatIsNoneOrTooLong) {
   ASSERT_TRUE(comes(uplink, 0, "back"));
   uplink.tell(std::string(101, 'x'));
   ASSERT_TRUE(wait([&] { return refusals_.size() > 1; }));
-  EXPECT_THAT(refusals_[1], HasSubstr("a line is longer than the 100 bytes"));
+  EXPECT_THAT(refusals_[1], HasSubstr("a line is longer than 100 bytes"));
   EXPECT_TRUE(comes(uplink, 0, "and back"));
 }
 
@@ -287,9 +287,9 @@ TEST_F(ListenerOnly, AsksForTheToken) {
 }
 
 TEST_F(ListenerOnly, ListensToNobodyWhoDoesNotSayWhoItIs) {
-  EXPECT_THAT(answer("GET / HTTP/1.1\r\n\r\n"), HasSubstr("no this is no hello of a prober"));
-  EXPECT_THAT(answer("w 1 2 3 4 5\n"), HasSubstr("no this is no hello"));
-  EXPECT_THAT(answer(std::string(5000, 'x')), HasSubstr("no a line is longer than the 1024 bytes"));
+  EXPECT_THAT(answer("GET / HTTP/1.1\r\n\r\n"), HasSubstr("no this is no handshake of a prober"));
+  EXPECT_THAT(answer("w 1 2 3 4 5\n"), HasSubstr("no this is no handshake"));
+  EXPECT_THAT(answer(std::string(5000, 'x')), HasSubstr("no a line is longer than 1024 bytes"));
   EXPECT_THAT(came_, IsEmpty());
 }
 

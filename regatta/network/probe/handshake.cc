@@ -43,7 +43,7 @@ std::string handshake_line(const Handshake& handshake) {
 }
 
 Result<Handshake> parse_handshake(std::string_view line) {
-  const Error wrong{Code::kInvalidInput, "this is no hello of a prober: " + printable(line, 60)};
+  const Error wrong{Code::kInvalidInput, "this is no handshake of a prober: " + printable(line, 60)};
   if (line.size() > kHandshakeBytesMax) return wrong;
   const std::vector<std::string> words = split(line, ' ');
   if (words.size() < 2 || words[0] != kName) return wrong;

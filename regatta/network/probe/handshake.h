@@ -34,7 +34,7 @@ struct Handshake {
 
 // Without the end of the line.
 std::string handshake_line(const Handshake& handshake);
-// kInvalidInput for what is no hello of this version.
+// kInvalidInput for what is no handshake of this version.
 Result<Handshake> parse_handshake(std::string_view line);
 
 // The same for all who probe the same network by the same plan.

@@ -24,7 +24,7 @@ struct RefusedReporter {
 
 class ReporterListener {
  public:
-  // `at`: "unix:PATH", "ADDRESS:PORT" or "PORT". LineSplitter of server i are at most `longest[i]`
+  // `at`: "unix:PATH", "ADDRESS:PORT" or "PORT". `longest[i]`: the longest line of server i in
   // bytes.
   static Result<ReporterListener> open(const std::string& at, ExpectedReporters expected,
                                        std::vector<std::size_t> longest);

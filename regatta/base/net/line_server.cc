@@ -1,0 +1,165 @@
+#include "regatta/base/net/line_server.h"
+
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include <fmt/core.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "regatta/base/core/line_splitter.h"
+#include "regatta/base/os/errno_text.h"
+
+namespace regatta::net {
+namespace {
+
+constexpr std::size_t kBlock = 65536;
+constexpr int kEventsMax = 64;
+constexpr ClientId kListener = 0;
+
+struct Client {
+  os::UniqueFd fd;
+  LineSplitter lines;
+};
+
+// A client with a full buffer is not waited for.
+bool send_now(int fd, std::string_view text) {
+  const ssize_t count = ::send(fd, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  return count == static_cast<ssize_t>(text.size());
+}
+
+}  // namespace
+
+struct LineServer::Impl {
+  LineServerOptions options;
+  os::UniqueFd listener;
+  os::UniqueFd epoll;
+  std::map<ClientId, Client> clients;
+  ClientId next_id = kListener + 1;
+
+  bool watch(int fd, ClientId id) const {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.u64 = id;
+    return ::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, fd, &event) == 0;
+  }
+  void accept_some(const LineHandlers& handlers);
+  void read_block(ClientId id, const LineHandlers& handlers);
+  Status take_lines(ClientId id, const LineHandlers& handlers);
+  void end(ClientId id, const Status& why, const LineHandlers& handlers);
+};
+
+// A bounded number: those that connect in an endless row do not keep the clients waiting.
+void LineServer::Impl::accept_some(const LineHandlers& handlers) {
+  for (int i = 0; i < kEventsMax; ++i) {
+    os::UniqueFd fd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!fd) return;
+    if (clients.size() >= options.clients_max) {
+      send_now(fd.get(), options.refusal + "\n");
+      continue;
+    }
+    const ClientId id = next_id++;
+    if (!watch(fd.get(), id)) continue;
+    const int number = fd.get();
+    clients.emplace(id, Client{std::move(fd), LineSplitter(options.line_max)});
+    if (handlers.connected) handlers.connected(id, number);
+  }
+}
+
+void LineServer::Impl::end(ClientId id, const Status& why, const LineHandlers& handlers) {
+  if (!clients.contains(id)) return;
+  if (handlers.closed) handlers.closed(id, why);
+  clients.erase(id);
+}
+
+// A handler may close any client, this one too.
+Status LineServer::Impl::take_lines(ClientId id, const LineHandlers& handlers) {
+  for (;;) {
+    const auto client = clients.find(id);
+    if (client == clients.end()) return {};
+    LineSplitter& lines = client->second.lines;
+    const auto line = lines.next();
+    if (!line) return {};
+    if (lines.is_too_long(*line))
+      return Error{Code::kInvalidInput,
+                   fmt::format("a line is longer than {} bytes", lines.line_max())};
+    if (handlers.line) REGATTA_TRY_DO(handlers.line(id, *line));
+  }
+}
+
+void LineServer::Impl::read_block(ClientId id, const LineHandlers& handlers) {
+  const auto client = clients.find(id);
+  if (client == clients.end()) return;
+  std::array<char, kBlock> block;
+  const ssize_t count = ::recv(client->second.fd.get(), block.data(), block.size(), 0);
+  if (count < 0 && (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK)) return;
+  if (count <= 0) return end(id, {}, handlers);
+  client->second.lines.append({block.data(), static_cast<std::size_t>(count)});
+  if (const Status taken = take_lines(id, handlers); !taken) end(id, taken, handlers);
+}
+
+LineServer::LineServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+LineServer::LineServer(LineServer&&) noexcept = default;
+LineServer& LineServer::operator=(LineServer&&) noexcept = default;
+LineServer::~LineServer() = default;
+
+Result<LineServer> LineServer::create(os::UniqueFd listener, LineServerOptions options) {
+  auto impl = std::make_unique<Impl>();
+  impl->options = std::move(options);
+  impl->listener = std::move(listener);
+  impl->epoll.reset(::epoll_create1(EPOLL_CLOEXEC));
+  if (!impl->epoll || !impl->watch(impl->listener.get(), kListener))
+    return os::errno_error("cannot wait for clients");
+  return LineServer(std::move(impl));
+}
+
+int LineServer::fd() const {
+  return impl_->epoll.get();
+}
+
+Result<bool> LineServer::serve(Seconds limit, const LineHandlers& handlers) {
+  std::array<epoll_event, kEventsMax> events;
+  const int count = ::epoll_wait(impl_->epoll.get(), events.data(), kEventsMax,
+                                 static_cast<int>(std::ceil(limit.value * 1e3)));
+  if (count < 0 && errno != EINTR) return os::errno_error("cannot wait for clients");
+  for (int i = 0; i < count; ++i) {
+    const ClientId id = events[static_cast<std::size_t>(i)].data.u64;
+    if (id == kListener) {
+      impl_->accept_some(handlers);
+    } else {
+      impl_->read_block(id, handlers);
+    }
+  }
+  return count < 0;
+}
+
+bool LineServer::send(ClientId client, std::string_view lines) {
+  const auto found = impl_->clients.find(client);
+  if (found == impl_->clients.end()) return false;
+  const bool is_sent = send_now(found->second.fd.get(), lines);
+  if (!is_sent) impl_->clients.erase(found);
+  return is_sent;
+}
+
+void LineServer::send_to_all(std::string_view lines) {
+  std::erase_if(impl_->clients,
+                [&](const auto& client) { return !send_now(client.second.fd.get(), lines); });
+}
+
+void LineServer::close(ClientId client) {
+  impl_->clients.erase(client);
+}
+
+void LineServer::set_line_max(ClientId client, std::size_t line_max) {
+  const auto found = impl_->clients.find(client);
+  if (found != impl_->clients.end()) found->second.lines.set_line_max(line_max);
+}
+
+std::size_t LineServer::client_count() const {
+  return impl_->clients.size();
+}
+
+}  // namespace regatta::net
