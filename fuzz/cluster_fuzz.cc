@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 #include "regatta/model/topo/cluster_yaml.h"
 #include "regatta/model/topo/fabric_summary.h"
 #include "regatta/model/topo/graph.h"

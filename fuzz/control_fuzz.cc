@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 #include "regatta/network/rdma/wire.h"
 #include "regatta/runtime/comm/internal/engine/membership_consensus.h"
 #include "regatta/runtime/comm/internal/transport/abort_message.h"
 #include "regatta/runtime/comm/internal/watch/progress_reply.h"
-#include "regatta/runtime/comm/tuning_file.h"
+#include "regatta/runtime/comm/tuner.h"
 
 namespace {
 

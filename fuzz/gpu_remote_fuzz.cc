@@ -12,7 +12,7 @@
 #include "experimental/remote/internal/host_process.h"
 #include "experimental/remote/internal/pool.h"
 #include "experimental/remote/internal/rendezvous.h"
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 
 namespace {
 

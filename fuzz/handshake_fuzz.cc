@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 #include "regatta/runtime/comm/handshake.h"
 
 namespace {

@@ -9,7 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 #include "regatta/base/core/text.h"
 #include "regatta/network/heal/event_text.h"
 #include "regatta/network/heal/test_fabric.h"

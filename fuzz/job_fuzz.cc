@@ -6,9 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "regatta/base/core/check.h"
-#include "regatta/model/workload/job_json.h"
-#include "regatta/model/workload/job_yaml.h"
+#include "regatta/base/core/result.h"
+#include "regatta/model/workload/job.h"
 #include "regatta/model/workload/runtime_support.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

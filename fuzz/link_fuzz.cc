@@ -16,7 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 #include "regatta/runtime/comm/internal/engine/message_matcher.h"
 #include "regatta/runtime/comm/internal/transport/tcp_link.h"
 

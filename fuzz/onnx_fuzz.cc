@@ -5,8 +5,7 @@
 
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
-#include "regatta/base/core/check.h"
-#include "regatta/model/workload/onnx_graph.h"
+#include "regatta/base/core/result.h"
 #include "regatta/model/workload/onnx_model.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include "regatta/base/core/check.h"
-#include "regatta/network/fabric/pair_sets.h"
+#include "regatta/base/core/result.h"
 #include "regatta/network/fabric/test_fabric.h"
+#include "regatta/network/fabric/traffic.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace regatta;  // NOLINT(google-build-using-namespace): one function

@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 #include "regatta/base/core/text.h"
 #include "regatta/network/diag/locator.h"
 #include "regatta/network/probe/collector.h"
@@ -20,7 +20,6 @@
 #include "regatta/network/probe/internal/report_text.h"
 #include "regatta/network/probe/internal/simulation/scenario.h"
 #include "regatta/network/probe/matrix.h"
-#include "regatta/network/probe/plan_text.h"
 #include "regatta/network/probe/test_clusters.h"
 
 namespace {

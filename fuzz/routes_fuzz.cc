@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 #include "regatta/network/fabric/deadlock.h"
-#include "regatta/network/fabric/routes_text.h"
+#include "regatta/network/fabric/routes.h"
 #include "regatta/network/fabric/test_fabric.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 #include "regatta/network/simulate/run_scenario.h"
 #include "regatta/network/simulate/scenario_yaml.h"
 #include "regatta/network/simulate/test_cluster.h"

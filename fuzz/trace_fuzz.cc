@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 #include "regatta/network/simulate/scenario_yaml.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 #include "regatta/runtime/comm/internal/transport/wire_header.h"
 
 namespace {

@@ -13,7 +13,7 @@
 #include <fmt/core.h>
 
 #include "regatta/base/core/text.h"
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 #include "regatta/base/os/file.h"
 #include "regatta/model/topo/addresses.h"
 #include "regatta/model/topo/cluster_yaml.h"

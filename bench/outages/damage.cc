@@ -8,8 +8,8 @@
 #include <nftables/libnftables.h>
 
 #include "regatta/base/os/clock.h"
-#include "regatta/base/os/namespace.h"
 #include "regatta/base/os/netlink.h"
+#include "regatta/base/os/process.h"
 
 namespace regatta::outages {
 namespace {

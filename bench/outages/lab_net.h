@@ -9,8 +9,8 @@
 #include "regatta/base/core/result.h"
 #include "regatta/base/os/unique_fd.h"
 #include "regatta/model/topo/graph.h"
-#include "regatta/network/fabric/ecmp.h"
 #include "regatta/network/fabric/routes.h"
+#include "regatta/network/fabric/traffic.h"
 #include "regatta/network/heal/internal/decide.h"
 #include "regatta/network/lab/lab.h"
 

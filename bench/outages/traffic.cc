@@ -11,8 +11,8 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#include "regatta/base/os/errno_text.h"
-#include "regatta/base/os/namespace.h"
+#include "regatta/base/os/process.h"
+#include "regatta/base/os/unique_fd.h"
 #include "regatta/model/topo/addresses.h"
 
 namespace regatta::outages {

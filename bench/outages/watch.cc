@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "regatta/base/os/errno_text.h"
+#include "regatta/base/os/unique_fd.h"
 #include "regatta/model/topo/addresses.h"
 
 namespace regatta::outages {

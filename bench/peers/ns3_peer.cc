@@ -13,9 +13,9 @@
 
 #include "bench/peers/child_process.h"
 #include "bench/peers/ns3_ring.h"
-#include "regatta/network/fabric/collective_traffic.h"
 #include "regatta/network/fabric/internal/packet/test_packet_setup.h"
-#include "regatta/network/fabric/mixed_simulation.h"
+#include "regatta/network/fabric/packet_simulation.h"
+#include "regatta/network/fabric/traffic.h"
 
 namespace {
 

@@ -17,9 +17,9 @@
 
 #include "bench/peers/child_process.h"
 #include "bench/peers/simgrid_engine.h"
-#include "regatta/network/fabric/collective_traffic.h"
 #include "regatta/network/fabric/flow_simulation.h"
 #include "regatta/network/fabric/test_fabric.h"
+#include "regatta/network/fabric/traffic.h"
 
 namespace {
 

@@ -13,8 +13,8 @@
 #include "experimental/remote/internal/rendezvous.h"
 #include "experimental/remote/internal/socket.h"
 #include "regatta/base/core/text.h"
-#include "regatta/base/os/errno_text.h"
-#include "regatta/base/os/tcp.h"
+#include "regatta/base/os/socket.h"
+#include "regatta/base/os/unique_fd.h"
 
 namespace regatta::remote {
 namespace {

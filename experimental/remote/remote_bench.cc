@@ -16,7 +16,7 @@
 
 #include "experimental/remote/internal/frames.h"
 #include "experimental/remote/internal/socket.h"
-#include "regatta/base/os/tcp.h"
+#include "regatta/base/os/socket.h"
 
 namespace {
 

@@ -13,8 +13,7 @@
 #include <unistd.h>
 
 #include "regatta/base/core/result.h"
-#include "regatta/base/core/units_text.h"
-#include "regatta/base/os/errno_text.h"
+#include "regatta/base/core/units.h"
 #include "regatta/base/os/unique_fd.h"
 #include "tests/standin/server.h"
 

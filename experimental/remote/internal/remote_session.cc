@@ -11,7 +11,7 @@
 #include "experimental/remote/internal/rdma_packet_port.h"
 #include "experimental/remote/internal/socket.h"
 #include "experimental/remote/internal/table.h"
-#include "regatta/base/os/signal_masked_thread.h"
+#include "regatta/base/os/process.h"
 
 namespace regatta::remote {
 

@@ -8,7 +8,7 @@
 #include "experimental/remote/internal/packet_channel.h"
 #include "experimental/remote/internal/rdma_packet_port.h"
 #include "experimental/remote/internal/socket.h"
-#include "regatta/base/os/tcp.h"
+#include "regatta/base/os/socket.h"
 
 namespace regatta::remote {
 namespace {

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "regatta/base/core/text.h"
-#include "regatta/base/os/errno_text.h"
 #include "regatta/base/os/process.h"
+#include "regatta/base/os/unique_fd.h"
 #include "regatta/gpu/sharing/messages.h"
 
 namespace regatta::remote {

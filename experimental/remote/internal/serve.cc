@@ -22,8 +22,8 @@
 #include "experimental/remote/internal/table.h"
 #include "regatta/base/core/log.h"
 #include "regatta/base/core/text.h"
-#include "regatta/base/os/errno_text.h"
-#include "regatta/base/os/tcp.h"
+#include "regatta/base/os/socket.h"
+#include "regatta/base/os/unique_fd.h"
 #include "regatta/gpu/sharing/control.h"
 
 namespace regatta::remote {

@@ -9,7 +9,7 @@
 #include <sys/time.h>
 #include <sys/uio.h>
 
-#include "regatta/base/os/tcp.h"
+#include "regatta/base/os/socket.h"
 
 namespace regatta::remote {
 namespace {

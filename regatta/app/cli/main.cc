@@ -27,7 +27,7 @@
 #include "regatta/app/cli/internal/topo_command.h"
 #include "regatta/app/cli/internal/traffic_command.h"
 #include "regatta/base/core/result.h"
-#include "regatta/base/os/errno_text.h"
+#include "regatta/base/os/unique_fd.h"
 
 namespace {
 

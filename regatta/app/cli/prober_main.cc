@@ -20,16 +20,14 @@
 #include "regatta/app/cli/internal/pluralized.h"
 #include "regatta/app/cli/internal/time_flag.h"
 #include "regatta/base/core/text.h"
-#include "regatta/base/os/errno_text.h"
-#include "regatta/base/os/interface_address.h"
+#include "regatta/base/os/netlink.h"
+#include "regatta/base/os/unique_fd.h"
 #include "regatta/model/topo/addresses.h"
 #include "regatta/network/fabric/routes.h"
-#include "regatta/network/probe/collector_connection.h"
+#include "regatta/network/probe/collector.h"
 #include "regatta/network/probe/handshake.h"
 #include "regatta/network/probe/matrix.h"
-#include "regatta/network/probe/plan_text.h"
 #include "regatta/network/probe/prober.h"
-#include "regatta/network/probe/trace_agent.h"
 
 namespace regatta {
 namespace {

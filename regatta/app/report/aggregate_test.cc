@@ -1,9 +1,8 @@
-#include "regatta/app/report/aggregate.h"
-
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include "regatta/model/workload/job_json.h"
+#include "regatta/app/report/run_result.h"
+#include "regatta/model/workload/job.h"
 
 namespace regatta::report {
 namespace {

@@ -9,13 +9,12 @@
 
 #include <fmt/format.h>
 
-#include "regatta/app/report/assets.h"
 #include "regatta/app/report/html_text.h"
 #include "regatta/app/report/internal/cluster_sizes_html.h"
 #include "regatta/app/report/internal/stage_memory_svg.h"
 #include "regatta/app/report/internal/stage_timeline_svg.h"
 #include "regatta/app/report/trace_json.h"
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 
 namespace regatta::report {
 namespace {

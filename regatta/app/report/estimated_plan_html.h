@@ -9,7 +9,7 @@
 #include "regatta/model/topo/cluster.h"
 #include "regatta/model/workload/model.h"
 #include "regatta/model/workload/strategy.h"
-#include "regatta/planning/plan/cluster_sizes.h"
+#include "regatta/planning/plan/estimated_plan_metrics.h"
 #include "regatta/planning/plan/stage_timeline.h"
 
 namespace regatta::report {

@@ -14,9 +14,9 @@
 #include "regatta/app/report/internal/stage_memory_svg.h"
 #include "regatta/app/report/internal/stage_timeline_svg.h"
 #include "regatta/app/report/internal/stage_timeline_window.h"
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 #include "regatta/model/topo/presets.h"
-#include "regatta/model/workload/model_presets.h"
+#include "regatta/model/workload/model.h"
 
 namespace regatta::report {
 namespace {

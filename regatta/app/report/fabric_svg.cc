@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "regatta/app/report/assets.h"
+#include "regatta/app/report/html_text.h"
 #include "regatta/app/report/internal/fabric_drawing.h"
 #include "regatta/app/report/internal/fabric_drawing_plan.h"
 #include "regatta/app/report/internal/fabric_layout.h"

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/base/core/text.h"
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 
 namespace regatta::report {
 namespace {

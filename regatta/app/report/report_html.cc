@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "regatta/app/report/assets.h"
 #include "regatta/app/report/html_text.h"
 #include "regatta/app/report/internal/html_sections.h"
 

@@ -1,9 +1,8 @@
-#include "regatta/app/report/result_json.h"
-
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "regatta/app/report/internal/sample_run.h"
+#include "regatta/app/report/run_result.h"
 
 namespace regatta::report {
 namespace {

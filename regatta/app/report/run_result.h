@@ -2,10 +2,16 @@
 // trace.json, report.html and the closing table on the terminal.
 #pragma once
 
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
+#include "regatta/base/core/ids.h"
+#include "regatta/base/core/result.h"
 #include "regatta/base/core/units.h"
 #include "regatta/model/cost/rates.h"
 #include "regatta/model/topo/cluster.h"
@@ -78,5 +84,62 @@ double prediction_error(const PlanRun& run);
 // Spearman rank correlation of predicted and measured step times over the sweep; nullopt below 3
 // plans, and when all predictions or all measurements are equal.
 std::optional<double> sweep_spearman(const RunResult& result);
+
+// Turns the events of a training run (see train/README.md) into what was
+// measured. Pure; events may come in any order.
+
+class Aggregator {
+ public:
+  explicit Aggregator(int world_size);
+
+  // Takes a "step", "phases" or "spans" event; others are passed over. Gives the step that is
+  // complete with this event: every rank has told its time. kInvalidInput names the event that has
+  // not the agreed form.
+  Result<std::optional<StepRecord>> add(Rank rank, const nlohmann::json& event);
+
+  // Tokens of one step, all ranks together; 0 before the first step.
+  long long tokens_per_step() const { return tokens_; }
+
+  // The step times of the complete steps: the slowest rank's. Leaves the first `warm_up` out of the
+  // medians (fewer when there are not twice as many steps: MeasuredRun::warm_up_steps says how
+  // many). `traffic` is that of the whole run. Phases: mean over ranks, median over steps, scaled
+  // to sum to the step time. The timeline starts at 0.
+  MeasuredRun measured(int warm_up, const std::vector<plan::LinkTraffic>& traffic) const;
+
+ private:
+  struct StepState {
+    std::set<int> told;  // ranks
+    StepRecord record;
+    int phases_told = 0;
+    workload::PhaseTimes phases;  // summed over ranks
+  };
+  std::optional<StepRecord> add_step(int rank, const nlohmann::json& event);
+  std::vector<const StepState*> complete_steps() const;
+
+  int world_size_;
+  long long tokens_ = 0;
+  std::map<int, StepState> steps_;
+  workload::Timeline timeline_;
+};
+
+// Result.json, and what `regatta run --json` prints: every figure of a run
+// for programs. Keys carry their unit as a suffix: step_time_s, bytes, rate_Bps.
+//
+//   plan.strategy, plan.placement, predicted.step_time_s, predicted.phases.forward_s,
+//   measured.step_time_s, measured.phases.forward_s, measured.steps[].loss, measured.traffic[],
+//   prediction_error, compare.speedup, sweep.spearman, sweep.plans[], candidates[], rejected[],
+//   job, cluster
+
+// `compare` and `sweep` are null when the run had none; `sweep.spearman` is null below 3 plans, and
+// when all predictions or all measurements are equal. The same result gives the same bytes.
+nlohmann::ordered_json result_json(const RunResult& result);
+
+// The file: indented by one space, with a newline at the end.
+std::string result_json_text(const RunResult& result);
+
+// How a run ends on the terminal.
+
+// Predicted beside measured per phase, the comparison and the sweep; ends with a newline.
+std::string text_report(const RunResult& result);
 
 }  // namespace regatta::report

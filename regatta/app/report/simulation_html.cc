@@ -8,11 +8,10 @@
 
 #include <fmt/format.h>
 
-#include "regatta/app/report/assets.h"
 #include "regatta/app/report/html_text.h"
 #include "regatta/app/report/internal/simulation_link_charts.h"
 #include "regatta/base/core/text.h"
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 #include "regatta/network/diag/polarisation.h"
 #include "regatta/network/simulate/storm_cause.h"
 

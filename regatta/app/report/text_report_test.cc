@@ -1,9 +1,8 @@
-#include "regatta/app/report/text_report.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "regatta/app/report/internal/sample_run.h"
+#include "regatta/app/report/run_result.h"
 
 namespace regatta::report {
 namespace {

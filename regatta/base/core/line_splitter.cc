@@ -1,7 +1,7 @@
-#include "regatta/base/core/line_splitter.h"
-
 #include <algorithm>
 #include <utility>
+
+#include "regatta/base/core/text.h"
 
 namespace regatta {
 

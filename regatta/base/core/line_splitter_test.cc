@@ -1,10 +1,10 @@
-#include "regatta/base/core/line_splitter.h"
-
 #include <algorithm>
 #include <random>
 #include <vector>
 
 #include <gmock/gmock.h>
+
+#include "regatta/base/core/text.h"
 
 namespace regatta {
 namespace {

@@ -1,8 +1,8 @@
-#include "regatta/base/core/parse_number.h"
-
 #include <cstdint>
 
 #include <gtest/gtest.h>
+
+#include "regatta/base/core/text.h"
 
 namespace regatta {
 namespace {

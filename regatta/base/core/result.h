@@ -1,5 +1,4 @@
-// core/result.h: a value or one Error, never ignored.
-// A thin class over tl::expected with the names of std::expected (C++23), which will replace it.
+// core/result.h: `Result<T>` and `Status` instead of exceptions, and checks of invariants.
 #pragma once
 
 #include <string>
@@ -9,6 +8,9 @@
 #include <tl/expected.hpp>
 
 namespace regatta {
+
+// A value or one Error, never ignored.
+// A thin class over tl::expected with the names of std::expected (C++23), which will replace it.
 
 // The closed list of ways to fail. Exit status of a command or agent: exit_status().
 enum class Code {
@@ -111,3 +113,15 @@ using Status = Result<void>;
     if (auto regatta_status = (expression); !regatta_status.has_value()) \
       return regatta_status.error();                                     \
   } while (false)
+
+namespace regatta {
+
+// REGATTA_CHECK names a bug in regatta, never bad input; it stays on in every build.
+
+// Prints the broken condition and its place to standard error, then aborts.
+[[noreturn]] void check_failed(const char* condition, const char* file, int line);
+
+}  // namespace regatta
+
+#define REGATTA_CHECK(condition) \
+  ((condition) ? static_cast<void>(0) : ::regatta::check_failed(#condition, __FILE__, __LINE__))

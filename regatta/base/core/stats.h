@@ -1,6 +1,7 @@
 // core/stats.h: the few statistics that a run is judged by.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -16,5 +17,21 @@ std::vector<double> average_ranks(const std::vector<double>& values);
 // the lengths differ, below 3 pairs, or when one side is constant. Source: Spearman, American
 // Journal of Psychology 15, 1904; ties as in Kendall, Rank Correlation Methods, section 3.8.
 std::optional<double> spearman(const std::vector<double>& a, const std::vector<double>& b);
+
+// A number that looks drawn for each number, the same one each time. SplitMix64:
+// Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
+
+inline constexpr std::uint64_t kSplitMixStep = 0x9e3779b97f4a7c15U;
+
+// Its last part: 0 stays 0.
+constexpr std::uint64_t splitmix_finish(std::uint64_t value) {
+  value = (value ^ (value >> 30U)) * 0xbf58476d1ce4e5b9U;
+  value = (value ^ (value >> 27U)) * 0x94d049bb133111ebU;
+  return value ^ (value >> 31U);
+}
+
+constexpr std::uint64_t splitmix(std::uint64_t value) {
+  return splitmix_finish(value + kSplitMixStep);
+}
 
 }  // namespace regatta

@@ -1,5 +1,3 @@
-#include "regatta/base/core/units_text.h"
-
 #include <array>
 #include <cmath>
 #include <cstdlib>
@@ -10,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "regatta/base/core/text.h"
+#include "regatta/base/core/units.h"
 
 namespace regatta {
 namespace {

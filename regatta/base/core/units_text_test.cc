@@ -1,8 +1,8 @@
-#include "regatta/base/core/units_text.h"
-
 #include <string>
 
 #include <gtest/gtest.h>
+
+#include "regatta/base/core/units.h"
 
 namespace regatta {
 namespace {

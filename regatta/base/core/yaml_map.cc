@@ -16,7 +16,7 @@
 #include <fmt/format.h>
 
 #include "regatta/base/core/text.h"
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 
 namespace regatta {
 namespace {

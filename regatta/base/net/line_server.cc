@@ -10,8 +10,8 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#include "regatta/base/core/line_splitter.h"
-#include "regatta/base/os/errno_text.h"
+#include "regatta/base/core/text.h"
+#include "regatta/base/os/unique_fd.h"
 
 namespace regatta::net {
 namespace {

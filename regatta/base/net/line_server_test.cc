@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 
 #include "regatta/base/os/file.h"
-#include "regatta/base/os/unix_socket.h"
+#include "regatta/base/os/socket.h"
 
 namespace regatta::net {
 namespace {

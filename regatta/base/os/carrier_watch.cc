@@ -1,5 +1,3 @@
-#include "regatta/base/os/carrier_watch.h"
-
 #include <array>
 #include <cerrno>
 #include <deque>
@@ -11,8 +9,8 @@
 #include <sys/socket.h>
 
 #include "regatta/base/os/clock.h"
-#include "regatta/base/os/errno_text.h"
 #include "regatta/base/os/netlink.h"
+#include "regatta/base/os/unique_fd.h"
 
 namespace regatta::os {
 

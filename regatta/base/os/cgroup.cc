@@ -11,10 +11,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "regatta/base/os/cgroup_path.h"
 #include "regatta/base/os/clock.h"
-#include "regatta/base/os/errno_text.h"
 #include "regatta/base/os/file.h"
+#include "regatta/base/os/unique_fd.h"
 
 namespace regatta::os {
 namespace {

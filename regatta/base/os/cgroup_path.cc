@@ -1,8 +1,7 @@
-#include "regatta/base/os/cgroup_path.h"
-
 #include <algorithm>
 
 #include "regatta/base/core/text.h"
+#include "regatta/base/os/cgroup.h"
 #include "regatta/base/os/file.h"
 
 namespace regatta::os {

@@ -1,9 +1,8 @@
-#include "regatta/base/os/cgroup_path.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include "regatta/base/os/cgroup.h"
 #include "regatta/base/os/file.h"
 
 namespace regatta::os {

@@ -1,4 +1,4 @@
-// os/clock.h: the clocks of durations, timelines and work.
+// os/clock.h: the clocks of this machine: monotonic, of the processor, and of the calendar.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,8 @@
 #include "regatta/base/core/units.h"
 
 namespace regatta::os {
+
+// The clocks of durations, timelines and work.
 
 // CLOCK_MONOTONIC: never steps, and has one origin for all processes of a machine, so times of
 // several ranks in the lab can be laid side by side.
@@ -17,5 +19,41 @@ Seconds thread_cpu_time();
 
 // Sleeps at least `time`, through signals; returns at once when it is not positive.
 void sleep_for(Seconds time);
+
+// The time by the core's own counter, for work that is shorter than a look at the
+// clock. Reading CLOCK_MONOTONIC waits until all loads before it have arrived; the counter does
+// not.
+
+// Tells CLOCK_MONOTONIC from a counter that runs at a constant, unknown rate and is compared with
+// it now and then. Pure.
+class TickClock {
+ public:
+  // Whether `ticks` lies too far from the last comparison, or before it: compare first.
+  bool is_due(std::uint64_t ticks) const { return ticks - ticks_ >= good_for_; }
+  // Within a microsecond, where is_due() is false.
+  Seconds at(std::uint64_t ticks) const {
+    return {seconds_ + static_cast<double>(ticks - ticks_) * period_s_};
+  }
+  // The clock showed `now` while the counter went from `before` to `after`. Left out where that was
+  // long: the thread was interrupted then.
+  void compare(std::uint64_t before, Seconds now, std::uint64_t after);
+
+ private:
+  std::uint64_t ticks_ = 0;
+  std::uint64_t good_for_ = 0;
+  double seconds_ = 0;
+  double period_s_ = 0;
+};
+
+// About CLOCK_MONOTONIC, of the calling thread: within a microsecond; times of two threads, and
+// before and after a comparison, may be that much out of order. monotonic_now() where the machine
+// has no counter of a constant rate.
+Seconds tick_now();
+
+// The clock that machines agree on (NTP, PTP); it may step.
+
+// CLOCK_REALTIME, since 1970.
+Seconds system_now();
+std::int64_t system_ns();
 
 }  // namespace regatta::os

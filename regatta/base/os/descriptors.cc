@@ -1,5 +1,3 @@
-#include "regatta/base/os/descriptors.h"
-
 #include <filesystem>
 #include <iterator>
 #include <string>
@@ -9,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "regatta/base/os/errno_text.h"
+#include "regatta/base/os/unique_fd.h"
 
 namespace regatta::os {
 namespace {

@@ -1,5 +1,3 @@
-#include "regatta/base/os/descriptors.h"
-
 #include <cerrno>
 
 #include <fcntl.h>

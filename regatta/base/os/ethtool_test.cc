@@ -1,10 +1,10 @@
-#include "regatta/base/os/ethtool.h"
-
 #include <cerrno>
 #include <cstring>
 
 #include <gmock/gmock.h>
 #include <linux/ethtool.h>
+
+#include "regatta/base/os/netlink.h"
 
 namespace regatta::os {
 namespace {

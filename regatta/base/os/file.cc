@@ -12,8 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "regatta/base/os/errno_text.h"
-#include "regatta/base/os/staged_file.h"
 #include "regatta/base/os/unique_fd.h"
 
 namespace regatta::os {

@@ -1,8 +1,8 @@
-#include "regatta/base/os/interface_address.h"
-
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <netinet/in.h>
+
+#include "regatta/base/os/netlink.h"
 
 namespace regatta::os {
 

@@ -1,6 +1,6 @@
-#include "regatta/base/os/interface_address.h"
-
 #include <gtest/gtest.h>
+
+#include "regatta/base/os/netlink.h"
 
 namespace regatta::os {
 namespace {

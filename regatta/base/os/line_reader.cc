@@ -1,5 +1,3 @@
-#include "regatta/base/os/line_reader.h"
-
 #include <cerrno>
 #include <string_view>
 #include <utility>
@@ -8,7 +6,8 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "regatta/base/os/errno_text.h"
+#include "regatta/base/os/socket.h"
+#include "regatta/base/os/unique_fd.h"
 
 namespace regatta::os {
 namespace {

@@ -1,11 +1,10 @@
-#include "regatta/base/os/line_reader.h"
-
 #include <thread>
 
 #include <gmock/gmock.h>
 #include <unistd.h>
 
 #include "regatta/base/os/file.h"
+#include "regatta/base/os/socket.h"
 
 namespace regatta::os {
 namespace {

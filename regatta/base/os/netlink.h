@@ -1,10 +1,14 @@
-// os/netlink.h: interfaces, addresses, routes and shaping of one network namespace, by rtnetlink
-// through libnl.
-// Source: rtnetlink(7), tc-tbf(8), the API reference of libnl 3.
+// os/netlink.h: network interfaces, addresses, routes and shaping over netlink, and the counters of
+// drivers.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "regatta/base/core/result.h"
@@ -12,6 +16,10 @@
 #include "regatta/base/os/unique_fd.h"
 
 namespace regatta::os {
+
+// Interfaces, addresses, routes and shaping of one network namespace, by rtnetlink
+// through libnl.
+// Source: rtnetlink(7), tc-tbf(8), the API reference of libnl 3.
 
 struct Interface {
   std::string name;
@@ -74,5 +82,65 @@ class Netlink {
   explicit Netlink(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
+
+// Tells when a network interface of the calling thread's network namespace
+// loses or gains its carrier.
+
+struct CarrierEvent {
+  std::string interface;  // "nic0"
+  bool up = false;        // the interface is on and its cable has a live peer
+};
+
+// Not thread safe: one thread waits. The loopback interface is left out.
+class CarrierWatch {
+ public:
+  // Subscribes in the network namespace that the calling thread is in.
+  static Result<CarrierWatch> open();
+  ~CarrierWatch();
+  CarrierWatch(CarrierWatch&&) noexcept;
+  CarrierWatch& operator=(CarrierWatch&&) noexcept;
+
+  // Interfaces as they are now, by name.
+  std::vector<CarrierEvent> state() const;
+
+  // The next change of an interface, or nothing after `limit`. An interface that is removed counts
+  // as down.
+  Result<std::optional<CarrierEvent>> next(Seconds limit);
+
+  // Readable when next() has something to look at: for callers with a poll loop of their own.
+  int fd() const;
+
+ private:
+  struct Impl;
+  explicit CarrierWatch(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// The counters that a network device's driver keeps (`ethtool -S`).
+
+// Name and value, in the driver's order; empty where the driver keeps none. kNotFound where there
+// is no such device.
+using EthtoolCounters = std::vector<std::pair<std::string, std::uint64_t>>;
+Result<EthtoolCounters> ethtool_counters(const std::string& device);
+
+// The same of a device that takes commands (linux/ethtool.h) by `ask`, as the ioctl SIOCETHTOOL
+// does: 0, or errno. kUnavailable where its answers do not fit each other.
+using EthtoolAsk = std::function<int(void* command)>;
+Result<EthtoolCounters> ethtool_counters_by(const std::string& device, const EthtoolAsk& ask);
+
+// The devices of this machine by name, the loopback apart.
+Result<std::vector<std::string>> network_devices();
+
+// Whether the device has a carrier.
+bool has_carrier(const std::string& device);
+
+// Which IPv4 addresses the interfaces of this network namespace have.
+// Source: getifaddrs(3).
+
+// Names of interfaces by address: 10.0.0.1 is 0x0a000001. Empty where the kernel does not tell.
+std::map<std::uint32_t, std::string> interfaces_by_address();
+
+// Whether an interface has it, whatever state it is in.
+bool is_own_address(std::uint32_t address);
 
 }  // namespace regatta::os

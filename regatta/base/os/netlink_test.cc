@@ -4,8 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "regatta/base/os/carrier_watch.h"
-#include "regatta/base/os/namespace.h"
+#include "regatta/base/os/process.h"
 
 namespace regatta::os {
 namespace {

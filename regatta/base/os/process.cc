@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "regatta/base/os/clock.h"
-#include "regatta/base/os/errno_text.h"
+#include "regatta/base/os/unique_fd.h"
 
 namespace regatta::os {
 namespace {

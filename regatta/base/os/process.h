@@ -1,8 +1,12 @@
-// os/process.h: starting, watching and ending processes.
+// os/process.h: processes and threads: starting, ending and listing them, and the namespaces they
+// are in.
 #pragma once
 
+#include <csignal>
 #include <optional>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <sys/types.h>
@@ -12,6 +16,8 @@
 #include "regatta/base/os/unique_fd.h"
 
 namespace regatta::os {
+
+// Starting, watching and ending processes.
 
 struct SpawnOptions {
   std::vector<std::string> environment;  // KEY=VALUE, added to the caller's, which it overrides
@@ -65,5 +71,86 @@ int usable_cores();
 
 // Folder of the running executable: where sister programs are looked for.
 Result<std::string> executable_folder();
+
+// The processes of this machine, as /proc tells them.
+// Source: proc(5).
+
+struct ProcessEntry {
+  pid_t pid = -1;
+  pid_t parent = -1;
+  std::string command;                // up to 15 characters
+  char state = '?';                   // R S D T Z ..., as in proc(5)
+  unsigned long long start_time = 0;  // clock ticks after boot: with the pid, an identity
+};
+
+// kNotFound when the process is gone.
+Result<ProcessEntry> read_process(pid_t pid, const std::string& proc = "/proc");
+
+std::vector<ProcessEntry> list_processes(const std::string& proc = "/proc");
+
+// True when `pid` is the process that started at `start_time` and has not ended (zombies have).
+bool is_alive(pid_t pid, unsigned long long start_time, const std::string& proc = "/proc");
+
+// Inode of the network namespace of `pid`: equal for processes that share one. Nothing when the
+// process is gone or may not be looked at.
+std::optional<unsigned long long> network_namespace_of(pid_t pid,
+                                                       const std::string& proc = "/proc");
+
+// A thread beside those of a program: signals stay for the program's
+// own. Source: pthread_sigmask(3): a thread begins with the mask of who starts it.
+
+// Header only: libraries that are put into foreign programs use it, too.
+template <typename Work>
+std::thread signal_masked_thread(Work&& work) {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread thread(std::forward<Work>(work));
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return thread;
+}
+
+// Network and user namespaces of the calling thread or process.
+// Source: network_namespaces(7), user_namespaces(7), setns(2).
+
+// The network namespace of the calling thread; the descriptor keeps it alive.
+Result<UniqueFd> open_network_namespace();
+
+// Moves the calling thread into a new, empty network namespace. kUnsupported without the right to.
+Status enter_new_network_namespace();
+
+// Moves the calling process, which must have one thread, into a new user namespace where the
+// caller is root, and into a new network namespace that it owns. kUnsupported when the system
+// forbids user namespaces to ordinary users.
+Status enter_new_user_namespace();
+
+// Moves the calling thread into the network namespace `fd`.
+Status enter_network_namespace(const UniqueFd& fd);
+
+// Identity of the calling thread's network namespace; never used again before the next boot, as
+// inodes are. Source: SO_NETNS_COOKIE, Linux 5.14.
+Result<unsigned long long> network_namespace_cookie();
+
+// The same of process `pid`'s namespace; may enter that namespace in a short-lived child.
+// kUnsupported without the right to.
+Result<unsigned long long> network_namespace_cookie_of(pid_t pid);
+
+// Inode of the open namespace, as network_namespace_of() in proc_table.h gives it.
+Result<unsigned long long> namespace_inode(const UniqueFd& fd);
+
+// Keeps the calling thread in another network namespace for a while. Must be destroyed by the
+// thread that made it.
+class NetworkNamespaceScope {
+ public:
+  static Result<NetworkNamespaceScope> enter(const UniqueFd& fd);
+  NetworkNamespaceScope(NetworkNamespaceScope&&) noexcept = default;
+  NetworkNamespaceScope& operator=(NetworkNamespaceScope&&) noexcept = default;
+  ~NetworkNamespaceScope();  // goes back; a failure is a broken invariant
+
+ private:
+  explicit NetworkNamespaceScope(UniqueFd home) : home_(std::move(home)) {}
+  UniqueFd home_;
+};
 
 }  // namespace regatta::os

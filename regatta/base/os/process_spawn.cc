@@ -13,8 +13,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "regatta/base/os/errno_text.h"
 #include "regatta/base/os/process.h"
+#include "regatta/base/os/unique_fd.h"
 
 namespace regatta::os {
 namespace {

@@ -10,7 +10,6 @@
 
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/file.h"
-#include "regatta/base/os/proc_table.h"
 
 namespace regatta::os {
 namespace {

@@ -1,5 +1,3 @@
-#include "regatta/base/os/staged_file.h"
-
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -11,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "regatta/base/os/errno_text.h"
 #include "regatta/base/os/file.h"
 #include "regatta/base/os/unique_fd.h"
 

@@ -1,5 +1,3 @@
-#include "regatta/base/os/staged_file.h"
-
 #include <filesystem>
 
 #include <gtest/gtest.h>

@@ -1,5 +1,3 @@
-#include "regatta/base/os/tcp.h"
-
 #include <array>
 #include <string>
 
@@ -7,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "regatta/base/os/socket.h"
 
 namespace regatta::os {
 namespace {

@@ -1,12 +1,10 @@
-#include "regatta/base/os/tick_clock.h"
-
 #include <algorithm>
+
+#include "regatta/base/os/clock.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
-
-#include "regatta/base/os/clock.h"
 
 namespace regatta::os {
 namespace {

@@ -1,5 +1,3 @@
-#include "regatta/base/os/tick_clock.h"
-
 #include <algorithm>
 #include <cstdint>
 

@@ -5,8 +5,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "regatta/base/os/errno_text.h"
-
 namespace regatta::os {
 
 void UniqueFd::reset(int fd) {

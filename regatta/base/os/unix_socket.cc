@@ -1,5 +1,3 @@
-#include "regatta/base/os/unix_socket.h"
-
 #include <cerrno>
 #include <cstring>
 
@@ -7,7 +5,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "regatta/base/os/errno_text.h"
+#include "regatta/base/os/socket.h"
+#include "regatta/base/os/unique_fd.h"
 
 namespace regatta::os {
 namespace {

@@ -1,5 +1,3 @@
-#include "regatta/base/os/unix_socket.h"
-
 #include <array>
 #include <string>
 #include <vector>
@@ -9,6 +7,7 @@
 #include <unistd.h>
 
 #include "regatta/base/os/file.h"
+#include "regatta/base/os/socket.h"
 
 namespace regatta::os {
 namespace {

@@ -13,8 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "regatta/base/core/line_splitter.h"
-#include "regatta/base/os/errno_text.h"
+#include "regatta/base/core/text.h"
 #include "regatta/base/os/unique_fd.h"
 
 namespace regatta::rpc {

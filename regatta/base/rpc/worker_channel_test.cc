@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "regatta/base/core/line_splitter.h"
+#include "regatta/base/core/text.h"
 
 namespace regatta::rpc {
 namespace {

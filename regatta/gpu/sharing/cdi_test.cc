@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "regatta/base/core/yaml_tree.h"
+#include "regatta/base/core/yaml_map.h"
 
 namespace regatta::sharing {
 namespace {

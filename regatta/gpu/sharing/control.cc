@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "regatta/base/core/text.h"
-#include "regatta/base/os/errno_text.h"
+#include "regatta/base/os/unique_fd.h"
 #include "regatta/gpu/sharing/internal/daemon/metrics.h"
 #include "regatta/gpu/sharing/messages.h"
 

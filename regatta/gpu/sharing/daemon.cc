@@ -14,9 +14,8 @@
 
 #include "regatta/base/core/log.h"
 #include "regatta/base/os/clock.h"
-#include "regatta/base/os/descriptors.h"
-#include "regatta/base/os/errno_text.h"
 #include "regatta/base/os/process.h"
+#include "regatta/base/os/unique_fd.h"
 #include "regatta/gpu/sharing/control.h"
 #include "regatta/gpu/sharing/internal/daemon/daemon_loop.h"
 #include "regatta/gpu/sharing/internal/daemon/listener.h"

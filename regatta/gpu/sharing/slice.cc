@@ -4,9 +4,8 @@
 
 #include <fmt/core.h>
 
-#include "regatta/base/core/parse_number.h"
 #include "regatta/base/core/text.h"
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 #include "regatta/gpu/sharing/internal/ledger/ledger.h"
 #include "regatta/gpu/sharing/internal/policy/share.h"
 

@@ -13,8 +13,8 @@
 
 #include "regatta/base/core/text.h"
 #include "regatta/base/os/clock.h"
-#include "regatta/base/os/errno_text.h"
 #include "regatta/base/os/file.h"
+#include "regatta/base/os/unique_fd.h"
 
 namespace regatta::sharing {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 
 namespace regatta::collective {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 #include "regatta/model/collective/data_type.h"
 
 namespace regatta::collective {

@@ -7,7 +7,7 @@
 #include <initializer_list>
 #include <utility>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 
 namespace regatta::collective {
 

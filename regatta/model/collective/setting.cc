@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 
 namespace regatta::collective {
 namespace {

@@ -1,6 +1,6 @@
 #include "regatta/model/cost/collective.h"
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 
 namespace regatta::cost {
 namespace {

@@ -1,6 +1,6 @@
-#include "regatta/model/cost/gpu_memory.h"
-
 #include <algorithm>
+
+#include "regatta/model/cost/memory.h"
 
 namespace regatta::cost {
 namespace {

@@ -1,8 +1,7 @@
-#include "regatta/model/cost/gpu_memory.h"
-
 #include <gtest/gtest.h>
 
-#include "regatta/model/workload/model_presets.h"
+#include "regatta/model/cost/memory.h"
+#include "regatta/model/workload/model.h"
 
 namespace regatta::cost {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 
 namespace regatta::cost {
 namespace {

@@ -4,6 +4,8 @@
 #pragma once
 
 #include "regatta/base/core/units.h"
+#include "regatta/model/cost/gpu_block.h"
+#include "regatta/model/cost/software_stack.h"
 #include "regatta/model/workload/model.h"
 #include "regatta/model/workload/strategy.h"
 
@@ -34,5 +36,63 @@ int micro_batches_in_flight(const workload::Strategy& strategy, int pp, int micr
 // The whole of it for a rank of stage `pp`, `micro_batches` >= 1 per step.
 MemoryUse rank_memory(const workload::ModelShape& model, const workload::Strategy& strategy,
                       workload::Precision precision, int pp, int micro_batches);
+
+// What a GPU holds at its worst moment under a software stack, in closed form.
+// Activations: Korthikanti et al., "Reducing activation recomputation in large transformer models",
+// 2022, section 4 (equations 1 to 5), tensor by tensor, so that every kind of model has its own.
+
+// Bytes, as numbers: they are summed and scaled by the million in a search.
+struct GpuMemory {
+  double weights = 0;
+  double gradients = 0;
+  double optimizer = 0;
+  double activations = 0;  // of all micro-batches in flight
+  double working = 0;      // of the block that is computed, logits, gathered weights
+  double context = 0;      // of the driver and libraries
+
+  double total() const { return weights + gradients + optimizer + activations + working + context; }
+};
+
+// What the forward of one block keeps for its backward, for one micro-batch.
+struct BlockMemory {
+  double kept = 0;     // under the strategy's recomputation
+  double working = 0;  // of a block while it is computed: all that it keeps without recomputation
+};
+BlockMemory gpu_block_memory(const SoftwareStack& stack, const RankWork& work,
+                             workload::Recompute recompute, workload::Precision precision,
+                             bool has_experts = false);
+
+// Logits and their gradients of one micro-batch on the last stage.
+double gpu_logits_memory(const RankWork& work);
+
+// Parameters of one rank, and of them those of experts: other ranks hold copies of the two kinds.
+struct RankParameters {
+  double plain = 0;
+  double experts = 0;
+  double largest_block = 0;  // what is gathered at a time where replicas share the weights
+
+  double total() const { return plain + experts; }
+};
+
+// Parameters that a rank's optimizer updates: its share of `held` where replicas share the
+// optimizer's state (zero 1 and more), else all.
+double updated_parameters(const workload::Strategy& strategy, const RankParameters& held);
+
+// Whether replicas hold their share of the gradients alone. Stages of a pipeline have micro-batches
+// in flight and reduce once, after the last of them: ZeRO-2 keeps whole gradients there (PyTorch's
+// pipeline stages, DeepSpeed refuses the two together).
+bool shares_gradients(const workload::Strategy& strategy);
+
+// Weights, gradients and optimizer of a rank: the fields of GpuMemory that do not depend on
+// micro-batches, and `working` of gathered weights.
+GpuMemory gpu_state_memory(const SoftwareStack& stack, const RankParameters& parameters,
+                           const workload::Strategy& strategy, workload::Precision precision);
+
+// How many ranks share what ZeRO divides: replicas of plain parameters, and of experts.
+struct Shards {
+  double plain = 1;
+  double experts = 1;
+};
+Shards shards_of(const workload::Strategy& strategy);
 
 }  // namespace regatta::cost

@@ -8,7 +8,7 @@
 
 #include <fmt/core.h>
 
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 
 namespace regatta::cost {
 namespace {

@@ -1,5 +1,5 @@
 // cost/rates.h: how fast the devices and paths of a cluster really are: measured, or taken from the
-// description. cost/rates_json.h turns them into text and back: "CLUSTER.measured.json", which
+// description. cost/rates.h turns them into text and back: "CLUSTER.measured.json", which
 // `regatta measure` saves.
 #pragma once
 
@@ -120,5 +120,19 @@ struct ClassPair {
   topo::DeviceRef to;
 };
 std::vector<ClassPair> representative_pairs(const topo::Cluster& cluster);
+
+// Cost::Rates as JSON text: the file CLUSTER.measured.json.
+// Versioned; keys carry their unit: bandwidth_Bps, latency_s, rate_flops.
+
+// Indented text that parse_rates() gives back bit for bit. What is not known (`described` of a
+// device, 0) is left out.
+std::string rates_to_json(const Rates& rates);
+
+// Fails with kInvalidInput when `text` is not such a document: the message starts with `name` (the
+// file, for people), names the device or list, says which key or value is wrong, and to run
+// `regatta measure` again. Every rate and time must be more than 0; only described_flops may be
+// missing. Keys that it does not know are ignored; whether the rates suffice for a cluster is asked
+// where they are used.
+Result<Rates> parse_rates(std::string_view text, const std::string& name);
 
 }  // namespace regatta::cost

@@ -1,5 +1,3 @@
-#include "regatta/model/cost/rates_json.h"
-
 #include <cmath>
 #include <map>
 #include <string>
@@ -7,6 +5,8 @@
 #include <vector>
 
 #include <nlohmann/json.hpp>
+
+#include "regatta/model/cost/rates.h"
 
 namespace regatta::cost {
 namespace {

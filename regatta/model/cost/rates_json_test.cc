@@ -1,9 +1,9 @@
-#include "regatta/model/cost/rates_json.h"
-
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "regatta/model/cost/rates.h"
 
 namespace regatta::cost {
 namespace {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 
 namespace regatta::cost {
 namespace {

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "regatta/model/topo/presets.h"
-#include "regatta/model/workload/model_presets.h"
+#include "regatta/model/workload/model.h"
 
 namespace regatta::cost {
 namespace {

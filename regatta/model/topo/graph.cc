@@ -9,7 +9,7 @@
 
 #include <fmt/core.h>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 
 namespace regatta::topo {
 namespace {

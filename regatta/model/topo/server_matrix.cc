@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 
 namespace regatta::topo {
 namespace {

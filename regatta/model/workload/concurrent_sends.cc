@@ -1,8 +1,8 @@
-#include "regatta/model/workload/concurrent_sends.h"
-
 #include <algorithm>
 #include <functional>
 #include <utility>
+
+#include "regatta/model/workload/strategy.h"
 
 namespace regatta::workload {
 namespace {

@@ -1,9 +1,9 @@
-#include "regatta/model/workload/concurrent_sends.h"
-
 #include <algorithm>
 #include <set>
 
 #include <gmock/gmock.h>
+
+#include "regatta/model/workload/strategy.h"
 
 namespace regatta::workload {
 namespace {

@@ -1,12 +1,18 @@
-// workload/job.h: a training job as the user wrote it; workload/job_yaml.h reads and validates it.
+// workload/job.h: a training job as the user wrote it; workload/job.h reads and validates it.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
+#include "regatta/base/core/result.h"
+#include "regatta/model/workload/internal/model_yaml.h"
 #include "regatta/model/workload/model.h"
 #include "regatta/model/workload/strategy.h"
+#include "regatta/model/workload/timeline.h"
 
 namespace regatta::workload {
 
@@ -43,5 +49,57 @@ struct Job {
 
   friend bool operator==(const Job&, const Job&) = default;
 };
+
+// Jobs, strategies and spans as JSON, for what travels between programs and
+// for result.json. Keys are those of the job file, but that data.text is data_text here and what a
+// Job does not hold (optimizer.kind, model.from) is left out; defaults are filled in, kv_heads and
+// head_dim 0 stand for the usual ones, data_text "" and steps 0 for none. A model without latent
+// attention or experts has none of their keys. Those of a request may be missing, and those of
+// models and strategies that earlier versions did not write. Times are plain seconds with the
+// suffix _s. Reading gives back finite values bit for bit, and fails with kInvalidInput naming the
+// object and, where one is at fault, the key.
+
+// {"kind":"gpt","layers":8,"hidden":384,...}
+nlohmann::json model_to_json(const ModelShape& model);
+Result<ModelShape> model_from_json(const nlohmann::json& json);
+
+// {"tp":2,"pp":4,"dp":1,"cp":1,...,"recompute":"none","overlap":true}
+nlohmann::json strategy_to_json(const Strategy& strategy);
+Result<Strategy> strategy_from_json(const nlohmann::json& json);
+
+// Only what the user fixed.
+nlohmann::json request_to_json(const StrategyRequest& request);
+Result<StrategyRequest> request_from_json(const nlohmann::json& json);
+
+nlohmann::json job_to_json(const Job& job);
+Result<Job> job_from_json(const nlohmann::json& json);
+
+// {"rank":0,"phase":"forward","step":3,"micro_batch":1,"layer":-1,"background":false,
+//  "start_s":...,"duration_s":...}
+nlohmann::json span_to_json(const Span& span);
+Result<Span> span_from_json(const nlohmann::json& json);
+nlohmann::json timeline_to_json(const Timeline& timeline);
+Result<Timeline> timeline_from_json(const nlohmann::json& json);
+
+// {"forward_s":...,...}: every phase.
+nlohmann::json phases_to_json(const PhaseTimes& phases);
+Result<PhaseTimes> phases_from_json(const nlohmann::json& json);
+
+// Reads and validates the job file (docs/formats/job.md).
+
+// The job that `text` describes, presets filled in; paths stay as written (see resolve_path()), but
+// `load` gets that of a model's file resolved. `file` names it in messages. Fails with
+// kInvalidInput naming file, line, key and remedy, and with kUnsupported for what the format knows
+// and this version cannot do yet. What it accepts can be planned; workload/runtime_support.h says
+// what can be run.
+Result<Job> parse_job(std::string_view text, const std::string& file,
+                      const ModelLoader& load = nullptr);
+
+// The map under `strategy:` alone, as the flag --strategy '{tp: 2, pp: 4}' gives it, or "auto".
+// `origin` names it in messages. What it says about `model` is checked by micro_batches().
+Result<StrategyRequest> parse_strategy(std::string_view text, const std::string& origin);
+
+// `path` itself when absolute, else relative to the folder of `job_file`.
+std::string resolve_path(const std::string& job_file, const std::string& path);
 
 }  // namespace regatta::workload

@@ -1,11 +1,10 @@
-#include "regatta/model/workload/job_json.h"
-
 #include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "regatta/model/workload/internal/json_reader.h"
+#include "regatta/model/workload/job.h"
 
 namespace regatta::workload {
 namespace {

@@ -1,11 +1,11 @@
-// The model of workload/job_json.h.
+// The model of workload/job.h.
 #include <algorithm>
 #include <string>
 
 #include <nlohmann/json.hpp>
 
 #include "regatta/model/workload/internal/json_reader.h"
-#include "regatta/model/workload/job_json.h"
+#include "regatta/model/workload/job.h"
 
 namespace regatta::workload {
 namespace {

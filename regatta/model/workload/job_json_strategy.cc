@@ -1,4 +1,4 @@
-// The strategy and the request of workload/job_json.h.
+// The strategy and the request of workload/job.h.
 #include <algorithm>
 #include <cstddef>
 #include <optional>
@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/model/workload/internal/json_reader.h"
-#include "regatta/model/workload/job_json.h"
+#include "regatta/model/workload/job.h"
 
 namespace regatta::workload {
 namespace {

@@ -1,5 +1,3 @@
-#include "regatta/model/workload/job_json.h"
-
 #include <array>
 #include <cstddef>
 #include <limits>
@@ -10,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "regatta/model/workload/job_yaml.h"
+#include "regatta/model/workload/job.h"
 
 namespace regatta::workload {
 namespace {

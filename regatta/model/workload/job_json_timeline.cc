@@ -1,4 +1,4 @@
-// Spans and phases of workload/job_json.h.
+// Spans and phases of workload/job.h.
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/model/workload/internal/json_reader.h"
-#include "regatta/model/workload/job_json.h"
+#include "regatta/model/workload/job.h"
 
 namespace regatta::workload {
 namespace {

@@ -1,5 +1,3 @@
-#include "regatta/model/workload/job_yaml.h"
-
 #include <algorithm>
 #include <cctype>
 #include <cstddef>
@@ -16,6 +14,7 @@
 #include "regatta/base/core/yaml_map.h"
 #include "regatta/model/workload/internal/strategy_yaml.h"
 #include "regatta/model/workload/internal/yaml_enums.h"
+#include "regatta/model/workload/job.h"
 
 namespace regatta::workload {
 namespace {

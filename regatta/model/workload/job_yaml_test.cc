@@ -1,5 +1,3 @@
-#include "regatta/model/workload/job_yaml.h"
-
 #include <cstddef>
 #include <string>
 
@@ -7,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "regatta/base/core/test_files.h"
+#include "regatta/model/workload/job.h"
 
 namespace regatta::workload {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "regatta/base/core/enum_names.h"
+#include "regatta/base/core/text.h"
 
 namespace regatta::workload {
 namespace {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "regatta/base/core/units.h"
 
@@ -169,5 +170,18 @@ std::string to_string(NormKind norm);  // "layernorm", "rmsnorm"
 std::optional<NormKind> norm_named(std::string_view name);
 // "gpt", "encoder", "moe": a decoder with experts.
 std::string model_kind_name(const ModelShape& model);
+
+// Published models by name, each with its source.
+
+struct ModelPreset {
+  ModelShape model;    // model.preset is the name
+  std::string source;  // paper and table
+};
+
+// nullptr when there is no preset of that name.
+const ModelPreset* find_model_preset(std::string_view name);
+
+// In the order of the table: what messages offer as a remedy.
+std::vector<std::string> model_preset_names();
 
 }  // namespace regatta::workload

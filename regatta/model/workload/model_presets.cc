@@ -1,8 +1,8 @@
-#include "regatta/model/workload/model_presets.h"
-
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "regatta/model/workload/model.h"
 
 namespace regatta::workload {
 namespace {

@@ -4,8 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include "regatta/model/workload/model_presets.h"
-
 namespace regatta::workload {
 namespace {
 

@@ -1,5 +1,3 @@
-#include "regatta/model/workload/onnx_graph.h"
-
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -9,6 +7,8 @@
 
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream.h>
+
+#include "regatta/model/workload/onnx_model.h"
 
 namespace regatta::workload {
 namespace {

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "regatta/base/core/test_files.h"
-#include "regatta/model/workload/job_json.h"
+#include "regatta/model/workload/job.h"
 
 namespace regatta::workload {
 namespace {

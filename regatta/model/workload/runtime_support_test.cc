@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "regatta/model/workload/model_presets.h"
+#include "regatta/model/workload/model.h"
 
 namespace regatta::workload {
 namespace {

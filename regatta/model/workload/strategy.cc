@@ -10,8 +10,8 @@
 
 #include <fmt/core.h>
 
-#include "regatta/base/core/check.h"
-#include "regatta/base/core/enum_names.h"
+#include "regatta/base/core/result.h"
+#include "regatta/base/core/text.h"
 
 namespace regatta::workload {
 namespace {

@@ -168,4 +168,24 @@ std::optional<Offload> offload_named(std::string_view name);
 std::string to_string(GradientCompression compression);
 std::optional<GradientCompression> compression_named(std::string_view name);
 
+// Which ranks of a training job send to which at the same time: rings
+// of its groups and neighbours of its pipeline.
+
+struct RankSend {
+  Rank from;
+  Rank to;
+
+  friend auto operator<=>(const RankSend&, const RankSend&) = default;
+};
+
+struct ConcurrentSends {
+  std::string name;  // "data-parallel rings"
+  std::vector<RankSend> sends;
+};
+
+// Of the strategy's data-parallel groups, pipelines and tensor-parallel groups, the ones with most
+// bytes between servers first; none of degree 1. All groups of a kind send together. The first and
+// the last stage of a pipeline exchange too where they share embeddings.
+std::vector<ConcurrentSends> concurrent_sends(const ModelShape& model, const Strategy& strategy);
+
 }  // namespace regatta::workload

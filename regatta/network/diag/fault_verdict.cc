@@ -2,9 +2,9 @@
 
 #include <fmt/core.h>
 
-#include "regatta/base/core/enum_names.h"
-#include "regatta/base/core/units_text.h"
-#include "regatta/network/fabric/directed_links.h"
+#include "regatta/base/core/text.h"
+#include "regatta/base/core/units.h"
+#include "regatta/network/fabric/routes.h"
 
 namespace regatta::diag {
 namespace {

@@ -5,7 +5,7 @@
 #include <map>
 #include <span>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 
 namespace regatta::diag {
 

@@ -5,8 +5,8 @@
 
 #include <fmt/core.h>
 
-#include "regatta/base/core/check.h"
-#include "regatta/network/fabric/directed_links.h"
+#include "regatta/base/core/result.h"
+#include "regatta/network/fabric/routes.h"
 
 namespace regatta::diag {
 namespace {

@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "regatta/model/topo/addresses.h"
-#include "regatta/network/fabric/ecmp.h"
 #include "regatta/network/fabric/test_fabric.h"
+#include "regatta/network/fabric/traffic.h"
 
 namespace regatta::diag {
 namespace {

@@ -1,9 +1,8 @@
-#include "regatta/network/fabric/collective_traffic.h"
-
 #include <gmock/gmock.h>
 
 #include "regatta/network/fabric/flow_simulation.h"
 #include "regatta/network/fabric/test_fabric.h"
+#include "regatta/network/fabric/traffic.h"
 
 namespace regatta::fabric {
 namespace {

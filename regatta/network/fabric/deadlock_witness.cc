@@ -1,12 +1,11 @@
-#include "regatta/network/fabric/deadlock_witness.h"
-
 #include <algorithm>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "regatta/network/fabric/deadlock.h"
 #include "regatta/network/fabric/packet_simulation.h"
-#include "regatta/network/fabric/pairs.h"
+#include "regatta/network/fabric/traffic.h"
 
 namespace regatta::fabric {
 namespace {

@@ -1,10 +1,8 @@
-#include "regatta/network/fabric/deadlock_witness.h"
-
 #include <numeric>
 
 #include <gmock/gmock.h>
 
-#include "regatta/network/fabric/failures.h"
+#include "regatta/network/fabric/deadlock.h"
 #include "regatta/network/fabric/test_deadlock.h"
 
 namespace regatta::fabric {

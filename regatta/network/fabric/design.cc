@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 #include "regatta/model/topo/cluster_yaml.h"
 #include "regatta/network/fabric/internal/design_remedy.h"
 

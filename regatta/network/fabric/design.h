@@ -5,12 +5,15 @@
 // alone).
 #pragma once
 
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/units.h"
 #include "regatta/model/topo/cluster.h"
+#include "regatta/model/topo/graph.h"
 
 namespace regatta::fabric {
 
@@ -65,5 +68,29 @@ std::string cluster_text(const Design& design, const std::string& name, const st
 // "megascale"; requires one of them.
 DesignRequest published_design(const std::string& name);
 std::vector<std::string> published_designs();
+
+// Which port is cabled to which: the list that those who build a fabric work
+// by.
+
+struct CableEnd {
+  std::string_view device;  // "s0", "leaf3"
+  std::string port;         // "nic2" of a server; "17" of a switch, downlinks first, from 1 on
+};
+
+struct CableEntry {
+  CableEnd low;
+  CableEnd high;
+  BytesPerSecond rate;
+  std::string_view kind;   // "server-leaf", "leaf-spine", "spine-super"
+  std::string_view label;  // unique: the name of the link
+};
+
+// Calls `take` for each cable of the graph in the order of its links. What it gets lives until it
+// returns.
+void for_each_cable(const topo::Graph& graph, const std::function<void(const CableEntry&)>& take);
+
+// The heading of the table and a line of it: device,port,device,port,rate,kind,label.
+std::string cable_heading();
+std::string cable_line(const CableEntry& cable);
 
 }  // namespace regatta::fabric

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 #include "regatta/model/topo/presets.h"
 #include "regatta/network/fabric/design.h"
 

@@ -11,7 +11,6 @@
 
 #include "regatta/model/topo/cluster_yaml.h"
 #include "regatta/model/topo/fabric_summary.h"
-#include "regatta/network/fabric/cable_map.h"
 #include "regatta/network/fabric/deadlock.h"
 
 namespace regatta::fabric {

@@ -1,5 +1,3 @@
-#include "regatta/network/fabric/ecmp.h"
-
 #include <array>
 #include <fstream>
 #include <random>
@@ -11,6 +9,7 @@
 
 #include "regatta/network/fabric/test_address.h"
 #include "regatta/network/fabric/test_fabric.h"
+#include "regatta/network/fabric/traffic.h"
 
 namespace regatta::fabric {
 namespace {

@@ -5,13 +5,11 @@
 
 #include <benchmark/benchmark.h>
 
-#include "regatta/network/fabric/collective_traffic.h"
 #include "regatta/network/fabric/deadlock.h"
-#include "regatta/network/fabric/failures.h"
 #include "regatta/network/fabric/flow_simulation.h"
-#include "regatta/network/fabric/pairs.h"
 #include "regatta/network/fabric/port_plan.h"
 #include "regatta/network/fabric/test_fabric.h"
+#include "regatta/network/fabric/traffic.h"
 
 namespace regatta::fabric {
 namespace {

@@ -1,5 +1,3 @@
-#include "regatta/network/fabric/failures.h"
-
 #include <algorithm>
 #include <random>
 #include <set>
@@ -7,6 +5,7 @@
 
 #include <gmock/gmock.h>
 
+#include "regatta/network/fabric/deadlock.h"
 #include "regatta/network/fabric/test_deadlock.h"
 
 namespace regatta::fabric {

@@ -4,7 +4,7 @@
 #include <limits>
 #include <queue>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 #include "regatta/network/fabric/internal/flow_dependents.h"
 #include "regatta/network/fabric/internal/incremental_max_min.h"
 

@@ -2,6 +2,7 @@
 // a fluid: what it has of its links follows at once when another starts or ends.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -9,10 +10,34 @@
 
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/units.h"
-#include "regatta/network/fabric/link_history.h"
+#include "regatta/network/fabric/internal/time_bins.h"
 #include "regatta/network/fabric/traffic.h"
 
 namespace regatta::fabric {
+
+// How many bytes crossed each link when, in a bounded number of equal bins
+// of time: as time goes on they become twice as long, two in one.
+
+class LinkHistory {
+ public:
+  // `bins` >= 2, even; the first ones are `width` > 0 seconds long.
+  LinkHistory(std::size_t links, std::size_t bins, double width);
+
+  // `rate` bytes per second crossed the link from `begin` to `end`, in seconds, 0 <= begin <= end.
+  void add(std::uint32_t link, double rate, double begin, double end);
+
+  // What crossed `from` crossed `to` as well.
+  void add_all(std::uint32_t from, std::uint32_t to);
+
+  double width() const { return bins_.width(); }  // seconds
+  std::size_t used() const {
+    return bins_.used();
+  }  // bins, up to the last one that something is in
+  double bytes(std::uint32_t link, std::size_t bin) const { return bins_.at(link, bin); }
+
+ private:
+  TimeBins bins_;
+};
 
 // In seconds from the begin of the simulation; infinite: never.
 struct FlowTimes {

@@ -1,5 +1,3 @@
-#include "regatta/network/fabric/group_score.h"
-
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -9,8 +7,9 @@
 #include <gmock/gmock.h>
 
 #include "regatta/model/topo/addresses.h"
-#include "regatta/network/fabric/pair_sets.h"
+#include "regatta/network/fabric/port_plan.h"
 #include "regatta/network/fabric/test_fabric.h"
+#include "regatta/network/fabric/traffic.h"
 
 namespace regatta::fabric {
 namespace {

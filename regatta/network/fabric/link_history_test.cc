@@ -1,6 +1,6 @@
-#include "regatta/network/fabric/link_history.h"
-
 #include <gtest/gtest.h>
+
+#include "regatta/network/fabric/flow_simulation.h"
 
 namespace regatta::fabric {
 namespace {

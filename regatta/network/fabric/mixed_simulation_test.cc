@@ -1,5 +1,3 @@
-#include "regatta/network/fabric/mixed_simulation.h"
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -9,8 +7,9 @@
 
 #include <gmock/gmock.h>
 
-#include "regatta/network/fabric/collective_traffic.h"
 #include "regatta/network/fabric/internal/packet/test_packet_setup.h"
+#include "regatta/network/fabric/packet_simulation.h"
+#include "regatta/network/fabric/traffic.h"
 
 namespace regatta::fabric {
 namespace {

@@ -2,10 +2,9 @@
 
 #include <fmt/core.h>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 #include "regatta/network/fabric/internal/packet/packet_engine.h"
 #include "regatta/network/fabric/internal/packet/packet_network.h"
-#include "regatta/network/fabric/mixed_simulation.h"
 
 namespace regatta::fabric {
 namespace {

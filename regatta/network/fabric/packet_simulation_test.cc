@@ -4,8 +4,8 @@
 
 #include <gmock/gmock.h>
 
-#include "regatta/network/fabric/collective_traffic.h"
 #include "regatta/network/fabric/internal/packet/test_simulate.h"
+#include "regatta/network/fabric/traffic.h"
 
 namespace regatta::fabric {
 namespace {

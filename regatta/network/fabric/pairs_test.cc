@@ -1,8 +1,8 @@
-#include "regatta/network/fabric/pairs.h"
-
 #include <set>
 
 #include <gtest/gtest.h>
+
+#include "regatta/network/fabric/traffic.h"
 
 namespace regatta::fabric {
 namespace {

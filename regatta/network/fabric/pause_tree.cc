@@ -1,11 +1,10 @@
-#include "regatta/network/fabric/pause_tree.h"
-
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
 
-#include "regatta/network/fabric/directed_links.h"
+#include "regatta/network/fabric/port_pfc_watchdog.h"
+#include "regatta/network/fabric/routes.h"
 
 namespace regatta::fabric {
 namespace {

@@ -1,7 +1,6 @@
-#include "regatta/network/fabric/pause_tree.h"
-
 #include <gmock/gmock.h>
 
+#include "regatta/network/fabric/port_pfc_watchdog.h"
 #include "regatta/network/fabric/routes.h"
 #include "regatta/network/fabric/test_deadlock.h"
 

@@ -6,7 +6,7 @@
 
 #include "regatta/base/core/text.h"
 #include "regatta/model/topo/graph_names.h"
-#include "regatta/network/fabric/directed_links.h"
+#include "regatta/network/fabric/routes.h"
 
 namespace regatta::fabric {
 

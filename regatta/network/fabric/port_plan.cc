@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 
 namespace regatta::fabric {
 namespace {

@@ -1,6 +1,6 @@
-#include "regatta/network/fabric/queue_history.h"
-
 #include <gmock/gmock.h>
+
+#include "regatta/network/fabric/packet_simulation.h"
 
 namespace regatta::fabric {
 namespace {

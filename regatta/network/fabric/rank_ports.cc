@@ -1,11 +1,10 @@
-#include "regatta/network/fabric/rank_ports.h"
-
 #include <algorithm>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "regatta/model/topo/addresses.h"
+#include "regatta/network/fabric/port_plan.h"
 
 namespace regatta::fabric {
 namespace {

@@ -1,5 +1,3 @@
-#include "regatta/network/fabric/rank_ports.h"
-
 #include <array>
 #include <map>
 #include <numeric>
@@ -7,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "regatta/model/topo/addresses.h"
+#include "regatta/network/fabric/port_plan.h"
 #include "regatta/network/fabric/test_fabric.h"
 
 namespace regatta::fabric {

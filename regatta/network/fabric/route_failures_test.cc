@@ -1,8 +1,7 @@
-#include "regatta/network/fabric/route_failures.h"
-
 #include <gmock/gmock.h>
 
-#include "regatta/network/fabric/routes_text.h"
+#include "regatta/network/fabric/deadlock.h"
+#include "regatta/network/fabric/routes.h"
 #include "regatta/network/fabric/test_deadlock.h"
 
 namespace regatta::fabric {

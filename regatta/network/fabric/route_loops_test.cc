@@ -1,12 +1,10 @@
-#include "regatta/network/fabric/route_loops.h"
-
 #include <algorithm>
 #include <random>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "regatta/network/fabric/routes_text.h"
+#include "regatta/network/fabric/routes.h"
 #include "regatta/network/fabric/test_deadlock.h"
 
 namespace regatta::fabric {

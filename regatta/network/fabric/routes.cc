@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 
 namespace regatta::fabric {
 

@@ -5,14 +5,40 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "regatta/base/core/ids.h"
+#include "regatta/base/core/result.h"
 #include "regatta/model/topo/graph.h"
-#include "regatta/network/fabric/directed_links.h"
 #include "regatta/network/fabric/traffic.h"
 
 namespace regatta::fabric {
+
+// The directions of a graph's links by number, as paths and routes give
+// them. Pure.
+
+// The number of a direction of a link in what links_of() gives: 2 link, and 1 from b to a.
+inline std::uint32_t number_of(topo::DirectedLink link) {
+  return 2 * static_cast<std::uint32_t>(link.link.value) + (link.forward ? 0 : 1);
+}
+
+// The direction that has this number.
+inline topo::DirectedLink directed_link(std::uint32_t number) {
+  return {LinkId{static_cast<int>(number / 2)}, number % 2 == 0};
+}
+
+// Where what is sent over a directed link comes from.
+inline NodeId tail_of(const topo::Graph& graph, std::uint32_t link) {
+  const topo::Link& cable = graph.links[link / 2];
+  return link % 2 == 0 ? cable.a : cable.b;
+}
+
+// Where it comes to.
+inline NodeId head_of(const topo::Graph& graph, std::uint32_t link) {
+  return tail_of(graph, link ^ 1U);
+}
 
 // Both directions of every link of the graph.
 Links links_of(const topo::Graph& graph);
@@ -80,5 +106,25 @@ class DModKNextHop {
  private:
   std::vector<std::size_t> divisor_;  // per node
 };
+
+// Reads routes that somebody wrote or took from switches
+// (docs/formats/routes.md).
+
+// The routes of `text`, a line each: a switch, the leaf that traffic goes to or "*" for all other
+// leaves, and the links out of the switch that it takes. What no line says goes the shortest paths.
+// `file` names the text in messages. Fails with kInvalidInput naming file, line and remedy.
+Result<Routes> parse_routes(const topo::Graph& graph, std::string_view text,
+                            const std::string& file);
+
+// Routes that lead packets in a loop, so that they never arrive.
+
+struct RouteLoop {
+  NodeId leaf;                       // whose traffic it is
+  std::vector<std::uint32_t> links;  // number_of(), each begins where the one before ends
+};
+
+// One that traffic between servers can come into; none: all of it arrives, or stops where a switch
+// has no next hop.
+std::optional<RouteLoop> find_loop(const topo::Graph& graph, const Routes& routes);
 
 }  // namespace regatta::fabric

@@ -1,5 +1,3 @@
-#include "regatta/network/fabric/routes_text.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -11,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "regatta/base/core/text.h"
+#include "regatta/network/fabric/routes.h"
 
 namespace regatta::fabric {
 namespace {

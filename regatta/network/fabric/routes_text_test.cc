@@ -1,9 +1,8 @@
-#include "regatta/network/fabric/routes_text.h"
-
 #include <string>
 
 #include <gmock/gmock.h>
 
+#include "regatta/network/fabric/routes.h"
 #include "regatta/network/fabric/test_deadlock.h"
 
 namespace regatta::fabric {

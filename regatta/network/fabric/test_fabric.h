@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 #include "regatta/model/topo/cluster.h"
 #include "regatta/model/topo/graph.h"
 #include "regatta/network/fabric/routes.h"

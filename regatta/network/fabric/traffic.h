@@ -2,13 +2,22 @@
 // which.
 #pragma once
 
+#include <bit>
+#include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/ids.h"
+#include "regatta/base/core/result.h"
 #include "regatta/base/core/units.h"
+#include "regatta/model/topo/addresses.h"
+#include "regatta/model/topo/cluster.h"
+#include "regatta/model/topo/graph.h"
 
 namespace regatta::fabric {
 
@@ -85,5 +94,177 @@ class FlowGraph {
   std::vector<Flow> flows_;
   std::vector<Dependency> dependencies_;
 };
+
+// The next hop that a switch with Linux's routing takes for a connection, among
+// equally good ones: by a hash of its 5-tuple and of the switch's seed.
+//
+// As the kernel computes it from 6.11 on with net.ipv4.fib_multipath_hash_seed (not 0), on
+// little-endian machines, for routes with several next hops, with or without weights, and without
+// resilient groups. Sources: RFC 2992 (ranges of the hash); Aumasson and Bernstein, "SipHash: a
+// fast short-input PRF", 2012; Jenkins, lookup3, 2006; held against a running kernel.
+
+// Numbers as one writes them: 10.0.0.1 is 0x0a000001.
+struct FiveTuple {
+  std::uint32_t from = 0;
+  std::uint32_t to = 0;
+  std::uint16_t from_port = 0;
+  std::uint16_t to_port = 0;
+  std::uint8_t protocol = 17;  // UDP; 6: TCP
+
+  friend auto operator<=>(const FiveTuple&, const FiveTuple&) = default;
+};
+
+// Values of net.ipv4.fib_multipath_hash_policy that look at the 5-tuple.
+enum class HashPolicy : std::uint8_t {
+  kLayer4 = 1,  // of what a machine itself sent or received, another hash may stand in the packet
+  kFields = 3,  // with fib_multipath_hash_fields 0x37: never that one. The lab's switches.
+};
+
+// The same for both directions of a connection.
+std::uint32_t ecmp_hash(const FiveTuple& flow, std::uint32_t seed, HashPolicy policy);
+
+// Which of `hops` >= 1 next hops, in the order of the route, takes what has this hash.
+std::size_t ecmp_choice(std::uint32_t hash, std::size_t hops);
+
+// The same where next hop i has `weights[i]` >= 1: its range of the hash is as large as its share.
+// A gateway that is named twice has two ranges.
+std::size_t ecmp_choice(std::uint32_t hash, std::span<const int> weights);
+
+// For Routes::path(): each switch by its own seed.
+struct EcmpNextHop {
+  FiveTuple flow;
+  std::span<const std::uint32_t> seeds;  // by NodeId
+  HashPolicy policy = HashPolicy::kFields;
+  std::size_t operator()(NodeId node, std::size_t hops) const {
+    return ecmp_choice(ecmp_hash(flow, seeds[node.index()], policy), hops);
+  }
+};
+
+// SipHash-2-4 of whole 8-byte words.
+std::uint64_t siphash(std::span<const std::uint64_t> words, std::uint64_t key0, std::uint64_t key1);
+
+// Who sends to whom: pairs of NICs, each joined by some connections, whose ports
+// say which paths they take through switches that hash.
+
+inline constexpr std::uint16_t kRoceV2Port = 4791;
+inline constexpr std::uint16_t kFirstFreePort = 49152;  // of those that the IANA leaves to programs
+inline constexpr std::uint32_t kFreePorts = 16384;
+
+// NICs by their links (topo::nic_link()). The same one twice: inside a server, without a cable.
+struct NicPair {
+  LinkId from;
+  LinkId to;
+};
+
+// What a flow of Traffic names as its path, where a level of simulation chooses the paths itself.
+struct NicPairs {
+  std::vector<NicPair> pairs;
+  std::uint32_t connections = 1;     // of each pair; a message is divided evenly among them
+  std::vector<std::uint16_t> ports;  // source ports: pair * connections + connection
+
+  // With ports that differ among pairs and connections as those that a kernel hands out. Its
+  // number.
+  std::uint32_t add(LinkId from, LinkId to) {
+    const auto number = static_cast<std::uint32_t>(pairs.size());
+    pairs.push_back({from, to});
+    for (std::uint32_t i = 0; i < connections; ++i) {
+      const std::uint32_t at = (number * connections + i) * 2654435761U >> 18U;  // golden ratio
+      ports.push_back(static_cast<std::uint16_t>(kFirstFreePort + at % kFreePorts));
+    }
+    return number;
+  }
+
+  FiveTuple tuple(std::uint32_t pair, std::uint32_t connection) const {
+    REGATTA_CHECK(connection < connections);
+    return {.from = topo::address_of(pairs[pair].from),
+            .to = topo::address_of(pairs[pair].to),
+            .from_port = ports[std::size_t{pair} * connections + connection],
+            .to_port = kRoceV2Port,
+            .protocol = 17};
+  }
+};
+
+// Who sends to whom in the patterns that planning and simulation start from,
+// and from a file of pairs (docs/formats/pairs.md).
+
+// Each server to the next one, the last one to the first, by all NICs that both have: ring of each
+// rail.
+NicPairs ring_pairs(const topo::Cluster& cluster, const topo::Graph& graph,
+                    std::uint32_t connections);
+
+// Each server to another one that nobody else sends to, drawn anew for each NIC; servers have the
+// same NICs as the first one, or do not take part.
+NicPairs permutation_pairs(const topo::Cluster& cluster, const topo::Graph& graph,
+                           std::uint32_t connections, std::uint64_t seed);
+
+// The pairs of `text`, a line each: two NICs like s0.nic1. Fails with kInvalidInput naming `file`,
+// line and remedy.
+Result<NicPairs> parse_pairs(const topo::Cluster& cluster, const topo::Graph& graph,
+                             std::uint32_t connections, std::string_view text,
+                             const std::string& file);
+
+// "s0.nic1" for the link of a NIC.
+std::string nic_name(const topo::Graph& graph, LinkId nic);
+
+// What the algorithms of collectives send, as flows that wait for each
+// other. Ranks are numbers from 0, at least one; path(from, to) gives the number of a path between
+// two of them. Bytes that do not divide are rounded down for each message. As all flows,
+// those of a collective are fewer than 2^31.
+
+// All-reduce of `bytes` on each of `ranks` by a ring, 0 -> 1 -> ... -> 0: 2 (ranks - 1) steps, in
+// each a chunk of bytes / ranks to the next rank, once that of the step before has come and has
+// been sent. Flow number: step * ranks + rank.
+template <typename Path>
+void add_ring_all_reduce(FlowGraph& traffic, std::uint32_t ranks, Bytes bytes, Path&& path) {
+  const std::uint32_t steps = ranks < 2 ? 0 : 2 * (ranks - 1);
+  const auto base = static_cast<std::uint32_t>(traffic.flows().size());
+  traffic.reserve(base + std::size_t{steps} * ranks,
+                  traffic.dependencies().size() + 2 * std::size_t{steps} * ranks);
+  std::vector<std::uint32_t> paths;
+  for (std::uint32_t rank = 0; rank < ranks && steps != 0; ++rank)
+    paths.push_back(path(rank, (rank + 1) % ranks));
+  for (std::uint32_t step = 0; step < steps; ++step) {
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+      const std::uint32_t flow = traffic.add(paths[rank], {bytes.value / ranks});
+      if (step == 0) continue;
+      const std::uint32_t before = base + (step - 1) * ranks;
+      traffic.depend(flow, before + rank, After::kSent);
+      traffic.depend(flow, before + (rank + ranks - 1) % ranks, After::kArrived);
+    }
+  }
+}
+
+// All-to-all: each of `ranks` sends bytes / ranks to each other one, all at once.
+template <typename Path>
+void add_all_to_all(FlowGraph& traffic, std::uint32_t ranks, Bytes bytes, Path&& path) {
+  traffic.reserve(traffic.flows().size() + std::size_t{ranks} * (ranks - 1),
+                  traffic.dependencies().size());
+  for (std::uint32_t from = 0; from < ranks; ++from)
+    for (std::uint32_t to = 0; to < ranks; ++to)
+      if (from != to) traffic.add(path(from, to), {bytes.value / ranks});
+}
+
+// All-reduce by halving and doubling: log2(ranks) exchanges of halves, quarters, ..., and back.
+// `ranks` is a power of two. Source: Thakur, Rabenseifner, Gropp, "Optimization of collective
+// communication operations in MPICH", 2005, section 4.4. Flow number: step * ranks + rank.
+template <typename Path>
+void add_halving_doubling(FlowGraph& traffic, std::uint32_t ranks, Bytes bytes, Path&& path) {
+  REGATTA_CHECK(std::has_single_bit(ranks));
+  const auto levels = static_cast<std::uint32_t>(std::countr_zero(ranks));
+  const auto base = static_cast<std::uint32_t>(traffic.flows().size());
+  for (std::uint32_t step = 0; step < 2 * levels; ++step) {
+    const auto distance = [levels](std::uint32_t at) {
+      return 1U << (at < levels ? levels - 1 - at : at - levels);
+    };
+    const long long part = bytes.value * distance(step) / ranks;
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+      const std::uint32_t flow = traffic.add(path(rank, rank ^ distance(step)), {part});
+      if (step == 0) continue;
+      const std::uint32_t before = base + (step - 1) * ranks;
+      traffic.depend(flow, before + rank, After::kSent);
+      traffic.depend(flow, before + (rank ^ distance(step - 1)), After::kArrived);
+    }
+  }
+}
 
 }  // namespace regatta::fabric

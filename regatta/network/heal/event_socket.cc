@@ -8,7 +8,7 @@
 
 #include "regatta/base/core/json_line.h"
 #include "regatta/base/net/line_server.h"
-#include "regatta/base/os/unix_socket.h"
+#include "regatta/base/os/socket.h"
 
 namespace regatta::heal {
 namespace {

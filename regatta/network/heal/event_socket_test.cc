@@ -15,7 +15,7 @@
 
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/file.h"
-#include "regatta/base/os/unix_socket.h"
+#include "regatta/base/os/socket.h"
 #include "regatta/network/heal/test_fabric.h"
 
 namespace regatta::heal {

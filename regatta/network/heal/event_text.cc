@@ -6,11 +6,10 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "regatta/base/core/shortened_list.h"
 #include "regatta/base/core/text.h"
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 #include "regatta/model/topo/graph_names.h"
-#include "regatta/network/fabric/directed_links.h"
+#include "regatta/network/fabric/routes.h"
 
 namespace regatta::heal {
 namespace {

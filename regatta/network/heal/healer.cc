@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "regatta/network/fabric/directed_links.h"
+#include "regatta/network/fabric/routes.h"
 
 namespace regatta::heal {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 #include "regatta/network/fabric/test_fabric.h"
 #include "regatta/network/heal/internal/decide.h"
 

@@ -13,11 +13,11 @@
 #include <linux/rtnetlink.h>
 #include <unistd.h>
 
-#include "regatta/base/os/namespace.h"
 #include "regatta/base/os/netlink.h"
+#include "regatta/base/os/process.h"
 #include "regatta/model/topo/addresses.h"
 #include "regatta/model/topo/cluster_yaml.h"
-#include "regatta/network/fabric/ecmp.h"
+#include "regatta/network/fabric/traffic.h"
 #include "regatta/network/heal/internal/route_messages.h"
 #include "regatta/network/heal/internal/route_socket.h"
 #include "regatta/network/heal/lab_switches.h"
@@ -115,7 +115,7 @@ class HealerLabTest : public testing::Test {
   NodeId leaf_of(int server) const {
     return graph_.links[topo::nic_link(graph_, ServerId{server}, 0).index()].b;
   }
-  // The part of this switch's route that takes the flow, as fabric/ecmp.h says.
+  // The part of this switch's route that takes the flow, as fabric/traffic.h says.
   std::uint32_t predicted(const Tables& tables, NodeId at, const fabric::FiveTuple& flow,
                           NodeId to) const {
     const std::vector<Part> parts = tables.parts(at, to);

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "regatta/network/fabric/directed_links.h"
+#include "regatta/network/fabric/routes.h"
 #include "regatta/network/heal/event_text.h"
 
 namespace regatta::heal {

@@ -6,8 +6,8 @@
 #include <sched.h>
 
 #include "regatta/base/core/text.h"
-#include "regatta/base/os/errno_text.h"
 #include "regatta/base/os/process.h"
+#include "regatta/base/os/unique_fd.h"
 #include "regatta/network/lab/internal/state.h"
 #include "regatta/network/lab/lab.h"
 

@@ -11,10 +11,10 @@
 
 #include "regatta/base/os/file.h"
 #include "regatta/model/topo/cluster_yaml.h"
-#include "regatta/network/fabric/ecmp.h"
 #include "regatta/network/fabric/port_plan.h"
 #include "regatta/network/fabric/routes.h"
 #include "regatta/network/fabric/test_address.h"
+#include "regatta/network/fabric/traffic.h"
 #include "regatta/network/lab/internal/blueprint.h"
 #include "regatta/network/lab/internal/lab_fixture_test.h"
 

@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/process.h"
 #include "regatta/base/os/unique_fd.h"

@@ -12,7 +12,6 @@
 
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/file.h"
-#include "regatta/base/os/proc_table.h"
 #include "regatta/base/os/process.h"
 #include "regatta/model/topo/cluster_yaml.h"
 #include "regatta/network/lab/internal/lab_fixture_test.h"

@@ -5,7 +5,7 @@
 
 #include <benchmark/benchmark.h>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 #include "regatta/network/probe/collector.h"
 #include "regatta/network/probe/test_clusters.h"
 

@@ -1,5 +1,3 @@
-#include "regatta/network/probe/collector_connection.h"
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -21,13 +19,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "regatta/base/core/line_splitter.h"
+#include "regatta/base/core/text.h"
 #include "regatta/base/os/clock.h"
-#include "regatta/base/os/errno_text.h"
-#include "regatta/base/os/signal_masked_thread.h"
-#include "regatta/base/os/system_clock.h"
-#include "regatta/base/os/tcp.h"
-#include "regatta/base/os/unix_socket.h"
+#include "regatta/base/os/process.h"
+#include "regatta/base/os/socket.h"
+#include "regatta/base/os/unique_fd.h"
+#include "regatta/network/probe/collector.h"
 
 namespace regatta::probe {
 namespace {

@@ -1,6 +1,4 @@
 // Uplinks and the listener that they come to, over TCP and over a socket with a path.
-#include "regatta/network/probe/collector_connection.h"
-
 #include <map>
 #include <mutex>
 #include <optional>
@@ -13,8 +11,8 @@
 
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/file.h"
-#include "regatta/base/os/system_clock.h"
-#include "regatta/base/os/tcp.h"
+#include "regatta/base/os/socket.h"
+#include "regatta/network/probe/collector.h"
 #include "regatta/network/probe/reporter_listener.h"
 
 namespace regatta::probe {

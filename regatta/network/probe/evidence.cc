@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "regatta/base/core/parse_number.h"
 #include "regatta/base/core/text.h"
 
 namespace regatta::probe {

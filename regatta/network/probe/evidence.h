@@ -11,7 +11,7 @@
 
 #include "regatta/base/core/result.h"
 #include "regatta/network/diag/observation.h"
-#include "regatta/network/fabric/ecmp.h"
+#include "regatta/network/fabric/traffic.h"
 
 namespace regatta::probe {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "regatta/model/topo/addresses.h"
-#include "regatta/network/fabric/directed_links.h"
+#include "regatta/network/fabric/routes.h"
 
 namespace regatta::probe {
 

@@ -20,7 +20,6 @@
 #include <sys/socket.h>
 
 #include "regatta/base/os/clock.h"
-#include "regatta/base/os/errno_text.h"
 #include "regatta/base/os/unique_fd.h"
 #include "regatta/network/probe/internal/interface_bytes.h"
 #include "regatta/network/probe/internal/sock_diag_request.h"

@@ -6,9 +6,8 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 #include "regatta/base/os/clock.h"
-#include "regatta/base/os/descriptors.h"
 #include "regatta/base/os/unique_fd.h"
 #include "regatta/network/probe/flow_counters.h"
 

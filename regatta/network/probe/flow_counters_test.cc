@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "regatta/base/os/clock.h"
-#include "regatta/base/os/namespace.h"
+#include "regatta/base/os/process.h"
 #include "regatta/base/os/unique_fd.h"
 
 namespace regatta::probe {

@@ -9,10 +9,9 @@
 
 #include <fmt/core.h>
 
-#include "regatta/base/core/parse_number.h"
 #include "regatta/base/core/text.h"
-#include "regatta/base/core/units_text.h"
-#include "regatta/network/fabric/ecmp.h"
+#include "regatta/base/core/units.h"
+#include "regatta/network/fabric/traffic.h"
 
 namespace regatta::probe {
 namespace {
@@ -43,7 +42,8 @@ std::string handshake_line(const Handshake& handshake) {
 }
 
 Result<Handshake> parse_handshake(std::string_view line) {
-  const Error wrong{Code::kInvalidInput, "this is no handshake of a prober: " + printable(line, 60)};
+  const Error wrong{Code::kInvalidInput,
+                    "this is no handshake of a prober: " + printable(line, 60)};
   if (line.size() > kHandshakeBytesMax) return wrong;
   const std::vector<std::string> words = split(line, ' ');
   if (words.size() < 2 || words[0] != kName) return wrong;

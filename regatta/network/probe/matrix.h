@@ -1,6 +1,6 @@
 // probe/matrix.h: who measures whom: probes on pinned 5-tuples, chosen by the hash of the switches
-// (fabric/ecmp.h) so that the way of each and of its answer is known, and all ways together cover
-// every link in both directions. Pure and deterministic.
+// (fabric/traffic.h) so that the way of each and of its answer is known, and all ways together
+// cover every link in both directions. Pure and deterministic.
 //
 // Several ways over each link, as different elsewhere as they can be, are what tells faults apart
 // (Peng et al., "deTector: a topology-aware monitoring system for data center networks", ATC 2017).
@@ -14,7 +14,6 @@
 
 #include "regatta/base/core/ids.h"
 #include "regatta/model/topo/graph.h"
-#include "regatta/network/fabric/ecmp.h"
 #include "regatta/network/fabric/routes.h"
 #include "regatta/network/fabric/traffic.h"
 

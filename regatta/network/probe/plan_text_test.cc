@@ -1,11 +1,10 @@
-#include "regatta/network/probe/plan_text.h"
-
 #include <random>
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "regatta/network/probe/handshake.h"
 #include "regatta/network/probe/test_clusters.h"
 
 namespace regatta::probe {

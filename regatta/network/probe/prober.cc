@@ -9,8 +9,8 @@
 
 #include <time.h>
 
-#include "regatta/base/os/errno_text.h"
-#include "regatta/base/os/system_clock.h"
+#include "regatta/base/os/clock.h"
+#include "regatta/base/os/unique_fd.h"
 #include "regatta/network/probe/handshake.h"
 #include "regatta/network/probe/internal/batch.h"
 #include "regatta/network/probe/internal/rdma_port.h"

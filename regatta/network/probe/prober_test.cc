@@ -11,7 +11,6 @@
 #include <gtest/gtest.h>
 
 #include "regatta/base/os/clock.h"
-#include "regatta/base/os/system_clock.h"
 #include "regatta/network/probe/internal/batch.h"
 #include "regatta/network/probe/internal/report_text.h"
 

@@ -11,11 +11,8 @@
 
 #include "regatta/base/net/line_server.h"
 #include "regatta/base/os/clock.h"
-#include "regatta/base/os/descriptors.h"
-#include "regatta/base/os/errno_text.h"
-#include "regatta/base/os/system_clock.h"
-#include "regatta/base/os/tcp.h"
-#include "regatta/base/os/unix_socket.h"
+#include "regatta/base/os/socket.h"
+#include "regatta/base/os/unique_fd.h"
 
 namespace regatta::probe {
 namespace {

@@ -1,6 +1,6 @@
-#include "regatta/network/probe/reporter_status.h"
-
 #include <algorithm>
+
+#include "regatta/network/probe/reporter_listener.h"
 
 namespace regatta::probe {
 

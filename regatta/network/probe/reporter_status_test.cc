@@ -1,7 +1,7 @@
-#include "regatta/network/probe/reporter_status.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "regatta/network/probe/reporter_listener.h"
 
 namespace regatta::probe {
 namespace {

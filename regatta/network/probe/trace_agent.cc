@@ -1,5 +1,3 @@
-#include "regatta/network/probe/trace_agent.h"
-
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -18,16 +16,14 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "regatta/base/os/carrier_watch.h"
 #include "regatta/base/os/clock.h"
-#include "regatta/base/os/errno_text.h"
-#include "regatta/base/os/interface_address.h"
-#include "regatta/base/os/signal_masked_thread.h"
-#include "regatta/base/os/system_clock.h"
+#include "regatta/base/os/netlink.h"
+#include "regatta/base/os/process.h"
 #include "regatta/base/os/unique_fd.h"
 #include "regatta/network/probe/evidence.h"
 #include "regatta/network/probe/flow_counters.h"
 #include "regatta/network/probe/internal/tracer.h"
+#include "regatta/network/probe/prober.h"
 
 namespace regatta::probe {
 namespace {

@@ -1,5 +1,3 @@
-#include "regatta/network/probe/trace_agent.h"
-
 #include <mutex>
 #include <optional>
 #include <string>
@@ -14,6 +12,7 @@
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/unique_fd.h"
 #include "regatta/network/probe/evidence.h"
+#include "regatta/network/probe/prober.h"
 
 namespace regatta::probe {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <system_error>
 
-#include "regatta/base/os/errno_text.h"
+#include "regatta/base/os/unique_fd.h"
 #include "regatta/network/rdma/queues.h"
 
 namespace regatta::rdma {

@@ -10,7 +10,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
-#include "regatta/base/core/bytes.h"
+#include "regatta/base/core/text.h"
 
 namespace regatta::rdma {
 namespace {

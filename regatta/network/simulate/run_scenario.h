@@ -11,9 +11,8 @@
 
 #include "regatta/base/core/result.h"
 #include "regatta/network/diag/polarisation.h"
-#include "regatta/network/fabric/link_history.h"
+#include "regatta/network/fabric/flow_simulation.h"
 #include "regatta/network/fabric/packet_simulation.h"
-#include "regatta/network/fabric/queue_history.h"
 #include "regatta/network/simulate/internal/port_planning.h"
 #include "regatta/network/simulate/internal/scenario_workload.h"
 #include "regatta/network/simulate/scenario.h"

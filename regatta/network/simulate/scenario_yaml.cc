@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "regatta/base/core/parse_number.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/yaml_map.h"
 

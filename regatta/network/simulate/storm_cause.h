@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "regatta/network/fabric/pause_tree.h"
+#include "regatta/network/fabric/port_pfc_watchdog.h"
 #include "regatta/network/simulate/simulated_network.h"
 
 namespace regatta::simulate {

@@ -1,5 +1,3 @@
-#include "regatta/planning/plan/cluster_sizes.h"
-
 #include <algorithm>
 #include <bit>
 #include <cstddef>
@@ -7,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "regatta/base/core/enum_names.h"
-#include "regatta/base/core/units_text.h"
-#include "regatta/planning/plan/plan_metrics.h"
+#include "regatta/base/core/text.h"
+#include "regatta/base/core/units.h"
+#include "regatta/planning/plan/estimated_plan_metrics.h"
 
 namespace regatta::plan {
 namespace {

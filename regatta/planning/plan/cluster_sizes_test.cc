@@ -1,5 +1,3 @@
-#include "regatta/planning/plan/cluster_sizes.h"
-
 #include <utility>
 #include <vector>
 
@@ -7,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "regatta/model/topo/presets.h"
-#include "regatta/model/workload/model_presets.h"
-#include "regatta/planning/plan/plan_metrics.h"
+#include "regatta/model/workload/model.h"
+#include "regatta/planning/plan/estimated_plan_metrics.h"
 
 namespace regatta::plan {
 namespace {

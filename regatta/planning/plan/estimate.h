@@ -4,14 +4,17 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/units.h"
 #include "regatta/model/cost/gpu_block.h"
-#include "regatta/model/cost/gpu_memory.h"
 #include "regatta/model/cost/gpu_network.h"
+#include "regatta/model/cost/memory.h"
 #include "regatta/model/cost/software_stack.h"
 #include "regatta/model/topo/cluster.h"
 #include "regatta/model/workload/model.h"
@@ -137,5 +140,46 @@ Status check_machine_model(const MachineModel& machine, const topo::DeviceType& 
 // Both. Fails with kInvalidInput where the strategy does not divide the job
 // (workload::micro_batches), and as check_machine_model().
 Result<Estimate> estimate_step(const EstimateInput& input);
+
+// What the ranks of a strategy send each other in a step, axis by axis, in
+// rank order (tensor ranks adjacent, then context, data, pipeline). Volumes are those of
+// plan/estimate.h and of cost/gpu_network.h, which name their sources.
+
+enum class ParallelAxis { kTp, kCp, kEp, kPp, kDp };
+inline constexpr std::size_t kAxisCount = 5;
+inline constexpr std::array<std::string_view, kAxisCount> kAxisNames = {"tp", "cp", "ep", "pp",
+                                                                        "dp"};
+
+enum class GroupPattern {
+  kRing,      // every rank to the next one, the last to the first
+  kChain,     // neighbours to each other, as much in both directions
+  kEnds,      // the first and the last to each other: a stage holds several parts of the model
+  kExchange,  // every rank to all others alike
+};
+
+// Groups of `ranks` ranks that are `stride` apart and talk in one pattern; the groups together are
+// all ranks. `bytes` of a step: of a ring and a chain over each connection, one way; of an
+// exchange from each rank to the others together.
+struct GroupTraffic {
+  GroupPattern pattern = GroupPattern::kRing;
+  int ranks = 1;
+  int stride = 1;
+  double bytes = 0;
+};
+
+// `overlap` is the share that computation hides, of no more than `beside` lasts.
+struct AxisTraffic {
+  std::vector<GroupTraffic> lines;
+  double overlap = 0;
+  Seconds beside;
+};
+using StrategyTraffic = std::array<AxisTraffic, kAxisCount>;  // by Axis
+
+// What is left of `exchange` of an axis beside its computation.
+Seconds exposed_time(const AxisTraffic& axis, Seconds exchange);
+
+// Of the stage that holds most, which all stages are taken to be like.
+StrategyTraffic strategy_traffic(const EstimateInput& input, const MicroBatchWork& work,
+                                 int micro_batches);
 
 }  // namespace regatta::plan

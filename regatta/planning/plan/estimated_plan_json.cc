@@ -1,10 +1,9 @@
-#include "regatta/planning/plan/estimated_plan_json.h"
-
 #include <cmath>
 
 #include <nlohmann/json.hpp>
 
-#include "regatta/model/workload/job_json.h"
+#include "regatta/model/workload/job.h"
+#include "regatta/planning/plan/estimated_plan_metrics.h"
 
 namespace regatta::plan {
 

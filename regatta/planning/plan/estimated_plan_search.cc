@@ -12,8 +12,8 @@
 
 #include <fmt/format.h>
 
-#include "regatta/base/core/enum_names.h"
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/text.h"
+#include "regatta/base/core/units.h"
 #include "regatta/planning/plan/internal/memory_remedy.h"
 #include "regatta/planning/plan/internal/stage_split.h"
 #include "regatta/planning/plan/internal/strategy_space.h"

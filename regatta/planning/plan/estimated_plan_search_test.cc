@@ -9,9 +9,9 @@
 #include <gtest/gtest.h>
 
 #include "regatta/model/topo/presets.h"
-#include "regatta/model/workload/model_presets.h"
+#include "regatta/model/workload/model.h"
+#include "regatta/planning/plan/estimated_plan_metrics.h"
 #include "regatta/planning/plan/internal/strategy_space.h"
-#include "regatta/planning/plan/plan_metrics.h"
 
 namespace regatta::plan {
 namespace {

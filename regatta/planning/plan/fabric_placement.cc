@@ -1,5 +1,3 @@
-#include "regatta/planning/plan/fabric_placement.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <string_view>
@@ -10,6 +8,7 @@
 #include "regatta/base/core/text.h"
 #include "regatta/planning/plan/internal/placement_lower_bound.h"
 #include "regatta/planning/plan/internal/placement_search.h"
+#include "regatta/planning/plan/placement.h"
 
 namespace regatta::plan {
 namespace {

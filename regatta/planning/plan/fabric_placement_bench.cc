@@ -5,7 +5,7 @@
 
 #include <benchmark/benchmark.h>
 
-#include "regatta/planning/plan/fabric_placement.h"
+#include "regatta/planning/plan/placement.h"
 #include "regatta/planning/plan/test_placement_fabrics.h"
 
 namespace regatta::plan {

@@ -1,5 +1,3 @@
-#include "regatta/planning/plan/fabric_placement.h"
-
 #include <algorithm>
 #include <chrono>
 #include <random>
@@ -11,8 +9,9 @@
 #include <gtest/gtest.h>
 
 #include "regatta/model/topo/presets.h"
-#include "regatta/model/workload/model_presets.h"
+#include "regatta/model/workload/model.h"
 #include "regatta/planning/plan/internal/placement_search.h"
+#include "regatta/planning/plan/placement.h"
 #include "regatta/planning/plan/test_placement_fabrics.h"
 
 namespace regatta::plan {

@@ -1,10 +1,9 @@
-#include "regatta/planning/plan/heterogeneous_estimate.h"
-
 #include <algorithm>
 #include <numeric>
 
 #include <fmt/format.h>
 
+#include "regatta/planning/plan/heterogeneous_search.h"
 #include "regatta/planning/plan/internal/heterogeneous_job.h"
 #include "regatta/planning/plan/internal/heterogeneous_pipeline.h"
 

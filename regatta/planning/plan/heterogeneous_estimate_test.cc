@@ -1,12 +1,11 @@
-#include "regatta/planning/plan/heterogeneous_estimate.h"
-
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "regatta/model/topo/presets.h"
-#include "regatta/model/workload/model_presets.h"
+#include "regatta/model/workload/model.h"
+#include "regatta/planning/plan/heterogeneous_search.h"
 #include "regatta/planning/plan/test_heterogeneous.h"
 
 namespace regatta::plan {

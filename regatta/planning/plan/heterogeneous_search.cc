@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 #include "regatta/planning/plan/internal/heterogeneous_split.h"
 #include "regatta/planning/plan/internal/server_orders.h"
 #include "regatta/planning/plan/internal/strategy_space.h"

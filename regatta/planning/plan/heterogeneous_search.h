@@ -4,13 +4,70 @@
 // differ; or every type spread evenly over the stages, so that replicas do.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "regatta/base/core/result.h"
+#include "regatta/base/core/units.h"
+#include "regatta/model/topo/cluster.h"
+#include "regatta/planning/plan/estimate.h"
+#include "regatta/planning/plan/estimated_plan_metrics.h"
 #include "regatta/planning/plan/estimated_plan_search.h"
-#include "regatta/planning/plan/heterogeneous_estimate.h"
 
 namespace regatta::plan {
+
+// A training step on servers of several device types and link
+// speeds, in closed form: stages and replicas of different pace, each stage against the memory of
+// its own devices. On equal servers and an even split it is plan/estimate.h. Ways through stages of
+// different pace: pipeline/uneven.h.
+//
+// Ranks lie in rank order over the devices of the cluster, so servers of one type that follow each
+// other make stages of one type. A tensor group goes at the pace of its slowest device, a message
+// at that of the slower side, a ring at that of the slowest link on its way.
+
+// The references outlive the call. Of the strategy: 1F1B, without cp, ep, offload and ZeRO-3.
+struct HeterogeneousInput {
+  const workload::ModelShape& model;
+  const workload::Strategy& strategy;
+  int global_batch = 0;
+  workload::Precision precision = workload::Precision::kBf16;
+  const topo::Cluster& cluster;
+  const cost::SoftwareStack& stack;
+};
+
+// How the work is spread where it need not be even.
+struct HeterogeneousSplit {
+  std::vector<int> layers;         // blocks of each stage, from 0
+  std::vector<int> micro_batches;  // of each replica, from 1
+
+  friend bool operator==(const HeterogeneousSplit&, const HeterogeneousSplit&) = default;
+};
+
+struct HeterogeneousStage {
+  int layers = 0;
+  std::string device;  // the slowest of its types
+  Seconds slot;        // of a micro-batch with its messages, on the slowest replica
+  cost::GpuMemory memory;
+  Bytes capacity;  // of the smallest of its devices
+};
+
+struct HeterogeneousEstimate {
+  StepBreakdown step;
+  std::vector<HeterogeneousStage> stages;
+  int worst_stage = 0;  // that fills its devices most
+
+  const HeterogeneousStage& worst() const { return stages[static_cast<std::size_t>(worst_stage)]; }
+};
+
+// The split of equal servers: workload::stage_layers, and micro-batches as even as can be, the
+// remainder to the first replicas.
+HeterogeneousSplit even_split(const HeterogeneousInput& input);
+
+// Fails with kInvalidInput where the strategy does not divide the job, does not fill the cluster,
+// or the split is not one of its layers and micro-batches; with kUnsupported for a strategy or a
+// device that this closed form does not know.
+Result<HeterogeneousEstimate> estimate_heterogeneous(const HeterogeneousInput& input,
+                                                     const HeterogeneousSplit& split);
 
 // The references outlive the search.
 struct HeterogeneousProblem {
@@ -39,11 +96,29 @@ struct HeterogeneousSearchResult {
 // block of every micro-batch takes some tensor group its time, and the largest share of a replica
 // of m micro-batches takes p stages at least 1 / (1 - (1 - 1/m)^p) of one alone. Fails with
 // kInvalidInput where no strategy divides the job or none fits, and with kUnsupported where the
-// request or a device is not one that plan/heterogeneous_estimate.h knows.
+// request or a device is not one that plan/heterogeneous_search.h knows.
 Result<HeterogeneousSearchResult> search_heterogeneous_plans(const HeterogeneousProblem& problem,
                                                              int top);
 
 // `cluster` with its servers in this order.
 topo::Cluster reordered(const topo::Cluster& cluster, const std::vector<ServerId>& servers);
+
+// What people want to know of a plan on servers of several types
+// beside its times, as plan/estimated_plan_metrics.h has it for equal ones.
+
+struct HeterogeneousPlanMetrics {
+  int devices = 0;
+  FlopsPerSecond per_device;           // operations of the model, the mean of all devices
+  FlopsPerSecond hardware_per_device;  // with what is computed again
+  double mfu = 0;                      // of the sum of the devices' peaks in the precision
+  double tokens_per_s = 0;
+  MemoryFit fit = MemoryFit::kFits;
+  PredictionInterval
+      interval;  // 80 % of steps like it are in between, as the stack's replayed rows are
+};
+
+// Requires that `plan` is one of the problem.
+HeterogeneousPlanMetrics plan_metrics(const HeterogeneousProblem& problem,
+                                      const HeterogeneousPlan& plan);
 
 }  // namespace regatta::plan

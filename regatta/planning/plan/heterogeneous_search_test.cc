@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "regatta/model/workload/model_presets.h"
+#include "regatta/model/workload/model.h"
 #include "regatta/planning/plan/internal/heterogeneous_split.h"
 #include "regatta/planning/plan/internal/server_orders.h"
 #include "regatta/planning/plan/test_heterogeneous.h"

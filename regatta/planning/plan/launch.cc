@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "regatta/base/core/enum_names.h"
+#include "regatta/base/core/text.h"
 #include "regatta/planning/plan/internal/launch_script.h"
 
 namespace regatta::plan {

@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/base/core/test_files.h"
-#include "regatta/model/workload/model_presets.h"
+#include "regatta/model/workload/model.h"
 #include "regatta/planning/plan/internal/launch_script.h"
 
 namespace regatta::plan {

@@ -1,9 +1,8 @@
-#include "regatta/planning/plan/placement_score.h"
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "regatta/model/workload/concurrent_sends.h"
+#include "regatta/model/workload/strategy.h"
+#include "regatta/planning/plan/placement.h"
 
 namespace regatta::plan {
 namespace {

@@ -1,5 +1,3 @@
-#include "regatta/planning/plan/placement_score.h"
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -9,6 +7,7 @@
 
 #include "regatta/model/cost/rates.h"
 #include "regatta/planning/plan/internal/placement_candidates.h"
+#include "regatta/planning/plan/placement.h"
 #include "regatta/planning/plan/test_plans.h"
 
 namespace regatta::plan {

@@ -1,12 +1,11 @@
-#include "regatta/planning/plan/plan_difference.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
 
 #include "regatta/base/core/text.h"
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
+#include "regatta/planning/plan/estimated_plan_metrics.h"
 
 namespace regatta::plan {
 namespace {

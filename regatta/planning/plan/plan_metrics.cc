@@ -1,11 +1,10 @@
-#include "regatta/planning/plan/plan_metrics.h"
-
 #include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
+#include "regatta/planning/plan/estimated_plan_metrics.h"
 
 namespace regatta::plan {
 namespace {

@@ -1,6 +1,5 @@
-#include "regatta/planning/plan/resource_usage.h"
-
 #include "regatta/model/cost/software_stack.h"
+#include "regatta/planning/plan/estimated_plan_metrics.h"
 
 namespace regatta::plan {
 

@@ -1,12 +1,11 @@
-#include "regatta/planning/plan/simulated_plan_json.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <string>
 
 #include <nlohmann/json.hpp>
 
-#include "regatta/model/workload/job_json.h"
+#include "regatta/model/workload/job.h"
+#include "regatta/planning/plan/simulated_plan.h"
 
 namespace regatta::plan {
 

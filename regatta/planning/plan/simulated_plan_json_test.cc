@@ -1,10 +1,9 @@
-#include "regatta/planning/plan/simulated_plan_json.h"
-
 #include <string>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "regatta/planning/plan/simulated_plan.h"
 #include "regatta/planning/plan/test_plans.h"
 
 namespace regatta::plan {

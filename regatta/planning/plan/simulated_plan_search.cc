@@ -11,13 +11,13 @@
 #include <fmt/core.h>
 
 #include "regatta/base/core/text.h"
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 #include "regatta/model/workload/runtime_support.h"
 #include "regatta/planning/plan/internal/device_network.h"
 #include "regatta/planning/plan/internal/evaluate_plan.h"
 #include "regatta/planning/plan/internal/placement_candidates.h"
 #include "regatta/planning/plan/internal/strategy_space.h"
-#include "regatta/planning/plan/placement_score.h"
+#include "regatta/planning/plan/placement.h"
 #include "regatta/planning/plan/simulated_plan.h"
 
 namespace regatta::plan {

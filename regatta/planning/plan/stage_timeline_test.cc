@@ -11,7 +11,7 @@
 
 #include "regatta/model/pipeline/pipeline_order.h"
 #include "regatta/model/topo/presets.h"
-#include "regatta/model/workload/model_presets.h"
+#include "regatta/model/workload/model.h"
 
 namespace regatta::plan {
 namespace {

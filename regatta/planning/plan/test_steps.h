@@ -6,7 +6,7 @@
 
 #include "regatta/model/cost/software_stack.h"
 #include "regatta/model/topo/presets.h"
-#include "regatta/model/workload/model_presets.h"
+#include "regatta/model/workload/model.h"
 #include "regatta/planning/plan/estimate.h"
 #include "regatta/planning/plan/internal/stage_memory.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "regatta/planning/plan/estimate.h"
-#include "regatta/planning/plan/heterogeneous_estimate.h"
+#include "regatta/planning/plan/heterogeneous_search.h"
 
 namespace regatta::replay {
 namespace {

@@ -12,7 +12,6 @@
 
 #include "regatta/base/core/text.h"
 #include "regatta/base/os/clock.h"
-#include "regatta/base/os/errno_text.h"
 #include "regatta/base/os/process.h"
 #include "regatta/base/os/unique_fd.h"
 

@@ -17,9 +17,9 @@
 #include "regatta/base/os/clock.h"
 #include "regatta/model/topo/addresses.h"
 #include "regatta/model/topo/cluster_yaml.h"
-#include "regatta/network/fabric/collective_traffic.h"
 #include "regatta/network/fabric/flow_simulation.h"
-#include "regatta/network/fabric/rank_ports.h"
+#include "regatta/network/fabric/port_plan.h"
+#include "regatta/network/fabric/traffic.h"
 #include "regatta/runtime/bench/test_lab_ranks.h"
 
 namespace regatta::bench {

@@ -9,7 +9,7 @@
 
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/units.h"
-#include "regatta/network/fabric/rank_ports.h"
+#include "regatta/network/fabric/port_plan.h"
 #include "regatta/network/lab/lab.h"
 #include "regatta/runtime/bench/timing.h"
 #include "regatta/runtime/comm/tuner.h"

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "regatta/runtime/comm/tuning_file.h"
+#include "regatta/runtime/comm/tuner.h"
 
 namespace regatta::bench {
 namespace {

@@ -12,7 +12,6 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "regatta/base/os/namespace.h"
 #include "regatta/base/os/process.h"
 #include "regatta/model/topo/cluster.h"
 #include "regatta/network/lab/lab.h"

@@ -14,13 +14,13 @@
 #include <vector>
 
 #include "regatta/base/core/log.h"
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 #include "regatta/runtime/comm/internal/communicator_impl.h"
 #include "regatta/runtime/comm/internal/engine/handle_state.h"
 #include "regatta/runtime/comm/internal/group_scope.h"
 #include "regatta/runtime/comm/internal/transport/bootstrap.h"
 #include "regatta/runtime/comm/internal/tuning/network_probe.h"
-#include "regatta/runtime/comm/tuning_file.h"
+#include "regatta/runtime/comm/tuner.h"
 #include "regatta/runtime/comm/watch_file.h"
 
 namespace regatta::comm {

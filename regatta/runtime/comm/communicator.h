@@ -128,7 +128,7 @@ struct CommunicatorOptions {
   // holds about 128 of them: with 8 each, 64 ranks took 1.8 s to meet. With RDMA: queue pairs of a
   // pair of ranks, at most 256, from UDP ports that lie apart.
   int connections = 8;
-  SourcePorts source_ports;  // where a plan leads them (fabric/rank_ports.h); null: as above
+  SourcePorts source_ports;  // where a plan leads them (fabric/port_plan.h); null: as above
   Rdma rdma = Rdma::kAutomatic;
   // How collectives are carried out. What is given here holds for every call that can be carried
   // out so; the rest is chosen by a cost model and, over time, by measuring (tuning/). Give the

@@ -20,11 +20,11 @@
 #include "regatta/base/os/file.h"
 #include "regatta/model/collective/call.h"
 #include "regatta/runtime/comm/communicator.h"
-#include "regatta/runtime/comm/flight_file.h"
 #include "regatta/runtime/comm/internal/collective_names.h"
 #include "regatta/runtime/comm/internal/test_forked_world.h"
 #include "regatta/runtime/comm/test_ranks.h"
 #include "regatta/runtime/comm/test_world.h"
+#include "regatta/runtime/comm/watch_file.h"
 
 namespace regatta::comm {
 namespace {

@@ -8,8 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "regatta/base/core/bytes.h"
-#include "regatta/base/core/parse_number.h"
 #include "regatta/base/core/text.h"
 
 namespace regatta::comm {

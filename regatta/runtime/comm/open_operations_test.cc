@@ -1,5 +1,3 @@
-#include "regatta/runtime/comm/open_operations.h"
-
 #include <string>
 #include <vector>
 
@@ -8,6 +6,7 @@
 
 #include "regatta/model/collective/call.h"
 #include "regatta/runtime/comm/internal/collective_names.h"
+#include "regatta/runtime/comm/watch_file.h"
 
 namespace regatta::comm {
 namespace {

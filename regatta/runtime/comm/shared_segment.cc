@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "regatta/base/core/log.h"
-#include "regatta/base/os/errno_text.h"
+#include "regatta/base/os/unique_fd.h"
 
 namespace regatta::comm {
 namespace {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "regatta/base/core/result.h"
 #include "regatta/base/core/units.h"
 #include "regatta/model/collective/candidates.h"
 #include "regatta/model/collective/setting.h"
@@ -88,5 +89,22 @@ class Tuner {
   std::size_t last_ = 0;
   std::vector<TuningChoice> loaded_;
 };
+
+// What was chosen and measured, as JSON for the next run:
+// docs/formats/tuning.md.
+
+// What a file may ask for beside 0, which leaves it to the algorithm; what is found out by trying
+// lies inside.
+inline constexpr std::size_t kChunkBytesLeast = std::size_t{4} << 10;
+inline constexpr std::size_t kChunkBytesMost = std::size_t{64} << 20;
+inline constexpr int kConnectionsMost = 64;
+
+// "private" or "shared": the buffers that the choice holds for, those of a program or those of
+// Communicator::allocate(); "" where it is the same for both.
+std::string buffers_of(const TuningChoice& choice);
+
+std::string format_tuning(const std::vector<TuningChoice>& choices);
+// "" gives nothing. kInvalidInput names the entry and its key that is missing or wrong.
+Result<std::vector<TuningChoice>> parse_tuning(const std::string& text);
 
 }  // namespace regatta::comm

@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "regatta/runtime/comm/tuning_file.h"
-
 namespace regatta::comm {
 namespace {
 

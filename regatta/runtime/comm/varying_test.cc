@@ -16,10 +16,10 @@
 #include <unistd.h>
 
 #include "regatta/runtime/comm/communicator.h"
-#include "regatta/runtime/comm/snapshot.h"
 #include "regatta/runtime/comm/test_ranks.h"
 #include "regatta/runtime/comm/test_status.h"
 #include "regatta/runtime/comm/test_world.h"
+#include "regatta/runtime/comm/watch_file.h"
 
 namespace regatta::comm {
 namespace {

@@ -11,10 +11,14 @@
 #include <string_view>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+#include <sys/types.h>
+
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/units.h"
 #include "regatta/base/os/unique_fd.h"
 #include "regatta/runtime/comm/internal/watch/layout.h"
+#include "regatta/runtime/comm/internal/watch/verdict.h"
 
 namespace regatta::comm {
 
@@ -112,5 +116,115 @@ class GroupLog {
 std::uint32_t hash_token(std::string_view token);
 // One name for what all these texts say.
 std::uint64_t hash_texts(const std::vector<std::string>& texts);
+
+// One moment of what a rank shows (internal/watch/layout.h), as plain values.
+
+// Times: CLOCK_MONOTONIC of the rank's machine.
+struct OperationView {
+  Lane lane = Lane::kCollective;
+  std::uint64_t sequence = 0;  // of the collective in its communicator, from 1
+  std::uint64_t call = 0;      // as describe_call() takes it
+  std::uint64_t bytes = 0;
+  std::uint64_t moved = 0;  // bytes of the call that are through
+  Seconds started;
+  Seconds progressed;  // of one that ended: when
+  OperationStatus status = OperationStatus::kNone;
+  std::optional<Code> error;
+};
+
+struct GroupView {
+  std::uint64_t id = 0;
+  int rank = 0;              // in the communicator
+  std::vector<int> members;  // world ranks
+  std::uint64_t submitted = 0;
+  std::uint64_t ended = 0;
+  OperationView collective;  // the last that was begun
+  OperationView transfer;
+};
+
+struct FlightView {
+  std::uint64_t number = 0;  // counts the operations of the rank
+  std::uint64_t group = 0;
+  OperationView operation;
+};
+
+struct PeerView {
+  std::string name;
+  std::uint64_t sent_bytes = 0;
+  bool has_departed = false;
+};
+
+struct RankView {
+  pid_t pid = 0;    // as the reader sees it; 0: from a file
+  char state = 0;   // of the process, as in proc(5); 0: not known
+  std::string job;  // its name; empty: it has none
+  std::string server;
+  std::uint32_t token_hash = 0;
+  std::uint64_t world = 0;  // the same on all ranks of a world
+  int rank = 0;
+  Seconds started;
+  Seconds ticked;  // its progress thread looked round last
+  std::vector<PeerView> peers;
+  std::vector<GroupView> groups;
+  std::vector<FlightView> flights;  // the last operations that ended, oldest first
+  std::string verdict;              // who an operation that stands still waits for
+  Seconds judged;                   // when that was written; 0: not known
+  std::string error;                // what the world failed with
+
+  int world_size() const { return static_cast<int>(peers.size()); }
+  const std::string& name() const { return peers[static_cast<std::size_t>(rank)].name; }
+};
+
+RankView read_view(const WatchMap& map);
+
+// All worlds of a process, from its watch files. kNotFound: there is no such process;
+// kInvalidInput: it is in no world of regatta; kUnsupported: it may not be looked at.
+Result<std::vector<RankView>> inspect_process(pid_t pid, const std::string& proc = "/proc");
+
+// The ranks on this machine whose job has that name, by world and rank; of all jobs
+// when it is empty. Processes that may not be looked at are passed over.
+std::vector<RankView> inspect_job(const std::string& job, const std::string& proc = "/proc");
+
+// What the views of several ranks say together. Pure: the views may come
+// from running processes or from flight files.
+
+// What it means that a rank of the world has no view.
+enum class MissingView : std::uint8_t {
+  kElsewhere,  // it may run on another machine: nothing is said about it
+  kLeftNoFile  // every rank whose process lives to see the failure leaves one
+};
+
+// The oldest collective of one communicator that some ranks are in and others have not ended.
+struct OpenOperation {
+  std::uint64_t world = 0;
+  std::uint64_t group = 0;
+  std::uint64_t sequence = 0;
+  std::uint64_t call = 0;  // of the first rank that is in it
+  std::uint64_t bytes = 0;
+  Seconds progressed;  // the last progress that a rank made in it
+  Verdict verdict;
+};
+
+// One for each communicator with such an operation. An operation that goes its way is open as well:
+// what tells it from one that stands still is `progressed`.
+std::vector<OpenOperation> find_open_operations(const std::vector<RankView>& views,
+                                                MissingView missing);
+
+// What it says of ranks of that view's world that left no flight file.
+std::string describe_missing_files(const std::vector<int>& ranks, const RankView& view);
+
+// What a rank leaves behind when its world fails: its view as JSON.
+// The format: docs/formats/flight.md.
+
+nlohmann::json view_to_json(const RankView& view);
+// kInvalidInput when a key is missing or of another kind; `source` names the text in errors.
+Result<RankView> view_from_json(const nlohmann::json& json, const std::string& source);
+
+// <folder>/regatta-flight-<job>-rank<r>.json; "job" where it has no name, other characters than
+// letters, digits, '.', '_' and '-' become '_'.
+std::string flight_path(const std::string& folder, const RankView& view);
+// Makes the folder where it is missing, and replaces an older file.
+Status write_flight_file(const std::string& folder, const RankView& view);
+Result<RankView> read_flight_file(const std::string& path);
 
 }  // namespace regatta::comm

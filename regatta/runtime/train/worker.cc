@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/gpu/device/device.h"
-#include "regatta/model/workload/job_json.h"
+#include "regatta/model/workload/job.h"
 #include "regatta/runtime/comm/communicator.h"
 #include "regatta/runtime/train/internal/train_spec_json.h"
 #include "regatta/runtime/train/internal/trainer.h"

@@ -15,7 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "regatta/model/workload/job_json.h"
+#include "regatta/model/workload/job.h"
 #include "regatta/runtime/train/internal/train_spec_json.h"
 #include "regatta/runtime/train/test_run.h"
 

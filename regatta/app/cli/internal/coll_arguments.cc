@@ -10,7 +10,7 @@
 #include "regatta/base/core/text.h"
 #include "regatta/base/os/file.h"
 #include "regatta/runtime/bench/regatta_ranks.h"
-#include "regatta/runtime/comm/tuning_file.h"
+#include "regatta/runtime/comm/tuner.h"
 
 namespace regatta::cli {
 namespace {

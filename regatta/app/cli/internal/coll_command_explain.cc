@@ -16,11 +16,11 @@
 #include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/output_files.h"
 #include "regatta/base/core/text.h"
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 #include "regatta/runtime/bench/caveats.h"
 #include "regatta/runtime/bench/regatta_ranks.h"
 #include "regatta/runtime/comm/shared_segment.h"
-#include "regatta/runtime/comm/tuning_file.h"
+#include "regatta/runtime/comm/tuner.h"
 
 namespace regatta::cli {
 namespace {

@@ -20,12 +20,9 @@
 #include "regatta/app/cli/internal/coll_command.h"
 #include "regatta/app/cli/internal/job_file.h"
 #include "regatta/base/core/text.h"
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/model/collective/call.h"
-#include "regatta/runtime/comm/flight_file.h"
-#include "regatta/runtime/comm/open_operations.h"
-#include "regatta/runtime/comm/snapshot.h"
 #include "regatta/runtime/comm/watch_file.h"
 
 namespace regatta::cli {

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include "regatta/base/core/text.h"
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 #include "regatta/model/topo/addresses.h"
 #include "regatta/model/topo/graph_names.h"
-#include "regatta/network/fabric/deadlock_witness.h"
+#include "regatta/network/fabric/deadlock.h"
 
 namespace regatta::cli {
 

@@ -8,9 +8,6 @@
 
 #include "regatta/model/topo/graph.h"
 #include "regatta/network/fabric/deadlock.h"
-#include "regatta/network/fabric/failures.h"
-#include "regatta/network/fabric/route_failures.h"
-#include "regatta/network/fabric/route_loops.h"
 #include "regatta/network/fabric/routes.h"
 
 namespace regatta::cli {

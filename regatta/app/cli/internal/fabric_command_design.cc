@@ -16,12 +16,11 @@
 #include "regatta/app/cli/internal/output_files.h"
 #include "regatta/app/report/fabric_svg.h"
 #include "regatta/base/core/text.h"
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 #include "regatta/model/topo/cluster_yaml.h"
 #include "regatta/model/topo/fabric_summary.h"
 #include "regatta/model/topo/graph.h"
 #include "regatta/model/topo/presets.h"
-#include "regatta/network/fabric/cable_map.h"
 #include "regatta/network/fabric/design.h"
 
 namespace regatta::cli {

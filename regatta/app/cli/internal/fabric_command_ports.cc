@@ -18,9 +18,9 @@
 #include "regatta/base/os/file.h"
 #include "regatta/model/topo/addresses.h"
 #include "regatta/model/topo/graph.h"
-#include "regatta/network/fabric/pair_sets.h"
 #include "regatta/network/fabric/port_plan.h"
 #include "regatta/network/fabric/routes.h"
+#include "regatta/network/fabric/traffic.h"
 
 namespace regatta::cli {
 namespace {

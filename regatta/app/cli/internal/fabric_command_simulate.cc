@@ -22,10 +22,9 @@
 #include "regatta/app/cli/internal/stop_signal.h"
 #include "regatta/app/report/simulation_html.h"
 #include "regatta/base/core/text.h"
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 #include "regatta/base/os/file.h"
 #include "regatta/base/os/memory.h"
-#include "regatta/base/os/staged_file.h"
 #include "regatta/network/simulate/run_scenario.h"
 #include "regatta/network/simulate/scenario_yaml.h"
 

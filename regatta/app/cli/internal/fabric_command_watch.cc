@@ -20,10 +20,10 @@
 #include "regatta/app/cli/internal/stop_signal.h"
 #include "regatta/app/cli/internal/time_flag.h"
 #include "regatta/base/core/text.h"
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 #include "regatta/base/os/clock.h"
-#include "regatta/base/os/ethtool.h"
-#include "regatta/base/os/line_reader.h"
+#include "regatta/base/os/netlink.h"
+#include "regatta/base/os/socket.h"
 #include "regatta/model/topo/graph_names.h"
 #include "regatta/network/fabric/port_pfc_watchdog.h"
 

@@ -7,7 +7,7 @@
 
 #include "regatta/app/cli/internal/pluralized.h"
 #include "regatta/base/core/text.h"
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 
 namespace regatta::cli {
 namespace {

@@ -23,8 +23,8 @@
 #include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/stop_signal.h"
 #include "regatta/base/core/text.h"
-#include "regatta/base/core/units_text.h"
-#include "regatta/base/os/errno_text.h"
+#include "regatta/base/core/units.h"
+#include "regatta/base/os/unique_fd.h"
 #include "regatta/gpu/sharing/control.h"
 #include "regatta/gpu/sharing/daemon.h"
 

@@ -12,7 +12,7 @@
 #include "regatta/app/cli/internal/arguments.h"
 #include "regatta/app/cli/internal/gpu_limits.h"
 #include "regatta/app/cli/internal/job_file.h"
-#include "regatta/base/os/errno_text.h"
+#include "regatta/base/os/unique_fd.h"
 #include "regatta/gpu/sharing/control.h"
 #include "regatta/gpu/sharing/messages.h"
 #include "regatta/gpu/sharing/oci_hook.h"

@@ -6,7 +6,6 @@
 
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
-#include "regatta/base/core/units_text.h"
 
 namespace regatta::cli {
 namespace {

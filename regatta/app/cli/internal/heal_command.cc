@@ -20,7 +20,7 @@
 #include "regatta/app/cli/internal/stop_signal.h"
 #include "regatta/app/cli/internal/time_flag.h"
 #include "regatta/base/core/json_line.h"
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/process.h"
 #include "regatta/model/topo/graph.h"

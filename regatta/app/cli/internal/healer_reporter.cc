@@ -5,7 +5,7 @@
 
 #include <sys/socket.h>
 
-#include "regatta/base/os/unix_socket.h"
+#include "regatta/base/os/socket.h"
 #include "regatta/network/heal/verdicts.h"
 
 namespace regatta::cli {

@@ -9,10 +9,9 @@
 #include <google/protobuf/io/zero_copy_stream_impl.h>
 #include <unistd.h>
 
-#include "regatta/base/os/errno_text.h"
+#include "regatta/base/os/unique_fd.h"
 #include "regatta/model/workload/hf_config.h"
-#include "regatta/model/workload/job_yaml.h"
-#include "regatta/model/workload/onnx_graph.h"
+#include "regatta/model/workload/job.h"
 #include "regatta/model/workload/onnx_model.h"
 
 namespace regatta::cli {

@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include "regatta/app/cli/internal/plan_gpu.h"
+#include "regatta/planning/plan/estimate.h"
 #include "regatta/planning/plan/estimated_plan_search.h"
 #include "regatta/planning/plan/stage_timeline.h"
-#include "regatta/planning/plan/strategy_traffic.h"
 
 namespace regatta::cli {
 namespace {

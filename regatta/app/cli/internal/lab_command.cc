@@ -18,7 +18,7 @@
 #include "regatta/app/cli/internal/lab_status.h"
 #include "regatta/app/cli/internal/pluralized.h"
 #include "regatta/base/core/text.h"
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 #include "regatta/base/os/process.h"
 #include "regatta/network/lab/lab.h"
 

@@ -22,7 +22,6 @@
 #include "regatta/app/cli/internal/stop_signal.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/model/cost/rates.h"
-#include "regatta/model/cost/rates_json.h"
 #include "regatta/runtime/agent/session.h"
 #include "regatta/runtime/measure/measurement_schedule.h"
 #include "regatta/runtime/measure/measurement_schedule_json.h"

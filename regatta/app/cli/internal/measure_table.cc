@@ -6,7 +6,7 @@
 #include <fmt/core.h>
 
 #include "regatta/base/core/text.h"
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 
 namespace regatta::cli {
 namespace {

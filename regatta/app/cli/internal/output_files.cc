@@ -9,8 +9,7 @@
 #include <unistd.h>
 
 #include "regatta/app/cli/internal/job_file.h"
-#include "regatta/base/os/errno_text.h"
-#include "regatta/base/os/staged_file.h"
+#include "regatta/base/os/file.h"
 #include "regatta/base/os/unique_fd.h"
 
 namespace regatta::cli {

@@ -21,12 +21,11 @@
 #include "regatta/app/cli/internal/plan_what_if.h"
 #include "regatta/app/cli/internal/planning_inputs.h"
 #include "regatta/base/core/text.h"
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 #include "regatta/model/topo/cluster_yaml.h"
-#include "regatta/planning/plan/cluster_sizes.h"
-#include "regatta/planning/plan/placement_score.h"
+#include "regatta/planning/plan/estimated_plan_metrics.h"
+#include "regatta/planning/plan/placement.h"
 #include "regatta/planning/plan/simulated_plan.h"
-#include "regatta/planning/plan/simulated_plan_json.h"
 
 namespace regatta::cli {
 namespace {

@@ -15,11 +15,10 @@
 #include "regatta/app/cli/internal/plan_gpu.h"
 #include "regatta/app/cli/internal/planning_inputs.h"
 #include "regatta/base/core/text.h"
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 #include "regatta/base/os/file.h"
-#include "regatta/model/workload/job_yaml.h"
-#include "regatta/planning/plan/estimated_plan_json.h"
-#include "regatta/planning/plan/plan_difference.h"
+#include "regatta/model/workload/job.h"
+#include "regatta/planning/plan/estimated_plan_metrics.h"
 
 namespace regatta::cli {
 namespace {

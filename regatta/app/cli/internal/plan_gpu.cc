@@ -18,13 +18,11 @@
 #include "regatta/app/cli/internal/planning_inputs.h"
 #include "regatta/app/cli/internal/search_progress.h"
 #include "regatta/base/core/text.h"
-#include "regatta/base/core/units_text.h"
-#include "regatta/planning/plan/estimated_plan_json.h"
-#include "regatta/planning/plan/fabric_placement.h"
-#include "regatta/planning/plan/placement_score.h"
-#include "regatta/planning/plan/plan_metrics.h"
-#include "regatta/planning/plan/simulated_plan_json.h"
-#include "regatta/planning/plan/strategy_traffic.h"
+#include "regatta/base/core/units.h"
+#include "regatta/planning/plan/estimate.h"
+#include "regatta/planning/plan/estimated_plan_metrics.h"
+#include "regatta/planning/plan/placement.h"
+#include "regatta/planning/plan/simulated_plan.h"
 
 namespace regatta::cli {
 namespace {

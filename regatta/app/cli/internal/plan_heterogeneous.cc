@@ -12,10 +12,9 @@
 #include "regatta/app/cli/internal/plan_text.h"
 #include "regatta/app/cli/internal/search_progress.h"
 #include "regatta/base/core/text.h"
-#include "regatta/base/core/units_text.h"
-#include "regatta/model/workload/job_json.h"
-#include "regatta/planning/plan/estimated_plan_json.h"
-#include "regatta/planning/plan/heterogeneous_metrics.h"
+#include "regatta/base/core/units.h"
+#include "regatta/model/workload/job.h"
+#include "regatta/planning/plan/estimated_plan_metrics.h"
 #include "regatta/planning/plan/heterogeneous_search.h"
 
 namespace regatta::cli {

@@ -6,7 +6,7 @@
 
 #include "regatta/app/cli/internal/output_files.h"
 #include "regatta/app/report/estimated_plan_html.h"
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 #include "regatta/planning/plan/launch.h"
 #include "regatta/planning/plan/stage_timeline.h"
 

@@ -8,7 +8,7 @@
 #include "regatta/base/core/result.h"
 #include "regatta/model/topo/cluster.h"
 #include "regatta/model/workload/job.h"
-#include "regatta/planning/plan/cluster_sizes.h"
+#include "regatta/planning/plan/estimated_plan_metrics.h"
 #include "regatta/planning/plan/estimated_plan_search.h"
 
 namespace regatta::cli {

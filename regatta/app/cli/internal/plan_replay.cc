@@ -15,7 +15,7 @@
 #include "regatta/app/cli/internal/arguments.h"
 #include "regatta/app/cli/internal/job_file.h"
 #include "regatta/base/core/text.h"
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 #include "regatta/base/os/file.h"
 #include "regatta/planning/replay/embedded_sets.h"
 #include "regatta/planning/replay/replay.h"

@@ -13,9 +13,8 @@
 #include "regatta/app/cli/internal/plan_outputs.h"
 #include "regatta/app/cli/internal/search_progress.h"
 #include "regatta/base/core/text.h"
-#include "regatta/base/core/units_text.h"
-#include "regatta/planning/plan/cluster_sizes.h"
-#include "regatta/planning/plan/estimated_plan_json.h"
+#include "regatta/base/core/units.h"
+#include "regatta/planning/plan/estimated_plan_metrics.h"
 
 namespace regatta::cli {
 namespace {

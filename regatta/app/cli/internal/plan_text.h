@@ -5,7 +5,7 @@
 #include <string>
 
 #include "regatta/base/core/units.h"
-#include "regatta/model/cost/gpu_memory.h"
+#include "regatta/model/cost/memory.h"
 #include "regatta/planning/plan/estimated_plan_search.h"
 
 namespace regatta::cli {

@@ -14,13 +14,11 @@
 #include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/plan_gpu.h"
 #include "regatta/app/cli/internal/planning_inputs.h"
-#include "regatta/base/core/parse_number.h"
 #include "regatta/base/core/text.h"
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 #include "regatta/model/topo/cluster_yaml.h"
 #include "regatta/model/topo/presets.h"
-#include "regatta/planning/plan/plan_metrics.h"
-#include "regatta/planning/plan/resource_usage.h"
+#include "regatta/planning/plan/estimated_plan_metrics.h"
 
 namespace regatta::cli {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "regatta/app/cli/internal/job_file.h"
 #include "regatta/base/os/file.h"
-#include "regatta/model/cost/rates_json.h"
-#include "regatta/model/workload/job_yaml.h"
+#include "regatta/model/cost/rates.h"
+#include "regatta/model/workload/job.h"
 
 namespace regatta::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "regatta/base/core/shortened_list.h"
+#include "regatta/base/core/text.h"
 
 namespace regatta::cli {
 

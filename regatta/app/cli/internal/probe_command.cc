@@ -20,7 +20,6 @@
 #include "regatta/app/cli/internal/stop_signal.h"
 #include "regatta/app/cli/internal/time_flag.h"
 #include "regatta/base/os/clock.h"
-#include "regatta/base/os/system_clock.h"
 #include "regatta/model/topo/addresses.h"
 #include "regatta/network/fabric/routes.h"
 #include "regatta/network/lab/lab.h"
@@ -28,7 +27,6 @@
 #include "regatta/network/probe/evidence.h"
 #include "regatta/network/probe/handshake.h"
 #include "regatta/network/probe/reporter_listener.h"
-#include "regatta/network/probe/reporter_status.h"
 
 namespace regatta::cli {
 namespace {

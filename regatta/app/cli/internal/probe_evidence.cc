@@ -4,7 +4,7 @@
 #include <utility>
 #include <variant>
 
-#include "regatta/base/os/system_clock.h"
+#include "regatta/base/os/clock.h"
 #include "regatta/network/probe/evidence.h"
 
 namespace regatta::cli {

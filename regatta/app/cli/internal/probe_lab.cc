@@ -6,10 +6,9 @@
 #include <unistd.h>
 
 #include "regatta/base/os/clock.h"
-#include "regatta/base/os/errno_text.h"
 #include "regatta/base/os/process.h"
+#include "regatta/base/os/unique_fd.h"
 #include "regatta/network/probe/handshake.h"
-#include "regatta/network/probe/plan_text.h"
 
 namespace regatta::cli {
 namespace {

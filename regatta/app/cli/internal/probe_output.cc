@@ -12,7 +12,7 @@
 #include "regatta/app/cli/internal/pluralized.h"
 #include "regatta/base/core/json_line.h"
 #include "regatta/base/core/text.h"
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 #include "regatta/model/topo/addresses.h"
 #include "regatta/network/fabric/routes.h"
 

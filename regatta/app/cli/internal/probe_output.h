@@ -12,7 +12,6 @@
 #include "regatta/network/probe/evidence_collector.h"
 #include "regatta/network/probe/matrix.h"
 #include "regatta/network/probe/reporter_listener.h"
-#include "regatta/network/probe/reporter_status.h"
 
 namespace regatta::cli {
 

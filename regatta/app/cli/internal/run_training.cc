@@ -10,9 +10,9 @@
 
 #include "regatta/app/cli/internal/planning_inputs.h"
 #include "regatta/app/cli/internal/run_progress.h"
-#include "regatta/app/report/aggregate.h"
+#include "regatta/app/report/run_result.h"
 #include "regatta/base/core/log.h"
-#include "regatta/model/workload/job_json.h"
+#include "regatta/model/workload/job.h"
 #include "regatta/network/lab/lab.h"
 
 namespace regatta::cli {

@@ -9,7 +9,7 @@
 
 #include "regatta/app/cli/internal/pluralized.h"
 #include "regatta/base/core/text.h"
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 #include "regatta/network/diag/polarisation.h"
 #include "regatta/network/simulate/storm_cause.h"
 

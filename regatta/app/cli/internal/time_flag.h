@@ -6,9 +6,9 @@
 
 #include <fmt/core.h>
 
-#include "regatta/base/core/parse_number.h"
 #include "regatta/base/core/result.h"
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/text.h"
+#include "regatta/base/core/units.h"
 
 namespace regatta::cli {
 

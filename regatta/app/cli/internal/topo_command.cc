@@ -15,7 +15,7 @@
 #include "regatta/app/cli/internal/pluralized.h"
 #include "regatta/app/report/fabric_svg.h"
 #include "regatta/base/core/text.h"
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 #include "regatta/gpu/device/discover.h"
 #include "regatta/model/topo/fabric_summary.h"
 #include "regatta/model/topo/graph.h"

@@ -22,7 +22,7 @@
 #include "regatta/app/cli/internal/traffic_analysis.h"
 #include "regatta/app/cli/internal/traffic_recorder.h"
 #include "regatta/app/cli/internal/traffic_text.h"
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 #include "regatta/base/os/clock.h"
 
 namespace regatta::cli {

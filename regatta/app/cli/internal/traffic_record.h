@@ -12,7 +12,7 @@
 
 namespace regatta::cli {
 
-// An operation of a rank; times as comm/snapshot.h has them.
+// An operation of a rank; times as comm/watch_file.h has them.
 struct RankOperation {
   std::uint64_t number = 0;
   std::uint64_t group = 0;

@@ -5,9 +5,8 @@
 #include <set>
 
 #include "regatta/base/os/clock.h"
-#include "regatta/base/os/namespace.h"
-#include "regatta/base/os/proc_table.h"
-#include "regatta/runtime/comm/snapshot.h"
+#include "regatta/base/os/process.h"
+#include "regatta/runtime/comm/watch_file.h"
 
 namespace regatta::cli {
 namespace {

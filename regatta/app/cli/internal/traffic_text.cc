@@ -7,11 +7,9 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "regatta/app/report/assets.h"
-#include "regatta/app/report/html_chart.h"
 #include "regatta/app/report/html_text.h"
 #include "regatta/base/core/text.h"
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 
 namespace regatta::cli {
 namespace {

@@ -8,9 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "regatta/app/report/html_chart.h"
 #include "regatta/app/report/html_text.h"
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 
 namespace regatta::report {
 namespace {

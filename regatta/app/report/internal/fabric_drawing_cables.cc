@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "regatta/app/report/internal/fabric_drawing.h"
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 
 namespace regatta::report {
 namespace {

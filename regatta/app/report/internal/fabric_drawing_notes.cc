@@ -9,7 +9,7 @@
 
 #include "regatta/app/report/internal/fabric_drawing.h"
 #include "regatta/app/report/internal/fabric_drawing_plan.h"
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 #include "regatta/model/topo/fabric_summary.h"
 #include "regatta/model/topo/presets.h"
 

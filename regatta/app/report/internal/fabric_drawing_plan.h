@@ -11,7 +11,7 @@
 #include "regatta/app/report/internal/fabric_layout.h"
 #include "regatta/app/report/internal/fabric_server.h"
 #include "regatta/base/core/ids.h"
-#include "regatta/base/core/shortened_list.h"
+#include "regatta/base/core/text.h"
 #include "regatta/model/topo/cluster.h"
 #include "regatta/model/topo/graph.h"
 

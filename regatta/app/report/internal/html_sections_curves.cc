@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "regatta/app/report/html_chart.h"
 #include "regatta/app/report/html_text.h"
 #include "regatta/app/report/internal/html_sections.h"
 

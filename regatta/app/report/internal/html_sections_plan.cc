@@ -7,7 +7,7 @@
 
 #include "regatta/app/report/html_text.h"
 #include "regatta/app/report/internal/html_sections.h"
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 #include "regatta/model/topo/cluster.h"
 
 namespace regatta::report {

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 #include "regatta/model/topo/cluster.h"
 #include "regatta/model/topo/cluster_yaml.h"
 

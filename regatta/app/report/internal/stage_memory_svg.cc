@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "regatta/app/report/internal/stage_timeline_window.h"
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 
 namespace regatta::report {
 namespace {

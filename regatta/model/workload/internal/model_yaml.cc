@@ -10,7 +10,7 @@
 
 #include "regatta/base/core/text.h"
 #include "regatta/model/workload/internal/yaml_enums.h"
-#include "regatta/model/workload/model_presets.h"
+#include "regatta/model/workload/model.h"
 
 namespace regatta::workload {
 namespace {

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "regatta/model/workload/onnx_graph.h"
+#include "regatta/model/workload/onnx_model.h"
 
 namespace regatta::workload {
 

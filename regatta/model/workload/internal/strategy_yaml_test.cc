@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "regatta/model/workload/job_yaml.h"
+#include "regatta/model/workload/job.h"
 
 namespace regatta::workload {
 namespace {

@@ -5,8 +5,8 @@
 #include <map>
 #include <unordered_map>
 
-#include "regatta/base/core/check.h"
-#include "regatta/base/core/splitmix.h"
+#include "regatta/base/core/result.h"
+#include "regatta/base/core/stats.h"
 
 namespace regatta::diag {
 namespace {

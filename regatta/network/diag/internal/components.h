@@ -6,7 +6,7 @@
 #include "regatta/model/topo/graph.h"
 #include "regatta/network/diag/fault_verdict.h"
 #include "regatta/network/diag/internal/explain.h"
-#include "regatta/network/fabric/directed_links.h"
+#include "regatta/network/fabric/routes.h"
 
 namespace regatta::diag {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "regatta/base/core/text.h"
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 
 namespace regatta::fabric {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "regatta/model/topo/graph.h"
-#include "regatta/network/fabric/directed_links.h"
-#include "regatta/network/fabric/failures.h"
+#include "regatta/network/fabric/deadlock.h"
+#include "regatta/network/fabric/routes.h"
 
 namespace regatta::fabric {
 

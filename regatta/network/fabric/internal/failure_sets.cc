@@ -5,7 +5,7 @@
 #include <numeric>
 #include <span>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 
 namespace regatta::fabric {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "regatta/model/topo/graph.h"
-#include "regatta/network/fabric/failures.h"
+#include "regatta/network/fabric/deadlock.h"
 
 namespace regatta::fabric {
 

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <queue>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 
 namespace regatta::fabric {
 namespace {

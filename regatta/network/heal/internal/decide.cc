@@ -7,7 +7,7 @@
 
 #include <fmt/core.h>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 #include "regatta/model/topo/graph_names.h"
 
 namespace regatta::heal {

@@ -12,7 +12,7 @@
 #include <linux/rtnetlink.h>
 #include <sys/epoll.h>
 
-#include "regatta/base/os/errno_text.h"
+#include "regatta/base/os/unique_fd.h"
 #include "regatta/model/topo/addresses.h"
 #include "regatta/network/fabric/routes.h"
 #include "regatta/network/heal/internal/route_messages.h"

@@ -8,8 +8,8 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include "regatta/base/os/errno_text.h"
-#include "regatta/base/os/namespace.h"
+#include "regatta/base/os/process.h"
+#include "regatta/base/os/unique_fd.h"
 #include "regatta/network/heal/internal/route_messages.h"
 
 namespace regatta::heal {

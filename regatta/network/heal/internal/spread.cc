@@ -5,7 +5,7 @@
 #include <map>
 #include <numeric>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 
 namespace regatta::heal {
 namespace {

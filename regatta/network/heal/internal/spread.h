@@ -1,7 +1,7 @@
 // heal/internal/spread.h: a route over several next hops as parts of the hash of connections, and
 // how to take hops out of it, or back, without moving any connection that a healthy hop has.
 //
-// Linux gives hop i of a route the i-th range of the hash (fabric/ecmp.h), so that a route which
+// Linux gives hop i of a route the i-th range of the hash (fabric/traffic.h), so that a route which
 // merely lacks a hop moves most of what the others had (RFC 2992, section 3). Here the ranges stay
 // where they are: that of the broken hop is divided among the others in place, by naming gateways
 // several times, with weights. A3 B3 C3 D3 without B: A3 (A1 C1 D1) C3 D3.

@@ -8,8 +8,8 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
-#include "regatta/base/os/errno_text.h"
-#include "regatta/base/os/unix_socket.h"
+#include "regatta/base/os/socket.h"
+#include "regatta/base/os/unique_fd.h"
 
 namespace regatta::lab {
 namespace {

@@ -18,12 +18,9 @@
 
 #include "regatta/base/core/text.h"
 #include "regatta/base/os/clock.h"
-#include "regatta/base/os/descriptors.h"
-#include "regatta/base/os/errno_text.h"
 #include "regatta/base/os/file.h"
-#include "regatta/base/os/namespace.h"
-#include "regatta/base/os/proc_table.h"
 #include "regatta/base/os/process.h"
+#include "regatta/base/os/unique_fd.h"
 #include "regatta/network/lab/internal/control.h"
 #include "regatta/network/lab/internal/devices.h"
 #include "regatta/network/lab/internal/network.h"

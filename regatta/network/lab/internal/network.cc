@@ -3,7 +3,7 @@
 #include <map>
 
 #include "regatta/base/os/file.h"
-#include "regatta/base/os/namespace.h"
+#include "regatta/base/os/process.h"
 #include "regatta/network/lab/internal/drops.h"
 #include "regatta/network/lab/internal/routing.h"
 

@@ -7,8 +7,7 @@
 #include <fmt/core.h>
 
 #include "regatta/base/os/clock.h"
-#include "regatta/base/os/namespace.h"
-#include "regatta/base/os/proc_table.h"
+#include "regatta/base/os/process.h"
 
 namespace regatta::lab {
 namespace {

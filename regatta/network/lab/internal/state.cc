@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "regatta/base/core/text.h"
-#include "regatta/base/os/errno_text.h"
 #include "regatta/base/os/file.h"
-#include "regatta/base/os/proc_table.h"
+#include "regatta/base/os/process.h"
+#include "regatta/base/os/unique_fd.h"
 
 namespace regatta::lab {
 namespace {

@@ -10,7 +10,7 @@
 #include <netinet/ip.h>
 #include <netinet/udp.h>
 
-#include "regatta/base/os/errno_text.h"
+#include "regatta/base/os/unique_fd.h"
 #include "regatta/model/topo/addresses.h"
 
 namespace regatta::probe {

@@ -12,7 +12,7 @@
 #include <linux/rtnetlink.h>
 #include <sys/socket.h>
 
-#include "regatta/base/os/errno_text.h"
+#include "regatta/base/os/unique_fd.h"
 
 namespace regatta::probe {
 namespace {

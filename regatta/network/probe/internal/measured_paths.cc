@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "regatta/model/topo/addresses.h"
-#include "regatta/network/fabric/directed_links.h"
+#include "regatta/network/fabric/routes.h"
 
 namespace regatta::probe {
 

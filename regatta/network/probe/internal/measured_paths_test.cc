@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "regatta/network/fabric/directed_links.h"
+#include "regatta/network/fabric/routes.h"
 #include "regatta/network/probe/test_clusters.h"
 
 namespace regatta::probe {

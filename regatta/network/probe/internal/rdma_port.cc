@@ -11,7 +11,7 @@
 #include <arpa/inet.h>
 #include <sys/socket.h>
 
-#include "regatta/base/os/errno_text.h"
+#include "regatta/base/os/unique_fd.h"
 #include "regatta/model/topo/addresses.h"
 #include "regatta/network/probe/matrix.h"
 #include "regatta/network/rdma/datagrams.h"

@@ -7,7 +7,6 @@
 #include <fmt/core.h>
 #include <fmt/format.h>
 
-#include "regatta/base/core/parse_number.h"
 #include "regatta/base/core/text.h"
 
 namespace regatta::probe {

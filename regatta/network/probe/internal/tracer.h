@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "regatta/base/core/units.h"
-#include "regatta/network/fabric/ecmp.h"
+#include "regatta/network/fabric/traffic.h"
 #include "regatta/network/probe/evidence.h"
 
 namespace regatta::probe {

@@ -1,6 +1,6 @@
 #include "regatta/network/simulate/internal/aggregate_links.h"
 
-#include "regatta/network/fabric/directed_links.h"
+#include "regatta/network/fabric/routes.h"
 
 namespace regatta::simulate {
 

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 #include "regatta/model/collective/algorithms.h"
 #include "regatta/model/cost/hierarchical_layout.h"
 

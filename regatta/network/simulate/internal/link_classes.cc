@@ -3,7 +3,7 @@
 #include <bit>
 #include <map>
 
-#include "regatta/base/core/splitmix.h"
+#include "regatta/base/core/stats.h"
 
 namespace regatta::simulate {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "regatta/network/fabric/mixed_simulation.h"
+#include "regatta/network/fabric/packet_simulation.h"
 #include "regatta/network/simulate/internal/topology_events.h"
 
 namespace regatta::simulate {

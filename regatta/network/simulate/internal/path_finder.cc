@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "regatta/network/fabric/ecmp.h"
+#include "regatta/network/fabric/traffic.h"
 #include "regatta/network/simulate/internal/port_planning.h"
 
 namespace regatta::simulate {

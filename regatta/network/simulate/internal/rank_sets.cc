@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 
 namespace regatta::simulate {
 namespace {

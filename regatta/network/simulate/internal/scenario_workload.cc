@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "regatta/base/core/text.h"
-#include "regatta/network/fabric/collective_traffic.h"
+#include "regatta/network/fabric/traffic.h"
 #include "regatta/network/simulate/internal/bundles.h"
 #include "regatta/network/simulate/internal/coll_traffic.h"
 #include "regatta/network/simulate/internal/rank_sets.h"

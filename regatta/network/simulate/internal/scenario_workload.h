@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "regatta/base/core/result.h"
-#include "regatta/network/fabric/pairs.h"
 #include "regatta/network/fabric/traffic.h"
 #include "regatta/network/simulate/internal/rank_classes.h"
 #include "regatta/network/simulate/scenario.h"

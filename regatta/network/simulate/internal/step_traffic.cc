@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "regatta/model/pipeline/pipeline_order.h"
-#include "regatta/network/fabric/collective_traffic.h"
+#include "regatta/network/fabric/traffic.h"
 
 namespace regatta::simulate {
 namespace {

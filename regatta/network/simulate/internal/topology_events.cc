@@ -9,7 +9,7 @@
 
 #include "regatta/base/core/text.h"
 #include "regatta/model/topo/graph_names.h"
-#include "regatta/network/fabric/failures.h"
+#include "regatta/network/fabric/deadlock.h"
 
 namespace regatta::simulate {
 namespace {

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 
 namespace regatta::plan {
 namespace {

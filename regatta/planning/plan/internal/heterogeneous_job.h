@@ -1,13 +1,13 @@
 // plan/internal/heterogeneous_job.h: a job on mixed servers before it is known how many layers each
 // stage holds: what a layer costs in each group of ranks, what lies between the groups. For the
-// files of plan/heterogeneous_estimate.h and its searches.
+// files of plan/heterogeneous_search.h and its searches.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "regatta/base/core/result.h"
-#include "regatta/planning/plan/heterogeneous_estimate.h"
+#include "regatta/planning/plan/heterogeneous_search.h"
 
 namespace regatta::plan {
 

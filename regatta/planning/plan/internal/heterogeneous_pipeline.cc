@@ -1,6 +1,6 @@
 #include "regatta/planning/plan/internal/heterogeneous_pipeline.h"
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 #include "regatta/model/pipeline/uneven_stages.h"
 
 namespace regatta::plan {

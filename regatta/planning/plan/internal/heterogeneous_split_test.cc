@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "regatta/model/workload/model_presets.h"
+#include "regatta/model/workload/model.h"
 #include "regatta/planning/plan/test_heterogeneous.h"
 
 namespace regatta::plan {

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "regatta/model/workload/model_presets.h"
+#include "regatta/model/workload/model.h"
 #include "regatta/planning/plan/internal/launch_script.h"
 
 namespace regatta::plan {

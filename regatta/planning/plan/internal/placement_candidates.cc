@@ -12,7 +12,7 @@
 
 #include <fmt/core.h>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 #include "regatta/base/core/text.h"
 #include "regatta/model/cost/rates.h"
 

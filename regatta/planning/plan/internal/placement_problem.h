@@ -15,7 +15,7 @@
 #include "regatta/base/core/ids.h"
 #include "regatta/base/core/units.h"
 #include "regatta/model/topo/cluster.h"
-#include "regatta/planning/plan/strategy_traffic.h"
+#include "regatta/planning/plan/estimate.h"
 
 namespace regatta::plan {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "regatta/base/core/units.h"
-#include "regatta/model/cost/gpu_memory.h"
+#include "regatta/model/cost/memory.h"
 #include "regatta/planning/plan/estimate.h"
 
 namespace regatta::plan {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "regatta/model/cost/gpu_memory.h"
+#include "regatta/model/cost/memory.h"
 #include "regatta/model/pipeline/pipeline_order.h"
 #include "regatta/planning/plan/estimate.h"
 #include "regatta/planning/plan/internal/stage_blocks.h"

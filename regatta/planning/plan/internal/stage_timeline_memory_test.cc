@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "regatta/model/workload/model_presets.h"
+#include "regatta/model/workload/model.h"
 #include "regatta/planning/plan/test_steps.h"
 
 namespace regatta::plan {

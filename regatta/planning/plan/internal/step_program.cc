@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "regatta/base/core/check.h"
 #include "regatta/base/core/ids.h"
+#include "regatta/base/core/result.h"
 #include "regatta/model/cost/collective.h"
 #include "regatta/model/cost/memory.h"
 #include "regatta/planning/plan/internal/rank_times.h"

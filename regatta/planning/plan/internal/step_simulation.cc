@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 
 namespace regatta::plan {
 namespace {

@@ -8,8 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "regatta/base/core/check.h"
-#include "regatta/base/core/enum_names.h"
+#include "regatta/base/core/result.h"
 #include "regatta/base/core/text.h"
 #include "regatta/model/topo/presets.h"
 #include "regatta/planning/replay/internal/published_run_rows.h"

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <sstream>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 #include "regatta/model/topo/presets.h"
 #include "regatta/planning/replay/internal/published_run_rows.h"
 

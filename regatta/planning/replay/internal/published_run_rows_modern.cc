@@ -3,7 +3,7 @@
 #include <map>
 #include <string>
 
-#include "regatta/model/workload/model_presets.h"
+#include "regatta/model/workload/model.h"
 #include "regatta/planning/replay/internal/published_run_rows.h"
 
 namespace regatta::replay {

@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
-#include "regatta/base/core/enum_names.h"
+#include "regatta/base/core/text.h"
 #include "regatta/model/cost/software_stack.h"
 #include "regatta/model/topo/presets.h"
-#include "regatta/model/workload/model_presets.h"
+#include "regatta/model/workload/model.h"
 #include "regatta/planning/replay/internal/published_run_rows.h"
 
 namespace regatta::replay {

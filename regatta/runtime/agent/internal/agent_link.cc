@@ -8,7 +8,7 @@
 #include <fmt/core.h>
 #include <grpcpp/grpcpp.h>
 
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 #include "regatta/runtime/agent/agent.grpc.pb.h"
 
 namespace regatta::agent {

@@ -4,8 +4,8 @@
 
 #include <fmt/core.h>
 
-#include "regatta/base/core/check.h"
 #include "regatta/base/core/log.h"
+#include "regatta/base/core/result.h"
 #include "regatta/base/os/process.h"
 #include "regatta/base/rpc/worker_channel.h"
 #include "regatta/runtime/agent/agent.pb.h"

@@ -11,8 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "regatta/base/os/errno_text.h"
 #include "regatta/base/os/process.h"
+#include "regatta/base/os/unique_fd.h"
 #include "regatta/runtime/agent/agent.pb.h"
 
 namespace regatta::agent {

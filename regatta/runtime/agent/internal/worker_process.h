@@ -7,8 +7,8 @@
 
 #include <sys/types.h>
 
-#include "regatta/base/core/line_splitter.h"
 #include "regatta/base/core/result.h"
+#include "regatta/base/core/text.h"
 #include "regatta/base/os/unique_fd.h"
 
 namespace regatta::agent::proto {

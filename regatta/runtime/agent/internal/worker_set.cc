@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "regatta/base/core/log.h"
-#include "regatta/base/os/carrier_watch.h"
 #include "regatta/base/os/clock.h"
+#include "regatta/base/os/netlink.h"
 #include "regatta/base/os/unique_fd.h"
 #include "regatta/base/rpc/worker_channel.h"
 #include "regatta/runtime/agent/agent.pb.h"

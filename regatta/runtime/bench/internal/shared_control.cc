@@ -12,7 +12,7 @@
 #include "regatta/runtime/bench/internal/batches.h"
 #include "regatta/runtime/comm/communicator.h"
 #include "regatta/runtime/comm/compressor.h"
-#include "regatta/runtime/comm/tuning_file.h"
+#include "regatta/runtime/comm/tuner.h"
 
 namespace regatta::bench {
 namespace {

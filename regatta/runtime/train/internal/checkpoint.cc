@@ -14,9 +14,9 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "regatta/base/os/errno_text.h"
 #include "regatta/base/os/file.h"
-#include "regatta/model/workload/job_json.h"
+#include "regatta/base/os/unique_fd.h"
+#include "regatta/model/workload/job.h"
 
 namespace regatta::train {
 namespace {

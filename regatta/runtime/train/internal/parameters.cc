@@ -9,7 +9,7 @@
 #include <ATen/ops/zeros.h>
 #include <fmt/core.h>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 
 namespace regatta::train {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <ATen/ops/empty.h>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 
 namespace regatta::train {
 

@@ -4,7 +4,7 @@
 
 #include <ATen/ops/empty.h>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 #include "regatta/gpu/device/device.h"
 
 namespace regatta::train {

@@ -5,7 +5,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "regatta/model/workload/job_json.h"
+#include "regatta/model/workload/job.h"
 
 namespace regatta::train {
 namespace {

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "regatta/base/os/clock.h"
-#include "regatta/base/os/errno_text.h"
+#include "regatta/base/os/unique_fd.h"
 #include "regatta/gpu/sharing/internal/client/tenant_page.h"
 
 namespace regatta::sharing {

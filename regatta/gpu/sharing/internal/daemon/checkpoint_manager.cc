@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 
 #include "regatta/base/core/log.h"
-#include "regatta/base/os/futex.h"
+#include "regatta/base/os/memory.h"
 #include "regatta/gpu/sharing/internal/daemon/timer_fd.h"
 
 namespace regatta::sharing {

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "regatta/base/os/clock.h"
-#include "regatta/base/os/errno_text.h"
+#include "regatta/base/os/unique_fd.h"
 #include "regatta/gpu/sharing/control.h"
 #include "regatta/gpu/sharing/internal/daemon/daemon_loop.h"
 #include "regatta/gpu/sharing/internal/daemon/peer_process.h"

@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "regatta/base/os/errno_text.h"
 #include "regatta/base/os/file.h"
-#include "regatta/base/os/unix_socket.h"
+#include "regatta/base/os/socket.h"
+#include "regatta/base/os/unique_fd.h"
 #include "regatta/gpu/sharing/messages.h"
 
 namespace regatta::sharing {

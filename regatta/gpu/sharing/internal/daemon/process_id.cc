@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "regatta/base/core/text.h"
-#include "regatta/base/os/errno_text.h"
 #include "regatta/base/os/file.h"
+#include "regatta/base/os/unique_fd.h"
 
 namespace regatta::sharing {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "regatta/base/core/log.h"
 #include "regatta/base/os/clock.h"
-#include "regatta/base/os/futex.h"
+#include "regatta/base/os/memory.h"
 
 namespace regatta::sharing {
 namespace {

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "regatta/base/os/errno_text.h"
+#include "regatta/base/os/unique_fd.h"
 #include "regatta/gpu/sharing/internal/ledger/page_layout.h"
 
 #ifndef F_SEAL_FUTURE_WRITE

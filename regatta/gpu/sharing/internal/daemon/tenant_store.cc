@@ -5,7 +5,7 @@
 
 #include <fmt/core.h>
 
-#include "regatta/base/os/errno_text.h"
+#include "regatta/base/os/unique_fd.h"
 
 namespace regatta::sharing {
 namespace {

@@ -10,8 +10,8 @@
 #include <sys/random.h>
 
 #include "regatta/base/core/text.h"
-#include "regatta/base/core/units_text.h"
-#include "regatta/base/os/errno_text.h"
+#include "regatta/base/core/units.h"
+#include "regatta/base/os/unique_fd.h"
 #include "regatta/gpu/sharing/internal/daemon/tenant_store.h"
 
 namespace regatta::sharing {

@@ -5,7 +5,7 @@
 
 #include <fmt/core.h>
 
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 #include "regatta/gpu/sharing/internal/daemon/tenant_store.h"
 #include "regatta/gpu/sharing/internal/ledger/ledger.h"
 

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "regatta/base/os/cgroup.h"
-#include "regatta/base/os/cgroup_path.h"
 #include "regatta/base/os/file.h"
 #include "regatta/gpu/sharing/internal/daemon/test_daemon.h"
 

@@ -3,8 +3,8 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "regatta/base/core/check.h"
-#include "regatta/base/os/errno_text.h"
+#include "regatta/base/core/result.h"
+#include "regatta/base/os/unique_fd.h"
 
 namespace regatta::sharing {
 

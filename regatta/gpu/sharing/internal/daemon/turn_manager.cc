@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "regatta/base/os/clock.h"
-#include "regatta/base/os/futex.h"
+#include "regatta/base/os/memory.h"
 
 namespace regatta::sharing {
 namespace {

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "regatta/base/os/descriptors.h"
+#include "regatta/base/os/unique_fd.h"
 #include "regatta/gpu/device/abi/checkpoint.h"
 
 namespace regatta::sharing {

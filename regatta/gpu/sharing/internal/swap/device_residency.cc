@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "regatta/base/os/clock.h"
-#include "regatta/base/os/futex.h"
-#include "regatta/base/os/signal_masked_thread.h"
+#include "regatta/base/os/memory.h"
+#include "regatta/base/os/process.h"
 
 namespace regatta::sharing {
 namespace {

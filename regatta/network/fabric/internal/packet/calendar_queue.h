@@ -12,7 +12,7 @@
 #include <queue>
 #include <vector>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 
 namespace regatta::fabric::packet {
 

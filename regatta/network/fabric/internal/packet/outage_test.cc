@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "regatta/network/fabric/failures.h"
+#include "regatta/network/fabric/deadlock.h"
 #include "regatta/network/fabric/internal/packet/test_simulate.h"
 
 namespace regatta::fabric {

@@ -2,9 +2,9 @@
 
 #include <benchmark/benchmark.h>
 
-#include "regatta/network/fabric/collective_traffic.h"
 #include "regatta/network/fabric/internal/packet/test_packet_setup.h"
-#include "regatta/network/fabric/mixed_simulation.h"
+#include "regatta/network/fabric/packet_simulation.h"
+#include "regatta/network/fabric/traffic.h"
 
 namespace regatta::fabric {
 namespace {

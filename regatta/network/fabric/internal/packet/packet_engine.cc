@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 #include "regatta/network/fabric/internal/packet/packet_network.h"
 
 namespace regatta::fabric::packet {

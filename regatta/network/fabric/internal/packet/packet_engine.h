@@ -20,7 +20,6 @@
 #include "regatta/network/fabric/internal/packet/reorder_buffer.h"
 #include "regatta/network/fabric/internal/packet/senders.h"
 #include "regatta/network/fabric/internal/packet/steady_state_detector.h"
-#include "regatta/network/fabric/mixed_simulation.h"
 #include "regatta/network/fabric/packet_simulation.h"
 
 namespace regatta::fabric::packet {

@@ -7,7 +7,7 @@
 
 #include <fmt/core.h>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 
 namespace regatta::fabric::packet {
 namespace {

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 
 #include "regatta/network/fabric/internal/packet/test_simulate.h"
-#include "regatta/network/fabric/mixed_simulation.h"
+#include "regatta/network/fabric/packet_simulation.h"
 
 namespace regatta::fabric {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "regatta/base/core/splitmix.h"
+#include "regatta/base/core/stats.h"
 
 namespace regatta::fabric::packet {
 

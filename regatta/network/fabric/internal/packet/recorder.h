@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "regatta/network/fabric/flow_simulation.h"
 #include "regatta/network/fabric/internal/packet/flow_progress.h"
 #include "regatta/network/fabric/internal/packet/link_queues.h"
-#include "regatta/network/fabric/link_history.h"
-#include "regatta/network/fabric/queue_history.h"
+#include "regatta/network/fabric/packet_simulation.h"
 
 namespace regatta::fabric::packet {
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "regatta/base/core/splitmix.h"
+#include "regatta/base/core/stats.h"
 #include "regatta/network/fabric/internal/packet/packet.h"
 #include "regatta/network/fabric/internal/packet/steady_state_detector.h"
 

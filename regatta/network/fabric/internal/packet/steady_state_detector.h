@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "regatta/network/fabric/internal/packet/packet.h"
-#include "regatta/network/fabric/mixed_simulation.h"
+#include "regatta/network/fabric/packet_simulation.h"
 
 namespace regatta::fabric::packet {
 

@@ -7,9 +7,8 @@
 
 #include <fmt/core.h>
 
-#include "regatta/base/core/parse_number.h"
 #include "regatta/base/core/text.h"
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 #include "regatta/model/topo/graph_names.h"
 #include "regatta/network/diag/baselines.h"
 #include "regatta/network/diag/locator.h"

@@ -3,7 +3,7 @@
 #include <utility>
 #include <variant>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 
 namespace regatta::probe {
 

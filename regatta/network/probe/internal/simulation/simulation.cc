@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "regatta/model/topo/addresses.h"
-#include "regatta/network/fabric/directed_links.h"
-#include "regatta/network/fabric/ecmp.h"
+#include "regatta/network/fabric/routes.h"
+#include "regatta/network/fabric/traffic.h"
 #include "regatta/network/probe/prober.h"
 
 namespace regatta::probe {

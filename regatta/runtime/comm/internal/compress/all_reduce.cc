@@ -6,7 +6,7 @@
 
 #include <fmt/core.h>
 
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 #include "regatta/runtime/comm/internal/communicator_impl.h"
 #include "regatta/runtime/comm/internal/compress/power_sgd.h"
 #include "regatta/runtime/comm/internal/compress/schedules.h"

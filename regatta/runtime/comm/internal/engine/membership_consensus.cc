@@ -3,7 +3,7 @@
 #include <cstring>
 #include <utility>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 
 namespace regatta::comm {
 namespace {

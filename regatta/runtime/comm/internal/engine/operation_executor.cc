@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 #include "regatta/model/collective/reduce_kernels.h"
 #include "regatta/runtime/comm/internal/collective_names.h"
 #include "regatta/runtime/comm/internal/engine/algorithm_selector.h"

@@ -17,9 +17,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 #include "regatta/base/os/clock.h"
-#include "regatta/base/os/errno_text.h"
+#include "regatta/base/os/unique_fd.h"
 #include "regatta/network/rdma/wire.h"
 #include "regatta/runtime/comm/internal/transport/abort_message.h"
 #include "regatta/runtime/comm/internal/transport/self_link.h"

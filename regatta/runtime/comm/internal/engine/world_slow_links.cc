@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "regatta/base/core/log.h"
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 #include "regatta/runtime/comm/internal/engine/world.h"
 
 namespace regatta::comm {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "regatta/base/core/log.h"
-#include "regatta/base/core/units_text.h"
-#include "regatta/base/os/proc_table.h"
+#include "regatta/base/core/units.h"
+#include "regatta/base/os/process.h"
 #include "regatta/model/collective/call.h"
 #include "regatta/runtime/comm/internal/collective_names.h"
 #include "regatta/runtime/comm/internal/engine/world.h"

@@ -6,9 +6,8 @@
 #include <string>
 
 #include "regatta/base/core/log.h"
-#include "regatta/runtime/comm/flight_file.h"
 #include "regatta/runtime/comm/internal/engine/world.h"
-#include "regatta/runtime/comm/snapshot.h"
+#include "regatta/runtime/comm/watch_file.h"
 
 namespace regatta::comm {
 namespace {

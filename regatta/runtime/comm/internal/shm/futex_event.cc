@@ -4,7 +4,7 @@
 
 #include <sched.h>
 
-#include "regatta/base/os/futex.h"
+#include "regatta/base/os/memory.h"
 
 namespace regatta::comm {
 

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "regatta/base/os/clock.h"
-#include "regatta/base/os/tick_clock.h"
 #include "regatta/runtime/comm/internal/shm/slot_exchange.h"
 #include "regatta/runtime/comm/internal/shm/varying.h"
 

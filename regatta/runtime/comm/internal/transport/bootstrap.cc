@@ -13,9 +13,9 @@
 
 #include "regatta/base/core/log.h"
 #include "regatta/base/core/text.h"
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 #include "regatta/base/os/clock.h"
-#include "regatta/base/os/descriptors.h"
+#include "regatta/base/os/unique_fd.h"
 #include "regatta/runtime/comm/handshake.h"
 #include "regatta/runtime/comm/internal/transport/abort_message.h"
 #include "regatta/runtime/comm/internal/transport/bootstrap_listener.h"

@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "regatta/base/core/check.h"
+#include "regatta/base/core/result.h"
 
 namespace regatta::comm {
 namespace {

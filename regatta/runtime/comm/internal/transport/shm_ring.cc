@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 
 #include "regatta/base/core/result.h"
-#include "regatta/base/os/errno_text.h"
+#include "regatta/base/os/unique_fd.h"
 
 namespace regatta::comm {
 namespace {

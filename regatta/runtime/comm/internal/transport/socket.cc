@@ -19,7 +19,7 @@
 #include <sys/uio.h>
 #include <sys/un.h>
 
-#include "regatta/base/os/errno_text.h"
+#include "regatta/base/os/unique_fd.h"
 
 namespace regatta::comm {
 namespace {

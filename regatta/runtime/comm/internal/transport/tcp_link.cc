@@ -20,7 +20,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#include "regatta/base/os/errno_text.h"
+#include "regatta/base/os/unique_fd.h"
 
 namespace regatta::comm {
 namespace {

@@ -18,7 +18,7 @@
 #include <netinet/udp.h>
 #include <sys/socket.h>
 
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/unique_fd.h"
 #include "regatta/runtime/comm/communicator.h"

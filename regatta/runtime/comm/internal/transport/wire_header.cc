@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "regatta/base/core/bytes.h"
 #include "regatta/base/core/result.h"
+#include "regatta/base/core/text.h"
 
 namespace regatta::comm {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "regatta/runtime/comm/test_ranks.h"
 #include "regatta/runtime/comm/test_world.h"
-#include "regatta/runtime/comm/tuning_file.h"
+#include "regatta/runtime/comm/tuner.h"
 
 namespace regatta::comm {
 namespace {

@@ -13,9 +13,7 @@
 
 #include "regatta/base/os/file.h"
 #include "regatta/model/collective/call.h"
-#include "regatta/runtime/comm/flight_file.h"
 #include "regatta/runtime/comm/internal/collective_names.h"
-#include "regatta/runtime/comm/snapshot.h"
 #include "regatta/runtime/comm/watch_file.h"
 
 namespace regatta::comm {

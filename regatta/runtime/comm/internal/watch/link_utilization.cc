@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "regatta/base/core/units_text.h"
+#include "regatta/base/core/units.h"
 
 namespace regatta::comm {
 namespace {

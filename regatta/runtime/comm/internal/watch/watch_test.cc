@@ -14,12 +14,11 @@
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/file.h"
 #include "regatta/runtime/comm/communicator.h"
-#include "regatta/runtime/comm/flight_file.h"
 #include "regatta/runtime/comm/internal/compress/all_reduce.h"
 #include "regatta/runtime/comm/internal/test_forked_world.h"
-#include "regatta/runtime/comm/snapshot.h"
 #include "regatta/runtime/comm/test_ranks.h"
 #include "regatta/runtime/comm/test_world.h"
+#include "regatta/runtime/comm/watch_file.h"
 
 namespace regatta::comm {
 namespace {

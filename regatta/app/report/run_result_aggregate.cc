@@ -1,0 +1,125 @@
+#include <algorithm>
+#include <cstddef>
+#include <string>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "regatta/app/report/run_result.h"
+#include "regatta/base/core/stats.h"
+#include "regatta/model/workload/job.h"
+
+namespace regatta::report {
+namespace {
+
+// Every phase's median over the steps, scaled so that all sum to `step_time`.
+workload::PhaseTimes typical_phases(const std::vector<workload::PhaseTimes>& steps,
+                                    Seconds step_time) {
+  workload::PhaseTimes phases;
+  for (std::size_t i = 0; i < workload::kPhaseCount; ++i) {
+    std::vector<double> values;
+    values.reserve(steps.size());
+    for (const auto& step : steps) {
+      values.push_back(step.times[i].value);
+    }
+    phases.times[i] = Seconds{median(std::move(values))};
+  }
+  const Seconds total = phases.total();
+  if (total.value <= 0) return phases;
+  for (auto& time : phases.times) {
+    time = time * (step_time / total);
+  }
+  return phases;
+}
+
+}  // namespace
+
+Aggregator::Aggregator(int world_size) : world_size_(world_size) {}
+
+std::optional<StepRecord> Aggregator::add_step(int rank, const nlohmann::json& event) {
+  const int step = event.at("step").get<int>();
+  const Seconds time{event.at("time_s").get<double>()};
+  const double loss = event.at("loss").get<double>();
+  auto& state = steps_[step];
+  if (!state.told.insert(rank).second) return std::nullopt;
+  tokens_ = event.at("tokens").get<long long>();
+  state.record.step = step;
+  state.record.loss = loss;
+  state.record.time = std::max(state.record.time, time);
+  if (static_cast<int>(state.told.size()) < world_size_) return std::nullopt;
+  return state.record;
+}
+
+Result<std::optional<StepRecord>> Aggregator::add(Rank rank, const nlohmann::json& event) {
+  std::string kind;
+  try {
+    kind = event.at("event").get<std::string>();
+    if (kind == "step") return add_step(rank.value, event);
+    if (kind == "phases") {
+      REGATTA_TRY(phases, workload::phases_from_json(event.at("phases")));
+      auto& state = steps_[event.at("step").get<int>()];
+      ++state.phases_told;
+      for (std::size_t i = 0; i < workload::kPhaseCount; ++i) {
+        state.phases.times[i] += phases.times[i];
+      }
+    }
+    if (kind == "spans") {
+      REGATTA_TRY(spans, workload::timeline_from_json(event.at("spans")));
+      timeline_.insert(timeline_.end(), spans.begin(), spans.end());
+    }
+  } catch (const nlohmann::json::exception& error) {
+    return Error{Code::kInvalidInput,
+                 fmt::format("rank {}: the event \"{}\" has not the agreed form: {}", rank.value,
+                             kind, error.what())};
+  }
+  return std::optional<StepRecord>();
+}
+
+std::vector<const Aggregator::StepState*> Aggregator::complete_steps() const {
+  std::vector<const StepState*> complete;
+  for (const auto& [step, state] : steps_) {
+    if (static_cast<int>(state.told.size()) == world_size_) complete.push_back(&state);
+  }
+  return complete;
+}
+
+MeasuredRun Aggregator::measured(int warm_up, const std::vector<plan::LinkTraffic>& traffic) const {
+  MeasuredRun measured;
+  const auto complete = complete_steps();
+  const int count = static_cast<int>(complete.size());
+  measured.warm_up_steps = std::min(warm_up, count / 2);
+  std::vector<double> times;
+  std::vector<workload::PhaseTimes> phases;
+  for (int i = 0; i < count; ++i) {
+    const StepState& state = *complete[static_cast<std::size_t>(i)];
+    measured.steps.push_back(state.record);
+    if (i < measured.warm_up_steps) continue;
+    times.push_back(state.record.time.value);
+    if (state.phases_told == world_size_) phases.push_back(state.phases);
+  }
+  if (!times.empty()) {
+    const auto [least, most] = std::minmax_element(times.begin(), times.end());
+    measured.step_time_min = Seconds{*least};
+    measured.step_time_max = Seconds{*most};
+    measured.step_time = Seconds{median(times)};
+    measured.tokens_per_s = static_cast<double>(tokens_) / measured.step_time.value;
+  }
+  measured.phases = typical_phases(phases, measured.step_time);
+  measured.timeline = timeline_;
+  if (!timeline_.empty()) {
+    const Seconds start =
+        std::min_element(timeline_.begin(), timeline_.end(), [](const auto& a, const auto& b) {
+          return a.start < b.start;
+        })->start;
+    for (auto& span : measured.timeline) {
+      span.start -= start;
+    }
+  }
+  for (auto link : traffic) {
+    link.bytes = Bytes{count > 0 ? link.bytes.value / count : 0};
+    if (link.bytes.value > 0) measured.traffic.push_back(link);
+  }
+  return measured;
+}
+
+}  // namespace regatta::report

@@ -1,0 +1,178 @@
+// plan/estimated_plan_metrics.h: what is said of estimated plans: how well they use the devices,
+// why one is faster, what they cost, how many servers a job is worth; as JSON.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "regatta/base/core/result.h"
+#include "regatta/base/core/units.h"
+#include "regatta/planning/plan/estimated_plan_search.h"
+
+namespace regatta::plan {
+
+// What a GPU plan uses up for a number of tokens: time, devices, energy,
+// money.
+
+struct ResourceUsage {
+  Seconds time;
+  double device_hours = 0;
+  double kilowatt_hours = 0;  // of the servers under load; 0: theirs is not known
+  double cost = 0;            // in the currency of the price
+};
+
+// Of a step that takes `step` on all devices of the problem; `price` is of a device and hour.
+ResourceUsage resource_usage(const PlanningProblem& problem, Seconds step, double tokens,
+                             double price);
+
+// Of the whole cluster.
+double tokens_per_step(const PlanningProblem& problem);
+
+// How many servers of a cluster a job is worth: the fastest plan on each of
+// some numbers of them, what the job uses there, which of them are worth a look, and which one an
+// objective picks.
+
+enum class Objective { kTime, kCost, kDevices, kMemory };
+std::vector<std::string> objective_names();  // "time", "cost", "devices", "memory"
+std::optional<Objective> objective_named(std::string_view name);
+std::string to_string(Objective objective);
+
+struct ClusterSizesOptions {
+  int steps = 0;     // of the job; 0: not known, usage is that of 1e9 tokens
+  double price = 0;  // of a device and hour
+  int threads = 1;
+};
+
+struct ClusterSize {
+  int servers = 0;
+  int devices = 0;
+  EstimatedPlan plan;
+  double tokens_per_s = 0;  // of all devices
+  double mfu = 0;
+  double efficiency = 1;    // tokens of a device, over those at the smallest size
+  ResourceUsage usage;      // of ClusterSizes::tokens
+  bool is_optimal = false;  // no other size takes less time for as many device hours, or fewer of
+                            // them in as much time
+};
+
+// The servers are too few for the job, or do not divide it.
+struct SkippedSize {
+  int servers = 0;
+  std::string reason;
+};
+
+struct ClusterSizes {
+  double tokens = 0;               // that usage is of
+  int steps = 0;                   // the same, where the job says how many
+  std::vector<ClusterSize> sizes;  // ascending; at least one
+  std::vector<SkippedSize> left_out;
+};
+
+// 1 to `most` where these are eight at most; else powers of two, what lies in the middle between
+// them (3, 6, 12 ...), and `most`. Ascending.
+std::vector<int> server_counts(int most);
+
+// The problem on each of server_counts() of its servers, the first of the cluster in rank order.
+// Fails with kInvalidInput, and says what search_estimated_plans() says of all servers, where no
+// number of them has a plan that fits.
+Result<ClusterSizes> plan_cluster_sizes(const PlanningProblem& problem,
+                                        const ClusterSizesOptions& options);
+
+// Index into sizes.sizes: fastest, cheapest, smallest, or least memory a device; of equals, that of
+// the fewest devices. Fails with kInvalidInput where `within` is given and no size ends in it.
+Result<std::size_t> select_size(const ClusterSizes& sizes, Objective objective,
+                                std::optional<Seconds> within = std::nullopt);
+
+// What people want to know of a GPU plan beside its times: how well it uses
+// the devices, how sure the figures are, what would make it faster, what stands in the way.
+
+struct PredictionInterval {
+  Seconds low;
+  Seconds high;
+};
+
+// The step's part of one change of the cluster: -0.05 is five per cent faster.
+struct Sensitivity {
+  std::string what;  // "nic_rate"
+  double change = 0.1;
+  double step_change = 0;
+};
+
+struct PlanMetrics {
+  FlopsPerSecond per_device;           // operations of the model
+  FlopsPerSecond hardware_per_device;  // with what is computed again
+  double mfu = 0;                      // of the peak of the precision
+  double tokens_per_s = 0;
+  MemoryFit fit = MemoryFit::kFits;
+  PredictionInterval interval;  // 80 % of steps like it are in between, as replayed rows are
+  std::vector<Sensitivity> sensitivities;
+  std::string binding;  // "matrix products take 61 % of the step; ..."
+};
+
+// Operations of the model on one device, and their share of its peak in the precision.
+FlopsPerSecond rate_per_device(const PlanningProblem& problem, const EstimatedPlan& plan);
+double mfu(const PlanningProblem& problem, const EstimatedPlan& plan);
+
+// "needs 120 GiB of the 80 GiB of a device: it does not fit; ...", with what would help; "" of a
+// plan that fits.
+std::string memory_shortfall(const PlanningProblem& problem, const EstimatedPlan& plan);
+
+// Requires that `plan` is one of the problem.
+PlanMetrics plan_metrics(const PlanningProblem& problem, const EstimatedPlan& plan);
+
+// Why one GPU plan is faster than another: part by part of the step.
+
+// What is compared: a plan's step by its parts, and its memory.
+struct ComparedPlan {
+  std::string name;
+  std::vector<NamedStepPart> parts;
+  double memory = 0;  // bytes a device
+
+  Seconds step() const;
+};
+ComparedPlan compared_plan(const std::string& name, const EstimatedPlan& plan);
+
+struct PartDifference {
+  std::string part;
+  Seconds a;
+  Seconds b;
+};
+
+struct PlanDifference {
+  std::vector<PartDifference> parts;  // that differ by more than a thousandth of the step, the
+                                      // largest first
+  // "a is 12.3 % faster than b: it saves dp_comm 1.20 s and bubble 310 ms, and pays tp_comm 90 ms"
+  std::string sentence;
+};
+PlanDifference compare_plans(const ComparedPlan& a, const ComparedPlan& b);
+
+// GPU plans as JSON. Keys carry the unit.
+
+// {"step_time_s","tflops_per_device","hardware_tflops_per_device","mfu","tokens_per_s",
+// "memory_per_device_bytes","fits","fit","interval":{"low_s","high_s"},"strategy",
+// "breakdown":{"matmul_s",...},"memory":{"weights_bytes",...},"worst_stage",
+// "memory_by_stage":[{"weights_bytes",...}],"sensitivities",
+// "binding"}
+nlohmann::json estimated_plan_to_json(const PlanningProblem& problem, const EstimatedPlan& plan);
+
+// The parts of either, and bytes, which are whole.
+nlohmann::json breakdown_to_json(const StepBreakdown& step);
+nlohmann::json memory_to_json(const cost::GpuMemory& memory);
+long long whole_bytes(double bytes);
+
+// The figures of one plan among many: no sensitivities.
+nlohmann::json estimated_plan_row(const PlanningProblem& problem, const EstimatedPlan& plan);
+
+// {"tokens","steps","sizes":[{"servers","devices","strategy","step_time_s",...,"time_s",
+// "device_hours","kwh","cost","optimal"}],"left_out":[{"servers","reason"}]}: of each size the
+// figures of estimated_plan_row(), of all tokens; "steps" where the job says how many, "cost" where
+// there is a price.
+nlohmann::json cluster_sizes_to_json(const PlanningProblem& problem, const ClusterSizes& sizes,
+                                     double price);
+
+}  // namespace regatta::plan
