@@ -20,8 +20,8 @@
 #include "experimental/remote/internal/reservations.h"
 #include "experimental/remote/internal/socket.h"
 #include "experimental/remote/internal/table.h"
-#include "regatta/base/core/log.h"
 #include "regatta/base/core/text.h"
+#include "regatta/base/os/log.h"
 #include "regatta/base/os/socket.h"
 #include "regatta/base/os/unique_fd.h"
 #include "regatta/gpu/sharing/control.h"
@@ -100,7 +100,7 @@ class GpuServer {
                              .weight = request.value("weight", 0U),
                              .priority = request.value("priority", "")};
     REGATTA_TRY(ticket, reservations_.reserve(slice));
-    log_info(fmt::format("tenant {}: reserved", slice.name));
+    os::log_info(fmt::format("tenant {}: reserved", slice.name));
     static_cast<void>(send_text(fd.get(), ticket));
     return ticket;
   }
@@ -204,9 +204,9 @@ Status serve_gpus(const GpuServerOptions& options, const std::atomic<bool>& stop
   // Threads of connections may outlive this function: the process ends after it.
   static auto* const server = new GpuServer(options);
   // With port 0 the system chose one.
-  log_info(fmt::format("{}:{}: lends GPUs of the daemon at {}",
-                       options.listen.substr(0, options.listen.rfind(':')),
-                       os::local_endpoint(listener->get()).port, options.daemon_socket));
+  os::log_info(fmt::format("{}:{}: lends GPUs of the daemon at {}",
+                           options.listen.substr(0, options.listen.rfind(':')),
+                           os::local_endpoint(listener->get()).port, options.daemon_socket));
   while (!stop) {
     pollfd waiting{listener->get(), POLLIN, 0};
     if (::poll(&waiting, 1, 200) != 1) continue;

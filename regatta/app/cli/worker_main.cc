@@ -10,8 +10,8 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "regatta/base/core/log.h"
 #include "regatta/base/os/clock.h"
+#include "regatta/base/os/log.h"
 #include "regatta/base/rpc/worker_channel.h"
 #include "regatta/gpu/device/device.h"
 #include "regatta/runtime/measure/worker.h"
@@ -66,7 +66,7 @@ int run(int argc, char** argv) {
   device::prepare_process();
   auto channel = rpc::WorkerChannel::open();
   if (!channel) {
-    log_error(channel.error().message);
+    os::log_error(channel.error().message);
     return 1;
   }
   Status done = run_mode(mode, *channel);
@@ -83,7 +83,7 @@ int main(int argc, char** argv) {
   try {
     return regatta::run(argc, argv);
   } catch (const std::exception& failure) {
-    regatta::log_error(failure.what());
+    regatta::os::log_error(failure.what());
     return 1;
   }
 }

@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "regatta/base/core/text.h"
-#include "regatta/base/os/cgroup.h"
 #include "regatta/base/os/file.h"
+#include "regatta/base/os/process.h"
 
 namespace regatta::os {
 namespace {

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "regatta/base/os/cgroup.h"
 #include "regatta/base/os/file.h"
+#include "regatta/base/os/process.h"
 
 namespace regatta::os {
 namespace {

@@ -1,5 +1,3 @@
-#include "regatta/base/os/cgroup.h"
-
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -7,6 +5,7 @@
 
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/file.h"
+#include "regatta/base/os/process.h"
 
 namespace regatta::os {
 namespace {

@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "regatta/base/core/text.h"
-#include "regatta/base/os/cgroup.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/file.h"
+#include "regatta/base/os/process.h"
 
 namespace regatta::device {
 namespace {

@@ -10,8 +10,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "regatta/base/os/cgroup.h"
 #include "regatta/base/os/clock.h"
+#include "regatta/base/os/process.h"
 
 namespace regatta::device {
 namespace {

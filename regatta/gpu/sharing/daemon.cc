@@ -12,8 +12,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "regatta/base/core/log.h"
 #include "regatta/base/os/clock.h"
+#include "regatta/base/os/log.h"
 #include "regatta/base/os/process.h"
 #include "regatta/base/os/unique_fd.h"
 #include "regatta/gpu/sharing/control.h"
@@ -58,10 +58,10 @@ Status DaemonLoop::adopt_clients() {
   REGATTA_TRY(lost, tenant_cgroups_.leave([&](const TenantCgroup& group) {
     return !tenant_store_.find_tenant(group.tenant);
   }));
-  if (lost != 0) log_info(fmt::format("gpu daemon: forgets {} cgroups", lost));
+  if (lost != 0) os::log_info(fmt::format("gpu daemon: forgets {} cgroups", lost));
   poll_cgroups();
   reap_unused_tenants();
-  if (adopted != 0) log_info(fmt::format("gpu daemon: goes on with {} processes", adopted));
+  if (adopted != 0) os::log_info(fmt::format("gpu daemon: goes on with {} processes", adopted));
   return {};
 }
 
@@ -251,7 +251,7 @@ Status serve(const DaemonOptions& options, const std::atomic<bool>& stop) {
                     options.gpus.size(), kDevicesMax)};
   }
   if (const auto allowed = os::raise_descriptor_limit(4 * kClientsMax); !allowed)
-    log_warning("gpu daemon: " + allowed.error().message);  // fewer clients than it could have
+    os::log_warning("gpu daemon: " + allowed.error().message);  // fewer clients than it could have
   REGATTA_TRY(state, MappedState::open(options.state));
   std::error_code error;  // a process of a tenant may be in another folder
   const std::string socket = std::filesystem::absolute(options.socket, error).string();

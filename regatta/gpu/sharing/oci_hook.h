@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 #include "regatta/base/core/result.h"
-#include "regatta/base/os/cgroup.h"
+#include "regatta/base/os/process.h"
 #include "regatta/gpu/sharing/slice.h"
 
 namespace regatta::sharing {

@@ -27,7 +27,7 @@ CollectiveCost all_reduce_cost(Bytes size, int world_size);
 // (p - 1) steps and (p - 1) / p size.
 CollectiveCost reduce_scatter_cost(Bytes size, int world_size);
 
-// The period of CFS bandwidth control in the lab (os/cgroup.h).
+// The period of CFS bandwidth control in the lab (os/process.h).
 inline constexpr Seconds kCfsPeriod{0.01};
 
 // Ranks that have `cpu_share` of a core get it in slices, one each period, and stand still for the

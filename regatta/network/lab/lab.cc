@@ -5,10 +5,10 @@
 
 #include <fmt/core.h>
 
-#include "regatta/base/core/log.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/file.h"
+#include "regatta/base/os/log.h"
 #include "regatta/base/os/process.h"
 #include "regatta/network/lab/internal/blueprint.h"
 #include "regatta/network/lab/internal/holder.h"
@@ -46,7 +46,7 @@ Result<LabInfo> up(const topo::Cluster& cluster, const UpOptions& options) {
   if (!info) {
     const auto state = load_state(blueprint.name);
     const Status removed = state ? remove_lab(*state) : os::remove_tree(folder);
-    if (!removed) log_warning("after a failed lab up: " + removed.error().message);
+    if (!removed) os::log_warning("after a failed lab up: " + removed.error().message);
     return info.error();
   }
   info->up_seconds = (os::monotonic_now() - start).value;

@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 #include <sys/random.h>
 
-#include "regatta/base/core/log.h"
 #include "regatta/base/os/clock.h"
+#include "regatta/base/os/log.h"
 #include "regatta/model/topo/graph.h"
 #include "regatta/runtime/agent/agent.pb.h"
 #include "regatta/runtime/agent/internal/agent_handle.h"
@@ -92,7 +92,8 @@ Session::Impl::~Impl() {
   }
   if (!owns_lab || options.keep_lab) return;
   if (auto status = lab::down(lab->name); !status) {
-    log_warning(fmt::format("lab {} is not wholly down: {}", lab->name, status.error().message));
+    os::log_warning(
+        fmt::format("lab {} is not wholly down: {}", lab->name, status.error().message));
   }
 }
 
@@ -239,7 +240,7 @@ void Session::Impl::receive(RunTracker& tracker, Seconds limit) {
     if (event.has_carrier() && !event.carrier().up())
       agent.down.insert(event.carrier().interface());
     if (event.has_log()) {
-      log_info(fmt::format("rank {}: {}", event.log().rank(), event.log().text()));
+      os::log_info(fmt::format("rank {}: {}", event.log().rank(), event.log().text()));
     }
     tracker.on_event(message.server, event, agent.last_heard);
   }

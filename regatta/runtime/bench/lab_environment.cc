@@ -6,7 +6,7 @@
 
 #include <fmt/core.h>
 
-#include "regatta/base/core/log.h"
+#include "regatta/base/os/log.h"
 
 namespace regatta::bench {
 namespace {
@@ -61,7 +61,7 @@ LabEnvironment::LabEnvironment(LabEnvironment&& other) noexcept
 LabEnvironment::~LabEnvironment() {
   if (brought_up_.empty()) return;
   if (const Status ended = lab::down(brought_up_); !ended)
-    log_warning("lab " + brought_up_ + ": " + ended.error().message);
+    os::log_warning("lab " + brought_up_ + ": " + ended.error().message);
 }
 
 }  // namespace regatta::bench

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "regatta/base/core/log.h"
 #include "regatta/base/core/units.h"
+#include "regatta/base/os/log.h"
 #include "regatta/runtime/comm/internal/communicator_impl.h"
 #include "regatta/runtime/comm/internal/engine/handle_state.h"
 #include "regatta/runtime/comm/internal/group_scope.h"
@@ -73,7 +73,7 @@ std::shared_ptr<WatchFile> open_watch(int rank, const RendezvousResult& rendezvo
                                   .rank = rank,
                                   .names = rendezvous.names});
   if (watch) return std::move(*watch);
-  log_warning("coll: nobody can look at this rank's collectives: " + watch.error().message);
+  os::log_warning("coll: nobody can look at this rank's collectives: " + watch.error().message);
   return nullptr;
 }
 

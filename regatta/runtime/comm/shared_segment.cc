@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "regatta/base/core/log.h"
+#include "regatta/base/os/log.h"
 #include "regatta/base/os/unique_fd.h"
 
 namespace regatta::comm {
@@ -96,8 +96,8 @@ SharedSegment open_shared_segment(os::UniqueFd fd) {
     shared_segment->close_fd();
     return std::move(*shared_segment);
   }
-  log_warning("coll: collectives inside the server will be slow: " +
-              shared_segment.error().message);
+  os::log_warning("coll: collectives inside the server will be slow: " +
+                  shared_segment.error().message);
   return {};
 }
 

@@ -11,7 +11,7 @@
 #include "regatta/app/cli/internal/planning_inputs.h"
 #include "regatta/app/cli/internal/run_progress.h"
 #include "regatta/app/report/run_result.h"
-#include "regatta/base/core/log.h"
+#include "regatta/base/os/log.h"
 #include "regatta/model/workload/job.h"
 #include "regatta/network/lab/lab.h"
 
@@ -37,7 +37,7 @@ std::vector<lab::LinkCounter> count_links(const agent::Session& session,
   if (!session.lab()) return {};
   auto counters = lab::link_counters(*session.lab(), cluster);
   if (counters) return *std::move(counters);
-  log_warning("the traffic of links is not counted: " + counters.error().message);
+  os::log_warning("the traffic of links is not counted: " + counters.error().message);
   return {};
 }
 

@@ -6,7 +6,6 @@
 
 #include <fmt/core.h>
 
-#include "regatta/base/os/cgroup.h"
 #include "regatta/base/os/process.h"
 
 namespace regatta::lab {

@@ -5,10 +5,10 @@
 
 #include <fmt/core.h>
 
-#include "regatta/base/core/log.h"
-#include "regatta/base/os/cgroup.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/file.h"
+#include "regatta/base/os/log.h"
+#include "regatta/base/os/process.h"
 #include "regatta/network/lab/internal/processes.h"
 
 namespace regatta::lab {
@@ -66,7 +66,7 @@ void reap_dead_labs() {
     } else if (const auto folder = lab_folder(name); folder) {
       status = os::remove_tree(*folder);  // died before it could write anything down
     }
-    if (!status) log_warning("reaping a dead lab: " + status.error().message);
+    if (!status) os::log_warning("reaping a dead lab: " + status.error().message);
   }
 }
 

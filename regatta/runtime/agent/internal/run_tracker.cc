@@ -4,8 +4,8 @@
 
 #include <fmt/core.h>
 
-#include "regatta/base/core/log.h"
 #include "regatta/base/core/result.h"
+#include "regatta/base/os/log.h"
 #include "regatta/base/os/process.h"
 #include "regatta/base/rpc/worker_channel.h"
 #include "regatta/runtime/agent/agent.pb.h"
@@ -89,8 +89,8 @@ void RunTracker::on_line(const proto::WorkerLine& line, Seconds now) {
   auto& rank = ranks_[index];
   auto event = nlohmann::json::parse(line.text(), nullptr, false);
   if (!event.is_object() || !event.contains("event") || !event["event"].is_string()) {
-    log_warning(fmt::format("{}: sent a line that is no event: \"{}\"", shape_.rank_names[index],
-                            line.text().substr(0, 120)));
+    os::log_warning(fmt::format("{}: sent a line that is no event: \"{}\"",
+                                shape_.rank_names[index], line.text().substr(0, 120)));
     return;
   }
   const auto& kind = event["event"].get_ref<const std::string&>();

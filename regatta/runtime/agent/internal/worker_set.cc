@@ -14,8 +14,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "regatta/base/core/log.h"
 #include "regatta/base/os/clock.h"
+#include "regatta/base/os/log.h"
 #include "regatta/base/os/netlink.h"
 #include "regatta/base/os/unique_fd.h"
 #include "regatta/base/rpc/worker_channel.h"
@@ -97,7 +97,7 @@ void WorkerSet::Impl::loop() {
       if (!state.up) send_carrier(state, true);
     }
   } else {
-    log_warning("carrier changes are not watched: " + watch.error().message);
+    os::log_warning("carrier changes are not watched: " + watch.error().message);
   }
   while (!wants_quit()) {
     wait_for_news();
@@ -215,7 +215,7 @@ void WorkerSet::Impl::watch_carriers() {
   while (carriers) {
     auto change = carriers->next(Seconds{0});
     if (!change) {
-      log_warning("carrier changes are no longer watched: " + change.error().message);
+      os::log_warning("carrier changes are no longer watched: " + change.error().message);
       carriers.reset();
       return;
     }

@@ -8,7 +8,7 @@
 #include <fmt/core.h>
 #include <sys/wait.h>
 
-#include "regatta/base/core/log.h"
+#include "regatta/base/os/log.h"
 #include "regatta/base/os/memory.h"
 #include "regatta/gpu/sharing/internal/daemon/timer_fd.h"
 
@@ -171,13 +171,14 @@ std::uint64_t CheckpointManager::probe(std::uint64_t now) {
   const auto outcome = outcome_of(probe_pid_);
   if (!outcome && now < probe_ends_ns_) return now + kCheckpointPollNs;
   if (!outcome) {
-    log_warning("gpu daemon: " + options_.library +
-                " does not say whether processes can leave their GPU; none will");
+    os::log_warning("gpu daemon: " + options_.library +
+                    " does not say whether processes can leave their GPU; none will");
     end_helper(probe_pid_);
   } else if (*outcome != CheckpointOutcome::kDone && *outcome != CheckpointOutcome::kMissing) {
-    log_warning("gpu daemon: the process that asks " + options_.library +
-                " whether processes can leave their GPU failed, as it does before Linux 5.9; none "
-                "will");
+    os::log_warning(
+        "gpu daemon: the process that asks " + options_.library +
+        " whether processes can leave their GPU failed, as it does before Linux 5.9; none "
+        "will");
   }
   probe_pid_ = 0;
   probe_ = Probe::kDone;
@@ -234,9 +235,9 @@ regatta_process_state CheckpointManager::fail(const TenantStore& tenant_store, i
   one.is_wanted_here = true;
   const ClientRecord& record = tenant_store.state().clients[client];
   if (is_new && ::kill(record.pid, 0) == 0) {  // else it has ended
-    log_warning(fmt::format("gpu daemon: tenant {}: process {}: the driver {}",
-                            tenant_store.tenant_name(static_cast<int>(record.tenant)), record.pid,
-                            what_failed(outcome, comes)));
+    os::log_warning(fmt::format("gpu daemon: tenant {}: process {}: the driver {}",
+                                tenant_store.tenant_name(static_cast<int>(record.tenant)),
+                                record.pid, what_failed(outcome, comes)));
   }
   if (is_away) return REGATTA_PROCESS_CHECKPOINTED;
   const bool is_stuck =

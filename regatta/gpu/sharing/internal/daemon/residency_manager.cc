@@ -5,8 +5,8 @@
 
 #include <fmt/core.h>
 
-#include "regatta/base/core/log.h"
 #include "regatta/base/os/clock.h"
+#include "regatta/base/os/log.h"
 #include "regatta/base/os/memory.h"
 
 namespace regatta::sharing {
@@ -138,8 +138,9 @@ regatta_residency_tenant ResidencyManager::see(const TenantStore& tenant_store, 
     asked.is_stuck = false;
   } else if (!asked.is_stuck && now - asked.since_ns >= in_ns(options_.timeout)) {
     asked.is_stuck = true;
-    log_warning(fmt::format("gpu daemon: tenant {} was asked for memory of GPU {} and gives none",
-                            tenant_store.tenant_name(tenant), device));
+    os::log_warning(
+        fmt::format("gpu daemon: tenant {} was asked for memory of GPU {} and gives none",
+                    tenant_store.tenant_name(tenant), device));
   }
   seen.is_stuck = asked.is_stuck ? 1 : 0;
   return seen;

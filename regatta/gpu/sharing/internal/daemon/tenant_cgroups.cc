@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "regatta/base/core/log.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/os/file.h"
+#include "regatta/base/os/log.h"
 
 namespace regatta::sharing {
 namespace {
@@ -155,7 +155,7 @@ bool TenantCgroups::drop_removed() {
   if (std::none_of(groups_.begin(), groups_.end(), is_removed)) return false;
   const auto count = leave(is_removed);
   // One that stays in the file by a failed write is found removed by the next daemon, too.
-  if (!count) log_warning("gpu daemon: " + count.error().message);
+  if (!count) os::log_warning("gpu daemon: " + count.error().message);
   return count && *count != 0;
 }
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "regatta/base/core/result.h"
-#include "regatta/base/os/cgroup.h"
+#include "regatta/base/os/process.h"
 #include "regatta/gpu/sharing/internal/daemon/process_id.h"
 
 namespace regatta::sharing {

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "regatta/base/os/cgroup.h"
 #include "regatta/base/os/file.h"
+#include "regatta/base/os/process.h"
 #include "regatta/gpu/sharing/internal/daemon/test_daemon.h"
 
 namespace regatta::sharing {

@@ -18,9 +18,9 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "regatta/base/core/log.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/file.h"
+#include "regatta/base/os/log.h"
 #include "regatta/base/os/process.h"
 #include "regatta/gpu/sharing/control.h"
 #include "regatta/gpu/sharing/daemon.h"
@@ -97,7 +97,7 @@ class TestDaemon {
 
   void start() {
     pid_ = start_process([&] {
-      set_log_level(LogLevel::kWarning);
+      os::set_log_level(os::LogLevel::kWarning);
       static std::atomic<bool> stop = false;
       const Status status = serve(options_, stop);
       if (!status) std::fprintf(stderr, "test daemon: %s\n", status.error().message.c_str());

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "regatta/base/core/log.h"
 #include "regatta/base/core/units.h"
+#include "regatta/base/os/log.h"
 #include "regatta/runtime/comm/internal/engine/world.h"
 
 namespace regatta::comm {
@@ -79,7 +79,7 @@ void World::check_link_utilization(Seconds now) {
                            format_seconds(now - operation->begun_at) +
                            " so far: " + slow_link_->text;
   watch_->show_verdict(text);
-  log_warning("coll: " + text);
+  os::log_warning("coll: " + text);
 }
 
 void World::note_link_utilization(int peer, const std::optional<LinkUtilization>& utilization) {

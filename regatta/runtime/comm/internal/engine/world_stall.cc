@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "regatta/base/core/log.h"
 #include "regatta/base/core/units.h"
+#include "regatta/base/os/log.h"
 #include "regatta/base/os/process.h"
 #include "regatta/model/collective/call.h"
 #include "regatta/runtime/comm/internal/collective_names.h"
@@ -331,14 +331,14 @@ void World::report(StallDiagnosis& diagnosis, Verdict verdict, Seconds now) {
     case Finding::kNotCalled:
       if (told_late_at_ && now - *told_late_at_ < kLateLogTime) return;
       told_late_at_ = now;
-      log_info("coll: " + text);
+      os::log_info("coll: " + text);
       break;
     case Finding::kBlocked:
       if (now - diagnosis.stalled.since < kBlockedLogTime) return;
-      log_warning("coll: " + text);
+      os::log_warning("coll: " + text);
       break;
     default:
-      log_warning("coll: " + text);
+      os::log_warning("coll: " + text);
   }
   diagnosis.is_logged = true;
 }
@@ -350,9 +350,9 @@ void World::note_end(const StallDiagnosis& diagnosis, Seconds now) {
   const std::string text = "coll: " + describe(diagnosis.stalled) + ": goes on after " +
                            format_seconds(now - diagnosis.stalled.since);
   if (diagnosis.reported->finding == Finding::kNotCalled)
-    log_info(text);
+    os::log_info(text);
   else
-    log_warning(text);
+    os::log_warning(text);
 }
 
 }  // namespace regatta::comm

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "regatta/base/core/log.h"
+#include "regatta/base/os/log.h"
 #include "regatta/runtime/comm/internal/engine/world.h"
 #include "regatta/runtime/comm/watch_file.h"
 
@@ -55,8 +55,8 @@ void World::write_flight(const Error& error) {
   watch_->show_error(error.message);
   if (flight_dir_.empty()) return;
   if (const Status written = write_flight_file(flight_dir_, read_view(watch_->map())); !written)
-    log_warning("coll: " + name(rank_) +
-                ": its last operations are lost: " + written.error().message);
+    os::log_warning("coll: " + name(rank_) +
+                    ": its last operations are lost: " + written.error().message);
 }
 
 }  // namespace regatta::comm

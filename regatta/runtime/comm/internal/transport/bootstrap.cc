@@ -11,10 +11,10 @@
 
 #include <poll.h>
 
-#include "regatta/base/core/log.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 #include "regatta/base/os/clock.h"
+#include "regatta/base/os/log.h"
 #include "regatta/base/os/unique_fd.h"
 #include "regatta/runtime/comm/handshake.h"
 #include "regatta/runtime/comm/internal/transport/abort_message.h"
@@ -225,8 +225,8 @@ void Bootstrap::serve_dials(Seconds now) {
     if (state == Connector::State::kInProgress) return false;
     PeerChannel& channel = channels_[static_cast<std::size_t>(connector.peer())];
     if (state == Connector::State::kNoSharedMemory) {
-      log_warning("coll: no shared memory with " + name(connector.peer()) +
-                  ", TCP is used instead");
+      os::log_warning("coll: no shared memory with " + name(connector.peer()) +
+                      ", TCP is used instead");
       without_memory.push_back(connector.peer());
     } else if (connector.is_shared()) {
       channel.segment = connector.take_segment();
@@ -403,8 +403,8 @@ std::string Bootstrap::name(int peer) const {
 SharedSegment make_shared_segment() {
   auto shared_segment = SharedSegment::create();
   if (shared_segment) return std::move(*shared_segment);
-  log_warning("coll: collectives inside the server will be slow: " +
-              shared_segment.error().message);
+  os::log_warning("coll: collectives inside the server will be slow: " +
+                  shared_segment.error().message);
   return {};
 }
 
@@ -429,7 +429,7 @@ Result<std::shared_ptr<VerbsDevice>> open_rdma(const std::string& host,
   if (options.rdma == Rdma::kRequired) return Error{device.error().code, why};
   // Most machines have no device; one that is there and cannot be used is worth a word.
   if (device.error().code != Code::kUnsupported && device.error().code != Code::kInvalidInput)
-    log_warning("coll: TCP is used instead of RDMA: " + why);
+    os::log_warning("coll: TCP is used instead of RDMA: " + why);
   return std::shared_ptr<VerbsDevice>();
 }
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "regatta/base/core/log.h"
+#include "regatta/base/os/log.h"
 
 namespace regatta::comm {
 namespace {
@@ -32,7 +32,7 @@ Result<BootstrapListener> BootstrapListener::open(std::string host, const std::s
     listener.unix_ = std::move(*local);
     listener.unix_name_ = name;
   } else {
-    log_warning("coll: no shared memory, TCP is used instead: " + local.error().message);
+    os::log_warning("coll: no shared memory, TCP is used instead: " + local.error().message);
   }
   return listener;
 }
@@ -131,8 +131,8 @@ void BootstrapListener::accept(PendingConnection& pending, RankHandshake handsha
 }
 
 void BootstrapListener::reject(const PendingConnection& pending, const std::string& why) const {
-  log_warning("coll: " + host_ + " refused a connection from " + describe_peer(pending.fd.get()) +
-              ": " + why);
+  os::log_warning("coll: " + host_ + " refused a connection from " +
+                  describe_peer(pending.fd.get()) + ": " + why);
 }
 
 }  // namespace regatta::comm

@@ -1,4 +1,4 @@
-#include "regatta/base/core/log.h"
+#include "regatta/base/os/log.h"
 
 #include <cstdlib>
 #include <memory>
@@ -8,7 +8,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
-namespace regatta {
+namespace regatta::os {
 namespace {
 
 spdlog::level::level_enum to_spdlog(LogLevel level) {
@@ -54,4 +54,4 @@ void log(LogLevel level, std::string_view message) {
   logger().log(to_spdlog(level), spdlog::string_view_t(message.data(), message.size()));
 }
 
-}  // namespace regatta
+}  // namespace regatta::os

@@ -1,11 +1,11 @@
-#include "regatta/base/core/log.h"
+#include "regatta/base/os/log.h"
 
 #include <cstdlib>
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-namespace regatta {
+namespace regatta::os {
 namespace {
 
 // In a process of its own: the variable is read once, at the first line.
@@ -31,4 +31,4 @@ TEST(Log, OffHidesEverything) {
 }
 
 }  // namespace
-}  // namespace regatta
+}  // namespace regatta::os

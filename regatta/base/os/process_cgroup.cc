@@ -1,5 +1,3 @@
-#include "regatta/base/os/cgroup.h"
-
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
@@ -13,6 +11,7 @@
 
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/file.h"
+#include "regatta/base/os/process.h"
 #include "regatta/base/os/unique_fd.h"
 
 namespace regatta::os {

@@ -1,9 +1,9 @@
-// core/log.h: log lines to standard error: "time level message". Thread safe.
+// os/log.h: log lines to standard error: "time level message". Thread safe.
 #pragma once
 
 #include <string_view>
 
-namespace regatta {
+namespace regatta::os {
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
 
@@ -25,4 +25,4 @@ inline void log_error(std::string_view message) {
   log(LogLevel::kError, message);
 }
 
-}  // namespace regatta
+}  // namespace regatta::os
