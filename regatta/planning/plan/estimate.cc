@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 
 #include "regatta/model/pipeline/closed_form.h"
-#include "regatta/planning/plan/internal/replica_communication.h"
-#include "regatta/planning/plan/internal/stage_memory.h"
-#include "regatta/planning/plan/internal/stage_split.h"
+#include "regatta/planning/plan/internal/estimate/replica_communication.h"
+#include "regatta/planning/plan/internal/estimate/stage_memory.h"
+#include "regatta/planning/plan/internal/search/stage_split.h"
 
 namespace regatta::plan {
 namespace {

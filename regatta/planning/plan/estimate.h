@@ -104,7 +104,7 @@ MachineModel machine_model(const EstimateInput& input);
 
 MicroBatchWork micro_batch_work(const EstimateInput& input, const MachineModel& machine);
 
-struct StageSplit;  // plan/internal/stage_split.h
+struct StageSplit;  // plan/internal/search/stage_split.h
 
 // The rest of the strategy on top of it: pipeline, replicas, optimizer. `micro_batches` as
 // workload::micro_batches() counts them; `split` is that of strategy.stage_layers, where they are
@@ -113,7 +113,8 @@ Estimate assemble_estimate(const EstimateInput& input, const MachineModel& machi
                            const MicroBatchWork& work, int micro_batches,
                            const StageSplit* split = nullptr);
 
-// Of each stage, first to last: the largest is Estimate::memory (plan/internal/stage_memory.h).
+// Of each stage, first to last: the largest is Estimate::memory
+// (plan/internal/estimate/stage_memory.h).
 std::vector<cost::GpuMemory> memory_by_stage(const EstimateInput& input,
                                              const MachineModel& machine, int micro_batches);
 

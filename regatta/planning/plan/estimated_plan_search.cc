@@ -14,9 +14,9 @@
 
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
-#include "regatta/planning/plan/internal/memory_remedy.h"
-#include "regatta/planning/plan/internal/stage_split.h"
-#include "regatta/planning/plan/internal/strategy_space.h"
+#include "regatta/planning/plan/internal/search/memory_remedy.h"
+#include "regatta/planning/plan/internal/search/stage_split.h"
+#include "regatta/planning/plan/internal/search/strategy_space.h"
 
 namespace regatta::plan {
 namespace {

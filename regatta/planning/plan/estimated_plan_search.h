@@ -1,7 +1,7 @@
 // plan/estimated_plan_search.h: every strategy of a job on a cluster of equal GPU servers in rank
 // order: all of them one by one, or with bounds that leave out what cannot be among the best.
 // Stages hold the layers that the request gives them; else they are tried evenly, and balanced
-// where that is faster (plan/internal/stage_split.h).
+// where that is faster (plan/internal/search/stage_split.h).
 #pragma once
 
 #include <optional>
@@ -25,7 +25,7 @@ struct PlanningProblem {
   const cost::SoftwareStack& stack;
   MachineModel machine;
   int devices = 0;          // all of them are used
-  bool every_form = false;  // plan/internal/strategy_space.h
+  bool every_form = false;  // plan/internal/search/strategy_space.h
 };
 
 EstimateInput input_of(const PlanningProblem& problem, const workload::Strategy& strategy);

@@ -11,7 +11,7 @@
 #include "regatta/model/topo/presets.h"
 #include "regatta/model/workload/model.h"
 #include "regatta/planning/plan/estimated_plan_metrics.h"
-#include "regatta/planning/plan/internal/strategy_space.h"
+#include "regatta/planning/plan/internal/search/strategy_space.h"
 
 namespace regatta::plan {
 namespace {

@@ -12,16 +12,16 @@
 #include <fmt/format.h>
 
 #include "regatta/base/core/units.h"
-#include "regatta/planning/plan/internal/heterogeneous_split.h"
-#include "regatta/planning/plan/internal/server_orders.h"
-#include "regatta/planning/plan/internal/strategy_space.h"
+#include "regatta/planning/plan/internal/search/heterogeneous_split.h"
+#include "regatta/planning/plan/internal/search/server_orders.h"
+#include "regatta/planning/plan/internal/search/strategy_space.h"
 
 namespace regatta::plan {
 namespace {
 
 using workload::Strategy;
 
-bool is_faster(const HeterogeneousPlan& a, const HeterogeneousPlan& b) {
+bool is_faster_plan(const HeterogeneousPlan& a, const HeterogeneousPlan& b) {
   const Seconds left = a.plan.estimate.step.total();
   const Seconds right = b.plan.estimate.step.total();
   if (left != right) return left < right;
@@ -63,7 +63,7 @@ class HeterogeneousPlanSearch {
     }
     for (HeterogeneousPlan& plan : result_.ranked)
       improve(plan);
-    std::sort(result_.ranked.begin(), result_.ranked.end(), is_faster);
+    std::sort(result_.ranked.begin(), result_.ranked.end(), is_faster_plan);
     return std::move(result_);
   }
 
@@ -193,7 +193,7 @@ class HeterogeneousPlanSearch {
   void offer(HeterogeneousPlan plan) {
     if (plan.plan.estimate.step.total().value > limit()) return;
     auto& ranked = result_.ranked;
-    const auto at = std::upper_bound(ranked.begin(), ranked.end(), plan, is_faster);
+    const auto at = std::upper_bound(ranked.begin(), ranked.end(), plan, is_faster_plan);
     ranked.insert(at, std::move(plan));
     if (ranked.size() > top_) ranked.pop_back();
   }
@@ -202,7 +202,7 @@ class HeterogeneousPlanSearch {
     const topo::Cluster cluster = reordered(problem_.cluster, plan.servers);
     const auto job = heterogeneous_job(input_of(plan.plan.strategy, cluster));
     const auto split = job ? best_split(*job, true) : std::nullopt;
-    if (split) plan = std::min(plan, plan_of(*job, *split, plan.servers), is_faster);
+    if (split) plan = std::min(plan, plan_of(*job, *split, plan.servers), is_faster_plan);
   }
 
   const HeterogeneousProblem& problem_;

@@ -1,6 +1,6 @@
 // plan/heterogeneous_search.h: every strategy of a job on a cluster of several types of servers,
-// each with the split that suits it (plan/internal/heterogeneous_split.h) and in the order of
-// servers that suits it: servers of a type together, in any order of the types, so that stages
+// each with the split that suits it (plan/internal/search/heterogeneous_split.h) and in the order
+// of servers that suits it: servers of a type together, in any order of the types, so that stages
 // differ; or every type spread evenly over the stages, so that replicas do.
 #pragma once
 

@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "regatta/model/workload/model.h"
-#include "regatta/planning/plan/internal/heterogeneous_split.h"
-#include "regatta/planning/plan/internal/server_orders.h"
+#include "regatta/planning/plan/internal/search/heterogeneous_split.h"
+#include "regatta/planning/plan/internal/search/server_orders.h"
 #include "regatta/planning/plan/test_heterogeneous.h"
 
 namespace regatta::plan {

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "regatta/base/core/text.h"
-#include "regatta/planning/plan/internal/launch_script.h"
+#include "regatta/planning/plan/internal/launch/launch_script.h"
 
 namespace regatta::plan {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "regatta/base/core/test_files.h"
 #include "regatta/model/workload/model.h"
-#include "regatta/planning/plan/internal/launch_script.h"
+#include "regatta/planning/plan/internal/launch/launch_script.h"
 
 namespace regatta::plan {
 namespace {

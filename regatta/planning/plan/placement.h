@@ -14,15 +14,15 @@
 #include "regatta/model/workload/strategy.h"
 #include "regatta/network/fabric/port_plan.h"
 #include "regatta/planning/plan/estimate.h"
-#include "regatta/planning/plan/internal/placement_problem.h"
+#include "regatta/planning/plan/internal/placement/placement_problem.h"
 #include "regatta/planning/plan/simulated_plan.h"
 
 namespace regatta::plan {
 
 // Which servers take the ranks of a strategy on a real fabric: of any
 // servers that are left of a cluster, so that the busiest uplink of a leaf or a group holds the
-// step up least. Slots, links and what is assumed of them: plan/internal/placement_problem.h; how:
-// placement_search.h.
+// step up least. Slots, links and what is assumed of them:
+// plan/internal/placement/placement_problem.h; how: placement_search.h.
 
 // The references outlive the call.
 struct FabricPlacementInput {

@@ -7,8 +7,8 @@
 
 #include <fmt/core.h>
 
-#include "regatta/planning/plan/internal/device_network.h"
-#include "regatta/planning/plan/internal/evaluate_plan.h"
+#include "regatta/planning/plan/internal/simulate/device_network.h"
+#include "regatta/planning/plan/internal/simulate/evaluate_plan.h"
 
 namespace regatta::plan {
 namespace {

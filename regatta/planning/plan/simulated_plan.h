@@ -72,9 +72,9 @@ struct SimulatedSearchResult {
 };
 
 // All (dp, tp, pp, micro_batch, recompute) that use every device and respect job.strategy, times
-// the distinct placements (plan/internal/placement_candidates.h), the best of which are improved by
-// swapping devices. With job.placement: that placement alone. Fails with kInvalidInput when nothing
-// fits, naming what came nearest.
+// the distinct placements (plan/internal/placement/placement_candidates.h), the best of which are
+// improved by swapping devices. With job.placement: that placement alone. Fails with kInvalidInput
+// when nothing fits, naming what came nearest.
 Result<SimulatedSearchResult> search_simulated_plans(const workload::Job& job,
                                                      const topo::Cluster& cluster,
                                                      const cost::Rates& rates);

@@ -10,8 +10,8 @@
 
 #include "regatta/model/pipeline/pipeline_order.h"
 #include "regatta/model/pipeline/pipeline_simulation.h"
-#include "regatta/planning/plan/internal/stage_blocks.h"
-#include "regatta/planning/plan/internal/stage_timeline_memory.h"
+#include "regatta/planning/plan/internal/estimate/stage_blocks.h"
+#include "regatta/planning/plan/internal/estimate/stage_timeline_memory.h"
 
 namespace regatta::plan {
 namespace {

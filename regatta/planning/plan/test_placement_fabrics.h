@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "regatta/model/topo/cluster.h"
-#include "regatta/planning/plan/internal/placement_problem.h"
+#include "regatta/planning/plan/internal/placement/placement_problem.h"
 
 namespace regatta::plan {
 

@@ -8,7 +8,7 @@
 #include "regatta/model/topo/presets.h"
 #include "regatta/model/workload/model.h"
 #include "regatta/planning/plan/estimate.h"
-#include "regatta/planning/plan/internal/stage_memory.h"
+#include "regatta/planning/plan/internal/estimate/stage_memory.h"
 
 namespace regatta::plan {
 

@@ -1,0 +1,190 @@
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "regatta/model/cost/memory.h"
+#include "regatta/planning/plan/estimate.h"
+#include "regatta/planning/plan/internal/estimate/replica_communication.h"
+
+namespace regatta::plan {
+namespace {
+
+using workload::PipelineSchedule;
+
+class Writer {
+ public:
+  Writer(const EstimateInput& input, const MicroBatchWork& work, int micro_batches)
+      : input_(input),
+        strategy_(input.strategy),
+        work_(work),
+        micro_batches_(micro_batches),
+        element_(bytes_per_element(input.precision)) {
+    const std::vector<int>& given = strategy_.stage_layers;
+    const double blocks = given.empty()
+                              ? std::ceil(static_cast<double>(input.model.layers) / strategy_.pp)
+                              : *std::max_element(given.begin(), given.end());
+    const double dense =
+        workload::has_experts(input.model)
+            ? static_cast<double>(workload::dense_layers(input.model)) / input.model.layers * blocks
+            : blocks;
+    dense_ = dense;
+    expert_ = blocks - dense;
+    tokens_ = static_cast<double>(strategy_.micro_batch) * input.model.seq / strategy_.cp;
+    passes_ = strategy_.recompute == workload::Recompute::kFull ? 3 : 2;
+  }
+
+  StrategyTraffic all() const {
+    StrategyTraffic traffic;
+    traffic[index(ParallelAxis::kTp)] = tensor();
+    traffic[index(ParallelAxis::kCp)] = context();
+    traffic[index(ParallelAxis::kEp)] = experts();
+    traffic[index(ParallelAxis::kPp)] = pipeline();
+    traffic[index(ParallelAxis::kDp)] = replicas();
+    return traffic;
+  }
+
+ private:
+  static std::size_t index(ParallelAxis axis) { return static_cast<std::size_t>(axis); }
+
+  Seconds of_step(Seconds StepBreakdown::*part) const {
+    return (work_.dense.time.*part * dense_ + work_.expert.time.*part * expert_) * micro_batches_;
+  }
+  double block_passes() const { return (dense_ + expert_) * micro_batches_; }
+  // Products of a forward pass are a third of all.
+  Seconds products() const { return of_step(&StepBreakdown::matmul) * (passes_ / 3); }
+
+  AxisTraffic tensor() const {
+    AxisTraffic axis;
+    if (strategy_.tp == 1) return axis;
+    const double sums = 2 * passes_ * block_passes();
+    const double bytes = tokens_ * input_.model.hidden * element_ * ring_share(strategy_.tp, 2);
+    axis.lines.push_back({GroupPattern::kRing, strategy_.tp, 1, bytes * sums});
+    axis.overlap = strategy_.sequence_parallel ? input_.stack.traits.tp_overlap : 0;
+    axis.beside = products();
+    return axis;
+  }
+
+  // Keys and values around the ring, once forward and twice backward.
+  AxisTraffic context() const {
+    AxisTraffic axis;
+    if (strategy_.cp == 1) return axis;
+    const workload::AttentionShape shape = attention_shape(input_.model);
+    const double dims = shape.key_dim + shape.value_dim;
+    const double heads = std::max(1.0, static_cast<double>(shape.kv_heads) / strategy_.tp);
+    const double queries = static_cast<double>(shape.heads) / strategy_.tp;
+    const double times = (passes_ + 1) * block_passes() * tokens_ * element_ * dims;
+    if (strategy_.context == workload::ContextParallelism::kAllToAll) {
+      axis.lines.push_back({GroupPattern::kExchange, strategy_.cp, strategy_.tp,
+                            times * (heads + queries) * (strategy_.cp - 1) / strategy_.cp});
+      return axis;
+    }
+    axis.lines.push_back(
+        {GroupPattern::kRing, strategy_.cp, strategy_.tp, times * heads * (strategy_.cp - 1)});
+    axis.overlap = 1;
+    axis.beside = of_step(&StepBreakdown::attention);
+    return axis;
+  }
+
+  // Tokens to their experts and back; a server is sent one copy however many of its ranks want it
+  // (cost::dispatch_time).
+  AxisTraffic experts() const {
+    AxisTraffic axis;
+    if (strategy_.ep == 1 || expert_ == 0) return axis;
+    const double ranks = strategy_.ep;
+    const double inside = std::clamp<double>(
+        static_cast<double>(input_.server.device_count) / strategy_.tp, 1, ranks);
+    if (inside >= ranks) return axis;
+    const double servers = ranks / inside;
+    const workload::Experts& experts = input_.model.experts;
+    const double reached = servers * (1 - std::pow(1 - 1 / servers, experts.top_k));
+    const double tokens = tokens_ / (strategy_.sequence_parallel ? strategy_.tp : 1);
+    const double outside = tokens * input_.model.hidden * element_ * experts.imbalance * reached *
+                           (servers - 1) / servers;
+    axis.lines.push_back(
+        {GroupPattern::kExchange, strategy_.ep, strategy_.tp,
+         outside * 2 * passes_ * expert_ * micro_batches_ * (ranks - 1) / (ranks - inside)});
+    axis.overlap = input_.stack.traits.ep_overlap;
+    axis.beside = products();
+    return axis;
+  }
+
+  // Activations forward and their gradients back.
+  AxisTraffic pipeline() const {
+    AxisTraffic axis;
+    if (strategy_.pp == 1) return axis;
+    const int stride = strategy_.world_size() / strategy_.pp;
+    const double round = work_.boundary * micro_batches_;
+    const int parts = workload::parts_per_stage(strategy_);
+    axis.lines.push_back({GroupPattern::kChain, strategy_.pp, stride, round * parts});
+    if (strategy_.schedule == PipelineSchedule::kInterleaved)
+      axis.lines.push_back({GroupPattern::kEnds, strategy_.pp, stride, round * (parts - 1)});
+    axis.overlap = input_.stack.traits.pp_overlap;
+    axis.beside = of_step(&StepBreakdown::matmul);
+    return axis;
+  }
+
+  // Of each rank to its neighbour in a ring of collectives that pass `passes` times over the bytes.
+  static double ring_share(double ranks, double passes) { return passes * (ranks - 1) / ranks; }
+
+  // Sums of gradients and gathers of weights. Groups that share a copy of the state lie together,
+  // and sum their shards with the others.
+  void add_replicas(AxisTraffic& axis, double parameters, int stride, int copies,
+                    int shared) const {
+    const GradientSum sum =
+        gradient_sum(input_.stack.traits, strategy_, input_.precision, micro_batches_);
+    const auto add = [&](int ranks, int apart, double bytes) {
+      if (ranks > 1 && bytes > 0)
+        axis.lines.push_back({GroupPattern::kRing, ranks, apart, bytes * (ranks - 1) / ranks});
+    };
+    if (strategy_.zero == 3) {
+      add(shared, stride, parameters * (2 * element_ + sum.bytes) * micro_batches_);
+      add(copies / shared, stride * shared, 2 * parameters / shared * sum.bytes);
+      return;
+    }
+    const double passes = sum.kind == cost::Collective::kAllReduce ? 2 : sum.rounds;
+    add(copies, stride, parameters * (passes * sum.bytes + (strategy_.zero > 0 ? element_ : 0)));
+  }
+
+  AxisTraffic replicas() const {
+    AxisTraffic axis;
+    const int copies = strategy_.dp * strategy_.cp;
+    if (copies == 1) return axis;
+    const double plain = work_.dense.parameters.plain * dense_ +
+                         work_.expert.parameters.plain * expert_ + work_.table;
+    const cost::Shards shards = cost::shards_of(strategy_);
+    add_replicas(axis, plain, strategy_.tp, copies, static_cast<int>(shards.plain));
+    // ZeRO may not divide the fewer copies of experts evenly: then fewer share.
+    add_replicas(axis, work_.expert.parameters.experts * expert_, strategy_.tp * strategy_.ep,
+                 copies / strategy_.ep,
+                 std::gcd(copies / strategy_.ep, static_cast<int>(shards.experts)));
+    axis.overlap = strategy_.overlap ? std::clamp(input_.stack.traits.dp_overlap, 0.0, 1.0) : 0;
+    // The last backward hides sums; with weights shared, every micro-batch hides its own.
+    axis.beside = of_step(&StepBreakdown::matmul) *
+                  (2.0 / 3 / (cost::shares_gradients(strategy_) ? 1 : micro_batches_));
+    return axis;
+  }
+
+  const EstimateInput& input_;
+  const workload::Strategy& strategy_;
+  const MicroBatchWork& work_;
+  double micro_batches_;
+  double element_;     // bytes of an activation or a weight
+  double dense_ = 0;   // blocks of a stage
+  double expert_ = 0;  // blocks of a stage with experts
+  double tokens_ = 0;  // of a rank in a micro-batch
+  double passes_ = 2;  // in which exchanges of a block are made
+};
+
+}  // namespace
+
+Seconds exposed_time(const AxisTraffic& axis, Seconds exchange) {
+  return exchange - std::min(exchange, axis.beside) * axis.overlap;
+}
+
+StrategyTraffic strategy_traffic(const EstimateInput& input, const MicroBatchWork& work,
+                                 int micro_batches) {
+  return Writer(input, work, micro_batches).all();
+}
+
+}  // namespace regatta::plan

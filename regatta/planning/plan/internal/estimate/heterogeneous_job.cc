@@ -1,0 +1,303 @@
+// Which devices and links each group of ranks has, and what they make of a layer.
+#include "regatta/planning/plan/internal/estimate/heterogeneous_job.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace regatta::plan {
+namespace {
+
+using topo::ServerType;
+using workload::Strategy;
+
+// Ranks [first, end).
+struct RankSpan {
+  int first = 0;
+  int end = 0;
+};
+
+cost::ServerNetwork slower_of(cost::ServerNetwork a, const cost::ServerNetwork& b) {
+  a.devices = std::min(a.devices, b.devices);
+  a.link = std::min(a.link, b.link);
+  a.latency = std::max(a.latency, b.latency);
+  for (std::size_t i = 0; i < a.reach.size(); ++i) {
+    a.reach[i].devices = std::min(a.reach[i].devices, b.reach[i].devices);
+    a.reach[i].rate = std::min(a.reach[i].rate, b.reach[i].rate);
+  }
+  return a;
+}
+
+// The server of each rank, and the network of each type of server.
+class Ranks {
+ public:
+  explicit Ranks(const HeterogeneousInput& input) : cluster_(input.cluster) {
+    std::map<std::string, int> numbers;
+    for (int s = 0; s < static_cast<int>(cluster_.servers.size()); ++s) {
+      const topo::Server& server = cluster_.servers[static_cast<std::size_t>(s)];
+      const auto [found, is_new] =
+          numbers.try_emplace(server.type, static_cast<int>(types_.size()));
+      if (is_new) add_type(cluster_.type_of(ServerId{s}), server, input.stack);
+      type_of_server_.push_back(found->second);
+      servers_.insert(servers_.end(), static_cast<std::size_t>(type(s).device_count), s);
+    }
+  }
+
+  int count() const { return static_cast<int>(servers_.size()); }
+  int server(int rank) const { return servers_[static_cast<std::size_t>(rank)]; }
+  const ServerType& type(int server) const { return *types_[number(server)]; }
+  const cost::ServerNetwork& network_of(int server) const { return networks_[number(server)]; }
+
+  // The types of the servers of these ranks.
+  std::vector<const ServerType*> types(RankSpan span) const {
+    std::vector<const ServerType*> found;
+    for (int s = server(span.first); s <= server(span.end - 1); ++s)
+      if (std::find(found.begin(), found.end(), &type(s)) == found.end()) found.push_back(&type(s));
+    return found;
+  }
+
+  // The slowest of all links, `devices` the fewest of the ranks that lie in one server.
+  cost::ServerNetwork network(RankSpan span) const {
+    const int first = server(span.first);
+    const int last = server(span.end - 1);
+    cost::ServerNetwork all = network_of(first);
+    if (first == last) return all;
+    int begin = span.first;
+    int fewest = all.devices;
+    for (int s = first; s <= last; ++s) {
+      int end = begin;
+      while (end < span.end && server(end) == s)
+        ++end;
+      all = slower_of(all, network_of(s));
+      fewest = std::min(fewest, end - begin);
+      begin = end;
+    }
+    all.devices = std::max(1, fewest);
+    return all;
+  }
+
+ private:
+  std::size_t number(int server) const {
+    return static_cast<std::size_t>(type_of_server_[static_cast<std::size_t>(server)]);
+  }
+  void add_type(const ServerType& type, const topo::Server& server,
+                const cost::SoftwareStack& stack) {
+    types_.push_back(&type);
+    topo::Cluster alone;
+    alone.server_types[server.type] = type;
+    alone.fabric = cluster_.fabric;
+    alone.servers = {server};
+    networks_.push_back(cost::cluster_network(alone, stack));
+  }
+
+  const topo::Cluster& cluster_;
+  std::vector<const ServerType*> types_;
+  std::vector<cost::ServerNetwork> networks_;  // by type
+  std::vector<int> type_of_server_;
+  std::vector<int> servers_;  // by rank
+};
+
+class Builder {
+ public:
+  Builder(const HeterogeneousInput& input, const Ranks& ranks, HeterogeneousJob& job)
+      : input_(input), ranks_(ranks), job_(job), strategy_(input.strategy) {}
+
+  Status run() {
+    const int stride = strategy_.tp * strategy_.dp;
+    for (int stage = 0; stage < strategy_.pp; ++stage) {
+      for (int replica = 0; replica < strategy_.dp; ++replica) {
+        const int first = stage * stride + replica * strategy_.tp;
+        REGATTA_TRY(group, group_of({first, first + strategy_.tp}));
+        job_.tensor_groups.push_back(group);
+      }
+      REGATTA_TRY(group, group_of({stage * stride, (stage + 1) * stride}));
+      job_.stages.push_back(group);
+    }
+    for (int stage = 0; stage + 1 < strategy_.pp; ++stage)
+      boundary(stage * stride, stride);
+    tied_table();
+    for (int replica = 0; replica < strategy_.dp; ++replica)
+      job_.like.push_back(first_like(replica));
+    return {};
+  }
+
+ private:
+  // Groups of the same types and as many devices in a server are the same.
+  using Key = std::pair<std::vector<const ServerType*>, int>;
+
+  Result<int> group_of(RankSpan span) {
+    const cost::ServerNetwork network = ranks_.network(span);
+    const Key key{ranks_.types(span), network.devices};
+    const auto found = known_.find(key);
+    if (found != known_.end()) return found->second;
+    std::optional<HeterogeneousGroup> slowest;
+    for (const ServerType* type : key.first) {
+      REGATTA_TRY(group, group_on(*type, network));
+      const Bytes capacity = slowest ? std::min(slowest->capacity, group.capacity) : group.capacity;
+      if (!slowest || pace(slowest->work) < pace(group.work)) slowest = std::move(group);
+      slowest->capacity = capacity;
+    }
+    job_.groups.push_back(*std::move(slowest));
+    return known_[key] = static_cast<int>(job_.groups.size()) - 1;
+  }
+
+  // Most replicas are like the one before them.
+  int first_like(int replica) const {
+    for (int other = replica - 1; other >= 0; --other) {
+      if (job_.like[static_cast<std::size_t>(other)] != other && other != replica - 1) continue;
+      const int first = job_.like[static_cast<std::size_t>(other)];
+      if (is_like(first, replica)) return first;
+    }
+    return replica;
+  }
+
+  bool is_like(int a, int b) const {
+    for (int stage = 0; stage < strategy_.pp; ++stage) {
+      const auto at = static_cast<std::size_t>(stage * strategy_.dp);
+      const auto i = at + static_cast<std::size_t>(a);
+      const auto j = at + static_cast<std::size_t>(b);
+      if (job_.tensor_groups[i] != job_.tensor_groups[j]) return false;
+      if (stage + 1 < strategy_.pp && job_.messages[i] != job_.messages[j]) return false;
+    }
+    return true;
+  }
+
+  static Seconds pace(const MicroBatchWork& work) {
+    return work.dense.time.total() + work.expert.time.total();
+  }
+
+  Result<HeterogeneousGroup> group_on(const ServerType& type,
+                                      const cost::ServerNetwork& network) const {
+    const EstimateInput input{.model = input_.model,
+                              .strategy = strategy_,
+                              .global_batch = input_.global_batch,
+                              .precision = input_.precision,
+                              .server = type,
+                              .stack = input_.stack};
+    HeterogeneousGroup group{.device = type.device.name, .machine = machine_model(input)};
+    const cost::MatrixEngine& engine = group.machine.engines.products;
+    if (engine.processors == 0 || engine.peak.value * engine.efficiency <= 0) {
+      return Error{
+          Code::kUnsupported,
+          fmt::format("device {}: its processors or its {} peak are not known; add processors and "
+                      "{}_peak to its type, or take another precision",
+                      type.device.name, to_string(input_.precision), to_string(input_.precision))};
+    }
+    group.machine.network = network;
+    group.work = micro_batch_work(input, group.machine);
+    group.capacity = type.device.memory;
+    return group;
+  }
+
+  // From the stage whose ranks begin at `first` to the next: all ranks of a server that send out of
+  // it share its NICs, at the speed of the slower of the two servers.
+  void boundary(int first, int stride) {
+    const cost::StackTraits& traits = input_.stack.traits;
+    // It goes one way only; the mean of both is counted.
+    const double seq = input_.model.seq;
+    const double mask = traits.sends_mask ? seq * seq : 0;
+    std::map<int, int> senders;
+    for (int rank = first; rank < first + stride; ++rank)
+      if (ranks_.server(rank) != ranks_.server(rank + stride)) ++senders[ranks_.server(rank)];
+    for (int replica = 0; replica < strategy_.dp; ++replica) {
+      Seconds slowest;
+      for (int tp = 0; tp < strategy_.tp; ++tp) {
+        const int rank = first + replica * strategy_.tp + tp;
+        const int from = ranks_.server(rank);
+        const int to = ranks_.server(rank + stride);
+        const cost::ServerNetwork way = slower_of(ranks_.network_of(from), ranks_.network_of(to));
+        const BytesPerSecond rate =
+            from == to ? way.link
+                       : way.network(2 * stride) * (traits.boundary_share / senders.at(from));
+        const double bytes = job_.tensor_group(first / stride, replica).work.boundary + mask;
+        slowest = std::max(slowest, way.latency + Seconds{bytes / rate.value});
+      }
+      job_.messages.push_back(slowest);
+    }
+  }
+
+  // The first and the last stage hold the table; every rank adds its gradient to that of its peer.
+  void tied_table() {
+    const double bytes = input_.stack.traits.tied_bytes;
+    if (strategy_.pp == 1 || bytes == 0 || !input_.model.tied_embeddings) return;
+    const int world = ranks_.count();
+    const int stride = strategy_.tp * strategy_.dp;
+    cost::ServerNetwork way = ranks_.network({0, stride});
+    way = slower_of(way, ranks_.network({world - stride, world}));
+    const bool is_inside = ranks_.server(0) == ranks_.server(world - 1);
+    const double table = job_.stage_group(0).work.table;
+    job_.tied_sum = collective_time(way,
+                                    {.ranks = 2,
+                                     .inside = is_inside ? 2 : 1,
+                                     .rings = std::min(stride, way.devices),
+                                     .extent = world},
+                                    cost::Collective::kAllReduce, table * bytes);
+  }
+
+  const HeterogeneousInput& input_;
+  const Ranks& ranks_;
+  HeterogeneousJob& job_;
+  const Strategy& strategy_;
+  std::map<Key, int> known_;
+};
+
+Status check_form(const HeterogeneousInput& input, int devices) {
+  const Strategy& s = input.strategy;
+  const bool is_known = s.schedule == workload::PipelineSchedule::k1F1B && s.virtual_stages == 1 &&
+                        s.cp == 1 && s.ep == 1 && s.zero < 3 && s.stage_layers.empty() &&
+                        s.offload == workload::Offload::kNone;
+  if (!is_known) {
+    return Error{Code::kUnsupported,
+                 fmt::format("strategy {}: mixed servers are planned for the 1f1b schedule without "
+                             "cp, ep, offload, stage_layers and zero 3; leave them out",
+                             to_string(s))};
+  }
+  if (s.world_size() != devices) {
+    return Error{Code::kInvalidInput,
+                 fmt::format("strategy {}: it has {} ranks where cluster {} has {} devices; choose "
+                             "degrees whose product is {}",
+                             to_string(s), s.world_size(), input.cluster.name, devices, devices)};
+  }
+  return {};
+}
+
+}  // namespace
+
+Seconds HeterogeneousJob::messages_of(int stage, int replica) const {
+  if (strategy.pp == 1) return {};
+  const auto side = [&](int boundary) {
+    return messages[static_cast<std::size_t>(boundary * strategy.dp + replica)];
+  };
+  const Seconds before = side(std::max(0, stage - 1));
+  const Seconds after = side(std::min(stage, strategy.pp - 2));
+  return (before + after) * (1 - stack.traits.pp_overlap);
+}
+
+Result<HeterogeneousJob> heterogeneous_job(const HeterogeneousInput& input) {
+  const Ranks ranks(input);
+  REGATTA_TRY_DO(check_form(input, ranks.count()));
+  // Replicas need not have the same number of micro-batches.
+  Strategy one = input.strategy;
+  one.dp = 1;
+  REGATTA_TRY(count, workload::micro_batches(input.model, one, input.global_batch));
+  if (count < input.strategy.dp) {
+    return Error{
+        Code::kInvalidInput,
+        fmt::format("strategy {}: its {} replicas have {} micro-batches a step among them; "
+                    "use fewer replicas or a smaller micro-batch",
+                    to_string(input.strategy), input.strategy.dp, count)};
+  }
+  HeterogeneousJob job{.model = input.model,
+                       .strategy = input.strategy,
+                       .precision = input.precision,
+                       .stack = input.stack,
+                       .micro_batches = count,
+                       .servers = static_cast<int>(input.cluster.servers.size())};
+  REGATTA_TRY_DO(Builder(input, ranks, job).run());
+  return job;
+}
+
+}  // namespace regatta::plan

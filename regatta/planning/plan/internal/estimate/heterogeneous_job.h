@@ -1,0 +1,88 @@
+// plan/internal/estimate/heterogeneous_job.h: a job on mixed servers before it is known how many
+// layers each stage holds: what a layer costs in each group of ranks, what lies between the groups.
+// For the files of plan/heterogeneous_search.h and its searches.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "regatta/base/core/result.h"
+#include "regatta/planning/plan/heterogeneous_search.h"
+
+namespace regatta::plan {
+
+// A group of ranks that goes at the pace of its slowest device.
+struct HeterogeneousGroup {
+  std::string device;
+  MachineModel machine;  // its slowest device, the slowest links among all of its devices
+  MicroBatchWork work;   // of its slowest device
+  Bytes capacity;        // of its smallest device
+};
+
+struct HeterogeneousJob {
+  const workload::ModelShape& model;
+  workload::Strategy strategy;
+  workload::Precision precision;
+  const cost::SoftwareStack& stack;
+  int micro_batches = 0;                   // of all replicas together
+  int servers = 1;                         // the ranks fill them
+  std::vector<HeterogeneousGroup> groups;  // the distinct ones
+  std::vector<int> tensor_groups;          // [stage * dp + replica], of `groups`
+  std::vector<int> stages;                 // [stage]: all its ranks, of `groups`
+  std::vector<Seconds> messages;           // [boundary * dp + replica]: to the next stage, one way
+  std::vector<int> like;                   // [replica]: the first with the same groups and messages
+  Seconds tied_sum;                        // of the token table's gradients, first and last stage
+
+  const HeterogeneousGroup& tensor_group(int stage, int replica) const {
+    return groups[index(tensor_groups, stage * strategy.dp + replica)];
+  }
+  const HeterogeneousGroup& stage_group(int stage) const { return groups[index(stages, stage)]; }
+  // What a micro-batch waits for at a stage, there and back: half of what crosses either side, at
+  // the ends all of the one side.
+  Seconds messages_of(int stage, int replica) const;
+
+ private:
+  static std::size_t index(const std::vector<int>& of, int at) {
+    return static_cast<std::size_t>(of[static_cast<std::size_t>(at)]);
+  }
+};
+
+// Fails as estimate_heterogeneous() does, but for the split.
+Result<HeterogeneousJob> heterogeneous_job(const HeterogeneousInput& input);
+
+// `split` as estimate_heterogeneous() requires it.
+HeterogeneousEstimate estimate_heterogeneous(const HeterogeneousJob& job,
+                                             const HeterogeneousSplit& split);
+
+// The blocks of a stage by kind: those without experts are the first of the model.
+struct BlockCounts {
+  double dense = 0;
+  double expert = 0;
+};
+BlockCounts block_counts(const workload::ModelShape& model, int first, int count);
+
+// What a micro-batch takes in a stage of these blocks, without messages.
+struct MicroBatchBreakdown {
+  StepBreakdown all;
+  Seconds forward;
+};
+MicroBatchBreakdown micro_batch_breakdown(const HeterogeneousJob& job, const MicroBatchWork& work,
+                                          int stage, const BlockCounts& blocks);
+
+cost::RankParameters stage_parameters(const HeterogeneousJob& job, int stage,
+                                      const BlockCounts& blocks);
+
+// With up to `micro_batches` in flight.
+cost::GpuMemory stage_memory(const HeterogeneousJob& job, int stage, const BlockCounts& blocks,
+                             int micro_batches);
+
+// Gradients of a stage summed over its replicas, weights gathered where they share the optimizer,
+// and the update, behind the last of `micro_batches`.
+struct StageUpdate {
+  Seconds sums;
+  Seconds optimizer;
+};
+StageUpdate stage_update(const HeterogeneousJob& job, int stage, const BlockCounts& blocks,
+                         int micro_batches);
+
+}  // namespace regatta::plan

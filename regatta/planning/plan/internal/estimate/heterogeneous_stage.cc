@@ -1,0 +1,99 @@
+// What a stage of given blocks takes, holds and does behind the last micro-batch.
+#include <algorithm>
+
+#include "regatta/model/pipeline/closed_form.h"
+#include "regatta/planning/plan/internal/estimate/heterogeneous_job.h"
+#include "regatta/planning/plan/internal/estimate/replica_communication.h"
+
+namespace regatta::plan {
+
+using cost::Collective;
+
+BlockCounts block_counts(const workload::ModelShape& model, int first, int count) {
+  const int dense = std::clamp(dense_layers(model) - first, 0, count);
+  return {.dense = static_cast<double>(dense), .expert = static_cast<double>(count - dense)};
+}
+
+MicroBatchBreakdown micro_batch_breakdown(const HeterogeneousJob& job, const MicroBatchWork& work,
+                                          int stage, const BlockCounts& blocks) {
+  MicroBatchBreakdown slot;
+  slot.all = work.dense.time;
+  slot.all *= blocks.dense;
+  slot.forward = work.dense.forward * blocks.dense;
+  if (blocks.expert > 0) {
+    StepBreakdown experts = work.expert.time;
+    experts *= blocks.expert;
+    slot.all += experts;
+    slot.forward += work.expert.forward * blocks.expert;
+  }
+  if (stage == job.strategy.pp - 1) {
+    slot.all += work.embedding_and_head;
+    slot.forward += work.embedding_and_head.total() / 3;
+  }
+  return slot;
+}
+
+cost::RankParameters stage_parameters(const HeterogeneousJob& job, int stage,
+                                      const BlockCounts& blocks) {
+  const MicroBatchWork& work = job.stage_group(stage).work;
+  cost::RankParameters rank;
+  rank.plain =
+      work.dense.parameters.plain * blocks.dense + work.expert.parameters.plain * blocks.expert;
+  rank.experts = work.expert.parameters.experts * blocks.expert;
+  const int last = job.strategy.pp - 1;
+  const bool is_both = last == 0 && !job.model.tied_embeddings;
+  if (stage == 0 || stage == last) rank.plain += is_both ? 2 * work.table : work.table;
+  return rank;
+}
+
+cost::GpuMemory stage_memory(const HeterogeneousJob& job, int stage, const BlockCounts& blocks,
+                             int micro_batches) {
+  const MicroBatchWork& work = job.stage_group(stage).work;
+  const cost::RankParameters held = stage_parameters(job, stage, blocks);
+  cost::GpuMemory memory = gpu_state_memory(job.stack, held, job.strategy, job.precision);
+  const int stages = job.strategy.pp;
+  const double in_flight =
+      pipeline::peak_activations({.stages = stages, .micro_batches = micro_batches}, stage);
+  double kept = work.dense.memory.kept * blocks.dense + work.expert.memory.kept * blocks.expert;
+  if (stages > 1) kept += work.output;
+  memory.activations = kept * in_flight;
+  const double block = std::max(work.dense.memory.working, work.expert.memory.working);
+  memory.working += std::max(block, stage == stages - 1 ? work.logits : 0.0);
+  return memory;
+}
+
+StageUpdate stage_update(const HeterogeneousJob& job, int stage, const BlockCounts& blocks,
+                         int micro_batches) {
+  const HeterogeneousGroup& group = job.stage_group(stage);
+  const workload::Strategy& strategy = job.strategy;
+  const cost::StackTraits& traits = job.stack.traits;
+  const cost::RankParameters held = stage_parameters(job, stage, blocks);
+  const double updated = cost::updated_parameters(strategy, held);
+  const double kept = cost::shares_gradients(strategy) ? updated : held.total();
+  const double added = traits.accumulated_bytes * kept * micro_batches;
+  StageUpdate end;
+  end.optimizer = Seconds{added / group.machine.engines.scores.memory.value} +
+                  gpu_optimizer_time(group.machine.engines, updated);
+  if (strategy.dp == 1) return end;
+  const cost::ServerNetwork& network = group.machine.network;
+  const auto exchange = [&](Collective kind, double bytes) {
+    const cost::RankGroup ranks{
+        .ranks = strategy.dp,
+        .inside = std::max(1, std::min(strategy.dp, network.devices / strategy.tp)),
+        .rings = std::min(strategy.tp, network.devices),
+        .extent = strategy.dp * strategy.tp};
+    return collective_time(network, ranks, kind, held.total() * bytes);
+  };
+  const MicroBatchBreakdown slot = micro_batch_breakdown(job, group.work, stage, blocks);
+  const Seconds backward = slot.all.total() - slot.forward;
+  const double overlap = strategy.overlap ? traits.dp_overlap : 0;
+  const GradientSum sum = gradient_sum(traits, strategy, job.precision, micro_batches);
+  end.sums = exposed(exchange(sum.kind, sum.bytes), backward, overlap) * sum.rounds;
+  if (strategy.zero > 0) {
+    const double weight = bytes_per_element(job.precision);
+    end.sums += exposed(exchange(Collective::kAllGather, weight), slot.forward, overlap);
+  }
+  return end;
+}
+
+}  // namespace regatta::plan

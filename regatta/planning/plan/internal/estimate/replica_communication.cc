@@ -1,0 +1,92 @@
+#include "regatta/planning/plan/internal/estimate/replica_communication.h"
+
+#include <algorithm>
+
+namespace regatta::plan {
+
+using cost::Collective;
+
+GradientSum gradient_sum(const cost::StackTraits& traits, const workload::Strategy& strategy,
+                         workload::Precision precision, double micro_batches) {
+  GradientSum sum{.bytes = traits.gradient_bytes};
+  // Frameworks add gradients of bf16, which has 8 bits of mantissa, in fp32 (Megatron-LM's
+  // arguments.py: bf16 implies accumulate-allreduce-grads-in-fp32).
+  if (precision == workload::Precision::kBf16) sum.bytes = std::max(4.0, sum.bytes);
+  if (strategy.zero >= 2 || (strategy.zero == 1 && traits.scatters_gradients))
+    sum.kind = Collective::kReduceScatter;
+  // ZeRO-2 has no whole gradient to add to: it reduces after every micro-batch.
+  if (strategy.zero == 2 && cost::shares_gradients(strategy)) sum.rounds = micro_batches;
+  return sum;
+}
+
+ReplicaCommunication::ReplicaCommunication(const EstimateInput& input, const MachineModel& machine,
+                                           const cost::RankParameters& held, int micro_batches)
+    : strategy_(input.strategy),
+      traits_(input.stack.traits),
+      network_(machine.network),
+      held_(held),
+      micro_batches_(micro_batches),
+      weight_bytes_(bytes_per_element(input.precision)),
+      copies_(static_cast<double>(strategy_.dp) * strategy_.cp),
+      sum_(gradient_sum(traits_, strategy_, input.precision, micro_batches)) {}
+
+double ReplicaCommunication::overlap() const {
+  return strategy_.overlap ? traits_.dp_overlap : 0;
+}
+
+cost::RankGroup ReplicaCommunication::group(double ranks) const {
+  const int own = strategy_.tp;
+  return {.ranks = static_cast<int>(ranks),
+          .inside = std::max(1, std::min(static_cast<int>(ranks), network_.devices / own)),
+          .rings = std::min(own, network_.devices),
+          .extent = strategy_.world_size() / strategy_.pp};
+}
+
+// One collective of the plain parameters over `plain` ranks and of the experts over `experts`.
+Seconds ReplicaCommunication::exchange(const cost::Shards& ranks, Collective kind,
+                                       double bytes) const {
+  const auto time = [&](double parameters, double count) {
+    if (parameters == 0) return Seconds{};
+    cost::RankGroup members = group(count);
+    if (traits_.gathers_flat && strategy_.zero == 3) {
+      members.inside = 1;
+      members.rings = network_.devices;
+    }
+    return collective_time(network_, members, kind, parameters * bytes);
+  };
+  return time(held_.plain, ranks.plain) + time(held_.experts, ranks.experts);
+}
+
+// Every block's weights are gathered before its forward and again before its backward, and its
+// gradients scattered after: beside the blocks around it. Groups that hold the same shards sum them
+// once a step.
+Seconds ReplicaCommunication::shared_weights(Seconds slot, Seconds forward) const {
+  const cost::Shards shards = cost::shards_of(strategy_);
+  const Seconds gather = exchange(shards, Collective::kAllGather, weight_bytes_);
+  const Seconds scatter = exchange(shards, Collective::kReduceScatter, weight_bytes_);
+  const Seconds backward = slot - forward;
+  const Seconds sharing =
+      (exposed(gather, forward, overlap()) + exposed(gather + scatter, backward, overlap())) *
+      micro_batches_;
+  if (shards.plain >= copies_) return sharing;
+  const cost::RankParameters shard{.plain = held_.plain / shards.plain,
+                                   .experts = held_.experts / shards.experts};
+  cost::RankGroup across = group(copies_ / shards.plain);
+  across.inside = 1;
+  across.rings = network_.devices;
+  return sharing +
+         collective_time(network_, across, Collective::kAllReduce, shard.total() * sum_.bytes);
+}
+
+Seconds ReplicaCommunication::exposed_beside(Seconds slot, Seconds forward) const {
+  if (copies_ == 1) return {};
+  if (strategy_.zero == 3) return shared_weights(slot, forward);
+  const cost::Shards all{.plain = copies_, .experts = copies_ / strategy_.ep};
+  const Seconds sums = exchange(all, sum_.kind, sum_.bytes);
+  Seconds gathers;
+  if (strategy_.zero > 0) gathers = exchange(all, Collective::kAllGather, weight_bytes_);
+  return exposed(sums, slot - forward, overlap()) * sum_.rounds +
+         exposed(gathers, forward, overlap());
+}
+
+}  // namespace regatta::plan

@@ -1,0 +1,47 @@
+// plan/internal/estimate/replica_communication.h: what replicas of a model exchange in a step on
+// equal servers, in closed form. ZeRO: Rajbhandari et al., SC'20.
+#pragma once
+
+#include "regatta/base/core/units.h"
+#include "regatta/model/cost/memory.h"
+#include "regatta/planning/plan/estimate.h"
+
+namespace regatta::plan {
+
+// How replicas that do not share weights sum their gradients.
+struct GradientSum {
+  cost::Collective kind = cost::Collective::kAllReduce;
+  double rounds = 1;  // a step
+  double bytes = 2;   // per parameter
+};
+GradientSum gradient_sum(const cost::StackTraits& traits, const workload::Strategy& strategy,
+                         workload::Precision precision, double micro_batches);
+
+// What replicas exchange in a step. Input and machine outlive it.
+class ReplicaCommunication {
+ public:
+  // `held`: parameters of a rank of the heaviest stage, before replicas share them.
+  ReplicaCommunication(const EstimateInput& input, const MachineModel& machine,
+                       const cost::RankParameters& held, int micro_batches);
+
+  // Sums of gradients and gathers of weights in a step, less what computation hides of them: a
+  // micro-batch takes `slot`, of it `forward` the forward. 0 for a single replica.
+  Seconds exposed_beside(Seconds slot, Seconds forward) const;
+
+ private:
+  cost::RankGroup group(double ranks) const;
+  Seconds exchange(const cost::Shards& ranks, cost::Collective kind, double bytes) const;
+  Seconds shared_weights(Seconds slot, Seconds forward) const;
+  double overlap() const;
+
+  const workload::Strategy& strategy_;
+  const cost::StackTraits& traits_;
+  const cost::ServerNetwork& network_;
+  cost::RankParameters held_;
+  int micro_batches_;
+  double weight_bytes_;
+  double copies_;
+  GradientSum sum_;
+};
+
+}  // namespace regatta::plan

@@ -1,0 +1,65 @@
+// plan/internal/estimate/stage_memory.h: what a device of each pipeline stage holds at its worst
+// moment, in closed form. In flight: pipeline/closed_form.h, peak_activations().
+#pragma once
+
+#include <vector>
+
+#include "regatta/model/cost/memory.h"
+#include "regatta/model/pipeline/pipeline_order.h"
+#include "regatta/planning/plan/estimate.h"
+#include "regatta/planning/plan/internal/estimate/stage_blocks.h"
+
+namespace regatta::plan {
+
+// The arguments outlive it.
+class StageMemory {
+ public:
+  StageMemory(const EstimateInput& input, const MicroBatchWork& work, int micro_batches);
+
+  // Where the parts of a stage hold different blocks, of each as much in flight as of the others.
+  cost::GpuMemory of(int stage) const;
+
+  // A stage that holds most where the split is even, found by asking a dozen of them at most.
+  struct Worst {
+    int stage = 0;
+    cost::GpuMemory memory;
+  };
+  Worst worst() const;
+  // Of `stages`, at least one.
+  Worst worst_of(const std::vector<int>& stages) const;
+
+  // Not above the worst stage's whatever the schedule, sharing and offload, of every split whose
+  // first stage holds no fewer layers than in the even one.
+  double least() const;
+
+  // What a micro-batch leaves on a part until its last gradient, `kept`, as far as it is not
+  // offloaded, and `output`.
+  double kept(const StageBlocks& blocks) const;
+  double output() const;
+  // `kept` of all parts of `stage` in flight, and what of it the device holds.
+  double held(int stage, double kept) const;
+
+  StageBlocks blocks_of(int stage) const;  // all parts
+  StageBlocks blocks_of(int stage, int part) const;
+  const pipeline::PipelineShape& shape() const { return shape_; }
+
+  // Of a rank of a stage with these blocks and so many token tables.
+  cost::RankParameters parameters(const StageBlocks& blocks, int tables) const;
+
+ private:
+  int first_larger(int chunk) const;
+  bool has_output_layer(int stage) const;
+  int tables(int stage) const;
+
+  const EstimateInput& input_;
+  const workload::Strategy& strategy_;
+  const MicroBatchWork& work_;
+  int micro_batches_;
+  pipeline::PipelineShape shape_;
+  int parts_;  // of a stage
+  int chunks_;
+  bool are_alike_ = false;  // all stages hold `alike_`
+  StageBlocks alike_;
+};
+
+}  // namespace regatta::plan

@@ -1,0 +1,213 @@
+#include "regatta/planning/plan/internal/search/strategy_space.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <numeric>
+#include <optional>
+
+namespace regatta::plan {
+namespace {
+
+using workload::ContextParallelism;
+using workload::Offload;
+using workload::PipelineSchedule;
+using workload::Recompute;
+using workload::Strategy;
+
+// The given value alone, or all of `choices`.
+template <typename T, typename Choices>
+std::vector<T> given_or(const std::optional<T>& given, const Choices& choices) {
+  if (given) return std::vector<T>(1, *given);
+  return std::vector<T>(std::begin(choices), std::end(choices));
+}
+
+constexpr std::array kFalseTrue = {false, true};
+constexpr std::array kTrueFalse = {true, false};
+constexpr std::array kRecomputes = {Recompute::kNone, Recompute::kSelective, Recompute::kFull};
+constexpr std::array kContexts = {ContextParallelism::kRing, ContextParallelism::kAllToAll};
+
+class StrategySpace {
+ public:
+  explicit StrategySpace(const StrategySpaceInput& input) : input_(input) {}
+
+  std::vector<Strategy> work() {
+    for (const int tp : given_or(input_.request.tp, divisors(input_.devices))) {
+      if (input_.devices % tp != 0) continue;
+      for (const int cp : given_or(input_.request.cp, divisors(input_.devices / tp))) {
+        if (input_.devices / tp % cp != 0) continue;
+        // No estimate depends on how gradients travel, so none is searched.
+        strategy_ = {.tp = tp, .compression = compression(), .cp = cp};
+        for (const ContextParallelism context : contexts()) {
+          strategy_.context = context;
+          with_experts();
+        }
+      }
+    }
+    return std::move(found_);
+  }
+
+  std::vector<Strategy> stages(const Strategy& work) {
+    strategy_ = work;
+    const int rest = input_.devices / (work.tp * work.cp);
+    for (const int pp : given_or(input_.request.pp, divisors(rest))) {
+      if (rest % pp != 0 || pp > input_.model.layers) continue;
+      strategy_.pp = pp;
+      strategy_.stage_layers = input_.request.stage_layers.value_or(std::vector<int>{});
+      strategy_.dp = rest / pp;
+      if (input_.request.dp && *input_.request.dp != strategy_.dp) continue;
+      if (workload::micro_batches(input_.model, strategy_, input_.global_batch))
+        found_.push_back(strategy_);
+    }
+    return std::move(found_);
+  }
+
+  void complete(const Strategy& staged, std::vector<Strategy>& completions) {
+    strategy_ = staged;
+    with_schedule(completions);
+  }
+
+ private:
+  workload::GradientCompression compression() const {
+    return input_.request.compression.value_or(workload::GradientCompression::kNone);
+  }
+
+  std::vector<ContextParallelism> contexts() const {
+    if (strategy_.cp == 1) return {ContextParallelism::kRing};
+    return given_or(input_.request.context, kContexts);
+  }
+
+  void with_experts() {
+    const int experts = input_.model.experts.count;
+    const auto choices = experts > 0 ? divisors(experts) : std::vector<int>{1};
+    for (const int ep : given_or(input_.request.ep, choices)) {
+      strategy_.ep = ep;
+      for (const int micro_batch :
+           given_or(input_.request.micro_batch, divisors(input_.global_batch))) {
+        strategy_.micro_batch = micro_batch;
+        with_passes();
+      }
+    }
+  }
+
+  void with_passes() {
+    const std::vector<bool> shares =
+        strategy_.tp == 1 ? std::vector<bool>{input_.request.sequence_parallel.value_or(false)}
+                          : given_or(input_.request.sequence_parallel, kFalseTrue);
+    for (const bool shared : shares) {
+      strategy_.sequence_parallel = shared;
+      for (const Recompute recompute : given_or(input_.request.recompute, kRecomputes)) {
+        strategy_.recompute = recompute;
+        if (is_possible()) found_.push_back(strategy_);
+      }
+    }
+  }
+
+  // As far as it is known: one replica and one stage stand for all.
+  bool is_possible() const {
+    Strategy least = strategy_;
+    least.dp = strategy_.ep;
+    return workload::micro_batches(input_.model, least, strategy_.micro_batch * strategy_.ep)
+               .has_value() &&
+           input_.global_batch % strategy_.micro_batch == 0;
+  }
+
+  std::vector<int> parts() const {
+    if (strategy_.pp == 1) return {};
+    int common = std::max(1, input_.model.layers / strategy_.pp);
+    if (!strategy_.stage_layers.empty()) {
+      common = std::accumulate(strategy_.stage_layers.begin(), strategy_.stage_layers.end(), 0,
+                               [](int a, int b) { return std::gcd(a, b); });
+    }
+    std::vector<int> all = divisors(common);
+    all.erase(all.begin());
+    return all;
+  }
+
+  void with_schedule(std::vector<Strategy>& completions) {
+    const std::vector<PipelineSchedule> usual = {PipelineSchedule::k1F1B,
+                                                 PipelineSchedule::kInterleaved};
+    const std::vector<PipelineSchedule> all(workload::kPipelineSchedules.begin(),
+                                            workload::kPipelineSchedules.end());
+    for (const PipelineSchedule schedule :
+         given_or(input_.request.schedule, input_.every_form ? all : usual)) {
+      if (strategy_.pp == 1 && schedule != PipelineSchedule::k1F1B && !input_.request.schedule)
+        continue;
+      strategy_.schedule = schedule;
+      const bool is_interleaved = schedule == PipelineSchedule::kInterleaved;
+      const std::vector<int> one = {1};
+      for (const int count :
+           given_or(input_.request.virtual_stages, is_interleaved ? parts() : one)) {
+        if (is_interleaved != (count > 1)) continue;
+        strategy_.virtual_stages = count;
+        if (workload::micro_batches(input_.model, strategy_, input_.global_batch))
+          with_sharing(completions);
+      }
+    }
+  }
+
+  void with_sharing(std::vector<Strategy>& completions) {
+    const int replicas = strategy_.dp * strategy_.cp;
+    const int inside = input_.server_devices / strategy_.tp;
+    const std::vector<int> zeros =
+        replicas == 1 ? std::vector<int>{0} : std::vector<int>{0, 1, 2, 3};
+    for (const int zero : given_or(input_.request.zero, zeros)) {
+      strategy_.zero = zero;
+      // Hybrid sharding: inside a server, or four.
+      std::vector<int> shards = {0};
+      for (const int group : {inside, 4 * inside}) {
+        if (input_.every_form && zero > 0 && group > 1 && group < replicas && replicas % group == 0)
+          shards.push_back(group);
+      }
+      for (const int shard : given_or(input_.request.shard_ranks, shards)) {
+        strategy_.shard_ranks = shard;
+        with_overlap(completions);
+      }
+    }
+  }
+
+  void with_overlap(std::vector<Strategy>& completions) {
+    for (const bool overlap : given_or(input_.request.overlap, kTrueFalse)) {
+      strategy_.overlap = overlap;
+      const std::size_t offloads = input_.every_form ? workload::kOffloads.size() : 1;
+      const std::vector<Offload> usual(workload::kOffloads.begin(),
+                                       workload::kOffloads.begin() + offloads);
+      for (const Offload offload : given_or(input_.request.offload, usual)) {
+        strategy_.offload = offload;
+        completions.push_back(strategy_);
+      }
+    }
+  }
+
+  const StrategySpaceInput& input_;
+  Strategy strategy_;
+  std::vector<Strategy> found_;
+};
+
+}  // namespace
+
+std::vector<int> divisors(int number) {
+  std::vector<int> all;
+  for (int i = 1; i * i <= number; ++i) {
+    if (number % i != 0) continue;
+    all.push_back(i);
+    if (i != number / i) all.push_back(number / i);
+  }
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+std::vector<Strategy> work_strategies(const StrategySpaceInput& input) {
+  return StrategySpace(input).work();
+}
+
+std::vector<Strategy> stage_counts(const StrategySpaceInput& input, const Strategy& work) {
+  return StrategySpace(input).stages(work);
+}
+
+void add_completions(const StrategySpaceInput& input, const Strategy& staged,
+                     std::vector<Strategy>& completions) {
+  StrategySpace(input).complete(staged, completions);
+}
+
+}  // namespace regatta::plan
