@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "regatta/base/core/result.h"
+#include "regatta/model/pipeline/closed_form.h"
 
 namespace regatta::cost {
 namespace {
@@ -61,10 +62,6 @@ Bytes block_activations(const workload::ModelShape& model, const workload::Strat
   return whole(element * (4.0 * input + split / strategy.tp));
 }
 
-int micro_batches_in_flight(const workload::Strategy& strategy, int pp, int micro_batches) {
-  return std::min(micro_batches, strategy.pp - pp);
-}
-
 MemoryUse rank_memory(const workload::ModelShape& model, const workload::Strategy& strategy,
                       workload::Precision precision, int pp, int micro_batches) {
   REGATTA_CHECK(pp >= 0 && pp < strategy.pp && micro_batches >= 1);
@@ -77,7 +74,8 @@ MemoryUse rank_memory(const workload::ModelShape& model, const workload::Strateg
   use.gradients = whole(parameters * 4);
   use.optimizer = whole(parameters * 8);
   const int layers = workload::stage_layers(model, strategy, pp).count;
-  const int in_flight = micro_batches_in_flight(strategy, pp, micro_batches);
+  const int in_flight =
+      pipeline::peak_activations({.stages = strategy.pp, .micro_batches = micro_batches}, pp);
   const double kept =
       static_cast<double>(block_activations(model, strategy, precision).value) * layers;
   use.activations = whole(kept * in_flight);

@@ -30,9 +30,6 @@ long long rank_parameters(const workload::ModelShape& model, const workload::Str
 Bytes block_activations(const workload::ModelShape& model, const workload::Strategy& strategy,
                         workload::Precision precision);
 
-// Micro-batches whose activations stage `pp` holds at once under 1F1B: min(m, pp_size - pp).
-int micro_batches_in_flight(const workload::Strategy& strategy, int pp, int micro_batches);
-
 // The whole of it for a rank of stage `pp`, `micro_batches` >= 1 per step.
 MemoryUse rank_memory(const workload::ModelShape& model, const workload::Strategy& strategy,
                       workload::Precision precision, int pp, int micro_batches);

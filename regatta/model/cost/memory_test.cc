@@ -50,13 +50,6 @@ TEST(BlockActivations, KeepTheInputAloneWithRecomputation) {
             4LL * 2 * 256 * 256);
 }
 
-TEST(MicroBatchesInFlight, AreThoseOfOneForwardOneBackward) {
-  const workload::Strategy s = strategy(1, 4, 1);
-  EXPECT_EQ(micro_batches_in_flight(s, 0, 8), 4);
-  EXPECT_EQ(micro_batches_in_flight(s, 3, 8), 1);
-  EXPECT_EQ(micro_batches_in_flight(s, 0, 2), 2);
-}
-
 TEST(RankMemory, GrowsWithTheMicroBatchAndFallsWithEveryDegree) {
   const workload::ModelShape model = small_model();
   const auto total = [&](int tp, int pp, int micro_batch) {

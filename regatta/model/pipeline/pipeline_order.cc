@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "regatta/base/core/ids.h"
+#include "regatta/base/core/result.h"
 #include "regatta/model/pipeline/internal/stage_order_builder.h"
 
 namespace regatta::pipeline {
@@ -100,27 +102,29 @@ Status check_shape(const PipelineShape& shape) {
   return {};
 }
 
+std::vector<Pass> stage_order(const PipelineShape& shape, int stage) {
+  REGATTA_CHECK(stage >= 0 && stage < shape.stages);
+  switch (shape.schedule) {
+    case PipelineSchedule::k1F1B:
+      return one_forward_one_backward(shape, stage);
+    case PipelineSchedule::kInterleaved:
+      return interleaved(shape, stage);
+    case PipelineSchedule::kZbH1:
+      return zb_h1(shape, stage);
+    case PipelineSchedule::kZbV:
+      return zb_v(shape, stage);
+    case PipelineSchedule::kDualPipe:
+      return dual_pipe(shape, stage);
+  }
+  return {};
+}
+
 Result<PipelineOrder> pipeline_order(const PipelineShape& shape) {
   REGATTA_TRY_DO(check_shape(shape));
-  const auto order_of_stage = [&shape](int stage) {
-    switch (shape.schedule) {
-      case PipelineSchedule::k1F1B:
-        return one_forward_one_backward(shape, stage);
-      case PipelineSchedule::kInterleaved:
-        return interleaved(shape, stage);
-      case PipelineSchedule::kZbH1:
-        return zb_h1(shape, stage);
-      case PipelineSchedule::kZbV:
-        return zb_v(shape, stage);
-      case PipelineSchedule::kDualPipe:
-        return dual_pipe(shape, stage);
-    }
-    return std::vector<Pass>();
-  };
   PipelineOrder order;
-  order.reserve(static_cast<std::size_t>(shape.stages));
+  order.reserve(as_index(shape.stages));
   for (int stage = 0; stage < shape.stages; ++stage)
-    order.push_back(order_of_stage(stage));
+    order.push_back(stage_order(shape, stage));
   return order;
 }
 

@@ -69,7 +69,10 @@ Status check_shape(const PipelineShape& shape);
 //   holds part s, for the micro-batches 0..m/2-1, which enter at stage 0, and part p - 1 - s, for
 //   the others, which enter at stage p - 1. A forward of one direction and a backward of the
 //   other overlap, so that the messages inside a layer of one hide behind the work of the other.
-// Cost: constant for each pass. Fails as check_shape() does.
+// Cost: constant for each pass. `shape` must pass check_shape(), and 0 <= stage < p.
+std::vector<Pass> stage_order(const PipelineShape& shape, int stage);
+
+// The order of every stage. Fails as check_shape() does.
 Result<PipelineOrder> pipeline_order(const PipelineShape& shape);
 
 }  // namespace regatta::pipeline

@@ -7,7 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "regatta/base/core/ids.h"
+#include "regatta/base/core/result.h"
 #include "regatta/base/core/units.h"
+#include "regatta/model/pipeline/pipeline_order.h"
 #include "regatta/model/topo/graph.h"
 #include "regatta/model/workload/strategy.h"
 
@@ -45,15 +48,15 @@ class ToyStep {
     clock_.assign(stages, start);
     forward_end_.assign(stages, {});
     backward_end_.assign(stages, {});
-    std::vector<std::vector<int>> orders;  // item k >= 0: forward of k; k < 0: backward of -k - 1
-    orders.reserve(stages);
-    for (int stage = 0; stage < strategy_.pp; ++stage)
-      orders.push_back(pipeline_order(stage));
+    const auto orders =
+        pipeline::pipeline_order({.stages = strategy_.pp, .micro_batches = micro_batches_});
+    REGATTA_CHECK(orders.has_value());
     std::vector<std::size_t> next(stages, 0);
     for (bool is_moving = true; is_moving;) {
       is_moving = false;
       for (std::size_t stage = 0; stage < stages; ++stage) {
-        while (next[stage] < orders[stage].size() && execute(stage, orders[stage][next[stage]])) {
+        const std::vector<pipeline::Pass>& order = (*orders)[stage];
+        while (next[stage] < order.size() && execute(stage, order[next[stage]])) {
           ++next[stage];
           is_moving = true;
         }
@@ -64,22 +67,9 @@ class ToyStep {
   }
 
  private:
-  std::vector<int> pipeline_order(int stage) const {
-    std::vector<int> order;
-    order.reserve(2 * static_cast<std::size_t>(micro_batches_));
-    const int warm_up = std::min(micro_batches_, strategy_.pp - stage);
-    for (int k = 0; k < warm_up; ++k)
-      order.push_back(k);
-    for (int k = 0; k < micro_batches_; ++k) {
-      order.push_back(-k - 1);
-      if (k + warm_up < micro_batches_) order.push_back(k + warm_up);
-    }
-    return order;
-  }
-
-  bool execute(std::size_t stage, int item) {
-    const bool is_forward = item >= 0;
-    const auto k = static_cast<std::size_t>(is_forward ? item : -item - 1);
+  bool execute(std::size_t stage, const pipeline::Pass& pass) {
+    const bool is_forward = pass.kind == pipeline::PassKind::kForward;
+    const std::size_t k = as_index(pass.micro_batch);
     const bool is_source = is_forward ? stage == 0 : stage + 1 == clock_.size();
     if (!is_source) {
       const auto& ends = is_forward ? forward_end_[stage - 1] : backward_end_[stage + 1];

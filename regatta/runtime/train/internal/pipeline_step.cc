@@ -1,6 +1,5 @@
 #include "regatta/runtime/train/internal/pipeline_step.h"
 
-#include <algorithm>
 #include <utility>
 
 #include <ATen/ops/empty.h>
@@ -10,19 +9,6 @@
 namespace regatta::train {
 
 using workload::Phase;
-
-std::vector<PipelineAction> one_f_one_b(int stage, int stages, int micro_batches) {
-  const int warm_up = std::min(micro_batches, stages - 1 - stage);
-  std::vector<PipelineAction> actions;
-  actions.reserve(2 * static_cast<std::size_t>(micro_batches));
-  for (int i = 0; i < warm_up; ++i)
-    actions.push_back({true, i});
-  for (int i = 0; i < micro_batches; ++i) {
-    if (i + warm_up < micro_batches) actions.push_back({true, i + warm_up});
-    actions.push_back({false, i});
-  }
-  return actions;
-}
 
 StageTransfers::StageTransfers(comm::Communicator* in, comm::Communicator* out, TpGroup& tp,
                                std::vector<std::int64_t> shape, at::ScalarType type)
@@ -102,14 +88,14 @@ Status StageTransfers::finish_sends() {
 
 Status run_step(Stage& stage, StageTransfers& activations, StageTransfers& gradients,
                 const PipelineStep& plan) {
-  const int micro_batches = static_cast<int>(plan.actions.size()) / 2;
+  const int micro_batches = static_cast<int>(plan.passes.size()) / 2;
   const GradientsReady not_yet = [](std::int64_t) {};
   activations.begin_step(micro_batches);
   gradients.begin_step(micro_batches);
-  for (const PipelineAction& action : plan.actions) {
+  for (const pipeline::Pass& pass : plan.passes) {
     REGATTA_TRY_DO(plan.check_stop());
-    const int index = action.micro_batch;
-    if (action.is_forward) {
+    const int index = pass.micro_batch;
+    if (pass.kind == pipeline::PassKind::kForward) {
       const MicroBatch micro_batch = plan.micro_batch(index);
       REGATTA_TRY(input, activations.receive(index));
       REGATTA_TRY(output, stage.forward(micro_batch, input));

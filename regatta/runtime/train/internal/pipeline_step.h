@@ -1,4 +1,4 @@
-// train/internal/pipeline_step.h: one step of a stage in 1F1B order, with the transfers to its
+// train/internal/pipeline_step.h: one step of a stage of a 1F1B pipeline, with the transfers to its
 // neighbours. Source: Narayanan et al., "Efficient large-scale language model training", SC'21,
 // section 2.2.
 #pragma once
@@ -8,21 +8,11 @@
 #include <vector>
 
 #include "regatta/base/core/result.h"
+#include "regatta/model/pipeline/pipeline_order.h"
 #include "regatta/runtime/train/internal/rank_communicators.h"
 #include "regatta/runtime/train/internal/stage.h"
 
 namespace regatta::train {
-
-struct PipelineAction {
-  bool is_forward = true;
-  int micro_batch = 0;
-
-  friend bool operator==(const PipelineAction&, const PipelineAction&) = default;
-};
-
-// What stage `stage` of `stages` does in a step of `micro_batches`: min(micro_batches, stages - 1 -
-// stage) forwards, then forward and backward in turn, then the backwards that are left.
-std::vector<PipelineAction> one_f_one_b(int stage, int stages, int micro_batches);
 
 // The transfers of one direction: from one neighbour to the other.
 class StageTransfers {
@@ -68,9 +58,9 @@ using MicroBatchSource = std::function<MicroBatch(int index)>;
 
 // Runs forward and backward of all micro-batches; the last sends may still be under way when it
 // returns, see finish_sends(). `ready`: see Stage::backward; called with the last micro-batch's
-// backward only. `check_stop`: asked before each action.
+// backward only. `check_stop`: asked before each pass.
 struct PipelineStep {
-  std::vector<PipelineAction> actions;
+  std::vector<pipeline::Pass> passes;  // the stage's part of pipeline::pipeline_order()
   MicroBatchSource micro_batch;
   GradientsReady ready;
   std::function<Status()> check_stop;

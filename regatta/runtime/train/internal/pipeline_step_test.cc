@@ -15,45 +15,6 @@
 namespace regatta::train {
 namespace {
 
-TEST(OneFOneB, AlternatesAtOnceOnTheLastStage) {
-  EXPECT_THAT(one_f_one_b(3, 4, 2),
-              testing::ElementsAre(PipelineAction{true, 0}, PipelineAction{false, 0},
-                                   PipelineAction{true, 1}, PipelineAction{false, 1}));
-}
-
-TEST(OneFOneB, StartsWithTheForwardsThatFillThePipeline) {
-  EXPECT_THAT(one_f_one_b(0, 3, 3),
-              testing::ElementsAre(PipelineAction{true, 0}, PipelineAction{true, 1},
-                                   PipelineAction{true, 2}, PipelineAction{false, 0},
-                                   PipelineAction{false, 1}, PipelineAction{false, 2}));
-}
-
-// The largest number of micro batches between their forward and their backward; expects each to
-// have both, in order.
-int in_flight_max(const std::vector<PipelineAction>& actions) {
-  int forwards = 0;
-  int backwards = 0;
-  int most = 0;
-  for (const PipelineAction& action : actions) {
-    EXPECT_EQ(action.micro_batch, action.is_forward ? forwards++ : backwards++);
-    EXPECT_LE(backwards, forwards);
-    most = std::max(most, forwards - backwards);
-  }
-  return most;
-}
-
-TEST(OneFOneB, RunsEachMicroBatchForwardThenBackwardAndHoldsFewInFlight) {
-  for (const int stages : {1, 2, 4}) {
-    for (const int micro_batches : {1, 2, 3, 8}) {
-      for (int stage = 0; stage < stages; ++stage) {
-        const auto actions = one_f_one_b(stage, stages, micro_batches);
-        EXPECT_EQ(static_cast<int>(actions.size()), 2 * micro_batches);
-        EXPECT_EQ(in_flight_max(actions), std::min(micro_batches, stages - stage));
-      }
-    }
-  }
-}
-
 // Rank 0 sends to rank 1 after `delay`; returns rank 1's times from posting to receiving.
 StepTimes receive_after(Seconds delay, const std::string& second_server) {
   const c10::InferenceMode inference;

@@ -169,7 +169,9 @@ Status check_finite(const Trainer& trainer, int step, double loss, double norm) 
 Result<StepReport> run_one_step(Trainer& trainer, int step) {
   const TrainSpec& spec = trainer.spec;
   const PipelineStep plan{
-      .actions = one_f_one_b(trainer.groups.at.pp, spec.strategy.pp, trainer.micro_batches),
+      .passes = pipeline::stage_order(
+          {.stages = spec.strategy.pp, .micro_batches = trainer.micro_batches},
+          trainer.groups.at.pp),
       .micro_batch = [&](int index) { return make_micro_batch(trainer, step, index); },
       .ready = [&](std::int64_t end) { trainer.reducer.ready(end); },
       .check_stop = [&] { return check_stop(trainer.hooks); }};

@@ -12,6 +12,7 @@
 #include "regatta/base/core/result.h"
 #include "regatta/model/cost/collective.h"
 #include "regatta/model/cost/memory.h"
+#include "regatta/model/pipeline/pipeline_order.h"
 #include "regatta/planning/plan/internal/simulate/rank_times.h"
 #include "regatta/planning/plan/internal/simulate/step_operations.h"
 
@@ -236,12 +237,13 @@ class Builder {
   void make_cell(int pp, int dp) {
     group_ = shape_.group_of(pp, dp);
     since_tensor_ = 0;
-    const int warm_up = std::min(shape_.micro_batches, shape_.strategy.pp - pp - 1);
-    for (int i = 0; i < warm_up; ++i)
-      forward(pp, dp, i);
-    for (int i = 0; i < shape_.micro_batches; ++i) {
-      if (i + warm_up < shape_.micro_batches) forward(pp, dp, i + warm_up);
-      backward(pp, dp, i);
+    const pipeline::PipelineShape pipeline{.stages = shape_.strategy.pp,
+                                           .micro_batches = shape_.micro_batches};
+    for (const pipeline::Pass& pass : pipeline::stage_order(pipeline, pp)) {
+      if (pass.kind == pipeline::PassKind::kForward)
+        forward(pp, dp, pass.micro_batch);
+      else
+        backward(pp, dp, pass.micro_batch);
     }
     micro_batch_ = -1;
     layer_ = -1;
