@@ -23,13 +23,12 @@ CollectiveCost all_reduce_cost(Bytes size, int world_size) {
     const int steps = ceil_log2(world_size);
     return {steps, bytes * steps};
   }
-  return {2 * (world_size - 1), 2.0 * (world_size - 1) / world_size * bytes};
+  return {2 * (world_size - 1), 2 * pass_share(world_size) * bytes};
 }
 
 CollectiveCost reduce_scatter_cost(Bytes size, int world_size) {
   REGATTA_CHECK(world_size >= 1 && size.value >= 0);
-  return {world_size - 1,
-          static_cast<double>(world_size - 1) / world_size * static_cast<double>(size.value)};
+  return {world_size - 1, pass_share(world_size) * static_cast<double>(size.value)};
 }
 
 Seconds cpu_throttling_wait(double cpu_share, int ranks) {

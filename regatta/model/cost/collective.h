@@ -18,6 +18,14 @@ struct CollectiveCost {
   double bytes = 0;
 };
 
+// What each of `ranks` >= 1 sends of a buffer when every part of it passes all ranks once, as in a
+// reduce-scatter or an all-gather: (p - 1) / p, which no algorithm goes below. An all-reduce is two
+// such passes. It is the factor of busbw over algbw for one pass (nccl-tests, doc/PERFORMANCE.md).
+// Source: Patarasuk and Yuan.
+constexpr double pass_share(double ranks) {
+  return (ranks - 1) / ranks;
+}
+
 // All-reduce of `size` bytes per rank over `world_size` >= 1 ranks. Ring: 2 (p - 1) steps and
 // 2 (p - 1) / p size; small messages: ceil(log2 p) steps of the whole message, very small ones
 // (p - 1 times the size is still small): everyone sends to everyone in one step.

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <limits>
 
+#include "regatta/model/cost/collective.h"
+
 namespace regatta::cost {
 
 BytesPerSecond ServerNetwork::network(int extent) const {
@@ -70,7 +72,7 @@ Seconds collective_time(const ServerNetwork& server, const RankGroup& group, Col
                         double bytes) {
   if (group.ranks <= 1) return {};
   const double passes = collective == Collective::kAllReduce ? 2 : 1;
-  const double sent = passes * bytes * (group.ranks - 1) / group.ranks;
+  const double sent = passes * bytes * pass_share(group.ranks);
   if (group.ranks <= group.inside) return server.latency + Seconds{sent / server.link.value};
   const double rate = std::min(server.link.value, server.network(group.extent).value / group.rings);
   return server.network_latency() * std::log2(group.ranks) + Seconds{sent / rate};

@@ -39,11 +39,12 @@ inline std::optional<CollectiveOp> collective_op_named(const std::string& name) 
 
 // What busbw multiplies algbw with, so that it compares with the speed of the links: 2(n-1)/n for
 // all_reduce, (n-1)/n where every rank has a part, 1 for broadcast and reduce.
-// Source: nccl-tests, doc/PERFORMANCE.md.
+// Source: nccl-tests, doc/PERFORMANCE.md. Equal to cost::pass_share(), which the programs of the
+// peers do not have.
 inline double bus_factor(CollectiveOp op, int ranks) {
-  const double others = static_cast<double>(ranks - 1) / ranks;
-  if (op == CollectiveOp::kAllReduce) return 2 * others;
-  return op == CollectiveOp::kBroadcast || op == CollectiveOp::kReduce ? 1 : others;
+  const double pass = static_cast<double>(ranks - 1) / ranks;
+  if (op == CollectiveOp::kAllReduce) return 2 * pass;
+  return op == CollectiveOp::kBroadcast || op == CollectiveOp::kReduce ? 1 : pass;
 }
 
 inline bool has_parts_in(CollectiveOp op) {

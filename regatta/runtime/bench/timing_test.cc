@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "regatta/model/cost/collective.h"
 #include "regatta/runtime/bench/internal/batches.h"
 
 namespace regatta::bench {
@@ -26,6 +27,8 @@ TEST(BusFactor, IsThatOfNcclTests) {
   EXPECT_DOUBLE_EQ(bus_factor(CollectiveOp::kAllReduce, 4), 1.5);
   EXPECT_DOUBLE_EQ(bus_factor(CollectiveOp::kAllToAll, 4), 0.75);
   EXPECT_DOUBLE_EQ(bus_factor(CollectiveOp::kBroadcast, 4), 1);
+  for (const int ranks : {1, 2, 3, 8, 1000})
+    EXPECT_DOUBLE_EQ(bus_factor(CollectiveOp::kAllGather, ranks), cost::pass_share(ranks));
 }
 
 TEST(TimeBatches, CountsTheSlowestRank) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "regatta/app/cli/internal/plan_gpu.h"
+#include "regatta/model/cost/collective.h"
 #include "regatta/planning/plan/estimate.h"
 #include "regatta/planning/plan/estimated_plan_search.h"
 #include "regatta/planning/plan/stage_timeline.h"
@@ -26,12 +27,12 @@ Seconds mean_of(const plan::StageTimeline& timeline, plan::StageWork work) {
   return count == 0 ? Seconds{} : sum / count;
 }
 
-// What a rank adds up with its replicas: a ring sends 2 (n - 1) / n of it over each connection.
+// What a rank adds up with its replicas: a ring passes it twice over each connection.
 double gradients_of(const plan::StrategyTraffic& traffic) {
   double bytes = 0;
   for (const plan::GroupTraffic& line :
        traffic[static_cast<std::size_t>(plan::ParallelAxis::kDp)].lines)
-    if (line.ranks > 1) bytes += line.bytes * line.ranks / (2.0 * (line.ranks - 1));
+    if (line.ranks > 1) bytes += line.bytes / (2 * cost::pass_share(line.ranks));
   return bytes;
 }
 

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "regatta/base/core/text.h"
+#include "regatta/model/cost/collective.h"
 #include "regatta/network/fabric/traffic.h"
 #include "regatta/network/simulate/internal/bundles.h"
 #include "regatta/network/simulate/internal/coll_traffic.h"
@@ -28,11 +29,11 @@ double bus_factor_of(TrafficPattern pattern, std::size_t ranks) {
     case TrafficPattern::kTree:
     case TrafficPattern::kHalvingDoubling:
     case TrafficPattern::kHierarchical:
-      return 2 * (n - 1) / n;
+      return 2 * cost::pass_share(n);
     case TrafficPattern::kAllToAll:
     case TrafficPattern::kPairwise:
     case TrafficPattern::kRail:
-      return (n - 1) / n;
+      return cost::pass_share(n);
     case TrafficPattern::kPermutation:
       return 1;
     default:

@@ -3,6 +3,7 @@
 #include <numeric>
 #include <vector>
 
+#include "regatta/model/cost/collective.h"
 #include "regatta/model/cost/memory.h"
 #include "regatta/planning/plan/estimate.h"
 #include "regatta/planning/plan/internal/estimate/replica_communication.h"
@@ -58,7 +59,8 @@ class Writer {
     AxisTraffic axis;
     if (strategy_.tp == 1) return axis;
     const double sums = 2 * passes_ * block_passes();
-    const double bytes = tokens_ * input_.model.hidden * element_ * ring_share(strategy_.tp, 2);
+    const double bytes =
+        tokens_ * input_.model.hidden * element_ * 2 * cost::pass_share(strategy_.tp);
     axis.lines.push_back({GroupPattern::kRing, strategy_.tp, 1, bytes * sums});
     axis.overlap = strategy_.sequence_parallel ? input_.stack.traits.tp_overlap : 0;
     axis.beside = products();
@@ -124,9 +126,6 @@ class Writer {
     return axis;
   }
 
-  // Of each rank to its neighbour in a ring of collectives that pass `passes` times over the bytes.
-  static double ring_share(double ranks, double passes) { return passes * (ranks - 1) / ranks; }
-
   // Sums of gradients and gathers of weights. Groups that share a copy of the state lie together,
   // and sum their shards with the others.
   void add_replicas(AxisTraffic& axis, double parameters, int stride, int copies,
@@ -135,7 +134,7 @@ class Writer {
         gradient_sum(input_.stack.traits, strategy_, input_.precision, micro_batches_);
     const auto add = [&](int ranks, int apart, double bytes) {
       if (ranks > 1 && bytes > 0)
-        axis.lines.push_back({GroupPattern::kRing, ranks, apart, bytes * (ranks - 1) / ranks});
+        axis.lines.push_back({GroupPattern::kRing, ranks, apart, bytes * cost::pass_share(ranks)});
     };
     if (strategy_.zero == 3) {
       add(shared, stride, parameters * (2 * element_ + sum.bytes) * micro_batches_);
