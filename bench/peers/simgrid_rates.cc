@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "bench/peers/simgrid_engine.h"
-#include "regatta/network/fabric/internal/max_min.h"
+#include "regatta/network/fabric/flow_simulation.h"
 #include "regatta/network/fabric/test_max_min_problem.h"
 
 namespace {

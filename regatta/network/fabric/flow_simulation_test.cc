@@ -7,8 +7,6 @@
 
 #include <gmock/gmock.h>
 
-#include "regatta/network/fabric/internal/max_min.h"
-
 namespace regatta::fabric {
 namespace {
 

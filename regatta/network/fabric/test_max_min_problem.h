@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "regatta/network/fabric/internal/max_min.h"
+#include "regatta/network/fabric/flow_simulation.h"
 
 namespace regatta::fabric {
 

@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "regatta/network/fabric/internal/max_min.h"
+#include "regatta/network/fabric/flow_simulation.h"
 #include "regatta/network/fabric/traffic.h"
 
 namespace regatta::fabric {

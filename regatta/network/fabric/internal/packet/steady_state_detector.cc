@@ -4,7 +4,7 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "regatta/network/fabric/internal/max_min.h"
+#include "regatta/network/fabric/flow_simulation.h"
 
 namespace regatta::fabric::packet {
 

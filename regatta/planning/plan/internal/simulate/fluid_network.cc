@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <utility>
 #include <vector>
+
+#include "regatta/network/fabric/flow_simulation.h"
 
 namespace regatta::plan {
 namespace {
@@ -27,9 +30,7 @@ double isolated_time(const FluidTransfer& transfer, const std::vector<double>& c
 }
 
 FluidNetwork::FluidNetwork(std::vector<double> capacities)
-    : capacities_(std::move(capacities)),
-      remaining_(capacities_.size()),
-      weight_(capacities_.size()) {}
+    : capacities_(std::move(capacities)), link_of_(capacities_.size(), -1) {}
 
 void FluidNetwork::start(const FluidTransfer* transfer, int tag) {
   const double bytes = transfer->loads.empty() ? 0 : transfer->bytes_per_flow;
@@ -37,51 +38,27 @@ void FluidNetwork::start(const FluidTransfer* transfer, int tag) {
   stale_ = true;
 }
 
-// Progressive filling: the resource that gives each of its flows least fixes the rate of the
-// transfers that cross it; what they leave is shared among the others.
+// The rate of each flow of a transfer is a max-min fair one; resources count as links, by the order
+// in which the transfers under way first cross them.
 void FluidNetwork::share() {
   stale_ = false;
-  std::vector<int> touched;
-  for (Active& one : active_) {
-    one.rate = 0;
+  fabric::MaxMinProblem problem;
+  for (const Active& one : active_) {
     for (const ResourceLoad& load : one.transfer->loads) {
-      if (weight_[index_of(load)] == 0) {
-        touched.push_back(load.resource);
-        remaining_[index_of(load)] = capacities_[index_of(load)];
-      }
-      weight_[index_of(load)] += load.weight;
+      int& link = link_of_[index_of(load)];
+      if (link < 0) link = static_cast<int>(problem.add_link(capacities_[index_of(load)]));
+      problem.links.push_back(static_cast<std::uint32_t>(link));
+      problem.amounts.push_back(load.weight);
     }
+    problem.first.push_back(static_cast<std::uint32_t>(problem.links.size()));
   }
-  const auto worst_rate = [&](const Active& one) {
-    double rate = kInfinity;
-    for (const ResourceLoad& load : one.transfer->loads)
-      rate = std::min(rate, remaining_[index_of(load)] / weight_[index_of(load)]);
-    return rate;
-  };
-  std::vector<Active*> open;
-  for (Active& one : active_) {
-    if (!one.transfer->loads.empty()) open.push_back(&one);
+  const std::vector<double> rates = fabric::max_min_rates(problem);
+  for (std::size_t i = 0; i < active_.size(); ++i) {
+    // One that crosses nothing has ended already.
+    active_[i].rate = active_[i].transfer->loads.empty() ? 0 : rates[i];
+    for (const ResourceLoad& load : active_[i].transfer->loads)
+      link_of_[index_of(load)] = -1;
   }
-  while (!open.empty()) {
-    double level = kInfinity;
-    for (const Active* one : open)
-      level = std::min(level, worst_rate(*one));
-    std::vector<Active*> fixed;
-    std::vector<Active*> rest;
-    for (Active* one : open)
-      (worst_rate(*one) <= level * (1 + 1e-12) ? fixed : rest).push_back(one);
-    for (Active* one : fixed) {
-      one->rate = level;
-      for (const ResourceLoad& load : one->transfer->loads) {
-        remaining_[index_of(load)] =
-            std::max(0.0, remaining_[index_of(load)] - level * load.weight);
-        weight_[index_of(load)] -= load.weight;
-      }
-    }
-    open = std::move(rest);
-  }
-  for (const int resource : touched)
-    weight_[static_cast<std::size_t>(resource)] = 0;
 }
 
 double FluidNetwork::next_end() {

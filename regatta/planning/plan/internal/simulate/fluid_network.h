@@ -1,6 +1,6 @@
 // plan/internal/simulate/fluid_network.h: transfers that share resources as fluids do: each
-// resource divides its capacity fairly over the flows that cross it (max-min fairness by
-// progressive filling, Bertsekas and Gallager, Data Networks, 6.5.2). A transfer here is a set of
+// resource divides its capacity fairly over the flows that cross it (max-min fairness,
+// fabric/flow_simulation.h). A transfer here is a set of
 // flows that advance together, as the neighbours of a ring do.
 #pragma once
 
@@ -52,8 +52,7 @@ class FluidNetwork {
 
   std::vector<double> capacities_;
   std::vector<Active> active_;
-  std::vector<double> remaining_;  // scratch of share(), by resource
-  std::vector<double> weight_;
+  std::vector<int> link_of_;  // scratch of share(), by resource; -1: no transfer crosses it
   bool stale_ = false;
 };
 

@@ -1,11 +1,10 @@
-#include "regatta/network/fabric/internal/max_min.h"
-
 #include <algorithm>
 #include <random>
 #include <string>
 
 #include <gmock/gmock.h>
 
+#include "regatta/network/fabric/flow_simulation.h"
 #include "regatta/network/fabric/test_max_min_problem.h"
 
 namespace regatta::fabric {

@@ -1,10 +1,9 @@
-#include "regatta/network/fabric/internal/max_min.h"
-
 #include <algorithm>
 #include <numeric>
 #include <queue>
 
 #include "regatta/base/core/result.h"
+#include "regatta/network/fabric/flow_simulation.h"
 
 namespace regatta::fabric {
 namespace {
