@@ -2,7 +2,8 @@
 """Holds the tree to the words of docs/glossary.md. It fails when
   - an identifier or a file name has a retired word (the glossary's table "Retired words"),
   - two modules show public types of one name that the table "Shared type names" does not list,
-  - a .cc file is named neither after a header, nor after a class, nor after a part of one (`trainer_steps.cc`).
+  - a .cc file is named neither after a header, nor after a class, nor after a part of one (`trainer_steps.cc`),
+  - the README of a module or a domain names a header that is not there.
 
     tools/check_words.py [ROOT]
 """
@@ -104,6 +105,19 @@ def source_name_problems(names, read):
     return problems
 
 
+def readme_problems(names, texts):
+    """`texts`: README -> its text. A header may be named from any folder above it inside the README's own folder,
+    with more of its path also when it is another module's."""
+    known = {str(name) for name in names}
+    problems = []
+    for readme, text in texts.items():
+        for header in dict.fromkeys(re.findall(r"`([\w/]+\.(?:h|inc))`", text)):
+            folder = "" if "/" in header else str(readme.parent) + "/"
+            if not any(name.startswith(folder) and ("/" + name).endswith("/" + header) for name in known):
+                problems.append(f"{readme}: names {header}, which is not there")
+    return problems
+
+
 def main(arguments):
     root = pathlib.Path(arguments[0]).resolve() if arguments else sources.ROOT
     glossary = (root / GLOSSARY).read_text()
@@ -118,7 +132,9 @@ def main(arguments):
         return texts[name]
 
     problems = retired_problems(names, read, retired) + shared_type_problems(names, read, listed) + \
-        source_name_problems(names, read)
+        source_name_problems(names, read) + \
+        readme_problems(names, {name: read(name) for name in sources.tracked(root, (".md",))
+                                if name.name == "README.md" and name.parts[0] in ("regatta", "experimental")})
     print("\n".join(problems) if problems else
           f"words: {len(names)} files, {len(retired)} retired words, {len(listed)} shared type names")
     return 1 if problems else 0

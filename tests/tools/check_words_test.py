@@ -23,6 +23,16 @@ class CheckWords(unittest.TestCase):
     def sources(self):
         return check_words.source_name_problems(sorted(self.files), self.files.get)
 
+    def readmes(self, name, text):
+        return check_words.readme_problems(sorted(self.files), {pathlib.Path(name): text})
+
+    def test_refuses_a_readme_that_names_a_header_which_is_gone(self):
+        self.write("regatta/base/rpc/internal/a.h")
+        readme = "regatta/base/rpc/README.md"
+        self.assertEqual(self.readmes(readme, "Start at `a.h`, then `internal/a.h` and `rpc/internal/a.h`."), [])
+        self.assertEqual(self.readmes(readme, "See `b.h`."), [f"{readme}: names b.h, which is not there"])
+        self.assertEqual(len(self.readmes("regatta/base/os/README.md", "See `a.h`.")), 1)
+
     def test_splits_identifiers_into_words(self):
         self.assertEqual(check_words.words_of("kOpenDoor"), ["k", "open", "door"])
         self.assertEqual(check_words.words_of("open_door_"), ["open", "door"])
