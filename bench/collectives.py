@@ -18,7 +18,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CLUSTERS = ROOT / "bench" / "clusters"
-# Of 1 Gbit/s: what TCP carries in frames of 1500 bytes, without the headers of Ethernet, IP and TCP.
+# The payload share of TCP in frames of 1500 bytes, without the headers of Ethernet, IP and TCP.
 PAYLOAD_SHARE = 1448 / 1514
 GRID = "1K,64K,1M,16M,64M"
 # Everything in real time priority, or another program on the machine decides the figures; not with

@@ -22,7 +22,7 @@ import small_lab
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CASES = {"still": (0, 0.1), "steps": (65536, 0.1), "moving": (1024, 0.01)}
 
-# Of one server: takes connections of those before it, makes them to those behind it, sends and reads.
+# The program of one server: it accepts connections from the servers before it, connects to those after it, sends and reads.
 SENDER = """
 import selectors, socket, sys, time
 before, each, size, pause = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])

@@ -85,7 +85,7 @@ void as_connection(const Fabric& fabric, const Matrix& matrix, std::string_view 
   static_cast<void>(collector.look(now));
 }
 
-// What probers answer and are asked: what is read is written again as the same.
+// Requests to probers and their replies: parsing and printing give the same bytes.
 void as_evidence(const Fabric& fabric, const Matrix& matrix, std::string_view text) {
   using regatta::Seconds;
   regatta::probe::EvidenceCollector evidence_collector(fabric.graph, fabric.routes, fabric.seeds,

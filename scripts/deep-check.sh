@@ -9,11 +9,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 source scripts/common.sh
 
 # sanitize PRESET [CTEST ARGUMENT...]: every unit test there is, built with this preset.
-# ThreadSanitizer of g++ 12 cannot live with the address randomisation of newer kernels, so it is
-# turned off for these processes. It does not model fences, and says so (-Wno-tsan): what a fence orders is not
-# all that orders data here. One test skips itself under it, lab.LabOfAnOrdinaryUser: a user namespace
-# is entered by a process of one thread, and the sanitizer has a thread of its own. What the sanitizer
-# must not report about packaged libraries is in cmake/tsan_suppressions.txt; nothing else is left out.
+# ThreadSanitizer of g++ 12 does not run under the address randomisation of newer kernels, so setarch turns that
+# off for these processes. It does not model fences; -Wno-tsan silences its warning about them. The test
+# lab.LabOfAnOrdinaryUser skips itself under it: only a process of one thread may enter a user namespace, and the
+# sanitizer adds a thread. cmake/tsan_suppressions.txt lists the reports about packaged libraries that are ignored.
 sanitize() {
   local preset=$1 folder plain=()
   shift

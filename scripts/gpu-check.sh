@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What a machine with a CUDA device is to prove: the driver's semantics that the tests rely on, and sharing it, part by
-# part. Builds what that needs, writes docs/gpu-results.md. Exit status 1 when a part failed, 77, with the reason, where
-# there is no driver or no device.
+# Checks on a machine with a CUDA device: the semantics of the driver that the tests rely on, and each part of GPU
+# sharing. Builds the programs of the checks and writes docs/gpu-results.md. Exit status 1 when a part failed; 77, with
+# the reason, when there is no driver or no device.
 #
 #   scripts/gpu-check.sh                  on the real driver
 #   scripts/gpu-check.sh --stand-in       the same on the device of the tests, to see that the check works; writes nothing

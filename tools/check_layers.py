@@ -127,7 +127,7 @@ def include_problems(root, module, folder, targets, homes):
     library = [target for target in targets if target.name == folder.name]
     for path in sorted(p for p in folder.rglob("*") if p.suffix in SUFFIXES):
         allowed = {module}
-        # What a program of the module compiles may read what the module's library reads.
+        # Sources of the module's programs may include the headers that its library may include.
         for target in library + owners(targets, str(path.relative_to(folder))):
             allowed |= {homes.get(dep, dep) for dep in target.deps}
         for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):

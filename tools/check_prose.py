@@ -35,7 +35,7 @@ def code_blocks(text):
         if blocks and own_line and number == last + 1 and match.group("line") is not None and words.strip():
             blocks[-1] = (blocks[-1][0], blocks[-1][1] + " " + words.strip())
         else:
-            blocks.append((number, words.strip()))
+            blocks.append((number, re.sub(r"\s*\n\s*\*?\s*", " ", words.strip())))
         last = number if words.strip() else -1
     return blocks
 

@@ -1,4 +1,4 @@
-// outages/damage.h: what is broken in a lab, below whoever looks after its routes.
+// outages/damage.h: faults that a bench injects into a lab, below its routing program.
 #pragma once
 
 #include <string>

@@ -13,7 +13,7 @@ namespace regatta::outages {
 
 inline constexpr std::int64_t kPeriodNs = 1'000'000;
 
-// What arrived of one flow within some time.
+// Longest gap and arrivals of one flow within a time.
 struct Silence {
   std::int64_t longest_ns = 0;    // beyond the period; up to the end where nothing came any more
   std::int64_t with_loss_ns = 0;  // the longest in which at least one packet was lost

@@ -13,7 +13,7 @@ struct Ns3RingOptions {
   bool is_in_picoseconds = true;  // otherwise in nanoseconds
 };
 
-// What it takes, in seconds; the latency of a link is 1 us.
+// Returns the time of the all-reduce in seconds; each link has a latency of 1 us.
 double ns3_ring_all_reduce(const Ns3RingOptions& ring);
 
 }  // namespace regatta::peers

@@ -23,7 +23,7 @@ EAGER = ["CudaStream.RefusesLaunchesThatNoDeviceCanRun", "CudaGraph.CannotAlloca
          "CudaCapture.CannotMakeTheDefaultStreamWaitForACapture", "CudaCode.LetsAKernelHaveMoreSharedMemoryOnlyWhenItAsks",
          "CudaCode.CooperatesByAttributeOnlyWhenAllBlocksFit",
          "CudaGraphUpdate.AllocatesByCaptureAndFreesByItself"]
-# Of another library.
+# Functions of another library.
 OTHERS = ["Nvml.*"]
 
 

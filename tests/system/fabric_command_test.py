@@ -341,7 +341,7 @@ class FabricWatch(unittest.TestCase):
         events = [json.loads(line) for line in done.stdout.splitlines()]
         self.assertEqual([event["event"] for event in events], ["storm", "storm", "over", "end"])
         self.assertEqual(events[1]["links"], ["s0.nic0-leaf0 down", "leaf0-spine1 down"])
-        # What goes on sending is in no storm.
+        # A port that keeps sending is in no storm.
         calm = [line.replace(",1000,", f",{number}000,") for number, line in enumerate(lines)]
         self.counters.write_text("\n".join(calm) + "\n")
         done = lab_case.regatta("fabric", "watch", "--counters", self.counters)

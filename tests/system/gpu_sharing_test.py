@@ -125,7 +125,7 @@ class GpuSharing(unittest.TestCase):
         done = subprocess.run([CUDA_PROGRAM, "take", str(2 << 20)], env=environment, stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=30)
         self.assertEqual(done.stdout, "512, then 2\nstep full\n")  # without the hook it takes all
-        # What the program preloads itself stays.
+        # Libraries that the program preloads itself stay.
         done = subprocess.run(self.run_words("--memory", "2MiB", "--", "sh", "-c", "echo $LD_PRELOAD"), text=True,
                               env=dict(os.environ, LD_PRELOAD="libm.so.6"), capture_output=True, timeout=30)
         self.assertEqual(done.stdout, f"{BIN / 'libregatta_gpu.so'}:libm.so.6\n")

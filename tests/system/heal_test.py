@@ -107,7 +107,7 @@ class Heal(unittest.TestCase):
         self.assertIn("coverage", probe.stdout.readline())
         threading.Thread(target=probe.stdout.read, daemon=True).start()
         self.fault("drop", "leaf0-spine1", "100%")
-        # What probes say of the first moment may be less or more than what is broken; it settles.
+        # The first verdict may name fewer or more links than are broken; later verdicts are exact.
         around = {target: [hop for hop in hops if hop != "port3"] for target, hops in before.items()}
         self.assertTrue(lab_case.wait_until(lambda: self.used("leaf1") == around, 25), healer.events)
         self.assertFalse(lab_case.wait_until(lambda: self.used("leaf1") == before, 4.5), "it came back while it was broken")

@@ -129,7 +129,7 @@ class ProbeCommand(ProbeLab):
         self.assertEqual(found, [culprit])
         after = probe.verdicts()[0][0] - begin
         print(f"  {' '.join(fault)}: {culprit} after {after:.2f} s")
-        # What the machine is busy with beside this comes on top of the 2 s.
+        # A busy machine adds to the 2 s.
         self.assertLess(after, 4)
         self.assertEqual(self.probers(), [])
 
@@ -189,7 +189,7 @@ class ProbeCommand(ProbeLab):
         self.assertEqual(probe.end(), 0)
         blamed = {event["culprit"] for _, event in probe.verdicts()}
         print(f"  {len(probe.named('elsewhere'))} ways elsewhere, blamed: {blamed}")
-        # What the cable loses on ways that nobody knows says nothing of it; in the other direction they are known.
+        # Losses on unmeasured paths are no evidence; the paths of the other direction are measured.
         self.assertTrue(all(culprit.startswith("link leaf0-spine1") for culprit in blamed), blamed)
 
     def test_proves_what_it_covers_and_blames_nobody_where_nothing_is_broken(self):

@@ -37,7 +37,7 @@ class Traffic(lab_case.LabCase):
         self.start()
         page = self.folder / "traffic.html"
         view = self.look(page)
-        # What flows alone tell of jobs is a guess: where other work disturbs the first, it may take another look.
+        # Jobs inferred from flows alone are estimates: when other work disturbs the first sample, a second may be needed.
         for _ in range(2):
             if [group["jobs"] for group in view["inferred"]] == [["tiny"]] and abs(self.off(view["jobs"][0])) < 0.02:
                 break
