@@ -14,7 +14,7 @@
 #include "regatta/app/cli/internal/fabric_design_text.h"
 #include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/output_files.h"
-#include "regatta/app/report/fabric_svg.h"
+#include "regatta/app/report/pages.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 #include "regatta/model/topo/cluster_yaml.h"

@@ -20,7 +20,7 @@
 #include "regatta/app/cli/internal/search_progress.h"
 #include "regatta/app/cli/internal/simulation_text.h"
 #include "regatta/app/cli/internal/stop_signal.h"
-#include "regatta/app/report/simulation_html.h"
+#include "regatta/app/report/pages.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 #include "regatta/base/os/file.h"

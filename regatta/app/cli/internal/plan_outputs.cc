@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "regatta/app/cli/internal/output_files.h"
-#include "regatta/app/report/estimated_plan_html.h"
+#include "regatta/app/report/pages.h"
 #include "regatta/base/core/result.h"
 #include "regatta/planning/plan/launch.h"
 #include "regatta/planning/plan/stage_timeline.h"

@@ -23,7 +23,7 @@
 #include "regatta/app/cli/internal/planning_inputs.h"
 #include "regatta/app/cli/internal/run_training.h"
 #include "regatta/app/cli/internal/stop_signal.h"
-#include "regatta/app/report/report_html.h"
+#include "regatta/app/report/pages.h"
 #include "regatta/app/report/run_result.h"
 #include "regatta/app/report/trace_json.h"
 #include "regatta/base/core/text.h"

@@ -13,7 +13,7 @@
 #include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/output_files.h"
 #include "regatta/app/cli/internal/pluralized.h"
-#include "regatta/app/report/fabric_svg.h"
+#include "regatta/app/report/pages.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 #include "regatta/gpu/device/discover.h"

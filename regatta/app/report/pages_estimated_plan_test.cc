@@ -1,5 +1,3 @@
-#include "regatta/app/report/estimated_plan_html.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <map>
@@ -14,6 +12,7 @@
 #include "regatta/app/report/internal/stage_memory_svg.h"
 #include "regatta/app/report/internal/stage_timeline_svg.h"
 #include "regatta/app/report/internal/stage_timeline_window.h"
+#include "regatta/app/report/pages.h"
 #include "regatta/base/core/units.h"
 #include "regatta/model/topo/presets.h"
 #include "regatta/model/workload/model.h"

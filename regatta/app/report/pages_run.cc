@@ -1,9 +1,8 @@
-#include "regatta/app/report/report_html.h"
-
 #include <string>
 
 #include "regatta/app/report/html_text.h"
 #include "regatta/app/report/internal/html_sections.h"
+#include "regatta/app/report/pages.h"
 
 namespace regatta::report {
 

@@ -1,5 +1,3 @@
-#include "regatta/app/report/fabric_svg.h"
-
 #include <algorithm>
 #include <cctype>
 #include <cmath>
@@ -13,6 +11,7 @@
 #include "regatta/app/report/internal/fabric_drawing.h"
 #include "regatta/app/report/internal/fabric_drawing_plan.h"
 #include "regatta/app/report/internal/fabric_layout.h"
+#include "regatta/app/report/pages.h"
 
 namespace regatta::report {
 namespace {

@@ -1,5 +1,3 @@
-#include "regatta/app/report/fabric_svg.h"
-
 #include <cstddef>
 #include <map>
 #include <regex>
@@ -13,6 +11,7 @@
 
 #include "regatta/app/report/internal/fabric_drawing_plan.h"
 #include "regatta/app/report/internal/sample_clusters.h"
+#include "regatta/app/report/pages.h"
 #include "regatta/model/topo/graph.h"
 
 namespace regatta::report {

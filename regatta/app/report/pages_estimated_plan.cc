@@ -1,5 +1,3 @@
-#include "regatta/app/report/estimated_plan_html.h"
-
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -13,6 +11,7 @@
 #include "regatta/app/report/internal/cluster_sizes_html.h"
 #include "regatta/app/report/internal/stage_memory_svg.h"
 #include "regatta/app/report/internal/stage_timeline_svg.h"
+#include "regatta/app/report/pages.h"
 #include "regatta/app/report/trace_json.h"
 #include "regatta/base/core/units.h"
 

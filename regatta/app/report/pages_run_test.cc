@@ -1,5 +1,3 @@
-#include "regatta/app/report/report_html.h"
-
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -9,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "regatta/app/report/internal/sample_run.h"
+#include "regatta/app/report/pages.h"
 
 namespace regatta::report {
 namespace {

@@ -1,5 +1,3 @@
-#include "regatta/app/report/simulation_html.h"
-
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -10,6 +8,7 @@
 
 #include "regatta/app/report/html_text.h"
 #include "regatta/app/report/internal/simulation_link_charts.h"
+#include "regatta/app/report/pages.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 #include "regatta/network/diag/polarisation.h"

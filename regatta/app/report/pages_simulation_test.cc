@@ -1,7 +1,6 @@
-#include "regatta/app/report/simulation_html.h"
-
 #include <gmock/gmock.h>
 
+#include "regatta/app/report/pages.h"
 #include "regatta/network/simulate/scenario_yaml.h"
 #include "regatta/network/simulate/test_cluster.h"
 

@@ -1,0 +1,60 @@
+// report/pages.h: results as pages and drawings for people. Each function returns one whole file
+// that loads nothing from outside. The same arguments give the same bytes; all names are escaped.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "regatta/app/report/run_result.h"
+#include "regatta/model/topo/cluster.h"
+#include "regatta/model/workload/model.h"
+#include "regatta/model/workload/strategy.h"
+#include "regatta/network/simulate/run_scenario.h"
+#include "regatta/network/simulate/scenario.h"
+#include "regatta/network/simulate/simulated_network.h"
+#include "regatta/planning/plan/estimated_plan_metrics.h"
+#include "regatta/planning/plan/stage_timeline.h"
+
+namespace regatta::report {
+
+// report.html of a run: key figures, plan, phases, timeline of every rank, loss, traffic,
+// comparison, sweep.
+std::string report_html(const RunResult& result);
+
+// The references outlive the call.
+struct EstimatedPlanPage {
+  std::string job_name;
+  std::string cluster_name;
+  std::string stack_name;
+  const workload::ModelShape& model;
+  const workload::Strategy& strategy;
+  workload::Precision precision = workload::Precision::kBf16;
+  int global_batch = 0;
+  const topo::ServerType& server;
+  const plan::StageTimeline& timeline;
+  // The cluster sizes that were evaluated; the plan is for sizes[picked]. nullptr: only one size.
+  const plan::ClusterSizes* sizes = nullptr;
+  std::size_t picked = 0;
+};
+
+// A plan for a GPU cluster, without scripts: key figures, the timeline of its stages, where the
+// step goes, what a device holds.
+std::string estimated_plan_html(const EstimatedPlanPage& page);
+
+// The timeline of the stages for Perfetto (trace_json.h): one process, a thread for each stage.
+std::string estimated_plan_trace(const plan::StageTimeline& timeline);
+
+// A simulated scenario, without scripts: key figures, its items, the load of links over time, the
+// slowest messages.
+std::string simulation_html(const simulate::Scenario& scenario,
+                            const simulate::SimulatedNetwork& network,
+                            const simulate::SimulationResult& outcome);
+
+// A cluster as an SVG file, for light and dark pages: tiers in rows, cables wider the faster they
+// are, servers with their devices and NICs below their leaves. Draws every server and switch of a
+// cluster of up to kServersDrawn servers, unless the drawing would be too wide to read. Larger
+// ones: blocks of servers are counted, and of equal blocks, groups and switches only the first and
+// the last are drawn, with the number of the others between them. Requires a validated cluster.
+std::string fabric_svg(const topo::Cluster& cluster);
+
+}  // namespace regatta::report
