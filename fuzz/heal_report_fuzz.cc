@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "regatta/base/core/json.h"
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/text.h"
 #include "regatta/network/heal/event_text.h"
@@ -24,16 +25,16 @@ const TestFabricPaths& fabric() {
 }
 
 void check(const std::vector<Fault>& faults, const std::string& why) {
-  const Decision decision = decide(fabric().ways, faults);
+  const Decision decision = decide(fabric().paths, faults);
   for (const Withdrawal& withdrawal : decision.withdrawals)
     REGATTA_CHECK(!withdrawal.left.empty());
   Event event;
   for (const Fault& fault : faults)
     event.reasons.push_back({fault, why, regatta::Seconds{1}});
-  event.changes = Tables(fabric().ways).changes(decision);
+  event.changes = Tables(fabric().paths).changes(decision);
   event.refusals = decision.refusals;
   REGATTA_CHECK(!to_text(fabric().graph, event).empty());
-  REGATTA_CHECK(!to_line(to_json(fabric().graph, event)).empty());
+  REGATTA_CHECK(!regatta::json_line(to_json(fabric().graph, event)).empty());
 }
 
 }  // namespace
@@ -45,7 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto report = parse_report(fabric().graph, line);
     if (!report) {
       REGATTA_CHECK(report.error().message.starts_with("report: "));
-      REGATTA_CHECK(!to_line(report.error().message).empty());
+      REGATTA_CHECK(!regatta::json_line(report.error().message).empty());
       continue;
     }
     all.insert(all.end(), report->faults.begin(), report->faults.end());

@@ -7,6 +7,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -94,6 +95,20 @@ std::optional<Enum> parse_enum(const EnumNames<kCount>& names, std::string_view 
     if (name == names[i]) return static_cast<Enum>(i);
   return std::nullopt;
 }
+
+// The names that an enumeration accepts, in the order that messages list them.
+template <typename E>
+using Choices = std::vector<std::pair<std::string, E>>;
+
+// The numbers that a key of a file accepts, both ends included.
+struct IntRange {
+  long long low = 1;
+  long long high = std::numeric_limits<int>::max();
+};
+struct NumberRange {
+  double low = 0;
+  double high = std::numeric_limits<double>::max();
+};
 
 // Values as the bytes that travel, in the order of this machine.
 

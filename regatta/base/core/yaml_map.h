@@ -13,7 +13,6 @@
 #pragma once
 
 #include <cstddef>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +21,7 @@
 #include <vector>
 
 #include "regatta/base/core/result.h"
+#include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 
 namespace regatta {
@@ -60,20 +60,6 @@ struct YamlEntry {
 // Fails with kInvalidInput on bad syntax, a key given twice, a key that is no text, anchors and
 // aliases, more than one document, or a bound exceeded.
 Result<YamlNode> parse_yaml(std::string_view text, std::string_view file);
-
-struct IntRange {
-  long long low = 1;
-  long long high = std::numeric_limits<int>::max();
-};
-
-struct NumberRange {
-  double low = 0;
-  double high = std::numeric_limits<double>::max();
-};
-
-// The words an enumeration accepts, in the order that messages list them.
-template <typename E>
-using Choices = std::vector<std::pair<std::string, E>>;
 
 class YamlMap;
 

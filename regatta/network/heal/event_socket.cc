@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "regatta/base/core/json_line.h"
+#include "regatta/base/core/json.h"
 #include "regatta/base/net/line_server.h"
 #include "regatta/base/os/socket.h"
 

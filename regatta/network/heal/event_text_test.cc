@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include "regatta/base/core/json_line.h"
+#include "regatta/base/core/json.h"
 #include "regatta/network/heal/test_fabric.h"
 
 namespace regatta::heal {

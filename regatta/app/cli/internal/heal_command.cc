@@ -19,7 +19,7 @@
 #include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/stop_signal.h"
 #include "regatta/app/cli/internal/time_flag.h"
-#include "regatta/base/core/json_line.h"
+#include "regatta/base/core/json.h"
 #include "regatta/base/core/units.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/process.h"

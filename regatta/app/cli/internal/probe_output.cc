@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/app/cli/internal/pluralized.h"
-#include "regatta/base/core/json_line.h"
+#include "regatta/base/core/json.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 #include "regatta/model/topo/addresses.h"
