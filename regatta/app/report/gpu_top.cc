@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 
@@ -54,7 +55,7 @@ TenantUse parse_use(const json& tenant, const json& memory) {
 // `part` of `columns`, from 0 to 1.
 std::string bar(double part, int columns, bool is_utf8) {
   part = std::isfinite(part) ? std::clamp(part, 0.0, 1.0) : 0.0;
-  // What is there is seen, and what is not full does not look so.
+  // A small part is visible, and only a full bar looks full.
   auto full = static_cast<int>(std::lround(part * columns));
   if (part > 0) full = std::max(full, 1);
   if (part < 1) full = std::min(full, columns - 1);
@@ -68,8 +69,8 @@ std::string bar(double part, int columns, bool is_utf8) {
 std::string curve(const std::deque<double>& percents, int columns, bool is_utf8) {
   static constexpr std::array kUtf8 = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   static constexpr std::array kPlain = {" ", ".", ".", ":", ":", "-", "=", "+", "#"};
-  const auto shown = std::min(percents.size(), static_cast<std::size_t>(columns));
-  std::string text(static_cast<std::size_t>(columns) - shown, ' ');
+  const std::size_t shown = std::min(percents.size(), as_index(columns));
+  std::string text(as_index(columns) - shown, ' ');
   for (std::size_t i = percents.size() - shown; i < percents.size(); ++i) {
     const double part = std::clamp(percents[i] / 100, 0.0, 1.0);
     const auto level = static_cast<std::size_t>(std::ceil(part * (kUtf8.size() - 1)));
@@ -112,7 +113,7 @@ std::string gpu_line(const GpuTop& now, int gpu, const Screen& screen) {
     used = {used.value + use.used.value - use.swapped_out.value};
     percent += use.used_percent;
   }
-  const GpuUse& device = now.gpus[static_cast<std::size_t>(gpu)];
+  const GpuUse& device = at(now.gpus, gpu);
   std::string text = fmt::format("GPU {}", gpu);
   const int width = std::clamp((screen.columns - 60) / 2, kLeastBar, kMostBar);
   if (device.memory) {
@@ -140,13 +141,11 @@ std::string tenant_line(const TenantUse& use, const GpuTopHistory& history, cons
 
 std::string process_line(const ProcessUse& process, const Columns& columns) {
   const std::string name = fmt::format("{} {}", process.pid, process.name);
-  return fmt::format("    {} {:>{}}",
-                     cut(name, static_cast<std::size_t>(kNameColumns + 1 + columns.bar)),
+  return fmt::format("    {} {:>{}}", cut(name, as_index(kNameColumns + 1 + columns.bar)),
                      format_bytes(process.memory), kBytesColumns);
 }
 
-// What of its memory is away, and what it gave to the engines beside the processors; "" when
-// nothing.
+// Its swapped memory and its work on copy and codec engines; "" for none.
 std::string further_line(const TenantUse& use) {
   std::vector<std::string> parts;
   const auto rate = [](double bytes) { return format_bytes_per_second({bytes}); };
@@ -172,7 +171,7 @@ std::string cut_line(const std::string& line, int columns) {
   return line.substr(0, end);
 }
 
-// Who had most comes first; names decide where nobody had anything, so that rows stand still.
+// Largest use first; tenants without any are sorted by name, so that rows do not jump.
 std::vector<TenantUse> sorted_uses(const GpuTop& now, int gpu) {
   std::vector<TenantUse> uses;
   for (const TenantUse& use : now.tenants) {
@@ -247,7 +246,7 @@ std::string gpu_top_picture(const GpuTop& now, const GpuTopHistory& history, con
     }
   }
   if (now.tenants.empty()) lines.emplace_back("no tenant; start one with regatta gpu run");
-  const auto rows = static_cast<std::size_t>(std::max(screen.rows, 0));
+  const std::size_t rows = as_index(std::max(screen.rows, 0));
   if (rows > 0 && lines.size() > rows) {
     const std::size_t more = lines.size() - rows + 1;
     lines.resize(rows - 1);

@@ -20,7 +20,7 @@ struct ProcessUse {
   Bytes memory{0};
 };
 
-// Of one tenant on one GPU.
+// The use of one GPU by one tenant.
 struct TenantUse {
   std::string name;
   int gpu = 0;
@@ -30,8 +30,7 @@ struct TenantUse {
   double used_percent = 0;   // of the device's time, in the last second
   double share_percent = 0;  // what the policy gives it
   bool is_high_priority = false;
-  // Of the last second.
-  double copied_in = 0;  // bytes to the device
+  double copied_in = 0;  // bytes to the device in the last second; so are those below
   double copied_out = 0;
   double encoded = 0;  // pixels
   double decoded = 0;
@@ -49,16 +48,15 @@ struct GpuTop {
   std::vector<TenantUse> tenants;
 };
 
-// From the text that the daemon answers to {"ask":"ps"}. kInvalidInput when it is of another
-// version.
+// Parses the daemon's answer to {"ask":"ps"}. kInvalidInput for another version.
 Result<GpuTop> parse_gpu_top(const std::string& text);
 
-// What each tenant had of each GPU in the samples before.
+// The past shares of each tenant on each GPU.
 class GpuTopHistory {
  public:
   static constexpr std::size_t kSamples = 60;
   void add(const GpuTop& now);
-  // Oldest first, at most kSamples; empty for one that is new.
+  // Oldest first, at most kSamples; empty for a new tenant.
   const std::deque<double>& used_percent(const std::string& tenant, int gpu) const;
 
  private:
@@ -72,8 +70,8 @@ struct Screen {
   std::string title;    // of the first line, behind the policy
 };
 
-// Lines that end with a newline, none longer than the screen is wide and no more than it has rows;
-// tenants that had most of a GPU come first. What has no room is counted in the last line.
+// Lines that end with a newline, none wider than the screen and no more than it has rows. Tenants
+// with the largest use come first; the last line counts those without room.
 std::string gpu_top_picture(const GpuTop& now, const GpuTopHistory& history, const Screen& screen);
 
 }  // namespace regatta::report

@@ -2,12 +2,16 @@
 
 #include <cmath>
 #include <cstddef>
+#include <numeric>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "regatta/app/report/internal/assets.h"
+#include "regatta/base/core/ids.h"
 #include "regatta/model/workload/strategy.h"
 
 namespace regatta::report {
@@ -55,39 +59,73 @@ std::string html_table(const std::vector<Column>& columns, const std::vector<Tab
   return html + "</tbody></table></div>\n";
 }
 
+std::size_t rows_above_one_percent(const std::vector<double>& amounts) {
+  const double sum = std::accumulate(amounts.begin(), amounts.end(), 0.0);
+  std::size_t shown = amounts.size();
+  double rest = 0;
+  while (shown > 1 && rest + amounts[shown - 1] < 0.01 * sum)
+    rest += amounts[--shown];
+  return amounts.size() - shown < 2 ? amounts.size() : shown;
+}
+
+std::string html_page(const PageFrame& frame, std::string_view body) {
+  std::string html = fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<title>{0} on {1} - regatta</title>\n<style>\n{2}</style>\n</head>\n<body>\n<main>\n"
+      "<header>\n<div class=\"brand\"><b>regatta</b> {3}</div>\n"
+      "<h1>{0} <small>on {1}</small></h1>\n",
+      escape_html(frame.title), escape_html(frame.place), page_css(), escape_html(frame.kind));
+  for (const std::string& fact : frame.facts)
+    html += sentence(fact);
+  html.append("</header>\n").append(body) += "<footer>\n";
+  for (const std::string& line : frame.origin)
+    html += sentence(line);
+  html.append("</footer>\n</main>\n<script>\n").append(page_js());
+  return html + "</script>\n</body>\n</html>\n";
+}
+
 std::string section(std::string_view heading, std::string_view hint, std::string_view body) {
   std::string html = fmt::format("<section>\n<h2>{}</h2>\n", escape_html(heading));
   if (!hint.empty()) html += fmt::format("<p class=\"hint\">{}</p>\n", escape_html(hint));
   return html.append(body) + "</section>\n";
 }
 
-std::string figure(std::string_view name, std::string_view value, std::string_view note,
-                   std::string_view style) {
+std::string tile(std::string_view name, std::string_view value, std::string_view note,
+                 std::string_view style) {
   return fmt::format(
-      "<div class=\"figure\"><div class=\"name\">{}</div><div class=\"value {}\">{}</div>"
+      "<div class=\"tile\"><div class=\"name\">{}</div><div class=\"value {}\">{}</div>"
       "<div class=\"note\">{}</div></div>\n",
-      name, style, value, note);
+      escape_html(name), style, value, note);
 }
 
-std::string count_text(long long count) {
-  if (count >= 1'000'000'000)
-    return fmt::format("{:.2f} billion", static_cast<double>(count) / 1e9);
-  if (count >= 1'000'000) return fmt::format("{:.2f} million", static_cast<double>(count) / 1e6);
-  return fmt::format("{}", count);
+std::string tile_row(std::string_view tiles) {
+  return fmt::format("<div class=\"tiles\">\n{}</div>\n", tiles);
 }
 
 std::string sentence(std::string_view text) {
   return text.empty() ? "" : fmt::format("<p>{}</p>\n", escape_html(text));
 }
 
-std::string phase_legend(const workload::PhaseTimes& phases) {
+std::string color_key(std::string_view style, std::string_view name) {
+  return fmt::format("<i class=\"key {}\"></i>{}", style, escape_html(name));
+}
+
+std::string legend(const std::vector<std::pair<std::string, std::string>>& styles_and_names) {
   std::string html = "<div class=\"legend\">";
+  for (const auto& [style, name] : styles_and_names)
+    html += "<span>" + color_key(style, name) + "</span>";
+  return html + "</div>\n";
+}
+
+std::string phase_legend(const workload::PhaseTimes& phases) {
+  std::vector<std::pair<std::string, std::string>> entries;
   for (std::size_t i = 0; i < workload::kPhaseCount; ++i) {
     const auto phase = static_cast<workload::Phase>(i);
-    if (phases[phase].value <= 0) continue;
-    html += fmt::format("<span><i class=\"key {0}\"></i>{0}</span>", workload::to_string(phase));
+    const std::string name(workload::to_string(phase));
+    if (phases[phase].value > 0) entries.emplace_back(name, name);
   }
-  return html + "</div>\n";
+  return legend(entries);
 }
 
 std::string phase_bar(const workload::PhaseTimes& phases, Seconds full, std::string_view style) {
@@ -101,6 +139,17 @@ std::string phase_bar(const workload::PhaseTimes& phases, Seconds full, std::str
                         format(phases[phase]));
   }
   return html + "</div>";
+}
+
+std::string model_facts(const workload::ModelShape& model, workload::Precision precision,
+                        int global_batch) {
+  return fmt::format(
+      "{}{} layers, hidden {}, {} heads, sequence {}, vocabulary {}: {} parameters, {}; {} samples "
+      "({} tokens) per step",
+      model.preset.empty() ? "" : model.preset + ": ", model.layers, model.hidden, model.heads,
+      model.seq, model.vocab, count_text(workload::total_parameters(model)),
+      workload::to_string(precision), global_batch,
+      count_text(static_cast<long long>(global_batch) * model.seq));
 }
 
 std::string strategy_html(const workload::Strategy& strategy) {
@@ -126,7 +175,7 @@ std::vector<double> nice_ticks(double most, int count) {
   }
   const int last = static_cast<int>(std::ceil(most / step - 1e-9));
   std::vector<double> ticks;
-  ticks.reserve(static_cast<std::size_t>(last) + 1);
+  ticks.reserve(as_index(last) + 1);
   for (int i = 0; i <= last; ++i)
     ticks.push_back(i * step);
   return ticks;

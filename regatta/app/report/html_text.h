@@ -1,4 +1,5 @@
-// report/html_text.h: the small vocabulary that the sections of report.html are written with.
+// report/html_text.h: the frame that all pages share, and the elements that their sections are
+// written with.
 #pragma once
 
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "regatta/app/report/internal/number_text.h"
 #include "regatta/base/core/units.h"
+#include "regatta/model/workload/model.h"
 #include "regatta/model/workload/strategy.h"
 #include "regatta/model/workload/timeline.h"
 
@@ -15,6 +17,28 @@ namespace regatta::report {
 
 // Text for element content and for quoted attributes.
 std::string escape_html(std::string_view text);
+
+// The heading and the foot of a page; all of it is text.
+struct PageFrame {
+  std::string_view kind;            // "training run"
+  std::string title;                // "gpt-small"
+  std::string place;                // "lab-4x2"
+  std::vector<std::string> facts;   // paragraphs below the heading
+  std::vector<std::string> origin;  // paragraphs at the foot: where the figures come from
+};
+
+// A whole page that requests nothing from outside and is readable without its script. `body` is
+// HTML: tiles and sections.
+std::string html_page(const PageFrame& frame, std::string_view body);
+
+// A card of the page: heading and hint are text, the body is HTML.
+std::string section(std::string_view heading, std::string_view hint, std::string_view body);
+
+// A small card with one figure. `name` is text, `value` and `note` are HTML; `style` colours the
+// value: "good", "bad" or nothing.
+std::string tile(std::string_view name, std::string_view value, std::string_view note,
+                 std::string_view style = "");
+std::string tile_row(std::string_view tiles);
 
 // A column of a table: numbers align to the right.
 struct Column {
@@ -30,21 +54,25 @@ struct TableRow {
 
 std::string html_table(const std::vector<Column>& columns, const std::vector<TableRow>& rows);
 
-// A card of the page: heading and hint are text, the body is HTML.
-std::string section(std::string_view heading, std::string_view hint, std::string_view body);
+// How many of `amounts`, largest first, a table shows: the others are together below 1 % of the
+// sum, and at least two, so that one row for them saves some.
+std::size_t rows_above_one_percent(const std::vector<double>& amounts);
 
-// A card with one figure; all of it is text but `value` and `note`, which are HTML.
-std::string figure(std::string_view name, std::string_view value, std::string_view note,
-                   std::string_view style = "");
-
-std::string count_text(long long count);      // "1.75 billion", "812"
 std::string sentence(std::string_view text);  // a paragraph of text; nothing for none
 
-// Coloured squares with the names of the phases that take any time in `phases`.
+// A coloured square with its name beside it.
+std::string color_key(std::string_view style, std::string_view name);
+std::string legend(const std::vector<std::pair<std::string, std::string>>& styles_and_names);
+
+// The phases that take any time in `phases`.
 std::string phase_legend(const workload::PhaseTimes& phases);
 
 // One bar cut into the phases, `full` seconds wide at 100 %.
 std::string phase_bar(const workload::PhaseTimes& phases, Seconds full, std::string_view style);
+
+// Size of the model and of a step, as one line of text.
+std::string model_facts(const workload::ModelShape& model, workload::Precision precision,
+                        int global_batch);
 
 // "tp2 pp4 dp1 mb4", and what differs from the defaults.
 std::string strategy_html(const workload::Strategy& strategy);
@@ -53,56 +81,64 @@ std::string strategy_html(const workload::Strategy& strategy);
 // most `count` + 1 of them.
 std::vector<double> nice_ticks(double most, int count);
 
-// The frame of a small x-y chart: axes, ticks, grid; from data to pixels.
+// Digits after the point that tell ticks up to `most` apart.
+int tick_decimals(double most);
+
+// A moment or a stretch of time at which something happened, marked on every chart of a page by its
+// number.
+struct ChartMark {
+  double from = 0;     // on the x axis
+  double to = 0;       // not before `from`; infinity: to the end of the chart
+  std::string number;  // "1"; empty: no badge
+  std::string style = "mark";
+};
+// Marks over a plot that is `end` wide.
+std::string marks_html(const std::vector<ChartMark>& marks, double end);
 
 struct ChartOptions {
-  std::string_view title;
-  std::string_view x_label;
+  std::string title;
+  std::string x_label;
   double x_most = 1;  // the axes run from 0 (y from y_least) to the next tick at or above these
+  bool ends_at_x_most = false;  // the x axis ends there, not at a tick: time
   double y_least = 0;
   double y_most = 1;
   int x_decimals = 0;
   int y_decimals = 1;
-  int width = 520;
-  int height = 260;
+  int height = 200;  // pixels of the plot
 };
 
+// An x-y chart as wide as its place on the page: shapes stretch, text and dots keep their size.
 class Chart {
  public:
   explicit Chart(ChartOptions options);
 
-  double x(double value) const;
-  double y(double value) const;
-  double x_end() const { return x_end_; }  // last tick, in data
-  double y_end() const { return y_end_; }
+  double x_end() const;  // of the axes, in data
+  double y_end() const { return y_ticks_.back(); }
 
-  void add(std::string_view svg) { body_ += svg; }
+  using Points = std::vector<std::pair<double, double>>;
   // A line through the points; nothing below two points.
-  void line(const std::vector<std::pair<double, double>>& points, std::string_view style);
-  // An invisible circle that shows `title` when pointed at.
-  void spot(double at_x, double at_y, std::string_view title);
+  void line(const Points& points, std::string_view style);
+  void band(const Points& corners);
+  // A dot that shows `title` when pointed at, with `name` beside it.
+  void dot(std::pair<double, double> at, std::string_view style, std::string_view title,
+           std::string_view name = "");
+  // An invisible dot.
+  void spot(std::pair<double, double> at, std::string_view title) { dot(at, "spot", title); }
+  void mark(const std::vector<ChartMark>& marks) { overlay_ += marks_html(marks, x_end()); }
 
-  // The finished <svg>.
-  std::string svg() const;
+  std::string html() const;
 
  private:
-  std::string grid() const;
+  // From data to thousandths of the plot.
+  double x(double value) const;
+  double y(double value) const;
+  std::string path(const Points& points) const;
 
   ChartOptions options_;
-  double x_end_ = 1;
-  double y_start_ = 0;
-  double y_end_ = 1;
   std::vector<double> x_ticks_;
   std::vector<double> y_ticks_;
-  std::string body_;
+  std::string shapes_;   // SVG
+  std::string overlay_;  // HTML
 };
-
-// The style and the script of report.html and of the pictures of a fabric and of
-// a GPU plan, embedded when the program is built.
-
-std::string_view report_css();
-std::string_view report_js();
-std::string_view fabric_css();
-std::string_view gpu_plan_css();  // besides report_css()
 
 }  // namespace regatta::report

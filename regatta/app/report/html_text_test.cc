@@ -23,12 +23,44 @@ TEST(TimeFormat, ChoosesOneUnitForAllTimes) {
   EXPECT_EQ(TimeFormat({2})({0.25}), "0.250 s");
   EXPECT_EQ(TimeFormat({40})({0.25}), "0.25 s");
   EXPECT_EQ(TimeFormat({20e-6})({7e-6}), "7.0 us");
+  EXPECT_EQ(TimeFormat({2})({1e-5}), "< 0.001 s");
 }
 
 TEST(TimeFormat, WritesNoSignOnADifferenceThatRoundsToNothing) {
   EXPECT_EQ(TimeFormat({2}).difference({-1e-5}), "0.000 s");
   EXPECT_EQ(TimeFormat({2}).difference({0.012}), "+0.012 s");
   EXPECT_EQ(TimeFormat({2}).difference({-0.5}), "-0.500 s");
+}
+
+TEST(ColumnFormat, ChoosesOneUnitForAllValues) {
+  const ColumnFormat bytes = ColumnFormat::bytes(3.5 * 1024 * 1024);
+  EXPECT_EQ(bytes(Bytes{3670016}), "3.50 MiB");
+  EXPECT_EQ(bytes(Bytes{1024}), "< 0.01 MiB");
+  EXPECT_EQ(bytes(Bytes{0}), "0.00 MiB");
+  EXPECT_EQ(ColumnFormat::bits_per_second({12.5e9})(BytesPerSecond{1.25e9}), "10 Gbps");
+  EXPECT_EQ(ColumnFormat::bytes_per_second({12.5e9})(BytesPerSecond{1.25e9}), "1.2 GB/s");
+  EXPECT_EQ(ColumnFormat::bytes(0)(0.0), "0 B");
+}
+
+TEST(RowsAboveOnePercent, FoldsWhatIsTogetherBelowIt) {
+  EXPECT_EQ(rows_above_one_percent({500, 490, 4, 3, 2}), 2U);
+  EXPECT_EQ(rows_above_one_percent({500, 490, 5}), 3U);  // a row for one row saves nothing
+  EXPECT_EQ(rows_above_one_percent({1, 1, 1}), 3U);
+  EXPECT_EQ(rows_above_one_percent({}), 0U);
+}
+
+TEST(Chart, KeepsTextOutOfTheDrawingThatStretches) {
+  Chart chart({.title = "a < b", .x_label = "s", .x_most = 9, .y_most = 4});
+  chart.line({{0, 0}, {10, 4}}, "main");
+  chart.dot({10, 4}, "dot", "t<", "7");
+  chart.mark({{.from = 5, .to = 1e9, .number = "1"}, {.from = 11, .to = 12, .number = "2"}});
+  const std::string html = chart.html();
+  EXPECT_THAT(html, HasSubstr("a &lt; b"));
+  EXPECT_THAT(html, HasSubstr("d=\"M0 1000L1000 0\""));
+  EXPECT_THAT(html, HasSubstr("left:100.00%;top:0.00%"));
+  EXPECT_THAT(html, HasSubstr("left:50.00%;width:50.00%\"><b>1</b>"));
+  EXPECT_THAT(html, testing::Not(HasSubstr("<b>2</b>")));  // beyond the chart
+  EXPECT_THAT(html, testing::Not(HasSubstr("<text")));
 }
 
 TEST(SignedPercent, AlwaysShowsTheDirection) {

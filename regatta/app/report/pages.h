@@ -37,14 +37,14 @@ struct EstimatedPlanPage {
   std::size_t picked = 0;
 };
 
-// A plan for a GPU cluster, without scripts: key figures, the timeline of its stages, where the
+// A plan for a GPU cluster: key figures, the timeline of its stages, where the
 // step goes, what a device holds.
 std::string estimated_plan_html(const EstimatedPlanPage& page);
 
 // The timeline of the stages for Perfetto (trace_json.h): one process, a thread for each stage.
 std::string estimated_plan_trace(const plan::StageTimeline& timeline);
 
-// A simulated scenario, without scripts: key figures, its items, the load of links over time, the
+// A simulated scenario: key figures, its items and failures, the load of links over time, the
 // slowest messages.
 std::string simulation_html(const simulate::Scenario& scenario,
                             const simulate::SimulatedNetwork& network,

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "regatta/app/report/html_text.h"
+#include "regatta/app/report/internal/assets.h"
 #include "regatta/app/report/internal/fabric_drawing.h"
 #include "regatta/app/report/internal/fabric_drawing_plan.h"
 #include "regatta/app/report/internal/fabric_layout.h"
@@ -41,13 +41,12 @@ std::string switch_svg(const FabricDrawing& picture, const SwitchPlace& place,
   return svg + "</g>\n";
 }
 
-// How many servers and devices a card stands for.
+// The numbers of servers and devices that a card stands for.
 std::string counted_text(const FabricDrawing& picture, const ServerPlace& place) {
   const double x = place.card.middle();
   std::size_t devices = 0;
   for (int i = 0; i < place.count; ++i)
-    devices += static_cast<std::size_t>(
-        picture.cluster.type_of(ServerId{place.first.value + i}).device_count);
+    devices += as_index(picture.cluster.type_of(ServerId{place.first.value + i}).device_count);
   return text_svg({x, place.card.y + 19}, {12, "middle"},
                   pluralized(place.count, "server", "servers")) +
          text_svg({x, place.card.y + 34}, {11, "middle soft"}, place.label) +
@@ -70,7 +69,7 @@ std::string server_text(const FabricDrawing& picture, const ServerPlace& place) 
   return counted_text(picture, place);
 }
 
-// What lies above the cables: name, devices, NICs.
+// The parts above the cables: name, devices, NICs.
 std::string server_svg(const FabricDrawing& picture, const ServerPlace& place) {
   const topo::Server& server = picture.cluster.servers[place.first.index()];
   std::string svg = fmt::format("<g class=\"server\"><title>{}</title>",
@@ -94,17 +93,17 @@ std::string gap_svg(const GapPlace& gap) {
   return svg + "</g>\n";
 }
 
-// Frames and cards, cables over them, and what must be read over the cables.
+// Frames and cards, the cables over them, and the labels over the cables.
 std::string fabric_body(const FabricDrawing& picture) {
   const FabricLayout& layout = picture.layout;
   std::string below;
   std::string above;
   for (const GroupPlace& group : layout.groups) {
-    if (!layout.supers.empty()) below += box_svg(group.frame, "group", 10) + "\n";
+    if (!layout.supers.empty()) below += box_svg(group.frame, "group", 10);
     for (const BlockPlace& block : group.blocks) {
-      below += box_svg(block.frame, "block", 8) + "\n";
+      below += box_svg(block.frame, "block", 8);
       for (const ServerPlace& server : block.servers) {
-        below += box_svg(server.card, "card", 5) + "\n";
+        below += box_svg(server.card, "card", 5);
         above += server_svg(picture, server);
       }
       for (const SwitchPlace& leaf : block.leaves)
@@ -132,12 +131,13 @@ std::string fabric_svg(const topo::Cluster& cluster) {
   Point legend{kMargin, bottom + 30};
   const std::string legend_text = legend_svg(picture, width - kMargin, legend);
   const double height = std::ceil(legend.y + kMargin);
-  std::string svg = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" "
-      "height=\"{1:.0f}\" role=\"img\" aria-label=\"{2}\">\n<title>{2}</title>\n<style>\n",
-      width, height, xml_text("the fabric of " + cluster.name));
-  svg += fabric_css();
-  svg += "</style>\n" + box_svg({0, 0, width, height}, "page", 0) + "\n";
+  const std::string label = "the fabric of " + cluster.name;
+  std::string svg = svg_open("fabric", width, height, label,
+                             fmt::format("xmlns=\"http://www.w3.org/2000/svg\" width=\"{:.0f}\" "
+                                         "height=\"{:.0f}\"",
+                                         width, height));
+  svg += fmt::format("<title>{}</title>\n<style>\n{}</style>\n", xml_text(label), fabric_css());
+  svg += box_svg({0, 0, width, height}, "page", 0);
   svg += heading_svg(picture, {kMargin, kMargin});
   svg += tier_notes_svg(picture, kMargin);
   return svg + fabric_body(picture) + legend_text + "</svg>\n";

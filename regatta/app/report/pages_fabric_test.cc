@@ -146,7 +146,9 @@ TEST_P(EveryPicture, KeepsInsideItsViewBox) {
 Box text_box(const Element& text) {
   const double size = std::stod(text.attributes.at("style").substr(10));  // "font-size:12px"
   const double width = text_width(text.text, size);
-  const bool middle = text.attributes.at("class").find("middle") != std::string::npos;
+  const auto style = text.attributes.find("class");
+  const bool middle =
+      style != text.attributes.end() && style->second.find("middle") != std::string::npos;
   const double x = text.number("x") - (middle ? width / 2 : 0);
   return {x, text.number("y") - 0.75 * size, width, 0.95 * size};
 }

@@ -24,9 +24,10 @@ std::optional<double> sweep_spearman(const RunResult& result) {
   return spearman(predicted, measured);
 }
 
-double prediction_error(const PlanRun& run) {
-  if (run.measured.step_time.value <= 0) return 0;
-  return run.plan.prediction.step_time / run.measured.step_time - 1;
+double deviation(const PlanRun& run) {
+  const Seconds predicted = run.plan.prediction.step_time;
+  if (run.measured.step_time.value <= 0 || predicted.value <= 0) return 0;
+  return run.measured.step_time / predicted - 1;
 }
 
 }  // namespace regatta::report

@@ -77,9 +77,9 @@ struct RunResult {
 // compare / main step time; nullopt without a comparison.
 std::optional<double> speedup(const RunResult& result);
 
-// predicted / measured - 1: -0.05 means that the prediction was 5 % too fast; 0 without a
-// measurement.
-double prediction_error(const PlanRun& run);
+// Measured against predicted: measured / predicted step time - 1. 0.05: the run was 5 % slower than
+// predicted. 0 without a measurement or a prediction. Every page, table and file uses this sign.
+double deviation(const PlanRun& run);
 
 // Spearman rank correlation of predicted and measured step times over the sweep; nullopt below 3
 // plans, and when all predictions or all measurements are equal.
@@ -127,7 +127,7 @@ class Aggregator {
 //
 //   plan.strategy, plan.placement, predicted.step_time_s, predicted.phases.forward_s,
 //   measured.step_time_s, measured.phases.forward_s, measured.steps[].loss, measured.traffic[],
-//   prediction_error, compare.speedup, sweep.spearman, sweep.plans[], candidates[], rejected[],
+//   deviation, compare.speedup, sweep.spearman, sweep.plans[], candidates[], rejected[],
 //   job, cluster
 
 // `compare` and `sweep` are null when the run had none; `sweep.spearman` is null below 3 plans, and

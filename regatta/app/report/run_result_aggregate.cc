@@ -91,7 +91,7 @@ MeasuredRun Aggregator::measured(int warm_up, const std::vector<plan::LinkTraffi
   std::vector<double> times;
   std::vector<workload::PhaseTimes> phases;
   for (int i = 0; i < count; ++i) {
-    const StepState& state = *complete[static_cast<std::size_t>(i)];
+    const StepState& state = *at(complete, i);
     measured.steps.push_back(state.record);
     if (i < measured.warm_up_steps) continue;
     times.push_back(state.record.time.value);

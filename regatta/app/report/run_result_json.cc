@@ -70,12 +70,18 @@ Json ports_json(const PortAssignment& ports) {
   return {{"taken", ports.method}, {"why", ports.why}, {"sets", sets}, {"avoided", ports.avoided}};
 }
 
-// plan, predicted, measured, prediction_error and ports of one trained plan.
+// Old key, until the next minor version: predicted / measured step time - 1.
+double prediction_error(const PlanRun& run) {
+  return 1 / (1 + deviation(run)) - 1;
+}
+
+// plan, predicted, measured, deviation and ports of one trained plan.
 Json run_json(const topo::Cluster& cluster, const topo::Graph& graph, const PlanRun& run) {
   const std::vector<LinkRow> rows = link_rows(graph, run);
   return {{"plan", plan_json(cluster, run.plan)},
           {"predicted", predicted_json(run.plan.prediction, rows)},
           {"measured", measured_json(run.measured, rows)},
+          {"deviation", deviation(run)},
           {"prediction_error", prediction_error(run)},
           {"ports", ports_json(run.ports)}};
 }
@@ -93,6 +99,7 @@ Json sweep_json(const RunResult& result) {
                           {"phases", workload::phases_to_json(run.plan.prediction.phases)}};
     entry["measured"] = {{"step_time_s", run.measured.step_time.value},
                          {"phases", workload::phases_to_json(run.measured.phases)}};
+    entry["deviation"] = deviation(run);
     entry["prediction_error"] = prediction_error(run);
     plans.push_back(std::move(entry));
   }

@@ -24,19 +24,19 @@ std::string phases_table(const PlanRun& run) {
     if (predicted.phases[phase].value <= 0 && run.measured.phases[phase].value <= 0) continue;
     rows.push_back({std::string(workload::to_string(phase)), format(predicted.phases[phase]),
                     format(run.measured.phases[phase]),
-                    format.difference(predicted.phases[phase] - run.measured.phases[phase])});
+                    format.difference(run.measured.phases[phase] - predicted.phases[phase])});
   }
   rows.push_back({"step", format(predicted.step_time), format(run.measured.step_time),
-                  signed_percent(prediction_error(run))});
+                  signed_percent(deviation(run))});
   return format_table(rows);
 }
 
 std::string sweep_table(const RunResult& result) {
-  Rows rows = {{"plan", "predicted", "measured", "error"}};
+  Rows rows = {{"plan", "predicted", "measured", "difference"}};
   const TimeFormat format(result.main.measured.step_time);
   for (const PlanRun& run : result.sweep)
     rows.push_back({workload::to_string(run.plan.strategy), format(run.plan.prediction.step_time),
-                    format(run.measured.step_time), signed_percent(prediction_error(run))});
+                    format(run.measured.step_time), signed_percent(deviation(run))});
   return format_table(rows);
 }
 
@@ -58,8 +58,8 @@ std::string text_report(const RunResult& result) {
         "measured\n",
         workload::to_string(result.compare->plan.strategy),
         format(result.compare->plan.prediction.step_time),
-        format(result.compare->measured.step_time),
-        signed_percent(prediction_error(*result.compare)), *ratio);
+        format(result.compare->measured.step_time), signed_percent(deviation(*result.compare)),
+        *ratio);
   }
   if (!result.sweep.empty()) text += "\n" + sweep_table(result);
   if (const auto correlation = sweep_spearman(result))

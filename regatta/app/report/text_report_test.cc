@@ -19,8 +19,8 @@ TEST(TextReport, PutsPredictedBesideMeasured) {
   result.main.plan.prediction.step_time = {1.5};
   result.main.measured.step_time = {2};
   EXPECT_THAT(text_report(result), HasSubstr("phase    predicted  measured  difference\n"
-                                             "forward    1.500 s   2.000 s    -0.500 s\n"
-                                             "step       1.500 s   2.000 s     -25.0 %\n"));
+                                             "forward    1.500 s   2.000 s    +0.500 s\n"
+                                             "step       1.500 s   2.000 s     +33.3 %\n"));
 }
 
 TEST(TextReport, EndsWithComparisonAndSweep) {

@@ -19,7 +19,7 @@ namespace regatta::report {
 // One JSON object with "traceEvents", one event a line; times in microseconds with three decimals.
 std::string trace_json_text(const RunResult& result);
 
-// What is counted over time: a track of its own ("ph": "C"). A value holds until the next.
+// A value over time: a track of its own ("ph": "C"). A value holds until the next.
 struct CounterTrack {
   struct Value {
     Seconds at;

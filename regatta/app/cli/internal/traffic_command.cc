@@ -20,6 +20,7 @@
 #include "regatta/app/cli/internal/stop_signal.h"
 #include "regatta/app/cli/internal/time_flag.h"
 #include "regatta/app/cli/internal/traffic_analysis.h"
+#include "regatta/app/cli/internal/traffic_html.h"
 #include "regatta/app/cli/internal/traffic_recorder.h"
 #include "regatta/app/cli/internal/traffic_text.h"
 #include "regatta/base/core/units.h"

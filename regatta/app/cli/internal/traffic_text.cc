@@ -7,7 +7,6 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "regatta/app/report/html_text.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 
@@ -17,19 +16,6 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kPairsShown = 32;
-constexpr std::size_t kPointsMost = 1000;  // of a curve
-
-std::size_t hidden_of(const PairTraffic& pair) {
-  return static_cast<std::size_t>(std::ranges::count_if(pair.bursts, &BurstEvent::is_hidden));
-}
-
-std::string operation_of(const PairTraffic& pair) {
-  if (pair.operations.empty()) return "-";
-  const OperationBytes& main = pair.operations.front();
-  const double share = pair.bytes.value > 0 ? main.bytes / pair.bytes : 0;
-  const std::string name = main.operation.empty() ? "no operation" : main.operation;
-  return fmt::format("{} ({:.0f} %)", name, 100 * share);
-}
 
 std::string steps_text(const std::optional<diag::StepTiming>& steps, bool is_too_short) {
   if (is_too_short) return "too short a look to tell steps; give a longer --duration";
@@ -37,6 +23,20 @@ std::string steps_text(const std::optional<diag::StepTiming>& steps, bool is_too
   return fmt::format("step {} over {} steps, {:.0f} % of the ups and downs repeat",
                      format_seconds(steps->mean), steps->marks.size() - 1,
                      100 * std::max(0.0, steps->regularity));
+}
+
+}  // namespace
+
+std::size_t hidden_bursts(const PairTraffic& pair) {
+  return static_cast<std::size_t>(std::ranges::count_if(pair.bursts, &BurstEvent::is_hidden));
+}
+
+std::string main_operation(const PairTraffic& pair) {
+  if (pair.operations.empty()) return "-";
+  const OperationBytes& main = pair.operations.front();
+  const double share = pair.bytes.value > 0 ? main.bytes / pair.bytes : 0;
+  const std::string name = main.operation.empty() ? "no operation" : main.operation;
+  return fmt::format("{} ({:.0f} %)", name, 100 * share);
 }
 
 std::string step_line(const JobTraffic& job) {
@@ -50,13 +50,24 @@ std::string step_line(const JobTraffic& job) {
   return line;
 }
 
-std::vector<const PairTraffic*> busiest(const JobTraffic& job) {
+std::vector<const PairTraffic*> pairs_by_bytes(const JobTraffic& job) {
   std::vector<const PairTraffic*> pairs;
   for (const PairTraffic& pair : job.pairs)
     pairs.push_back(&pair);
   std::ranges::stable_sort(pairs, [](const auto* a, const auto* b) { return a->bytes > b->bytes; });
   return pairs;
 }
+
+std::string inferred_text(const InferredJob& one) {
+  std::vector<std::string> jobs;
+  for (const std::string& job : one.jobs)
+    jobs.push_back(job.empty() ? "no job" : printable(job, 63));
+  return fmt::format("{} flows between {}: {}; they are of {}\n", one.flows,
+                     join(one.servers, ", "), steps_text(one.steps, one.is_too_short),
+                     join(jobs, ", "));
+}
+
+namespace {
 
 std::vector<std::string> heads(Seconds interval) {
   return {"from",         "to",     "rate",   "peak " + format_seconds(interval),
@@ -73,30 +84,21 @@ std::vector<std::string> row_of(const PairTraffic& pair) {
       fmt::format("{} ({:.1f}x)", format_bits_per_second(pair.peaks.peak_coarse),
                   pair.peaks.to_mean_coarse()),
       std::to_string(pair.bursts.size()),
-      std::to_string(hidden_of(pair)),
+      std::to_string(hidden_bursts(pair)),
       std::to_string(pair.retransmits),
-      operation_of(pair)};
+      main_operation(pair)};
 }
 
 std::string job_text(const JobTraffic& job, Seconds interval) {
   std::string text = fmt::format("job {}: {} ranks, {} pairs; {}\n\n", printable(job.job, 63),
                                  job.ranks, job.pairs.size(), step_line(job));
   std::vector<std::vector<std::string>> rows{heads(interval)};
-  for (const PairTraffic* pair : busiest(job))
+  for (const PairTraffic* pair : pairs_by_bytes(job))
     if (rows.size() <= kPairsShown) rows.push_back(row_of(*pair));
   text += format_table(rows);
   if (job.pairs.size() > kPairsShown)
     text += fmt::format("and {} more\n", job.pairs.size() - kPairsShown);
   return text + "\n";
-}
-
-std::string inferred_text(const InferredJob& one) {
-  std::vector<std::string> jobs;
-  for (const std::string& job : one.jobs)
-    jobs.push_back(job.empty() ? "no job" : printable(job, 63));
-  return fmt::format("{} flows between {}: {}; they are of {}\n", one.flows,
-                     join(one.servers, ", "), steps_text(one.steps, one.is_too_short),
-                     join(jobs, ", "));
 }
 
 json peaks_json(const diag::Peaks& peaks) {
@@ -137,65 +139,6 @@ json pair_json(const PairTraffic& pair) {
                              {"step", burst.step < 0 ? json() : json(burst.step)}});
   return out;
 }
-
-// Each point is the mean of so many intervals, or their peak.
-std::vector<std::pair<double, double>> curve(const std::vector<double>& bytes, Seconds interval,
-                                             std::size_t width, bool is_peak) {
-  std::vector<std::pair<double, double>> points;
-  for (std::size_t i = 0; i < bytes.size(); i += width) {
-    const std::size_t end = std::min(bytes.size(), i + width);
-    double value = 0;
-    for (std::size_t k = i; k < end; ++k)
-      value = is_peak ? std::max(value, bytes[k]) : value + bytes[k] / static_cast<double>(end - i);
-    points.emplace_back(interval.value * (static_cast<double>(i + end) / 2),
-                        8e-6 * value / interval.value);
-  }
-  return points;
-}
-
-std::string chart_of(const JobTraffic& job, const TrafficAnalysis& view) {
-  const std::size_t fine = std::max<std::size_t>(1, job.bytes.size() / kPointsMost);
-  const auto second =
-      std::max<std::size_t>(1, static_cast<std::size_t>(Seconds{1.0} / view.interval + 0.5));
-  report::Chart chart({.title = "Rate, Mbit/s",
-                       .x_label = "s",
-                       .x_most = view.duration.value,
-                       .y_most = std::max(1e-3, 8e-6 * job.peaks.peak.value),
-                       .y_decimals = 0,
-                       .width = 1240,
-                       .height = 300});
-  chart.line(curve(job.bytes, view.interval, fine, true), "curve fine");
-  chart.line(curve(job.bytes, view.interval, second, false), "curve coarse");
-  return chart.svg() + fmt::format(
-                           "<p class=\"hint\"><i class=\"key fine\"></i>in {} "
-                           "<i class=\"key coarse\"></i>in 1 s</p>",
-                           format_seconds(view.interval * static_cast<double>(fine)));
-}
-
-std::string job_html(const JobTraffic& job, const TrafficAnalysis& view) {
-  std::vector<report::Column> columns;
-  const std::vector<std::string> names = heads(view.interval);
-  for (std::size_t i = 0; i < names.size(); ++i)
-    columns.push_back({names[i], i >= 2 && i <= 7});
-  std::vector<report::TableRow> rows;
-  for (const PairTraffic* pair : busiest(job)) {
-    if (rows.size() >= kPairsShown) break;
-    report::TableRow row;
-    for (const std::string& cell : row_of(*pair))
-      row.cells.push_back(report::escape_html(cell));
-    rows.push_back(std::move(row));
-  }
-  return report::section("Job " + printable(job.job, 63), step_line(job),
-                         chart_of(job, view) + report::html_table(columns, rows));
-}
-
-constexpr const char* kStyle =
-    ".curve { fill: none !important; background: none !important; }\n"
-    ".curve.fine { stroke: var(--forward, #2f6fc9); stroke-width: 1; }\n"
-    ".curve.coarse { stroke: var(--dp_comm, #c9502f); stroke-width: 2.5; }\n"
-    ".key.fine { background: var(--forward, #2f6fc9); } .key.coarse { background: var(--dp_comm, "
-    "#c9502f); }\n"
-    "main { max-width: 1320px; }\n";
 
 }  // namespace
 
@@ -246,31 +189,6 @@ json traffic_json(const TrafficAnalysis& view) {
                                {"too_short", one.is_too_short},
                                {"jobs", one.jobs}});
   return out;
-}
-
-std::string traffic_html(const TrafficAnalysis& view, const std::string& where) {
-  std::string html = fmt::format(
-      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width\">\n<title>Traffic of {0}</title>\n"
-      "<style>{1}{2}</style></head>\n<body><main>\n<h1>Traffic of {0}</h1>\n<p class=\"sub\">{3} "
-      "of {4} connections, in intervals of {5}</p>\n",
-      report::escape_html(where), report::report_css(), kStyle, format_seconds(view.duration),
-      view.connections, format_seconds(view.interval));
-  for (const JobTraffic& job : view.jobs)
-    html += job_html(job, view);
-  std::string groups;
-  for (const InferredJob& one : view.inferred)
-    groups += report::sentence(inferred_text(one));
-  html += report::section("What the flows alone say",
-                          "Servers that talk belong together, unless they keep different time.",
-                          groups.empty() ? report::sentence("Nothing was sent.") : groups);
-  std::string tiers;
-  for (const std::string& found : view.polarisation)
-    tiers += report::sentence(found);
-  if (!tiers.empty())
-    html += report::section("Tiers that hash alike",
-                            "By what each cable carried: links stay empty for ever.", tiers);
-  return html + "</main></body></html>\n";
 }
 
 }  // namespace regatta::cli

@@ -17,7 +17,7 @@ namespace {
 using plan::ClusterSize;
 using plan::ClusterSizes;
 
-// What an axis counts in, so that its ticks are short.
+// The unit of an axis that keeps its ticks short.
 struct Scale {
   double factor = 1;
   std::string_view name;
@@ -40,25 +40,15 @@ std::string with_scale(std::string_view what, Scale scale) {
   return scale.name.empty() ? std::string(what) : fmt::format("{}, {}", what, scale.name);
 }
 
-int decimals_for(double most) {
-  return most < 10 ? 1 : 0;
-}
-
 std::string title_of(const ClusterSize& size) {
   return fmt::format("{} devices: {:.0f} tokens/s, {}, {:.0f} device hours", size.devices,
                      size.tokens_per_s, format_duration(size.usage.time), size.usage.device_hours);
 }
 
 void dot(Chart& chart, const ClusterSize& size, std::pair<double, double> at, bool is_picked) {
-  const double x = chart.x(at.first);
-  const double y = chart.y(at.second);
-  chart.add(fmt::format(
-      "<circle class=\"dot{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\"><title>{}"
-      "</title></circle>\n",
-      is_picked ? " best" : "", x, y, size.is_optimal ? 5 : 3, escape_html(title_of(size))));
-  if (is_picked)
-    chart.add(fmt::format("<text class=\"dot-name\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", x + 8,
-                          y + 14, size.devices));
+  const std::string style =
+      std::string("dot") + (is_picked ? " best" : "") + (size.is_optimal ? "" : " minor");
+  chart.dot(at, style, title_of(size), is_picked ? std::to_string(size.devices) : "");
 }
 
 std::string throughput_chart(const ClusterSizes& sizes, std::size_t picked) {
@@ -71,16 +61,16 @@ std::string throughput_chart(const ClusterSizes& sizes, std::size_t picked) {
   const Scale scale = count_scale(most);
   const std::string title = with_scale("Tokens/s", scale);
   Chart chart({.title = title,
-               .x_label = "devices; dashed: as well as the smallest",
+               .x_label = "devices; dashed: linear from the smallest",
                .x_most = most_devices,
                .y_most = most / scale.factor,
-               .y_decimals = decimals_for(most / scale.factor)});
+               .y_decimals = tick_decimals(most / scale.factor)});
   chart.line({{0, 0}, {most_devices, rate * most_devices / scale.factor}}, "guide");
   for (std::size_t i = 0; i < sizes.sizes.size(); ++i) {
     const ClusterSize& size = sizes.sizes[i];
     dot(chart, size, {size.devices, size.tokens_per_s / scale.factor}, i == picked);
   }
-  return chart.svg();
+  return chart.html();
 }
 
 std::string cost_chart(const ClusterSizes& sizes, std::size_t picked) {
@@ -99,22 +89,22 @@ std::string cost_chart(const ClusterSizes& sizes, std::size_t picked) {
                .x_label = label,
                .x_most = longest.value / x.factor,
                .y_most = most / y.factor,
-               .x_decimals = decimals_for(longest.value / x.factor),
-               .y_decimals = decimals_for(most / y.factor)});
+               .x_decimals = tick_decimals(longest.value / x.factor),
+               .y_decimals = tick_decimals(most / y.factor)});
   for (std::size_t i = 0; i < sizes.sizes.size(); ++i) {
     const ClusterSize& size = sizes.sizes[i];
     dot(chart, size, {size.usage.time.value / x.factor, size.usage.device_hours / y.factor},
         i == picked);
   }
-  return chart.svg();
+  return chart.html();
 }
 
 }  // namespace
 
 std::string cluster_sizes_section(const ClusterSizes& sizes, std::size_t picked) {
   const std::string hint = fmt::format(
-      "The fastest plan on {} to {} devices; this page is about {}. Large dots: no other size is "
-      "faster and as cheap, or cheaper and as fast.",
+      "The fastest plan on {} to {} devices; this page is about {}. A large dot: no other size is "
+      "both faster and cheaper.",
       sizes.sizes.front().devices, sizes.sizes.back().devices, sizes.sizes[picked].devices);
   return section("How many devices", hint,
                  "<div class=\"pair\">\n<div>" + throughput_chart(sizes, picked) + "</div>\n<div>" +

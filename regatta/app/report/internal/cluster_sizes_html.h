@@ -9,7 +9,7 @@
 
 namespace regatta::report {
 
-// For a page with report_css(). `picked` is the size that the page is about.
+// HTML for html_page(). `picked` is the size that the page is about.
 std::string cluster_sizes_section(const plan::ClusterSizes& sizes, std::size_t picked);
 
 }  // namespace regatta::report

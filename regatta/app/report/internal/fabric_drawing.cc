@@ -9,14 +9,11 @@
 
 #include <fmt/format.h>
 
-#include "regatta/app/report/html_text.h"
-#include "regatta/base/core/text.h"
-
 namespace regatta::report {
 namespace {
 
-constexpr int kRailColours = 8;  // of assets/fabric.css
-constexpr int kTypeColours = 4;
+constexpr int kRailColors = 8;  // of assets/fabric.css
+constexpr int kTypeColors = 4;
 
 }  // namespace
 
@@ -49,47 +46,33 @@ FabricDrawing draw_fabric(const topo::Cluster& cluster, Point corner, double lea
 
 std::string rail_style(const FabricDrawing& picture, int rail) {
   if (picture.cluster.fabric.rails <= 1 || rail < 0) return "";
-  return fmt::format(" rail{}", rail % kRailColours);
+  return fmt::format(" rail{}", rail % kRailColors);
 }
 
 std::string type_style(const FabricDrawing& picture, const std::string& type) {
-  return fmt::format("type{}", picture.types.at(type) % kTypeColours);
+  return fmt::format("type{}", picture.types.at(type) % kTypeColors);
 }
 
 double cable_width(const FabricDrawing& picture, BytesPerSecond rate) {
   return std::clamp(1.5 * std::pow(rate / picture.slowest, 0.6), 1.5, 7.0);
 }
 
-std::string xml_text(std::string_view text) {
-  constexpr std::size_t kLongest = 400;
-  return escape_html(printable(text, kLongest));
-}
-
 std::string line_svg(Point from, Point to, double width, std::string_view style,
                      std::string_view title) {
-  return fmt::format(
-      "<line class=\"cable{}\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" "
-      "stroke-width=\"{:.1f}\">{}</line>\n",
-      style, from.x, from.y, to.x, to.y, width,
-      title.empty() ? "" : "<title>" + xml_text(title) + "</title>");
+  return svg_line(fmt::format("cable{}", style), from, to,
+                  {.title = title, .attributes = fmt::format("stroke-width=\"{:.1f}\"", width)});
 }
 
 std::string box_svg(const Box& box, std::string_view style, double radius) {
-  return fmt::format(
-      "<rect class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" "
-      "rx=\"{:.0f}\"/>",
-      style, box.x, box.y, box.width, box.height, radius);
+  return svg_rect(style, box, {.attributes = fmt::format("rx=\"{:.0f}\"", radius)});
 }
 
 std::string dot_svg(Point at, double radius, std::string_view style) {
-  return fmt::format("<circle class=\"nic{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.1f}\"/>", style,
-                     at.x, at.y, radius);
+  return svg_circle(fmt::format("nic{}", style), at, radius);
 }
 
-std::string text_svg(Point at, TextStyle look, std::string_view text) {
-  return fmt::format(
-      "<text class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" style=\"font-size:{}px\">{}</text>\n",
-      look.style, at.x, at.y, look.size, xml_text(text));
+std::string text_svg(Point at, TextStyle style, std::string_view text) {
+  return svg_text(style.name, at, text, fmt::format("style=\"font-size:{}px\"", style.size));
 }
 
 }  // namespace regatta::report

@@ -1,5 +1,4 @@
-// report/internal/fabric_drawing.h: what the parts of a fabric's picture are drawn from, and the
-// shapes that they are drawn with.
+// report/internal/fabric_drawing.h: the input of the parts of a fabric's picture, and their shapes.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +7,7 @@
 #include <string_view>
 
 #include "regatta/app/report/internal/fabric_layout.h"
+#include "regatta/app/report/internal/svg.h"
 #include "regatta/base/core/ids.h"
 #include "regatta/base/core/units.h"
 #include "regatta/model/topo/cluster.h"
@@ -26,28 +26,24 @@ struct FabricDrawing {
 
 FabricDrawing draw_fabric(const topo::Cluster& cluster, Point corner, double least_width);
 
-// How many cables from nodes of `lower` upwards one line stands for.
+// The number of cables from nodes of `lower` upwards that one line stands for.
 std::size_t cables_of_line(const FabricDrawing& picture, topo::NodeKind lower);
 
-// All cables, tier by tier.                               fabric_cables.cc
+// All cables, tier by tier.                               fabric_drawing_cables.cc
 std::string cables_svg(const FabricDrawing& picture);
 
-// Heading; what the rows and the cables between them are, left of them; the legend, from `top` on,
-// which adds its height to it.                             fabric_notes.cc
+// The heading; the notes left of the rows and cables; the legend from `corner` on, which moves down
+// by the height of the legend.                    fabric_drawing_notes.cc
 std::string heading_svg(const FabricDrawing& picture, Point corner);
 std::string tier_notes_svg(const FabricDrawing& picture, double x);
 std::string legend_svg(const FabricDrawing& picture, double right, Point& corner);
 
-// The style of what belongs to a rail, with a space before it; none when there is one rail.
+// The style of the parts of a rail, with a leading space; empty when there is only one rail.
 std::string rail_style(const FabricDrawing& picture, int rail);
 std::string type_style(const FabricDrawing& picture, const std::string& type);
 
-// Pixels: twice as fast is half as wide again.
+// Pixels: twice the rate is 1.5 times as wide.
 double cable_width(const FabricDrawing& picture, BytesPerSecond rate);
-
-// For element content and quoted attributes, also what XML cannot hold: control characters become
-// '?'.
-std::string xml_text(std::string_view text);
 
 std::string line_svg(Point from, Point to, double width, std::string_view style,
                      std::string_view title);
@@ -56,9 +52,9 @@ std::string dot_svg(Point at, double radius, std::string_view style);
 
 // Text on the baseline at `at`.
 struct TextStyle {
-  double size = 12;
-  std::string_view style;
+  double size = 12;  // pixels
+  std::string_view name;
 };
-std::string text_svg(Point at, TextStyle look, std::string_view text);
+std::string text_svg(Point at, TextStyle style, std::string_view text);
 
 }  // namespace regatta::report

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "regatta/app/report/internal/fabric_drawing.h"
+#include "regatta/base/core/ids.h"
 #include "regatta/base/core/units.h"
 
 namespace regatta::report {
@@ -24,8 +25,8 @@ std::string link_title(const topo::Link& link) {
   return fmt::format("{}: {}", link.name, format_bits_per_second(link.rate));
 }
 
-// Links upwards from switches of `lower` whose both ends are drawn, of several between the same
-// two switches the first.
+// Links upwards from switches of `lower` with both ends drawn; only the first of several between
+// the same two switches.
 std::vector<const topo::Link*> drawn_links(const FabricDrawing& picture, NodeKind lower) {
   std::vector<const topo::Link*> links;
   for (const topo::Link& link : picture.graph.links) {
@@ -56,7 +57,7 @@ std::string single_lines(const FabricDrawing& picture,
   return svg;
 }
 
-// What gathers the cables of some switches of a row into one line.
+// A line that joins the cables of neighbouring switches of a row.
 struct Bracket {
   double left = 0;
   double right = 0;
@@ -66,17 +67,18 @@ struct Bracket {
 };
 
 std::string bracket_svg(const Bracket& bracket, double switch_y) {
-  return fmt::format(
-      "<path class=\"cable strong\" stroke-width=\"1.4\" d=\"M{0:.1f} {1:.1f}V{2:.1f}"
-      "H{3:.1f}V{1:.1f}\"/>\n",
-      bracket.left, switch_y, bracket.y, bracket.right);
+  return svg_path(
+      "cable strong",
+      fmt::format("M{0} {1}V{2}H{3}V{1}", svg_number(bracket.left), svg_number(switch_y),
+                  svg_number(bracket.y), svg_number(bracket.right)),
+      {.attributes = "stroke-width=\"1.4\""});
 }
 
 // A line from the leaves of each plane of a block to each spine of the plane, for all their cables.
 // Spines are numbered plane by plane.
 std::string leaf_bundles(const FabricDrawing& picture) {
   const topo::Fabric& fabric = picture.cluster.fabric;
-  const auto leaves = static_cast<std::size_t>(fabric.rails / fabric.planes);
+  const std::size_t leaves = as_index(fabric.rails / fabric.planes);
   std::string svg;
   std::size_t lines = 0;
   for (const GroupPlace& group : picture.layout.groups)
@@ -93,8 +95,7 @@ std::string leaf_bundles(const FabricDrawing& picture) {
       }
       for (const SwitchPlace& spine : group.spines) {
         const int number = spine.node.value - group.spines.front().node.value;
-        const Bracket& bracket =
-            brackets[static_cast<std::size_t>(number * fabric.planes / fabric.spines)];
+        const Bracket& bracket = at(brackets, number * fabric.planes / fabric.spines);
         svg += line_svg(bracket.middle(), {spine.box.middle(), spine.box.bottom()}, width,
                         strength(lines), "");
       }
@@ -197,8 +198,8 @@ std::string server_cables(const FabricDrawing& picture, const BlockPlace& block)
   return count_lines(picture, block);
 }
 
-// Whose cables a line bundles: the leaves of a block that a spine is cabled to, the super-spines of
-// a column.
+// How many switches share a bundle: the leaves of a block that a spine is cabled to, or the
+// super-spines of a column.
 int switches_of_bundle(const topo::Fabric& fabric, NodeKind lower) {
   return lower == NodeKind::kLeaf ? fabric.rails / fabric.planes
                                   : fabric.super_spines / fabric.spines;
@@ -216,8 +217,7 @@ bool is_bundled(const FabricDrawing& picture, NodeKind lower) {
 std::size_t cables_of_line(const FabricDrawing& picture, NodeKind lower) {
   const topo::Fabric& fabric = picture.cluster.fabric;
   const int cables = lower == NodeKind::kLeaf ? fabric.uplink_cables : fabric.super_uplink_cables;
-  return static_cast<std::size_t>(
-      is_bundled(picture, lower) ? switches_of_bundle(fabric, lower) * cables : cables);
+  return as_index(is_bundled(picture, lower) ? switches_of_bundle(fabric, lower) * cables : cables);
 }
 
 std::string cables_svg(const FabricDrawing& picture) {

@@ -16,7 +16,7 @@ using topo::Cluster;
 using topo::Graph;
 using topo::NodeKind;
 
-// What a picture may be wide in each detail before it becomes unreadable on a screen.
+// The largest width at which a picture of each detail is readable on a screen.
 constexpr double kWidestCables = 1500;
 constexpr double kWidestRails = 2300;
 constexpr double kWidestCompact = 3600;
@@ -45,8 +45,8 @@ FabricShape shape_of(const Cluster& cluster, const Graph& graph) {
     const NodeId id{static_cast<int>(i)};
     if (node.kind == NodeKind::kSuperSpine) shape.supers.push_back(id);
     if (node.group < 0) continue;
-    shape.groups.resize(std::max(shape.groups.size(), static_cast<std::size_t>(node.group) + 1));
-    GroupShape& group = shape.groups[static_cast<std::size_t>(node.group)];
+    shape.groups.resize(std::max(shape.groups.size(), as_index(node.group) + 1));
+    GroupShape& group = at(shape.groups, node.group);
     if (node.kind == NodeKind::kSpine) group.spines.push_back(id);
     if (node.kind != NodeKind::kLeaf) continue;
     const int first = leaves / cluster.fabric.rails * per_block;
@@ -71,7 +71,7 @@ bool is_readable(const FabricDrawingPlan& draft) {
   const double width = fabric_width(draft);
   const int servers = most_servers_of_block(draft);
   if (draft.detail == FabricDetail::kCables) {
-    const std::size_t cables = static_cast<std::size_t>(servers) * draft.columns.columns.size();
+    const std::size_t cables = as_index(servers) * draft.columns.columns.size();
     return width <= kWidestCables && cables <= kMostCablesOfBlock;
   }
   if (draft.detail == FabricDetail::kRails)
@@ -195,8 +195,7 @@ double groups_width(const FabricDrawingPlan& draft) {
 }
 
 double fabric_width(const FabricDrawingPlan& draft) {
-  const std::size_t places =
-      draft.shape.supers.size() / static_cast<std::size_t>(draft.supers_of_place);
+  const std::size_t places = draft.shape.supers.size() / as_index(draft.supers_of_place);
   const std::size_t supers = visible_items(places, draft.supers).size();
   return std::max(groups_width(draft), static_cast<double>(supers) * kSwitchPitch);
 }

@@ -1,5 +1,5 @@
-// report/internal/fabric_drawing_plan.h: what is decided before a fabric is laid out: what hangs
-// together, in how much detail it is drawn, what is left out, and how wide that makes it.
+// report/internal/fabric_drawing_plan.h: the decisions before a fabric is laid out: its blocks and
+// groups, the level of detail, the parts that are left out, and the width.
 #pragma once
 
 #include <cstddef>
@@ -55,7 +55,7 @@ struct FabricDrawingPlan {
 FabricDrawingPlan plan_fabric_drawing(const topo::Cluster& cluster, const topo::Graph& graph);
 
 // Widths of a server's card, of a block with its frame, of all blocks of a group, of a group with
-// its frame and of the whole fabric, without air.
+// its frame and of the whole fabric, without extra space.
 double card_width(const FabricDrawingPlan& draft);
 double block_width(const FabricDrawingPlan& draft, const BlockShape& block);
 double blocks_width(const FabricDrawingPlan& draft, const GroupShape& group);
@@ -69,17 +69,18 @@ std::string longest_name(const FabricDrawingPlan& draft, topo::NodeKind kind);
 // kRails or kCompact.
 bool has_rails(FabricDetail detail);
 
-// Between things of the picture.
-inline constexpr double kGapWidth = 92;  // of what stands for blocks or groups left out
+// Distances between the parts of the picture, in pixels.
+inline constexpr double kGapWidth = 92;  // of a gap for blocks or groups left out
 inline constexpr double kFramePad = 8;   // inside the frame of a block
 inline constexpr double kGroupPad = 12;  // inside the frame of a group
 inline constexpr double kGroupSpace = 26;
 inline constexpr double kCardSpace = 12;
 
-// Of `count` things at most `most` (3 or more) places: all, or the first ones, a gap, and the last.
+// Shows `count` items in at most `most` (3 or more) places: all, or the first ones, a gap, and the
+// last.
 struct VisibleItem {
   std::size_t index = 0;
-  std::size_t skipped = 0;  // > 0: a gap instead, for things index .. index + skipped - 1
+  std::size_t skipped = 0;  // > 0: a gap instead, for items index .. index + skipped - 1
 };
 std::vector<VisibleItem> visible_items(std::size_t count, std::size_t most);
 

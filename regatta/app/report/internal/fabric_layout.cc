@@ -30,7 +30,7 @@ SwitchPlace place_switch(const FabricDrawingPlan& draft, NodeId node, Box box) {
   return {node, box, switch_label(draft, draft.graph.nodes[node.index()], box.width)};
 }
 
-// `nodes` spread evenly over `row`; what is left out becomes a gap of two places.
+// Spreads `nodes` evenly over `row`; a gap of two places stands for the nodes left out.
 std::vector<SwitchPlace> place_row(const FabricDrawingPlan& draft, const std::vector<NodeId>& nodes,
                                    std::size_t most, Box row, std::vector<GapPlace>& gaps) {
   std::vector<SwitchPlace> places;
@@ -54,7 +54,7 @@ std::vector<SwitchPlace> place_row(const FabricDrawingPlan& draft, const std::ve
 
 ServerPlace place_server(const FabricDrawingPlan& draft, int server, Box card) {
   const topo::ServerType& type = draft.cluster.type_of(ServerId{server});
-  const std::string& name = draft.cluster.servers[static_cast<std::size_t>(server)].name;
+  const std::string& name = at(draft.cluster.servers, server).name;
   ServerPlace place{
       .first = ServerId{server}, .card = card, .label = {}, .devices = {}, .nics = {}};
   if (has_rails(draft.detail)) {
@@ -88,8 +88,8 @@ BlockPlace place_cables(const FabricDrawingPlan& draft, const BlockShape& shape,
   return block;
 }
 
-// The x and width of the leaf of `rail` over its columns; where it stays as wide, its middle is
-// that of the lines of the rail.
+// The x and width of the leaf of `rail` above its columns. A leaf that keeps its width stands above
+// the middle of the rail's lines.
 Box rail_span(const NicColumns& plan, int rail) {
   std::vector<NicColumn> columns;
   for (const NicColumn& column : plan.columns) {
@@ -142,9 +142,7 @@ BlockPlace place_counts(const FabricDrawingPlan& draft, const BlockShape& shape,
   const Box inner{frame.x + kFramePad, rows.leaves_y, frame.width - 2 * kFramePad,
                   rows.switch_height};
   block.leaves = place_row(draft, shape.leaves, shape.leaves.size(), inner, none);
-  const auto name = [&draft](int server) {
-    return draft.cluster.servers[static_cast<std::size_t>(server)].name;
-  };
+  const auto name = [&draft](int server) { return at(draft.cluster.servers, server).name; };
   block.servers.push_back(
       {.first = ServerId{shape.first_server},
        .count = shape.servers,
@@ -179,7 +177,7 @@ struct Cursor {
 std::size_t servers_of(const GroupShape& shape) {
   std::size_t servers = 0;
   for (const BlockShape& block : shape.blocks)
-    servers += static_cast<std::size_t>(block.servers);
+    servers += as_index(block.servers);
   return servers;
 }
 
@@ -187,7 +185,7 @@ GapPlace blocks_left_out(const GroupShape& shape, const VisibleItem& gap, double
                          const FabricLayout& rows) {
   std::size_t servers = 0;
   for (std::size_t i = 0; i < gap.skipped; ++i)
-    servers += static_cast<std::size_t>(shape.blocks[gap.index + i].servers);
+    servers += as_index(shape.blocks[gap.index + i].servers);
   const double top = rows.leaves_y - kFramePad;
   return {{x, top, kGapWidth, rows.servers_y + kCountsHeight + kFramePad - top},
           {pluralized(gap.skipped, "block", "blocks"), pluralized(servers, "server", "servers")}};
@@ -246,7 +244,7 @@ double place_groups(const FabricDrawingPlan& draft, Cursor at, FabricLayout& lay
 void place_supers(const FabricDrawingPlan& draft, Box row, FabricLayout& layout) {
   const int each = draft.supers_of_place;
   std::vector<NodeId> first;
-  for (std::size_t i = 0; i < draft.shape.supers.size(); i += static_cast<std::size_t>(each))
+  for (std::size_t i = 0; i < draft.shape.supers.size(); i += as_index(each))
     first.push_back(draft.shape.supers[i]);
   layout.supers = place_row(draft, first, draft.supers, row, layout.gaps);
   if (each == 1) return;

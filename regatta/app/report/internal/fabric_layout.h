@@ -1,31 +1,16 @@
-// report/internal/fabric_layout.h: where the parts of a fabric stand in its picture: tiers in rows,
-// servers under their leaves, in as much detail as can be read.
+// report/internal/fabric_layout.h: positions of the parts of a fabric in its picture: tiers in
+// rows, servers under their leaves, in as much detail as is readable.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "regatta/app/report/internal/svg.h"
 #include "regatta/base/core/ids.h"
 #include "regatta/model/topo/cluster.h"
 #include "regatta/model/topo/graph.h"
 
 namespace regatta::report {
-
-struct Point {
-  double x = 0;
-  double y = 0;
-};
-
-struct Box {
-  double x = 0;
-  double y = 0;
-  double width = 0;
-  double height = 0;
-
-  double right() const { return x + width; }
-  double bottom() const { return y + height; }
-  double middle() const { return x + width / 2; }
-};
 
 // How the servers under a set of leaves are drawn, richest first.
 enum class FabricDetail {
@@ -38,7 +23,7 @@ enum class FabricDetail {
 struct SwitchPlace {
   NodeId node;
   Box box;
-  std::string label;  // the name, its number, or nothing: what fits into the box
+  std::string label;  // the name, its number, or nothing, as fits into the box
   int count = 1;      // more for a column of super-spines: node, node + 1, ...
 };
 
@@ -71,7 +56,7 @@ struct GroupPlace {
   std::vector<SwitchPlace> spines;
 };
 
-// Stands for what is left out: "26 blocks", "416 servers".
+// A place for parts that are left out: "26 blocks", "416 servers".
 struct GapPlace {
   Box box;
   std::vector<std::string> lines;
@@ -84,17 +69,17 @@ struct FabricLayout {
   std::vector<SwitchPlace> supers;
   std::vector<GapPlace> gaps;
   double switch_height = 0;
-  double supers_y = 0;  // tops of the rows; those of absent tiers mean nothing
+  double supers_y = 0;  // tops of the rows; undefined for absent tiers
   double spines_y = 0;
   double leaves_y = 0;
   double servers_y = 0;
 };
 
-// Above it servers are counted instead of drawn.
+// A larger number of servers is counted instead of drawn.
 inline constexpr int kServersDrawn = 128;
 
-// The picture of `cluster`, whose graph is `graph`: its top left corner at `corner`, and at least
-// `least_width` wide.
+// Lays out `cluster` with its `graph`: the top left corner at `corner`, at least `least_width`
+// wide.
 FabricLayout lay_out_fabric(const topo::Cluster& cluster, const topo::Graph& graph, Point corner,
                             double least_width);
 

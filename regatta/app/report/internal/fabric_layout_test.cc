@@ -152,7 +152,7 @@ void expect_straight_rails(const BlockPlace& block) {
   for (const ServerPlace& server : block.servers) {
     for (const NicPlace& nic : server.nics) {
       columns[nic.nic].insert(nic.at.x);
-      const Box& leaf = block.leaves[static_cast<std::size_t>(nic.rail)].box;
+      const Box& leaf = at(block.leaves, nic.rail).box;
       EXPECT_TRUE(leaf.x < nic.at.x && nic.at.x < leaf.right()) << nic.nic;
     }
   }
@@ -178,14 +178,14 @@ TEST(FabricLayout, KeepsTheRailsOfABlockStraight) {
 
 class CountedFabric : public ::testing::TestWithParam<SampleCluster> {};
 
-// What is drawn and what the gaps say add up.
+// The servers drawn and those that the gaps count add up.
 TEST_P(CountedFabric, LosesNoServer) {
   const topo::Cluster cluster = cluster_of(GetParam().yaml);
   const FabricLayout layout = layout_of(cluster);
   std::size_t servers = 0;
   std::size_t group_gaps = 0;
   for (const ServerPlace& place : servers_of(layout))
-    servers += static_cast<std::size_t>(place.count);
+    servers += as_index(place.count);
   for (const GapPlace& gap : layout.gaps) {
     if (gap.lines.back().find(" servers") != std::string::npos)
       servers += std::stoul(gap.lines.back());

@@ -1,4 +1,4 @@
-// report/internal/fabric_server.h: the inside of a server in the picture of a fabric: its NICs in
+// report/internal/fabric_server.h: the inside of a server in the picture of a fabric: NICs in
 // columns, rail by rail, each with the devices that it serves.
 #pragma once
 
@@ -15,7 +15,7 @@ struct NicColumn {
   int across = 0;  // devices beside each other
   double x = 0;    // left edge, from the left edge of all columns
   double width = 0;
-  double nic_x = 0;  // where the NIC stands, from there too
+  double nic_x = 0;  // of the NIC, from the same edge
 };
 
 // The same columns for every server of a cluster, so that rails are straight.

@@ -3,23 +3,28 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
+#include "regatta/app/report/html_text.h"
 #include "regatta/app/report/run_result.h"
 
 namespace regatta::report {
 
-// The goal of the prediction: within 15 % of the measurement.
-inline constexpr double kGoodError = 0.15;
+// The stated error of a prediction: the measurement is within 15 % of it.
+inline constexpr double kStatedError = 0.15;
 
-std::string header_section(const RunResult& result);    // html_summary.cc
-std::string figures_section(const RunResult& result);   // html_summary.cc
-std::string footer_section(const RunResult& result);    // html_summary.cc
-std::string phases_section(const RunResult& result);    // html_phases.cc
-std::string timeline_section(const RunResult& result);  // html_timeline.cc
-std::string plan_section(const RunResult& result);      // html_plan.cc
-std::string steps_section(const RunResult& result);     // html_curves.cc: loss, step times
-std::string sweep_section(const RunResult& result);     // html_curves.cc
-std::string cluster_section(const RunResult& result);   // html_cluster.cc: the drawing
-std::string traffic_section(const RunResult& result);   // html_traffic.cc
+// "bad" for a run that is slower than predicted by more than the stated error; else "".
+std::string_view deviation_style(const PlanRun& run);
+std::string deviation_html(const PlanRun& run);  // "+4.1 %" in that style
+
+PageFrame frame_of(const RunResult& result);            // html_sections_summary.cc
+std::string tiles_section(const RunResult& result);     // html_sections_summary.cc
+std::string phases_section(const RunResult& result);    // html_sections_phases.cc
+std::string timeline_section(const RunResult& result);  // html_sections_timeline.cc
+std::string plan_section(const RunResult& result);      // html_sections_plan.cc
+std::string steps_section(const RunResult& result);     // html_sections_curves.cc: loss, step times
+std::string sweep_section(const RunResult& result);     // html_sections_curves.cc
+std::string cluster_section(const RunResult& result);   // html_sections_cluster.cc: the drawing
+std::string traffic_section(const RunResult& result);   // html_sections_traffic.cc
 
 }  // namespace regatta::report

@@ -11,6 +11,7 @@
 #include "regatta/app/report/html_text.h"
 #include "regatta/app/report/internal/html_sections.h"
 #include "regatta/app/report/internal/link_rows.h"
+#include "regatta/app/report/internal/svg.h"
 #include "regatta/base/core/units.h"
 #include "regatta/model/topo/graph.h"
 
@@ -28,11 +29,6 @@ constexpr double kTierHeight = 116;
 constexpr double kSwitchWidth = 92;
 constexpr double kSwitchHeight = 32;
 constexpr double kDeviceHeight = 36;
-
-struct Point {
-  double x = 0;
-  double y = 0;
-};
 
 struct Layout {
   std::vector<Point> centers;  // per node
@@ -99,15 +95,15 @@ std::map<LinkId, CableLoad> cable_loads(const topo::Graph& graph, const PlanRun&
 }
 
 // From blue (idle) over amber (half) to red (full).
-std::string load_colour(double share) {
-  struct Colour {
+std::string load_color(double share) {
+  struct Color {
     double red, green, blue;
   };
-  constexpr Colour kIdle{86, 140, 214};
-  constexpr Colour kHalf{236, 158, 52};
-  constexpr Colour kFull{214, 62, 48};
-  const Colour& from = share < 0.5 ? kIdle : kHalf;
-  const Colour& to = share < 0.5 ? kHalf : kFull;
+  constexpr Color kIdle{86, 140, 214};
+  constexpr Color kHalf{236, 158, 52};
+  constexpr Color kFull{214, 62, 48};
+  const Color& from = share < 0.5 ? kIdle : kHalf;
+  const Color& to = share < 0.5 ? kHalf : kFull;
   const double t = share < 0.5 ? 2 * share : 2 * share - 1;
   return fmt::format("rgb({:.0f} {:.0f} {:.0f})", from.red + t * (to.red - from.red),
                      from.green + t * (to.green - from.green),
@@ -129,58 +125,53 @@ Cable cable_of(const topo::Link& link, const Layout& layout) {
 std::string cable_svg(const topo::Link& link, const CableLoad& load, const Layout& layout) {
   const Cable cable = cable_of(link, layout);
   const double share = std::min(1.0, load.share);
-  return fmt::format(
-      "<line class=\"cable\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" "
-      "stroke=\"{}\" stroke-width=\"{:.1f}\"><title>{} ({}){}</title></line>\n",
-      cable.low.x, cable.low.y, cable.high.x, cable.high.y, load_colour(share), 2 + 6 * share,
-      escape_html(link.name), format_bits_per_second(link.rate), escape_html(load.title));
+  return svg_line(
+      "cable", cable.low, cable.high,
+      {.title = fmt::format("{} ({}){}", link.name, format_bits_per_second(link.rate), load.title),
+       .attributes =
+           fmt::format("stroke=\"{}\" stroke-width=\"{:.1f}\"", load_color(share), 2 + 6 * share)});
 }
 
 std::string cable_name_svg(const topo::Link& link, const CableLoad& load, const Layout& layout) {
   const Cable cable = cable_of(link, layout);
   // Nearer to the lower end: there the cables of different nodes have not crossed yet.
   constexpr double kAt = 0.3;
-  return fmt::format("<text class=\"cable-name\" x=\"{:.1f}\" y=\"{:.1f}\">{:.0f}%</text>\n",
-                     cable.low.x + kAt * (cable.high.x - cable.low.x),
-                     cable.low.y + kAt * (cable.high.y - cable.low.y) + 4, 100 * load.share);
+  return svg_text("cable-name",
+                  {cable.low.x + kAt * (cable.high.x - cable.low.x),
+                   cable.low.y + kAt * (cable.high.y - cable.low.y) + 4},
+                  fmt::format("{:.0f} %", 100 * load.share));
 }
 
 std::string switch_svg(const Node& node, Point at) {
-  return fmt::format(
-      "<rect class=\"node switch\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.0f}\" height=\"{:.0f}\" "
-      "rx=\"6\"/><text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
-      at.x - kSwitchWidth / 2, at.y, kSwitchWidth, kSwitchHeight, at.x, at.y + 20,
-      escape_html(node.name));
+  return svg_rect("node switch", {at.x - kSwitchWidth / 2, at.y, kSwitchWidth, kSwitchHeight},
+                  {.attributes = "rx=\"6\""}) +
+         svg_text("", {at.x, at.y + 20}, node.name);
 }
 
 std::string device_svg(const RunResult& result, topo::DeviceRef device, Point corner,
                        double width) {
   const plan::Placement& placement = result.main.plan.placement;
   const auto found = std::find(placement.begin(), placement.end(), device);
-  std::string svg = fmt::format(
-      "<rect class=\"device\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.0f}\" "
-      "rx=\"4\"{}/>\n",
-      corner.x, corner.y, width, kDeviceHeight,
-      found == placement.end() ? " style=\"fill:none\"" : "");
+  std::string svg =
+      svg_rect(found == placement.end() ? "device idle" : "device",
+               {corner.x, corner.y, width, kDeviceHeight}, {.attributes = "rx=\"4\""});
   if (found == placement.end() || width < 26) return svg;
   const Rank rank{static_cast<int>(found - placement.begin())};
   const auto at = workload::coordinates_of(result.main.plan.strategy, rank);
   const double middle = corner.x + width / 2;
-  svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\">{}{}</text>\n", middle, corner.y + 15,
-                     width > 56 ? "rank " : "", rank.value);
+  svg += svg_text("", {middle, corner.y + 15},
+                  fmt::format("{}{}", width > 56 ? "rank " : "", rank.value));
   if (width > 70)
-    svg += fmt::format("<text class=\"minor\" x=\"{:.1f}\" y=\"{:.1f}\">tp{} pp{} dp{}</text>\n",
-                       middle, corner.y + 29, at.tp, at.pp, at.dp);
+    svg += svg_text("minor", {middle, corner.y + 29},
+                    fmt::format("tp{} pp{} dp{}", at.tp, at.pp, at.dp));
   return svg;
 }
 
 std::string server_svg(const RunResult& result, ServerId server, Point at, double width) {
   const int devices = result.cluster.type_of(server).device_count;
-  std::string svg = fmt::format(
-      "<rect class=\"node\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"72\" rx=\"7\"/>"
-      "<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
-      at.x - width / 2, at.y, width, at.x, at.y + 17,
-      escape_html(result.cluster.servers[server.index()].name));
+  std::string svg =
+      svg_rect("node", {at.x - width / 2, at.y, width, 72}, {.attributes = "rx=\"7\""}) +
+      svg_text("", {at.x, at.y + 17}, result.cluster.servers[server.index()].name);
   const double each = (width - 10) / devices;
   for (int i = 0; i < devices; ++i)
     svg +=
@@ -195,10 +186,7 @@ std::string cluster_section(const RunResult& result) {
   if (result.cluster.servers.empty() || result.cluster.servers.size() > kServersShown) return "";
   const Layout layout = layout_of(graph);
   const auto loads = cable_loads(graph, result.main);
-  std::string svg = fmt::format(
-      "<svg class=\"chart net\" viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-label=\"cluster "
-      "with the load of each link\">\n",
-      kWidth, layout.height);
+  std::string svg = svg_open("net", kWidth, layout.height, "cluster with the load of each link");
   std::string names;  // above all cables
   for (std::size_t i = 0; i < graph.links.size(); ++i) {
     const auto found = loads.find({static_cast<int>(i)});
@@ -215,9 +203,9 @@ std::string cluster_section(const RunResult& result) {
   }
   svg += "</svg>\n";
   const bool has_measured = !result.main.measured.traffic.empty();
-  return section("The cluster and who sits where",
-                 fmt::format("Each cable with the {} load of its busier direction over a whole "
-                             "step; point at it for both.",
+  return section("The cluster and its ranks",
+                 fmt::format("Each link with the {} load of its busier direction over a whole "
+                             "step: blue is idle, amber half, red full; point at it for both.",
                              has_measured ? "measured" : "predicted"),
                  "<div class=\"scroll\">" + svg + "</div>\n");
 }

@@ -13,13 +13,7 @@
 namespace regatta::report {
 namespace {
 
-using Points = std::vector<std::pair<double, double>>;
-
-// Digits after the point that tell ticks of this range apart.
-int decimals_for(double range) {
-  if (!(range > 0)) return 1;
-  return std::clamp(static_cast<int>(std::ceil(1 - std::log10(range))), 0, 6);
-}
+using Points = Chart::Points;
 
 // Steps count from 1 for people, as the progress of the run does.
 double number_of(const StepRecord& step) {
@@ -52,34 +46,43 @@ std::string loss_chart(const Points& points) {
   Chart chart({.title = "Loss",
                .x_label = "step",
                .x_most = points.back().first,
+               .ends_at_x_most = true,
                .y_least = least,
                .y_most = most,
-               .y_decimals = decimals_for(most - least)});
-  chart.line(points, "");
+               .y_decimals = tick_decimals(most - least)});
+  chart.line(points, "main");
   for (const auto& [step, loss] : points)
-    chart.spot(step, loss, fmt::format("step {:.0f}: loss {:.4f}", step, loss));
-  return chart.svg();
+    chart.spot({step, loss}, fmt::format("step {:.0f}: loss {:.4f}", step, loss));
+  return chart.html();
 }
 
+// The axis fits the steady steps. A step of the warm-up may be several times as long; its line
+// leaves the chart at the top.
 std::string time_chart(const RunResult& result, const Points& points) {
   const double predicted = result.main.plan.prediction.step_time.value;
-  const double most = std::max(range_of(points).second, predicted);
+  const int warm_up = result.main.measured.warm_up_steps;
+  const bool has_steady = points.back().first > warm_up;
+  double most = predicted;
+  for (const auto& [step, time] : points)
+    if (!has_steady || step > warm_up) most = std::max(most, time);
   const TimeFormat format({most});
-  const std::string title = fmt::format("Step time, {}", format.unit());
-  Chart chart({.title = title,
-               .x_label = "step; dashed: predicted",
+  Chart chart({.title = fmt::format("Step time, {}", format.unit()),
+               .x_label = "step; dashed: predicted; grey: warm-up",
                .x_most = points.back().first,
+               .ends_at_x_most = true,
                .y_most = format.number({most}),
-               .y_decimals = decimals_for(format.number({most}))});
-  Points scaled = points;
-  for (auto& [step, time] : scaled)
-    time = format.number({time});
+               .y_decimals = tick_decimals(format.number({most}))});
+  if (warm_up > 0) chart.mark({{.to = warm_up + 0.5, .number = "", .style = "mark warm-up"}});
   const double guide = format.number({predicted});
   chart.line({{0, guide}, {chart.x_end(), guide}}, "guide");
-  chart.line(scaled, "");
-  for (const auto& [step, time] : points)
-    chart.spot(step, format.number({time}), fmt::format("step {:.0f}: {}", step, format({time})));
-  return chart.svg();
+  Points scaled = points;
+  for (auto& [step, time] : scaled)
+    time = std::min(format.number({time}), chart.y_end());
+  chart.line(scaled, "main");
+  for (std::size_t i = 0; i < points.size(); ++i)
+    chart.spot(scaled[i],
+               fmt::format("step {:.0f}: {}", points[i].first, format({points[i].second})));
+  return chart.html();
 }
 
 struct SweepPoint {
@@ -88,40 +91,28 @@ struct SweepPoint {
   double measured;
 };
 
-// Predicted against measured; the diagonal is a perfect prediction, the band is kGoodError around
-// it.
+// Measured over predicted; the diagonal is an exact prediction, the band is the stated error
+// around it.
 std::string sweep_chart(const std::vector<SweepPoint>& points, const TimeFormat& format) {
   double most = 0;
   for (const SweepPoint& point : points)
     most = std::max({most, format.number({point.predicted}), format.number({point.measured})});
-  const std::string title = fmt::format("Measured step, {}", format.unit());
-  const std::string x_label = fmt::format("predicted step, {}", format.unit());
-  Chart chart({.title = title,
-               .x_label = x_label,
+  Chart chart({.title = fmt::format("Measured step, {}", format.unit()),
+               .x_label = fmt::format("predicted step, {}", format.unit()),
                .x_most = most,
                .y_most = most,
-               .x_decimals = decimals_for(most),
-               .y_decimals = decimals_for(most),
-               .width = 470,
-               .height = 400});
+               .x_decimals = tick_decimals(most),
+               .y_decimals = tick_decimals(most),
+               .height = 320});
   const double end = std::min(chart.x_end(), chart.y_end());
-  const double low = end / (1 + kGoodError);
-  chart.add(
-      fmt::format("<path class=\"band\" d=\"M{:.1f} {:.1f} L{:.1f} {:.1f} L{:.1f} {:.1f} L{:.1f} "
-                  "{:.1f} Z\"/>\n",
-                  chart.x(0), chart.y(0), chart.x(low), chart.y(end), chart.x(end), chart.y(end),
-                  chart.x(end), chart.y(low)));
+  chart.band(
+      {{0, 0}, {end / (1 + kStatedError), end}, {end, end}, {end, end * (1 - kStatedError)}});
   chart.line({{0, 0}, {end, end}}, "guide");
-  for (std::size_t i = 0; i < points.size(); ++i) {
-    const double x = chart.x(format.number({points[i].predicted}));
-    const double y = chart.y(format.number({points[i].measured}));
-    chart.add(fmt::format(
-        "<circle class=\"dot{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\"><title>{}</title></circle>"
-        "<text class=\"dot-name\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
-        i == 0 ? " best" : "", x, y, escape_html(workload::to_string(points[i].run->plan.strategy)),
-        x + 8, y + 4, i + 1));
-  }
-  return chart.svg();
+  for (std::size_t i = 0; i < points.size(); ++i)
+    chart.dot({format.number({points[i].predicted}), format.number({points[i].measured})},
+              i == 0 ? "dot best" : "dot", workload::to_string(points[i].run->plan.strategy),
+              std::to_string(i + 1));
+  return chart.html();
 }
 
 std::string strategy_cell(const plan::SimulatedPlan& plan) {
@@ -137,18 +128,17 @@ std::string sweep_table(const std::vector<SweepPoint>& points) {
     const auto faster = std::count_if(points.begin(), points.end(), [&](const SweepPoint& other) {
       return other.measured < points[i].measured;
     });
-    rows.push_back(
-        {.cells = {fmt::format("{}", i + 1), fmt::format("{}", faster + 1), strategy_cell(run.plan),
-                   format(run.plan.prediction.step_time), format(run.measured.step_time),
-                   signed_percent(prediction_error(run))},
-         .style = ""});
+    rows.push_back({.cells = {fmt::format("{}", i + 1), fmt::format("{}", faster + 1),
+                              strategy_cell(run.plan), format(run.plan.prediction.step_time),
+                              format(run.measured.step_time), deviation_html(run)},
+                    .style = ""});
   }
-  return html_table({{"#", true},
-                     {"measured #", true},
+  return html_table({{"#", false},
+                     {"Measured #", true},
                      {"Plan", false},
                      {"Predicted", true},
                      {"Measured", true},
-                     {"Error", true}},
+                     {"Against predicted", true}},
                     rows);
 }
 
@@ -165,8 +155,8 @@ std::string steps_section(const RunResult& result) {
   if (loss.size() >= 2)
     hint = fmt::format("Loss {:.4f} at step {:.0f}, {:.4f} at step {:.0f}. ", loss.front().second,
                        loss.front().first, loss.back().second, loss.back().first);
-  hint += fmt::format("The first {} steps warm up and are left out of the median.",
-                      result.main.measured.warm_up_steps);
+  if (const int warm_up = result.main.measured.warm_up_steps; warm_up > 0)
+    hint += fmt::format("The median leaves out the {} steps of the warm-up.", warm_up);
   return section("Training", hint, body);
 }
 
@@ -187,8 +177,10 @@ std::string sweep_section(const RunResult& result) {
   if (const auto correlation = sweep_spearman(result))
     hint += fmt::format(" Spearman rank correlation of prediction and measurement: {:.3f}.",
                         *correlation);
-  hint += " On the dashed line the prediction is exact; the band is 15 % around it.";
-  return section("Does the order hold?", hint, body);
+  hint += fmt::format(
+      " On the dashed line the prediction is exact; the band is the stated {:.0f} % around it.",
+      100 * kStatedError);
+  return section("Predicted and measured order", hint, body);
 }
 
 }  // namespace regatta::report

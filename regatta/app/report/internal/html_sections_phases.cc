@@ -56,22 +56,23 @@ std::string phase_table(const PlanRun& run) {
     const double share =
         run.measured.step_time.value > 0 ? measured[phase] / run.measured.step_time : 0;
     rows.push_back(
-        {.cells = {fmt::format("<i class=\"key {0}\"></i>{0}", workload::to_string(phase)),
+        {.cells = {color_key(workload::to_string(phase), workload::to_string(phase)),
                    format(predicted[phase]), format(measured[phase]),
-                   format.difference(predicted[phase] - measured[phase]),
-                   fmt::format("{:.1f} %", 100 * share)},
+                   format.difference(measured[phase] - predicted[phase]), format_percent(share)},
          .style = ""});
   }
   const Seconds predicted_step = run.plan.prediction.step_time;
-  rows.push_back({.cells = {"step", format(predicted_step), format(run.measured.step_time),
-                            format.difference(predicted_step - run.measured.step_time),
-                            signed_percent(prediction_error(run)) + " error"},
-                  .style = "total"});
+  rows.push_back(
+      {.cells = {"step", format(predicted_step), format(run.measured.step_time),
+                 fmt::format("{} ({})", format.difference(run.measured.step_time - predicted_step),
+                             deviation_html(run)),
+                 format_percent(1)},
+       .style = "total"});
   return "<div class=\"narrow\">" +
          html_table({{"Phase", false},
                      {"Predicted", true},
                      {"Measured", true},
-                     {"Predicted - measured", true},
+                     {"Measured - predicted", true},
                      {"Share of measured step", true}},
                     rows) +
          "</div>\n";
@@ -90,7 +91,7 @@ TableRow comparison_row(std::string_view name, const PlanRun& run, Seconds scale
   const TimeFormat format(scale);
   return {.cells = {escape_html(name), strategy_html(run.plan.strategy),
                     escape_html(run.plan.placement_name), format(run.plan.prediction.step_time),
-                    format(run.measured.step_time), signed_percent(prediction_error(run)),
+                    format(run.measured.step_time), deviation_html(run),
                     fmt::format("{:.0f}", run.measured.tokens_per_s)},
           .style = ""};
 }
@@ -103,7 +104,7 @@ std::string comparison_html(const RunResult& result) {
                       {"Placement", false},
                       {"Predicted", true},
                       {"Measured", true},
-                      {"Error", true},
+                      {"Against predicted", true},
                       {"Tokens/s", true}},
                      {comparison_row("chosen", result.main, scale),
                       comparison_row("pure data parallelism", *result.compare, scale)});

@@ -32,13 +32,13 @@ const MeasuredRun* measurement_of(const RunResult& result, const plan::Simulated
   return nullptr;
 }
 
-// What makes a candidate slower than the best: the phase that grew the most.
+// Why a candidate is slower than the best: the phase that grew the most.
 std::string reason_of(const plan::Prediction& best, const plan::Prediction& loser) {
   const Phase worst = workload::largest_phase_increase(best.phases, loser.phases);
   const Seconds growth = loser.phases[worst] - best.phases[worst];
   if (growth.value <= 0) return "as fast";
-  return fmt::format("<i class=\"key {0}\"></i>{0} {1}", workload::to_string(worst),
-                     TimeFormat(best.step_time).difference(growth));
+  return color_key(workload::to_string(worst), workload::to_string(worst)) + " " +
+         TimeFormat(best.step_time).difference(growth);
 }
 
 TableRow candidate_row(const RunResult& result, std::size_t index, Seconds full) {
@@ -71,7 +71,7 @@ std::string best_table(const RunResult& result) {
   rows.reserve(count);
   for (std::size_t i = 0; i < count; ++i)
     rows.push_back(candidate_row(result, i, full));
-  return html_table({{"#", true},
+  return html_table({{"#", false},
                      {"Strategy", false},
                      {"Placement", false},
                      {"Predicted", true},

@@ -9,6 +9,7 @@
 
 #include "regatta/app/report/html_text.h"
 #include "regatta/app/report/internal/html_sections.h"
+#include "regatta/app/report/internal/svg.h"
 #include "regatta/model/topo/cluster.h"
 
 namespace regatta::report {
@@ -23,6 +24,7 @@ constexpr int kRow = 15;
 constexpr int kBackgroundRow = 5;
 constexpr int kBarGap = 9;
 constexpr double kViewWidth = 100000;  // the drawing is stretched to the page's width
+constexpr double kLeastSpan = 40;      // of that: a shorter span is drawn so wide, to be seen
 
 struct Extent {
   Seconds first{std::numeric_limits<double>::infinity()};
@@ -35,12 +37,17 @@ void grow(Extent& extent, const Span& span) {
   extent.last = std::max(extent.last, span.start + span.duration);
 }
 
-// The traced step nearest to the median step time, moved to start at 0.
-Timeline typical_step(const Timeline& timeline, Seconds step_time) {
+// The traced step nearest to the median step time, moved to start at 0; one of the warm-up only
+// where no other was traced.
+Timeline typical_step(const MeasuredRun& measured) {
+  const Timeline& timeline = measured.timeline;
+  const Seconds step_time = measured.step_time;
   std::map<int, Extent> extents;
   for (const Span& span : timeline)
     if (!span.background) grow(extents[span.step], span);
   if (extents.empty()) return {};
+  if (extents.rbegin()->first >= measured.warm_up_steps)
+    extents.erase(extents.begin(), extents.lower_bound(measured.warm_up_steps));
   const auto distance = [&](const Extent& extent) {
     return std::abs((extent.length() - step_time).value);
   };
@@ -81,13 +88,13 @@ std::string span_rects(const Timeline& timeline, const Drawing& drawing, int row
     if (span.duration.value <= 0) continue;
     const int top =
         span.rank.value * drawing.lane_height() + row_offset + (span.background ? kRow : 0);
-    const double left = std::clamp(drawing.x(span.start), 0.0, kViewWidth);
+    const double left = std::clamp(drawing.x(span.start), 0.0, kViewWidth - kLeastSpan);
     const double right = std::clamp(drawing.x(span.start + span.duration), 0.0, kViewWidth);
-    svg += fmt::format(
-        "<rect class=\"{}\" x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\"><title>rank {} "
-        "{}</title></rect>\n",
-        workload::to_string(span.phase), left, top, right - left,
-        span.background ? kBackgroundRow - 1 : kRow - 1, span.rank.value, span_title(span, format));
+    const double height = (span.background ? kBackgroundRow : kRow) - 1;
+    svg +=
+        svg_rect(workload::to_string(span.phase),
+                 {left, static_cast<double>(top), std::max(right - left, kLeastSpan), height},
+                 {.title = fmt::format("rank {} {}", span.rank.value, span_title(span, format))});
   }
   return svg;
 }
@@ -121,15 +128,14 @@ std::string ruler(const Drawing& drawing) {
 std::string sheet(const Timeline& predicted, const Timeline& measured, const Drawing& drawing) {
   const int height = static_cast<int>(drawing.ranks) * drawing.lane_height();
   const int half = (drawing.lane_height() - kBarGap) / 2;
-  std::string svg = fmt::format(
-      "<svg viewBox=\"0 0 {:.0f} {}\" preserveAspectRatio=\"none\" style=\"height:{}px\" "
-      "role=\"img\" aria-label=\"timeline of every rank\">\n",
-      kViewWidth, height, height);
+  std::string svg =
+      svg_open("spans", kViewWidth, height, "timeline of every rank",
+               fmt::format("preserveAspectRatio=\"none\" style=\"height:{}px\"", height));
   for (std::size_t rank = 0; rank < drawing.ranks; ++rank)
     for (const int offset : {0, half})
-      svg += fmt::format("<rect class=\"row\" x=\"0\" y=\"{}\" width=\"{:.0f}\" height=\"{}\"/>\n",
-                         static_cast<int>(rank) * drawing.lane_height() + offset, kViewWidth,
-                         half - 1);
+      svg += svg_rect(
+          "row", {0, static_cast<double>(static_cast<int>(rank) * drawing.lane_height() + offset),
+                  kViewWidth, half - 1.0});
   svg += span_rects(predicted, drawing, 0);
   svg += span_rects(measured, drawing, half);
   return svg + "</svg>\n";
@@ -153,8 +159,7 @@ Drawing drawing_of(const RunResult& result, const Timeline& predicted, const Tim
 
 std::string timeline_section(const RunResult& result) {
   const Timeline& predicted = result.main.plan.prediction.timeline;
-  const Timeline measured =
-      typical_step(result.main.measured.timeline, result.main.measured.step_time);
+  const Timeline measured = typical_step(result.main.measured);
   if (predicted.empty() && measured.empty()) return "";
   const Drawing drawing = drawing_of(result, predicted, measured);
   workload::PhaseTimes used;

@@ -33,7 +33,7 @@ inline const std::string kTwoCpus =
     "server_types: {cpu-2: {devices: {count: 2, type: cpu}, intra: {kind: shm}, nics: {count: 1, "
     "rate: 200Mbps}}}\n";
 
-// Of these every server and every switch is drawn.
+// Clusters with every server and every switch drawn.
 inline std::vector<SampleCluster> drawn_clusters() {
   return {
       {"one_server", "servers: {count: 1, type: dgx-v100}\n"},
@@ -73,7 +73,7 @@ inline std::vector<SampleCluster> drawn_clusters() {
   };
 }
 
-// Of these some are counted.
+// Clusters with some servers counted.
 inline std::vector<SampleCluster> counted_clusters() {
   return {
       {"many_blocks",

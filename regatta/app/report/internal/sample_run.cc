@@ -44,7 +44,7 @@ class ToyStep {
   // The step's spans, shifted by `start`; the ends of all ranks are the same.
   workload::Timeline run(int step, double start) {
     step_ = step;
-    const auto stages = static_cast<std::size_t>(strategy_.pp);
+    const std::size_t stages = as_index(strategy_.pp);
     clock_.assign(stages, start);
     forward_end_.assign(stages, {});
     backward_end_.assign(stages, {});

@@ -2,13 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <functional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "regatta/app/report/html_text.h"
+#include "regatta/app/report/internal/svg.h"
+#include "regatta/base/core/ids.h"
+#include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 
 namespace regatta::report {
@@ -16,14 +21,10 @@ namespace {
 
 using simulate::LinkStats;
 using simulate::SimulatedNetwork;
-using simulate::SimulationResult;
 
 constexpr std::size_t kLinksDrawn = 48;
-constexpr int kMapWidth = 960;
-constexpr int kNameWidth = 190;
-constexpr int kRowHeight = 14;
 
-// A kind of link, and those of it.
+// A kind of link in one direction.
 struct Tier {
   std::string name;
   std::string style;
@@ -31,12 +32,10 @@ struct Tier {
 };
 
 std::vector<Tier> tiers_of(const SimulatedNetwork& network) {
-  std::vector<Tier> tiers = {{"NICs send", "forward", {}},
-                             {"NICs receive", "backward", {}},
-                             {"leaves to spines", "tp_comm", {}},
-                             {"spines to leaves", "pp_comm", {}},
-                             {"spines to super-spines", "dp_comm", {}},
-                             {"super-spines to spines", "optimizer", {}}};
+  std::vector<Tier> tiers = {
+      {"NICs to leaves", "nic", {}},           {"leaves to NICs", "nic receives", {}},
+      {"leaves to spines", "leaf", {}},        {"spines to leaves", "leaf receives", {}},
+      {"spines to super-spines", "spine", {}}, {"super-spines to spines", "spine receives", {}}};
   for (std::uint32_t link = 0; link < 2 * network.graph.links.size(); ++link) {
     const topo::Link& cable = network.graph.links[link / 2];
     const topo::NodeKind kind = network.graph.nodes[cable.a.index()].kind;
@@ -49,105 +48,115 @@ std::vector<Tier> tiers_of(const SimulatedNetwork& network) {
   return tiers;
 }
 
-double use(const SimulatedNetwork& network, const SimulationResult& outcome, std::uint32_t link,
-           std::size_t bin) {
-  return outcome.history.bytes(link, bin) / outcome.history.width() / network.links.capacity[link];
+// Share of the capacity of `link` that was used in `bin`.
+double use(const SimulationView& view, std::uint32_t link, std::size_t bin) {
+  const auto& history = view.outcome.history;
+  return history.bytes(link, bin) / history.width() / view.network.links.capacity[link];
 }
 
-// A curve for each kind of link: value(links, bin) over the middles of `used` bins.
-struct Curves {
-  std::string_view title;
-  double most = 100;
+// The bins of a history, and the unit of its values.
+struct Bins {
   std::size_t used = 0;
-  double width = 1;  // of a bin, in seconds
+  double width = 1;  // seconds
+  double span() const { return static_cast<double>(used) * width; }
 };
 
-template <typename Value>
-std::string tier_chart(const SimulatedNetwork& network, double end, const Curves& curves,
-                       Value&& value) {
-  const TimeFormat format({end});
-  const double x_most = format.number({end});
+struct TierChart {
+  std::string title;
+  double most = 100;
+  Bins bins;
+  std::function<double(const std::vector<std::uint32_t>& links, std::size_t bin)> value;
+};
+
+// A curve for each kind of link over the middles of the bins. Kinds that stay at zero lie on the
+// axis, where nobody sees them: they are named instead.
+std::string tier_chart(const SimulationView& view, const TierChart& curves) {
+  const Seconds end{view.outcome.end};
+  const TimeFormat format(end);
   Chart chart({.title = curves.title,
-               .x_label = format.unit(),
-               .x_most = x_most,
+               .x_label = std::string(format.unit()),
+               .x_most = format.number(end),
+               .ends_at_x_most = true,
                .y_most = curves.most,
-               .x_decimals = x_most < 10 ? 1 : 0,
-               .y_decimals = curves.most < 10 ? 1 : 0,
-               .width = 720,
-               .height = 280});
-  std::string legend = "<div class=\"legend\">";
-  for (const Tier& tier : tiers_of(network)) {
-    std::vector<std::pair<double, double>> points;
-    for (std::size_t bin = 0; bin < curves.used; ++bin) {
-      const double middle = (static_cast<double>(bin) + 0.5) * curves.width;
-      points.emplace_back(format.number({std::min(middle, end)}), value(tier.links, bin));
+               .x_decimals = tick_decimals(format.number(end)),
+               .y_decimals = tick_decimals(curves.most),
+               .height = 240});
+  std::vector<std::pair<std::string, std::string>> entries;
+  std::vector<std::string> idle;
+  for (const Tier& tier : tiers_of(view.network)) {
+    Chart::Points points;
+    double most = 0;
+    for (std::size_t bin = 0; bin < curves.bins.used; ++bin) {
+      const double middle = (static_cast<double>(bin) + 0.5) * curves.bins.width;
+      points.emplace_back(format.number({std::min(middle, end.value)}),
+                          curves.value(tier.links, bin));
+      most = std::max(most, points.back().second);
     }
-    chart.line(points, "curve " + tier.style);
-    legend += fmt::format("<span><i class=\"key {}\"></i>{}</span> ", tier.style, tier.name);
+    if (most < 0.001 * curves.most) {
+      idle.push_back(tier.name);
+      continue;
+    }
+    chart.line(points, tier.style);
+    entries.emplace_back(tier.style, tier.name);
   }
-  return legend + "</div>\n" + chart.svg();
+  std::vector<ChartMark> marks = view.marks;
+  for (ChartMark& mark : marks) {
+    mark.from = format.number({mark.from});
+    mark.to = format.number({mark.to});
+  }
+  chart.mark(marks);
+  return legend(entries) + chart.html() +
+         (idle.empty() ? "" : "<p class=\"hint\">Always at zero: " + join(idle, ", ") + ".</p>\n");
 }
 
-// How dark each cell of a map is, from 0 to 10.
-struct Map {
+struct StripMap {
   std::string_view label;
   std::vector<std::uint32_t> links;  // rows
-  std::size_t used = 0;              // columns
-  double width = 1;                  // of one, in seconds
+  Bins bins;
+  // How dark a cell is, from 0 to 10.
+  std::function<int(std::uint32_t link, std::size_t bin)> level;
 };
 
-// Cells of equal colour beside each other are one.
-template <typename Level>
-std::string map_row(const Map& map, std::uint32_t link, int y, Level&& level) {
-  const double width = kMapWidth / static_cast<double>(map.used);
-  std::string row;
-  for (std::size_t bin = 0; bin < map.used;) {
+// Row `i` of the map. Cells of equal darkness beside each other are one.
+std::string strip(const StripMap& map, std::size_t i) {
+  const std::uint32_t link = map.links[i];
+  std::string svg =
+      svg_open("strip", static_cast<double>(map.bins.used), 1, map.label,
+               fmt::format("preserveAspectRatio=\"none\" style=\"grid-row:{}\"", i + 1));
+  for (std::size_t bin = 0; bin < map.bins.used;) {
+    const int level = map.level(link, bin);
     std::size_t end = bin + 1;
-    while (end < map.used && level(link, end) == level(link, bin))
+    while (end < map.bins.used && map.level(link, end) == level)
       ++end;
-    if (level(link, bin) > 0) {
-      row += fmt::format(
-          "<rect class=\"busy\" x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\" "
-          "fill-opacity=\"{:.1f}\"/>",
-          kNameWidth + static_cast<double>(bin) * width, y,
-          static_cast<double>(end - bin) * width + 0.1, kRowHeight - 2, level(link, bin) / 10.0);
-    }
+    if (level > 0)
+      svg += svg_rect("", {static_cast<double>(bin), 0, static_cast<double>(end - bin), 1},
+                      {.attributes = fmt::format("fill-opacity=\"{:.1f}\"", level / 10.0)});
     bin = end;
   }
-  return row + "\n";
+  return svg + "</svg>";
 }
 
-template <typename Level>
-std::string map_svg(const SimulatedNetwork& network, double end, const Map& map, Level&& level) {
-  const int height = static_cast<int>(map.links.size()) * kRowHeight + 24;
-  std::string svg =
-      fmt::format("<svg class=\"map\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n",
-                  kNameWidth + kMapWidth, height, map.label);
-  for (std::size_t i = 0; i < map.links.size(); ++i) {
-    const int y = static_cast<int>(i) * kRowHeight;
-    svg += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>", kNameWidth - 6,
-                       y + kRowHeight - 4, escape_html(network.link_name(map.links[i])));
-    svg += map_row(map, map.links[i], y, level);
-  }
-  const TimeFormat format({end});
-  const double span = map.width * static_cast<double>(map.used);
-  for (int tick = 0; tick <= 4; ++tick) {
-    svg += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\">{}</text>",
-                       kNameWidth + kMapWidth * tick / 4, height - 6,
-                       tick == 0   ? "start"
-                       : tick == 4 ? "end"
-                                   : "middle",
-                       format({span * tick / 4}));
-  }
-  return svg + "</svg>\n";
+std::string strips_html(const SimulationView& view, const StripMap& map) {
+  const std::size_t rows = map.links.size();
+  std::string html = "<div class=\"strips\">\n";
+  for (std::size_t i = 0; i < rows; ++i)
+    html += fmt::format("<span style=\"grid-row:{}\">{}</span>{}\n", i + 1,
+                        escape_html(view.network.link_name(map.links[i])), strip(map, i));
+  html += fmt::format("<div class=\"marks\" style=\"grid-row:1/{}\">{}</div>\n", rows + 1,
+                      marks_html(view.marks, map.bins.span()));
+  const TimeFormat format({view.outcome.end});
+  html += "<div class=\"ticks\">";
+  for (const double share : {0.0, 0.5, 1.0})
+    html += fmt::format("<span>{}</span>", format({share * map.bins.span()}));
+  return html + "</div></div>\n";
 }
 
-// The links of which more(outcome) is largest, above 0, and of how many.
+// The links of which value(link) is largest, above 0, and how many there are.
 template <typename Value>
-std::pair<std::vector<std::uint32_t>, std::size_t> largest(const SimulationResult& outcome,
+std::pair<std::vector<std::uint32_t>, std::size_t> largest(const SimulationView& view,
                                                            Value&& value) {
   std::vector<LinkStats> links;
-  for (const LinkStats& link : outcome.links)
+  for (const LinkStats& link : view.outcome.links)
     if (value(link) > 0) links.push_back(link);
   const std::size_t drawn = std::min(kLinksDrawn, links.size());
   std::ranges::partial_sort(links, links.begin() + static_cast<std::ptrdiff_t>(drawn),
@@ -162,61 +171,57 @@ std::pair<std::vector<std::uint32_t>, std::size_t> largest(const SimulationResul
 
 }  // namespace
 
-std::string links_over_time(const SimulatedNetwork& network, const SimulationResult& outcome) {
-  if (outcome.history.used() == 0) return "";
-  const std::size_t used = outcome.history.used();
-  const double width = outcome.history.width();
+std::string links_over_time(const SimulationView& view) {
+  const auto& history = view.outcome.history;
+  if (history.used() == 0) return "";
+  const Bins bins{history.used(), history.width()};
   const auto mean_use = [&](const std::vector<std::uint32_t>& links, std::size_t bin) {
     double sum = 0;
     for (const std::uint32_t link : links)
-      sum += use(network, outcome, link, bin);
+      sum += use(view, link, bin);
     return 100 * std::min(1.0, sum / static_cast<double>(links.size()));
   };
   const auto level = [&](std::uint32_t link, std::size_t bin) {
-    return std::min(10, static_cast<int>(std::lround(10 * use(network, outcome, link, bin))));
+    return std::min(10, static_cast<int>(std::lround(10 * use(view, link, bin))));
   };
-  const Curves curves{"Mean use of the links of each kind, %", 100, used, width};
-  const auto [links, all] = largest(outcome, [](const LinkStats& link) { return link.mean; });
-  const std::string hint =
-      all > links.size()
-          ? fmt::format("The {} of {} links that were used most; the darker, the busier.",
-                        links.size(), all)
-          : "All links that were used; the darker, the busier.";
-  return section("The network over time", "Each point is the mean of a bin of the run.",
-                 tier_chart(network, outcome.end, curves, mean_use)) +
-         section(
-             "The busiest links", hint,
-             map_svg(network, outcome.end, {"use of links over time", links, used, width}, level));
+  const auto [links, all] = largest(view, [](const LinkStats& link) { return link.mean; });
+  const std::string hint = fmt::format(
+      "{} links that carried something, the busiest first: the darker, the busier.",
+      all > links.size() ? fmt::format("The first {} of {}", links.size(), all) : "All");
+  return section(
+             "Load over time", "Each point is the mean of a bin of the run.",
+             tier_chart(view, {"Mean load of the links of each kind, %", 100, bins, mean_use})) +
+         section("The busiest links", hint,
+                 strips_html(view, {"load of a link over time", links, bins, level}));
 }
 
-std::string queues_over_time(const SimulatedNetwork& network, const SimulationResult& outcome) {
+std::string queues_over_time(const SimulationView& view) {
+  const auto& queues = view.outcome.queues;
   double most = 0;
-  for (const LinkStats& link : outcome.links)
+  for (const LinkStats& link : view.outcome.links)
     most = std::max(most, link.queue);
-  if (outcome.queues.used() == 0 || most <= 0) return "";
-  const std::size_t used = outcome.queues.used();
-  const double width = outcome.queues.width();
-  const bool is_large = most >= 10e6;
-  const double unit = is_large ? 1e6 : 1e3;
+  if (queues.used() == 0 || most <= 0) return "";
+  const Bins bins{queues.used(), queues.width()};
+  const ColumnFormat format = ColumnFormat::bytes(most);
   const auto longest = [&](const std::vector<std::uint32_t>& links, std::size_t bin) {
     double bytes = 0;
     for (const std::uint32_t link : links)
-      bytes = std::max(bytes, outcome.queues.bytes(link, bin));
-    return bytes / unit;
+      bytes = std::max(bytes, queues.bytes(link, bin));
+    return format.number(bytes);
   };
   const auto level = [&](std::uint32_t link, std::size_t bin) {
-    return static_cast<int>(std::ceil(10 * std::min(1.0, outcome.queues.bytes(link, bin) / most)));
+    return static_cast<int>(std::ceil(10 * std::min(1.0, queues.bytes(link, bin) / most)));
   };
-  const Curves curves{is_large ? "The longest queue before the links of each kind, MB"
-                               : "The longest queue before the links of each kind, kB",
-                      most / unit, used, width};
-  const auto [links, all] = largest(outcome, [](const LinkStats& link) { return link.queue; });
-  const std::string hint = fmt::format("{} of {} links that something waited for; the darkest: {}.",
-                                       links.size(), all, format_bytes(most));
-  return section("Queues over time", "Each point is the most that waited in a bin of the run.",
-                 tier_chart(network, outcome.end, curves, longest)) +
+  const auto [links, all] = largest(view, [](const LinkStats& link) { return link.queue; });
+  const std::string hint =
+      fmt::format("{} of the {} links with a queue, the longest first; the darkest: {}.",
+                  links.size(), all, format(most));
+  return section("Queues over time", "Each point is the longest queue in a bin of the run.",
+                 tier_chart(view, {fmt::format("Longest queue before the links of each kind, {}",
+                                               format.unit()),
+                                   format.number(most), bins, longest})) +
          section("The longest queues", hint,
-                 map_svg(network, outcome.end, {"queues over time", links, used, width}, level));
+                 strips_html(view, {"queue of a link over time", links, bins, level}));
 }
 
 }  // namespace regatta::report

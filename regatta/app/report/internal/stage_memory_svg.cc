@@ -8,7 +8,10 @@
 
 #include <fmt/format.h>
 
+#include "regatta/app/report/internal/stage_timeline_svg.h"
 #include "regatta/app/report/internal/stage_timeline_window.h"
+#include "regatta/app/report/internal/svg.h"
+#include "regatta/base/core/ids.h"
 #include "regatta/base/core/units.h"
 
 namespace regatta::report {
@@ -17,7 +20,6 @@ namespace {
 using plan::MemoryCurve;
 using plan::MemoryPoint;
 
-constexpr double kMemoryLeft = 62;  // as the timeline above
 constexpr double kTop = 6;
 constexpr double kRow = 46;
 constexpr double kPitch = 58;
@@ -33,7 +35,7 @@ std::set<std::size_t> shown_stages(const plan::StageTimeline& timeline) {
   }
   for (std::size_t i = 0; i + 1 < kMost; ++i)
     shown.insert(i * (stages - 1) / (kMost - 2));
-  shown.insert(static_cast<std::size_t>(timeline.estimate.worst_stage));
+  shown.insert(as_index(timeline.estimate.worst_stage));
   return shown;
 }
 
@@ -41,7 +43,7 @@ class MemoryDrawing {
  public:
   MemoryDrawing(const plan::StageTimeline& timeline, Bytes device)
       : timeline_(timeline),
-        windows_(timeline_windows(timeline, kMemoryLeft)),
+        windows_(timeline_windows(timeline)),
         device_(static_cast<double>(device.value)),
         most_(device_) {
     for (const MemoryCurve& line : timeline.memory)
@@ -49,18 +51,17 @@ class MemoryDrawing {
   }
 
   std::string svg() const {
-    std::string rows;
-    double top = kTop;
+    StagePicture picture;
+    picture.label = "memory of a device of each stage over the step";
+    picture.height = kTop;
     for (const std::size_t stage : shown_stages(timeline_)) {
-      rows += row(stage, top);
-      top += kPitch;
+      picture.names += svg_text("", {0, picture.height + 18}, fmt::format("stage {}", stage)) +
+                       svg_text("", {0, picture.height + 32},
+                                format_bytes(peak_of(at(timeline_.memory, stage))));
+      picture.shapes += row(stage, picture.height);
+      picture.height += kPitch;
     }
-    return fmt::format(
-               "<svg class=\"stages memory\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 "
-               "{0:.0f} {1:.0f}\" role=\"img\" aria-label=\"what a device of each stage holds "
-               "when\">\n",
-               windows_.width + 2, top) +
-           rows + "</svg>\n";
+    return stage_picture(picture, windows_);
   }
 
  private:
@@ -68,28 +69,17 @@ class MemoryDrawing {
     const MemoryCurve& line = timeline_.memory[stage];
     const double always = line.back().bytes;  // nothing is in flight at the end
     const double peak = peak_of(line);
-    std::string svg = fmt::format(
-        "<text x=\"0\" y=\"{:.1f}\">stage {}</text>\n<text x=\"0\" y=\"{:.1f}\">{}</text>\n",
-        top + 18, stage, top + 32, format_bytes(peak));
+    std::string svg;
     for (const TimelineWindow& window : windows_.shown) {
-      const double width = (window.end - window.start).value * windows_.scale;
-      svg += rect("ground", window.x, top, width, kRow);
-      svg += fmt::format(
-          "<path class=\"activations\" d=\"{}\"><title>stage {}: at most {}, {} of it "
-          "activations</title></path>\n",
-          area(line, window, top), stage, format_bytes(peak), format_bytes(peak - always));
-      svg += rect("state", window.x, y(always, top), width, top + kRow - y(always, top));
-      svg += fmt::format(
-          "<line class=\"limit\" x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>\n",
-          window.x, window.x + width, y(device_, top), y(device_, top));
+      const double width = windows_.width_of(window);
+      svg += svg_rect("ground", {window.x, top, width, kRow});
+      svg += svg_path("activations", area(line, window, top),
+                      {.title = fmt::format("stage {}: at most {}, {} of it activations", stage,
+                                            format_bytes(peak), format_bytes(peak - always))});
+      svg += svg_rect("always", {window.x, y(always, top), width, top + kRow - y(always, top)});
+      svg += svg_line("limit", {window.x, y(device_, top)}, {window.x + width, y(device_, top)});
     }
     return svg;
-  }
-
-  static std::string rect(const char* style, double x, double top, double width, double height) {
-    return fmt::format(
-        "<rect class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"/>\n",
-        style, x, top, width, height);
   }
 
   double y(double bytes, double top) const { return top + kRow * (1 - bytes / most_); }

@@ -9,8 +9,8 @@
 
 namespace regatta::report {
 
-// An <svg> for a page with report_css() and gpu_plan_css(). Of many stages some are drawn: the
-// first, the last, that which holds most, and others evenly between. `device`: what one has.
+// HTML for html_page(). At most 8 stages are drawn: the first, the last, the one that holds most,
+// and others evenly between. `device`: the memory of one.
 std::string stage_memory_svg(const plan::StageTimeline& timeline, Bytes device);
 
 }  // namespace regatta::report

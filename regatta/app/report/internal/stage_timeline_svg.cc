@@ -12,6 +12,7 @@
 
 #include "regatta/app/report/html_text.h"
 #include "regatta/app/report/internal/stage_timeline_window.h"
+#include "regatta/app/report/internal/svg.h"
 
 namespace regatta::report {
 namespace {
@@ -19,10 +20,10 @@ namespace {
 using plan::StageSpan;
 using plan::StageWork;
 
-constexpr double kLeft = 62;  // for the stages' names
 constexpr double kRuler = 24;
 constexpr double kLeastPiece = 0.35;  // pixels; shorter ones are not drawn
 constexpr double kDigit = 6.1;
+constexpr double kTickText = 58;  // pixels from a tick to the end of its text
 
 std::string_view style_of(StageWork work) {
   switch (work) {
@@ -44,7 +45,7 @@ std::string_view style_of(StageWork work) {
   return "offload";
 }
 
-// What is drawn of a row, from top to bottom.
+// The vertical extent of a row, or of half of it.
 struct Lane {
   double top = 0;
   double height = 0;
@@ -53,7 +54,7 @@ struct Lane {
 class TimelineDrawing {
  public:
   explicit TimelineDrawing(const plan::StageTimeline& timeline)
-      : timeline_(timeline), windows_(timeline_windows(timeline, kLeft)) {
+      : timeline_(timeline), windows_(timeline_windows(timeline)) {
     const std::size_t stages = timeline.rows.size();
     pitch_ = stages <= 16 ? 24 : stages <= 32 ? 18 : 13;
   }
@@ -62,14 +63,15 @@ class TimelineDrawing {
     for (std::size_t stage = 0; stage < timeline_.rows.size(); ++stage)
       add_row(stage);
     const double height = kRuler + pitch_ * static_cast<double>(timeline_.rows.size()) + 4;
-    std::string svg = fmt::format(
-        "<svg class=\"stages\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} "
-        "{1:.0f}\" role=\"img\" aria-label=\"what each pipeline stage does when\">\n",
-        windows_.width + 2, height);
-    svg += lanes() + ruler(height);
+    std::string svg = ground() + ruler(height);
     for (const auto& [style, rects] : rects_)
       svg += fmt::format("<g class=\"{}\">\n{}</g>\n", style, rects);
-    return svg + "<g class=\"number\">\n" + numbers_ + "</g>\n" + left_out(height) + "</svg>\n";
+    svg += "<g class=\"number\">\n" + numbers_ + "</g>\n" + left_out(height);
+    return stage_picture({.label = "what each pipeline stage does when",
+                          .names = names(),
+                          .shapes = svg,
+                          .height = height},
+                         windows_);
   }
 
  private:
@@ -117,9 +119,7 @@ class TimelineDrawing {
       if (width < kLeastPiece) continue;
       const double x = window.x + (first - window.start).value * windows_.scale;
       // A line of the ground between two pieces.
-      rects_[style] +=
-          fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"/>\n", x,
-                      at.top, std::max(width - 0.5, kLeastPiece), at.height);
+      rects_[style] += svg_rect("", {x, at.top, std::max(width - 0.5, kLeastPiece), at.height});
     }
   }
 
@@ -129,40 +129,33 @@ class TimelineDrawing {
     if (span.micro_batch < 0 || !left || !right || at.height < 9) return;
     const std::string text = std::to_string(span.micro_batch);
     if (*right - *left < kDigit * static_cast<double>(text.size()) + 2) return;
-    numbers_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", (*left + *right) / 2,
-                            at.top + at.height / 2 + 3.5, text);
+    numbers_ += svg_text("", {(*left + *right) / 2, at.top + at.height / 2 + 3.5}, text);
   }
 
-  std::string lanes() const {
+  std::string names() const {
     std::string svg;
-    for (std::size_t stage = 0; stage < timeline_.rows.size(); ++stage) {
-      const Lane at = lane(stage);
-      svg += fmt::format("<text x=\"0\" y=\"{:.1f}\">stage {}</text>\n", at.top + at.height / 2 + 4,
-                         stage);
-      for (const TimelineWindow& window : windows_.shown) {
-        svg += fmt::format(
-            "<rect class=\"ground\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" "
-            "height=\"{:.1f}\"/>\n",
-            window.x, at.top, (window.end - window.start).value * windows_.scale, at.height);
-      }
-    }
+    for (std::size_t stage = 0; stage < timeline_.rows.size(); ++stage)
+      svg += svg_text("", {0, lane(stage).top + lane(stage).height / 2 + 4},
+                      fmt::format("stage {}", stage));
+    return svg;
+  }
+
+  std::string ground() const {
+    std::string svg;
+    for (std::size_t stage = 0; stage < timeline_.rows.size(); ++stage)
+      for (const TimelineWindow& window : windows_.shown)
+        svg += svg_rect("ground",
+                        {window.x, lane(stage).top, windows_.width_of(window), lane(stage).height});
     return svg;
   }
 
   std::string ruler(double height) const {
     const TimeFormat format(timeline_.makespan);
-    // About one tick every 110 pixels of what is drawn.
-    const double most = timeline_.makespan.value;
-    const int count = static_cast<int>(std::max(4.0, most * windows_.scale / 110));
     std::string svg;
-    for (const double tick : nice_ticks(most, count)) {
-      const auto x = windows_.x({tick});
-      if (!x) continue;
-      svg += fmt::format(
-          "<line class=\"tick\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"4\" y2=\"{1:.0f}\"/>\n", *x,
-          height);
-      if (*x + 52 < windows_.width)
-        svg += fmt::format("<text x=\"{:.1f}\" y=\"14\">{}</text>\n", *x + 4, format({tick}));
+    for (const Seconds tick : windows_.ticks) {
+      const auto x = windows_.x(tick);
+      svg += svg_line("tick", {*x, 4}, {*x, height});
+      if (*x + kTickText < windows_.width) svg += svg_text("", {*x + 4, 14}, format(tick));
     }
     return svg;
   }
@@ -172,14 +165,13 @@ class TimelineDrawing {
     if (windows_.shown.size() < 2) return "";
     const TimelineWindow& head = windows_.shown.front();
     const Seconds missing = windows_.shown.back().start - head.end;
-    const double from = head.x + (head.end - head.start).value * windows_.scale;
+    const double from = head.x + windows_.width_of(head);
     const double middle = (from + windows_.shown.back().x) / 2;
     const double y = (kRuler + height) / 2;
     const TimeFormat format(timeline_.makespan);
-    return fmt::format(
-        "<text class=\"break\" text-anchor=\"middle\" transform=\"translate({:.1f} {:.1f}) "
-        "rotate(-90)\">{} alike</text>\n",
-        middle + 4, y, format(missing));
+    return svg_text(
+        "break", {0, 0}, format(missing) + " alike",
+        fmt::format("transform=\"translate({:.1f} {:.1f}) rotate(-90)\"", middle + 4, y));
   }
 
   const plan::StageTimeline& timeline_;
@@ -191,11 +183,24 @@ class TimelineDrawing {
 
 }  // namespace
 
+std::string stage_picture(const StagePicture& picture, const TimelineWindows& windows) {
+  const auto svg = [&](double width, std::string_view label, const std::string& shapes) {
+    return svg_open("stages", width, picture.height, label,
+                    fmt::format("width=\"{:.0f}\" height=\"{:.0f}\"", width, picture.height)) +
+           shapes + "</svg>\n";
+  };
+  return "<div class=\"timeline fixed\">\n" + svg(kStageNames, "names of stages", picture.names) +
+         fmt::format("<div class=\"pan\" tabindex=\"0\" data-open=\"{:.0f}\">\n",
+                     windows.steady_x) +
+         svg(windows.width, picture.label, picture.shapes) + "</div>\n</div>\n";
+}
+
 std::string stage_timeline_svg(const plan::StageTimeline& timeline) {
   return TimelineDrawing(timeline).svg();
 }
 
-std::vector<LegendEntry> stage_timeline_legend(const plan::StageTimeline& timeline) {
+std::vector<std::pair<std::string, std::string>> stage_timeline_legend(
+    const plan::StageTimeline& timeline) {
   constexpr std::pair<StageWork, std::string_view> kNames[] = {
       {StageWork::kForward, "forward"},
       {StageWork::kBackward, "backward"},
@@ -214,11 +219,12 @@ std::vector<LegendEntry> stage_timeline_legend(const plan::StageTimeline& timeli
       has_recompute = has_recompute || span.recompute > Seconds{};
     }
   }
-  std::vector<LegendEntry> entries;
+  std::vector<std::pair<std::string, std::string>> entries;
   for (const auto& [work, name] : kNames)
-    if (has[work]) entries.push_back({style_of(work), name});
-  if (has_recompute) entries.push_back({"recompute", "recomputation"});
-  if (has_message) entries.push_back({"pp_comm", "message between stages"});
+    if (has[work]) entries.emplace_back(style_of(work), name);
+  if (has_recompute) entries.emplace_back("recompute", "recomputation");
+  if (has_message) entries.emplace_back("pp_comm", "message between stages");
+  entries.emplace_back("free", "waiting");
   return entries;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "regatta/app/report/html_text.h"
+
 namespace regatta::report {
 namespace {
 
@@ -9,9 +11,10 @@ using plan::StageSpan;
 using plan::StageWork;
 
 constexpr double kPiece = 17;  // pixels that a forward should have: a number of two digits fits
-constexpr double kLeastWidth = 1120;
+constexpr double kLeastWidth = 1110;
 constexpr double kMostWidth = 3200;
 constexpr double kGap = 46;  // for what is left out
+constexpr double kTickDistance = 110;
 // Leaving out less than this share of a step is not worth it.
 constexpr double kWorthLeavingOut = 0.15;
 
@@ -60,7 +63,7 @@ std::optional<double> TimelineWindows::x(Seconds time) const {
   return std::nullopt;
 }
 
-TimelineWindows timeline_windows(const plan::StageTimeline& timeline, double left) {
+TimelineWindows timeline_windows(const plan::StageTimeline& timeline) {
   const Slopes slopes = slopes_of(timeline);
   // Some pieces of the steady part on either side.
   const Seconds steady = slopes.forward * 10;
@@ -73,13 +76,21 @@ TimelineWindows timeline_windows(const plan::StageTimeline& timeline, double lef
   const double forwards = drawn / slopes.forward;
   const double pixels = std::clamp(forwards * kPiece, kLeastWidth, kMostWidth);
   windows.scale = pixels / drawn.value;
-  windows.width = left + pixels + (is_whole ? 0 : kGap);
+  windows.width = pixels + (is_whole ? 0 : kGap);
   if (is_whole) {
-    windows.shown = {{Seconds{}, timeline.makespan, left}};
+    windows.shown = {{Seconds{}, timeline.makespan, 0}};
   } else {
     windows.shown = {
-        {Seconds{}, head, left},
-        {timeline.makespan - tail, timeline.makespan, left + head.value * windows.scale + kGap}};
+        {Seconds{}, head, 0},
+        {timeline.makespan - tail, timeline.makespan, head.value * windows.scale + kGap}};
+  }
+  const int count =
+      static_cast<int>(std::max(4.0, timeline.makespan.value * windows.scale / kTickDistance));
+  for (const double tick : nice_ticks(timeline.makespan.value, count)) {
+    const auto x = windows.x({tick});
+    if (!x) continue;
+    windows.ticks.push_back({tick});
+    if (Seconds{tick} <= slopes.fill) windows.steady_x = *x;
   }
   return windows;
 }

@@ -20,14 +20,19 @@ struct TimelineWindow {
 // left out so that a reader sees single pieces of work.
 struct TimelineWindows {
   std::vector<TimelineWindow> shown;
-  double scale = 1;  // pixels in a second
-  double width = 0;  // pixels, of all
+  double scale = 1;            // pixels in a second
+  double width = 0;            // pixels, of all
+  std::vector<Seconds> ticks;  // of the ruler, those that are shown
+  double steady_x = 0;         // the last tick before every stage has done its first backward
+
+  double width_of(const TimelineWindow& window) const {
+    return (window.end - window.start).value * scale;
+  }
 
   // Where a time is drawn; nothing for one that is left out.
   std::optional<double> x(Seconds time) const;
 };
 
-// From `left` pixels on.
-TimelineWindows timeline_windows(const plan::StageTimeline& timeline, double left);
+TimelineWindows timeline_windows(const plan::StageTimeline& timeline);
 
 }  // namespace regatta::report

@@ -1,6 +1,6 @@
-// report.html: zoom of the timeline and its ruler. Without scripts the whole step is shown.
+// Zoom of timelines and their ruler; opens a picture wider than its place at the steady state. Every page is whole without it.
 "use strict";
-for (const timeline of document.querySelectorAll(".timeline")) {
+for (const timeline of document.querySelectorAll(".timeline[data-seconds]")) {
   const pan = timeline.querySelector(".pan");
   const sheet = timeline.querySelector(".zoom");
   const ruler = timeline.querySelector(".ruler");
@@ -52,4 +52,12 @@ for (const timeline of document.querySelectorAll(".timeline")) {
   });
   addEventListener("resize", drawRuler);
   drawRuler();
+}
+
+const wide = [...document.querySelectorAll(".pan[data-open]")];
+for (const pan of wide) {
+  pan.scrollLeft = Number(pan.dataset.open);
+  pan.addEventListener("scroll", () => {  // pictures with one axis move together
+    for (const other of wide) other.scrollLeft = pan.scrollLeft;
+  });
 }
