@@ -13,16 +13,26 @@ constexpr double kStretched = 1.7;
 // What a step costs whose length is off, by the square of the logarithm: 5 % off 0.02 of the best
 // match of a step, 50 % off 1.3 of it.
 constexpr double kStrictness = 8;
+// StepTiming::is_clear(). With 8 steps instead of 10 some trains of micro-batches in a look shorter
+// than one step count as steps; with kRivalShorter 0.8, some doubled steps.
+constexpr std::size_t kClearSteps = 10;
+constexpr double kClearCoverage = 0.9;
+constexpr double kClearPeriodicity = 0.5;
+// Ratio to the periodicity of a longer period, from which a shorter one makes it ambiguous, and
+// below which a shorter one is.
+constexpr double kRivalShorter = 0.65;
+constexpr double kRivalLonger = 0.93;
 constexpr int kRounds = 3;
 // Of the usual match, what a step at an end of the series needs to count.
 constexpr double kFairMatch = 0.75;
 // Lengths at which the traffic is like itself this much less than at the best are not tried.
 constexpr double kWorthTrying = 0.6;
-constexpr std::size_t kTriedMost = 8;
+constexpr double kHighPeak = 0.75;
+constexpr std::size_t kTriedMost = 12;
 // The shortest length that explains so much of what the best one does is the step: multiples of it
 // do as well.
-constexpr double kAsGood = 0.93;
-constexpr std::size_t kPhasesMost = 64;
+constexpr double kAsGood = 0.85;
+constexpr double kPhases = 32;  // of a step; shorter differences between steps are jitter
 
 // Mean 0 and variance 1; empty when it never changes.
 std::vector<double> normalized(Series bytes) {
@@ -50,8 +60,8 @@ double product_of(const double* a, const double* b, std::size_t count) {
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-// By lag, how like the series is to itself that much later; up to a half of its length.
-void add_likeness(std::vector<double>& sum, const std::vector<double>& series) {
+// By lag, how like the series is to itself that much later; up to a third of its length.
+void add_autocorrelation(std::vector<double>& sum, const std::vector<double>& series) {
   for (std::size_t lag = 0; lag < sum.size(); ++lag) {
     const std::size_t count = series.size() - lag;
     sum[lag] += product_of(series.data() + lag, series.data(), count) / static_cast<double>(count);
@@ -59,9 +69,9 @@ void add_likeness(std::vector<double>& sum, const std::vector<double>& series) {
 }
 
 // Steps are not all alike: what belongs to one lag lies around it, the wider the longer it is.
-std::vector<double> smoothed(const std::vector<double>& likeness) {
-  std::vector<double> out(likeness.size());
-  const auto last = static_cast<std::ptrdiff_t>(likeness.size()) - 1;
+std::vector<double> smoothed(const std::vector<double>& autocorrelation) {
+  std::vector<double> out(autocorrelation.size());
+  const auto last = static_cast<std::ptrdiff_t>(autocorrelation.size()) - 1;
   for (std::ptrdiff_t lag = 0; lag <= last; ++lag) {
     const auto width = static_cast<std::ptrdiff_t>(0.02 * static_cast<double>(lag));
     double sum = 0;
@@ -69,7 +79,7 @@ std::vector<double> smoothed(const std::vector<double>& likeness) {
     for (std::ptrdiff_t i = std::max<std::ptrdiff_t>(0, lag - width);
          i <= std::min(last, lag + width); ++i) {
       const double weight = static_cast<double>(width + 1 - std::abs(i - lag));
-      sum += weight * likeness[static_cast<std::size_t>(i)];
+      sum += weight * autocorrelation[static_cast<std::size_t>(i)];
       weights += weight;
     }
     out[static_cast<std::size_t>(lag)] = sum / weights;
@@ -77,29 +87,33 @@ std::vector<double> smoothed(const std::vector<double>& likeness) {
   return out;
 }
 
-// Lags at which the likeness has a peak, shortest first.
-std::vector<std::size_t> candidates(const std::vector<double>& likeness,
+// Lags at which the autocorrelation has a peak, shortest first.
+std::vector<std::size_t> candidates(const std::vector<double>& autocorrelation,
                                     const StepSearchOptions& search) {
   std::vector<std::size_t> peaks;
   double best = 0;
-  for (std::size_t lag = std::max<std::size_t>(2, search.shortest); lag + 1 < likeness.size();
-       ++lag) {
-    if (likeness[lag] < likeness[lag - 1] || likeness[lag] <= likeness[lag + 1]) continue;
+  for (std::size_t lag = std::max<std::size_t>(2, search.step_min);
+       lag + 1 < autocorrelation.size(); ++lag) {
+    if (autocorrelation[lag] < autocorrelation[lag - 1] ||
+        autocorrelation[lag] <= autocorrelation[lag + 1])
+      continue;
     peaks.push_back(lag);
-    best = std::max(best, likeness[lag]);
+    best = std::max(best, autocorrelation[lag]);
   }
-  if (best < search.likeness_least) return {};
-  std::erase_if(peaks, [&](std::size_t lag) { return likeness[lag] < kWorthTrying * best; });
-  if (peaks.size() > kTriedMost) {  // the likeliest of them
-    std::vector<std::size_t> order = peaks;
-    std::ranges::sort(order,
-                      [&](std::size_t a, std::size_t b) { return likeness[a] > likeness[b]; });
-    // The shortest is tried in any case: the longer ones may be multiples of it.
-    const double least = likeness[order[kTriedMost - 2]];
-    const std::size_t shortest = peaks.front();
-    std::erase_if(peaks, [&](std::size_t lag) { return lag != shortest && likeness[lag] < least; });
-  }
-  return peaks;
+  if (best < search.autocorrelation_min) return {};
+  std::erase_if(peaks, [&](std::size_t lag) { return autocorrelation[lag] < kWorthTrying * best; });
+  // The step is often the shortest of the high peaks: the others are its multiples.
+  std::vector<std::size_t> chosen;
+  for (const std::size_t lag : peaks)
+    if (chosen.size() < kTriedMost / 2 && autocorrelation[lag] >= kHighPeak * best)
+      chosen.push_back(lag);
+  std::ranges::stable_sort(peaks, std::greater<>{},
+                           [&](std::size_t lag) { return autocorrelation[lag]; });
+  for (const std::size_t lag : peaks)
+    if (chosen.size() < kTriedMost && std::ranges::find(chosen, lag) == chosen.end())
+      chosen.push_back(lag);
+  std::ranges::sort(chosen);
+  return chosen;
 }
 
 // By place, the correlation of what follows there with the pattern.
@@ -220,28 +234,62 @@ std::vector<double> track(const std::vector<double>& series, std::size_t length)
   return places;
 }
 
-double value_at(Series series, double place) {
-  const auto left = static_cast<std::size_t>(std::max(0.0, place));
-  if (left + 1 >= series.size()) return series.back();
-  const double share = place - static_cast<double>(left);
-  return (1 - share) * series[left] + share * series[left + 1];
+// Means of `series` over bins: the series may be read at fractions of intervals.
+class BinnedSeries {
+ public:
+  explicit BinnedSeries(Series series) : before_(series.size() + 1, 0.0) {
+    std::partial_sum(series.begin(), series.end(), before_.begin() + 1);
+  }
+  double mean(double from, double to) const { return (sum_to(to) - sum_to(from)) / (to - from); }
+  double end() const { return static_cast<double>(before_.size() - 1); }
+
+ private:
+  double sum_to(double place) const {
+    const auto left = static_cast<std::size_t>(std::clamp(place, 0.0, end()));
+    if (left + 1 >= before_.size()) return before_.back();
+    return before_[left] +
+           (place - static_cast<double>(left)) * (before_[left + 1] - before_[left]);
+  }
+
+  std::vector<double> before_;  // [i]: sum of all values before i
+};
+
+double mean_gap(const std::vector<double>& places) {
+  return (places.back() - places.front()) / static_cast<double>(places.size() - 1);
 }
 
-double repeats(Series series, const std::vector<double>& places) {
+double resolution_of(const std::vector<double>& places) {
+  return std::max(1.0, mean_gap(places) / kPhases);
+}
+
+// Sum of squares about `mean` of bins of `width` in [from, to).
+double variation(const BinnedSeries& series, double from, double to, double width, double mean) {
+  double squares = 0;
+  for (; from + width <= to; from += width) {
+    const double off = series.mean(from, from + width) - mean;
+    squares += off * off;
+  }
+  return squares;
+}
+
+// Stellingwerf's statistic by steps of varying length, each predicted by the mean of the others.
+// `resolution`: width of a bin, about.
+double periodicity(const BinnedSeries& series, const std::vector<double>& places,
+                   double resolution) {
   if (places.size() < 3) return 0;
   const std::size_t steps = places.size() - 1;
-  const double step = (places.back() - places.front()) / static_cast<double>(steps);
-  const std::size_t phases =
-      std::clamp(static_cast<std::size_t>(std::lround(step)), std::size_t{4}, kPhasesMost);
+  const double step = mean_gap(places);
+  const auto phases = static_cast<std::size_t>(std::max(4L, std::lround(step / resolution)));
   double all = 0;
   double all_squares = 0;
   double within = 0;
   for (std::size_t phase = 0; phase < phases; ++phase) {
-    const double share = (static_cast<double>(phase) + 0.5) / static_cast<double>(phases);
     double sum = 0;
     double squares = 0;
     for (std::size_t k = 0; k < steps; ++k) {
-      const double value = value_at(series, places[k] + share * (places[k + 1] - places[k]));
+      const double width = (places[k + 1] - places[k]) / static_cast<double>(phases);
+      const double from = places[k] + static_cast<double>(phase) * width;
+      const double value = series.mean(from, from + width);
       sum += value;
       squares += value * value;
     }
@@ -249,11 +297,14 @@ double repeats(Series series, const std::vector<double>& places) {
     all += sum;
     all_squares += squares;
   }
-  const double total = all_squares - all * all / static_cast<double>(phases * steps);
+  const double bins = static_cast<double>(phases * steps);
+  const double width = step / static_cast<double>(phases);
+  const double uncovered = variation(series, 0, places.front() - step, width, all / bins) +
+                           variation(series, places.back() + step, series.end(), width, all / bins);
+  const double total = all_squares - all * all / bins + uncovered;
   if (!(total > 0)) return 0;
-  // Each step held against the mean of the others.
   const double others = static_cast<double>(steps) / static_cast<double>(steps - 1);
-  return 1 - others * others * within / total;
+  return 1 - (others * others * within + uncovered) / total;
 }
 
 double median_gap(const std::vector<double>& places) {
@@ -265,22 +316,47 @@ double median_gap(const std::vector<double>& places) {
   return *middle;
 }
 
-struct Track {
-  std::vector<double> places;
-  double regularity = 0;
-};
+double mean_periodicity(const std::vector<BinnedSeries>& flows, const std::vector<double>& places,
+                        double resolution) {
+  double sum = 0;
+  for (const BinnedSeries& flow : flows)
+    sum += periodicity(flow, places, resolution);
+  return sum / static_cast<double>(flows.size());
+}
 
-StepTiming steps_of(const Track& one, Seconds interval) {
-  StepTiming steps{.regularity = one.regularity};
-  const double count = static_cast<double>(one.places.size() - 1);
-  steps.mean = interval * ((one.places.back() - one.places.front()) / count);
-  steps.median = interval * median_gap(one.places);
-  for (const double place : one.places)
+// The least ratio of what `track` explains to what a longer one of `tracks` does, at the resolution
+// of the longer one.
+double ratio_to_longer(const std::vector<BinnedSeries>& flows, const std::vector<double>& track,
+                       const std::vector<std::vector<double>>& tracks) {
+  double least = 1e9;
+  for (const std::vector<double>& other : tracks) {
+    if (mean_gap(other) <= mean_gap(track)) continue;
+    const double resolution = resolution_of(other);
+    const double most = mean_periodicity(flows, other, resolution);
+    if (most > 0) least = std::min(least, mean_periodicity(flows, track, resolution) / most);
+  }
+  return least;
+}
+
+// `steps`: without times.
+StepTiming timing_of(const std::vector<double>& places, StepTiming steps, std::size_t size,
+                     Seconds interval) {
+  const double length = mean_gap(places);
+  steps.mean = interval * length;
+  steps.median = interval * median_gap(places);
+  steps.coverage =
+      std::min(1.0, (places.back() - places.front() + 2 * length) / static_cast<double>(size));
+  for (const double place : places)
     steps.marks.push_back(interval * place);
   return steps;
 }
 
 }  // namespace
+
+bool StepTiming::is_clear() const {
+  return steps() >= kClearSteps && coverage >= kClearCoverage && periodicity >= kClearPeriodicity &&
+         !is_ambiguous;
+}
 
 std::optional<StepTiming> find_steps(const std::vector<Series>& flows, Seconds interval,
                                      const StepSearchOptions& search) {
@@ -289,40 +365,41 @@ std::optional<StepTiming> find_steps(const std::vector<Series>& flows, Seconds i
     if (auto lively = normalized(flow); !lively.empty()) series.push_back(std::move(lively));
   if (series.empty()) return std::nullopt;
   const std::size_t size = series.front().size();
-  std::vector<double> likeness(size / 2, 0.0);
+  std::vector<double> autocorrelation(size / 3 + 1, 0.0);
   std::vector<double> sum(size, 0.0);
   for (const auto& one : series) {
-    add_likeness(likeness, one);
+    add_autocorrelation(autocorrelation, one);
     for (std::size_t i = 0; i < size; ++i)
       sum[i] += one[i];
   }
-  for (double& value : likeness)
+  for (double& value : autocorrelation)
     value /= static_cast<double>(series.size());
   sum = normalized(sum);
   if (sum.empty()) return std::nullopt;
-  std::vector<Track> tracks;
-  double best = 0;
-  for (const std::size_t length : candidates(smoothed(likeness), search)) {
-    Track one{.places = track(sum, length)};
-    if (one.places.size() < 3) continue;
-    for (const auto& flow : series)
-      one.regularity += repeats(flow, one.places) / static_cast<double>(series.size());
-    best = std::max(best, one.regularity);
-    tracks.push_back(std::move(one));
-  }
-  for (const Track& one : tracks) {
-    if (!(best > 0) || one.regularity < kAsGood * best) continue;
-    return steps_of(one, interval);
+  const std::vector<BinnedSeries> binned(series.begin(), series.end());
+  std::vector<std::vector<double>> tracks;
+  for (const std::size_t length : candidates(smoothed(autocorrelation), search))
+    if (auto places = track(sum, length); places.size() >= 3) tracks.push_back(std::move(places));
+  double shorter = 0;
+  for (const std::vector<double>& places : tracks) {
+    const double ratio = ratio_to_longer(binned, places, tracks);
+    if (ratio < kAsGood) {
+      shorter = std::max(shorter, ratio);
+      continue;
+    }
+    StepTiming steps{.periodicity = mean_periodicity(binned, places, resolution_of(places)),
+                     .is_ambiguous = shorter > kRivalShorter || ratio < kRivalLonger};
+    if (steps.periodicity > 0) return timing_of(places, std::move(steps), size, interval);
   }
   return std::nullopt;
 }
 
-double repeats_with(Series bytes, Seconds interval, const std::vector<Seconds>& marks) {
+double periodicity_of(Series bytes, Seconds interval, const std::vector<Seconds>& marks) {
   std::vector<double> places;
   places.reserve(marks.size());
   for (const Seconds mark : marks)
     places.push_back(mark / interval);
-  return bytes.empty() ? 0 : repeats(bytes, places);
+  return bytes.empty() ? 0 : periodicity(BinnedSeries(bytes), places, resolution_of(places));
 }
 
 }  // namespace regatta::diag

@@ -19,8 +19,13 @@ struct TestJob {
   double step_jitter = 0.02;   // standard deviation of a step's length, as a share of it
   double burst_jitter = 0.01;  // of the begin of each burst, as a share of the step
   int micro_batches = 4;
-  double stage_mb = 4;  // MB that a stage gives to the next, a micro-batch
-  double ring_mb = 60;  // MB of the all-reduce on each path of a ring
+  double stage_mb = 4;             // MB that a stage gives to the next, a micro-batch
+  double ring_mb = 60;             // MB of the all-reduce on each path of a ring
+  double micro_batch_share = 0.6;  // of the step that the micro-batches take
+  double ring_share = 0.25;        // of the step that the all-reduce takes; the rest is idle
+  int messages = 1;                // messages of a micro-batch, one after the other
+  int buckets = 1;                 // messages of the all-reduce
+  bool is_interleaved = false;     // 1F1B: each forward is followed by a backward
 };
 
 struct TestTruth {
@@ -76,6 +81,24 @@ class TestJobTraffic {
     }
   }
 
+  // A share of the samples of each flow is missing: the recorder spreads what it counts next over
+  // the intervals since the last sample.
+  void lose_samples(double share) {
+    std::bernoulli_distribution is_lost(share);
+    for (FlowSeries& flow : traffic.flows) {
+      std::size_t first = 0;
+      double sum = 0;
+      for (std::size_t i = 0; i < flow.bytes.size(); ++i) {
+        sum += flow.bytes[i];
+        if (is_lost(random_) && i + 1 < flow.bytes.size()) continue;
+        for (std::size_t k = first; k <= i; ++k)
+          flow.bytes[k] = sum / static_cast<double>(i + 1 - first);
+        first = i + 1;
+        sum = 0;
+      }
+    }
+  }
+
   TrafficSeries traffic;
 
  private:
@@ -121,16 +144,26 @@ class TestJobTraffic {
 
   void step(const TestJob& job, double at, double length, const Flows& flows) {
     std::normal_distribution<double> normal(0, job.burst_jitter * length);
-    const double slot = 0.6 * length / (2 * job.micro_batches);
+    const double slot = job.micro_batch_share * length / (2 * job.micro_batches);
     for (int i = 0; i < 2 * job.micro_batches; ++i) {
-      const auto& sets = i < job.micro_batches ? flows.forward : flows.backward;
-      for (const auto& set : sets)
+      const bool is_forward = job.is_interleaved ? i % 2 == 0 : i < job.micro_batches;
+      for (const auto& set : is_forward ? flows.forward : flows.backward)
         for (const std::uint32_t flow : set)
-          put(flow, at + slot * i + normal(random_), 0.5 * slot, job.stage_mb * 1e6);
+          messages(flow, job.messages, at + slot * i + normal(random_), 0.5 * slot,
+                   job.stage_mb * 1e6);
     }
+    const double ring_at = at + (job.micro_batch_share + 0.05) * length;
     for (const auto& set : flows.rings)
       for (const std::uint32_t flow : set)
-        put(flow, at + 0.65 * length + normal(random_), 0.25 * length, job.ring_mb * 1e6);
+        messages(flow, job.buckets, ring_at + normal(random_), job.ring_share * length,
+                 job.ring_mb * 1e6);
+  }
+
+  // `bytes` in `count` messages, with pauses of a third of each between them.
+  void messages(std::uint32_t flow, int count, double at, double length, double bytes) {
+    const double slot = length / count;
+    for (int i = 0; i < count; ++i)
+      put(flow, at + slot * i, count == 1 ? slot : 0.67 * slot, bytes / count);
   }
 
   // Acknowledgements and control messages of every flow from `first` on.

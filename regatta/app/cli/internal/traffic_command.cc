@@ -19,12 +19,12 @@
 #include "regatta/app/cli/internal/output_files.h"
 #include "regatta/app/cli/internal/stop_signal.h"
 #include "regatta/app/cli/internal/time_flag.h"
-#include "regatta/app/cli/internal/traffic_analysis.h"
 #include "regatta/app/cli/internal/traffic_html.h"
 #include "regatta/app/cli/internal/traffic_recorder.h"
 #include "regatta/app/cli/internal/traffic_text.h"
 #include "regatta/base/core/units.h"
 #include "regatta/base/os/clock.h"
+#include "regatta/network/diag/traffic_analysis.h"
 
 namespace regatta::cli {
 namespace {
@@ -58,16 +58,16 @@ Result<Seconds> duration_of(const TrafficOptions& options, Seconds period) {
 }
 
 // What was new in the last second.
-void print_line(const TrafficRecord& record, Seconds& told) {
+void print_line(const diag::TrafficRecord& record, Seconds& told) {
   nlohmann::json jobs = nlohmann::json::array();
   const auto from = static_cast<std::size_t>(told / record.interval);
-  TrafficRecord part = record;
+  diag::TrafficRecord part = record;
   part.start += record.interval * static_cast<double>(from);
   part.intervals -= std::min(part.intervals, from);
-  for (WatchedFlow& flow : part.flows)
+  for (diag::WatchedFlow& flow : part.flows)
     flow.bytes.erase(flow.bytes.begin(), flow.bytes.begin() + static_cast<std::ptrdiff_t>(std::min(
                                                                   from, flow.bytes.size())));
-  for (const JobRates& job : job_rates(part))
+  for (const diag::JobRates& job : diag::job_rates(part))
     jobs.push_back({{"job", job.job},
                     {"from", job.from},
                     {"to", job.to},
@@ -79,8 +79,8 @@ void print_line(const TrafficRecord& record, Seconds& told) {
   told = record.interval * static_cast<double>(record.intervals);
 }
 
-Result<TrafficAnalysis> watch(const std::optional<lab::LabInfo>& lab, Seconds duration,
-                              Seconds period, bool as_json) {
+Result<diag::TrafficAnalysis> watch(const std::optional<lab::LabInfo>& lab, Seconds duration,
+                                    Seconds period, bool as_json) {
   const std::atomic<bool>& stop = watch_stop_signals();
   REGATTA_TRY(watch, TrafficRecorder::open(lab, period));
   const Seconds begin = os::monotonic_now();
@@ -95,12 +95,12 @@ Result<TrafficAnalysis> watch(const std::optional<lab::LabInfo>& lab, Seconds du
     if (as_json) print_line(watch->record(), told);
   }
   REGATTA_TRY_DO(watch->stop());
-  TrafficRecord record = watch->record();
+  diag::TrafficRecord record = watch->record();
   // Operations that were under way at the end are told when they end.
   os::sleep_for(Seconds{0.2});
   watch->sample_ranks();
   record.ranks = watch->record().ranks;
-  return analyze_traffic(record);
+  return diag::analyze_traffic(record);
 }
 
 Status run(const TrafficOptions& options) {

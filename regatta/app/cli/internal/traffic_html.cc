@@ -36,7 +36,7 @@ report::Chart::Points curve(const std::vector<double>& bytes, Seconds interval, 
   return points;
 }
 
-std::string rate_chart(const JobTraffic& job, const TrafficAnalysis& analysis) {
+std::string rate_chart(const diag::JobTraffic& job, const diag::TrafficAnalysis& analysis) {
   const std::size_t fine = std::max<std::size_t>(1, job.bytes.size() / kPointsMost);
   const auto second =
       std::max<std::size_t>(1, static_cast<std::size_t>(Seconds{1.0} / analysis.interval + 0.5));
@@ -76,7 +76,7 @@ struct PairFormats {
   ColumnFormat rate;
 };
 
-report::TableRow pair_row(const PairTraffic& pair, Bytes all, const PairFormats& formats) {
+report::TableRow pair_row(const diag::PairTraffic& pair, Bytes all, const PairFormats& formats) {
   return {
       .cells = {report::escape_html(pair.from), report::escape_html(pair.to),
                 formats.bytes(pair.bytes), format_percent(pair.bytes / all),
@@ -88,7 +88,7 @@ report::TableRow pair_row(const PairTraffic& pair, Bytes all, const PairFormats&
 }
 
 // Pairs that only exchange control messages: one row for all of them.
-report::TableRow folded_row(const std::vector<const PairTraffic*>& pairs, std::size_t shown,
+report::TableRow folded_row(const std::vector<const diag::PairTraffic*>& pairs, std::size_t shown,
                             Bytes all, const PairFormats& formats) {
   Bytes bytes;
   std::size_t bursts = 0;
@@ -106,13 +106,13 @@ report::TableRow folded_row(const std::vector<const PairTraffic*>& pairs, std::s
           .style = "folded"};
 }
 
-std::string pair_table(const JobTraffic& job, Seconds interval) {
-  const std::vector<const PairTraffic*> pairs = pairs_by_bytes(job);
+std::string pair_table(const diag::JobTraffic& job, Seconds interval) {
+  const std::vector<const diag::PairTraffic*> pairs = pairs_by_bytes(job);
   if (pairs.empty()) return "";
   std::vector<double> amounts;
   Bytes all;
   BytesPerSecond fastest;
-  for (const PairTraffic* pair : pairs) {
+  for (const diag::PairTraffic* pair : pairs) {
     amounts.push_back(static_cast<double>(pair->bytes.value));
     all += pair->bytes;
     fastest = std::max(fastest, pair->peaks.peak);
@@ -139,18 +139,18 @@ std::string pair_table(const JobTraffic& job, Seconds interval) {
                             rows);
 }
 
-std::string job_section(const JobTraffic& job, const TrafficAnalysis& analysis) {
+std::string job_section(const diag::JobTraffic& job, const diag::TrafficAnalysis& analysis) {
   return report::section("Job " + printable(job.job, 63),
                          step_line(job) + "; bursts are hidden where a mean over 1 s hides them.",
                          rate_chart(job, analysis) + pair_table(job, analysis.interval));
 }
 
-std::string tiles(const TrafficAnalysis& analysis) {
+std::string tiles(const diag::TrafficAnalysis& analysis) {
   Bytes bytes;
   std::size_t ranks = 0;
-  for (const JobTraffic& job : analysis.jobs) {
+  for (const diag::JobTraffic& job : analysis.jobs) {
     ranks += job.ranks;
-    for (const PairTraffic& pair : job.pairs)
+    for (const diag::PairTraffic& pair : job.pairs)
       bytes += pair.bytes;
   }
   return report::tile_row(
@@ -166,12 +166,12 @@ std::string tiles(const TrafficAnalysis& analysis) {
 
 }  // namespace
 
-std::string traffic_html(const TrafficAnalysis& analysis, const std::string& place) {
+std::string traffic_html(const diag::TrafficAnalysis& analysis, const std::string& place) {
   std::string body = tiles(analysis);
-  for (const JobTraffic& job : analysis.jobs)
+  for (const diag::JobTraffic& job : analysis.jobs)
     body += job_section(job, analysis);
   std::string groups;
-  for (const InferredJob& one : analysis.inferred)
+  for (const diag::InferredJob& one : analysis.inferred)
     groups += report::sentence(inferred_text(one));
   body += report::section("Jobs inferred from flows alone",
                           "Servers that exchange data belong to one job, unless their steps differ "

@@ -3,11 +3,11 @@
 
 #include <string>
 
-#include "regatta/app/cli/internal/traffic_analysis.h"
+#include "regatta/network/diag/traffic_analysis.h"
 
 namespace regatta::cli {
 
 // One file that loads nothing from outside. `place`: the lab or machine; text.
-std::string traffic_html(const TrafficAnalysis& analysis, const std::string& place);
+std::string traffic_html(const diag::TrafficAnalysis& analysis, const std::string& place);
 
 }  // namespace regatta::cli

@@ -30,7 +30,7 @@ Result<probe::FlowCounters> counters_in(const os::UniqueFd& network,
        }});
 }
 
-RankOperation operation_of(const comm::FlightView& flight) {
+diag::RankOperation operation_of(const comm::FlightView& flight) {
   return {.number = flight.number,
           .group = flight.group,
           .sequence = flight.operation.sequence,
@@ -42,7 +42,7 @@ RankOperation operation_of(const comm::FlightView& flight) {
 }
 
 // What `view` tells that `rank` does not have yet.
-void add_operations(WatchedRank& rank, const comm::RankView& view) {
+void add_operations(diag::WatchedRank& rank, const comm::RankView& view) {
   for (const comm::FlightView& flight : view.flights)
     if (rank.operations.empty() || flight.number > rank.operations.back().number)
       rank.operations.push_back(operation_of(flight));
@@ -161,7 +161,7 @@ void TrafficRecorder::sample_ranks() {
     if (place == places_.end()) continue;
     const std::vector<std::uint64_t> sockets = probe::sockets_of(view.pid);
     const std::lock_guard lock(mutex_);
-    auto known = std::ranges::find_if(ranks_, [&](const WatchedRank& rank) {
+    auto known = std::ranges::find_if(ranks_, [&](const diag::WatchedRank& rank) {
       return rank.world == view.world && rank.rank == view.rank;
     });
     if (known == ranks_.end())
@@ -223,10 +223,10 @@ std::map<probe::Connection, std::uint32_t> TrafficRecorder::listeners() const {
   return listeners;
 }
 
-TrafficRecord TrafficRecorder::record() const {
+diag::TrafficRecord TrafficRecorder::record() const {
   const std::lock_guard lock(mutex_);
   const auto listener_of = listeners();
-  TrafficRecord record{.start = start_, .interval = interval_, .ranks = ranks_};
+  diag::TrafficRecord record{.start = start_, .interval = interval_, .ranks = ranks_};
   const Seconds elapsed = os::monotonic_now() - start_;
   record.intervals = static_cast<std::size_t>(std::max(0.0, elapsed / interval_));
   record.cost = elapsed.value > 0 ? used_ / elapsed : 0;
@@ -237,14 +237,14 @@ TrafficRecord TrafficRecorder::record() const {
     const std::string here = place.server.empty()
                                  ? host_of(last.connection.local, last.connection.is_ipv6)
                                  : place.server;
-    WatchedFlow flow{.from = here,
-                     .to = server_of(last.connection),
-                     .from_rank = rank_of(&seen),
-                     .to_rank = rank_of(paired_end(seen)),
-                     .listener = 0,
-                     .retransmits = last.retransmits - seen.retransmits_before,
-                     .round_trip = last.round_trip,
-                     .bytes = sent_by(seen)};
+    diag::WatchedFlow flow{.from = here,
+                           .to = server_of(last.connection),
+                           .from_rank = rank_of(&seen),
+                           .to_rank = rank_of(paired_end(seen)),
+                           .listener = 0,
+                           .retransmits = last.retransmits - seen.retransmits_before,
+                           .round_trip = last.round_trip,
+                           .bytes = sent_by(seen)};
     flow.bytes.resize(record.intervals, 0.0);
     const auto listener = listener_of.find(last.connection);
     if (listener != listener_of.end()) flow.listener = listener->second;

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "regatta/app/cli/internal/connection_pairs.h"
-#include "regatta/app/cli/internal/traffic_record.h"
 #include "regatta/base/core/result.h"
+#include "regatta/network/diag/traffic_analysis.h"
 #include "regatta/network/lab/lab.h"
 #include "regatta/network/probe/flow_counters.h"
 
@@ -34,7 +34,7 @@ class TrafficRecorder {
   // remembers a thousand operations.
   void sample_ranks();
   // What was seen so far.
-  TrafficRecord record() const;
+  diag::TrafficRecord record() const;
   // Ends it; fails when the kernel did not answer any more.
   Status stop();
 
@@ -73,7 +73,7 @@ class TrafficRecorder {
   // Guarded by mutex_.
   std::map<std::pair<std::size_t, std::uint64_t>, ObservedConnection> seen_;  // by place and cookie
   ConnectionPairs<ObservedConnection> ends_;                                  // of seen_
-  std::vector<WatchedRank> ranks_;
+  std::vector<diag::WatchedRank> ranks_;
   std::map<std::uint64_t, int> owners_;  // of sockets, by inode
   bool has_to_stop_ = false;
   Seconds used_;  // processor time

@@ -17,53 +17,59 @@ using nlohmann::json;
 
 constexpr std::size_t kPairsShown = 32;
 
-std::string steps_text(const std::optional<diag::StepTiming>& steps, bool is_too_short) {
-  if (is_too_short) return "too short a look to tell steps; give a longer --duration";
-  if (!steps) return "no steps found";
-  return fmt::format("step {} over {} steps, {:.0f} % of the ups and downs repeat",
-                     format_seconds(steps->mean), steps->marks.size() - 1,
-                     100 * std::max(0.0, steps->regularity));
+std::string periodicity_text(const diag::StepTiming& steps) {
+  const double value = std::max(0.0, steps.periodicity);
+  return fmt::format("periodicity {:.2f} ({})", value,
+                     value >= 0.75  ? "high"
+                     : value >= 0.5 ? "medium"
+                                    : "low");
+}
+
+std::string steps_text(const std::optional<diag::StepTiming>& steps, bool is_clear) {
+  if (!steps) return "no period found, periodicity 0.00 (low)";
+  if (!is_clear)
+    return "step time not clear yet, " + periodicity_text(*steps) + "; give a longer --duration";
+  return fmt::format("step {} over {} steps, {}", format_seconds(steps->mean), steps->steps(),
+                     periodicity_text(*steps));
 }
 
 }  // namespace
 
-std::size_t hidden_bursts(const PairTraffic& pair) {
-  return static_cast<std::size_t>(std::ranges::count_if(pair.bursts, &BurstEvent::is_hidden));
+std::size_t hidden_bursts(const diag::PairTraffic& pair) {
+  return static_cast<std::size_t>(std::ranges::count_if(pair.bursts, &diag::BurstEvent::is_hidden));
 }
 
-std::string main_operation(const PairTraffic& pair) {
+std::string main_operation(const diag::PairTraffic& pair) {
   if (pair.operations.empty()) return "-";
-  const OperationBytes& main = pair.operations.front();
+  const diag::OperationBytes& main = pair.operations.front();
   const double share = pair.bytes.value > 0 ? main.bytes / pair.bytes : 0;
   const std::string name = main.operation.empty() ? "no operation" : main.operation;
   return fmt::format("{} ({:.0f} %)", name, 100 * share);
 }
 
-std::string step_line(const JobTraffic& job) {
-  std::string line = "from the flows alone: " + steps_text(job.steps, job.is_too_short);
-  if (job.steps && job.step_by_ranks)
-    line += fmt::format("; by the ranks' own records {} ({:+.2f} %)",
-                        format_seconds(*job.step_by_ranks),
-                        100 * (job.steps->mean / *job.step_by_ranks - 1));
-  else if (job.step_by_ranks)
-    line += "; by the ranks' own records " + format_seconds(*job.step_by_ranks);
+std::string step_line(const diag::JobTraffic& job) {
+  std::string line = "from the flows alone: " + steps_text(job.steps, job.is_clear);
+  if (!job.step_by_ranks) return line;
+  line += "; by the ranks' own records " + format_seconds(*job.step_by_ranks);
+  if (job.is_clear)
+    line += fmt::format(" ({:+.2f} %)", 100 * (job.steps->mean / *job.step_by_ranks - 1));
   return line;
 }
 
-std::vector<const PairTraffic*> pairs_by_bytes(const JobTraffic& job) {
-  std::vector<const PairTraffic*> pairs;
-  for (const PairTraffic& pair : job.pairs)
+std::vector<const diag::PairTraffic*> pairs_by_bytes(const diag::JobTraffic& job) {
+  std::vector<const diag::PairTraffic*> pairs;
+  for (const diag::PairTraffic& pair : job.pairs)
     pairs.push_back(&pair);
   std::ranges::stable_sort(pairs, [](const auto* a, const auto* b) { return a->bytes > b->bytes; });
   return pairs;
 }
 
-std::string inferred_text(const InferredJob& one) {
+std::string inferred_text(const diag::InferredJob& one) {
   std::vector<std::string> jobs;
   for (const std::string& job : one.jobs)
     jobs.push_back(job.empty() ? "no job" : printable(job, 63));
   return fmt::format("{} flows between {}: {}; they are of {}\n", one.flows,
-                     join(one.servers, ", "), steps_text(one.steps, one.is_too_short),
+                     join(one.servers, ", "), steps_text(one.steps, one.is_clear),
                      join(jobs, ", "));
 }
 
@@ -75,7 +81,7 @@ std::vector<std::string> heads(Seconds interval) {
           "mostly during"};
 }
 
-std::vector<std::string> row_of(const PairTraffic& pair) {
+std::vector<std::string> row_of(const diag::PairTraffic& pair) {
   return {
       pair.from,
       pair.to,
@@ -89,11 +95,11 @@ std::vector<std::string> row_of(const PairTraffic& pair) {
       main_operation(pair)};
 }
 
-std::string job_text(const JobTraffic& job, Seconds interval) {
+std::string job_text(const diag::JobTraffic& job, Seconds interval) {
   std::string text = fmt::format("job {}: {} ranks, {} pairs; {}\n\n", printable(job.job, 63),
                                  job.ranks, job.pairs.size(), step_line(job));
   std::vector<std::vector<std::string>> rows{heads(interval)};
-  for (const PairTraffic* pair : pairs_by_bytes(job))
+  for (const diag::PairTraffic* pair : pairs_by_bytes(job))
     if (rows.size() <= kPairsShown) rows.push_back(row_of(*pair));
   text += format_table(rows);
   if (job.pairs.size() > kPairsShown)
@@ -107,18 +113,23 @@ json peaks_json(const diag::Peaks& peaks) {
           {"peak_1s_Bps", peaks.peak_coarse.value}};
 }
 
-json steps_json(const std::optional<diag::StepTiming>& steps) {
-  if (!steps) return nullptr;
+// `too_short` and `regularity` are the old names, until the next minor version.
+void add_steps(json& out, const std::optional<diag::StepTiming>& steps, bool is_clear) {
+  out["periodicity"] = steps ? steps->periodicity : 0.0;
+  out["clear"] = is_clear;
+  out["too_short"] = steps && !is_clear;
+  out["steps"] = nullptr;
+  if (!is_clear) return;
   json marks = json::array();
   for (const Seconds mark : steps->marks)
     marks.push_back(mark.value);
-  return {{"step_time_s", steps->mean.value},
-          {"median_s", steps->median.value},
-          {"regularity", steps->regularity},
-          {"marks_s", std::move(marks)}};
+  out["steps"] = {{"step_time_s", steps->mean.value},
+                  {"median_s", steps->median.value},
+                  {"regularity", steps->periodicity},
+                  {"marks_s", std::move(marks)}};
 }
 
-json pair_json(const PairTraffic& pair) {
+json pair_json(const diag::PairTraffic& pair) {
   json out = peaks_json(pair.peaks);
   out.update({{"from", pair.from},
               {"to", pair.to},
@@ -127,9 +138,9 @@ json pair_json(const PairTraffic& pair) {
               {"round_trip_s", pair.round_trip.value},
               {"operations", json::array()},
               {"bursts", json::array()}});
-  for (const OperationBytes& one : pair.operations)
+  for (const diag::OperationBytes& one : pair.operations)
     out["operations"].push_back({{"operation", one.operation}, {"bytes", one.bytes.value}});
-  for (const BurstEvent& burst : pair.bursts)
+  for (const diag::BurstEvent& burst : pair.bursts)
     out["bursts"].push_back({{"at_s", burst.at.value},
                              {"length_s", burst.length.value},
                              {"bytes", burst.bytes.value},
@@ -142,13 +153,13 @@ json pair_json(const PairTraffic& pair) {
 
 }  // namespace
 
-std::string traffic_text(const TrafficAnalysis& view) {
+std::string traffic_text(const diag::TrafficAnalysis& view) {
   std::string text;
-  for (const JobTraffic& job : view.jobs)
+  for (const diag::JobTraffic& job : view.jobs)
     text += job_text(job, view.interval);
   if (view.jobs.empty()) text += "no rank of a regatta job sent or received anything\n\n";
   if (!view.inferred.empty()) text += "What the flows alone say:\n";
-  for (const InferredJob& one : view.inferred)
+  for (const diag::InferredJob& one : view.inferred)
     text += "  " + inferred_text(one);
   for (const std::string& found : view.polarisation)
     text += found + "\n";
@@ -160,7 +171,7 @@ std::string traffic_text(const TrafficAnalysis& view) {
   return text;
 }
 
-json traffic_json(const TrafficAnalysis& view) {
+json traffic_json(const diag::TrafficAnalysis& view) {
   json out = {{"duration_s", view.duration.value},
               {"interval_s", view.interval.value},
               {"other_bytes", view.other_bytes.value},
@@ -169,25 +180,23 @@ json traffic_json(const TrafficAnalysis& view) {
               {"jobs", json::array()},
               {"inferred", json::array()},
               {"polarisation", view.polarisation}};
-  for (const JobTraffic& job : view.jobs) {
+  for (const diag::JobTraffic& job : view.jobs) {
     json one = peaks_json(job.peaks);
     one.update({{"job", job.job},
                 {"world", fmt::format("{:016x}", job.world)},
                 {"ranks", job.ranks},
-                {"steps", steps_json(job.steps)},
-                {"too_short", job.is_too_short},
                 {"step_by_ranks_s", job.step_by_ranks ? json(job.step_by_ranks->value) : json()},
                 {"pairs", json::array()}});
-    for (const PairTraffic& pair : job.pairs)
+    add_steps(one, job.steps, job.is_clear);
+    for (const diag::PairTraffic& pair : job.pairs)
       one["pairs"].push_back(pair_json(pair));
     out["jobs"].push_back(std::move(one));
   }
-  for (const InferredJob& one : view.inferred)
-    out["inferred"].push_back({{"servers", one.servers},
-                               {"flows", one.flows},
-                               {"steps", steps_json(one.steps)},
-                               {"too_short", one.is_too_short},
-                               {"jobs", one.jobs}});
+  for (const diag::InferredJob& inferred : view.inferred) {
+    json one = {{"servers", inferred.servers}, {"flows", inferred.flows}, {"jobs", inferred.jobs}};
+    add_steps(one, inferred.steps, inferred.is_clear);
+    out["inferred"].push_back(std::move(one));
+  }
   return out;
 }
 

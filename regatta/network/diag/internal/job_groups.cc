@@ -1,6 +1,7 @@
-#include "regatta/network/diag/job_groups.h"
+#include "regatta/network/diag/internal/job_groups.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <set>
@@ -8,14 +9,14 @@
 namespace regatta::diag {
 namespace {
 
-// A seed must be this regular to be the measure for others.
-constexpr double kRegularLeast = 0.15;
+// Steps that differ by less are of one job.
+constexpr double kSameStep = 0.03;
 
 bool carries(const FlowSeries& flow) {
   return std::ranges::any_of(flow.bytes, [](double bytes) { return bytes > 0; });
 }
 
-// Flows that belong together whatever time they keep: those of one process.
+// Flows of one process, which belong to one job.
 struct Unit {
   std::vector<std::uint32_t> flows;
   std::vector<double> bytes;  // of all of them
@@ -42,10 +43,9 @@ std::vector<Unit> units_of(const TrafficSeries& traffic) {
   return units;
 }
 
-// What find_jobs() looks at.
-struct Sight {
+struct Search {
   const TrafficSeries& traffic;
-  const JobSearchOptions& search;
+  const JobSearchOptions& options;
   std::vector<Unit> units;
 
   Series bytes(std::uint32_t unit) const { return units[unit].bytes; }
@@ -60,7 +60,10 @@ struct Sight {
     std::vector<Series> series;
     for (const std::uint32_t unit : list)
       series.push_back(bytes(unit));
-    return find_steps(series, traffic.interval, search.steps);
+    return find_steps(series, traffic.interval, options.steps);
+  }
+  double periodicity(std::uint32_t unit, const StepTiming& steps) const {
+    return periodicity_of(bytes(unit), traffic.interval, steps.marks);
   }
 };
 
@@ -77,11 +80,11 @@ NodeId root_of(std::map<NodeId, NodeId>& parents, NodeId node) {
 }
 
 // Units by the set of servers that they join, directly or through others.
-std::vector<Numbers> joined(const Sight& sight, const Numbers& units) {
+std::vector<Numbers> joined(const Search& search, const Numbers& units) {
   std::map<NodeId, NodeId> parents;
   for (const std::uint32_t unit : units) {
-    const NodeId first = *sight.servers({unit}).begin();
-    for (const NodeId server : sight.servers({unit})) {
+    const NodeId first = *search.servers({unit}).begin();
+    for (const NodeId server : search.servers({unit})) {
       const NodeId a = root_of(parents, first);
       const NodeId b = root_of(parents, server);
       parents[std::max(a, b)] = std::min(a, b);
@@ -89,7 +92,7 @@ std::vector<Numbers> joined(const Sight& sight, const Numbers& units) {
   }
   std::map<NodeId, Numbers> sets;
   for (const std::uint32_t unit : units)
-    sets[root_of(parents, *sight.servers({unit}).begin())].push_back(unit);
+    sets[root_of(parents, *search.servers({unit}).begin())].push_back(unit);
   std::vector<Numbers> out;
   out.reserve(sets.size());
   for (auto& [root, set] : sets)
@@ -102,87 +105,110 @@ struct Seed {
   StepTiming steps;
 };
 
-// Units that keep time by themselves, longest step first: what a job does once a step is the
-// measure for what it does several times in it.
-std::vector<Seed> seeds_of(const Sight& sight, const Numbers& units) {
+// Units with a clear step of their own, longest step first: other units of a job may repeat several
+// times within it.
+std::vector<Seed> seeds_of(const Search& search, const Numbers& units) {
   std::vector<Seed> seeds;
   for (const std::uint32_t unit : units) {
-    auto steps = sight.steps({unit});
-    if (steps && steps->regularity >= kRegularLeast) seeds.push_back({unit, *std::move(steps)});
+    auto steps = search.steps({unit});
+    if (steps && steps->is_clear()) seeds.push_back({unit, *std::move(steps)});
   }
   std::ranges::stable_sort(
       seeds, [](const Seed& a, const Seed& b) { return a.steps.mean > b.steps.mean; });
-  if (!seeds.empty() || units.size() < 2) return seeds;
-  // Alone each is too restless: what they have in common may show it.
-  auto steps = sight.steps(units);
-  if (steps && steps->regularity >= kRegularLeast)
-    seeds.push_back({units.front(), *std::move(steps)});
   return seeds;
 }
 
 // Chance alone repeats a little, the more so the fewer steps there are.
-bool keeps_time(const Sight& sight, std::uint32_t unit, const StepTiming& steps) {
-  const double count = static_cast<double>(steps.marks.size() - 1);
-  return repeats_with(sight.bytes(unit), sight.traffic.interval, steps.marks) >=
-         std::max(sight.search.repeats_least, 1.5 / count);
+bool repeats_with(const Search& search, std::uint32_t unit, const StepTiming& steps) {
+  return search.periodicity(unit, steps) >=
+         std::max(search.options.periodicity_min, 1.5 / static_cast<double>(steps.steps()));
 }
 
-// Gives what keeps no time to the one job whose servers it joins; the rest stays in `loose`.
-void adopt(const Sight& sight, std::vector<Job>& jobs, Numbers& loose) {
+// Whether `part` divides `step`: then they are of one job, which does something several times in
+// a step.
+bool divides(Seconds part, Seconds step) {
+  const double ratio = step / part;
+  return std::abs(ratio / std::max(1.0, std::round(ratio)) - 1) < kSameStep;
+}
+
+// Gives each unit without a clear step of its own to the job whose servers it joins; among several,
+// to the one with whose steps it repeats most. The rest stays in `loose`.
+void adopt(const Search& search, std::vector<Job>& jobs, Numbers& loose) {
   std::vector<std::set<NodeId>> servers;
   servers.reserve(jobs.size());
   for (const Job& job : jobs)
-    servers.push_back(sight.servers(job.units));
+    servers.push_back(search.servers(job.units));
   std::erase_if(loose, [&](std::uint32_t unit) {
     Job* home = nullptr;
+    double most = 0;
     for (std::size_t i = 0; i < jobs.size(); ++i) {
-      if (!std::ranges::includes(servers[i], sight.servers({unit}))) continue;
-      if (home != nullptr) return false;
+      if (!std::ranges::includes(servers[i], search.servers({unit}))) continue;
+      const double periodicity = search.periodicity(unit, *jobs[i].steps);
+      if (home != nullptr && periodicity <= most) continue;
       home = &jobs[i];
+      most = periodicity;
     }
     if (home != nullptr) home->units.push_back(unit);
     return home != nullptr;
   });
 }
 
-// Of units whose servers are joined.
-void split(const Sight& sight, Numbers units, std::vector<Job>& out) {
+// `units`: their servers are joined. They are one job unless several clear steps tell them apart.
+void split(const Search& search, Numbers units, std::vector<Job>& out) {
   std::vector<Job> jobs;
-  for (const Seed& seed : seeds_of(sight, units)) {
+  for (const Seed& seed : seeds_of(search, units)) {
     if (std::ranges::find(units, seed.unit) == units.end()) continue;
     Numbers members;
     std::erase_if(units, [&](std::uint32_t unit) {
-      const bool belongs = unit == seed.unit || keeps_time(sight, unit, seed.steps);
+      const bool belongs = unit == seed.unit || repeats_with(search, unit, seed.steps);
       if (belongs) members.push_back(unit);
       return belongs;
     });
-    for (auto& part : joined(sight, members)) {
-      auto steps = sight.steps(part);
-      jobs.push_back({std::move(part), std::move(steps)});
+    const auto same = std::ranges::find_if(
+        jobs, [&](const Job& job) { return divides(seed.steps.mean, job.steps->mean); });
+    if (same == jobs.end())
+      jobs.push_back({std::move(members), seed.steps});
+    else
+      same->units.insert(same->units.end(), members.begin(), members.end());
+  }
+  if (jobs.empty()) {
+    auto steps = search.steps(units);
+    out.push_back({std::move(units), std::move(steps)});
+    return;
+  }
+  std::vector<Numbers> keepers;
+  for (const Job& job : jobs)
+    keepers.push_back(job.units);
+  adopt(search, jobs, units);
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    for (Numbers& part : joined(search, jobs[i].units)) {
+      Numbers kept;
+      for (const std::uint32_t unit : part)
+        if (std::ranges::find(keepers[i], unit) != keepers[i].end()) kept.push_back(unit);
+      auto steps = search.steps(kept.empty() ? part : kept);
+      out.push_back({std::move(part), std::move(steps)});
     }
   }
-  adopt(sight, jobs, units);
-  for (auto& part : joined(sight, units))
-    jobs.push_back({std::move(part), {}});
-  std::ranges::move(jobs, std::back_inserter(out));
+  for (Numbers& part : joined(search, units))
+    out.push_back({std::move(part), {}});
 }
 
 }  // namespace
 
-std::vector<JobGroup> find_jobs(const TrafficSeries& traffic, const JobSearchOptions& search) {
-  const Sight sight{traffic, search, units_of(traffic)};
-  Numbers units(sight.units.size());
+std::vector<JobGroup> find_jobs(const TrafficSeries& traffic, const JobSearchOptions& options) {
+  const Search search{traffic, options, units_of(traffic)};
+  Numbers units(search.units.size());
   std::iota(units.begin(), units.end(), 0U);
   std::vector<Job> found;
-  for (auto& set : joined(sight, units))
-    split(sight, std::move(set), found);
+  for (auto& set : joined(search, units))
+    split(search, std::move(set), found);
   std::vector<JobGroup> jobs;
   for (Job& job : found) {
-    const std::set<NodeId> servers = sight.servers(job.units);
+    const std::set<NodeId> servers = search.servers(job.units);
     JobGroup group{.flows = {}, .servers = {servers.begin(), servers.end()}, .steps = {}};
     for (const std::uint32_t unit : job.units)
-      group.flows.insert(group.flows.end(), sight.units[unit].flows.begin(),
-                         sight.units[unit].flows.end());
+      group.flows.insert(group.flows.end(), search.units[unit].flows.begin(),
+                         search.units[unit].flows.end());
     std::ranges::sort(group.flows);
     group.steps = std::move(job.steps);
     jobs.push_back(std::move(group));

@@ -1,4 +1,4 @@
-#include "regatta/app/cli/internal/traffic_analysis.h"
+#include "regatta/network/diag/traffic_analysis.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,18 +8,16 @@
 
 #include <fmt/core.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/model/collective/call.h"
-#include "regatta/network/diag/job_groups.h"
+#include "regatta/network/diag/internal/job_groups.h"
 
-namespace regatta::cli {
+namespace regatta::diag {
 namespace {
 
 constexpr std::size_t kStepsLeast = 3;
-// Bursts at random times, looked at for up to 16 s, had up to 4 steps with any regularity, and more
-// with less than a half.
-constexpr std::size_t kStepsTold = 5;
-constexpr std::size_t kStepsMany = 20;
-constexpr double kClearly = 0.5;
+// A step from the flows that is further off than this from the ranks' records is not stated.
+constexpr double kContradiction = 0.1;
 
 // The shortest number of calls after which the same ones come again; 0: none.
 std::size_t cycle_of(const std::vector<RankOperation>& calls) {
@@ -37,8 +35,8 @@ double steps_passed(const std::vector<Seconds>& begins, Seconds at) {
   const auto next = std::ranges::upper_bound(begins, at);
   const auto place = std::clamp<std::ptrdiff_t>(next - begins.begin(), 1,
                                                 static_cast<std::ptrdiff_t>(begins.size()) - 1);
-  const Seconds from = begins[static_cast<std::size_t>(place - 1)];
-  const Seconds to = begins[static_cast<std::size_t>(place)];
+  const Seconds from = regatta::at(begins, place - 1);
+  const Seconds to = regatta::at(begins, place);
   return static_cast<double>(place - 1) + (at - from) / (to - from);
 }
 
@@ -54,7 +52,7 @@ struct Names {
   // The operation of the rank that covers most of the time; null: none.
   const RankOperation* during(int rank, Seconds from, Seconds to) const {
     if (rank < 0) return nullptr;
-    const auto& operations = record.ranks[static_cast<std::size_t>(rank)].operations;
+    const auto& operations = at(record.ranks, rank).operations;
     const RankOperation* best = nullptr;
     double most = 0;
     // They are sorted by their end, so the first that can matter is found quickly.
@@ -70,7 +68,7 @@ struct Names {
 
   int step_at(int rank, Seconds at) const {
     if (rank < 0) return -1;
-    const auto& starts = begins[static_cast<std::size_t>(rank)];
+    const auto& starts = regatta::at(begins, rank);
     if (starts.size() < 2 || at < starts.front()) return -1;
     return static_cast<int>(std::ranges::upper_bound(starts, at) - starts.begin()) - 1;
   }
@@ -78,7 +76,7 @@ struct Names {
 
 std::string name_of(const TrafficRecord& record, int rank, const std::string& server) {
   if (rank < 0) return server;
-  const WatchedRank& one = record.ranks[static_cast<std::size_t>(rank)];
+  const WatchedRank& one = at(record.ranks, rank);
   return fmt::format("rank {} ({})", one.rank, one.server);
 }
 
@@ -114,8 +112,8 @@ PairTraffic pair_of(const TrafficRecord& record, const Names& names,
     pair.operations.push_back({operation, {std::llround(part)}});
   std::ranges::stable_sort(pair.operations,
                            [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
-  pair.peaks = diag::peaks_of(bytes, record.interval);
-  for (const diag::Burst& burst : diag::find_bursts(bytes, record.interval)) {
+  pair.peaks = peaks_of(bytes, record.interval);
+  for (const Burst& burst : find_bursts(bytes, record.interval)) {
     const Seconds from = time_of(burst.begin);
     const Seconds to = time_of(burst.end);
     pair.bursts.push_back({.at = from - record.start,
@@ -143,7 +141,7 @@ std::vector<JobTraffic> jobs_of(const TrafficRecord& record, const Names& names)
   std::map<std::uint64_t, std::map<Ends, std::vector<const WatchedFlow*>>> worlds;
   for (const WatchedFlow& flow : record.flows)
     if (owner_of(flow) >= 0 && carries(flow))
-      worlds[record.ranks[static_cast<std::size_t>(owner_of(flow))].world]
+      worlds[at(record.ranks, owner_of(flow)).world]
             [{flow.from_rank, flow.to_rank, flow.from, flow.to}]
                 .push_back(&flow);
   std::vector<JobTraffic> jobs;
@@ -161,21 +159,21 @@ std::vector<JobTraffic> jobs_of(const TrafficRecord& record, const Names& names)
         for (std::size_t i = 0; i < job.bytes.size(); ++i)
           job.bytes[i] += flow->bytes[i];
     }
-    job.peaks = diag::peaks_of(job.bytes, record.interval);
+    job.peaks = peaks_of(job.bytes, record.interval);
     jobs.push_back(std::move(job));
   }
   return jobs;
 }
 
-std::vector<diag::JobGroup> infer(const TrafficRecord& record) {
+std::vector<JobGroup> infer(const TrafficRecord& record) {
   std::map<std::string, NodeId> nodes;
   const auto node_of = [&](const std::string& server) {
     return nodes.try_emplace(server, NodeId{static_cast<int>(nodes.size())}).first->second;
   };
-  diag::TrafficSeries traffic{record.start, record.interval, {}};
+  TrafficSeries traffic{record.start, record.interval, {}};
   for (const WatchedFlow& flow : record.flows)
     traffic.flows.push_back({node_of(flow.from), node_of(flow.to), flow.bytes, flow.listener});
-  return diag::find_jobs(traffic);
+  return find_jobs(traffic);
 }
 
 // The steps that passed between the first mark and the last, by the record of each rank.
@@ -197,31 +195,57 @@ std::optional<Seconds> step_by_ranks(const TrafficRecord& record, const Names& n
   return Seconds{sum / count};
 }
 
-// `is_too_short` where what was found may be an accident, or only a part of a step: then nothing.
-std::optional<diag::StepTiming> told(const std::optional<diag::StepTiming>& found,
-                                     bool& is_too_short) {
-  is_too_short = found && !is_regular(*found);
-  return is_too_short ? std::nullopt : found;
+// Flows of the group that are of ranks of the world.
+std::ptrdiff_t flows_of(std::uint64_t world, const JobGroup& group, const TrafficRecord& record) {
+  return std::ranges::count_if(group.flows, [&](std::uint32_t index) {
+    const int owner = owner_of(record.flows[index]);
+    return owner >= 0 && at(record.ranks, owner).world == world;
+  });
 }
 
-// What flows say of steps, beside what the job's ranks wrote down meanwhile.
-void compare(JobTraffic& job, const TrafficRecord& record, const Names& names) {
+bool contradicts(const StepTiming& steps, const JobTraffic& job) {
+  return job.step_by_ranks && std::abs(steps.mean / *job.step_by_ranks - 1) >= kContradiction;
+}
+
+// The steps of the group that has most of the job's flows, and the step by the records of the ranks
+// over the same time.
+void add_steps(JobTraffic& job, const TrafficRecord& record, const Names& names,
+               const std::vector<JobGroup>& groups) {
+  std::ptrdiff_t most = 0;
+  for (const JobGroup& group : groups) {
+    const std::ptrdiff_t flows = flows_of(job.world, group, record);
+    if (flows <= most) continue;
+    most = flows;
+    job.steps = group.steps;
+  }
   const Seconds end = record.start + record.interval * static_cast<double>(record.intervals);
   const Seconds from = job.steps ? record.start + job.steps->marks.front() : record.start;
   const Seconds to = job.steps ? record.start + job.steps->marks.back() : end;
   job.step_by_ranks = step_by_ranks(record, names, job.world, from, to);
-  if (!job.step_by_ranks) return;
-  const double steps = (end - record.start) / *job.step_by_ranks;
-  if (steps < static_cast<double>(kStepsTold)) job.is_too_short = true;
-  if (job.is_too_short) job.steps.reset();
+  job.is_clear = job.steps && job.steps->is_clear() && !contradicts(*job.steps, job);
+}
+
+InferredJob describe(const JobGroup& group, const TrafficRecord& record,
+                     const std::vector<JobTraffic>& known) {
+  InferredJob one{.flows = group.flows.size(), .steps = group.steps};
+  std::set<std::string> servers;
+  std::set<std::string> jobs;
+  for (const std::uint32_t index : group.flows) {
+    const WatchedFlow& flow = record.flows[index];
+    servers.insert({flow.from, flow.to});
+    const int owner = owner_of(flow);
+    jobs.insert(owner < 0 ? "" : at(record.ranks, owner).job);
+  }
+  one.servers.assign(servers.begin(), servers.end());
+  one.jobs.assign(jobs.begin(), jobs.end());
+  one.is_clear = group.steps && group.steps->is_clear() &&
+                 std::ranges::none_of(known, [&](const JobTraffic& job) {
+                   return flows_of(job.world, group, record) > 0 && contradicts(*group.steps, job);
+                 });
+  return one;
 }
 
 }  // namespace
-
-bool is_regular(const diag::StepTiming& steps) {
-  const std::size_t count = steps.marks.size() - 1;
-  return count >= kStepsMany || (count >= kStepsTold && steps.regularity >= kClearly);
-}
 
 std::vector<Seconds> steps_of(const WatchedRank& rank) {
   std::map<std::uint64_t, std::vector<RankOperation>> groups;
@@ -258,10 +282,10 @@ std::vector<JobRates> job_rates(const TrafficRecord& record) {
   for (const auto& [ends, bytes] : pairs) {
     const auto& [from_rank, to_rank, from, to] = ends;
     const int owner = from_rank >= 0 ? from_rank : to_rank;
-    rates.push_back({.job = record.ranks[static_cast<std::size_t>(owner)].job,
+    rates.push_back({.job = at(record.ranks, owner).job,
                      .from = name_of(record, from_rank, from),
                      .to = name_of(record, to_rank, to),
-                     .peaks = diag::peaks_of(bytes, record.interval)});
+                     .peaks = peaks_of(bytes, record.interval)});
   }
   return rates;
 }
@@ -279,36 +303,12 @@ TrafficAnalysis analyze_traffic(const TrafficRecord& record) {
       for (const double bytes : flow.bytes)
         others += bytes;
   view.other_bytes = {std::llround(others)};
-  std::map<std::uint64_t, std::size_t> most_flows;  // of a group that stands for the world
-  for (const diag::JobGroup& group : infer(record)) {
-    InferredJob one{.flows = group.flows.size()};
-    one.steps = told(group.steps, one.is_too_short);
-    std::set<std::string> servers;
-    std::map<std::uint64_t, std::size_t> worlds;
-    std::set<std::string> jobs;
-    for (const std::uint32_t index : group.flows) {
-      const WatchedFlow& flow = record.flows[index];
-      servers.insert({flow.from, flow.to});
-      const int owner = owner_of(flow);
-      jobs.insert(owner < 0 ? "" : record.ranks[static_cast<std::size_t>(owner)].job);
-      if (owner >= 0) ++worlds[record.ranks[static_cast<std::size_t>(owner)].world];
-    }
-    one.servers.assign(servers.begin(), servers.end());
-    one.jobs.assign(jobs.begin(), jobs.end());
-    const auto main = std::ranges::max_element(
-        worlds, [](const auto& a, const auto& b) { return a.second < b.second; });
-    for (JobTraffic& job : view.jobs) {
-      if (main == worlds.end() || !group.steps || job.world != main->first) continue;
-      if (most_flows[job.world] >= main->second) continue;
-      most_flows[job.world] = main->second;
-      job.steps = one.steps;
-      job.is_too_short = one.is_too_short;
-    }
-    view.inferred.push_back(std::move(one));
-  }
+  const std::vector<JobGroup> groups = infer(record);
   for (JobTraffic& job : view.jobs)
-    compare(job, record, names);
+    add_steps(job, record, names, groups);
+  for (const JobGroup& group : groups)
+    view.inferred.push_back(describe(group, record, view.jobs));
   return view;
 }
 
-}  // namespace regatta::cli
+}  // namespace regatta::diag

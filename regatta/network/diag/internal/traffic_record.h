@@ -1,5 +1,5 @@
-// cli/internal/traffic_record.h: what was seen of the traffic of some servers, as plain values:
-// bytes of each connection by interval, and what the ranks at their ends did meanwhile.
+// diag/internal/traffic_record.h: recorded traffic of servers as plain values: bytes of each
+// connection by interval, and the operations of the ranks at its ends.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 #include "regatta/base/core/units.h"
 
-namespace regatta::cli {
+namespace regatta::diag {
 
 // An operation of a rank; times as comm/watch_file.h has them.
 struct RankOperation {
@@ -35,14 +35,13 @@ struct WatchedRank {
 
 // One direction of a connection.
 struct WatchedFlow {
-  std::string from;  // server, or an address of none that is known
+  std::string from;  // server, or the address of an unknown one
   std::string to;
-  int from_rank = -1;  // index of WatchedRank; -1: not a rank's, or not known
+  int from_rank = -1;  // index of WatchedRank; -1: none or unknown
   int to_rank = -1;
-  // Of flows to and from one listening port, the same: one process's; 0: it is not known which end
-  // listens.
+  // The same for all flows to and from one listening port, that is one process; 0: unknown.
   std::uint32_t listener = 0;
-  std::uint64_t retransmits = 0;  // since it is watched
+  std::uint64_t retransmits = 0;  // during the record
   Seconds round_trip;
   std::vector<double> bytes;
 };
@@ -53,8 +52,8 @@ struct TrafficRecord {
   std::size_t intervals = 0;  // of all flows
   std::vector<WatchedRank> ranks;
   std::vector<WatchedFlow> flows;
-  double cost = 0;  // of a core, for looking at the connections
+  double cost = 0;  // of the recorder, in cores
   std::size_t connections = 0;
 };
 
-}  // namespace regatta::cli
+}  // namespace regatta::diag

@@ -1,8 +1,8 @@
-#include "regatta/app/cli/internal/traffic_analysis.h"
+#include "regatta/network/diag/traffic_analysis.h"
 
 #include <gtest/gtest.h>
 
-namespace regatta::cli {
+namespace regatta::diag {
 namespace {
 
 constexpr Seconds kInterval{0.01};
@@ -10,7 +10,7 @@ constexpr std::size_t kStep = 100;  // intervals
 
 // Two ranks that send each other bytes in `bursts` of each step, by its intervals, and know by
 // their own records when steps began, for 20 s.
-TrafficRecord look(std::size_t intervals, const std::vector<std::size_t>& bursts) {
+TrafficRecord record_of(std::size_t intervals, const std::vector<std::size_t>& bursts) {
   TrafficRecord record{.start = {100}, .interval = kInterval, .intervals = intervals};
   for (int rank = 0; rank < 2; ++rank) {
     WatchedRank one{.job = "tiny", .world = 7, .rank = rank, .server = "s" + std::to_string(rank)};
@@ -33,48 +33,47 @@ TrafficRecord look(std::size_t intervals, const std::vector<std::size_t>& bursts
   return record;
 }
 
-TEST(AnalyzeTraffic, TellsTheStepsOfALongLook) {
-  const TrafficAnalysis view = analyze_traffic(look(1000, {20, 40, 48}));
+TEST(AnalyzeTraffic, StatesTheStepsOfALongRecord) {
+  const TrafficAnalysis view = analyze_traffic(record_of(1400, {20, 40, 48}));
   ASSERT_EQ(view.jobs.size(), 1U);
   ASSERT_TRUE(view.jobs[0].steps);
   EXPECT_NEAR(view.jobs[0].steps->mean.value, 1.0, 0.01);
   ASSERT_TRUE(view.jobs[0].step_by_ranks);
   EXPECT_NEAR(view.jobs[0].step_by_ranks->value, 1.0, 1e-6);
-  EXPECT_FALSE(view.jobs[0].is_too_short);
+  EXPECT_TRUE(view.jobs[0].is_clear);
 }
 
-TEST(AnalyzeTraffic, TakesNoPartOfAStepForAStep) {
+TEST(AnalyzeTraffic, StatesNoPartOfAStep) {
   // What repeats in this look are eight bursts of one step.
-  const TrafficAnalysis view = analyze_traffic(look(100, {2, 14, 26, 38, 50, 62, 74, 86}));
+  const TrafficAnalysis view = analyze_traffic(record_of(100, {2, 14, 26, 38, 50, 62, 74, 86}));
   ASSERT_EQ(view.jobs.size(), 1U);
-  EXPECT_FALSE(view.jobs[0].steps);
-  EXPECT_TRUE(view.jobs[0].is_too_short);
+  EXPECT_FALSE(view.jobs[0].is_clear);
   ASSERT_TRUE(view.jobs[0].step_by_ranks);
   EXPECT_NEAR(view.jobs[0].step_by_ranks->value, 1.0, 1e-6);
 }
 
-TEST(AnalyzeTraffic, TellsNothingOfFewSteps) {
-  TrafficRecord record = look(400, {20, 40, 48});
+TEST(AnalyzeTraffic, StatesNothingOfFewSteps) {
+  TrafficRecord record = record_of(400, {20, 40, 48});
   for (WatchedRank& rank : record.ranks)
     rank.operations.clear();
   const TrafficAnalysis view = analyze_traffic(record);
   ASSERT_EQ(view.jobs.size(), 1U);
-  EXPECT_FALSE(view.jobs[0].steps);
-  EXPECT_TRUE(view.jobs[0].is_too_short);
+  EXPECT_FALSE(view.jobs[0].is_clear);
   ASSERT_FALSE(view.inferred.empty());
-  EXPECT_FALSE(view.inferred[0].steps);
-  EXPECT_TRUE(view.inferred[0].is_too_short);
+  EXPECT_FALSE(view.inferred[0].is_clear);
 }
 
-TEST(IsRegular, StepsThatAreManyOrMuchAlike) {
-  const auto steps = [](std::size_t count, double regularity) {
-    return diag::StepTiming{.regularity = regularity, .marks = std::vector<Seconds>(count + 1)};
-  };
-  EXPECT_FALSE(is_regular(steps(4, 0.95)));
-  EXPECT_TRUE(is_regular(steps(5, 0.6)));
-  EXPECT_FALSE(is_regular(steps(12, 0.4)));
-  EXPECT_TRUE(is_regular(steps(20, 0.1)));
+TEST(AnalyzeTraffic, StatesNoStepThatTheRecordsOfTheRanksContradict) {
+  // Each step of the ranks has two like halves: the flows repeat every half.
+  const TrafficAnalysis view = analyze_traffic(record_of(1400, {20, 31, 70, 81}));
+  ASSERT_EQ(view.jobs.size(), 1U);
+  ASSERT_TRUE(view.jobs[0].steps);
+  EXPECT_TRUE(view.jobs[0].steps->is_clear());
+  EXPECT_NEAR(view.jobs[0].steps->mean.value, 0.5, 0.01);
+  EXPECT_FALSE(view.jobs[0].is_clear);
+  ASSERT_FALSE(view.inferred.empty());
+  EXPECT_FALSE(view.inferred[0].is_clear);
 }
 
 }  // namespace
-}  // namespace regatta::cli
+}  // namespace regatta::diag

@@ -1,0 +1,40 @@
+#include "regatta/app/cli/internal/traffic_text.h"
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+namespace regatta::cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+diag::TrafficAnalysis analysis(bool is_clear, double periodicity) {
+  diag::TrafficAnalysis view{.duration = {10}, .interval = {0.01}};
+  diag::StepTiming steps{.mean = {0.177}, .median = {0.177}, .periodicity = periodicity};
+  steps.marks.assign(51, Seconds{1.0});
+  view.inferred.push_back({.servers = {"s0", "s1"},
+                           .flows = 2,
+                           .steps = steps,
+                           .is_clear = is_clear,
+                           .jobs = {"tiny"}});
+  return view;
+}
+
+TEST(TrafficText, StatesAClearStepWithItsPeriodicity) {
+  const diag::TrafficAnalysis view = analysis(true, 0.83);
+  EXPECT_THAT(traffic_text(view), HasSubstr("step 177 ms over 50 steps, periodicity 0.83 (high)"));
+  EXPECT_EQ(traffic_json(view)["inferred"][0]["steps"]["step_time_s"], 0.177);
+}
+
+TEST(TrafficText, StatesNoStepThatIsNotClear) {
+  const diag::TrafficAnalysis view = analysis(false, 0.43);
+  EXPECT_THAT(traffic_text(view), HasSubstr("step time not clear yet, periodicity 0.43 (low)"));
+  EXPECT_THAT(traffic_text(view), Not(HasSubstr("177 ms")));
+  const nlohmann::json one = traffic_json(view)["inferred"][0];
+  EXPECT_TRUE(one["steps"].is_null());
+  EXPECT_EQ(one["periodicity"], 0.43);
+}
+
+}  // namespace
+}  // namespace regatta::cli
