@@ -18,8 +18,6 @@
 
 namespace regatta {
 
-// Small helpers on text that the standard library lacks, and tables for people.
-
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
 
 // Splits at each `separator`; the empty text gives one empty part.
@@ -27,20 +25,18 @@ std::vector<std::string> split(std::string_view text, char separator);
 
 std::string_view trim(std::string_view text);
 
-// `text` fit for a message: control characters become '?', and what is longer than `longest` bytes
+// `text` fit for a message: control characters become '?', and a text longer than `longest` bytes
 // is cut and ends with "...".
 std::string printable(std::string_view text, std::size_t longest);
 
-// The member of `known` nearest to `word` by edit distance, or "" when none is within 3 edits
-// and half the letters of `word`, but one that goes on behind it with a '-' first: what "unknown
-// key" messages offer as a remedy.
+// The member of `known` that "unknown key" messages offer instead of `word`: one that is `word`, a
+// '-' and more, else the nearest by edit distance; "" when none is within 3 edits and half the
+// letters of `word`.
 std::string nearest_word(std::string_view word, const std::vector<std::string>& known);
 
 // Rows as aligned columns, two spaces apart, first row the heading; columns whose cells all start
 // with a digit, sign or "-" (heading aside) align to the right. Ends with a newline.
 std::string format_table(const std::vector<std::vector<std::string>>& rows);
-
-// Counts and lists of names as text for people.
 
 // "s0, s1, s2", of more than `most` "s0, s1 and 126 others".
 inline std::string shortened_list(std::vector<std::string> names, std::size_t most) {
@@ -60,11 +56,8 @@ std::string pluralized(std::integral auto count, const std::string& one) {
   return pluralized(count, one, one + "s");
 }
 
-// Numbers of texts that programs wrote: all of the text is the number, or it
-// is none.
-
-// Nothing where anything stands beside the number, or where it does not fit the type. Fractions may
-// be "nan" or "inf"; `base` is of whole numbers.
+// The number that is the whole of `text`; nothing when there is more beside it, or when it does not
+// fit the type. Fractions may be "nan" or "inf"; `base` is for whole numbers.
 template <typename Number>
 std::optional<Number> parse_number(std::string_view text, [[maybe_unused]] int base = 10) {
   Number number{};
@@ -78,9 +71,7 @@ std::optional<Number> parse_number(std::string_view text, [[maybe_unused]] int b
   return number;
 }
 
-// The words that files and messages use for an enumeration, and the way back.
-
-// By the value of the enumerator, which counts from 0.
+// The names of an enumeration in files and messages, by the value of the enumerator, from 0.
 template <std::size_t kCount>
 using EnumNames = std::array<const char*, kCount>;
 
@@ -110,7 +101,7 @@ struct NumberRange {
   double high = std::numeric_limits<double>::max();
 };
 
-// Values as the bytes that travel, in the order of this machine.
+// Values as bytes in memory and messages, in the byte order of this machine.
 
 template <typename T>
 void put(std::byte* at, T value) {
@@ -125,9 +116,8 @@ T get(const std::byte* at) {
 }
 
 // Cuts a stream of bytes into lines and holds a bounded part of it. Pure.
-
-// Takes time linear in the bytes, however they were cut. Whoever takes all lines after each
-// append() holds at most one line of the maximum length and what was appended last.
+// Takes time linear in the bytes, however they were cut. A caller that takes all lines after each
+// append() holds at most one line of the maximum length and the bytes that it appended last.
 class LineSplitter {
  public:
   // `line_max`: the longest line in bytes, without its newline; by default any.

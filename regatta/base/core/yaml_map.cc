@@ -45,8 +45,8 @@ std::string quoted_value(std::string_view value) {
   return "'" + printable(value, 60) + "'";
 }
 
-// What to say of a key that is none of `keys`. To YAML "tp:3" is a word: a key's colon needs a
-// space.
+// The remedy for a key that is none of `keys`. To YAML "tp:3" is one word: the colon of a key needs
+// a space.
 std::string remedy_for_key(const std::string& key, const std::vector<std::string>& keys) {
   const std::size_t colon = key.find(':');
   const std::string before = key.substr(0, colon);
@@ -62,6 +62,52 @@ std::string range_text(IntRange range) {
   constexpr long long kNoLimit = std::numeric_limits<int>::max();
   if (range.high >= kNoLimit) return fmt::format("a whole number, at least {}", range.low);
   return fmt::format("a whole number from {} to {}", range.low, range.high);
+}
+
+std::string path_of(const YamlMap& map, std::string_view key) {
+  return map.path().empty() ? std::string(key) : map.path() + "." + std::string(key);
+}
+
+void require(const YamlMap& map, std::string_view key, std::string_view what) {
+  if (!map.has(key)) map.fail(key, fmt::format("missing; add {}", what));
+}
+
+std::optional<long long> whole_number(const YamlMap& map, std::string_view key,
+                                      const std::string& text, IntRange range) {
+  long long number = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (error == std::errc::invalid_argument || rest != end) {
+    map.fail(key, fmt::format("{} is not a whole number; write {}", quoted_value(text),
+                              range_text(range)));
+    return std::nullopt;
+  }
+  if (error != std::errc() || number < range.low || number > range.high) {
+    map.fail(key,
+             fmt::format("{} is out of range; write {}", quoted_value(text), range_text(range)));
+    return std::nullopt;
+  }
+  return number;
+}
+
+template <typename T>
+T quantity(const YamlMap& map, std::string_view key, T fallback,
+           Result<T> (*parse)(std::string_view), bool accepts_zero) {
+  const std::string* value = map.scalar(key);
+  if (value == nullptr) return fallback;
+  // A longer text is no quantity; cutting it keeps the message readable.
+  constexpr std::size_t kLongest = 64;
+  const Result<T> parsed = parse(std::string_view(*value).substr(0, kLongest));
+  if (!parsed) {
+    map.fail(key, parsed.error().message);
+    return fallback;
+  }
+  if (parsed->value < 0 || (!accepts_zero && !(parsed->value > 0))) {
+    map.fail(key, fmt::format("{} is out of range; it must be {}", quoted_value(*value),
+                              accepts_zero ? "zero or more" : "more than zero"));
+    return fallback;
+  }
+  return *parsed;
 }
 
 }  // namespace
@@ -102,19 +148,9 @@ bool YamlMap::has(std::string_view key) const {
   return node_->find(key) != nullptr;
 }
 
-bool YamlMap::is_map(std::string_view key) const {
+YamlKind YamlMap::kind(std::string_view key) const {
   const YamlNode* value = node_->find(key);
-  return value != nullptr && value->kind == YamlKind::kMap;
-}
-
-bool YamlMap::is_list(std::string_view key) const {
-  const YamlNode* value = node_->find(key);
-  return value != nullptr && value->kind == YamlKind::kList;
-}
-
-bool YamlMap::is_scalar(std::string_view key) const {
-  const YamlNode* value = node_->find(key);
-  return value != nullptr && value->kind == YamlKind::kScalar;
+  return value == nullptr ? YamlKind::kNull : value->kind;
 }
 
 std::vector<std::string> YamlMap::keys() const {
@@ -126,10 +162,6 @@ std::vector<std::string> YamlMap::keys() const {
 
 int YamlMap::line() const {
   return node_->line;
-}
-
-std::string YamlMap::path_of(std::string_view key) const {
-  return path_.empty() ? std::string(key) : path_ + "." + std::string(key);
 }
 
 void YamlMap::fail_at(int line, const std::string& path, std::string_view message,
@@ -147,17 +179,7 @@ void YamlMap::fail(std::string_view key, std::string_view message, Code code) co
   for (const YamlEntry& entry : node_->entries) {
     if (entry.key == key) line = entry.line;
   }
-  fail_at(line, path_of(key), message, code);
-}
-
-void YamlMap::refuse(std::string_view key, std::string_view message) const {
-  fail(key, message, Code::kUnsupported);
-}
-
-bool YamlMap::require(std::string_view key, std::string_view kind) const {
-  if (has(key)) return true;
-  fail(key, fmt::format("missing; add {}", kind));
-  return false;
+  fail_at(line, path_of(*this, key), message, code);
 }
 
 const std::string* YamlMap::scalar(std::string_view key) const {
@@ -172,20 +194,16 @@ const std::string* YamlMap::scalar(std::string_view key) const {
   return &value->scalar;
 }
 
-std::string YamlMap::text(std::string_view key) const {
-  require(key, "a text");
-  return text_or(key, "");
-}
-
-std::string YamlMap::text_or(std::string_view key, std::string_view fallback) const {
+std::string YamlMap::text(std::string_view key, std::optional<std::string_view> fallback) const {
+  if (!fallback) require(*this, key, "a text");
   const std::string* value = scalar(key);
-  if (value == nullptr) return std::string(fallback);
+  if (value == nullptr) return std::string(fallback.value_or(""));
   if (value->empty()) fail(key, "empty; write a text");
   return *value;
 }
 
 int YamlMap::integer(std::string_view key, IntRange range) const {
-  if (!require(key, range_text(range))) return static_cast<int>(range.low);
+  require(*this, key, range_text(range));
   return integer_or(key, static_cast<int>(range.low), range);
 }
 
@@ -195,24 +213,7 @@ int YamlMap::integer_or(std::string_view key, int fallback, IntRange range) cons
 
 long long YamlMap::long_integer_or(std::string_view key, long long fallback, IntRange range) const {
   const std::string* value = scalar(key);
-  return value == nullptr ? fallback : whole_number(key, *value, range).value_or(fallback);
-}
-
-std::optional<long long> YamlMap::whole_number(std::string_view key, const std::string& text,
-                                               IntRange range) const {
-  long long number = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  if (error == std::errc::invalid_argument || rest != end) {
-    fail(key,
-         fmt::format("{} is not a whole number; write {}", quoted_value(text), range_text(range)));
-    return std::nullopt;
-  }
-  if (error != std::errc() || number < range.low || number > range.high) {
-    fail(key, fmt::format("{} is out of range; write {}", quoted_value(text), range_text(range)));
-    return std::nullopt;
-  }
-  return number;
+  return value == nullptr ? fallback : whole_number(*this, key, *value, range).value_or(fallback);
 }
 
 double YamlMap::number_or(std::string_view key, double fallback, NumberRange range) const {
@@ -244,50 +245,22 @@ bool YamlMap::boolean_or(std::string_view key, bool fallback) const {
   return fallback;
 }
 
-template <typename T>
-T YamlMap::quantity(std::string_view key, T fallback, Result<T> (*parse)(std::string_view),
-                    bool zero_is_fine) const {
-  const std::string* value = scalar(key);
-  if (value == nullptr) return fallback;
-  // A longer text is no quantity; cutting it keeps the message readable.
-  constexpr std::size_t kLongest = 64;
-  const Result<T> parsed = parse(std::string_view(*value).substr(0, kLongest));
-  if (!parsed) {
-    fail(key, parsed.error().message);
-    return fallback;
-  }
-  if (parsed->value < 0 || (!zero_is_fine && !(parsed->value > 0))) {
-    fail(key, fmt::format("{} is out of range; it must be {}", quoted_value(*value),
-                          zero_is_fine ? "zero or more" : "more than zero"));
-    return fallback;
-  }
-  return *parsed;
-}
-
-Bytes YamlMap::bytes(std::string_view key) const {
-  require(key, "a size like 80GiB");
-  return bytes_or(key, {});
-}
-
-Bytes YamlMap::bytes_or(std::string_view key, Bytes fallback) const {
-  return quantity(key, fallback, parse_bytes, false);
+Bytes YamlMap::bytes(std::string_view key, std::optional<Bytes> fallback) const {
+  if (!fallback) require(*this, key, "a size like 80GiB");
+  return quantity(*this, key, fallback.value_or(Bytes{}), parse_bytes, false);
 }
 
 Seconds YamlMap::seconds_or(std::string_view key, Seconds fallback) const {
-  return quantity(key, fallback, parse_seconds, true);
+  return quantity(*this, key, fallback, parse_seconds, true);
 }
 
-BytesPerSecond YamlMap::rate(std::string_view key) const {
-  require(key, "a rate like 400Gbps or 50GB/s");
-  return rate_or(key, {});
-}
-
-BytesPerSecond YamlMap::rate_or(std::string_view key, BytesPerSecond fallback) const {
-  return quantity(key, fallback, parse_bytes_per_second, false);
+BytesPerSecond YamlMap::rate(std::string_view key, std::optional<BytesPerSecond> fallback) const {
+  if (!fallback) require(*this, key, "a rate like 400Gbps or 50GB/s");
+  return quantity(*this, key, fallback.value_or(BytesPerSecond{}), parse_bytes_per_second, false);
 }
 
 FlopsPerSecond YamlMap::flops_or(std::string_view key, FlopsPerSecond fallback) const {
-  return quantity(key, fallback, parse_flops_per_second, true);
+  return quantity(*this, key, fallback, parse_flops_per_second, true);
 }
 
 double YamlMap::ratio_or(std::string_view key, double fallback) const {
@@ -306,29 +279,31 @@ double YamlMap::ratio_or(std::string_view key, double fallback) const {
   return *parsed;
 }
 
-int YamlMap::word_index(std::string_view key, const std::vector<std::string>& words) const {
-  const std::string* value = scalar(key);
+int yaml_choice(const YamlMap& map, std::string_view key, const std::vector<std::string>& names,
+                bool is_optional) {
+  if (!is_optional) require(map, key, "a word");
+  const std::string* value = map.scalar(key);
   if (value == nullptr) return -1;
-  const auto found = std::find(words.begin(), words.end(), *value);
-  if (found != words.end()) return static_cast<int>(found - words.begin());
-  const std::string nearest = nearest_word(*value, words);
-  fail(key, fmt::format("{} is not one of {}{}", quoted_value(*value), join(words, ", "),
-                        nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest)));
+  const auto found = std::find(names.begin(), names.end(), *value);
+  if (found != names.end()) return static_cast<int>(found - names.begin());
+  const std::string nearest = nearest_word(*value, names);
+  map.fail(key, fmt::format("{} is not one of {}{}", quoted_value(*value), join(names, ", "),
+                            nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest)));
   return -1;
 }
 
 YamlMap YamlMap::map(std::string_view key) const {
-  require(key, "a map of keys");
+  require(*this, key, "a map of keys");
   const YamlNode* value = node_->find(key);
   if (value != nullptr && value->kind != YamlKind::kMap) {
     fail(key, fmt::format("found {} where a map of keys is expected", name_of(value->kind)));
     value = nullptr;
   }
-  return {state_, value == nullptr ? &empty_node() : value, path_of(key)};
+  return {state_, value == nullptr ? &empty_node() : value, path_of(*this, key)};
 }
 
 std::vector<YamlMap> YamlMap::maps(std::string_view key) const {
-  require(key, "a list");
+  require(*this, key, "a list");
   std::vector<YamlMap> views;
   const YamlNode* value = node_->find(key);
   if (value == nullptr) return views;
@@ -338,7 +313,7 @@ std::vector<YamlMap> YamlMap::maps(std::string_view key) const {
   }
   for (std::size_t i = 0; i < value->items.size(); ++i) {
     const YamlNode& item = value->items[i];
-    const std::string path = fmt::format("{}[{}]", path_of(key), i);
+    const std::string path = fmt::format("{}[{}]", path_of(*this, key), i);
     if (item.kind != YamlKind::kMap) {
       fail_at(item.line, path,
               fmt::format("found {} where a map of keys is expected", name_of(item.kind)),
@@ -351,7 +326,7 @@ std::vector<YamlMap> YamlMap::maps(std::string_view key) const {
 }
 
 std::vector<std::string> YamlMap::texts(std::string_view key) const {
-  require(key, "a list");
+  require(*this, key, "a list");
   std::vector<std::string> texts;
   const YamlNode* value = node_->find(key);
   if (value == nullptr) return texts;
@@ -362,7 +337,7 @@ std::vector<std::string> YamlMap::texts(std::string_view key) const {
   for (std::size_t i = 0; i < value->items.size(); ++i) {
     const YamlNode& item = value->items[i];
     if (item.kind != YamlKind::kScalar) {
-      fail_at(item.line, fmt::format("{}[{}]", path_of(key), i),
+      fail_at(item.line, fmt::format("{}[{}]", path_of(*this, key), i),
               fmt::format("found {} where a text is expected", name_of(item.kind)),
               Code::kInvalidInput);
       continue;
@@ -375,7 +350,7 @@ std::vector<std::string> YamlMap::texts(std::string_view key) const {
 std::vector<int> YamlMap::integers(std::string_view key, IntRange range) const {
   std::vector<int> numbers;
   for (const std::string& text : texts(key))
-    numbers.push_back(static_cast<int>(whole_number(key, text, range).value_or(range.low)));
+    numbers.push_back(static_cast<int>(whole_number(*this, key, text, range).value_or(range.low)));
   return numbers;
 }
 

@@ -4,7 +4,7 @@
 //   REGATTA_TRY(document, YamlDocument::parse(text, "cluster.yaml"));
 //   YamlMap root = document.root();
 //   root.allow({"name", "fabric"});              // every other key is an error
-//   cluster.name = root.text_or("name", "cluster");
+//   cluster.name = root.text("name", "cluster");
 //   YamlMap fabric = root.map("fabric");
 //   REGATTA_TRY_DO(document.status());           // the first error, if any
 //
@@ -20,14 +20,14 @@
 #include <utility>
 #include <vector>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 
 namespace regatta {
 
-// YAML text as a small tree that knows the line of every key and value. The only
-// place that calls yaml-cpp; everything else reads through core/yaml_map.h.
+// YAML text as a small tree that knows the line of every key and value.
 
 // Bounds that keep a hostile file from exhausting the machine; a real file stays far below them.
 inline constexpr std::size_t kYamlMaxBytes = 1U << 20U;
@@ -83,52 +83,35 @@ class YamlDocument {
   std::unique_ptr<State> state_;
 };
 
-// A view of one map of a document; cheap to copy. Required getters take no default: a missing key
-// is an error. Quantities must be positive unless the getter's name says otherwise.
+// A view of one map of a document; cheap to copy. A getter without a fallback requires the key: its
+// absence is an error. Quantities must be positive unless the getter's comment says otherwise.
 class YamlMap {
  public:
-  // Every other key is an error that offers the nearest of `keys`; call it before the getters.
+  // Makes every other key an error that names the nearest of `keys`; call it before the getters.
   void allow(const std::vector<std::string>& keys) const;
 
   bool has(std::string_view key) const;
-  bool is_map(std::string_view key) const;
-  bool is_list(std::string_view key) const;
-  bool is_scalar(std::string_view key) const;
+  YamlKind kind(std::string_view key) const;  // kNull also when the key is missing
   std::vector<std::string> keys() const;
   int line() const;
   const std::string& path() const { return path_; }  // "fabric", "" for the top
 
-  std::string text(std::string_view key) const;
-  std::string text_or(std::string_view key, std::string_view fallback) const;
+  std::string text(std::string_view key, std::optional<std::string_view> fallback = {}) const;
   int integer(std::string_view key, IntRange range = {}) const;
   int integer_or(std::string_view key, int fallback, IntRange range = {}) const;
   long long long_integer_or(std::string_view key, long long fallback, IntRange range) const;
   double number_or(std::string_view key, double fallback, NumberRange range = {}) const;
   bool boolean_or(std::string_view key, bool fallback) const;  // true, false
 
-  Bytes bytes(std::string_view key) const;
-  Bytes bytes_or(std::string_view key, Bytes fallback) const;
+  Bytes bytes(std::string_view key, std::optional<Bytes> fallback = {}) const;
   Seconds seconds_or(std::string_view key, Seconds fallback) const;  // 0s is accepted
-  BytesPerSecond rate(std::string_view key) const;
-  BytesPerSecond rate_or(std::string_view key, BytesPerSecond fallback) const;
+  BytesPerSecond rate(std::string_view key, std::optional<BytesPerSecond> fallback = {}) const;
   FlopsPerSecond flops_or(std::string_view key, FlopsPerSecond fallback) const;  // 0 is accepted
   double ratio_or(std::string_view key, double fallback) const;  // "20%" or 0.2: 0 < ratio <= 1
 
-  // One of the words of `choices`.
+  // One of the names of `choices`.
   template <typename E>
-  E choice_or(std::string_view key, E fallback, const Choices<E>& choices) const {
-    if (!has(key)) return fallback;
-    std::vector<std::string> words;
-    for (const auto& [word, value] : choices)
-      words.push_back(word);
-    const int index = word_index(key, words);
-    return index < 0 ? fallback : choices[static_cast<std::size_t>(index)].second;
-  }
-  template <typename E>
-  E choice(std::string_view key, const Choices<E>& choices) const {
-    require(key, "a word");
-    return choice_or(key, choices.front().second, choices);
-  }
+  E choice(std::string_view key, const Choices<E>& choices, std::optional<E> fallback = {}) const;
 
   // Nested values. Missing or of another kind: an error, and an empty map or list.
   YamlMap map(std::string_view key) const;
@@ -136,30 +119,39 @@ class YamlMap {
   std::vector<std::string> texts(std::string_view key) const;
   std::vector<int> integers(std::string_view key, IntRange range = {}) const;
 
-  // Records an error at the line of `key` (of the map when it has no such key).
+  // The text of a single value; nullptr when the key is missing, and with an error when the value
+  // is of another kind.
+  const std::string* scalar(std::string_view key) const;
+
+  // Records an error at the line of `key` (of the map when it has no such key). kUnsupported:
+  // "<what> is not yet available; ...".
   void fail(std::string_view key, std::string_view message, Code code = Code::kInvalidInput) const;
-  // The same, kUnsupported: "<what> is not yet available; ...".
-  void refuse(std::string_view key, std::string_view message) const;
 
  private:
   friend class YamlDocument;
   YamlMap(YamlDocument::State* state, const YamlNode* node, std::string path)
       : state_(state), node_(node), path_(std::move(path)) {}
 
-  bool require(std::string_view key, std::string_view kind) const;
-  const std::string* scalar(std::string_view key) const;
-  std::optional<long long> whole_number(std::string_view key, const std::string& text,
-                                        IntRange range) const;
-  int word_index(std::string_view key, const std::vector<std::string>& words) const;
-  std::string path_of(std::string_view key) const;
   void fail_at(int line, const std::string& path, std::string_view message, Code code) const;
-  template <typename T>
-  T quantity(std::string_view key, T fallback, Result<T> (*parse)(std::string_view),
-             bool zero_is_fine) const;
 
   YamlDocument::State* state_;
   const YamlNode* node_;
   std::string path_;
 };
+
+// The index in `names` of the value of `key`; -1 with an error when the value is none of them, and
+// when the key is missing: without one if `is_optional`.
+int yaml_choice(const YamlMap& map, std::string_view key, const std::vector<std::string>& names,
+                bool is_optional);
+
+template <typename E>
+E YamlMap::choice(std::string_view key, const Choices<E>& choices,
+                  std::optional<E> fallback) const {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : choices)
+    names.push_back(name);
+  const int index = yaml_choice(*this, key, names, fallback.has_value());
+  return index < 0 ? fallback.value_or(choices.front().second) : at(choices, index).second;
+}
 
 }  // namespace regatta

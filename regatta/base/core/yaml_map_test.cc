@@ -66,8 +66,8 @@ TEST(YamlMap, FallsBackOnlyWhereAKeyIsOptional) {
   const auto document = YamlDocument::parse("other: 1\n", "f.yaml");
   const YamlMap root = document->root();
   EXPECT_EQ(root.integer_or("count", 5), 5);
-  EXPECT_EQ(root.text_or("name", "x"), "x");
-  EXPECT_EQ(root.choice_or("colour", Colour::kBlue, kColours), Colour::kBlue);
+  EXPECT_EQ(root.text("name", "x"), "x");
+  EXPECT_EQ(root.choice("colour", kColours, std::optional(Colour::kBlue)), Colour::kBlue);
   EXPECT_TRUE(document->status().has_value());
   EXPECT_EQ(root.integer("count", {1, 9}), 1);
   EXPECT_EQ(document->status().error().message,
@@ -159,7 +159,7 @@ TEST(YamlMap, NamesFileLineKeyAndRemedy) {
 
 TEST(YamlMap, MarksWhatIsNotYetAvailable) {
   const auto document = YamlDocument::parse("a: 1\n", "f.yaml");
-  document->root().refuse("a", "not yet available");
+  document->root().fail("a", "not yet available", Code::kUnsupported);
   EXPECT_EQ(document->status().error().code, Code::kUnsupported);
 }
 

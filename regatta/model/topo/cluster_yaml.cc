@@ -78,8 +78,8 @@ void read_devices(const YamlMap& map, ServerType& type, bool has_preset) {
   if (map.has("cpu_share") && device.kind != DeviceKind::kCpu)
     map.fail("cpu_share", "only devices of type cpu have a share of a core; remove it");
   device.cpu_share = map.ratio_or("cpu_share", device.cpu_share);
-  device.memory = map.bytes_or("memory", device.memory);
-  device.memory_bandwidth = map.rate_or("memory_bandwidth", device.memory_bandwidth);
+  device.memory = map.bytes("memory", device.memory);
+  device.memory_bandwidth = map.rate("memory_bandwidth", device.memory_bandwidth);
   device.fp32_peak = map.flops_or("fp32_peak", device.fp32_peak);
   device.bf16_peak = map.flops_or("bf16_peak", device.bf16_peak);
   device.fp16_peak = map.flops_or("fp16_peak", device.fp16_peak);
@@ -89,13 +89,13 @@ void read_devices(const YamlMap& map, ServerType& type, bool has_preset) {
 
 void read_intra(const YamlMap& map, ServerType& type) {
   map.allow({"kind", "bandwidth", "latency"});
-  const IntraKind kind = map.choice_or("kind", type.intra.kind, intra_kinds());
+  const IntraKind kind = map.choice("kind", intra_kinds(), std::optional(type.intra.kind));
   if (kind != type.intra.kind) type.intra = default_intra(kind);
   if (type.intra.bandwidth.value <= 0 && !map.has("bandwidth")) {
     map.fail("kind", fmt::format("'nvlink' on {} has no usual bandwidth; add bandwidth: 300GB/s",
                                  type.device.name));
   }
-  type.intra.bandwidth = map.rate_or("bandwidth", type.intra.bandwidth);
+  type.intra.bandwidth = map.rate("bandwidth", type.intra.bandwidth);
   type.intra.latency = map.seconds_or("latency", type.intra.latency);
 }
 
@@ -105,7 +105,7 @@ void read_nics(const YamlMap& map, ServerType& type, bool has_preset) {
   type.nic_count =
       has_preset ? map.integer_or("count", type.nic_count, kCount) : map.integer("count", kCount);
   if (type.nic_count > 0)
-    type.nic_rate = has_preset ? map.rate_or("rate", type.nic_rate) : map.rate("rate");
+    type.nic_rate = has_preset ? map.rate("rate", type.nic_rate) : map.rate("rate");
 }
 
 ServerType read_server_type(const YamlMap& map, const std::string& name) {
@@ -172,7 +172,7 @@ void read_server_list(const YamlMap& root, Cluster& cluster) {
     root.fail("servers", fmt::format("more than {} servers", kMaxServers));
   for (const YamlMap& item : items) {
     item.allow({"name", "type", "address"});
-    Server server{.name = read_name(item), .type = {}, .address = item.text_or("address", "")};
+    Server server{.name = read_name(item), .type = {}, .address = item.text("address", "")};
     if (is_switch_name(server.name))
       item.fail("name", "leaf, spine and super with a number name switches; choose another");
     if (!names.insert(server.name).second)
@@ -195,7 +195,7 @@ void read_server_list(const YamlMap& root, Cluster& cluster) {
 }
 
 void read_servers(const YamlMap& root, Cluster& cluster) {
-  if (root.is_list("servers")) {
+  if (root.kind("servers") == YamlKind::kList) {
     read_server_list(root, cluster);
     return;
   }
@@ -246,7 +246,7 @@ void read_upper_tiers(const YamlMap& map, Fabric& fabric) {
   if (fabric.tiers < 3) return;
   fabric.leaves_per_group = map.integer("leaves_per_group", {1, 65536});
   fabric.super_spines = map.integer("super_spines", {1, 65536});
-  fabric.super_uplink = map.rate_or("super_uplink", fabric.uplink);
+  fabric.super_uplink = map.rate("super_uplink", fabric.uplink);
   fabric.super_uplink_cables = map.integer_or("super_uplink_cables", 1, {1, 1024});
   if (fabric.leaves_per_group % fabric.rails != 0) {
     map.fail("leaves_per_group", fmt::format("{} is not a multiple of rails {}; a group holds all "

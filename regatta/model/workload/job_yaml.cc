@@ -28,9 +28,10 @@ void accept_only(const YamlMap& map, const char* key, const std::vector<std::str
   const std::string word = map.text(key);
   if (std::find(accepted.begin(), accepted.end(), word) != accepted.end()) return;
   if (std::find(later.begin(), later.end(), word) != later.end()) {
-    map.refuse(key, fmt::format("'{}' is not yet available; use {} or leave the key out", word,
-                                join(accepted, " or ")));
-    return;
+    return map.fail(key,
+                    fmt::format("'{}' is not yet available; use {} or leave the key out", word,
+                                join(accepted, " or ")),
+                    Code::kUnsupported);
   }
   std::vector<std::string> words = accepted;
   words.insert(words.end(), later.begin(), later.end());
@@ -66,8 +67,8 @@ bool is_device_text(std::string_view text) {
 
 std::vector<std::string> read_placement(const YamlMap& root) {
   if (!root.has("placement")) return {};
-  if (root.is_scalar("placement") && root.text("placement") == "auto") return {};
-  if (!root.is_list("placement")) {
+  if (root.kind("placement") == YamlKind::kScalar && root.text("placement") == "auto") return {};
+  if (root.kind("placement") != YamlKind::kList) {
     root.fail("placement", "write auto, or one device a rank like [s0/0, s0/1]");
     return {};
   }
@@ -94,7 +95,7 @@ Checkpoint read_checkpoint(const YamlMap& root) {
 
 void read_strategy_of(const YamlMap& root, Job& job) {
   if (!root.has("strategy")) return;
-  if (root.is_scalar("strategy")) {
+  if (root.kind("strategy") == YamlKind::kScalar) {
     if (root.text("strategy") != "auto")
       root.fail("strategy", "write auto, or a map like {tp: 2, pp: 4}");
     return;
@@ -128,7 +129,7 @@ Result<Job> parse_job(std::string_view text, const std::string& file, const Mode
     job.data_text = data.text("text");
   }
   job.global_batch = root.integer("global_batch", {1, 10'000'000});
-  job.precision = root.choice_or("precision", job.precision, enum_choices(kPrecisions));
+  job.precision = root.choice("precision", enum_choices(kPrecisions), std::optional(job.precision));
   job.optimizer = read_optimizer(root);
   job.steps = root.integer_or("steps", job.steps, {1, 1'000'000'000});
   job.seed = static_cast<std::uint64_t>(

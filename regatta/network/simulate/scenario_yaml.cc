@@ -34,16 +34,16 @@ const Choices<TrafficPattern>& patterns() {
 Routing read_routing(const YamlMap& map) {
   map.allow({"policy", "connections", "ports", "hash_seeds", "flowlet_gap"});
   Routing routing;
-  routing.policy = map.choice_or<RoutePolicy>("policy", routing.policy,
-                                              {{"ecmp", RoutePolicy::kEcmp},
-                                               {"destination", RoutePolicy::kDestination},
-                                               {"spray", RoutePolicy::kSpray},
-                                               {"flowlet", RoutePolicy::kFlowlet},
-                                               {"adaptive", RoutePolicy::kAdaptive}});
+  routing.policy = map.choice<RoutePolicy>("policy",
+                                           {{"ecmp", RoutePolicy::kEcmp},
+                                            {"destination", RoutePolicy::kDestination},
+                                            {"spray", RoutePolicy::kSpray},
+                                            {"flowlet", RoutePolicy::kFlowlet},
+                                            {"adaptive", RoutePolicy::kAdaptive}},
+                                           routing.policy);
   routing.connections = map.integer_or("connections", 1, {1, kMostConnections});
-  routing.plans_ports = map.choice_or<bool>("ports", false, {{"chance", false}, {"planned", true}});
-  routing.shares_seed =
-      map.choice_or<bool>("hash_seeds", false, {{"own", false}, {"shared", true}});
+  routing.plans_ports = map.choice<bool>("ports", {{"chance", false}, {"planned", true}}, false);
+  routing.shares_seed = map.choice<bool>("hash_seeds", {{"own", false}, {"shared", true}}, false);
   routing.flowlet_gap = map.seconds_or("flowlet_gap", routing.flowlet_gap);
   if (routing.plans_ports && routing.policy != RoutePolicy::kEcmp)
     map.fail("ports", "only switches that hash (policy: ecmp) heed ports; remove it");
@@ -57,17 +57,17 @@ Routing read_routing(const YamlMap& map) {
 PacketSettings read_packet(const YamlMap& map) {
   map.allow({"mtu", "header", "lossless", "buffer", "congestion_control", "storm_after"});
   PacketSettings packet;
-  packet.mtu = map.bytes_or("mtu", packet.mtu);
+  packet.mtu = map.bytes("mtu", packet.mtu);
   // Packets may be counted without a header.
-  if (map.text_or("header", "") == "0B")
+  if (map.text("header", "") == "0B")
     packet.header = {0};
   else
-    packet.header = map.bytes_or("header", packet.header);
+    packet.header = map.bytes("header", packet.header);
   packet.is_lossless = map.boolean_or("lossless", packet.is_lossless);
-  packet.buffer = map.bytes_or("buffer", packet.buffer);
+  packet.buffer = map.bytes("buffer", packet.buffer);
   packet.storm_after = map.seconds_or("storm_after", packet.storm_after);
   packet.has_dcqcn =
-      map.choice_or<bool>("congestion_control", false, {{"none", false}, {"dcqcn", true}});
+      map.choice<bool>("congestion_control", {{"none", false}, {"dcqcn", true}}, false);
   if (packet.mtu.value > kMostMtu)
     map.fail("mtu", fmt::format("more than {} bytes; 4KiB and 9000B are usual", kMostMtu));
   if (packet.header.value > kMostMtu)
@@ -97,16 +97,16 @@ SimulatedStep read_step(const YamlMap& item) {
 }
 
 void read_ranks(const YamlMap& map, TrafficItem& item) {
-  if (map.is_list("ranks")) {
+  if (map.kind("ranks") == YamlKind::kList) {
     item.choice = RankChoice::kListed;
     item.ranks = map.texts("ranks");
     if (item.ranks.empty()) map.fail("ranks", "no device is listed; write one like s0/0");
     return;
   }
-  item.choice = map.choice_or<RankChoice>("ranks", RankChoice::kAll,
-                                          {{"all", RankChoice::kAll},
-                                           {"servers", RankChoice::kServers},
-                                           {"rails", RankChoice::kRails}});
+  item.choice = map.choice<RankChoice>(
+      "ranks",
+      {{"all", RankChoice::kAll}, {"servers", RankChoice::kServers}, {"rails", RankChoice::kRails}},
+      RankChoice::kAll);
 }
 
 // The keys of each pattern beside those of all.
@@ -141,7 +141,7 @@ std::vector<std::string> keys_of(TrafficPattern pattern) {
 std::string read_end(const YamlMap& map, const char* key, const char* what) {
   if (!map.has(key))
     map.fail(key, fmt::format("missing; name the device that {}, like s0/0", what));
-  return map.text_or(key, "");
+  return map.text(key, "");
 }
 
 TrafficItem read_item(const YamlMap& map, std::size_t number) {
@@ -149,18 +149,18 @@ TrafficItem read_item(const YamlMap& map, std::size_t number) {
   item.line = map.line();
   item.pattern = map.choice("pattern", patterns());
   map.allow(keys_of(item.pattern));
-  item.name = map.text_or("name", fmt::format("{}-{}", map.text("pattern"), number));
+  item.name = map.text("name", fmt::format("{}-{}", map.text("pattern"), number));
   item.start = map.seconds_or("start", {});
   if (item.start.value > kLatest) map.fail("start", "later than 10^6 s; count from 0");
-  item.after = map.text_or("after", "");
+  item.after = map.text("after", "");
   item.repeat = map.integer_or("repeat", 1, {1, kMostItems});
   if (item.pattern == TrafficPattern::kTrace) {
     if (!map.has("file")) map.fail("file", "missing; name the file of messages, like trace.csv");
-    item.trace_file = map.text_or("file", "");
+    item.trace_file = map.text("file", "");
     return item;
   }
   if (item.pattern == TrafficPattern::kStep) {
-    item.job = map.text_or("job", "");
+    item.job = map.text("job", "");
     if (item.job.empty()) {
       item.step = read_step(map);
       return item;
@@ -190,9 +190,9 @@ Failure read_failure(const YamlMap& map) {
   if (!map.has("at")) map.fail("at", "missing; write when it fails, like 1ms");
   failure.at = map.seconds_or("at", {});
   failure.back = map.seconds_or("back", failure.back);
-  failure.link = map.text_or("link", "");
-  failure.switch_name = map.text_or("switch", "");
-  failure.stuck = map.text_or("stuck", "");
+  failure.link = map.text("link", "");
+  failure.switch_name = map.text("switch", "");
+  failure.stuck = map.text("stuck", "");
   failure.local = map.seconds_or("local", failure.local);
   failure.converged = map.seconds_or("converged", failure.converged);
   if (int{!failure.link.empty()} + int{!failure.switch_name.empty()} +
@@ -243,11 +243,11 @@ Result<Scenario> parse_scenario(std::string_view text, const std::string& file) 
               "failures"});
   Scenario scenario;
   scenario.file = file;
-  scenario.name = root.text_or("name", "scenario");
-  scenario.cluster = root.text_or("cluster", "");
-  scenario.level = root.choice_or<Level>(
-      "level", Level::kFlow,
-      {{"flow", Level::kFlow}, {"packet", Level::kPacket}, {"mixed", Level::kMixed}});
+  scenario.name = root.text("name", "scenario");
+  scenario.cluster = root.text("cluster", "");
+  scenario.level = root.choice<Level>(
+      "level", {{"flow", Level::kFlow}, {"packet", Level::kPacket}, {"mixed", Level::kMixed}},
+      Level::kFlow);
   scenario.seed = static_cast<std::uint64_t>(
       root.long_integer_or("seed", 1, {0, std::numeric_limits<int>::max()}));
   scenario.resolution = root.seconds_or("resolution", {});

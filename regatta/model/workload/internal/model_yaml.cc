@@ -15,7 +15,7 @@
 namespace regatta::workload {
 namespace {
 
-// Of single sizes; is_too_large() bounds what they make together.
+// Limits of single sizes; is_too_large() bounds their product.
 constexpr IntRange kLayers{1, 10'000};
 constexpr IntRange kWidth{1, 1'000'000};
 constexpr IntRange kTokens{1, 10'000'000};
@@ -63,7 +63,7 @@ std::optional<ModelShape> preset_model(const YamlMap& map) {
 std::optional<ModelShape> loaded_model(const YamlMap& map, const ModelLoader& load) {
   const std::string path = map.text("from");
   if (!load) {
-    map.refuse("from", "no file can be read here; write the sizes out");
+    map.fail("from", "no file can be read here; write the sizes out", Code::kUnsupported);
     return std::nullopt;
   }
   const Result<ModelShape> model = load(path);
@@ -83,7 +83,7 @@ std::optional<ModelShape> base_model(const YamlMap& map, const ModelLoader& load
   return ModelShape{};
 }
 
-// What follows from other sizes says so, and follows them when the job changes those.
+// Marks the sizes that follow from others, so that they follow when the job changes those.
 void loosen(ModelShape& model) {
   if (model.kv_heads == model.heads) model.kv_heads = 0;
   if (static_cast<long long>(model.head_dim) * model.heads == model.hidden) model.head_dim = 0;
@@ -108,9 +108,11 @@ void read_sizes(const YamlMap& map, ModelShape& model) {
 }
 
 void read_kinds(const YamlMap& map, ModelShape& model) {
-  model.activation = map.choice_or("activation", model.activation, enum_choices(kActivationKinds));
-  model.positions = map.choice_or("positions", model.positions, enum_choices(kPositionEncodings));
-  model.norm = map.choice_or("norm", model.norm, enum_choices(kNormKinds));
+  model.activation =
+      map.choice("activation", enum_choices(kActivationKinds), std::optional(model.activation));
+  model.positions =
+      map.choice("positions", enum_choices(kPositionEncodings), std::optional(model.positions));
+  model.norm = map.choice("norm", enum_choices(kNormKinds), std::optional(model.norm));
   model.linear_biases = map.boolean_or("linear_biases", model.linear_biases);
   model.qkv_biases = map.boolean_or("qkv_biases", model.qkv_biases);
   model.tied_embeddings = map.boolean_or("tied_embeddings", model.tied_embeddings);
@@ -128,9 +130,10 @@ Attention attention_of(const YamlMap& map, const ModelShape& model) {
   Attention usual = model.kv_heads > 0 ? Attention::kGrouped : Attention::kMultiHead;
   if (map.integer_or("kv_heads", 0, {0, kWidth.high}) > 0) usual = Attention::kGrouped;
   if (has_latent_attention(model) || map.has("kv_lora_rank")) usual = Attention::kLatent;
-  return map.choice_or(
-      "attention", usual,
-      {{"mha", Attention::kMultiHead}, {"gqa", Attention::kGrouped}, {"mla", Attention::kLatent}});
+  return map.choice<Attention>(
+      "attention",
+      {{"mha", Attention::kMultiHead}, {"gqa", Attention::kGrouped}, {"mla", Attention::kLatent}},
+      usual);
 }
 
 void read_latent(const YamlMap& map, LatentAttention& latent) {
@@ -169,15 +172,15 @@ void read_attention(const YamlMap& map, ModelShape& model) {
   model.kv_heads = kv_heads == model.heads ? 0 : kv_heads;
 }
 
-// What is said of the kind, and whether it has experts.
+// Reads the kind of the model; whether it has experts.
 bool read_kind(const YamlMap& map, ModelShape& model) {
   enum class Kind { kGpt, kEncoder, kMoe };
   const std::string key = first_of(map, kExpertKeys);
   const bool has_some = has_experts(model) || !key.empty();
   Kind usual = has_some ? Kind::kMoe : Kind::kGpt;
   if (model.kind == ModelKind::kEncoder) usual = Kind::kEncoder;
-  const Kind kind = map.choice_or(
-      "kind", usual, {{"gpt", Kind::kGpt}, {"encoder", Kind::kEncoder}, {"moe", Kind::kMoe}});
+  const auto kind = map.choice<Kind>(
+      "kind", {{"gpt", Kind::kGpt}, {"encoder", Kind::kEncoder}, {"moe", Kind::kMoe}}, usual);
   model.kind = kind == Kind::kEncoder ? ModelKind::kEncoder : ModelKind::kGpt;
   if (kind == Kind::kGpt && has_some)
     map.fail("kind", "a gpt has no experts; write moe, or leave the experts out");

@@ -14,7 +14,7 @@ namespace regatta::workload {
 namespace {
 
 constexpr IntRange kDegree{1, 1'000'000};
-// What the messages of check_stage_layers() begin with; those of a file begin with its line.
+// The beginning of messages of check_stage_layers(); those of a file begin with its line.
 constexpr std::string_view kStageLayers = "stage_layers: ";
 
 std::optional<int> number(const YamlMap& map, const char* key, IntRange range) {

@@ -18,9 +18,9 @@ Choices<E> enum_choices(const std::array<E, kCount>& values) {
   return choices;
 }
 
-// What the file leaves to the planner: no word, or auto.
+// Whether the file leaves `key` to the planner: by no value, or by auto.
 inline bool is_unset_or_auto(const YamlMap& map, const char* key) {
-  return !map.has(key) || (map.is_scalar(key) && map.text(key) == "auto");
+  return !map.has(key) || (map.kind(key) == YamlKind::kScalar && map.text(key) == "auto");
 }
 
 }  // namespace regatta::workload
