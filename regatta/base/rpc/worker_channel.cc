@@ -13,25 +13,17 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "regatta/base/core/json.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/os/unique_fd.h"
 
 namespace regatta::rpc {
 namespace {
 
-struct CodeName {
-  Code code;
-  std::string_view name;
-};
-constexpr std::array<CodeName, 7> kCodeNames{{{Code::kInvalidInput, "invalid_input"},
-                                              {Code::kNotFound, "not_found"},
-                                              {Code::kConflict, "conflict"},
-                                              {Code::kExhausted, "exhausted"},
-                                              {Code::kUnavailable, "unavailable"},
-                                              {Code::kTimeout, "timeout"},
-                                              {Code::kUnsupported, "unsupported"}}};
+constexpr EnumNames<7> kCodeNames{"invalid_input", "not_found", "conflict",   "exhausted",
+                                  "unavailable",   "timeout",   "unsupported"};
 
-// Whatever the reason: the way to the agent is gone, not a part of the work refused.
+// kUnavailable whatever the errno: the connection to the agent is gone.
 Error system_error(std::string_view what) {
   return Error{Code::kUnavailable, fmt::format("{}: {}", what, os::errno_text())};
 }
@@ -69,33 +61,25 @@ struct WorkerChannel::Impl {
     }
   }
 
-  Result<nlohmann::json> next_object() {
+  Result<JsonReader> next_message() {
     REGATTA_TRY(line, next_line());
-    auto object = nlohmann::json::parse(line, nullptr, false);
-    if (!object.is_object()) {
-      return Error{Code::kInvalidInput,
-                   fmt::format("the agent's line is no JSON object: \"{}\"", line.substr(0, 80))};
-    }
-    return object;
+    REGATTA_TRY(message, JsonReader::parse(line, "message of the agent"));
+    static_cast<void>(message.members());  // an error where it is no object
+    return message.finish(message);
   }
 };
 
 namespace {
 
-// Of {"peers": [...], "ports": [[49152, 49153], [], ...], "ways": 4}.
-Result<WorkerChannel::PlannedPorts> read_ports(const nlohmann::json& reply, std::size_t ranks) {
+// Reads {"peers": [...], "ports": [[49152, 49153], [], ...], "ways": 4}.
+WorkerChannel::PlannedPorts read_ports(const JsonReader& reply, std::size_t ranks) {
   WorkerChannel::PlannedPorts planned;
-  const auto ports = reply.find("ports");
-  if (ports == reply.end()) return planned;
-  try {
-    planned.to_rank = ports->get<std::vector<std::vector<std::uint16_t>>>();
-    planned.ways = reply.at("ways").get<int>();
-  } catch (const nlohmann::json::exception&) {
-    planned.to_rank.clear();
-  }
-  if (planned.to_rank.size() == ranks && planned.ways >= 1) return planned;
-  return Error{Code::kInvalidInput,
-               "the agent's \"ports\" are no list of numbers for each rank, with their \"ways\""};
+  if (!reply.has("ports")) return planned;
+  reply.read("ports", planned.to_rank);
+  reply.read("ways", planned.ways, IntRange{});
+  if (planned.to_rank.size() != ranks)
+    reply.at("ports").fail(fmt::format("expected a list for each of {} ranks", ranks));
+  return planned;
 }
 
 }  // namespace
@@ -127,24 +111,17 @@ Result<WorkerChannel> WorkerChannel::open() {
 }
 
 Result<nlohmann::json> WorkerChannel::receive_spec() {
-  return impl_->next_object();
+  REGATTA_TRY(message, impl_->next_message());
+  return message.raw();
 }
 
 Result<std::vector<std::string>> WorkerChannel::exchange(const std::string& mine) {
   REGATTA_TRY_DO(emit({{"event", "endpoint"}, {"text", mine}}));
-  REGATTA_TRY(reply, impl_->next_object());
-  const auto peers = reply.find("peers");
-  if (peers == reply.end() || !peers->is_array()) {
-    return Error{Code::kInvalidInput, "the agent's answer to an endpoint has no list \"peers\""};
-  }
+  REGATTA_TRY(reply, impl_->next_message());
   std::vector<std::string> texts;
-  for (const auto& peer : *peers) {
-    if (!peer.is_string()) {
-      return Error{Code::kInvalidInput, "the agent's list \"peers\" holds more than texts"};
-    }
-    texts.push_back(peer.get<std::string>());
-  }
-  REGATTA_TRY(planned, read_ports(reply, texts.size()));
+  reply.read("peers", texts);
+  PlannedPorts planned = read_ports(reply, texts.size());
+  REGATTA_TRY_DO(reply.status());
   impl_->planned = std::move(planned);
   return texts;
 }
@@ -166,22 +143,14 @@ Status WorkerChannel::emit_error(const Error& error) {
 }
 
 std::string to_string(Code code) {
-  for (const auto& entry : kCodeNames) {
-    if (entry.code == code) return std::string(entry.name);
-  }
-  return "unavailable";
+  return enum_name(kCodeNames, code);
 }
 
 Error error_of_event(const nlohmann::json& event) {
   Error error;
-  if (const auto message = event.find("message"); message != event.end() && message->is_string()) {
-    error.message = message->get<std::string>();
-  }
-  if (const auto code = event.find("code"); code != event.end() && code->is_string()) {
-    for (const auto& entry : kCodeNames) {
-      if (*code == entry.name) error.code = entry.code;
-    }
-  }
+  const JsonReader reader(event, "error");
+  reader.read_if("message", error.message);
+  reader.read_if("code", error.code, kCodeNames);
   return error;
 }
 

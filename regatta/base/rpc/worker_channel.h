@@ -30,17 +30,17 @@ class WorkerChannel {
   WorkerChannel& operator=(WorkerChannel&&) noexcept;
   ~WorkerChannel();
 
-  // The first line of standard input: what this worker is to do. kUnavailable when the agent closed
+  // The first line of standard input: the spec of this worker. kUnavailable when the agent closed
   // the channel, kInvalidInput when the line is no JSON object.
   Result<nlohmann::json> receive_spec();
   // Sends this rank's endpoint text, waits for all ranks' texts in rank order: a comm::Exchange.
-  // Waits as long as the agent lives: the session ends a job whose ranks do not all come.
+  // Waits as long as the agent lives: the session ends a job whose ranks do not all send theirs.
   Result<std::vector<std::string>> exchange(const std::string& mine);
-  // What came with the texts: the source ports of the connections to each rank, where somebody
-  // planned them; else no ranks.
+  // The source ports of the connections to each rank that came with the texts; no ranks when they
+  // were not planned.
   struct PlannedPorts {
-    std::vector<std::vector<std::uint16_t>> to_rank;  // empty: as this rank likes
-    int ways = 1;                                     // that those to one rank take, at most
+    std::vector<std::vector<std::uint16_t>> to_rank;  // empty: this rank chooses
+    int ways = 1;  // the most paths that the connections to one rank take
   };
   const PlannedPorts& planned_ports() const;
   // Writes one event; kUnavailable when the agent is gone.

@@ -86,7 +86,8 @@ TEST_F(ChannelTest, HasNoPortsWhereNoneCame) {
 }
 
 TEST_F(ChannelTest, RejectsPortsThatAreNotOneListForEachRank) {
-  for (const std::string ports : {"[[61000]]", "[[61000], \"x\"]", "7", "[[], [\"x\"]]"}) {
+  for (const std::string ports :
+       {"[[61000]]", "[[61000], \"x\"]", "7", "[[], [\"x\"]]", "[[65536], []]"}) {
     send("{\"peers\": [\"a\", \"b\"], \"ports\": " + ports + ", \"ways\": 1}\n");
     const auto peers = channel_->exchange("b");
     ASSERT_FALSE(peers) << ports;
@@ -100,7 +101,7 @@ TEST_F(ChannelTest, RejectsALineThatIsNoObject) {
   auto spec = channel_->receive_spec();
   ASSERT_FALSE(spec);
   EXPECT_EQ(spec.error().code, Code::kInvalidInput);
-  EXPECT_EQ(spec.error().message, "the agent's line is no JSON object: \"[1, 2]\"");
+  EXPECT_EQ(spec.error().message, "message of the agent: expected an object, found a list");
 }
 
 TEST_F(ChannelTest, RejectsPeersThatAreNoTexts) {

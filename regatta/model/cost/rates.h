@@ -1,8 +1,8 @@
-// cost/rates.h: how fast the devices and paths of a cluster really are: measured, or taken from the
-// description. cost/rates.h turns them into text and back: "CLUSTER.measured.json", which
-// `regatta measure` saves.
+// cost/rates.h: the speed of the devices and paths of a cluster, measured or taken from the
+// description, and its text: "CLUSTER.measured.json", which `regatta measure` saves.
 #pragma once
 
+#include <array>
 #include <map>
 #include <string>
 #include <string_view>
@@ -39,15 +39,15 @@ enum class PointwiseOp {
   kBiasGradient,
   kAdam,
 };
-inline constexpr PointwiseOp kPointwiseOps[] = {PointwiseOp::kAdd,
-                                                PointwiseOp::kGelu,
-                                                PointwiseOp::kGeluBackward,
-                                                PointwiseOp::kLayerNorm,
-                                                PointwiseOp::kLayerNormBackward,
-                                                PointwiseOp::kSoftmax,
-                                                PointwiseOp::kSoftmaxBackward,
-                                                PointwiseOp::kBiasGradient,
-                                                PointwiseOp::kAdam};
+inline constexpr std::array kPointwiseOps = {PointwiseOp::kAdd,
+                                             PointwiseOp::kGelu,
+                                             PointwiseOp::kGeluBackward,
+                                             PointwiseOp::kLayerNorm,
+                                             PointwiseOp::kLayerNormBackward,
+                                             PointwiseOp::kSoftmax,
+                                             PointwiseOp::kSoftmaxBackward,
+                                             PointwiseOp::kBiasGradient,
+                                             PointwiseOp::kAdam};
 std::string_view to_string(PointwiseOp op);  // "add", "gelu", "gelu_backward", "layer_norm", ...
 
 // The bytes that rates count for `op` on `elements`: every operand once, read or written. In the
@@ -78,10 +78,12 @@ BytesPerSecond pointwise_bandwidth(const DeviceRates& rates, PointwiseOp op,
 
 // The distinct kinds of path between two ranks: same server, same leaf, and so on.
 enum class PathClass { kSameServer, kSameLeaf, kSameGroup, kSuperSpine };
+inline constexpr std::array kPathClasses = {PathClass::kSameServer, PathClass::kSameLeaf,
+                                            PathClass::kSameGroup, PathClass::kSuperSpine};
 std::string_view to_string(
     PathClass path);  // "same_server", "same_leaf", "same_group", "super_spine"
 
-// Of one class: over all its pairs that were measured; or of its first pair, from the description.
+// The rates of one class: measured over several pairs, or described by its first pair.
 struct PathRates {
   PathClass path = PathClass::kSameServer;
   Seconds latency;           // half a round trip of an 8-byte message, as coll sees it: the median
@@ -100,14 +102,14 @@ struct Rates {
 // source of each. Requires a validated cluster.
 Rates described_rates(const topo::Cluster& cluster);
 
-// Why `measured` are not the rates of `cluster`: what its description says now and said then. ""
-// when they agree, as far as the rates tell. Requires a validated cluster.
+// The reason why `measured` are not the rates of `cluster`, with its present and its former
+// description; "" when they agree as far as the rates show. Requires a validated cluster.
 std::string changed_since(const Rates& measured, const topo::Cluster& cluster);
 
 // The class of the path between two devices; rails count as separate leaves.
 PathClass path_class(const topo::Cluster& cluster, topo::DeviceRef from, topo::DeviceRef to);
 
-// What the cluster file gives one pair of devices when nothing else moves: the intra-server
+// The bandwidth of the cluster file for one pair of devices without other traffic: the intra-server
 // bandwidth, or the smallest of link rate / ECMP share over the links between their NICs (two
 // uplinks that share a flow evenly count together). Fails with kNotFound when no path exists.
 Result<BytesPerSecond> described_bandwidth(const topo::Cluster& cluster, const topo::Graph& graph,
@@ -124,15 +126,14 @@ std::vector<ClassPair> representative_pairs(const topo::Cluster& cluster);
 // Cost::Rates as JSON text: the file CLUSTER.measured.json.
 // Versioned; keys carry their unit: bandwidth_Bps, latency_s, rate_flops.
 
-// Indented text that parse_rates() gives back bit for bit. What is not known (`described` of a
+// Indented text that parse_rates() gives back bit for bit. An unknown value (`described` of a
 // device, 0) is left out.
 std::string rates_to_json(const Rates& rates);
 
 // Fails with kInvalidInput when `text` is not such a document: the message starts with `name` (the
-// file, for people), names the device or list, says which key or value is wrong, and to run
-// `regatta measure` again. Every rate and time must be more than 0; only described_flops may be
-// missing. Keys that it does not know are ignored; whether the rates suffice for a cluster is asked
-// where they are used.
+// file, for people), names the path of the key that is wrong, and says to run `regatta measure`
+// again. Every rate and time must be more than 0; only described_flops may be missing. Unknown keys
+// are ignored. The functions that use rates check whether they suffice for a cluster.
 Result<Rates> parse_rates(std::string_view text, const std::string& name);
 
 }  // namespace regatta::cost

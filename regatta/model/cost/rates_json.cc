@@ -1,11 +1,11 @@
-#include <cmath>
-#include <map>
+#include <array>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "regatta/base/core/json.h"
 #include "regatta/model/cost/rates.h"
 
 namespace regatta::cost {
@@ -14,8 +14,7 @@ namespace {
 using nlohmann::json;
 
 constexpr int kVersion = 1;
-constexpr PathClass kPathClasses[] = {PathClass::kSameServer, PathClass::kSameLeaf,
-                                      PathClass::kSameGroup, PathClass::kSuperSpine};
+constexpr std::array kMeasuredPrecisions = {workload::Precision::kFp32, workload::Precision::kBf16};
 
 json to_json(const DeviceRates& device) {
   json products = json::array();
@@ -42,148 +41,61 @@ json to_json(const DeviceRates& device) {
   return object;
 }
 
-// A JSON object with the words that lead to it, for messages.
-struct Node {
-  const json& value;
-  std::string where;
+constexpr IntRange kSize{1, 1'000'000'000};
 
-  Error error(const std::string& problem) const {
-    return {Code::kInvalidInput, where + ": " + problem + "; run `regatta measure` again"};
-  }
-  Result<const json*> at(const char* key) const {
-    if (!value.is_object()) return error("not an object");
-    const auto found = value.find(key);
-    if (found == value.end()) return error(std::string("key \"") + key + "\" is missing");
-    return &*found;
-  }
-  Result<double> positive(const char* key) const {
-    REGATTA_TRY(found, at(key));
-    if (!found->is_number() || !(found->get<double>() > 0) || !std::isfinite(found->get<double>()))
-      return error(std::string("\"") + key + "\" is not a positive number");
-    return found->get<double>();
-  }
-  Result<int> positive_int(const char* key) const {
-    REGATTA_TRY(number, positive(key));
-    if (number > 1e9 || number != std::floor(number))
-      return error(std::string("\"") + key + "\" is not a whole number");
-    return static_cast<int>(number);
-  }
-  Result<std::string> text(const char* key) const {
-    REGATTA_TRY(found, at(key));
-    if (!found->is_string()) return error(std::string("\"") + key + "\" is not a text");
-    return found->get<std::string>();
-  }
-};
-
-Result<workload::Precision> parse_precision(const Node& node) {
-  const Result<std::string> name = node.text("precision");
-  if (!name) return name.error();
-  if (*name == "fp32") return workload::Precision::kFp32;
-  if (*name == "bf16") return workload::Precision::kBf16;
-  return node.error("\"precision\" is neither fp32 nor bf16");
-}
-
-Result<MatmulRate> parse_product(const Node& node) {
+MatmulRate read_product(const JsonReader& reader) {
   MatmulRate rate;
-  REGATTA_TRY(m, node.positive_int("m"));
-  REGATTA_TRY(n, node.positive_int("n"));
-  REGATTA_TRY(k, node.positive_int("k"));
-  REGATTA_TRY(flops, node.positive("rate_flops"));
-  REGATTA_TRY(precision, parse_precision(node));
-  rate.m = m;
-  rate.n = n;
-  rate.k = k;
-  rate.rate = {flops};
-  rate.precision = precision;
+  reader.read("m", rate.m, kSize);
+  reader.read("n", rate.n, kSize);
+  reader.read("k", rate.k, kSize);
+  reader.read("precision", rate.precision, kMeasuredPrecisions);
+  reader.read("rate_flops", rate.rate, kPositive);
   return rate;
 }
 
-Result<PointwiseRate> parse_pointwise(const Node& node) {
-  REGATTA_TRY(name, node.text("op"));
-  REGATTA_TRY(precision, parse_precision(node));
-  REGATTA_TRY(bandwidth, node.positive("bandwidth_Bps"));
-  for (const PointwiseOp op : kPointwiseOps) {
-    if (name == to_string(op)) return PointwiseRate{op, precision, {bandwidth}};
-  }
-  return node.error("operator \"" + name + "\" is not known");
+PointwiseRate read_pointwise(const JsonReader& reader) {
+  PointwiseRate rate;
+  reader.read("op", rate.op, kPointwiseOps);
+  reader.read("precision", rate.precision, kMeasuredPrecisions);
+  reader.read("bandwidth_Bps", rate.bandwidth, kPositive);
+  return rate;
 }
 
-// The rates that were measured for each shape and each operator.
-Result<DeviceRates> parse_operators(const Node& node) {
+DeviceRates read_device(const JsonReader& reader) {
   DeviceRates device;
-  REGATTA_TRY(products, node.at("matmul"));
-  if (!products->is_array() || products->empty())
-    return node.error("\"matmul\" is not a list of at least one product");
-  for (const json& product : *products) {
-    REGATTA_TRY(rate, parse_product({product, node.where + ", matmul"}));
-    device.matmul.push_back(rate);
-  }
-  REGATTA_TRY(pointwise_rates, node.at("pointwise"));
-  if (!pointwise_rates->is_array()) return node.error("\"pointwise\" is not a list");
-  for (const json& value : *pointwise_rates) {
-    REGATTA_TRY(rate, parse_pointwise({value, node.where + ", pointwise"}));
-    device.pointwise.push_back(rate);
-  }
+  for (const JsonReader& product : reader.at("matmul").items())
+    device.matmul.push_back(read_product(product));
+  if (device.matmul.empty()) reader.at("matmul").fail("empty; at least one product is needed");
+  for (const JsonReader& pointwise : reader.at("pointwise").items())
+    device.pointwise.push_back(read_pointwise(pointwise));
+  reader.read("copy_bandwidth_Bps", device.copy_bandwidth, kPositive);
+  reader.read("pointwise_bandwidth_Bps", device.pointwise_bandwidth, kPositive);
+  reader.read("operator_overhead_s", device.operator_overhead, kPositive);
+  reader.read_if("described_flops", device.described, kPositive);  // older files lack it
   return device;
 }
 
-Result<DeviceRates> parse_device(const Node& node) {
-  REGATTA_TRY(device, parse_operators(node));
-  REGATTA_TRY(copy, node.positive("copy_bandwidth_Bps"));
-  REGATTA_TRY(pointwise, node.positive("pointwise_bandwidth_Bps"));
-  REGATTA_TRY(overhead, node.positive("operator_overhead_s"));
-  device.copy_bandwidth = {copy};
-  device.pointwise_bandwidth = {pointwise};
-  device.operator_overhead = {overhead};
-  // Older files do not say what was measured.
-  if (node.value.contains("described_flops")) {
-    REGATTA_TRY(described, node.positive("described_flops"));
-    device.described = {described};
-  }
-  return device;
-}
-
-Result<PathRates> parse_path(const Node& node) {
+PathRates read_path(const JsonReader& reader) {
   PathRates path;
-  REGATTA_TRY(name, node.text("path"));
-  bool known = false;
-  for (const PathClass one : kPathClasses) {
-    if (name != to_string(one)) continue;
-    path.path = one;
-    known = true;
-  }
-  if (!known) return node.error("path class \"" + name + "\" is not known");
-  REGATTA_TRY(latency, node.positive("latency_s"));
-  REGATTA_TRY(bandwidth, node.positive("bandwidth_Bps"));
-  REGATTA_TRY(described, node.positive("described_Bps"));
-  path.latency = {latency};
-  path.bandwidth = {bandwidth};
-  path.described = {described};
+  reader.read("path", path.path, kPathClasses);
+  reader.read("latency_s", path.latency, kPositive);
+  reader.read("bandwidth_Bps", path.bandwidth, kPositive);
+  reader.read("described_Bps", path.described, kPositive);
   return path;
 }
 
-Result<std::map<std::string, DeviceRates>> parse_devices(const Node& root) {
-  REGATTA_TRY(list, root.at("devices"));
-  if (!list->is_object()) return root.error("\"devices\" is not an object");
-  std::map<std::string, DeviceRates> devices;
-  for (const auto& [type, value] : list->items()) {
-    std::string where = root.where;
-    where.append(": device ").append(type);
-    REGATTA_TRY(device, parse_device({value, std::move(where)}));
-    devices.emplace(type, std::move(device));
-  }
-  return devices;
-}
-
-Result<std::vector<PathRates>> parse_paths(const Node& root) {
-  REGATTA_TRY(list, root.at("paths"));
-  if (!list->is_array()) return root.error("\"paths\" is not a list");
-  std::vector<PathRates> paths;
-  for (const json& value : *list) {
-    REGATTA_TRY(path, parse_path({value, root.where + ": paths"}));
-    paths.push_back(path);
-  }
-  return paths;
+Result<Rates> read_rates(std::string_view text, const std::string& name) {
+  REGATTA_TRY(root, JsonReader::parse(text, name));
+  const JsonReader version = root.at("version");
+  if (version.as<int>() != kVersion) version.fail(fmt::format("is not {}", kVersion));
+  Rates rates;
+  root.read("source", rates.source);
+  root.read("shared_cores", rates.shared_cores);
+  for (const auto& [type, device] : root.at("devices").members())
+    rates.devices.emplace(type, read_device(device));
+  for (const JsonReader& path : root.at("paths").items())
+    rates.paths.push_back(read_path(path));
+  return root.finish(std::move(rates));
 }
 
 }  // namespace
@@ -208,23 +120,9 @@ std::string rates_to_json(const Rates& rates) {
 }
 
 Result<Rates> parse_rates(std::string_view text, const std::string& name) {
-  const json document = json::parse(text, nullptr, false);
-  const Node root{document, name};
-  if (document.is_discarded()) return root.error("not JSON");
-  REGATTA_TRY(version, root.positive_int("version"));
-  if (version != kVersion)
-    return root.error("version " + std::to_string(version) + " is not " + std::to_string(kVersion));
-  Rates rates;
-  REGATTA_TRY(source, root.text("source"));
-  rates.source = source;
-  REGATTA_TRY(shared, root.at("shared_cores"));
-  if (!shared->is_boolean()) return root.error("\"shared_cores\" is neither true nor false");
-  rates.shared_cores = shared->get<bool>();
-  REGATTA_TRY(devices, parse_devices(root));
-  rates.devices = std::move(devices);
-  REGATTA_TRY(paths, parse_paths(root));
-  rates.paths = std::move(paths);
-  return rates;
+  Result<Rates> rates = read_rates(text, name);
+  if (rates) return rates;
+  return Error{rates.error().code, rates.error().message + "; run `regatta measure` again"};
 }
 
 }  // namespace regatta::cost

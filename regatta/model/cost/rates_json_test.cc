@@ -71,14 +71,18 @@ TEST(RatesJson, NamesTheFileTheKeyAndTheRemedy) {
     std::string text;
     const char* message;
   } cases[] = {
-      {"{", "x.json: not JSON; run `regatta measure` again"},
-      {"[]", "x.json: not an object; run `regatta measure` again"},
-      {replaced(text, "\"version\": 1", "\"version\": 7"), "x.json: version 7 is not 1"},
-      {replaced(text, "same_group", "same_rack"), "path class \"same_rack\" is not known"},
-      {replaced(text, "0.00019", "-1"), "x.json: paths: \"latency_s\" is not a positive number"},
+      {"{", "x.json: not JSON in line 1: "},
+      {"[]", "x.json: expected an object, found a list; run `regatta measure` again"},
+      {replaced(text, "\"version\": 1", "\"version\": 7"), "x.json: version: is not 1"},
+      {replaced(text, "same_group", "same_rack"),
+       "x.json: paths[1].path: expected one of same_server, same_leaf, same_group, super_spine, "
+       "found the string \"same_rack\""},
+      {replaced(text, "0.00019", "-1"),
+       "x.json: paths[1].latency_s: expected a number above 0, found -1"},
       {replaced(text, "\"operator_overhead_s\"", "\"overhead\""),
-       "x.json: device cpu: key \"operator_overhead_s\" is missing"},
-      {replaced(text, "bf16", "fp8"), "\"precision\" is neither fp32 nor bf16"},
+       "x.json: devices.cpu.operator_overhead_s: missing"},
+      {replaced(text, "bf16", "fp8"),
+       "precision: expected one of fp32, bf16, found the string \"fp8\""},
   };
   for (const auto& one : cases) {
     const auto result = parse_rates(one.text, "x.json");

@@ -3,91 +3,61 @@
 #include <algorithm>
 #include <array>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "regatta/base/core/json.h"
 #include "regatta/base/core/text.h"
 
 namespace regatta::workload {
 namespace {
 
-using nlohmann::json;
 using Keys = std::initializer_list<const char*>;
 
-constexpr unsigned long long kSizeMax = 10'000'000;
+constexpr long long kSizeMax = 10'000'000;
 
-// Reads a flat object; keeps the first error.
+// Reads the values of a flat object of which each has one of several keys, or null.
 class Config {
  public:
-  Config(const json& object, std::string file) : object_(object), file_(std::move(file)) {}
+  explicit Config(JsonReader root) : root_(std::move(root)) {}
 
-  bool has(const char* key) const {
-    const auto found = object_.find(key);
-    return found != object_.end() && !found->is_null();
-  }
-  // The first of `keys` that is there, at least 1.
-  int size(Keys keys) {
-    for (const char* key : keys)
-      if (has(key)) return whole(key, 1);
-    fail(*keys.begin(), "is missing; add it as the model has it");
+  int size(Keys keys) const {  // at least 1
+    if (const auto value = find(keys)) return value->as<int>(IntRange{1, kSizeMax});
+    fail(*keys.begin(), "missing; add it as the model has it");
     return 1;
   }
-  int size_or(Keys keys, int otherwise) {
-    for (const char* key : keys)
-      if (has(key)) return whole(key, 0);
+  int size_or(Keys keys, int otherwise) const {
+    const auto value = find(keys);
+    return value ? value->as<int>(IntRange{0, kSizeMax}) : otherwise;
+  }
+  double number_or(Keys keys, double otherwise) const {
+    const auto value = find(keys);
+    return value ? value->as<double>(kPositive) : otherwise;
+  }
+  bool boolean_or(const char* key, bool otherwise) const {
+    root_.read_if(key, otherwise);
     return otherwise;
   }
-  double number_or(Keys keys, double otherwise) {
-    for (const char* key : keys) {
-      if (!has(key)) continue;
-      if (object_[key].is_number() && object_[key].get<double>() > 0)
-        return object_[key].get<double>();
-      fail(key, "is no number above 0");
-      return otherwise;
-    }
-    return otherwise;
+  void fail(const char* key, const std::string& problem) const {
+    root_.fail(fmt::format("{}: {}", key, problem));
   }
-  bool boolean_or(const char* key, bool otherwise) {
-    if (!has(key)) return otherwise;
-    if (object_[key].is_boolean()) return object_[key].get<bool>();
-    fail(key, "is neither true nor false");
-    return otherwise;
-  }
-  std::string text_or(const char* key, const std::string& otherwise) {
-    if (!has(key)) return otherwise;
-    if (object_[key].is_string()) return object_[key].get<std::string>();
-    fail(key, "is no text");
-    return otherwise;
-  }
-  void fail(const char* key, const std::string& problem) {
-    if (error_.empty()) error_ = fmt::format("{}: \"{}\" {}", file_, key, problem);
-  }
-  const std::string& error() const { return error_; }
 
  private:
-  int whole(const char* key, unsigned long long least) {
-    const json& value = object_[key];
-    const bool is_in_range = value.is_number_unsigned() &&
-                             value.get<unsigned long long>() >= least &&
-                             value.get<unsigned long long>() <= kSizeMax;
-    if (!is_in_range) {
-      fail(key, fmt::format("is no whole number from {} to {}", least, kSizeMax));
-      return 1;
-    }
-    return value.get<int>();
+  std::optional<JsonReader> find(Keys keys) const {
+    for (const char* key : keys)
+      if (root_.has(key)) return root_.at(key);
+    return std::nullopt;
   }
 
-  const json& object_;
-  std::string file_;
-  std::string error_;
+  JsonReader root_;
 };
 
-ModelShape read_sizes(Config& config) {
+ModelShape read_sizes(const Config& config) {
   ModelShape model;
   model.layers = config.size({"num_hidden_layers", "n_layer", "n_layers"});
   model.hidden = config.size({"hidden_size", "n_embd", "d_model", "n_embed"});
@@ -97,7 +67,7 @@ ModelShape read_sizes(Config& config) {
 }
 
 // GPT-2, OPT, BLOOM, GPT-NeoX, BERT: biases, layer norm and a plain MLP.
-ModelShape read_gpt(Config& config, const std::string& type) {
+ModelShape read_gpt(const Config& config, const std::string& type) {
   ModelShape model = read_sizes(config);
   model.ffn_hidden = config.size_or({"n_inner", "ffn_dim", "intermediate_size"}, 4 * model.hidden);
   model.seq =
@@ -112,7 +82,7 @@ ModelShape read_gpt(Config& config, const std::string& type) {
   return model;
 }
 
-ModelShape read_mpt(Config& config) {
+ModelShape read_mpt(const Config& config) {
   ModelShape model = read_sizes(config);
   model.ffn_hidden = config.size_or({"expansion_ratio"}, 4) * model.hidden;
   model.seq = config.size({"max_seq_len"});
@@ -122,7 +92,7 @@ ModelShape read_mpt(Config& config) {
   return model;
 }
 
-void read_latent(Config& config, ModelShape& model) {
+void read_latent(const Config& config, ModelShape& model) {
   model.latent = {.query_rank = config.size_or({"q_lora_rank"}, 0),
                   .kv_rank = config.size({"kv_lora_rank"}),
                   .plain_dim = config.size({"qk_nope_head_dim"}),
@@ -130,7 +100,7 @@ void read_latent(Config& config, ModelShape& model) {
                   .value_dim = config.size({"v_head_dim"})};
 }
 
-void read_experts(Config& config, ModelShape& model) {
+void read_experts(const Config& config, ModelShape& model) {
   Experts& experts = model.experts;
   experts.count = config.size({"num_local_experts", "n_routed_experts", "num_experts"});
   experts.top_k = config.size({"num_experts_per_tok"});
@@ -149,7 +119,7 @@ void read_experts(Config& config, ModelShape& model) {
 }
 
 // Llama and what descends from it: rotary positions, RMS norm, a gated MLP.
-ModelShape read_llama(Config& config, const std::string& type) {
+ModelShape read_llama(const Config& config, const std::string& type) {
   ModelShape model = read_sizes(config);
   model.ffn_hidden = config.size({"intermediate_size"});
   model.seq = config.size({"max_position_embeddings"});
@@ -179,7 +149,7 @@ bool is_one_of(const auto& types, const std::string& type) {
   return false;
 }
 
-void check_heads(Config& config, const ModelShape& model) {
+void check_heads(const Config& config, const ModelShape& model) {
   if (has_latent_attention(model)) return;
   if (model.head_dim == 0 && model.hidden % model.heads != 0)
     config.fail("num_attention_heads",
@@ -189,9 +159,10 @@ void check_heads(Config& config, const ModelShape& model) {
                                                    model.kv_heads, model.heads));
 }
 
-void check_size(Config& config, const ModelShape& model) {
+void check_size(const Config& config, const ModelShape& model) {
   if (is_too_large(model))
-    config.fail("hidden_size", "and the other sizes make more than 10^15 parameters; check them");
+    config.fail("hidden_size",
+                "this and the other sizes make more than 10^15 parameters; check them");
 }
 
 }  // namespace
@@ -204,13 +175,11 @@ std::vector<std::string> hf_model_types() {
 }
 
 Result<ModelShape> parse_hf_config(std::string_view text, const std::string& file) {
-  const json object = json::parse(text, nullptr, false);
-  if (!object.is_object()) {
-    return Error{Code::kInvalidInput,
-                 file + ": no JSON object; give the config.json of a Hugging Face model"};
-  }
-  Config config(object, file);
-  const std::string type = config.text_or("model_type", "");
+  REGATTA_TRY(root, JsonReader::parse(text, file));
+  const Config config(root);
+  std::string type;
+  root.read_if("model_type", type);
+  REGATTA_TRY_DO(root.status());
   ModelShape model;
   if (is_one_of(kGptTypes, type))
     model = read_gpt(config, type);
@@ -221,10 +190,10 @@ Result<ModelShape> parse_hf_config(std::string_view text, const std::string& fil
   else
     config.fail("model_type", fmt::format("'{}' is not known; it may be {}, or write the sizes out",
                                           printable(type, 40), join(hf_model_types(), ", ")));
-  if (config.error().empty()) check_heads(config, model);
-  if (config.error().empty()) check_size(config, model);
-  if (!config.error().empty()) return Error{Code::kInvalidInput, config.error()};
-  return model;
+  REGATTA_TRY_DO(root.status());
+  check_heads(config, model);
+  check_size(config, model);
+  return root.finish(model);
 }
 
 }  // namespace regatta::workload

@@ -61,7 +61,7 @@ TEST(HfConfig, KeepsTheAnglesAndTheNorms) {
   EXPECT_EQ(read(text).norm_eps, 1e-5);
   text.replace(text.find("500000.0"), 8, "\"many\"");
   EXPECT_EQ(parse_hf_config(text, "config.json").error().message,
-            "config.json: \"rope_theta\" is no number above 0");
+            "config.json: rope_theta: expected a number above 0, found the string \"many\"");
 }
 
 // Radford et al., 2019: 124 million, with 50257 words.
@@ -82,18 +82,18 @@ std::string changed(std::string text, const std::string& from, const std::string
 }
 
 TEST(HfConfig, RefusesWhatIsNoModelAndNamesTheKey) {
-  EXPECT_THAT(error_of("[1]"), HasSubstr("config.json: no JSON object"));
-  EXPECT_THAT(error_of("{"), HasSubstr("config.json: no JSON object"));
-  EXPECT_THAT(error_of("{}"), HasSubstr("\"model_type\" '' is not known; it may be gpt2"));
+  EXPECT_THAT(error_of("[1]"), HasSubstr("config.json: expected an object, found a list"));
+  EXPECT_THAT(error_of("{"), HasSubstr("config.json: not JSON in line 1: "));
+  EXPECT_THAT(error_of("{}"), HasSubstr("model_type: '' is not known; it may be gpt2"));
   EXPECT_THAT(error_of(changed(kLlama3, "llama", "whisper")), HasSubstr("'whisper' is not known"));
   EXPECT_THAT(error_of(changed(kLlama3, "\"hidden_size\": 4096", "\"hidden\": 4096")),
-              HasSubstr("\"hidden_size\" is missing"));
+              HasSubstr("hidden_size: missing"));
   EXPECT_THAT(error_of(changed(kLlama3, "14336", "-14336")),
-              HasSubstr("\"intermediate_size\" is no whole number from 1"));
+              HasSubstr("intermediate_size: expected an integer from 1 to 10000000, found "));
   EXPECT_THAT(error_of(changed(kLlama3, "14336", "1e300")),
-              HasSubstr("\"intermediate_size\" is no whole number from 1"));
+              HasSubstr("intermediate_size: expected an integer from 1 to 10000000, found "));
   EXPECT_THAT(error_of(changed(kLlama3, "14336", "99999999999999999999")),
-              HasSubstr("\"intermediate_size\" is no whole number from 1"));
+              HasSubstr("intermediate_size: expected an integer from 1 to 10000000, found "));
   EXPECT_THAT(error_of(changed(kLlama3, "_heads\": 32", "_heads\": 33")),
               HasSubstr("33 does not divide the hidden size 4096"));
   EXPECT_THAT(error_of(changed(kLlama3, "_value_heads\": 8", "_value_heads\": 5")),
@@ -105,7 +105,7 @@ TEST(HfConfig, RefusesWhatIsNoModelAndNamesTheKey) {
                                "\"hidden_size\": 9999968")),
               HasSubstr("make more than 10^15 parameters"));
   EXPECT_THAT(error_of(changed(kLlama3, "false", "\"no\"")),
-              HasSubstr("\"tie_word_embeddings\" is neither true nor false"));
+              HasSubstr("tie_word_embeddings: expected true or false, found the string \"no\""));
 }
 
 }  // namespace

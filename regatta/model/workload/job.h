@@ -1,4 +1,4 @@
-// workload/job.h: a training job as the user wrote it; workload/job.h reads and validates it.
+// workload/job.h: a training job as the user wrote it, its file and its JSON.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "regatta/base/core/json.h"
 #include "regatta/base/core/result.h"
 #include "regatta/model/workload/internal/model_yaml.h"
 #include "regatta/model/workload/model.h"
@@ -50,34 +51,38 @@ struct Job {
   friend bool operator==(const Job&, const Job&) = default;
 };
 
-// Jobs, strategies and spans as JSON, for what travels between programs and
-// for result.json. Keys are those of the job file, but that data.text is data_text here and what a
-// Job does not hold (optimizer.kind, model.from) is left out; defaults are filled in, kv_heads and
-// head_dim 0 stand for the usual ones, data_text "" and steps 0 for none. A model without latent
-// attention or experts has none of their keys. Those of a request may be missing, and those of
+// Jobs, strategies and spans as JSON, for messages between programs and for result.json. Keys are
+// those of the job file, except that data.text is data_text here and the keys that a Job does not
+// hold (optimizer.kind, model.from) are left out; defaults are filled in, kv_heads and head_dim 0
+// stand for the usual ones, data_text "" and steps 0 for none. A model without latent attention or
+// experts has none of their keys. The keys of a request may be missing, and so may those of
 // models and strategies that earlier versions did not write. Times are plain seconds with the
 // suffix _s. Reading gives back finite values bit for bit, and fails with kInvalidInput naming the
-// object and, where one is at fault, the key.
+// path of the key.
+
+// A read_...() reads the part of a larger text; the text keeps the errors.
 
 // {"kind":"gpt","layers":8,"hidden":384,...}
 nlohmann::json model_to_json(const ModelShape& model);
 Result<ModelShape> model_from_json(const nlohmann::json& json);
+ModelShape read_model(const JsonReader& reader);
 
 // {"tp":2,"pp":4,"dp":1,"cp":1,...,"recompute":"none","overlap":true}
 nlohmann::json strategy_to_json(const Strategy& strategy);
 Result<Strategy> strategy_from_json(const nlohmann::json& json);
+Strategy read_strategy(const JsonReader& reader);
 
 // Only what the user fixed.
 nlohmann::json request_to_json(const StrategyRequest& request);
-Result<StrategyRequest> request_from_json(const nlohmann::json& json);
+StrategyRequest read_request(const JsonReader& reader);
 
 nlohmann::json job_to_json(const Job& job);
 Result<Job> job_from_json(const nlohmann::json& json);
+Job read_job(const JsonReader& reader);
 
 // {"rank":0,"phase":"forward","step":3,"micro_batch":1,"layer":-1,"background":false,
 //  "start_s":...,"duration_s":...}
 nlohmann::json span_to_json(const Span& span);
-Result<Span> span_from_json(const nlohmann::json& json);
 nlohmann::json timeline_to_json(const Timeline& timeline);
 Result<Timeline> timeline_from_json(const nlohmann::json& json);
 
@@ -90,13 +95,13 @@ Result<PhaseTimes> phases_from_json(const nlohmann::json& json);
 // The job that `text` describes, presets filled in; paths stay as written (see resolve_path()), but
 // `load` gets that of a model's file resolved. `file` names it in messages. Fails with
 // kInvalidInput naming file, line, key and remedy, and with kUnsupported for what the format knows
-// and this version cannot do yet. What it accepts can be planned; workload/runtime_support.h says
-// what can be run.
+// and this version cannot do yet. Every accepted job can be planned; workload/runtime_support.h
+// says whether it can be run.
 Result<Job> parse_job(std::string_view text, const std::string& file,
                       const ModelLoader& load = nullptr);
 
 // The map under `strategy:` alone, as the flag --strategy '{tp: 2, pp: 4}' gives it, or "auto".
-// `origin` names it in messages. What it says about `model` is checked by micro_batches().
+// `origin` names it in messages. micro_batches() checks it against the model.
 Result<StrategyRequest> parse_strategy(std::string_view text, const std::string& origin);
 
 // `path` itself when absolute, else relative to the folder of `job_file`.

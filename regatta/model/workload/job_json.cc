@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "regatta/model/workload/internal/json_reader.h"
+#include "regatta/base/core/json.h"
 #include "regatta/model/workload/job.h"
 
 namespace regatta::workload {
@@ -20,35 +20,22 @@ json optimizer_to_json(const Optimizer& optimizer) {
           {"clip_norm", optimizer.clip_norm}};
 }
 
-Result<Optimizer> optimizer_from_json(const json& object) {
+Optimizer read_optimizer(const JsonReader& reader) {
   Optimizer optimizer;
-  JsonReader reader(object, "optimizer");
   reader.read("lr", optimizer.lr);
   reader.read("beta1", optimizer.beta1);
   reader.read("beta2", optimizer.beta2);
   reader.read("eps", optimizer.eps);
   reader.read("weight_decay", optimizer.weight_decay);
   reader.read("clip_norm", optimizer.clip_norm);
-  return finish(reader, optimizer);
+  return optimizer;
 }
 
-Result<Checkpoint> checkpoint_from_json(const json& object) {
+Checkpoint read_checkpoint(const JsonReader& reader) {
   Checkpoint checkpoint;
-  JsonReader reader(object, "checkpoint");
   reader.read("folder", checkpoint.folder);
   reader.read("every", checkpoint.every);
-  return finish(reader, checkpoint);
-}
-
-Result<std::vector<std::string>> placement_from_json(const json& list) {
-  const Error wrong{Code::kInvalidInput, "placement: not a list of texts"};
-  if (!list.is_array()) return wrong;
-  std::vector<std::string> placement;
-  for (const json& device : list) {
-    if (!device.is_string()) return wrong;
-    placement.push_back(device.get<std::string>());
-  }
-  return placement;
+  return checkpoint;
 }
 
 }  // namespace
@@ -67,21 +54,25 @@ json job_to_json(const Job& job) {
           {"checkpoint", {{"folder", job.checkpoint.folder}, {"every", job.checkpoint.every}}}};
 }
 
-Result<Job> job_from_json(const json& object) {
+Job read_job(const JsonReader& reader) {
   Job job;
-  JsonReader reader(object, "job");
   reader.read("name", job.name);
-  reader.take(job.model, model_from_json(reader.nested("model")));
+  job.model = read_model(reader.at("model"));
   reader.read("data_text", job.data_text);
   reader.read("global_batch", job.global_batch);
   reader.read("precision", job.precision, kPrecisions);
-  reader.take(job.optimizer, optimizer_from_json(reader.nested("optimizer")));
+  job.optimizer = read_optimizer(reader.at("optimizer"));
   reader.read("steps", job.steps);
   reader.read("seed", job.seed);
-  reader.take(job.strategy, request_from_json(reader.nested("strategy")));
-  reader.take(job.placement, placement_from_json(reader.nested("placement")));
-  reader.take(job.checkpoint, checkpoint_from_json(reader.nested("checkpoint")));
-  return finish(reader, job);
+  job.strategy = read_request(reader.at("strategy"));
+  reader.read("placement", job.placement);
+  job.checkpoint = read_checkpoint(reader.at("checkpoint"));
+  return job;
+}
+
+Result<Job> job_from_json(const json& object) {
+  const JsonReader reader(object, "job");
+  return reader.finish(read_job(reader));
 }
 
 }  // namespace regatta::workload

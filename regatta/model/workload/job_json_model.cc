@@ -1,10 +1,11 @@
 // The model of workload/job.h.
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
-#include "regatta/model/workload/internal/json_reader.h"
+#include "regatta/base/core/json.h"
 #include "regatta/model/workload/job.h"
 
 namespace regatta::workload {
@@ -20,7 +21,7 @@ void add_latent(json& object, const LatentAttention& latent) {
   object["v_head_dim"] = latent.value_dim;
 }
 
-LatentAttention read_latent(JsonReader& reader) {
+LatentAttention read_latent(const JsonReader& reader) {
   LatentAttention latent;
   reader.read("q_lora_rank", latent.query_rank);
   reader.read("kv_lora_rank", latent.kv_rank);
@@ -43,7 +44,7 @@ void add_experts(json& object, const Experts& experts) {
   object["imbalance"] = experts.imbalance;
 }
 
-Experts read_experts(JsonReader& reader, int layers) {
+Experts read_experts(const JsonReader& reader, int layers) {
   Experts experts;
   reader.read("experts", experts.count);
   reader.read("shared_experts", experts.shared);
@@ -54,31 +55,29 @@ Experts read_experts(JsonReader& reader, int layers) {
   reader.read("imbalance", experts.imbalance);
   if (std::min({experts.count, experts.top_k, experts.ffn_hidden}) < 1)
     reader.fail("experts, top_k and expert_ffn_hidden must be at least 1");
-  if (experts.top_k > experts.count) reader.fail("\"top_k\" exceeds the experts");
+  if (experts.top_k > experts.count) reader.at("top_k").fail("exceeds the experts");
   if (experts.dense_layers < 0 || experts.dense_layers > layers)
-    reader.fail("\"dense_layers\" is not from 0 to the layers");
+    reader.at("dense_layers").fail("is not from 0 to the layers");
   if (experts.shared < 0 || !(experts.capacity >= 0) || !(experts.imbalance >= 1))
     reader.fail("shared_experts and capacity must be at least 0, imbalance 1");
   return experts;
 }
 
-ModelKind read_kind(JsonReader& reader) {
-  std::string kind;
-  reader.read("kind", kind);
-  if (kind != "gpt" && kind != "encoder" && kind != "moe")
-    reader.fail("\"kind\" is not one of gpt, encoder, moe");
-  if (kind == "gpt" && reader.has("experts")) reader.fail("\"kind\" gpt has no experts; write moe");
-  if (kind == "moe" && !reader.has("experts")) reader.fail("\"experts\" is missing");
+ModelKind read_kind(const JsonReader& reader) {
+  static const std::vector<std::string> kKinds{"gpt", "encoder", "moe"};
+  const JsonReader value = reader.at("kind");
+  const std::string& kind = kKinds[value.choice(kKinds)];
+  if (kind == "gpt" && reader.has("experts")) value.fail("gpt has no experts; write moe");
+  if (kind == "moe") static_cast<void>(reader.at("experts"));
   return kind == "encoder" ? ModelKind::kEncoder : ModelKind::kGpt;
 }
 
-void check_sizes(JsonReader& reader, const ModelShape& model) {
+void check_sizes(const JsonReader& reader, const ModelShape& model) {
   if (std::min(
           {model.layers, model.hidden, model.heads, model.ffn_hidden, model.seq, model.vocab}) < 1)
     return reader.fail("every size must be at least 1");
   if (model.kv_heads < 0 || (model.kv_heads > 0 && model.heads % model.kv_heads != 0))
-    reader.fail("\"kv_heads\" does not divide the heads");
-  if (model.head_dim < 0) reader.fail("\"head_dim\" must be at least 0");
+    reader.at("kv_heads").fail("does not divide the heads");
   if (!(model.rope_theta > 0) || !(model.norm_eps > 0))
     reader.fail("rope_theta and norm_eps must be above 0");
   if (is_too_large(model)) reader.fail("the sizes make more than 10^15 parameters");
@@ -111,16 +110,15 @@ json model_to_json(const ModelShape& model) {
   return object;
 }
 
-Result<ModelShape> model_from_json(const json& object) {
+ModelShape read_model(const JsonReader& reader) {
   ModelShape model;
-  JsonReader reader(object, "model");
   model.kind = read_kind(reader);
   reader.read("preset", model.preset);
   reader.read("layers", model.layers);
   reader.read("hidden", model.hidden);
   reader.read("heads", model.heads);
   reader.read_if("kv_heads", model.kv_heads);
-  reader.read_if("head_dim", model.head_dim);
+  reader.read_if("head_dim", model.head_dim, IntRange{.low = 0});
   reader.read("ffn_hidden", model.ffn_hidden);
   reader.read("seq", model.seq);
   reader.read("vocab", model.vocab);
@@ -135,7 +133,12 @@ Result<ModelShape> model_from_json(const json& object) {
   if (reader.has("kv_lora_rank")) model.latent = read_latent(reader);
   if (reader.has("experts")) model.experts = read_experts(reader, model.layers);
   check_sizes(reader, model);
-  return finish(reader, model);
+  return model;
+}
+
+Result<ModelShape> model_from_json(const json& object) {
+  const JsonReader reader(object, "model");
+  return reader.finish(read_model(reader));
 }
 
 }  // namespace regatta::workload

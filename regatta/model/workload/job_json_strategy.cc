@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "regatta/model/workload/internal/json_reader.h"
+#include "regatta/base/core/json.h"
 #include "regatta/model/workload/job.h"
 
 namespace regatta::workload {
@@ -46,9 +46,8 @@ json strategy_to_json(const Strategy& strategy) {
   return object;
 }
 
-Result<Strategy> strategy_from_json(const json& object) {
+Strategy read_strategy(const JsonReader& reader) {
   Strategy strategy;
-  JsonReader reader(object, "strategy");
   reader.read("tp", strategy.tp);
   reader.read("pp", strategy.pp);
   reader.read("dp", strategy.dp);
@@ -58,24 +57,26 @@ Result<Strategy> strategy_from_json(const json& object) {
   reader.read_if("schedule", strategy.schedule, kPipelineSchedules);
   reader.read_if("virtual_stages", strategy.virtual_stages);
   reader.read_if("sequence_parallel", strategy.sequence_parallel);
-  reader.read_if("zero", strategy.zero);
-  reader.read_if("shard_ranks", strategy.shard_ranks);
+  reader.read_if("zero", strategy.zero, IntRange{0, 3});
+  reader.read_if("shard_ranks", strategy.shard_ranks, IntRange{.low = 0});
   reader.read_if("context", strategy.context, kContextParallelisms);
   reader.read_if("offload", strategy.offload, kOffloads);
   reader.read("recompute", strategy.recompute, kRecomputes);
   reader.read("overlap", strategy.overlap);
   reader.read_if("compression", strategy.compression, kGradientCompressions);
-  reader.read_if("stage_layers", strategy.stage_layers);
+  reader.read_if("stage_layers", strategy.stage_layers, IntRange{});
   if (std::min({strategy.tp, strategy.pp, strategy.dp, strategy.cp, strategy.ep,
                 strategy.micro_batch, strategy.virtual_stages}) < 1)
     reader.fail("every degree must be at least 1");
-  if (strategy.zero < 0 || strategy.zero > 3) reader.fail("\"zero\" is not from 0 to 3");
-  if (strategy.shard_ranks < 0) reader.fail("\"shard_ranks\" must be at least 0");
   const auto& layers = strategy.stage_layers;
-  if (!layers.empty() && (layers.size() != static_cast<std::size_t>(strategy.pp) ||
-                          *std::min_element(layers.begin(), layers.end()) < 1))
-    reader.fail("\"stage_layers\" is not one number, at least 1, a stage");
-  return finish(reader, strategy);
+  if (!layers.empty() && layers.size() != as_index(strategy.pp))
+    reader.at("stage_layers").fail("is not one number for each stage");
+  return strategy;
+}
+
+Result<Strategy> strategy_from_json(const json& object) {
+  const JsonReader reader(object, "strategy");
+  return reader.finish(read_strategy(reader));
 }
 
 json request_to_json(const StrategyRequest& request) {
@@ -100,30 +101,29 @@ json request_to_json(const StrategyRequest& request) {
   return object;
 }
 
-Result<StrategyRequest> request_from_json(const json& object) {
+StrategyRequest read_request(const JsonReader& reader) {
   StrategyRequest request;
-  JsonReader reader(object, "strategy");
-  reader.read("tp", request.tp);
-  reader.read("pp", request.pp);
-  reader.read("dp", request.dp);
-  reader.read("cp", request.cp);
-  reader.read("ep", request.ep);
-  reader.read("micro_batch", request.micro_batch);
-  reader.read("schedule", request.schedule, kPipelineSchedules);
-  reader.read("virtual_stages", request.virtual_stages);
-  reader.read("sequence_parallel", request.sequence_parallel);
-  reader.read("zero", request.zero);
-  reader.read("shard_ranks", request.shard_ranks);
-  reader.read("context", request.context, kContextParallelisms);
-  reader.read("offload", request.offload, kOffloads);
-  reader.read("recompute", request.recompute, kRecomputes);
-  reader.read("overlap", request.overlap);
-  reader.read("compression", request.compression, kGradientCompressions);
-  reader.read("stage_layers", request.stage_layers);
+  reader.read_if("tp", request.tp);
+  reader.read_if("pp", request.pp);
+  reader.read_if("dp", request.dp);
+  reader.read_if("cp", request.cp);
+  reader.read_if("ep", request.ep);
+  reader.read_if("micro_batch", request.micro_batch);
+  reader.read_if("schedule", request.schedule, kPipelineSchedules);
+  reader.read_if("virtual_stages", request.virtual_stages);
+  reader.read_if("sequence_parallel", request.sequence_parallel);
+  reader.read_if("zero", request.zero);
+  reader.read_if("shard_ranks", request.shard_ranks);
+  reader.read_if("context", request.context, kContextParallelisms);
+  reader.read_if("offload", request.offload, kOffloads);
+  reader.read_if("recompute", request.recompute, kRecomputes);
+  reader.read_if("overlap", request.overlap);
+  reader.read_if("compression", request.compression, kGradientCompressions);
+  reader.read_if("stage_layers", request.stage_layers, IntRange{});
   if (request.stage_layers && request.stage_layers->empty()) request.stage_layers.reset();
   if (request.stage_layers && !request.pp)
     request.pp = static_cast<int>(request.stage_layers->size());
-  return finish(reader, request);
+  return request;
 }
 
 }  // namespace regatta::workload

@@ -61,22 +61,25 @@ TEST(JobJson, GivesTheJobBack) {
 TEST(JobJson, NamesTheKeyThatIsWrong) {
   json object = job_to_json(full_job());
   object["model"].erase("heads");
-  EXPECT_EQ(job_from_json(object).error().message, "model: \"heads\" is missing");
+  EXPECT_EQ(job_from_json(object).error().message, "job: model.heads: missing");
   object = job_to_json(full_job());
   object["steps"] = "ten";
-  EXPECT_EQ(job_from_json(object).error().message, "job: \"steps\" is not a whole number");
+  EXPECT_EQ(job_from_json(object).error().message,
+            "job: steps: expected an integer, found the string \"ten\"");
   object["steps"] = 1e18;
   EXPECT_FALSE(job_from_json(object).has_value());
   object["steps"] = std::numeric_limits<std::uint64_t>::max();
-  EXPECT_EQ(job_from_json(object).error().message, "job: \"steps\" is out of range");
-  EXPECT_EQ(job_from_json(json::array()).error().message, "job: not an object");
+  EXPECT_EQ(job_from_json(object).error().message,
+            "job: steps: expected an integer, found 18446744073709551615");
+  EXPECT_EQ(job_from_json(json::array()).error().message, "job: expected an object, found a list");
   object = job_to_json(full_job());
   object["placement"] = {1, 2};
-  EXPECT_EQ(job_from_json(object).error().message, "placement: not a list of texts");
+  EXPECT_EQ(job_from_json(object).error().message, "job: placement[0]: expected a string, found 1");
   object = job_to_json(full_job());
   object["precision"] = "fp64";
-  EXPECT_EQ(job_from_json(object).error().message,
-            "job: \"precision\" is not one of fp32, tf32, fp16, bf16, fp8");
+  EXPECT_EQ(
+      job_from_json(object).error().message,
+      "job: precision: expected one of fp32, tf32, fp16, bf16, fp8, found the string \"fp64\"");
 }
 
 // Any job that the parsers may give: every key takes part, in every kind.
@@ -216,13 +219,15 @@ TEST(ModelJson, RefusesWhatNoModelHas) {
     const auto model = model_from_json(object);
     return model ? "none" : model.error().message;
   };
-  EXPECT_EQ(refusal("kv_heads", 5), "model: \"kv_heads\" does not divide the heads");
-  EXPECT_EQ(refusal("head_dim", -1), "model: \"head_dim\" must be at least 0");
-  EXPECT_EQ(refusal("kind", "moe"), "model: \"experts\" is missing");
-  EXPECT_EQ(refusal("kind", "rnn"), "model: \"kind\" is not one of gpt, encoder, moe");
-  EXPECT_EQ(refusal("experts", 8), "model: \"kind\" gpt has no experts; write moe");
-  EXPECT_EQ(refusal("norm", "batch"), "model: \"norm\" is not one of layernorm, rmsnorm");
-  EXPECT_EQ(refusal("kv_lora_rank", 8), "model: \"q_lora_rank\" is missing");
+  EXPECT_EQ(refusal("kv_heads", 5), "model: kv_heads: does not divide the heads");
+  EXPECT_EQ(refusal("head_dim", -1), "model: head_dim: expected an integer, at least 0, found -1");
+  EXPECT_EQ(refusal("kind", "moe"), "model: experts: missing");
+  EXPECT_EQ(refusal("kind", "rnn"),
+            "model: kind: expected one of gpt, encoder, moe, found the string \"rnn\"");
+  EXPECT_EQ(refusal("experts", 8), "model: kind: gpt has no experts; write moe");
+  EXPECT_EQ(refusal("norm", "batch"),
+            "model: norm: expected one of layernorm, rmsnorm, found the string \"batch\"");
+  EXPECT_EQ(refusal("kv_lora_rank", 8), "model: q_lora_rank: missing");
   EXPECT_EQ(refusal("ffn_hidden", 2'000'000'000),
             "none");  // large, but countable
   EXPECT_EQ(refusal("layers", 2'000'000'000), "model: the sizes make more than 10^15 parameters");
@@ -269,12 +274,14 @@ TEST(StrategyJson, HoldsTheLayersOfStages) {
     const auto read = strategy_from_json(object);
     return read ? "none" : read.error().message;
   };
-  EXPECT_EQ(refusal(7), "strategy: \"stage_layers\" is not a list");
-  EXPECT_EQ(refusal({7, 8.5, 5}), "strategy: \"stage_layers\" is not a list of counts");
-  EXPECT_EQ(refusal({7, 1LL << 40, 5}), "strategy: \"stage_layers\" is not a list of counts");
-  EXPECT_EQ(refusal({7, 8}), "strategy: \"stage_layers\" is not one number, at least 1, a stage");
+  EXPECT_EQ(refusal(7), "strategy: stage_layers: expected a list, found 7");
+  EXPECT_EQ(refusal({7, 8.5, 5}),
+            "strategy: stage_layers[1]: expected an integer, at least 1, found 8.5");
+  EXPECT_EQ(refusal({7, 1LL << 40, 5}),
+            "strategy: stage_layers[1]: expected an integer, at least 1, found 1099511627776");
+  EXPECT_EQ(refusal({7, 8}), "strategy: stage_layers: is not one number for each stage");
   EXPECT_EQ(refusal({7, 0, 8}),
-            "strategy: \"stage_layers\" is not one number, at least 1, a stage");
+            "strategy: stage_layers[1]: expected an integer, at least 1, found 0");
 }
 
 TEST(TimelineJson, GivesTheSpansBack) {
@@ -292,7 +299,10 @@ TEST(TimelineJson, GivesTheSpansBack) {
   EXPECT_EQ(timeline_to_json(*read), timeline_to_json(timeline));
   json broken = timeline_to_json(timeline);
   broken[0]["phase"] = "sleeping";
-  EXPECT_EQ(timeline_from_json(broken).error().message, "span: 'sleeping' is not a phase");
+  EXPECT_EQ(timeline_from_json(broken).error().message,
+            "timeline: [0].phase: expected one of forward, backward, recompute, tp_comm, pp_comm, "
+            "bubble, "
+            "dp_comm, optimizer, other, found the string \"sleeping\"");
 }
 
 TEST(PhasesJson, HoldsEveryPhaseInSeconds) {
@@ -303,7 +313,7 @@ TEST(PhasesJson, HoldsEveryPhaseInSeconds) {
   EXPECT_EQ(object.size(), kPhaseCount);
   EXPECT_EQ(object["forward_s"], 1);
   EXPECT_DOUBLE_EQ(phases_from_json(object)->total().value, 1.5);
-  EXPECT_EQ(phases_from_json(json::object()).error().message, "phases: \"forward_s\" is missing");
+  EXPECT_EQ(phases_from_json(json::object()).error().message, "phases: forward_s: missing");
 }
 
 }  // namespace

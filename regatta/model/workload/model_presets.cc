@@ -136,7 +136,7 @@ void complete_scalars(ModelShape& model) {
   if (is("qwen") || is("deepseek") || is("kimi")) model.norm_eps = 1e-6;
 }
 
-// What the rows above do not say.
+// Fills in the sizes that the rows above leave out.
 void complete(ModelShape& model) {
   complete_scalars(model);
   constexpr LatentAttention kLatent{

@@ -42,7 +42,7 @@ class Reader {
     }
     input_.PopLimit(limit);
   }
-  // Of a nested message, text or packed list; within the file and the message around it.
+  // The length of a nested message, text or packed list, within the file and the outer message.
   int length(std::uint32_t type) {
     std::uint32_t bytes = 0;
     if (type != kBytes || !input_.ReadVarint32(&bytes)) return fail();

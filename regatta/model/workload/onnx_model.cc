@@ -73,7 +73,7 @@ class Recovery {
     return {};
   }
 
-  // What is left of the products by weights: of each block's MLP, then those after the last block.
+  // Finds the remaining products by weights: those of each block's MLP, then those after the last.
   Status find_mlps() {
     std::vector<int> rest;
     for (int i = 0; i < static_cast<int>(trace_.products().size()); ++i)

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstddef>
-#include <optional>
 #include <string_view>
 
 namespace regatta::workload {
@@ -19,13 +18,6 @@ std::string_view to_string(Phase phase) {
   return kNames[static_cast<std::size_t>(phase)];
 }
 
-std::optional<Phase> phase_named(std::string_view name) {
-  for (std::size_t i = 0; i < kPhaseCount; ++i) {
-    if (kNames[i] == name) return static_cast<Phase>(i);
-  }
-  return std::nullopt;
-}
-
 Seconds PhaseTimes::total() const {
   Seconds sum;
   for (const Seconds time : times)
@@ -38,7 +30,7 @@ Phase largest_phase_increase(const PhaseTimes& best, const PhaseTimes& loser) {
   for (std::size_t i = 1; i < kPhaseCount; ++i) {
     if (loser.times[i] - best.times[i] > loser.times[worst] - best.times[worst]) worst = i;
   }
-  return static_cast<Phase>(worst);
+  return kPhases[worst];
 }
 
 }  // namespace regatta::workload

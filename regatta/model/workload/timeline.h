@@ -1,10 +1,9 @@
-// workload/timeline.h: what a rank does when: the same spans for the prediction and the
-// measurement.
+// workload/timeline.h: the timeline of a rank in phases; prediction and measurement share the
+// types.
 #pragma once
 
 #include <array>
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,7 +13,7 @@
 
 namespace regatta::workload {
 
-// A step of one rank is cut into these phases without rest or overlap: their sum is the step time.
+// The phases of a step of one rank: disjoint and complete, so that their sum is the step time.
 // Communication counts only where the compute thread waits for it ("exposed").
 enum class Phase {
   kForward,
@@ -27,14 +26,14 @@ enum class Phase {
   kOptimizer,
   kOther,  // data loading, loss reporting, gaps
 };
-inline constexpr std::size_t kPhaseCount = 9;
+inline constexpr std::array kPhases = {Phase::kForward, Phase::kBackward,  Phase::kRecompute,
+                                       Phase::kTpComm,  Phase::kPpComm,    Phase::kBubble,
+                                       Phase::kDpComm,  Phase::kOptimizer, Phase::kOther};
+inline constexpr std::size_t kPhaseCount = kPhases.size();
 
 // "forward", "backward", "recompute", "tp_comm", "pp_comm", "bubble", "dp_comm", "optimizer",
 // "other". JSON keys append "_s".
 std::string_view to_string(Phase phase);
-
-// The phase of that name; nothing when there is none.
-std::optional<Phase> phase_named(std::string_view name);
 
 // Seconds per phase.
 struct PhaseTimes {
@@ -45,7 +44,7 @@ struct PhaseTimes {
   Seconds total() const;
 };
 
-// The phase that takes most time more in `loser` than in `best`; the first one when several do.
+// The phase with the largest increase from `best` to `loser`; the first of several.
 Phase largest_phase_increase(const PhaseTimes& best, const PhaseTimes& loser);
 
 // One interval of a rank's compute thread (background = false) or of a communication in the

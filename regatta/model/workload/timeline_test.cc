@@ -7,14 +7,6 @@
 namespace regatta::workload {
 namespace {
 
-TEST(Phase, ComesBackFromItsName) {
-  for (std::size_t i = 0; i < kPhaseCount; ++i) {
-    const auto phase = static_cast<Phase>(i);
-    EXPECT_EQ(phase_named(to_string(phase)), phase);
-  }
-  EXPECT_FALSE(phase_named("forwards"));
-}
-
 TEST(PhaseTimes, SumToTheStep) {
   PhaseTimes times;
   times[Phase::kForward] = Seconds{1};

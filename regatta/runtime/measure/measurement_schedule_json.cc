@@ -4,13 +4,17 @@
 
 #include <nlohmann/json.hpp>
 
+#include "regatta/base/core/json.h"
+
 namespace regatta::measure {
 namespace {
 
 using nlohmann::json;
 
+constexpr EnumNames<5> kTaskKinds{"product", "batched", "pointwise", "copy", "overhead"};
+
 json to_json(const DeviceTask& task) {
-  return {{"kind", static_cast<int>(task.kind)},
+  return {{"kind", enum_name(kTaskKinds, task.kind)},
           {"precision", workload::to_string(task.precision)},
           {"m", task.m},
           {"n", task.n},
@@ -19,24 +23,22 @@ json to_json(const DeviceTask& task) {
           {"op", cost::to_string(task.op)}};
 }
 
-DeviceTask parse_device_task(const json& value) {
+DeviceTask read_device_task(const JsonReader& reader) {
   DeviceTask task;
-  task.kind = static_cast<TaskKind>(value.at("kind").get<int>());
-  task.precision =
-      value.at("precision") == "bf16" ? workload::Precision::kBf16 : workload::Precision::kFp32;
-  task.m = value.at("m");
-  task.n = value.at("n");
-  task.k = value.at("k");
-  task.batch = value.at("batch");
-  for (const cost::PointwiseOp op : cost::kPointwiseOps) {
-    if (value.at("op") == cost::to_string(op)) task.op = op;
-  }
+  reader.read("kind", task.kind, kTaskKinds);
+  reader.read("precision", task.precision, workload::kPrecisions);
+  reader.read("m", task.m);
+  reader.read("n", task.n);
+  reader.read("k", task.k);
+  reader.read("batch", task.batch);
+  reader.read("op", task.op, cost::kPointwiseOps);
   return task;
 }
 
-PathTask parse_path_task(const json& value) {
-  return {static_cast<cost::PathClass>(value.at("path").get<int>()), Rank{value.at("from")},
-          Rank{value.at("to")}};
+PathTask read_path_task(const JsonReader& reader) {
+  return {.path = reader.at("path").as<cost::PathClass>(cost::kPathClasses),
+          .from = reader.at("from").as<Rank>(),
+          .to = reader.at("to").as<Rank>()};
 }
 
 }  // namespace
@@ -48,7 +50,7 @@ json to_json(const MeasurementSchedule& schedule) {
   json paths = json::array();
   for (const PathTask& task : schedule.path_tasks) {
     paths.push_back(
-        {{"path", static_cast<int>(task.path)}, {"from", task.from.value}, {"to", task.to.value}});
+        {{"path", cost::to_string(task.path)}, {"from", task.from.value}, {"to", task.to.value}});
   }
   return {{"device_tasks", devices},
           {"path_tasks", paths},
@@ -61,25 +63,20 @@ json to_json(const MeasurementSchedule& schedule) {
           {"transfer_max_bytes", schedule.transfer_size_max.value}};
 }
 
-Result<MeasurementSchedule> parse_measurement_schedule(const json& spec) {
-  try {
-    MeasurementSchedule schedule;
-    for (const json& task : spec.at("device_tasks"))
-      schedule.device_tasks.push_back(parse_device_task(task));
-    for (const json& task : spec.at("path_tasks"))
-      schedule.path_tasks.push_back(parse_path_task(task));
-    schedule.passes = spec.at("passes");
-    schedule.time_per_task = {spec.at("time_per_task_s").get<double>()};
-    schedule.round_trips = spec.at("round_trips");
-    schedule.transfers = spec.at("transfers");
-    schedule.transfer_time = {spec.at("transfer_time_s").get<double>()};
-    schedule.transfer_size_min = {spec.at("transfer_min_bytes").get<long long>()};
-    schedule.transfer_size_max = {spec.at("transfer_max_bytes").get<long long>()};
-    return schedule;
-  } catch (const json::exception& error) {
-    return Error{Code::kInvalidInput, std::string("the schedule of measurements is broken: ") +
-                                          error.what() + "; use programs of one version"};
-  }
+MeasurementSchedule read_measurement_schedule(const JsonReader& reader) {
+  MeasurementSchedule schedule;
+  for (const JsonReader& task : reader.at("device_tasks").items())
+    schedule.device_tasks.push_back(read_device_task(task));
+  for (const JsonReader& task : reader.at("path_tasks").items())
+    schedule.path_tasks.push_back(read_path_task(task));
+  reader.read("passes", schedule.passes);
+  reader.read("time_per_task_s", schedule.time_per_task);
+  reader.read("round_trips", schedule.round_trips);
+  reader.read("transfers", schedule.transfers);
+  reader.read("transfer_time_s", schedule.transfer_time);
+  reader.read("transfer_min_bytes", schedule.transfer_size_min);
+  reader.read("transfer_max_bytes", schedule.transfer_size_max);
+  return schedule;
 }
 
 json to_event(const DeviceSample& sample) {
@@ -101,25 +98,24 @@ json to_event(const PathSample& sample) {
 }
 
 Sample parse_event(Rank rank, const json& event) {
-  try {
-    const std::string kind = event.at("event");
-    if (kind == "sample") {
-      return DeviceSample{.rank = rank,
-                          .task = event.at("task"),
-                          .work = event.at("work"),
-                          .busy = {event.at("busy_s")}};
-    }
-    if (kind == "share")
-      return ShareSample{.rank = rank, .busy = {event.at("busy_s")}, .wall = {event.at("wall_s")}};
-    if (kind == "path") {
-      return PathSample{.task = event.at("task"),
-                        .latency = {event.at("latency_s")},
-                        .bandwidth = {event.at("bandwidth_Bps")}};
-    }
-  } catch (const json::exception&) {
-    return {};  // of another version; summarize() names what is missing
-  }
-  return {};
+  const JsonReader reader(event, "event");
+  const auto kind = reader.at("event").as<std::string>();
+  Sample sample;
+  if (kind == "sample")
+    sample = DeviceSample{.rank = rank,
+                          .task = reader.at("task").as<int>(),
+                          .work = reader.at("work").as<double>(),
+                          .busy = reader.at("busy_s").as<Seconds>()};
+  if (kind == "share")
+    sample = ShareSample{.rank = rank,
+                         .busy = reader.at("busy_s").as<Seconds>(),
+                         .wall = reader.at("wall_s").as<Seconds>()};
+  if (kind == "path")
+    sample = PathSample{.task = reader.at("task").as<int>(),
+                        .latency = reader.at("latency_s").as<Seconds>(),
+                        .bandwidth = reader.at("bandwidth_Bps").as<BytesPerSecond>()};
+  // An event of another version counts as none; summarize() names what is missing.
+  return reader.status() ? sample : Sample{};
 }
 
 }  // namespace regatta::measure

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "regatta/base/core/result.h"
+#include "regatta/base/core/json.h"
 #include "regatta/runtime/measure/measurement_schedule.h"
 #include "regatta/runtime/measure/summarize.h"
 
@@ -14,8 +14,8 @@ namespace regatta::measure {
 
 nlohmann::json to_json(const MeasurementSchedule& schedule);
 
-// Fails with kInvalidInput naming what is missing: the sender has another version.
-Result<MeasurementSchedule> parse_measurement_schedule(const nlohmann::json& spec);
+// `reader` keeps the errors: they mean that the sender has another version.
+MeasurementSchedule read_measurement_schedule(const JsonReader& reader);
 
 // {"event":"sample","task":3,"work":1.2e9,"busy_s":0.011}
 nlohmann::json to_event(const DeviceSample& sample);

@@ -76,18 +76,29 @@ TEST(WorkOfRound, CountsTheProductsOfEveryLayout) {
 TEST(MeasurementScheduleJson, GivesBackWhatWasWritten) {
   const MeasurementSchedule schedule = make_measurement_schedule(two_leaves(), {.quick = true});
   const nlohmann::json written = to_json(schedule);
-  const auto back = parse_measurement_schedule(written);
-  ASSERT_TRUE(back.has_value()) << back.error().message;
-  EXPECT_EQ(to_json(*back), written);
-  EXPECT_EQ(back->device_tasks.size(), schedule.device_tasks.size());
-  EXPECT_EQ(back->transfer_size_max, schedule.transfer_size_max);
+  const JsonReader reader(written, "spec");
+  const MeasurementSchedule back = read_measurement_schedule(reader);
+  ASSERT_TRUE(reader.status()) << reader.status().error().message;
+  EXPECT_EQ(to_json(back), written);
+  EXPECT_EQ(back.device_tasks.size(), schedule.device_tasks.size());
+  EXPECT_EQ(back.transfer_size_max, schedule.transfer_size_max);
 }
 
-TEST(MeasurementScheduleJson, RefusesABrokenOne) {
-  nlohmann::json written = to_json(make_measurement_schedule(two_devices(), {.quick = true}));
-  written.erase("round_trips");
-  EXPECT_FALSE(parse_measurement_schedule(written).has_value());
-  EXPECT_FALSE(parse_measurement_schedule(nlohmann::json::array()).has_value());
+TEST(MeasurementScheduleJson, NamesTheKeyThatIsWrong) {
+  const nlohmann::json written = to_json(make_measurement_schedule(two_devices(), {.quick = true}));
+  const auto error_of = [](const nlohmann::json& spec) {
+    const JsonReader reader(spec, "spec");
+    static_cast<void>(read_measurement_schedule(reader));
+    return reader.status() ? "none" : reader.status().error().message;
+  };
+  nlohmann::json spec = written;
+  spec.erase("round_trips");
+  EXPECT_EQ(error_of(spec), "spec: round_trips: missing");
+  spec = written;
+  spec["device_tasks"][0]["kind"] = 99;
+  EXPECT_EQ(error_of(spec),
+            "spec: device_tasks[0].kind: expected one of product, batched, pointwise, copy, "
+            "overhead, found 99");
 }
 
 TEST(MeasurementScheduleJson, ReadsTheEventsThatWorkersSend) {

@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "regatta/base/core/json.h"
 #include "regatta/base/core/result.h"
 #include "regatta/base/os/log.h"
 #include "regatta/base/os/process.h"
@@ -87,26 +88,22 @@ void RunTracker::on_line(const proto::WorkerLine& line, Seconds now) {
   if (!knows_rank(line.run(), line.rank())) return;
   const auto index = static_cast<std::size_t>(line.rank());
   auto& rank = ranks_[index];
-  auto event = nlohmann::json::parse(line.text(), nullptr, false);
-  if (!event.is_object() || !event.contains("event") || !event["event"].is_string()) {
-    os::log_warning(fmt::format("{}: sent a line that is no event: \"{}\"",
-                                shape_.rank_names[index], line.text().substr(0, 120)));
-    return;
-  }
-  const auto& kind = event["event"].get_ref<const std::string&>();
-  if (kind == "endpoint") {
-    if (event.contains("text") && event["text"].is_string()) rank.endpoint = event["text"];
-    return;
-  }
+  const auto event = JsonReader::parse(line.text(), shape_.rank_names[index] + ": event");
+  std::string kind;
+  if (event) event->read("event", kind);
+  if (event && kind == "endpoint") event->read_if("text", rank.endpoint);
+  const Status status = event ? event->status() : Status(event.error());
+  if (!status) return os::log_warning(status.error().message);
+  if (kind == "endpoint") return;
   if (kind == "done") rank.done = true;
   if (kind == "error") {
     rank.has_reported_error = true;
-    const Error error = rpc::error_of_event(event);
+    const Error error = rpc::error_of_event(event->raw());
     causes_.push_back(
         {kind_of(error.code), now,
          Error{error.code, fmt::format("{}: {}", shape_.rank_names[index], error.message)}});
   }
-  events_.emplace_back(Rank{line.rank()}, std::move(event));
+  events_.emplace_back(Rank{line.rank()}, event->raw());
 }
 
 void RunTracker::on_exit(const proto::WorkerExit& exit, Seconds now) {

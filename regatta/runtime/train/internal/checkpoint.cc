@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "regatta/base/core/json.h"
 #include "regatta/base/os/file.h"
 #include "regatta/base/os/unique_fd.h"
 #include "regatta/model/workload/job.h"
@@ -167,9 +168,15 @@ Status check_manifest(const std::string& folder, int step, const workload::Job& 
   const std::string path = manifest_path(folder, step);
   const Result<std::string> text = os::read_file(path);
   if (!text) return unreadable(path);
-  const auto saved = nlohmann::json::parse(*text, nullptr, false);
-  if (!saved.is_object() || !saved.contains("strategy") || !saved.contains("model"))
-    return broken_checkpoint(path, "it is no manifest");
+  const Result<JsonReader> parsed = JsonReader::parse(*text, "manifest");
+  if (!parsed) return broken_checkpoint(path, parsed.error().message);
+  const JsonReader& saved = *parsed;
+  const workload::ModelShape saved_model = workload::read_model(saved.at("model"));
+  const workload::Strategy saved_strategy = workload::read_strategy(saved.at("strategy"));
+  workload::Precision saved_precision{};
+  saved.read("precision", saved_precision, workload::kPrecisions);
+  if (const Status status = saved.status(); !status)
+    return broken_checkpoint(path, status.error().message);
   const auto differs = [&path](std::string_view key, const nlohmann::json& was,
                                const nlohmann::json& is) -> Status {
     if (was == is) return {};
@@ -178,34 +185,28 @@ Status check_manifest(const std::string& folder, int step, const workload::Job& 
                              "start without resume",
                              path, key, was.dump(), is.dump())};
   };
-  // Through the type, so that it has every key, those of later versions too.
-  const Result<workload::ModelShape> saved_model = workload::model_from_json(saved["model"]);
-  if (!saved_model) return broken_checkpoint(path, saved_model.error().message);
-  const auto was = workload::model_to_json(*saved_model);
+  // Written again, so that keys which an earlier version lacked have their defaults.
+  const auto was = workload::model_to_json(saved_model);
   const auto is = workload::model_to_json(job.model);
   for (const auto& [key, value] : is.items()) {
     if (key == "preset") continue;
     REGATTA_TRY_DO(differs(key, was.value(key, nlohmann::json()), value));
   }
-  const auto asked = workload::strategy_to_json(strategy);
-  for (const char* key : {"tp", "pp"})
-    REGATTA_TRY_DO(differs(key, saved["strategy"].value(key, nlohmann::json()), asked[key]));
-  const auto saved_strategy = workload::strategy_from_json(saved["strategy"]);
-  if (!saved_strategy) return broken_checkpoint(path, saved_strategy.error().message);
-  REGATTA_TRY_DO(differs("stage_layers", layers_of_stages(*saved_model, *saved_strategy),
+  REGATTA_TRY_DO(differs("tp", saved_strategy.tp, strategy.tp));
+  REGATTA_TRY_DO(differs("pp", saved_strategy.pp, strategy.pp));
+  REGATTA_TRY_DO(differs("stage_layers", layers_of_stages(saved_model, saved_strategy),
                          layers_of_stages(job.model, strategy)));
-  return differs("precision", saved.value("precision", nlohmann::json()),
+  return differs("precision", workload::to_string(saved_precision),
                  workload::to_string(job.precision));
 }
 
 int saved_error_feedbacks(const std::string& folder, int step) {
   const Result<std::string> text = os::read_file(manifest_path(folder, step));
-  const auto saved = nlohmann::json::parse(text.value_or(""), nullptr, false);
-  if (!saved.is_object() || !saved.contains("strategy")) return 0;
-  const Result<workload::Strategy> strategy = workload::strategy_from_json(saved["strategy"]);
-  const bool has_some =
-      strategy && strategy->dp > 1 && strategy->compression != workload::GradientCompression::kNone;
-  return has_some ? strategy->dp : 0;
+  const Result<JsonReader> saved = JsonReader::parse(text.value_or(""), "manifest");
+  if (!saved) return 0;
+  const workload::Strategy strategy = workload::read_strategy(saved->at("strategy"));
+  const bool is_compressed = strategy.compression != workload::GradientCompression::kNone;
+  return saved->status() && strategy.dp > 1 && is_compressed ? strategy.dp : 0;
 }
 
 Status load_part(const std::string& folder, int step, workload::RankCoordinates at,

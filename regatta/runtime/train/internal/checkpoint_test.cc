@@ -124,7 +124,7 @@ TEST_F(Checkpoint, NamesAManifestThatIsAFolder) {
 TEST_F(Checkpoint, NamesAManifestThatIsNone) {
   std::ofstream(folder_.path() + "/step-00000004/manifest.json") << "{";
   EXPECT_THAT(check_manifest(folder_.path(), 4, test::tiny_job(), {}).error().message,
-              testing::HasSubstr("manifest.json: it is no manifest"));
+              testing::HasSubstr("manifest.json: manifest: not JSON in line 1: "));
 }
 
 TEST(CheckpointFolder, NamesAFolderThatCannotBeWritten) {

@@ -54,11 +54,11 @@ TEST(TrainSpecJson, GivesBackWhatWasWritten) {
 TEST(TrainSpecJson, NamesTheKeyThatIsWrong) {
   nlohmann::json json = full_spec();
   json.erase("rank");
-  EXPECT_EQ(spec_from_json(json).error().message, "worker: the spec has no \"rank\"");
+  EXPECT_EQ(spec_from_json(json).error().message, "worker: spec: rank: missing");
   json = full_spec();
   json["server"] = 7;
   EXPECT_EQ(spec_from_json(json).error().message,
-            "worker: \"server\" of the spec is of another type: 7");
+            "worker: spec: server: expected a string, found 7");
   json = full_spec();
   json["world_size"] = 5;
   EXPECT_EQ(spec_from_json(json).error().message,
