@@ -29,7 +29,7 @@ std::string syntax_error(std::string_view text, JsonLimits limits = {}) {
   return root ? "none" : root.error().message;
 }
 
-// What reading the key "a" of `text` as a `T` says.
+// The error of reading the key "a" of `text` as a `T`.
 template <typename T, typename... Limits>
 std::string error_of(std::string_view text, const Limits&... limits) {
   const JsonReader root = parsed(text);

@@ -87,7 +87,7 @@ std::string printable(std::string_view text, std::size_t longest) {
 std::string nearest_word(std::string_view word, const std::vector<std::string>& known) {
   constexpr std::size_t kLongestWord = 64;
   if (word.size() > kLongestWord) return "";
-  // Who writes the first part of a name means it, not another of its length.
+  // The first part of a name stands for that name, not for another of its own length.
   for (const std::string& candidate : known) {
     if (word.size() > 2 && candidate.starts_with(word) && candidate[word.size()] == '-')
       return candidate;

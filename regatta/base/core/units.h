@@ -9,9 +9,8 @@
 
 namespace regatta {
 
-// Quantities as types, so that bytes never meet seconds by accident.
-// Kept in SI base units (bytes, seconds, bytes per second, floating-point operations); text is in
-// units_text.h.
+// Quantities as types, so that bytes are never added to seconds. Values are in SI base units
+// (bytes, seconds, bytes per second, floating-point operations).
 
 // A whole Rep (Bytes) drops the fraction of a product or quotient.
 template <typename Tag, typename Rep>
@@ -41,7 +40,7 @@ using BytesPerSecond = Quantity<struct BytesPerSecondTag, double>;
 using Flops = Quantity<struct FlopsTag, double>;  // floating-point operations
 using FlopsPerSecond = Quantity<struct FlopsPerSecondTag, double>;
 
-// Only the products that mean something exist.
+// Only products and quotients with a physical meaning exist.
 constexpr Seconds operator/(Bytes size, BytesPerSecond rate) {
   return {static_cast<double>(size.value) / rate.value};
 }
@@ -96,9 +95,8 @@ constexpr FlopsPerSecond operator""_TFLOPS(unsigned long long n) {
 
 }  // namespace literals
 
-// The one place that turns text into units and back.
-// Units are written with the number: 80GiB, 400Gbps, 50GB/s, 5us, 312TFLOPS, 20%. Parsing fails
-// with kInvalidInput and a message that says what a right value looks like.
+// Units and text. A unit is written with its number: 80GiB, 400Gbps, 50GB/s, 5us, 312TFLOPS, 20%.
+// Parsing fails with kInvalidInput and a message with an example of a right value.
 
 Result<Bytes> parse_bytes(std::string_view text);      // B, KB..TB (1000), KiB..TiB (1024)
 Result<Seconds> parse_seconds(std::string_view text);  // ns, us, ms, s, min, h, d
@@ -108,9 +106,9 @@ Result<FlopsPerSecond> parse_flops_per_second(std::string_view text);  // MFLOPS
 Result<double> parse_ratio(std::string_view text);                     // "20%" or "0.2"
 
 std::string format_bytes(Bytes size);                      // "1.50 GiB", "812 B"
-std::string format_bytes(double size);                     // of a model: whole bytes are shown
+std::string format_bytes(double size);                     // a modelled size, rounded down
 std::string format_seconds(Seconds time);                  // "1.23 s", "45.6 ms", "7.8 us"
-std::string format_duration(Seconds time);                 // "3.20 h", "41.5 d": of long work
+std::string format_duration(Seconds time);                 // "3.20 h", "41.5 d": for long work
 std::string format_bits_per_second(BytesPerSecond rate);   // "100 Mbps": network links
 std::string format_bytes_per_second(BytesPerSecond rate);  // "12.3 GB/s": memory and device links
 std::string format_flops_per_second(FlopsPerSecond rate);  // "312 TFLOPS"

@@ -180,7 +180,7 @@ bool has_glued_colon(std::string_view line) {
          colon + 1 < line.size() && line[colon + 1] != ' ';
 }
 
-// What YAML's own words for a syntax error leave out.
+// The remedy that yaml-cpp's message of a syntax error lacks.
 std::string remedy_at(std::string_view text, int line) {
   const std::vector<std::string> lines = split(text, '\n');
   const auto at = [&lines](int number) -> std::string_view {

@@ -25,8 +25,8 @@ struct LineServerOptions {
   std::string refusal;           // without its newline
 };
 
-// What the owner does; each may call send(), close() and set_line_max() of the server. One that is
-// empty is not called.
+// The owner's handlers; each may call send(), close() and set_line_max() of the server. An empty
+// handler is not called.
 struct LineHandlers {
   // `fd` is the client's socket: for its address or its options.
   std::function<void(ClientId, int fd)> connected;

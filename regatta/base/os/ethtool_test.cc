@@ -137,7 +137,7 @@ TEST(Ethtool, NamesADeviceThatIsNotThere) {
   }
 }
 
-// Whatever driver each has: names without a zero inside, each once or more.
+// With every driver, names hold no zero byte and occur at least once.
 TEST(Ethtool, ReadsWhateverTheDevicesOfThisMachineCount) {
   const auto devices = network_devices();
   ASSERT_TRUE(devices) << devices.error().message;

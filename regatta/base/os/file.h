@@ -10,7 +10,7 @@
 
 namespace regatta::os {
 
-// Of what people write and programs exchange: more than it may hold is no such file.
+// The size limit of a text that people write or programs exchange.
 inline constexpr std::size_t kTextFileMost = std::size_t{256} << 20;
 
 // The whole file, also of /proc and /sys (whose sizes read as 0). kNotFound when it is missing,
@@ -21,9 +21,9 @@ Result<std::string> read_file(const std::string& path,
 // One write into an existing or new file, as settings in /proc, /sys and cgroups want it.
 Status write_file(const std::string& path, std::string_view text);
 
-// Readers see the old text or the new one, never a part: written beside `path`, then renamed. What
-// is no plain file, like a device or a pipe, is written into as it stands; a link stays, and what
-// it names is replaced.
+// Readers see the old text or the new one, never a part: the text is written beside `path`, then
+// renamed. A path that is no plain file, like a device or a pipe, is written directly; a link
+// stays, and its target is replaced.
 Status write_file_atomically(const std::string& path, std::string_view text);
 
 // Makes `path` and its parents; the last gets `mode`. Success when it is there already.
@@ -55,8 +55,7 @@ class TempFolder {
 class StagedFile {
  public:
   // Writes `text` beside `path`, where nothing changes yet; a link stays, and what it names is to
-  // be replaced. What is no plain file, like a device or a pipe, is not written into before
-  // publish().
+  // be replaced. A path that is no plain file, like a device or a pipe, is written by publish().
   static Result<StagedFile> stage(const std::string& path, std::string_view text);
   // The same of a text that is yet to be written, into what writing_path() names.
   static Result<StagedFile> begin(const std::string& path);
@@ -69,7 +68,7 @@ class StagedFile {
 
   // Whether publish() only renames, which does not fail for want of room.
   bool is_plain() const { return !temporary_path_.empty(); }
-  // What is no plain file is written into as it stands.
+  // A path that is no plain file is written directly.
   const std::string& writing_path() const { return is_plain() ? temporary_path_ : path_; }
   // The text takes its place. Once.
   Status publish();

@@ -38,7 +38,7 @@ Error not_there(const std::string& device) {
   return Error{Code::kNotFound, device + ": no network device is called so"};
 }
 
-// What the driver wrote, as many as it was asked for. A name may fill its field, without an end.
+// The `count` counters that the driver wrote. A name may fill its field without a terminating zero.
 EthtoolCounters counters_of(const char* names, const char* values, std::uint32_t count) {
   EthtoolCounters counters;
   for (std::uint32_t i = 0; i < count; ++i) {

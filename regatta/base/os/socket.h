@@ -44,7 +44,7 @@ Result<UniqueFd> listen_tcp(const HostPort& at, int backlog = 128);
 // No delay, and an end to a connection that is idle and whose peer's machine is gone, after 7 s.
 void enable_keepalive(int fd);
 
-// Of this end and of the other one, in numbers; empty where it has none.
+// The numeric address of this end and of the other one; empty where it has none.
 HostPort local_endpoint(int fd);
 HostPort peer_endpoint(int fd);
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kMostLinks = 40;  // as the kernel follows
 
-// What `path` names in the end, though the last of its links may name nothing yet.
+// The target of `path` behind all links; the last of them may name nothing yet.
 Result<std::string> behind_links(std::string path) {
   std::error_code error;
   for (int i = 0; std::filesystem::is_symlink(path, error); ++i) {

@@ -61,7 +61,7 @@ TEST(TickClock, StartsAnewWhereTheCounterWentBack) {
 }
 
 TEST(TickNow, IsTheMonotonicClock) {
-  // Whoever is interrupted between the two looks tries again.
+  // An attempt that is interrupted between the two readings is repeated.
   double off = 1;
   for (int tries = 0; tries < 100 && off > 2e-6; ++tries) {
     sleep_for(Seconds{200e-6});

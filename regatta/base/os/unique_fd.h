@@ -59,7 +59,7 @@ std::string errno_text(int number = errno);
 // kExhausted when the hard limit is lower.
 Status raise_descriptor_limit(std::size_t count);
 
-// Closes all from `first` on, whoever opened them: for a child of fork().
+// Closes all descriptors from `first` on, owned or not: for a child of fork().
 Status close_descriptors_from(int first);
 
 }  // namespace regatta::os

@@ -25,7 +25,7 @@ int connect_to(const UniqueFd& fd, const UnixAddress& address) {
   return 0;
 }
 
-// What a killed program left is in the way; anything but a socket is somebody else's.
+// Removes the socket that a killed program left; a path that is no socket belongs to others.
 Status make_room(const std::string& path) {
   struct stat state {};
   if (::lstat(path.c_str(), &state) != 0) return {};

@@ -18,9 +18,10 @@ struct CollectiveCost {
   double bytes = 0;
 };
 
-// What each of `ranks` >= 1 sends of a buffer when every part of it passes all ranks once, as in a
-// reduce-scatter or an all-gather: (p - 1) / p, which no algorithm goes below. An all-reduce is two
-// such passes. It is the factor of busbw over algbw for one pass (nccl-tests, doc/PERFORMANCE.md).
+// The share of a buffer that each of `ranks` >= 1 sends when every part of it passes all ranks
+// once, as in a reduce-scatter or an all-gather: (p - 1) / p, the least of any algorithm. An
+// all-reduce is two such passes. It is the factor of busbw over algbw for one pass (nccl-tests,
+// doc/PERFORMANCE.md).
 // Source: Patarasuk and Yuan.
 constexpr double pass_share(double ranks) {
   return (ranks - 1) / ranks;

@@ -28,7 +28,7 @@ struct Operator {
   bool fp32 = false;  // in fp32 whatever the compute precision
 };
 
-// What the shapes depend on: hidden sizes are divided by tp, tokens are micro_batch * seq.
+// The numbers that shapes depend on: hidden sizes are divided by tp, tokens are micro_batch * seq.
 struct RankShape {
   workload::ModelShape model;
   workload::Precision precision = workload::Precision::kFp32;

@@ -95,7 +95,7 @@ Seconds dispatch_time(const ServerNetwork& server, const TokenDispatch& dispatch
       1.0, std::min<double>(dispatch.ranks,
                             std::floor(static_cast<double>(server.devices) / dispatch.stride)));
   const double servers = dispatch.ranks / inside;
-  // Of the copies of a token, the servers other than its own that get one.
+  // The expected servers, other than its own, that get a copy of a token.
   const double reached = servers * (1 - std::pow(1 - 1 / servers, dispatch.copies));
   const double outside = bytes * reached * (servers - 1) / servers;
   const double within = bytes * dispatch.copies * (inside - 1) / inside;

@@ -12,14 +12,14 @@
 
 namespace regatta::cost {
 
-// What the servers of one leaf, of one group of leaves, or all of them reach of each other: each
-// server with a peer outside the next smaller part, all at once.
+// The bandwidth between the servers of one leaf, of one group of leaves, and of the cluster: each
+// server sends to a peer outside the next smaller part, all at once.
 struct ScopeBandwidth {
   int devices = 0;      // in the part
   BytesPerSecond rate;  // of a whole server, one way
 };
 
-// What collectives reach of one server.
+// The bandwidth and latency that collectives reach of one server.
 struct ServerNetwork {
   int devices = 1;
   BytesPerSecond link;  // of a device to its neighbours, one way
@@ -28,13 +28,13 @@ struct ServerNetwork {
   // Rising in devices and falling in rate; the last is the whole cluster.
   std::array<ScopeBandwidth, 3> reach;
 
-  // Of a server, for ranks spread over `extent` devices in rank order.
+  // The bandwidth of a server for ranks spread over `extent` devices in rank order.
   BytesPerSecond network(int extent) const;
   // The same of neighbours in a chain of stages of `stride` devices each that extends over
   // `extent`: the slowest of its boundaries, where only the first and the last stage of a part send
   // out of it.
   BytesPerSecond chain(int stride, int extent) const;
-  // Of a collective that leaves the server.
+  // The latency of a collective that leaves the server.
   Seconds network_latency() const { return std::max(latency, path); }
 };
 ServerNetwork server_network(const topo::ServerType& server, const SoftwareStack& stack);

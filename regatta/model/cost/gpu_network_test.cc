@@ -56,7 +56,7 @@ TEST(DispatchTime, SendsAServerOneCopyHoweverManyOfItsRanksWantIt) {
   };
   EXPECT_EQ(dispatch_time(kServer, {.ranks = 1, .copies = 2}, kBytes).value, 0);
   EXPECT_NEAR(time(8, 2), kBytes * 2 * 7 / 8 / 240e9, 1e-9);
-  // Of two servers a copy reaches 2 (1 - 1/4), half of them the other.
+  // A token's two copies reach 2 (1 - 1/4) of two servers, half of these the other server.
   EXPECT_NEAR(time(16, 2), kBytes * 0.75 / 20e9, 1e-9);
   EXPECT_LT(time(16, 8), 1.4 * time(16, 2));
 }

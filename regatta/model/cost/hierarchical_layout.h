@@ -37,11 +37,11 @@ std::optional<HierarchicalLayout> plan_hierarchical_layout(const RankLocations& 
 std::vector<double> balanced_link_shares(const std::vector<BytesPerSecond>& rates);
 
 // No all_reduce of `bytes` ends sooner: the time of the slowest link, one way, when the work is
-// shared out best; 0 where all ranks lie on one server. All rates are known. Of a server the rate
-// of its first rank counts.
+// shared out best; 0 where all ranks lie on one server. All rates are known. The rate of a server
+// is that of its first rank.
 Seconds all_reduce_bound(Bytes bytes, const RankLocations& sites);
 
-// What a rank sends of an all_reduce of 1 byte, to whom.
+// The share of an all_reduce of 1 byte that one rank sends to another.
 struct HierarchicalFlow {
   int from = 0;  // ranks
   int to = 0;

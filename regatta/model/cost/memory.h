@@ -34,7 +34,7 @@ Bytes block_activations(const workload::ModelShape& model, const workload::Strat
 MemoryUse rank_memory(const workload::ModelShape& model, const workload::Strategy& strategy,
                       workload::Precision precision, int pp, int micro_batches);
 
-// What a GPU holds at its worst moment under a software stack, in closed form.
+// The largest memory of a GPU during a step under a software stack, in closed form.
 // Activations: Korthikanti et al., "Reducing activation recomputation in large transformer models",
 // 2022, section 4 (equations 1 to 5), tensor by tensor, so that every kind of model has its own.
 
@@ -50,7 +50,7 @@ struct GpuMemory {
   double total() const { return weights + gradients + optimizer + activations + working + context; }
 };
 
-// What the forward of one block keeps for its backward, for one micro-batch.
+// The memory that the forward of one block keeps for its backward, for one micro-batch.
 struct BlockMemory {
   double kept = 0;     // under the strategy's recomputation
   double working = 0;  // of a block while it is computed: all that it keeps without recomputation

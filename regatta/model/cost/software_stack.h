@@ -64,7 +64,8 @@ struct StackTraits {
   Bytes context{2'500'000'000};
 };
 
-// What kernels make of a device's data sheet, beside an A100, on which stacks are fitted.
+// The share of a device's data sheet that kernels reach, relative to the A100 that stacks were
+// fitted on.
 struct DeviceEfficiency {
   double matrix = 1;               // of Calibration::matrix_efficiency, in 16 bits and more
   double matrix_fp8 = 1;           // of the same, in fp8

@@ -25,7 +25,7 @@ enum class PassKind : unsigned char {
   kWeightGradient,
 };
 
-// What a stage does without a pause.
+// The work that a stage does without a pause.
 struct Pass {
   PassKind kind = PassKind::kForward;
   int part = 0;  // of the model, among those that the stage holds

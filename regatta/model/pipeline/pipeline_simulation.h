@@ -10,7 +10,7 @@
 
 namespace regatta::pipeline {
 
-// Of one micro-batch in one part of the model.
+// The times of one micro-batch in one part of the model.
 struct PartTimes {
   Seconds forward{};
   Seconds input_gradient{};

@@ -132,7 +132,7 @@ TEST(SimulatePipeline, ShortensWhatOverlaps) {
   PipelineTimes times = equal_times(shape, {{1}, {1}, {1}}, {0});
   const double whole = simulated_with(shape, times).makespan.value;
   times.overlapped_share = 0.5;
-  // Of 8 micro-batches 5 overlap with another's backward.
+  // The forwards of 5 of the 8 micro-batches overlap with another's backward.
   EXPECT_DOUBLE_EQ(simulated_with(shape, times).makespan.value, whole - 5 * 1.5);
 }
 

@@ -19,9 +19,9 @@
 
 namespace regatta::pipeline {
 
-// What simulate_pipeline() gives for pipeline_order(shape), for 1F1B with m >= p, no messages and
-// no blocking; else nothing. Cost: p^3 / 6 additions. `shape` must pass check_shape(), the sizes of
-// `times` must fit it, no time may be negative.
+// The makespan that simulate_pipeline() gives for pipeline_order(shape), for 1F1B with m >= p, no
+// messages and no blocking; else nothing. Cost: p^3 / 6 additions. `shape` must pass check_shape(),
+// the sizes of `times` must fit it, no time may be negative.
 std::optional<Seconds> makespan(const PipelineShape& shape, const PipelineTimes& times);
 
 // Never more than the makespan, any schedule: until the first micro-batch reaches a stage, its

@@ -19,8 +19,8 @@ namespace regatta::topo {
 // Cables with two addresses each in 10.64.0.0/10.
 inline constexpr std::size_t kMaxAddressedLinks = 1U << 21U;
 
-// Of an end of a link, as a number: 10.0.0.1 is 0x0a000001. The two ends share a /31; that of a NIC
-// is the end a of its link. Requires link < kMaxAddressedLinks.
+// The address of an end of a link as a number: 10.0.0.1 is 0x0a000001. The two ends share a /31; a
+// NIC is the end a of its link. Requires link < kMaxAddressedLinks.
 std::uint32_t address_of(LinkId link, bool is_end_b = false);
 
 // The link that has this address at one end, of links with addresses; none: no link can have it.
@@ -33,8 +33,8 @@ std::string address_text(std::uint32_t address);
 // routes, these go the ways that were meant, so that they see when a broken one is well again.
 inline constexpr std::uint8_t kProbeTos = 0x10;
 
-// What a switch mixes into its hash of connections, not 0, by NodeId. The same in every run for the
-// same names of cluster and node; differs between the nodes of a cluster but for chance.
+// The seed, not 0, that a switch mixes into its hash of connections. It is a hash of the names of
+// cluster and node, so the same in every run, and almost always different between two nodes.
 std::uint32_t hash_seed(std::string_view cluster, std::string_view node);
 std::vector<std::uint32_t> hash_seeds(const Cluster& cluster, const Graph& graph);
 

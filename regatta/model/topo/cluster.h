@@ -106,7 +106,7 @@ struct DeviceRef {
   friend auto operator<=>(const DeviceRef&, const DeviceRef&) = default;
 };
 
-// What `regatta lab`, `measure` and `run` start at most; planning takes more.
+// The most servers that `regatta lab`, `measure` and `run` start; planning accepts more.
 inline constexpr int kMaxStartedServers = 8192;
 // Fails with kInvalidInput above it.
 Status check_can_start(const Cluster& cluster);

@@ -17,7 +17,7 @@ void count_nodes(const Graph& graph, FabricSummary& summary) {
   }
 }
 
-// What all links of one tier carry together, per direction.
+// The sum of the rates of all links of one tier, per direction.
 struct TierRates {
   BytesPerSecond servers;
   BytesPerSecond leaves;

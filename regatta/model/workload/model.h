@@ -121,7 +121,7 @@ enum class Precision {
 inline constexpr std::array kPrecisions = {Precision::kFp32, Precision::kTf32, Precision::kFp16,
                                            Precision::kBf16, Precision::kFp8};
 
-// Of an activation.
+// Bytes of one element of an activation.
 inline int bytes_per_element(Precision precision) {
   return precision == Precision::kFp32 || precision == Precision::kTf32 ? 4 : 2;
 }
@@ -152,7 +152,7 @@ long long active_parameters(const ModelShape& model);
 // (Narayanan et al., SC'21, appendix).
 Flops model_flops(const ModelShape& model, int samples);
 
-// What the device computes again where the backward needs it; the output layer never is.
+// The activations that the device computes again for the backward; never those of the output layer.
 enum class Recompute {
   kNone,
   kSelective,  // scores, softmax and context alone: Korthikanti et al., 2022, section 5

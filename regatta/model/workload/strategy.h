@@ -1,4 +1,4 @@
-// workload/strategy.h: how a job is spread over ranks, and which part of the model each rank holds.
+// workload/strategy.h: the split of a job over ranks, and the part of the model of each rank.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ inline constexpr std::array kGradientCompressions = {
     GradientCompression::kFp8,      GradientCompression::kInt8,     GradientCompression::kTopK,
     GradientCompression::kPowerSgd, GradientCompression::kAutomatic};
 
-// In which order a stage works on the micro-batches.
+// The order in which a stage works on the micro-batches.
 enum class PipelineSchedule {
   k1F1B,         // Narayanan et al., SC'21, section 2.2.1
   kInterleaved,  // the same, section 2.2.2: a stage holds virtual_stages parts of the model
@@ -44,7 +44,7 @@ enum class ContextParallelism {
 inline constexpr std::array kContextParallelisms = {ContextParallelism::kRing,
                                                     ContextParallelism::kAllToAll};
 
-// What waits in the memory of the server and crosses the link to it when it is needed.
+// The data that is kept in the memory of the server and fetched from there when it is needed.
 enum class Offload { kNone, kOptimizer, kActivations, kBoth };
 inline constexpr std::array kOffloads = {Offload::kNone, Offload::kOptimizer, Offload::kActivations,
                                          Offload::kBoth};
@@ -76,7 +76,7 @@ struct Strategy {
   friend auto operator<=>(const Strategy&, const Strategy&) = default;
 };
 
-// What the user fixed; the planner searches the rest.
+// The values that the user fixed; the planner searches the rest.
 struct StrategyRequest {
   std::optional<int> tp, pp, dp, cp, ep, micro_batch, virtual_stages, zero, shard_ranks;
   std::optional<Recompute> recompute;
@@ -91,13 +91,12 @@ struct StrategyRequest {
   friend bool operator==(const StrategyRequest&, const StrategyRequest&) = default;
 };
 
-// What the request fixes, and the defaults of the rest; as many stages as have their layers given.
+// The values of the request, with defaults for the rest; stage_layers decides the number of stages.
 Strategy requested(const StrategyRequest& request);
-// What `first` fixes, and what `second` fixes besides.
+// The values of `first`, and those of `second` that `first` leaves open.
 StrategyRequest merged(const StrategyRequest& first, const StrategyRequest& second);
 
-// Where what the request fixes contradicts itself whatever the model: kInvalidInput names the two
-// keys.
+// kInvalidInput names two keys of the request that contradict each other for every model.
 Status check_request(const StrategyRequest& request);
 
 // Position of a rank. Tensor-parallel neighbours are adjacent: rank = (pp * DP + dp) * TP + tp.
@@ -126,20 +125,20 @@ struct LayerRange {
   int count = 0;
 };
 
-// Of pipeline stage `pp` where a stage holds one piece of the model: as strategy.stage_layers has
-// it, else as even as possible, the remainder to the middle stages first (the first and last stages
-// also hold embedding and head).
+// The layers of pipeline stage `pp` where a stage holds one part of the model:
+// strategy.stage_layers, else an even split with the remainder in the middle stages first (the
+// first and last stages also hold embedding and head).
 LayerRange stage_layers(const ModelShape& model, const Strategy& strategy, int pp);
 
 // Parts of the model that every stage holds: virtual_stages when interleaved, 2 with zb-v.
 int parts_per_stage(const Strategy& strategy);
 
-// Of one of the pp * parts_per_stage() parts of the model, in its order: part i is on stage i mod
-// pp, but zb-v goes back the way it came.
+// The layers of one of the pp * parts_per_stage() parts of the model, in its order: part i is on
+// stage i mod pp; with zb-v the second parts are in reverse order of the stages.
 LayerRange part_layers(const ModelShape& model, const Strategy& strategy, int part);
 
-// Of an even split into `parts`: from this one on, layers % parts of them hold one layer more than
-// the others; and the part that holds a layer.
+// For an even split into `parts`: the first of the layers % parts parts that hold one layer more
+// than the others; and the part that holds a layer.
 int first_larger_part(const ModelShape& model, int parts);
 int part_of_layer(const ModelShape& model, int parts, int layer);
 
@@ -183,9 +182,9 @@ struct ConcurrentSends {
   std::vector<RankSend> sends;
 };
 
-// Of the strategy's data-parallel groups, pipelines and tensor-parallel groups, the ones with most
-// bytes between servers first; none of degree 1. All groups of a kind send together. The first and
-// the last stage of a pipeline exchange too where they share embeddings.
+// The data-parallel groups, pipelines and tensor-parallel groups of a strategy, sorted by bytes
+// between servers, the most first; none of degree 1. All groups of a kind send together. The first
+// and the last stage of a pipeline also exchange where they share embeddings.
 std::vector<ConcurrentSends> concurrent_sends(const ModelShape& model, const Strategy& strategy);
 
 }  // namespace regatta::workload

@@ -18,7 +18,7 @@ namespace {
 using workload::Offload;
 using workload::PipelineSchedule;
 
-// What one stage does for a micro-batch.
+// The times of one stage for a micro-batch.
 struct StageTime {
   StepBreakdown all;
   Seconds forward;
@@ -166,9 +166,10 @@ class Assembly {
     return has_output(split_->slowest) ? others : with_output(others);
   }
 
-  // What fills and empties the pipeline, for stages of the mean of the model, where layers are
-  // given of all but the slowest or as pipeline/uneven_stages.h has it, and the messages on the way
-  // there and back; those between are in pp_comm. `slot` is that of the slowest stage.
+  // The time that fills and empties the pipeline, with the messages of that phase; those between
+  // are in pp_comm. The stages are taken as the mean of the model; where layers are given, as all
+  // but the slowest stage, or exactly (pipeline/uneven_stages.h). `slot` is that of the slowest
+  // stage.
   Seconds bubble(Seconds slot, Seconds messages) const {
     if (strategy_.pp == 1) return {};
     const Seconds ways = messages * ((strategy_.pp - 1) / parts_met());
@@ -186,7 +187,7 @@ class Assembly {
     return step - all * (parts_met() * micro_batches_) + ways;
   }
 
-  // Of an even split, stages of pp > 1 have one table at most, but where zb-v has both ends.
+  // With an even split, stages of pp > 1 hold one table at most, except where zb-v has both ends.
   cost::RankParameters parameters(const StageBlocks& blocks) const {
     const bool has_both = strategy_.pp == 1 || strategy_.schedule == PipelineSchedule::kZbV;
     const int tables = has_both && !input_.model.tied_embeddings ? 2 : 1;

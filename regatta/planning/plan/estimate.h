@@ -32,8 +32,8 @@ struct EstimateInput {
   const cost::SoftwareStack& stack;
 };
 
-// The parts of a step on the path that decides it: one after the other, their sum is the step. Of
-// communication, what computation does not hide.
+// The parts of a step on its critical path: one after the other, their sum is the step.
+// Communication counts as far as computation does not hide it.
 struct StepBreakdown {
   Seconds matmul;
   Seconds attention;
@@ -55,7 +55,8 @@ struct StepBreakdown {
   Seconds total() const;
 };
 
-// What is left of an exchange beside computation, of which a share hides as much of it.
+// The part of an exchange that computation beside it does not hide: the share `overlap` of `beside`
+// hides as much.
 inline Seconds exposed(Seconds exchange, Seconds beside, double overlap) {
   return exchange - std::min(exchange, beside) * overlap;
 }
@@ -67,7 +68,8 @@ struct NamedStepPart {
 };
 std::vector<NamedStepPart> named_step_parts(const StepBreakdown& step);
 
-// What the slowest of `servers` adds to the computation of `step`: cost::straggler_factor().
+// The time that the slowest of `servers` adds to the computation of `step`:
+// cost::straggler_factor().
 Seconds straggler_time(const StepBreakdown& step, double servers);
 
 struct Estimate {
@@ -76,8 +78,8 @@ struct Estimate {
   int worst_stage = 0;
 };
 
-// What a micro-batch costs one rank; depends on the model, the device and of the strategy on tp,
-// cp, ep, micro_batch, recompute and sequence_parallel alone.
+// The cost of a micro-batch for one rank; it depends on the model, the device, and the strategy's
+// tp, cp, ep, micro_batch, recompute and sequence_parallel alone.
 struct BlockWork {
   StepBreakdown time;  // forward and backward
   Seconds forward;     // of time, with its communication
@@ -95,7 +97,7 @@ struct MicroBatchWork {
   double table = 0;                  // parameters of a rank's part of the token table
 };
 
-// What EstimateInput implies whatever the strategy is.
+// The consequences of an EstimateInput that are the same for every strategy.
 struct MachineModel {
   cost::GpuEngines engines;
   cost::ServerNetwork network;
@@ -113,13 +115,14 @@ Estimate assemble_estimate(const EstimateInput& input, const MachineModel& machi
                            const MicroBatchWork& work, int micro_batches,
                            const StageSplit* split = nullptr);
 
-// Of each stage, first to last: the largest is Estimate::memory
+// The memory of each stage, first to last; the largest is Estimate::memory
 // (plan/internal/estimate/stage_memory.h).
 std::vector<cost::GpuMemory> memory_by_stage(const EstimateInput& input,
                                              const MachineModel& machine, int micro_batches);
 
-// What no strategy with the same degrees and micro-batch goes below, whatever its schedule, sharing
-// and offload, with its stage_layers or, where it has none, the even or the balanced split.
+// Lower bounds for all strategies with the same degrees and micro-batch, for every schedule,
+// sharding and offload, with its stage_layers or, where it has none, the even or the balanced
+// split.
 struct StrategyLowerBound {
   Seconds time;
   double memory = 0;  // bytes
@@ -127,8 +130,8 @@ struct StrategyLowerBound {
 StrategyLowerBound strategy_lower_bound(const EstimateInput& input, const MachineModel& machine,
                                         const MicroBatchWork& work, int micro_batches);
 
-// What no strategy with the same schedule and stages goes below besides, whatever its sharding and
-// offload.
+// A further lower bound for all strategies with the same schedule and stages, for every sharding
+// and offload.
 Seconds step_time_lower_bound(const EstimateInput& input, const MachineModel& machine,
                               const MicroBatchWork& work, int micro_batches,
                               const StageSplit* split = nullptr);
@@ -142,9 +145,9 @@ Status check_machine_model(const MachineModel& machine, const topo::DeviceType& 
 // (workload::micro_batches), and as check_machine_model().
 Result<Estimate> estimate_step(const EstimateInput& input);
 
-// What the ranks of a strategy send each other in a step, axis by axis, in
-// rank order (tensor ranks adjacent, then context, data, pipeline). Volumes are those of
-// plan/estimate.h and of cost/gpu_network.h, which name their sources.
+// The traffic between the ranks of a strategy in a step, axis by axis, in rank order (tensor ranks
+// adjacent, then context, data, pipeline). Volumes are those of plan/estimate.h and of
+// cost/gpu_network.h, which name their sources.
 
 enum class ParallelAxis { kTp, kCp, kEp, kPp, kDp };
 inline constexpr std::size_t kAxisCount = 5;
@@ -176,10 +179,10 @@ struct AxisTraffic {
 };
 using StrategyTraffic = std::array<AxisTraffic, kAxisCount>;  // by Axis
 
-// What is left of `exchange` of an axis beside its computation.
+// The part of `exchange` of an axis that its computation does not hide.
 Seconds exposed_time(const AxisTraffic& axis, Seconds exchange);
 
-// Of the stage that holds most, which all stages are taken to be like.
+// The traffic of the stage that holds most; all stages are taken to be equal to it.
 StrategyTraffic strategy_traffic(const EstimateInput& input, const MicroBatchWork& work,
                                  int micro_batches);
 

@@ -16,8 +16,7 @@
 
 namespace regatta::plan {
 
-// What a GPU plan uses up for a number of tokens: time, devices, energy,
-// money.
+// The resources that a GPU plan uses for a number of tokens: time, devices, energy, money.
 
 struct ResourceUsage {
   Seconds time;
@@ -26,11 +25,11 @@ struct ResourceUsage {
   double cost = 0;            // in the currency of the price
 };
 
-// Of a step that takes `step` on all devices of the problem; `price` is of a device and hour.
+// For a step of duration `step` on all devices of the problem; `price` is per device and hour.
 ResourceUsage resource_usage(const PlanningProblem& problem, Seconds step, double tokens,
                              double price);
 
-// Of the whole cluster.
+// Tokens of one step of the whole cluster.
 double tokens_per_step(const PlanningProblem& problem);
 
 // How many servers of a cluster a job is worth: the fastest plan on each of
@@ -88,8 +87,8 @@ Result<ClusterSizes> plan_cluster_sizes(const PlanningProblem& problem,
 Result<std::size_t> select_size(const ClusterSizes& sizes, Objective objective,
                                 std::optional<Seconds> within = std::nullopt);
 
-// What people want to know of a GPU plan beside its times: how well it uses
-// the devices, how sure the figures are, what would make it faster, what stands in the way.
+// Metrics of a GPU plan beside its times: use of the devices, uncertainty of the figures,
+// sensitivities, and obstacles.
 
 struct PredictionInterval {
   Seconds low;
@@ -127,7 +126,7 @@ PlanMetrics plan_metrics(const PlanningProblem& problem, const EstimatedPlan& pl
 
 // Why one GPU plan is faster than another: part by part of the step.
 
-// What is compared: a plan's step by its parts, and its memory.
+// One side of a comparison: a plan's step by its parts, and its memory.
 struct ComparedPlan {
   std::string name;
   std::vector<NamedStepPart> parts;

@@ -168,7 +168,7 @@ class EstimatedPlanSearch {
     return plan::input_of(problem_, strategy);
   }
 
-  // What every rank does for a micro-batch, and the groups that share it.
+  // Measures the work of every rank for a micro-batch, and the groups that share it.
   void measure_works() {
     measured_.resize(works_.size());
     std::vector<std::vector<StrategyGroup>> groups(works_.size());
@@ -275,7 +275,7 @@ class EstimatedPlanSearch {
 };
 
 Error nothing_divides(const PlanningProblem& problem) {
-  // What was asked for may be impossible by itself.
+  // The request may be impossible by itself.
   if (problem.request.stage_layers && !problem.request.virtual_stages &&
       problem.request.schedule == workload::PipelineSchedule::kInterleaved) {
     return {Code::kInvalidInput,
@@ -301,7 +301,7 @@ Error nothing_divides(const PlanningProblem& problem) {
                       problem.global_batch)};
 }
 
-// What needs more of a device than this is close.
+// A plan that needs more of a device's memory than this is close.
 constexpr double kClose = 0.94;
 
 std::string nothing_fits(const PlanningProblem& problem, const EstimatedPlan& smallest) {

@@ -29,7 +29,7 @@ struct PlanningProblem {
 };
 
 EstimateInput input_of(const PlanningProblem& problem, const workload::Strategy& strategy);
-// Of one rank in a step, for a strategy that divides the job.
+// The micro-batches of one rank in a step, for a strategy that divides the job.
 int micro_batches_of(const PlanningProblem& problem, const workload::Strategy& strategy);
 
 enum class MemoryFit { kFits, kClose, kDoesNot };

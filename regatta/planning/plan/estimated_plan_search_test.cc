@@ -201,7 +201,7 @@ TEST(SearchEstimatedPlans, RankedPlansAreThoseOfTheirOwnEstimates) {
   }
 }
 
-// Whatever number of devices is advised, it does fit, and without the advice it does not.
+// The job fits on the advised number of devices, and not without the advice.
 TEST(SearchEstimatedPlans, AdvisesANumberOfDevicesThatFits) {
   Case one = case_of("gpt3-175b");
   one.every_form = true;

@@ -25,7 +25,7 @@ namespace regatta::plan {
 // other make stages of one type. A tensor group goes at the pace of its slowest device, a message
 // at that of the slower side, a ring at that of the slowest link on its way.
 
-// The references outlive the call. Of the strategy: 1F1B, without cp, ep, offload and ZeRO-3.
+// The references outlive the call. The strategy has 1F1B, and no cp, ep, offload or ZeRO-3.
 struct HeterogeneousInput {
   const workload::ModelShape& model;
   const workload::Strategy& strategy;
@@ -92,19 +92,19 @@ struct HeterogeneousSearchResult {
   long long evaluated = 0;                // of them: split and estimated
 };
 
-// The `top` fastest. What shows itself slower than these before it is split is left out: every
-// block of every micro-batch takes some tensor group its time, and the largest share of a replica
-// of m micro-batches takes p stages at least 1 / (1 - (1 - 1/m)^p) of one alone. Fails with
-// kInvalidInput where no strategy divides the job or none fits, and with kUnsupported where the
-// request or a device is not one that plan/heterogeneous_search.h knows.
+// The `top` fastest plans. A strategy whose lower bound is slower than these is left out before it
+// is split: every block of every micro-batch takes some tensor group its time, and the largest
+// share of a replica of m micro-batches takes p stages at least 1 / (1 - (1 - 1/m)^p) of one alone.
+// Fails with kInvalidInput where no strategy divides the job or none fits, and with kUnsupported
+// where the request or a device is not one that plan/heterogeneous_search.h knows.
 Result<HeterogeneousSearchResult> search_heterogeneous_plans(const HeterogeneousProblem& problem,
                                                              int top);
 
 // `cluster` with its servers in this order.
 topo::Cluster reordered(const topo::Cluster& cluster, const std::vector<ServerId>& servers);
 
-// What people want to know of a plan on servers of several types
-// beside its times, as plan/estimated_plan_metrics.h has it for equal ones.
+// Metrics of a plan on servers of several types beside its times; plan/estimated_plan_metrics.h has
+// those for equal servers.
 
 struct HeterogeneousPlanMetrics {
   int devices = 0;

@@ -1,9 +1,9 @@
 // plan/launch.h: a plan as a shell script that starts it in another framework, every flag of the
 // model and of the strategy written out. Pure: text from a plan.
 //
-// What a framework cannot do is refused by name instead of left out, so that a script that comes
-// out runs the plan that was estimated. Names of flags are those of Megatron-LM with Megatron-Core
-// 0.9 to 0.14 (megatron/training/arguments.py, CHANGELOG.md), DeepSpeed 0.16
+// A feature that a framework lacks is refused by name instead of left out, so that every script
+// runs the plan that was estimated. Names of flags are those of Megatron-LM with Megatron-Core 0.9
+// to 0.14 (megatron/training/arguments.py, CHANGELOG.md), DeepSpeed 0.16
 // (deepspeed/runtime/zero/config.py) and torchtitan 0.2 (torchtitan/config/job_config.py).
 #pragma once
 

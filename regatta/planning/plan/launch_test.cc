@@ -169,7 +169,7 @@ Case random_case(std::mt19937& random) {
   return one;
 }
 
-// What is there and what is not; numbers only where the flag has one.
+// Expects the flags that are there and those that are not; numbers only where the flag has one.
 void expect_flags(const Values& values, const std::map<std::string, bool>& there,
                   const std::map<std::string, int>& numbers) {
   for (const auto& [flag, is_there] : there)

@@ -161,7 +161,7 @@ TEST(PredictSimulatedPlan, TensorRanksWaitForTheLastSlice) {
   EXPECT_LT(sliced - whole, (sums + 20) * cost::cpu_throttling_wait(0.15, 2).value);
 }
 
-// What a replica waits for the last slice does not depend on the replicas built before it.
+// The wait of a replica for the last slice does not depend on the replicas built before it.
 TEST(PredictSimulatedPlan, TensorRanksOfEveryReplicaWaitAlike) {
   const topo::Cluster cluster = example_cluster();
   const auto strategy = make_strategy(2, 2, 2, 1);

@@ -119,8 +119,8 @@ std::vector<StageSpan> row_of(const std::vector<pipeline::Pass>& pieces,
   return row;
 }
 
-// What follows the last gradients: a stage sums its own as soon as it has them, the optimizer waits
-// for all, since it scales by the norm of all gradients.
+// The work behind the last gradients: a stage sums its own as soon as it has them, the optimizer
+// waits for all, since it scales by the norm of all gradients.
 void add_ends(StageTimeline& timeline) {
   const StepBreakdown& step = timeline.estimate.step;
   const Seconds update = timeline.pipeline_end + step.dp_comm;

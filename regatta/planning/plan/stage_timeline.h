@@ -41,7 +41,7 @@ struct StageSpan {
   Seconds recompute;
 };
 
-// What a device of a stage holds from `at` on.
+// The memory of a device of a stage from `at` on.
 struct MemoryPoint {
   Seconds at;
   double bytes = 0;

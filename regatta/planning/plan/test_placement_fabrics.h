@@ -10,9 +10,9 @@
 
 namespace regatta::plan {
 
-// Of `devices` GPUs and as many NICs of 50 GB/s, one rail each; leaves of `per_leaf` servers whose
-// uplinks carry `leaf_share` of what the servers send, groups of `per_group` leaves on each rail
-// (0: two tiers), whose uplinks carry `group_share`.
+// Servers of `devices` GPUs and as many NICs of 50 GB/s, one rail each; leaves of `per_leaf`
+// servers whose uplinks carry `leaf_share` of what the servers send, groups of `per_group` leaves
+// on each rail (0: two tiers), whose uplinks carry `group_share`.
 struct PlacementTestFabric {
   int servers = 8;
   int devices = 8;

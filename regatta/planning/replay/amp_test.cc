@@ -41,7 +41,7 @@ struct Trial {
   RunForecast forecast;
 };
 
-// Of the cluster that begins with this device; nothing where the tables are not there.
+// The trials of the cluster whose name begins with this device; none where the tables are missing.
 std::vector<Trial> trials(const std::string& device) {
   const auto beside = std::filesystem::path(REGATTA_TESTDATA) / "../../../../shared/data/training";
   std::ifstream file(beside.lexically_normal() / "amp_real_trials.csv");

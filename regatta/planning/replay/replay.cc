@@ -13,11 +13,11 @@
 namespace regatta::replay {
 namespace {
 
-// What is fitted, as the simplex sees it: the logarithms of the scalars.
+// The fitted point as the simplex sees it: the logarithms of the scalars.
 constexpr std::size_t kScalars = 8;
 using Point = std::array<double, kScalars>;
 
-// What no stack exceeds: a product the peak; a copy on an A100 0.92 of its memory's bandwidth
+// The limits of every stack: a product the peak; a copy on an A100 0.92 of its memory's bandwidth
 // (BabelStream); NCCL 230 of 300 GB/s between 8 A100 (nccl-tests, all_reduce of 1 GiB: 0.77); RDMA
 // 0.97 of the line; a small NCCL call some 20 us, in a training step several times that. A fit that
 // leaves these ranges explains one thing by another.
@@ -87,7 +87,7 @@ class CalibrationFit {
   };
   static bool is_better(const Corner& a, const Corner& b) { return a.miss < b.miss; }
 
-  // What is outside its range is its end, so the way back must cost something.
+  // A scalar outside its range counts as the end of the range, so the distance must cost something.
   double miss(const Point& point) {
     stack_.calibration = calibration_of(point);
     double sum = 0;
@@ -158,7 +158,7 @@ class CalibrationFit {
   std::vector<Corner> corners_;
 };
 
-// What a run is predicted to take and to hold.
+// The predicted time and memory of a run.
 struct Predicted {
   Seconds step;
   cost::GpuMemory memory;
@@ -198,7 +198,7 @@ Result<Predicted> predicted(const PublishedRun& run, const workload::Strategy& s
   return run.cluster ? on_cluster(run, strategy, stack) : on_equal_servers(run, strategy, stack);
 }
 
-// What the run's quantity is predicted to be.
+// The predicted value of the run's measured quantity.
 Result<double> value_of(const PublishedRun& run, const workload::Strategy& strategy,
                         const cost::SoftwareStack& stack) {
   REGATTA_TRY(all, predicted(run, strategy, stack));

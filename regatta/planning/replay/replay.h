@@ -16,7 +16,7 @@ namespace regatta::replay {
 Result<std::vector<PredictionPair>> predict_runs(const std::vector<PublishedRun>& runs,
                                                  const cost::SoftwareStack* stack = nullptr);
 
-// What a planner says of a run before it is tried.
+// The prediction of a planner for a run before it is tried.
 struct RunForecast {
   Seconds step;
   double memory_share = 0;  // of the stage that fills its devices most

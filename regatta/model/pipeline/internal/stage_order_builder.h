@@ -22,7 +22,8 @@ class StageOrderBuilder {
   void overlapped(int forward_part, int backward_part);
   // Leaves the weight gradient for later.
   void input_gradient(int part);
-  // Of one part, or of the input gradient that has waited longest; nothing when none waits.
+  // Adds the weight gradient of one part, or of the input gradient that has waited longest; nothing
+  // when none waits.
   void weight_gradient(int part);
   void oldest_weight_gradient();
 

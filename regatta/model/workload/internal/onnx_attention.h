@@ -30,8 +30,8 @@ struct FoundAttention {
   int out = 0;  // the last of them, back to rows of `hidden`
 };
 
-// Of the softmax `node`; nothing for that of a loss or router, which no product of activations
-// follows. An error says what is not as in an attention, without an object.
+// The attention around the softmax `node`; nothing when no product of activations follows it, as
+// in a loss or a router. An error names the difference from an attention, without an object.
 Result<std::optional<FoundAttention>> read_attention(const OnnxTrace& trace, const OnnxNode& node);
 
 }  // namespace regatta::workload

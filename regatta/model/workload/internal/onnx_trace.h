@@ -25,7 +25,7 @@ struct OnnxProduct {
   bool is_of_activations() const { return weight.empty(); }
 };
 
-// What a walk met. It does not go on behind a product, and no shape's arithmetic is followed.
+// The nodes that a walk met. A walk ends at a product and does not follow the arithmetic of shapes.
 struct OnnxWalk {
   std::set<int> products;  // indices of OnnxTrace::products
   std::vector<int> nodes;  // others, nearest first

@@ -7,7 +7,7 @@
 
 namespace regatta::workload {
 
-// What the map fixes; errors go to its document.
+// The values that the map fixes; errors go to its document.
 StrategyRequest read_strategy(const YamlMap& map);
 
 // Refuses what no completion of `request` can mend: keys that contradict each other or the job, at

@@ -20,7 +20,7 @@ TEST(PredictionScore, IsThatOfTheDefinitions) {
 }
 
 TEST(PredictionScore, RegretIsThatOfTheModelWhoseChoiceIsWorst) {
-  // Of "b" the second is predicted fastest and is a quarter slower than the first.
+  // The second of "b" is predicted fastest and is a quarter slower than the first.
   const PredictionScore result = score(
       {pair(1, 1, "a"), pair(2, 3, "a"), pair(5, 4, "b"), pair(4, 5, "b"), pair(1, 100, "alone")});
   EXPECT_NEAR(result.regret, 0.25, 1e-12);

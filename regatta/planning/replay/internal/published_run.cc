@@ -41,7 +41,7 @@ constexpr std::array kSets = {
     Set{"experts", run_row, Split::kHeldOut},
 };
 
-// Of a file by any other name whose rows say all themselves.
+// A file of any other name, whose rows say all themselves.
 constexpr Set kOther{"", run_row, Split::kHeldOut};
 
 constexpr std::array kColumns = {
@@ -62,8 +62,8 @@ Error unknown_set(const std::string& name) {
                   printable(name, 60), join(needed_columns(), ", "))};
 }
 
-// Of a table of one's own: what rows are read by, and nothing that they are not. `columns` of the
-// sets that others published have names of their own.
+// Checks the columns of a user's own table: those that rows are read by, and no others. The sets
+// that others published have `columns` with names of their own.
 Status check_columns(const std::string& name, const std::vector<std::string>& columns) {
   const std::vector<std::string> known(kColumns.begin(), kColumns.end());
   const auto has = [](const std::vector<std::string>& names, const std::string& one) {

@@ -39,7 +39,8 @@
 
 namespace regatta::replay {
 
-// What was measured, in seconds or bytes; of memory, on the device that holds the most.
+// The quantity that was measured, in seconds or bytes; memory is that of the device that holds
+// most.
 enum class MeasuredQuantity {
   kStep,
   kMemory,       // all that the driver shows

@@ -37,8 +37,8 @@ struct HeterogeneousJob {
     return groups[index(tensor_groups, stage * strategy.dp + replica)];
   }
   const HeterogeneousGroup& stage_group(int stage) const { return groups[index(stages, stage)]; }
-  // What a micro-batch waits for at a stage, there and back: half of what crosses either side, at
-  // the ends all of the one side.
+  // The time of messages that a micro-batch waits for at a stage, forward and backward: half of the
+  // messages at either side; at the ends all of the one side.
   Seconds messages_of(int stage, int replica) const;
 
  private:
@@ -61,7 +61,7 @@ struct BlockCounts {
 };
 BlockCounts block_counts(const workload::ModelShape& model, int first, int count);
 
-// What a micro-batch takes in a stage of these blocks, without messages.
+// The time of a micro-batch in a stage of these blocks, without messages.
 struct MicroBatchBreakdown {
   StepBreakdown all;
   Seconds forward;

@@ -9,7 +9,7 @@
 
 namespace regatta::plan {
 
-// Of one micro-batch in one stage, each with its messages.
+// The times of one micro-batch in one stage, each with its messages.
 struct MicroBatchTime {
   Seconds forward;
   Seconds backward;

@@ -1,4 +1,4 @@
-// What a stage of given blocks takes, holds and does behind the last micro-batch.
+// The time, the memory and the update of a stage of given blocks.
 #include <algorithm>
 
 #include "regatta/model/pipeline/closed_form.h"

@@ -1,4 +1,4 @@
-// What one rank does for a micro-batch: its blocks and the ends of the model.
+// The work of one rank for a micro-batch: its blocks and the ends of the model.
 #include <algorithm>
 
 #include "regatta/planning/plan/estimate.h"
@@ -86,17 +86,17 @@ class Work {
     return block;
   }
 
-  // What experts launch in the forward beside the kernels of an MLP. The router and the sorting of
-  // tokens there and back: softmax, top-k, histogram, prefix sums, sort, gather, scatter and scale,
-  // some 25 as Megatron-Core's layer has them. Each expert of the rank: two products, and in fp8
-  // four casts of their inputs (Transformer Engine's grouped linear layers).
+  // The launches of experts in the forward beside the kernels of an MLP. The router and the sorting
+  // of tokens in both directions: softmax, top-k, histogram, prefix sums, sort, gather, scatter and
+  // scale, some 25 as Megatron-Core's layer has them. Each expert of the rank: two products, and in
+  // fp8 four casts of their inputs (Transformer Engine's grouped linear layers).
   double routing_kernels() const {
     constexpr double kRouter = 25;
     const double own = static_cast<double>(input_.model.experts.count) / strategy_.ep;
     return kRouter + own * (input_.precision == workload::Precision::kFp8 ? 6 : 2);
   }
 
-  // Of one block of each kind and of the token table.
+  // Counts the parameters of one block of each kind and of the token table.
   void parameters(MicroBatchWork& all, bool has_experts) const {
     const workload::ModelShape& model = input_.model;
     const auto of = [&](const workload::LayerParameters& layer) {
@@ -128,8 +128,8 @@ class Work {
     return exposed(once * 2.0, products, traits_.ep_overlap);
   }
 
-  // Of keys and values, `times` as many bytes as they have. A ring sends beside the attention over
-  // the part that is there.
+  // The exchange of keys and values, `times` their bytes. A ring sends while the attention over the
+  // present part runs.
   Seconds context_exchange(Seconds attention, double times) const {
     if (strategy_.cp == 1) return {};
     const workload::AttentionShape shape = attention_shape(input_.model);

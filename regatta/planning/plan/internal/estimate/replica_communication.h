@@ -17,7 +17,7 @@ struct GradientSum {
 GradientSum gradient_sum(const cost::StackTraits& traits, const workload::Strategy& strategy,
                          workload::Precision precision, double micro_batches);
 
-// What replicas exchange in a step. Input and machine outlive it.
+// The exchange between replicas in a step. Input and machine outlive it.
 class ReplicaCommunication {
  public:
   // `held`: parameters of a rank of the heaviest stage, before replicas share them.

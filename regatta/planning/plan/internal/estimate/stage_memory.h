@@ -25,14 +25,14 @@ class StageMemory {
     cost::GpuMemory memory;
   };
   Worst worst() const;
-  // Of `stages`, at least one.
+  // The stage of `stages`, at least one, that holds most.
   Worst worst_of(const std::vector<int>& stages) const;
 
   // Not above the worst stage's whatever the schedule, sharing and offload, of every split whose
   // first stage holds no fewer layers than in the even one.
   double least() const;
 
-  // What a micro-batch leaves on a part until its last gradient, `kept`, as far as it is not
+  // The memory that a micro-batch holds on a part until its last gradient: `kept`, unless it is
   // offloaded, and `output`.
   double kept(const StageBlocks& blocks) const;
   double output() const;
@@ -43,7 +43,7 @@ class StageMemory {
   StageBlocks blocks_of(int stage, int part) const;
   const pipeline::PipelineShape& shape() const { return shape_; }
 
-  // Of a rank of a stage with these blocks and so many token tables.
+  // The parameters of a rank of a stage with these blocks and token tables.
   cost::RankParameters parameters(const StageBlocks& blocks, int tables) const;
 
  private:

@@ -20,7 +20,7 @@ class Line {
     count_ += count;
     kept_ = count_ == 0 ? 0 : kept_ + count * kept;  // nothing is left of rounding
     const double bytes = always_ + stages_.held(stage_, kept_) + count_ * stages_.output();
-    // What ends makes room for what begins.
+    // Memory is freed before other memory is taken at the same time.
     if (line_.back().at == at)
       line_.back().bytes = bytes;
     else

@@ -71,7 +71,7 @@ TEST(MemoryOverTime, PeaksAtTheEstimateWhereStagesHoldDifferentBlocks) {
     one.strategy = {.pp = 16, .dp = 8, .schedule = schedule, .ep = 8};
     EXPECT_LT(farthest(one), 1e-9);
   }
-  // Of parts with one and two blocks the closed form takes the mean.
+  // The closed form takes the mean of parts with one and two blocks.
   GpuStep one;
   one.strategy = {
       .tp = 8, .pp = 8, .schedule = PipelineSchedule::kInterleaved, .virtual_stages = 5};

@@ -260,7 +260,7 @@ int add_degrees(FlagArray& flags, const LaunchInput& input) {
     flags.add("--cp-comm-type", is_ring ? "p2p" : "a2a");
   }
   const int release = add_stages(flags, input.model, strategy);
-  // Of one rank there is nothing to share, and Megatron-LM switches it off with a warning.
+  // One rank has nothing to share, and Megatron-LM switches it off with a warning.
   if (strategy.sequence_parallel && strategy.tp > 1) flags.add("--sequence-parallel");
   add_optimizer_sharing(flags, strategy);
   if (strategy.recompute == Recompute::kSelective)

@@ -44,7 +44,7 @@ std::string script_head(const LaunchInput& input, const std::vector<std::string>
 // torchrun's flags for equal servers, of which each runs the script.
 FlagArray torchrun_flags(const LaunchInput& input);
 
-// Of every part of the model, in its order.
+// The layers of every part of the model, in its order.
 std::vector<int> layers_of_parts(const workload::ModelShape& model,
                                  const workload::Strategy& strategy);
 bool are_equal(std::span<const int> layers);

@@ -1,4 +1,4 @@
-// What the scripts of all launchers take from the job beside the strategy.
+// The values that the scripts of all launchers take from the job beside the strategy.
 #include <string>
 
 #include <gmock/gmock.h>

@@ -126,7 +126,7 @@ TEST(StrategyTraffic, GivesTheVolumesOfAModel) {
   EXPECT_TRUE(lines(ParallelAxis::kCp).empty());
 }
 
-// Of 1,024 servers 5 % failed, and the job takes 960 of the rest.
+// 5 % of 1,024 servers failed, and the job takes 960 of the rest.
 TEST(PlaceOnFabric, PlacesOnAThousandServersInASecondFarBelowARandomOrder) {
   std::mt19937 random(2);
   for (const double share : {0.5, 0.25, 0.125}) {

@@ -143,7 +143,7 @@ void add_rates(PlacementProblem& network, const topo::Cluster& cluster, double e
 
 using Loads = std::vector<std::array<HalfBytes, kAxisCount>>;
 
-// What leaves each part, one way, in half bytes.
+// The bytes that leave each part, one way, in half bytes.
 Loads loads_of(const PlacementProblem& network, const std::vector<int>& part_of, int parts) {
   Loads loads(static_cast<std::size_t>(parts));
   const auto part = [&](int slot) { return part_of[static_cast<std::size_t>(slot)]; };

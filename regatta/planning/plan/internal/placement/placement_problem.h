@@ -79,8 +79,8 @@ PlacementProblem placement_problem(const topo::Cluster& cluster,
 // Leaf of each slot.
 using LeafAssignment = std::vector<int>;
 
-// What a step waits for the network, by axis: the busiest link decides each, and computation hides
-// its share. Axes do not overlap each other.
+// The time that a step waits for the network, by axis: the busiest link decides each, and
+// computation hides its share. Axes do not overlap each other.
 struct PlacementTime {
   std::array<Seconds, kAxisCount> axes;
   Seconds total;

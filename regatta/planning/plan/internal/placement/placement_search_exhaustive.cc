@@ -21,7 +21,7 @@ class Enumeration {
   }
 
  private:
-  // What the slots that are there send each other is sent however the others are placed.
+  // The traffic between placed slots does not depend on the placement of the others.
   void place(int slot) {
     const double time = placement_time(network_, here_).total.value;
     if (time >= best_time_ * (1 - 1e-12)) return;
@@ -40,7 +40,7 @@ class Enumeration {
     }
   }
 
-  // Of empty leaves of one size in one group, the first stands for all.
+  // The first of the empty leaves of one size in one group stands for all.
   bool is_like_an_earlier(std::size_t leaf) const {
     const auto is_like = [&](std::size_t other) {
       return used_[other] == 0 && network_.leaves[other].group == network_.leaves[leaf].group &&

@@ -54,7 +54,7 @@ int ceil_divide(long long a, long long b) {
   return static_cast<int>((a + b - 1) / b);
 }
 
-// What a part of `n` slots that touches `touched` lines of `k` sends, in connections.
+// The connections that leave a part of `n` slots that touches `touched` lines of `k`.
 double cut_rings(int n, int k, int touched) {
   const long long over = static_cast<long long>(touched) * k - n;
   return over <= 0 ? 0 : ceil_divide(over, k - 1);

@@ -29,7 +29,7 @@ struct SlotGroup {
   double bytes = 0;  // of a connection, one way; of an exchange, of two slots
 };
 
-// What a part knows of the grid of slots.
+// The grid of slots as the bounds of a part need it.
 struct SlotGrid {
   int stages = 1;
   int columns = 1;

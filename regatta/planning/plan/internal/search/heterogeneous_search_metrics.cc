@@ -3,7 +3,7 @@
 namespace regatta::plan {
 namespace {
 
-// Of all devices together.
+// The peak of all devices together.
 FlopsPerSecond peak_of(const HeterogeneousProblem& problem) {
   const workload::Strategy none;
   FlopsPerSecond sum;

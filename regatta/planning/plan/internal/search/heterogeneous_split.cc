@@ -143,7 +143,7 @@ class Splitter {
 }  // namespace
 
 std::vector<int> micro_batch_shares(const std::vector<ReplicaClass>& classes, int count) {
-  // Of each pace: micro-batches of every replica, and one more for so many.
+  // For each pace: micro-batches of every replica, and the number of replicas with one more.
   struct Share {
     int each = 1;
     int extra = 0;

@@ -11,8 +11,8 @@
 
 namespace regatta::plan {
 
-// Of a device's memory, what a plan may fill (plan/estimated_plan_search.h: what needs more is too
-// close).
+// The share of a device's memory that a plan may fill (plan/estimated_plan_search.h: a plan that
+// needs more is too close).
 inline constexpr double kMaxMemoryFraction = 0.94;
 
 // Replicas that take the same times.
@@ -21,8 +21,8 @@ struct ReplicaClass {
   std::vector<int> replicas;
 };
 
-// Of `count` micro-batches to each replica, at least one, so that the slowest replica ends soonest.
-// Equal replicas get even shares.
+// The share of each replica, at least one, of `count` micro-batches, so that the slowest replica
+// ends soonest. Equal replicas get even shares.
 std::vector<int> micro_batch_shares(const std::vector<ReplicaClass>& classes, int count);
 
 // Layers and micro-batches by turns, each best for the other; then, with `is_thorough`, single

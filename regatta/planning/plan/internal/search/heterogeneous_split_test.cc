@@ -101,7 +101,7 @@ bool fits(const HeterogeneousEstimate& estimate) {
                      });
 }
 
-// Of four stages and one replica.
+// The least time of all splits over four stages and one replica.
 double least_of_all(const HeterogeneousJob& job) {
   const int layers = job.model.layers;
   double least = std::numeric_limits<double>::infinity();

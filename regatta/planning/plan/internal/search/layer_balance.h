@@ -19,7 +19,7 @@
 
 namespace regatta::plan {
 
-// What a stage takes and holds: fixed, and for each block of either kind.
+// The time and the memory of a stage: a fixed part, and one for each block of either kind.
 struct BalanceStage {
   MicroBatchTime fixed;
   MicroBatchTime dense;

@@ -32,7 +32,7 @@ std::vector<StageBlocks> blocks_of(const EstimateInput& input) {
   return stages;
 }
 
-// What a stage does for a micro-batch, as the schedule overlaps it.
+// The time of a stage for a micro-batch, with the overlap of the schedule.
 Seconds slot_of(const EstimateInput& input, const MicroBatchWork& work, const StageBlocks& blocks,
                 bool has_output) {
   StepBreakdown all = work.dense.time;
@@ -223,7 +223,7 @@ std::vector<int> balanced_layers(const EstimateInput& input, const MicroBatchWor
   const int fewest = input.model.layers / stages;
   const int most = (input.model.layers + stages - 1) / stages;
   const double block = balance->block / unit;
-  // Of more than two stages, one has neither the output layer nor blocks without experts.
+  // With more than two stages, one has neither the output layer nor blocks without experts.
   const double even =
       std::max(most * block - (stages == 2 ? balance->saved : 0), fewest * block + balance->output);
   const double least = balance->least_time();

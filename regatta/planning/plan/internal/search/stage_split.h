@@ -43,11 +43,11 @@ int tables_of(const EstimateInput& input, int stage);
 // stage. The first stage never holds fewer than in the even split. Cost: linear in the stages.
 std::vector<int> balanced_layers(const EstimateInput& input, const MicroBatchWork& work);
 
-// What the slowest stage takes for a micro-batch with balanced layers, whatever the parts of a
-// stage are; nothing where no schedule has them balanced.
+// The time of the slowest stage for a micro-batch with balanced layers, for any number of parts a
+// stage; nothing where no schedule has them balanced.
 std::optional<Seconds> balanced_slot(const EstimateInput& input, const MicroBatchWork& work);
-// What it takes at least however the layers are split, without the exchange of experts' tokens,
-// which a schedule may hide.
+// The lower bound of that time over all splits of the layers, without the exchange of experts'
+// tokens, which a schedule may hide.
 Seconds mean_slot(const EstimateInput& input, const MicroBatchWork& work);
 
 }  // namespace regatta::plan

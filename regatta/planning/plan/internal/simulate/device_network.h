@@ -22,7 +22,7 @@ struct DevicePair {
   double share = 1;  // of the bytes that a flow of its set carries
 };
 
-// What a set of flows that advance together needs.
+// A set of flows that advance together, and the resources that it needs.
 struct FlowSet {
   std::vector<ResourceLoad> loads;  // sorted by resource
   Seconds latency;                  // of the slowest path
@@ -36,8 +36,8 @@ class DeviceNetwork {
   // cluster.
   static Result<DeviceNetwork> build(const topo::Cluster& cluster, const cost::Rates& rates);
 
-  // Bytes per second by resource: links (forward, backward), then device ports (out, in). What a
-  // flow of a less efficient path class takes counts more in its weights.
+  // Bytes per second by resource: links (forward, backward), then device ports (out, in). The
+  // weights of a flow of a less efficient path class are larger.
   const std::vector<double>& capacities() const { return capacities_; }
 
   // The flows of `pairs` together; one flow per pair, weighted by its share. Fails with kNotFound

@@ -14,7 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// What no cluster file can ask for: two rails of one tier do not reach each other.
+// No cluster file gives this fabric: two rails of one tier do not reach each other.
 TEST(DeviceNetwork, NamesTheNicsThatHaveNoPath) {
   topo::Cluster cluster = example_cluster();
   cluster.server_types["cpu-2"].nic_count = 2;

@@ -110,9 +110,9 @@ std::vector<double> rates_of(const Case& made) {
   return rates;
 }
 
-// What makes rates max-min fair (Bertsekas and Gallager, 6.5.2): no link carries more than it can,
-// and each transfer crosses a full link on which no other is faster, so that it could only grow at
-// the cost of one that has no more.
+// Max-min fairness (Bertsekas and Gallager, 6.5.2): no link carries more than its capacity, and
+// each transfer crosses a full link on which no other is faster, so that it could only grow at the
+// cost of one that has no more.
 TEST(FluidNetwork, SharesMaxMinFairly) {
   for (unsigned seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(seed);

@@ -27,7 +27,7 @@ using workload::Phase;
 using workload::Recompute;
 using workload::Strategy;
 
-// Of how many strategies the best placement is improved by swaps, and how often all pairs are
+// The number of strategies whose best placement is improved by swaps, and how often all pairs are
 // tried.
 constexpr std::size_t kImprovedStrategies = 4;
 constexpr int kSwapRounds = 2;
@@ -38,8 +38,8 @@ bool allows(const std::optional<int>& request, int value) {
   return !request || *request == value;
 }
 
-// What is planned for CPUs is run here. The simulation knows no more of a step than the runtime
-// executes, but vocabularies are padded on GPUs.
+// Plans for CPUs run on this machine. The simulation knows no more of a step than the runtime
+// executes, except that vocabularies are padded on GPUs.
 Status check_known(const workload::Job& job, const topo::Cluster& cluster,
                    const Strategy& strategy) {
   const bool is_cpu =
@@ -215,8 +215,8 @@ class SimulatedPlanSearch {
     return plan;
   }
 
-  // Of placements that are predicted alike the one whose groups lie closer together: it leaves more
-  // of the fabric to others, and what the prediction does not know of cannot make it slower.
+  // Among placements with equal predictions, keeps the one whose groups lie closer together: it
+  // leaves more of the fabric to others, and effects outside the prediction cannot make it slower.
   void add_distinct(std::vector<SimulatedPlan>& plans, SimulatedPlan plan) const {
     for (SimulatedPlan& one : plans) {
       if (!same_prediction(one.prediction, plan.prediction)) continue;

@@ -186,7 +186,7 @@ class StepOperationsBuilder {
     return {};
   }
 
-  // What ends the step: the tied table's gradient between the first and the last stage, and the
+  // The end of the step: the tied table's gradient between the first and the last stage, and the
   // gradient norm over all ranks.
   Status make_closing() {
     if (shape_.model.tied_embeddings && shape_.strategy.pp > 1) {

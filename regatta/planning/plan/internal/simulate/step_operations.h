@@ -16,7 +16,7 @@ struct OperationTemplate {
   double latency = 0;
 };
 
-// What building a step reads. The references outlive it.
+// The inputs of building a step. The references outlive it.
 struct StepShape {
   StepShape(const PlanContext& plan_context, const workload::Strategy& chosen,
             const std::vector<topo::DeviceRef>& devices, int count);

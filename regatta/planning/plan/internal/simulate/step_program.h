@@ -16,7 +16,7 @@
 
 namespace regatta::plan {
 
-// What stays the same for all plans of a job.
+// The inputs that are the same for all plans of a job.
 struct PlanContext {
   const workload::Job& job;
   const topo::Cluster& cluster;
