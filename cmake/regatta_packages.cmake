@@ -72,5 +72,6 @@ set(CPACK_DEBIAN_TORCH_PACKAGE_DEPENDS
   "regatta (= ${PROJECT_VERSION}), libregatta-coll (= ${PROJECT_VERSION}), python3-torch")
 include(CPack)
 
+add_custom_target(programs DEPENDS ${packaged} man)
 add_custom_target(packages COMMAND ${CMAKE_CPACK_COMMAND} --config ${PROJECT_BINARY_DIR}/CPackConfig.cmake
-  DEPENDS ${packaged} man WORKING_DIRECTORY ${PROJECT_BINARY_DIR} USES_TERMINAL VERBATIM)
+  DEPENDS programs WORKING_DIRECTORY ${PROJECT_BINARY_DIR} USES_TERMINAL VERBATIM)
