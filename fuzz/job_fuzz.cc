@@ -22,9 +22,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   REGATTA_CHECK(workload::total_parameters(job->model) > 0);
   REGATTA_CHECK(workload::model_flops(job->model, job->global_batch).value > 0);
   static_cast<void>(workload::check_runnable(*job));
-  const auto json = workload::job_to_json(*job);
-  const auto again = workload::job_from_json(json);
-  REGATTA_CHECK(again.has_value());
-  REGATTA_CHECK(*again == *job);
+  const JsonReader written(workload::job_to_json(*job), "job");
+  REGATTA_CHECK(workload::read_job(written) == *job);
+  REGATTA_CHECK(written.status().has_value());
   return 0;
 }

@@ -12,6 +12,7 @@
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/core/internal/utf8.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/yaml_map.h"
@@ -185,7 +186,7 @@ std::string remedy_at(std::string_view text, int line) {
   const std::vector<std::string> lines = split(text, '\n');
   const auto at = [&lines](int number) -> std::string_view {
     const bool exists = number >= 1 && number <= static_cast<int>(lines.size());
-    return exists ? std::string_view(lines[static_cast<std::size_t>(number - 1)]) : "";
+    return exists ? std::string_view(lines[as_index(number - 1)]) : "";
   };
   const std::size_t start = at(line).find_first_not_of(' ');
   if (start != std::string_view::npos && at(line)[start] == '\t')

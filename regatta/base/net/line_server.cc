@@ -10,6 +10,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/os/unique_fd.h"
 
@@ -126,7 +127,7 @@ Result<bool> LineServer::serve(Seconds limit, const LineHandlers& handlers) {
                                  static_cast<int>(std::ceil(limit.value * 1e3)));
   if (count < 0 && errno != EINTR) return os::errno_error("cannot wait for clients");
   for (int i = 0; i < count; ++i) {
-    const ClientId id = events[static_cast<std::size_t>(i)].data.u64;
+    const ClientId id = at(events, i).data.u64;
     if (id == kListener) {
       impl_->accept_some(handlers);
     } else {

@@ -7,14 +7,11 @@ namespace regatta::os {
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
 
-// Lines below `level` are dropped; the start value is kInfo, or
-// REGATTA_LOG=debug|info|warning|error|off; any other word there counts as info.
+// Drops lines below `level`. It starts as REGATTA_LOG=debug|info|warning|error|off, and as kInfo
+// without the variable or with another word.
 void set_log_level(LogLevel level);
 void log(LogLevel level, std::string_view message);
 
-inline void log_debug(std::string_view message) {
-  log(LogLevel::kDebug, message);
-}
 inline void log_info(std::string_view message) {
   log(LogLevel::kInfo, message);
 }

@@ -11,7 +11,7 @@ namespace {
 // In a process of its own: the variable is read once, at the first line.
 [[noreturn]] void log_one_line_of_each_level(const char* wanted) {
   ::setenv("REGATTA_LOG", wanted, 1);
-  log_debug("of debug");
+  log(LogLevel::kDebug, "of debug");
   log_info("of info");
   log_error("of error");
   ::_exit(0);

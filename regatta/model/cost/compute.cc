@@ -250,11 +250,4 @@ Seconds operators_time(const DeviceRates& rates, workload::Precision precision,
   return total;
 }
 
-Flops operators_flops(const Operators& operators) {
-  Flops total{};
-  for (const Operator& one : operators)
-    total += Flops{2.0 * one.batch * one.m * one.n * one.k};
-  return total;
-}
-
 }  // namespace regatta::cost

@@ -81,7 +81,4 @@ FlopsPerSecond matmul_rate(const DeviceRates& rates, workload::Precision precisi
 Seconds operators_time(const DeviceRates& rates, workload::Precision precision,
                        const Operators& operators);
 
-// Floating-point operations of the products of a list.
-Flops operators_flops(const Operators& operators);
-
 }  // namespace regatta::cost

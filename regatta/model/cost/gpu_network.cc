@@ -85,8 +85,13 @@ Seconds hierarchical_all_reduce_time(const ServerNetwork& server, int ranks, dou
   if (ranks == inside) return time;
   const double servers = static_cast<double>(ranks) / inside;
   time += server.network_latency() +
-          Seconds{2 * bytes * (servers - 1) / servers / server.network(ranks).value};
+          Seconds{2 * bytes * pass_share(servers) / server.network(ranks).value};
   return time;
+}
+
+double copies_to_other_servers(double servers, double copies) {
+  const double reached = servers * (1 - std::pow(1 - 1 / servers, copies));
+  return reached * pass_share(servers);
 }
 
 Seconds dispatch_time(const ServerNetwork& server, const TokenDispatch& dispatch, double bytes) {
@@ -95,10 +100,8 @@ Seconds dispatch_time(const ServerNetwork& server, const TokenDispatch& dispatch
       1.0, std::min<double>(dispatch.ranks,
                             std::floor(static_cast<double>(server.devices) / dispatch.stride)));
   const double servers = dispatch.ranks / inside;
-  // The expected servers, other than its own, that get a copy of a token.
-  const double reached = servers * (1 - std::pow(1 - 1 / servers, dispatch.copies));
-  const double outside = bytes * reached * (servers - 1) / servers;
-  const double within = bytes * dispatch.copies * (inside - 1) / inside;
+  const double outside = bytes * copies_to_other_servers(servers, dispatch.copies);
+  const double within = bytes * dispatch.copies * pass_share(inside);
   const double nic = server.network(dispatch.ranks * dispatch.stride).value / server.devices;
   return (outside > 0 ? server.network_latency() : server.latency) +
          Seconds{std::max(outside / nic, within / server.link.value)};

@@ -46,6 +46,10 @@ ServerNetwork cluster_network(const topo::Cluster& cluster, const SoftwareStack&
 // of so many normal deviates is near sqrt(2 ln servers) of them.
 double straggler_factor(double servers);
 
+// The servers other than its own that `copies` of a token reach in the mean, when each goes to one of
+// `servers` by chance.
+double copies_to_other_servers(double servers, double copies);
+
 // A group of a parallel form.
 struct RankGroup {
   int ranks = 1;

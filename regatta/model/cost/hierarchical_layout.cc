@@ -4,6 +4,9 @@
 #include <cstddef>
 #include <map>
 
+#include "regatta/base/core/ids.h"
+#include "regatta/model/cost/collective.h"
+
 namespace regatta::cost {
 namespace {
 
@@ -77,7 +80,7 @@ std::optional<HierarchicalLayout> plan_hierarchical_layout(const RankLocations& 
   grid.weights.assign(n, 1.0 / static_cast<double>(n));
   std::vector<BytesPerSecond> rates;
   for (const auto& row : grid.servers)
-    rates.push_back(sites.rate[static_cast<std::size_t>(row.front())]);
+    rates.push_back(at(sites.rate, row.front()));
   const bool all_known =
       std::all_of(rates.begin(), rates.end(), [](BytesPerSecond rate) { return rate.value > 0; });
   if (all_known && n >= 3) {
@@ -110,10 +113,8 @@ Seconds all_reduce_bound(Bytes bytes, const RankLocations& sites) {
 std::vector<HierarchicalFlow> hierarchical_flows(const HierarchicalLayout& grid) {
   const auto servers = static_cast<int>(grid.servers.size());
   const int locals = grid.ranks_per_server();
-  const auto rank_at = [&](int server, int local) {
-    return grid.servers[static_cast<std::size_t>(server)][static_cast<std::size_t>(local)];
-  };
-  const auto weight = [&](int server) { return grid.weights[static_cast<std::size_t>(server)]; };
+  const auto rank_at = [&](int server, int local) { return at(at(grid.servers, server), local); };
+  const auto weight = [&](int server) { return at(grid.weights, server); };
   std::vector<HierarchicalFlow> flows;
   for (int server = 0; server < servers; ++server) {
     for (int local = 0; local < locals; ++local) {
@@ -121,7 +122,7 @@ std::vector<HierarchicalFlow> hierarchical_flows(const HierarchicalLayout& grid)
       for (int other = 0; other < locals; ++other)
         if (other != local) flows.push_back({from, rank_at(server, other), 2.0 / locals});
       if (grid.is_ring) {
-        const double bytes = 2.0 * (servers - 1) / servers / locals;
+        const double bytes = 2 * pass_share(servers) / locals;
         flows.push_back({from, rank_at((server + 1) % servers, local), bytes});
         continue;
       }

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/model/pipeline/internal/random_cases.h"
 
 namespace regatta::pipeline {
@@ -107,7 +108,7 @@ TEST(ClosedForm, KnowsThePeakOfActivations) {
     const auto parts = static_cast<std::size_t>(shape.stages * parts_of(shape));
     const auto counted = peak_activations(shape, *pipeline_order(shape), std::vector(parts, 1.0));
     for (int stage = 0; stage < shape.stages; ++stage)
-      ASSERT_EQ(peak_activations(shape, stage), counted[static_cast<std::size_t>(stage)]) << shape;
+      ASSERT_EQ(peak_activations(shape, stage), at(counted, stage)) << shape;
   }
 }
 

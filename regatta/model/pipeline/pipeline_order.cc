@@ -50,9 +50,9 @@ std::vector<Pass> interleaved(const PipelineShape& shape, int stage) {
   std::vector<Pass> passes;
   passes.reserve(2 * forwards.size());
   for (int i = 0; i < total + ahead; ++i) {
-    if (i < total) passes.push_back(forwards[static_cast<std::size_t>(i)]);
+    if (i < total) passes.push_back(at(forwards, i));
     if (i < ahead) continue;
-    const Pass& forward = forwards[static_cast<std::size_t>(i - ahead)];
+    const Pass& forward = at(forwards, i - ahead);
     passes.push_back(
         {PassKind::kBackward, shape.virtual_stages - 1 - forward.part, forward.micro_batch, false});
   }

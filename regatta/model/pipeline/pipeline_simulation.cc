@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/model/pipeline/internal/micro_batch_route.h"
 
 namespace regatta::pipeline {
@@ -51,7 +52,7 @@ class Engine {
     // A whole backward does for those after it what an input gradient does.
     const int row = kind == PassKind::kForward ? 0 : kind == PassKind::kWeightGradient ? 2 : 1;
     const int cell = ((row * shape_.stages + at.stage) * parts_ + at.part) * shape_.micro_batches;
-    return done_[static_cast<std::size_t>(cell + micro_batch)];
+    return done_[as_index(cell + micro_batch)];
   }
 
   // When the message is there that the forward (or gradient) of `from` sends to `stage`; nothing
@@ -66,7 +67,7 @@ class Engine {
     if (from == to) return 0;
     const int low = std::min(from, to);
     const int edge = std::max(from, to) - low == 1 ? low : shape_.stages - 1;
-    return times_.messages[static_cast<std::size_t>(edge)].value;
+    return times_.messages[as_index(edge)].value;
   }
 
   // The earliest start of a pass as far as others decide; nothing when one of them has not ended.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/model/pipeline/internal/micro_batch_route.h"
 
 namespace regatta::pipeline {
@@ -92,7 +93,7 @@ double message_between(const PipelineShape& shape, const PipelineTimes& times, i
   if (from == to) return 0;
   const int low = std::min(from, to);
   const int edge = std::max(from, to) - low == 1 ? low : shape.stages - 1;
-  return times.messages[static_cast<std::size_t>(edge)].value;
+  return times.messages[as_index(edge)].value;
 }
 
 // One way of the micro-batches; returns the time of one that is alone.
@@ -108,13 +109,12 @@ double walk(const PipelineShape& shape, const PipelineTimes& times, RoutePositio
   double up = 0;
   double last = 0;  // behind the last input gradient of all
   for (bool is_first = true;; is_first = false) {
-    const PartTimes& part =
-        times.parts[static_cast<std::size_t>(at.stage * parts_of(shape) + at.part)];
+    const PartTimes& part = times.parts[as_index(at.stage * parts_of(shape) + at.part)];
     const double f = share * part.forward.value;
     const double i = share * part.input_gradient.value;
     const double w = share * part.weight_gradient.value;
     if (is_first && is_split) last = w;
-    StageBound& stage = stages[static_cast<std::size_t>(at.stage)];
+    StageBound& stage = stages[as_index(at.stage)];
     stage.head = std::min(stage.head, down);
     stage.tail = std::min(stage.tail, up + last);
     stage.work += micro_batches * (f + i + w);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/model/pipeline/closed_form.h"
 #include "regatta/model/pipeline/internal/random_cases.h"
 
@@ -68,7 +69,7 @@ TEST(UnevenBound, IsNearTheSimulationWhenOneStageIsSlow) {
   for (const PipelineSchedule schedule : workload::kPipelineSchedules) {
     const PipelineShape shape{schedule, 4, 32, schedule == PipelineSchedule::kInterleaved ? 2 : 1};
     PipelineTimes times = equal_times(shape, {{2}, {2}, {2}}, {0.25});
-    times.parts[static_cast<std::size_t>(parts_of(shape))] = {{4}, {4}, {4}};
+    at(times.parts, parts_of(shape)) = {{4}, {4}, {4}};
     EXPECT_GT(makespan_bound(shape, times).value, 0.85 * simulated(shape, times)) << shape;
   }
 }

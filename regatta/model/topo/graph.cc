@@ -9,6 +9,7 @@
 
 #include <fmt/core.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/core/result.h"
 
 namespace regatta::topo {
@@ -59,7 +60,7 @@ void cable_servers(Graph& graph, const Cluster& cluster, const std::vector<NodeI
     for (int nic = 0; nic < type.nic_count; ++nic) {
       const int leaf = block * fabric.rails + nic % fabric.rails;
       add_link(graph, {.a = NodeId{s},
-                       .b = leaves[static_cast<std::size_t>(leaf)],
+                       .b = at(leaves, leaf),
                        .a_nic = nic,
                        .rate = type.nic_rate,
                        .latency = fabric.hop_latency,
@@ -88,7 +89,7 @@ std::vector<NodeId> add_spines(Graph& graph, const Fabric& fabric,
     for (int i = 0; i < per_plane * fabric.uplink_cables; ++i) {
       add_link(graph,
                {.a = leaf,
-                .b = spines[static_cast<std::size_t>(first + i / fabric.uplink_cables)],
+                .b = at(spines, first + i / fabric.uplink_cables),
                 .a_nic = -1,
                 .rate = fabric.uplink,
                 .latency = fabric.hop_latency,
@@ -115,7 +116,7 @@ void add_super_spines(Graph& graph, const Fabric& fabric, const std::vector<Node
     for (int k = 0; k < per_column * fabric.super_uplink_cables; ++k) {
       add_link(graph,
                {.a = spines[i],
-                .b = supers[static_cast<std::size_t>(first + k / fabric.super_uplink_cables)],
+                .b = at(supers, first + k / fabric.super_uplink_cables),
                 .a_nic = -1,
                 .rate = fabric.super_uplink,
                 .latency = fabric.hop_latency,

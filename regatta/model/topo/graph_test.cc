@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/model/topo/cluster_yaml.h"
 
 namespace regatta::topo {
@@ -204,7 +205,7 @@ void expect_flow_is_kept(const Graph& graph, ServerId from, ServerId to, int to_
   }
   for (const auto& [node, value] : surplus) {
     const double expected = node == from.value ? -1 : node == to.value ? 1 : 0;
-    EXPECT_NEAR(value, expected, 1e-9) << graph.nodes[static_cast<std::size_t>(node)].name;
+    EXPECT_NEAR(value, expected, 1e-9) << graph.nodes[as_index(node)].name;
   }
   EXPECT_EQ(shares.back().link.link, nic_link(graph, to, to_nic));
 }

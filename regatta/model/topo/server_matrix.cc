@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/core/units.h"
 
 namespace regatta::topo {
@@ -167,9 +168,8 @@ std::vector<std::vector<std::string>> bandwidth_table(const ServerMatrix& matrix
     std::string rate = "-";
     if (bandwidth.value > 0)
       rate = nics > 0 ? format_bits_per_second(bandwidth) : format_bytes_per_second(bandwidth);
-    rows.push_back({std::string(kEnds[static_cast<std::size_t>(nics)]),
-                    std::string(to_string(kind)), rate, std::to_string(count),
-                    std::string(explain(kind))});
+    rows.push_back({std::string(at(kEnds, nics)), std::string(to_string(kind)), rate,
+                    std::to_string(count), std::string(explain(kind))});
   }
   return rows;
 }

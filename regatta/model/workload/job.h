@@ -64,12 +64,10 @@ struct Job {
 
 // {"kind":"gpt","layers":8,"hidden":384,...}
 nlohmann::json model_to_json(const ModelShape& model);
-Result<ModelShape> model_from_json(const nlohmann::json& json);
 ModelShape read_model(const JsonReader& reader);
 
 // {"tp":2,"pp":4,"dp":1,"cp":1,...,"recompute":"none","overlap":true}
 nlohmann::json strategy_to_json(const Strategy& strategy);
-Result<Strategy> strategy_from_json(const nlohmann::json& json);
 Strategy read_strategy(const JsonReader& reader);
 
 // Only what the user fixed.
@@ -77,7 +75,6 @@ nlohmann::json request_to_json(const StrategyRequest& request);
 StrategyRequest read_request(const JsonReader& reader);
 
 nlohmann::json job_to_json(const Job& job);
-Result<Job> job_from_json(const nlohmann::json& json);
 Job read_job(const JsonReader& reader);
 
 // {"rank":0,"phase":"forward","step":3,"micro_batch":1,"layer":-1,"background":false,

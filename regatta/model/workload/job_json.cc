@@ -70,9 +70,4 @@ Job read_job(const JsonReader& reader) {
   return job;
 }
 
-Result<Job> job_from_json(const json& object) {
-  const JsonReader reader(object, "job");
-  return reader.finish(read_job(reader));
-}
-
 }  // namespace regatta::workload

@@ -136,9 +136,4 @@ ModelShape read_model(const JsonReader& reader) {
   return model;
 }
 
-Result<ModelShape> model_from_json(const json& object) {
-  const JsonReader reader(object, "model");
-  return reader.finish(read_model(reader));
-}
-
 }  // namespace regatta::workload

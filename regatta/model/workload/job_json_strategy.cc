@@ -74,11 +74,6 @@ Strategy read_strategy(const JsonReader& reader) {
   return strategy;
 }
 
-Result<Strategy> strategy_from_json(const json& object) {
-  const JsonReader reader(object, "strategy");
-  return reader.finish(read_strategy(reader));
-}
-
 json request_to_json(const StrategyRequest& request) {
   json object = json::object();
   add(object, "tp", request.tp);

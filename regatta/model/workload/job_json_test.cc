@@ -8,12 +8,28 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/model/workload/job.h"
 
 namespace regatta::workload {
 namespace {
 
 using nlohmann::json;
+
+Result<Job> job_from_json(const json& object) {
+  const JsonReader reader(object, "job");
+  return reader.finish(read_job(reader));
+}
+
+Result<ModelShape> model_from_json(const json& object) {
+  const JsonReader reader(object, "model");
+  return reader.finish(read_model(reader));
+}
+
+Result<Strategy> strategy_from_json(const json& object) {
+  const JsonReader reader(object, "strategy");
+  return reader.finish(read_strategy(reader));
+}
 
 Job full_job() {
   Job job;
@@ -175,7 +191,7 @@ class RandomJobs {
   }
   template <typename E, std::size_t kCount>
   E one_of(const std::array<E, kCount>& values) {
-    return values[static_cast<std::size_t>(number(0, static_cast<int>(kCount) - 1))];
+    return at(values, number(0, static_cast<int>(kCount) - 1));
   }
 
   std::mt19937 engine_;

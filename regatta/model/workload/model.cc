@@ -215,22 +215,13 @@ std::optional<Precision> precision_named(std::string_view name) {
 std::string to_string(Activation activation) {
   return enum_name(kActivationNames, activation);
 }
-std::optional<Activation> activation_named(std::string_view name) {
-  return parse_enum<Activation>(kActivationNames, name);
-}
 
 std::string to_string(PositionEncoding positions) {
   return enum_name(kPositionEncodingNames, positions);
 }
-std::optional<PositionEncoding> position_encoding_named(std::string_view name) {
-  return parse_enum<PositionEncoding>(kPositionEncodingNames, name);
-}
 
 std::string to_string(NormKind norm) {
   return enum_name(kNormKindNames, norm);
-}
-std::optional<NormKind> norm_named(std::string_view name) {
-  return parse_enum<NormKind>(kNormKindNames, name);
 }
 
 std::string model_kind_name(const ModelShape& model) {

@@ -160,14 +160,11 @@ enum class Recompute {
 };
 Flops recomputed_flops(const ModelShape& model, int samples, Recompute recompute);
 
-std::string to_string(Precision precision);  // "bf16", and the way back
+std::string to_string(Precision precision);  // "bf16"; precision_named() is the inverse
 std::optional<Precision> precision_named(std::string_view name);
-std::string to_string(Activation activation);  // "gelu", "swiglu"
-std::optional<Activation> activation_named(std::string_view name);
+std::string to_string(Activation activation);       // "gelu", "swiglu"
 std::string to_string(PositionEncoding positions);  // "learned", "rotary", "none"
-std::optional<PositionEncoding> position_encoding_named(std::string_view name);
-std::string to_string(NormKind norm);  // "layernorm", "rmsnorm"
-std::optional<NormKind> norm_named(std::string_view name);
+std::string to_string(NormKind norm);               // "layernorm", "rmsnorm"
 // "gpt", "encoder", "moe": a decoder with experts.
 std::string model_kind_name(const ModelShape& model);
 

@@ -10,6 +10,7 @@
 
 #include <fmt/core.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/text.h"
 
@@ -247,7 +248,7 @@ LayerRange stage_layers(const ModelShape& model, const Strategy& strategy, int p
   const std::vector<int>& given = strategy.stage_layers;
   if (given.empty()) return even_layers(model, strategy.pp, pp);
   return {.first = std::accumulate(given.begin(), given.begin() + pp, 0),
-          .count = given[static_cast<std::size_t>(pp)]};
+          .count = given[as_index(pp)]};
 }
 
 int parts_per_stage(const Strategy& strategy) {
@@ -262,9 +263,7 @@ LayerRange part_layers(const ModelShape& model, const Strategy& strategy, int pa
     const int round = i / strategy.pp;
     const int place = i % strategy.pp;
     const bool is_back = strategy.schedule == PipelineSchedule::kZbV && round == 1;
-    return strategy
-               .stage_layers[static_cast<std::size_t>(is_back ? strategy.pp - 1 - place : place)] /
-           parts;
+    return strategy.stage_layers[as_index(is_back ? strategy.pp - 1 - place : place)] / parts;
   };
   LayerRange range;
   for (int i = 0; i < part; ++i)
@@ -389,22 +388,13 @@ std::optional<PipelineSchedule> schedule_named(std::string_view name) {
 std::string to_string(ContextParallelism context) {
   return enum_name(kContextNames, context);
 }
-std::optional<ContextParallelism> context_named(std::string_view name) {
-  return parse_enum<ContextParallelism>(kContextNames, name);
-}
 
 std::string to_string(Offload offload) {
   return enum_name(kOffloadNames, offload);
 }
-std::optional<Offload> offload_named(std::string_view name) {
-  return parse_enum<Offload>(kOffloadNames, name);
-}
 
 std::string to_string(GradientCompression compression) {
   return enum_name(kCompressionNames, compression);
-}
-std::optional<GradientCompression> compression_named(std::string_view name) {
-  return parse_enum<GradientCompression>(kCompressionNames, name);
 }
 
 }  // namespace regatta::workload

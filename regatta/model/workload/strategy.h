@@ -154,18 +154,15 @@ Status check_stage_layers(const ModelShape& model, const Strategy& strategy);
 Result<int> micro_batches(const ModelShape& model, const Strategy& strategy, int global_batch);
 
 std::string to_string(const Strategy& strategy);  // "tp2 pp4 dp1 mb1 recompute=none"
-// As in job files, each, and the way back: "selective", "zb-h1", "all-to-all", "optimizer".
+// The names in job files and, for some, the enumerator of a name: "selective", "zb-h1", "all-to-all".
 std::string to_string(Recompute recompute);
 std::optional<Recompute> recompute_named(std::string_view name);
 std::string to_string(PipelineSchedule schedule);
 std::optional<PipelineSchedule> schedule_named(std::string_view name);
 std::string to_string(ContextParallelism context);
-std::optional<ContextParallelism> context_named(std::string_view name);
 std::string to_string(Offload offload);
-std::optional<Offload> offload_named(std::string_view name);
-// "none", "bf16", "fp16", "fp8", "int8", "topk", "powersgd", "auto", and the way back.
+// "none", "bf16", "fp16", "fp8", "int8", "topk", "powersgd", "auto".
 std::string to_string(GradientCompression compression);
-std::optional<GradientCompression> compression_named(std::string_view name);
 
 // Which ranks of a training job send to which at the same time: rings
 // of its groups and neighbours of its pipeline.

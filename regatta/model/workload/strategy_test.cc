@@ -272,12 +272,8 @@ TEST(MicroBatches, NameExpertsThatDoNotDivide) {
 TEST(Names, OfAKeyAreReadBack) {
   for (const PipelineSchedule schedule : kPipelineSchedules)
     EXPECT_EQ(schedule_named(to_string(schedule)), schedule);
-  for (const Offload offload : kOffloads)
-    EXPECT_EQ(offload_named(to_string(offload)), offload);
   for (const Recompute one : {Recompute::kNone, Recompute::kSelective, Recompute::kFull})
     EXPECT_EQ(recompute_named(to_string(one)), one);
-  for (const ContextParallelism one : {ContextParallelism::kRing, ContextParallelism::kAllToAll})
-    EXPECT_EQ(context_named(to_string(one)), one);
   for (const Precision one :
        {Precision::kFp32, Precision::kTf32, Precision::kFp16, Precision::kBf16, Precision::kFp8})
     EXPECT_EQ(precision_named(to_string(one)), one);

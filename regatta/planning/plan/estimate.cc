@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/model/pipeline/closed_form.h"
 #include "regatta/planning/plan/internal/estimate/replica_communication.h"
 #include "regatta/planning/plan/internal/estimate/stage_memory.h"
@@ -102,9 +103,7 @@ class Assembly {
     if (split_ != nullptr) return of_stage(split_->heaviest);
     return strategy_.pp == 1 ? first_stage() : other_stage(most_blocks());
   }
-  const StageBlocks& of_stage(int stage) const {
-    return split_->blocks[static_cast<std::size_t>(stage)];
-  }
+  const StageBlocks& of_stage(int stage) const { return at(split_->blocks, stage); }
   bool has_output(int stage) const {
     return stage == (split_ != nullptr ? output_stage(strategy_) : strategy_.pp - 1);
   }

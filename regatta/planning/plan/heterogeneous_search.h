@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/units.h"
 #include "regatta/model/topo/cluster.h"
@@ -56,7 +57,7 @@ struct HeterogeneousEstimate {
   std::vector<HeterogeneousStage> stages;
   int worst_stage = 0;  // that fills its devices most
 
-  const HeterogeneousStage& worst() const { return stages[static_cast<std::size_t>(worst_stage)]; }
+  const HeterogeneousStage& worst() const { return at(stages, worst_stage); }
 };
 
 // The split of equal servers: workload::stage_layers, and micro-batches as even as can be, the

@@ -52,10 +52,8 @@ struct FabricPlacement {
   long long evaluations = 0;  // changes that were tried
 };
 
-// Servers `names`, or all of the cluster but those. Fail with kInvalidInput for a name that is none
+// The servers of the cluster without `names`. Fails with kInvalidInput for a name that is no server
 // or comes twice.
-Result<std::vector<ServerId>> servers_named(const topo::Cluster& cluster,
-                                            const std::vector<std::string>& names);
 Result<std::vector<ServerId>> servers_without(const topo::Cluster& cluster,
                                               const std::vector<std::string>& names);
 

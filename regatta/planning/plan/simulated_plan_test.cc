@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/model/cost/collective.h"
 #include "regatta/model/topo/graph.h"
 #include "regatta/planning/plan/test_plans.h"
@@ -173,7 +174,7 @@ TEST(PredictSimulatedPlan, TensorRanksOfEveryReplicaWaitAlike) {
   }
   for (int rank = 0; rank < 8; ++rank) {
     for (const Rank peer : workload::dp_group(strategy, Rank{rank}))
-      EXPECT_NEAR(first_wait[peer.index()], first_wait[static_cast<std::size_t>(rank)], 1e-12);
+      EXPECT_NEAR(first_wait[peer.index()], at(first_wait, rank), 1e-12);
   }
 }
 

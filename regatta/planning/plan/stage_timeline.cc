@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/model/pipeline/pipeline_order.h"
 #include "regatta/model/pipeline/pipeline_simulation.h"
 #include "regatta/planning/plan/internal/estimate/stage_blocks.h"
@@ -101,7 +102,7 @@ std::vector<StageSpan> row_of(const std::vector<pipeline::Pass>& pieces,
   std::vector<StageSpan> row;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     const pipeline::Pass& piece = pieces[i];
-    const ChunkTimes& chunk = chunks[static_cast<std::size_t>(piece.part)];
+    const ChunkTimes& chunk = at(chunks, piece.part);
     StageSpan span{.work = work_of(piece.kind),
                    .part = piece.part,
                    .micro_batch = piece.micro_batch,

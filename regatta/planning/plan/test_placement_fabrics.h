@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/model/topo/cluster.h"
 #include "regatta/planning/plan/internal/placement/placement_problem.h"
 

@@ -114,10 +114,6 @@ const char* split_name(bool is_calibration) {
   return is_calibration ? "calibration" : "held out";
 }
 
-std::string percent(double share) {
-  return fmt::format("{:.1f} %", 100 * share);
-}
-
 void print_scores(const std::vector<Set>& sets) {
   std::vector<std::vector<std::string>> table = {
       {"set", "of", "rows", "", "MAPE", "median", "worst", "Spearman", "top-1 regret"}};
@@ -126,10 +122,10 @@ void print_scores(const std::vector<Set>& sets) {
       const replay::PredictionScore score = score_of(set, part);
       if (score.rows == 0) continue;
       table.push_back({set.name, to_string(part.quantity), std::to_string(score.rows),
-                       split_name(part.is_calibration), percent(score.mape), percent(score.median),
-                       percent(score.worst),
+                       split_name(part.is_calibration), format_percent(score.mape),
+                       format_percent(score.median), format_percent(score.worst),
                        score.spearman ? fmt::format("{:.3f}", *score.spearman) : "-",
-                       percent(score.regret)});
+                       format_percent(score.regret)});
     }
   }
   fmt::print("{}", format_table(table));

@@ -32,10 +32,6 @@ struct MatrixEngine {
 // less than reading the operands and writing the result once. Requires sizes of at least 1.
 Seconds matmul_time(const MatrixEngine& engine, const Product& product);
 
-inline Flops matmul_flops(const Product& product) {
-  return {2 * product.batch * product.m * product.n * product.k};
-}
-
 // Bytes, up to 128, that rows of `elements` are aligned to.
 double row_alignment(double elements, double bytes_per_element);
 

@@ -5,6 +5,7 @@
 #include <ostream>
 #include <random>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/model/pipeline/pipeline_order.h"
 
 namespace regatta::pipeline {
@@ -35,9 +36,7 @@ inline PipelineShape random_shape(std::mt19937& random, workload::PipelineSchedu
 
 inline PipelineShape random_shape(std::mt19937& random) {
   const auto last = static_cast<int>(workload::kPipelineSchedules.size()) - 1;
-  return random_shape(
-      random,
-      workload::kPipelineSchedules[static_cast<std::size_t>(number_between(random, 0, last))]);
+  return random_shape(random, at(workload::kPipelineSchedules, number_between(random, 0, last)));
 }
 
 }  // namespace regatta::pipeline

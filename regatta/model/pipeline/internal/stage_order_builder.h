@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/model/pipeline/pipeline_order.h"
 
 namespace regatta::pipeline {
@@ -27,7 +28,7 @@ class StageOrderBuilder {
   void weight_gradient(int part);
   void oldest_weight_gradient();
 
-  int forwards(int part) const { return forwards_[static_cast<std::size_t>(part)]; }
+  int forwards(int part) const { return at(forwards_, part); }
   std::vector<Pass> take() { return std::move(passes_); }
 
  private:

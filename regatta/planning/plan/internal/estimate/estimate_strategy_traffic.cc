@@ -99,10 +99,9 @@ class Writer {
     if (inside >= ranks) return axis;
     const double servers = ranks / inside;
     const workload::Experts& experts = input_.model.experts;
-    const double reached = servers * (1 - std::pow(1 - 1 / servers, experts.top_k));
     const double tokens = tokens_ / (strategy_.sequence_parallel ? strategy_.tp : 1);
-    const double outside = tokens * input_.model.hidden * element_ * experts.imbalance * reached *
-                           (servers - 1) / servers;
+    const double outside = tokens * input_.model.hidden * element_ * experts.imbalance *
+                           cost::copies_to_other_servers(servers, experts.top_k);
     axis.lines.push_back(
         {GroupPattern::kExchange, strategy_.ep, strategy_.tp,
          outside * 2 * passes_ * expert_ * micro_batches_ * (ranks - 1) / (ranks - inside)});

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/planning/plan/heterogeneous_search.h"
 #include "regatta/planning/plan/internal/estimate/heterogeneous_job.h"
 #include "regatta/planning/plan/internal/estimate/heterogeneous_pipeline.h"
@@ -25,15 +26,15 @@ class Assembly {
 
  private:
   int stages() const { return job_.strategy.pp; }
-  const BlockCounts& span(int stage) const { return spans_[static_cast<std::size_t>(stage)]; }
+  const BlockCounts& span(int stage) const { return at(spans_, stage); }
 
   // The slowest replica decides; of it, the slowest stage is what the step consists of.
   void pipelines(HeterogeneousEstimate& estimate) {
     estimate.stages.resize(split_.layers.size());
     for (int replica = 0; replica < job_.strategy.dp; ++replica) {
-      const int count = split_.micro_batches[static_cast<std::size_t>(replica)];
-      const int like = job_.like[static_cast<std::size_t>(replica)];
-      if (like < replica && split_.micro_batches[static_cast<std::size_t>(like)] >= count) continue;
+      const int count = at(split_.micro_batches, replica);
+      const int like = at(job_.like, replica);
+      if (like < replica && at(split_.micro_batches, like) >= count) continue;
       const std::vector<MicroBatchTime> slots = micro_batch_times(job_, spans_, replica);
       const Seconds time = pipeline_time(slots, count);
       for (std::size_t s = 0; s < slots.size(); ++s)
@@ -71,7 +72,7 @@ class Assembly {
         step.dp_comm = sums;
         step.optimizer = end.optimizer;
       }
-      const MicroBatchTime& slot = slots_[static_cast<std::size_t>(stage)];
+      const MicroBatchTime& slot = at(slots_, stage);
       ahead += slot.backward;
     }
   }
@@ -80,9 +81,9 @@ class Assembly {
     const int most = *std::max_element(split_.micro_batches.begin(), split_.micro_batches.end());
     double fullest = 0;
     for (int s = 0; s < stages(); ++s) {
-      HeterogeneousStage& stage = estimate.stages[static_cast<std::size_t>(s)];
+      HeterogeneousStage& stage = at(estimate.stages, s);
       const HeterogeneousGroup& group = job_.stage_group(s);
-      stage.layers = split_.layers[static_cast<std::size_t>(s)];
+      stage.layers = at(split_.layers, s);
       stage.device = group.device;
       stage.capacity = group.capacity;
       stage.memory = stage_memory(job_, s, span(s), most);

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "regatta/base/core/ids.h"
+
 namespace regatta::plan {
 namespace {
 
@@ -37,7 +39,7 @@ class Ranks {
   explicit Ranks(const HeterogeneousInput& input) : cluster_(input.cluster) {
     std::map<std::string, int> numbers;
     for (int s = 0; s < static_cast<int>(cluster_.servers.size()); ++s) {
-      const topo::Server& server = cluster_.servers[static_cast<std::size_t>(s)];
+      const topo::Server& server = cluster_.servers[as_index(s)];
       const auto [found, is_new] =
           numbers.try_emplace(server.type, static_cast<int>(types_.size()));
       if (is_new) add_type(cluster_.type_of(ServerId{s}), server, input.stack);
@@ -47,7 +49,7 @@ class Ranks {
   }
 
   int count() const { return static_cast<int>(servers_.size()); }
-  int server(int rank) const { return servers_[static_cast<std::size_t>(rank)]; }
+  int server(int rank) const { return servers_[as_index(rank)]; }
   const ServerType& type(int server) const { return *types_[number(server)]; }
   const cost::ServerNetwork& network_of(int server) const { return networks_[number(server)]; }
 
@@ -81,7 +83,7 @@ class Ranks {
 
  private:
   std::size_t number(int server) const {
-    return static_cast<std::size_t>(type_of_server_[static_cast<std::size_t>(server)]);
+    return static_cast<std::size_t>(type_of_server_[as_index(server)]);
   }
   void add_type(const ServerType& type, const topo::Server& server,
                 const cost::SoftwareStack& stack) {
@@ -147,8 +149,8 @@ class Builder {
   // Most replicas are like the one before them.
   int first_like(int replica) const {
     for (int other = replica - 1; other >= 0; --other) {
-      if (job_.like[static_cast<std::size_t>(other)] != other && other != replica - 1) continue;
-      const int first = job_.like[static_cast<std::size_t>(other)];
+      if (job_.like[as_index(other)] != other && other != replica - 1) continue;
+      const int first = job_.like[as_index(other)];
       if (is_like(first, replica)) return first;
     }
     return replica;
@@ -269,7 +271,7 @@ Status check_form(const HeterogeneousInput& input, int devices) {
 Seconds HeterogeneousJob::messages_of(int stage, int replica) const {
   if (strategy.pp == 1) return {};
   const auto side = [&](int boundary) {
-    return messages[static_cast<std::size_t>(boundary * strategy.dp + replica)];
+    return messages[as_index(boundary * strategy.dp + replica)];
   };
   const Seconds before = side(std::max(0, stage - 1));
   const Seconds after = side(std::min(stage, strategy.pp - 2));

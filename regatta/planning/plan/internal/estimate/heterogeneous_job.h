@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/core/result.h"
 #include "regatta/planning/plan/heterogeneous_search.h"
 
@@ -43,7 +44,7 @@ struct HeterogeneousJob {
 
  private:
   static std::size_t index(const std::vector<int>& of, int at) {
-    return static_cast<std::size_t>(of[static_cast<std::size_t>(at)]);
+    return static_cast<std::size_t>(of[as_index(at)]);
   }
 };
 

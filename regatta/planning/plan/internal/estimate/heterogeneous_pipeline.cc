@@ -1,5 +1,6 @@
 #include "regatta/planning/plan/internal/estimate/heterogeneous_pipeline.h"
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/core/result.h"
 #include "regatta/model/pipeline/uneven_stages.h"
 
@@ -30,7 +31,7 @@ std::vector<MicroBatchTime> micro_batch_times(const HeterogeneousJob& job,
   std::vector<MicroBatchTime> slots;
   slots.reserve(spans.size());
   for (int stage = 0; stage < job.strategy.pp; ++stage)
-    slots.push_back(micro_batch_time(job, stage, replica, spans[static_cast<std::size_t>(stage)]));
+    slots.push_back(micro_batch_time(job, stage, replica, at(spans, stage)));
   return slots;
 }
 

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "regatta/base/core/ids.h"
+
 namespace regatta::plan {
 namespace {
 
@@ -54,7 +56,7 @@ std::vector<MemoryCurve> memory_over_time(const StageTimeline& timeline,
       kept.push_back(stages.kept(stages.blocks_of(stage, part)));
     Line line(stages, stage);
     for (const StageSpan& span : timeline.rows[row]) {
-      const double part = kept[static_cast<std::size_t>(span.part)];
+      const double part = kept[as_index(span.part)];
       if (span.work == StageWork::kForward) line.change(span.start, 1, part);
       if (ends_a_micro_batch(span.work)) line.change(span.end, -1, part);
     }

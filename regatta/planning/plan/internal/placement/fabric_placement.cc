@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/core/text.h"
 #include "regatta/planning/plan/internal/placement/placement_lower_bound.h"
 #include "regatta/planning/plan/internal/placement/placement_search.h"
@@ -35,15 +36,6 @@ Result<std::vector<bool>> marked(const topo::Cluster& cluster,
     marks[index] = true;
   }
   return marks;
-}
-
-Result<std::vector<ServerId>> chosen(const topo::Cluster& cluster,
-                                     const std::vector<std::string>& names, bool named) {
-  REGATTA_TRY(marks, marked(cluster, names));
-  std::vector<ServerId> servers;
-  for (std::size_t i = 0; i < marks.size(); ++i)
-    if (marks[i] == named) servers.push_back({static_cast<int>(i)});
-  return servers;
 }
 
 Status check_servers(const topo::Cluster& cluster, const std::vector<ServerId>& servers) {
@@ -103,12 +95,10 @@ using AxisCrossings = std::array<Crossings, kAxisCount>;
 
 AxisCrossings crossings_of(const PlacementProblem& network, const LeafAssignment& leaf_of) {
   AxisCrossings all;
-  const auto leaf = [&](int slot) { return leaf_of[static_cast<std::size_t>(slot)]; };
-  const auto group = [&](int slot) {
-    return network.leaves[static_cast<std::size_t>(leaf(slot))].group;
-  };
+  const auto leaf = [&](int slot) { return leaf_of[as_index(slot)]; };
+  const auto group = [&](int slot) { return network.leaves[as_index(leaf(slot))].group; };
   const auto count = [&](int axis, int a, int b) {
-    Crossings& crossings = all[static_cast<std::size_t>(axis)];
+    Crossings& crossings = all[as_index(axis)];
     ++crossings.connections;
     crossings.leaves += leaf(a) != leaf(b) ? 1 : 0;
     crossings.groups += group(a) != group(b) ? 1 : 0;
@@ -116,7 +106,7 @@ AxisCrossings crossings_of(const PlacementProblem& network, const LeafAssignment
   for (int slot = 0; slot < network.slots; ++slot) {
     const auto s = static_cast<std::size_t>(slot);
     for (int i = network.first[s]; i < network.first[s + 1]; ++i) {
-      const NeighbourTraffic& other = network.neighbours[static_cast<std::size_t>(i)];
+      const NeighbourTraffic& other = network.neighbours[as_index(i)];
       if (slot < other.slot) count(other.axis, slot, other.slot);
     }
   }
@@ -164,13 +154,13 @@ std::string sentence_of(const workload::Strategy& strategy, const AxisCrossings&
 
 }  // namespace
 
-Result<std::vector<ServerId>> servers_named(const topo::Cluster& cluster,
-                                            const std::vector<std::string>& names) {
-  return chosen(cluster, names, true);
-}
 Result<std::vector<ServerId>> servers_without(const topo::Cluster& cluster,
                                               const std::vector<std::string>& names) {
-  return chosen(cluster, names, false);
+  REGATTA_TRY(marks, marked(cluster, names));
+  std::vector<ServerId> servers;
+  for (std::size_t i = 0; i < marks.size(); ++i)
+    if (!marks[i]) servers.push_back({static_cast<int>(i)});
+  return servers;
 }
 
 Result<FabricPlacement> place_on_fabric(const FabricPlacementInput& input) {

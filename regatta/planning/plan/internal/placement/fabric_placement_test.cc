@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/model/topo/presets.h"
 #include "regatta/model/workload/model.h"
 #include "regatta/planning/plan/internal/placement/placement_search.h"
@@ -74,7 +75,7 @@ TEST(PlaceOnFabric, UsesEachServerOnceAndNoneThatFailed) {
     EXPECT_TRUE(std::count(servers.begin(), servers.end(), device.server)) << device.server.value;
   for (int rank = 0; rank < strategy.world_size(); rank += 8)
     for (int i = 0; i < 8; ++i)
-      EXPECT_EQ(placed->device_of_rank[static_cast<std::size_t>(rank + i)].index, i);
+      EXPECT_EQ(at(placed->device_of_rank, rank + i).index, i);
 }
 
 TEST(PlaceOnFabric, PlacesAJobSmallerThanAServer) {
@@ -97,7 +98,7 @@ TEST(PlaceOnFabric, SaysWhatIsWrongWithServersAndStrategy) {
   EXPECT_THAT(message({.dp = 12}, all_servers(cluster)), HasSubstr("do not fill servers"));
   EXPECT_THAT(message({.tp = 8}, {}), HasSubstr("no server may be used"));
   EXPECT_THAT(message({.tp = 8}, {{1}, {1}}), HasSubstr("server s1 comes twice"));
-  EXPECT_THAT(servers_named(cluster, {"s9"}).error().message, HasSubstr("server s9: not in"));
+  EXPECT_THAT(servers_without(cluster, {"s9"}).error().message, HasSubstr("server s9: not in"));
   EXPECT_EQ(servers_without(cluster, {"s1", "s2"})->size(), 2U);
 }
 

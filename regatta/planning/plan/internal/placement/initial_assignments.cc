@@ -7,6 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "regatta/base/core/ids.h"
+
 namespace regatta::plan {
 namespace {
 
@@ -61,18 +63,16 @@ std::vector<std::vector<int>> leaf_orders(const PlacementProblem& network) {
   std::iota(order.begin(), order.end(), 0);
   std::vector<int> servers(static_cast<std::size_t>(network.groups), 0);
   for (const LeafServers& leaf : network.leaves)
-    servers[static_cast<std::size_t>(leaf.group)] += leaf.capacity();
-  const auto at = [&](int leaf) -> const LeafServers& {
-    return network.leaves[static_cast<std::size_t>(leaf)];
-  };
+    servers[as_index(leaf.group)] += leaf.capacity();
+  const auto at = [&](int leaf) -> const LeafServers& { return network.leaves[as_index(leaf)]; };
   std::vector<std::vector<int>> orders = {order};
   std::stable_sort(order.begin(), order.end(),
                    [&](int a, int b) { return at(a).capacity() > at(b).capacity(); });
   orders.push_back(order);
   if (network.groups == 1) return orders;
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    const int in_a = servers[static_cast<std::size_t>(at(a).group)];
-    const int in_b = servers[static_cast<std::size_t>(at(b).group)];
+    const int in_a = servers[as_index(at(a).group)];
+    const int in_b = servers[as_index(at(b).group)];
     return std::tuple{-in_a, at(a).group} < std::tuple{-in_b, at(b).group};
   });
   orders.push_back(order);
@@ -87,10 +87,10 @@ LeafAssignment fill(const PlacementProblem& network, const std::vector<int>& slo
   std::size_t next = 0;
   const auto put = [&](int leaf, int count) {
     for (; count > 0 && next < slots.size(); --count)
-      leaf_of[static_cast<std::size_t>(slots[next++])] = leaf;
+      leaf_of[as_index(slots[next++])] = leaf;
   };
   for (const int leaf : leaves) {
-    const int capacity = network.leaves[static_cast<std::size_t>(leaf)].capacity();
+    const int capacity = network.leaves[as_index(leaf)].capacity();
     const int taken = std::min(capacity / whole * whole, static_cast<int>(slots.size() - next));
     put(leaf, taken);
     room.push_back(capacity - taken);
@@ -107,21 +107,20 @@ std::vector<int> leaves_of_size(const PlacementProblem& network, const std::vect
   // By sum: the last leaf that reached it, as an index into `leaves`.
   std::vector<int> reached(static_cast<std::size_t>(most) + 1, -1);
   const auto capacity = [&](std::size_t i) {
-    return network.leaves[static_cast<std::size_t>(leaves[i])].capacity();
+    return network.leaves[as_index(leaves[i])].capacity();
   };
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     for (int sum = most; sum >= capacity(i); --sum) {
       const auto before = static_cast<std::size_t>(sum - capacity(i));
-      if (reached[static_cast<std::size_t>(sum)] >= 0 || (before > 0 && reached[before] < 0))
-        continue;
-      reached[static_cast<std::size_t>(sum)] = static_cast<int>(i);
+      if (reached[as_index(sum)] >= 0 || (before > 0 && reached[before] < 0)) continue;
+      reached[as_index(sum)] = static_cast<int>(i);
     }
   }
   for (int sum = wanted; sum <= most; ++sum) {
-    if (reached[static_cast<std::size_t>(sum)] < 0) continue;
+    if (reached[as_index(sum)] < 0) continue;
     std::vector<int> chosen;
     for (int rest = sum; rest > 0;) {
-      const auto i = static_cast<std::size_t>(reached[static_cast<std::size_t>(rest)]);
+      const auto i = static_cast<std::size_t>(reached[as_index(rest)]);
       chosen.push_back(leaves[i]);
       rest -= capacity(i);
     }
@@ -148,7 +147,7 @@ LeafAssignment fill_bands(const PlacementProblem& network, const std::vector<int
     for (int group = 0; group < network.groups && chosen.empty(); ++group) {
       std::vector<int> near;
       for (const int leaf : unused)
-        if (network.leaves[static_cast<std::size_t>(leaf)].group == group) near.push_back(leaf);
+        if (network.leaves[as_index(leaf)].group == group) near.push_back(leaf);
       chosen = leaves_of_size(network, near, wanted, wanted + spare);
     }
     if (chosen.empty()) chosen = leaves_of_size(network, unused, wanted, wanted + spare);
@@ -156,15 +155,15 @@ LeafAssignment fill_bands(const PlacementProblem& network, const std::vector<int
     // Those that end between two columns last, two by two.
     std::stable_sort(chosen.begin(), chosen.end(), [&](int a, int b) {
       const auto over = [&](int leaf) {
-        return network.leaves[static_cast<std::size_t>(leaf)].capacity() % height;
+        return network.leaves[as_index(leaf)].capacity() % height;
       };
       return over(a) < over(b);
     });
     int next = first * columns;
     for (const int leaf : chosen) {
-      const int capacity = network.leaves[static_cast<std::size_t>(leaf)].capacity();
+      const int capacity = network.leaves[as_index(leaf)].capacity();
       for (int i = 0; i < capacity && next < first * columns + wanted; ++i)
-        leaf_of[static_cast<std::size_t>(slots[static_cast<std::size_t>(next++)])] = leaf;
+        leaf_of[as_index(slots[as_index(next++)])] = leaf;
       spare -= capacity;
       std::erase(unused, leaf);
     }

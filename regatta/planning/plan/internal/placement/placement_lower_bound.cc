@@ -6,6 +6,7 @@
 #include <map>
 #include <vector>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/planning/plan/internal/placement/uplink_time_bounds.h"
 
 namespace regatta::plan {
@@ -58,8 +59,7 @@ class Room {
     for (const auto& [capacity, count] : parts_) {
       double most = 0;
       for (int level = 0; level < kChainEndLevels; ++level) {
-        const int slots =
-            largest[static_cast<std::size_t>(capacity)][static_cast<std::size_t>(level)];
+        const int slots = at(at(largest, capacity), level);
         most = std::max(most, slots - price * level * step_);
       }
       sum += most * count;
@@ -82,7 +82,7 @@ Seconds placement_lower_bound(const PlacementProblem& network) {
   std::vector<int> groups(static_cast<std::size_t>(network.groups), 0);
   for (const LeafServers& leaf : network.leaves) {
     leaves.push_back(leaf.capacity());
-    groups[static_cast<std::size_t>(leaf.group)] += leaf.capacity();
+    at(groups, leaf.group) += leaf.capacity();
   }
   const Seconds least = Room(network, grid, leaves, network.leaf_rate).least_time();
   if (network.groups == 1) return least;

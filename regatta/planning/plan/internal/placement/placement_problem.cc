@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/core/result.h"
 
 namespace regatta::plan {
@@ -33,7 +34,7 @@ class Folding {
     for (int rank = 0; rank < world; ++rank) {
       if (rank / line.stride % line.ranks != 0) continue;
       for (int i = 0; i < line.ranks; ++i)
-        members[static_cast<std::size_t>(i)] = (rank + i * line.stride) / devices_;
+        at(members, i) = (rank + i * line.stride) / devices_;
       if (members.front() == members.back()) continue;  // inside a server
       if (line.pattern == GroupPattern::kExchange)
         add_exchange(axis, line, members);
@@ -77,8 +78,8 @@ class Folding {
     std::vector<std::vector<NeighbourTraffic>> of(static_cast<std::size_t>(slots_));
     for (const auto& [key, halves] : edges_) {
       const auto [axis, a, b] = key;
-      of[static_cast<std::size_t>(a)].push_back({b, axis, halves});
-      of[static_cast<std::size_t>(b)].push_back({a, axis, halves});
+      at(of, a).push_back({b, axis, halves});
+      at(of, b).push_back({a, axis, halves});
     }
     network.first = {0};
     for (const std::vector<NeighbourTraffic>& some : of) {
@@ -92,7 +93,7 @@ class Folding {
     for (const auto& [key, halves] : exchanges_) {
       AllToAllGroup exchange{.axis = key.first, .each_way = halves, .ranks = 0, .members = {}};
       for (const auto& [slot, ranks] : key.second) {
-        of[static_cast<std::size_t>(slot)].push_back(static_cast<int>(network.exchanges.size()));
+        at(of, slot).push_back(static_cast<int>(network.exchanges.size()));
         exchange.members.push_back({slot, ranks});
         exchange.ranks += ranks;
       }
@@ -146,15 +147,14 @@ using Loads = std::vector<std::array<HalfBytes, kAxisCount>>;
 // The bytes that leave each part, one way, in half bytes.
 Loads loads_of(const PlacementProblem& network, const std::vector<int>& part_of, int parts) {
   Loads loads(static_cast<std::size_t>(parts));
-  const auto part = [&](int slot) { return part_of[static_cast<std::size_t>(slot)]; };
+  const auto part = [&](int slot) { return at(part_of, slot); };
   for (int slot = 0; slot < network.slots; ++slot) {
     if (part(slot) < 0) continue;
     const auto s = static_cast<std::size_t>(slot);
     for (int i = network.first[s]; i < network.first[s + 1]; ++i) {
-      const NeighbourTraffic& other = network.neighbours[static_cast<std::size_t>(i)];
+      const NeighbourTraffic& other = at(network.neighbours, i);
       if (part(other.slot) < 0 || part(other.slot) == part(slot)) continue;
-      loads[static_cast<std::size_t>(part(slot))][static_cast<std::size_t>(other.axis)] +=
-          other.each_way;
+      at(at(loads, part(slot)), other.axis) += other.each_way;
     }
   }
   for (const AllToAllGroup& exchange : network.exchanges) {
@@ -166,7 +166,7 @@ Loads loads_of(const PlacementProblem& network, const std::vector<int>& part_of,
       HalfBytes inside = 0;
       for (const AllToAllGroup::Member& peer : exchange.members)
         inside += part(peer.slot) == part(member.slot) ? peer.ranks : 0;
-      loads[static_cast<std::size_t>(part(member.slot))][static_cast<std::size_t>(exchange.axis)] +=
+      at(at(loads, part(member.slot)), exchange.axis) +=
           exchange.each_way * member.ranks * (there - inside);
     }
   }
@@ -204,7 +204,7 @@ PlacementProblem placement_problem(const topo::Cluster& cluster,
   folding.write(network);
   std::vector<int> alone(static_cast<std::size_t>(slots));
   for (int slot = 0; slot < slots; ++slot)
-    alone[static_cast<std::size_t>(slot)] = slot;
+    at(alone, slot) = slot;
   raise_to_busiest(loads_of(network, alone, slots), network.server_rate, network.nic_time);
   return network;
 }
@@ -216,7 +216,7 @@ PlacementTime placement_time(const PlacementProblem& network, const LeafAssignme
   std::vector<int> group_of;
   group_of.reserve(leaf_of.size());
   for (const int leaf : leaf_of)
-    group_of.push_back(leaf < 0 ? -1 : network.leaves[static_cast<std::size_t>(leaf)].group);
+    group_of.push_back(leaf < 0 ? -1 : at(network.leaves, leaf).group);
   raise_to_busiest(loads_of(network, group_of, network.groups), network.group_rate, time.axes);
   for (std::size_t axis = 0; axis < kAxisCount; ++axis) {
     time.axes[axis] = exposed_time(network.axes[axis], time.axes[axis]);

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/planning/plan/internal/placement/initial_assignments.h"
 #include "regatta/planning/plan/internal/placement/placement_state.h"
 
@@ -99,10 +100,9 @@ class PlacementLocalSearch {
     }
     const auto s = static_cast<std::size_t>(slot);
     for (int i = network_.first[s]; i < network_.first[s + 1]; ++i)
-      leaves.push_back(state.leaf(network_.neighbours[static_cast<std::size_t>(i)].slot));
+      leaves.push_back(state.leaf(at(network_.neighbours, i).slot));
     for (int i = network_.first_exchange[s]; i < network_.first_exchange[s + 1]; ++i) {
-      const auto which =
-          static_cast<std::size_t>(network_.exchange_of[static_cast<std::size_t>(i)]);
+      const auto which = static_cast<std::size_t>(at(network_.exchange_of, i));
       for (const AllToAllGroup::Member& member : network_.exchanges[which].members)
         leaves.push_back(state.leaf(member.slot));
     }
@@ -157,16 +157,15 @@ class PlacementLocalSearch {
     const std::vector<int> busiest = state.busiest_slots();
     const int changes = 1 + below(6);
     for (int i = 0; i < changes; ++i) {
-      const int slot =
-          busiest.empty() || i > 0
-              ? below(network_.slots)
-              : busiest[static_cast<std::size_t>(below(static_cast<int>(busiest.size())))];
+      const int slot = busiest.empty() || i > 0
+                           ? below(network_.slots)
+                           : at(busiest, below(static_cast<int>(busiest.size())));
       const int leaf = below(static_cast<int>(network_.leaves.size()));
       if (leaf == state.leaf(slot)) continue;
       const auto& there = state.slots_in(leaf);
-      const int place = below(network_.leaves[static_cast<std::size_t>(leaf)].capacity());
+      const int place = below(at(network_.leaves, leaf).capacity());
       const bool is_taken = place < static_cast<int>(there.size());
-      const int other = is_taken ? there[static_cast<std::size_t>(place)] : -1;
+      const int other = is_taken ? at(there, place) : -1;
       state.make({.slot = slot, .other = other, .leaf = leaf});
       moved.push_back(slot);
       if (is_taken) moved.push_back(other);

@@ -1,6 +1,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/planning/plan/internal/placement/placement_search.h"
 
 namespace regatta::plan {
@@ -33,9 +34,9 @@ class Enumeration {
     for (std::size_t leaf = 0; leaf < used_.size(); ++leaf) {
       if (used_[leaf] == network_.leaves[leaf].capacity() || is_like_an_earlier(leaf)) continue;
       ++used_[leaf];
-      here_[static_cast<std::size_t>(slot)] = static_cast<int>(leaf);
+      at(here_, slot) = static_cast<int>(leaf);
       place(slot + 1);
-      here_[static_cast<std::size_t>(slot)] = -1;
+      at(here_, slot) = -1;
       --used_[leaf];
     }
   }

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/planning/plan/internal/placement/placement_lower_bound.h"
 #include "regatta/planning/plan/internal/placement/placement_state.h"
 #include "regatta/planning/plan/test_placement_fabrics.h"

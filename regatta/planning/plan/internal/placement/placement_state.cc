@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "regatta/base/core/ids.h"
+
 namespace regatta::plan {
 
 PlacementState::PlacementState(const PlacementProblem& network, LeafAssignment leaf_of)
@@ -19,10 +21,10 @@ PlacementState::PlacementState(const PlacementProblem& network, LeafAssignment l
   levels_[1].rate = network.groups > 1 ? 2 * network.group_rate.value : 0;
   // All start in leaf 0, which sends nothing, and move to their places.
   for (int slot = 0; slot < network.slots; ++slot)
-    shift(slot, leaf_of[static_cast<std::size_t>(slot)]);
+    shift(slot, at(leaf_of, slot));
   for (int slot = 0; slot < network.slots; ++slot) {
-    slots_in_[static_cast<std::size_t>(leaf(slot))].push_back(slot);
-    --free_[static_cast<std::size_t>(leaf(slot))];
+    at(slots_in_, leaf(slot)).push_back(slot);
+    --at(free_, leaf(slot));
   }
   find_busiest();
   score_ = score_now({}, powers_outside({}));
@@ -33,15 +35,15 @@ void PlacementState::shift(int slot, int to) {
   if (levels_[0].rate > 0) shift_level(0, slot, {from, to});
   if (levels_[1].rate > 0 && group(from) != group(to))
     shift_level(1, slot, {group(from), group(to)});
-  leaf_of_[static_cast<std::size_t>(slot)] = to;
+  at(leaf_of_, slot) = to;
 }
 
 // Only what the two parts send changes: a peer in a third one is outside of both.
 void PlacementState::shift_level(std::size_t level, int slot, Touched way) {
   if (way.from == way.to) return;
   Level& here = levels_[level];
-  Loads& from = here.loads[static_cast<std::size_t>(way.from)];
-  Loads& to = here.loads[static_cast<std::size_t>(way.to)];
+  Loads& from = at(here.loads, way.from);
+  Loads& to = at(here.loads, way.to);
   const auto s = static_cast<std::size_t>(slot);
   const auto add = [&](int axis, HalfBytes at_from, HalfBytes at_to) {
     const auto a = static_cast<std::size_t>(axis);
@@ -50,14 +52,13 @@ void PlacementState::shift_level(std::size_t level, int slot, Touched way) {
     here.carried[a] += at_from + at_to;
   };
   for (int i = network_->first[s]; i < network_->first[s + 1]; ++i) {
-    const NeighbourTraffic& other = network_->neighbours[static_cast<std::size_t>(i)];
+    const NeighbourTraffic& other = at(network_->neighbours, i);
     const int there = part(level, other.slot);
     add(other.axis, there == way.from ? other.each_way : -other.each_way,
         there == way.to ? -other.each_way : other.each_way);
   }
   for (int i = network_->first_exchange[s]; i < network_->first_exchange[s + 1]; ++i) {
-    const AllToAllGroup& exchange = network_->exchanges[static_cast<std::size_t>(
-        network_->exchange_of[static_cast<std::size_t>(i)])];
+    const AllToAllGroup& exchange = at(network_->exchanges, at(network_->exchange_of, i));
     HalfBytes own = 0;
     HalfBytes at_from = 0;
     HalfBytes at_to = 0;
@@ -104,13 +105,13 @@ HalfBytes PlacementState::busiest(const Level& level, std::size_t axis, Touched 
     break;
   }
   for (const int part : {touched.from, touched.to})
-    if (part >= 0) load = std::max(load, level.loads[static_cast<std::size_t>(part)][axis]);
+    if (part >= 0) load = std::max(load, at(level.loads, part)[axis]);
   return load;
 }
 
 double PlacementState::power(const Level& level, std::size_t axis, int part) const {
   if (level.rate <= 0) return 0;
-  const double load = static_cast<double>(level.loads[static_cast<std::size_t>(part)][axis]);
+  const double load = static_cast<double>(at(level.loads, part)[axis]);
   const double time = std::max(load / level.rate, network_->nic_time[axis].value);
   const double square = time * time;
   return square * square * square * square;
@@ -185,16 +186,16 @@ PlacementObjective PlacementState::score_after(const PlacementMove& change) {
 void PlacementState::make(const PlacementMove& change) {
   const int from = leaf(change.slot);
   apply(change);
-  auto& source = slots_in_[static_cast<std::size_t>(from)];
-  auto& target = slots_in_[static_cast<std::size_t>(change.leaf)];
+  auto& source = at(slots_in_, from);
+  auto& target = at(slots_in_, change.leaf);
   source.erase(std::find(source.begin(), source.end(), change.slot));
   target.push_back(change.slot);
   if (change.other >= 0) {
     target.erase(std::find(target.begin(), target.end(), change.other));
     source.push_back(change.other);
   } else {
-    ++free_[static_cast<std::size_t>(from)];
-    --free_[static_cast<std::size_t>(change.leaf)];
+    ++at(free_, from);
+    --at(free_, change.leaf);
   }
   find_busiest();
   score_ = score_now({}, powers_outside({}));

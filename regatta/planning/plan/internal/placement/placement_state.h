@@ -5,6 +5,7 @@
 #include <array>
 #include <vector>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/planning/plan/internal/placement/placement_problem.h"
 
 namespace regatta::plan {
@@ -37,11 +38,9 @@ class PlacementState {
   PlacementState(const PlacementProblem& network, LeafAssignment leaf_of);
 
   const LeafAssignment& leaves() const { return leaf_of_; }
-  int leaf(int slot) const { return leaf_of_[static_cast<std::size_t>(slot)]; }
-  int free(int leaf) const { return free_[static_cast<std::size_t>(leaf)]; }
-  const std::vector<int>& slots_in(int leaf) const {
-    return slots_in_[static_cast<std::size_t>(leaf)];
-  }
+  int leaf(int slot) const { return at(leaf_of_, slot); }
+  int free(int leaf) const { return at(free_, leaf); }
+  const std::vector<int>& slots_in(int leaf) const { return at(slots_in_, leaf); }
   const PlacementObjective& score() const { return score_; }
   // The slots behind the uplinks that hold the step up most, beyond what servers' own links do;
   // none where no uplink does.
@@ -70,7 +69,7 @@ class PlacementState {
     int to = -1;
   };
 
-  int group(int leaf) const { return network_->leaves[static_cast<std::size_t>(leaf)].group; }
+  int group(int leaf) const { return at(network_->leaves, leaf).group; }
   int part(std::size_t level, int slot) const {
     return level == 0 ? leaf(slot) : group(leaf(slot));
   }

@@ -5,6 +5,8 @@
 #include <limits>
 #include <optional>
 
+#include "regatta/base/core/ids.h"
+
 namespace regatta::plan {
 namespace {
 
@@ -137,7 +139,7 @@ class Times {
     for (int level = 0; level < kChainEndLevels; ++level) {
       const double ends = (level + 1) * ends_step_ - 1;
       const double sent = chain->bytes * std::max(cut, 2 * columns - ends);
-      double& time = least[static_cast<std::size_t>(level)];
+      double& time = at(least, level);
       time = std::min(time, others + exposed(kPp, bytes[kPp] + sent));
     }
   }

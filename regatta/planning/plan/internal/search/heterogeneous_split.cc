@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/planning/plan/internal/estimate/heterogeneous_pipeline.h"
 #include "regatta/planning/plan/internal/search/layer_balance.h"
 
@@ -58,9 +59,8 @@ class Splitter {
       double longest = 0;
       for (int replica = 0; replica < job_.strategy.dp; ++replica) {
         // Those like it have as many micro-batches or one fewer.
-        if (job_.like[static_cast<std::size_t>(replica)] != replica) continue;
-        const double share =
-            static_cast<double>(split_.micro_batches[static_cast<std::size_t>(replica)]) / most;
+        if (at(job_.like, replica) != replica) continue;
+        const double share = static_cast<double>(at(split_.micro_batches, replica)) / most;
         const MicroBatchTime fixed = micro_batch_time(job_, stage, replica, {}) * share;
         const MicroBatchTime dense = micro_batch_time(job_, stage, replica, {.dense = 1}) * share;
         const MicroBatchTime expert = micro_batch_time(job_, stage, replica, {.expert = 1}) * share;
@@ -95,7 +95,7 @@ class Splitter {
     const std::vector<BlockCounts> spans = stage_block_counts(job_.model, split_.layers);
     std::map<int, ReplicaClass> classes;
     for (int replica = 0; replica < job_.strategy.dp; ++replica) {
-      const int like = job_.like[static_cast<std::size_t>(replica)];
+      const int like = at(job_.like, replica);
       if (like == replica) classes[like].slots = micro_batch_times(job_, spans, replica);
       classes[like].replicas.push_back(replica);
     }

@@ -5,6 +5,8 @@
 #include <limits>
 #include <numeric>
 
+#include "regatta/base/core/ids.h"
+
 namespace regatta::plan {
 namespace {
 
@@ -50,7 +52,7 @@ class LayerBalancer {
 
  private:
   int stages() const { return static_cast<int>(input_.stages.size()); }
-  const BalanceStage& stage(int s) const { return input_.stages[static_cast<std::size_t>(s)]; }
+  const BalanceStage& stage(int s) const { return at(input_.stages, s); }
   static bool exceeds(double time, double bound) { return time > bound * (1 + 4 * kPrecision); }
 
   BlockCounts span(int first, int count) const {
@@ -63,7 +65,7 @@ class LayerBalancer {
     double most = 0;
     int first = 0;
     for (int s = 0; s < stages(); ++s) {
-      const int count = layers[static_cast<std::size_t>(s)];
+      const int count = at(layers, s);
       const double slot = stage(s).slot(span(first, count)).total().value;
       most = std::max(most, before + input_.micro_batches * slot);
       before += slot;
@@ -76,7 +78,7 @@ class LayerBalancer {
     std::vector<MicroBatchTime> slots;
     int first = 0;
     for (int s = 0; s < stages(); ++s) {
-      const int count = layers[static_cast<std::size_t>(s)];
+      const int count = at(layers, s);
       slots.push_back(stage(s).slot(span(first, count)));
       first += count;
     }
@@ -97,7 +99,7 @@ class LayerBalancer {
     int end = layers_;
     for (int s = stages() - 1; s >= 0; --s) {
       const int count = chosen[static_cast<std::size_t>(s) * width + static_cast<std::size_t>(end)];
-      layers[static_cast<std::size_t>(s)] = count;
+      at(layers, s) = count;
       end -= count;
     }
     return layers;
@@ -109,13 +111,13 @@ class LayerBalancer {
     std::vector<double> next(least.size(), kNever);
     const int others = stages() - 1 - s;  // each takes one block at least
     for (int first = s; first < layers_; ++first) {
-      const double before = least[static_cast<std::size_t>(first)];
+      const double before = at(least, first);
       for (int count = 1; before < kNever && first + count <= layers_ - others; ++count) {
         const BlockCounts blocks = span(first, count);
         const double slot = stage(s).slot(blocks).total().value;
         // More blocks take and hold no less.
         if (before + input_.micro_batches * slot > bound || !stage(s).fits(blocks)) break;
-        double& end = next[static_cast<std::size_t>(first + count)];
+        double& end = at(next, first + count);
         if (before + slot >= end) continue;
         end = before + slot;
         chosen[first + count] = count;
@@ -135,7 +137,7 @@ class LayerBalancer {
           ++count;
         most = std::max(most, count);
       }
-      room[static_cast<std::size_t>(s)] = room[static_cast<std::size_t>(s) + 1] + most;
+      at(room, s) = room[static_cast<std::size_t>(s) + 1] + most;
     }
     return room;
   }
@@ -152,8 +154,8 @@ class LayerBalancer {
       for (int to = 0; to < stages(); ++to) {
         std::vector<int> layers = best_.layers;
         if (moves_ < 0) return false;
-        if (from == to || --layers[static_cast<std::size_t>(from)] == 0) continue;
-        ++layers[static_cast<std::size_t>(to)];
+        if (from == to || --at(layers, from) == 0) continue;
+        ++at(layers, to);
         if (!fits(layers) || --moves_ < 0) continue;
         const Seconds time = time_of(layers);
         if (!exceeds(best_.time.value, time.value)) continue;
@@ -167,7 +169,7 @@ class LayerBalancer {
   bool fits(const std::vector<int>& layers) const {
     int first = 0;
     for (int s = 0; s < stages(); ++s) {
-      const int count = layers[static_cast<std::size_t>(s)];
+      const int count = at(layers, s);
       if (!stage(s).fits(span(first, count))) return false;
       first += count;
     }

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <string>
 
+#include "regatta/base/core/ids.h"
+
 namespace regatta::plan {
 namespace {
 
@@ -15,7 +17,7 @@ std::vector<ServerOrder> by_type(const topo::Cluster& cluster) {
   std::vector<ServerOrder> types;
   std::map<std::string, std::size_t> numbers;
   for (int s = 0; s < static_cast<int>(cluster.servers.size()); ++s) {
-    const std::string& type = cluster.servers[static_cast<std::size_t>(s)].type;
+    const std::string& type = at(cluster.servers, s).type;
     const auto [found, is_new] = numbers.try_emplace(type, types.size());
     if (is_new) types.emplace_back();
     types[found->second].push_back(ServerId{s});

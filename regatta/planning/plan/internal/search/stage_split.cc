@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <optional>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/model/pipeline/uneven_stages.h"
 
 namespace regatta::plan {
@@ -57,10 +58,10 @@ void add_fullest(StageSplit& split, PipelineSchedule schedule) {
   const std::size_t ends = split.fullest.size();
   for (int i = 1; i + 1 < stages; ++i) {
     const int stage = schedule == PipelineSchedule::kZbV ? stages - 1 - i : i;
-    const StageBlocks& blocks = split.blocks[static_cast<std::size_t>(stage)];
-    const bool is_known = std::any_of(
-        split.fullest.begin() + static_cast<std::ptrdiff_t>(ends), split.fullest.end(),
-        [&](int one) { return is_below(blocks, split.blocks[static_cast<std::size_t>(one)]); });
+    const StageBlocks& blocks = at(split.blocks, stage);
+    const bool is_known =
+        std::any_of(split.fullest.begin() + static_cast<std::ptrdiff_t>(ends), split.fullest.end(),
+                    [&](int one) { return is_below(blocks, at(split.blocks, one)); });
     if (!is_known) split.fullest.push_back(stage);
   }
 }
@@ -139,7 +140,7 @@ struct SplitBalance {
     const int middle = rest - counts.front();
     for (int i = 0; i < others; ++i) {
       const bool has_more = i >= others - middle % others;
-      counts[static_cast<std::size_t>(i + 1)] = middle / others + (has_more ? 1 : 0);
+      at(counts, i + 1) = middle / others + (has_more ? 1 : 0);
     }
     return counts;
   }
@@ -200,7 +201,7 @@ StageSplit stage_split(const EstimateInput& input, const MicroBatchWork& work, i
   Seconds slowest{-1};
   double heaviest = -1;
   for (int stage = 0; stage < input.strategy.pp; ++stage) {
-    const StageBlocks& blocks = split.blocks[static_cast<std::size_t>(stage)];
+    const StageBlocks& blocks = at(split.blocks, stage);
     const Seconds time = slot_of(input, work, blocks, stage == output);
     const double parameters = work.dense.parameters.total() * blocks.dense +
                               work.expert.parameters.total() * blocks.expert +

@@ -11,6 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/model/topo/presets.h"
 #include "regatta/model/workload/model.h"
 
@@ -152,8 +153,7 @@ TEST(StageSplit, NamesEveryStageThatCanNeedTheMostMemory) {
     Case one;
     if (number(0, 1) == 0) one.model = workload::find_model_preset("deepseek-v2-lite")->model;
     one.strategy = {.tp = 1, .pp = 2 * number(1, 4), .dp = 2};
-    one.strategy.schedule =
-        workload::kPipelineSchedules[static_cast<std::size_t>(number(0, kinds - 1))];
+    one.strategy.schedule = at(workload::kPipelineSchedules, number(0, kinds - 1));
     if (one.strategy.schedule == PipelineSchedule::kInterleaved) one.strategy.virtual_stages = 2;
     one.strategy.zero = number(0, 3);
     one.model.layers = 0;
@@ -161,8 +161,7 @@ TEST(StageSplit, NamesEveryStageThatCanNeedTheMostMemory) {
       auto& layers = one.strategy.stage_layers;
       const bool is_mirror =
           one.strategy.schedule == PipelineSchedule::kDualPipe && 2 * stage >= one.strategy.pp;
-      layers.push_back(is_mirror ? layers[static_cast<std::size_t>(one.strategy.pp - 1 - stage)]
-                                 : 2 * number(1, 5));
+      layers.push_back(is_mirror ? at(layers, one.strategy.pp - 1 - stage) : 2 * number(1, 5));
       one.model.layers += layers.back();
     }
     const EstimateInput input = one.input();

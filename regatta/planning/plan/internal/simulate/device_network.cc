@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/core/result.h"
 
 namespace regatta::plan {
@@ -129,7 +130,7 @@ Result<FlowSet> DeviceNetwork::flows(const std::vector<DevicePair>& pairs) const
 void DeviceNetwork::add_traffic(const DevicePair& pair, double bytes,
                                 std::vector<double>& bytes_on) const {
   for (const ResourceLoad& load : route(pair).loads)
-    bytes_on[static_cast<std::size_t>(load.resource)] += load.weight * bytes;
+    at(bytes_on, load.resource) += load.weight * bytes;
 }
 
 }  // namespace regatta::plan

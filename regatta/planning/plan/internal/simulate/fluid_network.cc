@@ -22,13 +22,6 @@ std::size_t index_of(const ResourceLoad& load) {
 
 }  // namespace
 
-double isolated_time(const FluidTransfer& transfer, const std::vector<double>& capacities) {
-  double time = 0;
-  for (const ResourceLoad& load : transfer.loads)
-    time = std::max(time, load.weight * transfer.bytes_per_flow / capacities[index_of(load)]);
-  return time;
-}
-
 FluidNetwork::FluidNetwork(std::vector<double> capacities)
     : capacities_(std::move(capacities)), link_of_(capacities_.size(), -1) {}
 

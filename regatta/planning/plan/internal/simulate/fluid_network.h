@@ -20,9 +20,6 @@ struct FluidTransfer {
   double bytes_per_flow = 0;
 };
 
-// Lower bound of the time of `transfer` alone: max over resources of weight * bytes / capacity.
-double isolated_time(const FluidTransfer& transfer, const std::vector<double>& capacities);
-
 // Transfers under way. Time is the caller's: advance() moves all of them at their present rates.
 class FluidNetwork {
  public:

@@ -9,6 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "regatta/base/core/ids.h"
+
 namespace regatta::plan {
 namespace {
 
@@ -155,8 +157,10 @@ TEST(FluidNetwork, NeverBeatsTheLinks) {
       ASSERT_TRUE(std::isfinite(step));
       now += step;
       for (const int tag : network.advance(step)) {
-        const FluidTransfer& transfer = made.transfers[static_cast<std::size_t>(tag)];
-        EXPECT_GE(now, isolated_time(transfer, made.capacities) * (1 - 1e-3));
+        const FluidTransfer& transfer = at(made.transfers, tag);
+        for (const ResourceLoad& load : transfer.loads)
+          EXPECT_GE(now, load.weight * transfer.bytes_per_flow /
+                             at(made.capacities, load.resource) * (1 - 1e-3));
       }
     }
     for (std::size_t r = 0; r < made.capacities.size(); ++r) {

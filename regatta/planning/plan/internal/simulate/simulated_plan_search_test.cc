@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/planning/plan/simulated_plan.h"
 #include "regatta/planning/plan/test_plans.h"
 
@@ -103,9 +104,7 @@ TEST(SearchSimulatedPlans, GivesTheSameAnswerTwice) {
 bool tp_within_servers(const SimulatedPlan& plan) {
   for (int rank = 0; rank < plan.strategy.world_size(); ++rank) {
     for (const Rank peer : workload::tp_group(plan.strategy, Rank{rank})) {
-      if (plan.placement[peer.index()].server !=
-          plan.placement[static_cast<std::size_t>(rank)].server)
-        return false;
+      if (plan.placement[peer.index()].server != at(plan.placement, rank).server) return false;
     }
   }
   return true;

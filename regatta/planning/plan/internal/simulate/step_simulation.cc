@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/core/result.h"
 
 namespace regatta::plan {
@@ -41,7 +42,7 @@ class Engine {
     result_.operations.resize(program.operations.size());
     for (std::size_t i = 0; i < program.operations.size(); ++i) {
       const int channel = program.operations[i].channel;
-      if (channel >= 0) queues_[static_cast<std::size_t>(channel)].push_back(static_cast<int>(i));
+      if (channel >= 0) at(queues_, channel).push_back(static_cast<int>(i));
     }
   }
 
@@ -80,8 +81,8 @@ class Engine {
 
   // Runs actions of `group` until it computes, waits or ends.
   void go_on(int group) {
-    const std::vector<StepAction>& actions = program_.groups[static_cast<std::size_t>(group)];
-    std::size_t& next = next_action_[static_cast<std::size_t>(group)];
+    const std::vector<StepAction>& actions = at(program_.groups, group);
+    std::size_t& next = at(next_action_, group);
     while (next < actions.size()) {
       const StepAction& action = actions[next];
       if (action.kind == StepActionKind::kPost) {
@@ -94,9 +95,9 @@ class Engine {
           return;
         }
         continue;
-      } else if (!ended_[static_cast<std::size_t>(action.operation)]) {
-        wait_start_[static_cast<std::size_t>(group)] = now_;
-        waiting_cells_[static_cast<std::size_t>(action.operation)].push_back(group);
+      } else if (!at(ended_, action.operation)) {
+        at(wait_start_, group) = now_;
+        at(waiting_cells_, action.operation).push_back(group);
         return;
       }
       ++next;
@@ -106,8 +107,7 @@ class Engine {
   void add_span(int group, const StepAction& action, workload::Phase phase, double start,
                 double end) {
     if (end > start)
-      result_.groups[static_cast<std::size_t>(group)].push_back(
-          {phase, action.micro_batch, action.layer, start, end});
+      at(result_.groups, group).push_back({phase, action.micro_batch, action.layer, start, end});
   }
 
   void post(int operation) {
@@ -124,28 +124,28 @@ class Engine {
 
   // Begins the next operation of the channel when it is posted and nothing is before it.
   void serve(int channel) {
-    const std::vector<int>& queue = queues_[static_cast<std::size_t>(channel)];
-    const std::size_t next = queue_next_[static_cast<std::size_t>(channel)];
+    const std::vector<int>& queue = at(queues_, channel);
+    const std::size_t next = at(queue_next_, channel);
     if (next >= queue.size()) return;
     const auto index = static_cast<std::size_t>(queue[next]);
     if (posts_[index] < program_.operations[index].members) return;
-    if (next > 0 && !ended_[static_cast<std::size_t>(queue[next - 1])]) return;
-    ++queue_next_[static_cast<std::size_t>(channel)];
+    if (next > 0 && !at(ended_, queue[next - 1])) return;
+    ++at(queue_next_, channel);
     begin(queue[next]);
   }
 
   void begin(int operation) {
-    const CommOperation& one = program_.operations[static_cast<std::size_t>(operation)];
-    result_.operations[static_cast<std::size_t>(operation)].started = now_;
+    const CommOperation& one = at(program_.operations, operation);
+    at(result_.operations, operation).started = now_;
     events_.push({now_ + one.latency, sequence_++, -1, operation});
   }
 
   void end_latency(int operation) {
-    const int transfer = program_.operations[static_cast<std::size_t>(operation)].transfer;
+    const int transfer = at(program_.operations, operation).transfer;
     if (transfer < 0)
       end_operation(operation);
     else
-      network_.start(&program_.transfers[static_cast<std::size_t>(transfer)], operation);
+      network_.start(&at(program_.transfers, transfer), operation);
   }
 
   void end_operation(int operation) {
@@ -163,9 +163,9 @@ class Engine {
   }
 
   void wake(int group, std::size_t operation) {
-    std::size_t& next = next_action_[static_cast<std::size_t>(group)];
-    const StepAction& action = program_.groups[static_cast<std::size_t>(group)][next];
-    const double start = wait_start_[static_cast<std::size_t>(group)];
+    std::size_t& next = at(next_action_, group);
+    const StepAction& action = at(program_.groups, group)[next];
+    const double start = at(wait_start_, group);
     double cut = start;
     if (action.phase == workload::Phase::kPpComm)
       cut = std::clamp(first_byte(operation), start, now_);
