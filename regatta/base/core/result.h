@@ -9,10 +9,10 @@
 
 namespace regatta {
 
-// A value or one Error, never ignored.
-// A thin class over tl::expected with the names of std::expected (C++23), which will replace it.
+// Result<T> is a value or one Error that cannot be ignored: a thin class over tl::expected with the
+// names of std::expected (C++23), which will replace it.
 
-// The closed list of ways to fail. Exit status of a command or agent: exit_status().
+// The kinds of errors. exit_status() gives the exit status of a command or agent.
 enum class Code {
   kInvalidInput,  // the caller's file, flag or argument is wrong
   kNotFound,      // the named object does not exist
@@ -40,7 +40,7 @@ class [[nodiscard]] Result {
  public:
   using value_type = T;
 
-  // Implicit on purpose: `return value;` and `return Error{...};` are how a function ends.
+  // Implicit, so that a function can `return value;` and `return Error{...};`.
   // NOLINTBEGIN(google-explicit-constructor)
   Result(T value) : expected_(std::move(value)) {}
   Result(Error error) : expected_(tl::unexpected<Error>(std::move(error))) {}
@@ -107,7 +107,7 @@ using Status = Result<void>;
     return REGATTA_CONCAT(name, _or_error).error();    \
   auto name = std::move(*REGATTA_CONCAT(name, _or_error))
 
-// Returns the error of the Result or Status `expression`, or goes on.
+// Returns the error of the Result or Status `expression`, if there is one.
 #define REGATTA_TRY_DO(expression)                                       \
   do {                                                                   \
     if (auto regatta_status = (expression); !regatta_status.has_value()) \

@@ -1,6 +1,6 @@
-// net/line_server.h: one bounded server of lines: it accepts clients on a listening socket, gives
-// their lines to its owner and sends lines back. Nobody can make it hold more than its bounds, and
-// no client keeps the others waiting.
+// net/line_server.h: a bounded server of lines: it accepts clients on a listening socket, gives
+// their lines to its owner and sends lines back. No client can make it exceed its bounds or delay
+// the others.
 #pragma once
 
 #include <cstddef>
@@ -16,11 +16,11 @@
 
 namespace regatta::net {
 
-// Identifies a client of one server; never used again.
+// Identifies a client of one server; never reused.
 using ClientId = std::uint64_t;
 
 struct LineServerOptions {
-  std::size_t clients_max = 64;  // one more is told `refusal` and closed
+  std::size_t clients_max = 64;  // one more gets `refusal` and is closed
   std::size_t line_max = 65536;  // bytes of a line without its newline
   std::string refusal;           // without its newline
 };
@@ -28,12 +28,12 @@ struct LineServerOptions {
 // The owner's handlers; each may call send(), close() and set_line_max() of the server. An empty
 // handler is not called.
 struct LineHandlers {
-  // `fd` is the client's socket: for its address or its options.
+  // `fd` is the client's socket; a handler may read its address and set its options.
   std::function<void(ClientId, int fd)> connected;
   // An error closes the connection.
   std::function<Status(ClientId, std::string_view)> line;
-  // The client has left (no error), sent a line that is too long, or a handler failed (the error).
-  // Not called for those that the owner closed. The client can still be sent a last line.
+  // The client closed (no error), sent a line that is too long, or a handler failed (the error).
+  // Not called for clients that the owner closed. send() still reaches the client for a last line.
   std::function<void(ClientId, const Status&)> closed;
 };
 
@@ -48,13 +48,12 @@ class LineServer {
 
   // Readable when serve() has something to do.
   int fd() const;
-  // Waits at most `limit` for something to do and does it: of each client that has sent something
-  // it takes one block of 64 KiB. Whether a signal ended the wait. kUnavailable where the system
-  // cannot wait.
+  // Waits at most `limit` for events and handles them; reads one block of 64 KiB from each ready
+  // client. Returns whether a signal ended the wait. kUnavailable when the system cannot wait.
   Result<bool> serve(Seconds limit, const LineHandlers& handlers);
 
-  // `lines` end with a newline. Never waits: a client that does not take all of it at once is
-  // closed, for part of a line would spoil the next one. False where it is gone.
+  // `lines` end with a newline. Never waits: a client whose socket buffer does not hold all of it
+  // is closed, for part of a line would spoil the next one. False when the client is gone.
   bool send(ClientId client, std::string_view lines);
   void send_to_all(std::string_view lines);
   void close(ClientId client);

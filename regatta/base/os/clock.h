@@ -9,8 +9,8 @@ namespace regatta::os {
 
 // The clocks of durations, timelines and work.
 
-// CLOCK_MONOTONIC: never steps, and has one origin for all processes of a machine, so times of
-// several ranks in the lab can be laid side by side.
+// CLOCK_MONOTONIC: never steps, and has one origin for all processes of a machine, so that times of
+// several ranks of a lab can be compared.
 Seconds monotonic_now();
 std::uint64_t monotonic_ns();
 
@@ -20,22 +20,19 @@ Seconds thread_cpu_time();
 // Sleeps at least `time`, through signals; returns at once when it is not positive.
 void sleep_for(Seconds time);
 
-// The time by the core's own counter, for work that is shorter than a look at the
-// clock. Reading CLOCK_MONOTONIC waits until all loads before it have arrived; the counter does
-// not.
-
-// Tells CLOCK_MONOTONIC from a counter that runs at a constant, unknown rate and is compared with
-// it now and then. Pure.
+// CLOCK_MONOTONIC computed from the core's counter, which runs at a constant, unknown rate and is
+// compared with the clock now and then. For work that is shorter than a reading of the clock, which
+// waits until all loads before it have arrived. Pure.
 class TickClock {
  public:
-  // Whether `ticks` lies too far from the last comparison, or before it: compare first.
+  // Whether `ticks` lies too far from the last comparison, or before it: call compare() first.
   bool is_due(std::uint64_t ticks) const { return ticks - ticks_ >= good_for_; }
-  // Within a microsecond, where is_due() is false.
+  // The time, exact to a microsecond while is_due() is false.
   Seconds at(std::uint64_t ticks) const {
     return {seconds_ + static_cast<double>(ticks - ticks_) * period_s_};
   }
-  // The clock showed `now` while the counter went from `before` to `after`. Left out where that was
-  // long: the thread was interrupted then.
+  // The clock showed `now` while the counter went from `before` to `after`. Ignored when that was
+  // long, because the thread was interrupted.
   void compare(std::uint64_t before, Seconds now, std::uint64_t after);
 
  private:
@@ -45,9 +42,9 @@ class TickClock {
   double period_s_ = 0;
 };
 
-// About CLOCK_MONOTONIC, of the calling thread: within a microsecond; times of two threads, and
-// before and after a comparison, may be that much out of order. monotonic_now() where the machine
-// has no counter of a constant rate.
+// CLOCK_MONOTONIC to a microsecond: times of two threads, and of one thread before and after a
+// comparison, may be that much out of order. monotonic_now() on a machine without a counter of
+// constant rate.
 Seconds tick_now();
 
 // The clock that machines agree on (NTP, PTP); it may step.

@@ -49,28 +49,28 @@ class TempFolder {
   std::string path_;
 };
 
-// A text that waits beside its place until it takes it: so that of several files
-// all are written or none, and of one that is written for long all of it or nothing.
+// A file that is written beside its path and renamed when it is complete, so that either all of
+// several files are replaced or none, and never a part of one.
 
 class StagedFile {
  public:
-  // Writes `text` beside `path`, where nothing changes yet; a link stays, and what it names is to
+  // Writes `text` beside `path`, where nothing changes yet; a link stays, and its target is to
   // be replaced. A path that is no plain file, like a device or a pipe, is written by publish().
   static Result<StagedFile> stage(const std::string& path, std::string_view text);
-  // The same of a text that is yet to be written, into what writing_path() names.
+  // The same for a text that the caller then writes to writing_path().
   static Result<StagedFile> begin(const std::string& path);
   StagedFile(StagedFile&& other) noexcept;
   StagedFile& operator=(StagedFile&& other) = delete;
   StagedFile(const StagedFile&) = delete;
   StagedFile& operator=(const StagedFile&) = delete;
-  // Removes what is not published.
+  // Removes the file when it was not published.
   ~StagedFile();
 
-  // Whether publish() only renames, which does not fail for want of room.
+  // Whether publish() only renames, which does not fail on a full disk.
   bool is_plain() const { return !temporary_path_.empty(); }
   // A path that is no plain file is written directly.
   const std::string& writing_path() const { return is_plain() ? temporary_path_ : path_; }
-  // The text takes its place. Once.
+  // Replaces `path` by the text; call it once.
   Status publish();
 
  private:

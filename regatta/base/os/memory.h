@@ -1,4 +1,4 @@
-// os/memory.h: how much memory a process may still take.
+// os/memory.h: the memory that a process may still allocate, and waits for a word in memory.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,12 @@
 
 namespace regatta::os {
 
-// The least of what the machine has left, what the cgroup at the root of `root`/sys/fs/cgroup may
-// still take, and what RLIMIT_AS leaves: 1 byte or more. 0: not known.
+// The least of the free memory of the machine, of the cgroup at the root of `root`/sys/fs/cgroup,
+// and of RLIMIT_AS: 1 byte or more. 0: not known.
 Bytes free_memory(const std::string& root = "");
 
-// Waits for a change of a 32-bit word, also one that processes share.
-
-// Returns when the word is not `value`, when somebody wakes us, when the time is over, or for no
-// reason: look at the word again. Source: Linux manual page futex(2).
+// Waits for a change of a 32-bit word, which processes may share. Returns when the word is not
+// `value`, on a wake, after the timeout, or spuriously: read the word again. Source: futex(2).
 void futex_wait(const void* word, std::uint32_t value, std::uint64_t limit_ns);
 
 void futex_wake_one(const void* word);

@@ -17,8 +17,7 @@
 
 namespace regatta::os {
 
-// Interfaces, addresses, routes and shaping of one network namespace, by rtnetlink
-// through libnl.
+// Interfaces, addresses, routes and shaping of one network namespace.
 // Source: rtnetlink(7), tc-tbf(8), the API reference of libnl 3.
 
 struct Interface {
@@ -45,9 +44,9 @@ struct NextHop {
   std::string gateway;  // IPv4
 };
 
-// One socket into the network namespace that the calling thread was in when open() ran; it stays
-// there wherever the thread goes. Not thread safe. Every change is acknowledged by the kernel
-// before the call returns; errors name the interface or destination.
+// A socket in the network namespace of the thread that called open(); it stays there when the
+// thread moves. Not thread safe. The kernel acknowledges every change before the call returns;
+// errors name the interface or destination.
 class Netlink {
  public:
   static Result<Netlink> open();
@@ -68,8 +67,8 @@ class Netlink {
   Status set_sizes(const std::string& name, int mtu, int gso_max_size);
   Status add_address(const std::string& name, const std::string& address, int prefix_length);
 
-  // Sets or changes the egress shape. Rates above 2 GB/s are out of the bucket's range and of what
-  // a software cable carries: they remove it.
+  // Sets or changes the egress shape. A rate above 2 GB/s removes it: neither the token bucket nor
+  // a software cable reaches it.
   Status set_shape(const std::string& name, const EgressShape& shape);
 
   // Adds or replaces the route to destination/32; several hops share it by the kernel's hash.
@@ -83,8 +82,8 @@ class Netlink {
   std::unique_ptr<Impl> impl_;
 };
 
-// Tells when a network interface of the calling thread's network namespace
-// loses or gains its carrier.
+// Reports when a network interface of the calling thread's network namespace loses or gains its
+// carrier.
 
 struct CarrierEvent {
   std::string interface;  // "nic0"
@@ -107,7 +106,7 @@ class CarrierWatch {
   // as down.
   Result<std::optional<CarrierEvent>> next(Seconds limit);
 
-  // Readable when next() has something to look at: for callers with a poll loop of their own.
+  // Readable when next() has an event to read: for callers with a poll loop of their own.
   int fd() const;
 
  private:
@@ -118,13 +117,13 @@ class CarrierWatch {
 
 // The counters that a network device's driver keeps (`ethtool -S`).
 
-// Name and value, in the driver's order; empty where the driver keeps none. kNotFound where there
-// is no such device.
+// Name and value, in the driver's order; empty when the driver keeps none. kNotFound when there is
+// no such device.
 using EthtoolCounters = std::vector<std::pair<std::string, std::uint64_t>>;
 Result<EthtoolCounters> ethtool_counters(const std::string& device);
 
-// The same of a device that takes commands (linux/ethtool.h) by `ask`, as the ioctl SIOCETHTOOL
-// does: 0, or errno. kUnavailable where its answers do not fit each other.
+// The same for a device that executes commands (linux/ethtool.h) by `ask`, as the ioctl SIOCETHTOOL
+// does: 0, or errno. kUnavailable when its replies contradict each other.
 using EthtoolAsk = std::function<int(void* command)>;
 Result<EthtoolCounters> ethtool_counters_by(const std::string& device, const EthtoolAsk& ask);
 
@@ -134,13 +133,11 @@ Result<std::vector<std::string>> network_devices();
 // Whether the device has a carrier.
 bool has_carrier(const std::string& device);
 
-// Which IPv4 addresses the interfaces of this network namespace have.
-// Source: getifaddrs(3).
-
-// Names of interfaces by address: 10.0.0.1 is 0x0a000001. Empty where the kernel does not tell.
+// Names of interfaces of this network namespace by IPv4 address: 10.0.0.1 is 0x0a000001. Empty when
+// the kernel gives none. Source: getifaddrs(3).
 std::map<std::uint32_t, std::string> interfaces_by_address();
 
-// Whether an interface has it, whatever state it is in.
+// Whether an interface in any state has the address.
 bool is_own_address(std::uint32_t address);
 
 }  // namespace regatta::os

@@ -18,9 +18,6 @@
 
 namespace regatta::os {
 
-// Processes and threads: starting, ending and listing them, and the namespaces they
-// are in.
-
 // Starting, watching and ending processes.
 
 struct SpawnOptions {
@@ -28,10 +25,10 @@ struct SpawnOptions {
   int stdin_fd = -1;                     // -1: inherit
   int stdout_fd = -1;
   int stderr_fd = -1;
-  // SIGKILL when the calling process ends, by whatever means. It is tied to the process, not to
-  // the calling thread: forks are made by one thread that lives as long as the process.
+  // SIGKILL when the calling process ends in any way. It is tied to the process, not to the calling
+  // thread: one thread, which lives as long as the process, makes all forks.
   bool die_with_parent = true;
-  bool own_group = false;         // its own process group: Ctrl-C of the terminal passes it by
+  bool own_group = false;         // its own process group: Ctrl-C of the terminal does not reach it
   std::vector<int> namespaces;    // descriptors to setns() into, in order, before exec
   std::vector<int> cgroup_procs;  // open `cgroup.procs` files to join before exec
   std::string working_folder;     // "" = the caller's
@@ -73,11 +70,10 @@ Result<ExitState> terminate(pid_t pid, Seconds timeout = Seconds{1.0});
 // The cores that this process may run on, at least 1.
 int usable_cores();
 
-// Folder of the running executable: where sister programs are looked for.
+// The folder of the running executable, in which the other programs of Regatta lie.
 Result<std::string> executable_folder();
 
-// The processes of this machine, as /proc tells them.
-// Source: proc(5).
+// The processes of this machine in /proc. Source: proc(5).
 
 struct ProcessEntry {
   pid_t pid = -1;
@@ -96,12 +92,12 @@ std::vector<ProcessEntry> list_processes(const std::string& proc = "/proc");
 bool is_alive(pid_t pid, unsigned long long start_time, const std::string& proc = "/proc");
 
 // Inode of the network namespace of `pid`: equal for processes that share one. Nothing when the
-// process is gone or may not be looked at.
+// process is gone or may not be inspected.
 std::optional<unsigned long long> network_namespace_of(pid_t pid,
                                                        const std::string& proc = "/proc");
 
-// A thread beside those of a program: signals stay for the program's
-// own. Source: pthread_sigmask(3): a thread begins with the mask of who starts it.
+// A thread that blocks all signals, so that the program's own threads get them. Source:
+// pthread_sigmask(3): a thread starts with the mask of its creator.
 
 // Header only: libraries that are put into foreign programs use it, too.
 template <typename Work>
@@ -121,7 +117,8 @@ std::thread signal_masked_thread(Work&& work) {
 // The network namespace of the calling thread; the descriptor keeps it alive.
 Result<UniqueFd> open_network_namespace();
 
-// Moves the calling thread into a new, empty network namespace. kUnsupported without the right to.
+// Moves the calling thread into a new, empty network namespace. kUnsupported without the
+// permission.
 Status enter_new_network_namespace();
 
 // Moves the calling process, which must have one thread, into a new user namespace where the
@@ -136,11 +133,11 @@ Status enter_network_namespace(const UniqueFd& fd);
 // inodes are. Source: SO_NETNS_COOKIE, Linux 5.14.
 Result<unsigned long long> network_namespace_cookie();
 
-// The same of process `pid`'s namespace; may enter that namespace in a short-lived child.
-// kUnsupported without the right to.
+// The same for the namespace of process `pid`; may enter that namespace in a short-lived child.
+// kUnsupported without the permission.
 Result<unsigned long long> network_namespace_cookie_of(pid_t pid);
 
-// Inode of the open namespace, as network_namespace_of() in proc_table.h gives it.
+// Inode of the open namespace, as network_namespace_of() gives it.
 Result<unsigned long long> namespace_inode(const UniqueFd& fd);
 
 // Keeps the calling thread in another network namespace for a while. Must be destroyed by the
@@ -162,19 +159,19 @@ class NetworkNamespaceScope {
 
 enum class CgroupVersion { kV1, kV2 };
 
-// Where this process may make its own groups of the cpu controller.
+// The folder in which this process may make groups of the cpu controller.
 struct CpuCgroupRoot {
   CgroupVersion version = CgroupVersion::kV1;
   std::string folder;
 };
 
-// Reads /proc/self/{mountinfo,cgroup} under `proc` and tries the folder out. kUnsupported gives
-// the reason in one sentence: no controller, no right to write.
+// Reads /proc/self/{mountinfo,cgroup} under `proc` and tests the folder. kUnsupported gives the
+// reason in one sentence: no controller, no permission to write.
 Result<CpuCgroupRoot> find_cpu_cgroup_root(const std::string& proc = "/proc");
 
-// Makes the group `root.folder/name` that limits nothing, goes before other work of the machine
-// where that may be set, and holds limited groups. A process joins its `cgroup.procs`
-// (SpawnOptions::cgroup_procs) to go before others, and with v2 has to before one of its threads
+// Makes the group `root.folder/name` that holds limited groups. It limits nothing and has priority
+// over other work of the machine where that may be set. A process joins its `cgroup.procs`
+// (SpawnOptions::cgroup_procs) to get the priority; with v2 it must, before one of its threads
 // may join a group inside. Returns its folder.
 Result<std::string> make_cpu_group(const CpuCgroupRoot& root, const std::string& name);
 
@@ -191,8 +188,7 @@ Status join_cgroup(const std::string& folder);
 // are still inside after `timeout`.
 Status remove_cgroup(const std::string& folder, Seconds timeout = Seconds{1.0});
 
-// Which cgroups a process is in, how they are written, and where they lie in the
-// file system. Source: cgroups(7), proc(5) (mountinfo).
+// The cgroups of a process, their text, and their folders. Source: cgroups(7), proc(5) (mountinfo).
 
 // A group, as the kernel names it. The hierarchy is "" for cgroup v2, for v1 the name of one of
 // its controllers ("memory") or its own ("name=systemd").
@@ -213,7 +209,7 @@ std::vector<CgroupPath> parse_cgroups(std::string_view text);
 // The group in this hierarchy, or nothing.
 std::optional<std::string> path_in(const std::vector<CgroupPath>& groups,
                                    std::string_view hierarchy);
-// Whether `path` is `group` or lies below it.
+// Whether `path` is `group` or one below it.
 bool is_within(std::string_view path, std::string_view group);
 
 // Where a hierarchy is mounted: `root` of it appears at `point`.

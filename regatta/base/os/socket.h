@@ -17,31 +17,30 @@
 
 namespace regatta::os {
 
-// TCP connections between machines, named as people write them: "HOST:PORT".
-// Source: tcp(7), getaddrinfo(3).
+// TCP connections between machines by "HOST:PORT". Source: tcp(7), getaddrinfo(3).
 
 struct HostPort {
   std::string host;  // "": any address of this machine
   std::string port;
 };
 
-// "gpu-1:7000", "10.0.0.1:7000", "[fd00::1]:7000", ":7000". kInvalidInput says what a right one
-// looks like.
+// "gpu-1:7000", "10.0.0.1:7000", "[fd00::1]:7000", ":7000". kInvalidInput gives a right example.
 Result<HostPort> parse_host_port(const std::string& text);
 
-// Whether the host has an address. kInvalidInput when there is no such host, kUnavailable where
-// nobody can tell now; it may take the name servers seconds to say so.
+// Whether the host has an address. kInvalidInput when there is no such host, kUnavailable when no
+// name server answers, which may take seconds.
 Status resolve_host(const HostPort& end);
 
-// Blocking and close-on-exec, without delay, and watched as enable_keepalive() does. kInvalidInput
+// A connection that is blocking, close-on-exec, and set as by enable_keepalive(). kInvalidInput
 // when there is no such host, else kUnavailable; the error names host, port and the system's
 // reason.
 Result<UniqueFd> connect_tcp(const HostPort& to, Seconds timeout);
 
-// Close-on-exec; port "0": a free one. kInvalidInput when the address is none of this machine.
+// A close-on-exec listener; port "0": a free one. kInvalidInput when the address is none of this
+// machine.
 Result<UniqueFd> listen_tcp(const HostPort& at, int backlog = 128);
 
-// No delay, and an end to a connection that is idle and whose peer's machine is gone, after 7 s.
+// Sets TCP_NODELAY, and ends an idle connection 7 s after the peer's machine is gone.
 void enable_keepalive(int fd);
 
 // The numeric address of this end and of the other one; empty where it has none.
@@ -63,30 +62,28 @@ struct UnixAddress {
 // kInvalidInput when `path` is empty or longer than the name of a socket may be (107 letters).
 Result<UnixAddress> unix_address(const std::string& path);
 
-// A connection that is close-on-exec; `type`: SOCK_STREAM or SOCK_SEQPACKET. The error names the
-// path and the system's reason: kNotFound where nothing has the name, kUnavailable where nobody
-// listens, or takes no connection within a second.
+// A close-on-exec connection; `type`: SOCK_STREAM or SOCK_SEQPACKET. The error names the path and
+// the system's reason: kNotFound when the path does not exist, kUnavailable when no process
+// listens or accepts within a second.
 Result<UniqueFd> connect_unix(const std::string& path, int type = SOCK_STREAM);
 
-// Listens at `path`, close-on-exec and non-blocking; `type` as above. Takes the place of a socket
-// that nobody listens at. kConflict when somebody does, kInvalidInput when something that is no
-// socket has the name.
+// Listens at `path`, close-on-exec and non-blocking; `type` as above. Replaces a socket at which no
+// process listens. kConflict when one does, kInvalidInput when the path is no socket.
 Result<UniqueFd> listen_unix(const std::string& path, int type = SOCK_STREAM);
 
 // The lines of a file or a pipe, as they come.
 
 class LineReader {
  public:
-  // A line longer than `line_max` comes in pieces of one byte more, as LineSplitter gives it.
-  // `name` is for errors.
+  // A line longer than `line_max` is cut as LineSplitter does. `name` is for errors.
   LineReader(UniqueFd fd, std::string name, std::size_t line_max)
       : fd_(std::move(fd)), name_(std::move(name)), lines_(line_max) {}
 
-  // Fails where there is no such file, or a folder; the error names it.
+  // Fails when there is no such file, or when it is a folder; the error names it.
   static Result<LineReader> open(const std::string& path, std::size_t line_max);
 
-  // Waits for the next line; without its end. None behind the last one, and soon once `stop` is
-  // set, whatever has come by then.
+  // Waits for the next line and gives it without its newline. Nothing after the last one, and soon
+  // after `stop` is set.
   Result<std::optional<std::string>> next(const std::atomic<bool>& stop);
 
  private:

@@ -11,8 +11,6 @@
 
 namespace regatta::os {
 
-// A file descriptor with one owner, and pipes.
-
 class UniqueFd {
  public:
   UniqueFd() = default;
@@ -43,20 +41,16 @@ struct Pipe {
 // Both ends are close-on-exec. Fails with kExhausted when no descriptor is left.
 Result<Pipe> make_pipe();
 
-// An Error out of a failed system call.
-
-// "what: reason", with the Code that fits `number`: what is missing kNotFound, what is in the way
-// kConflict, what is not allowed or not built in kUnsupported, what is used up kExhausted, EINVAL
-// kInvalidInput, ETIMEDOUT kTimeout, else kUnavailable.
+// The error of a failed system call: "what: reason", with the Code for `number`. A missing object
+// is kNotFound, an existing one kConflict, a forbidden or missing feature kUnsupported, an
+// exhausted resource kExhausted, EINVAL kInvalidInput, ETIMEDOUT kTimeout, all else kUnavailable.
 Error errno_error(std::string_view what, int number = errno);
 
 // The C library's text of `number` with a small first letter, safe from any thread.
 std::string errno_text(int number = errno);
 
-// The file descriptors of this process: how many it may open, and an end of all.
-
-// Sees that `count` more descriptors can be opened: raises the soft limit as far as needed.
-// kExhausted when the hard limit is lower.
+// Raises the soft limit so that this process can open `count` more descriptors. kExhausted when the
+// hard limit is lower.
 Status raise_descriptor_limit(std::size_t count);
 
 // Closes all descriptors from `first` on, owned or not: for a child of fork().

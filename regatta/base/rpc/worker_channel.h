@@ -1,5 +1,5 @@
-// rpc/worker_channel.h: how a worker process (one rank) talks to the agent that started it:
-// one JSON object a line, events to standard output, replies from standard input.
+// rpc/worker_channel.h: the channel between a worker process (one rank) and the agent that started
+// it: one JSON object a line, events to standard output, replies from standard input.
 // Events: {"event":"endpoint","text":...} answered by {"peers":[...]}, with planned source ports
 // also "ports" and "ways"; {"event":"step",...}, {"event":"spans",...},
 // {"event":"error","code":...,"message":...}, {"event":"done",...}. See rpc/README.md.
