@@ -9,7 +9,7 @@
 
 namespace regatta::cost {
 
-// Up to this many bytes a collective avoids the ring; collective/internal/choose.h asks here.
+// Up to this many bytes a collective avoids the ring; collective/internal/choose.h uses it.
 inline constexpr long long kSmallMessageBytes = 16 << 10;
 
 // Cost of one collective for one rank: `steps` latencies one after the other, `bytes` sent.
@@ -28,8 +28,8 @@ constexpr double pass_share(double ranks) {
 }
 
 // All-reduce of `size` bytes per rank over `world_size` >= 1 ranks. Ring: 2 (p - 1) steps and
-// 2 (p - 1) / p size; small messages: ceil(log2 p) steps of the whole message, very small ones
-// (p - 1 times the size is still small): everyone sends to everyone in one step.
+// 2 (p - 1) / p size; small messages: ceil(log2 p) steps of the whole message, very small ones (p -
+// 1 times the size is still small): every rank sends to all others in one step.
 CollectiveCost all_reduce_cost(Bytes size, int world_size);
 
 // Reduce-scatter of `size` bytes of input per rank, or all-gather of `size` bytes of output:
@@ -39,10 +39,10 @@ CollectiveCost reduce_scatter_cost(Bytes size, int world_size);
 // The period of CFS bandwidth control in the lab (os/process.h).
 inline constexpr Seconds kCfsPeriod{0.01};
 
-// Ranks that have `cpu_share` of a core get it in slices, one each period, and stand still for the
-// rest of it at moments of their own. How late the last of `ranks` comes to a collective, over the
-// mean of them: the largest of as many uniform pauses of at most (1 - share) of a period, less
-// their mean. 0 for one rank and for a share of 0 (not known) or 1.
+// CFS gives a rank with `cpu_share` of a core one slice in each period and stops it for the rest,
+// at times that differ between ranks. The delay of the last of `ranks` at a collective over their
+// mean: the largest of as many uniform pauses of at most (1 - share) of a period, less their mean.
+// 0 for one rank and for a share of 0 (not known) or 1.
 Seconds cpu_throttling_wait(double cpu_share, int ranks);
 
 // The textbook time on one homogeneous path: steps * latency + bytes / bandwidth.

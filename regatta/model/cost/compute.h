@@ -1,4 +1,4 @@
-// cost/compute.h: what one training rank computes, as a list of operators, and how long that takes.
+// cost/compute.h: the computation of one training rank as a list of operators, and its time.
 // Operators: Narayanan et al., SC'21 (appendix): a block is 24 B s h^2 + 4 B s^2 h operations
 // forward and twice that backward; tensor parallelism splits every large product `tp` ways.
 // The lists follow regatta/runtime/train/README.md, operator by operator.
@@ -51,7 +51,7 @@ struct BlockBackward {
   Operators last;
 };
 BlockForward block_forward(const RankShape& shape);
-// The forward pass again, without its last product and all-reduce, which nobody needs.
+// The forward pass again, without its last product and all-reduce, which the backward does not use.
 BlockForward block_recompute(const RankShape& shape);
 BlockBackward block_backward(const RankShape& shape);
 

@@ -1,7 +1,7 @@
-// cost/gpu_block.h: how long a GPU computes for one micro-batch in one block, and in the embedding
-// and the output layer, under a software stack. Operators: Narayanan et al., SC'21 (appendix);
-// Korthikanti et al., 2022, section 3 (what lies between the products, what sequence parallelism
-// divides).
+// cost/gpu_block.h: the time of a GPU for one micro-batch in one block, and in the embedding and
+// the output layer, under a software stack. Operators: Narayanan et al., SC'21 (appendix);
+// Korthikanti et al., 2022, section 3 (the operators between the products, which sequence
+// parallelism divides).
 #pragma once
 
 #include "regatta/base/core/units.h"

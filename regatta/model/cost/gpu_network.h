@@ -1,4 +1,4 @@
-// cost/gpu_network.h: how long collectives take between GPUs of equal servers: a ring inside the
+// cost/gpu_network.h: the time of collectives between GPUs of equal servers: a ring inside the
 // server over the links between devices, between servers over all of a server's NICs together.
 // Volumes: Patarasuk and Yuan, JPDC 69(2), 2009.
 #pragma once
@@ -30,9 +30,8 @@ struct ServerNetwork {
 
   // The bandwidth of a server for ranks spread over `extent` devices in rank order.
   BytesPerSecond network(int extent) const;
-  // The same of neighbours in a chain of stages of `stride` devices each that extends over
-  // `extent`: the slowest of its boundaries, where only the first and the last stage of a part send
-  // out of it.
+  // The same for neighbours in a chain of stages of `stride` devices each over `extent` devices:
+  // its slowest boundary, where only the first and the last stage of a part send out of the part.
   BytesPerSecond chain(int stride, int extent) const;
   // The latency of a collective that leaves the server.
   Seconds network_latency() const { return std::max(latency, path); }
@@ -41,13 +40,13 @@ ServerNetwork server_network(const topo::ServerType& server, const SoftwareStack
 // With the fabric of the cluster, all of whose servers are of the type of the first.
 ServerNetwork cluster_network(const topo::Cluster& cluster, const SoftwareStack& stack);
 
-// Servers of one kind are not equally fast, by some per cent of their clocks under load, and a step
-// waits for the slowest of them: the factor on what takes 1 on the mean of `servers`. The largest
-// of so many normal deviates is near sqrt(2 ln servers) of them.
+// The time of the slowest of `servers` over their mean: the clocks of equal servers differ by some
+// per cent under load, and a step waits for the slowest. The largest of so many normal deviates is
+// near sqrt(2 ln servers) standard deviations.
 double straggler_factor(double servers);
 
-// The servers other than its own that `copies` of a token reach in the mean, when each goes to one of
-// `servers` by chance.
+// The servers other than its own that `copies` of a token reach in the mean, when each goes to one
+// of `servers` by chance.
 double copies_to_other_servers(double servers, double copies);
 
 // A group of a parallel form.
@@ -74,7 +73,7 @@ Seconds collective_time(const ServerNetwork& server, const RankGroup& group, Col
 Seconds hierarchical_all_reduce_time(const ServerNetwork& server, int ranks, double bytes);
 
 // Tokens of `bytes` a copy to ranks of a group, each copied to `copies` of them at random: a server
-// is sent one copy however many of its ranks want it (DeepSeek-V3, 2024, section 3.2.2).
+// gets one copy for all its ranks (DeepSeek-V3, 2024, section 3.2.2).
 struct TokenDispatch {
   int ranks = 1;
   int stride = 1;  // devices from one of the group to the next

@@ -1,5 +1,5 @@
-// cost/hierarchical_layout.h: how an all_reduce of a long vector crosses servers: which ranks work
-// together, and how much of the work each server takes. coll follows it, plan predicts it: both ask
+// cost/hierarchical_layout.h: the layout of an all_reduce of a long vector over servers: the ranks
+// that work together, and the share of each server. comm runs it and plan predicts it, both from
 // here.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace regatta::cost {
 
-// Where the ranks of a group are. By rank.
+// The locations of the ranks of a group, by rank.
 struct RankLocations {
   std::vector<int> server;           // the same number: the same server
   std::vector<BytesPerSecond> rate;  // of the rank's network link, one way; 0: not known
@@ -28,17 +28,17 @@ struct HierarchicalLayout {
 // The ranks of each server, in the order of its first rank.
 std::vector<std::vector<int>> ranks_by_server(const RankLocations& sites);
 
-// How to all_reduce a long vector; nothing where the ranks lie on one server, or their numbers per
-// server differ, or each is alone on its server and all links are alike: one ring is best there.
+// The layout for a long vector; nothing when one ring is best: the ranks are on one server, their
+// numbers per server differ, or each is alone on its server and all links are equal.
 std::optional<HierarchicalLayout> plan_hierarchical_layout(const RankLocations& sites);
 
 // The shares that let the slowest link end first in a direct exchange: minimises the largest of
 // (1 + (N-2) w) / rate over N >= 3 servers.
 std::vector<double> balanced_link_shares(const std::vector<BytesPerSecond>& rates);
 
-// No all_reduce of `bytes` ends sooner: the time of the slowest link, one way, when the work is
-// shared out best; 0 where all ranks lie on one server. All rates are known. The rate of a server
-// is that of its first rank.
+// The lower bound of an all_reduce of `bytes`: the time of the slowest link, one way, when the work
+// is shared out best; 0 where all ranks lie on one server. All rates are known. The rate of a
+// server is that of its first rank.
 Seconds all_reduce_bound(Bytes bytes, const RankLocations& sites);
 
 // The share of an all_reduce of 1 byte that one rank sends to another.

@@ -1,4 +1,4 @@
-// cost/memory.h: what one rank must hold at its worst moment, in closed form.
+// cost/memory.h: the largest memory of one rank during a step, in closed form.
 // Sources: Korthikanti et al., "Reducing activation recomputation", 2022 (activations of a block,
 // micro-batches in flight under 1F1B); the tensors are those that regatta/runtime/train keeps.
 #pragma once
@@ -62,7 +62,7 @@ BlockMemory gpu_block_memory(const SoftwareStack& stack, const RankWork& work,
 // Logits and their gradients of one micro-batch on the last stage.
 double gpu_logits_memory(const RankWork& work);
 
-// Parameters of one rank, and of them those of experts: other ranks hold copies of the two kinds.
+// Parameters of one rank, those of experts apart: different ranks hold copies of the two kinds.
 struct RankParameters {
   double plain = 0;
   double experts = 0;
@@ -85,7 +85,7 @@ bool shares_gradients(const workload::Strategy& strategy);
 GpuMemory gpu_state_memory(const SoftwareStack& stack, const RankParameters& parameters,
                            const workload::Strategy& strategy, workload::Precision precision);
 
-// How many ranks share what ZeRO divides: replicas of plain parameters, and of experts.
+// The number of ranks over which ZeRO shards: replicas of plain parameters, and of experts.
 struct Shards {
   double plain = 1;
   double experts = 1;

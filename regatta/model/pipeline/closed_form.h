@@ -1,14 +1,14 @@
-// pipeline/closed_form.h: the time of one step and what a stage holds without simulating it, when
+// pipeline/closed_form.h: the time of one step and the memory of a stage without a simulation, when
 // all parts of the model take the same times: some dozen operations and no allocation, for the
 // inner loop of a search.
 //
 // With p, m, v of the shape; F, I, W the forward, input gradient and weight gradient of one
 // micro-batch in one part, B = I + W; c the message between two stages (0 when p = 1). The formulas
-// are the longest ways through the graph of passes (max-plus algebra: Baccelli et al.,
+// are the longest paths through the graph of passes (max-plus algebra: Baccelli et al.,
 // "Synchronization and Linearity", 1992), found in simulations and held against them by the tests.
 //
-// 1F1B, always exact: a way turns around at the last stage, or earlier, once every p micro-batches
-// at most, and each message that it crosses is late:
+// 1F1B, always exact: a path turns around at the last stage, or earlier, at most once every p
+// micro-batches, and each message on it adds its time:
 //   (m + p - 1) (F + B) + 2 (p - 1) c + 2 (m - 1 - ceil((m - 1) / p)) c
 // With c = 0 the bubble is (p - 1) (F + B): Narayanan et al., SC'21, section 2.2.1.
 //
@@ -24,7 +24,7 @@
 // that is, from m = p on, a bubble of (p - 1) (F + I - min(F, I, W)); where W is the least it is
 // the (p - 1) (F + I - W) of Qi et al., arXiv 2401.10241, section 2.
 //
-// ZB-V, exact while c <= min(F, I, W) / 2 and m <= p or m >= 2 p - 1: the longest of 4 or 12 ways.
+// ZB-V, exact while c <= min(F, I, W) / 2 and m <= p or m >= 2 p - 1: the longest of 4 or 12 paths.
 // From m = 2 p - 1 on and with c = 0 and F = I = W it is 2 m (F + I + W) + (p - 1) F: no stage
 // waits once it has begun (the same paper).
 //
@@ -48,8 +48,8 @@ namespace regatta::pipeline {
 // negative.
 std::optional<Seconds> makespan(const PipelineShape& shape, const PartTimes& part, Seconds message);
 
-// The same formula, wherever: never more than the makespan, so a search may drop what it shows to
-// be too slow.
+// The same formula for every shape: a lower bound of the makespan, so that a search may drop shapes
+// that it shows to be too slow.
 Seconds makespan_bound(const PipelineShape& shape, const PartTimes& part, Seconds message);
 
 // The most pairs of a micro-batch and a part that a stage holds at one time: 1F1B min(m, p - s);

@@ -1,6 +1,6 @@
-// pipeline/pipeline_order.h: in which order each stage of a pipeline works on the micro-batches of
-// one step. F, I and W below are a forward pass, the gradient of its input and that of its weights;
-// B is I and W in one pass.
+// pipeline/pipeline_order.h: the order in which each stage of a pipeline works on the micro-batches
+// of one step. F, I and W below are a forward pass, the gradient of its input and that of its
+// weights; B is I and W in one pass.
 #pragma once
 
 #include <vector>
@@ -59,8 +59,8 @@ Status check_shape(const PipelineShape& shape);
 //   part k p + s. Micro-batches go in groups of p through part 0, then part 1, and so on; stage s
 //   runs 2 (p - 1 - s) + (v - 1) p forwards ahead. When p does not divide m there are floor(m / p)
 //   groups as even as can be, larger ones first: a group of fewer than p makes stages wait (as in
-//   Isaev et al., "Calculon", SC'23) or wait for each other for ever, and Megatron-LM refuses it.
-//   With N micro-batches in the largest group, (v - 1) N takes the place of (v - 1) p.
+//   Isaev et al., "Calculon", SC'23) or deadlock, and Megatron-LM refuses it. With N micro-batches
+//   in the largest group, (v - 1) N takes the place of (v - 1) p.
 // ZB-H1 (Qi et al., arXiv 2401.10241, section 2): 1F1B with the backward split; stage s is s weight
 //   gradients behind, so that every stage holds the activations of p micro-batches.
 // ZB-V (the same paper; more of its family: Qi et al., arXiv 2405.15362): stage s holds the parts s

@@ -1,5 +1,5 @@
-// pipeline/pipeline_simulation.h: one step of a pipeline, pass by pass: when each starts and ends,
-// how long the whole takes, what it holds.
+// pipeline/pipeline_simulation.h: one step of a pipeline, pass by pass: start and end of each, the
+// makespan, and the memory.
 #pragma once
 
 #include <vector>
@@ -41,12 +41,12 @@ struct PipelineSimulation {
   Seconds makespan{};
 };
 
-// Each stage takes its passes in the order that is given, each as soon as it can: a forward waits
+// Each stage runs its passes in the given order, each as early as possible: a forward waits
 // for that of the part of the model before it, a backward or input gradient for that of the part
-// after it and for its own forward, a weight gradient for its input gradient, and what another
-// stage computed comes one message later. Messages do not wait for each other.
-// Cost: constant for each pass, p * m * parts of them. Fails with kInvalidInput when the order
-// waits for itself or names what is not there, or when the sizes of `times` do not fit.
+// after it and for its own forward, a weight gradient for its input gradient, and a result of
+// another stage arrives one message later. Messages do not wait for each other. Cost: constant for
+// each pass, p * m * parts of them. Fails with kInvalidInput when the order deadlocks or names a
+// missing part, or when the sizes of `times` do not fit.
 Result<PipelineSimulation> simulate_pipeline(const PipelineShape& shape, const PipelineOrder& order,
                                              const PipelineTimes& times);
 

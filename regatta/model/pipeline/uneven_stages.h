@@ -2,13 +2,12 @@
 //
 // 1F1B, m >= p, with F_s, B_s = I_s + W_s and X_s = F_s + B_s, P(s) the sum of X over the stages
 // before s. Before its first backward a stage works on forwards alone, behind its last forward on
-// backwards alone; a longest way leaves the first phase in a stage a, and enters the last in a
+// backwards alone; a longest path leaves the first phase in a stage a, and enters the last in a
 // stage b. With lo = min(a, b), hi = max(a, b) it takes
 //   P(hi) + (p - 1 - a) max(F_0..F_a) + (p - 1 - b) max(B_0..B_b)
-// and m - (p - 1) + lo pairs of a forward and a backward between: all in the slowest stage x that
-// it reaches, but for one in each stage that it passes on the way. Found in simulations and held
-// against them by the tests. With messages it is a bound: a way may then gain by turning around
-// more often.
+// and m - (p - 1) + lo pairs of a forward and a backward between: one in each stage that it passes,
+// the rest in the slowest stage x that it reaches. Found in simulations and held against them by
+// the tests. With messages it is a bound: a path may then be longer by turning around more often.
 #pragma once
 
 #include <optional>
@@ -26,7 +25,7 @@ std::optional<Seconds> makespan(const PipelineShape& shape, const PipelineTimes&
 
 // Never more than the makespan, any schedule: until the first micro-batch reaches a stage, its
 // work, and until the gradients of the last have left the pipeline, for the worst stage; a
-// micro-batch alone; for 1F1B the ways above. Cost: linear in the parts, for 1F1B as makespan().
+// micro-batch alone; for 1F1B the paths above. Cost: linear in the parts, for 1F1B as makespan().
 Seconds makespan_bound(const PipelineShape& shape, const PipelineTimes& times);
 
 }  // namespace regatta::pipeline

@@ -1,6 +1,5 @@
-// topo/addresses.h: the IPv4 addresses and the seeds of hashing that an emulated or simulated
-// fabric has: the same in the lab and in the simulator, so that connections go the same ways in
-// both.
+// topo/addresses.h: the IPv4 addresses and hash seeds of an emulated or simulated fabric. They are
+// the same in the lab and in the simulator, so that connections take the same paths in both.
 #pragma once
 
 #include <cstddef>
@@ -23,14 +22,14 @@ inline constexpr std::size_t kMaxAddressedLinks = 1U << 21U;
 // NIC is the end a of its link. Requires link < kMaxAddressedLinks.
 std::uint32_t address_of(LinkId link, bool is_end_b = false);
 
-// The link that has this address at one end, of links with addresses; none: no link can have it.
+// The link that has this address at one end; nothing when no link can have it.
 std::optional<LinkId> link_of(std::uint32_t address);
 
 // "10.64.0.0".
 std::string address_text(std::uint32_t address);
 
-// The type of service (RFC 1349: low delay) of packets that probe a fabric: where a healer changes
-// routes, these go the ways that were meant, so that they see when a broken one is well again.
+// The type of service (RFC 1349: low delay) of packets that probe a fabric. A healer that changes
+// routes leaves theirs as designed, so that they detect when a broken path works again.
 inline constexpr std::uint8_t kProbeTos = 0x10;
 
 // The seed, not 0, that a switch mixes into its hash of connections. It is a hash of the names of

@@ -16,7 +16,7 @@ namespace regatta::topo {
 
 enum class DeviceKind { kCpu, kGpu };
 
-// Peak rates are those of the data sheet, dense, without sparsity; 0 where the device cannot.
+// Peak rates are those of the data sheet, dense, without sparsity; 0 for an unsupported precision.
 struct DeviceType {
   std::string name;  // "a100-sxm4-80g", "cpu"
   DeviceKind kind = DeviceKind::kGpu;

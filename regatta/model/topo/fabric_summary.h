@@ -1,4 +1,4 @@
-// topo/fabric_summary.h: a fabric in figures: what is bought, and what it can carry.
+// topo/fabric_summary.h: a fabric in figures: its parts and its capacity.
 #pragma once
 
 #include <string>

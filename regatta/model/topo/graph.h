@@ -1,6 +1,6 @@
-// topo/graph.h: the network of a cluster as nodes and links, and where traffic goes by equal-cost
-// routes. The generator of the rail-optimised CLOS: build_graph() derives every switch and cable
-// from topo::Fabric.
+// topo/graph.h: the network of a cluster as nodes and links, with its equal-cost routes. The
+// generator of the rail-optimised CLOS: build_graph() derives every switch and cable from
+// topo::Fabric.
 #pragma once
 
 #include <limits>
@@ -30,8 +30,8 @@ struct Link {
   int a_nic = -1;  // the NIC index when `a` is a server
   BytesPerSecond rate;
   Seconds latency;
-  // "s3.nic0-leaf1", "leaf0-spine1", of several such cables the second "leaf0-spine1.1": what
-  // `lab fault` and messages use.
+  // "s3.nic0-leaf1", "leaf0-spine1", "leaf0-spine1.1" for the second of several such cables; `lab
+  // fault` and messages use it.
   std::string name;
 };
 
@@ -71,7 +71,7 @@ Result<std::vector<LinkShare>> ecmp_shares(const Graph& graph, ServerId from, in
 // Links crossed on a shortest path between the two NICs (0 when from == to): times hop latency.
 Result<int> hop_count(const Graph& graph, ServerId from, int from_nic, ServerId to, int to_nic);
 
-// Links from every switch to the switch `target`, kUnreachable where no way leads there, and for
+// Links from every switch to the switch `target`, kUnreachable when there is no path, and for
 // servers, which do not forward. By node.
 inline constexpr int kUnreachable = std::numeric_limits<int>::max();
 std::vector<int> distances_to(const Graph& graph, NodeId target);

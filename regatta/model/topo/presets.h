@@ -10,7 +10,7 @@
 
 namespace regatta::topo {
 
-// A device and how it is usually joined to its neighbours in a server.
+// A device and its usual link to its neighbours in a server.
 struct DevicePreset {
   DeviceType device;
   IntraLink intra;
@@ -20,11 +20,11 @@ struct DevicePreset {
 const DevicePreset* find_device_preset(std::string_view name);
 const ServerType* find_server_preset(std::string_view name);
 
-// The names, in the order of the tables: what messages offer as a remedy.
+// The names, in the order of the tables, for the remedies of messages.
 std::vector<std::string> device_preset_names();
 std::vector<std::string> server_preset_names();
 
-// Between two devices of a kind of server when nothing else is known; bandwidth 0: has no default.
+// The default link between two devices of a server by kind; bandwidth 0: it has none.
 IntraLink default_intra(IntraKind kind);
 
 std::string_view to_string(IntraKind kind);  // "shm", "pcie", "nvlink"

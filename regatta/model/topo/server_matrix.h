@@ -1,6 +1,6 @@
-// topo/server_matrix.h: how every two parts of a server (devices, NICs) reach each other: the class
-// of the path and its bandwidth. Classes are those of `nvidia-smi topo -m`, with SHM added for
-// devices that meet in the memory of the host.
+// topo/server_matrix.h: the path between every two parts of a server (devices, NICs): its class and
+// its bandwidth. Classes are those of `nvidia-smi topo -m`, with SHM added for devices that
+// communicate through host memory.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ enum class PathKind { kSelf, kNvlink, kShm, kPix, kPxb, kPhb, kNode, kSys };
 
 std::string_view to_string(PathKind kind);  // "X", "NVL", "SHM", "PIX", "PXB", "PHB", "NODE", "SYS"
 
-// A device or NIC of one server and where it is plugged in.
+// A device or NIC of one server and its place.
 struct ServerComponent {
   std::string name;  // "dev0", "nic1", or the system's name: "eth0"
   bool is_nic = false;
@@ -57,7 +57,7 @@ std::vector<std::string> placement_notes(const ServerMatrix& matrix);
 // Rows for format_table(): the heading, then one row a part; cells hold the class alone.
 std::vector<std::vector<std::string>> class_table(const ServerMatrix& matrix);
 
-// Rows for format_table(): what pairs of each class can carry: ends, class, bandwidth, pairs.
+// Rows for format_table(): the bandwidth of each class of pairs: ends, class, bandwidth, pairs.
 std::vector<std::vector<std::string>> bandwidth_table(const ServerMatrix& matrix);
 
 // A few words that explain a class: "NVLink".

@@ -10,10 +10,10 @@
 
 namespace regatta::workload {
 
-// `file` names the text in messages. The keys are those that each `model_type` writes; what a file
-// leaves out has the default of that type. Fails with kInvalidInput, naming the key and the remedy,
-// for what is no JSON object, a type that is not known, and sizes that are missing, no whole number
-// or out of range. `preset` is left empty, `seq` is the longest that the file allows.
+// `file` names the text in messages. The keys are those of each `model_type`; a missing key has the
+// default of that type. Fails with kInvalidInput, naming the key and the remedy, for a text that is
+// no JSON object, an unknown type, and sizes that are missing, no integer or out of range. `preset`
+// is left empty, `seq` is the longest that the file allows.
 Result<ModelShape> parse_hf_config(std::string_view text, const std::string& file);
 
 // The values of `model_type` that parse_hf_config() knows.

@@ -1,4 +1,4 @@
-// workload/model.h: the shape of a model and what one layer of it computes and holds.
+// workload/model.h: the shape of a model, and the operations and parameters of its layers.
 #pragma once
 
 #include <array>
@@ -72,7 +72,7 @@ struct ModelShape {
   NormKind norm = NormKind::kLayerNorm;
   bool linear_biases = true;  // of the matrices of a block
   bool qkv_biases = false;    // of queries, keys and values where the others have none
-  // What changes no time and no memory, but the weights that training ends with.
+  // These change the trained weights, but no time and no memory.
   double rope_theta = 10000;  // base of the angles of rotary positions
   double norm_eps = 1e-5;     // added to the variance
   LatentAttention latent;
@@ -144,7 +144,7 @@ long long embedding_parameters(const ModelShape& model);  // token + learned pos
 long long head_parameters(
     const ModelShape& model);  // final norm + output layer (the norm alone if tied)
 long long total_parameters(const ModelShape& model);
-// Those that one token meets: without the experts it is not routed to.
+// The parameters that one token uses: without the experts that it is not routed to.
 long long active_parameters(const ModelShape& model);
 
 // Model floating-point operations of one step (forward + backward = 3 x forward, no recomputation)
@@ -178,7 +178,7 @@ struct ModelPreset {
 // nullptr when there is no preset of that name.
 const ModelPreset* find_model_preset(std::string_view name);
 
-// In the order of the table: what messages offer as a remedy.
+// In the order of the table, for the remedies of messages.
 std::vector<std::string> model_preset_names();
 
 }  // namespace regatta::workload

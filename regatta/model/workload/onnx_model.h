@@ -41,16 +41,16 @@ struct OnnxGraph {
   std::vector<OnnxInput> inputs;
 };
 
-// `bytes` holds `size` bytes; `file` names them in messages. Fails with kInvalidInput for what is
-// no ONNX file, is cut off, or is larger than 2 GiB, the most that the encoding allows.
+// `bytes` holds `size` bytes; `file` names them in messages. Fails with kInvalidInput when it is no
+// ONNX file, is truncated, or is larger than 2 GiB, the most that the encoding allows.
 Result<OnnxGraph> read_onnx_graph(google::protobuf::io::ZeroCopyInputStream& bytes, long long size,
                                   const std::string& file);
 
 // Recovers decoders and encoders of equal blocks: attention is a Softmax between two products of
 // activations, an MLP the products by weights that follow it. `seq` is 0 where the graph does not
 // fix it, and tied embeddings show only where one tensor serves both ends (exporters often fold the
-// transpose into a second one). Fails with kInvalidInput, saying what was found, for anything else;
-// `file` names it in messages.
+// transpose into a second one). Fails with kInvalidInput for any other graph and says what was
+// found; `file` names it in messages.
 Result<ModelShape> model_of_graph(const OnnxGraph& graph, const std::string& file);
 
 }  // namespace regatta::workload

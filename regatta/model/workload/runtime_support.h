@@ -1,5 +1,5 @@
-// workload/runtime_support.h: what the training runtime (regatta/runtime/train) executes of all
-// that a job can ask to be planned.
+// workload/runtime_support.h: the plannable features that the training runtime
+// (regatta/runtime/train) executes.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace regatta::workload {
 
-// The first of what it does not: "zero 3", and what it takes instead: "zero 0"; empty texts when it
-// executes all of it. A vocabulary that tp does not divide is left to check_runnable().
+// The first unsupported feature, "zero 3", and its replacement, "zero 0"; empty texts when it
+// executes all of the strategy. A vocabulary that tp does not divide is left to check_runnable().
 struct UnsupportedFeature {
   std::string what;
   std::string instead;
@@ -20,7 +20,7 @@ struct UnsupportedFeature {
 UnsupportedFeature find_unsupported_feature(const ModelShape& model, const Strategy& strategy,
                                             Precision precision);
 
-// Whether it executes this strategy. Fails with kUnsupported for what it does not do yet and with
+// Whether it executes this strategy. Fails with kUnsupported for an unsupported feature and with
 // kInvalidInput for a vocabulary that tp does not divide: the runtime pads none.
 Status check_runnable(const ModelShape& model, const Strategy& strategy, Precision precision);
 

@@ -17,7 +17,8 @@ namespace regatta::workload {
 inline constexpr std::array kRecomputes = {Recompute::kNone, Recompute::kSelective,
                                            Recompute::kFull};
 
-// How the gradients of data-parallel replicas travel: comm/compression.h has the kinds.
+// The compression of the gradients between data-parallel replicas; comm/compression.h has the
+// kinds.
 enum class GradientCompression { kNone, kBf16, kFp16, kFp8, kInt8, kTopK, kPowerSgd, kAutomatic };
 inline constexpr std::array kGradientCompressions = {
     GradientCompression::kNone,     GradientCompression::kBf16,     GradientCompression::kFp16,
@@ -36,7 +37,7 @@ inline constexpr std::array kPipelineSchedules = {
     PipelineSchedule::k1F1B, PipelineSchedule::kInterleaved, PipelineSchedule::kZbH1,
     PipelineSchedule::kZbV, PipelineSchedule::kDualPipe};
 
-// How the ranks that share a sequence see each other's keys and values.
+// The exchange of keys and values between the ranks that share a sequence.
 enum class ContextParallelism {
   kRing,      // blocks go round: Liu et al., "Ring Attention", 2023
   kAllToAll,  // heads for tokens: Jacobs et al., "DeepSpeed Ulysses", 2023
@@ -113,7 +114,7 @@ std::vector<Rank> tp_group(const Strategy& strategy, Rank rank);
 std::vector<Rank> dp_group(const Strategy& strategy, Rank rank);
 std::vector<Rank> pp_group(const Strategy& strategy, Rank rank);
 
-// The data-parallel reduction leaves in buckets of this many fp32 gradients, 4 MiB: large enough
+// The data-parallel reduction sends buckets of this many fp32 gradients, 4 MiB: large enough
 // that latency does not show, small enough that the last bucket, which nothing hides, is short (Li
 // et al., "PyTorch Distributed", VLDB 2020, take 25 MB on faster links). train sends them, cost and
 // plan count them.
@@ -154,7 +155,8 @@ Status check_stage_layers(const ModelShape& model, const Strategy& strategy);
 Result<int> micro_batches(const ModelShape& model, const Strategy& strategy, int global_batch);
 
 std::string to_string(const Strategy& strategy);  // "tp2 pp4 dp1 mb1 recompute=none"
-// The names in job files and, for some, the enumerator of a name: "selective", "zb-h1", "all-to-all".
+// The names in job files and, for some, the enumerator of a name: "selective", "zb-h1",
+// "all-to-all".
 std::string to_string(Recompute recompute);
 std::optional<Recompute> recompute_named(std::string_view name);
 std::string to_string(PipelineSchedule schedule);
@@ -164,8 +166,8 @@ std::string to_string(Offload offload);
 // "none", "bf16", "fp16", "fp8", "int8", "topk", "powersgd", "auto".
 std::string to_string(GradientCompression compression);
 
-// Which ranks of a training job send to which at the same time: rings
-// of its groups and neighbours of its pipeline.
+// The ranks of a training job that send to each other at the same time: rings of its groups and
+// neighbours of its pipeline.
 
 struct RankSend {
   Rank from;
