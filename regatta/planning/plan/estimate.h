@@ -1,5 +1,5 @@
-// plan/estimate.h: a training step on a GPU cluster in closed form: what each part of it takes and
-// what a device holds, for a complete strategy on equal servers in rank order, under a software
+// plan/estimate.h: a training step on a GPU cluster in closed form: the time of each part and the
+// memory of a device, for a complete strategy on equal servers in rank order, under a software
 // stack (cost/software_stack.h). Pipeline: Narayanan et al., SC'21, section 2.2.
 #pragma once
 
@@ -61,7 +61,7 @@ inline Seconds exposed(Seconds exchange, Seconds beside, double overlap) {
   return exchange - std::min(exchange, beside) * overlap;
 }
 
-// Every part of a step by the name that files and messages use.
+// Every part of a step by its name in files and messages.
 struct NamedStepPart {
   std::string name;  // "tp_comm"
   Seconds time;
@@ -92,8 +92,8 @@ struct MicroBatchWork {
   BlockWork expert;                  // nothing for a model without experts
   StepBreakdown embedding_and_head;  // embedding, output layer and loss
   double logits = 0;                 // bytes
-  double boundary = 0;               // bytes of a rank's part of what crosses to the next stage,
-  double output = 0;                 // and of what a rank keeps of it for its backward
+  double boundary = 0;               // bytes that a rank sends to the next stage,
+  double output = 0;                 // and that it keeps of them for its backward
   double table = 0;                  // parameters of a rank's part of the token table
 };
 
@@ -110,7 +110,7 @@ struct StageSplit;  // plan/internal/search/stage_split.h
 
 // The rest of the strategy on top of it: pipeline, replicas, optimizer. `micro_batches` as
 // workload::micro_batches() counts them; `split` is that of strategy.stage_layers, where they are
-// given: known, it is not made again.
+// given: when it is given, it is not computed again.
 Estimate assemble_estimate(const EstimateInput& input, const MachineModel& machine,
                            const MicroBatchWork& work, int micro_batches,
                            const StageSplit* split = nullptr);
@@ -141,7 +141,7 @@ Seconds step_time_lower_bound(const EstimateInput& input, const MachineModel& ma
 Status check_machine_model(const MachineModel& machine, const topo::DeviceType& device,
                            workload::Precision precision);
 
-// Both. Fails with kInvalidInput where the strategy does not divide the job
+// Computes both. Fails with kInvalidInput where the strategy does not divide the job
 // (workload::micro_batches), and as check_machine_model().
 Result<Estimate> estimate_step(const EstimateInput& input);
 
@@ -161,9 +161,9 @@ enum class GroupPattern {
   kExchange,  // every rank to all others alike
 };
 
-// Groups of `ranks` ranks that are `stride` apart and talk in one pattern; the groups together are
-// all ranks. `bytes` of a step: of a ring and a chain over each connection, one way; of an
-// exchange from each rank to the others together.
+// Groups of `ranks` ranks that are `stride` apart and communicate in one pattern; the groups
+// together are all ranks. `bytes` of a step: of a ring and a chain over each connection, one way;
+// of an exchange from each rank to the others together.
 struct GroupTraffic {
   GroupPattern pattern = GroupPattern::kRing;
   int ranks = 1;

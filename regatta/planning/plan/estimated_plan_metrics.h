@@ -1,5 +1,5 @@
-// plan/estimated_plan_metrics.h: what is said of estimated plans: how well they use the devices,
-// why one is faster, what they cost, how many servers a job is worth; as JSON.
+// plan/estimated_plan_metrics.h: metrics of estimated plans, the differences between two, their
+// costs, the sizes of a cluster for a job; as JSON.
 #pragma once
 
 #include <cstddef>
@@ -32,9 +32,8 @@ ResourceUsage resource_usage(const PlanningProblem& problem, Seconds step, doubl
 // Tokens of one step of the whole cluster.
 double tokens_per_step(const PlanningProblem& problem);
 
-// How many servers of a cluster a job is worth: the fastest plan on each of
-// some numbers of them, what the job uses there, which of them are worth a look, and which one an
-// objective picks.
+// The sizes of a cluster for a job: the fastest plan on each of several numbers of servers, the
+// resources that the job uses there, the optimal sizes, and the one that an objective picks.
 
 enum class Objective { kTime, kCost, kDevices, kMemory };
 std::vector<std::string> objective_names();  // "time", "cost", "devices", "memory"
@@ -77,7 +76,7 @@ struct ClusterSizes {
 std::vector<int> server_counts(int most);
 
 // The problem on each of server_counts() of its servers, the first of the cluster in rank order.
-// Fails with kInvalidInput, and says what search_estimated_plans() says of all servers, where no
+// Fails with kInvalidInput and the message of search_estimated_plans() for all servers, where no
 // number of them has a plan that fits.
 Result<ClusterSizes> plan_cluster_sizes(const PlanningProblem& problem,
                                         const ClusterSizesOptions& options);
@@ -124,7 +123,7 @@ std::string memory_shortfall(const PlanningProblem& problem, const EstimatedPlan
 // Requires that `plan` is one of the problem.
 PlanMetrics plan_metrics(const PlanningProblem& problem, const EstimatedPlan& plan);
 
-// Why one GPU plan is faster than another: part by part of the step.
+// The difference between two GPU plans, part by part of the step.
 
 // One side of a comparison: a plan's step by its parts, and its memory.
 struct ComparedPlan {

@@ -1,5 +1,5 @@
 // plan/estimated_plan_search.h: every strategy of a job on a cluster of equal GPU servers in rank
-// order: all of them one by one, or with bounds that leave out what cannot be among the best.
+// order: all of them one by one, or with bounds that leave out those that cannot be among the best.
 // Stages hold the layers that the request gives them; else they are tried evenly, and balanced
 // where that is faster (plan/internal/search/stage_split.h).
 #pragma once
@@ -33,7 +33,8 @@ EstimateInput input_of(const PlanningProblem& problem, const workload::Strategy&
 int micro_batches_of(const PlanningProblem& problem, const workload::Strategy& strategy);
 
 enum class MemoryFit { kFits, kClose, kDoesNot };
-// Allocators leave gaps, and estimates err: what needs more than 0.94 of the device is close.
+// A plan that needs more than 0.94 of the device is close: allocators leave gaps, and estimates
+// err.
 MemoryFit memory_fit(const cost::GpuMemory& memory, Bytes device);
 std::string to_string(MemoryFit fit);  // "fits", "too close", "does not fit"
 
@@ -44,8 +45,8 @@ struct EstimatedPlan {
 
 struct EstimatedSearchResult {
   std::vector<EstimatedPlan> ranked;  // that fit, fastest first
-  // Of those that fit, which no other beats in time and in memory, fastest first; empty where
-  // bounds leave out what is slower.
+  // Those of the fitting plans that no other beats in both time and memory, fastest first; empty
+  // where bounds leave out slower plans.
   std::vector<EstimatedPlan> frontier;
   long long points = 0;                   // of the space: that divide the job
   long long evaluated = 0;                // of them: completely
@@ -55,12 +56,12 @@ struct EstimatedSearchResult {
 
 enum class SearchMode {
   kExhaustive,
-  kPruned,  // the same `ranked`; the counts are those of what was looked at
+  kPruned,  // the same `ranked`; the counts are those of the evaluated plans
 };
 
 // The `top` fastest, on `threads` threads; the same result for any number of them. Fails with
-// kInvalidInput where no strategy divides the job or none fits, naming what came nearest and what
-// would make it fit.
+// kInvalidInput where no strategy divides the job or none fits, naming the nearest plan and a
+// change that makes it fit.
 Result<EstimatedSearchResult> search_estimated_plans(const PlanningProblem& problem,
                                                      SearchMode mode, int top, int threads = 1);
 

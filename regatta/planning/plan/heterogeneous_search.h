@@ -1,7 +1,7 @@
 // plan/heterogeneous_search.h: every strategy of a job on a cluster of several types of servers,
-// each with the split that suits it (plan/internal/search/heterogeneous_split.h) and in the order
-// of servers that suits it: servers of a type together, in any order of the types, so that stages
-// differ; or every type spread evenly over the stages, so that replicas do.
+// each with its best split (plan/internal/search/heterogeneous_split.h) and its best order of
+// servers: servers of a type together, in any order of the types, so that stages differ; or every
+// type spread evenly over the stages, so that replicas do.
 #pragma once
 
 #include <string>
@@ -19,12 +19,12 @@ namespace regatta::plan {
 
 // A training step on servers of several device types and link
 // speeds, in closed form: stages and replicas of different pace, each stage against the memory of
-// its own devices. On equal servers and an even split it is plan/estimate.h. Ways through stages of
-// different pace: pipeline/uneven.h.
+// its own devices. On equal servers and an even split it is plan/estimate.h. Paths through stages
+// of different speed: pipeline/uneven_stages.h.
 //
 // Ranks lie in rank order over the devices of the cluster, so servers of one type that follow each
-// other make stages of one type. A tensor group goes at the pace of its slowest device, a message
-// at that of the slower side, a ring at that of the slowest link on its way.
+// other make stages of one type. A tensor group has the speed of its slowest device, a message that
+// of the slower side, a ring that of the slowest link on its path.
 
 // The references outlive the call. The strategy has 1F1B, and no cp, ep, offload or ZeRO-3.
 struct HeterogeneousInput {
@@ -36,7 +36,7 @@ struct HeterogeneousInput {
   const cost::SoftwareStack& stack;
 };
 
-// How the work is spread where it need not be even.
+// The split of the work, which need not be even.
 struct HeterogeneousSplit {
   std::vector<int> layers;         // blocks of each stage, from 0
   std::vector<int> micro_batches;  // of each replica, from 1

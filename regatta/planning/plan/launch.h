@@ -52,8 +52,8 @@ struct LaunchInput {
 int warmup_steps(const LaunchInput& input);
 
 // The script. Fails with kInvalidInput where the strategy does not divide the job
-// (workload::micro_batches) or the ranks are not the devices, and with kUnsupported for what the
-// framework cannot do, naming it and what can be done instead.
+// (workload::micro_batches) or the ranks are not the devices, and with kUnsupported for a feature
+// that the framework lacks, naming it and an alternative.
 Result<std::string> launch_arguments(Launcher launcher, const LaunchInput& input);
 
 }  // namespace regatta::plan

@@ -1,5 +1,5 @@
-// plan/placement.h: which servers take the ranks of a strategy on a fabric, and how good a
-// placement is.
+// plan/placement.h: the servers that get the ranks of a strategy on a fabric, and the score of a
+// placement.
 #pragma once
 
 #include <string>
@@ -19,10 +19,9 @@
 
 namespace regatta::plan {
 
-// Which servers take the ranks of a strategy on a real fabric: of any
-// servers that are left of a cluster, so that the busiest uplink of a leaf or a group holds the
-// step up least. Slots, links and what is assumed of them:
-// plan/internal/placement/placement_problem.h; how: placement_search.h.
+// Places the ranks of a strategy on some of the available servers, so that the step waits least for
+// the busiest uplink of a leaf or a group. The model of slots and links:
+// plan/internal/placement/placement_problem.h; the search: placement_search.h.
 
 // The references outlive the call.
 struct FabricPlacementInput {
@@ -62,9 +61,9 @@ Result<std::vector<ServerId>> servers_without(const topo::Cluster& cluster,
 // fill whole servers.
 Result<FabricPlacement> place_on_fabric(const FabricPlacementInput& input);
 
-// How the groups of a placement lie on the fabric, whatever they send: what
-// decides between placements that are predicted to be equally fast, and what a scheduler may
-// compare placements by (fabric/port_plan.h).
+// The positions of the groups of a placement on the fabric, independent of their traffic: it
+// decides between placements of equal predicted time, and a scheduler may compare placements by it
+// (fabric/port_plan.h).
 
 struct ConcurrentSendsScore {
   std::string name;  // "data-parallel rings", as workload/strategy.h has it

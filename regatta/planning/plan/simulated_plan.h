@@ -39,8 +39,8 @@ struct Prediction {
 struct SimulatedPlan {
   workload::Strategy strategy;
   Placement placement;
-  // For people: each axis and the worst path between its neighbours, "tp within servers, pp across
-  // leaves at 1 of 3 hops".
+  // For messages: each axis and the worst path between its neighbours, "tp within servers, pp
+  // across leaves at 1 of 3 hops".
   std::string placement_name;
   Prediction prediction;
 };
@@ -54,7 +54,7 @@ Result<Prediction> predict(const workload::Job& job, const topo::Cluster& cluste
 
 enum class RejectionReason { kDoesNotDivide, kMemory, kSlower };
 
-// A strategy that was left out, and what ruled it out: "tp 3 does not divide heads 8", "needs 5.1
+// A strategy that was left out, and the reason: "tp 3 does not divide heads 8", "needs 5.1
 // GiB of 4 GiB per device", "2.4x slower: dp_comm takes 71 % of the step" (its best placement).
 struct RejectedStrategy {
   RejectionReason kind = RejectionReason::kSlower;
@@ -74,7 +74,7 @@ struct SimulatedSearchResult {
 // All (dp, tp, pp, micro_batch, recompute) that use every device and respect job.strategy, times
 // the distinct placements (plan/internal/placement/placement_candidates.h), the best of which are
 // improved by swapping devices. With job.placement: that placement alone. Fails with kInvalidInput
-// when nothing fits, naming what came nearest.
+// when nothing fits, naming the nearest plan.
 Result<SimulatedSearchResult> search_simulated_plans(const workload::Job& job,
                                                      const topo::Cluster& cluster,
                                                      const cost::Rates& rates);

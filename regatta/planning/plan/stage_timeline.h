@@ -1,10 +1,10 @@
-// plan/stage_timeline.h: what every pipeline stage of a GPU plan does when, in one step: the
+// plan/stage_timeline.h: the timeline of every pipeline stage of a GPU plan in one step: the
 // pipeline is simulated (pipeline/pipeline_simulation.h) with the times of the estimate's parts,
-// then come the reduction, the optimizer and what is offloaded, as far as nothing hides them.
+// then come the reduction, the optimizer and the offload transfers, as far as nothing hides them.
 //
-// A row is a stage, not a rank: all ranks of a stage do the same at the same time. Where all stages
-// are alike the last end is the estimate's step; where they are not, the estimate takes the slowest
-// stage for each, and the timeline is the better picture.
+// A row is a stage, not a rank: all ranks of a stage do the same at the same time. With equal
+// stages the last end is the estimate's step; with unequal ones the estimate takes the slowest
+// stage for each, and the timeline is more exact.
 #pragma once
 
 #include <vector>
@@ -48,7 +48,7 @@ struct MemoryPoint {
 };
 using MemoryCurve = std::vector<MemoryPoint>;  // in the order of time, from 0
 
-// The most of it.
+// Its maximum.
 double peak_of(const MemoryCurve& line);
 
 struct StageTimeline {
@@ -62,7 +62,7 @@ struct StageTimeline {
   Estimate estimate;
 };
 
-// Beyond so many pieces of work a viewer shows nothing, and a trace of them fills a disk.
+// The most pieces of work of a timeline: a viewer shows no more, and a larger trace fills a disk.
 inline constexpr long long kMaxTimelinePasses = 1'000'000;
 
 // Fails as estimate_step() does, and with kInvalidInput beyond kMaxTimelinePasses. Cost: constant
@@ -74,8 +74,8 @@ Result<StageTimeline> stage_timeline(const EstimateInput& input, const MachineMo
 // The makespan over the estimate's step, minus 1.
 double timeline_difference(const StageTimeline& timeline);
 
-// The same as phases that fill every row from 0 to the makespan, stages for ranks: what traces are
-// written from. Weight gradients are backward, pauses bubble, transfers of offload other.
+// The same as phases that fill every row from 0 to the makespan, stages for ranks; traces are
+// written from it. Weight gradients are backward, pauses bubble, transfers of offload other.
 workload::Timeline phases_of(const StageTimeline& timeline);
 
 }  // namespace regatta::plan

@@ -1,4 +1,4 @@
-// replay/internal/prediction_score.h: how well predictions meet what was measured.
+// replay/internal/prediction_score.h: the errors of predictions against measurements.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// replay/internal/published_run.h: training runs that others measured and published, as what the
-// planner takes. A file of rows is known by its name; each says how fast a step was or how much
+// replay/internal/published_run.h: training runs that others measured and published, as inputs of
+// the planner. A file of rows is known by its name; each says how fast a step was or how much
 // memory it took:
 //   vtrain_single_a100           Bang et al., MICRO 2024 (vTrain): 2 to 8 A100 of one server, fp16
 //   vtrain_multi_a100_part       the same: 64 to 512 A100, 4 NICs of 200 Gb/s a server
