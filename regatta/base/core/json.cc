@@ -17,7 +17,7 @@ const json& null_value() {
   return null;
 }
 
-// A value as errors show it: its kind, or what it is when that is short.
+// A value as errors show it: its kind, or the value itself when it is short.
 std::string found_text(const json& value) {
   if (value.is_object()) return "an object";
   if (value.is_array()) return "a list";
@@ -57,8 +57,7 @@ bool is_deeper_than(std::string_view text, int depth_max) {
 }
 
 // The end of "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error ..."
-// or
-// "[json.exception.out_of_range.406] number overflow ...".
+// or of "[json.exception.out_of_range.406] number overflow ...".
 std::string syntax_text(std::string_view what) {
   const std::size_t column = what.find(", column ");
   const std::size_t end =

@@ -40,7 +40,7 @@ std::string_view name_of(YamlKind kind) {
   return "nothing";
 }
 
-// A value as messages show it: one line, no control characters, not endless.
+// A value as messages show it: one short line without control characters.
 std::string quoted_value(std::string_view value) {
   return "'" + printable(value, 60) + "'";
 }

@@ -20,7 +20,7 @@
 namespace regatta {
 namespace {
 
-// Also what an unclosed bracket comes to.
+// An unclosed bracket gives this error too.
 constexpr const char* kNoWord = "a key must be a plain word; check colons, brackets and quotes";
 
 // Thrown through yaml-cpp to stop it; caught in parse_yaml().
@@ -164,7 +164,7 @@ class TreeBuilder : public YAML::EventHandler {
   int documents_ = 0;
 };
 
-// A message quotes keys of the file: this much of it is shown.
+// The bytes of a message that are shown: it may quote long keys of the file.
 constexpr std::size_t kLongestMessage = 1000;
 
 Error refuse(std::string_view file, int line, std::string_view message) {
@@ -198,7 +198,7 @@ std::string remedy_at(std::string_view text, int line) {
   return "check indentation, brackets and quotes";
 }
 
-// A handler that wants nothing.
+// A handler that ignores all events.
 class Ignore : public YAML::EventHandler {
  public:
   void OnDocumentStart(const YAML::Mark&) override {}
@@ -215,8 +215,8 @@ class Ignore : public YAML::EventHandler {
   void OnMapEnd() override {}
 };
 
-// Whether a quote swallows the rest of a text that was read without complaint: the end of a
-// document, written behind it, is then inside of the quote, where the parser takes none.
+// Whether a quote is left open in a text that was parsed without an error. The end mark of a
+// document, appended to the text, is then inside the quote, where the parser rejects it.
 bool has_open_quote(std::string_view text) {
   if (text.find_first_of("\"'") == std::string_view::npos) return false;
   try {
@@ -231,7 +231,7 @@ bool has_open_quote(std::string_view text) {
   return false;
 }
 
-// The last line that a quote begins in and none ends.
+// The last line with an open quote.
 int line_of_open_quote(std::string_view text) {
   const std::vector<std::string> lines = split(text, '\n');
   for (std::size_t i = lines.size(); i > 0; --i) {

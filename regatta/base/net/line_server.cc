@@ -26,7 +26,7 @@ struct Client {
   LineSplitter lines;
 };
 
-// A client with a full buffer is not waited for.
+// Never waits for a client with a full buffer.
 bool send_now(int fd, std::string_view text) {
   const ssize_t count = ::send(fd, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   return count == static_cast<ssize_t>(text.size());
@@ -53,7 +53,7 @@ struct LineServer::Impl {
   void end(ClientId id, const Status& why, const LineHandlers& handlers);
 };
 
-// A bounded number: those that connect in an endless row do not keep the clients waiting.
+// Accepts a bounded number, so that a stream of new clients does not delay the others.
 void LineServer::Impl::accept_some(const LineHandlers& handlers) {
   for (int i = 0; i < kEventsMax; ++i) {
     os::UniqueFd fd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));

@@ -27,7 +27,7 @@ struct CarrierWatch::Impl {
     waiting.push_back({name, up});
   }
 
-  // Reads the state as it is: at the start, and after the kernel had to drop notices.
+  // Reads the present state: at the start, and after the kernel dropped messages.
   Status resync() {
     REGATTA_TRY(interfaces, netlink.interfaces());
     std::map<std::string, bool> gone;
@@ -63,7 +63,7 @@ struct CarrierWatch::Impl {
     }
   }
 
-  // Takes in all notices that wait, without blocking.
+  // Reads all waiting messages, without blocking.
   Status drain() {
     alignas(nlmsghdr) std::array<char, 32768> block{};
     for (;;) {
@@ -99,7 +99,7 @@ Result<CarrierWatch> CarrierWatch::open() {
   }
   REGATTA_TRY(netlink, Netlink::open());
   auto impl = std::make_unique<Impl>(Impl{std::move(socket), std::move(netlink), {}, {}});
-  // Subscribed before the first look, so no change falls between the two.
+  // Subscribes before the first reading, so that no change is lost between the two.
   REGATTA_TRY_DO(impl->resync());
   impl->waiting.clear();
   return CarrierWatch(std::move(impl));

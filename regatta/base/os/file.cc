@@ -27,7 +27,7 @@ Status write_all(const UniqueFd& file, std::string_view text, const std::string&
   return {};
 }
 
-// Some file systems tell only now that there is no room.
+// Some file systems report a full disk only now.
 Status close_file(UniqueFd& file, const std::string& path) {
   if (::close(file.release()) != 0) return errno_error(path);
   return {};
@@ -71,7 +71,7 @@ Status make_folder(const std::string& path, unsigned mode) {
   if (!parent.empty()) std::filesystem::create_directories(parent, error);
   if (error) return errno_error(parent.string(), error.value());
   if (::mkdir(path.c_str(), mode) == 0) return {};
-  const int reason = errno;  // before the look at the folder sets its own
+  const int reason = errno;  // before the check of the folder sets its own
   if (std::filesystem::is_directory(path, error)) return {};
   return errno_error(path, reason);
 }

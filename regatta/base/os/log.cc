@@ -25,8 +25,7 @@ spdlog::level::level_enum to_spdlog(LogLevel level) {
   return spdlog::level::info;
 }
 
-// spdlog reads a word that it does not know as "off": a slip in REGATTA_LOG would hide every
-// error.
+// spdlog reads an unknown word as "off": a typing error in REGATTA_LOG would hide every error.
 spdlog::level::level_enum level_of(std::string_view word) {
   const auto level = spdlog::level::from_str(std::string(word));
   return level == spdlog::level::off && word != "off" ? spdlog::level::info : level;

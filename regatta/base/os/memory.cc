@@ -49,7 +49,7 @@ long long statistic(const std::string& path, const std::string& name) {
   return number_in(std::string_view(all).substr(at + name.size() + 2)).value_or(0);
 }
 
-// A control group's limit and use; pages of files that nobody uses now are as good as free.
+// A control group's limit and use; inactive pages of files count as free.
 struct Group {
   std::string most;
   std::string used;

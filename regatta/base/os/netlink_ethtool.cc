@@ -16,7 +16,7 @@
 namespace regatta::os {
 namespace {
 
-constexpr std::uint32_t kMostCounters = 65'536;  // of a driver that makes sense
+constexpr std::uint32_t kMostCounters = 65'536;  // more is an error of the driver
 constexpr std::size_t kMayBeAdded = 8'192;       // between two questions
 
 // A command of ethtool with so many bytes behind it.
@@ -68,8 +68,8 @@ Result<EthtoolCounters> ethtool_counters_by(const std::string& device, const Eth
   if (count == 0) return EthtoolCounters();
   if (count > kMostCounters)
     return Error{Code::kUnavailable, device + ": it has more counters than can be read"};
-  // The kernel writes as many as there are by then, whatever length it is given: queues may have
-  // been added meanwhile.
+  // The kernel ignores the given length and writes all counters: queues may have been added
+  // meanwhile.
   const std::size_t room = std::size_t{count} + kMayBeAdded;
   const Error changed{Code::kUnavailable, device + ": its counters changed while they were read"};
   Buffer<ethtool_gstrings> names(room * ETH_GSTRING_LEN);

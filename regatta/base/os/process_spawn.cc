@@ -1,11 +1,9 @@
 // The fork side of os/process.h.
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <csignal>
 #include <cstdlib>
 #include <deque>
-#include <mutex>
 #include <thread>
 
 #include <fcntl.h>
@@ -13,6 +11,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "regatta/base/core/mutex.h"
 #include "regatta/base/os/process.h"
 #include "regatta/base/os/unique_fd.h"
 
@@ -69,7 +68,7 @@ void reset_signals() {
   for (const int space : options.namespaces) {
     if (::setns(space, 0) != 0) report_and_exit(report, Stage::kNamespace);
   }
-  // After setns: entering a user namespace changes the credentials, which clears the wish.
+  // After setns: entering a user namespace changes the credentials, which clears the setting.
   if (options.die_with_parent) {
     if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) report_and_exit(report, Stage::kParent);
     if (::getppid() != prepared.parent) ::_exit(128 + SIGKILL);
@@ -109,7 +108,7 @@ class Forker {
   }
 
   pid_t fork_child(const Prepared& prepared) {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     if (!has_thread_) {
       has_thread_ = true;
       std::thread([this] { serve(); }).detach();
@@ -134,9 +133,9 @@ class Forker {
     sigset_t all;
     ::sigfillset(&all);
     ::pthread_sigmask(SIG_BLOCK, &all, nullptr);  // signals are for the program's own threads
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     for (;;) {
-      work_.wait(lock, [&] { return !queue_.empty(); });
+      work_.wait(lock, [&]() REGATTA_REQUIRES(mutex_) { return !queue_.empty(); });
       Request* request = queue_.front();
       queue_.pop_front();
       request->pid = ::fork();
@@ -147,11 +146,11 @@ class Forker {
     }
   }
 
-  std::mutex mutex_;
-  std::condition_variable work_;
-  std::condition_variable done_;
-  std::deque<Request*> queue_;  // guarded by mutex_
-  bool has_thread_ = false;     // guarded by mutex_
+  Mutex mutex_;
+  ConditionVariable work_;
+  ConditionVariable done_;
+  std::deque<Request*> queue_ REGATTA_GUARDED_BY(mutex_);
+  bool has_thread_ REGATTA_GUARDED_BY(mutex_) = false;
 };
 
 std::vector<std::string> program_paths(const std::string& program) {

@@ -9,9 +9,9 @@
 namespace regatta::os {
 namespace {
 
-// Some microseconds at any rate there is: more, and the thread was interrupted meanwhile.
+// Some microseconds at every rate: in a longer time the thread was interrupted.
 constexpr std::uint64_t kComparisonTicksMax = 10'000;
-// A comparison is some 50 ns off, so the rate from two of them so far apart is good enough for ten
+// A comparison is exact to some 50 ns, so the rate from two of them that far apart holds for ten
 // times as long.
 constexpr Seconds kApartMin{100e-6};
 constexpr std::uint64_t kGoodForTimes = 10;

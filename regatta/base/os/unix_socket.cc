@@ -14,8 +14,8 @@ namespace {
 constexpr int kBacklog = 64;
 constexpr timeval kTimeout{.tv_sec = 1, .tv_usec = 0};
 
-// 0, or the error's number. A listener that is stopped has a full backlog at last: connect(2) would
-// wait for it without end.
+// 0, or the error's number. The backlog of a stopped listener fills up, and connect(2) would then
+// wait for ever.
 int connect_to(const UniqueFd& fd, const UnixAddress& address) {
   constexpr timeval kForEver{};
   if (!fd || ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &kTimeout, sizeof kTimeout) != 0 ||
@@ -63,7 +63,7 @@ Result<UniqueFd> connect_unix(const std::string& path, int type) {
 Result<UniqueFd> listen_unix(const std::string& path, int type) {
   REGATTA_TRY(address, unix_address(path));
   const int error = connect_to(UniqueFd(::socket(AF_UNIX, type | SOCK_CLOEXEC, 0)), address);
-  // Stopped, or of another type: somebody is there all the same.
+  // Stopped, or of another type: a process listens there.
   if (error == 0 || error == EAGAIN || error == EPROTOTYPE)
     return Error{Code::kConflict, path + ": another program listens here"};
   if (error == ECONNREFUSED) REGATTA_TRY_DO(make_room(path));

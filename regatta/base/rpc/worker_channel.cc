@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <csignal>
 #include <memory>
-#include <mutex>
 #include <string_view>
 #include <utility>
 
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "regatta/base/core/json.h"
+#include "regatta/base/core/mutex.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/os/unique_fd.h"
 
@@ -47,7 +47,7 @@ struct WorkerChannel::Impl {
   os::UniqueFd input_fd;
   os::UniqueFd output_fd;
   LineSplitter input;
-  std::mutex output_mutex;
+  Mutex output_mutex;
 
   Result<std::string> next_line() {
     for (;;) {
@@ -134,7 +134,7 @@ Status WorkerChannel::emit(const nlohmann::json& event) {
   // Text from outside (a path, a library's message) may be no UTF-8; it must not end the worker.
   std::string line = event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   line.push_back('\n');
-  const std::lock_guard lock(impl_->output_mutex);
+  const MutexLock lock(impl_->output_mutex);
   return write_all(impl_->output_fd.get(), line);
 }
 
