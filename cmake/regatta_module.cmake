@@ -49,7 +49,7 @@ function(regatta_module)
     target_compile_definitions(${M_NAME}_test PRIVATE
       REGATTA_TESTDATA="${CMAKE_CURRENT_SOURCE_DIR}/testdata")
     target_link_libraries(${M_NAME}_test PRIVATE regatta::${M_NAME} GTest::gmock_main)
-    # Tests that fork a process which starts threads are well under ThreadSanitizer, once it is told.
+    # Tests that fork a process which starts threads pass under ThreadSanitizer with this option.
     set(tsan_options die_after_fork=0:suppressions=${PROJECT_SOURCE_DIR}/cmake/tsan_suppressions.txt)
     gtest_discover_tests(${M_NAME}_test TEST_PREFIX ${M_NAME}. DISCOVERY_TIMEOUT 60
       PROPERTIES TIMEOUT 120 LABELS unit ENVIRONMENT TSAN_OPTIONS=${tsan_options})

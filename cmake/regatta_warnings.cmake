@@ -1,5 +1,5 @@
 # The warnings of every target; REGATTA_WERROR makes them errors. It is on in the presets that develop
-# regatta and off in release: a newer compiler's warning must not keep anybody from using it.
+# regatta and off in release: a warning of a newer compiler must not stop a build by users.
 option(REGATTA_WERROR "Treat warnings as errors" OFF)
 
 function(regatta_warnings target)

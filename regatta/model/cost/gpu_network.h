@@ -24,7 +24,7 @@ struct ServerNetwork {
   int devices = 1;
   BytesPerSecond link;  // of a device to its neighbours, one way
   Seconds latency;      // of a collective
-  Seconds path;         // between servers: latency of the links on the way, where that is more
+  Seconds path;         // between servers: latency of the links on the path, where that is more
   // Rising in devices and falling in rate; the last is the whole cluster.
   std::array<ScopeBandwidth, 3> reach;
 

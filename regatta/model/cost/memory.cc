@@ -8,7 +8,7 @@
 namespace regatta::cost {
 namespace {
 
-// A gradient bucket of the data-parallel reduction, and how many may be under way at once.
+// A gradient bucket of the data-parallel reduction, and how many may be in flight at once.
 constexpr long long kBucketBytes = 4 * workload::kGradientBucketElements;
 constexpr long long kBucketsInFlight = 4;
 

@@ -90,7 +90,7 @@ int leaf_column(const topo::Cluster& cluster, ServerId server) {
   return per_leaf > 0 ? server.value / per_leaf : 0;
 }
 
-// As many classes as the cluster can have: those who look for them need not go on.
+// The number of classes that the cluster can have: a search may stop at so many.
 std::size_t most_classes(const topo::Cluster& cluster) {
   const topo::Fabric& fabric = cluster.fabric;
   const ServerId last{static_cast<int>(cluster.servers.size()) - 1};

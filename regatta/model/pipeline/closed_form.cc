@@ -14,9 +14,9 @@ struct FormulaTerms {
   double c;        // message
 };
 
-// Messages that a path crosses on top of a first way down and up, when it may turn around at each
-// of `turns` micro-batches: a way through d stages and back passes d + 1 of them, and the longest
-// ways are of p stages.
+// Messages that a path crosses on top of a first path down and up, when it may turn around at each
+// of `turns` micro-batches: a path through d stages and back passes d + 1 of them, and the longest
+// paths are of p stages.
 int extra_messages(int turns, int stages) {
   return turns < 1 ? 0 : 2 * (turns - (turns + stages - 1) / stages);
 }
@@ -37,7 +37,7 @@ double interleaved(const PipelineShape& shape, const FormulaTerms& x) {
          (x.v - 1) * (std::max(0.0, wait_forward) + std::max(0.0, wait_back));
 }
 
-// Three ways: at the end through input gradients alone, at the start through forwards alone, or
+// Three paths: at the end through input gradients alone, at the start through forwards alone, or
 // through both, back and forth between the stages.
 double zb_h1(const PipelineShape& shape, const FormulaTerms& x) {
   const int p = shape.stages;
@@ -65,7 +65,7 @@ double short_zb_v(const FormulaTerms& x, double m) {
                    down_and_up + k * (2 * x.f - x.b + x.w - 2 * x.c)});
 }
 
-// The ways through the V that are longer than the work of a stage, each for other F, I and W.
+// The paths through the V that are longer than the work of a stage, each for other F, I and W.
 double zb_v(const PipelineShape& shape, const FormulaTerms& x) {
   const double k = x.p - 1;
   const double work = 2 * x.m * (x.f + x.b + x.w);

@@ -27,7 +27,7 @@ std::vector<Pass> one_forward_one_backward(const PipelineShape& shape, int stage
   return order.take();
 }
 
-// The forwards of a stage in their turn; gradients go through the parts the other way.
+// The forwards of a stage in order; gradients go through the parts in reverse.
 std::vector<Pass> forwards_in_groups(const PipelineShape& shape) {
   const int m = shape.micro_batches;
   const int groups = std::max(1, m / shape.stages);

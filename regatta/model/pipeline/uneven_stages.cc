@@ -11,12 +11,12 @@ namespace {
 
 using workload::PipelineSchedule;
 
-// A stage of 1F1B as the ways through it see it.
+// A stage of 1F1B as the paths through it see it.
 struct CriticalPath {
   double pair = 0;     // forward and backward
   double message = 0;  // to the next stage and back
   double reach = 0;    // one pair and message in each stage before it
-  double warm_up = 0;  // forwards alone, as long as a way may stay in this stage and those before
+  double warm_up = 0;  // forwards alone, as long as a path may stay in this stage and those before
   double drain = 0;    // backwards alone
 };
 
@@ -40,7 +40,7 @@ std::vector<CriticalPath> critical_paths(const PipelineShape& shape, const Pipel
   return ways;
 }
 
-// The longest way of so many pairs that goes up from stage `low`, without the pair with which it
+// The longest path of so many pairs that goes up from stage `low`, without the pair with which it
 // turns there.
 double above(const std::vector<CriticalPath>& ways, std::size_t low, int pairs) {
   double best = 0;
@@ -86,7 +86,7 @@ struct StageBound {
   double head = std::numeric_limits<double>::infinity();
   double work = 0;
   double tail = std::numeric_limits<double>::infinity();
-  double weights = 0;  // the part of `work` that nobody waits for
+  double weights = 0;  // the part of `work` that no pass waits for
 };
 
 double message_between(const PipelineShape& shape, const PipelineTimes& times, int from, int to) {
@@ -96,7 +96,7 @@ double message_between(const PipelineShape& shape, const PipelineTimes& times, i
   return times.messages[as_index(edge)].value;
 }
 
-// One way of the micro-batches; returns the time of one that is alone.
+// One route of the micro-batches; returns the time of one that is alone.
 double walk(const PipelineShape& shape, const PipelineTimes& times, RoutePosition at,
             std::vector<StageBound>& stages) {
   const MicroBatchRoute chain(shape);

@@ -21,7 +21,7 @@ ConcurrentSends rings(std::string name, const Strategy& strategy, const Members&
   return set;
 }
 
-// Activations one way, gradients the other.
+// Activations in one direction, gradients in the other.
 ConcurrentSends pipelines(const ModelShape& model, const Strategy& strategy) {
   ConcurrentSends set{.name = "pipeline neighbours", .sends = {}};
   const auto exchange = [&](Rank one, Rank other) {

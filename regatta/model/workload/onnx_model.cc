@@ -133,10 +133,10 @@ class Recovery {
     return {};
   }
 
-  // Words are looked up by what is given to the model, in the largest table; the next is that of
-  // positions, which exporters may have looked up already.
+  // The inputs of the model index the largest table, that of words; the next is that of
+  // positions, which exporters may have folded.
   void find_tables() {
-    constexpr long long kSegmentsMax = 4;  // a table of few rows tells parts of the text apart
+    constexpr long long kSegmentsMax = 4;  // a table of few rows holds the segments of a text
     std::map<std::string, long long> tables;
     for (const OnnxNode& node : trace_.graph().nodes) {
       if (node.inputs.size() < 2 || (node.op != "Gather" && node.op != "Add")) continue;

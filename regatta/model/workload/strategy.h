@@ -30,7 +30,8 @@ enum class PipelineSchedule {
   k1F1B,         // Narayanan et al., SC'21, section 2.2.1
   kInterleaved,  // the same, section 2.2.2: a stage holds virtual_stages parts of the model
   kZbH1,      // Qi et al., "Zero Bubble Pipeline Parallelism", 2023: weight gradients fill bubbles
-  kZbV,       // the same authors, 2024: a stage holds two parts, the second on the way back
+  kZbV,       // the same authors, 2024: a stage holds two parts, the second in reverse order of the
+              // stages
   kDualPipe,  // DeepSeek-V3, 2024, section 3.2.1: micro-batches from both ends
 };
 inline constexpr std::array kPipelineSchedules = {

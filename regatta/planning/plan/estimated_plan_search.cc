@@ -43,7 +43,7 @@ struct StrategyGroup {
   StrategyLowerBound bound;
 };
 
-// The best so far, and what was looked at.
+// The best plans so far, and the counts.
 class BestPlans {
  public:
   BestPlans(int top, bool keeps_frontier)

@@ -313,7 +313,7 @@ TEST(PlanMetrics, SumsUpAndKnowsWhatMoreOfAnythingBrings) {
   EXPECT_NEAR(sum / plan.estimate.step.total().value, 1, 1e-9);
 }
 
-// The step on a machine with ten per cent more of one thing, asked for by itself.
+// The step on a machine with ten per cent more of one quantity, estimated directly.
 TEST(PlanMetrics, SensitivitiesAreFiniteDifferences) {
   Case one = case_of("llama3-8b");
   const PlanningProblem problem = one.problem();

@@ -26,7 +26,7 @@ enum class Launcher {
 };
 inline constexpr std::array kLaunchers = {Launcher::kMegatron, Launcher::kDeepspeed,
                                           Launcher::kTorchrun};
-std::string to_string(Launcher launcher);  // "megatron", "deepspeed", "torchrun", and the way back
+std::string to_string(Launcher launcher);  // "megatron", "deepspeed", "torchrun"
 std::optional<Launcher> launcher_named(std::string_view name);
 
 // Around the job's rate, which says nothing of it: a cosine down to a tenth, after a first tenth of

@@ -26,7 +26,7 @@ double tile_rate(const Tile& tile) {
 }
 
 constexpr double kAligned = 128;  // bytes: a line of the L2 cache
-// Tensor cores read 16 bytes at a time; rows that begin in between take the slow way.
+// Tensor cores read 16 bytes at a time; rows that are not aligned to that are read slowly.
 constexpr double kVector = 16;
 
 double misalignment_factor(const MatrixEngine& engine, const Product& product) {

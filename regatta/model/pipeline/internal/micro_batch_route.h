@@ -13,8 +13,8 @@ struct RoutePosition {
   int part = 0;
 };
 
-// The way of forwards; gradients go back the same way. Up to two ways: DualPipe's micro-batches go
-// down through the parts 0, or up through the parts 1.
+// The route of forwards; gradients go back on the same route. Up to two routes: DualPipe's
+// micro-batches go down through the parts 0, or up through the parts 1.
 class MicroBatchRoute {
  public:
   explicit MicroBatchRoute(const PipelineShape& shape)
@@ -29,7 +29,7 @@ class MicroBatchRoute {
   std::optional<RoutePosition> after(RoutePosition at) const { return place(at, position(at) + 1); }
 
  private:
-  // A second part on the way back.
+  // A second part on the return.
   bool turns() const {
     return schedule_ == workload::PipelineSchedule::kZbV ||
            schedule_ == workload::PipelineSchedule::kDualPipe;
@@ -42,7 +42,7 @@ class MicroBatchRoute {
     return at.part * stages_ + at.stage;
   }
 
-  // The place at a position of the way that `like` is on.
+  // The part at a position of the route of `like`.
   std::optional<RoutePosition> place(RoutePosition like, int position) const {
     if (position < 0 || position >= length_) return std::nullopt;
     if (schedule_ == workload::PipelineSchedule::kDualPipe)

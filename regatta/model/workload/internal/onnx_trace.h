@@ -1,4 +1,5 @@
-// workload/internal/onnx_trace.h: who makes and who takes each tensor of a graph, and its products.
+// workload/internal/onnx_trace.h: producers and consumers of the tensors of a graph, and its
+// products.
 #pragma once
 
 #include <optional>

@@ -84,7 +84,7 @@ void check_figures(RowReader& reader) {
   }
 }
 
-// One of three ways to say how fast it was.
+// The speed, given in one of three forms.
 double step_of(RowReader& reader, const PublishedRun& run, int gpus) {
   if (reader.has("step_s")) return reader.positive("step_s");
   if (reader.has("tflops_gpu")) {

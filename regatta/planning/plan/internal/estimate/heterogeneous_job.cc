@@ -198,7 +198,7 @@ class Builder {
   // it share its NICs, at the speed of the slower of the two servers.
   void boundary(int first, int stride) {
     const cost::StackTraits& traits = input_.stack.traits;
-    // It goes one way only; the mean of both is counted.
+    // It goes in one direction only; the mean of both is counted.
     const double seq = input_.model.seq;
     const double mask = traits.sends_mask ? seq * seq : 0;
     std::map<int, int> senders;

@@ -2,7 +2,7 @@
 // deepspeed/runtime/zero/config.py and docs/_pages/config-json.md of DeepSpeed 0.16. The file says
 // how replicas share and what they keep; the model itself, and how it is cut into tensors, stages,
 // sequences or experts, is the program's, so a strategy with those is refused here (Megatron-LM's
-// script has them) instead of left to a program that nobody has seen.
+// script has them) instead of left to an unknown program.
 #include <string>
 #include <vector>
 

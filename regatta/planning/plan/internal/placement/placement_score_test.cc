@@ -70,7 +70,7 @@ TEST(ScorePlacement, PrefersGroupsThatStayTogether) {
   EXPECT_GT(far.all.collisions, near.all.collisions);
 }
 
-// On a fabric where the way does not matter for the time.
+// On a fabric where the path does not matter for the time.
 TEST(ScorePlacement, DecidesBetweenPlacementsThatAreEquallyFast) {
   topo::Cluster cluster = three_tiers();
   cluster.fabric.hop_latency = {0};

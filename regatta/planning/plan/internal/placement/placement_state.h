@@ -46,7 +46,7 @@ class PlacementState {
   // none where no uplink does.
   std::vector<int> busiest_slots() const;
 
-  // Slots of one leaf, and a full leaf, must not be asked for.
+  // Requires slots of different leaves, and no full leaf.
   PlacementObjective score_after(const PlacementMove& change);
   void make(const PlacementMove& change);
 

@@ -11,7 +11,7 @@ namespace regatta::plan {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::max();
-// Larger parts are looked at from fewer sides, which only lowers their times.
+// Larger parts are projected on fewer sides, which only lowers their times.
 constexpr int kMostForInner = 256;
 constexpr int kMostForOuter = 48;
 

@@ -85,7 +85,7 @@ class LayerBalancer {
     return pipeline_time(slots, input_.micro_batches);
   }
 
-  // A partition whose ways keep to `bound`: by stage and blocks up to its end, the least that a
+  // A partition whose paths keep to `bound`: by stage and blocks up to its end, the least that a
   // micro-batch takes so far, and the blocks of the stage.
   std::optional<std::vector<int>> within(double bound) const {
     const auto width = static_cast<std::size_t>(layers_ + 1);

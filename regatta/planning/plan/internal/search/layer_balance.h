@@ -5,7 +5,7 @@
 // of them: a step takes at least P(x) + m X_x for every stage x, with P(x) the sum of X before it.
 // The least of the largest of these over all partitions is found exactly: for a bound on it, the
 // partitions of the first j blocks over the first s stages that keep to it are ruled by that with
-// the least P, which is a shortest way over stages and blocks; the bound is halved in. The
+// the least P, which is a shortest path over stages and blocks; the bound is halved in. The
 // pipeline may take longer than that (pipeline/uneven_stages.h): blocks are moved, one between two
 // stages, as long as that saves time. Where it then takes as long, the partition is optimal; else
 // what the bound does not rule out is tried one by one.

@@ -32,7 +32,7 @@ void FluidNetwork::start(const FluidTransfer* transfer, int tag) {
 }
 
 // The rate of each flow of a transfer is a max-min fair one; resources count as links, by the order
-// in which the transfers under way first cross them.
+// in which the present transfers first cross them.
 void FluidNetwork::share() {
   stale_ = false;
   fabric::MaxMinProblem problem;

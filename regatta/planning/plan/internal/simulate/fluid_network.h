@@ -20,7 +20,7 @@ struct FluidTransfer {
   double bytes_per_flow = 0;
 };
 
-// Transfers under way. Time is the caller's: advance() moves all of them at their present rates.
+// The present transfers. Time is the caller's: advance() moves all of them at their present rates.
 class FluidNetwork {
  public:
   // `capacities`: bytes per second by resource, positive.
@@ -29,7 +29,7 @@ class FluidNetwork {
   // Starts a transfer that must outlive its end; advance() returns its `tag`.
   void start(const FluidTransfer* transfer, int tag);
 
-  // Seconds from now to the next end; infinity when nothing is under way.
+  // Seconds from now to the next end; infinity when there is no transfer.
   double next_end();
 
   // Moves everything by `seconds` <= next_end() and returns the tags of what ended, in the order

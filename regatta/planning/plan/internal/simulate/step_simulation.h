@@ -64,7 +64,7 @@ struct StepSimulation {
 };
 
 // Runs the programs to their end. REGATTA_CHECKs that they end: a program that waits for what
-// nobody posts is a bug of its maker.
+// no rank posts is a bug of the program.
 StepSimulation simulate_step(const StepProgram& program, const std::vector<double>& capacities);
 
 }  // namespace regatta::plan
