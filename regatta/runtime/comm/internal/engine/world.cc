@@ -17,6 +17,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/core/units.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/unique_fd.h"
@@ -33,6 +34,8 @@ namespace {
 constexpr std::uint64_t kWakeEvent = ~std::uint64_t{0};
 // How long the end of a world waits for its last bytes to be acknowledged.
 constexpr Seconds kFlushTime{2.0};
+// How long the callers of a failed world wait at most for the peers to have its abort message.
+constexpr Seconds kAnnounceTime{0.2};
 
 // How often a rank that is watched looks round for operations that stand still.
 constexpr Seconds kLookTime{0.2};
@@ -193,9 +196,10 @@ void World::run() {
     for (const auto& link : links_)
       moved |= link->progress();
     moved |= advance(now_);
+    if (announced_ && (is_flushed() || now_ >= announce_until_)) end_operations(now_);
     if (now_ - ticked_at_ >= (stall_diagnoses_.empty() ? tick_time_ : kStallDiagnosisTick))
       tick(now_);
-    if (close_until_ && !moved && close_step(now_)) return;
+    if (close_until_ && !announced_ && !moved && close_step(now_)) return;
     if (moved)
       handle_events(0);
     else
@@ -205,18 +209,12 @@ void World::run() {
 
 bool World::take_operations(Seconds now) {
   std::vector<std::unique_ptr<Operation>> taken;
-  std::optional<Error> error;
   {
     const std::lock_guard lock(mutex_);
-    taken.swap(submitted_);
-    error = error_;
+    if (!failed_) taken.swap(submitted_);
     if (is_closing_ && !close_until_) close_until_ = now + peer_timeout_;
   }
   for (auto& operation : taken) {
-    if (error) {
-      operation->handle->finish(error, now);
-      continue;
-    }
     if (operation->number == 0 && operation->is_collective) remember(operation->group);
     executor_.submit(std::move(operation), now);
   }
@@ -225,6 +223,7 @@ bool World::take_operations(Seconds now) {
 }
 
 bool World::advance(Seconds now) {
+  if (failed_) return false;
   const bool moved = executor_.advance(now);
   // What an ended operation made way for may wait for somebody who left.
   if (moved && any_departed_) check_departed();
@@ -245,7 +244,7 @@ void World::sleep() {
     is_sleeping_ = !has_work;
   }
   Seconds rest = ticked_at_ + (stall_diagnoses_.empty() ? tick_time_ : kStallDiagnosisTick) - now_;
-  if (close_until_) rest = std::min(rest, Seconds{0.001});
+  if (close_until_ || announced_) rest = std::min(rest, Seconds{0.001});
   // Rounded up, or the last part of a millisecond would be waited for with no rest at all.
   const int rest_ms = static_cast<int>(std::max(rest.value, 0.0) * 1000) + 1;
   handle_events(has_work ? 0 : rest_ms);
@@ -284,7 +283,7 @@ void World::tick(Seconds now) {
     for (PeerState& peer : peers_)
       peer.heard_at = now;
   }
-  matcher_.repeat_requests();
+  if (!failed_) matcher_.repeat_requests();
   if (rdma_ != nullptr) expire_memory(*rdma_);
   send_heartbeats(now);
   check_silence(now);
@@ -307,14 +306,17 @@ void World::send_heartbeats(Seconds now) {
 }
 
 void World::check_silence(Seconds now) {
+  std::optional<int> longest;
   for (int rank = 0; rank < size(); ++rank) {
     const PeerState& state = peer(rank);
     if (rank == rank_ || state.departed || state.said_goodbye) continue;
     if (now - state.heard_at <= peer_timeout_) continue;
     membership_.mark_lost(rank);
-    fail({Code::kUnavailable,
-          name(rank) + ": no sign of life for " + format_seconds(peer_timeout_)});
+    if (!longest || state.heard_at < peer(*longest).heard_at) longest = rank;
   }
+  if (longest)
+    fail({Code::kUnavailable,
+          name(*longest) + ": no sign of life for " + format_seconds(peer_timeout_)});
 }
 
 void World::check_departed() {
@@ -342,13 +344,6 @@ void World::take_shared_error() {
 // The end of a world, one phase after the other; true when all is done.
 bool World::close_step(Seconds now) {
   const bool in_time = now < *close_until_;
-  const auto flushed = [this] {
-    for (int rank = 0; rank < size(); ++rank) {
-      const bool is_gone = membership_.is_lost(rank) && !peer(rank).said_goodbye;
-      if (!is_gone && !links_[static_cast<std::size_t>(rank)]->is_flushed()) return false;
-    }
-    return true;
-  };
   switch (close_phase_) {
     case ClosePhase::kOperations:
       if (!executor_.is_idle() && in_time) return false;
@@ -360,13 +355,13 @@ bool World::close_step(Seconds now) {
       close_until_ = now + kFlushTime;
       return false;
     case ClosePhase::kMessages:
-      if (!flushed() && in_time) return false;
+      if (!is_flushed() && in_time) return false;
       for (const auto& link : links_)
         link->post_control({.kind = PacketKind::kGoodbye}, {});
       close_phase_ = ClosePhase::kGoodbye;
       return false;
     case ClosePhase::kGoodbye:
-      if (!flushed() && in_time) return false;
+      if (!is_flushed() && in_time) return false;
       for (const auto& link : links_)
         link->shut_down();
       close_phase_ = ClosePhase::kAcknowledged;
@@ -377,25 +372,45 @@ bool World::close_step(Seconds now) {
   return true;
 }
 
+// Every peer that is not lost has all that was sent to it.
+bool World::is_flushed() const {
+  for (int rank = 0; rank < size(); ++rank) {
+    const bool is_gone = membership_.is_lost(rank) && !peers_[as_index(rank)].said_goodbye;
+    if (!is_gone && !links_[as_index(rank)]->is_flushed()) return false;
+  }
+  return true;
+}
+
+// Ends the world with its first error. The peers get the error before the callers of this rank do:
+// a caller may exit at once, and its closed connections would look like the cause.
 void World::fail(const Error& error) {
   if (failed_) return;
   failed_ = true;
-  for (const auto& link : links_)
-    link->abandon();
+  announced_ = error;
+  announce_until_ = os::monotonic_now() + kAnnounceTime;
   stall_diagnoses_.clear();
-  // Before any caller hears of the error: who does may let go of its communicator, and the file
-  // shows those that are there.
+  const std::string text = encode_abort(error);
+  for (int rank = 0; rank < size(); ++rank) {
+    links_[as_index(rank)]->abandon();
+    if (rank != rank_) links_[as_index(rank)]->post_control({.kind = PacketKind::kAbort}, text);
+  }
+}
+
+// The peers know of the error, or had their time: it ends all operations of this rank.
+void World::end_operations(Seconds now) {
+  const Error error = *std::exchange(announced_, std::nullopt);
+  // A caller that gets the error may free its communicator, and the file shows those that exist.
   if (watch_) write_flight(error);
+  std::vector<std::unique_ptr<Operation>> submitted;
   {
     const std::lock_guard lock(mutex_);
     error_ = error;
+    submitted.swap(submitted_);
   }
-  executor_.fail_all(error, os::monotonic_now());
+  for (const auto& operation : submitted)
+    operation->handle->finish(error, now);
+  executor_.fail_all(error, now);
   if (shm_ != nullptr) shm_->fail(error);
-  const std::string text = encode_abort(error);
-  for (int rank = 0; rank < size(); ++rank)
-    if (rank != rank_)
-      links_[static_cast<std::size_t>(rank)]->post_control({.kind = PacketKind::kAbort}, text);
 }
 
 void World::note_abort(std::string_view text) {

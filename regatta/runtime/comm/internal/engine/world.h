@@ -138,6 +138,8 @@ class World final : private LinkSink {
   void write_flight(const Error& error);
 
   void fail(const Error& error);
+  bool is_flushed() const;
+  void end_operations(Seconds now);
   void note_abort(std::string_view text);
 
   std::byte* place(int peer, const PacketHeader& header) override;
@@ -179,6 +181,9 @@ class World final : private LinkSink {
   std::vector<LinkUtilization> link_utilizations_;
   std::optional<Verdict> slow_link_;
   bool failed_ = false;
+  std::optional<Error> announced_;  // the error of the world, until the callers get it
+  Seconds announce_until_;
+  bool is_stop_requested_ = false;  // by Membership::stop()
   bool any_departed_ = false;
   Seconds now_;
   Seconds ticked_at_;

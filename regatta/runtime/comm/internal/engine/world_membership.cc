@@ -6,9 +6,11 @@
 namespace regatta::comm {
 
 bool World::serve_membership() {
-  if (membership_.take_stop()) {
-    if (!failed_)
-      fail({Code::kUnavailable, name(rank_) + ": called shrink(); call it on all ranks"});
+  is_stop_requested_ |= membership_.take_stop();
+  if (is_stop_requested_ && !failed_)
+    fail({Code::kUnavailable, name(rank_) + ": called shrink(); call it on all ranks"});
+  if (is_stop_requested_ && !announced_) {
+    is_stop_requested_ = false;
     membership_.note_stopped();
   }
   const std::vector<std::string> statements = membership_.take_statements();

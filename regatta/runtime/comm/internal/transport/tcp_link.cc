@@ -281,6 +281,8 @@ void TcpLink::note_closed(Connection& connection, int error) {
   connection.closed = true;
   connection.readable = connection.writable = false;
   any_closed_ = true;
+  // An abort message may have come on the control connection before this one was closed.
+  if (!connections_.front()->closed) connections_.front()->readable = true;
   note_reason(error);
 }
 
