@@ -79,7 +79,7 @@ std::string to_string(CallKind kind);
 // Whether one rank gives or takes all. Its ranks end at very different times, and the last counts.
 bool has_root(CallKind kind);
 std::optional<CallKind> kind_named(const std::string& name);
-// The same word for a send or a receive; `peer` is the rank of the communicator at its other end.
+// The same word for a send or a receive; `peer`: the rank of the world at the other end.
 std::uint64_t encode_transfer(bool is_send, int peer);
 // A call in 32 bits, for the header of each of its packets; never 0.
 std::uint32_t fingerprint(std::uint64_t code, std::uint64_t bytes);

@@ -16,6 +16,7 @@
 #include "regatta/runtime/agent/agent.pb.h"
 #include "regatta/runtime/agent/internal/agent_handle.h"
 #include "regatta/runtime/agent/internal/run_tracker.h"
+#include "regatta/runtime/agent/internal/worker_log_line.h"
 
 namespace regatta::agent {
 namespace {
@@ -240,7 +241,8 @@ void Session::Impl::receive(RunTracker& tracker, Seconds limit) {
     if (event.has_carrier() && !event.carrier().up())
       agent.down.insert(event.carrier().interface());
     if (event.has_log()) {
-      os::log_info(fmt::format("rank {}: {}", event.log().rank(), event.log().text()));
+      const WorkerLogLine line = parse_worker_log_line(event.log().text());
+      os::log(line.level, fmt::format("rank {}: {}", event.log().rank(), line.text));
     }
     tracker.on_event(message.server, event, agent.last_heard);
   }

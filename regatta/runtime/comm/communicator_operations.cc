@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/model/collective/algorithms.h"
 #include "regatta/model/collective/data_type.h"
@@ -215,7 +216,7 @@ Handle Communicator::send(const void* data, std::size_t count, DataType type, Ra
   if (const auto why = impl_->validate("send", to); !why.empty())
     return Impl::failed(Code::kInvalidInput, why);
   const std::size_t bytes = count * size_of(type);
-  auto operation = impl_->make(encode_transfer(true, to.value), bytes);
+  auto operation = impl_->make(encode_transfer(true, at(impl_->group->members, to.value)), bytes);
   operation->is_collective = false;
   operation->number = impl_->sends[to.value]++;
   operation->schedule.add(
@@ -227,7 +228,8 @@ Handle Communicator::recv(void* data, std::size_t count, DataType type, Rank fro
   if (const auto why = impl_->validate("recv", from); !why.empty())
     return Impl::failed(Code::kInvalidInput, why);
   const std::size_t bytes = count * size_of(type);
-  auto operation = impl_->make(encode_transfer(false, from.value), bytes);
+  auto operation =
+      impl_->make(encode_transfer(false, at(impl_->group->members, from.value)), bytes);
   operation->is_collective = false;
   operation->number = impl_->receives[from.value]++;
   operation->schedule.add(

@@ -11,16 +11,20 @@ namespace regatta::comm {
 
 struct StalledCall {
   std::uint64_t communicator = 0;
-  std::uint64_t sequence =
-      0;  // as queries name it: a MessageMatcher operation number or a shared segment's sequence
+  // As queries name it: a MessageMatcher operation number or a shared segment's sequence.
+  std::uint64_t sequence = 0;
   bool is_shared = false;  // the shared segments tell what `seen` says
   bool is_collective = true;
-  std::uint64_t call = 0;
+  std::uint64_t call = 0;  // of call_in_world()
   std::uint64_t bytes = 0;
   Seconds since;                   // the last progress
   std::vector<int> waited_for;     // world ranks whose data it needs next
   std::vector<MemberReport> seen;  // the others who can tell how far it is; at first unknown
 };
+
+// The code of a call with the root, or the peer of a transfer, as a rank of the world; `members`:
+// the world ranks of its communicator.
+std::uint64_t call_in_world(std::uint64_t code, const std::vector<int>& members);
 
 // Whether both are the same operation.
 inline bool is_same(const StalledCall& a, const StalledCall& b) {

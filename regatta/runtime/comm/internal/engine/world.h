@@ -29,6 +29,7 @@
 #include "regatta/runtime/comm/internal/transport/peer_channel.h"
 #include "regatta/runtime/comm/internal/transport/peer_link.h"
 #include "regatta/runtime/comm/internal/transport/verbs.h"
+#include "regatta/runtime/comm/internal/watch/wait_history.h"
 #include "regatta/runtime/comm/watch_file.h"
 
 namespace regatta::comm {
@@ -173,7 +174,7 @@ class World final : private LinkSink {
   std::vector<PeerState> peers_;
   std::vector<std::weak_ptr<CommunicatorState>> known_groups_;
   std::vector<StallDiagnosis> stall_diagnoses_;
-  std::optional<Seconds> told_late_at_;
+  WaitHistory wait_history_;
   // While a collective takes long: since when, the own links by rank, and the others' busiest ones.
   Seconds utilization_measured_since_;
   Seconds utilization_asked_at_;

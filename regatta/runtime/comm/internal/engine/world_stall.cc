@@ -33,10 +33,6 @@ constexpr Seconds kAskingTime{2.0};
 constexpr Seconds kSilenceTime{1.0};
 // Ranks that are asked in a large communicator. Each asks others, so all are asked by somebody.
 constexpr std::size_t kAskedMost = 64;
-// Who is only late is logged at most this often, and a blocked path only after a while: both are
-// ordinary where ranks compute or links are thin.
-constexpr Seconds kLateLogTime{30.0};
-constexpr Seconds kBlockedLogTime{3.0};
 // Queries about sends and receives: what the asking rank does.
 constexpr std::uint32_t kAskerSends = 0;
 constexpr std::uint32_t kAskerReceives = 1;
@@ -65,7 +61,7 @@ StalledCall stalled_call(const Operation& operation, int own_rank) {
   StalledCall stalled{.communicator = operation.group->id,
                       .sequence = sequence_in_queries(operation),
                       .is_collective = operation.is_collective,
-                      .call = operation.code,
+                      .call = call_in_world(operation.code, operation.group->members),
                       .bytes = operation.bytes,
                       .since = operation.progressed_at,
                       .waited_for = waited_for(operation)};
@@ -161,7 +157,7 @@ MemberReport World::member_report(int asker, const MessageKey& key) {
       if (is_meant(*operation))
         return {.state = MemberState::kEntered,
                 .knows_call = operation->is_collective,
-                .call = operation->code,
+                .call = call_in_world(operation->code, group->members),
                 .bytes = operation->bytes};
       if (operation->is_collective) report.state = MemberState::kBehind;
     }
@@ -175,7 +171,7 @@ MemberReport World::member_report(int asker, const MessageKey& key) {
         group->log && !shared ? group->log->find(std::uint64_t{key.operation} + 1) : std::nullopt;
     if (!past) continue;
     report.knows_call = true;
-    report.call = past->call;
+    report.call = call_in_world(past->call, group->members);
     report.bytes = past->bytes;
   }
   return report;
@@ -187,7 +183,7 @@ void World::tell_running(MemberReport& report) {
   for (const auto& group : executor_.groups()) {
     if (group->active.empty()) continue;
     report.is_elsewhere = true;
-    report.other_call = group->active.front()->code;
+    report.other_call = call_in_world(group->active.front()->code, group->members);
     report.other_bytes = group->active.front()->bytes;
     return;
   }
@@ -315,7 +311,7 @@ std::string World::describe(const StalledCall& stalled) const {
   return name(rank_) + ": " + describe_call(stalled.call, stalled.bytes);
 }
 
-// In the record always; by a log line where it is no everyday thing.
+// Shows the verdict in the watch file; logs it where the wait is longer than usual.
 void World::report(StallDiagnosis& diagnosis, Verdict verdict, Seconds now) {
   const bool is_new = !diagnosis.reported || diagnosis.reported->finding != verdict.finding ||
                       diagnosis.reported->ranks != verdict.ranks;
@@ -326,33 +322,19 @@ void World::report(StallDiagnosis& diagnosis, Verdict verdict, Seconds now) {
     diagnosis.is_logged = false;
   }
   diagnosis.reported = std::move(verdict);
-  if (diagnosis.is_logged) return;
-  switch (diagnosis.reported->finding) {
-    case Finding::kNotCalled:
-      if (told_late_at_ && now - *told_late_at_ < kLateLogTime) return;
-      told_late_at_ = now;
-      os::log_info("coll: " + text);
-      break;
-    case Finding::kBlocked:
-      if (now - diagnosis.stalled.since < kBlockedLogTime) return;
-      os::log_warning("coll: " + text);
-      break;
-    default:
-      os::log_warning("coll: " + text);
-  }
+  const Seconds log_after = wait_history_.log_after(diagnosis.reported->finding);
+  if (diagnosis.is_logged || now - diagnosis.stalled.since < log_after) return;
   diagnosis.is_logged = true;
+  os::log_warning("coll: " + text);
 }
 
 void World::note_end(const StallDiagnosis& diagnosis, Seconds now) {
+  if (!failed_) wait_history_.record(now - diagnosis.stalled.since);
   if (!diagnosis.reported) return;
   watch_->show_verdict({});
   if (!diagnosis.is_logged) return;
-  const std::string text = "coll: " + describe(diagnosis.stalled) + ": goes on after " +
-                           format_seconds(now - diagnosis.stalled.since);
-  if (diagnosis.reported->finding == Finding::kNotCalled)
-    os::log_info(text);
-  else
-    os::log_warning(text);
+  os::log_warning("coll: " + describe(diagnosis.stalled) + ": goes on after " +
+                  format_seconds(now - diagnosis.stalled.since));
 }
 
 }  // namespace regatta::comm

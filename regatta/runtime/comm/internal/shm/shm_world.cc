@@ -229,8 +229,11 @@ std::vector<StalledCall> ShmWorld::find_stalled(Seconds now, Seconds still) {
     call.since = entry.since;
     const auto to_world = [&](int& rank) { rank = entry.members[static_cast<std::size_t>(rank)]; };
     std::for_each(call.waited_for.begin(), call.waited_for.end(), to_world);
-    for (MemberReport& report : call.seen)
+    call.call = call_in_world(call.call, entry.members);
+    for (MemberReport& report : call.seen) {
       to_world(report.rank);
+      report.call = call_in_world(report.call, entry.members);
+    }
     stalled.push_back(std::move(call));
   }
   return stalled;
@@ -238,18 +241,28 @@ std::vector<StalledCall> ShmWorld::find_stalled(Seconds now, Seconds still) {
 
 std::optional<MemberReport> ShmWorld::member_report(std::uint64_t communicator,
                                                     std::uint32_t sequence) {
-  for (const auto& group : groups())
-    if (group->id() == communicator) return group->member_report(sequence);
+  std::vector<std::shared_ptr<ShmGroup>> alive;  // released after the lock: retire() takes it
+  const std::lock_guard lock(mutex_);
+  for (const Entry& entry : entries_) {
+    const auto group = alive.emplace_back(entry.group.lock());
+    if (group == nullptr || group->id() != communicator) continue;
+    MemberReport report = group->member_report(sequence);
+    report.call = call_in_world(report.call, entry.members);
+    return report;
+  }
   return std::nullopt;
 }
 
 bool ShmWorld::tell_running(MemberReport& report) {
-  for (const auto& group : groups()) {
-    if (group->is_idle()) continue;
+  std::vector<std::shared_ptr<ShmGroup>> alive;  // released after the lock: retire() takes it
+  const std::lock_guard lock(mutex_);
+  for (const Entry& entry : entries_) {
+    const auto group = alive.emplace_back(entry.group.lock());
+    if (group == nullptr || group->is_idle()) continue;
     const MemberReport own = group->member_report(group->entered());
     if (own.state != MemberState::kEntered || !own.knows_call) continue;
     report.is_elsewhere = true;
-    report.other_call = own.call;
+    report.other_call = call_in_world(own.call, entry.members);
     report.other_bytes = own.bytes;
     return true;
   }

@@ -224,6 +224,33 @@ TEST_P(WatchTest, NamesWhoHasNotCalledAndFailsNothing) {
     EXPECT_EQ(world.result(rank), "") << rank;
 }
 
+TEST_P(WatchTest, NamesTheRanksOfTheWorldInATransferOfASplit) {
+  ForkedWorld world(kRanks);
+  world.start(GetParam(), [](Communicator& ranks, SharedTestState& state) -> std::string {
+    auto pair = ranks.split(ranks.rank().value % 2);
+    if (!pair) return pair.error().message;
+    ++state.stage;
+    std::vector<float> data(1024);
+    if (ranks.rank().value == 1) {
+      const Status status = pair->recv(data.data(), data.size(), DataType::kF32, Rank{1}).wait();
+      return status ? "" : status.error().message;
+    }
+    while (state.stage.load() < 100)
+      os::sleep_for(Seconds{0.01});
+    if (ranks.rank().value != 3) return "";
+    const Status status = pair->send(data.data(), data.size(), DataType::kF32, Rank{0}).wait();
+    return status ? "" : status.error().message;
+  });
+  wait_for_stage(world, kRanks);
+  EXPECT_TRUE(says(world, 1, "recv of 4 KiB from rank 3: no progress for ", os::monotonic_now()))
+      << verdict_of(world, 1);
+  EXPECT_THAT(verdict_of(world, 1), HasSubstr("rank 3 at s"));
+  world.state().stage = 100;
+  EXPECT_TRUE(world.wait(Seconds{10}));
+  for (int rank = 0; rank < kRanks; ++rank)
+    EXPECT_EQ(world.result(rank), "") << rank;
+}
+
 TEST_P(WatchTest, LeavesAFlightFileOfEveryRankThatFailed) {
   const auto folder = os::TempFolder::create();
   ASSERT_TRUE(folder);
