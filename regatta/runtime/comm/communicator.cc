@@ -271,7 +271,7 @@ Result<std::unique_ptr<Communicator::Impl>> Communicator::Impl::create(
   communicator.impl_->world_config = std::make_shared<const WorldConfig>(std::move(world_config));
   communicator.impl_->create_algorithm_selector();
   communicator.impl_->tune_shared();
-  communicator.impl_->world->restart_traffic();
+  communicator.impl_->world->traffic().restart();
   return std::move(communicator.impl_);
 }
 
@@ -368,7 +368,7 @@ bool Communicator::is_tuned() const {
 }
 
 Communicator::Traffic Communicator::traffic() const {
-  return impl_->world ? impl_->world->traffic() : Traffic{};
+  return impl_->world ? impl_->world->traffic().snapshot() : Traffic{};
 }
 
 }  // namespace regatta::comm

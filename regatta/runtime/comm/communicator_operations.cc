@@ -67,8 +67,8 @@ Handle Communicator::Impl::collective(const Call& call) {
   if (shm != nullptr) {
     for (int peer = 0; peer < group_position().world_size; ++peer)
       if (peer != group->rank)
-        world->count_shared(group->members[static_cast<std::size_t>(peer)],
-                            bytes_to(call, group_position(), peer));
+        world->traffic().add_shared(at(group->members, peer),
+                                    bytes_to(call, group_position(), peer));
     return begun(shm->submit(call));
   }
   auto operation = make(encode_call(call), call.bytes);

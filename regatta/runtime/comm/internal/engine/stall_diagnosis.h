@@ -1,5 +1,5 @@
-// comm/internal/engine/stall_diagnosis.h: what a rank finds out about an operation of its own that
-// stands still.
+// comm/internal/engine/stall_diagnosis.h: what a rank has found out about one of its operations
+// that stands still.
 #pragma once
 
 #include <optional>
@@ -12,17 +12,17 @@
 
 namespace regatta::comm {
 
-// While one is open the progress thread looks round this often.
+// The interval of checks while a diagnosis is open.
 inline constexpr Seconds kStallDiagnosisTick{0.1};
 
 struct StallDiagnosis {
   StalledCall stalled;
-  bool is_contradicted = false;  // a peer's message is of another call
-  Seconds asked_at;
-  std::optional<Seconds> mismatch_at;                 // two ranks were known to differ
-  int rounds = 0;                                     // how often it was asked
-  std::vector<std::optional<ProgressReply>> answers;  // of this round, as stalled.seen
-  std::optional<Verdict> reported;                    // by a log line, or in the record alone
+  bool is_contradicted = false;  // a peer's message belongs to another call
+  Seconds queried_at;
+  std::optional<Seconds> mismatch_at;                 // two ranks were first known to differ
+  int rounds = 0;                                     // of queries
+  std::vector<std::optional<ProgressReply>> replies;  // of the last round, by index in stalled.seen
+  std::optional<Verdict> reported;                    // the one that the watch file shows
   bool is_logged = false;
 };
 
