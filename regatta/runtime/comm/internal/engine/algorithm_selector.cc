@@ -35,7 +35,7 @@ AlgorithmSelector::AlgorithmSelector(AlgorithmSelectorSetup setup)
 
 std::unique_ptr<Operation> AlgorithmSelector::timing_exchange_before(const Operation& next) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!next.call || !tuner_.waits(case_of(*next.call, setup_.self.world_size))) return nullptr;
   }
   auto timing_exchange = std::make_unique<Operation>();
@@ -69,46 +69,47 @@ CollectivePlan AlgorithmSelector::plan(const Setting& setting) const {
 void AlgorithmSelector::begin(Operation& operation) {
   Setting setting;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto [chosen, ticket] = tuner_.next(case_of(*operation.call, setup_.self.world_size));
     setting = chosen;
-    under_way_ = ticket;
+    current_ = ticket;
   }
   operation.connections = setting.connections;
   build_schedule(operation.schedule, plan(setting), *operation.call);
-  if (under_way_.is_timed()) began_at_ = os::monotonic_now();
+  if (current_.is_timed()) began_at_ = os::monotonic_now();
 }
 
 void AlgorithmSelector::end(const Operation& operation) {
   if (operation.is_timing_exchange) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (std::size_t i = 0; i < timed_.size(); ++i)
-      tuner_.give(timed_[i].ticket, Seconds{std::abs(times_s_[i])});
+      tuner_.give(timed_[i], Seconds{std::abs(times_s_[i])});
     timed_.clear();
     times_s_.clear();
     return;
   }
-  if (!operation.call || !under_way_.is_timed()) return;
-  // The rank that comes last waits for nobody: its time is that of the operation. The agreement
-  // takes the least of what the ranks say, so what the largest decides is said negative.
+  if (!operation.call || !current_.is_timed()) return;
+  // The rank that enters last waits for no other, so the shortest time is that of the operation. A
+  // rooted call takes as long as its last rank: there the negative times make the minimum pick the
+  // longest.
   const double took = (os::monotonic_now() - began_at_).value;
-  const bool rooted = has_root(operation.call->kind);
-  timed_.push_back({std::exchange(under_way_, {})});
-  times_s_.push_back(rooted ? -took : took);
+  const bool is_rooted = has_root(operation.call->kind);
+  timed_.push_back(std::exchange(current_, {}));
+  times_s_.push_back(is_rooted ? -took : took);
 }
 
 std::vector<TuningChoice> AlgorithmSelector::choices() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return tuner_.choices();
 }
 
 bool AlgorithmSelector::is_settled() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return tuner_.is_settled();
 }
 
 void AlgorithmSelector::load(const std::vector<TuningChoice>& choices) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   tuner_.load(choices);
 }
 

@@ -1,16 +1,16 @@
-// comm/internal/engine/algorithm_selector.h: decides how the collectives of one group go over the
-// network. It writes a call's schedule when the call starts, times it, and has the ranks agree on
-// the times, so that all of them always choose the same: a timing exchange is a small all_reduce
-// that runs before a call, at a place that the calls alone determine. Used by the progress thread,
-// but for choices().
+// comm/internal/engine/algorithm_selector.h: chooses the algorithm and the settings of the
+// collectives of one group over the network. It writes the schedule of a call when the call starts,
+// times it, and makes the ranks agree on the times, so that all of them choose the same: a timing
+// exchange is a small all_reduce before a call, at a place that the calls alone determine. Progress
+// thread only, but for choices(), is_settled() and load().
 #pragma once
 
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <vector>
 
+#include "regatta/base/core/mutex.h"
 #include "regatta/base/core/units.h"
 #include "regatta/model/collective/algorithms.h"
 #include "regatta/model/cost/hierarchical_layout.h"
@@ -33,7 +33,7 @@ class AlgorithmSelector {
  public:
   explicit AlgorithmSelector(AlgorithmSelectorSetup setup);
 
-  // What must run before the collective `next`: nothing, or a timing exchange.
+  // The timing exchange that must run before the collective `next`; null: none.
   std::unique_ptr<Operation> timing_exchange_before(const Operation& next);
   // Writes the schedule of a collective that starts now.
   void begin(Operation& operation);
@@ -47,19 +47,15 @@ class AlgorithmSelector {
   void load(const std::vector<TuningChoice>& choices);
 
  private:
-  struct Timed {
-    Tuner::Ticket ticket;
-  };
-
   CollectivePlan plan(const Setting& setting) const;
 
   const AlgorithmSelectorSetup setup_;
-  mutable std::mutex mutex_;  // guards the tuner
-  Tuner tuner_;
-  Tuner::Ticket under_way_;
+  mutable Mutex mutex_;
+  Tuner tuner_ REGATTA_GUARDED_BY(mutex_);
+  Tuner::Ticket current_;  // of the collective that runs
   Seconds began_at_;
-  std::vector<Timed> timed_;     // calls whose times are not agreed on yet
-  std::vector<double> times_s_;  // of these, at this rank; then the agreed ones
+  std::vector<Tuner::Ticket> timed_;  // calls whose times are not agreed on yet
+  std::vector<double> times_s_;  // their times at this rank, and after the exchange the agreed ones
   std::uint32_t timing_exchanges_ = 0;
 };
 

@@ -14,7 +14,7 @@ constexpr unsigned kConsentBit = 2;
 
 }  // namespace
 
-// round u32, flags u8, one bit a rank, word.
+// Layout: round u32, flags u8, one bit a rank, payload.
 std::string encode_statement(const MembershipStatement& statement) {
   std::string bytes(kHeadBytes + (statement.lost.size() + 7) / 8, '\0');
   std::memcpy(bytes.data(), &statement.round, sizeof statement.round);
@@ -29,7 +29,7 @@ std::string encode_statement(const MembershipStatement& statement) {
 }
 
 Result<MembershipStatement> decode_statement(std::string_view bytes, int world_size) {
-  const auto ranks = static_cast<std::size_t>(world_size);
+  const auto ranks = as_index(world_size);
   const std::size_t payload_at = kHeadBytes + (ranks + 7) / 8;
   if (bytes.size() < payload_at) return Error{Code::kInvalidInput, "a statement that is too short"};
   const auto byte_at = [&](std::size_t at) { return static_cast<unsigned char>(bytes[at]); };
@@ -44,10 +44,7 @@ Result<MembershipStatement> decode_statement(std::string_view bytes, int world_s
 }
 
 MembershipConsensus::MembershipConsensus(int rank, int world_size)
-    : rank_(rank),
-      lost_(static_cast<std::size_t>(world_size)),
-      heard_(lost_.size()),
-      early_(lost_.size()) {}
+    : rank_(rank), lost_(as_index(world_size)), stated_(lost_.size()), early_(lost_.size()) {}
 
 void MembershipConsensus::begin(bool consents, std::string payload) {
   REGATTA_CHECK(!has_begun_ || outcome_);
@@ -58,34 +55,34 @@ void MembershipConsensus::begin(bool consents, std::string payload) {
   decision_.reset();
   outcome_.reset();
   if (excluded_by_) return;
-  state_again();
-  heard_.assign(heard_.size(), std::nullopt);
+  restate();
+  stated_.assign(stated_.size(), std::nullopt);
   for (std::size_t from = 0; from < early_.size(); ++from)
     for (MembershipStatement& statement : std::exchange(early_[from], {}))
       receive(static_cast<int>(from), std::move(statement));
   settle();
 }
 
-void MembershipConsensus::state_again() {
-  to_state_.push_back({.round = round_,
-                       .is_decision = false,
-                       .consents = consents_,
-                       .lost = lost_,
-                       .payload = payload_});
+void MembershipConsensus::restate() {
+  to_send_.push_back({.round = round_,
+                      .is_decision = false,
+                      .consents = consents_,
+                      .lost = lost_,
+                      .payload = payload_});
 }
 
 void MembershipConsensus::mark_lost(int rank) {
   if (is_lost(rank) || excluded_by_) return;
   if (rank == rank_) return leave(rank);
-  lost_[static_cast<std::size_t>(rank)] = true;
-  if (is_in_round()) state_again();
+  lost_[as_index(rank)] = true;
+  if (is_in_round()) restate();
   settle();
 }
 
-// Whoever waits for this rank need not: in this round or in the next.
+// Tells the others not to wait for this rank, in this round or in the next.
 void MembershipConsensus::leave(int excluded_by) {
   excluded_by_ = excluded_by;
-  lost_[static_cast<std::size_t>(rank_)] = true;
+  lost_[as_index(rank_)] = true;
   state_refusal();
 }
 
@@ -93,46 +90,46 @@ void MembershipConsensus::announce_lost() {
   if (!excluded_by_ && !is_in_round()) state_refusal();
 }
 
-// In the round under way, or the one that would be next.
+// For the round under way, or the one that would be next.
 void MembershipConsensus::state_refusal() {
   const std::uint32_t round = is_in_round() || !has_begun_ ? round_ : round_ + 1;
-  to_state_.push_back(
+  to_send_.push_back(
       {.round = round, .is_decision = false, .consents = false, .lost = lost_, .payload = ""});
 }
 
 void MembershipConsensus::receive(int from, MembershipStatement statement) {
   if (is_lost(from) || excluded_by_ || from == rank_) return;
-  if (statement.lost[static_cast<std::size_t>(rank_)]) return leave(from);
+  if (at(statement.lost, rank_)) return leave(from);
   bool has_grown = false;
   for (std::size_t rank = 0; rank < lost_.size(); ++rank) {
     has_grown |= statement.lost[rank] && !lost_[rank];
     if (statement.lost[rank]) lost_[rank] = true;
   }
   const bool is_early = statement.round > round_ || !has_begun_;
-  if (is_early) early_[static_cast<std::size_t>(from)].push_back(std::move(statement));
+  if (is_early) at(early_, from).push_back(std::move(statement));
   if (is_early || statement.round < round_) {
-    if (has_grown && is_in_round()) state_again();
+    if (has_grown && is_in_round()) restate();
     return settle();
   }
   if (statement.is_decision) {
     if (!decision_) decide(std::move(statement.lost), statement.consents);
   } else {
-    heard_[static_cast<std::size_t>(from)] = std::move(statement);
-    if (has_grown && is_in_round()) state_again();
+    stated_[as_index(from)] = std::move(statement);
+    if (has_grown && is_in_round()) restate();
   }
   settle();
 }
 
-// Decides when everybody who is left states the same.
+// Decides when all ranks that are left state the same.
 void MembershipConsensus::settle() {
   if (!has_begun_ || excluded_by_) return;
   if (!decision_) {
     bool all_consent = consents_;
     for (int rank = 0; rank < static_cast<int>(lost_.size()); ++rank) {
       if (rank == rank_ || is_lost(rank)) continue;
-      const auto& heard = heard_[static_cast<std::size_t>(rank)];
-      if (!heard || heard->lost != lost_) return;
-      all_consent &= heard->consents;
+      const auto& statement = at(stated_, rank);
+      if (!statement || statement->lost != lost_) return;
+      all_consent &= statement->consents;
     }
     decide(lost_, all_consent);
   }
@@ -145,10 +142,11 @@ void MembershipConsensus::decide(std::vector<bool> lost, bool all_consent) {
                .consents = all_consent,
                .lost = std::move(lost),
                .payload = ""};
-  to_state_.push_back(*decision_);
+  to_send_.push_back(*decision_);
 }
 
-// A decision that was taken over may come before the words of others who are in it.
+// An adopted decision may come before the payloads of other ranks in it: the outcome waits for
+// them.
 void MembershipConsensus::complete() {
   if (outcome_) return;
   std::vector<std::string> payloads(lost_.size());
@@ -156,8 +154,8 @@ void MembershipConsensus::complete() {
     if (decision_->lost[rank]) continue;
     if (static_cast<int>(rank) == rank_)
       payloads[rank] = payload_;
-    else if (heard_[rank])
-      payloads[rank] = heard_[rank]->payload;
+    else if (stated_[rank])
+      payloads[rank] = stated_[rank]->payload;
     else if (!lost_[rank])
       return;
   }
@@ -165,8 +163,8 @@ void MembershipConsensus::complete() {
       .lost = decision_->lost, .all_consent = decision_->consents, .payloads = std::move(payloads)};
 }
 
-std::vector<MembershipStatement> MembershipConsensus::take_statements() {
-  return std::exchange(to_state_, {});
+std::vector<MembershipStatement> MembershipConsensus::consume_statements() {
+  return std::exchange(to_send_, {});
 }
 
 bool MembershipConsensus::is_outdated() const {
@@ -182,8 +180,7 @@ bool MembershipConsensus::is_outdated() const {
 std::vector<int> MembershipConsensus::silent() const {
   std::vector<int> ranks;
   for (int rank = 0; rank < static_cast<int>(lost_.size()); ++rank)
-    if (rank != rank_ && !is_lost(rank) && !heard_[static_cast<std::size_t>(rank)])
-      ranks.push_back(rank);
+    if (rank != rank_ && !is_lost(rank) && !at(stated_, rank)) ranks.push_back(rank);
   return ranks;
 }
 

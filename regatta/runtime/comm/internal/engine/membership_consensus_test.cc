@@ -32,7 +32,7 @@ class Ranks {
 
   // Puts what the rank has to say on its ways.
   void send(int from) {
-    for (const MembershipStatement& statement : at(from).take_statements())
+    for (const MembershipStatement& statement : at(from).consume_statements())
       for (int to = 0; to < count(); ++to)
         if (to != from) paths_[{from, to}].emplace_back(encode_statement(statement));
   }

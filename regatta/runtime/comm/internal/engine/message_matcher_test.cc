@@ -88,7 +88,7 @@ TEST_F(MessageMatcherTest, PlacesTheFragmentsOfAMessage) {
     end(fragment(kReceived, offset, 8), memory + offset);
   }
   EXPECT_EQ(error(), "");
-  EXPECT_EQ(matcher_.take_ended().size(), 1U);
+  EXPECT_EQ(matcher_.consume_ended().size(), 1U);
 }
 
 // The first one is on its way when the second would end the message, and with it the memory.
@@ -99,7 +99,7 @@ TEST_F(MessageMatcherTest, RefusesAFragmentThatComesTwice) {
   EXPECT_EQ(begin(fragment(kReceived, 8, 8)), nullptr);
   EXPECT_THAT(error(), HasSubstr("rank 1 sent part of a message twice"));
   end(fragment(kReceived, 8, 8), payload_.data());
-  EXPECT_TRUE(matcher_.take_ended().empty());
+  EXPECT_TRUE(matcher_.consume_ended().empty());
 }
 
 TEST_F(MessageMatcherTest, RefusesOneThatCutsAnElement) {

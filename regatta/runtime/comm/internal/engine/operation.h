@@ -94,7 +94,7 @@ struct Operation {
 
   // A byte moved. The first one starts the operation for its Handle: a receive that was posted
   // ahead does not start before its peer sends.
-  void note_movement(Seconds now) {
+  void record_progress(Seconds now) {
     progressed_at = now;
     if (handle->started_s.load() == 0) handle->started_s.store(now.value);
   }

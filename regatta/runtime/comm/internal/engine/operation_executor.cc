@@ -98,7 +98,7 @@ void OperationExecutor::end_step(Operation& operation, StepIndex step) {
   }
 }
 
-void OperationExecutor::go_on_after(Operation& operation, StepIndex step, Seconds now) {
+void OperationExecutor::continue_after(Operation& operation, StepIndex step, Seconds now) {
   end_step(operation, step);
   run_ready(operation);
   if (operation.steps_left > 0) return;
@@ -110,10 +110,10 @@ void OperationExecutor::go_on_after(Operation& operation, StepIndex step, Second
 bool OperationExecutor::advance(Seconds now) {
   bool moved = false;
   // A step that ends at once (a message that was there already) adds to the list again.
-  for (auto ended = matcher_.take_ended(); !ended.empty(); ended = matcher_.take_ended()) {
+  for (auto ended = matcher_.consume_ended(); !ended.empty(); ended = matcher_.consume_ended()) {
     moved = true;
     for (const MessageTransfer* transfer : ended)
-      go_on_after(*transfer->operation, transfer->step, now);
+      continue_after(*transfer->operation, transfer->step, now);
   }
   // One, then the messages have their turn.
   if (!calls_.empty()) {
@@ -122,7 +122,7 @@ bool OperationExecutor::advance(Seconds now) {
     calls_.pop_front();
     operation->schedule.call(step);
     operation->progressed_at = now;
-    go_on_after(*operation, step, now);
+    continue_after(*operation, step, now);
   }
   if (moved) drop_idle_groups();
   return moved;

@@ -38,7 +38,7 @@ class OperationExecutor {
   void start_next(CommunicatorState& group, Seconds now);
   void start(std::unique_ptr<Operation> started, Seconds now);
   void run_ready(Operation& operation);
-  void go_on_after(Operation& operation, StepIndex step, Seconds now);
+  void continue_after(Operation& operation, StepIndex step, Seconds now);
   void end_step(Operation& operation, StepIndex step);
   void run_step(Operation& operation, StepIndex step);
   void end_operation(Operation& operation, Seconds now);

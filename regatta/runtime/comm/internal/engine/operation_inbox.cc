@@ -14,7 +14,7 @@ bool OperationInbox::submit(std::vector<std::unique_ptr<Operation>> operations, 
   return !error_ && std::exchange(is_sleeping_, false);
 }
 
-std::vector<std::unique_ptr<Operation>> OperationInbox::take() {
+std::vector<std::unique_ptr<Operation>> OperationInbox::consume() {
   const MutexLock lock(mutex_);
   return std::exchange(submitted_, {});
 }

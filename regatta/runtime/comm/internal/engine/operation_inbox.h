@@ -21,7 +21,7 @@ class OperationInbox {
   // once.
   bool submit(std::vector<std::unique_ptr<Operation>> operations, Seconds now);
   // The operations that were submitted since the last call.
-  std::vector<std::unique_ptr<Operation>> take();
+  std::vector<std::unique_ptr<Operation>> consume();
   // The progress thread is about to sleep; false when operations wait for it.
   bool begin_sleep();
   void end_sleep();

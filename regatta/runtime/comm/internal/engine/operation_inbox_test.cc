@@ -19,12 +19,12 @@ TEST(OperationInbox, WakesTheProgressThreadOnceForEachSleep) {
   OperationInbox inbox;
   EXPECT_FALSE(inbox.submit(Submission().operations, Seconds{1})) << "nobody sleeps";
   EXPECT_FALSE(inbox.begin_sleep()) << "an operation waits";
-  EXPECT_EQ(inbox.take().size(), 1U);
+  EXPECT_EQ(inbox.consume().size(), 1U);
   EXPECT_TRUE(inbox.begin_sleep());
   EXPECT_TRUE(inbox.submit(Submission().operations, Seconds{2}));
   EXPECT_FALSE(inbox.submit(Submission().operations, Seconds{2}));
   inbox.end_sleep();
-  EXPECT_EQ(inbox.take().size(), 2U);
+  EXPECT_EQ(inbox.consume().size(), 2U);
 }
 
 TEST(OperationInbox, EndsOperationsThatNobodyTookAndLaterOnesWithTheError) {
@@ -39,7 +39,7 @@ TEST(OperationInbox, EndsOperationsThatNobodyTookAndLaterOnesWithTheError) {
     ASSERT_TRUE(one->handle->done.load());
     EXPECT_EQ(one->handle->error->message, "rank 3 at s0: connection lost");
   }
-  EXPECT_TRUE(inbox.take().empty());
+  EXPECT_TRUE(inbox.consume().empty());
 }
 
 }  // namespace

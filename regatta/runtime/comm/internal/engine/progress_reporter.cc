@@ -78,7 +78,7 @@ MemberReport ProgressReporter::report_operation(int asker, const MessageKey& key
 }
 
 void ProgressReporter::add_other_operation(MemberReport& report) const {
-  if (shm_ != nullptr && shm_->tell_running(report)) return;
+  if (shm_ != nullptr && shm_->report_running(report)) return;
   for (const auto& group : executor_.groups()) {
     if (group->active.empty()) continue;
     report.is_elsewhere = true;

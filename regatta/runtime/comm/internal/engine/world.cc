@@ -142,7 +142,7 @@ void World::run() {
 bool World::accept_operations(Seconds now) {
   if (inbox_.is_closed()) ending_.begin_close(now + peer_timeout_);
   if (ending_.has_failed()) return false;
-  std::vector<std::unique_ptr<Operation>> accepted = inbox_.take();
+  std::vector<std::unique_ptr<Operation>> accepted = inbox_.consume();
   for (auto& operation : accepted) {
     if (operation->number == 0 && operation->is_collective) reporter_.add_group(operation->group);
     executor_.submit(std::move(operation), now);
@@ -223,14 +223,14 @@ void World::check_departed() {
 }
 
 bool World::serve_membership() {
-  is_stop_requested_ |= membership_.take_stop();
+  is_stop_requested_ |= membership_.consume_stop_request();
   if (is_stop_requested_ && !ending_.has_failed())
     fail({Code::kUnavailable, at(names_, rank_) + ": called shrink(); call it on all ranks"});
   if (is_stop_requested_ && ending_.has_ended_operations()) {
     is_stop_requested_ = false;
-    membership_.note_stopped();
+    membership_.confirm_stop();
   }
-  const std::vector<std::string> statements = membership_.take_statements();
+  const std::vector<std::string> statements = membership_.consume_statements();
   for (const std::string& statement : statements)
     links_.post_to_peers(PacketKind::kStatement, statement);
   return !statements.empty();

@@ -253,7 +253,7 @@ std::optional<MemberReport> ShmWorld::member_report(std::uint64_t communicator,
   return std::nullopt;
 }
 
-bool ShmWorld::tell_running(MemberReport& report) {
+bool ShmWorld::report_running(MemberReport& report) {
   std::vector<std::shared_ptr<ShmGroup>> alive;  // released after the lock: retire() takes it
   const std::lock_guard lock(mutex_);
   for (const Entry& entry : entries_) {

@@ -63,7 +63,7 @@ class ShmWorld {
   // Where this rank is, seen from an operation of a communicator; nothing where that is no group.
   std::optional<MemberReport> member_report(std::uint64_t communicator, std::uint32_t sequence);
   // An operation under way, as MemberReport's other call tells it.
-  bool tell_running(MemberReport& report);
+  bool report_running(MemberReport& report);
 
   BufferPool& buffers() { return *buffers_; }
 
