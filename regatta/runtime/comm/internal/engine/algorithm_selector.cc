@@ -41,7 +41,7 @@ std::unique_ptr<Operation> AlgorithmSelector::timing_exchange_before(const Opera
   auto timing_exchange = std::make_unique<Operation>();
   timing_exchange->group = next.group;
   timing_exchange->handle = std::make_shared<Handle::State>();
-  timing_exchange->name = "agreement on what is fastest, before " + next.name;
+  timing_exchange->name = "timing exchange before " + next.name;
   timing_exchange->is_timing_exchange = true;
   timing_exchange->number =
       (timing_exchanges_++ & (kTimingExchangeNumber - 1)) | kTimingExchangeNumber;

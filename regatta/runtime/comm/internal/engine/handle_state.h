@@ -1,4 +1,5 @@
-// comm/internal/engine/handle_state.h: what a Handle and the progress thread share.
+// comm/internal/engine/handle_state.h: the state of an operation that a Handle and the thread that
+// moves its data share.
 #pragma once
 
 #include <atomic>
@@ -12,13 +13,13 @@
 
 namespace regatta::comm {
 
-// Moves the data of operations while somebody waits for them.
+// Moves the data of operations on the threads that wait for them.
 class ProgressDriver {
  public:
   virtual ~ProgressDriver() = default;
-  // Returns when the operation of `state` ended.
+  // Returns when the operation of `state` has ended.
   virtual void wait(Handle::State& state) = 0;
-  // Goes on as far as that takes no waiting.
+  // Moves what can be moved without waiting.
   virtual void poll() = 0;
 };
 
@@ -28,7 +29,7 @@ struct Handle::State {
   std::atomic<double> ended_s = 0;
   std::atomic<bool> done = false;
   std::optional<Error> error;  // written before `done`, constant after
-  // Of a group of calls, which ends when all of them did: constant, and all above is not used.
+  // A group of calls ends when all its parts have; constant, and then all above is unused.
   std::vector<std::shared_ptr<State>> parts;
 
   void finish(std::optional<Error> outcome, Seconds now) {

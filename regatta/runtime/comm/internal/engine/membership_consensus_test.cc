@@ -23,11 +23,11 @@ class Ranks {
  public:
   explicit Ranks(int count) : is_dead_(static_cast<std::size_t>(count)) {
     for (int rank = 0; rank < count; ++rank)
-      timing_exchanges_.emplace_back(rank, count);
+      members_.emplace_back(rank, count);
   }
 
-  int count() const { return static_cast<int>(timing_exchanges_.size()); }
-  MembershipConsensus& at(int rank) { return timing_exchanges_[static_cast<std::size_t>(rank)]; }
+  int count() const { return static_cast<int>(members_.size()); }
+  MembershipConsensus& at(int rank) { return members_[static_cast<std::size_t>(rank)]; }
   bool is_dead(int rank) const { return is_dead_[static_cast<std::size_t>(rank)]; }
 
   // Puts what the rank has to say on its ways.
@@ -73,7 +73,7 @@ class Ranks {
   }
 
  private:
-  std::vector<MembershipConsensus> timing_exchanges_;
+  std::vector<MembershipConsensus> members_;
   std::vector<bool> is_dead_;
   std::map<std::pair<int, int>, std::deque<std::optional<std::string>>> paths_;
 };

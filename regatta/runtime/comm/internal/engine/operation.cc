@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/model/collective/call.h"
 #include "regatta/runtime/comm/internal/collective_names.h"
 
@@ -34,7 +35,7 @@ void Operation::prepare() {
   for (const auto& [earlier, later] : schedule.edges())
     dependents[next[earlier]++] = later;
 
-  // Numbers that have grown into the bits of the marks begin again.
+  // Numbers that would reach the bits of the marks start again from 0.
   const std::uint32_t key_number = !is_collective       ? number | kPointToPoint
                                    : is_timing_exchange ? number
                                                         : number & (kTimingExchangeNumber - 1);
@@ -45,7 +46,7 @@ void Operation::prepare() {
     transfer.operation = this;
     transfer.step = static_cast<StepIndex>(i);
     if (step.peer < 0) continue;
-    transfer.peer = group->members[static_cast<std::size_t>(step.peer)];
+    transfer.peer = at(group->members, step.peer);
     transfer.out.key = {group->id, key_number, step.tag};
     transfer.out.data = step.src;
     transfer.out.bytes = step.bytes;

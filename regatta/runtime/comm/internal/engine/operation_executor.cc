@@ -109,13 +109,13 @@ void OperationExecutor::continue_after(Operation& operation, StepIndex step, Sec
 
 bool OperationExecutor::advance(Seconds now) {
   bool moved = false;
-  // A step that ends at once (a message that was there already) adds to the list again.
+  // A step that ends at once, because its message was there already, adds to the list again.
   for (auto ended = matcher_.consume_ended(); !ended.empty(); ended = matcher_.consume_ended()) {
     moved = true;
     for (const MessageTransfer* transfer : ended)
       continue_after(*transfer->operation, transfer->step, now);
   }
-  // One, then the messages have their turn.
+  // One call, then messages move again.
   if (!calls_.empty()) {
     moved = true;
     const auto [operation, step] = calls_.front();

@@ -1,5 +1,5 @@
 // comm/internal/engine/operation_executor.h: starts the operations of the communicators in order
-// and walks their schedules. Used by the progress thread alone.
+// and runs the steps of their schedules. Progress thread only.
 #pragma once
 
 #include <deque>
@@ -18,20 +18,19 @@ class OperationExecutor {
  public:
   explicit OperationExecutor(MessageMatcher& matcher) : matcher_(matcher) {}
 
-  // Takes an operation; a collective starts as soon as the order of its communicator allows.
+  // A collective starts when the ones before it in its communicator have ended, others at once.
   void submit(std::unique_ptr<Operation> operation, Seconds now);
-  // Goes on with every operation whose transfers ended, and makes one of the calls that are ready;
+  // Continues the operations whose transfers have ended, and makes one of the calls that are ready;
   // true when there was any.
   bool advance(Seconds now);
   // Ends all operations with the error.
   void fail_all(const Error& error, Seconds now);
 
-  // Set when memory for a schedule was lacking: its operation does not move again, and the others'
-  // must be told.
+  // Set when memory for a schedule was lacking: its operation cannot run, so the world must fail.
   const std::optional<Error>& error() const { return error_; }
 
   bool is_idle() const { return groups_.empty(); }
-  // Communicators with operations that wait or run.
+  // The communicators with operations that wait or run.
   const std::vector<std::shared_ptr<CommunicatorState>>& groups() const { return groups_; }
 
  private:
@@ -56,7 +55,7 @@ class OperationExecutor {
   std::optional<Error> error_;
 };
 
-// World ranks that the operation waits for: their messages have not come, or they did not grant.
+// The world ranks that the operation waits for, in order: for a message or a grant of theirs.
 std::vector<int> waited_for(const Operation& operation);
 
 }  // namespace regatta::comm

@@ -1,4 +1,5 @@
-// comm/internal/engine/stalled_call.h: an operation of this rank that made no progress for a while.
+// comm/internal/engine/stalled_call.h: an operation of this rank that has made no progress for a
+// while.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +14,13 @@ struct StalledCall {
   std::uint64_t communicator = 0;
   // As queries name it: a MessageMatcher operation number or a shared segment's sequence.
   std::uint64_t sequence = 0;
-  bool is_shared = false;  // the shared segments tell what `seen` says
+  bool is_shared = false;  // `seen` was read from the shared segments
   bool is_collective = true;
   std::uint64_t call = 0;  // of call_in_world()
   std::uint64_t bytes = 0;
   Seconds since;                   // the last progress
   std::vector<int> waited_for;     // world ranks whose data it needs next
-  std::vector<MemberReport> seen;  // the others who can tell how far it is; at first unknown
+  std::vector<MemberReport> seen;  // the ranks to query, and what is known of them
 };
 
 // The code of a call with the root, or the peer of a transfer, as a rank of the world; `members`:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/core/units.h"
 
 namespace regatta::comm {
@@ -9,7 +10,7 @@ namespace {
 
 constexpr double kAlwaysBusy = 0.8;
 constexpr double kFarBelow = 0.5;
-// A link that was hardly ever seen busy is at least that much faster than its rate.
+// A link that is hardly ever busy counts as busy for this share of the time.
 constexpr double kBusyLeast = 0.1;
 constexpr Seconds kWindowLeast{0.7};
 
@@ -17,12 +18,12 @@ BytesPerSecond rate_when_busy(const LinkUtilization& utilization) {
   return {utilization.rate.value / std::max(utilization.busy, kBusyLeast)};
 }
 
-// Of what the links but this one would move.
+// The median of the rates that the other links would have if they were always busy.
 BytesPerSecond median_of_others(const std::vector<LinkUtilization>& utilizations,
-                                const LinkUtilization& but) {
+                                const LinkUtilization& link) {
   std::vector<double> rates;
   for (const LinkUtilization& utilization : utilizations)
-    if (&utilization != &but) rates.push_back(rate_when_busy(utilization).value);
+    if (&utilization != &link) rates.push_back(rate_when_busy(utilization).value);
   if (rates.empty()) return {};
   const auto middle = rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2);
   std::nth_element(rates.begin(), middle, rates.end());
@@ -56,8 +57,8 @@ std::optional<Verdict> find_slow_links(const std::vector<LinkUtilization>& utili
     if (utilization.busy < kAlwaysBusy || others.value <= 0) continue;
     if (rate_when_busy(utilization).value >= kFarBelow * others.value) continue;
     if (!verdict.text.empty()) verdict.text += ", and ";
-    verdict.text += "the link from " + names[static_cast<std::size_t>(utilization.from)] + " to " +
-                    names[static_cast<std::size_t>(utilization.to)] + " is slow: it moves " +
+    verdict.text += "the link from " + at(names, utilization.from) + " to " +
+                    at(names, utilization.to) + " is slow: it moves " +
                     format_bytes_per_second(utilization.rate) + " where others can move " +
                     format_bytes_per_second(others);
     verdict.ranks.push_back(utilization.from);

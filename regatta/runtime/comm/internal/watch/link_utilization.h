@@ -1,6 +1,6 @@
-// comm/internal/watch/link_utilization.h: which link holds an operation up that moves, but slowly?
-// All links of a ring carry the same bytes in the same time, so rates alone tell nothing: the slow
-// link is the one that always has more to send, while the others wait for it. Pure.
+// comm/internal/watch/link_utilization.h: finds the link that slows an operation down. All links of
+// a ring carry the same bytes in the same time, so their rates are equal: the slow link is the one
+// that always has more to send, while the others wait for it. Pure.
 #pragma once
 
 #include <array>
@@ -22,12 +22,12 @@ struct LinkUtilization {
   double busy = 0;  // share of the time in which bytes waited to be sent, [0, 1]
 };
 
-// The pace of one link from samples at even times.
+// The utilization of one link, from samples at even intervals.
 class LinkUtilizationMeter {
  public:
-  // bytes: sent so far; is_busy: more wait.
+  // bytes: sent so far; is_busy: more bytes wait to be sent.
   void sample(Seconds now, long long bytes, bool is_busy);
-  // Nothing before 0.7 s have been seen.
+  // Nothing before the samples span 0.7 s.
   std::optional<LinkUtilization> utilization() const;
 
  private:
@@ -41,8 +41,9 @@ class LinkUtilizationMeter {
   std::size_t count_ = 0;
 };
 
-// The links that are busy at least 80 % of the time and move less than half of what most of the
-// others would, busy all the time. Nothing where there is none, or nothing to compare with.
+// The links that are busy at least 80 % of the time and move less than half of what the median of
+// the others would if it were always busy. Nothing where there is none, or no other to compare
+// with.
 std::optional<Verdict> find_slow_links(const std::vector<LinkUtilization>& utilizations,
                                        const std::vector<std::string>& names);
 

@@ -8,7 +8,7 @@
 namespace regatta::comm {
 namespace {
 
-constexpr std::size_t kAnswerBytes = 64;
+constexpr std::size_t kReplyBytes = 64;
 constexpr std::uint8_t kReplyVersion = 1;
 constexpr std::uint8_t kKnowsCall = 1;
 constexpr std::uint8_t kIsElsewhere = 2;
@@ -27,33 +27,33 @@ T get(std::string_view text, std::size_t at) {
 
 }  // namespace
 
-std::string encode_progress_reply(const ProgressReply& answer) {
-  const MemberReport& report = answer.report;
-  std::string text(kAnswerBytes, '\0');
+std::string encode_progress_reply(const ProgressReply& reply) {
+  const MemberReport& report = reply.report;
+  std::string text(kReplyBytes, '\0');
   put(text, 0, kReplyVersion);
   put(text, 1, report.state);
   put(text, 2,
       static_cast<std::uint8_t>((report.knows_call ? kKnowsCall : 0) |
                                 (report.is_elsewhere ? kIsElsewhere : 0) |
-                                (answer.busiest ? kHasLink : 0)));
-  put(text, 4, static_cast<std::int32_t>(answer.stopped_rank));
+                                (reply.busiest ? kHasLink : 0)));
+  put(text, 4, static_cast<std::int32_t>(reply.stopped_rank));
   put(text, 8, report.call);
   put(text, 16, report.bytes);
   put(text, 24, report.other_call);
   put(text, 32, report.other_bytes);
-  if (answer.busiest) {
-    put(text, 40, static_cast<std::int32_t>(answer.busiest->to));
-    put(text, 48, answer.busiest->rate.value);
-    put(text, 56, answer.busiest->busy);
+  if (reply.busiest) {
+    put(text, 40, static_cast<std::int32_t>(reply.busiest->to));
+    put(text, 48, reply.busiest->rate.value);
+    put(text, 56, reply.busiest->busy);
   }
   return text;
 }
 
 std::optional<ProgressReply> decode_progress_reply(std::string_view text) {
-  if (text.size() != kAnswerBytes || get<std::uint8_t>(text, 0) != kReplyVersion)
+  if (text.size() != kReplyBytes || get<std::uint8_t>(text, 0) != kReplyVersion)
     return std::nullopt;
-  const auto standing = get<std::uint8_t>(text, 1);
-  if (standing > static_cast<std::uint8_t>(MemberState::kCompleted)) return std::nullopt;
+  const auto state = get<std::uint8_t>(text, 1);
+  if (state > static_cast<std::uint8_t>(MemberState::kCompleted)) return std::nullopt;
   const auto flags = get<std::uint8_t>(text, 2);
   std::optional<LinkUtilization> busiest;
   if ((flags & kHasLink) != 0) {
@@ -64,7 +64,7 @@ std::optional<ProgressReply> decode_progress_reply(std::string_view text) {
                              busiest->busy >= 0 && busiest->busy <= 1;
     if (!is_possible) return std::nullopt;
   }
-  return ProgressReply{.report = {.state = static_cast<MemberState>(standing),
+  return ProgressReply{.report = {.state = static_cast<MemberState>(state),
                                   .knows_call = (flags & kKnowsCall) != 0,
                                   .call = get<std::uint64_t>(text, 8),
                                   .bytes = get<std::uint64_t>(text, 16),

@@ -1,7 +1,7 @@
-// comm/internal/watch/progress_reply.h: what a rank tells another one that asks how far an
-// operation is: the payload of kReply. Little-endian, 64 bytes: version u8, standing u8, flags u8,
-// zero u8, stopped rank i32, call u64, bytes u64, other call u64, other bytes u64, busiest link: to
-// i32, zero u32, rate f64, busy share f64.
+// comm/internal/watch/progress_reply.h: the payload of a kReply packet: how far an operation is on
+// the rank that replies. Little-endian, 64 bytes: version u8, state u8, flags u8, zero u8, stopped
+// rank i32, call u64, bytes u64, other call u64, other bytes u64, busiest link: to i32, zero u32,
+// rate f64, busy share f64.
 #pragma once
 
 #include <optional>
@@ -14,13 +14,13 @@
 namespace regatta::comm {
 
 struct ProgressReply {
-  MemberReport report;                     // `rank` does not travel: the link tells it
-  int stopped_rank = -1;                   // of the world: one of its server whose process is held
-  std::optional<LinkUtilization> busiest;  // `from` does not travel
+  MemberReport report;    // `rank` is not sent: the link identifies it
+  int stopped_rank = -1;  // of the world: a rank of its server whose process is stopped
+  std::optional<LinkUtilization> busiest;  // `from` is not sent
 };
 
-std::string encode_progress_reply(const ProgressReply& answer);
-// Nothing when it is no answer.
+std::string encode_progress_reply(const ProgressReply& reply);
+// Nothing when it is no reply of this version.
 std::optional<ProgressReply> decode_progress_reply(std::string_view text);
 
 }  // namespace regatta::comm

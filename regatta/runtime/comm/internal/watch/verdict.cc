@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/model/collective/call.h"
 #include "regatta/runtime/comm/internal/collective_names.h"
 
@@ -35,8 +36,8 @@ std::string verb(const std::vector<int>& ranks, const char* one, const char* sev
 }
 
 // "rank 1 has not called it: it is in barrier instead"
-Verdict absent(const Reports& members, std::vector<int> ranks,
-               const std::vector<std::string>& names) {
+Verdict not_called(const Reports& members, std::vector<int> ranks,
+                   const std::vector<std::string>& names) {
   std::string text = name_ranks(ranks, names) + verb(ranks, " has", " have") + " not called it";
   if (ranks.size() == 1)
     for (const MemberReport& member : members)
@@ -54,29 +55,26 @@ std::optional<Verdict> find_mismatch(const Reports& members,
   std::copy_if(members.begin(), members.end(), std::back_inserter(shown), showed_call);
   std::sort(shown.begin(), shown.end(),
             [](const auto& a, const auto& b) { return a.rank < b.rank; });
-  const auto dependents = [&](const MemberReport& of) {
+  const auto party_size = [&](const MemberReport& member) {
     return std::count_if(shown.begin(), shown.end(),
-                         [&](const MemberReport& one) { return same_call(one, of); });
+                         [&](const MemberReport& one) { return same_call(one, member); });
   };
-  // The first of the largest party: the lowest rank decides between equal ones.
+  // max_element finds the first of the largest parties, that with the lowest rank.
   const auto most = std::max_element(
       shown.begin(), shown.end(),
-      [&](const MemberReport& a, const MemberReport& b) { return dependents(a) < dependents(b); });
+      [&](const MemberReport& a, const MemberReport& b) { return party_size(a) < party_size(b); });
   if (most == shown.end()) return std::nullopt;
   const auto odd = std::find_if(shown.begin(), shown.end(),
                                 [&](const MemberReport& one) { return !same_call(one, *most); });
   if (odd == shown.end()) return std::nullopt;
-  const auto name = [&](const MemberReport& member) {
-    return names[static_cast<std::size_t>(member.rank)];
-  };
+  const auto name = [&](const MemberReport& member) { return at(names, member.rank); };
   return Verdict{
       Finding::kMismatch,
       ranks_where(shown, [&](const MemberReport& one) { return !same_call(one, *most); }),
       name(*odd) + " called " + describe_call(odd->call, odd->bytes) + " where " + name(*most) +
           " called " + describe_call(most->call, most->bytes) +
           ": call the same on all ranks, in the same order",
-      shown.size() == members.size() ||
-          2 * static_cast<std::size_t>(dependents(*most)) > members.size()};
+      shown.size() == members.size() || 2 * as_index(party_size(*most)) > members.size()};
 }
 
 Verdict diagnose_stall(const StalledOperation& operation, const std::vector<std::string>& names) {
@@ -87,28 +85,27 @@ Verdict diagnose_stall(const StalledOperation& operation, const std::vector<std:
     auto text = name_ranks(gone, names) + verb(gone, " has", " have") + " ended";
     return {Finding::kGone, std::move(gone), std::move(text)};
   }
-  if (auto held = find([](const auto& m) { return m.is_stopped; }); !held.empty()) {
-    auto text = name_ranks(held, names) +
-                verb(held, " is stopped: its process is", " are stopped: their processes are") +
-                " held by SIGSTOP or a debugger";
-    return {Finding::kStopped, std::move(held), std::move(text)};
+  if (auto stopped = find([](const auto& m) { return m.is_stopped; }); !stopped.empty()) {
+    auto text = name_ranks(stopped, names) + verb(stopped, " is", " are") +
+                " stopped by SIGSTOP or a debugger";
+    return {Finding::kStopped, std::move(stopped), std::move(text)};
   }
   const auto silent = find([](const auto& m) { return m.state == MemberState::kUnknown; });
   auto late = find([](const auto& m) { return m.state == MemberState::kNotCalled; });
-  // Who has not called it because another operation holds it up is no culprit where one is silent.
+  // A rank that runs another operation is not at fault where a silent rank explains that one.
   const bool is_excused = std::all_of(members.begin(), members.end(), [](const auto& m) {
     return m.state != MemberState::kNotCalled || m.is_elsewhere;
   });
   if (!late.empty() && (silent.empty() || !is_excused))
-    return absent(members, std::move(late), names);
+    return not_called(members, std::move(late), names);
   if (!silent.empty()) {
     auto text = name_ranks(silent, names) + verb(silent, " does", " do") +
-                " not answer: stopped, overloaded or out of reach";
+                " not reply: stopped, overloaded or out of reach";
     return {Finding::kSilent, silent, std::move(text)};
   }
-  const std::string& asker = names[static_cast<std::size_t>(operation.rank)];
+  const std::string& judge = at(names, operation.rank);
   if (operation.waited_for.empty())
-    return {Finding::kBlocked, {operation.rank}, asker + " does not get on with its own part"};
+    return {Finding::kBlocked, {operation.rank}, judge + " makes no progress with its own part"};
   const bool is_one = operation.waited_for.size() == 1;
   const auto is_behind = [&](int rank) {
     return std::any_of(members.begin(), members.end(), [&](const MemberReport& m) {
@@ -117,10 +114,10 @@ Verdict diagnose_stall(const StalledOperation& operation, const std::vector<std:
   };
   if (std::all_of(operation.waited_for.begin(), operation.waited_for.end(), is_behind))
     return {Finding::kBlocked, operation.waited_for,
-            asker + " waits for " + name_ranks(operation.waited_for, names) +
+            judge + " waits for " + name_ranks(operation.waited_for, names) +
                 (is_one ? ", which is" : ", which are") + " still in an earlier operation"};
   return {Finding::kBlocked, operation.waited_for,
-          asker + " waits for " + name_ranks(operation.waited_for, names) +
+          judge + " waits for " + name_ranks(operation.waited_for, names) +
               (is_one ? ", which is" : ", which are") +
               " in it too: the path between them may be blocked"};
 }
@@ -129,7 +126,7 @@ std::string name_ranks(const std::vector<int>& ranks, const std::vector<std::str
   std::string text;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     if (i > 0) text += i + 1 == ranks.size() ? " and " : ", ";
-    text += names[static_cast<std::size_t>(ranks[i])];
+    text += at(names, ranks[i]);
   }
   return text;
 }
