@@ -15,7 +15,7 @@ PeerLiveness::PeerLiveness(int rank, std::size_t world_size, Seconds timeout, Se
     peer.heard_at = peer.heartbeat_sent_at = now;
 }
 
-void PeerLiveness::forgive_silence(Seconds now) {
+void PeerLiveness::restart_silence_timeouts(Seconds now) {
   for (Peer& peer : peers_)
     peer.heard_at = now;
 }

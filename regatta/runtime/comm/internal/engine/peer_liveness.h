@@ -19,7 +19,7 @@ class PeerLiveness {
   void hear(int peer, Seconds now) { at(peers_, peer).heard_at = now; }
   // This process itself stood still, so what the peers sent meanwhile is not read yet: their
   // silence counts from `now` on.
-  void forgive_silence(Seconds now);
+  void restart_silence_timeouts(Seconds now);
   void mark_goodbye(int peer) { at(peers_, peer).said_goodbye = true; }
   void mark_departed(int peer);
 

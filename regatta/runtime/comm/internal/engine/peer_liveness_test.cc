@@ -32,9 +32,9 @@ TEST(PeerLiveness, ExpectsNothingOfPeersThatLeft) {
   EXPECT_TRUE(peers.said_goodbye(1));
 }
 
-TEST(PeerLiveness, ForgivesTheSilenceOfATimeInWhichThisProcessStoodStill) {
+TEST(PeerLiveness, IgnoresTheSilenceOfATimeInWhichThisProcessStoodStill) {
   PeerLiveness peers(0, 2, kLivenessTimeout, Seconds{0});
-  peers.forgive_silence(Seconds{5});
+  peers.restart_silence_timeouts(Seconds{5});
   EXPECT_THAT(peers.silent(Seconds{5.5}), IsEmpty());
   EXPECT_THAT(peers.silent(Seconds{6.5}), ElementsAre(1));
 }

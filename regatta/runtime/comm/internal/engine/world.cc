@@ -182,7 +182,7 @@ void World::tick(Seconds now) {
   ticked_at_ = now;
   if (stood_still) {
     stalls_.reset(now);
-    peers_.forgive_silence(now);
+    peers_.restart_silence_timeouts(now);
   }
   if (rdma_ != nullptr) expire_memory(*rdma_);
   for (const int peer : peers_.due_heartbeats(now))

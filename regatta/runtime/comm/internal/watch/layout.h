@@ -1,13 +1,14 @@
-// comm/internal/watch/layout.h: what a rank shows of its collectives to any other process of its
-// user, at any time: an unnamed, sealed memory file "regatta-coll-watch" that others find among the
-// descriptors of the process (/proc/PID/fd) and map for reading. It ends with the process.
+// comm/internal/watch/layout.h: the watch file, in which a rank shows its operations to the other
+// processes of its user at any time: an unnamed, sealed memory file "regatta-coll-watch" that
+// readers find among the descriptors of the process (/proc/PID/fd) and map. It ends with the
+// process.
 //
 //   header | peers[world_size] | groups[group_slots] | members[group_slots][world_size]
 //          | flights[flight_slots]
 //
-// Whatever changes is a Record: one writer at a time, any number of readers, no lock. The version
-// is odd while the writer is at it and grows with each change: a reader that sees another version
-// before and after, or an odd one, reads again. Times are seconds of CLOCK_MONOTONIC.
+// Values that change together form a Record: one writer at a time, any number of readers, no lock.
+// Its version is odd while the writer writes, and grows with each change: a reader that sees an odd
+// version, or another one after than before, reads again. Times are seconds of CLOCK_MONOTONIC.
 #pragma once
 
 #include <array>
@@ -25,7 +26,7 @@ inline constexpr std::uint32_t kWatchVersion = 1;
 inline constexpr std::uint32_t kGroupSlots = 128;    // communicators shown at a time
 inline constexpr std::uint32_t kFlightSlots = 1024;  // operations remembered
 
-// So many words that are written and read together.
+// `kWords` words that are written and read together.
 template <std::size_t kWords>
 struct alignas(kWords % 8 == 7 ? 64 : 8) Record {
   std::atomic<std::uint64_t> version;
@@ -33,7 +34,7 @@ struct alignas(kWords % 8 == 7 ? 64 : 8) Record {
 
   using Values = std::array<std::uint64_t, kWords>;
 
-  // Each word is released, so nobody sees a new word with the old version.
+  // Each word is released, so no reader sees a new word with the old version.
   void write(const Values& values) {
     const std::uint64_t before = version.load(std::memory_order_relaxed);
     version.store(before + 1, std::memory_order_relaxed);
@@ -41,7 +42,7 @@ struct alignas(kWords % 8 == 7 ? 64 : 8) Record {
       words[i].store(values[i], std::memory_order_release);
     version.store(before + 2, std::memory_order_release);
   }
-  // Nothing when the writer was at it each of `tries` times.
+  // Nothing when the writer was writing each of `tries` times.
   std::optional<Values> read(int tries = 1000) const {
     Values values{};
     for (int i = 0; i < tries; ++i) {
@@ -54,7 +55,7 @@ struct alignas(kWords % 8 == 7 ? 64 : 8) Record {
   }
 };
 
-// Words of WatchGroup::lanes. Moved and progressed change by themselves while an operation runs.
+// Words of WatchGroup::lanes. kLaneMoved and kLaneProgressed change alone while an operation runs.
 enum LaneWord : std::size_t {
   kLaneSequence,
   kLaneCall,  // encode_call() or encode_transfer()
@@ -68,7 +69,7 @@ enum LaneWord : std::size_t {
 // Words of a flight.
 enum FlightWord : std::size_t {
   kFlightGroup,
-  kFlightSequence,  // with kLaneBit: of a transfer
+  kFlightSequence,  // with kLaneBit where it is a transfer
   kFlightCall,
   kFlightBytes,
   kFlightStarted,
@@ -82,7 +83,7 @@ inline constexpr std::uint64_t kLaneBit = std::uint64_t{1} << 63;
 // kRuns, or how the operation ended: 2, and 3 + Code where it failed.
 enum class OperationStatus : std::uint64_t { kNone = 0, kRuns = 1, kDone = 2, kFailed = 3 };
 
-// Collectives run one after the other; of the sends and receives the oldest is shown.
+// Collectives run one after the other. The transfer lane shows the oldest send or receive.
 enum class Lane : std::size_t { kCollective, kTransfer };
 
 inline constexpr std::size_t kWatchTextBytes = 1016;
@@ -96,17 +97,17 @@ struct WatchHeader {
   std::uint32_t world_size;
   std::uint32_t group_slots;
   std::uint32_t flight_slots;
-  std::uint64_t world;       // the same on all ranks of the world, and on no other
-  std::uint32_t token_hash;  // 32 bits of it: tells jobs apart, does not give the token away
+  std::uint64_t world;       // the same on all ranks of this world only
+  std::uint32_t token_hash;  // 32 bits: tells jobs apart without revealing the token
   std::uint32_t reserved;
   double started_s;
   char job[64];                              // ended by a zero byte, as all texts
   char server[64];                           // ranks with the same text share memory
-  alignas(64) std::atomic<double> ticked_s;  // the progress thread looked round last
+  alignas(64) std::atomic<double> ticked_s;  // last tick of the progress thread
   std::atomic<std::uint64_t> flights;        // how many operations ended so far
   std::atomic<double> judged_s;              // the verdict was written; 0: never
-  alignas(64) WatchText verdict;             // who the operation that stands still waits for
-  WatchText error;                           // what the world failed with
+  alignas(64) WatchText verdict;             // on the operation that stands still
+  WatchText error;                           // of the failed world
 };
 
 struct WatchPeer {
@@ -145,7 +146,7 @@ static_assert(sizeof(WatchPeer) == 128);
 static_assert(sizeof(WatchGroup) == 192 && offsetof(WatchGroup, lanes) == 64);
 static_assert(sizeof(WatchFlight) == 64);
 
-// Where the parts lie in the file, from the three counts in its header.
+// The offsets of the parts in the file, from the three counts in its header.
 struct WatchShape {
   std::uint32_t world_size = 0;
   std::uint32_t group_slots = kGroupSlots;
