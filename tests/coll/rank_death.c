@@ -31,7 +31,7 @@ enum {
   kCallsAfterError = 50
 };
 
-/* What a survivor does after its error. */
+/* The behaviour of a survivor after its error. */
 enum { kGoesOn, kExits, kFrees, kReactions };
 
 struct options {

@@ -1,4 +1,5 @@
-// What the ranks of a world see when one of them dies, stops, stays away or makes a mistake.
+// The errors that the ranks of a world get when one of them dies, stops, stays away or makes a
+// mistake.
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -244,7 +245,7 @@ TEST(Mistakes, WrongArgumentsFailAtOnce) {
             "address 'localhost': write it in numbers, as 10.0.0.1");
 }
 
-TEST(Leaving, WhoLeavesInOrderIsNamedOnlyWhenNeeded) {
+TEST(Leaving, NamesARankThatLeftOnlyWhereAnOperationWaitsForIt) {
   for (const TestLayout layout : {TestLayout::kShm, TestLayout::kTcp}) {
     run_all(layout, 3, [](Communicator& world) {
       EXPECT_TRUE(world.barrier().wait());

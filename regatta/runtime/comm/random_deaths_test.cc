@@ -52,7 +52,7 @@ Leftovers look_round() {
   return found;
 }
 
-// What one rank does. Its input tells in a sum that it took part.
+// The work of one rank. Its input tells in a sum that it took part.
 class Worker {
  public:
   Worker(Communicator world, bool has_shared_buffers, std::uint32_t seed)
@@ -153,7 +153,7 @@ bool wait_for(const std::atomic<int>& counter, int target) {
   return true;
 }
 
-// Kills, or stops; gives whom.
+// Kills or stops ranks; returns them.
 std::vector<int> strike(ForkedWorld& world, Fate fate, Moment moment, std::mt19937& random) {
   const int signal = fate == Fate::kKilled ? SIGKILL : SIGSTOP;
   std::vector<int> victims{0, 1, 2, 3};

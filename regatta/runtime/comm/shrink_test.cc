@@ -25,7 +25,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// What a rank gives, so that a sum, which is exact, tells who took part: among 48 of them.
+// The input of a rank: a sum, which is exact, shows which of 48 ranks took part.
 double input_of(int rank) {
   return static_cast<double>(std::uint64_t{1} << rank % 48);
 }

@@ -26,7 +26,7 @@
 
 namespace regatta::comm {
 
-// What a rank states to all others.
+// The statement of a rank to all others.
 struct MembershipStatement {
   std::uint32_t round = 0;
   bool is_decision = false;

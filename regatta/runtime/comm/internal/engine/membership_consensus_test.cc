@@ -18,7 +18,7 @@ namespace {
 
 using Lost = std::vector<bool>;
 
-// Ranks, and first-in-first-out ways between them, on which a statement takes as long as it likes.
+// Ranks and first-in-first-out links between them; a statement may take any time on its link.
 class Ranks {
  public:
   explicit Ranks(int count) : is_dead_(static_cast<std::size_t>(count)) {
@@ -30,14 +30,15 @@ class Ranks {
   MembershipConsensus& at(int rank) { return members_[static_cast<std::size_t>(rank)]; }
   bool is_dead(int rank) const { return is_dead_[static_cast<std::size_t>(rank)]; }
 
-  // Puts what the rank has to say on its ways.
+  // Puts the statements of the rank on its links.
   void send(int from) {
     for (const MembershipStatement& statement : at(from).consume_statements())
       for (int to = 0; to < count(); ++to)
         if (to != from) paths_[{from, to}].emplace_back(encode_statement(statement));
   }
 
-  // Of what the rank said last, each way loses an end; then its end is noticed there.
+  // Each link loses a random number of the last statements of the rank; then its peer sees the
+  // death.
   void kill(int rank, std::mt19937& random) {
     is_dead_[static_cast<std::size_t>(rank)] = true;
     for (int to = 0; to < count(); ++to) {
@@ -53,7 +54,7 @@ class Ranks {
     send(who);
   }
 
-  // Lets one thing arrive; false when nothing is under way.
+  // Delivers one statement; false when none is under way.
   bool deliver(std::mt19937& random) {
     std::vector<std::pair<int, int>> open;
     for (const auto& [ends, path] : paths_)
@@ -82,7 +83,7 @@ int pick(std::mt19937& random, int below) {
   return std::uniform_int_distribution<int>(0, below - 1)(random);
 }
 
-TEST(MembershipStatement, ComesBackAsItWasSaid) {
+TEST(MembershipStatement, DecodesToTheSameStatement) {
   for (const std::size_t ranks : {1U, 7U, 8U, 9U, 64U}) {
     MembershipStatement statement{.round = 70000,
                                   .is_decision = ranks % 2 == 0,
@@ -116,7 +117,7 @@ TEST(MembershipStatement, SurvivesRandomBytes) {
   }
 }
 
-TEST(MembershipConsensus, OfOneRankIsThereAtOnce) {
+TEST(MembershipConsensus, DecidesAtOnceInAWorldOfOneRank) {
   MembershipConsensus alone(0, 3);
   alone.mark_lost(1);
   alone.mark_lost(2);
@@ -127,7 +128,7 @@ TEST(MembershipConsensus, OfOneRankIsThereAtOnce) {
   EXPECT_THAT(alone.outcome()->payloads, testing::ElementsAre("word", "", ""));
 }
 
-TEST(MembershipConsensus, TellsEverybodyWhoDissents) {
+TEST(MembershipConsensus, ReportsADissentToAllRanks) {
   std::mt19937 random(1);
   Ranks ranks(4);
   for (int rank = 0; rank < 4; ++rank) {
@@ -143,7 +144,7 @@ TEST(MembershipConsensus, TellsEverybodyWhoDissents) {
   }
 }
 
-TEST(MembershipConsensus, NamesThoseWhoHaveNotEntered) {
+TEST(MembershipConsensus, NamesTheRanksThatHaveNotEntered) {
   std::mt19937 random(1);
   Ranks ranks(3);
   ranks.at(0).begin(true, "");
@@ -185,7 +186,7 @@ TEST(MembershipConsensus, GoesOnWithoutARankThatLeaves) {
     EXPECT_EQ(ranks.at(rank).outcome()->lost, (Lost{false, true, false}));
 }
 
-TEST(MembershipConsensus, TellsARankThatItIsOutBeforeItAsks) {
+TEST(MembershipConsensus, ExcludesALostRankBeforeItEntersARound) {
   std::mt19937 random(1);
   Ranks ranks(2);
   ranks.at(0).mark_lost(1);
@@ -196,7 +197,7 @@ TEST(MembershipConsensus, TellsARankThatItIsOutBeforeItAsks) {
   EXPECT_EQ(ranks.at(1).excluded_by(), 0);
 }
 
-TEST(MembershipConsensus, TellsThatADisagreementOutdatesIt) {
+TEST(MembershipConsensus, IsOutdatedByADisagreement) {
   std::mt19937 random(1);
   Ranks ranks(2);
   for (const int rank : {0, 1}) {
@@ -293,7 +294,7 @@ void expect_agreement(Shrinking& world, bool with_suspicions) {
         EXPECT_TRUE(!(*mine)[index] || world.ranks.is_dead(other)) << other << " lives";
       }
       if (world.ranks.is_dead(other) || (*mine)[index]) continue;
-      // Who is in it has the same, or was made to leave by others.
+      // A rank in the outcome has the same one, or was excluded by others.
       const auto& theirs = world.results[index];
       if (theirs && !(*theirs)[static_cast<std::size_t>(rank)]) {
         EXPECT_EQ(*theirs, *mine) << rank << " and " << other;
@@ -305,7 +306,7 @@ void expect_agreement(Shrinking& world, bool with_suspicions) {
   }
 }
 
-TEST(MembershipConsensus, IsTheSameAtAllSurvivorsWhateverDiesAndWhen) {
+TEST(MembershipConsensus, GivesAllSurvivorsTheSameOutcomeInRandomDeaths) {
   const auto seed = std::random_device{}();
   for (std::uint32_t run = 0; run < 3000; ++run) {
     SCOPED_TRACE("seed " + std::to_string(seed) + " run " + std::to_string(run));
@@ -317,7 +318,7 @@ TEST(MembershipConsensus, IsTheSameAtAllSurvivorsWhateverDiesAndWhen) {
   }
 }
 
-TEST(MembershipConsensus, NeverSplitsThoseWhoHoldEachOtherForAliveWhenSuspicionsAreWrong) {
+TEST(MembershipConsensus, NeverSplitsRanksThatConsiderEachOtherAliveUnderWrongSuspicions) {
   const auto seed = std::random_device{}();
   for (std::uint32_t run = 0; run < 3000; ++run) {
     SCOPED_TRACE("seed " + std::to_string(seed) + " run " + std::to_string(run));

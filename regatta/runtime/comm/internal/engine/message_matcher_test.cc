@@ -1,4 +1,4 @@
-// What a peer sends that breaks the protocol is an error before anything is written.
+// A packet that breaks the protocol is an error before any byte is written.
 #include "regatta/runtime/comm/internal/engine/message_matcher.h"
 
 #include <cstddef>

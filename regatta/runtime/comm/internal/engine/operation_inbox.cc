@@ -2,13 +2,15 @@
 
 #include <utility>
 
+#include "regatta/base/os/clock.h"
+
 namespace regatta::comm {
 
-bool OperationInbox::submit(std::vector<std::unique_ptr<Operation>> operations, Seconds now) {
+bool OperationInbox::submit(std::vector<std::unique_ptr<Operation>> operations) {
   const MutexLock lock(mutex_);
   for (auto& operation : operations)
     if (error_)
-      operation->handle->finish(error_, now);
+      operation->handle->finish(error_, os::monotonic_now());
     else
       submitted_.push_back(std::move(operation));
   return !error_ && std::exchange(is_sleeping_, false);

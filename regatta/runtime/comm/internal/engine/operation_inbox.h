@@ -19,13 +19,13 @@ class OperationInbox {
  public:
   // True when the progress thread sleeps and must be woken. After fail() the operations end at
   // once.
-  bool submit(std::vector<std::unique_ptr<Operation>> operations, Seconds now);
+  bool submit(std::vector<std::unique_ptr<Operation>> operations);
   // The operations that were submitted since the last call.
   std::vector<std::unique_ptr<Operation>> consume();
   // The progress thread is about to sleep; false when operations wait for it.
   bool begin_sleep();
   void end_sleep();
-  // Ends the operations that nobody took, and all later ones, with `error`.
+  // Ends the operations that were not consumed, and all later ones, with `error`.
   void fail(const Error& error, Seconds now);
   // No operation follows: the world ends.
   void close() { is_closed_.store(true); }

@@ -17,24 +17,24 @@ struct Submission {
 
 TEST(OperationInbox, WakesTheProgressThreadOnceForEachSleep) {
   OperationInbox inbox;
-  EXPECT_FALSE(inbox.submit(Submission().operations, Seconds{1})) << "nobody sleeps";
+  EXPECT_FALSE(inbox.submit(Submission().operations)) << "the thread is awake";
   EXPECT_FALSE(inbox.begin_sleep()) << "an operation waits";
   EXPECT_EQ(inbox.consume().size(), 1U);
   EXPECT_TRUE(inbox.begin_sleep());
-  EXPECT_TRUE(inbox.submit(Submission().operations, Seconds{2}));
-  EXPECT_FALSE(inbox.submit(Submission().operations, Seconds{2}));
+  EXPECT_TRUE(inbox.submit(Submission().operations));
+  EXPECT_FALSE(inbox.submit(Submission().operations));
   inbox.end_sleep();
   EXPECT_EQ(inbox.consume().size(), 2U);
 }
 
-TEST(OperationInbox, EndsOperationsThatNobodyTookAndLaterOnesWithTheError) {
+TEST(OperationInbox, EndsOperationsThatWereNotConsumedAndLaterOnesWithTheError) {
   OperationInbox inbox;
   Submission early;
   Submission late;
-  inbox.submit(std::move(early.operations), Seconds{1});
+  inbox.submit(std::move(early.operations));
   EXPECT_FALSE(early.handle->done.load());
   inbox.fail({Code::kUnavailable, "rank 3 at s0: connection lost"}, Seconds{2});
-  inbox.submit(std::move(late.operations), Seconds{3});
+  inbox.submit(std::move(late.operations));
   for (const Submission* one : {&early, &late}) {
     ASSERT_TRUE(one->handle->done.load());
     EXPECT_EQ(one->handle->error->message, "rank 3 at s0: connection lost");

@@ -13,7 +13,7 @@
 
 namespace regatta::comm {
 
-// What the rank that queries does in the operation: MessageKey::step of a query. Collectives
+// The role of the rank that queries: MessageKey::step of a query. Collectives
 // through shared memory count on their own.
 enum class QueryRole : std::uint32_t { kSends, kReceives, kShares };
 

@@ -17,12 +17,12 @@ namespace regatta::comm {
 inline constexpr std::size_t kEagerBytes = std::size_t{64} << 10;
 inline constexpr std::size_t kCreditBytes = std::size_t{2} << 20;
 
-// What a message counts against the credit: empty ones take memory as well.
+// The share of the credit that a message uses: empty ones take memory as well.
 constexpr std::size_t credit_weight(std::size_t bytes) {
   return bytes + 64;
 }
 
-// What a peer states about a message.
+// The size and the call of a message, as its packets state them.
 struct MessageEnvelope {
   std::uint64_t bytes = 0;
   std::uint32_t call = 0;  // PacketHeader::call

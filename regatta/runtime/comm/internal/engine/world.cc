@@ -111,7 +111,7 @@ World::~World() {
 }
 
 void World::submit(std::vector<std::unique_ptr<Operation>> operations) {
-  if (inbox_.submit(std::move(operations), os::monotonic_now())) links_.wake();
+  if (inbox_.submit(std::move(operations))) links_.wake();
 }
 
 void World::stop() {
@@ -255,7 +255,7 @@ void World::receive_reply(int peer, const MessageKey& key, std::string_view text
 }
 
 void World::receive_abort(std::string_view text) {
-  // What the peer sent before it failed is here: operations that have all they need end well.
+  // All messages of the peer are here: operations that have all they need end well.
   while (!ending_.has_failed() && executor_.advance(now_)) {
   }
   fail(decode_abort(text));

@@ -149,7 +149,7 @@ TEST(WatchFile, DoesNotHoldTheToken) {
   EXPECT_EQ(bytes.find("secret"), std::string::npos);
 }
 
-TEST(Inspect, SaysWhatAProcessIsNot) {
+TEST(Inspect, NamesTheReasonWhereAProcessIsInNoWorld) {
   const auto none = inspect_process(getpid());
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code, Code::kInvalidInput);
@@ -189,7 +189,7 @@ TEST(FlightFile, SaysHowToNameAFolderThatCanBeWritten) {
   EXPECT_THAT(status.error().message, testing::HasSubstr("; name a folder that can be written"));
 }
 
-TEST(FlightFile, RefusesWhatIsNone) {
+TEST(FlightFile, RefusesOtherFiles) {
   const auto file = make_file();
   nlohmann::json json = view_to_json(read_view(file->map()));
   EXPECT_TRUE(view_from_json(json, "f"));

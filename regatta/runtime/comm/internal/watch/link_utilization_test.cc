@@ -26,7 +26,7 @@ TEST(LinkUtilizationMeter, GivesRateAndShareOfBusyTime) {
   EXPECT_DOUBLE_EQ(utilization->busy, 0.5);
 }
 
-TEST(LinkUtilizationMeter, ForgetsWhatIsLongAgo) {
+TEST(LinkUtilizationMeter, ForgetsOldSamples) {
   LinkUtilizationMeter meter;
   for (int i = 0; i < 100; ++i)
     meter.sample(Seconds{i * 0.2}, i < 50 ? 0 : (i - 50) * 200, i >= 50);

@@ -37,7 +37,7 @@ TEST(ProgressReply, ComesBackAsItWas) {
   EXPECT_FALSE(decode_progress_reply(encode_progress_reply({}))->busiest);
 }
 
-TEST(ProgressReply, RefusesWhatIsNone) {
+TEST(ProgressReply, RefusesOtherBytes) {
   std::string text = encode_progress_reply(example());
   EXPECT_FALSE(decode_progress_reply(text.substr(1)));
   EXPECT_FALSE(decode_progress_reply(text + " "));

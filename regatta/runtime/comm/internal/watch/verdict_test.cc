@@ -33,7 +33,7 @@ MemberReport at(int rank, MemberState state) {
   return {.rank = rank, .state = state};
 }
 
-// Rank 0 asks.
+// Rank 0 judges.
 Verdict verdict_on(std::vector<MemberReport> others) {
   StalledOperation operation{.call = code_of(CallKind::kAllReduce),
                              .bytes = 4096,
@@ -52,7 +52,7 @@ TEST(Verdict, NamesTheOneThatCalledAnotherSize) {
             "(f32, sum): call the same on all ranks, in the same order");
 }
 
-TEST(Verdict, NamesTheAskerItselfWhenTheOthersAgree) {
+TEST(Verdict, NamesTheJudgingRankItselfWhereTheOthersAgree) {
   const Verdict verdict =
       verdict_on({in_it(1, CallKind::kBarrier, 0), in_it(2, CallKind::kBarrier, 0),
                   at(3, MemberState::kCompleted)});
@@ -60,13 +60,13 @@ TEST(Verdict, NamesTheAskerItselfWhenTheOthersAgree) {
   EXPECT_THAT(verdict.ranks, ElementsAre(0));
 }
 
-TEST(Verdict, OfTwoTheHigherRankIsTheOdd) {
+TEST(Verdict, NamesTheHigherRankWhereTwoDiffer) {
   const Verdict verdict = verdict_on({in_it(1, CallKind::kBarrier, 0)});
   EXPECT_THAT(verdict.ranks, ElementsAre(1));
   EXPECT_THAT(verdict.text, HasSubstr("rank 1 called barrier where rank 0 called all_reduce"));
 }
 
-TEST(Verdict, IsCertainOfTheOddOnceMostHaveCalledTheSame) {
+TEST(Verdict, IsCertainOnceAMajorityHasCalledTheSame) {
   EXPECT_TRUE(verdict_on({in_it(1), in_it(2, CallKind::kBarrier, 0), in_it(3)}).is_certain);
   EXPECT_TRUE(
       verdict_on({in_it(1, CallKind::kBarrier, 0), in_it(2), at(3, MemberState::kNotCalled)})
@@ -76,13 +76,13 @@ TEST(Verdict, IsCertainOfTheOddOnceMostHaveCalledTheSame) {
                    .is_certain);
 }
 
-TEST(Verdict, ACallThatNobodyKnowsIsNoMismatch) {
+TEST(Verdict, FindsNoMismatchInACallThatIsNotKnown) {
   const Verdict verdict = verdict_on({in_it(1), at(2, MemberState::kCompleted), in_it(3)});
   EXPECT_EQ(verdict.finding, Finding::kBlocked);
   EXPECT_THAT(verdict.ranks, ElementsAre(1));
 }
 
-TEST(Verdict, AStoppedProcessWeighsMoreThanOneThatIsLate) {
+TEST(Verdict, NamesAStoppedProcessBeforeALateOne) {
   MemberReport stopped = at(3, MemberState::kUnknown);
   stopped.is_stopped = true;
   const Verdict verdict = verdict_on({in_it(1), at(2, MemberState::kNotCalled), stopped});
@@ -90,7 +90,7 @@ TEST(Verdict, AStoppedProcessWeighsMoreThanOneThatIsLate) {
   EXPECT_THAT(verdict.ranks, ElementsAre(3));
 }
 
-TEST(Verdict, AnEndedProcessWeighsMoreThanAStoppedOne) {
+TEST(Verdict, NamesAnEndedProcessBeforeAStoppedOne) {
   MemberReport stopped = at(3, MemberState::kEntered);
   stopped.is_stopped = true;
   MemberReport gone = at(1, MemberState::kUnknown);
@@ -98,14 +98,14 @@ TEST(Verdict, AnEndedProcessWeighsMoreThanAStoppedOne) {
   EXPECT_THAT(verdict_on({gone, stopped}).ranks, ElementsAre(1));
 }
 
-TEST(Verdict, WhoIsLateIsAtFaultBeforeWhoIsSilent) {
+TEST(Verdict, NamesALateRankBeforeASilentOne) {
   const Verdict verdict =
       verdict_on({at(1, MemberState::kUnknown), at(2, MemberState::kNotCalled), in_it(3)});
   EXPECT_EQ(verdict.finding, Finding::kNotCalled);
   EXPECT_EQ(verdict.text, "rank 2 has not called it");
 }
 
-TEST(Verdict, WhoIsHeldUpElsewhereIsExcusedByTheSilentOne) {
+TEST(Verdict, NamesASilentRankBeforeOneThatRunsAnotherOperation) {
   MemberReport elsewhere = at(2, MemberState::kNotCalled);
   elsewhere.is_elsewhere = true;
   elsewhere.other_call = code_of(CallKind::kBarrier);
@@ -114,14 +114,14 @@ TEST(Verdict, WhoIsHeldUpElsewhereIsExcusedByTheSilentOne) {
             "rank 2 has not called it: it is in another operation, barrier");
 }
 
-TEST(Verdict, WhoIsStillInTheCallBeforeIsNotBlamed) {
+TEST(Verdict, DoesNotBlameARankThatRunsAnEarlierOperation) {
   const Verdict verdict = verdict_on(
       {at(1, MemberState::kBehind), at(2, MemberState::kUnknown), at(3, MemberState::kBehind)});
   EXPECT_EQ(verdict.finding, Finding::kSilent);
   EXPECT_THAT(verdict.ranks, ElementsAre(2));
 }
 
-TEST(Verdict, WhoIsStillInTheCallBeforeIsSaidToBe) {
+TEST(Verdict, SaysThatARankRunsAnEarlierOperation) {
   const Verdict verdict = verdict_on({at(1, MemberState::kBehind), in_it(2), in_it(3)});
   EXPECT_EQ(verdict.finding, Finding::kBlocked);
   EXPECT_EQ(verdict.text, "rank 0 waits for rank 1, which is still in an earlier operation");

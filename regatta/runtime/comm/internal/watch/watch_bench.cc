@@ -1,6 +1,6 @@
-// What it costs that the ranks are watched: two worlds of the same two threads, one watched and one
-// not, take turns. Of the medians of their batches the ratio; of the ratios of several such pairs
-// the median, because a world also chooses at its start how it writes its stages.
+// The cost of the watch file: two worlds of the same two threads, one watched and one not, take
+// turns. The result is the ratio of the medians of their batches, as the median of several such
+// pairs, because a world also chooses at its start how it writes its stages.
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
@@ -45,7 +45,7 @@ struct Buffers {
   void* output() { return shared_out ? shared_out.get() : static_cast<void*>(out.data()); }
 };
 
-// Of one call.
+// The mean time of one call.
 Seconds time_batch(Communicator& world, Buffers& buffers, std::size_t bytes, int calls) {
   (void)world.barrier().wait();
   const Seconds start = os::monotonic_now();
@@ -74,7 +74,7 @@ struct Medians {
   double off_s = 0;
 };
 
-// What one rank of a pair of worlds sees.
+// The measurement of one rank in a pair of worlds.
 Medians take_turns(Communicator& watched, Communicator& bare, const TunedCall& given) {
   Buffers ones = Buffers::make(watched, given.bytes, given.is_registered);
   Buffers others = Buffers::make(bare, given.bytes, given.is_registered);

@@ -1,5 +1,5 @@
-// The ranks watch themselves: who is wrong, late, stopped or dead is named within 2 s, whatever way
-// the data goes. More rounds: --gtest_repeat.
+// The ranks watch themselves: a rank that is wrong, late, stopped or dead is named within 2 s, over
+// every transport. More rounds: --gtest_repeat.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -35,7 +35,7 @@ Status reduce(Communicator& world, std::vector<float>& data, std::size_t count,
   return world.all_reduce(data.data(), data.data(), count, type, op).wait();
 }
 
-// What the rank says after the calls that cannot fit together.
+// The report of a rank after calls that do not match.
 std::string outcome(const Status& status, Seconds since) {
   if (status) return "no error";
   if (os::monotonic_now() - since > kNamedWithin) return "too late: " + status.error().message;
@@ -47,7 +47,7 @@ class WatchTest : public testing::TestWithParam<TestLayout> {
  protected:
   using Calls = std::function<Status(Communicator&, bool is_odd)>;
 
-  // Rank 2 calls something else than the others: all are told so.
+  // Rank 2 calls something else than the others: all get that error.
   static void expect_conflict(const Calls& calls, const std::string& theirs,
                               const std::string& others) {
     ForkedWorld world(kRanks);
@@ -72,21 +72,21 @@ class WatchTest : public testing::TestWithParam<TestLayout> {
 INSTANTIATE_TEST_SUITE_P(Worlds, WatchTest,
                          testing::Values(TestLayout::kShm, TestLayout::kTcp, TestLayout::kMixed));
 
-TEST_P(WatchTest, NamesWhoGivesAnotherSize) {
+TEST_P(WatchTest, NamesTheRankThatGivesAnotherSize) {
   std::vector<float> data(1 << 20);
   expect_conflict([&](Communicator& world,
                       bool is_odd) { return reduce(world, data, is_odd ? 1 << 20 : 1 << 18); },
                   "all_reduce of 4 MiB (f32, sum)", "all_reduce of 1 MiB (f32, sum)");
 }
 
-TEST_P(WatchTest, NamesWhoGivesAnotherSmallSize) {
+TEST_P(WatchTest, NamesTheRankThatGivesAnotherSmallSize) {
   std::vector<float> data(100);
   expect_conflict(
       [&](Communicator& world, bool is_odd) { return reduce(world, data, is_odd ? 10 : 11); },
       "all_reduce of 40 B (f32, sum)", "all_reduce of 44 B (f32, sum)");
 }
 
-TEST_P(WatchTest, NamesWhoGivesAnotherTypeOrOperation) {
+TEST_P(WatchTest, NamesTheRankThatGivesAnotherTypeOrReduction) {
   std::vector<float> data(4096);
   expect_conflict(
       [&](Communicator& world, bool is_odd) {
@@ -100,7 +100,7 @@ TEST_P(WatchTest, NamesWhoGivesAnotherTypeOrOperation) {
       "all_reduce of 16 KiB (f32, max)", "all_reduce of 16 KiB (f32, sum)");
 }
 
-TEST_P(WatchTest, NamesWhoCallsInAnotherOrder) {
+TEST_P(WatchTest, NamesTheRankThatCallsInAnotherOrder) {
   std::vector<float> data(1 << 18);
   expect_conflict(
       [&](Communicator& world, bool is_odd) -> Status {
@@ -111,14 +111,14 @@ TEST_P(WatchTest, NamesWhoCallsInAnotherOrder) {
       "barrier", "all_reduce of 1 MiB (f32, sum)");
 }
 
-Status compress_as(Communicator& world, std::vector<float>& data, compress::CompressionKind way) {
+Status compress_as(Communicator& world, std::vector<float>& data, compress::CompressionKind kind) {
   const auto report =
-      compress::all_reduce(world, {data.data(), data.data(), data.size()}, {.kind = way}, nullptr)
+      compress::all_reduce(world, {data.data(), data.data(), data.size()}, {.kind = kind}, nullptr)
           .wait();
   return report ? Status() : report.error();
 }
 
-TEST_P(WatchTest, NamesWhoCompressesInAnotherWay) {
+TEST_P(WatchTest, NamesTheRankThatCompressesDifferently) {
   std::vector<float> data(100);
   expect_conflict(
       [&](Communicator& world, bool is_odd) {
@@ -129,7 +129,7 @@ TEST_P(WatchTest, NamesWhoCompressesInAnotherWay) {
       "all_reduce of 400 B (f32, sum, as fp8_e4m3)", "all_reduce of 400 B (f32, sum, as int8)");
 }
 
-// They count on their own where the others go through shared memory.
+// Compressed calls are numbered on their own where the others go through shared memory.
 TEST_P(WatchTest, FailsNothingWhereARankIsLateAfterCompressedCalls) {
   ForkedWorld world(kRanks);
   world.start(GetParam(), [](Communicator& ranks, SharedTestState&) -> std::string {
@@ -166,7 +166,7 @@ void wait_for_stage(ForkedWorld& world, int stage) {
     os::sleep_for(Seconds{0.005});
 }
 
-TEST_P(WatchTest, NamesWhoIsStoppedUntilItGoesOn) {
+TEST_P(WatchTest, NamesAStoppedRankUntilItContinues) {
   ForkedWorld world(kRanks);
   world.start(
       GetParam(),
@@ -202,7 +202,7 @@ TEST_P(WatchTest, NamesWhoIsStoppedUntilItGoesOn) {
     EXPECT_EQ(world.result(rank), "") << rank;
 }
 
-TEST_P(WatchTest, NamesWhoHasNotCalledAndFailsNothing) {
+TEST_P(WatchTest, NamesTheRankThatHasNotCalledAndFailsNothing) {
   ForkedWorld world(kRanks);
   world.start(GetParam(), [](Communicator& ranks, SharedTestState& state) -> std::string {
     ++state.stage;
