@@ -37,6 +37,14 @@ MessageTransfer& transfer_of(OutMessage& message) {
                                              offsetof(MessageTransfer, out));
 }
 
+void post_request(PeerLink& link, const MessageTransfer& transfer) {
+  link.post_control({.kind = PacketKind::kRequest,
+                     .key = transfer.key(),
+                     .message_bytes = transfer.bytes(),
+                     .call = transfer.out.call},
+                    {});
+}
+
 }  // namespace
 
 MessageMatcher::MessageMatcher(const std::vector<std::unique_ptr<PeerLink>>& links,
@@ -61,7 +69,7 @@ void MessageMatcher::post_send(MessageTransfer& transfer) {
   }
   peer.sends.emplace(transfer.key(), &transfer);
   // The receiver of a large message grants it unasked; see repeat_requests().
-  if (transfer.bytes() <= kEagerBytes) post_control(PacketKind::kRequest, transfer);
+  if (transfer.bytes() <= kEagerBytes) post_request(link, transfer);
 }
 
 void MessageMatcher::post_receive(MessageTransfer& transfer) {
@@ -266,15 +274,6 @@ bool MessageMatcher::check_envelope(const MessageTransfer& transfer,
   return false;
 }
 
-void MessageMatcher::post_control(PacketKind kind, const MessageTransfer& transfer) {
-  at(links_, transfer.peer)
-      ->post_control({.kind = kind,
-                      .key = transfer.key(),
-                      .message_bytes = transfer.bytes(),
-                      .call = transfer.out.call},
-                     {});
-}
-
 void MessageMatcher::fail(int peer, const std::string& breach) {
   if (error_) return;
   error_ = Error{Code::kInvalidInput, at(names_, peer) + " " + breach};
@@ -284,7 +283,7 @@ void MessageMatcher::repeat_requests() {
   for (const Peer& peer : peers_)
     for (const auto& [key, transfer] : peer.sends)
       if (transfer->bytes() > kEagerBytes && ++transfer->reminders == 2)
-        post_control(PacketKind::kRequest, *transfer);
+        post_request(*at(links_, transfer->peer), *transfer);
 }
 
 std::vector<MessageTransfer*> MessageMatcher::consume_ended() {

@@ -73,7 +73,6 @@ class MessageMatcher {
   void consume(int peer, std::size_t bytes);
   void deliver_unexpected(MessageTransfer& transfer, const UnexpectedMessage& unexpected);
   bool check_envelope(const MessageTransfer& transfer, const MessageEnvelope& theirs);
-  void post_control(PacketKind kind, const MessageTransfer& transfer);
   void fail(int peer, const std::string& breach);
   Peer& peer_of(int rank) { return at(peers_, rank); }
 

@@ -254,13 +254,6 @@ void World::receive_reply(int peer, const MessageKey& key, std::string_view text
     if (const auto error = stalls_.check(now_)) fail(*error);
 }
 
-void World::receive_abort(std::string_view text) {
-  // All messages of the peer are here: operations that have all they need end well.
-  while (!ending_.has_failed() && executor_.advance(now_)) {
-  }
-  fail(decode_abort(text));
-}
-
 void World::fail(const Error& error) {
   ending_.fail(error);
   stalls_.clear();
@@ -278,7 +271,10 @@ void World::arrived(int peer, const PacketHeader& header, const std::byte* paylo
                               payload == nullptr ? 0 : header.payload_bytes);
   switch (header.kind) {
     case PacketKind::kAbort:
-      return receive_abort(text);
+      // All messages of the peer are here: operations that have all they need end well.
+      while (!ending_.has_failed() && executor_.advance(now_)) {
+      }
+      return fail(decode_abort(text));
     case PacketKind::kGoodbye:
       peers_.mark_goodbye(peer);
       return membership_.mark_lost(peer);

@@ -88,7 +88,6 @@ class World final : private LinkSink {
   bool serve_membership();
   void reply_to_query(int peer, const MessageKey& key);
   void receive_reply(int peer, const MessageKey& key, std::string_view text);
-  void receive_abort(std::string_view text);
   void fail(const Error& error);
 
   std::byte* place(int peer, const PacketHeader& header) override;
