@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "regatta/app/report/internal/number_text.h"
+#include "regatta/app/report/internal/page_fault.h"
+#include "regatta/app/report/internal/svg.h"
 
 namespace regatta::report {
 namespace {
@@ -61,6 +63,20 @@ TEST(Chart, KeepsTextOutOfTheDrawingThatStretches) {
   EXPECT_THAT(html, HasSubstr("left:50.00%;width:50.00%\"><b>1</b>"));
   EXPECT_THAT(html, testing::Not(HasSubstr("<b>2</b>")));  // beyond the chart
   EXPECT_THAT(html, testing::Not(HasSubstr("<text")));
+}
+
+TEST(PageFault, FindsWhatIsWrongWithAPage) {
+  const auto fault = [](const std::string& body) {
+    return page_fault(
+        html_page({.kind = "k", .title = "t", .place = "p", .facts = {}, .origin = {}}, body));
+  };
+  const std::string svg = svg_open("a", 10, 20, "label");
+  EXPECT_EQ(fault(svg + svg_rect("", {0, 0, 10, 20}) + "</svg>"), "");
+  EXPECT_NE(fault("<p>"), "");
+  EXPECT_NE(fault("<img>"), "");
+  EXPECT_NE(fault("<svg></svg>"), "");
+  EXPECT_NE(fault(svg + svg_rect("", {1, 0, 10, 20}) + "</svg>"), "");     // sticks out
+  EXPECT_NE(fault(svg + svg_text("", {0, 2}, "cut off") + "</svg>"), "");  // at the top
 }
 
 TEST(SignedPercent, AlwaysShowsTheDirection) {
