@@ -381,7 +381,7 @@ class CommandLine(unittest.TestCase):
 
     def test_counts_plans_and_strategies(self):
         done = lab_case.regatta(*PLAN, "--strategy", "{tp: 8}")
-        self.assertRegex(done.stdout, r"^job gpt-small on cluster lab-4x2: \d+ plans of 10 strategies predicted, in [^;]+; rates: ")
+        self.assertRegex(done.stdout, r"^job gpt-small on cluster lab-4x2: \d+ plans of 10 strategies evaluated, in [^;]+; rates: ")
 
     def test_has_an_example_in_every_help(self):
         faults = [["lab", "fault", kind] for kind in ("down", "slow", "drop", "stop", "kill", "clear")]

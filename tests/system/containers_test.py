@@ -236,9 +236,9 @@ class Runc(OciCase):
         self.addCleanup(waiting.wait)
         self.addCleanup(waiting.kill)
         self.end(name)
-        self.assertEqual(waiting.communicate(timeout=30)[0], "GPU 0: drained, nobody is left\n")
+        self.assertEqual(waiting.communicate(timeout=30)[0], "GPU 0: drained, no tenant is left\n")
         self.assertEqual(waiting.returncode, 0)
-        self.assertEqual(self.gpu("drain", "--device", "0", "--undo").stdout, "GPU 0: takes tenants\n")
+        self.assertEqual(self.gpu("drain", "--device", "0", "--undo").stdout, "GPU 0: accepts tenants\n")
         self.assertEqual(self.run_container([TENANT], {}, spec).returncode, 50)
 
 

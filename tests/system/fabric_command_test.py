@@ -49,9 +49,9 @@ class FabricCommand(unittest.TestCase):
     def test_check_proves_that_there_is_no_circle(self):
         done = lab_case.regatta("fabric", "check", self.cluster, "--failures", 1)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertIn("no deadlock: 16 links, 24 waits between them, no circle\n", done.stdout)
+        self.assertIn("no deadlock: 16 links, 24 dependencies between them, no cycle\n", done.stdout)
         self.assertIn("proof: 2 layers of 8, 8 links", done.stdout)
-        self.assertIn("1 failure at once: all 14 looked at; 0 led traffic new ways", done.stdout)
+        self.assertIn("1 failure at once: all 14 checked; 0 changed paths of traffic", done.stdout)
 
     def test_check_shows_the_circle_that_failures_make(self):
         done = lab_case.regatta("fabric", "check", self.cluster, "--failures", 2, "--json")
@@ -66,7 +66,7 @@ class FabricCommand(unittest.TestCase):
         routes = self.file("routes.txt", BOUNCES)
         done = lab_case.regatta("fabric", "check", self.cluster, "--routes", routes, "--prove")
         self.assertEqual((done.returncode, done.stderr), (1, ""))
-        self.assertIn("brought about packet by packet: of ", done.stdout)
+        self.assertIn("reproduced packet by packet: ", done.stdout)
         done = lab_case.regatta("fabric", "check", self.cluster, "--failures", 2, "--prove", "--json")
         found = json.loads(done.stdout)
         self.assertTrue(found["proof"]["deadlocks"])
@@ -77,7 +77,7 @@ class FabricCommand(unittest.TestCase):
         routes = self.file("routes.txt", BOUNCES)
         done = lab_case.regatta("fabric", "check", self.cluster, "--routes", routes)
         self.assertEqual((done.returncode, done.stderr), (1, ""))
-        self.assertIn("deadlock possible: a circle of 4 links\n", done.stdout)
+        self.assertIn("deadlock possible: a cycle of 4 links\n", done.stdout)
         self.assertIn("leaf0-spine0  spine0  leaf0   leaf2\n", done.stdout)
         routes.write_text(BOUNCES.replace("leaf1-spine0", "leaf2-spine0"))
         done = lab_case.regatta("fabric", "check", self.cluster, "--routes", routes)
@@ -85,25 +85,25 @@ class FabricCommand(unittest.TestCase):
         self.assertEqual(done.stderr, f"regatta: {routes}:4: leaf1 has no link 'leaf2-spine0' to another switch; "
                                       "did you mean 'leaf1-spine0'?\n")
 
-    def test_check_tells_what_a_loop_of_routes_never_lets_arrive(self):
+    def test_check_names_the_traffic_that_a_loop_of_routes_keeps(self):
         routes = self.file("routes.txt", "leaf0 leaf1 leaf0-spine0\nspine0 leaf1 leaf0-spine0\n")
         done = lab_case.regatta("fabric", "check", self.cluster, "--routes", routes)
         self.assertEqual((done.returncode, done.stderr), (1, ""))
-        self.assertRegex(done.stdout, "the routes lead in a loop: what goes to leaf1 and comes to leaf0-spine0 (up|down), "
-                                      "leaf0-spine0 (up|down) goes round and round and never arrives\n")
+        self.assertRegex(done.stdout, "the routes contain a loop: traffic to leaf1 on leaf0-spine0 (up|down), "
+                                      "leaf0-spine0 (up|down) never arrives\n")
         found = json.loads(lab_case.regatta("fabric", "check", self.cluster, "--routes", routes, "--json").stdout)
         self.assertEqual((found["loop"]["leaf"], sorted(found["loop"]["links"])), ("leaf1", ["leaf0-spine0 down", "leaf0-spine0 up"]))
         routes.write_text(BOUNCES)
         found = json.loads(lab_case.regatta("fabric", "check", self.cluster, "--routes", routes, "--json").stdout)
         self.assertNotIn("loop", found)
 
-    def test_check_says_what_cannot_fail_or_be_brought_about(self):
+    def test_check_says_that_nothing_can_fail_or_be_proven(self):
         one_leaf = EXAMPLES / "cluster-one-leaf.yaml"
         done = lab_case.regatta("fabric", "check", one_leaf, "--failures", 2, "--prove")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertEqual(done.stdout, "no deadlock: no switch is cabled to another, so nothing waits\n"
-                                      "no failure to look at: there is no cable between switches that could fail\n"
-                                      "nothing to bring about: there is no circle\n")
+        self.assertEqual(done.stdout, "no deadlock: no cable joins two switches\n"
+                                      "no failure to check: no cable joins two switches\n"
+                                      "nothing to prove: there is no cycle\n")
 
     def test_design_writes_a_cluster_that_other_commands_read(self):
         out, svg, ports = (self.folder / name for name in ("d.yaml", "d.svg", "d.csv"))
@@ -139,8 +139,8 @@ class FabricCommand(unittest.TestCase):
         routes = self.file("routes.txt", "leaf0 * leaf0-spine0\n")
         done = lab_case.regatta("fabric", "check", self.cluster, "--routes", routes, "--failures", 1)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertIn("1 failure at once: all 14 looked at; ", done.stdout)
-        self.assertIn("after spine0 failed: leaf0 has no way to leaf1\n", done.stdout)
+        self.assertIn("1 failure at once: all 14 checked; ", done.stdout)
+        self.assertIn("after spine0 failed: leaf0 has no route to leaf1\n", done.stdout)
         done = lab_case.regatta("fabric", "check", self.cluster, "--routes", routes, "--failures", 1, "--json")
         found = json.loads(done.stdout)["failures"][0]
         self.assertEqual((found["checked"], found["has_circle"]), (14, False))
@@ -222,8 +222,8 @@ class FabricSimulate(unittest.TestCase):
         self.assertIsNone(found["items"][0]["end_s"])
         self.assertEqual(len((self.folder / "m.csv").read_text().splitlines()), 2)
         said = self.simulate(text).stdout
-        self.assertIn(": 2 messages over 8 devices, but 1 flow never ends, the last that does after ", said.splitlines()[0])
-        self.assertIn("1 of the flows never end: no way was left", said)
+        self.assertIn(": 2 messages between 8 devices, but 1 flow never finishes; the last other one finished after ", said.splitlines()[0])
+        self.assertIn("\n1 flow never finishes: a failure left no path\n", said)
 
     def test_a_step_of_a_job_takes_its_numbers_from_the_plan(self):
         text = (f"traffic: [{{pattern: step, job: {EXAMPLES / 'gpt3-175b.yaml'}, name: step}}]\n")
@@ -298,17 +298,17 @@ class FabricSimulate(unittest.TestCase):
         text = ("level: packet\npacket: {storm_after: 1ms}\n"
                 "traffic: [{pattern: incast, to: s0/0, bytes: 1MiB, ranks: servers}]\n")
         held = self.simulate(text + "failures: [{at: 10us, stuck: s0.nic0-leaf0}]\n").stdout
-        self.assertIn("but 7 flows never end; simulated in", held)
-        self.assertIn("not over by the end; it holds 11 links", held)
-        self.assertIn("7 of the flows never end: pauses hold them", held)
+        self.assertIn("but 7 flows never finish; simulated in", held)
+        self.assertIn("not over at the end; it blocks 11 links", held)
+        self.assertIn("7 flows never finish: pauses block them", held)
         freed = self.simulate(text + "failures: [{at: 10us, stuck: s0.nic0-leaf0, back: 10ms}]\n").stdout
-        self.assertIn("7 messages over 8 devices, all there after ", freed)
-        self.assertIn("free at the end, but not for the 200 ms after which it is over; it held 11 links", freed)
+        self.assertIn("7 messages between 8 devices, finished after ", freed)
+        self.assertIn("not blocked at the end, but for less than the 200 ms after which a storm is over; it blocked 11 links", freed)
 
     def test_says_why_it_does_not_tell_what_hashes_alike(self):
         text = "routing: {hash_seeds: shared}\ntraffic: [{pattern: all_to_all, bytes: 1MiB}]\n"
-        self.assertNotIn("hash alike is not told", self.simulate(text).stdout)
-        self.assertIn("hash alike is not told: links that fail are empty, too",
+        self.assertNotIn("polarisation is not reported", self.simulate(text).stdout)
+        self.assertIn("polarisation is not reported: failed links are empty as well",
                       self.simulate(text + "failures: [{at: 1us, link: leaf0-spine0}]\n").stdout)
 
 

@@ -255,8 +255,8 @@ class GpuSharing(unittest.TestCase):
         self.assertIn("regatta gpu enroll", done.stderr)
 
     def test_a_drained_gpu_is_shown_and_takes_nothing_new(self):
-        self.assertEqual(self.gpu("drain", "--device", "0").stdout, "GPU 0: drained, nobody is left\n")
-        self.assertIn("GPU 0: drained, takes nothing new\n", self.gpu("ps").stdout)
+        self.assertEqual(self.gpu("drain", "--device", "0").stdout, "GPU 0: drained, no tenant is left\n")
+        self.assertIn("GPU 0: drained, accepts no new tenant\n", self.gpu("ps").stdout)
         self.kill_daemon()
         self.start_daemon()
         self.assertEqual([gpu["drained"] for gpu in self.ps()["gpus"]], [True, False])
@@ -265,7 +265,7 @@ class GpuSharing(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1))
         self.assertIn("GPU 0: is drained", done.stderr)
         self.assertEqual(self.gpu(*run, "--gpu", "1", "--", "true").returncode, 0)
-        self.assertEqual(self.gpu("drain", "--undo").stdout, "GPU 0: takes tenants\nGPU 1: takes tenants\n")
+        self.assertEqual(self.gpu("drain", "--undo").stdout, "GPU 0: accepts tenants\nGPU 1: accepts tenants\n")
         self.assertEqual(self.gpu(*run, "--", str(TENANT)).returncode, 5)
 
     def test_wrong_words_are_refused_in_a_sentence(self):

@@ -240,7 +240,7 @@ class PlanCommand(unittest.TestCase):
         self.check(["plan", "diff", a, b, "--stack", "nemo"],
                    f"plan diff: --stack is for strategies, and {str(a)[:60]} and {str(b)[:60]} are files; leave it out")
         b.write_text(json.dumps(plan | {"job": "other"}))
-        self.assertIn("these are not plans of one problem: A is of job gpt3-175b, B of other\n",
+        self.assertIn("note: the plans are not for the same problem: A is of job gpt3-175b, B of other\n",
                       self.done("plan", "diff", a, b).stdout)
         self.assertIn("B of other", json.loads(self.done("plan", "diff", a, b, "--json").stdout)["note"])
         self.assertNotIn(" ns", self.done("plan", "diff", a, b).stdout)

@@ -1,5 +1,3 @@
-#include "regatta/app/report/gpu_top.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -8,6 +6,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "regatta/app/report/gpu_report.h"
 #include "regatta/base/core/ids.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
@@ -228,7 +227,7 @@ const std::deque<double>& GpuTopHistory::used_percent(const std::string& tenant,
   return found == samples_.end() ? none : found->second;
 }
 
-std::string gpu_top_picture(const GpuTop& now, const GpuTopHistory& history, const Screen& screen) {
+std::string gpu_top_screen(const GpuTop& now, const GpuTopHistory& history, const Screen& screen) {
   const Columns columns = divide(screen.columns);
   std::vector<std::string> lines = {
       "policy " + now.policy + (screen.title.empty() ? "" : "  " + screen.title),

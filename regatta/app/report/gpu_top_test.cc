@@ -1,9 +1,8 @@
-#include "regatta/app/report/gpu_top.h"
-
 #include <string>
 
 #include <gtest/gtest.h>
 
+#include "regatta/app/report/gpu_report.h"
 #include "regatta/base/core/text.h"
 
 namespace regatta::report {
@@ -77,7 +76,7 @@ TEST(GpuTop, AnAnswerOfAnotherVersionIsNoPicture) {
 }
 
 TEST(GpuTop, WhoHadMostComesFirst) {
-  const std::string picture = gpu_top_picture(sample(), {}, {.columns = 120, .is_utf8 = false});
+  const std::string picture = gpu_top_screen(sample(), {}, {.columns = 120, .is_utf8 = false});
   EXPECT_LT(picture.find("\n  b "), picture.find("\n  a "));
   const std::string line = line_with(picture, "  a ");
   EXPECT_NE(line.find("1 GiB of      4 GiB"), std::string::npos) << line;
@@ -100,7 +99,7 @@ TEST(GpuTop, NoLineIsWiderThanTheScreenAndNoPictureHigher) {
   for (int columns = 1; columns < 300; columns += 7) {
     for (const int rows : {0, 1, 2, 5, 40}) {
       for (const bool is_utf8 : {false, true}) {
-        const auto lines = lines_of(gpu_top_picture(
+        const auto lines = lines_of(gpu_top_screen(
             top, history, {.columns = columns, .rows = rows, .is_utf8 = is_utf8, .title = "now"}));
         EXPECT_TRUE(rows == 0 || lines.size() <= static_cast<std::size_t>(rows));
         for (const std::string& line : lines)
@@ -113,18 +112,18 @@ TEST(GpuTop, NoLineIsWiderThanTheScreenAndNoPictureHigher) {
 TEST(GpuTop, WhatIsAwayIsNotOnTheGpu) {
   GpuTop top = sample();
   top.tenants[0].swapped_out = Bytes{512LL << 20};
-  const std::string picture = gpu_top_picture(top, {}, {.columns = 120, .is_utf8 = false});
+  const std::string picture = gpu_top_screen(top, {}, {.columns = 120, .is_utf8 = false});
   EXPECT_NE(line_with(picture, "GPU 0").find("512 MiB of 80 GiB"), std::string::npos);
   EXPECT_NE(line_with(picture, "  a ").find("1 GiB of      4 GiB"), std::string::npos);
   EXPECT_NE(line_with(picture, "512 MiB away, 7.50 GB/s to the GPU"), "");
 }
 
 TEST(GpuTop, WhatHasNoRoomIsCounted) {
-  const std::string whole = gpu_top_picture(sample(), {}, {.columns = 120});
+  const std::string whole = gpu_top_screen(sample(), {}, {.columns = 120});
   const auto count = static_cast<int>(lines_of(whole).size());
-  const auto lines = lines_of(gpu_top_picture(sample(), {}, {.columns = 120, .rows = count - 2}));
+  const auto lines = lines_of(gpu_top_screen(sample(), {}, {.columns = 120, .rows = count - 2}));
   EXPECT_EQ(lines.back(), "and 3 lines more; make the window higher");
-  EXPECT_EQ(lines_of(gpu_top_picture(sample(), {}, {.columns = 120, .rows = count})),
+  EXPECT_EQ(lines_of(gpu_top_screen(sample(), {}, {.columns = 120, .rows = count})),
             lines_of(whole));
 }
 
@@ -134,7 +133,7 @@ TEST(GpuTop, BarsAreFullOnlyWhenAllIsUsedAndEmptyOnlyWhenNothingIs) {
   const auto bars = [&](double had) {
     top.tenants[0].used_percent = had;
     const std::string line =
-        line_with(gpu_top_picture(top, {}, {.columns = 100, .is_utf8 = false}), "  a ");
+        line_with(gpu_top_screen(top, {}, {.columns = 100, .is_utf8 = false}), "  a ");
     const std::size_t begin = line.find("4 GiB ") + 6;
     return line.substr(begin, line.find(' ', begin) - begin);
   };

@@ -41,7 +41,7 @@ struct EstimatedPlanPage {
 // step goes, what a device holds.
 std::string estimated_plan_html(const EstimatedPlanPage& page);
 
-// The timeline of the stages for Perfetto (trace_json.h): one process, a thread for each stage.
+// The timeline of the stages for Perfetto: one process, a thread for each stage.
 std::string estimated_plan_trace(const plan::StageTimeline& timeline);
 
 // A simulated scenario: key figures, its items and failures, the load of links over time, the

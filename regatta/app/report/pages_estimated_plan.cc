@@ -11,8 +11,8 @@
 #include "regatta/app/report/internal/cluster_sizes_html.h"
 #include "regatta/app/report/internal/stage_memory_svg.h"
 #include "regatta/app/report/internal/stage_timeline_svg.h"
+#include "regatta/app/report/internal/trace_json.h"
 #include "regatta/app/report/pages.h"
-#include "regatta/app/report/trace_json.h"
 #include "regatta/base/core/units.h"
 
 namespace regatta::report {

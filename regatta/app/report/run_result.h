@@ -1,4 +1,4 @@
-// report/run_result.h: everything a run leaves behind, as one value: the source of result.json,
+// report/run_result.h: the result of a training run as one value: the source of result.json,
 // trace.json, report.html and the closing table on the terminal.
 #pragma once
 
@@ -39,22 +39,22 @@ struct MeasuredRun {
   double tokens_per_s = 0;
 };
 
-// Connections of ranks that send at the same time: those that cross switches which have a choice.
+// Connections of ranks that send at the same time over switches with several next hops.
 struct PortAssignmentSet {
   std::string name;     // "data-parallel rings"
   int connections = 0;  // that are planned
-  int most = 0;         // of them on one link between two switches
+  int most = 0;         // on one link between two switches
 };
 
-// Where the connections of a run started from.
+// The source ports of the connections of a run.
 struct PortAssignment {
   std::string method;                   // "planned", "surveyed", "hashed"; empty: not known
-  std::string why;                      // it was taken
+  std::string why;                      // the method was chosen
   std::vector<PortAssignmentSet> sets;  // planned
   std::vector<std::string> avoided;     // cables without carrier when it was planned
 };
 
-// One plan that was trained: what was predicted and what came.
+// One plan that was trained: prediction and measurement.
 struct PlanRun {
   plan::SimulatedPlan plan;
   MeasuredRun measured;
@@ -92,9 +92,8 @@ class Aggregator {
  public:
   explicit Aggregator(int world_size);
 
-  // Takes a "step", "phases" or "spans" event; others are passed over. Gives the step that is
-  // complete with this event: every rank has told its time. kInvalidInput names the event that has
-  // not the agreed form.
+  // Handles a "step", "phases" or "spans" event; ignores others. Returns the step that this event
+  // completes: every rank has reported its time. kInvalidInput names an event of another form.
   Result<std::optional<StepRecord>> add(Rank rank, const nlohmann::json& event);
 
   // Tokens of one step, all ranks together; 0 before the first step.
@@ -137,9 +136,14 @@ nlohmann::ordered_json result_json(const RunResult& result);
 // The file: indented by one space, with a newline at the end.
 std::string result_json_text(const RunResult& result);
 
-// How a run ends on the terminal.
+// trace.json for Perfetto and chrome://tracing: process 1 is the prediction (one step, from time
+// 0), process 2 the measurement (the traced steps, from the start of the first). Each rank has two
+// threads: computation, and communication in the background. One event a line. Source: "Trace Event
+// Format" (Chromium), complete events ("ph": "X").
+std::string trace_json_text(const RunResult& result);
 
-// Predicted beside measured per phase, the comparison and the sweep; ends with a newline.
+// The end of a run on the terminal: predicted beside measured per phase, the comparison and the
+// sweep; ends with a newline.
 std::string text_report(const RunResult& result);
 
 }  // namespace regatta::report

@@ -1,6 +1,7 @@
 #include "regatta/app/cli/internal/bench_command.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <iterator>
 #include <map>
@@ -15,9 +16,10 @@
 #include <unistd.h>
 
 #include "regatta/app/cli/internal/arguments.h"
-#include "regatta/app/cli/internal/bench_table.h"
 #include "regatta/app/cli/internal/coll_arguments.h"
 #include "regatta/app/cli/internal/job_file.h"
+#include "regatta/app/cli/internal/stop_signal.h"
+#include "regatta/app/report/measure_report.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/os/process.h"
 #include "regatta/model/cost/hierarchical_layout.h"
@@ -39,7 +41,7 @@ struct BenchOptions {
   bool json = false;
 };
 
-// "openmpi,mpich": peers that there are, each once.
+// "openmpi,mpich": known peers, each once.
 Result<std::vector<std::string>> parse_peers(const std::string& text) {
   std::vector<std::string> peers;
   if (text.empty()) return peers;
@@ -56,12 +58,12 @@ Result<std::vector<std::string>> parse_peers(const std::string& text) {
   return peers;
 }
 
-// Told on the terminal only, where it is overwritten by the next.
+// On a terminal only: the next line overwrites it.
 void show_turn(int round, const std::string& name) {
   if (::isatty(STDERR_FILENO) == 1) fmt::print(stderr, "\rround {}: {:<10}\r", round + 1, name);
 }
 
-// No all_reduce of these sizes ends sooner in that environment.
+// Lower bounds of an all_reduce of these sizes in that environment; empty: not known.
 std::vector<Seconds> bounds_of(const bench::BenchTask& task,
                                const bench::TestEnvironment& environment) {
   std::vector<Seconds> bounds;
@@ -84,22 +86,61 @@ void append(std::vector<std::string>& all, std::vector<std::string> more) {
 }
 
 struct Measured {
-  BenchResult result;
+  report::BenchResult result;
   std::vector<std::string> notes;
+  std::size_t sizes_asked = 0;  // more than were measured when a signal ended the run
 };
 
-Result<Measured> measure(const BenchOptions& given) {
-  BenchResult result;
+Result<bench::BenchTask> bench_task(const BenchOptions& given) {
   REGATTA_TRY(task, task_of(given.coll));
-  result.task = std::move(task);
-  result.task.batches = given.batches;
-  result.task.settings.compression = *comm::compress::compression_kind_named(given.compression);
-  const bool is_compressed =
-      result.task.settings.compression != comm::compress::CompressionKind::kNone;
-  if (is_compressed && result.task.op != bench::CollectiveOp::kAllReduce)
+  task.batches = given.batches;
+  task.settings.compression = *comm::compress::compression_kind_named(given.compression);
+  const bool is_compressed = task.settings.compression != comm::compress::CompressionKind::kNone;
+  if (is_compressed && task.op != bench::CollectiveOp::kAllReduce)
     return Error{Code::kInvalidInput,
                  fmt::format("--compress: {} is not compressed; time all_reduce with it",
-                             to_string(result.task.op))};
+                             to_string(task.op))};
+  return task;
+}
+
+// Adds the run of one more size.
+void add_size(report::BenchResult& result, std::vector<bench::Contender> race) {
+  if (result.race.empty()) {
+    result.race = std::move(race);
+    return;
+  }
+  for (std::size_t i = 0; i < race.size(); ++i)
+    result.race[i].timings.push_back(std::move(race[i].timings.front()));
+}
+
+// Measures size by size, so that each row is printed as it comes and a signal loses only the size
+// under way. Fails when the first size does.
+Status measure_sizes(const bench::ComparisonOptions& options, bool prints_rows,
+                     report::BenchResult& result, std::vector<comm::TuningChoice>& choices) {
+  const std::atomic<bool>& stop = watch_stop_signals();
+  const std::vector<std::size_t> sizes = result.task.sizes;
+  for (std::size_t i = 0; i < sizes.size() && !stop; ++i) {
+    bench::BenchTask one = result.task;
+    one.sizes = {sizes[i]};
+    auto race = bench::run_comparison(one, options, show_turn);
+    if (!race && stop) break;
+    if (!race) return race.error();
+    add_size(result, std::move(race->contenders));
+    std::move(race->choices.begin(), race->choices.end(), std::back_inserter(choices));
+    if (!prints_rows) continue;
+    fmt::print("{}{}", i == 0 ? report::bench_heading(result) : "", report::bench_row(result, i));
+    std::fflush(stdout);
+  }
+  if (result.race.empty())
+    return Error{Code::kUnavailable, "bench coll: ended by a signal before a size was measured"};
+  result.task.sizes.resize(result.race.front().timings.size());
+  return {};
+}
+
+Result<Measured> measure(const BenchOptions& given) {
+  report::BenchResult result;
+  REGATTA_TRY(task, bench_task(given));
+  result.task = std::move(task);
   bench::ComparisonOptions options{.rounds = given.rounds, .environment = {}, .peers = {}};
   REGATTA_TRY(peers, parse_peers(given.peers));
   options.peers = std::move(peers);
@@ -111,37 +152,35 @@ Result<Measured> measure(const BenchOptions& given) {
     options.environment = lab->environment();
     result.own = 1;
   }
-  if (is_compressed) ++result.own;
+  if (result.task.settings.compression != comm::compress::CompressionKind::kNone) ++result.own;
   result.bounds = bounds_of(result.task, options.environment);
-  REGATTA_TRY(race, bench::run_comparison(result.task, options, show_turn));
-  result.race = std::move(race.contenders);
+  const std::size_t sizes_asked = result.task.sizes.size();
+  std::vector<comm::TuningChoice> choices;
+  REGATTA_TRY_DO(measure_sizes(options, !given.json, result, choices));
   auto notes =
-      bench::describe_unused_settings(result.task, bench::enum_choices(result.task, race.choices));
+      bench::describe_unused_settings(result.task, bench::enum_choices(result.task, choices));
   append(notes, bench::describe_rounding(result.task));
   append(notes, bench::describe_oversubscription(result.task, options.peers, os::usable_cores()));
-  return Measured{std::move(result), std::move(notes)};
-}
-
-void print_json(const BenchResult& result, const std::vector<std::string>& notes) {
-  nlohmann::json json = bench_json(result);
-  json["notes"] = notes;
-  fmt::print("{}\n", json.dump(2));
-}
-
-void print_text(const BenchResult& result, const std::vector<std::string>& notes) {
-  fmt::print("{}", bench_table(result));
-  for (const std::string& note : notes)
-    fmt::print("note: {}\n", note);
+  return Measured{std::move(result), std::move(notes), sizes_asked};
 }
 
 int run(const BenchOptions& given) {
   const auto measured = measure(given);
   if (!measured) return report_error(measured.error());
-  const auto& [result, notes] = *measured;
-  if (given.json)
-    print_json(result, notes);
-  else
-    print_text(result, notes);
+  const auto& [result, notes, sizes_asked] = *measured;
+  if (given.json) {
+    nlohmann::json json = report::bench_json(result);
+    json["notes"] = notes;
+    fmt::print("{}\n", json.dump(2));
+  } else {
+    fmt::print("{}", report::bench_summary(result));
+    for (const std::string& note : notes)
+      fmt::print("note: {}\n", note);
+  }
+  if (const std::size_t done = result.task.sizes.size(); done < sizes_asked)
+    return report_error(
+        {Code::kUnavailable,
+         fmt::format("bench coll: ended by a signal after {} of {} sizes", done, sizes_asked)});
   for (const bench::Contender& contender : result.race)
     for (const bench::Timing& timing : contender.timings)
       if (timing.wrong > 0) return 1;

@@ -15,11 +15,9 @@
 #include "regatta/app/cli/internal/coll_command.h"
 #include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/output_files.h"
-#include "regatta/base/core/text.h"
-#include "regatta/base/core/units.h"
+#include "regatta/app/report/measure_report.h"
 #include "regatta/runtime/bench/caveats.h"
 #include "regatta/runtime/bench/regatta_ranks.h"
-#include "regatta/runtime/comm/shared_segment.h"
 #include "regatta/runtime/comm/tuner.h"
 
 namespace regatta::cli {
@@ -35,87 +33,18 @@ struct ExplainOptions {
   bool json = false;
 };
 
-std::string size_text(std::size_t bytes) {
-  return format_bytes(Bytes{static_cast<long long>(bytes)});
-}
-
-// "-" where nothing is known.
-std::string time_text(Seconds time) {
-  return time.value > 0 ? format_seconds(time) : "-";
-}
-
-// A time that comes from a file is no measurement of this run.
-std::string observed_text(const TuningChoice& choice, const MeasuredSetting& one) {
-  const bool is_loaded = choice.reason == ChoiceReason::kLoaded && one.observed.value > 0;
-  return time_text(one.observed) + (is_loaded ? " (loaded)" : "");
-}
-
-// Of what was measured: the model's first, or without a model what is usual, stands first.
-std::string why_measured(const TuningChoice& choice) {
-  const MeasuredSetting& first = choice.tried.front();
-  const MeasuredSetting& chosen = choice.tried[choice.chosen];
-  const bool is_predicted = first.predicted.value > 0;
-  if (choice.chosen == 0)
-    return is_predicted ? "the cost model puts it first, and nothing measured clearly faster"
-                        : "nothing else measured clearly faster";
-  if (chosen.observed.value > 0 && chosen.observed < first.observed)
-    return fmt::format("it takes {:.1f} % less time than what {}",
-                       100 * (1 - chosen.observed.value / first.observed.value),
-                       is_predicted ? "the model puts first" : "is usual");
-  return "it measured fastest";
-}
-
-std::string why(const TuningChoice& choice) {
-  const MeasuredSetting& chosen = choice.tried[choice.chosen];
-  switch (choice.reason) {
-    case ChoiceReason::kForced:
-      return "it was asked for";
-    case ChoiceReason::kOnlyOne:
-      if (chosen.setting.algorithm == comm::Algorithm::kOneShot)
-        return "the vector fits in the slots that the ranks show each other";
-      if (chosen.setting.algorithm == comm::Algorithm::kInPlace)
-        return "every rank reaches the buffers of all";
-      return "nothing else comes into question";
-    case ChoiceReason::kModel:
-      return chosen.predicted.value > 0 ? "the cost model puts it first"
-                                        : "it is usual, and nothing was measured";
-    case ChoiceReason::kLoaded:
-      return "an earlier run found it fastest";
-    case ChoiceReason::kMeasured:
-      return why_measured(choice);
-  }
-  return "";
-}
-
-// Where chunks and connections are given there is nothing left to try: the tuner, which is not told
-// why, says that there is one way only.
+// With given chunks and connections there is nothing left to try. The tuner does not know that they
+// were given and reports them as the only option.
 void mark_forced(std::vector<TuningChoice>& choices, const comm::Setting& forced) {
   for (TuningChoice& choice : choices) {
     const MeasuredSetting& used = choice.tried[choice.chosen];
-    const bool is_asked_for =
+    const bool is_requested =
         (forced.chunk_bytes > 0 && used.setting.chunk_bytes == forced.chunk_bytes) ||
         (forced.connections > 0 && used.setting.connections == forced.connections);
     const bool is_only = choice.reason == ChoiceReason::kOnlyOne ||
                          (choice.reason == ChoiceReason::kModel && used.predicted.value == 0);
-    if (is_asked_for && is_only) choice.reason = ChoiceReason::kForced;
+    if (is_requested && is_only) choice.reason = ChoiceReason::kForced;
   }
-}
-
-std::string explain_choice(const TuningChoice& choice) {
-  const std::string sizes = choice.bytes_from == 0 ? "up to " + size_text(comm::kSlotBytes)
-                                                   : "from " + size_text(choice.bytes_from);
-  const std::string buffers = buffers_of(choice);
-  std::string text =
-      fmt::format("\n{} {}{}: {}\n  because {}; {} calls\n", to_string(choice.kind), sizes,
-                  buffers.empty() ? "" : " in " + buffers + " buffers",
-                  describe(choice.tried[choice.chosen].setting), why(choice), choice.calls);
-  std::vector<std::vector<std::string>> rows = {{"", "way", "predicted", "measured", "calls"}};
-  for (std::size_t i = 0; i < choice.tried.size(); ++i) {
-    const MeasuredSetting& one = choice.tried[i];
-    rows.push_back({i == choice.chosen ? "*" : "", describe(one.setting), time_text(one.predicted),
-                    observed_text(choice, one), std::to_string(one.calls)});
-  }
-  return text + format_table(rows);
 }
 
 Result<std::vector<TuningChoice>> find_choices(const ExplainOptions& given,
@@ -137,7 +66,7 @@ int run(const ExplainOptions& given) {
   auto task = task_of(given.coll);
   if (!task) return report_error(task.error());
   const OutputFile save{"--save", given.save};
-  // Before the ranks run: what they find shall not be lost.
+  // Before the ranks run, so that their result is not lost.
   if (const Status can_save = check_outputs({save}); !can_save)
     return report_error(can_save.error());
   task->batches = 1;
@@ -154,11 +83,10 @@ int run(const ExplainOptions& given) {
     return 0;
   }
   fmt::print(
-      "{} between {} ranks; times are the fastest of few tries, the median of many, * is what is "
-      "used\n",
+      "{} between {} ranks; predicted and measured: times per call; * marks the setting in use\n",
       given.coll.op, given.coll.ranks);
   for (const TuningChoice& choice : choices)
-    fmt::print("{}", explain_choice(choice));
+    fmt::print("{}", report::tuning_choice_text(choice));
   for (const std::string& note : notes)
     fmt::print("\nnote: {}\n", note);
   return 0;

@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <iterator>
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -19,17 +18,13 @@
 #include "regatta/app/cli/internal/arguments.h"
 #include "regatta/app/cli/internal/coll_command.h"
 #include "regatta/app/cli/internal/job_file.h"
-#include "regatta/base/core/text.h"
+#include "regatta/app/report/measure_report.h"
 #include "regatta/base/core/units.h"
 #include "regatta/base/os/clock.h"
-#include "regatta/model/collective/call.h"
 #include "regatta/runtime/comm/watch_file.h"
 
 namespace regatta::cli {
 namespace {
-
-// An operation without progress for less than this goes its way.
-constexpr Seconds kStill{1.0};
 
 struct InspectOptions {
   std::vector<std::string> targets;
@@ -37,17 +32,11 @@ struct InspectOptions {
   bool watch = false;
 };
 
-struct Inspection {
-  std::vector<comm::RankView> ranks;
-  std::vector<comm::RankView> others;  // of their worlds on this machine, not asked for
-  bool are_files = false;
-};
-
 bool is_pid(const std::string& text) {
   return text.size() <= 9 && text.find_first_not_of("0123456789") == std::string::npos;
 }
 
-// No job or PID is written so.
+// Jobs and PIDs are never written like this.
 bool is_path(const std::string& text) {
   constexpr std::string_view kSuffix = ".json";
   const bool has_suffix = text.size() >= kSuffix.size() &&
@@ -76,7 +65,7 @@ Result<bool> are_files(const std::vector<std::string>& targets) {
                *file + ": a file among PIDs or jobs; give files alone, or none"};
 }
 
-// Of running ranks.
+// The views of running ranks.
 Result<std::vector<comm::RankView>> find_target(const std::string& target) {
   if (is_pid(target)) return comm::inspect_process(std::atoi(target.c_str()));
   auto ranks = comm::inspect_job(target);
@@ -87,7 +76,7 @@ Result<std::vector<comm::RankView>> find_target(const std::string& target) {
   return ranks;
 }
 
-// Who else is in the worlds of `ranks`: a rank that is waited for knows nothing of it.
+// Other ranks in the worlds of `ranks`: a rank that others wait for does not know it.
 std::vector<comm::RankView> find_others(const std::vector<comm::RankView>& ranks) {
   std::vector<comm::RankView> others = comm::inspect_job("");
   std::erase_if(others, [&](const comm::RankView& other) {
@@ -101,8 +90,9 @@ std::vector<comm::RankView> find_others(const std::vector<comm::RankView>& ranks
   return others;
 }
 
-Result<Inspection> inspect(const std::vector<std::string>& targets) {
-  Inspection found;
+Result<report::Inspection> inspect(const std::vector<std::string>& targets) {
+  report::Inspection found;
+  found.now = os::monotonic_now();
   if (targets.empty()) {
     found.ranks = comm::inspect_job("");
     return found;
@@ -122,167 +112,17 @@ Result<Inspection> inspect(const std::vector<std::string>& targets) {
   return found;
 }
 
-std::string phase_of(const comm::OperationView& operation) {
-  switch (operation.status) {
-    case comm::OperationStatus::kNone:
-      return "idle";
-    case comm::OperationStatus::kRuns:
-      return operation.moved > 0 ? "moving" : "entered";
-    case comm::OperationStatus::kDone:
-      return "ended";
-    case comm::OperationStatus::kFailed:
-      return "failed";
-  }
-  return "idle";
-}
-
-std::string moved_text(std::uint64_t bytes) {
-  return format_bytes(Bytes{static_cast<long long>(bytes)});
-}
-
-std::string state_text(char state) {
-  switch (state) {
-    case 0:
-      return "-";
-    case 'T':
-    case 't':
-      return "stopped";
-    case 'Z':
-      return "dead";
-    default:
-      return "runs";
-  }
-}
-
-std::string group_text(std::uint64_t id) {
-  return id == comm::kWorldGroup ? "world" : fmt::format("{:08x}", id >> 32);
-}
-
-// Of a file the clock stood still when it was written.
-Seconds now_for(const comm::RankView& view) {
-  return view.state == 0 ? view.ticked : os::monotonic_now();
-}
-
-std::vector<std::string> row_of(const comm::RankView& view, const comm::GroupView& group,
-                                const comm::OperationView& operation) {
-  const bool is_any = operation.status != comm::OperationStatus::kNone;
-  const std::uint64_t under_way = group.collective.status == comm::OperationStatus::kRuns ? 1 : 0;
-  const std::uint64_t open = group.submitted - std::min(group.submitted, group.ended);
-  const std::uint64_t queued = open - std::min(open, under_way);
-  return {view.name(),
-          view.pid > 0 ? std::to_string(view.pid) : "-",
-          state_text(view.state),
-          group_text(group.id),
-          is_any ? std::to_string(operation.sequence) : "-",
-          is_any ? collective::describe_call(operation.call, operation.bytes) : "-",
-          phase_of(operation) + (queued > 0 ? fmt::format(" +{} queued", queued) : ""),
-          is_any ? moved_text(operation.moved) : "-",
-          is_any ? format_seconds(now_for(view) - operation.progressed) : "-"};
-}
-
-std::string table_of(const Inspection& found) {
-  std::vector<std::vector<std::string>> rows = {
-      {"rank", "pid", "process", "communicator", "call", "operation", "phase", "moved", "idle"}};
-  for (const comm::RankView& view : found.ranks)
-    for (const comm::GroupView& group : view.groups) {
-      rows.push_back(row_of(view, group, group.collective));
-      if (group.transfer.status == comm::OperationStatus::kRuns)
-        rows.push_back(row_of(view, group, group.transfer));
-    }
-  return format_table(rows);
-}
-
-std::string verdict_of(const comm::OpenOperation& open) {
-  return fmt::format("{}, call {} of communicator {}: {}",
-                     collective::describe_call(open.call, open.bytes), open.sequence,
-                     group_text(open.group), open.verdict.text);
-}
-
-// Every rank that lives to see its world fail leaves a file.
-std::string without_file(const std::vector<comm::RankView>& ranks) {
-  std::vector<int> missing;
-  for (int rank = 0; rank < ranks.front().world_size(); ++rank)
-    if (std::none_of(ranks.begin(), ranks.end(),
-                     [&](const comm::RankView& view) { return view.rank == rank; }))
-      missing.push_back(rank);
-  return missing.empty() ? "" : comm::describe_missing_files(missing, ranks.front());
-}
-
-// A rank says it once, and how long it had waited by then; the table goes on counting.
-std::string told_by(const comm::RankView& view) {
-  if (view.judged.value <= 0) return view.verdict;
-  const Seconds age = std::max(now_for(view) - view.judged, Seconds{0.0});
-  return fmt::format("{} (said {} ago)", view.verdict, format_seconds(age));
-}
-
-// What the ranks say themselves, else what the others of their worlds say, and what their records
-// say together; each once.
-std::vector<std::string> verdicts_of(const Inspection& found) {
-  std::vector<std::string> lines;
-  std::set<std::string> errors;
-  for (const comm::RankView& view : found.ranks) {
-    if (!view.verdict.empty() && view.error.empty()) lines.push_back(told_by(view));
-    if (!view.error.empty() && errors.insert(view.error).second)
-      lines.push_back(view.name() + " failed: " + view.error);
-  }
-  const bool has_none = lines.empty();
-  for (const comm::RankView& view : found.others)
-    if (has_none && !view.verdict.empty() && view.error.empty()) lines.push_back(told_by(view));
-  const std::string gone = found.are_files ? without_file(found.ranks) : "";
-  if (!gone.empty()) {
-    lines.push_back(gone);
-    return lines;
-  }
-  std::vector<comm::RankView> all = found.ranks;
-  all.insert(all.end(), found.others.begin(), found.others.end());
-  const auto missing =
-      found.are_files ? comm::MissingView::kLeftNoFile : comm::MissingView::kElsewhere;
-  for (const comm::OpenOperation& open : comm::find_open_operations(all, missing)) {
-    const bool stands = found.are_files || os::monotonic_now() - open.progressed >= kStill;
-    if (stands && (found.are_files || lines.empty())) lines.push_back(verdict_of(open));
-  }
-  return lines;
-}
-
-void print_text(const Inspection& found) {
-  if (found.ranks.empty()) {
-    fmt::print("no rank of a regatta job runs on this machine\n");
-    return;
-  }
-  for (auto first = found.ranks.begin(); first != found.ranks.end();) {
-    const auto last = std::find_if(first, found.ranks.end(), [&](const comm::RankView& view) {
-      return view.world != first->world;
-    });
-    Inspection one{.ranks = {first, last}, .others = {}, .are_files = found.are_files};
-    std::copy_if(found.others.begin(), found.others.end(), std::back_inserter(one.others),
-                 [&](const comm::RankView& view) { return view.world == first->world; });
-    if (first != found.ranks.begin()) fmt::print("\n");
-    fmt::print("job {}: {} of {} ranks\n\n{}",
-               first->job.empty() ? "without a name" : printable(first->job, 63), last - first,
-               first->world_size(), table_of(one));
-    const std::vector<std::string> verdicts = verdicts_of(one);
-    if (!verdicts.empty()) fmt::print("\n");
-    for (const std::string& verdict : verdicts)
-      fmt::print("{}\n", printable(verdict, 2000));
-    first = last;
-  }
-}
-
-void print_json(const Inspection& found) {
-  nlohmann::json ranks = nlohmann::json::array();
-  for (const comm::RankView& view : found.ranks)
-    ranks.push_back(comm::view_to_json(view));
-  const nlohmann::json all = {{"ranks", std::move(ranks)}, {"verdicts", verdicts_of(found)}};
-  fmt::print("{}\n", all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
-}
-
-// What the user named and is not there is wrong input.
+// A target that the user named and that does not exist is wrong input.
 int fail(Error error) {
   if (error.code == Code::kNotFound) error.code = Code::kInvalidInput;
   return report_error(error);
 }
 
-// Processes and jobs that are no more.
+std::string to_text(const nlohmann::json& json) {
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+// Removes processes and jobs that have ended.
 void drop_ended(std::vector<std::string>& targets) {
   std::erase_if(targets, [](const std::string& target) {
     const bool has_ended = !find_target(target);
@@ -302,10 +142,8 @@ int run(const InspectOptions& options) {
     }
     if (!found) return fail(found.error());
     if (options.watch && ::isatty(STDOUT_FILENO) == 1) fmt::print("\033[H\033[2J");
-    if (options.json)
-      print_json(*found);
-    else
-      print_text(*found);
+    fmt::print("{}", options.json ? to_text(report::inspection_json(*found))
+                                  : report::inspection_text(*found));
     if (!options.watch) return 0;
     std::fflush(stdout);
     os::sleep_for(Seconds{1.0});

@@ -1,5 +1,5 @@
 // `regatta fabric check`: whether the lossless links of a cluster can wait for each other in a
-// circle, as it is and after failures.
+// cycle, as it is and after failures.
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,13 +10,13 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/app/cli/internal/arguments.h"
-#include "regatta/app/cli/internal/deadlock_proof.h"
-#include "regatta/app/cli/internal/fabric_check_text.h"
 #include "regatta/app/cli/internal/fabric_command.h"
 #include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/search_progress.h"
+#include "regatta/app/report/fabric_report.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/os/file.h"
+#include "regatta/model/topo/addresses.h"
 #include "regatta/model/topo/graph.h"
 #include "regatta/network/fabric/deadlock.h"
 #include "regatta/network/fabric/routes.h"
@@ -28,7 +28,7 @@ constexpr std::size_t kSets = 100'000;
 
 struct CheckOptions {
   std::string cluster;
-  std::string routes;  // a file; empty: the shortest ways
+  std::string routes;  // a file; empty: the shortest paths
   int failures = 0;    // up to so many at once
   std::optional<std::size_t> sets;
   std::optional<std::uint64_t> seed;
@@ -36,14 +36,14 @@ struct CheckOptions {
   bool json = false;
 };
 
-FabricCheckResult look(const topo::Graph& graph, const fabric::Routes& routes,
-                       const CheckOptions& options, SearchProgress& progress) {
-  progress.set_title("following what waits for what");
-  FabricCheckResult finding{
+report::FabricCheckResult check_fabric(const topo::Graph& graph, const fabric::Routes& routes,
+                                       const CheckOptions& options, SearchProgress& progress) {
+  progress.set_title("following dependencies between links");
+  report::FabricCheckResult result{
       .now = fabric::check_deadlock(graph, routes), .loop = {}, .after = {}, .routes_after = {}};
-  // Its links wait for each other, so that without a circle there is none.
-  if (finding.now.cycle && !options.routes.empty()) finding.loop = find_loop(graph, routes);
-  for (int at_once = 1; at_once <= options.failures && !finding.has_cycle(); ++at_once) {
+  // The links of a loop wait for each other: without a cycle there is no loop.
+  if (result.now.cycle && !options.routes.empty()) result.loop = find_loop(graph, routes);
+  for (int at_once = 1; at_once <= options.failures && !result.has_cycle(); ++at_once) {
     const fabric::FailureOptions how{
         .at_once = at_once,
         .most_sets = options.sets.value_or(kSets),
@@ -53,20 +53,25 @@ FabricCheckResult look(const topo::Graph& graph, const fabric::Routes& routes,
             progress.set_title(fmt::format("failures, {} at once: {} of {}", at_once, done, all));
         }};
     if (options.routes.empty())
-      finding.after.push_back({at_once, fabric::check_failures(graph, how)});
+      result.after.push_back({at_once, fabric::check_failures(graph, how)});
     else
-      finding.routes_after.push_back({at_once, fabric::check_route_failures(graph, routes, how)});
+      result.routes_after.push_back({at_once, fabric::check_route_failures(graph, routes, how)});
   }
-  return finding;
+  return result;
 }
 
-// Of the circle that was found, if one was.
-DeadlockProof prove(const topo::Cluster& cluster, const topo::Graph& graph,
-                    const fabric::Routes& routes, const FabricCheckResult& finding) {
-  if (finding.now.cycle) return prove_deadlock(cluster, graph, routes, *finding.now.cycle);
-  const fabric::FailureCheck& check = finding.after.back().check;
+// Traffic over the cycle that was found.
+Result<fabric::DeadlockWitness> prove_deadlock(const topo::Cluster& cluster,
+                                               const topo::Graph& graph,
+                                               const fabric::Routes& routes,
+                                               const report::FabricCheckResult& result) {
+  if (result.now.cycle)
+    return fabric::find_deadlock_witness(graph, routes, topo::hash_seeds(cluster, graph),
+                                         *result.now.cycle);
+  const fabric::FailureCheck& check = result.after.back().check;
   const topo::Graph left = fabric::without(graph, *check.failed);
-  return prove_deadlock(cluster, left, fabric::Routes(left), *check.cycle);
+  return fabric::find_deadlock_witness(left, fabric::Routes(left), topo::hash_seeds(cluster, left),
+                                       *check.cycle);
 }
 
 Result<fabric::Routes> load_routes(const topo::Graph& graph, const std::string& path) {
@@ -79,8 +84,8 @@ Result<fabric::Routes> load_routes(const topo::Graph& graph, const std::string& 
 struct Checked {
   topo::Graph graph;
   fabric::Routes routes;
-  FabricCheckResult finding;
-  DeadlockProof proof;
+  report::FabricCheckResult result;
+  std::optional<Result<fabric::DeadlockWitness>> proof;
 };
 
 Status check_flags(const CheckOptions& options) {
@@ -98,36 +103,35 @@ Status check_flags(const CheckOptions& options) {
 
 Result<Checked> check_cluster(const CheckOptions& options) {
   REGATTA_TRY_DO(check_flags(options));
-  // Large fabrics take minutes: each part of the work is told.
+  // Large fabrics take minutes, so each part of the work has a title.
   SearchProgress progress(stderr, "reading " + printable(options.cluster, 40));
   REGATTA_TRY(cluster, load_cluster(options.cluster));
   topo::Graph graph = topo::build_graph(cluster);
-  progress.set_title("finding the ways of traffic");
+  progress.set_title("computing the routes");
   REGATTA_TRY(routes, load_routes(graph, options.routes));
-  FabricCheckResult finding = look(graph, routes, options, progress);
-  DeadlockProof proof;
-  if (options.proves && finding.has_cycle()) {
-    progress.set_title("sending traffic over the circle");
-    proof = prove(cluster, graph, routes, finding);
+  report::FabricCheckResult result = check_fabric(graph, routes, options, progress);
+  std::optional<Result<fabric::DeadlockWitness>> proof;
+  if (options.proves && result.has_cycle()) {
+    progress.set_title("sending traffic over the cycle");
+    proof = prove_deadlock(cluster, graph, routes, result);
   }
-  return Checked{std::move(graph), std::move(routes), std::move(finding), std::move(proof)};
+  return Checked{std::move(graph), std::move(routes), std::move(result), std::move(proof)};
 }
 
 int check(const CheckOptions& options) {
   const auto checked = check_cluster(options);
   if (!checked) return report_error(checked.error());
-  const auto& [graph, routes, finding, proof] = *checked;
+  const auto& [graph, routes, result, proof] = *checked;
   if (options.json) {
-    nlohmann::json all = fabric_check_json(graph, routes, finding);
-    if (!proof.json.is_null()) all["proof"] = proof.json;
+    nlohmann::json all = report::fabric_check_json(graph, routes, result);
+    if (proof) all["proof"] = report::deadlock_proof_json(graph, *proof);
     fmt::print("{}\n", all.dump(2));
   } else {
-    print_fabric_check(graph, routes, finding);
-    fmt::print("{}", proof.text);
-    if (options.proves && !finding.has_cycle())
-      fmt::print("nothing to bring about: there is no circle\n");
+    fmt::print("{}", report::fabric_check_text(graph, routes, result));
+    if (proof) fmt::print("{}", report::deadlock_proof_text(graph, *proof));
+    if (options.proves && !proof) fmt::print("nothing to prove: there is no cycle\n");
   }
-  return finding.has_cycle() ? 1 : 0;
+  return result.has_cycle() ? 1 : 0;
 }
 
 }  // namespace

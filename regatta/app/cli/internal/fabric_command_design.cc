@@ -11,9 +11,9 @@
 
 #include "regatta/app/cli/internal/arguments.h"
 #include "regatta/app/cli/internal/fabric_command.h"
-#include "regatta/app/cli/internal/fabric_design_text.h"
 #include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/output_files.h"
+#include "regatta/app/report/fabric_report.h"
 #include "regatta/app/report/pages.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
@@ -95,7 +95,7 @@ std::vector<OutputFile> outputs_of(const DesignOptions& options) {
   return {{"--out", options.out}, {"--svg", options.svg}, {"--ports", options.ports}};
 }
 
-Status write_files(const FabricDesignResult& drawn, const DesignOptions& options) {
+Status write_files(const report::FabricDesignResult& drawn, const DesignOptions& options) {
   const std::vector<OutputFile> asked = outputs_of(options);
   OutputFiles outputs;
   outputs.add(asked[0], [&] {
@@ -106,10 +106,10 @@ Status write_files(const FabricDesignResult& drawn, const DesignOptions& options
   return outputs.write();
 }
 
-Result<FabricDesignResult> draw(const DesignOptions& options) {
+Result<report::FabricDesignResult> draw(const DesignOptions& options) {
   REGATTA_TRY(request, request_of(options));
   REGATTA_TRY(design, fabric::design_fabric(request));
-  FabricDesignResult drawn{.design = design, .cluster = {}, .graph = {}, .summary = {}};
+  report::FabricDesignResult drawn{.design = design, .cluster = {}, .graph = {}, .summary = {}};
   const std::string name =
       options.name.empty() ? fmt::format("fabric-{}", options.gpus) : options.name;
   drawn.cluster = fabric::cluster_of(design, name, options.device);
@@ -126,10 +126,10 @@ int design(const DesignOptions& options) {
   if (const Status written = write_files(*drawn, options); !written)
     return report_error(written.error());
   if (options.json) {
-    fmt::print("{}\n", design_json(*drawn).dump(2));
+    fmt::print("{}\n", report::fabric_design_json(*drawn).dump(2));
     return 0;
   }
-  print_design(*drawn);
+  fmt::print("{}", report::fabric_design_text(*drawn));
   for (const OutputFile& file : outputs_of(options))
     if (!file.path.empty()) fmt::print("written: {}\n", file.path);
   return 0;

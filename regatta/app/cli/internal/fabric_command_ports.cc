@@ -14,7 +14,7 @@
 #include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/output_files.h"
 #include "regatta/app/cli/internal/search_progress.h"
-#include "regatta/base/core/text.h"
+#include "regatta/app/report/fabric_report.h"
 #include "regatta/base/os/file.h"
 #include "regatta/model/topo/addresses.h"
 #include "regatta/model/topo/graph.h"
@@ -24,10 +24,6 @@
 
 namespace regatta::cli {
 namespace {
-
-using nlohmann::json;
-
-constexpr std::size_t kRowsShown = 32;
 
 struct PortsOptions {
   std::string cluster;
@@ -105,67 +101,6 @@ Result<Plan> plan_of(const topo::Cluster& cluster, const topo::Graph& graph,
   return Plan{.pairs = std::move(pairs), .ports = std::move(ports), .most_by_chance = most};
 }
 
-// A connection of the plan, as texts: from, to, addresses, ports.
-std::vector<std::string> row_of(const topo::Graph& graph, const Plan& plan, std::size_t at) {
-  const auto pair = static_cast<std::uint32_t>(at / plan.pairs.connections);
-  const fabric::FiveTuple flow =
-      plan.pairs.tuple(pair, static_cast<std::uint32_t>(at % plan.pairs.connections));
-  return {fabric::nic_name(graph, plan.pairs.pairs[pair].from),
-          fabric::nic_name(graph, plan.pairs.pairs[pair].to),
-          topo::address_text(flow.from),
-          topo::address_text(flow.to),
-          std::to_string(flow.to_port),
-          std::to_string(plan.ports.ports[at]),
-          std::to_string(flow.from_port)};
-}
-
-const std::vector<std::string>& heading() {
-  static const std::vector<std::string> names = {
-      "from", "to", "from_address", "to_address", "to_port", "from_port", "from_port_by_chance"};
-  return names;
-}
-
-std::string table_of(const topo::Graph& graph, const Plan& plan) {
-  std::string text = join(heading(), ",") + "\n";
-  for (std::size_t at = 0; at < plan.ports.ports.size(); ++at)
-    text += join(row_of(graph, plan, at), ",") + "\n";
-  return text;
-}
-
-void print_plan(const topo::Graph& graph, const Plan& plan, const PortsOptions& options) {
-  std::vector<std::vector<std::string>> rows = {heading()};
-  const std::size_t all = plan.ports.ports.size();
-  for (std::size_t at = 0; at < std::min(all, kRowsShown); ++at)
-    rows.push_back(row_of(graph, plan, at));
-  fmt::print("{}", format_table(rows));
-  if (all > kRowsShown)
-    fmt::print("... {} more; --out FILE and --json have all\n", all - kRowsShown);
-  fmt::print(
-      "\n{} connection{}; on the fullest link between two switches: {} as planned, {} by "
-      "chance\n",
-      all, all == 1 ? "" : "s", plan.ports.most, plan.most_by_chance);
-  if (!options.out.empty()) fmt::print("written: {}\n", options.out);
-}
-
-json to_json(const topo::Graph& graph, const Plan& plan) {
-  json connections = json::array();
-  for (std::size_t at = 0; at < plan.ports.ports.size(); ++at) {
-    const std::vector<std::string> row = row_of(graph, plan, at);
-    json one;
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      if (i < 4) {
-        one[heading()[i]] = row[i];
-      } else {
-        one[heading()[i]] = std::stoi(row[i]);
-      }
-    }
-    connections.push_back(std::move(one));
-  }
-  return {{"most_on_a_link", plan.ports.most},
-          {"most_on_a_link_by_chance", plan.most_by_chance},
-          {"connections", connections}};
-}
-
 int ports(const PortsOptions& options) {
   const OutputFile table{"--out", options.out};
   if (const Status good = check_outputs({table}, {options.cluster, options.pairs}); !good)
@@ -179,14 +114,16 @@ int ports(const PortsOptions& options) {
   const topo::Graph graph = topo::build_graph(*cluster);
   const auto plan = plan_of(*cluster, graph, options);
   if (!plan) return report_error(plan.error());
+  const report::PortPlanReport shown{graph, plan->pairs, plan->ports, plan->most_by_chance};
   OutputFiles outputs;
-  outputs.add(table, [&] { return table_of(graph, *plan); });
+  outputs.add(table, [&] { return report::port_plan_csv(shown); });
   if (const Status written = outputs.write(); !written) return report_error(written.error());
   if (options.json) {
-    fmt::print("{}\n", to_json(graph, *plan).dump(2));
-  } else {
-    print_plan(graph, *plan, options);
+    fmt::print("{}\n", report::port_plan_json(shown).dump(2));
+    return 0;
   }
+  fmt::print("{}", report::port_plan_text(shown));
+  if (!options.out.empty()) fmt::print("written: {}\n", options.out);
   return 0;
 }
 

@@ -1,4 +1,5 @@
 // `regatta fabric simulate`: what a scenario's traffic does to the network of a cluster.
+#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -18,13 +19,14 @@
 #include "regatta/app/cli/internal/job_step.h"
 #include "regatta/app/cli/internal/output_files.h"
 #include "regatta/app/cli/internal/search_progress.h"
-#include "regatta/app/cli/internal/simulation_text.h"
 #include "regatta/app/cli/internal/stop_signal.h"
+#include "regatta/app/report/fabric_report.h"
 #include "regatta/app/report/pages.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 #include "regatta/base/os/file.h"
 #include "regatta/base/os/memory.h"
+#include "regatta/base/os/unique_fd.h"
 #include "regatta/network/simulate/run_scenario.h"
 #include "regatta/network/simulate/scenario_yaml.h"
 
@@ -50,7 +52,7 @@ Result<std::string> read(const std::string& path) {
   return Error{Code::kInvalidInput, text.error().message + "; check the path"};
 }
 
-// Files of a scenario lie beside it.
+// Paths in a scenario are relative to its file.
 std::string beside(const SimulateOptions& options, const std::string& path) {
   return (std::filesystem::path(options.scenario).parent_path() / path).string();
 }
@@ -109,7 +111,7 @@ std::string csv_field(const std::string& text) {
   return quoted + "\"";
 }
 
-// Lines of messages as they are sent; they take the place of the file once they are published.
+// Writes a line for each message as it is sent; publish() replaces the file.
 class MessageFile {
  public:
   static Result<MessageFile> open(const std::string& path) {
@@ -133,27 +135,24 @@ class MessageFile {
   bool is_open() const { return out_ != nullptr; }
   void add(const Scenario& scenario, const SimulatedNetwork& network,
            const simulate::MessageRecord& one) {
-    fmt::print(out_.get(), "{},{},{},{:.0f},{:.9g},{:.9g}\n",
-               csv_field(scenario.traffic[one.operation].name),
-               to_string(network.cluster, network.devices[one.from]),
-               to_string(network.cluster, network.devices[one.to]), one.bytes, one.start,
-               one.arrived);
+    const std::string line = fmt::format(
+        "{},{},{},{:.0f},{:.9g},{:.9g}\n", csv_field(scenario.traffic[one.operation].name),
+        to_string(network.cluster, network.devices[one.from]),
+        to_string(network.cluster, network.devices[one.to]), one.bytes, one.start, one.arrived);
+    if (std::fputs(line.c_str(), out_.get()) < 0 && failed_ == 0) failed_ = errno;
   }
-  // Whether all of it has been written.
   Status close(const std::string& path) {
     if (!out_) return {};
-    const bool is_written = std::fflush(out_.get()) == 0 && std::ferror(out_.get()) == 0;
+    if (std::fflush(out_.get()) != 0 && failed_ == 0) failed_ = errno;
     out_.reset();
-    if (is_written) return {};
-    return Error{Code::kInvalidInput,
-                 path + ": cannot be written whole; choose another place with --messages"};
+    if (failed_ == 0) return {};
+    return write_error({"--messages", path}, os::errno_error(path, failed_));
   }
   Status publish() {
     if (!staged_) return {};
     const Status published = staged_->publish();
     if (published) return {};
-    return Error{Code::kInvalidInput,
-                 published.error().message + "; choose another place with --messages"};
+    return write_error({"--messages", ""}, published.error());
   }
 
  private:
@@ -163,6 +162,7 @@ class MessageFile {
   std::optional<os::StagedFile> staged_;
   std::unique_ptr<RemoveFileOnSignal> removed_;
   std::unique_ptr<std::FILE, Close> out_;
+  int failed_ = 0;  // errno of the first write that failed
 };
 
 Result<SimulationResult> simulate_with_progress(const SimulateOptions& options,
@@ -183,7 +183,7 @@ Result<SimulationResult> simulate_with_progress(const SimulateOptions& options,
   return outcome;
 }
 
-// Nothing that is read is written over, and no output by another.
+// No output replaces an input or another output.
 Status check_places(const SimulateOptions& options, const Scenario& scenario) {
   std::vector<std::string> taken = {options.scenario, options.cluster};
   if (!scenario.cluster.empty()) taken.push_back(beside(options, scenario.cluster));
@@ -218,12 +218,12 @@ int run_simulate(const SimulateOptions& options) {
   if (const Status written = outputs.write(); !written) return report_error(written.error());
   if (const Status written = messages->publish(); !written) return report_error(written.error());
   if (options.json) {
-    nlohmann::json all = simulation_json(*scenario, network, *outcome);
+    nlohmann::json all = report::simulation_json(*scenario, network, *outcome);
     all["simulated_in_s"] = took.count();
     fmt::print("{}\n", all.dump(2));
     return 0;
   }
-  print_simulation(*scenario, network, *outcome, took.count());
+  fmt::print("{}", report::simulation_text(*scenario, network, *outcome, {took.count()}));
   std::string written;
   for (const std::string& path : {options.html, options.messages})
     if (!path.empty()) written += fmt::format("written: {}\n", path);

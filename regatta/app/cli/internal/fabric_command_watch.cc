@@ -19,12 +19,13 @@
 #include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/stop_signal.h"
 #include "regatta/app/cli/internal/time_flag.h"
+#include "regatta/app/report/fabric_report.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/netlink.h"
 #include "regatta/base/os/socket.h"
-#include "regatta/model/topo/graph_names.h"
+#include "regatta/model/topo/graph.h"
 #include "regatta/network/fabric/port_pfc_watchdog.h"
 
 namespace regatta::cli {
@@ -46,90 +47,42 @@ struct WatchOptions {
   bool json = false;
 };
 
-std::string priority_text(int priority) {
-  return priority == fabric::kAllPriorities ? "all priorities"
-                                            : fmt::format("priority {}", priority);
-}
-
-// Tells of alarms, and of devices that cannot be read, as they come.
+// Prints alarms, and devices that cannot be read, as they come.
 class AlarmReporter {
  public:
   AlarmReporter(const topo::Graph* graph, bool is_json) : graph_(graph), is_json_(is_json) {}
 
-  void tell(const PortStormAlarm& alarm) {
+  void report(const PortStormAlarm& alarm) {
     storms_ += alarm.alarm.is_storm ? 1 : 0;
-    print(is_json_ ? to_line(to_json(alarm)) : to_text(alarm));
+    print(is_json_ ? to_line(report::storm_alarm_json(graph_, alarm))
+                   : report::storm_alarm_text(graph_, alarm));
   }
 
-  void tell_lost(const std::string& device, const std::string& why, Seconds now) {
-    tell_event("lost", device, now, why,
-               fmt::format("{}; it is watched again once it can be read", printable(why, 200)));
+  void report_lost(const std::string& device, const std::string& why, Seconds now) const {
+    report_event("lost", device, now, why,
+                 fmt::format("{}; it is watched again once it can be read", printable(why, 200)));
   }
-  void tell_back(const std::string& device, Seconds now) {
-    tell_event("back", device, now, "", printable(device, 60) + ": its counters are read again");
+  void report_back(const std::string& device, Seconds now) const {
+    report_event("back", device, now, "", printable(device, 60) + ": its counters are read again");
   }
 
   std::size_t storms() const { return storms_; }
 
  private:
-  void tell_event(const char* event, const std::string& device, Seconds now, const std::string& why,
-                  const std::string& text) const {
+  void report_event(const char* event, const std::string& device, Seconds now,
+                    const std::string& why, const std::string& text) const {
     json one = {{"event", event}, {"port", device}, {"at_s", now.value}};
     if (!why.empty()) one["reason"] = why;
-    print(is_json_ ? to_line(one) : fmt::format("{:.3f} s  {}", now.value, text));
+    print(is_json_ ? to_line(one) : fmt::format("{:.3f} s  {}\n", now.value, text));
   }
 
   static std::string to_line(const json& one) {
-    return one.dump(-1, ' ', false, json::error_handler_t::replace);
+    return one.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
   }
 
   static void print(const std::string& text) {
-    fmt::print("{}\n", text);
+    fmt::print("{}", text);
     std::fflush(stdout);
-  }
-
-  json to_json(const PortStormAlarm& alarm) const {
-    json one = {{"event", alarm.alarm.is_storm ? "storm" : "over"},
-                {"device", alarm.device},
-                {"port", alarm.port},
-                {"priority",
-                 alarm.priority == fabric::kAllPriorities ? json("link") : json(alarm.priority)},
-                {"is_held", alarm.is_held},
-                {"since_s", alarm.alarm.since.value},
-                {"at_s", alarm.alarm.at.value}};
-    if (!alarm.tree) return one;
-    one["root"] = graph_->nodes[alarm.tree->root].name;
-    one["circle"] = names(alarm.tree->cycle);
-    one["links"] = names(alarm.tree->links);
-    return one;
-  }
-
-  std::string to_text(const PortStormAlarm& alarm) const {
-    const std::string port =
-        printable(alarm.device.empty() ? alarm.port : alarm.device + " " + alarm.port, 120);
-    const std::string where =
-        fmt::format("{:.3f} s  {}, {}", alarm.alarm.at.value, port, priority_text(alarm.priority));
-    if (!alarm.alarm.is_storm)
-      return fmt::format("{}: no pause since {:.3f} s; the storm is over", where,
-                         alarm.alarm.since.value);
-    std::string text =
-        fmt::format("{}: pause storm since {:.3f} s: {}", where, alarm.alarm.since.value,
-                    alarm.is_held ? "what it is cabled to holds it, and nothing is sent"
-                                  : "it holds what it is cabled to, and gets nothing");
-    if (!alarm.tree) return text;
-    text += fmt::format("\n  began at {}", graph_->nodes[alarm.tree->root].name);
-    if (!alarm.tree->cycle.empty())
-      text +=
-          fmt::format(", where {} links wait for each other in a circle", alarm.tree->cycle.size());
-    return text + "; held: " + join(names(alarm.tree->links), ", ");
-  }
-
-  std::vector<std::string> names(const std::vector<std::uint32_t>& links) const {
-    std::vector<std::string> names;
-    names.reserve(links.size());
-    for (const std::uint32_t link : links)
-      names.push_back(topo::directed_link_name(*graph_, link));
-    return names;
   }
 
   const topo::Graph* graph_;
@@ -140,7 +93,7 @@ class AlarmReporter {
 Status add(fabric::PortPfcWatchdog& watch, const PfcPortCounters& port, AlarmReporter& reporter) {
   REGATTA_TRY(alarms, watch.add(port));
   for (const PortStormAlarm& alarm : alarms)
-    reporter.tell(alarm);
+    reporter.report(alarm);
   return {};
 }
 
@@ -249,10 +202,10 @@ Status watch_device(const std::string& device, Seconds begin, fabric::PortPfcWat
   if (!ports || ports->empty()) {
     const std::string why =
         ports ? device + ": its driver counts no pauses any more" : ports.error().message;
-    if (watch.lose("", device)) reporter.tell_lost(device, why, now);
+    if (watch.lose("", device)) reporter.report_lost(device, why, now);
     return {};
   }
-  if (watch.regain("", device)) reporter.tell_back(device, now);
+  if (watch.regain("", device)) reporter.report_back(device, now);
   for (PfcPortCounters port : *ports) {
     port.at = port.at - begin;
     REGATTA_TRY_DO(add(watch, port, reporter));

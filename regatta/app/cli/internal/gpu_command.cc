@@ -18,10 +18,10 @@
 #include "regatta/app/cli/internal/gpu_drain.h"
 #include "regatta/app/cli/internal/gpu_limits.h"
 #include "regatta/app/cli/internal/gpu_pool_command.h"
-#include "regatta/app/cli/internal/gpu_table.h"
 #include "regatta/app/cli/internal/gpu_top.h"
 #include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/stop_signal.h"
+#include "regatta/app/report/gpu_report.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 #include "regatta/base/os/unique_fd.h"
@@ -178,7 +178,7 @@ int ask(const GpuOptions& options, const json& request,
 }
 
 int run_ps(const GpuOptions& options) {
-  return ask(options, {{"ask", "ps"}}, gpu_table);
+  return ask(options, {{"ask", "ps"}}, report::gpu_tenants_table);
 }
 
 int run_set(const GpuOptions& options) {
@@ -189,7 +189,7 @@ int run_set(const GpuOptions& options) {
     return report_error({Code::kInvalidInput,
                          "gpu set: give --memory, --compute, --weight, --priority or --on-fault"});
   }
-  return ask(options, request, gpu_tenant_text);
+  return ask(options, request, report::gpu_tenant_text);
 }
 
 int run_policy(const GpuOptions& options) {

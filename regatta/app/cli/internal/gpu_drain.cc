@@ -12,6 +12,7 @@
 #include "regatta/app/cli/internal/gpu_limits.h"
 #include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/stop_signal.h"
+#include "regatta/app/report/gpu_report.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/gpu/sharing/control.h"
@@ -36,13 +37,6 @@ bool is_meant(const json& gpu, const DrainOptions& options) {
 
 std::string tenants_of(const json& gpu) {
   return join(gpu["tenants"].get<std::vector<std::string>>(), ", ");
-}
-
-std::string text_of(const json& gpu) {
-  const int number = gpu["gpu"];
-  if (!gpu["drained"].get<bool>()) return fmt::format("GPU {}: takes tenants\n", number);
-  if (gpu["tenants"].empty()) return fmt::format("GPU {}: drained, nobody is left\n", number);
-  return fmt::format("GPU {}: takes nothing new; left: {}\n", number, tenants_of(gpu));
 }
 
 Result<json> ask(const DrainOptions& options, const json& request) {
@@ -85,7 +79,7 @@ int run_drain(const DrainOptions& options) {
     fmt::print("{}\n", answer->dump(2));
   } else if (waited) {
     for (const json& gpu : (*answer)["gpus"]) {
-      if (is_meant(gpu, options)) std::fputs(text_of(gpu).c_str(), stdout);
+      if (is_meant(gpu, options)) fmt::print("{}", report::gpu_drain_text(gpu));
     }
   }
   return waited ? 0 : report_error(waited.error());

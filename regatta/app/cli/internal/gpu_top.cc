@@ -17,7 +17,7 @@
 #include "regatta/app/cli/internal/gpu_limits.h"
 #include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/stop_signal.h"
-#include "regatta/app/report/gpu_top.h"
+#include "regatta/app/report/gpu_report.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/gpu/sharing/control.h"
 #include "regatta/gpu/sharing/messages.h"
@@ -129,10 +129,10 @@ int run_top(const TopOptions& options) {
     if (!now) screen.title += "  no daemon answers; this is the last that was seen";
     if (is_terminal && !terminal) terminal = std::make_unique<Terminal>();
     if (terminal) {
-      terminal->show(report::gpu_top_picture(*last, history, screen));
+      terminal->show(report::gpu_top_screen(*last, history, screen));
     } else {
       std::fputs(options.json ? (*answer + "\n").c_str()
-                              : report::gpu_top_picture(*last, history, screen).c_str(),
+                              : report::gpu_top_screen(*last, history, screen).c_str(),
                  stdout);
       // Who reads has gone.
       if (std::fflush(stdout) != 0) return 0;

@@ -15,8 +15,8 @@
 #include "regatta/app/cli/internal/arguments.h"
 #include "regatta/app/cli/internal/find_lab.h"
 #include "regatta/app/cli/internal/job_file.h"
-#include "regatta/app/cli/internal/lab_status.h"
 #include "regatta/app/cli/internal/pluralized.h"
+#include "regatta/app/report/network_report.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 #include "regatta/base/os/process.h"
@@ -73,7 +73,7 @@ int run_up(const LabOptions& options) {
   const auto lab = lab::up(*cluster);
   if (!lab) return report_error(lab.error());
   if (options.json) {
-    fmt::print("{}\n", status_json(*lab, {}, {}).dump(2));
+    fmt::print("{}\n", report::lab_status_json(*lab, {}, {}).dump(2));
     return 0;
   }
   fmt::print("lab {}: up in {}, {}{}\n", lab->name, format_seconds(Seconds{lab->up_seconds}),
@@ -121,8 +121,8 @@ int run_status(const LabOptions& options) {
     if (!links) return report_error(links.error());
     const auto processes = lab::processes(lab);
     if (!processes) return report_error(processes.error());
-    all.push_back(status_json(lab, *links, *processes));
-    if (!options.json) std::fputs(status_text(lab, *links, *processes).c_str(), stdout);
+    all.push_back(report::lab_status_json(lab, *links, *processes));
+    if (!options.json) std::fputs(report::lab_status_text(lab, *links, *processes).c_str(), stdout);
   }
   if (options.json) fmt::print("{}\n", nlohmann::json{{"labs", all}}.dump(2));
   if (!options.json && labs.empty()) fmt::print("no lab is up\n");

@@ -16,10 +16,10 @@
 
 #include "regatta/app/cli/internal/arguments.h"
 #include "regatta/app/cli/internal/job_file.h"
-#include "regatta/app/cli/internal/measure_table.h"
 #include "regatta/app/cli/internal/output_files.h"
 #include "regatta/app/cli/internal/planning_inputs.h"
 #include "regatta/app/cli/internal/stop_signal.h"
+#include "regatta/app/report/measure_report.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/model/cost/rates.h"
 #include "regatta/runtime/agent/session.h"
@@ -67,8 +67,7 @@ std::vector<agent::WorkerLaunch> launches_of(const topo::Cluster& cluster,
   std::vector<agent::WorkerLaunch> launches;
   for (const topo::DeviceRef device : topo::all_devices(cluster)) {
     nlohmann::json spec = measure::to_json(schedule);
-    const bool cpu = cluster.type_of(device.server).device.kind == topo::DeviceKind::kCpu;
-    spec["device_kind"] = cpu ? "cpu" : "gpu";
+    spec["device_kind"] = "cpu";
     launches.push_back({.device = device,
                         .arguments = {"measure"},
                         .spec = std::make_shared<const nlohmann::json>(std::move(spec))});
@@ -97,13 +96,9 @@ Status gather(agent::Session& session, const topo::Cluster& cluster,
   return session.run(launches, on_event, watch_stop_signals());
 }
 
-// Devices are noisy when they are CPUs that nothing holds to a share.
-bool has_shared_cores(const topo::Cluster& cluster, const agent::Session& session) {
-  if (session.lab()) return !session.lab()->fixed_speed;
-  for (const auto& [name, type] : cluster.server_types) {
-    if (type.device.kind == topo::DeviceKind::kCpu) return true;
-  }
-  return false;
+// CPU devices without a fixed share of a core measure differently from run to run.
+bool has_shared_cores(const agent::Session& session) {
+  return !session.lab() || !session.lab()->fixed_speed;
 }
 
 Result<cost::Rates> measure_cluster(const topo::Cluster& cluster, const MeasureOptions& options) {
@@ -118,7 +113,7 @@ Result<cost::Rates> measure_cluster(const topo::Cluster& cluster, const MeasureO
       fmt::format("measured {:%Y-%m-%d %H:%M} on {} devices{}, passes within {:.0f} %",
                   fmt::localtime(std::time(nullptr)), topo::all_devices(cluster).size(),
                   options.quick ? ", quickly" : "", 100 * measure::pass_variation(samples));
-  rates.shared_cores = has_shared_cores(cluster, session);
+  rates.shared_cores = has_shared_cores(session);
   const cost::Rates described = cost::described_rates(cluster);
   for (auto& [name, device] : rates.devices)
     device.described = described.devices.at(name).described;
@@ -128,6 +123,8 @@ Result<cost::Rates> measure_cluster(const topo::Cluster& cluster, const MeasureO
 int run(const MeasureOptions& options) {
   const auto cluster = load_cluster(options.cluster);
   if (!cluster) return report_error(cluster.error());
+  if (const Status runs = check_devices_run_here(*cluster, "measure"); !runs)
+    return report_error(runs.error());
   const std::string path = options.out.empty() ? measured_path(options.cluster) : options.out;
   const OutputFile place{"--out", path};
   // Before the measurement, not after it, is the time to learn that it cannot be saved.
@@ -143,7 +140,7 @@ int run(const MeasureOptions& options) {
     std::fputs(text.c_str(), stdout);
   } else {
     fmt::print("cluster {}: {}\n\n{}\nsaved: {}\n", cluster->name, rates->source,
-               rates_text(*rates), path);
+               report::rates_text(*rates), path);
   }
   return 0;
 }

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Devices and pipes take what several write.
+// Several outputs may go to one device or pipe.
 bool are_one_file(const std::string& a, const std::string& b) {
   std::error_code ignored;
   for (const std::string& path : {a, b})
@@ -28,18 +28,17 @@ bool are_one_file(const std::string& a, const std::string& b) {
   return fs::equivalent(a, b, ignored) || whole(a) == whole(b);
 }
 
-Error elsewhere(const OutputFile& output, Error error) {
-  error.code = Code::kInvalidInput;
-  error.message += "; choose another place with " + output.flag;
-  return error;
+// Before the work the place is wrong input; after it the work failed.
+Error place_error(const OutputFile& output, Code code, const std::string& message) {
+  return {code, message + "; choose another place with " + output.flag};
 }
 
-// A device that is full says so of nothing, too.
+// A device that is full refuses an empty write, too.
 Status check_device(const OutputFile& output) {
   const os::UniqueFd file(
       ::open(output.path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file || ::write(file.get(), "", 0) < 0)
-    return elsewhere(output, os::errno_error(output.path));
+    return place_error(output, Code::kInvalidInput, os::errno_error(output.path).message);
   return {};
 }
 
@@ -47,7 +46,7 @@ Status check_place(const OutputFile& output) {
   std::error_code ignored;
   const fs::path path(output.path);
   if (fs::is_directory(path, ignored))
-    return elsewhere(output, os::errno_error(output.path, EISDIR));
+    return place_error(output, Code::kInvalidInput, os::errno_error(output.path, EISDIR).message);
   if (fs::is_character_file(path, ignored)) return check_device(output);
   if (fs::exists(path, ignored) && !fs::is_regular_file(path, ignored)) return {};
   return check_writable(path.parent_path().string(), output.flag);
@@ -74,19 +73,24 @@ Status check_outputs(std::span<const OutputFile> outputs, std::span<const std::s
   return {};
 }
 
+Error write_error(const OutputFile& output, const Error& error) {
+  const bool is_full = error.code == Code::kExhausted;
+  return place_error(output, is_full ? Code::kExhausted : Code::kUnavailable, error.message);
+}
+
 Status OutputFiles::write() const {
   std::vector<os::StagedFile> staged;
   for (const auto& [output, text] : texts_) {
     auto one = os::StagedFile::stage(output.path, text);
-    if (!one) return elsewhere(output, one.error());
+    if (!one) return write_error(output, one.error());
     staged.push_back(*std::move(one));
   }
-  // What may find no room yet comes before what is only renamed.
+  // Devices and pipes first: they may still fail, while staged files are only renamed.
   for (const bool is_plain : {false, true}) {
     for (std::size_t i = 0; i < staged.size(); ++i) {
       if (staged[i].is_plain() != is_plain) continue;
       if (const Status published = staged[i].publish(); !published)
-        return elsewhere(texts_[i].output, published.error());
+        return write_error(texts_[i].output, published.error());
     }
   }
   return {};

@@ -1,5 +1,5 @@
-// cli/internal/output_files.h: the files that a command writes: looked at before its work, and
-// after it written all or none.
+// cli/internal/output_files.h: the files that a command writes: checked before its work, and
+// written after it, all or none.
 #pragma once
 
 #include <initializer_list>
@@ -12,13 +12,12 @@
 namespace regatta::cli {
 
 struct OutputFile {
-  std::string flag;  // that names it: "--out"
-  std::string path;  // empty: it is not asked for
+  std::string flag;  // "--out"
+  std::string path;  // empty: not requested
 };
 
-// Before the work. kInvalidInput, with the flag, where one is a folder, has no place that can be
-// written, is a device that takes nothing, is one of the files that the command reads, or is given
-// twice.
+// Before the work. kInvalidInput, with the flag: a path is a folder, cannot be written, is a device
+// that is full, is one of the files that the command reads, or is given twice.
 Status check_outputs(std::span<const OutputFile> outputs, std::span<const std::string> inputs);
 inline Status check_outputs(std::initializer_list<OutputFile> outputs,
                             std::initializer_list<std::string> inputs = {}) {
@@ -26,15 +25,17 @@ inline Status check_outputs(std::initializer_list<OutputFile> outputs,
                        std::span(inputs.begin(), inputs.size()));
 }
 
-// What is to be written, each once the others can be.
+// After the work: kExhausted where a disk is full, else kUnavailable. Exit status 1.
+Error write_error(const OutputFile& output, const Error& error);
+
 class OutputFiles {
  public:
-  // Where it is asked for: make() is its text.
+  // Adds a requested output; make() returns its text.
   template <typename Make>
   void add(const OutputFile& output, Make&& make) {
     if (!output.path.empty()) texts_.push_back({output, make()});
   }
-  // Writes all, or none where one cannot be written: kInvalidInput then, with its flag.
+  // Writes all outputs, or none where one cannot be written: write_error().
   Status write() const;
 
  private:

@@ -1,12 +1,8 @@
 #include "regatta/app/cli/internal/plan_command.h"
 
-#include <algorithm>
 #include <chrono>
-#include <cstddef>
-#include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -20,139 +16,13 @@
 #include "regatta/app/cli/internal/plan_replay.h"
 #include "regatta/app/cli/internal/plan_what_if.h"
 #include "regatta/app/cli/internal/planning_inputs.h"
-#include "regatta/base/core/text.h"
-#include "regatta/base/core/units.h"
+#include "regatta/app/report/plan_report.h"
 #include "regatta/model/topo/cluster_yaml.h"
 #include "regatta/planning/plan/estimated_plan_metrics.h"
-#include "regatta/planning/plan/placement.h"
 #include "regatta/planning/plan/simulated_plan.h"
 
 namespace regatta::cli {
 namespace {
-
-using nlohmann::json;
-using workload::Phase;
-
-std::string percent_of(const plan::Prediction& prediction, Seconds part) {
-  return fmt::format("{:.0f} %", 100 * (part / prediction.step_time));
-}
-
-Seconds compute_time(const workload::PhaseTimes& phases) {
-  return phases[Phase::kForward] + phases[Phase::kBackward] + phases[Phase::kRecompute] +
-         phases[Phase::kOptimizer];
-}
-
-void print_ranked(const plan::SimulatedSearchResult& result, int top) {
-  std::vector<std::vector<std::string>> rows = {{"#", "strategy", "step time", "compute", "tp_comm",
-                                                 "pp_comm", "dp_comm", "bubble", "memory",
-                                                 "placement"}};
-  int rank = 0;
-  for (const plan::SimulatedPlan& plan : result.ranked) {
-    if (++rank > top) break;
-    const plan::Prediction& p = plan.prediction;
-    rows.push_back(
-        {std::to_string(rank), workload::to_string(plan.strategy), format_seconds(p.step_time),
-         percent_of(p, compute_time(p.phases)), percent_of(p, p.phases[Phase::kTpComm]),
-         percent_of(p, p.phases[Phase::kPpComm]), percent_of(p, p.phases[Phase::kDpComm]),
-         percent_of(p, p.phases[Phase::kBubble]), format_bytes(p.memory.total()),
-         plan.placement_name});
-  }
-  fmt::print("{}", format_table(rows));
-}
-
-std::string range_text(double least, double most) {
-  const std::string low = fmt::format("{:.2f}x", least);
-  const std::string high = fmt::format("{:.2f}x", most);
-  return low == high ? fmt::format(" ({})", low) : fmt::format(" ({} to {})", low, high);
-}
-
-// Losers by what ruled them out: one line for each kind of reason.
-void print_rejected(const plan::SimulatedSearchResult& result) {
-  if (result.rejected.empty()) return;
-  struct Group {
-    int count = 0;
-    const plan::RejectedStrategy* example = nullptr;
-    double least = 0;
-    double most = 0;
-  };
-  std::map<std::string, Group> groups;
-  for (const plan::RejectedStrategy& one : result.rejected) {
-    std::string name = one.reason;
-    if (one.kind == plan::RejectionReason::kMemory) name = "too much memory per device";
-    if (one.kind == plan::RejectionReason::kSlower) {
-      const std::size_t start = one.reason.find(": ") + 2;
-      name = "slower: " + one.reason.substr(start, one.reason.find(" takes") - start);
-    }
-    Group& group = groups[name];
-    if (group.count++ == 0) {
-      group.example = &one;
-      group.least = one.excess;
-    }
-    group.least = std::min(group.least, one.excess);
-    group.most = std::max(group.most, one.excess);
-  }
-  fmt::print("\nruled out, each at its best placement\n");
-  std::vector<std::vector<std::string>> rows = {{"what", "strategies", "for instance"}};
-  for (const auto& [name, group] : groups) {
-    std::string what = name;
-    if (group.example->kind != plan::RejectionReason::kDoesNotDivide)
-      what += range_text(group.least, group.most);
-    std::string example = workload::to_string(group.example->strategy);
-    if (group.example->kind != plan::RejectionReason::kDoesNotDivide)
-      example += " " + group.example->reason;
-    rows.push_back({what, std::to_string(group.count), example});
-  }
-  fmt::print("{}", format_table(rows));
-}
-
-plan::PlacementScore score_of(const PlanningInputs& inputs, const plan::SimulatedPlan& plan) {
-  return plan::score_placement(inputs.cluster, inputs.job.model, plan.strategy, plan.placement);
-}
-
-void print_breakdown(const PlanningInputs& inputs, const plan::SimulatedPlan& plan) {
-  const plan::Prediction& p = plan.prediction;
-  fmt::print("\nplan: {}\nplacement: {}\n", workload::to_string(plan.strategy),
-             plan.placement_name);
-  std::vector<std::string> devices;
-  for (const topo::DeviceRef device : plan.placement)
-    devices.push_back(topo::to_string(inputs.cluster, device));
-  fmt::print("devices by rank: {}\n{}\n", join(devices, " "),
-             plan::score_text(inputs.cluster, score_of(inputs, plan)));
-  std::vector<std::vector<std::string>> rows = {{"phase", "time", "share"}};
-  for (std::size_t i = 0; i < workload::kPhaseCount; ++i) {
-    const Seconds time = p.phases.times[i];
-    if (time.value <= 0) continue;
-    rows.push_back({std::string(workload::to_string(static_cast<Phase>(i))), format_seconds(time),
-                    percent_of(p, time)});
-  }
-  rows.push_back({"step", format_seconds(p.step_time), "100 %"});
-  fmt::print("{}", format_table(rows));
-  const plan::MemoryUse& m = p.memory;
-  fmt::print(
-      "\nmemory of the worst rank ({}): {}: weights {}, gradients {}, optimizer {}, activations "
-      "{}, buffers {}\n",
-      p.memory_rank.value, format_bytes(m.total()), format_bytes(m.weights),
-      format_bytes(m.gradients), format_bytes(m.optimizer), format_bytes(m.activations),
-      format_bytes(m.buffers));
-  const double tokens = static_cast<double>(inputs.job.global_batch) * inputs.job.model.seq;
-  fmt::print("tokens per second: {:.0f}\n", tokens / p.step_time.value);
-}
-
-json result_to_json(const PlanningInputs& inputs, const plan::SimulatedSearchResult& result,
-                    double seconds, int top) {
-  const topo::Graph graph = topo::build_graph(inputs.cluster);
-  json all = {{"job", inputs.job.name},
-              {"cluster", inputs.cluster.name},
-              {"rates", inputs.rates.source},
-              {"search_time_s", seconds},
-              {"warnings", inputs.warnings}};
-  const json best = plan::plan_to_json(result.ranked.front(), inputs.cluster, graph);
-  all["predicted"] = best.at("predicted");
-  all["plan"] = best;
-  all["plan"]["placement_score"] = plan::score_json(score_of(inputs, result.ranked.front()));
-  all["search"] = plan::search_to_json(result, inputs.cluster, top);
-  return all;
-}
 
 int show_plans(const PlanOptions& options) {
   // Not left to the command line's library: `plan replay` needs neither.
@@ -174,33 +44,23 @@ int show_plans(const PlanOptions& options) {
   const auto result = plan::search_simulated_plans(inputs->job, inputs->cluster, inputs->rates);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   if (!result) return report_error(result.error());
-  if (!options.json) print_warnings(inputs->warnings);
+  const report::SimulatedSearchReport search{.job = inputs->job,
+                                             .cluster = inputs->cluster,
+                                             .rates_source = inputs->rates.source,
+                                             .result = *result,
+                                             .search_time = {took.count()},
+                                             .top = options.top,
+                                             .warnings = inputs->warnings};
   if (options.json) {
-    fmt::print("{}\n", result_to_json(*inputs, *result, took.count(), options.top).dump(2));
+    fmt::print("{}\n", report::simulated_search_json(search).dump(2));
     return 0;
   }
-  fmt::print("job {} on cluster {}: {}, in {}; rates: {}\n\n", inputs->job.name,
-             inputs->cluster.name, count_text(*result), format_seconds({took.count()}),
-             inputs->rates.source);
-  print_ranked(*result, options.top);
-  print_rejected(*result);
-  print_breakdown(*inputs, result->ranked.front());
+  print_warnings(inputs->warnings);
+  fmt::print("{}", report::simulated_search_text(search));
   return 0;
 }
 
 }  // namespace
-
-std::string count_text(const plan::SimulatedSearchResult& result) {
-  // The best placement of every strategy but the fastest is among the rejected, as slower.
-  const auto slower = std::count_if(
-      result.rejected.begin(), result.rejected.end(),
-      [](const plan::RejectedStrategy& one) { return one.kind == plan::RejectionReason::kSlower; });
-  const auto ruled_out = static_cast<std::ptrdiff_t>(result.rejected.size()) - slower;
-  std::string text =
-      fmt::format("{} plans of {} strategies predicted", result.evaluated, slower + 1);
-  if (ruled_out > 0) text += fmt::format(", {} strategies ruled out", ruled_out);
-  return text;
-}
 
 void add_plan_command(CLI::App& app, int& exit_status) {
   const auto options = std::make_shared<PlanOptions>();

@@ -14,6 +14,7 @@
 #include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/plan_gpu.h"
 #include "regatta/app/cli/internal/planning_inputs.h"
+#include "regatta/app/report/plan_report.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 #include "regatta/base/os/file.h"
@@ -156,55 +157,15 @@ std::string differences_of(const Side& a, const Side& b) {
   return join(words, "; ");
 }
 
-// Zero has no unit.
-std::string time_text(Seconds time) {
-  return time.value == 0 ? "0" : format_seconds(time);
-}
-
-json diff_to_json(const Side& of_a, const Side& of_b, const plan::PlanDifference& is) {
-  const plan::ComparedPlan& a = of_a.plan;
-  const plan::ComparedPlan& b = of_b.plan;
-  json parts = json::array();
-  for (const plan::PartDifference& part : is.parts)
-    parts.push_back({{"part", part.part}, {"a_s", part.a.value}, {"b_s", part.b.value}});
-  json all = {{"a_step_time_s", a.step().value},
-              {"b_step_time_s", b.step().value},
-              {"a_memory_per_device_bytes", plan::whole_bytes(a.memory)},
-              {"b_memory_per_device_bytes", plan::whole_bytes(b.memory)},
-              {"parts", parts},
-              {"why", is.sentence}};
-  if (const std::string other = differences_of(of_a, of_b); !other.empty()) all["note"] = other;
-  return all;
-}
-
 int show_difference(const DiffOptions& options) {
   if (const Status known = check_options(options); !known) return report_error(known.error());
   const auto a = side(options, "A", options.a);
   if (!a) return report_error(a.error());
   const auto b = side(options, "B", options.b);
   if (!b) return report_error(b.error());
-  const plan::PlanDifference is = plan::compare_plans(a->plan, b->plan);
-  if (options.json) {
-    fmt::print("{}\n", diff_to_json(*a, *b, is).dump(2));
-    return 0;
-  }
-  const auto row = [](const std::string& name, Seconds in_a, Seconds in_b) {
-    const Seconds more = in_b - in_a;
-    return std::vector<std::string>{name, time_text(in_a), time_text(in_b),
-                                    (more.value < 0   ? "-"
-                                     : more.value > 0 ? "+"
-                                                      : "") +
-                                        time_text(Seconds{std::abs(more.value)})};
-  };
-  std::vector<std::vector<std::string>> rows = {{"part", "A", "B", "B - A"}};
-  for (const plan::PartDifference& part : is.parts)
-    rows.push_back(row(part.part, part.a, part.b));
-  rows.push_back(row("step", a->plan.step(), b->plan.step()));
-  rows.push_back({"memory", format_bytes(Bytes{plan::whole_bytes(a->plan.memory)}),
-                  format_bytes(Bytes{plan::whole_bytes(b->plan.memory)}), ""});
-  fmt::print("{}\n{}\n", format_table(rows), is.sentence);
-  if (const std::string other = differences_of(*a, *b); !other.empty())
-    fmt::print("these are not plans of one problem: {}\n", other);
+  const report::ComparedPlans plans{a->plan, b->plan, differences_of(*a, *b)};
+  fmt::print("{}", options.json ? report::compared_plans_json(plans).dump(2) + "\n"
+                                : report::compared_plans_text(plans));
   return 0;
 }
 

@@ -11,17 +11,15 @@
 
 namespace regatta::cli {
 
-// Of this machine, for a search.
+// Threads that a search on this machine uses.
 int search_threads();
 
-bool is_gpu_cluster(const topo::Cluster& cluster);
-
-// What a job may not say where the cluster has GPUs. kInvalidInput.
+// kInvalidInput: the job fixes what a plan for a GPU cluster decides.
 Status check_gpu_job(const workload::Job& job);
 
-// The problem that a job is on a cluster of equal servers, all devices used; the arguments outlive
-// it. Fails with kInvalidInput for servers of several types and for a device whose rate in the
-// job's precision is not known.
+// The planning problem of a job on a cluster of equal servers, with all devices; the arguments
+// outlive it. Fails with kInvalidInput for servers of several types and for a device whose rate in
+// the job's precision is not known.
 Result<plan::PlanningProblem> planning_problem(const workload::Job& job,
                                                const topo::Cluster& cluster,
                                                const cost::SoftwareStack& stack);

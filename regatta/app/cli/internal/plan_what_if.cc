@@ -1,7 +1,6 @@
 #include "regatta/app/cli/internal/plan_what_if.h"
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/plan_gpu.h"
 #include "regatta/app/cli/internal/planning_inputs.h"
+#include "regatta/app/report/plan_report.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 #include "regatta/model/topo/cluster_yaml.h"
@@ -22,8 +22,6 @@
 
 namespace regatta::cli {
 namespace {
-
-using nlohmann::json;
 
 struct WhatIfOptions {
   std::string job;
@@ -116,21 +114,12 @@ Result<std::vector<Choice>> enum_choices(const WhatIfOptions& options) {
   return choices;
 }
 
-// Of the best plan on one cluster, or why there is none.
-struct Row {
-  std::string name;
-  int devices = 0;
-  std::optional<plan::EstimatedPlan> plan;
-  std::string note;  // where there is no plan, or it does not fit
-  double tokens_per_s = 0;
-  plan::ResourceUsage usage;  // of 1e9 tokens
-};
-
-// A cluster on which the job has no plan is an answer, too; one that cannot be compared is not.
-Result<Row> evaluate(const WhatIfOptions& options, const workload::Job& job, const Choice& choice) {
+// Fails for a cluster that cannot be compared; one without a plan for the job is a row.
+Result<report::ComparedCluster> evaluate(const WhatIfOptions& options, const workload::Job& job,
+                                         const Choice& choice) {
   REGATTA_TRY(stack, stack_of(options.stack, job, choice.cluster));
   REGATTA_TRY(problem, planning_problem(job, choice.cluster, *stack));
-  Row row{.name = choice.name, .devices = problem.devices};
+  report::ComparedCluster row{.name = choice.name, .devices = problem.devices};
   const int threads = search_threads();
   auto found = plan::fastest_plan(problem, threads);
   if (!found) {
@@ -146,63 +135,6 @@ Result<Row> evaluate(const WhatIfOptions& options, const workload::Job& job, con
   return row;
 }
 
-// That the others are compared with.
-double first_rate(const std::vector<Row>& rows) {
-  for (const Row& row : rows)
-    if (row.plan) return row.tokens_per_s;
-  return 0;
-}
-
-std::vector<std::string> cells_of(const Row& row, double first, bool has_price) {
-  if (!row.plan) {
-    std::vector<std::string> cells = {row.name, std::to_string(row.devices), "none: see below"};
-    cells.resize(has_price ? 9 : 8, "-");
-    return cells;
-  }
-  std::vector<std::string> cells = {
-      row.name,
-      std::to_string(row.devices),
-      to_string(row.plan->strategy),
-      format_seconds(row.plan->estimate.step.total()),
-      fmt::format("{:.0f}", row.tokens_per_s),
-      fmt::format("{:.2f}x", row.tokens_per_s / first),
-      fmt::format("{:.0f}", row.usage.device_hours),
-      row.usage.kilowatt_hours > 0 ? fmt::format("{:.0f}", row.usage.kilowatt_hours) : "-"};
-  if (has_price) cells.push_back(fmt::format("{:.0f}", row.usage.cost));
-  return cells;
-}
-
-void print_rows(const WhatIfOptions& options, const std::vector<Row>& rows) {
-  const bool has_price = options.price > 0;
-  std::vector<std::vector<std::string>> table = {
-      {"cluster", "devices", "best plan", "step time", "tokens/s", "speed", "device hours", "kWh"}};
-  if (has_price) table.front().push_back("cost");
-  for (const Row& row : rows)
-    table.push_back(cells_of(row, first_rate(rows), has_price));
-  fmt::print("{}\ndevice hours, kWh (of servers under load){} for a billion tokens\n",
-             format_table(table), has_price ? " and cost" : "");
-  for (const Row& row : rows)
-    if (!row.note.empty()) fmt::print("{}: {}\n", row.name, row.note);
-}
-
-json rows_to_json(const WhatIfOptions& options, const std::vector<Row>& rows) {
-  json all = json::array();
-  for (const Row& row : rows) {
-    json one = {{"cluster", row.name}, {"devices", row.devices}};
-    if (!row.note.empty()) one["note"] = row.note;
-    if (row.plan) {
-      one.update({{"strategy", to_string(row.plan->strategy)},
-                  {"step_time_s", row.plan->estimate.step.total().value},
-                  {"tokens_per_s", row.tokens_per_s},
-                  {"device_hours_per_1e9_tokens", row.usage.device_hours},
-                  {"kwh_per_1e9_tokens", row.usage.kilowatt_hours}});
-      if (options.price > 0) one["cost_per_1e9_tokens"] = row.usage.cost;
-    }
-    all.push_back(one);
-  }
-  return {{"clusters", all}};
-}
-
 int compare(const WhatIfOptions& options) {
   if (options.clusters.size() + options.changes.size() < 2) {
     return report_error({Code::kInvalidInput,
@@ -213,18 +145,17 @@ int compare(const WhatIfOptions& options) {
   if (!job) return report_error(job.error());
   const auto choices = enum_choices(options);
   if (!choices) return report_error(choices.error());
-  std::vector<Row> rows;
+  std::vector<report::ComparedCluster> rows;
   for (const Choice& choice : *choices) {
     auto row = evaluate(options, *job, choice);
     if (!row) return report_error(row.error());
     rows.push_back(std::move(*row));
   }
-  if (first_rate(rows) <= 0)
+  if (report::reference_rate(rows) <= 0)
     return report_error({Code::kInvalidInput, rows.front().name + ": " + rows.front().note});
-  if (options.json)
-    fmt::print("{}\n", rows_to_json(options, rows).dump(2));
-  else
-    print_rows(options, rows);
+  const bool has_price = options.price > 0;
+  fmt::print("{}", options.json ? report::compared_clusters_json(rows, has_price).dump(2) + "\n"
+                                : report::compared_clusters_text(rows, has_price));
   return 0;
 }
 

@@ -1,5 +1,6 @@
 #include "regatta/app/cli/internal/planning_inputs.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <string>
@@ -76,6 +77,26 @@ Result<PlanningInputs> load_planning_inputs(const std::string& job_path,
   inputs.job = std::move(job);
   inputs.rates = std::move(rates);
   return inputs;
+}
+
+bool is_gpu_cluster(const topo::Cluster& cluster) {
+  return std::ranges::any_of(cluster.server_types, [](const auto& type) {
+    return type.second.device.kind == topo::DeviceKind::kGpu;
+  });
+}
+
+Status check_devices_run_here(const topo::Cluster& cluster, const std::string& command) {
+  for (const auto& [name, type] : cluster.server_types) {
+    if (type.device.kind != topo::DeviceKind::kGpu) continue;
+    return Error{
+        Code::kInvalidInput,
+        fmt::format("{}: cluster {} has GPUs ({}), and this build runs jobs on CPU devices "
+                    "only; predict the job with regatta plan JOB --cluster CLUSTER, and "
+                    "start it there with the script of --launch megatron, deepspeed or "
+                    "torchrun",
+                    command, cluster.name, type.device.name)};
+  }
+  return {};
 }
 
 void print_warnings(const std::vector<std::string>& warnings) {

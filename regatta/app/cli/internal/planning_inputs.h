@@ -1,5 +1,4 @@
-// cli/internal/planning_inputs.h: what every command that predicts starts from: cluster, job and
-// rates.
+// cli/internal/planning_inputs.h: the inputs of commands that predict: cluster, job and rates.
 #pragma once
 
 #include <string>
@@ -12,8 +11,8 @@
 
 namespace regatta::cli {
 
-// Where `regatta measure CLUSTER` puts its rates and every command looks for them: beside the
-// cluster file, "examples/cluster.yaml" -> "examples/cluster.measured.json".
+// The file of the rates that `regatta measure CLUSTER` measured, beside the cluster file:
+// "examples/cluster.yaml" -> "examples/cluster.measured.json".
 std::string measured_path(const std::string& cluster_path);
 
 struct PlanningInputs {
@@ -36,6 +35,12 @@ Result<PlanningInputs> load_planning_inputs(const std::string& job_path,
 
 // The job of a file, with what the flag --strategy fixes.
 Result<workload::Job> load_job_with(const std::string& job_path, const std::string& strategy);
+
+bool is_gpu_cluster(const topo::Cluster& cluster);
+
+// Whether this build can run jobs on the devices of the cluster: it drives CPU devices alone.
+// kInvalidInput names the GPUs, begins with `command` and offers `regatta plan`.
+Status check_devices_run_here(const topo::Cluster& cluster, const std::string& command);
 
 // "regatta: warning: ..." to standard error.
 void print_warnings(const std::vector<std::string>& warnings);

@@ -16,7 +16,6 @@
 #include "regatta/app/cli/internal/pluralized.h"
 #include "regatta/app/cli/internal/probe_evidence.h"
 #include "regatta/app/cli/internal/probe_lab.h"
-#include "regatta/app/cli/internal/probe_output.h"
 #include "regatta/app/cli/internal/stop_signal.h"
 #include "regatta/app/cli/internal/time_flag.h"
 #include "regatta/base/os/clock.h"
@@ -177,8 +176,8 @@ class Run {
       : target_(target),
         options_(options),
         times_(times),
-        output_(target.graph, matrix,
-                {.json = options.json, .lists_overlaps = options.lists_overlaps}),
+        format_(target.graph, matrix,
+                {.is_json = options.json, .lists_overlaps = options.lists_overlaps}),
         collector_(target.graph, matrix, times.period),
         roll_(collector_.servers(), std::max(Seconds{2}, 15 * times.period)),
         matrix_(matrix),
@@ -187,13 +186,13 @@ class Run {
   Status probe() {
     REGATTA_TRY(healer, open_healer(options_, target_));
     REGATTA_TRY(listener, open_listener(options_, target_, matrix_, times_.period, collector_));
-    output_.coverage(probe::cover(target_.graph, matrix_));
+    print_now(format_.coverage(probe::cover(target_.graph, matrix_)));
     LabProbers probers;  // end before the listener is shut
     if (target_.lab) {
       REGATTA_TRY_DO(
           probers.start(*target_.lab, target_.graph, matrix_, listener.address(), options_.period));
     } else {
-      output_.listens(listener.address());
+      print_now(format_.listening(listener.address()));
     }
     REGATTA_TRY_DO(wait_until_begun(listener, probers));
     collector_.begin(os::system_now());
@@ -202,8 +201,8 @@ class Run {
     while (!stop_ && (times_.duration.value <= 0 || since_begin() < times_.duration)) {
       REGATTA_TRY_DO(gather(listener));
       const diag::FaultChanges news = collector_.look(os::system_now());
-      output_.news(news, since_begin());
-      gathers_.update(news, collector_, listener, output_, since_begin());
+      print_now(format_.faults(news, since_begin()));
+      gathers_.update(news, collector_, listener, format_, since_begin());
       if (healer) {
         const std::string note = healer->tell(news, os::monotonic_now());
         if (!note.empty()) fmt::print(stderr, "regatta: {}\n", note);
@@ -212,7 +211,7 @@ class Run {
         return Error{Code::kUnavailable,
                      "all probers have ended; the lab is down, or see what they printed"};
     }
-    output_.pairs(collector_);
+    print_now(format_.pairs(collector_));
     return {};
   }
 
@@ -232,11 +231,11 @@ class Run {
         kLook, [this](NodeId server, std::string_view line) { return hear(server, line); });
     if (!status) return status;
     for (const probe::RefusedReporter& one : listener.take_refusals())
-      output_.refusal(one, since_begin());
+      print_now(format_.refusal(one, since_begin()));
     for (const NodeId server : listener.take_arrivals())
       gathers_.request_carriers(server, listener);
     for (const probe::ReporterChange& one : roll_.look(os::monotonic_now()))
-      if (has_begun_) output_.roll(one, roll_, since_begin());
+      if (has_begun_) print_now(format_.reporter_change(one, roll_, since_begin()));
     return {};
   }
 
@@ -248,7 +247,7 @@ class Run {
     while (!stop_ && !roll_.missing().empty()) {
       REGATTA_TRY_DO(gather(listener));
       if (roll_.reporting() != told_count && since_begin() - told >= kProgress) {
-        output_.reporting(roll_);
+        print_now(format_.reporting(roll_));
         told = since_begin();
         told_count = roll_.reporting();
       }
@@ -264,7 +263,7 @@ class Run {
                                  "NAME --collector HOST:PORT on each",
                                  roll_.reporting(), roll_.servers())};
     }
-    output_.reporting(roll_);
+    print_now(format_.reporting(roll_));
     return {};
   }
 
@@ -284,7 +283,7 @@ class Run {
   const ProbeOptions& options_;
   const Times times_;
   const std::atomic<bool>& stop_ = watch_stop_signals();
-  ProbeOutput output_;
+  report::ProbeEventFormat format_;
   probe::Collector collector_;
   probe::ReporterStatus roll_;
   LabCarriers carriers_;

@@ -40,7 +40,7 @@ Status ProbeEvidence::take(NodeId server, std::string_view line, probe::Collecto
 }
 
 void ProbeEvidence::update(const diag::FaultChanges& news, probe::Collector& collector,
-                           probe::ReporterListener& listener, ProbeOutput& output,
+                           probe::ReporterListener& listener, report::ProbeEventFormat& format,
                            Seconds since_begin) {
   const Seconds now = os::system_now();
   for (const probe::EvidenceRequest& one :
@@ -63,24 +63,25 @@ void ProbeEvidence::update(const diag::FaultChanges& news, probe::Collector& col
       continue;
     const auto [told, is_first] = told_.try_emplace(one.verdict.culprit, gathered);
     if (is_first || std::exchange(told->second, gathered) != gathered)
-      output.gathered(one.verdict, *now_known, gathered, since_begin);
+      print_now(format.evidence(one.verdict, *now_known, gathered, since_begin));
   }
   std::erase_if(pending_, [&](const PendingVerdict& one) { return now >= one.tell_at; });
-  report_paths(output, since_begin);
+  report_paths(format, since_begin);
   if (auto unknown = evidence_collector_.take_unknown()) collector.leave_out(std::move(*unknown));
 }
 
 // Ways that are not as planned, and at the end of the first round how many are; then they are taken
 // as they were measured.
-void ProbeEvidence::report_paths(ProbeOutput& output, Seconds since_begin) {
+void ProbeEvidence::report_paths(report::ProbeEventFormat& format, Seconds since_begin) {
   const auto elsewhere = evidence_collector_.take_elsewhere();
-  if (!elsewhere.empty()) output.elsewhere(elsewhere, since_begin);
+  if (!elsewhere.empty()) print_now(format.divergent_paths(elsewhere, since_begin));
   if (!evidence_collector_.has_surveyed()) return;
-  if (!std::exchange(is_surveyed_, true)) output.surveyed(evidence_collector_, since_begin);
+  if (!std::exchange(is_surveyed_, true))
+    print_now(format.survey(evidence_collector_, since_begin));
   auto measured = evidence_collector_.take_measured();
   if (!measured) return;
   matrix_.ways = std::move(*measured);
-  output.remapped(evidence_collector_, since_begin);
+  print_now(format.remapped(evidence_collector_, since_begin));
 }
 
 }  // namespace regatta::cli

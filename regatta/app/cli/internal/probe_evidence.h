@@ -1,6 +1,5 @@
-// cli/internal/probe_evidence.h: what `regatta probe` finds out besides probes: asks probers for
-// traceroutes, retransmits and carriers (probe/evidence_collector.h), and tells what speaks for its
-// verdicts.
+// cli/internal/probe_evidence.h: evidence for the verdicts of `regatta probe` besides probes:
+// requests traceroutes, retransmits and carriers from probers (probe/evidence_collector.h).
 #pragma once
 
 #include <cstdint>
@@ -9,7 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "regatta/app/cli/internal/probe_output.h"
+#include "regatta/app/cli/internal/print_now.h"
+#include "regatta/app/report/network_report.h"
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/units.h"
 #include "regatta/model/topo/graph.h"
@@ -24,25 +24,26 @@ namespace regatta::cli {
 
 class ProbeEvidence {
  public:
-  // All must outlive this. Ways of `matrix` become what routers say they are.
+  // The arguments outlive this. Paths of `matrix` are replaced by measured ones.
   ProbeEvidence(const topo::Graph& graph, const fabric::Routes& routes,
                 std::span<const std::uint32_t> seeds, probe::Matrix& matrix)
       : matrix_(matrix), evidence_collector_(graph, routes, seeds, matrix) {}
 
-  // Asks a server that reports now, or again, how its NICs are.
+  // Requests the state of the NICs of a server that has begun to report.
   void request_carriers(NodeId server, probe::ReporterListener& listener);
-  // A line of its prober, for which probe::is_evidence() holds.
+  // Handles a line of a prober for which probe::is_evidence() holds.
   Status take(NodeId server, std::string_view line, probe::Collector& collector);
-  // After each look of the collector: asks, and prints what is worth it.
+  // After each evaluation of the collector: requests evidence, and prints new evidence.
   void update(const diag::FaultChanges& news, probe::Collector& collector,
-              probe::ReporterListener& listener, ProbeOutput& output, Seconds since_begin);
+              probe::ReporterListener& listener, report::ProbeEventFormat& format,
+              Seconds since_begin);
 
  private:
   struct PendingVerdict {
     diag::FaultVerdict verdict;
     Seconds tell_at;
   };
-  void report_paths(ProbeOutput& output, Seconds since_begin);
+  void report_paths(report::ProbeEventFormat& format, Seconds since_begin);
 
   probe::Matrix& matrix_;
   probe::EvidenceCollector evidence_collector_;

@@ -19,13 +19,13 @@
 
 #include "regatta/app/cli/internal/arguments.h"
 #include "regatta/app/cli/internal/job_file.h"
-#include "regatta/app/cli/internal/plan_command.h"
+#include "regatta/app/cli/internal/output_files.h"
 #include "regatta/app/cli/internal/planning_inputs.h"
 #include "regatta/app/cli/internal/run_training.h"
 #include "regatta/app/cli/internal/stop_signal.h"
 #include "regatta/app/report/pages.h"
+#include "regatta/app/report/plan_report.h"
 #include "regatta/app/report/run_result.h"
-#include "regatta/app/report/trace_json.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 #include "regatta/base/os/file.h"
@@ -36,7 +36,6 @@
 namespace regatta::cli {
 namespace {
 
-constexpr std::size_t kShownAlternatives = 4;
 constexpr long long kStepsMax = 1000000000;  // as in a job file
 
 struct RunOptions {
@@ -76,6 +75,8 @@ Status check_data(const PlanningInputs& inputs) {
 
 Result<Prepared> prepare(const RunOptions& options) {
   Prepared prepared;
+  REGATTA_TRY(cluster, load_cluster(options.cluster));
+  REGATTA_TRY_DO(check_devices_run_here(cluster, "run"));
   REGATTA_TRY(inputs, load_planning_inputs(options.job, options.cluster, options.strategy));
   if (options.steps > 0) inputs.job.steps = options.steps;
   if (options.resume && inputs.job.checkpoint.folder.empty()) {
@@ -101,20 +102,11 @@ Result<Prepared> prepare(const RunOptions& options) {
 }
 
 void print_plans(std::FILE* out, const Prepared& prepared) {
-  const auto& ranked = prepared.search.ranked;
   fmt::print(out, "job {} on cluster {}: {}; rates: {}\n\n", prepared.inputs.job.name,
-             prepared.inputs.cluster.name, count_text(prepared.search),
+             prepared.inputs.cluster.name, report::evaluation_count_text(prepared.search),
              prepared.inputs.rates.source);
-  std::vector<std::vector<std::string>> rows{{"", "plan", "placement", "step", "memory"}};
-  for (std::size_t i = 0; i < std::min(ranked.size(), kShownAlternatives + 1); ++i) {
-    const auto& plan = ranked[i];
-    rows.push_back({i == 0 ? "chosen" : fmt::format("next {}", i),
-                    workload::to_string(plan.strategy), plan.placement_name,
-                    format_seconds(plan.prediction.step_time),
-                    format_bytes(plan.prediction.memory.total())});
-  }
-  fmt::print(out, "{}\nports {}: {}\n", format_table(rows), prepared.ports.method,
-             prepared.ports.why);
+  fmt::print(out, "{}\nports {}: {}\n", report::chosen_plan_table(prepared.search),
+             prepared.ports.method, prepared.ports.why);
   std::fflush(out);
 }
 
@@ -241,11 +233,11 @@ Status make_report_folder(const std::string& folder) {
 }
 
 Status write_files(const report::RunResult& result, const std::string& folder) {
-  REGATTA_TRY_DO(
-      os::write_file_atomically(folder + "/result.json", report::result_json_text(result)));
-  REGATTA_TRY_DO(
-      os::write_file_atomically(folder + "/trace.json", report::trace_json_text(result)));
-  return os::write_file_atomically(folder + "/report.html", report::report_html(result));
+  OutputFiles files;
+  files.add({"--out", folder + "/result.json"}, [&] { return report::result_json_text(result); });
+  files.add({"--out", folder + "/trace.json"}, [&] { return report::trace_json_text(result); });
+  files.add({"--out", folder + "/report.html"}, [&] { return report::report_html(result); });
+  return files.write();
 }
 
 // What choosing by prediction cost: the sweep's first plan is the one ranked first.

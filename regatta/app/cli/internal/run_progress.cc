@@ -13,10 +13,10 @@ namespace regatta::cli {
 namespace {
 
 constexpr Seconds kPlainEvery{2.0};
-constexpr double kNewShare = 0.3;  // of the newest step in the moving mean
+constexpr double kNewShare = 0.3;  // weight of the newest step in the moving mean
 constexpr const char* kClearLine = "\r\x1b[K";
 
-// What fits into one row of the terminal: a line that wraps could not be cleared.
+// Cuts a line to the width of the terminal: a line that wraps could not be cleared.
 std::string fitted(std::string line, std::FILE* out) {
   winsize size = {};
   if (::ioctl(::fileno(out), TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return line;
@@ -45,6 +45,12 @@ std::string RunProgress::line(const report::StepRecord& step, long long tokens) 
   return fmt::format("{}: step {}/{}  loss {:.4f}  {:.0f} tokens/s  {} a step  {:.0f} s left",
                      title_, done, steps_, step.loss, static_cast<double>(tokens) / step.time.value,
                      format_seconds(step.time), left.value);
+}
+
+void RunProgress::on_resumed(int steps, const std::string& folder) {
+  fmt::print(out_, "{}{}: resumed after step {} from the checkpoint in {}\n",
+             is_terminal_ ? kClearLine : "", title_, steps, folder);
+  std::fflush(out_);
 }
 
 void RunProgress::on_step(const report::StepRecord& step, long long tokens) {

@@ -1,4 +1,4 @@
-// cli/internal/run_progress.h: how far a training run is: one line that changes on a terminal,
+// cli/internal/run_progress.h: the progress of a training run: one line that changes on a terminal,
 // plain lines elsewhere.
 #pragma once
 
@@ -12,13 +12,15 @@ namespace regatta::cli {
 
 class RunProgress {
  public:
-  // `title` heads every line: "main", "compare", "sweep 3/8". `out` must outlive it.
+  // `title` begins every line: "main", "compare", "sweep 3/8". `out` must outlive it.
   RunProgress(std::FILE* out, std::string title, int steps);
   // Clears the changing line.
   ~RunProgress();
   RunProgress(const RunProgress&) = delete;
   RunProgress& operator=(const RunProgress&) = delete;
 
+  // The run continues the checkpoint after `steps` steps.
+  void on_resumed(int steps, const std::string& folder);
   // A step is done. Prints at each on a terminal, elsewhere every 2 s and at the last.
   void on_step(const report::StepRecord& step, long long tokens);
 
@@ -29,7 +31,7 @@ class RunProgress {
   std::string title_;
   int steps_;
   bool is_terminal_;
-  Seconds mean_step_;     // moving mean: what is left is this times the steps left
+  Seconds mean_step_;     // moving mean, for the time left
   Seconds last_printed_;  // plain lines
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include <fmt/core.h>
@@ -68,13 +69,17 @@ Result<report::PlanRun> train_plan(agent::Session& session, const topo::Cluster&
                    request.job.model, request.plan.strategy, ports);
   Status status;
   {
+    bool is_first = true;
     RunProgress progress(request.out, request.title, request.job.steps);
     status = session.run(
         workers,
         [&](Rank rank, const nlohmann::json& event) {
           auto step = aggregator.add(rank, event);
           if (!step && !broken) broken = step.error();
-          if (step && *step) progress.on_step(**step, aggregator.tokens_per_step());
+          if (!step || !*step) return;
+          if (std::exchange(is_first, false) && (*step)->step > 0)
+            progress.on_resumed((*step)->step, request.job.checkpoint.folder);
+          progress.on_step(**step, aggregator.tokens_per_step());
         },
         stop, planner);
   }

@@ -99,4 +99,12 @@ std::string count_text(long long count) {
   return fmt::format("{}", count);
 }
 
+std::string thousands(long long count) {
+  std::string text = std::to_string(count);
+  const std::size_t first_digit = count < 0 ? 1 : 0;
+  for (std::size_t at = text.size(); at > first_digit + 3;)
+    text.insert(at -= 3, ",");
+  return text;
+}
+
 }  // namespace regatta::report

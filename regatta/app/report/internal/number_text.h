@@ -50,6 +50,7 @@ class TimeFormat {
 };
 
 std::string signed_percent(double ratio);  // 0.034 -> "+3.4 %"
+std::string thousands(long long count);    // "5,232"
 
 std::string count_text(long long count);  // "1.75 billion", "812"
 

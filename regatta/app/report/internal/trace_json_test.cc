@@ -1,4 +1,4 @@
-#include "regatta/app/report/trace_json.h"
+#include "regatta/app/report/internal/trace_json.h"
 
 #include <map>
 #include <string>
@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/app/report/internal/sample_run.h"
+#include "regatta/app/report/run_result.h"
 
 namespace regatta::report {
 namespace {

@@ -1,19 +1,19 @@
-#include "regatta/app/cli/internal/simulation_text.h"
-
+// The outcome of a simulated scenario.
 #include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
-#include "regatta/app/cli/internal/pluralized.h"
+#include "regatta/app/report/fabric_report.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 #include "regatta/network/diag/polarisation.h"
 #include "regatta/network/simulate/storm_cause.h"
 
-namespace regatta::cli {
+namespace regatta::report {
 namespace {
 
 using nlohmann::json;
@@ -21,18 +21,18 @@ using simulate::Scenario;
 using simulate::SimulatedNetwork;
 using simulate::SimulationResult;
 
-constexpr std::size_t kBusiest = 10;
+constexpr std::size_t kBusiestLinks = 10;
 constexpr std::size_t kSlowestShown = 5;
 
-json time_json(double time) {
+json finite_json(double time) {
   return std::isfinite(time) ? json(time) : json();
 }
 
-json item_json(const simulate::OperationStats& item) {
+json scenario_item_json(const simulate::OperationStats& item) {
   json one = {{"name", item.name},
-              {"start_s", time_json(item.start)},
-              {"end_s", time_json(item.end)},
-              {"time_s", time_json(item.time())},
+              {"start_s", finite_json(item.start)},
+              {"end_s", finite_json(item.end)},
+              {"time_s", finite_json(item.time())},
               {"messages", item.messages},
               {"network_bytes", item.network_bytes},
               {"bound_s", item.bound},
@@ -47,7 +47,7 @@ json item_json(const simulate::OperationStats& item) {
 std::vector<simulate::LinkStats> busiest_links(const SimulationResult& outcome) {
   std::vector<simulate::LinkStats> links = outcome.links;
   std::erase_if(links, [](const auto& link) { return link.bytes <= 0; });
-  const std::size_t count = std::min(kBusiest, links.size());
+  const std::size_t count = std::min(kBusiestLinks, links.size());
   std::ranges::partial_sort(links, links.begin() + static_cast<std::ptrdiff_t>(count),
                             [](const auto& a, const auto& b) {
                               return a.mean != b.mean ? a.mean > b.mean : a.link < b.link;
@@ -56,7 +56,7 @@ std::vector<simulate::LinkStats> busiest_links(const SimulationResult& outcome) 
   return links;
 }
 
-std::string device(const SimulatedNetwork& network, std::uint32_t rank) {
+std::string rank_name(const SimulatedNetwork& network, std::uint32_t rank) {
   return to_string(network.cluster, network.devices[rank]);
 }
 
@@ -107,7 +107,7 @@ json simulation_json(const Scenario& scenario, const SimulatedNetwork& network,
       {"messages", outcome.messages}, {"unfinished", outcome.unfinished}, {"items", json::array()},
       {"links", json::array()},       {"slowest", json::array()}};
   for (const simulate::OperationStats& item : outcome.operations)
-    all["items"].push_back(item_json(item));
+    all["items"].push_back(scenario_item_json(item));
   for (const simulate::LinkStats& link : busiest_links(outcome)) {
     all["links"].push_back({{"name", network.link_name(link.link)},
                             {"bytes", link.bytes},
@@ -117,11 +117,11 @@ json simulation_json(const Scenario& scenario, const SimulatedNetwork& network,
   }
   for (const simulate::SlowMessage& one : outcome.slowest) {
     all["slowest"].push_back({{"item", outcome.operations[one.operation].name},
-                              {"from", device(network, one.from)},
-                              {"to", device(network, one.to)},
+                              {"from", rank_name(network, one.from)},
+                              {"to", rank_name(network, one.to)},
                               {"bytes", one.bytes},
                               {"start_s", one.start},
-                              {"arrived_s", time_json(one.arrived)},
+                              {"arrived_s", finite_json(one.arrived)},
                               {"alone_s", one.alone}});
   }
   if (outcome.packets) all["packet"] = packets_json(network, outcome);
@@ -154,91 +154,92 @@ bool is_held(const SimulationResult& outcome) {
                              [](const fabric::PfcStorm& storm) { return storm.is_held; });
 }
 
-bool has_lost_ways(const Scenario& scenario) {
+bool has_lasting_failure(const Scenario& scenario) {
   return std::ranges::any_of(scenario.failures, [](const simulate::Failure& failure) {
     return failure.stuck.empty() && !std::isfinite(failure.back.value);
   });
 }
 
-// Why flows never end.
-std::string reason(const Scenario& scenario, const SimulationResult& outcome) {
+// Why flows never finish.
+std::string unfinished_reason(const Scenario& scenario, const SimulationResult& outcome) {
   std::vector<std::string> reasons;
   if (is_deadlocked(outcome))
     reasons.emplace_back("links wait for each other");
   else if (is_held(outcome))
-    reasons.emplace_back("pauses hold them");
-  if (reasons.empty() || has_lost_ways(scenario))
-    reasons.emplace_back("no way was left for them, or for what they wait for");
+    reasons.emplace_back("pauses block them");
+  if (reasons.empty() || has_lasting_failure(scenario))
+    reasons.emplace_back("a failure left no path");
   return join(reasons, ", or ");
 }
 
-// "96 messages over 8 devices, all there after 859 ms".
+// "96 messages between 8 devices, finished after 859 ms".
 std::string messages_text(const SimulatedNetwork& network, const SimulationResult& outcome) {
-  const std::string all = fmt::format("{} over {}", pluralized(outcome.messages, "message"),
+  const std::string all = fmt::format("{} between {}", pluralized(outcome.messages, "message"),
                                       pluralized(network.devices.size(), "device"));
   if (outcome.unfinished == 0)
-    return fmt::format("{}, all there after {}", all, format_seconds({outcome.end}));
+    return fmt::format("{}, finished after {}", all, format_seconds({outcome.end}));
   const std::string never =
       fmt::format("{}, but {} {}", all, pluralized(outcome.unfinished, "flow"),
-                  outcome.unfinished == 1 ? "never ends" : "never end");
-  return outcome.end > 0
-             ? fmt::format("{}, the last that does after {}", never, format_seconds({outcome.end}))
-             : never;
+                  outcome.unfinished == 1 ? "never finishes" : "never finish");
+  return outcome.end > 0 ? fmt::format("{}; the last other one finished after {}", never,
+                                       format_seconds({outcome.end}))
+                         : never;
 }
 
-void print_items(const SimulationResult& outcome) {
+std::string items_table(const SimulationResult& outcome) {
   std::vector<std::vector<std::string>> rows = {
-      {"item", "start", "time", "of NIC bound", "busbw", "messages"}};
+      {"item", "start", "time", "NIC bound", "busbw", "messages"}};
   for (const simulate::OperationStats& item : outcome.operations) {
     const bool ends = std::isfinite(item.end);
     rows.push_back(
         {printable(item.name, 40),
          std::isfinite(item.start) ? format_seconds({item.start}) : "never",
-         ends ? format_seconds({item.time()}) : "never ends",
+         ends ? format_seconds({item.time()}) : "never",
          ends && item.time() > 0 ? fmt::format("{:.1f} %", 100 * item.bound / item.time()) : "-",
          item.busbw > 0 ? format_bytes_per_second({item.busbw}) : "-",
          std::to_string(item.messages)});
   }
-  fmt::print("{}\n", format_table(rows));
+  return format_table(rows) + "\n";
 }
 
-void print_links(const SimulatedNetwork& network, const SimulationResult& outcome) {
+std::string busiest_links_table(const SimulatedNetwork& network, const SimulationResult& outcome) {
   std::vector<std::vector<std::string>> rows = {{"busiest links", "mean use", "peak", "carried"}};
   for (const simulate::LinkStats& link : busiest_links(outcome)) {
     rows.push_back({network.link_name(link.link), format_percent(link.mean),
                     outcome.history.used() > 0 ? format_percent(std::min(1.0, link.peak)) : "-",
                     format_bytes(link.bytes)});
   }
-  if (rows.size() > 1) fmt::print("{}\n", format_table(rows));
+  return rows.size() > 1 ? format_table(rows) + "\n" : "";
 }
 
-void print_slowest(const SimulatedNetwork& network, const SimulationResult& outcome) {
+std::string slowest_messages_table(const SimulatedNetwork& network,
+                                   const SimulationResult& outcome) {
   std::vector<std::vector<std::string>> rows = {
-      {"slowest messages", "item", "size", "takes", "times alone"}};
+      {"slowest messages", "item", "size", "time", "slowdown"}};
   for (const simulate::SlowMessage& one : outcome.slowest) {
     if (rows.size() > kSlowestShown) break;
     const bool ends = std::isfinite(one.arrived);
-    rows.push_back({device(network, one.from) + " to " + device(network, one.to),
+    rows.push_back({rank_name(network, one.from) + " to " + rank_name(network, one.to),
                     printable(outcome.operations[one.operation].name, 30), format_bytes(one.bytes),
-                    ends ? format_seconds({one.arrived - one.start}) : "never ends",
+                    ends ? format_seconds({one.arrived - one.start}) : "never",
                     ends ? fmt::format("{:.2f}", (one.arrived - one.start) / one.alone) : "-"});
   }
-  if (rows.size() > 1) fmt::print("{}", format_table(rows));
+  return rows.size() > 1 ? format_table(rows) : "";
 }
 
 std::string end_text(const fabric::PfcStorm& storm) {
   if (storm.over) return "over at " + format_seconds(*storm.over);
-  if (storm.is_held) return "not over by the end";
-  return fmt::format("free at the end, but not for the {} after which it is over",
+  if (storm.is_held) return "not over at the end";
+  return fmt::format("not blocked at the end, but for less than the {} after which a storm is over",
                      format_seconds(fabric::PfcWatchdogOptions{}.recovery));
 }
 
 std::string storm_text(const SimulatedNetwork& network, const fabric::PfcStorm& storm) {
   constexpr std::size_t kShown = 16;
   std::string text =
-      fmt::format("pause storm: {}, since {}, known at {}, {}; it {} {}:\n",
+      fmt::format("pause storm: {}, since {}, detected at {}, {}; it {} {}:\n",
                   simulate::storm_cause_text(network, storm.tree), format_seconds(storm.since),
-                  format_seconds(storm.at), end_text(storm), storm.is_held ? "holds" : "held",
+                  format_seconds(storm.at), end_text(storm), storm.is_held ? "blocks" : "blocked",
                   pluralized(storm.tree.links.size(), "link"));
   for (std::size_t i = 0; i < std::min(kShown, storm.tree.links.size()); ++i)
     text += "  " + network.link_name(storm.tree.links[i]) + "\n";
@@ -250,20 +251,21 @@ std::string storm_text(const SimulatedNetwork& network, const fabric::PfcStorm& 
 std::string packets_text(const SimulatedNetwork& network, const SimulationResult& outcome) {
   const simulate::PacketStats& packets = *outcome.packets;
   std::string text = fmt::format(
-      "{} packets; {} marked, {} pauses, {} lost, {} out of order (at most {} held back)\n"
-      "the longest queue: {} at {}\n",
+      "{} packets; {} marked, {} pauses, {} lost, {} out of order (at most {} buffered for "
+      "reordering)\n"
+      "longest queue: {} at {}\n",
       packets.packets, packets.marks, packets.pauses, packets.lost, packets.reordered,
       packets.reorder_buffer_peak, format_bytes(packets.longest_queue),
       network.link_name(packets.longest_queue_link));
   if (outcome.level == simulate::Level::kMixed) {
-    text += fmt::format("no time is more than {} from that of the packet level; {}{} leapt\n",
+    text += fmt::format("every time is within {} of that of the packet level; {}{} skipped\n",
                         format_seconds({packets.bound}), format_seconds({packets.skipped}),
                         outcome.unfinished == 0 ? " of " + format_seconds({outcome.end}) : "");
   }
   for (const fabric::PfcStorm& storm : packets.storms)
     text += storm_text(network, storm);
   if (packets.deadlock.empty()) return text;
-  text += "deadlock: these links wait for each other for ever\n";
+  text += "deadlock: these links wait for each other\n";
   for (const std::uint32_t link : packets.deadlock)
     text += "  " + network.link_name(link) + "\n";
   return text;
@@ -271,24 +273,30 @@ std::string packets_text(const SimulatedNetwork& network, const SimulationResult
 
 }  // namespace
 
-void print_simulation(const Scenario& scenario, const SimulatedNetwork& network,
-                      const SimulationResult& outcome, double took) {
-  fmt::print("{} on {}: {}; simulated in {}\n\n", printable(scenario.name, 60),
-             network.cluster.name, messages_text(network, outcome), format_seconds({took}));
-  if (outcome.ports.most > 0) {
-    fmt::print("planned ports: at most {} connections on a link between switches; {} by chance\n\n",
-               outcome.ports.most, outcome.ports.most_by_chance);
-  }
-  print_items(outcome);
-  if (outcome.packets) fmt::print("{}\n", packets_text(network, outcome));
-  for (const diag::Polarisation& one : outcome.polarisation)
-    fmt::print("{} (by chance: {:.1g})\n\n", diag::to_string(network.graph, one), one.by_chance);
-  if (scenario.routing.shares_seed && !scenario.failures.empty())
-    fmt::print("whether tiers hash alike is not told: links that fail are empty, too\n\n");
-  print_links(network, outcome);
-  print_slowest(network, outcome);
+std::string simulation_text(const Scenario& scenario, const SimulatedNetwork& network,
+                            const SimulationResult& outcome, Seconds wall_time) {
+  std::string text =
+      fmt::format("{} on {}: {}; simulated in {}\n", printable(scenario.name, 60),
+                  network.cluster.name, messages_text(network, outcome), format_seconds(wall_time));
   if (outcome.unfinished > 0)
-    fmt::print("\n{} of the flows never end: {}\n", outcome.unfinished, reason(scenario, outcome));
+    text += fmt::format("{} never {}: {}\n", pluralized(outcome.unfinished, "flow"),
+                        outcome.unfinished == 1 ? "finishes" : "finish",
+                        unfinished_reason(scenario, outcome));
+  text += "\n";
+  if (outcome.ports.most > 0)
+    text += fmt::format(
+        "planned ports: at most {} connections on a link between switches; {} by chance\n\n",
+        outcome.ports.most, outcome.ports.most_by_chance);
+  text += items_table(outcome);
+  if (outcome.packets) text += packets_text(network, outcome) + "\n";
+  for (const diag::Polarisation& one : outcome.polarisation)
+    text += fmt::format("{} (by chance: {:.1g})\n\n", diag::to_string(network.graph, one),
+                        one.by_chance);
+  if (scenario.routing.shares_seed && !scenario.failures.empty())
+    text += "polarisation is not reported: failed links are empty as well\n\n";
+  text += busiest_links_table(network, outcome) + slowest_messages_table(network, outcome);
+  if (!outcome.slowest.empty()) text += "slowdown: against an idle network\n";
+  return text;
 }
 
-}  // namespace regatta::cli
+}  // namespace regatta::report

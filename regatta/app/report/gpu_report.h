@@ -1,5 +1,5 @@
-// report/gpu_top.h: one picture of `regatta gpu top`: who has which part of the GPUs now, and had
-// it in the last minute. Pure.
+// report/gpu_report.h: the answers of the GPU daemon as text: tenants, their limits and their use
+// of GPUs. Pure.
 #pragma once
 
 #include <deque>
@@ -9,10 +9,21 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/units.h"
 
 namespace regatta::report {
+
+// `regatta gpu ps`: a row for each tenant and GPU, from the answer to `ps`.
+std::string gpu_tenants_table(const nlohmann::json& answer);
+// One tenant's limits in a line.
+std::string gpu_tenant_text(const nlohmann::json& tenant);
+// `regatta gpu drain`: a line about one GPU of the answer.
+std::string gpu_drain_text(const nlohmann::json& gpu);
+
+// `regatta gpu top`: the use of GPUs now and in the last minute.
 
 struct ProcessUse {
   int pid = 0;
@@ -20,17 +31,18 @@ struct ProcessUse {
   Bytes memory{0};
 };
 
-// The use of one GPU by one tenant.
+// One tenant on one GPU.
 struct TenantUse {
   std::string name;
   int gpu = 0;
   Bytes used{0};
-  Bytes swapped_out{0};  // of these with the host
+  Bytes swapped_out{0};  // part of `used` in the host's memory
   Bytes limit{0};
   double used_percent = 0;   // of the device's time, in the last second
   double share_percent = 0;  // what the policy gives it
   bool is_high_priority = false;
-  double copied_in = 0;  // bytes to the device in the last second; so are those below
+  // In the last second.
+  double copied_in = 0;  // bytes to the device
   double copied_out = 0;
   double encoded = 0;  // pixels
   double decoded = 0;
@@ -38,7 +50,7 @@ struct TenantUse {
 };
 
 struct GpuUse {
-  std::optional<Bytes> memory;  // none: not known
+  std::optional<Bytes> memory;  // nullopt: not known
   bool is_drained = false;
 };
 
@@ -48,10 +60,10 @@ struct GpuTop {
   std::vector<TenantUse> tenants;
 };
 
-// Parses the daemon's answer to {"ask":"ps"}. kInvalidInput for another version.
+// Parses the daemon's answer to {"ask":"ps"}. kInvalidInput: the answer is of another version.
 Result<GpuTop> parse_gpu_top(const std::string& text);
 
-// The past shares of each tenant on each GPU.
+// The use of each GPU by each tenant in earlier samples.
 class GpuTopHistory {
  public:
   static constexpr std::size_t kSamples = 60;
@@ -66,12 +78,12 @@ class GpuTopHistory {
 struct Screen {
   int columns = 80;
   int rows = 0;         // 0: as many as are needed
-  bool is_utf8 = true;  // else bars of '#' and '.'
-  std::string title;    // of the first line, behind the policy
+  bool is_utf8 = true;  // false: bars of '#' and '.'
+  std::string title;    // in the first line, after the policy
 };
 
-// Lines that end with a newline, none wider than the screen and no more than it has rows. Tenants
-// with the largest use come first; the last line counts those without room.
-std::string gpu_top_picture(const GpuTop& now, const GpuTopHistory& history, const Screen& screen);
+// Lines that end with a newline and fit the screen. Tenants with the largest use come first; the
+// last line counts what has no room.
+std::string gpu_top_screen(const GpuTop& now, const GpuTopHistory& history, const Screen& screen);
 
 }  // namespace regatta::report

@@ -1,4 +1,4 @@
-#include "regatta/app/report/trace_json.h"
+#include "regatta/app/report/internal/trace_json.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "regatta/app/report/run_result.h"
 #include "regatta/model/topo/cluster.h"
 #include "regatta/model/workload/timeline.h"
 

@@ -1,22 +1,22 @@
-#include "regatta/app/cli/internal/measure_table.h"
-
+// Rates of devices and paths.
 #include <utility>
 #include <vector>
 
 #include <fmt/core.h>
 
+#include "regatta/app/report/measure_report.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 
-namespace regatta::cli {
+namespace regatta::report {
 namespace {
 
-using Row = std::vector<std::string>;
+using RateRow = std::vector<std::string>;
 using workload::Precision;
 
 // A few shapes stand for the grid: rows of tokens, columns of output x input features.
-constexpr int kTokens[] = {64, 256, 1024};
-constexpr std::pair<int, int> kFeatures[] = {
+constexpr int kShownTokens[] = {64, 256, 1024};
+constexpr std::pair<int, int> kShownFeatures[] = {
     {64, 64}, {256, 256}, {1024, 256}, {256, 1024}, {1024, 1024}};
 
 std::string product_rate(const cost::DeviceRates& device, Precision precision, int m,
@@ -30,13 +30,13 @@ std::string product_rate(const cost::DeviceRates& device, Precision precision, i
 }
 
 std::string products_text(const cost::DeviceRates& device, Precision precision) {
-  Row head{fmt::format("{} tokens", workload::to_string(precision))};
-  for (const auto& [n, k] : kFeatures)
+  RateRow head{fmt::format("{} tokens", workload::to_string(precision))};
+  for (const auto& [n, k] : kShownFeatures)
     head.push_back(fmt::format("{} x {}", n, k));
-  std::vector<Row> rows{head};
-  for (const int m : kTokens) {
-    Row row{std::to_string(m)};
-    for (const auto& features : kFeatures)
+  std::vector<RateRow> rows{head};
+  for (const int m : kShownTokens) {
+    RateRow row{std::to_string(m)};
+    for (const auto& features : kShownFeatures)
       row.push_back(product_rate(device, precision, m, features));
     rows.push_back(row);
   }
@@ -44,9 +44,9 @@ std::string products_text(const cost::DeviceRates& device, Precision precision) 
 }
 
 std::string operators_text(const cost::DeviceRates& device) {
-  std::vector<Row> rows{{"operator", "fp32", "bf16"}};
+  std::vector<RateRow> rows{{"operator", "fp32", "bf16"}};
   for (const cost::PointwiseOp op : cost::kPointwiseOps) {
-    Row row{std::string(cost::to_string(op))};
+    RateRow row{std::string(cost::to_string(op))};
     for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
       std::string cell = "-";
       for (const cost::PointwiseRate& rate : device.pointwise) {
@@ -62,7 +62,7 @@ std::string operators_text(const cost::DeviceRates& device) {
 }
 
 std::string paths_text(const cost::Rates& rates) {
-  std::vector<Row> rows{{"path", "latency", "measured", "described", "share"}};
+  std::vector<RateRow> rows{{"path", "latency", "measured", "described", "share"}};
   for (const cost::PathRates& path : rates.paths) {
     const bool inside = path.path == cost::PathClass::kSameServer;
     const auto text = [inside](BytesPerSecond rate) {
@@ -95,4 +95,4 @@ std::string rates_text(const cost::Rates& rates) {
   return text;
 }
 
-}  // namespace regatta::cli
+}  // namespace regatta::report

@@ -1,32 +1,32 @@
-#include "regatta/app/cli/internal/lab_status.h"
-
+// The state of a lab.
 #include <algorithm>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "regatta/app/report/network_report.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 
-namespace regatta::cli {
+namespace regatta::report {
 namespace {
 
-std::string state_of(const lab::LinkState& link) {
+std::string link_state_text(const lab::LinkState& link) {
   std::string text = link.up ? "up" : "down";
   if (link.drop_share > 0) text += fmt::format(", drops {}", format_percent(link.drop_share));
   if (link.has_fault) text += " (fault)";
   return text;
 }
 
-long count_on(const std::vector<lab::LabProcess>& processes, const std::string& node) {
+long processes_on(const std::vector<lab::LabProcess>& processes, const std::string& node) {
   return std::count_if(processes.begin(), processes.end(),
                        [&](const lab::LabProcess& process) { return process.node == node; });
 }
 
 }  // namespace
 
-std::string status_text(const lab::LabInfo& lab, const std::vector<lab::LinkState>& links,
-                        const std::vector<lab::LabProcess>& processes) {
+std::string lab_status_text(const lab::LabInfo& lab, const std::vector<lab::LinkState>& links,
+                            const std::vector<lab::LabProcess>& processes) {
   std::string text = fmt::format("lab {} (process {}{}), folder {}\n", lab.name, lab.holder,
                                  lab.user_namespace ? ", in a user namespace" : "", lab.folder);
   text += lab.fixed_speed
@@ -36,26 +36,26 @@ std::string status_text(const lab::LabInfo& lab, const std::vector<lab::LinkStat
   for (const lab::LabServer& server : lab.servers) {
     rows.push_back({server.name, join(server.nic_addresses, ","),
                     std::to_string(server.devices.size()),
-                    std::to_string(count_on(processes, server.name))});
+                    std::to_string(processes_on(processes, server.name))});
   }
   text += "\n" + format_table(rows);
-  rows = {{"link", "rate", "sent by a", "sent by b", "state"}};
+  rows = {{"link", "rate", "sent forward", "sent back", "state"}};
   for (const lab::LinkState& link : links) {
     rows.push_back({link.name, format_bits_per_second(link.rate), format_bytes(link.sent_by_a),
-                    format_bytes(link.sent_by_b), state_of(link)});
+                    format_bytes(link.sent_by_b), link_state_text(link)});
   }
   if (!links.empty()) text += "\n" + format_table(rows);
   rows = {{"process", "node", "command", "state"}};
   for (const lab::LabProcess& process : processes) {
     rows.push_back({std::to_string(process.pid), process.node, process.command,
-                    process.stopped ? "stopped" : "runs"});
+                    process.stopped ? "stopped" : "running"});
   }
   if (!processes.empty()) text += "\n" + format_table(rows);
   return text;
 }
 
-nlohmann::json status_json(const lab::LabInfo& lab, const std::vector<lab::LinkState>& links,
-                           const std::vector<lab::LabProcess>& processes) {
+nlohmann::json lab_status_json(const lab::LabInfo& lab, const std::vector<lab::LinkState>& links,
+                               const std::vector<lab::LabProcess>& processes) {
   nlohmann::json json = {{"name", lab.name},
                          {"holder", lab.holder},
                          {"user_namespace", lab.user_namespace},
@@ -94,4 +94,4 @@ nlohmann::json status_json(const lab::LabInfo& lab, const std::vector<lab::LinkS
   return json;
 }
 
-}  // namespace regatta::cli
+}  // namespace regatta::report

@@ -1,27 +1,28 @@
-#include "regatta/app/cli/internal/bench_table.h"
-
+// Times of collectives.
 #include <algorithm>
 
 #include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
+#include "regatta/app/report/measure_report.h"
 #include "regatta/base/core/text.h"
 #include "regatta/runtime/bench/collective.h"
 
-namespace regatta::cli {
+namespace regatta::report {
 namespace {
 
 using bench::BenchTask;
 using bench::Contender;
 using bench::Timing;
 
-// What a call of this size really moves: whole parts.
-std::size_t bytes_of(const BenchTask& task, std::size_t size) {
+// The bytes that a call of this size moves: equal parts for all ranks.
+std::size_t call_bytes(const BenchTask& task, std::size_t size) {
   const auto shape = collective_shape(task.op, task.sizes[size], task.ranks, 0);
   return std::max(shape.in_count(), shape.out_count()) * sizeof(float);
 }
 
 double algorithm_bandwidth(const BenchTask& task, std::size_t size, const Timing& timing) {
-  return static_cast<double>(bytes_of(task, size)) / timing.median().value;
+  return static_cast<double>(call_bytes(task, size)) / timing.median().value;
 }
 
 std::string columns(const BenchResult& result, std::size_t size, const Timing& timing) {
@@ -41,34 +42,7 @@ bool is_compressed(const Contender& contender) {
   return contender.timings.front().error.has_value();
 }
 
-std::string own_table(const BenchResult& result) {
-  std::string text = fmt::format("{:>12} {:>12}  ", "size", "count");
-  for (std::size_t i = 0; i < result.own; ++i)
-    text += fmt::format(" {:^36}  ", is_compressed(result.race[i])
-                                         ? "compressed: " + result.race[i].name
-                                         : result.race[i].name + " buffers");
-  text += fmt::format("\n{:>12} {:>12}  ", "(B)", "(elements)");
-  for (std::size_t i = 0; i < result.own; ++i)
-    text += fmt::format(" {:>11} {:>8} {:>8} {:>6}{}{}  ", "time (us)", "algbw", "busbw",
-                        is_compressed(result.race[i]) ? "error" : "#wrong",
-                        result.bounds.empty() ? "" : "  of bound",
-                        is_compressed(result.race[i]) ? "      kind" : "");
-  text += "\n";
-  for (std::size_t size = 0; size < result.task.sizes.size(); ++size) {
-    const std::size_t bytes = bytes_of(result.task, size);
-    text += fmt::format("{:>12} {:>12}  ", bytes, bytes / sizeof(float));
-    for (std::size_t i = 0; i < result.own; ++i)
-      text += " " + columns(result, size, result.race[i].timings[size]) + "  ";
-    text += "\n";
-  }
-  text += "\nalgbw, busbw: GB/s";
-  if (!result.bounds.empty()) text += "; of bound: of the least time that the links allow";
-  if (is_compressed(result.race[result.own - 1]))
-    text += "; error: |result - sum| / |sum|, bandwidths of the bytes before compression";
-  return text + "\n";
-}
-
-// Microseconds of all, side by side.
+// Times of all contenders in microseconds.
 std::string race_table(const BenchResult& result) {
   const std::vector<Contender>& race = result.race;
   std::vector<std::vector<std::string>> rows = {{"size (B)"}};
@@ -78,7 +52,7 @@ std::string race_table(const BenchResult& result) {
   for (std::size_t i = 0; i < result.own; ++i)
     rows[0].push_back(race[i].name);
   for (std::size_t size = 0; size < result.task.sizes.size(); ++size) {
-    std::vector<std::string> row = {std::to_string(bytes_of(result.task, size))};
+    std::vector<std::string> row = {std::to_string(call_bytes(result.task, size))};
     const Contender* best = nullptr;
     for (std::size_t i = 0; i < race.size(); ++i) {
       const Seconds median = race[i].timings[size].median();
@@ -93,19 +67,45 @@ std::string race_table(const BenchResult& result) {
     rows.push_back(std::move(row));
   }
   return "\n" + format_table(rows) +
-         "\nbehind the best peer: how many times as long the best peer took\n";
+         "\nthe last columns: time of the best peer divided by that of Regatta\n";
 }
 
 }  // namespace
 
-std::string bench_table(const BenchResult& result) {
+std::string bench_heading(const BenchResult& result) {
   const BenchTask& task = result.task;
   std::string text = fmt::format(
-      "{} of f32 between {} processes, median of {} batches, the slowest rank counts\n\n",
-      to_string(task.op), task.ranks, result.race[0].timings[0].batches_s.size());
-  text += own_table(result);
-  if (result.race.size() > result.own) text += race_table(result);
-  return text;
+      "{} of f32 between {} processes; times: the slowest rank, median of {} batches in each "
+      "round\n\n{:>12} {:>12}  ",
+      to_string(task.op), task.ranks, task.batches, "size", "count");
+  for (std::size_t i = 0; i < result.own; ++i)
+    text += fmt::format(" {:^36}  ", is_compressed(result.race[i])
+                                         ? "compressed: " + result.race[i].name
+                                         : result.race[i].name + " buffers");
+  text += fmt::format("\n{:>12} {:>12}  ", "(B)", "(elements)");
+  for (std::size_t i = 0; i < result.own; ++i)
+    text += fmt::format(" {:>11} {:>8} {:>8} {:>6}{}{}  ", "time (us)", "algbw", "busbw",
+                        is_compressed(result.race[i]) ? "error" : "#wrong",
+                        result.bounds.empty() ? "" : "  of bound",
+                        is_compressed(result.race[i]) ? "      kind" : "");
+  return text + "\n";
+}
+
+std::string bench_row(const BenchResult& result, std::size_t size) {
+  const std::size_t bytes = call_bytes(result.task, size);
+  std::string text = fmt::format("{:>12} {:>12}  ", bytes, bytes / sizeof(float));
+  for (std::size_t i = 0; i < result.own; ++i)
+    text += " " + columns(result, size, result.race[i].timings[size]) + "  ";
+  return text + "\n";
+}
+
+std::string bench_summary(const BenchResult& result) {
+  std::string text = "\nalgbw, busbw: GB/s";
+  if (!result.bounds.empty()) text += "; of bound: lower bound of the links divided by the time";
+  if (is_compressed(result.race[result.own - 1]))
+    text += "; error: |result - sum| / |sum|, bandwidths of the bytes before compression";
+  text += "\n";
+  return result.race.size() > result.own ? text + race_table(result) : text;
 }
 
 nlohmann::json bench_json(const BenchResult& result) {
@@ -116,7 +116,7 @@ nlohmann::json bench_json(const BenchResult& result) {
                          {"batches", result.race[0].timings[0].batches_s.size()},
                          {"sizes", nlohmann::json::array()}};
   for (std::size_t size = 0; size < task.sizes.size(); ++size) {
-    nlohmann::json row = {{"bytes", bytes_of(task, size)}};
+    nlohmann::json row = {{"bytes", call_bytes(task, size)}};
     if (!result.bounds.empty()) row["bound_s"] = result.bounds[size].value;
     for (const Contender& contender : result.race) {
       const Timing& timing = contender.timings[size];
@@ -137,4 +137,4 @@ nlohmann::json bench_json(const BenchResult& result) {
   return json;
 }
 
-}  // namespace regatta::cli
+}  // namespace regatta::report

@@ -1,0 +1,129 @@
+// Source ports of connections, and alarms about pause storms.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "regatta/app/report/fabric_report.h"
+#include "regatta/base/core/text.h"
+#include "regatta/model/topo/addresses.h"
+#include "regatta/model/topo/graph_names.h"
+
+namespace regatta::report {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kConnectionsShown = 32;
+
+// A connection of the plan, as texts: from, to, addresses, ports.
+std::vector<std::string> connection_row(const PortPlanReport& plan, std::size_t at) {
+  const auto pair = static_cast<std::uint32_t>(at / plan.pairs.connections);
+  const fabric::FiveTuple flow =
+      plan.pairs.tuple(pair, static_cast<std::uint32_t>(at % plan.pairs.connections));
+  return {fabric::nic_name(plan.graph, plan.pairs.pairs[pair].from),
+          fabric::nic_name(plan.graph, plan.pairs.pairs[pair].to),
+          topo::address_text(flow.from),
+          topo::address_text(flow.to),
+          std::to_string(flow.to_port),
+          std::to_string(plan.ports.ports[at]),
+          std::to_string(flow.from_port)};
+}
+
+const std::vector<std::string>& connection_heading() {
+  static const std::vector<std::string> names = {
+      "from", "to", "from_address", "to_address", "to_port", "from_port", "from_port_by_chance"};
+  return names;
+}
+
+std::string priority_text(int priority) {
+  return priority == fabric::kAllPriorities ? "all priorities"
+                                            : fmt::format("priority {}", priority);
+}
+
+std::vector<std::string> directed_link_names(const topo::Graph& graph,
+                                             const std::vector<std::uint32_t>& links) {
+  std::vector<std::string> names;
+  names.reserve(links.size());
+  for (const std::uint32_t link : links)
+    names.push_back(topo::directed_link_name(graph, link));
+  return names;
+}
+
+}  // namespace
+
+std::string port_plan_csv(const PortPlanReport& plan) {
+  std::string text = join(connection_heading(), ",") + "\n";
+  for (std::size_t at = 0; at < plan.ports.ports.size(); ++at)
+    text += join(connection_row(plan, at), ",") + "\n";
+  return text;
+}
+
+std::string port_plan_text(const PortPlanReport& plan) {
+  std::vector<std::vector<std::string>> rows = {connection_heading()};
+  const std::size_t all = plan.ports.ports.size();
+  for (std::size_t at = 0; at < std::min(all, kConnectionsShown); ++at)
+    rows.push_back(connection_row(plan, at));
+  std::string text = fmt::format(
+      "{}; on the fullest link between two switches: {} as planned, {} by chance\n\n{}",
+      pluralized(all, "connection"), plan.ports.most, plan.most_by_chance, format_table(rows));
+  if (all > kConnectionsShown)
+    text += fmt::format("... {} more; --out FILE and --json show all\n", all - kConnectionsShown);
+  return text;
+}
+
+json port_plan_json(const PortPlanReport& plan) {
+  json connections = json::array();
+  for (std::size_t at = 0; at < plan.ports.ports.size(); ++at) {
+    const std::vector<std::string> row = connection_row(plan, at);
+    json one;
+    for (std::size_t i = 0; i < row.size(); ++i)
+      one[connection_heading()[i]] = i < 4 ? json(row[i]) : json(std::stoi(row[i]));
+    connections.push_back(std::move(one));
+  }
+  return {{"most_on_a_link", plan.ports.most},
+          {"most_on_a_link_by_chance", plan.most_by_chance},
+          {"connections", connections}};
+}
+
+std::string storm_alarm_text(const topo::Graph* graph, const fabric::PortStormAlarm& alarm) {
+  const std::string port =
+      printable(alarm.device.empty() ? alarm.port : alarm.device + " " + alarm.port, 120);
+  const std::string where =
+      fmt::format("{:.3f} s  {}, {}", alarm.alarm.at.value, port, priority_text(alarm.priority));
+  if (!alarm.alarm.is_storm)
+    return fmt::format("{}: no pause since {:.3f} s; the storm is over\n", where,
+                       alarm.alarm.since.value);
+  std::string text =
+      fmt::format("{}: pause storm since {:.3f} s: {}", where, alarm.alarm.since.value,
+                  alarm.is_held ? "its peer pauses it, and it sends nothing"
+                                : "it pauses its peer, and receives nothing");
+  if (graph != nullptr && alarm.tree) {
+    text += fmt::format("\n  began at {}", graph->nodes[alarm.tree->root].name);
+    if (!alarm.tree->cycle.empty())
+      text +=
+          fmt::format(", where a cycle of {} links wait for each other", alarm.tree->cycle.size());
+    text += "; paused links: " + join(directed_link_names(*graph, alarm.tree->links), ", ");
+  }
+  return text + "\n";
+}
+
+json storm_alarm_json(const topo::Graph* graph, const fabric::PortStormAlarm& alarm) {
+  json one = {
+      {"event", alarm.alarm.is_storm ? "storm" : "over"},
+      {"device", alarm.device},
+      {"port", alarm.port},
+      {"priority", alarm.priority == fabric::kAllPriorities ? json("link") : json(alarm.priority)},
+      {"is_held", alarm.is_held},
+      {"since_s", alarm.alarm.since.value},
+      {"at_s", alarm.alarm.at.value}};
+  if (graph == nullptr || !alarm.tree) return one;
+  one["root"] = graph->nodes[alarm.tree->root].name;
+  one["circle"] = directed_link_names(*graph, alarm.tree->cycle);
+  one["links"] = directed_link_names(*graph, alarm.tree->links);
+  return one;
+}
+
+}  // namespace regatta::report

@@ -1,0 +1,88 @@
+#include "regatta/app/report/fabric_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "regatta/app/report/internal/sample_clusters.h"
+#include "regatta/model/topo/addresses.h"
+
+namespace regatta::report {
+namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+const char* const kLab =
+    "server_types: {cpu-2: {devices: {count: 2, type: cpu, cpu_share: 15%}, intra: {kind: shm}, "
+    "nics: {count: 1, rate: 200Mbps}}}\n"
+    "fabric: {tiers: [leaf, spine], servers_per_leaf: 2, spines: 2, uplink: 100Mbps}\n"
+    "servers: {count: 4}\n";
+
+TEST(ClusterText, ShowsTheShareOfACoreInEveryFigure) {
+  const topo::Cluster cluster = cluster_of(kLab);
+  const std::string text = cluster_text(cluster);
+  EXPECT_THAT(text, StartsWith("cluster sample: 4 servers, 8 devices\n\nserver type cpu-2\n"));
+  EXPECT_THAT(text, HasSubstr("cpu with 15.0 % of a core, fp32 14.4 GFLOPS"));
+  EXPECT_THAT(text, HasSubstr("fabric: 1 rail, 2 leaves, 2 spines, 0 super-spines\n"));
+  const auto device = cluster_json(cluster)["server_types"][0]["device"];
+  EXPECT_DOUBLE_EQ(device["fp32_peak_flops"].get<double>(), 14.4e9);
+}
+
+FabricCheckResult checked(const topo::Graph& graph, const fabric::Routes& routes) {
+  return {.now = fabric::check_deadlock(graph, routes),
+          .loop = {},
+          .after = {{1, fabric::check_failures(graph)}},
+          .routes_after = {}};
+}
+
+TEST(FabricCheckText, BeginsWithTheVerdict) {
+  const topo::Graph graph = topo::build_graph(cluster_of(kLab));
+  const fabric::Routes routes(graph);
+  const std::string text = fabric_check_text(graph, routes, checked(graph, routes));
+  EXPECT_THAT(text, StartsWith("no deadlock: 8 links, "));
+  EXPECT_THAT(text, HasSubstr(" between them, no cycle\nproof: 2 layers of 4, 4 links; "));
+  EXPECT_THAT(text, HasSubstr("\n1 failure at once: all 8 checked; "));
+  EXPECT_THAT(text, EndsWith("no deadlock: no cycle after any of them\n"));
+}
+
+TEST(FabricCheckText, SaysThatNoCableCanFail) {
+  const topo::Graph graph = topo::build_graph(
+      cluster_of("fabric: {tiers: [leaf]}\nservers: {count: 2, type: dgx-a100-80g}\n"));
+  const fabric::Routes routes(graph);
+  EXPECT_EQ(fabric_check_text(graph, routes, checked(graph, routes)),
+            "no deadlock: no cable joins two switches\n"
+            "no failure to check: no cable joins two switches\n");
+}
+
+TEST(DeadlockProofText, SaysHowManyMessagesNeverArrive) {
+  const topo::Graph graph = topo::build_graph(cluster_of(kLab));
+  const fabric::DeadlockWitness witness{.deadlock = {0},
+                                        .quiescent_at = Seconds{0.002},
+                                        .messages = 8,
+                                        .arrived = 5,
+                                        .bytes = Bytes{1 << 20}};
+  EXPECT_THAT(deadlock_proof_text(graph, witness),
+              StartsWith("reproduced packet by packet: 3 of 8 messages of 1 MiB over the cycle "
+                         "never arrive; after 2 ms nothing moves"));
+  EXPECT_EQ(deadlock_proof_text(graph, Error{Code::kNotFound, "no traffic"}),
+            "not reproduced: no traffic\n");
+  EXPECT_EQ(deadlock_proof_json(graph, Error{Code::kNotFound, "x"})["deadlocks"], false);
+}
+
+TEST(StormAlarmText, SaysWhichSidePauses) {
+  fabric::PortStormAlarm alarm{.device = "leaf0", .port = "p1", .priority = 3, .is_held = true};
+  alarm.alarm.is_storm = true;
+  alarm.alarm.since = Seconds{1};
+  alarm.alarm.at = Seconds{1.2};
+  EXPECT_EQ(storm_alarm_text(nullptr, alarm),
+            "1.200 s  leaf0 p1, priority 3: pause storm since 1.000 s: its peer pauses it, and it "
+            "sends nothing\n");
+  alarm.alarm.is_storm = false;
+  EXPECT_THAT(storm_alarm_text(nullptr, alarm), EndsWith("the storm is over\n"));
+  EXPECT_EQ(storm_alarm_json(nullptr, alarm)["event"], "over");
+}
+
+}  // namespace
+}  // namespace regatta::report

@@ -1,0 +1,75 @@
+// report/network_report.h: probes, verdicts and labs: text for people, JSON for programs. Texts end
+// with a newline.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "regatta/base/core/units.h"
+#include "regatta/model/topo/graph.h"
+#include "regatta/network/diag/locator.h"
+#include "regatta/network/lab/lab.h"
+#include "regatta/network/probe/collector.h"
+#include "regatta/network/probe/evidence_collector.h"
+#include "regatta/network/probe/matrix.h"
+#include "regatta/network/probe/reporter_listener.h"
+
+namespace regatta::report {
+
+// `regatta lab status`: servers, links and processes of a lab.
+std::string lab_status_text(const lab::LabInfo& lab, const std::vector<lab::LinkState>& links,
+                            const std::vector<lab::LabProcess>& processes);
+nlohmann::json lab_status_json(const lab::LabInfo& lab, const std::vector<lab::LinkState>& links,
+                               const std::vector<lab::LabProcess>& processes);
+
+// The events of `regatta probe`: each function returns one event as lines of text, or as a JSON
+// object in a line. `at`: since the start. The arguments of the constructor outlive the object.
+class ProbeEventFormat {
+ public:
+  struct Options {
+    bool is_json = false;
+    bool lists_overlaps = false;  // text: also the links that probes alone cannot tell apart
+  };
+  ProbeEventFormat(const topo::Graph& graph, const probe::Matrix& matrix, Options options)
+      : graph_(graph), matrix_(matrix), options_(options) {}
+
+  std::string coverage(const probe::Coverage& coverage) const;
+  // The address where probers report.
+  std::string listening(const std::string& address) const;
+  std::string reporting(const probe::ReporterStatus& status) const;
+  // A server falls silent, or reports again.
+  std::string reporter_change(const probe::ReporterChange& change,
+                              const probe::ReporterStatus& status, Seconds at) const;
+  std::string refusal(const probe::RefusedReporter& refusal, Seconds at) const;
+  std::string faults(const diag::FaultChanges& changes, Seconds at) const;
+  // The evidence of routers and connections for a verdict, as it was first and as it is now.
+  std::string evidence(const diag::FaultVerdict& first, const diag::FaultVerdict& now,
+                       const probe::CollectedEvidence& evidence, Seconds at) const;
+  // Paths that differ from the plan; as text only the first ones of a run.
+  std::string divergent_paths(const std::vector<probe::DivergentPath>& paths, Seconds at);
+  // The number of paths that routers confirmed.
+  std::string survey(const probe::EvidenceCollector& evidence, Seconds at) const;
+  // From now on the measured paths count.
+  std::string remapped(const probe::EvidenceCollector& evidence, Seconds at) const;
+  // Loss and latency between servers.
+  std::string pairs(const probe::Collector& collector) const;
+
+ private:
+  std::string verdict(const std::string& event, const diag::FaultVerdict& verdict,
+                      Seconds at) const;
+  std::string loss_and_latency(const probe::Collector& collector) const;
+  std::string worst_pairs(const probe::Collector& collector) const;
+  std::string path_text(std::uint32_t path) const;
+  // Servers are the first nodes of a graph.
+  const std::string& server(std::size_t number) const { return graph_.nodes[number].name; }
+
+  const topo::Graph& graph_;
+  const probe::Matrix& matrix_;
+  Options options_;
+  std::size_t divergent_shown_ = 0;
+};
+
+}  // namespace regatta::report

@@ -1,0 +1,135 @@
+// report/plan_report.h: plans, searches for plans and comparisons of plans: text for people, JSON
+// for programs. All references outlive the call. Texts end with a newline.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "regatta/base/core/result.h"
+#include "regatta/base/core/units.h"
+#include "regatta/model/topo/cluster.h"
+#include "regatta/model/workload/job.h"
+#include "regatta/planning/plan/estimated_plan_metrics.h"
+#include "regatta/planning/plan/estimated_plan_search.h"
+#include "regatta/planning/plan/heterogeneous_search.h"
+#include "regatta/planning/plan/placement.h"
+#include "regatta/planning/plan/simulated_plan.h"
+#include "regatta/planning/replay/replay.h"
+
+namespace regatta::report {
+
+// Plans whose steps were simulated.
+
+struct SimulatedSearchReport {
+  const workload::Job& job;
+  const topo::Cluster& cluster;
+  std::string rates_source;
+  const plan::SimulatedSearchResult& result;
+  Seconds search_time;
+  int top = 10;  // plans that are listed
+  std::vector<std::string> warnings = {};
+};
+
+// "420 plans of 35 strategies evaluated, 3 strategies ruled out".
+std::string evaluation_count_text(const plan::SimulatedSearchResult& result);
+// The ranking, what was ruled out and why, and the fastest plan in full.
+std::string simulated_search_text(const SimulatedSearchReport& search);
+nlohmann::json simulated_search_json(const SimulatedSearchReport& search);
+// The plan that `regatta run` trains, and the four next ones.
+std::string chosen_plan_table(const plan::SimulatedSearchResult& result);
+
+// Plans of GPU clusters in closed form.
+
+struct ReportedPlacement {
+  plan::FabricPlacement placement;
+  plan::PlacementScore score;
+};
+
+struct EstimatedPlanReport {
+  const workload::Job& job;
+  const topo::Cluster& cluster;
+  const plan::PlanningProblem& problem;
+  const plan::EstimatedPlan& plan;
+  std::optional<ReportedPlacement> placement;  // none where the fabric does not matter
+};
+
+struct EstimatedSearchReport {
+  EstimatedPlanReport best;
+  const plan::EstimatedSearchResult& result;
+  Seconds search_time;
+  bool has_frontier = false;  // also lists the plans that no other beats in both time and memory
+  int top = 10;               // rows of each list
+};
+
+// A plan whose strategy the job fixes.
+std::string fixed_plan_text(const EstimatedPlanReport& report);
+nlohmann::json fixed_plan_json(const EstimatedPlanReport& report);
+std::string estimated_search_text(const EstimatedSearchReport& report);
+nlohmann::json estimated_search_json(const EstimatedSearchReport& report);
+
+// The same on servers of several types.
+struct HeterogeneousSearchReport {
+  const workload::Job& job;
+  const plan::HeterogeneousProblem& problem;
+  const plan::HeterogeneousSearchResult& result;
+};
+std::string heterogeneous_search_text(const HeterogeneousSearchReport& report);
+nlohmann::json heterogeneous_search_json(const HeterogeneousSearchReport& report);
+
+// The best plan for several numbers of servers; sizes[picked] is the one that the objective
+// selects.
+struct ClusterSizesReport {
+  const workload::Job& job;
+  const topo::Cluster& cluster;
+  const plan::PlanningProblem& problem;  // of the whole cluster
+  const plan::ClusterSizes& sizes;
+  std::size_t picked = 0;
+  plan::Objective objective = plan::Objective::kTime;
+  std::optional<Seconds> within;
+  double price = 0;  // of a device and hour; 0: no costs are shown
+};
+std::string cluster_sizes_text(const ClusterSizesReport& report);
+nlohmann::json cluster_sizes_json(const ClusterSizesReport& report);
+
+// The best plan on one of several clusters that are compared, or why there is none.
+struct ComparedCluster {
+  std::string name;
+  int devices = 0;
+  std::optional<plan::EstimatedPlan> plan;
+  std::string note;  // there is no plan, or it does not fit
+  double tokens_per_s = 0;
+  plan::ResourceUsage usage;  // for 1e9 tokens
+};
+// The tokens per second that others are compared with: the first cluster with a plan. 0: none has.
+double reference_rate(const std::vector<ComparedCluster>& clusters);
+std::string compared_clusters_text(const std::vector<ComparedCluster>& clusters, bool has_price);
+nlohmann::json compared_clusters_json(const std::vector<ComparedCluster>& clusters, bool has_price);
+
+// Two plans beside each other, A and B.
+struct ComparedPlans {
+  const plan::ComparedPlan& a;
+  const plan::ComparedPlan& b;
+  std::string note;  // they are not of one job and cluster; empty: they are, or it is not known
+};
+std::string compared_plans_text(const ComparedPlans& plans);
+nlohmann::json compared_plans_json(const ComparedPlans& plans);
+
+// Published runs beside their prediction.
+
+struct ReplayedSet {
+  std::string name;
+  std::vector<replay::PublishedRun> runs;
+  std::vector<replay::PredictionPair> pairs;  // by run
+};
+// A row for each set, quantity and split; pairs of `rows` also run by run.
+std::string replay_text(const std::vector<ReplayedSet>& sets, bool has_rows);
+nlohmann::json replay_json(const std::vector<ReplayedSet>& sets);
+// The scalars of a software stack that were fitted.
+std::string calibration_text(std::string_view stack, const cost::Calibration& calibration);
+
+}  // namespace regatta::report

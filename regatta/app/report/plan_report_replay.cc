@@ -1,0 +1,129 @@
+// Published runs beside their prediction.
+#include <array>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "regatta/app/report/internal/number_text.h"
+#include "regatta/app/report/plan_report.h"
+#include "regatta/base/core/text.h"
+
+namespace regatta::report {
+namespace {
+
+using nlohmann::json;
+using replay::MeasuredQuantity;
+
+// Runs that are scored together.
+struct ScoredPart {
+  MeasuredQuantity quantity;
+  bool is_calibration;
+};
+constexpr std::array kScoredParts = {
+    ScoredPart{MeasuredQuantity::kStep, true}, ScoredPart{MeasuredQuantity::kStep, false},
+    ScoredPart{MeasuredQuantity::kMemory, false}, ScoredPart{MeasuredQuantity::kState, false},
+    ScoredPart{MeasuredQuantity::kActivations, false}};
+
+replay::PredictionScore score_part(const ReplayedSet& set, const ScoredPart& part) {
+  std::vector<replay::PredictionPair> pairs;
+  for (std::size_t i = 0; i < set.runs.size(); ++i)
+    if (set.runs[i].quantity == part.quantity && set.runs[i].is_calibration == part.is_calibration)
+      pairs.push_back(set.pairs[i]);
+  return replay::score(pairs);
+}
+
+const char* split_name(bool is_calibration) {
+  return is_calibration ? "calibration" : "held out";
+}
+
+std::string scores_table(const std::vector<ReplayedSet>& sets) {
+  std::vector<std::vector<std::string>> table = {
+      {"set", "quantity", "rows", "split", "MAPE", "median", "worst", "Spearman", "top-1 regret"}};
+  for (const ReplayedSet& set : sets) {
+    for (const ScoredPart& part : kScoredParts) {
+      const replay::PredictionScore score = score_part(set, part);
+      if (score.rows == 0) continue;
+      table.push_back({set.name, to_string(part.quantity), std::to_string(score.rows),
+                       split_name(part.is_calibration), format_percent(score.mape),
+                       format_percent(score.median), format_percent(score.worst),
+                       score.spearman ? fmt::format("{:.3f}", *score.spearman) : "-",
+                       format_percent(score.regret)});
+    }
+  }
+  return format_table(table);
+}
+
+std::string quantity_text(const replay::PublishedRun& run, double value) {
+  return run.quantity == MeasuredQuantity::kStep ? format_seconds({value}) : format_bytes(value);
+}
+
+std::string runs_table(const ReplayedSet& set) {
+  std::vector<std::vector<std::string>> table = {
+      {"run", "measured", "predicted", "difference", "quantity", "split"}};
+  for (std::size_t i = 0; i < set.runs.size(); ++i) {
+    const replay::PublishedRun& run = set.runs[i];
+    const replay::PredictionPair& pair = set.pairs[i];
+    table.push_back({run.name, quantity_text(run, pair.measured),
+                     quantity_text(run, pair.predicted),
+                     fmt::format("{:+.1f} %", 100 * (pair.predicted / pair.measured - 1)),
+                     to_string(run.quantity), split_name(run.is_calibration)});
+  }
+  return fmt::format("\n{}\n{}", set.name, format_table(table));
+}
+
+json score_json(const replay::PredictionScore& score) {
+  return {{"rows", score.rows},
+          {"mape", score.mape},
+          {"median", score.median},
+          {"worst", score.worst},
+          {"spearman", score.spearman ? json(*score.spearman) : json()},
+          {"top1_regret", score.regret}};
+}
+
+}  // namespace
+
+std::string replay_text(const std::vector<ReplayedSet>& sets, bool has_rows) {
+  std::string text = scores_table(sets);
+  if (has_rows)
+    for (const ReplayedSet& set : sets)
+      text += runs_table(set);
+  return text;
+}
+
+json replay_json(const std::vector<ReplayedSet>& sets) {
+  json list = json::array();
+  for (const ReplayedSet& set : sets) {
+    json rows = json::array();
+    for (std::size_t i = 0; i < set.runs.size(); ++i) {
+      const bool is_time = set.runs[i].quantity == MeasuredQuantity::kStep;
+      rows.push_back({{"run", set.runs[i].name},
+                      {"quantity", to_string(set.runs[i].quantity)},
+                      {is_time ? "measured_s" : "measured_bytes", set.pairs[i].measured},
+                      {is_time ? "predicted_s" : "predicted_bytes", set.pairs[i].predicted},
+                      {"calibration", set.runs[i].is_calibration}});
+    }
+    json one = {{"set", set.name}, {"rows", rows}};
+    for (const ScoredPart& part : kScoredParts) {
+      const replay::PredictionScore score = score_part(set, part);
+      if (score.rows == 0) continue;
+      const std::string key = part.quantity == MeasuredQuantity::kStep
+                                  ? (part.is_calibration ? "calibration" : "held_out")
+                                  : to_string(part.quantity);
+      one[key] = score_json(score);
+    }
+    list.push_back(one);
+  }
+  return {{"sets", list}};
+}
+
+std::string calibration_text(std::string_view stack, const cost::Calibration& c) {
+  return fmt::format(
+      "\n{}: matrix_efficiency {:.4f}, tile_depth {:.1f}, misalignment {:.3f}, "
+      "memory_efficiency {:.4f}, launch {:.2f} us, link_efficiency {:.4f}, "
+      "network_efficiency {:.4f}, collective_latency {:.1f} us\n",
+      stack, c.matrix_efficiency, c.tile_depth, c.misalignment, c.memory_efficiency,
+      c.launch.value * 1e6, c.link_efficiency, c.network_efficiency,
+      c.collective_latency.value * 1e6);
+}
+
+}  // namespace regatta::report

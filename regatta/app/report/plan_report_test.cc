@@ -1,0 +1,100 @@
+#include "regatta/app/report/plan_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "regatta/app/report/internal/number_text.h"
+#include "regatta/app/report/internal/sample_run.h"
+
+namespace regatta::report {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+TEST(Thousands, SeparatesGroupsOfThreeDigits) {
+  EXPECT_EQ(thousands(0), "0");
+  EXPECT_EQ(thousands(620), "620");
+  EXPECT_EQ(thousands(5232), "5,232");
+  EXPECT_EQ(thousands(-1234567), "-1,234,567");
+}
+
+ComparedCluster compared(const std::string& name, double tokens_per_s) {
+  ComparedCluster one{.name = name, .devices = 16, .plan = plan::EstimatedPlan{}};
+  one.plan->strategy = {.tp = 8, .dp = 2};
+  one.plan->estimate.step.matmul = Seconds{2};
+  one.tokens_per_s = tokens_per_s;
+  one.usage = {.time = Seconds{7200}, .device_hours = 32, .kilowatt_hours = 21, .cost = 64};
+  return one;
+}
+
+TEST(ComparedClusters, AreRelativeToTheFirstClusterWithAPlan) {
+  std::vector<ComparedCluster> clusters = {
+      {.name = "tiny", .devices = 8, .plan = {}, .note = "nothing fits", .usage = {}},
+      compared("a", 100),
+      compared("a nics=4", 150)};
+  EXPECT_EQ(reference_rate(clusters), 100);
+  const std::string text = compared_clusters_text(clusters, true);
+  EXPECT_THAT(text, HasSubstr("tiny            8  none: see below"));
+  EXPECT_THAT(text, HasSubstr("1.50x"));
+  EXPECT_THAT(text, HasSubstr("kWh (servers under load) and cost are for a billion tokens\n"
+                              "tiny: nothing fits\n"));
+  EXPECT_EQ(compared_clusters_json(clusters, true)["clusters"][1]["cost_per_1e9_tokens"], 64);
+}
+
+TEST(ComparedClusters, HaveNoReferenceWhereNoneHasAPlan) {
+  EXPECT_EQ(reference_rate({{.name = "tiny", .plan = {}, .note = "nothing fits", .usage = {}}}), 0);
+}
+
+TEST(ComparedPlans, BeginWithTheReasonForTheDifference) {
+  const plan::ComparedPlan a{.name = "A", .parts = {{"matmul", {1.0}}, {"bubble", {0.5}}}};
+  const plan::ComparedPlan b{.name = "B", .parts = {{"matmul", {1.0}}, {"bubble", {1.0}}}};
+  const ComparedPlans plans{a, b, "A is for job x, B for y"};
+  EXPECT_EQ(compared_plans_text(plans),
+            plan::compare_plans(a, b).sentence +
+                "\n\n"
+                "part         A    B    B - A\n"
+                "bubble  500 ms  1 s  +500 ms\n"
+                "step    1.50 s  2 s  +500 ms\n"
+                "memory     0 B  0 B\n"
+                "note: the plans are not for the same problem: A is for job x, B for y\n");
+  EXPECT_EQ(compared_plans_json(plans)["b_step_time_s"], 2.0);
+}
+
+TEST(SimulatedSearch, CountsPlansStrategiesAndWhatWasRuledOut) {
+  plan::SimulatedSearchResult result;
+  result.evaluated = 12;
+  result.rejected = {{.kind = plan::RejectionReason::kSlower},
+                     {.kind = plan::RejectionReason::kMemory}};
+  EXPECT_EQ(evaluation_count_text(result),
+            "12 plans of 2 strategies evaluated, 1 strategy ruled out");
+}
+
+TEST(SimulatedSearch, ShowsTheRankingTheReasonsAndTheBestPlan) {
+  const RunResult run = sample_run_result();
+  const SimulatedSearchReport search{.job = run.job,
+                                     .cluster = run.cluster,
+                                     .rates_source = "measured",
+                                     .result = run.search,
+                                     .search_time = Seconds{0.25},
+                                     .top = 2};
+  const std::string text = simulated_search_text(search);
+  EXPECT_THAT(text, StartsWith("job " + run.job.name + " on cluster " + run.cluster.name + ": "));
+  EXPECT_THAT(text, HasSubstr("evaluated"));
+  EXPECT_THAT(text, HasSubstr(", in 250 ms; rates: measured\n"));
+  EXPECT_THAT(text, HasSubstr("ruled out because"));
+  EXPECT_THAT(text, HasSubstr("\nplan: " + to_string(run.search.ranked.front().strategy) + "\n"));
+  EXPECT_EQ(simulated_search_json(search)["search"]["ranked"].size(), 2U);
+}
+
+TEST(ChosenPlanTable, ListsTheChosenPlanAndTheFourNext) {
+  const RunResult run = sample_run_result();
+  const std::string table = chosen_plan_table(run.search);
+  EXPECT_THAT(table, HasSubstr("\nchosen  "));
+  EXPECT_EQ(std::ranges::count(table, '\n'),
+            std::min<std::ptrdiff_t>(6, 1 + std::ssize(run.search.ranked)));
+}
+
+}  // namespace
+}  // namespace regatta::report
