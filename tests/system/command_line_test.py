@@ -6,6 +6,7 @@ import resource
 import socket
 import subprocess
 import tempfile
+import time
 import unittest
 
 import lab_case
@@ -289,7 +290,7 @@ class CommandLine(unittest.TestCase):
             done = lab_case.regatta("topo", CLUSTER, "--svg", out,
                                     preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)))
             self.assertEqual((done.returncode, done.stderr),
-                             (2, f"regatta: {out}: file too large; choose another place with --svg\n"))
+                             (1, f"regatta: {out}: file too large; choose another place with --svg\n"))
             self.assertEqual(os.listdir(folder), [])
 
     def test_plans_what_it_cannot_run_yet(self):
@@ -382,6 +383,38 @@ class CommandLine(unittest.TestCase):
     def test_counts_plans_and_strategies(self):
         done = lab_case.regatta(*PLAN, "--strategy", "{tp: 8}")
         self.assertRegex(done.stdout, r"^job gpt-small on cluster lab-4x2: \d+ plans of 10 strategies evaluated, in [^;]+; rates: ")
+
+    def test_refuses_to_run_or_measure_on_gpus_before_anything_starts(self):
+        for command in (["run", GPU_JOB, "--cluster", GPU_CLUSTER], ["measure", GPU_CLUSTER]):
+            begin = time.monotonic()
+            done = lab_case.regatta(*command)
+            self.assertLess(time.monotonic() - begin, 5)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertRegex(done.stderr, rf"^regatta: {command[0]}: cluster \S+ has GPUs \(a100-sxm4-80g\), and this build "
+                                          "runs jobs on CPU devices only; predict the job with regatta plan ")
+
+    def test_knows_the_words_help_and_version(self):
+        for words, same in ((["help"], ["--help"]), (["help", "plan", "diff"], ["plan", "diff", "--help"]), (["version"], ["--version"])):
+            done = lab_case.regatta(*words)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertEqual(done.stdout, lab_case.regatta(*same).stdout)
+        self.check(["help", "plna"], "there is no command 'plna'; did you mean 'plan'?")
+
+    def test_shows_no_more_of_the_frontier_than_top(self):
+        done = lab_case.regatta(*GPU_PLAN, "--frontier", "--top", 2, "--json")
+        found = json.loads(done.stdout)
+        self.assertEqual((len(found["ranked"]), len(found["frontier"])), (2, 2))
+
+    def test_fits_every_help_into_120_columns(self):
+        def check(command):
+            done = lab_case.regatta(*command, "--help")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertLessEqual(max(map(len, done.stdout.splitlines())), 120, done.stdout)
+            rest = done.stdout.partition("\nCommands:\n")[2].partition("\n\n")[0]
+            for line in rest.splitlines():
+                if line.startswith("  ") and line[2] != " ":
+                    check([*command, line.split()[0]])
+        check([])
 
     def test_has_an_example_in_every_help(self):
         faults = [["lab", "fault", kind] for kind in ("down", "slow", "drop", "stop", "kill", "clear")]

@@ -1,6 +1,7 @@
 // cli/main.cc: the program `regatta`: parses the command line and hands it to one command.
 // Exit status: 0 done, 1 the work failed, 2 the input is wrong.
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -8,6 +9,8 @@
 #include <new>
 #include <string>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -32,13 +35,13 @@
 namespace {
 
 constexpr const char* kDescription =
-    "Regatta takes a GPU cluster from its hardware to its jobs: it knows the servers and the\n"
-    "network, plans how to train a large model on them, runs the training and shows prediction\n"
-    "beside measurement.";
+    "Regatta plans, runs and watches training jobs on clusters: it describes the servers and "
+    "the\nnetwork, searches the fastest parallel plan, trains, and shows prediction beside "
+    "measurement.";
 constexpr const char* kFooter =
     "Example:\n"
     "  regatta run examples/job.yaml --cluster examples/cluster.yaml\n"
-    "Each command explains itself: regatta COMMAND --help";
+    "Help on a command: regatta help COMMAND";
 
 // Adds every command to `app`; the one that runs sets `exit_status`.
 void add_commands(CLI::App& app, int& exit_status) {
@@ -70,10 +73,12 @@ int run(int argc, char** argv) {
     std::fputs(app.help().c_str(), stderr);
     return 2;
   }
-  if (const auto known = regatta::cli::check_words(app, {argv + 1, argv + argc}); !known)
+  std::vector<std::string> words = regatta::cli::with_help_words({argv + 1, argv + argc});
+  if (const auto known = regatta::cli::check_words(app, words); !known)
     return regatta::cli::report_error(known.error());
   try {
-    app.parse(argc, argv);
+    std::ranges::reverse(words);  // the library takes the last word first
+    app.parse(std::move(words));
   } catch (const CLI::ParseError& end) {
     if (end.get_exit_code() == 0) return app.exit(end);  // --help, --version
     return regatta::cli::report_error(

@@ -190,18 +190,18 @@ int run(const BenchOptions& given) {
 }  // namespace
 
 void add_bench_command(CLI::App& app, int& exit_status) {
-  auto* bench = app.add_subcommand("bench", "Measure the parts of Regatta on this machine");
+  auto* bench = app.add_subcommand("bench", "Measure parts of Regatta on this machine");
   bench->require_subcommand(1);
   bench->footer("Example:\n  regatta bench coll all_reduce --sizes 1K:64M");
-  auto* command = bench->add_subcommand(
-      "coll", "Time a collective between processes of this machine, and check its result");
+  auto* command =
+      bench->add_subcommand("coll", "Time a collective between processes and check its result");
   command->footer(
       "Example:\n"
       "  regatta bench coll all_reduce --sizes 1K:64M --ranks 2 --vs openmpi,gloo\n"
       "  regatta bench coll all_reduce --sizes 64M --ranks 4 --cluster examples/cluster.yaml\n"
       "  regatta bench coll all_reduce --sizes 64M --ranks 4 --compress int8 --cluster FILE\n"
-      "busbw is what nccl-tests calls so: algbw times 2(n-1)/n for all_reduce. The peers are built "
-      "by scripts/peers.sh.");
+      "busbw as in nccl-tests: algbw times 2(n-1)/n for all_reduce. scripts/peers.sh builds the "
+      "peers. Ctrl-C ends the run and keeps the sizes that were measured.");
   auto options = std::make_shared<BenchOptions>();
   add_coll_arguments(*command, options->coll);
   command->add_option("--batches", options->batches, "Batches of calls for each size and round")
@@ -210,7 +210,7 @@ void add_bench_command(CLI::App& app, int& exit_status) {
   command->add_option("--rounds", options->rounds, "Rounds; all contenders take turns in each")
       ->check(whole_number(1, 100))
       ->capture_default_str();
-  command->add_option("--vs", options->peers, "Peers to time beside: openmpi,mpich,gloo")
+  command->add_option("--vs", options->peers, "Other libraries to time as well: openmpi,mpich,gloo")
       ->check(not_empty());
   std::vector<std::string> kinds;
   kinds.reserve(comm::compress::kCompressionKinds.size());

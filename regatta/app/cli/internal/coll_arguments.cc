@@ -118,22 +118,22 @@ void add_coll_arguments(CLI::App& command, CollArguments& arguments) {
   std::vector<std::string> algorithms;
   for (int i = 0; i <= static_cast<int>(comm::Algorithm::kInPlace); ++i)
     algorithms.push_back(to_string(static_cast<comm::Algorithm>(i)));
-  command.add_option("--algorithm", arguments.algorithm, "Take this one where it can be")
+  command.add_option("--algorithm", arguments.algorithm, "Algorithm to use where it applies")
       ->check(one_of(algorithms))
       ->capture_default_str();
   command.add_option("--chunk", arguments.chunk, "Cut messages into chunks of this size: 512K");
-  command.add_option("--connections", arguments.connections, "Stripe messages over so many")
+  command.add_option("--connections", arguments.connections, "Connections to stripe messages over")
       ->check(whole_number(1, comm::kConnectionsMost));
   command
       .add_option("--ports", arguments.ports,
-                  "In a cluster: ports planned (links apart; default in labs), surveyed, or hashed")
+                  "With --cluster: source ports planned (default in labs), surveyed or hashed")
       ->type_name("HOW")
       ->check(one_of(port_choices()));
   command.add_flag("--model-only", arguments.model_only,
-                   "Let the cost model choose alone, without measuring");
+                   "Choose by the cost model alone, without measuring");
   command
       .add_option("--tuning", arguments.tuning,
-                  "Begin with what `regatta coll explain --save` found")
+                  "Tuning file that `regatta coll explain --save` wrote")
       ->check(not_empty());
 }
 

@@ -3,7 +3,8 @@
 namespace regatta::cli {
 
 void add_coll_command(CLI::App& app, int& exit_status) {
-  auto* coll = app.add_subcommand("coll", "Look into the collectives");
+  auto* coll =
+      app.add_subcommand("coll", "Explain the settings of collectives; inspect running ranks");
   coll->require_subcommand(1);
   coll->footer(
       "Example:\n"

@@ -96,17 +96,17 @@ int run(const ExplainOptions& given) {
 
 void add_coll_explain(CLI::App& coll, int& exit_status) {
   auto* command =
-      coll.add_subcommand("explain", "Show how a collective is carried out, and why so");
+      coll.add_subcommand("explain", "Show the settings of a collective and the reasons for them");
   command->footer(
       "Example:\n"
       "  regatta coll explain all_reduce --sizes 64K,64M --ranks 4 --cluster "
       "examples/cluster.yaml\n"
       "  regatta coll explain all_reduce --sizes 1K:64M --save tuning.json\n"
-      "Ranks call it until the choice stands. A job takes what was saved with "
+      "Ranks call the collective until its choice is settled. A job loads a tuning file with "
       "Options::tuning.");
   auto options = std::make_shared<ExplainOptions>();
   add_coll_arguments(*command, options->coll);
-  command->add_option("--save", options->save, "Write what was found to this file")
+  command->add_option("--save", options->save, "Write the choices as a tuning file")
       ->check(not_empty());
   command->add_flag("--json", options->json, "Print the choices as JSON");
   command->callback([options, &exit_status] { exit_status = run(*options); });

@@ -154,20 +154,20 @@ int run(const InspectOptions& options) {
 
 void add_coll_inspect(CLI::App& coll, int& exit_status) {
   auto* command = coll.add_subcommand(
-      "inspect", "Show what the ranks of a job are doing, and who is waited for");
+      "inspect", "Show the operations of a job's ranks, and which rank the others wait for");
   command->footer(
       "Example:\n"
       "  regatta coll inspect gpt-small\n"
       "  regatta coll inspect 4711 --watch\n"
       "  regatta coll inspect run/regatta-flight-gpt-small-rank*.json\n"
-      "A rank writes the files when its job fails; docs/formats/flight.md.");
+      "Ranks write flight files when their job fails (docs/formats/flight.md).");
   auto options = std::make_shared<InspectOptions>();
   command
-      ->add_option("TARGET", options->targets,
-                   "PID of a rank, name of a job on this machine, or flight files; all jobs of "
-                   "this machine when left out")
+      ->add_option(
+          "TARGET", options->targets,
+          "PID of a rank, name of a job, or flight files; all jobs of this machine when left out")
       ->check(not_empty());
-  command->add_flag("--watch", options->watch, "Show it again every second, until Ctrl-C");
+  command->add_flag("--watch", options->watch, "Repeat every second, until Ctrl-C");
   command->add_flag("--json", options->json, "Print JSON, with the last operations of each rank");
   command->callback([options, &exit_status] { exit_status = run(*options); });
 }

@@ -4,7 +4,7 @@ namespace regatta::cli {
 
 void add_fabric_command(CLI::App& app, int& exit_status) {
   auto* fabric =
-      app.add_subcommand("fabric", "Design a cluster's network, and look at it before it is used");
+      app.add_subcommand("fabric", "Design, check and simulate the network of a cluster");
   fabric->require_subcommand(1);
   fabric->footer(
       "Example:\n"

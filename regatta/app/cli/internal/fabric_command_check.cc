@@ -138,31 +138,31 @@ int check(const CheckOptions& options) {
 
 void add_fabric_check(CLI::App& fabric, int& exit_status) {
   const auto options = std::make_shared<CheckOptions>();
-  CLI::App* command = add_command(
-      fabric, "check", "Prove that pauses cannot deadlock the fabric, or show how they can",
-      "regatta fabric check examples/cluster.yaml --failures 2",
-      [options, &exit_status] { exit_status = check(*options); });
+  CLI::App* command =
+      add_command(fabric, "check", "Prove that pauses cannot deadlock the fabric, or show a cycle",
+                  "regatta fabric check examples/cluster.yaml --failures 2",
+                  [options, &exit_status] { exit_status = check(*options); });
   command->add_option("CLUSTER", options->cluster, "Cluster file")->required()->check(not_empty());
   command
       ->add_option("--routes", options->routes,
-                   "Routes to check instead of the shortest ways (docs/formats/routes.md)")
+                   "Routes to check instead of the shortest paths (docs/formats/routes.md)")
       ->type_name("FILE")
       ->check(not_empty());
   command
       ->add_option("--failures", options->failures,
-                   "Also after failures of links and switches, up to so many at once")
+                   "Also check after up to K failures of links and switches at once")
       ->type_name("K")
       ->check(whole_number(1, 8));
   command
       ->add_option("--sets", options->sets,
-                   "Of more sets of failures at once than this, draw so many (default: 100000)")
+                   "Sets of failures to draw where there are more (default: 100000)")
       ->type_name("N")
       ->check(whole_number(1, 1'000'000'000));
-  command->add_option("--seed", options->seed, "Of the draw (default: 1)")
+  command->add_option("--seed", options->seed, "Seed of the draw (default: 1)")
       ->type_name("N")
       ->check(whole_number(0, 1'000'000'000));
   command->add_flag("--prove", options->proves,
-                    "Send traffic over a circle that was found, packet by packet, until it stops");
+                    "Simulate traffic over a cycle that was found until it stops");
   command->add_flag("--json", options->json, "Print JSON");
 }
 

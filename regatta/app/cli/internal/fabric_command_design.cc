@@ -158,7 +158,7 @@ CLI::Validator gpu_count() {
 }
 
 void add_shape(CLI::App& command, DesignOptions& options) {
-  command.add_option("--gpus", options.gpus, "GPUs, each with a NIC, 8 to 65536 and more")
+  command.add_option("--gpus", options.gpus, "Number of GPUs, each with a NIC")
       ->type_name("N")
       ->required()
       ->check(gpu_count());
@@ -169,70 +169,69 @@ void add_shape(CLI::App& command, DesignOptions& options) {
                   "Published fabric to start from: " + join(presets, ", "))
       ->type_name("NAME")
       ->check(one_of(presets));
-  command.add_option("--servers-gpus", options.servers_gpus, "GPUs of a server (default: 8)")
+  command.add_option("--servers-gpus", options.servers_gpus, "GPUs per server (default: 8)")
       ->type_name("N")
       ->check(whole_number(1, 64));
   command
       .add_option("--rails", options.rails,
-                  "Leaves of a block of servers: GPU i on leaf i mod N (default: 8)")
+                  "Leaves per block of servers: GPU i uses leaf i mod N (default: 8)")
       ->type_name("N")
       ->check(whole_number(1, 64));
   command
       .add_option("--planes", options.planes,
-                  "Ports of a NIC, each into a fabric of its own (default: 1)")
+                  "Ports per NIC, each in a fabric of its own (default: 1)")
       ->type_name("N")
       ->check(whole_number(1, 64));
   command
       .add_option("--tiers", options.tiers,
-                  "Tiers of switches at least; 3 are the most (default: as few as do)")
+                  "Least number of switch tiers, up to 3 (default: as few as possible)")
       ->type_name("N")
       ->check(whole_number(1, 3));
   command
       .add_option("--servers-per-leaf", options.servers_per_leaf,
-                  "Servers below a leaf (default: as many as fit, evenly)")
+                  "Servers per leaf (default: as many as fit, evenly)")
       ->type_name("N")
       ->check(whole_number(1, 32768));
 }
 
 void add_rates(CLI::App& command, DesignOptions& options) {
-  command.add_option("--chip", options.chip, "What a switch carries (default: 51.2Tbps)")
+  command.add_option("--chip", options.chip, "Capacity of a switch (default: 51.2Tbps)")
       ->type_name("RATE")
       ->check(not_empty());
-  command.add_option("--port", options.port, "Of a NIC's port (default: 400Gbps)")
+  command.add_option("--port", options.port, "Rate of a NIC port (default: 400Gbps)")
       ->type_name("RATE")
       ->check(not_empty());
-  command.add_option("--uplink", options.uplink, "Of a cable between switches (default: --port)")
+  command
+      .add_option("--uplink", options.uplink, "Rate of a cable between switches (default: --port)")
       ->type_name("RATE")
       ->check(not_empty());
   command
       .add_option("--oversubscription", options.oversubscription,
-                  "Of leaves, at most: NICs below over uplinks (default: 1)")
+                  "Highest ratio at leaves: rate of NICs to rate of uplinks (default: 1)")
       ->type_name("RATIO")
       ->check(number_up_to(1000));
   command
       .add_option("--spine-oversubscription", options.spine_oversubscription,
-                  "The same of spines (default: 1)")
+                  "Highest ratio at spines (default: 1)")
       ->type_name("RATIO")
       ->check(number_up_to(1000));
 }
 
 void add_outputs(CLI::App& command, DesignOptions& options) {
-  command.add_option("--name", options.name, "Of the cluster (default: fabric-GPUS)")
+  command.add_option("--name", options.name, "Name of the cluster (default: fabric-GPUS)")
       ->type_name("NAME")
       ->check(cluster_name());
-  command.add_option("--device", options.device, "The GPUs of the cluster file")
+  command.add_option("--device", options.device, "Type of the GPUs in the cluster file")
       ->type_name("NAME")
       ->capture_default_str()
       ->check(one_of(topo::device_preset_names()));
-  command.add_option("--out", options.out, "Write the cluster file, which all commands read")
+  command.add_option("--out", options.out, "Write the cluster file")
       ->type_name("FILE")
       ->check(not_empty());
-  command.add_option("--svg", options.svg, "Draw the fabric")
+  command.add_option("--svg", options.svg, "Write a drawing of the fabric")
       ->type_name("FILE")
       ->check(not_empty());
-  command
-      .add_option("--ports", options.ports,
-                  "Write which port is cabled to which, as CSV, a line a cable")
+  command.add_option("--ports", options.ports, "Write a CSV line for each cable: its ports")
       ->type_name("FILE")
       ->check(not_empty());
   command.add_flag("--json", options.json, "Print JSON");

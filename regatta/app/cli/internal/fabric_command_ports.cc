@@ -132,27 +132,27 @@ int ports(const PortsOptions& options) {
 void add_fabric_ports(CLI::App& fabric, int& exit_status) {
   const auto options = std::make_shared<PortsOptions>();
   CLI::App* command = add_command(
-      fabric, "ports", "Choose source ports so that connections do not meet on a link",
+      fabric, "ports", "Choose source ports that spread connections over links",
       "regatta fabric ports examples/cluster.yaml --ring --connections 2 --out ports.csv",
       [options, &exit_status] { exit_status = ports(*options); });
   command->add_option("CLUSTER", options->cluster, "Cluster file")->required()->check(not_empty());
   auto* pairs =
-      command
-          ->add_option("--pairs", options->pairs, "Who sends to whom, a line each: s0.nic0 s1.nic0")
+      command->add_option("--pairs", options->pairs, "Pairs of NICs, a line each: s0.nic0 s1.nic0")
           ->type_name("FILE")
           ->check(not_empty());
-  auto* ring = command->add_flag("--ring", options->ring, "Each server to the next, by every NIC")
-                   ->excludes(pairs);
+  auto* ring =
+      command->add_flag("--ring", options->ring, "Each server to the next one, on every NIC")
+          ->excludes(pairs);
   command
       ->add_flag("--permutation", options->permutation,
-                 "Each server to one drawn at random that nobody else sends to, by every NIC")
+                 "A random permutation of the servers, on every NIC")
       ->excludes(pairs)
       ->excludes(ring);
-  command->add_option("--connections", options->connections, "Of each pair")
+  command->add_option("--connections", options->connections, "Connections per pair")
       ->type_name("K")
       ->capture_default_str()
       ->check(whole_number(1, 64));
-  command->add_option("--seed", options->seed, "Of the permutation and the search")
+  command->add_option("--seed", options->seed, "Seed of the permutation and of the search")
       ->type_name("N")
       ->capture_default_str()
       ->check(whole_number(0, 1'000'000'000));

@@ -241,23 +241,24 @@ void add_fabric_simulate(CLI::App& fabric, int& exit_status) {
       [options, &exit_status] { exit_status = run_simulate(*options); });
   command->add_option("SCENARIO", options->scenario, "The scenario file (docs/formats/scenario.md)")
       ->required();
-  command->add_option("--cluster", options->cluster, "Another cluster file than the scenario's")
+  command
+      ->add_option("--cluster", options->cluster, "Cluster file, instead of that of the scenario")
       ->type_name("FILE")
       ->check(not_empty());
   command
-      ->add_option("--level", options->level,
-                   "flow (rates, fast), packet (queues and pauses) or mixed (packets where it "
-                   "matters)")
+      ->add_option(
+          "--level", options->level,
+          "flow (rates, fast), packet (queues and pauses) or mixed (packets where they matter)")
       ->type_name("LEVEL")
       ->check(one_of({"flow", "packet", "mixed"}));
   command
       ->add_option("--html", options->html,
-                   "Write a page: items, use of links over time, and queues of packets")
+                   "Write a page: items, load of links over time, queues of packets")
       ->type_name("FILE")
       ->check(not_empty());
   command
       ->add_option("--messages", options->messages,
-                   "Write a line for each message, in the order they are sent (of packets: arrive)")
+                   "Write a CSV line for each message, as it is sent (packet level: arrives)")
       ->type_name("FILE")
       ->check(not_empty());
   command->add_flag("--json", options->json, "Print JSON");

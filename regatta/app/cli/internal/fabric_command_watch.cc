@@ -281,44 +281,44 @@ int watch_command(const WatchOptions& options) {
 void add_fabric_watch(CLI::App& fabric, int& exit_status) {
   const auto options = std::make_shared<WatchOptions>();
   CLI::App* command =
-      add_command(fabric, "watch",
-                  "Watch the pause counters of NICs or switches for ports that are held for good",
+      add_command(fabric, "watch", "Watch the pause counters of NICs or switches for pause storms",
                   "regatta fabric watch --device eth0 --duration 60s",
                   [options, &exit_status] { exit_status = watch_command(*options); });
   auto* cluster =
       command
           ->add_option("CLUSTER", options->cluster,
-                       "Cluster file whose links --counters names: says where storms began")
+                       "Cluster file of the switches in --counters: locates where storms begin")
           ->check(not_empty());
-  auto* devices = command
-                      ->add_option("--device", options->devices,
-                                   "A NIC of this machine, as often as wanted; without it all that "
-                                   "count pauses")
-                      ->type_name("NAME")
-                      ->allow_extra_args(false)
-                      ->check(not_empty());
-  auto* period = command->add_option("--period", options->period, "Between two readings")
+  auto* devices =
+      command
+          ->add_option("--device", options->devices,
+                       "NIC of this machine, repeatable; all that count pauses when left out")
+          ->type_name("NAME")
+          ->allow_extra_args(false)
+          ->check(not_empty());
+  auto* period = command->add_option("--period", options->period, "Time between two readings")
                      ->type_name("TIME")
                      ->capture_default_str();
-  command->add_option("--storm-after", options->storm_after, "Of being held, a port is in a storm")
+  command
+      ->add_option("--storm-after", options->storm_after,
+                   "How long a port is paused before it counts as a storm")
       ->type_name("TIME")
       ->capture_default_str();
   auto* duration =
-      command->add_option("--duration", options->duration, "Then end; without it, go on")
+      command->add_option("--duration", options->duration, "Duration; until Ctrl-C when left out")
           ->type_name("TIME")
           ->check(not_empty());
   auto* counters =
       command
           ->add_option("--counters", options->counters,
-                       "Counters of switches in lines (docs/formats/pauses.md), - for standard "
-                       "input")
+                       "Counters of switches (docs/formats/pauses.md); - is standard input")
           ->type_name("FILE")
           ->check(not_empty())
           ->excludes(devices)
           ->excludes(period)
           ->excludes(duration);
   cluster->needs(counters);
-  command->add_flag("--json", options->json, "Print JSON, a line for each event");
+  command->add_flag("--json", options->json, "Print a JSON object per event");
 }
 
 }  // namespace regatta::cli

@@ -211,31 +211,33 @@ int run_metrics(const GpuOptions& options) {
 }
 
 void add_daemon(CLI::App& gpu, const SharedGpuOptions& options, int& exit_status) {
-  CLI::App* daemon = add_command(gpu, "daemon", "Hold the memory and the limits of all tenants",
-                                 "regatta gpu daemon --gpu 80GiB --gpu 80GiB --policy burst-weight",
-                                 [=, &exit_status] { exit_status = run_daemon(*options); });
-  daemon->add_option("--state", options->state, "Folder of its own; survives the daemon")
+  CLI::App* daemon =
+      add_command(gpu, "daemon", "Start the daemon that keeps the limits of all tenants",
+                  "regatta gpu daemon --gpu 80GiB --gpu 80GiB --policy burst-weight",
+                  [=, &exit_status] { exit_status = run_daemon(*options); });
+  daemon->add_option("--state", options->state, "Folder of the daemon's state")
       ->type_name("DIR")
       ->capture_default_str()
       ->check(not_empty());
   add_socket_option(*daemon, options->socket);
   daemon
-      ->add_option("--policy", options->policy,
-                   "fixed, equal, weight or burst-weight; as before when left out, at first fixed")
+      ->add_option(
+          "--policy", options->policy,
+          "fixed, equal, weight or burst-weight; the last one when left out, at first fixed")
       ->type_name("WORD")
       ->check(one_of(kPolicies));
   daemon
       ->add_option("--gpu", options->gpus,
-                   "Memory of a GPU, once for each; one of unknown memory when left out")
+                   "Memory of a GPU, repeat for each; one GPU of unknown memory when left out")
       ->type_name("SIZE")
       ->allow_extra_args(false);
   daemon
       ->add_option("--host-memory", options->host_memory,
-                   "Memory of the host for tenants with --overcommit; none when left out")
+                   "Host memory for tenants with --overcommit; none when left out")
       ->type_name("SIZE")
       ->check(not_empty());
   daemon->add_flag("--no-checkpoint", options->no_checkpoint,
-                   "Never take a process off its GPU by the driver's checkpoint calls");
+                   "Do not use the driver's checkpoint calls to swap processes out");
   daemon
       ->add_option("--link", options->link,
                    "What copies between host and a GPU reach, each way, to be divided as its time "
@@ -270,7 +272,7 @@ void add_gpu_command(CLI::App& app, int& exit_status) {
   add_daemon(*gpu, options, exit_status);
 
   CLI::App* run =
-      add_command(*gpu, "run", "Start a program as a tenant, or in one that is there",
+      add_command(*gpu, "run", "Start a program in a tenant, new or existing",
                   "regatta gpu run --name a --memory 4GiB --compute 30 -- python3 serve.py",
                   [=, &exit_status] { exit_status = run_program(*options); });
   add_program(*run, options->program);
@@ -289,7 +291,7 @@ void add_gpu_command(CLI::App& app, int& exit_status) {
   add_socket_option(*run, options->socket);
 
   CLI::App* ps =
-      add_command(*gpu, "ps", "Tenants, their limits, what they use, their processes",
+      add_command(*gpu, "ps", "Show tenants, their limits, use and processes",
                   "regatta gpu ps --json", [=, &exit_status] { exit_status = run_ps(*options); });
   CLI::App* set = add_command(*gpu, "set", "Change a tenant's limits while it runs",
                               "regatta gpu set a --memory 8GiB --compute 50",
@@ -298,11 +300,11 @@ void add_gpu_command(CLI::App& app, int& exit_status) {
   add_limit_options(*set, options->limits);
   add_fault_option(*set, options->limits);
   CLI::App* policy = add_command(
-      *gpu, "policy", "Say how the device's time is divided, or change it",
+      *gpu, "policy", "Show or change the policy that divides the device's time",
       "regatta gpu policy burst-weight", [=, &exit_status] { exit_status = run_policy(*options); });
   policy->add_option("POLICY", options->policy, "fixed, equal, weight or burst-weight")
       ->check(one_of(kPolicies));
-  CLI::App* metrics = add_command(*gpu, "metrics", "Figures of each tenant, as text for Prometheus",
+  CLI::App* metrics = add_command(*gpu, "metrics", "Print metrics of each tenant for Prometheus",
                                   "regatta gpu metrics",
                                   [=, &exit_status] { exit_status = run_metrics(*options); });
   for (CLI::App* command : {ps, set, policy, metrics}) {

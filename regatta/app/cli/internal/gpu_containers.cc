@@ -91,7 +91,7 @@ CLI::App* add(CLI::App& parent, const std::string& name, const std::string& help
 void add_gpu_containers(CLI::App& gpu, int& exit_status) {
   const auto options = std::make_shared<ContainerOptions>();
   CLI::App* enroll =
-      add(gpu, "enroll", "Give a cgroup to a tenant: processes in it and below it are the tenant's",
+      add(gpu, "enroll", "Add a cgroup and its children to a tenant",
           "Example:\n"
           "  regatta gpu enroll a --cgroup /system.slice/a.service --memory 4GiB --compute 30\n"
           "  regatta gpu enroll a --cgroup memory:/docker/1f00    of cgroup v1",
@@ -107,13 +107,14 @@ void add_gpu_containers(CLI::App& gpu, int& exit_status) {
   add_fault_option(*enroll, options->limits);
   enroll->callback([=, &exit_status] { exit_status = run_enroll(*options); });
 
-  CLI::App* leave = add(gpu, "leave", "Take a tenant's cgroups from it; it ends with its processes",
-                        "Example:\n  regatta gpu leave a", options);
+  CLI::App* leave =
+      add(gpu, "leave", "Remove all cgroups from a tenant; it ends with its processes",
+          "Example:\n  regatta gpu leave a", options);
   add_tenant(*leave, options->name);
   leave->callback([=, &exit_status] { exit_status = run_leave(*options); });
 
   CLI::App* hook = add(
-      gpu, "oci-hook", "For container runtimes: make a container a tenant, by its annotations",
+      gpu, "oci-hook", "Hook of container runtimes: make a container a tenant, by its annotations",
       "Reads the container's state from standard input, and from the bundle's config.json the\n"
       "annotations regatta.gpu.memory, .compute, .weight, .priority and .name (a tenant that\n"
       "is there, or that is to be made). What the options say holds where the annotations say\n"
@@ -128,7 +129,7 @@ void add_gpu_containers(CLI::App& gpu, int& exit_status) {
       options);
   add_limit_options(*hook, options->limits);
   add_fault_option(*hook, options->limits);
-  hook->add_flag("--leave", options->leave, "As poststop: the container has ended");
+  hook->add_flag("--leave", options->leave, "For poststop: the container has ended");
   hook->callback([=, &exit_status] { exit_status = run_hook(*options); });
   add_gpu_cdi(gpu, exit_status);
 }

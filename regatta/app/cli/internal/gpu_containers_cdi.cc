@@ -153,20 +153,20 @@ int run_cdi(const CdiCommandOptions& options) {
 
 void add_gpu_cdi(CLI::App& gpu, int& exit_status) {
   const auto options = std::make_shared<CdiCommandOptions>();
-  CLI::App* cdi = gpu.add_subcommand(
-      "cdi", "Print the device that container runtimes put into containers (CDI, as YAML)");
+  CLI::App* cdi = gpu.add_subcommand("cdi", "Print a CDI device for container runtimes, as YAML");
   cdi->footer(
-      "Of the limits that are given here, a container's annotations may ask for less only.\n"
+      "The annotations of a container may only lower these limits.\n"
       "Example:\n"
       "  regatta gpu cdi --name small --memory 4GiB --compute 30 > /etc/cdi/regatta-small.yaml\n"
       "  podman run --device regatta.gpu/slice=small --device nvidia.com/gpu=0 IMAGE");
-  cdi->add_option("--name", options->name, "The device's: regatta.gpu/slice=NAME")
+  cdi->add_option("--name", options->name, "Name of the device: regatta.gpu/slice=NAME")
       ->type_name("NAME")
       ->capture_default_str()
       ->check(not_empty());
   add_limit_options(*cdi, options->limits);
   add_fault_option(*cdi, options->limits);
-  cdi->add_option("--socket", options->socket, "The daemon's socket; containers get its folder")
+  cdi->add_option("--socket", options->socket,
+                  "The daemon's socket; its folder is mounted into containers")
       ->type_name("PATH")
       ->capture_default_str()
       ->check(not_empty());

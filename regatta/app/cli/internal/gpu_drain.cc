@@ -89,10 +89,10 @@ int run_drain(const DrainOptions& options) {
 
 void add_gpu_drain(CLI::App& gpu, int& exit_status) {
   const auto options = std::make_shared<DrainOptions>();
-  CLI::App* drain = gpu.add_subcommand(
-      "drain", "Let a GPU take no new tenant and give no more memory, before work on it");
+  CLI::App* drain =
+      gpu.add_subcommand("drain", "Stop new tenants and allocations on a GPU, before maintenance");
   drain->footer(
-      "What runs goes on. Lasts, also over a restart of the machine, until --undo.\n"
+      "Running programs continue. Lasts until --undo, also across restarts of the machine.\n"
       "Example:\n"
       "  regatta gpu drain --device 0 --wait 600\n"
       "  regatta gpu drain --device 0 --undo");
@@ -100,12 +100,11 @@ void add_gpu_drain(CLI::App& gpu, int& exit_status) {
   drain->add_option("--device", options->gpu, "One GPU; all when left out")
       ->type_name("NUMBER")
       ->check(whole_number(0, sharing::kDevicesMax - 1));
-  CLI::Option* wait = drain
-                          ->add_option("--wait", options->wait_s,
-                                       "Wait until its tenants have ended, at most so long")
-                          ->type_name("SECONDS")
-                          ->check(whole_number(1, 1'000'000));
-  drain->add_flag("--undo", options->undo, "Let it take tenants again")->excludes(wait);
+  CLI::Option* wait =
+      drain->add_option("--wait", options->wait_s, "Longest wait for its tenants to end")
+          ->type_name("SECONDS")
+          ->check(whole_number(1, 1'000'000));
+  drain->add_flag("--undo", options->undo, "Accept tenants again")->excludes(wait);
   add_socket_option(*drain, options->socket);
   drain->add_flag("--json", options->json, "Print JSON");
 }

@@ -32,19 +32,20 @@ void add_limit_options(CLI::App& command, LimitOptions& options) {
   CLI::Option* memory =
       command
           .add_option("--memory", options.memory,
-                      "Most device memory, 2MiB or more, like 4GiB or 0=4GiB,1=8GiB")
+                      "Limit of device memory, 2MiB or more, like 4GiB or 0=4GiB,1=8GiB")
           ->type_name("SIZE")
           ->check(not_empty());
-  command.add_option("--compute", options.compute, "Part of the device's time in percent, like 30")
+  command
+      .add_option("--compute", options.compute, "Share of the device's time in percent, like 30")
       ->type_name("PERCENT")
       ->check(not_empty());
-  command.add_option("--weight", options.weight, "Weight under weight and burst-weight")
+  command.add_option("--weight", options.weight, "Weight in the policies weight and burst-weight")
       ->type_name("N")
       ->check(whole_number(1, 10'000));
   command.add_option("--priority", options.priority, "high or normal")
       ->type_name("WORD")
       ->check(one_of({"high", "normal"}));
-  command.add_option("--gpu", options.gpu, "The GPU that --memory is of")
+  command.add_option("--gpu", options.gpu, "GPU of the --memory limit")
       ->type_name("NUMBER")
       ->default_str("0")
       ->check(whole_number(0, sharing::kDevicesMax - 1))

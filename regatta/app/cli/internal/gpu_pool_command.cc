@@ -178,7 +178,7 @@ void add_serve(CLI::App& gpu, const SharedPoolOptions& options, int& exit_status
                   });
   command
       ->add_option("--listen", options->listen,
-                   "Where programs come to; with port 0 the system chooses one, which is told")
+                   "Address of the service; port 0: the system chooses a port, which is printed")
       ->type_name("HOST:PORT")
       ->required()
       ->check(not_empty("write it like 0.0.0.0:7000"));
@@ -196,23 +196,23 @@ void add_serve(CLI::App& gpu, const SharedPoolOptions& options, int& exit_status
 }
 
 void add_pool(CLI::App& gpu, const SharedPoolOptions& options, int& exit_status) {
-  CLI::App* pool = gpu.add_subcommand("pool", "Slices of the GPUs of several servers");
+  CLI::App* pool = gpu.add_subcommand("pool", "Use slices of the GPUs of several servers");
   pool->footer(
       "Example:\n"
       "  regatta gpu pool --servers a:7000,b:7000 --token-file token ls");
   pool->require_subcommand(1);
-  pool->add_option("--servers", options->servers, "GPU servers, with commas between them")
+  pool->add_option("--servers", options->servers, "GPU servers, separated by commas")
       ->type_name("HOST:PORT,...")
       ->required()
       ->check(not_empty("name at least one, like a:7000,b:7000"));
   add_token(*pool, *options);
-  CLI::App* ls = add_command(*pool, "ls", "GPUs of the servers and what is free of them",
+  CLI::App* ls = add_command(*pool, "ls", "List the GPUs of the servers and their free memory",
                              "regatta gpu pool --servers a:7000 --token-file token ls --json",
                              [=, &exit_status] { exit_status = status_of(list(*options)); });
   ls->fallthrough();  // --servers may stand behind it, too
   ls->add_flag("--json", options->json, "Print JSON");
   CLI::App* start = add_command(
-      *pool, "run", "Start a program on a slice, on the server where it fits best",
+      *pool, "run", "Start a program on a slice of the server where it fits best",
       "regatta gpu pool --servers a:7000,b:7000 --token-file token run --memory 4GiB --compute 30 "
       "-- ./program",
       [=, &exit_status] { exit_status = status_of(run(*options)); });
@@ -228,7 +228,7 @@ void add_pool(CLI::App& gpu, const SharedPoolOptions& options, int& exit_status)
   start->add_option("--name", options->name, "The tenant; made up of host and process if left out")
       ->type_name("NAME")
       ->check(not_empty());
-  start->add_option("--weight", options->weight, "Weight under weight and burst-weight")
+  start->add_option("--weight", options->weight, "Weight in the policies weight and burst-weight")
       ->type_name("N")
       ->check(whole_number(1, 10'000));
   start->add_option("--priority", options->priority, "high or normal")

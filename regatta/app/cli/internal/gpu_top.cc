@@ -152,17 +152,17 @@ int run_top(const TopOptions& options) {
 
 void add_gpu_top(CLI::App& gpu, int& exit_status) {
   const auto options = std::make_shared<TopOptions>();
-  CLI::App* top = add_command(gpu, "top", "Show live who has which part of the GPUs",
+  CLI::App* top = add_command(gpu, "top", "Show the tenants' use of the GPUs live",
                               "regatta gpu top --interval 0.5",
                               [=, &exit_status] { exit_status = run_top(*options); });
-  top->add_option("--interval", options->interval_s, "Seconds between two pictures")
+  top->add_option("--interval", options->interval_s, "Seconds between two updates")
       ->type_name("SECONDS")
       ->capture_default_str()
       ->check(number_up_to(3600));
-  top->add_option("--count", options->count, "End after so many pictures; else at q or Ctrl-C")
+  top->add_option("--count", options->count, "End after N updates; at q or Ctrl-C when left out")
       ->type_name("N")
       ->check(whole_number(1, 1'000'000'000));
-  top->add_flag("--json", options->json, "Print JSON, a line a picture, as gpu ps has it");
+  top->add_flag("--json", options->json, "Print a line of JSON per update, as gpu ps does");
   add_socket_option(*top, options->socket);
 }
 

@@ -234,26 +234,25 @@ void add_heal_command(CLI::App& app, int& exit_status) {
       ->type_name("LAB")
       ->check(not_empty());
   heal->add_option("--clean", options->clean,
-                   "How long what broke has to be well before it is used again (5s)")
+                   "How long a part has to work before it is used again (5s)")
       ->type_name("TIME");
   heal->add_option("--clean-max", options->clean_max,
-                   "The most that this grows to when it breaks again and again (10min)")
+                   "Upper limit of --clean, which grows with each failure (10min)")
       ->type_name("TIME");
   heal->add_option("--socket", options->socket,
-                   "Where reports come in and events go out (the lab's folder)/heal.sock")
+                   "Socket of reports and events (default: heal.sock in the lab's folder)")
       ->type_name("PATH")
       ->check(not_empty());
-  heal->add_option(
-          "--withdraw-command", options->withdraw_command,
-          "Run for each next hop that a switch loses: {switch} {link} {neighbor} {towards}")
+  heal->add_option("--withdraw-command", options->withdraw_command,
+                   "Command for each next hop to withdraw: {switch} {link} {neighbor} {towards}")
       ->type_name("COMMAND")
       ->check(not_empty());
   heal->add_option("--return-command", options->return_command,
-                   "Run for each next hop that it gets back")
+                   "Command for each next hop to return")
       ->type_name("COMMAND")
       ->check(not_empty());
-  heal->add_flag("--dry-run", options->dry_run, "Tell what would be done, and do nothing");
-  heal->add_flag("--json", options->json, "Print an object a line, as subscribers get");
+  heal->add_flag("--dry-run", options->dry_run, "Print the actions without taking them");
+  heal->add_flag("--json", options->json, "Print a JSON object per event, as for subscribers");
 }
 
 }  // namespace regatta::cli

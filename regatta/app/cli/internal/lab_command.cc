@@ -198,7 +198,8 @@ void add_lab_option(CLI::App& command, LabOptions& options) {
 }
 
 void add_fault_commands(CLI::App& lab, const Shared& options, int& exit_status) {
-  CLI::App* fault = lab.add_subcommand("fault", "Break a link or a server, and undo it");
+  CLI::App* fault =
+      lab.add_subcommand("fault", "Inject faults into links and servers, and clear them");
   fault->footer(
       "Example:\n  regatta lab fault down s1.nic0-leaf0\n  regatta lab fault clear\n"
       "The links have the names that regatta lab status prints.");
@@ -212,16 +213,17 @@ void add_fault_commands(CLI::App& lab, const Shared& options, int& exit_status) 
     const char* amount_help;
   };
   const std::vector<Kind> kinds = {
-      {"down", "Take a link's carrier away", "regatta lab fault down leaf0-spine1", "LINK", "", ""},
+      {"down", "Remove the carrier of a link", "regatta lab fault down leaf0-spine1", "LINK", "",
+       ""},
       {"slow", "Shape a link to another rate, both directions",
        "regatta lab fault slow s0.nic0-leaf0 10Mbps", "LINK", "RATE", "Like 10Mbps or 2MB/s"},
-      {"drop", "Lose a share of a link's packets, both directions",
+      {"drop", "Drop a share of a link's packets, both directions",
        "regatta lab fault drop leaf0-spine0 5%", "LINK", "SHARE", "Like 5% or 0.05"},
-      {"stop", "Stop every process of a server, as a hang does", "regatta lab fault stop s2",
+      {"stop", "Stop every process of a server, like a hang", "regatta lab fault stop s2", "SERVER",
+       "", ""},
+      {"kill", "Kill every process of a server, like a power loss", "regatta lab fault kill s2",
        "SERVER", "", ""},
-      {"kill", "Kill every process of a server, as a power loss does", "regatta lab fault kill s2",
-       "SERVER", "", ""},
-      {"clear", "Undo the faults of a link or server, or all of them",
+      {"clear", "Clear the faults of a link or server, or all of them",
        "regatta lab fault clear leaf0-spine1", "TARGET", "", ""}};
   for (const Kind& kind : kinds) {
     const std::string name = kind.name;
@@ -245,7 +247,7 @@ void add_fault_commands(CLI::App& lab, const Shared& options, int& exit_status) 
 void add_lab_command(CLI::App& app, int& exit_status) {
   const auto options = std::make_shared<LabOptions>();
   CLI::App* lab = app.add_subcommand(
-      "lab", "An emulated cluster on this machine: a network namespace per server and switch");
+      "lab", "Emulate a cluster on this machine: a network namespace per server and switch");
   lab->footer(
       "Example:\n  regatta lab up examples/cluster.yaml\n  regatta lab exec s0 -- ip route");
   lab->require_subcommand(1);
@@ -256,14 +258,14 @@ void add_lab_command(CLI::App& app, int& exit_status) {
   up->add_option("CLUSTER", options->cluster, "Cluster file")->required()->check(not_empty());
   up->add_flag("--json", options->json, "Print JSON");
 
-  CLI::App* down = add_command(*lab, "down", "End everything in a lab and remove it",
+  CLI::App* down = add_command(*lab, "down", "End all processes of a lab and remove it",
                                "regatta lab down examples/cluster.yaml",
                                [=, &exit_status] { exit_status = run_down(*options); });
   down->add_option("LAB", options->lab, "Name or cluster file");
   down->add_flag("--all", options->all, "Every lab of this user");
   down->add_flag("--json", options->json, "Print JSON");
 
-  CLI::App* status = add_command(*lab, "status", "Servers, addresses, links and processes",
+  CLI::App* status = add_command(*lab, "status", "Show servers, addresses, links and processes",
                                  "regatta lab status lab-4x2",
                                  [=, &exit_status] { exit_status = run_status(*options); });
   status->add_option("LAB", options->lab, "Name or cluster file; all labs when left out");

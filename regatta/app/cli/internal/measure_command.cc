@@ -149,18 +149,20 @@ int run(const MeasureOptions& options) {
 
 void add_measure_command(CLI::App& app, int& exit_status) {
   auto* command = app.add_subcommand(
-      "measure", "Measure the devices and paths of a cluster: the planner uses what is saved");
+      "measure", "Measure the devices and paths of a cluster, for better predictions");
   command->footer(
       "Example:\n"
       "  regatta measure examples/cluster.yaml\n"
       "saves examples/cluster.measured.json; `regatta plan` and `regatta run` use it.");
   auto options = std::make_shared<MeasureOptions>();
   command->add_option("CLUSTER", options->cluster, "Cluster file")->required()->check(not_empty());
-  command->add_option("--out", options->out, "Save there instead of beside the cluster file")
+  command
+      ->add_option("--out", options->out, "File of the rates, instead of beside the cluster file")
       ->type_name("FILE")
       ->check(not_empty());
-  command->add_flag("--quick", options->quick, "A coarse grid of shapes, one pair of each path");
-  command->add_flag("--json", options->json, "Print what is saved, as JSON");
+  command->add_flag("--quick", options->quick,
+                    "Measure few shapes, and one pair of devices for each path");
+  command->add_flag("--json", options->json, "Print the saved rates as JSON");
   command->callback([options, &exit_status] { exit_status = run(*options); });
 }
 

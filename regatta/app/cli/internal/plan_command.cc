@@ -70,32 +70,33 @@ void add_plan_command(CLI::App& app, int& exit_status) {
       ->type_name("CLUSTER")
       ->check(not_empty());
   command
-      ->add_option("--strategy", options->strategy,
-                   "What it names is kept, before the job's own; the rest is searched: "
-                   "'{tp: 2, pp: 4}'")
+      ->add_option(
+          "--strategy", options->strategy,
+          "Values to keep, before those of the job; the others are searched: '{tp: 2, pp: 4}'")
       ->type_name("MAP")
       ->check(not_empty());
-  command->add_option("--top", options->top, "How many plans to show")
+  command->add_option("--top", options->top, "Plans in each list")
       ->type_name("N")
       ->check(whole_number(1, kMostPlans))
       ->capture_default_str();
   command
       ->add_option("--stack", options->stack,
-                   "GPUs: the software that trains; a wrong name lists them")
+                   "GPUs: the software stack that trains; an unknown name lists them all")
       ->type_name("NAME")
       ->check(not_empty());
   command->add_flag("--every-form", options->every_form,
-                    "GPUs: also schedules that split the backward, offload, hybrid sharding");
-  command->add_flag("--exhaustive", options->exhaustive, "GPUs: predict every strategy");
+                    "GPUs: also schedules that split the backward pass, offload, hybrid sharding");
+  command->add_flag("--exhaustive", options->exhaustive,
+                    "GPUs: evaluate every strategy, without bounds");
   command->add_flag("--frontier", options->frontier,
-                    "GPUs: also the plans that no other beats in both time and memory");
+                    "GPUs: also list the plans that no other beats in both time and memory");
   auto* sizes = command->add_flag(
       "--sizes", options->sizes,
-      "GPUs: the best plan on several numbers of servers: time, money and devices traded");
+      "GPUs: the best plan for several numbers of servers, with their time, cost and devices");
   sizes->excludes("--frontier")->excludes("--exhaustive");
   command
       ->add_option("--objective", options->objective,
-                   "With --sizes: what picks one: time (the default), cost, devices or memory")
+                   "With --sizes: what selects one: time (the default), cost, devices or memory")
       ->type_name("WHAT")
       ->check(one_of(plan::objective_names()))
       ->needs(sizes);
@@ -105,27 +106,30 @@ void add_plan_command(CLI::App& app, int& exit_status) {
       ->type_name("TIME")
       ->check(not_empty())
       ->needs(sizes);
-  command->add_option("--steps", options->steps, "With --sizes: of the job, not those of its file")
+  command
+      ->add_option("--steps", options->steps,
+                   "With --sizes: steps of the job, instead of those of its file")
       ->type_name("N")
       ->check(whole_number(1, 1'000'000'000))
       ->needs(sizes);
   command
-      ->add_option("--price", options->price, "With --sizes: of a device and hour, in any currency")
+      ->add_option("--price", options->price,
+                   "With --sizes: price of a device-hour, in any currency")
       ->check(number_up_to(kHighestPrice))
       ->needs(sizes);
   command
       ->add_option("--without", options->without_text,
-                   "GPUs: servers that may not be used: failed, or of others: s3,s7")
+                   "GPUs: servers that are not available: s3,s7")
       ->type_name("NAMES")
       ->check(not_empty());
-  command->add_option("--servers", options->servers, "GPUs: use so many servers of the cluster")
+  command->add_option("--servers", options->servers, "GPUs: number of servers to use")
       ->type_name("N")
       ->check(whole_number(1, topo::kMaxServers));
   auto* launch = command->add_option(
       "--launch", options->launcher,
-      "GPUs: print the best plan as a script of megatron, deepspeed or torchrun");
+      "GPUs: print a launch script of the best plan: megatron, deepspeed or torchrun");
   launch->type_name("FRAMEWORK")->check(one_of({"megatron", "deepspeed", "torchrun"}));
-  command->add_option("--html", options->html, "GPUs: write the plan and its timeline as a page")
+  command->add_option("--html", options->html, "GPUs: write a page of the plan and its timeline")
       ->type_name("FILE")
       ->check(not_empty());
   command->add_option("--trace", options->trace, "GPUs: write the timeline for Perfetto")

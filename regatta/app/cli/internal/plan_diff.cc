@@ -174,16 +174,19 @@ int show_difference(const DiffOptions& options) {
 void add_plan_diff(CLI::App& plan, int& exit_status) {
   const auto options = std::make_shared<DiffOptions>();
   CLI::App* command =
-      plan.add_subcommand("diff", "Say why one plan for GPUs is faster than another");
-  command->add_option("A", options->a, "A plan that --json wrote, or a strategy like '{tp: 8}'")
+      plan.add_subcommand("diff", "Explain why one plan for GPUs is faster than another");
+  command
+      ->add_option("A", options->a, "A plan that plan --json wrote, or a strategy like '{tp: 8}'")
       ->required()
       ->check(not_empty());
-  command->add_option("B", options->b, "Another")->required()->check(not_empty());
+  command->add_option("B", options->b, "The other plan or strategy")
+      ->required()
+      ->check(not_empty());
   command->add_option("--job", options->job, "Job file, for strategies")->check(not_empty());
   command->add_option("--cluster", options->cluster, "Cluster file, for strategies")
       ->type_name("CLUSTER")
       ->check(not_empty());
-  command->add_option("--stack", options->stack, "The software that trains")
+  command->add_option("--stack", options->stack, "The software stack that trains")
       ->type_name("NAME")
       ->check(not_empty());
   command->add_flag("--json", options->json, "Print JSON");

@@ -120,17 +120,16 @@ int show_replay(const ReplayOptions& options) {
 
 void add_plan_replay(CLI::App& plan, int& exit_status) {
   const auto options = std::make_shared<ReplayOptions>();
-  CLI::App* command = plan.add_subcommand(
-      "replay", "Predict published training runs and show by how much it misses");
+  CLI::App* command =
+      plan.add_subcommand("replay", "Predict published training runs and show the errors");
   command
       ->add_option("FILE", options->files,
-                   "Tables of runs: your own, or published ones in files named as their set; "
-                   "docs/formats/runs.md has the columns, the sets and their sources. Those that "
-                   "the program has are shown, too")
+                   "Tables of runs, beside the built-in ones; a file named like a set replaces it "
+                   "(docs/formats/runs.md: columns, sets, sources)")
       ->check(not_empty());
   command->add_flag("--rows", options->rows, "Show every run");
   command->add_flag("--fit", options->fit,
-                    "Fit the stacks to the calibration rows and show the scalars");
+                    "Fit the software stacks to the calibration rows and show their scalars");
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(
       "Examples:\n"

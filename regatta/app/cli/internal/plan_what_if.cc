@@ -172,16 +172,18 @@ void add_plan_what_if(CLI::App& plan, int& exit_status) {
       ->check(not_empty());
   command
       ->add_option("--with", options->changes,
-                   "The first cluster with one change: nic_rate=800Gbps, nics=4, servers=256, "
-                   "uplink=400Gbps, server=dgx-h100; may come several times")
+                   "Compare with the first cluster after one change: nic_rate=800Gbps, nics=4, "
+                   "servers=256, uplink=400Gbps, server=dgx-h100; repeatable")
       ->type_name("KEY=VALUE");
-  command->add_option("--strategy", options->strategy, "What it names is kept: '{tp: 8}'")
+  command
+      ->add_option("--strategy", options->strategy,
+                   "Values to keep; the others are searched: '{tp: 8}'")
       ->type_name("MAP")
       ->check(not_empty());
-  command->add_option("--stack", options->stack, "The software that trains")
+  command->add_option("--stack", options->stack, "The software stack that trains")
       ->type_name("NAME")
       ->check(not_empty());
-  command->add_option("--price", options->price, "Of a device and hour, in any currency")
+  command->add_option("--price", options->price, "Price of a device-hour, in any currency")
       ->check(number_up_to(kHighestPrice));
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(

@@ -311,56 +311,56 @@ Status run_probe(const ProbeOptions& options) {
 void add_probe_command(CLI::App& app, int& exit_status) {
   const auto options = std::make_shared<ProbeOptions>();
   CLI::App* probe = add_command(
-      app, "probe", "Probe every link in both directions, and name what is broken",
+      app, "probe", "Probe every link in both directions and name the broken parts",
       "regatta lab up examples/cluster.yaml\n"
       "  regatta probe --lab lab-4x2 --duration 10s\n"
-      "Break something meanwhile with regatta lab fault. Of real servers, where on each runs\n"
-      "regatta-prober cluster.yaml --server NAME --collector head-1:27899, on head-1:\n"
-      "  regatta probe cluster.yaml --listen 27899\n"
-      "Without --duration it ends with Ctrl-C. It finds what loses packets, not what carries them "
-      "at\n"
-      "a lower rate (regatta lab fault slow): of that tell regatta traffic and regatta bench coll.",
+      "Inject faults meanwhile with regatta lab fault. On real servers, start on each one\n  "
+      "regatta-prober cluster.yaml --server NAME --collector head-1:27899\nand on head-1:\n  "
+      "regatta probe cluster.yaml --listen 27899\nProbes find lost packets, not lower rates "
+      "(regatta lab fault slow): these show in regatta\ntraffic and regatta bench coll.",
       [=, &exit_status] {
         const Status status = run_probe(*options);
         exit_status = status ? 0 : report_error(status.error());
       });
   probe->add_option("CLUSTER", options->cluster, "Cluster file of a lab that is up, or of servers")
       ->check(not_empty());
-  probe->add_option("--lab", options->lab, "Instead of the cluster file: a lab by its name")
+  probe->add_option("--lab", options->lab, "Name of a lab that is up, instead of the cluster file")
       ->type_name("LAB")
       ->check(not_empty());
   probe
       ->add_option("--listen", options->listen,
-                   "Of real servers: where their probers report, PORT or ADDRESS:PORT")
+                   "Real servers: the address where their probers report, PORT or ADDRESS:PORT")
       ->type_name("PLACE")
       ->check(not_empty());
   probe
       ->add_option("--transport", options->transport,
-                   "With --listen: what carries the probes, udp or rdma")
+                   "With --listen: the transport of probes, udp or rdma")
       ->type_name("NAME")
       ->check(one_of({"udp", "rdma"}))
       ->capture_default_str();
   probe
       ->add_option("--wait", options->wait,
-                   "With --listen: for servers to report, 20s, then it goes on without them")
+                   "With --listen: how long to wait for all servers to report, like 20s")
       ->type_name("TIME")
       ->check(not_empty());
   probe->add_option("--period", options->period, kProbePeriodHelp)
       ->type_name("TIME")
       ->capture_default_str();
-  probe->add_option("--duration", options->duration, "How long, like 10s; for ever when left out")
+  probe
+      ->add_option("--duration", options->duration,
+                   "Duration, like 10s; until Ctrl-C when left out")
       ->type_name("TIME")
       ->check(not_empty());
   probe->add_flag("--heal", options->heals,
-                  "Tell regatta heal what is broken, so that it withdraws it");
+                  "Report broken parts to regatta heal, which withdraws them");
   probe
       ->add_option("--heal-socket", options->heal_socket,
-                   "The same, where regatta heal was given another --socket")
+                   "The same, with the --socket of regatta heal")
       ->type_name("PATH")
       ->check(not_empty());
   probe->add_flag("--coverage", options->lists_overlaps,
-                  "List also the links that probes alone cannot tell apart");
-  probe->add_flag("--json", options->json, "Print a JSON object a line");
+                  "Also list the links that probes alone cannot distinguish");
+  probe->add_flag("--json", options->json, "Print a JSON object per event");
 }
 
 }  // namespace regatta::cli

@@ -291,7 +291,7 @@ int run(const RunOptions& options) {
 
 void add_run_command(CLI::App& app, int& exit_status) {
   auto* command = app.add_subcommand(
-      "run", "Plan a training job, train it on the cluster, show prediction beside measurement");
+      "run", "Plan a training job, train it on CPU devices, show prediction beside measurement");
   command->footer(
       "Example:\n"
       "  regatta run examples/job.yaml --cluster examples/cluster.yaml --compare pure-dp");
@@ -313,7 +313,7 @@ void add_run_command(CLI::App& app, int& exit_status) {
       ->check(whole_number(1, kStepsMax));
   command
       ->add_option("--strategy", options->strategy,
-                   "What it names is kept, the rest is searched: '{tp: 2, pp: 4}'")
+                   "Values to keep; the others are searched: '{tp: 2, pp: 4}'")
       ->type_name("MAP")
       ->check(not_empty());
   command->add_option("--sweep", options->sweep, "Also train N different plans")
@@ -334,10 +334,10 @@ void add_run_command(CLI::App& app, int& exit_status) {
   command
       ->add_option(
           "--ports", options->ports,
-          "Source ports: planned (links apart; default in labs), surveyed by ranks, or hashed")
+          "Source ports: planned (on different links; default in labs), surveyed or hashed")
       ->type_name("HOW")
       ->check(one_of(port_choices()));
-  command->add_flag("--resume", options->resume, "Go on from the job's newest checkpoint");
+  command->add_flag("--resume", options->resume, "Resume from the newest checkpoint of the job");
   command->add_flag("--json", options->json, "Print result.json; progress goes to standard error");
   command->add_flag("--no-report", options->no_report, "Write no files");
   command->callback([options, &exit_status] { exit_status = run(*options); });

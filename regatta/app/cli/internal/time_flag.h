@@ -45,6 +45,6 @@ inline Result<Seconds> time_flag(const std::string& flag, const std::string& tex
 // Of --period, between two probes on the same way: of probers and their collector alike.
 inline constexpr TimeRange kProbePeriods{{0.01}, {1}, "10ms"};
 inline constexpr const char* kProbePeriodHelp =
-    "Between two probes on the same way, from 10ms to 1s";
+    "Time between two probes on the same path, from 10ms to 1s";
 
 }  // namespace regatta::cli

@@ -60,7 +60,7 @@ int show_cluster(const TopoOptions& options) {
 void add_topo_command(CLI::App& app, int& exit_status) {
   const auto options = std::make_shared<TopoOptions>();
   CLI::App* command =
-      app.add_subcommand("topo", "Show what a cluster, or this machine, is made of");
+      app.add_subcommand("topo", "Show the servers and the fabric of a cluster, or this machine");
   auto* cluster =
       command->add_option("CLUSTER", options->cluster, "Cluster file; without it, this machine")
           ->check(not_empty());
@@ -70,7 +70,7 @@ void add_topo_command(CLI::App& app, int& exit_status) {
                        "Show a machine recorded by `lstopo FILE.xml` instead of this one")
           ->type_name("FILE");
   machine->excludes(cluster);
-  command->add_option("--svg", options->svg, "Also draw the cluster: servers, switches and cables")
+  command->add_option("--svg", options->svg, "Write a drawing of servers, switches and cables")
       ->type_name("FILE")
       ->check(not_empty())
       ->needs(cluster);

@@ -138,20 +138,23 @@ Status run(const TrafficOptions& options) {
 void add_traffic_command(CLI::App& app, int& exit_status) {
   const auto options = std::make_shared<TrafficOptions>();
   CLI::App* traffic = add_command(
-      app, "traffic", "Show what goes over the network, for which job, collective and step",
+      app, "traffic", "Show the traffic of the network by job, collective and step",
       "regatta traffic --lab lab-4x2 --duration 10s --html traffic.html", [=, &exit_status] {
         const Status status = run(*options);
         exit_status = status ? 0 : report_error(status.error());
       });
-  traffic->add_option("--lab", options->lab, "All servers of a lab that is up; else this machine")
+  traffic
+      ->add_option("--lab", options->lab,
+                   "Name of a lab that is up: all its servers; this machine when left out")
       ->type_name("LAB")
       ->check(not_empty());
-  traffic->add_option("--duration", options->duration, "How long to look, up to 10min (10s)")
+  traffic->add_option("--duration", options->duration, "Duration, up to 10min (10s)")
       ->type_name("TIME");
-  traffic->add_option("--period", options->period, "How often, from 1ms to 1s (10ms)")
+  traffic
+      ->add_option("--period", options->period, "Time between two samples, from 1ms to 1s (10ms)")
       ->type_name("TIME");
   traffic->add_flag("--json", options->json,
-                    "Print an object a second, and all that was found as the last one");
+                    "Print a JSON object per second, and the whole analysis as the last one");
   traffic->add_option("--html", options->html, "Write a page with the rates over time")
       ->type_name("FILE")
       ->check(not_empty());
