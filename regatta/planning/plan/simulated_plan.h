@@ -39,8 +39,8 @@ struct Prediction {
 struct SimulatedPlan {
   workload::Strategy strategy;
   Placement placement;
-  // For messages: each axis and the worst path between its neighbours, "tp within servers, pp
-  // across leaves at 1 of 3 hops".
+  // For messages: each axis and the worst path between its neighbours, "tp within servers, 1 of 3
+  // stage boundaries crosses a leaf".
   std::string placement_name;
   Prediction prediction;
 };

@@ -89,6 +89,17 @@ std::string_view words_of(cost::PathClass path) {
   return "";
 }
 
+// "1 of 3 stage boundaries crosses a leaf", "2 of 8 dp ring hops cross a leaf".
+std::string crossing_text(cost::PathClass path, std::string_view axis, bool chain, int crossing,
+                          int hops) {
+  const std::string_view boundary = path == cost::PathClass::kSameLeaf    ? "servers"
+                                    : path == cost::PathClass::kSameGroup ? "a leaf"
+                                                                          : "a group";
+  return fmt::format("{} of {} {} {} {}", crossing, hops,
+                     chain ? "stage boundaries" : fmt::format("{} ring hops", axis),
+                     crossing == 1 ? "crosses" : "cross", boundary);
+}
+
 // The worst class over all groups of one axis, and the most hops of it in one group.
 std::string name_axis(const topo::Cluster& cluster, const Placement& placement,
                       const std::set<std::vector<Rank>>& groups, std::string_view axis,
@@ -114,7 +125,7 @@ std::string name_axis(const topo::Cluster& cluster, const Placement& placement,
     }
   }
   if (worst_hops == hops) return fmt::format("{} {}", axis, words_of(worst));
-  return fmt::format("{} {} at {} of {} hops", axis, words_of(worst), worst_hops, hops);
+  return crossing_text(worst, axis, chain, worst_hops, hops);
 }
 
 std::optional<topo::DeviceRef> find_device(const topo::Cluster& cluster, const std::string& name) {

@@ -31,9 +31,9 @@ TEST(NamePlacement, SaysWhereEachAxisLies) {
   EXPECT_EQ(name_placement(cluster, make_strategy(2, 2, 2, 1), all),
             "tp within servers, dp within leaves, pp across leaves");
   EXPECT_EQ(name_placement(cluster, make_strategy(1, 8, 1, 1), all),
-            "pp across leaves at 1 of 7 hops");
+            "1 of 7 stage boundaries crosses a leaf");
   EXPECT_EQ(name_placement(cluster, make_strategy(1, 1, 8, 1), all),
-            "dp across leaves at 2 of 8 hops");
+            "2 of 8 dp ring hops cross a leaf");
   EXPECT_EQ(name_placement(cluster, make_strategy(1, 1, 1, 1), {all.front()}), "one device");
 }
 
