@@ -7,10 +7,17 @@ by environment variables:
   REGATTA_SERVER   ranks with the same text share memory (default: one text per kernel
                    and network namespace)
 """
+import importlib
+
 import torch
 import torch.distributed as dist
 
-from . import _C, rendezvous
+try:
+    _C = importlib.import_module("._C", __name__)
+except ImportError as error:
+    raise ImportError(f"regatta_torch in {__path__[0]} is incomplete ({error}): build the target torch_backend "
+                      "(ninja -C build/release torch_backend) and run the Python that it was built for") from error
+from . import rendezvous
 
 NAME = "regatta"
 
