@@ -337,7 +337,7 @@ Result<Communicator> Communicator::duplicate() {
 
 Result<std::shared_ptr<std::byte>> Communicator::allocate(std::size_t bytes) {
   if (ShmWorld* shared = impl_->world ? impl_->world->shm() : nullptr; shared != nullptr) {
-    if (auto memory = shared->buffers().take(bytes)) return memory;
+    if (auto memory = shared->buffers().allocate(bytes)) return memory;
     return Error{Code::kExhausted,
                  "allocate: the rank's 64 GiB of shared buffers are used up: "
                  "release some, or use private memory"};

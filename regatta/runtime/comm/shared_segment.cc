@@ -27,7 +27,7 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 }  // namespace
 
 Result<SharedSegment> SharedSegment::create() {
-  os::UniqueFd fd(memfd_create("regatta-coll-shelf", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  os::UniqueFd fd(memfd_create("regatta-coll-segment", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd) return os::errno_error("make a memory file");
   if (ftruncate(fd.get(), static_cast<off_t>(kFileBytes)) != 0)
     return os::errno_error("size a memory file");

@@ -10,11 +10,11 @@
 namespace regatta::comm {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
 constexpr int kTuningVersion = 1;
 
-json to_json(const MeasuredSetting& tried) {
+Json to_json(const MeasuredSetting& tried) {
   return {{"algorithm", to_string(tried.setting.algorithm)},
           {"chunk_bytes", tried.setting.chunk_bytes},
           {"connections", tried.setting.connections},
@@ -29,14 +29,14 @@ Error wrong(const std::string& where, const std::string& problem) {
 }
 
 // A number of `object` that is whole and at least 0.
-Result<std::int64_t> count_at(const json& object, const char* key, const std::string& where) {
+Result<std::int64_t> count_at(const Json& object, const char* key, const std::string& where) {
   const auto found = object.find(key);
   if (found == object.end() || !found->is_number_integer() || found->get<std::int64_t>() < 0)
     return wrong(where, std::string("\"") + key + "\" is no whole number from 0");
   return found->get<std::int64_t>();
 }
 
-Result<Seconds> time_at(const json& object, const char* key, const std::string& where) {
+Result<Seconds> time_at(const Json& object, const char* key, const std::string& where) {
   const auto found = object.find(key);
   if (found == object.end() || !found->is_number() || !(found->get<double>() >= 0) ||
       !std::isfinite(found->get<double>()))
@@ -44,13 +44,13 @@ Result<Seconds> time_at(const json& object, const char* key, const std::string& 
   return Seconds{found->get<double>()};
 }
 
-std::string text_at(const json& object, const char* key) {
+std::string text_at(const Json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
 // 0, or one that is carried out as it stands.
-Result<std::size_t> chunk_bytes_at(const json& object, const std::string& where) {
+Result<std::size_t> chunk_bytes_at(const Json& object, const std::string& where) {
   REGATTA_TRY(count, count_at(object, "chunk_bytes", where));
   const auto bytes = static_cast<std::size_t>(count);
   if (bytes != 0 && (bytes < kChunkBytesLeast || bytes > kChunkBytesMost))
@@ -60,7 +60,7 @@ Result<std::size_t> chunk_bytes_at(const json& object, const std::string& where)
   return bytes;
 }
 
-Result<int> connections_at(const json& object, const std::string& where) {
+Result<int> connections_at(const Json& object, const std::string& where) {
   REGATTA_TRY(count, count_at(object, "connections", where));
   if (count > kConnectionsMost)
     return wrong(
@@ -68,7 +68,7 @@ Result<int> connections_at(const json& object, const std::string& where) {
   return static_cast<int>(count);
 }
 
-Result<MeasuredSetting> parse_tried(const json& object, const std::string& where) {
+Result<MeasuredSetting> parse_tried(const Json& object, const std::string& where) {
   if (!object.is_object()) return wrong(where, "no object");
   const auto algorithm = algorithm_named(text_at(object, "algorithm"));
   if (!algorithm) return wrong(where, "\"algorithm\" names none that there is");
@@ -85,7 +85,7 @@ Result<MeasuredSetting> parse_tried(const json& object, const std::string& where
   return tried;
 }
 
-Result<TuningChoice> parse_choice(const json& object, const std::string& where) {
+Result<TuningChoice> parse_choice(const Json& object, const std::string& where) {
   if (!object.is_object()) return wrong(where, "no object");
   const auto kind = kind_named(text_at(object, "operation"));
   if (!kind) return wrong(where, "\"operation\" names none that there is");
@@ -104,7 +104,7 @@ Result<TuningChoice> parse_choice(const json& object, const std::string& where) 
   choice.calls = calls;
   const auto tried = object.find("tried");
   if (tried == object.end() || !tried->is_array()) return wrong(where, "\"tried\" is no list");
-  for (const json& one : *tried) {
+  for (const Json& one : *tried) {
     REGATTA_TRY(parsed, parse_tried(one, where + ", tried " + std::to_string(choice.tried.size())));
     choice.tried.push_back(parsed);
   }
@@ -127,9 +127,9 @@ std::string buffers_of(const TuningChoice& choice) {
 }
 
 std::string format_tuning(const std::vector<TuningChoice>& choices) {
-  json list = json::array();
+  Json list = Json::array();
   for (const TuningChoice& choice : choices) {
-    json tried = json::array();
+    Json tried = Json::array();
     for (const MeasuredSetting& one : choice.tried)
       tried.push_back(to_json(one));
     list.push_back({{"operation", to_string(choice.kind)},
@@ -143,20 +143,20 @@ std::string format_tuning(const std::vector<TuningChoice>& choices) {
     if (const std::string buffers = buffers_of(choice); !buffers.empty())
       list.back()["buffers"] = buffers;
   }
-  return json{{"version", kTuningVersion}, {"choices", list}}.dump(2) + "\n";
+  return Json{{"version", kTuningVersion}, {"choices", list}}.dump(2) + "\n";
 }
 
 Result<std::vector<TuningChoice>> parse_tuning(const std::string& text) {
   std::vector<TuningChoice> choices;
   if (text.empty()) return choices;
-  const json root = json::parse(text, nullptr, false);
+  const Json root = Json::parse(text, nullptr, false);
   if (!root.is_object()) return wrong("the top", "no JSON object");
   REGATTA_TRY(version, count_at(root, "version", "the top"));
   if (version != kTuningVersion)
     return wrong("the top", "version " + std::to_string(version) + " is not known");
   const auto list = root.find("choices");
   if (list == root.end() || !list->is_array()) return wrong("the top", "\"choices\" is no list");
-  for (const json& one : *list) {
+  for (const Json& one : *list) {
     REGATTA_TRY(choice, parse_choice(one, "choice " + std::to_string(choices.size())));
     choices.push_back(std::move(choice));
   }

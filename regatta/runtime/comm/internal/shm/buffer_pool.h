@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <map>
 #include <memory>
-#include <mutex>
 
+#include "regatta/base/core/mutex.h"
 #include "regatta/runtime/comm/shared_segment.h"
 
 namespace regatta::comm {
@@ -17,17 +17,17 @@ class BufferPool : public std::enable_shared_from_this<BufferPool> {
 
   const SharedSegment& shared_segment() const { return shared_segment_; }
 
-  // At least `bytes` of zeroed memory, aligned to a page; null when the space is used up. It goes
-  // back, and its pages to the kernel, with the last copy of the pointer; the shared segment stays
-  // till then.
-  std::shared_ptr<std::byte> take(std::size_t bytes);
+  // At least `bytes` of zeroed memory, aligned to a page; null when the space is used up. The last
+  // copy of the pointer returns it, and its pages to the kernel; the shared segment lives until
+  // then. Any thread.
+  std::shared_ptr<std::byte> allocate(std::size_t bytes);
 
  private:
-  void give_back(std::byte* data);
+  void release(std::byte* data);
 
   SharedSegment shared_segment_;
-  std::mutex mutex_;
-  std::map<std::size_t, std::size_t> taken_;  // offset to bytes
+  Mutex mutex_;
+  std::map<std::size_t, std::size_t> used_ REGATTA_GUARDED_BY(mutex_);  // offset to bytes
 };
 
 }  // namespace regatta::comm

@@ -15,14 +15,14 @@ SharedTuner::SharedTuner(const Setup& setup)
 }
 
 std::size_t SharedTuner::begin(const Call& call) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto [setting, ticket] = tuner_.next({call.kind, whole_bytes(call, ranks_)});
   now_ = {.ticket = ticket, .is_rooted = has_root(call.kind)};
   return setting.chunk_bytes;
 }
 
 void SharedTuner::learn(const std::vector<double>& times_s) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto [least, most] = std::minmax_element(times_s.begin(), times_s.end());
   if (before_.is_staged && *least >= 0)
     tuner_.give(before_.ticket, Seconds{before_.is_rooted ? *most : *least});
@@ -36,7 +36,7 @@ void SharedTuner::end(const Call& call, Seconds took, bool is_staged) {
   before_.took_s = took.value;
   before_.is_staged = is_staged;
   if (is_staged) return;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const std::size_t bytes = std::max<std::size_t>(whole_bytes(call, ranks_), 1);
   InPlace& calls = in_place_[{call.kind, std::bit_floor(bytes)}];
   calls.least = calls.calls == 0 ? took : std::min(calls.least, took);
@@ -44,10 +44,10 @@ void SharedTuner::end(const Call& call, Seconds took, bool is_staged) {
 }
 
 std::vector<TuningChoice> SharedTuner::choices() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<TuningChoice> choices = tuner_.choices();
-  // A call between buffers that all reach was begun as if it were staged.
-  std::erase_if(choices, [&](const TuningChoice& choice) {
+  // begin() counted a call between shared buffers as a staged one.
+  std::erase_if(choices, [&](const TuningChoice& choice) REGATTA_REQUIRES(mutex_) {
     const auto found = in_place_.find({choice.kind, choice.bytes_from});
     return found != in_place_.end() && found->second.calls >= choice.calls;
   });
@@ -73,7 +73,7 @@ std::vector<TuningChoice> SharedTuner::choices() const {
 }
 
 bool SharedTuner::is_settled() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return tuner_.is_settled();
 }
 

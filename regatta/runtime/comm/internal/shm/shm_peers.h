@@ -1,10 +1,12 @@
-// comm/internal/shm/shm_peers.h: the regions of the ranks of one group, as one rank sees them.
+// comm/internal/shm/shm_peers.h: the ranks of one group and their memory, as one rank sees them.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
+#include <string>
 #include <vector>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/model/collective/data_type.h"
 #include "regatta/runtime/comm/internal/collective_names.h"
 #include "regatta/runtime/comm/shared_segment.h"
@@ -26,12 +28,13 @@ inline ByteRange part_of(std::size_t bytes, int parts, int part) {
 struct ShmPeers {
   int rank = 0;
   std::vector<SegmentRegion*> regions;       // by rank of the group
-  std::vector<std::byte*> buffers;           // by rank: where its buffers lie in this process
-  std::vector<SharedSegmentHeader*> others;  // all but the own one
+  std::vector<std::byte*> buffers;           // by rank: its buffers, as mapped in this process
+  std::vector<SharedSegmentHeader*> others;  // of all other ranks
+  std::vector<std::string> names;            // by rank of the group, for messages
 
   int size() const { return static_cast<int>(regions.size()); }
-  SegmentRegion& own() const { return *regions[static_cast<std::size_t>(rank)]; }
-  SegmentRegion& of(int peer) const { return *regions[static_cast<std::size_t>(peer)]; }
+  SegmentRegion& own() const { return *at(regions, rank); }
+  SegmentRegion& of(int peer) const { return *at(regions, peer); }
 };
 
 }  // namespace regatta::comm

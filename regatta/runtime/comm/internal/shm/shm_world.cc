@@ -25,10 +25,11 @@ Status run_call(ShmGroup& group, const Call& call) {
   return {};
 }
 
-// Tries both ways of writing stages, in turns, and goes past the caches where that is clearly
-// faster for the slowest rank: it depends on which caches the cores share, and on where the host of
-// a virtual machine put them. Chosen by mistake it costs four times the time of every call.
-Status choose_stages(ShmGroup& group) {
+// Measures cached and non-temporal stores into the stages, in turns, and chooses non-temporal ones
+// where they are clearly faster for the slowest rank: it depends on which caches the cores share,
+// and on where the host of a virtual machine put them. A wrong choice makes every call take four
+// times as long.
+Status choose_stage_stores(ShmGroup& group) {
   constexpr std::size_t kProbeBytes = std::size_t{256} << 10;
   constexpr int kRuns = 8;
   constexpr double kClearly = 0.75;
@@ -43,7 +44,7 @@ Status choose_stages(ShmGroup& group) {
   best.fill(std::numeric_limits<double>::max());
   for (int run = 0; run < kRuns; ++run)
     for (std::size_t i = 0; i < kStores.size(); ++i) {
-      group.write_stages(kStores[i]);
+      group.set_stage_stores(kStores[i]);
       const Seconds start = os::monotonic_now();
       REGATTA_TRY_DO(run_call(group, probe));
       best[i] = std::min(best[i], (os::monotonic_now() - start).value);
@@ -54,7 +55,7 @@ Status choose_stages(ShmGroup& group) {
                                   .in = times,
                                   .out = times,
                                   .bytes = sizeof best}));
-  group.write_stages(kStores[best[1] < kClearly * best[0] ? 1 : 0]);
+  group.set_stage_stores(kStores[best[1] < kClearly * best[0] ? 1 : 0]);
   return {};
 }
 
@@ -65,7 +66,7 @@ Result<std::unique_ptr<ShmWorld>> ShmWorld::start(ShmWorldSetup setup) {
   int on_server = 1;
   for (const SharedSegment& shared_segment : world->setup_.shared_segments)
     on_server += shared_segment.is_open() ? 1 : 0;
-  // Callers that are held to a share of a core share the cores with more than the ranks here.
+  // Callers that are limited to a share of a core share the cores with more than these ranks.
   if (world->setup_.drives_in_wait)
     world->spin_policy_ = spin_policy_for(on_server, os::usable_cores());
   ShmWorld* self = world.get();
@@ -86,30 +87,28 @@ Result<std::unique_ptr<ShmWorld>> ShmWorld::start(ShmWorldSetup setup) {
 }
 
 const SharedSegment& ShmWorld::shared_segment_of(int world_rank) const {
-  return world_rank == setup_.rank ? own()
-                                   : setup_.shared_segments[static_cast<std::size_t>(world_rank)];
+  return world_rank == setup_.rank ? own() : at(setup_.shared_segments, world_rank);
 }
 
 bool ShmWorld::reaches(const std::vector<int>& members) const {
   if (members.size() > kPeersMax) return false;
   return std::all_of(members.begin(), members.end(), [&](int member) {
-    return member == setup_.rank ||
-           setup_.shared_segments[static_cast<std::size_t>(member)].is_open();
+    return member == setup_.rank || at(setup_.shared_segments, member).is_open();
   });
 }
 
 std::uint64_t ShmWorld::free_regions() {
-  const std::lock_guard lock(mutex_);
-  std::erase_if(retired_, [&](const Retired& retired) {
+  const MutexLock lock(mutex_);
+  std::erase_if(retired_, [&](const Retired& retired) REGATTA_REQUIRES(mutex_) {
     const bool all_ended =
         std::all_of(retired.members.begin(), retired.members.end(), [&](int member) {
           const SegmentRegion& region = shared_segment_of(member).region(retired.region);
           return region.ended.rounds.load(std::memory_order_acquire) >= retired.sequence;
         });
-    if (all_ended) used_ &= ~(std::uint64_t{1} << retired.region);
+    if (all_ended) used_regions_ &= ~(std::uint64_t{1} << retired.region);
     return all_ended;
   });
-  return ~used_;
+  return ~used_regions_;
 }
 
 GroupStart ShmWorld::start_of(int region) const {
@@ -122,53 +121,51 @@ GroupStart ShmWorld::start_of(int region) const {
 Result<std::shared_ptr<ShmGroup>> ShmWorld::make_group(const CommunicatorState& communicator,
                                                        int region, const GroupStart& start) {
   const std::vector<int>& members = communicator.members;
-  ShmGroupSetup setup{
-      .peers = {.rank = communicator.rank, .regions = {}, .buffers = {}, .others = {}},
-      .names = {},
-      .shared_segment = &own(),
-      .start = start,
-      .id = communicator.id,
-      .spin_policy = spin_policy_,
-      .drives_in_wait = setup_.drives_in_wait};
+  ShmGroupSetup setup{.peers = {.rank = communicator.rank},
+                      .shared_segment = &own(),
+                      .start = start,
+                      .id = communicator.id,
+                      .spin_policy = spin_policy_,
+                      .drives_in_wait = setup_.drives_in_wait};
   for (const int member : members) {
     const SharedSegment& shared_segment = shared_segment_of(member);
     setup.peers.regions.push_back(&shared_segment.region(region));
     setup.peers.buffers.push_back(shared_segment.buffers());
     if (member != setup_.rank) setup.peers.others.push_back(&shared_segment.header());
-    setup.names.push_back(setup_.names[static_cast<std::size_t>(member)]);
+    setup.peers.names.push_back(at(setup_.names, member));
   }
   std::shared_ptr<ShmGroup> group(new ShmGroup(std::move(setup), helper_thread_),
                                   [this, region, members](ShmGroup* ended) {
                                     retire(std::unique_ptr<ShmGroup>(ended), region, members);
                                   });
   {
-    const std::lock_guard lock(mutex_);
-    used_ |= std::uint64_t{1} << region;
+    const MutexLock lock(mutex_);
+    used_regions_ |= std::uint64_t{1} << region;
     entries_.push_back({.group = group,
                         .members = members,
                         .log = communicator.log,
                         .since = os::monotonic_now()});
     if (error_) group->fail(*error_);
   }
-  REGATTA_TRY_DO(choose_stages(*group));
-  group->keep_log(communicator.log);
+  REGATTA_TRY_DO(choose_stage_stores(*group));
+  group->set_log(communicator.log);
   return group;
 }
 
 void ShmWorld::retire(std::unique_ptr<ShmGroup> group, int region,
                       const std::vector<int>& members) {
-  // The helper may not know the group any more, so this thread goes on with what is left.
+  // The helper may not know the group any more, so this thread drives its last operations.
   group->finish(setup_.close_timeout);
   const std::uint64_t sequence = group->reached().sequence;
   own().region(region).ended.rounds.store(sequence, std::memory_order_release);
-  const std::lock_guard lock(mutex_);
-  if (!left_error_) left_error_ = group->error();
+  const MutexLock lock(mutex_);
+  if (!retired_error_) retired_error_ = group->error();
   std::erase_if(entries_, [](const Entry& entry) { return entry.group.expired(); });
   retired_.push_back({region, members, sequence});
 }
 
 std::vector<std::shared_ptr<ShmGroup>> ShmWorld::groups() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<std::shared_ptr<ShmGroup>> groups;
   for (const Entry& entry : entries_)
     if (auto group = entry.group.lock()) groups.push_back(std::move(group));
@@ -177,7 +174,7 @@ std::vector<std::shared_ptr<ShmGroup>> ShmWorld::groups() {
 
 void ShmWorld::fail(const Error& error) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     error_ = error;
   }
   for (const auto& group : groups())
@@ -192,19 +189,18 @@ void ShmWorld::settle() {
 std::optional<Error> ShmWorld::error() {
   for (const auto& group : groups())
     if (auto error = group->error()) return error;
-  const std::lock_guard lock(mutex_);
-  return left_error_;
+  const MutexLock lock(mutex_);
+  return retired_error_;
 }
 
 std::optional<std::string> ShmWorld::operation_waiting_for(int world_rank) {
   std::vector<std::shared_ptr<ShmGroup>> alive;  // released after the lock: retire() takes it
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const Entry& entry : entries_) {
     const auto group = alive.emplace_back(entry.group.lock());
-    if (group == nullptr || group->is_idle()) continue;
-    for (const int rank : group->waited_for())
-      if (entry.members[static_cast<std::size_t>(rank)] == world_rank)
-        return group->describe_blocked();
+    if (group == nullptr || group->progress().is_idle()) continue;
+    for (const int rank : group->progress().waited_for())
+      if (at(entry.members, rank) == world_rank) return group->progress().describe_blocked();
   }
   return std::nullopt;
 }
@@ -212,22 +208,23 @@ std::optional<std::string> ShmWorld::operation_waiting_for(int world_rank) {
 std::vector<StalledCall> ShmWorld::find_stalled(Seconds now, Seconds still) {
   std::vector<std::shared_ptr<ShmGroup>> alive;  // released after the lock: retire() takes it
   std::vector<StalledCall> stalled;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (Entry& entry : entries_) {
     const auto group = alive.emplace_back(entry.group.lock());
     if (group == nullptr) continue;
-    if (group->is_idle() || group->progress() != entry.progress) {
-      entry.progress = group->progress();
+    const ShmGroupProgress& progress = group->progress();
+    if (progress.is_idle() || progress.steps() != entry.steps) {
+      entry.steps = progress.steps();
       entry.since = now;
-      if (entry.log && !group->is_idle()) entry.log->progress(Lane::kCollective, now);
+      if (entry.log && !progress.is_idle()) entry.log->progress(Lane::kCollective, now);
       continue;
     }
     if (now - entry.since < still) continue;
-    StalledCall call = group->stalled_call();
-    // What was read holds only if the operation stood still meanwhile.
-    if (group->progress() != entry.progress || call.sequence == 0) continue;
+    StalledCall call = progress.stalled_call();
+    // The report holds only if the operation made no step meanwhile.
+    if (progress.steps() != entry.steps || call.sequence == 0) continue;
     call.since = entry.since;
-    const auto to_world = [&](int& rank) { rank = entry.members[static_cast<std::size_t>(rank)]; };
+    const auto to_world = [&](int& rank) { rank = at(entry.members, rank); };
     std::for_each(call.waited_for.begin(), call.waited_for.end(), to_world);
     call.call = call_in_world(call.call, entry.members);
     for (MemberReport& report : call.seen) {
@@ -242,11 +239,11 @@ std::vector<StalledCall> ShmWorld::find_stalled(Seconds now, Seconds still) {
 std::optional<MemberReport> ShmWorld::member_report(std::uint64_t communicator,
                                                     std::uint32_t sequence) {
   std::vector<std::shared_ptr<ShmGroup>> alive;  // released after the lock: retire() takes it
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const Entry& entry : entries_) {
     const auto group = alive.emplace_back(entry.group.lock());
-    if (group == nullptr || group->id() != communicator) continue;
-    MemberReport report = group->member_report(sequence);
+    if (group == nullptr || group->progress().communicator() != communicator) continue;
+    MemberReport report = group->progress().member_report(sequence);
     report.call = call_in_world(report.call, entry.members);
     return report;
   }
@@ -255,11 +252,12 @@ std::optional<MemberReport> ShmWorld::member_report(std::uint64_t communicator,
 
 bool ShmWorld::report_running(MemberReport& report) {
   std::vector<std::shared_ptr<ShmGroup>> alive;  // released after the lock: retire() takes it
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const Entry& entry : entries_) {
     const auto group = alive.emplace_back(entry.group.lock());
-    if (group == nullptr || group->is_idle()) continue;
-    const MemberReport own = group->member_report(group->entered());
+    if (group == nullptr || group->progress().is_idle()) continue;
+    const ShmGroupProgress& progress = group->progress();
+    const MemberReport own = progress.member_report(progress.entered());
     if (own.state != MemberState::kEntered || !own.knows_call) continue;
     report.is_elsewhere = true;
     report.other_call = call_in_world(own.call, entry.members);

@@ -1,15 +1,15 @@
-// comm/internal/shm/shm_world.h: all that a rank shares with the ranks of its server: their
-// shared segments, the groups that use them, and the helper thread.
+// comm/internal/shm/shm_world.h: what a rank shares with the ranks of its server: their shared
+// segments, the groups that use them, and the helper thread.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "regatta/base/core/mutex.h"
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/units.h"
 #include "regatta/runtime/comm/internal/engine/stalled_call.h"
@@ -39,13 +39,12 @@ class ShmWorld {
   bool reaches(const std::vector<int>& members) const;
   // Bit i: region i of the own shared segment is free.
   std::uint64_t free_regions();
-  // Where a group in that region would have to start for this rank's sake.
+  // The least counters that a group in that region may start from at this rank.
   GroupStart start_of(int region) const;
 
-  // The collectives of this communicator; all of its ranks call it with the same arguments. Region
-  // and start are agreed on, the region is free on all of them. A few milliseconds go into finding
-  // out how these ranks best show each other their stages. The end of the group waits for its
-  // operations.
+  // The group of this communicator; all of its ranks call it with the same arguments. The region is
+  // free on all of them. It takes a few milliseconds to measure which stores are fastest for the
+  // stages. The end of the group waits for its operations.
   Result<std::shared_ptr<ShmGroup>> make_group(const CommunicatorState& communicator, int region,
                                                const GroupStart& start);
 
@@ -53,16 +52,17 @@ class ShmWorld {
   void fail(const Error& error);
   // After fail(), on any thread: returns when no operation touches memory any more.
   void settle();
-  // The error of a group that failed by itself, also when it is gone.
+  // The error of a group that failed by itself, also after its end.
   std::optional<Error> error();
-  // An operation that waits for this rank of the world, which is gone: "all_reduce of 4 MiB".
+  // An operation that waits for this rank of the world, which has died: "all_reduce of 4 MiB".
   std::optional<std::string> operation_waiting_for(int world_rank);
-  // The oldest operation of each group that made no progress for `still`. Called regularly: it is
-  // here that progress is noticed.
+  // The oldest operation of each group that made no progress for `still`. It compares each group
+  // with the call before, so it is called regularly.
   std::vector<StalledCall> find_stalled(Seconds now, Seconds still);
-  // Where this rank is, seen from an operation of a communicator; nothing where that is no group.
+  // This rank's state with respect to an operation of a communicator; nothing where that is no
+  // group.
   std::optional<MemberReport> member_report(std::uint64_t communicator, std::uint32_t sequence);
-  // An operation under way, as MemberReport's other call tells it.
+  // Enters an operation under way as the report's other call; false when there is none.
   bool report_running(MemberReport& report);
 
   BufferPool& buffers() { return *buffers_; }
@@ -72,10 +72,10 @@ class ShmWorld {
     std::weak_ptr<ShmGroup> group;
     std::vector<int> members;
     std::shared_ptr<GroupLog> log;
-    std::uint64_t progress = 0;  // when it was looked at last
+    std::uint64_t steps = 0;  // at the last find_stalled()
     Seconds since;
   };
-  // A region whose group ended here; the others may still read its last operation.
+  // A region whose group ended here; other ranks may still read its last operation.
   struct Retired {
     int region = 0;
     std::vector<int> members;
@@ -92,13 +92,13 @@ class ShmWorld {
   std::shared_ptr<BufferPool> buffers_;
   ShmWorldSetup setup_;
   SpinPolicy spin_policy_;
-  std::mutex mutex_;  // guards the following
-  std::vector<Entry> entries_;
-  std::vector<Retired> retired_;
-  std::uint64_t used_ = 0;
-  std::optional<Error> error_;
-  std::optional<Error> left_error_;  // of a group that is gone
-  HelperThread helper_thread_;       // the last: its thread uses all the others
+  Mutex mutex_;
+  std::vector<Entry> entries_ REGATTA_GUARDED_BY(mutex_);
+  std::vector<Retired> retired_ REGATTA_GUARDED_BY(mutex_);
+  std::uint64_t used_regions_ REGATTA_GUARDED_BY(mutex_) = 0;  // a bit each
+  std::optional<Error> error_ REGATTA_GUARDED_BY(mutex_);
+  std::optional<Error> retired_error_ REGATTA_GUARDED_BY(mutex_);  // of a group that ended
+  HelperThread helper_thread_;  // the last: its thread uses all the others
 };
 
 }  // namespace regatta::comm

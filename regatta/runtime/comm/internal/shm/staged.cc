@@ -145,8 +145,8 @@ Staged plan_staged(const Call& call, int ranks, StoreMode stage, std::size_t rou
   if (in_bytes(call, ranks) != call.bytes)  // a part for every rank lies in the stage
     staged.piece_bytes = round / static_cast<std::size_t>(ranks) / kCacheLine * kCacheLine;
   staged.rounds = (call.bytes + staged.piece_bytes - 1) / staged.piece_bytes;
-  staged.has_take = (call.kind == CallKind::kAllReduce && !reduces_all(call, ranks)) ||
-                    call.kind == CallKind::kReduce;
+  staged.copies_results = (call.kind == CallKind::kAllReduce && !reduces_all(call, ranks)) ||
+                          call.kind == CallKind::kReduce;
   if (whole_bytes(call, ranks) >= kNonTemporalFromBytes) staged.store = StoreMode::kNonTemporal;
   return staged;
 }
@@ -231,7 +231,8 @@ void combine(const Staged& staged, const ShmPeers& peers, std::uint64_t round, u
   }
 }
 
-void take(const Staged& staged, const ShmPeers& peers, std::uint64_t round, unsigned stage) {
+void copy_results(const Staged& staged, const ShmPeers& peers, std::uint64_t round,
+                  unsigned stage) {
   const Call& call = staged.call;
   if (call.kind == CallKind::kReduce && peers.rank != call.root) return;
   const ByteRange range = round_range(staged, round);

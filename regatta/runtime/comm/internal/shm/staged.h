@@ -4,7 +4,7 @@
 // each rank.
 //
 //   for each round:   fill -> filled += 1 -> all filled -> combine -> combined += 1
-//                     -> all combined -> take                            (calls with has_take)
+//                     -> all combined -> copy results           (calls with copies_results)
 //
 // With S bytes of the whole vector and n ranks, a rank stages:
 //   all_reduce                  (n-1)/n S pieces, S/n results; n = 2 and S < 4 MiB: S pieces
@@ -37,7 +37,7 @@ struct Staged {
   StoreMode store = StoreMode::kCached;  // of what goes to the callers' memory
   std::size_t piece_bytes = 0;           // of the call's bytes that one round moves
   std::uint64_t rounds = 0;
-  bool has_take = false;
+  bool copies_results = false;
   // Of calls whose parts vary (varying.h):
   unsigned slot = 0;              // where the ranks show them
   bool is_read_in_place = false;  // the others read this rank's input itself
@@ -50,6 +50,6 @@ Staged plan_staged(const Call& call, int ranks, StoreMode stage, std::size_t rou
 // One round's parts; `round` counts from 0 within the call, `stage` is 0 or 1.
 void fill(const Staged& staged, const ShmPeers& peers, std::uint64_t round, unsigned stage);
 void combine(const Staged& staged, const ShmPeers& peers, std::uint64_t round, unsigned stage);
-void take(const Staged& staged, const ShmPeers& peers, std::uint64_t round, unsigned stage);
+void copy_results(const Staged& staged, const ShmPeers& peers, std::uint64_t round, unsigned stage);
 
 }  // namespace regatta::comm
