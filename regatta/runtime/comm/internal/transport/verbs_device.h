@@ -5,6 +5,8 @@
 #include <memory>
 #include <utility>
 
+#include "regatta/base/core/result.h"
+#include "regatta/base/os/unique_fd.h"
 #include "regatta/network/rdma/device.h"
 #include "regatta/runtime/comm/internal/transport/registration_cache.h"
 
@@ -18,6 +20,12 @@ class VerbsDevice {
   rdma::Device& device() { return *device_; }
   // Kept from one message of a call to the next.
   RegistrationCache& memory() { return memory_; }
+  // Of a call that posts to a queue pair and returned this errno value; 0: it was posted.
+  Status check_post(int error) const {
+    if (error == 0) return {};
+    return Error{Code::kUnavailable, "cannot post to a queue pair of " + device_->name() + ": " +
+                                         os::errno_text(error)};
+  }
 
  private:
   std::unique_ptr<rdma::Device> device_;

@@ -1,13 +1,8 @@
 #include "regatta/runtime/comm/internal/transport/verbs_link.h"
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
-#include <numeric>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,21 +19,15 @@ namespace {
 
 // Slots of on_event().
 constexpr int kControlSlot = 0;
-// Completions of one call, so that every peer gets its turn.
+// Completions that one call handles, so that every peer gets its turn.
 constexpr int kCompletionsPerTurn = 32;
-// Writes that wait in one queue pair: the next ones go to whichever is done first.
-constexpr std::size_t kInFlightMax = 8;
-constexpr std::size_t kWriteBytesMin = std::size_t{64} << 10;
-constexpr std::size_t kWriteBytesMax = std::size_t{1} << 20;
-// Messages up to this are copied at both ends rather than registered.
-constexpr std::size_t kCopiedBytesMax = std::size_t{64} << 10;
-// After the last movement a rank looks again and again for this long before it sleeps: the next
-// packet of a running collective mostly comes sooner than an interrupt would tell.
+// After its last progress a rank polls for this long before it sleeps: the next packet of a running
+// collective mostly arrives sooner than an interrupt would.
 constexpr Seconds kSpinTime{20e-6};
-// How long queue pairs that were stopped may take to give back what was posted.
+// How long stopped queue pairs may take to complete what was posted.
 constexpr Seconds kStopTime{0.2};
 
-// These go over TCP: they have to arrive when RDMA does not work.
+// These go over TCP: they have to arrive where RDMA does not work.
 bool is_for_control(PacketKind kind) {
   return kind == PacketKind::kAbort || kind == PacketKind::kGoodbye || kind == PacketKind::kQuery ||
          kind == PacketKind::kReply || kind == PacketKind::kHeartbeat ||
@@ -63,8 +52,7 @@ VerbsLink::VerbsLink(VerbsLinkSetup setup, std::unique_ptr<rdma::Queues> queues,
       device_(std::move(setup.device)),
       queues_(std::move(queues)),
       control_(peer_, only_control(std::move(setup.control)), *this),
-      free_slots_(kSendSlots) {
-  std::iota(free_slots_.begin(), free_slots_.end(), 0U);
+      writer_(peer_, *device_, *queues_, credit_, sink_) {
   const std::vector<std::byte> card = rdma::encode_card(queues_->card());
   control_.post_control({.kind = PacketKind::kConnect}, text_of(card));
 }
@@ -79,7 +67,7 @@ std::vector<int> VerbsLink::fds() const {
 
 void VerbsLink::post_control(const PacketHeader& header, std::string_view text) {
   if (is_for_control(header.kind)) return control_.post_control(header, text);
-  if (!is_stopped_) controls_.emplace_back(header, text);
+  writer_.post_control(header, std::string(text));
 }
 
 void VerbsLink::post_grant(const PacketHeader& header, std::byte* place) {
@@ -88,48 +76,19 @@ void VerbsLink::post_grant(const PacketHeader& header, std::byte* place) {
   if (place != nullptr && header.message_bytes > kCopiedBytesMax) {
     auto memory = device_->memory().take(
         {.data = place, .bytes = header.message_bytes, .is_writable = true}, header.key);
-    // Memory that cannot be registered gets its message through slots.
+    // A message for memory that cannot be registered goes through slots.
     if (memory) {
-      if (free_incoming_writes_.empty()) {
-        free_incoming_writes_.push_back(static_cast<std::uint32_t>(incoming_writes_.size()));
-        incoming_writes_.emplace_back();
-      }
-      const std::uint32_t number = free_incoming_writes_.back();
-      free_incoming_writes_.pop_back();
-      const auto bytes = rdma::encode_place({.address = reinterpret_cast<std::uint64_t>(place),
-                                             .key = memory->keys().remote,
-                                             .landing = number});
-      text = text_of(bytes);
-      incoming_writes_[number] = {.key = header.key,
-                                  .place = place,
-                                  .bytes = header.message_bytes,
-                                  .received = 0,
-                                  .call = header.call,
-                                  .memory = std::move(*memory)};
+      const std::uint32_t key = memory->keys().remote;
+      const std::uint32_t number = incoming_writes_.add(header, place, std::move(*memory));
+      text = text_of(rdma::encode_place(
+          {.address = reinterpret_cast<std::uint64_t>(place), .key = key, .landing = number}));
     }
   }
-  controls_.emplace_back(header, std::move(text));
+  writer_.post_control(header, std::move(text));
 }
 
 void VerbsLink::post_message(OutMessage& message) {
-  if (is_stopped_) return;
-  const auto grant = grants_.find(message.key);
-  if (grant == grants_.end() && message.bytes <= rdma::kSlotPayloadMax) {
-    small_.push_back(&message);
-    return;
-  }
-  auto bulk = std::make_shared<LargeMessage>();
-  bulk->message = &message;
-  if (message.bytes > kCopiedBytesMax) {
-    auto memory =
-        device_->memory().take({.data = message.data, .bytes = message.bytes}, message.key);
-    if (memory) bulk->memory = std::move(*memory);
-  }
-  if (grant != grants_.end()) {
-    bulk->place = grant->second;
-    grants_.erase(grant);
-  }
-  bulk_.push_back(std::move(bulk));
+  writer_.post_message(message);
 }
 
 bool VerbsLink::progress() {
@@ -143,121 +102,12 @@ bool VerbsLink::progress() {
 
 bool VerbsLink::write_some() {
   if (!is_connected_ || is_stopped_) return false;
-  bool moved = false;
-  while (!is_stopped_ && credit_.may_send() && !free_slots_.empty() && write_next())
-    moved = true;
-  if (!is_stopped_ && credit_.must_return() && !free_slots_.empty()) {
-    write_packet({.kind = PacketKind::kHeartbeat}, nullptr, 0);
-    moved = true;
-  }
-  return moved;
+  const Result<bool> written = writer_.write_some();
+  if (!written) lose(written.error().message);
+  return written && *written;
 }
 
-// False when nothing waits, or only messages that have enough under way.
-bool VerbsLink::write_next() {
-  if (!controls_.empty()) {
-    auto [header, text] = std::move(controls_.front());
-    controls_.pop_front();
-    header.payload_bytes = static_cast<std::uint32_t>(text.size());
-    write_packet(header, reinterpret_cast<const std::byte*>(text.data()), text.size());
-    return true;
-  }
-  if (!small_.empty()) {
-    OutMessage& message = *small_.front();
-    small_.pop_front();
-    write_small(message);
-    return true;
-  }
-  if (bulk_.empty() || in_flight_[next_queue()] >= kInFlightMax) return false;
-  write_bulk(std::shared_ptr<LargeMessage>(bulk_.front()));
-  return true;
-}
-
-// The queue pair with the fewest posted; in turn when several have.
-std::size_t VerbsLink::next_queue() {
-  std::size_t best = first_queue_;
-  for (std::size_t i = 0; i < in_flight_.size(); ++i) {
-    const std::size_t queue = (first_queue_ + i) % in_flight_.size();
-    if (in_flight_[queue] < in_flight_[best]) best = queue;
-  }
-  return best;
-}
-
-std::uint32_t VerbsLink::take_slot(std::size_t queue, std::size_t bytes,
-                                   std::shared_ptr<LargeMessage> bulk) {
-  const std::uint32_t slot = free_slots_.back();
-  free_slots_.pop_back();
-  ++in_flight_[queue];
-  first_queue_ = (queue + 1) % in_flight_.size();
-  posted_[slot] = {.queue = queue, .bytes = bytes, .bulk = std::move(bulk)};
-  return slot;
-}
-
-void VerbsLink::write_packet(const PacketHeader& header, const std::byte* payload,
-                             std::size_t bytes) {
-  const std::size_t queue = next_queue();
-  const std::uint32_t slot = take_slot(queue, 0, nullptr);
-  const rdma::Queues::Slot at = queues_->send_slot(slot);
-  encode_header(header, HeaderBytes(at.header, kHeaderBytes));
-  if (bytes > 0) std::memcpy(at.payload, payload, bytes);
-  check_posted(queues_->send(queue, slot, {.bytes = bytes}, credit_.send()));
-}
-
-void VerbsLink::write_small(OutMessage& message) {
-  const std::size_t bytes = message.bytes;
-  write_packet({.key = message.key,
-                .message_bytes = bytes,
-                .payload_bytes = static_cast<std::uint32_t>(bytes),
-                .call = message.call},
-               message.data, bytes);
-  if (is_stopped_) return;
-  message.cut = message.written = bytes;
-  sink_.sent(peer_, message, bytes);
-}
-
-// Writes shrink towards the end of a message, so that all queue pairs end at about one time.
-void VerbsLink::write_bulk(const std::shared_ptr<LargeMessage>& bulk) {
-  OutMessage& message = *bulk->message;
-  const std::size_t left = message.bytes - message.cut;
-  const bool is_copied = !bulk->memory;
-  std::size_t bytes = std::min(left, rdma::kSlotPayloadMax);
-  if (bulk->place && !is_copied)
-    bytes =
-        std::min(left, std::clamp(left / (2 * in_flight_.size()), kWriteBytesMin, kWriteBytesMax));
-  const std::size_t queue = next_queue();
-  const std::uint32_t slot = take_slot(queue, bytes, is_copied ? nullptr : bulk);
-  const rdma::Queues::Slot at = queues_->send_slot(slot);
-  const std::byte* const from = message.data + message.cut;
-  if (is_copied) std::memcpy(at.payload, from, bytes);
-  const PacketHeader header{.key = message.key,
-                            .message_bytes = message.bytes,
-                            .offset = message.cut,
-                            .payload_bytes = static_cast<std::uint32_t>(bytes),
-                            .call = message.call};
-  message.cut += bytes;
-  if (message.cut == message.bytes) bulk_.pop_front();
-  const rdma::Queues::Payload payload{.bytes = bytes,
-                                      .memory = is_copied ? nullptr : from,
-                                      .key = is_copied ? 0 : bulk->memory.keys().local};
-  if (bulk->place) {
-    credit_.send_bare();
-    check_posted(queues_->write(queue, slot, payload, *bulk->place, header.offset));
-  } else {
-    encode_header(header, HeaderBytes(at.header, kHeaderBytes));
-    check_posted(queues_->send(queue, slot, payload, credit_.send()));
-  }
-  if (!is_copied || is_stopped_) return;
-  message.written += bytes;
-  sink_.sent(peer_, message, bytes);
-}
-
-void VerbsLink::check_posted(int error) {
-  if (error != 0)
-    lose("cannot post to a queue pair of " + device_->device().name() + ": " +
-         os::errno_text(error));
-}
-
-// One at a time: what follows a completion that ends the link is left for stop() to count.
+// One at a time: stop() counts the completions that follow one that ends the link.
 bool VerbsLink::read_some(int max) {
   int count = 0;
   ibv_wc completion{};
@@ -270,30 +120,20 @@ bool VerbsLink::read_some(int max) {
 
 void VerbsLink::complete(const ibv_wc& completion) {
   const bool is_send = completion.wr_id >= kReceiveSlots;
-  Posted posted;
+  const bool is_good = completion.status == IBV_WC_SUCCESS;
   if (is_send)
-    posted = give_back_slot(static_cast<std::uint32_t>(completion.wr_id - kReceiveSlots));
-  if (completion.status != IBV_WC_SUCCESS)
+    writer_.complete(static_cast<std::uint32_t>(completion.wr_id - kReceiveSlots), is_good);
+  if (!is_good)
     return lose("connection lost (RDMA: " +
                 std::string(device_->device().library().wc_status_str(completion.status)) + ")");
-  if (is_send) {
-    if (posted.bulk == nullptr) return;
-    OutMessage& message = *posted.bulk->message;
-    message.written += posted.bytes;
-    return sink_.sent(peer_, message, posted.bytes);
-  }
+  if (is_send) return;
   if (completion.opcode == IBV_WC_RECV_RDMA_WITH_IMM)
     complete_write(completion);
   else
     complete_packet(completion);
-  if (!is_stopped_) check_posted(queues_->post_receive(completion.wr_id));
-}
-
-VerbsLink::Posted VerbsLink::give_back_slot(std::uint32_t slot) {
-  Posted posted = std::exchange(posted_[slot], {});
-  --in_flight_[posted.queue];
-  free_slots_.push_back(slot);
-  return posted;
+  if (is_stopped_) return;
+  const Status posted = device_->check_post(queues_->post_receive(completion.wr_id));
+  if (!posted) lose(posted.error().message);
 }
 
 void VerbsLink::complete_packet(const ibv_wc& completion) {
@@ -304,32 +144,16 @@ void VerbsLink::complete_packet(const ibv_wc& completion) {
       !credit_.receive(ntohl(completion.imm_data)))
     return lose("broke the rules of a packet");
   if (header->kind == PacketKind::kGrant && header->payload_bytes == kPlaceBytes)
-    grants_[header->key] =
-        rdma::decode_place(std::span<const std::byte, kPlaceBytes>(slot.payload, kPlaceBytes));
+    writer_.add_grant(header->key, rdma::decode_place(std::span<const std::byte, kPlaceBytes>(
+                                       slot.payload, kPlaceBytes)));
   sink_.arrived(peer_, *header, slot.payload);
 }
 
-// Writes come in any order, so a message is there when all its bytes are.
 void VerbsLink::complete_write(const ibv_wc& completion) {
-  const std::uint32_t number = ntohl(completion.imm_data);
-  const std::size_t bytes = completion.byte_len;
   (void)credit_.receive(0);
-  if (bytes == 0 || number >= incoming_writes_.size() ||
-      bytes > incoming_writes_[number].bytes - incoming_writes_[number].received)
-    return lose("wrote where it may not");
-  IncomingWrite& incoming = incoming_writes_[number];
-  const PacketHeader header{.key = incoming.key,
-                            .message_bytes = incoming.bytes,
-                            .offset = incoming.received,
-                            .payload_bytes = static_cast<std::uint32_t>(bytes),
-                            .call = incoming.call};
-  std::byte* const place = incoming.place + incoming.received;
-  incoming.received += bytes;
-  if (incoming.received == incoming.bytes) {
-    incoming = {};
-    free_incoming_writes_.push_back(number);
-  }
-  sink_.arrived(peer_, header, place);
+  const auto part = incoming_writes_.receive(ntohl(completion.imm_data), completion.byte_len);
+  if (!part) return lose("wrote where it may not");
+  sink_.arrived(peer_, part->header, part->data);
 }
 
 bool VerbsLink::arm() {
@@ -338,7 +162,7 @@ bool VerbsLink::arm() {
   if (is_armed_) return false;
   queues_->arm();
   is_armed_ = true;
-  // What came before the queue was armed wakes nobody.
+  // A completion from before the queue was armed wakes no thread.
   return read_some(kCompletionsPerTurn);
 }
 
@@ -348,7 +172,7 @@ void VerbsLink::on_event(int slot, std::uint32_t events) {
   is_armed_ = false;
 }
 
-// What came is here when the other end says how it ends.
+// Packets that have arrived count before the message by which the other end says how it ends.
 void VerbsLink::drain() {
   while (!lost_ && read_some(kCompletionsPerTurn))
     ;
@@ -357,32 +181,27 @@ void VerbsLink::drain() {
 void VerbsLink::connect(std::string_view text) {
   const auto card = rdma::decode_card(std::as_bytes(std::span(text)));
   if (!card) return lose(card.error().message);
-  if (!in_flight_.empty() || card->slots != kReceiveSlots)
+  if (writer_.queues() > 0 || card->slots != kReceiveSlots)
     return lose("its queue pairs do not fit: run the same version of regatta on all servers");
   const Status connected = queues_->connect(*card);
   if (!connected) return lose(connected.error().message);
-  in_flight_.assign(queues_->connected(), 0);
+  writer_.set_queues(queues_->connected());
   control_.post_control({.kind = PacketKind::kConnect}, {});
 }
 
-// Until everything posted came back the device may still touch memory of others.
+// Until everything posted has completed, the device may still access the memory of messages.
 void VerbsLink::stop() {
   if (is_stopped_) return;
   is_stopped_ = true;
   queues_->stop();
-  std::size_t left = kSendSlots - free_slots_.size();
+  std::size_t left = writer_.posted();
   const Seconds deadline = os::monotonic_now() + kStopTime;
   while (left > 0 && os::monotonic_now() < deadline) {
     ibv_wc completion{};
     if (queues_->poll(completion) && completion.wr_id >= kReceiveSlots) --left;
   }
-  posted_ = {};
-  controls_.clear();
-  small_.clear();
-  bulk_.clear();
-  grants_.clear();
+  writer_.stop();
   incoming_writes_.clear();
-  free_incoming_writes_.clear();
 }
 
 void VerbsLink::abandon() {
@@ -393,9 +212,8 @@ void VerbsLink::abandon() {
 bool VerbsLink::is_flushed() {
   if (lost_) return true;
   if (!control_.is_flushed()) return false;
-  // Who said goodbye reads nothing more, and acknowledges nothing.
-  if (is_stopped_ || said_goodbye_) return true;
-  return controls_.empty() && small_.empty() && bulk_.empty() && free_slots_.size() == kSendSlots;
+  // A rank reads and acknowledges nothing after its goodbye.
+  return is_stopped_ || said_goodbye_ || writer_.is_empty();
 }
 
 void VerbsLink::shut_down() {
@@ -417,7 +235,7 @@ void VerbsLink::arrived(int peer, const PacketHeader& header, const std::byte* p
   if (header.kind == PacketKind::kConnect && header.payload_bytes > 0)
     return connect({reinterpret_cast<const char*>(payload), header.payload_bytes});
   if (header.kind == PacketKind::kConnect) {
-    is_connected_ = !in_flight_.empty();
+    is_connected_ = writer_.queues() > 0;
     return;
   }
   if (header.kind == PacketKind::kAbort || header.kind == PacketKind::kGoodbye) drain();
