@@ -231,7 +231,7 @@ std::int32_t regatta_coll_duplicate(regatta_coll_comm* comm, regatta_coll_comm**
     if (comm == nullptr) return missing("duplicate", "the communicator");
     if (twin == nullptr) return missing("duplicate", "the place for the new communicator");
     *twin = nullptr;
-    REGATTA_TRY(made, comm->communicator.duplicate());
+    REGATTA_TRY(made, duplicate(comm->communicator));
     *twin = new regatta_coll_comm{std::move(made)};
     return {};
   });
@@ -266,7 +266,7 @@ std::int32_t regatta_coll_traffic(const regatta_coll_comm* comm, std::int64_t* n
       if (out != nullptr)
         std::copy_n(bytes.begin(), std::min<std::size_t>(bytes.size(), ranks), out);
     };
-    const Communicator::Traffic traffic = comm->communicator.traffic();
+    const Traffic traffic = traffic_of(comm->communicator);
     write(traffic.network_bytes, network_bytes);
     write(traffic.shared_bytes, shared_bytes);
     return {};

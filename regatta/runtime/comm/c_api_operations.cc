@@ -289,7 +289,7 @@ std::int32_t regatta_coll_send_recv(regatta_coll_comm* comm, const void* data, s
   return run(
       {"send_recv", comm, std::max(count, into_count), type, REGATTA_COLL_SUM, has_buffers}, handle,
       error, [&](Communicator& c) {
-        return c.send_recv({data, count, Rank{to}}, {into, into_count, Rank{from}}, type_of(type));
+        return send_recv(c, {data, count, Rank{to}}, {into, into_count, Rank{from}}, type_of(type));
       });
 }
 // NOLINTEND(readability-function-size)

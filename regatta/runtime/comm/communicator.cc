@@ -106,8 +106,8 @@ void Communicator::Impl::create_algorithm_selector() const {
       .sites = mine,
       .network = world_config->network,
       .forced = world_config->forced,
-      .measure = is_ordered ? std::min(world_config->measure, Measure::kTransport)
-                            : world_config->measure});
+      .measure = options->deterministic ? std::min(world_config->measure, Measure::kTransport)
+                                        : world_config->measure});
   algorithm_selector->load(world_config->loaded);
   group->algorithm_selector = std::move(algorithm_selector);
 }
@@ -251,8 +251,6 @@ Result<std::unique_ptr<Communicator::Impl>> Communicator::Impl::create(
                                    .watch = std::move(watch),
                                    .flight_dir = flight_folder(options)}));
   impl->world = std::move(world);
-  impl->is_ordered = options.deterministic;
-  impl->sums_in_f64 = options.sums_in_f64;
   impl->enter_watch();
   impl->create_algorithm_selector();
   const SharedMemorySlot mine = impl->offer_slot(0);
@@ -287,8 +285,6 @@ SharedMemorySlot Communicator::Impl::init_from_parent(const Impl& parent, std::u
                                                       int color,
                                                       const std::vector<SplitRequest>& requests) {
   world = parent.world;
-  is_ordered = parent.is_ordered;
-  sums_in_f64 = parent.sums_in_f64;
   group = std::make_shared<CommunicatorState>();
   group->id = child_id(parent.group->id, split, color);
   std::uint64_t free_regions = ~std::uint64_t{0};
@@ -299,7 +295,6 @@ SharedMemorySlot Communicator::Impl::init_from_parent(const Impl& parent, std::u
       group->rank = static_cast<int>(group->members.size());
     group->members.push_back(parent.group->members[i]);
   }
-  options = parent.options;
   enter_watch();
   world_config = parent.world_config;
   create_algorithm_selector();
@@ -317,6 +312,7 @@ Result<Communicator> Communicator::split(int color) {
   REGATTA_TRY_DO(all_gather(&offer, requests.data(), sizeof offer, DataType::kU8).wait());
   const std::uint32_t split = impl_->splits++;
   auto impl = std::make_unique<Impl>();
+  impl->options = impl_->options;
   SharedMemorySlot mine_in_child;
   if (color >= 0) mine_in_child = impl->init_from_parent(*impl_, split, color, requests);
   std::vector<SharedMemorySlot> slots(members.size());
@@ -331,8 +327,8 @@ Result<Communicator> Communicator::split(int color) {
   return Communicator(std::move(impl));
 }
 
-Result<Communicator> Communicator::duplicate() {
-  return split(0);
+Result<Communicator> duplicate(Communicator& communicator) {
+  return communicator.split(0);
 }
 
 Result<std::shared_ptr<std::byte>> Communicator::allocate(std::size_t bytes) {
@@ -356,19 +352,22 @@ Result<std::shared_ptr<std::byte>> Communicator::allocate(std::size_t bytes) {
       data, [](std::byte* memory) { std::free(memory); });  // NOLINT(*-no-malloc)
 }
 
-std::vector<TuningChoice> Communicator::choices() const {
-  if (impl_->group == nullptr || impl_->group->algorithm_selector == nullptr) return {};
-  if (impl_->shm != nullptr) return impl_->shm->choices();
-  return impl_->group->algorithm_selector->choices();
+std::vector<TuningChoice> tuning_choices(const Communicator& communicator) {
+  const Communicator::Impl& impl = *communicator.impl_;
+  if (impl.group == nullptr || impl.group->algorithm_selector == nullptr) return {};
+  if (impl.shm != nullptr) return impl.shm->choices();
+  return impl.group->algorithm_selector->choices();
 }
 
-bool Communicator::is_tuned() const {
-  if (impl_->shm != nullptr) return impl_->shm->is_tuned();
-  return impl_->group == nullptr || impl_->group->algorithm_selector->is_settled();
+bool is_tuned(const Communicator& communicator) {
+  const Communicator::Impl& impl = *communicator.impl_;
+  if (impl.shm != nullptr) return impl.shm->is_tuned();
+  return impl.group == nullptr || impl.group->algorithm_selector->is_settled();
 }
 
-Communicator::Traffic Communicator::traffic() const {
-  return impl_->world ? impl_->world->traffic().snapshot() : Traffic{};
+Traffic traffic_of(const Communicator& communicator) {
+  const Communicator::Impl& impl = *communicator.impl_;
+  return impl.world ? impl.world->traffic().snapshot() : Traffic{};
 }
 
 }  // namespace regatta::comm

@@ -108,11 +108,11 @@ void all_to_all_v(benchmark::State& state) {
 // What all_to_all_v takes the place of.
 void grouped_sends(benchmark::State& state) {
   exchange(state, [](Communicator& world, const void* in, void* out, const Counts& counts) {
-    return Communicator::group([&] {
+    return group_calls([&] {
       for (int peer = 0; peer < world.world_size(); ++peer) {
         const std::size_t at = counts[0] * static_cast<std::size_t>(peer);
-        world.send_recv({static_cast<const std::byte*>(in) + at, counts[0], Rank{peer}},
-                        {static_cast<std::byte*>(out) + at, counts[0], Rank{peer}}, DataType::kU8);
+        send_recv(world, {static_cast<const std::byte*>(in) + at, counts[0], Rank{peer}},
+                  {static_cast<std::byte*>(out) + at, counts[0], Rank{peer}}, DataType::kU8);
       }
     });
   });

@@ -114,7 +114,7 @@ Handle Communicator::Impl::submit(std::unique_ptr<Operation> operation) const {
 
 Reduction Communicator::Impl::reduction(DataType type, ReduceOp op) const {
   const int ranks = group ? static_cast<int>(group->members.size()) : 1;
-  return {type, op, ranks, is_ordered, sums_in_f64};
+  return {type, op, ranks, options->deterministic, options->sums_in_f64};
 }
 
 Handle ScheduleRun::start(
@@ -237,14 +237,15 @@ Handle Communicator::recv(void* data, std::size_t count, DataType type, Rank fro
   return impl_->submit(std::move(operation));
 }
 
-Handle Communicator::send_recv(const Outgoing& out, const Incoming& in, DataType type) {
-  return group([&] {
-    send(out.data, out.count, type, out.to);
-    recv(in.data, in.count, type, in.from);
+Handle send_recv(Communicator& communicator, const Outgoing& out, const Incoming& in,
+                 DataType type) {
+  return group_calls([&] {
+    communicator.send(out.data, out.count, type, out.to);
+    communicator.recv(in.data, in.count, type, in.from);
   });
 }
 
-Handle Communicator::group(const std::function<void()>& calls) {
+Handle group_calls(const std::function<void()>& calls) {
   GroupScope::open();
   calls();
   return *GroupScope::close();

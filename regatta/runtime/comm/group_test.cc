@@ -30,9 +30,8 @@ TEST_P(GroupTest, SendRecvPassesAroundARing) {
     for (const std::size_t count : {std::size_t{0}, std::size_t{3}, kMany}) {
       const std::vector<std::int32_t> mine(count, rank);
       std::vector<std::int32_t> theirs(count + 1, -1);
-      expect_ok(world
-                    .send_recv({mine.data(), count, Rank{(rank + 1) % 4}},
-                               {theirs.data(), count, Rank{(rank + 3) % 4}}, kI32)
+      expect_ok(send_recv(world, {mine.data(), count, Rank{(rank + 1) % 4}},
+                          {theirs.data(), count, Rank{(rank + 3) % 4}}, kI32)
                     .wait());
       for (std::size_t i = 0; i < count; ++i)
         ASSERT_EQ(theirs[i], (rank + 3) % 4);
@@ -51,7 +50,7 @@ TEST_P(GroupTest, TakesSendsReceivesAndCollectivesInAnyOrder) {
     const auto reduce = [&] {
       world.all_reduce(mine.data(), sum.data(), kMany, kI32, ReduceOp::kSum);
     };
-    Handle all = Communicator::group([&] {
+    Handle all = group_calls([&] {
       if (rank == 0) reduce();
       for (int step = 0; step < 4; ++step) {
         const int peer = rank < 2 ? step : 3 - step;
@@ -96,7 +95,7 @@ TEST_P(GroupTest, CollectivesDoNotWaitForSends) {
 
 TEST_P(GroupTest, TakesCommunicatorsInAnyOrder) {
   run_all(GetParam(), 4, [](Communicator& world) {
-    auto twin = world.duplicate();
+    auto twin = duplicate(world);
     ASSERT_TRUE(twin) << twin.error().message;
     EXPECT_EQ(twin->rank(), world.rank());
     EXPECT_EQ(twin->world_size(), 4);
@@ -109,7 +108,7 @@ TEST_P(GroupTest, TakesCommunicatorsInAnyOrder) {
       const auto second = [&] {
         twin->all_reduce(b.data(), b.data(), b.size(), DataType::kI64, ReduceOp::kSum);
       };
-      Handle both = Communicator::group([&] {
+      Handle both = group_calls([&] {
         if ((world.rank().value + round) % 2 == 0) first();
         second();
         if ((world.rank().value + round) % 2 == 1) first();
@@ -123,13 +122,13 @@ TEST_P(GroupTest, TakesCommunicatorsInAnyOrder) {
 
 TEST_P(GroupTest, MayLieInAnotherOneAndBeEmpty) {
   run_all(GetParam(), 2, [](Communicator& world) {
-    expect_ok(Communicator::group([] {}).wait());
+    expect_ok(group_calls([] {}).wait());
     const std::int32_t mine = world.rank().value;
     std::int32_t theirs = -1;
     std::int32_t sum = mine;
     Handle inner;
-    Handle outer = Communicator::group([&] {
-      inner = Communicator::group([&] { world.send(&mine, 1, kI32, Rank{1 - mine}); });
+    Handle outer = group_calls([&] {
+      inner = group_calls([&] { world.send(&mine, 1, kI32, Rank{1 - mine}); });
       EXPECT_TRUE(inner.done());  // it begins with the outer one
       world.recv(&theirs, 1, kI32, Rank{1 - mine});
       world.all_reduce(&sum, &sum, 1, kI32, ReduceOp::kSum);
@@ -143,11 +142,11 @@ TEST_P(GroupTest, MayLieInAnotherOneAndBeEmpty) {
 TEST_P(GroupTest, TellsTheFirstErrorAndRefusesWhatWaits) {
   run_all(GetParam(), 2, [](Communicator& world) {
     std::int32_t value = 1;
-    Handle all = Communicator::group([&] {
+    Handle all = group_calls([&] {
       world.all_reduce(&value, &value, 1, kI32, ReduceOp::kSum);
       world.send(&value, 1, kI32, Rank{7});
       EXPECT_THAT(world.split(0).error().message, HasSubstr("outside the group"));
-      EXPECT_THAT(world.duplicate().error().message, HasSubstr("outside the group"));
+      EXPECT_THAT(duplicate(world).error().message, HasSubstr("outside the group"));
       EXPECT_THAT(world.shrink().error().message, HasSubstr("outside the group"));
       EXPECT_THAT(world.grow(2, {}).error().message, HasSubstr("outside the group"));
     });
@@ -170,7 +169,7 @@ TEST(Groups, NameTheRankThatDoesNotTakePart) {
           Status status;
           if (rank < 2) {
             status =
-                Communicator::group([&] {
+                group_calls([&] {
                   for (int peer = 0; peer < 3; ++peer) {
                     if (peer == rank) continue;
                     world.send(data.data(), kMany, kI32, Rank{peer});

@@ -93,7 +93,7 @@ TEST(Computation, LetsMessagesMoveBetweenItsSteps) {
     const int mine = world.rank().value;
     int theirs = -1;
     const Rank other{1 - mine};
-    expect_ok(world.send_recv({&mine, 1, other}, {&theirs, 1, other}, DataType::kI32).wait());
+    expect_ok(send_recv(world, {&mine, 1, other}, {&theirs, 1, other}, DataType::kI32).wait());
     EXPECT_EQ(theirs, other.value);
     EXPECT_FALSE(computed.done());
     expect_ok(computed.wait());

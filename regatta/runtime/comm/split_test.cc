@@ -210,12 +210,12 @@ TEST(Reductions, EveryTypeAndOperation) {
 TEST(Traffic, CountsTheBytesOfTheSchedule) {
   run_all(TestLayout::kMixed, 4, [](Communicator& world) {
     std::vector<float> data(100000);
-    const auto before = world.traffic();
+    const auto before = traffic_of(world);
     EXPECT_EQ(before.network_bytes, std::vector<long long>(4, 0));
     expect_ok(
         world.all_reduce(data.data(), data.data(), data.size(), DataType::kF32, ReduceOp::kSum)
             .wait());
-    const auto after = world.traffic();
+    const auto after = traffic_of(world);
     // 0 and 1, 2 and 3 share a server: half of 400 kB and back inside, and between the servers half
     // of that half there and back.
     const std::size_t rank = world.rank().index();

@@ -103,7 +103,7 @@ Status run_train_worker(const nlohmann::json& spec_json, rpc::WorkerChannel& cha
   if (!emitted) return emitted.error();
   if (!trained) return trained.error();
   if (!groups.world) return {};
-  const comm::Communicator::Traffic traffic = groups.world->traffic();
+  const comm::Traffic traffic = comm::traffic_of(*groups.world);
   return channel.emit({{"event", "traffic"},
                        {"network_bytes", traffic.network_bytes},
                        {"shared_bytes", traffic.shared_bytes}});

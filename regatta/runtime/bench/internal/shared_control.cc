@@ -91,7 +91,7 @@ Status time_plain(Communicator& world, const CollectiveShape& shape, const Buffe
   REGATTA_TRY_DO(world.all_reduce(&wrong, &wrong, 1, DataType::kI64, ReduceOp::kSum).wait());
   if (shape.rank == 0) cell.wrong = wrong;
   // Every trial of the tuner is over before anything is timed.
-  for (int calls = 0; calls < kTrialsMax && !world.is_tuned(); ++calls)
+  for (int calls = 0; calls < kTrialsMax && !is_tuned(world); ++calls)
     REGATTA_TRY_DO(once());
   return time_batches_of(world, once, batches, cell);
 }
@@ -195,7 +195,7 @@ Status connect_and_run(SharedControl& control, int rank) {
   REGATTA_TRY_DO(run_sizes(world, control));
   if (rank > 0) return {};
   // A part of it would be no tuning file.
-  const std::string choices = format_tuning(world.choices());
+  const std::string choices = format_tuning(tuning_choices(world));
   if (choices.size() < kTuningMax) put_text(control.choices, choices);
   return {};
 }

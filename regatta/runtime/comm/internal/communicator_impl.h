@@ -53,8 +53,6 @@ struct Communicator::Impl {
   std::shared_ptr<const CommunicatorOptions> options;  // of the world, by its ranks
   std::shared_ptr<const WorldConfig> world_config;
   std::shared_ptr<ShmGroup> shm;  // when all ranks share a server and a region was free
-  bool is_ordered = false;        // CommunicatorOptions::deterministic
-  bool sums_in_f64 = false;
   std::uint32_t collectives = 0;  // calls so far
   std::uint32_t splits = 0;
   bool is_shrunk = false;

@@ -1,4 +1,4 @@
-// comm/internal/group_scope.h: the calls of a thread that begin together (Communicator::group); not
+// comm/internal/group_scope.h: the calls of a thread that begin together (group_calls()); not
 // for the users of communicators.
 #pragma once
 

@@ -271,7 +271,7 @@ TEST(DeviceCollectives, InsideAGroupAreRefused) {
     std::int32_t out[2] = {};
     constexpr auto kI32 = DataType::kI32;
     std::vector<Status> ends;
-    expect_ok(Communicator::group([&] {
+    expect_ok(group_calls([&] {
                 ends.push_back(calls.all_reduce(in, out, 1, kI32, ReduceOp::kSum));
                 ends.push_back(calls.all_gather(in, out, 1, kI32));
                 ends.push_back(calls.reduce_scatter(in, out, 1, kI32, ReduceOp::kSum));

@@ -21,8 +21,8 @@ class TrafficCounters {
 
   long long network(int peer) const { return read(at(network_, peer)); }
   long long total(int peer) const { return network(peer) + read(at(shared_, peer)); }
-  Communicator::Traffic snapshot() const {
-    Communicator::Traffic traffic;
+  Traffic snapshot() const {
+    Traffic traffic;
     for (std::size_t peer = 0; peer < network_.size(); ++peer) {
       traffic.network_bytes.push_back(read(network_[peer]));
       traffic.shared_bytes.push_back(read(shared_[peer]));

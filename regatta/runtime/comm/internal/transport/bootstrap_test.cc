@@ -254,7 +254,7 @@ TEST(Bootstrap, FallsBackToTcpWhenSharedMemoryIsOutOfReach) {
           world->all_reduce(data.data(), data.data(), data.size(), DataType::kI32, ReduceOp::kSum)
               .wait());
       EXPECT_EQ(data, std::vector<int>(50000, 1));
-      EXPECT_EQ(world->traffic().shared_bytes, std::vector<long long>(2, 0));
+      EXPECT_EQ(traffic_of(*world).shared_bytes, std::vector<long long>(2, 0));
     });
   for (std::thread& thread : threads)
     thread.join();

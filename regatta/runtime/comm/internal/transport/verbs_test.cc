@@ -72,7 +72,7 @@ TEST_F(RdmaWorld, MessagesOfAllSizesComeWholeAndBothWays) {
       expect_ok(send.wait());
       EXPECT_TRUE(in == bytes_of(count, 1 - mine)) << count;
     }
-    EXPECT_GT(world.traffic().network_bytes[peer.index()], 18 << 20);
+    EXPECT_GT(traffic_of(world).network_bytes[peer.index()], 18 << 20);
   });
 }
 

@@ -17,7 +17,7 @@ namespace {
 // What is chosen now, without the times.
 std::string settings_of(const Communicator& world) {
   std::string text;
-  for (const TuningChoice& choice : world.choices())
+  for (const TuningChoice& choice : tuning_choices(world))
     text += to_string(choice.kind) + " " + std::to_string(choice.bytes_from) + " " +
             describe(choice.tried[choice.chosen].setting) + "\n";
   return text;
@@ -73,7 +73,7 @@ TEST(ForcedSetting, HoldsForEveryCallThatCanBeCarriedOutSo) {
               world.all_reduce(in.data(), out.data(), in.size(), DataType::kF32, ReduceOp::kSum)
                   .wait());
         EXPECT_EQ(out.back(), 3.0F);
-        for (const TuningChoice& choice : world.choices()) {
+        for (const TuningChoice& choice : tuning_choices(world)) {
           if (choice.kind != CallKind::kAllReduce) continue;
           EXPECT_EQ(choice.reason, ChoiceReason::kForced);
           EXPECT_EQ(choice.tried[choice.chosen].setting.algorithm, Algorithm::kDoubleTree);
