@@ -6,10 +6,10 @@
 #include <vector>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "regatta/base/core/json.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/process.h"
@@ -124,20 +124,14 @@ Status wait_for_all(const std::string& peer, Processes& processes, const os::Uni
   return {};
 }
 
-Result<Timing> parse_line(const std::string& line) {
-  const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
-  const bool fits = json.is_object() && json.contains("wrong") &&
-                    json["wrong"].is_number_integer() && json.contains("batches_s") &&
-                    json["batches_s"].is_array() && !json["batches_s"].empty();
-  if (!fits) return Error{Code::kInvalidInput, "is not a line of times: " + line.substr(0, 80)};
+// `name` stands for the line in errors.
+Result<Timing> parse_line(const std::string& line, const std::string& name) {
+  REGATTA_TRY(root, JsonReader::parse(line, name));
   Timing timing;
-  timing.wrong = json["wrong"].get<long long>();
-  for (const auto& value : json["batches_s"]) {
-    if (!value.is_number() || value.get<double>() <= 0)
-      return Error{Code::kInvalidInput, "holds a time that is not positive: " + line.substr(0, 80)};
-    timing.batches_s.push_back(value.get<double>());
-  }
-  return timing;
+  root.read("wrong", timing.wrong);
+  root.read("batches_s", timing.batches_s, kPositive);
+  if (timing.batches_s.empty()) root.at("batches_s").fail("has no times");
+  return root.finish(std::move(timing));
 }
 
 }  // namespace
@@ -175,9 +169,8 @@ Result<Contender> parse_peer_output(const std::string& peer, const BenchTask& ta
   Contender contender{peer, {}};
   for (const std::string& line : split(text, '\n')) {
     if (line.empty()) continue;
-    auto timing = parse_line(line);
-    if (!timing) return Error{timing.error().code, peer + ": its output " + timing.error().message};
-    contender.timings.push_back(std::move(*timing));
+    REGATTA_TRY(timing, parse_line(line, peer + ": line of times"));
+    contender.timings.push_back(std::move(timing));
   }
   if (contender.timings.size() != task.sizes.size())
     return Error{Code::kInvalidInput,

@@ -29,7 +29,7 @@ TEST(ParsePeerOutput, RefusesWhatIsNotTimes) {
     const auto contender = parse_peer_output("gloo", kTask, text);
     ASSERT_FALSE(contender) << text;
     EXPECT_EQ(contender.error().code, Code::kInvalidInput);
-    EXPECT_THAT(contender.error().message, HasSubstr("gloo: its output"));
+    EXPECT_THAT(contender.error().message, HasSubstr("gloo: line of times: "));
   }
 }
 

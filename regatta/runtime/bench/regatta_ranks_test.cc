@@ -108,8 +108,9 @@ TEST(RegattaRanksLimits, RefuseATuningFileThatAsksForWhatNoFlagCan) {
   EXPECT_EQ(error_with("4096", "64"), "");
   for (const char* chunk_bytes : {"7", "4095", "67108865", "9223372036854775807"})
     EXPECT_THAT(error_with(chunk_bytes, "0"),
-                HasSubstr("choice 0, tried 0: \"chunk_bytes\" is neither 0 nor from 4096"));
-  EXPECT_THAT(error_with("0", "65"), HasSubstr("choice 0, tried 0: \"connections\" is no whole"));
+                HasSubstr("choices[0].tried[0].chunk_bytes: neither 0 nor from 4096"));
+  EXPECT_THAT(error_with("0", "65"),
+              HasSubstr("choices[0].tried[0].connections: expected an integer from 0 to 64"));
 }
 
 }  // namespace

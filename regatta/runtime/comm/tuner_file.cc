@@ -1,10 +1,10 @@
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
+#include <limits>
 #include <utility>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "regatta/base/core/json.h"
 #include "regatta/runtime/comm/tuner.h"
 
 namespace regatta::comm {
@@ -13,6 +13,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int kTuningVersion = 1;
+constexpr IntRange kCount{0, std::numeric_limits<long long>::max()};
 
 Json to_json(const MeasuredSetting& tried) {
   return {{"algorithm", to_string(tried.setting.algorithm)},
@@ -23,94 +24,58 @@ Json to_json(const MeasuredSetting& tried) {
           {"calls", tried.calls}};
 }
 
-Error wrong(const std::string& where, const std::string& problem) {
-  return {Code::kInvalidInput, "tuning: " + where + ": " + problem +
-                                   "; save it again with `regatta coll explain --save`"};
-}
-
-// A number of `object` that is whole and at least 0.
-Result<std::int64_t> count_at(const Json& object, const char* key, const std::string& where) {
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_number_integer() || found->get<std::int64_t>() < 0)
-    return wrong(where, std::string("\"") + key + "\" is no whole number from 0");
-  return found->get<std::int64_t>();
-}
-
-Result<Seconds> time_at(const Json& object, const char* key, const std::string& where) {
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_number() || !(found->get<double>() >= 0) ||
-      !std::isfinite(found->get<double>()))
-    return wrong(where, std::string("\"") + key + "\" is no time in seconds");
-  return Seconds{found->get<double>()};
-}
-
-std::string text_at(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
-// 0, or one that is carried out as it stands.
-Result<std::size_t> chunk_bytes_at(const Json& object, const std::string& where) {
-  REGATTA_TRY(count, count_at(object, "chunk_bytes", where));
-  const auto bytes = static_cast<std::size_t>(count);
+// 0, or a size that a schedule can use as it is.
+std::size_t chunk_bytes_of(const JsonReader& tried) {
+  const JsonReader reader = tried.at("chunk_bytes");
+  const auto bytes = reader.as<std::size_t>();
   if (bytes != 0 && (bytes < kChunkBytesLeast || bytes > kChunkBytesMost))
-    return wrong(where, "\"chunk_bytes\" is neither 0 nor from " +
-                            std::to_string(kChunkBytesLeast) + " to " +
-                            std::to_string(kChunkBytesMost));
+    reader.fail(fmt::format("neither 0 nor from {} to {}", kChunkBytesLeast, kChunkBytesMost));
   return bytes;
 }
 
-Result<int> connections_at(const Json& object, const std::string& where) {
-  REGATTA_TRY(count, count_at(object, "connections", where));
-  if (count > kConnectionsMost)
-    return wrong(
-        where, "\"connections\" is no whole number from 0 to " + std::to_string(kConnectionsMost));
-  return static_cast<int>(count);
-}
-
-Result<MeasuredSetting> parse_tried(const Json& object, const std::string& where) {
-  if (!object.is_object()) return wrong(where, "no object");
-  const auto algorithm = algorithm_named(text_at(object, "algorithm"));
-  if (!algorithm) return wrong(where, "\"algorithm\" names none that there is");
-  REGATTA_TRY(chunk_bytes, chunk_bytes_at(object, where));
-  REGATTA_TRY(connections, connections_at(object, where));
-  REGATTA_TRY(predicted, time_at(object, "predicted_s", where));
-  REGATTA_TRY(observed, time_at(object, "observed_s", where));
-  REGATTA_TRY(calls, count_at(object, "calls", where));
+MeasuredSetting parse_tried(const JsonReader& reader) {
+  const JsonReader name = reader.at("algorithm");
+  const auto algorithm = algorithm_named(name.as<std::string>());
+  if (!algorithm) name.fail("names no algorithm");
   MeasuredSetting tried;
-  tried.calls = calls;
-  tried.setting = {*algorithm, chunk_bytes, connections};
-  tried.predicted = predicted;
-  tried.observed = observed;
+  tried.setting.algorithm = algorithm.value_or(Algorithm{});
+  tried.setting.chunk_bytes = chunk_bytes_of(reader);
+  reader.read("connections", tried.setting.connections, IntRange{0, kConnectionsMost});
+  reader.read("predicted_s", tried.predicted, kNotNegative);
+  reader.read("observed_s", tried.observed, kNotNegative);
+  reader.read("calls", tried.calls, kCount);
   return tried;
 }
 
-Result<TuningChoice> parse_choice(const Json& object, const std::string& where) {
-  if (!object.is_object()) return wrong(where, "no object");
-  const auto kind = kind_named(text_at(object, "operation"));
-  if (!kind) return wrong(where, "\"operation\" names none that there is");
-  REGATTA_TRY(bytes, count_at(object, "bytes_from", where));
-  REGATTA_TRY(ranks, count_at(object, "ranks", where));
-  REGATTA_TRY(servers, count_at(object, "servers", where));
-  REGATTA_TRY(chosen, count_at(object, "chosen", where));
-  TuningChoice choice{
-      .kind = *kind,
-      .bytes_from = static_cast<std::size_t>(bytes),
-      .ranks = static_cast<int>(std::min<std::int64_t>(ranks, 1 << 24)),
-      .servers = static_cast<int>(std::min<std::int64_t>(servers, 1 << 24)),
-      .reason = reason_named(text_at(object, "why")).value_or(ChoiceReason::kLoaded),
-      .chosen = static_cast<std::size_t>(chosen)};
-  REGATTA_TRY(calls, count_at(object, "calls", where));
-  choice.calls = calls;
-  const auto tried = object.find("tried");
-  if (tried == object.end() || !tried->is_array()) return wrong(where, "\"tried\" is no list");
-  for (const Json& one : *tried) {
-    REGATTA_TRY(parsed, parse_tried(one, where + ", tried " + std::to_string(choice.tried.size())));
-    choice.tried.push_back(parsed);
-  }
+TuningChoice parse_choice(const JsonReader& reader) {
+  const JsonReader name = reader.at("operation");
+  const auto kind = kind_named(name.as<std::string>());
+  if (!kind) name.fail("names no operation");
+  TuningChoice choice{.kind = kind.value_or(CallKind{})};
+  std::string reason;
+  reader.read("bytes_from", choice.bytes_from);
+  reader.read("ranks", choice.ranks, IntRange{0});
+  reader.read("servers", choice.servers, IntRange{0});
+  reader.read("chosen", choice.chosen);
+  reader.read("calls", choice.calls, kCount);
+  reader.read_if("why", reason);
+  choice.reason = reason_named(reason).value_or(ChoiceReason::kLoaded);
+  for (const JsonReader& one : reader.at("tried").items())
+    choice.tried.push_back(parse_tried(one));
   if (choice.chosen >= choice.tried.size())
-    return wrong(where, "\"chosen\" is not the place of one of those tried");
+    reader.at("chosen").fail(fmt::format("not below {}, the length of tried", choice.tried.size()));
   return choice;
+}
+
+Result<std::vector<TuningChoice>> parse_choices(const std::string& text) {
+  REGATTA_TRY(root, JsonReader::parse(text, "tuning"));
+  const JsonReader version = root.at("version");
+  if (const int number = version.as<int>(); number != kTuningVersion)
+    version.fail(fmt::format("{} is unknown", number));
+  std::vector<TuningChoice> choices;
+  for (const JsonReader& one : root.at("choices").items())
+    choices.push_back(parse_choice(one));
+  return root.finish(std::move(choices));
 }
 
 }  // namespace
@@ -147,20 +112,11 @@ std::string format_tuning(const std::vector<TuningChoice>& choices) {
 }
 
 Result<std::vector<TuningChoice>> parse_tuning(const std::string& text) {
-  std::vector<TuningChoice> choices;
-  if (text.empty()) return choices;
-  const Json root = Json::parse(text, nullptr, false);
-  if (!root.is_object()) return wrong("the top", "no JSON object");
-  REGATTA_TRY(version, count_at(root, "version", "the top"));
-  if (version != kTuningVersion)
-    return wrong("the top", "version " + std::to_string(version) + " is not known");
-  const auto list = root.find("choices");
-  if (list == root.end() || !list->is_array()) return wrong("the top", "\"choices\" is no list");
-  for (const Json& one : *list) {
-    REGATTA_TRY(choice, parse_choice(one, "choice " + std::to_string(choices.size())));
-    choices.push_back(std::move(choice));
-  }
-  return choices;
+  if (text.empty()) return std::vector<TuningChoice>{};
+  auto choices = parse_choices(text);
+  if (choices) return choices;
+  return Error{choices.error().code,
+               choices.error().message + "; save it again with `regatta coll explain --save`"};
 }
 
 }  // namespace regatta::comm

@@ -145,13 +145,14 @@ TEST(TuningFile, NamesWhatIsWrong) {
     return error_of(text);
   };
   EXPECT_EQ(error_of(good), "");
-  EXPECT_THAT(error_of("{"), testing::HasSubstr("no JSON object"));
-  EXPECT_THAT(error_of(good.substr(0, good.size() / 2)), testing::HasSubstr("no JSON object"));
-  EXPECT_THAT(changed("\"version\": 1", "\"version\": 7"), testing::HasSubstr("version 7"));
-  EXPECT_THAT(changed("all_reduce", "all_redu"), testing::HasSubstr("\"operation\" names none"));
+  EXPECT_THAT(error_of("{"), testing::HasSubstr("not JSON"));
+  EXPECT_THAT(error_of(good.substr(0, good.size() / 2)), testing::HasSubstr("not JSON"));
+  EXPECT_THAT(error_of("{"), testing::HasSubstr("`regatta coll explain --save`"));
+  EXPECT_THAT(changed("\"version\": 1", "\"version\": 7"), testing::HasSubstr("version: 7"));
+  EXPECT_THAT(changed("all_reduce", "all_redu"), testing::HasSubstr("choices[0].operation: names"));
   EXPECT_THAT(changed("\"ranks\": 8", "\"ranks\": -8"),
-              testing::HasSubstr("\"ranks\" is no whole"));
-  EXPECT_THAT(changed("\"chosen\": ", "\"chosen\": 9"), testing::HasSubstr("\"chosen\" is not"));
+              testing::HasSubstr("choices[0].ranks: expected an integer, at least 0"));
+  EXPECT_THAT(changed("\"chosen\": ", "\"chosen\": 9"), testing::HasSubstr("chosen: not below"));
 }
 
 }  // namespace
