@@ -210,7 +210,7 @@ Status serve_gpus(const GpuServerOptions& options, const std::atomic<bool>& stop
   while (!stop) {
     pollfd waiting{listener->get(), POLLIN, 0};
     if (::poll(&waiting, 1, 200) != 1) continue;
-    os::UniqueFd fd(::accept4(listener->get(), nullptr, nullptr, SOCK_CLOEXEC));
+    os::UniqueFd fd = os::accept_connection(*listener, 0);
     if (!fd) continue;
     std::thread([socket = fd.release()] { server->serve(os::UniqueFd(socket)); }).detach();
   }

@@ -12,6 +12,7 @@
 
 #include "regatta/base/core/ids.h"
 #include "regatta/base/core/text.h"
+#include "regatta/base/os/socket.h"
 #include "regatta/base/os/unique_fd.h"
 
 namespace regatta::net {
@@ -56,7 +57,7 @@ struct LineServer::Impl {
 // Accepts a bounded number, so that a stream of new clients does not delay the others.
 void LineServer::Impl::accept_some(const LineHandlers& handlers) {
   for (int i = 0; i < kEventsMax; ++i) {
-    os::UniqueFd fd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    os::UniqueFd fd = os::accept_connection(listener);
     if (!fd) return;
     if (clients.size() >= options.clients_max) {
       send_now(fd.get(), options.refusal + "\n");

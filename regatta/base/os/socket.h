@@ -71,6 +71,14 @@ Result<UniqueFd> connect_unix(const std::string& path, int type = SOCK_STREAM);
 // process listens. kConflict when one does, kInvalidInput when the path is no socket.
 Result<UniqueFd> listen_unix(const std::string& path, int type = SOCK_STREAM);
 
+// Of either kind.
+
+// The next connection that waits at a listening socket, close-on-exec; empty where there is none.
+// `flags`: SOCK_NONBLOCK, or 0 for a connection that blocks.
+inline UniqueFd accept_connection(const UniqueFd& listener, int flags = SOCK_NONBLOCK) {
+  return UniqueFd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | flags));
+}
+
 // The lines of a file or a pipe, as they come.
 
 class LineReader {

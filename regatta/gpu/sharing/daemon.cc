@@ -15,6 +15,7 @@
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/log.h"
 #include "regatta/base/os/process.h"
+#include "regatta/base/os/socket.h"
 #include "regatta/base/os/unique_fd.h"
 #include "regatta/gpu/sharing/control.h"
 #include "regatta/gpu/sharing/internal/daemon/daemon_loop.h"
@@ -133,7 +134,7 @@ bool DaemonLoop::reap_exited_clients(int tenant) {
 
 void DaemonLoop::accept_all() {
   for (;;) {
-    os::UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    os::UniqueFd fd = os::accept_connection(listener_);
     if (!fd) return;
     const int number = fd.get();
     ucred peer{};

@@ -93,7 +93,7 @@ Result<os::UniqueFd> listen_for_requests(const std::string& folder) {
 }
 
 void serve_one(const os::UniqueFd& listener, const RequestHandler& handler) {
-  const os::UniqueFd client(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  const os::UniqueFd client = os::accept_connection(listener, 0);
   if (!client) return;
   limit_waits(client.get(), kHolderSeconds);
   const auto text = receive_all(client.get());

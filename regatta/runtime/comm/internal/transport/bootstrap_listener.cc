@@ -10,18 +10,21 @@
 #include <vector>
 
 #include "regatta/base/os/log.h"
+#include "regatta/base/os/socket.h"
 
 namespace regatta::comm {
 namespace {
 
-constexpr Seconds kHandshakeTimeout{5.0};  // a caller shows who it is within
+constexpr Seconds kHandshakeTimeout{5.0};
 constexpr std::size_t kReadBytes = 512;
+constexpr std::size_t kMemoryFds = 2;  // of a handshake: segment, shared segment
 
 }  // namespace
 
 Result<BootstrapListener> BootstrapListener::open(std::string host, const std::string& address,
-                                                  int shared_segment) {
+                                                  int shared_segment, std::size_t pending_max) {
   BootstrapListener listener;
+  listener.pending_max_ = pending_max;
   listener.shared_segment_ = shared_segment;
   listener.host_ = std::move(host);
   REGATTA_TRY(tcp, listen_tcp(address));
@@ -38,8 +41,10 @@ Result<BootstrapListener> BootstrapListener::open(std::string host, const std::s
 }
 
 void BootstrapListener::add_poll_fds(std::vector<pollfd>& fds) const {
-  fds.push_back({tcp_.fd.get(), POLLIN, 0});
-  if (unix_) fds.push_back({unix_.get(), POLLIN, 0});
+  if (pending_.size() < pending_max_) {
+    fds.push_back({tcp_.fd.get(), POLLIN, 0});
+    if (unix_) fds.push_back({unix_.get(), POLLIN, 0});
+  }
   for (const auto& pending : pending_)
     fds.push_back({pending->fd.get(), POLLIN, 0});
 }
@@ -47,10 +52,10 @@ void BootstrapListener::add_poll_fds(std::vector<pollfd>& fds) const {
 std::vector<AcceptedConnection> BootstrapListener::serve(Seconds now, const ReadyFds& ready,
                                                          const AdmissionCheck& check) {
   std::vector<AcceptedConnection> accepted_connections;
-  if (ready.has(tcp_.fd.get())) accept_pending(tcp_.fd.get(), false, now);
-  if (ready.has(unix_.get())) accept_pending(unix_.get(), true, now);
+  if (ready.has(tcp_.fd.get())) accept_pending(tcp_.fd, false, now);
+  if (unix_ && ready.has(unix_.get())) accept_pending(unix_, true, now);
   std::erase_if(pending_, [&](const auto& pending) {
-    // Most callers have said all when they are taken in.
+    // Most handshakes have arrived when their connection is accepted.
     const bool is_new = pending->in.empty();
     if ((is_new || ready.has(pending->fd.get())) &&
         read_handshake(*pending, check, accepted_connections) == ReadState::kClosed)
@@ -62,9 +67,10 @@ std::vector<AcceptedConnection> BootstrapListener::serve(Seconds now, const Read
   return accepted_connections;
 }
 
-void BootstrapListener::accept_pending(int listener, bool is_shared, Seconds now) {
-  if (listener < 0) return;
-  for (os::UniqueFd fd = accept_next(listener); fd; fd = accept_next(listener)) {
+void BootstrapListener::accept_pending(const os::UniqueFd& listener, bool is_shared, Seconds now) {
+  while (pending_.size() < pending_max_) {
+    os::UniqueFd fd = os::accept_connection(listener);
+    if (!fd) return;
     auto pending = std::make_unique<PendingConnection>();
     pending->fd = std::move(fd);
     pending->is_shared = is_shared;
@@ -77,6 +83,7 @@ ssize_t BootstrapListener::receive(PendingConnection& pending) {
   std::array<std::byte, kReadBytes> buffer{};
   const ssize_t got = receive_with_fds(pending.fd.get(), buffer, pending.memory);
   if (got > 0) pending.in.insert(pending.in.end(), buffer.begin(), buffer.begin() + got);
+  if (pending.memory.size() > kMemoryFds) pending.memory.resize(kMemoryFds);
   return got;
 }
 
@@ -86,7 +93,7 @@ BootstrapListener::ReadState BootstrapListener::read_handshake(
   const ssize_t got = receive(pending);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return ReadState::kIncomplete;
   if (got <= 0) {
-    // Who says nothing at all wants to know whether somebody listens, as a LivenessProbe does.
+    // A connection without a byte asks only whether the process lives, as a LivenessProbe does.
     if (!pending.in.empty())
       reject(pending, "it closed the connection before it showed a job token");
     return ReadState::kClosed;
@@ -95,7 +102,7 @@ BootstrapListener::ReadState BootstrapListener::read_handshake(
   if (handshake && !handshake->has_value()) return ReadState::kIncomplete;
   std::string why = handshake ? check(**handshake) : handshake.error().message;
   if (why.empty() && pending.is_shared != ((*handshake)->connections == 0))
-    why = "it came by the wrong door";
+    why = "it connected to the wrong listener";
   if (why.empty())
     accept(pending, std::move(**handshake), accepted_connections);
   else
@@ -112,7 +119,7 @@ void BootstrapListener::accept(PendingConnection& pending, RankHandshake handsha
                               .segment = std::nullopt,
                               .shared_segment = {}};
   if (pending.is_shared) {
-    pending.memory.resize(2);
+    pending.memory.resize(kMemoryFds);
     auto segment = RingSegment::open(std::move(pending.memory[0]));
     if (pending.memory[1])
       accepted.shared_segment = open_shared_segment(std::move(pending.memory[1]));
@@ -124,7 +131,7 @@ void BootstrapListener::accept(PendingConnection& pending, RankHandshake handsha
   const std::vector<std::byte> bytes = encode_handshake_reply(reply);
   const std::size_t fds = pending.is_shared && shared_segment_ >= 0 ? 1 : 0;
   const ssize_t sent = send_with_fds(accepted.fd.get(), bytes, {&shared_segment_, fds});
-  // A caller that is gone tries again; one without shared memory comes back over TCP.
+  // A peer that lost the connection tries again; one without shared memory connects by TCP.
   const bool is_in = sent == static_cast<ssize_t>(bytes.size());
   if (is_in && reply.status == HandshakeStatus::kAccepted)
     accepted_connections.push_back(std::move(accepted));

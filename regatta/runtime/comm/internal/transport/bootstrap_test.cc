@@ -118,8 +118,8 @@ std::vector<Stranger> all_strangers() {
       {with([](RankHandshake& h) { h.connections = 1U << 30; }), false,
        "its connection count is wrong"},
       {with([](RankHandshake& h) { h.connection = 77; }), false, "its connection count is wrong"},
-      {with([](RankHandshake& h) { h.connections = 0; }), false, "it came by the wrong door"},
-      {whole, true, "it came by the wrong door"},
+      {with([](RankHandshake& h) { h.connections = 0; }), false, "it connected to the wrong listener"},
+      {whole, true, "it connected to the wrong listener"},
       {garbage, true, "it does not speak this protocol"},
   };
 }

@@ -207,10 +207,6 @@ void lift_hop_limit(int fd) {
   set_option(fd, IPPROTO_IPV6, IPV6_RECVERR, 0);
 }
 
-os::UniqueFd accept_next(int listener) {
-  return os::UniqueFd(accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-}
-
 ssize_t send_with_fds(int socket, std::span<const std::byte> bytes, std::span<const int> fds) {
   iovec part{const_cast<std::byte*>(bytes.data()), bytes.size()};
   msghdr message{};

@@ -52,8 +52,6 @@ std::uint16_t local_port(int fd);
 // From now on as many hops as it takes.
 void lift_hop_limit(int fd);
 
-// The next caller of a listener, or an empty descriptor.
-os::UniqueFd accept_next(int listener);
 // send() and recv() of a unix socket with descriptors that travel beside the first byte, at most
 // kFdsMax of them.
 inline constexpr std::size_t kFdsMax = 4;
