@@ -22,10 +22,10 @@ namespace regatta::agent {
 namespace {
 
 constexpr Seconds kTick{0.05};
-constexpr Seconds kOwnStallLimit{
-    1.0};  // a longer gap between two ticks is this process's own fault
+// A longer gap between two ticks means that this process was stopped itself.
+constexpr Seconds kOwnStallLimit{1.0};
 constexpr Seconds kStopGrace{1.0};
-constexpr Seconds kStopPatience{2.5};
+constexpr Seconds kStopTimeout{2.5};
 
 std::string random_token() {
   std::array<unsigned char, 16> bytes{};
@@ -64,7 +64,7 @@ struct Session::Impl {
   std::optional<lab::LabInfo> lab;
   bool owns_lab = false;
   std::string token;
-  AgentMessageQueue inbox;  // outlives the links
+  AgentMessageQueue messages;  // outlives the links
   std::vector<AgentHandle> agents;
   int runs = 0;
 
@@ -76,7 +76,7 @@ struct Session::Impl {
   void launch(const std::vector<WorkerLaunch>& workers, const RunDescription& shape);
   nlohmann::json spec_of(const WorkerLaunch& worker) const;
   void receive(RunTracker& tracker, Seconds limit);
-  Status answer_peers(RunTracker& tracker, const RankPortPlanner& plan_ports);
+  Status reply_with_peers(RunTracker& tracker, const RankPortPlanner& plan_ports);
   void lose(std::size_t server, const std::string& end, RunTracker& tracker);
   void end_workers(RunTracker& tracker);
   std::set<std::string> links_down() const;
@@ -117,7 +117,7 @@ Status Session::Impl::open() {
   const char* given_token = std::getenv("REGATTA_AGENT_TOKEN");
   token = given_token != nullptr ? given_token : (emulated != 0 ? random_token() : "");
   if (emulated != 0) REGATTA_TRY_DO(open_lab());
-  // All are started before the first is waited for.
+  // All are started before the session waits for the first.
   for (const auto& server : cluster.servers) {
     AgentHandle agent;
     agent.server = server.name;
@@ -130,7 +130,7 @@ Status Session::Impl::open() {
   for (std::size_t i = 0; i < agents.size(); ++i) {
     const auto& server = cluster.servers[i];
     const std::string target = is_emulated(server) ? "unix:" + agents[i].socket : server.address;
-    REGATTA_TRY_DO(connect_agent(agents[i], target, token, i, inbox));
+    REGATTA_TRY_DO(connect_agent(agents[i], target, token, i, messages));
   }
   return {};
 }
@@ -228,7 +228,7 @@ void Session::Impl::lose(std::size_t server, const std::string& end, RunTracker&
 }
 
 void Session::Impl::receive(RunTracker& tracker, Seconds limit) {
-  for (auto& message : inbox.take(limit)) {
+  for (auto& message : messages.pop_all(limit)) {
     AgentHandle& agent = agents[message.server];
     if (!message.event) {
       lose(message.server, message.end, tracker);
@@ -248,7 +248,7 @@ void Session::Impl::receive(RunTracker& tracker, Seconds limit) {
   }
 }
 
-Status Session::Impl::answer_peers(RunTracker& tracker, const RankPortPlanner& plan_ports) {
+Status Session::Impl::reply_with_peers(RunTracker& tracker, const RankPortPlanner& plan_ports) {
   const auto peers = tracker.take_peers();
   if (!peers) return {};
   nlohmann::json line{{"peers", *peers}};
@@ -283,18 +283,18 @@ void Session::Impl::end_workers(RunTracker& tracker) {
     agent.is_stopped = false;
     if (!agent.lost) agent.link->send(request);
   }
-  const Seconds give_up = os::monotonic_now() + kStopPatience;
+  const Seconds give_up = os::monotonic_now() + kStopTimeout;
   while (awaits_stopped() && os::monotonic_now() < give_up) {
     receive(tracker, kTick);
   }
   for (auto& agent : agents) {
     if (agent.is_stopped || agent.lost) continue;
-    agent.lost = "its agent did not answer";
+    agent.lost = "its agent did not reply";
     end_agent(agent, Seconds{0});  // its workers die with it, also when they are stopped
   }
 }
 
-// The cables of the lab without carrier; those between switches are seen by no agent.
+// The cables of the lab without carrier; no agent sees those between switches.
 std::set<std::string> Session::Impl::links_down() const {
   std::set<std::string> down;
   if (!lab) return down;
@@ -349,7 +349,7 @@ Status Session::run(const std::vector<WorkerLaunch>& workers,
     }
   }
   const std::set<std::string> down_before = self.links_down();
-  bool links_looked_at = false;
+  bool has_checked_links = false;
   self.launch(workers, shape);
   Seconds last_tick = os::monotonic_now();
   while (!tracker.succeeded()) {
@@ -357,14 +357,14 @@ Status Session::run(const std::vector<WorkerLaunch>& workers,
     for (const auto& [rank, event] : tracker.take_events()) {
       on_event(rank, event);
     }
-    if (const Status answered = self.answer_peers(tracker, plan_ports); !answered) {
+    if (const Status replied = self.reply_with_peers(tracker, plan_ports); !replied) {
       self.end_workers(tracker);
-      return answered;
+      return replied;
     }
     const Seconds now = os::monotonic_now();
     if (now - last_tick > kOwnStallLimit) tracker.restart_silence_timeouts(now);
     last_tick = now;
-    if (tracker.is_gathering() && !std::exchange(links_looked_at, true)) {
+    if (tracker.is_gathering() && !std::exchange(has_checked_links, true)) {
       self.blame_links(tracker, down_before);
     }
     const auto failure = tracker.failure(now);

@@ -1,6 +1,5 @@
 #include "regatta/runtime/agent/internal/agent_handle.h"
 
-#include <chrono>
 #include <csignal>
 #include <iterator>
 #include <utility>
@@ -14,26 +13,26 @@
 namespace regatta::agent {
 namespace {
 
-constexpr Seconds kConnectPatience{10.0};
+constexpr Seconds kConnectTimeout{10.0};
 
 }  // namespace
 
-void AgentMessageQueue::put(AgentMessage message) {
+void AgentMessageQueue::push(AgentMessage message) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     messages_.push_back(std::move(message));
   }
-  arrived_.notify_one();
+  has_messages_.notify_one();
 }
 
-std::vector<AgentMessage> AgentMessageQueue::take(Seconds limit) {
-  std::unique_lock lock(mutex_);
-  arrived_.wait_for(lock, std::chrono::duration<double>(limit.value),
-                    [this] { return !messages_.empty(); });
-  std::vector<AgentMessage> taken(std::make_move_iterator(messages_.begin()),
-                                  std::make_move_iterator(messages_.end()));
+std::vector<AgentMessage> AgentMessageQueue::pop_all(Seconds limit) {
+  MutexLock lock(mutex_);
+  has_messages_.wait_for(lock, limit,
+                         [this]() REGATTA_REQUIRES(mutex_) { return !messages_.empty(); });
+  std::vector<AgentMessage> messages(std::make_move_iterator(messages_.begin()),
+                                     std::make_move_iterator(messages_.end()));
   messages_.clear();
-  return taken;
+  return messages;
 }
 
 Result<AgentHandle> start_agent(const lab::LabInfo& lab, const std::string& server,
@@ -58,20 +57,20 @@ Result<AgentHandle> start_agent(const lab::LabInfo& lab, const std::string& serv
 }
 
 Status connect_agent(AgentHandle& agent, const std::string& target, const std::string& token,
-                     std::size_t index, AgentMessageQueue& inbox) {
-  const Seconds give_up = os::monotonic_now() + kConnectPatience;
+                     std::size_t index, AgentMessageQueue& messages) {
+  const Seconds give_up = os::monotonic_now() + kConnectTimeout;
   while (!agent.socket.empty() && ::access(agent.socket.c_str(), F_OK) != 0) {
     if (os::monotonic_now() > give_up) {
       return Error{Code::kUnavailable, fmt::format("server {}: its agent did not start within "
                                                    "{:.0f} s; see its messages above",
-                                                   agent.server, kConnectPatience.value)};
+                                                   agent.server, kConnectTimeout.value)};
     }
     os::sleep_for(Seconds{0.005});
   }
-  auto sink = [&inbox, index](const proto::AgentEvent* event, const std::string& end) {
-    inbox.put({index, event != nullptr ? std::optional(*event) : std::nullopt, end});
+  auto sink = [&messages, index](const proto::AgentEvent* event, const std::string& end) {
+    messages.push({index, event != nullptr ? std::optional(*event) : std::nullopt, end});
   };
-  auto link = AgentLink::connect(target, token, kConnectPatience, std::move(sink));
+  auto link = AgentLink::connect(target, token, kConnectTimeout, std::move(sink));
   if (!link) {
     return Error{link.error().code,
                  fmt::format("server {}: {}", agent.server, link.error().message)};
@@ -81,10 +80,10 @@ Status connect_agent(AgentHandle& agent, const std::string& target, const std::s
   return {};
 }
 
-std::string end_agent(AgentHandle& agent, Seconds patience) {
+std::string end_agent(AgentHandle& agent, Seconds timeout) {
   if (agent.pid < 0) return "";
   std::string how;
-  auto end = os::wait_for(agent.pid, patience);
+  auto end = os::wait_for(agent.pid, timeout);
   if (end) {
     how = os::to_string(*end);
   } else {

@@ -1,13 +1,13 @@
 #include "regatta/runtime/agent/internal/agent_link.h"
 
 #include <chrono>
-#include <mutex>
 #include <thread>
 #include <utility>
 
 #include <fmt/core.h>
 #include <grpcpp/grpcpp.h>
 
+#include "regatta/base/core/mutex.h"
 #include "regatta/base/core/units.h"
 #include "regatta/runtime/agent/agent.grpc.pb.h"
 
@@ -32,8 +32,9 @@ struct AgentLink::Impl {
   grpc::ClientContext context;
   std::unique_ptr<grpc::ClientReaderWriter<proto::SessionRequest, proto::AgentEvent>> stream;
   Sink sink;
-  std::mutex write_mutex;
-  bool ended = false;  // guarded by write_mutex: no Write may run beside or after Finish
+  Mutex write_mutex;
+  // No Write may run beside or after Finish.
+  bool has_ended REGATTA_GUARDED_BY(write_mutex) = false;
   std::thread reader;
 
   void read() {
@@ -42,8 +43,8 @@ struct AgentLink::Impl {
       sink(&event, {});
     }
     {
-      const std::lock_guard lock(write_mutex);
-      ended = true;
+      const MutexLock lock(write_mutex);
+      has_ended = true;
     }
     const grpc::Status status = stream->Finish();
     sink(nullptr, status.ok() ? "the agent ended the session" : status.error_message());
@@ -53,15 +54,15 @@ struct AgentLink::Impl {
 AgentLink::AgentLink(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Result<std::unique_ptr<AgentLink>> AgentLink::connect(const std::string& target,
-                                                      const std::string& token, Seconds patience,
+                                                      const std::string& token, Seconds timeout,
                                                       Sink sink) {
   const auto channel = make_channel(target);
   const auto deadline = std::chrono::system_clock::now() +
-                        std::chrono::milliseconds(static_cast<long long>(patience.value * 1e3));
+                        std::chrono::milliseconds(static_cast<long long>(timeout.value * 1e3));
   if (!channel->WaitForConnected(deadline)) {
     return Error{Code::kUnavailable,
                  fmt::format("no agent answers at {} within {}; start regatta-agent there", target,
-                             format_seconds(patience))};
+                             format_seconds(timeout))};
   }
   auto impl = std::make_unique<Impl>();
   impl->stub = proto::Agent::NewStub(channel);
@@ -80,8 +81,8 @@ AgentLink::~AgentLink() {
 }
 
 bool AgentLink::send(const proto::SessionRequest& request) {
-  const std::lock_guard lock(impl_->write_mutex);
-  return !impl_->ended && impl_->stream->Write(request);
+  const MutexLock lock(impl_->write_mutex);
+  return !impl_->has_ended && impl_->stream->Write(request);
 }
 
 }  // namespace regatta::agent

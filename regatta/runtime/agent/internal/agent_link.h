@@ -1,4 +1,4 @@
-// agent/internal/agent_link.h: a session's side of the stream to one agent.
+// agent/internal/agent_link.h: the session's end of the stream to one agent.
 #pragma once
 
 #include <functional>
@@ -21,17 +21,17 @@ class AgentLink {
   // the stream ended.
   using Sink = std::function<void(const proto::AgentEvent* event, const std::string& end)>;
 
-  // Connects to an agent at "unix:PATH" or "host:port" and shows the token. kUnavailable when none
-  // answers within `patience`.
+  // Connects to an agent at "unix:PATH" or "host:port" and sends the token. kUnavailable when none
+  // replies within `timeout`.
   static Result<std::unique_ptr<AgentLink>> connect(const std::string& target,
-                                                    const std::string& token, Seconds patience,
+                                                    const std::string& token, Seconds timeout,
                                                     Sink sink);
   // Ends the stream, and so every worker of the agent.
   ~AgentLink();
   AgentLink(const AgentLink&) = delete;
   AgentLink& operator=(const AgentLink&) = delete;
 
-  // One thread at a time. False when the stream is broken; the sink tells why.
+  // One thread at a time. False when the stream is broken; the sink gets the reason.
   bool send(const proto::SessionRequest& request);
 
  private:

@@ -44,7 +44,7 @@ class AgentTest : public testing::Test {
     end_agent(agent_, Seconds{3.0});
   }
   void connect() {
-    const auto status = connect_agent(agent_, "unix:" + agent_.socket, "secret", 0, inbox_);
+    const auto status = connect_agent(agent_, "unix:" + agent_.socket, "secret", 0, messages_);
     ASSERT_TRUE(status) << status.error().message;
   }
   void launch(const json& spec, const std::string& program = "regatta-test-worker") const {
@@ -70,7 +70,7 @@ class AgentTest : public testing::Test {
   bool wait_until(F wanted) {
     const Seconds give_up = os::monotonic_now() + Seconds{10.0};
     while (os::monotonic_now() < give_up) {
-      for (auto& message : inbox_.take(Seconds{pending_.empty() ? 0.1 : 0.0})) {
+      for (auto& message : messages_.pop_all(Seconds{pending_.empty() ? 0.1 : 0.0})) {
         pending_.push_back(std::move(message));
       }
       while (!pending_.empty()) {
@@ -107,7 +107,7 @@ class AgentTest : public testing::Test {
   }
 
   std::unique_ptr<os::TempFolder> folder_;
-  AgentMessageQueue inbox_;
+  AgentMessageQueue messages_;
   AgentHandle agent_;
   std::deque<AgentMessage> pending_;
   AgentMessage message_;
@@ -131,7 +131,7 @@ TEST_F(AgentTest, CarriesAWorkersLinesAndItsEnd) {
 }
 
 TEST_F(AgentTest, RefusesASessionWithAnotherToken) {
-  ASSERT_TRUE(connect_agent(agent_, "unix:" + agent_.socket, "wrong", 0, inbox_));
+  ASSERT_TRUE(connect_agent(agent_, "unix:" + agent_.socket, "wrong", 0, messages_));
   ASSERT_TRUE(wait_until([](const AgentMessage& a) { return !a.event; }));
   EXPECT_THAT(message_.end, testing::HasSubstr("token"));
   ::kill(agent_.pid, SIGTERM);

@@ -3,7 +3,6 @@
 #include <csignal>
 #include <iterator>
 #include <list>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -14,6 +13,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "regatta/base/core/mutex.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/log.h"
 #include "regatta/base/os/netlink.h"
@@ -26,19 +26,19 @@ namespace regatta::agent {
 namespace {
 
 constexpr Seconds kHeartbeatEvery{0.5};
-// Ends show at once by their closed pipes, pauses within this time.
+// Ends are seen at once by their closed pipes, pauses within this time.
 constexpr int kPollMilliseconds = 50;
-constexpr Seconds kReapPatience{2.0};
+constexpr Seconds kReapTimeout{2.0};
 
 }  // namespace
 
 struct WorkerSet::Impl {
   Sink sink;
   os::UniqueFd wake;
-  std::mutex mutex;
-  std::vector<proto::SessionRequest> requests;  // guarded by mutex
-  bool quit = false;                            // guarded by mutex
-  // The rest belongs to the thread.
+  Mutex mutex;
+  std::vector<proto::SessionRequest> requests REGATTA_GUARDED_BY(mutex);
+  bool must_end REGATTA_GUARDED_BY(mutex) = false;
+  // Used by the thread alone.
   std::list<WorkerProcess> workers;
   std::optional<os::CarrierWatch> carriers;
   std::optional<Seconds> kill_at;  // a Stop is under way
@@ -46,21 +46,21 @@ struct WorkerSet::Impl {
   std::thread thread;
 
   void loop();
-  void wait_for_news();
-  void take_requests();
+  void wait_for_events();
+  void handle_requests();
   void launch(const proto::Launch& launch);
   void reply(const proto::Reply& reply);
   void begin_stop(const proto::Stop& stop);
-  void carry_lines(WorkerProcess& worker, bool at_end) const;
+  void forward_lines(WorkerProcess& worker, bool at_end) const;
   // True when the worker ended.
-  bool carry_changes(WorkerProcess& worker) const;
+  bool report_changes(WorkerProcess& worker) const;
   void watch_carriers();
   void send_carrier(const os::CarrierEvent& change, bool initial) const;
-  void keep_time();
+  void run_timers();
   void kill_all();
-  bool wants_quit() {
-    const std::lock_guard lock(mutex);
-    return quit;
+  bool is_ending() {
+    const MutexLock lock(mutex);
+    return must_end;
   }
 };
 
@@ -72,8 +72,8 @@ WorkerSet::WorkerSet(Sink sink) : impl_(std::make_unique<Impl>()) {
 
 WorkerSet::~WorkerSet() {
   {
-    const std::lock_guard lock(impl_->mutex);
-    impl_->quit = true;
+    const MutexLock lock(impl_->mutex);
+    impl_->must_end = true;
   }
   ::eventfd_write(impl_->wake.get(), 1);
   impl_->thread.join();
@@ -81,7 +81,7 @@ WorkerSet::~WorkerSet() {
 
 void WorkerSet::submit(proto::SessionRequest request) {
   {
-    const std::lock_guard lock(impl_->mutex);
+    const MutexLock lock(impl_->mutex);
     impl_->requests.push_back(std::move(request));
   }
   ::eventfd_write(impl_->wake.get(), 1);
@@ -99,21 +99,21 @@ void WorkerSet::Impl::loop() {
   } else {
     os::log_warning("carrier changes are not watched: " + watch.error().message);
   }
-  while (!wants_quit()) {
-    wait_for_news();
-    take_requests();
+  while (!is_ending()) {
+    wait_for_events();
+    handle_requests();
     for (auto worker = workers.begin(); worker != workers.end();) {
       worker->flush();
-      carry_lines(*worker, false);
-      worker = carry_changes(*worker) ? workers.erase(worker) : std::next(worker);
+      forward_lines(*worker, false);
+      worker = report_changes(*worker) ? workers.erase(worker) : std::next(worker);
     }
     watch_carriers();
-    keep_time();
+    run_timers();
   }
   kill_all();
 }
 
-void WorkerSet::Impl::wait_for_news() {
+void WorkerSet::Impl::wait_for_events() {
   std::vector<pollfd> fds{{wake.get(), POLLIN, 0}};
   if (carriers) fds.push_back({carriers->fd(), POLLIN, 0});
   for (const auto& worker : workers) {
@@ -126,13 +126,13 @@ void WorkerSet::Impl::wait_for_news() {
   ::eventfd_read(wake.get(), &count);
 }
 
-void WorkerSet::Impl::take_requests() {
-  std::vector<proto::SessionRequest> taken;
+void WorkerSet::Impl::handle_requests() {
+  std::vector<proto::SessionRequest> pending;
   {
-    const std::lock_guard lock(mutex);
-    taken.swap(requests);
+    const MutexLock lock(mutex);
+    pending.swap(requests);
   }
-  for (const auto& request : taken) {
+  for (const auto& request : pending) {
     if (request.has_launch()) launch(request.launch());
     if (request.has_reply()) reply(request.reply());
     if (request.has_stop()) begin_stop(request.stop());
@@ -167,7 +167,7 @@ void WorkerSet::Impl::begin_stop(const proto::Stop& stop) {
   kill_at = os::monotonic_now() + Seconds{stop.grace_s()};
 }
 
-void WorkerSet::Impl::carry_lines(WorkerProcess& worker, bool at_end) const {
+void WorkerSet::Impl::forward_lines(WorkerProcess& worker, bool at_end) const {
   proto::AgentEvent event;
   for (auto& text : worker.read_log(at_end)) {
     auto* line = event.mutable_log();
@@ -185,7 +185,7 @@ void WorkerSet::Impl::carry_lines(WorkerProcess& worker, bool at_end) const {
   }
 }
 
-bool WorkerSet::Impl::carry_changes(WorkerProcess& worker) const {
+bool WorkerSet::Impl::report_changes(WorkerProcess& worker) const {
   while (const auto change = worker.next_change()) {
     proto::AgentEvent event;
     using Kind = WorkerStateChange::Kind;
@@ -198,7 +198,7 @@ bool WorkerSet::Impl::carry_changes(WorkerProcess& worker) const {
       sink(event);
       continue;
     }
-    carry_lines(worker, true);
+    forward_lines(worker, true);
     auto* exit = event.mutable_exit();
     exit->set_run(worker.run());
     exit->set_rank(worker.rank());
@@ -232,7 +232,7 @@ void WorkerSet::Impl::send_carrier(const os::CarrierEvent& change, bool initial)
   sink(event);
 }
 
-void WorkerSet::Impl::keep_time() {
+void WorkerSet::Impl::run_timers() {
   const Seconds now = os::monotonic_now();
   if (kill_at && now >= *kill_at) {
     for (const auto& worker : workers) {
@@ -253,7 +253,7 @@ void WorkerSet::Impl::keep_time() {
 }
 
 void WorkerSet::Impl::kill_all() {
-  const Seconds give_up = os::monotonic_now() + kReapPatience;
+  const Seconds give_up = os::monotonic_now() + kReapTimeout;
   while (!workers.empty() && os::monotonic_now() < give_up) {
     for (const auto& worker : workers) {
       worker.send_signal(SIGKILL);

@@ -1,5 +1,5 @@
-// agent/internal/worker_set.h: the worker processes of one server: starts them, carries their
-// lines, notices every way in which they end or pause, and ends them.
+// agent/internal/worker_set.h: the worker processes of one server: starts them, forwards their
+// lines, reports when they end or pause, and ends them.
 #pragma once
 
 #include <functional>
@@ -12,21 +12,20 @@ class SessionRequest;
 
 namespace regatta::agent {
 
-// One thread of its own does everything; it also sends a heartbeat each 0.5 s and the carrier
-// changes of this server's interfaces. Each worker is its own process group and dies with this
-// process.
+// One thread does all the work; it also sends a heartbeat every 0.5 s and the carrier changes of
+// this server's interfaces. Each worker is a process group of its own and dies with this process.
 class WorkerSet {
  public:
-  // Called from the set's thread with every event; may block, which holds the workers' output back.
+  // Called from the set's thread with every event; while it blocks, the output of workers waits.
   using Sink = std::function<void(const proto::AgentEvent&)>;
 
   explicit WorkerSet(Sink sink);
-  // Kills what still runs, at once.
+  // Kills all workers at once.
   ~WorkerSet();
   WorkerSet(const WorkerSet&) = delete;
   WorkerSet& operator=(const WorkerSet&) = delete;
 
-  // Hands over a Launch, Reply or Stop, from any thread; what comes of it is told by events.
+  // Hands over a Launch, Reply or Stop, from any thread; events report its results.
   void submit(proto::SessionRequest request);
 
  private:
