@@ -72,8 +72,8 @@ struct Session::Impl {
   Status open();
   Status open_lab();
   Status check(const std::vector<WorkerLaunch>& workers) const;
-  RunDescription shape_of(const std::vector<WorkerLaunch>& workers) const;
-  void launch(const std::vector<WorkerLaunch>& workers, const RunDescription& shape);
+  RunDescription describe_run(const std::vector<WorkerLaunch>& workers) const;
+  void launch(const std::vector<WorkerLaunch>& workers, const RunDescription& description);
   nlohmann::json spec_of(const WorkerLaunch& worker) const;
   void receive(RunTracker& tracker, Seconds limit);
   Status reply_with_peers(RunTracker& tracker, const RankPortPlanner& plan_ports);
@@ -145,26 +145,27 @@ Status Session::Impl::check(const std::vector<WorkerLaunch>& workers) const {
   return {};
 }
 
-RunDescription Session::Impl::shape_of(const std::vector<WorkerLaunch>& workers) const {
-  RunDescription shape;
-  shape.run = runs;
+RunDescription Session::Impl::describe_run(const std::vector<WorkerLaunch>& workers) const {
+  RunDescription description;
+  description.run = runs;
   for (const auto& server : cluster.servers) {
-    shape.servers.push_back({server.name, {}, is_emulated(server)});
+    description.servers.push_back({server.name, {}, is_emulated(server)});
   }
   const bool crosses = std::any_of(workers.begin(), workers.end(), [&](const WorkerLaunch& worker) {
     return worker.device.server != workers.front().device.server;
   });
   for (std::size_t i = 0; i < workers.size(); ++i) {
     const topo::DeviceRef device = workers[i].device;
-    shape.rank_names.push_back(fmt::format("rank {} ({})", i, topo::to_string(cluster, device)));
-    shape.server_of_rank.push_back(device.server.index());
+    description.rank_names.push_back(
+        fmt::format("rank {} ({})", i, topo::to_string(cluster, device)));
+    description.server_of_rank.push_back(device.server.index());
     const int nic = topo::nic_of(cluster, device);
     if (!crosses || nic < 0) continue;
     const LinkId link = topo::nic_link(graph, device.server, nic);
-    shape.servers[device.server.index()].links[fmt::format("nic{}", nic)] =
+    description.servers[device.server.index()].links[fmt::format("nic{}", nic)] =
         graph.links[link.index()].name;
   }
-  return shape;
+  return description;
 }
 
 nlohmann::json Session::Impl::spec_of(const WorkerLaunch& worker) const {
@@ -192,17 +193,18 @@ nlohmann::json Session::Impl::spec_of(const WorkerLaunch& worker) const {
   return spec;
 }
 
-void Session::Impl::launch(const std::vector<WorkerLaunch>& workers, const RunDescription& shape) {
+void Session::Impl::launch(const std::vector<WorkerLaunch>& workers,
+                           const RunDescription& description) {
   const std::string job_token = random_token();
   for (std::size_t i = 0; i < workers.size(); ++i) {
     nlohmann::json spec = spec_of(workers[i]);
     spec["rank"] = i;
     spec["world_size"] = workers.size();
-    spec["rank_names"] = shape.rank_names;
+    spec["rank_names"] = description.rank_names;
     spec["job_token"] = job_token;
     proto::SessionRequest request;
     auto* launch = request.mutable_launch();
-    launch->set_run(shape.run);
+    launch->set_run(description.run);
     launch->set_rank(static_cast<int>(i));
     launch->set_program(workers[i].program);
     launch->mutable_arguments()->Assign(workers[i].arguments.begin(), workers[i].arguments.end());
@@ -341,8 +343,8 @@ Status Session::run(const std::vector<WorkerLaunch>& workers,
   Impl& self = *impl_;
   REGATTA_TRY_DO(self.check(workers));
   ++self.runs;
-  const RunDescription shape = self.shape_of(workers);
-  RunTracker tracker(shape, os::monotonic_now());
+  const RunDescription description = self.describe_run(workers);
+  RunTracker tracker(description, os::monotonic_now());
   for (std::size_t i = 0; i < self.agents.size(); ++i) {
     for (const auto& interface : self.agents[i].down) {
       tracker.carrier_was_down(i, interface, os::monotonic_now());
@@ -350,7 +352,7 @@ Status Session::run(const std::vector<WorkerLaunch>& workers,
   }
   const std::set<std::string> down_before = self.links_down();
   bool has_checked_links = false;
-  self.launch(workers, shape);
+  self.launch(workers, description);
   Seconds last_tick = os::monotonic_now();
   while (!tracker.succeeded()) {
     self.receive(tracker, kTick);

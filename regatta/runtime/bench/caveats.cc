@@ -37,8 +37,8 @@ std::vector<std::string> others_than(comm::Algorithm forced,
 
 }  // namespace
 
-std::vector<comm::TuningChoice> enum_choices(const BenchTask& task,
-                                             const std::vector<comm::TuningChoice>& all) {
+std::vector<comm::TuningChoice> choices_for_task(const BenchTask& task,
+                                                 const std::vector<comm::TuningChoice>& all) {
   std::vector<comm::TuningChoice> choices;
   for (const comm::TuningChoice& choice : all) {
     // Slots take whatever fits in them.

@@ -1,4 +1,4 @@
-// bench/caveats.h: what a reader has to know beside the figures of a run. Pure.
+// bench/caveats.h: notes that a reader needs beside the figures of a run. Pure.
 #pragma once
 
 #include <string>
@@ -9,19 +9,18 @@
 
 namespace regatta::bench {
 
-// Those of the task's operation and sizes, the smallest first: other calls are made on the way.
-std::vector<comm::TuningChoice> enum_choices(const BenchTask& task,
-                                             const std::vector<comm::TuningChoice>& all);
+// The choices for the task's operation and sizes, the smallest first: a run makes other calls too.
+std::vector<comm::TuningChoice> choices_for_task(const BenchTask& task,
+                                                 const std::vector<comm::TuningChoice>& all);
 
-// A sentence for each setting that was forced and is in none, or not in all, of the `choices` of
-// the task.
+// A sentence for each forced setting that some or all of the `choices` of the task do not have.
 std::vector<std::string> describe_unused_settings(const BenchTask& task,
                                                   const std::vector<comm::TuningChoice>& choices);
 
 // A sentence where a size is no whole number of elements for each rank; none else.
 std::vector<std::string> describe_rounding(const BenchTask& task);
 
-// A sentence where a peer cannot show what it does with so many ranks on so many cores; none else.
+// A sentence where a peer's figures mean little with so many ranks on so many cores; none else.
 std::vector<std::string> describe_oversubscription(const BenchTask& task,
                                                    const std::vector<std::string>& peers,
                                                    int cores);

@@ -28,21 +28,22 @@ TEST(ChoicesOf, LeaveOutOtherSizesAndOperations) {
   const std::vector<comm::TuningChoice> all = {
       chosen(64 * kKiB, {}), chosen(32 * kKiB, {}), chosen(128 * kKiB, {}),
       chosen(64 * kKiB, {}, CallKind::kBroadcast), chosen(0, {.algorithm = Algorithm::kOneShot})};
-  const auto large = enum_choices(task_with({}), all);
+  const auto large = choices_for_task(task_with({}), all);
   ASSERT_EQ(large.size(), 1U);
   EXPECT_EQ(large[0].bytes_from, 64 * kKiB);
   BenchTask small = task_with({});
   small.sizes = {4 * kKiB};
-  ASSERT_EQ(enum_choices(small, all).size(), 1U);
-  EXPECT_EQ(enum_choices(small, all)[0].bytes_from, 0U);
+  ASSERT_EQ(choices_for_task(small, all).size(), 1U);
+  EXPECT_EQ(choices_for_task(small, all)[0].bytes_from, 0U);
 }
 
 TEST(ChoicesOf, GrowInSize) {
   BenchTask task;
   task.sizes = {64 * kKiB, kKiB, 16 * kKiB};
-  const auto choices = enum_choices(task, {chosen(16 * kKiB, {}), chosen(64 * kKiB, {}),
-                                           chosen(16 * kKiB, {.algorithm = Algorithm::kInPlace}),
-                                           chosen(0, {.algorithm = Algorithm::kOneShot})});
+  const auto choices =
+      choices_for_task(task, {chosen(16 * kKiB, {}), chosen(64 * kKiB, {}),
+                              chosen(16 * kKiB, {.algorithm = Algorithm::kInPlace}),
+                              chosen(0, {.algorithm = Algorithm::kOneShot})});
   std::vector<std::size_t> sizes;
   for (const comm::TuningChoice& choice : choices)
     sizes.push_back(choice.bytes_from / kKiB);

@@ -12,14 +12,14 @@ namespace regatta::bench {
 namespace {
 
 Result<std::vector<topo::DeviceRef>> choose_devices(const topo::Cluster& cluster, int ranks,
-                                                    bool go_round) {
+                                                    bool is_round_robin) {
   std::vector<topo::DeviceRef> devices = all_devices(cluster);
   if (static_cast<int>(devices.size()) < ranks)
     return Error{
         Code::kInvalidInput,
         fmt::format("cluster {}: {} devices are too few for {} ranks; give a smaller --ranks",
                     cluster.name, devices.size(), ranks)};
-  if (go_round)
+  if (is_round_robin)
     std::stable_sort(devices.begin(), devices.end(),
                      [](const auto& a, const auto& b) { return a.index < b.index; });
   devices.resize(static_cast<std::size_t>(ranks));
@@ -29,8 +29,8 @@ Result<std::vector<topo::DeviceRef>> choose_devices(const topo::Cluster& cluster
 }  // namespace
 
 Result<LabEnvironment> LabEnvironment::open(const topo::Cluster& cluster, int ranks,
-                                            bool go_round) {
-  REGATTA_TRY(devices, choose_devices(cluster, ranks, go_round));
+                                            bool is_round_robin) {
+  REGATTA_TRY(devices, choose_devices(cluster, ranks, is_round_robin));
   LabEnvironment made;
   auto found = lab::find(cluster.name);
   if (found) {

@@ -10,12 +10,12 @@
 
 namespace regatta::bench {
 
-// The lab of a cluster, brought up if it is not, and then taken down at the end.
+// The lab of a cluster; where it is not up, this brings it up and takes it down at the end.
 class LabEnvironment {
  public:
-  // Ranks lie on the devices in their order, or (`go_round`) on the first device of each server,
-  // then on the second ones. kInvalidInput when there are fewer devices than ranks.
-  static Result<LabEnvironment> open(const topo::Cluster& cluster, int ranks, bool go_round);
+  // Ranks are on the devices in their order, or (`is_round_robin`) on the first device of each
+  // server, then on the second ones. kInvalidInput when there are fewer devices than ranks.
+  static Result<LabEnvironment> open(const topo::Cluster& cluster, int ranks, bool is_round_robin);
   LabEnvironment(LabEnvironment&& other) noexcept;
   LabEnvironment& operator=(LabEnvironment&&) = delete;
   ~LabEnvironment();

@@ -30,11 +30,11 @@ std::string text_of(const os::UniqueFd& file) {
 
 Result<os::UniqueFd> open_memory(const char* name) {
   os::UniqueFd file(::memfd_create(name, MFD_CLOEXEC));
-  if (!file) return os::errno_error("keep what a peer prints");
+  if (!file) return os::errno_error("keep the output of a peer");
   return file;
 }
 
-// A folder in which the processes of Gloo find each other.
+// The folder of the rendezvous of Gloo's processes.
 class RendezvousFolder {
  public:
   RendezvousFolder() = default;
@@ -85,7 +85,7 @@ std::vector<std::vector<std::string>> commands_of(const std::string& peer,
   return {command};
 }
 
-// Ends what still runs when it goes out of scope.
+// Ends the running processes when it goes out of scope.
 struct Processes {
   std::vector<pid_t> running;
 
@@ -98,7 +98,7 @@ struct Processes {
   }
 };
 
-// `errors`: what it printed there, for the message.
+// `errors`: its standard error, for the message.
 Status wait_for_all(const std::string& peer, Processes& processes, const os::UniqueFd& errors) {
   const Seconds deadline = os::monotonic_now() + kPeerLimit;
   while (!processes.running.empty()) {
@@ -116,7 +116,7 @@ Status wait_for_all(const std::string& peer, Processes& processes, const os::Uni
     std::string last;
     for (const std::string& line : lines)
       if (!line.empty()) last = line;
-    const bool lacks = ended->status == 77;  // bench/peers: it has no such operation
+    const bool lacks = ended->status == 77;  // bench/peers: no such operation
     return Error{lacks ? Code::kUnsupported : Code::kUnavailable,
                  fmt::format("{}: ended with {}{}{}", peer, to_string(*ended),
                              last.empty() ? "" : "; its last line was: ", last)};

@@ -10,7 +10,7 @@ using testing::HasSubstr;
 const BenchTask kTask{
     .op = CollectiveOp::kAllReduce, .sizes = {1024, 4096}, .ranks = 2, .batches = 2};
 
-TEST(ParsePeerOutput, TakesALineASize) {
+TEST(ParsePeerOutput, ReadsALineASize) {
   const auto contender =
       parse_peer_output("gloo", kTask,
                         "{\"bytes\": 1024, \"wrong\": 0, \"batches_s\": [1e-6, 2e-6]}\n"

@@ -16,13 +16,13 @@
 namespace regatta::comm {
 namespace {
 
-// Attempts that come to nothing although nobody was lost.
+// Attempts that fail although no rank was lost.
 constexpr int kVainAttemptsMax = 3;
-// Connections that are not surveyed by then leave from any port: survivors wait.
+// Connections without a discovered path by then leave from any port: survivors wait.
 constexpr Seconds kPathDiscoveryTime{0.2};
 
-// The same on all ranks that were told the same endpoints (FNV-1a, RFC 9923). Endpoints are told to
-// nobody else, and hold random names.
+// The same on all ranks that have the same endpoints (FNV-1a, RFC 9923). No other process knows
+// the endpoints, which hold random names.
 std::uint64_t rendezvous_id_of(const std::vector<std::string>& endpoints) {
   std::uint64_t hash = 0xcbf29ce484222325ULL;
   for (const std::string& endpoint : endpoints)
@@ -31,7 +31,7 @@ std::uint64_t rendezvous_id_of(const std::vector<std::string>& endpoints) {
   return hash;
 }
 
-// The plan of a rank of the old world among those that are left.
+// The plan of a rank of the old world among the remaining ones.
 RendezvousPlan plan_rendezvous(const MembershipConsensus::Outcome& outcome, int old_rank) {
   RendezvousPlan plan;
   for (std::size_t rank = 0; rank < outcome.lost.size(); ++rank) {
@@ -44,8 +44,8 @@ RendezvousPlan plan_rendezvous(const MembershipConsensus::Outcome& outcome, int 
   return plan;
 }
 
-// Of those that were left after the first outcome the ones that the second one has lost, by their
-// ranks among them.
+// The ranks that remained after the first outcome and were lost by the second one, numbered among
+// those that remained.
 std::vector<int> lost_since(const MembershipConsensus::Outcome& first,
                             const MembershipConsensus::Outcome& second) {
   std::vector<int> ranks;
@@ -91,17 +91,17 @@ Result<std::unique_ptr<Communicator::Impl>> Communicator::Impl::try_shrink() {
                     return create(plan.rank, std::move(rendezvous), fitted, &world_config->network);
                   });
   if (made) (*made)->options = std::make_shared<const CommunicatorOptions>(rest);
-  // Whoever came so far may have lost another rank meanwhile: either all take it or nobody does.
+  // Another rank may have been lost meanwhile: either all ranks accept the new world or none does.
   const bool is_good = made.has_value() && !is_cancelled();
   REGATTA_TRY(verdict, membership.agree(is_good, "", timeout + options->peer_timeout));
   if (verdict.all_consent && verdict.lost == outcome.lost) return made;
   if (verdict.lost != outcome.lost) {
-    // One that is only slow may hold the new world for good: it must not go on in it alone.
+    // A rank that is only slow may believe in the new world: it must not continue in it alone.
     if (made) (*made)->world->membership().exclude(lost_since(outcome, verdict));
     return std::unique_ptr<Impl>();
   }
   if (!made) return made.error();
-  return Error{Code::kUnavailable, "shrink: another rank could not connect to all that are left"};
+  return Error{Code::kUnavailable, "shrink: another rank could not connect to all remaining ranks"};
 }
 
 Result<Communicator> Communicator::shrink() {
@@ -132,7 +132,7 @@ Result<Communicator> Communicator::grow(int world_size, const Exchange& exchange
                                           " ranks is smaller than the " +
                                           std::to_string(this->world_size()) + " ranks there are"};
   auto grown = connect(rank(), world_size, exchange, *impl_->options);
-  // The members take it or leave it together.
+  // Either all members accept it or none does.
   std::int32_t is_good = grown ? 1 : 0;
   REGATTA_TRY_DO(all_reduce(&is_good, &is_good, 1, DataType::kI32, ReduceOp::kMin).wait());
   if (!grown || is_good == 1) return grown;

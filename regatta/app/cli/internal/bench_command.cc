@@ -158,7 +158,7 @@ Result<Measured> measure(const BenchOptions& given) {
   std::vector<comm::TuningChoice> choices;
   REGATTA_TRY_DO(measure_sizes(options, !given.json, result, choices));
   auto notes =
-      bench::describe_unused_settings(result.task, bench::enum_choices(result.task, choices));
+      bench::describe_unused_settings(result.task, bench::choices_for_task(result.task, choices));
   append(notes, bench::describe_rounding(result.task));
   append(notes, bench::describe_oversubscription(result.task, options.peers, os::usable_cores()));
   return Measured{std::move(result), std::move(notes), sizes_asked};

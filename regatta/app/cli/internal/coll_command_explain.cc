@@ -75,7 +75,7 @@ int run(const ExplainOptions& given) {
   OutputFiles outputs;
   outputs.add(save, [&] { return format_tuning(*found); });
   if (const Status saved = outputs.write(); !saved) return report_error(saved.error());
-  std::vector<TuningChoice> choices = bench::enum_choices(*task, *found);
+  std::vector<TuningChoice> choices = bench::choices_for_task(*task, *found);
   mark_forced(choices, task->settings.forced);
   const std::vector<std::string> notes = bench::describe_unused_settings(*task, choices);
   if (given.json) {

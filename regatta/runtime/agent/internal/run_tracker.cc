@@ -26,27 +26,27 @@ Code code_of_name(const std::string& name) {
 
 }  // namespace
 
-RunTracker::RunTracker(RunDescription shape, Seconds now)
-    : shape_(std::move(shape)),
+RunTracker::RunTracker(RunDescription description, Seconds now)
+    : description_(std::move(description)),
       started_(now),
-      ranks_(shape_.rank_names.size()),
-      servers_(shape_.servers.size()) {
+      ranks_(description_.rank_names.size()),
+      servers_(description_.servers.size()) {
   for (auto& server : servers_) {
     server.last_heartbeat = now;
   }
 }
 
 bool RunTracker::knows_rank(int run, int rank) const {
-  return run == shape_.run && rank >= 0 && static_cast<std::size_t>(rank) < ranks_.size();
+  return run == description_.run && rank >= 0 && static_cast<std::size_t>(rank) < ranks_.size();
 }
 
 void RunTracker::carrier_was_down(std::size_t server, const std::string& interface, Seconds now) {
   // A real server has interfaces that were never plugged in.
-  if (shape_.servers[server].links_known) carrier_went_down(server, interface, now);
+  if (description_.servers[server].links_known) carrier_went_down(server, interface, now);
 }
 
 void RunTracker::carrier_went_down(std::size_t server, const std::string& interface, Seconds now) {
-  const auto& known = shape_.servers[server];
+  const auto& known = description_.servers[server];
   if (known.links_known && known.links.count(interface) == 0) return;
   servers_[server].down.emplace(interface, now);
 }
@@ -79,7 +79,7 @@ void RunTracker::on_event(std::size_t server, const proto::AgentEvent& event, Se
         {CauseKind::kWorkerLost, now,
          Error{code_of_name(failure.code()),
                fmt::format("{}: did not start: {}",
-                           shape_.rank_names[static_cast<std::size_t>(failure.rank())],
+                           description_.rank_names[static_cast<std::size_t>(failure.rank())],
                            failure.message())}});
   }
 }
@@ -88,7 +88,7 @@ void RunTracker::on_line(const proto::WorkerLine& line, Seconds now) {
   if (!knows_rank(line.run(), line.rank())) return;
   const auto index = static_cast<std::size_t>(line.rank());
   auto& rank = ranks_[index];
-  const auto event = JsonReader::parse(line.text(), shape_.rank_names[index] + ": event");
+  const auto event = JsonReader::parse(line.text(), description_.rank_names[index] + ": event");
   std::string kind;
   if (event) event->read("event", kind);
   if (event && kind == "endpoint") event->read_if("text", rank.endpoint);
@@ -101,7 +101,7 @@ void RunTracker::on_line(const proto::WorkerLine& line, Seconds now) {
     const Error error = rpc::error_of_event(event->raw());
     causes_.push_back(
         {kind_of(error.code), now,
-         Error{error.code, fmt::format("{}: {}", shape_.rank_names[index], error.message)}});
+         Error{error.code, fmt::format("{}: {}", description_.rank_names[index], error.message)}});
   }
   events_.emplace_back(Rank{line.rank()}, event->raw());
 }
@@ -112,7 +112,7 @@ void RunTracker::on_exit(const proto::WorkerExit& exit, Seconds now) {
   auto& rank = ranks_[index];
   rank.ended = true;
   rank.paused.reset();
-  const std::string& name = shape_.rank_names[index];
+  const std::string& name = description_.rank_names[index];
   if (exit.stopping()) return;
   std::string how;
   if (exit.signal() != 0) {
@@ -132,7 +132,7 @@ void RunTracker::on_server_lost(std::size_t server, const std::string& how, Seco
   causes_.push_back(
       {CauseKind::kServerLost,
        now,
-       {Code::kUnavailable, fmt::format("server {}: {}", shape_.servers[server].name, how)}});
+       {Code::kUnavailable, fmt::format("server {}: {}", description_.servers[server].name, how)}});
 }
 
 void RunTracker::restart_silence_timeouts(Seconds now) {
@@ -164,13 +164,14 @@ bool RunTracker::succeeded() const {
 
 Cause RunTracker::paused_cause(std::size_t rank, Seconds since, int signal) const {
   return {CauseKind::kWorkerLost, since,
-          Error{Code::kUnavailable, fmt::format("{}: stopped by {}; continue it with kill -CONT",
-                                                shape_.rank_names[rank], os::signal_text(signal))}};
+          Error{Code::kUnavailable,
+                fmt::format("{}: stopped by {}; continue it with kill -CONT",
+                            description_.rank_names[rank], os::signal_text(signal))}};
 }
 
 Cause RunTracker::carrier_cause(std::size_t server, const std::string& interface,
                                 Seconds since) const {
-  const auto& known = shape_.servers[server];
+  const auto& known = description_.servers[server];
   const auto link = known.links.find(interface);
   std::string text =
       link != known.links.end()
@@ -181,33 +182,34 @@ Cause RunTracker::carrier_cause(std::size_t server, const std::string& interface
 
 std::vector<Cause> RunTracker::open_causes(Seconds now, bool ripe_only) const {
   std::vector<Cause> causes;
-  const FailureTimeouts& patience = shape_.timeouts;
+  const FailureTimeouts& timeouts = description_.timeouts;
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
     const auto& paused = ranks_[i].paused;
-    if (!paused || (ripe_only && now - paused->first < patience.pause)) continue;
+    if (!paused || (ripe_only && now - paused->first < timeouts.pause)) continue;
     causes.push_back(paused_cause(i, paused->first, paused->second));
   }
   for (std::size_t i = 0; i < servers_.size(); ++i) {
     for (const auto& [interface, since] : servers_[i].down) {
-      const bool ripe = shape_.servers[i].links_known && now - since >= patience.carrier;
+      const bool ripe = description_.servers[i].links_known && now - since >= timeouts.carrier;
       if (ripe || !ripe_only) causes.push_back(carrier_cause(i, interface, since));
     }
     const Seconds silent = now - servers_[i].last_heartbeat;
-    if (!servers_[i].lost && silent >= patience.heartbeat) {
-      causes.push_back({CauseKind::kServerLost, now,
-                        Error{Code::kUnavailable,
-                              fmt::format("server {}: no heartbeat for {:.0f} s; its processes are "
-                                          "stopped or the server is down",
-                                          shape_.servers[i].name, patience.heartbeat.value)}});
+    if (!servers_[i].lost && silent >= timeouts.heartbeat) {
+      causes.push_back(
+          {CauseKind::kServerLost, now,
+           Error{Code::kUnavailable,
+                 fmt::format("server {}: no heartbeat for {:.0f} s; its processes are "
+                             "stopped or the server is down",
+                             description_.servers[i].name, timeouts.heartbeat.value)}});
     }
   }
-  if (!peers_taken_ && now - started_ >= patience.join) {
+  if (!peers_taken_ && now - started_ >= timeouts.join) {
     for (std::size_t i = 0; i < ranks_.size(); ++i) {
       if (ranks_[i].endpoint) continue;
       causes.push_back(
           {CauseKind::kWorkerLost, now,
            Error{Code::kTimeout, fmt::format("{}: did not join within {:.0f} s",
-                                             shape_.rank_names[i], patience.join.value)}});
+                                             description_.rank_names[i], timeouts.join.value)}});
       break;
     }
   }
@@ -217,7 +219,8 @@ std::vector<Cause> RunTracker::open_causes(Seconds now, bool ripe_only) const {
 bool RunTracker::is_suspect(Seconds now) const {
   return std::any_of(servers_.begin(), servers_.end(), [&](const ServerState& server) {
     const Seconds silent = now - server.last_heartbeat;
-    return !server.lost && silent >= shape_.timeouts.silence && silent < shape_.timeouts.heartbeat;
+    return !server.lost && silent >= description_.timeouts.silence &&
+           silent < description_.timeouts.heartbeat;
   });
 }
 
@@ -233,7 +236,7 @@ std::optional<Error> RunTracker::failure(Seconds now) const {
           return a.at < b.at;
         })->at;
     const bool sure = root_cause(causes).kind != CauseKind::kPeerTrouble;
-    const Seconds gather = sure ? shape_.timeouts.gather_sure : shape_.timeouts.gather;
+    const Seconds gather = sure ? description_.timeouts.gather_sure : description_.timeouts.gather;
     if (now - earliest < gather || (!sure && is_suspect(now))) return std::nullopt;
   }
   const auto open = open_causes(now, false);

@@ -1,5 +1,5 @@
-// agent/internal/run_tracker.h: the state of one run: what came from the workers, what has to be
-// answered, and when and why the run is over. Pure: events and the time are arguments.
+// agent/internal/run_tracker.h: the state of one run: the events of the workers, the replies that
+// are due, and when and why the run is over. Pure: events and the time are arguments.
 #pragma once
 
 #include <map>
@@ -23,23 +23,24 @@ class WorkerLine;
 
 namespace regatta::agent {
 
-// Limits of patience: a fault that shows is named and everything ended within 10 s, but for `join`.
-// There is none for a rank that joined, lives and hangs: its run goes on until it is stopped.
+// A detected fault is named and all workers are ended within 10 s, except after `join`. There is no
+// timeout for a rank that joined, lives and hangs: its run continues until it is stopped.
 struct FailureTimeouts {
   Seconds heartbeat{4.0};    // a server without one for this long is lost
-  Seconds silence{1.2};      // a server without one for this long is suspect: worth waiting for
+  Seconds silence{1.2};      // a server without one for this long is suspect: it may be the cause
   Seconds pause{4.6};        // a paused worker: longer than `heartbeat`, as a stopped server pauses
                              // its workers too
   Seconds carrier{3.0};      // a cable may come back within this time
   Seconds gather{1.0};       // after trouble between peers: for the reports that explain it
-  Seconds gather_sure{0.5};  // after a cause that speaks for itself
+  Seconds gather_sure{0.5};  // after a cause that needs no explanation
   Seconds join{120.0};       // until every rank has sent its endpoint
 };
 
 struct TrackedServer {
   std::string name;
-  // Interface -> the name of its link, for the interfaces that this run uses. Where the use is not
-  // known (`links_known` false), a loss of carrier explains a failure but is none by itself.
+  // Interface -> the name of its link, for the interfaces that this run uses. Where they are
+  // unknown
+  // (`links_known` false), a loss of carrier explains a failure but is none by itself.
   std::map<std::string, std::string> links;
   bool links_known = false;
 };
@@ -54,28 +55,28 @@ struct RunDescription {
 
 class RunTracker {
  public:
-  RunTracker(RunDescription shape, Seconds now);
+  RunTracker(RunDescription description, Seconds now);
 
-  // An interface that was down already when the run started: told only where links are known.
+  // An interface that was down when the run started: reported only where links are known.
   void carrier_was_down(std::size_t server, const std::string& interface, Seconds now);
   void on_event(std::size_t server, const proto::AgentEvent& event, Seconds now);
-  // This process itself was held up: silence until now is nobody's fault.
+  // This process itself was stopped: silence until now is no fault.
   void restart_silence_timeouts(Seconds now);
   void on_server_lost(std::size_t server, const std::string& how, Seconds now);
 
-  const std::vector<std::size_t>& server_of_rank() const { return shape_.server_of_rank; }
+  const std::vector<std::size_t>& server_of_rank() const { return description_.server_of_rank; }
 
-  // Once every rank has sent its endpoint: their texts, to be answered to all; then nothing again.
+  // The endpoints of all ranks, once every rank has sent its own, for a reply to all; then nothing.
   std::optional<std::vector<std::string>> take_peers();
   // The workers' events since the last call, endpoints left out.
   std::vector<std::pair<Rank, nlohmann::json>> take_events();
 
   // Every worker ended well after its "done".
   bool succeeded() const;
-  // The reason to end the run, once what there is to be known about it has had its time to come.
+  // The reason to end the run, after the time to gather the reports about it.
   std::optional<Error> failure(Seconds now) const;
   // A cause was reported, whether failure() still gathers or not; a silent server, a pause, a lost
-  // cable or a missing endpoint is no report. For callers that know more (see add_cause).
+  // cable or a missing endpoint is no report. Callers may then add causes of their own.
   bool is_gathering() const { return !causes_.empty(); }
   void add_cause(Cause cause) { causes_.push_back(std::move(cause)); }
 
@@ -103,7 +104,7 @@ class RunTracker {
   bool is_suspect(Seconds now) const;
   bool knows_rank(int run, int rank) const;
 
-  RunDescription shape_;
+  RunDescription description_;
   Seconds started_;
   std::vector<RankState> ranks_;
   std::vector<ServerState> servers_;

@@ -12,7 +12,7 @@
 namespace regatta::comm {
 namespace {
 
-// All inputs and outputs together, from which on a result is not found in a cache again.
+// Bytes of all inputs and outputs from which on a result does not stay in a cache.
 constexpr std::size_t kStreamAllFrom = std::size_t{8} << 20;
 
 struct Work {
@@ -55,8 +55,8 @@ void all_reduce(const Work& work) {
   reduce_all(work, own.from, own.bytes, outs);
 }
 
-// The own input to all: read once here, where the others would each read it again.
-void give_to_all(const Work& work) {
+// Copies this rank's input to all: it is read once, where the others would each read it again.
+void send_to_all(const Work& work) {
   const std::size_t mine = work.part_at(work.peers.rank);
   for (std::size_t at = 0; at < work.call.bytes; at += kBlockBytes)
     for (int peer = 0; peer < work.peers.size(); ++peer)
@@ -64,11 +64,11 @@ void give_to_all(const Work& work) {
                  std::min(kBlockBytes, work.call.bytes - at), work.store);
 }
 
-// From every rank its input, or of its input the part for this one.
+// Copies the input of every rank, or the part of it for this rank.
 void collect(const Work& work) {
   const bool parts = work.call.kind == CallKind::kAllToAll;
   for (int step = 0; step < work.peers.size(); ++step) {
-    // Each begins at its own place, so that not all read from one rank at once.
+    // Each begins with itself, so that not all read from one rank at once.
     const int peer = (work.peers.rank + step) % work.peers.size();
     const std::byte* from = work.in_of(peer) + (parts ? work.part_at(work.peers.rank) : 0);
     move_bytes(work.call.out + work.part_at(peer), from, work.call.bytes, work.store);
@@ -145,7 +145,7 @@ void run_in_place(const Call& call, const ShmPeers& peers,
       return reduce_all(work, work.part_at(peers.rank), call.bytes, {&out, 1});
     }
     case CallKind::kAllGather:
-      return give_to_all(work);
+      return send_to_all(work);
     case CallKind::kAllToAll:
       return collect(work);
     case CallKind::kGather:

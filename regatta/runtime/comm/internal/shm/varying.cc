@@ -36,19 +36,20 @@ std::byte* parts_in_slot(const ShmPeers& peers, int peer, unsigned slot) {
   return peers.of(peer).slots[slot] + table_bytes(peers.size());
 }
 
-enum class Way { kSlot, kPlace, kStages };
+// Where the parts of a rank lie.
+enum class PartPlace { kSlot, kInput, kStages };
 
-Way way_of(const ShmPeers& peers, std::uint64_t in, std::uint64_t stream_bytes) {
-  if (table_bytes(peers.size()) + stream_bytes <= kSlotBytes) return Way::kSlot;
-  return in != kPrivate ? Way::kPlace : Way::kStages;
+PartPlace place_of_parts(const ShmPeers& peers, std::uint64_t in, std::uint64_t stream_bytes) {
+  if (table_bytes(peers.size()) + stream_bytes <= kSlotBytes) return PartPlace::kSlot;
+  return in != kPrivate ? PartPlace::kInput : PartPlace::kStages;
 }
 
-Way way_of(const ShmPeers& peers, int peer, unsigned slot) {
+PartPlace place_of_parts(const ShmPeers& peers, int peer, unsigned slot) {
   const CallAnnouncement& post = peers.of(peer).entries[slot].post;
-  return way_of(peers, post.in, stream_bytes(post));
+  return place_of_parts(peers, post.in, stream_bytes(post));
 }
 
-// Calls work(part of the input, place in the stream) for what the stream holds, in its order.
+// Calls work(peer, part of the input, place in the stream) for the parts of the stream in order.
 template <typename Work>
 void for_stream(const Call& call, const ShmPeers& peers, const Work& work) {
   std::size_t at = 0;
@@ -90,7 +91,7 @@ ShownParts show_parts(const Call& call, const ShmPeers& peers, unsigned slot,
     table[peer] = {part.from, part.bytes, at};
     shown.stream_bytes = std::max<std::uint64_t>(shown.stream_bytes, at + part.bytes);
   });
-  if (way_of(peers, kPrivate, shown.stream_bytes) == Way::kSlot) {
+  if (place_of_parts(peers, kPrivate, shown.stream_bytes) == PartPlace::kSlot) {
     std::byte* const to = parts_in_slot(peers, peers.rank, slot);
     for_stream(call, peers, [&](int, const ByteRange& part, std::size_t at) {
       if (part.bytes > 0) std::memcpy(to + at, call.in + part.from, part.bytes);
@@ -120,22 +121,23 @@ Staged plan_varying(const Call& call, const ShmPeers& peers, unsigned slot, Stor
     taken += part.bytes;
   if (taken >= kNonTemporalFromBytes) staged.store = StoreMode::kNonTemporal;
   for (int peer = 0; peer < peers.size(); ++peer) {
-    const Way way = way_of(peers, peer, slot);
-    if (way == Way::kSlot) continue;
-    const std::uint64_t stream =
-        way == Way::kStages ? stream_bytes(peers.of(peer).entries[slot].post) : std::uint64_t{1};
+    const PartPlace place = place_of_parts(peers, peer, slot);
+    if (place == PartPlace::kSlot) continue;
+    const std::uint64_t stream = place == PartPlace::kStages
+                                     ? stream_bytes(peers.of(peer).entries[slot].post)
+                                     : std::uint64_t{1};
     staged.rounds = std::max(staged.rounds, (stream + kStageBytes - 1) / kStageBytes);
   }
-  staged.is_read_in_place = way_of(peers, peers.rank, slot) == Way::kPlace;
+  staged.is_read_in_place = place_of_parts(peers, peers.rank, slot) == PartPlace::kInput;
   return staged;
 }
 
 void fill_varying(const Staged& staged, const ShmPeers& peers, std::uint64_t round,
                   unsigned stage) {
-  if (way_of(peers, peers.rank, staged.slot) != Way::kStages) return;
+  if (place_of_parts(peers, peers.rank, staged.slot) != PartPlace::kStages) return;
   const std::size_t begin = round * kStageBytes;
   const std::size_t end = begin + kStageBytes;
-  std::size_t done = 0;  // of an all_gather_v only the first rank's part is copied: it is all
+  std::size_t done = 0;  // an all_gather_v has one part for all ranks, which is copied once
   for_stream(staged.call, peers, [&](int, const ByteRange& part, std::size_t at) {
     const std::size_t from = std::max({begin, at, done});
     const std::size_t to = std::min(end, at + part.bytes);
@@ -153,7 +155,7 @@ void combine_varying(const Staged& staged, const ShmPeers& peers, std::uint64_t 
   if (round == 0) collect_parts(staged, peers);
   for (int step = 1; step < peers.size(); ++step) {
     const int peer = (peers.rank + peers.size() - step) % peers.size();
-    if (way_of(peers, peer, staged.slot) != Way::kStages) continue;
+    if (place_of_parts(peers, peer, staged.slot) != PartPlace::kStages) continue;
     const Entry& entry = entry_for_us(peers, peer, staged.slot);
     const std::size_t from = std::max<std::size_t>(begin, entry.at);
     const std::size_t to = std::min<std::size_t>(end, entry.at + entry.bytes);
@@ -167,10 +169,10 @@ void collect_parts(const Staged& staged, const ShmPeers& peers) {
   keep_own(staged, peers);
   for (int step = 1; step < peers.size(); ++step) {
     const int peer = (peers.rank + peers.size() - step) % peers.size();
-    const Way way = way_of(peers, peer, staged.slot);
+    const PartPlace place = place_of_parts(peers, peer, staged.slot);
     const Entry& entry = entry_for_us(peers, peer, staged.slot);
-    if (way == Way::kStages || entry.bytes == 0) continue;
-    const std::byte* const from = way == Way::kSlot
+    if (place == PartPlace::kStages || entry.bytes == 0) continue;
+    const std::byte* const from = place == PartPlace::kSlot
                                       ? parts_in_slot(peers, peer, staged.slot) + entry.at
                                       : input_of(peers, peer, staged.slot) + entry.from;
     move_bytes(place_of(staged.call, peer), from, entry.bytes, staged.store);

@@ -27,12 +27,12 @@
 namespace regatta::comm {
 namespace {
 
-constexpr Seconds kPatience{10.0};  // added to the peer timeout
+constexpr Seconds kRendezvousTime{10.0};  // added to the peer timeout
 constexpr Seconds kPollTime{0.05};
-// A survey has up to 64 sockets.
+// A path discovery has up to 64 sockets.
 constexpr std::size_t kPathDiscoveriesAtOnce = 4;
 constexpr std::size_t kPathDiscoverySockets = 256;
-// A large world that starts slowly is not to be flooded by probes.
+// Probes must not flood a large world that starts slowly.
 constexpr std::size_t kLivenessProbesAtOnce = 4;
 
 bool is_whole(const PeerChannel& channel) {
@@ -73,14 +73,14 @@ class Bootstrap {
   void call(int peer, bool is_shared);
   void discover_paths(int peer);
   bool connect_from_planned_ports(int peer);
-  void serve_surveys(Seconds now);
-  void serve_dials(Seconds now);
+  void serve_path_discoveries(Seconds now);
+  void serve_connectors(Seconds now);
   void serve_listener(Seconds now);
   std::string check_admission(const RankHandshake& handshake) const;
   void wait(Seconds limit);
   std::vector<int> missing() const;
   Error describe_missing(const std::vector<int>& absent) const;
-  Status look_after(const std::vector<int>& absent, Seconds now);
+  Status check_peers(const std::vector<int>& absent, Seconds now);
   Error give_up(const Error& error);
   std::string name(int peer) const;
 
@@ -117,8 +117,8 @@ Status Bootstrap::read_endpoints() {
   return {};
 }
 
-// Both ranks of a pair come to the same choice. Ranks of one server have shared memory, and TCP
-// where that cannot be had.
+// Both ranks of a pair make the same choice. Ranks of one server have shared memory, and TCP where
+// it does not work.
 Status Bootstrap::choose_rdma() {
   for (int peer = 0; peer < world_size_; ++peer) {
     const PeerEndpoint& theirs = endpoints_[static_cast<std::size_t>(peer)];
@@ -134,7 +134,7 @@ Status Bootstrap::choose_rdma() {
   return {};
 }
 
-// Every rank of another server takes a control connection and data connections in both directions.
+// Every rank of another server needs a control connection and data connections in both directions.
 Status Bootstrap::allow_descriptors() const {
   const auto remote =
       std::count_if(endpoints_.begin(), endpoints_.end(),
@@ -169,7 +169,7 @@ void Bootstrap::discover_paths(int peer) {
   if (channels_[static_cast<std::size_t>(peer)].uses_rdma) return;
   const PeerEndpoint& to = endpoints_[static_cast<std::size_t>(peer)];
   channels_[static_cast<std::size_t>(peer)].tcp.out.resize(connections());
-  // No router on the way to the own machine.
+  // There is no router on the path to this machine.
   if (to.address == options_.listen_address) {
     for (std::size_t connection = 1; connection <= connections(); ++connection)
       connectors_.emplace_back(peer, to, TcpAddress{.address = options_.listen_address},
@@ -181,7 +181,7 @@ void Bootstrap::discover_paths(int peer) {
       peer, options_.listen_address, TcpAddress{to.address, to.port}, connections()));
 }
 
-// Whether somebody has planned where they start from.
+// Whether a plan has their source ports.
 bool Bootstrap::connect_from_planned_ports(int peer) {
   if (!options_.source_ports) return false;
   std::vector<RankAddress> ranks;
@@ -197,7 +197,7 @@ bool Bootstrap::connect_from_planned_ports(int peer) {
   return true;
 }
 
-void Bootstrap::serve_surveys(Seconds now) {
+void Bootstrap::serve_path_discoveries(Seconds now) {
   if (path_discoveries_.empty()) return;
   if (!path_discovery_end_) path_discovery_end_ = now + plan_.path_discovery_time;
   const bool is_late = now >= *path_discovery_end_;
@@ -217,7 +217,7 @@ void Bootstrap::serve_surveys(Seconds now) {
   std::erase(path_discoveries_, nullptr);
 }
 
-void Bootstrap::serve_dials(Seconds now) {
+void Bootstrap::serve_connectors(Seconds now) {
   std::vector<int> without_memory;
   std::erase_if(connectors_, [&](Connector& connector) {
     if (connector.poll_fd() >= 0 && !ready_.has(connector.poll_fd())) return false;
@@ -245,35 +245,36 @@ void Bootstrap::serve_dials(Seconds now) {
     call(peer, false);
 }
 
-// Why a caller may not come in.
+// The reason to refuse a handshake; "" to accept it.
 std::string Bootstrap::check_admission(const RankHandshake& handshake) const {
   if (handshake.token != options_.job_token) return "its job token is wrong";
   if (handshake.world_size != static_cast<std::uint32_t>(world_size_))
     return "it counts " + std::to_string(handshake.world_size) + " ranks, not " +
            std::to_string(world_size_);
   if (handshake.rendezvous_id != plan_.rendezvous_id)
-    return "it means another meeting of these ranks";
-  // Lower ranks come for data only.
+    return "it belongs to another rendezvous of these ranks";
+  // Lower ranks connect for data only.
   const bool is_data = handshake.connections != 0 && handshake.connection != 0;
   const auto own_rank = static_cast<std::uint32_t>(rank_);
   if (handshake.rank >= handshake.world_size || handshake.rank == own_rank ||
       (handshake.rank < own_rank && !is_data))
-    return "rank " + std::to_string(handshake.rank) + " has no business here";
+    return "rank " + std::to_string(handshake.rank) + " does not connect to this rank";
   const PeerChannel& channel = channels_[handshake.rank];
   constexpr std::uint32_t kConnectedMax = kConnectionsMax + 1;  // one for control
-  if (handshake.connections == 0) return channel.segment ? "its place is taken" : "";
+  if (handshake.connections == 0)
+    return channel.segment ? "there is such a connection already" : "";
   if (channel.uses_rdma != (handshake.connections == 1))
     return channel.uses_rdma ? "it wants TCP where this rank wants RDMA"
                              : "it wants RDMA where this rank wants TCP";
   if (channel.uses_rdma && handshake.connection == 0)
-    return channel.tcp.control ? "its place is taken" : "";
+    return channel.tcp.control ? "there is such a connection already" : "";
   if (handshake.connections < 2 || handshake.connections > kConnectedMax ||
       handshake.connection >= handshake.connections)
     return "its connection count is wrong";
-  if (!is_data) return channel.tcp.control ? "its place is taken" : "";
+  if (!is_data) return channel.tcp.control ? "there is such a connection already" : "";
   if (channel.tcp.in.empty()) return "";
   if (channel.tcp.in.size() != handshake.connections - 1) return "its connection count changed";
-  return channel.tcp.in[handshake.connection - 1] ? "its place is taken" : "";
+  return channel.tcp.in[handshake.connection - 1] ? "there is such a connection already" : "";
 }
 
 void Bootstrap::serve_listener(Seconds now) {
@@ -334,8 +335,8 @@ Error Bootstrap::describe_missing(const std::vector<int>& absent) const {
                               "; see whether it runs and can be reached"};
 }
 
-// Whether all can still come: those that are connected live, the others have a door.
-Status Bootstrap::look_after(const std::vector<int>& absent, Seconds now) {
+// Whether all ranks can still connect: connections are open, and the others have a listener.
+Status Bootstrap::check_peers(const std::vector<int>& absent, Seconds now) {
   for (int peer = 0; peer < world_size_; ++peer) {
     PeerChannel& channel = channels_[static_cast<std::size_t>(peer)];
     const int fd = close_event_fd(channel);
@@ -357,7 +358,7 @@ Status Bootstrap::look_after(const std::vector<int>& absent, Seconds now) {
   for (LivenessProbe& probe : liveness_probes_)
     if (probe.finds_peer_gone(now))
       return Error{Code::kUnavailable,
-                   name(probe.peer()) + ": nobody answers at its address: its process has ended"};
+                   name(probe.peer()) + ": its listener is closed: its process has ended"};
   return {};
 }
 
@@ -373,12 +374,12 @@ Result<RendezvousResult> Bootstrap::connect_all() {
     const Seconds now = os::monotonic_now();
     if (now >= deadline) return give_up(describe_missing(absent));
     if (plan_.is_cancelled && plan_.is_cancelled())
-      return give_up({Code::kUnavailable, "another rank gave the meeting up"});
-    const Status all_well = look_after(absent, now);
-    if (!all_well) return give_up(all_well.error());
+      return give_up({Code::kUnavailable, "another rank cancelled the rendezvous"});
+    const Status alive = check_peers(absent, now);
+    if (!alive) return give_up(alive.error());
     serve_listener(now);
-    serve_surveys(now);
-    serve_dials(now);
+    serve_path_discoveries(now);
+    serve_connectors(now);
     if (!missing().empty()) wait(deadline - now);
   }
   shared_segment_.close_fd();
@@ -399,7 +400,7 @@ std::string Bootstrap::name(int peer) const {
   return name_of(peer, options_) + (server.empty() ? "" : " at " + server);
 }
 
-// A closed one where it cannot be had: collectives inside a server then go by messages.
+// A closed one where it cannot be created: collectives inside a server then use messages.
 SharedSegment make_shared_segment() {
   auto shared_segment = SharedSegment::create();
   if (shared_segment) return std::move(*shared_segment);
@@ -418,7 +419,7 @@ std::string name_of(int rank, const CommunicatorOptions& options) {
 
 namespace {
 
-// Null where RDMA is not used; an error where it has to be. `host`: whose device it is, for
+// Null where RDMA is not used; an error where it is required. `host`: the name of the rank, for
 // messages.
 Result<std::shared_ptr<VerbsDevice>> open_rdma(const std::string& host,
                                                const CommunicatorOptions& options) {
@@ -427,7 +428,7 @@ Result<std::shared_ptr<VerbsDevice>> open_rdma(const std::string& host,
   if (device) return device;
   const std::string why = host + ": " + device.error().message;
   if (options.rdma == Rdma::kRequired) return Error{device.error().code, why};
-  // Most machines have no device; one that is there and cannot be used is worth a word.
+  // Most machines have no device; only one that exists and cannot be used is logged.
   if (device.error().code != Code::kUnsupported && device.error().code != Code::kInvalidInput)
     os::log_warning("coll: TCP is used instead of RDMA: " + why);
   return std::shared_ptr<VerbsDevice>();
@@ -436,7 +437,7 @@ Result<std::shared_ptr<VerbsDevice>> open_rdma(const std::string& host,
 }  // namespace
 
 Seconds rendezvous_timeout(const CommunicatorOptions& options) {
-  return options.peer_timeout + kPatience;
+  return options.peer_timeout + kRendezvousTime;
 }
 
 Result<ListenEndpoint> open_listen_endpoint(const std::string& host, bool has_shared_segment,
@@ -470,7 +471,7 @@ Result<RendezvousResult> run_rendezvous(int rank, int world_size, const Exchange
               open_listen_endpoint(name_of(rank, options), world_size > 1, options));
   REGATTA_TRY(texts, exchange(listen_endpoint.endpoint));
   if (texts.size() != static_cast<std::size_t>(world_size))
-    return Error{Code::kInvalidInput, "the exchange gave " + std::to_string(texts.size()) +
+    return Error{Code::kInvalidInput, "the exchange returned " + std::to_string(texts.size()) +
                                           " endpoints for " + std::to_string(world_size) +
                                           " ranks: give one for each rank, in rank order"};
   const RendezvousPlan plan{.rank = rank, .endpoints = std::move(texts), .is_cancelled = {}};

@@ -76,7 +76,7 @@ TEST(Bootstrap, RefusesStrangersAndLosesNothing) {
   }
 }
 
-// Somebody who says `bytes` by one of the doors, and then nothing more.
+// A connection to one of the listeners that sends `bytes` and nothing more.
 struct Stranger {
   std::vector<std::byte> bytes;
   bool is_shared = false;
@@ -109,16 +109,17 @@ std::vector<Stranger> all_strangers() {
       {with([](RankHandshake& h) { h.token = "guess"; }), false, "its job token is wrong"},
       {with([](RankHandshake& h) { h.token = ""; }), false, "its job token is wrong"},
       {with([](RankHandshake& h) { h.world_size = 4; }), false, "it counts 4 ranks, not 3"},
-      {with([](RankHandshake& h) { h.rank = 0; }), false, "rank 0 has no business here"},
-      {with([](RankHandshake& h) { h.rank = 3; }), false, "rank 3 has no business here"},
+      {with([](RankHandshake& h) { h.rank = 0; }), false, "rank 0 does not connect to this rank"},
+      {with([](RankHandshake& h) { h.rank = 3; }), false, "rank 3 does not connect to this rank"},
       {with([](RankHandshake& h) { h.connections = 1; }), false,
        "it wants RDMA where this rank wants TCP"},
       {with([](RankHandshake& h) { h.rendezvous_id = 9; }), false,
-       "it means another meeting of these ranks"},
+       "it belongs to another rendezvous of these ranks"},
       {with([](RankHandshake& h) { h.connections = 1U << 30; }), false,
        "its connection count is wrong"},
       {with([](RankHandshake& h) { h.connection = 77; }), false, "its connection count is wrong"},
-      {with([](RankHandshake& h) { h.connections = 0; }), false, "it connected to the wrong listener"},
+      {with([](RankHandshake& h) { h.connections = 0; }), false,
+       "it connected to the wrong listener"},
       {whole, true, "it connected to the wrong listener"},
       {garbage, true, "it does not speak this protocol"},
   };

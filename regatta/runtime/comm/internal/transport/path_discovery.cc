@@ -47,12 +47,12 @@ PortTrace::State PortTrace::serve(Seconds now) {
       auto fd = connect_tcp(from_, to_, hop_);
       if (!fd) return State::kUnknown;
       fd_ = std::move(*fd);
-      asked_at_ = now;
+      probed_at_ = now;
       traced_.port = from_.port = local_port(fd_.get());
     }
     pollfd ready{fd_.get(), POLLOUT, 0};
     if (poll(&ready, 1, 0) == 0) {
-      if (now - asked_at_ < kSilence) return State::kInProgress;
+      if (now - probed_at_ < kSilence) return State::kInProgress;
       state = next_hop("");
       continue;
     }

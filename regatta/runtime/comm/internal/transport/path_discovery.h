@@ -1,9 +1,9 @@
 // comm/internal/transport/path_discovery.h: finds source ports whose connections to one rank spread
-// over all links. Connections that differ in the source port take different ones of the equal-cost
-// links on the way (ECMP), but by chance: of eight, all may meet on one uplink. A SYN that may pass
-// few routers ends at one that answers with its address, so a port tells its way before it is used
-// (as traceroute does; RFC 792). Ports stay as the kernel gives them where routers keep silent, and
-// where kernels before 5.19 do not hand their answers to a socket that is still connecting.
+// over all links. Connections with different source ports take different equal-cost links (ECMP),
+// but at random: all of eight may share one uplink. A router replies with its address to a SYN
+// whose hops are used up, so the path of a port is known before it is used (as in traceroute; RFC
+// 792). Where routers do not reply, and where kernels before 5.19 do not pass their replies to a
+// socket that is still connecting, connections keep the ports that the kernel assigns.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@
 
 namespace regatta::comm {
 
-// Asks the routers on the way of one source port, one after the other.
+// Probes the routers on the path of one source port, one after the other.
 class PortTrace {
  public:
   // From router `first_hop` (1 is the nearest) to router `last_hop`. The kernel chooses the port.
@@ -29,9 +29,9 @@ class PortTrace {
 
   enum class State {
     kInProgress,
-    kKnown,    // all routers were asked; "" stands for one that kept silent
-    kReached,  // the other end was there before `last_hop`: take fd(), it is connected
-    kUnknown,  // two routers in a row keep silent, or the other end cannot be reached
+    kKnown,    // all routers were probed; "" stands for one without a reply
+    kReached,  // the path is shorter than `last_hop`: take_fd(), it is connected
+    kUnknown,  // two routers in a row do not reply, or the peer cannot be reached
   };
   State serve(Seconds now);
 
@@ -46,26 +46,26 @@ class PortTrace {
   TcpAddress to_;
   int hop_;
   int last_hop_;
-  int silent_ = 0;  // routers without an answer in a row
+  int silent_ = 0;  // routers without a reply in a row
   os::UniqueFd fd_;
-  Seconds asked_at_;
+  Seconds probed_at_;
   TracedPort traced_;
 };
 
 // The ports of all connections to one rank.
 class PathDiscovery {
  public:
-  // For `count` connections from the numeric address `from`; the rank behind `to` listens already.
+  // For `count` connections from the numeric address `from`; the rank at `to` listens already.
   PathDiscovery(int peer, std::string from, TcpAddress to, std::size_t count);
 
-  // Goes on without blocking; true at the end, at most 0.3 s after the first call.
+  // Continues without blocking; true at the end, at most 0.3 s after the first call.
   bool serve(Seconds now);
   void add_poll_fds(std::vector<pollfd>& fds) const;
   int peer() const { return peer_; }
-  // In how many different ways the traced ports go; at least 1.
+  // The number of different paths of the traced ports; at least 1.
   int paths() const;
 
-  // What a connection starts from: a port (0: any) and, of the first one, perhaps an open socket.
+  // The source of a connection: a port (0: any); the first one may have an open socket.
   struct Start {
     std::uint16_t port = 0;
     os::UniqueFd fd;
@@ -82,7 +82,7 @@ class PathDiscovery {
   TcpAddress to_;
   std::size_t count_;
   Seconds deadline_{0};
-  PortTrace first_trace_;  // finds how many routers there are; becomes the first connection
+  PortTrace first_trace_;  // counts the routers; becomes the first connection
   bool is_first_trace_done_ = false;
   os::UniqueFd first_trace_fd_;
   std::vector<PortTrace> candidates_;

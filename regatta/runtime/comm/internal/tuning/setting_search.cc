@@ -34,7 +34,7 @@ constexpr long long kLongestPause = 4096;
 constexpr double kChanged = 1.3;
 // After so many looks everything is tried again even if nothing has changed: what lost once may
 // win.
-constexpr int kLooksAtMost = 4;
+constexpr int kSamplesMax = 4;
 constexpr Seconds kNotTold{-1.0};
 constexpr Seconds kTellsNothing{1e30};
 
@@ -75,7 +75,7 @@ void SettingSearch::plan_trials(const std::vector<std::size_t>& settings, int tr
   missing_ = plan_.size();
 }
 
-// What is in use among them: it stays unless another one is clearly faster.
+// The setting in use is one of them: it stays unless another one is clearly faster.
 std::vector<std::size_t> SettingSearch::finalists() const {
   std::vector<std::size_t> settings;
   for (std::size_t i = 0; i < tried_.size(); ++i)
@@ -94,7 +94,7 @@ std::vector<std::size_t> SettingSearch::finalists() const {
 
 void SettingSearch::enter_stage(std::size_t stage) {
   is_searching_ = true;
-  // What was seen in earlier searches may hold no longer.
+  // The times of earlier searches may be outdated.
   if (stage == 0)
     for (MeasuredSetting& one : tried_)
       one.observed = {};
@@ -156,14 +156,14 @@ void SettingSearch::skip(int ticket) {
   give(ticket, kTellsNothing);
 }
 
-// What the trials of a setting say of it; 0: nothing.
+// The time of a setting by its trials; 0: none.
 Seconds SettingSearch::sum_up(std::size_t index) const {
   std::vector<Seconds> told;
   for (std::size_t i = 0; i < plan_.size(); ++i)
     if (plan_[i] == index && times_[i] != kTellsNothing) told.push_back(times_[i]);
   if (told.empty()) return {};
   std::sort(told.begin(), told.end());
-  // What is in use was judged by a median last, and so it is when it is looked at.
+  // The setting in use was last judged by a median, and so are its samples.
   const bool counts_median = row_ > 1 || !is_searching_ || stage_ == final_stage();
   return counts_median ? told[told.size() / 2] : told.front();
 }
@@ -188,8 +188,8 @@ void SettingSearch::end_samples() {
   if (took.value == 0) return settle();
   const bool is_slower = took > tried_[chosen_].observed * kChanged;
   tried_[chosen_].observed = took;
-  if (is_slower || ++looks_ >= kLooksAtMost) {
-    looks_ = 0;
+  if (is_slower || ++samples_ >= kSamplesMax) {
+    samples_ = 0;
     if (is_slower) pause_ = kFirstPause;
     return enter_stage(0);
   }
