@@ -1,6 +1,6 @@
-// torch/comm.h: a communicator of the C interface, held: its errors become exceptions of torch.
-// Only C crosses to libregatta_coll.so, so that torch may be built by another compiler, with
-// another std::string.
+// torch/comm.h: owns a communicator of the C interface; its errors become exceptions of torch. Only
+// C crosses to libregatta_coll.so, so that torch may be built by another compiler, with another
+// std::string.
 #pragma once
 
 #include <cstdint>
@@ -31,17 +31,17 @@ struct ConnectOptions {
   std::string address;   // of this rank, in numbers
 };
 
-// Gives this rank's text, gets the texts of all ranks in rank order. May throw.
+// Passes on this rank's text and returns the texts of all ranks in rank order. May throw.
 using EndpointExchange = std::function<std::vector<std::string>(const std::string& mine)>;
 
 class Comm {
  public:
   static std::shared_ptr<Comm> connect(const ConnectOptions& options,
                                        const EndpointExchange& exchange);
-  // One of the same ranks, whose messages do not meet those of this one. Collective.
+  // A communicator of the same ranks with messages of its own. Collective.
   std::shared_ptr<Comm> duplicate();
 
-  // Calls begin(comm, &handle, &error) with nobody else in the communicator.
+  // Calls begin(comm, &handle, &error) while no other thread uses the communicator.
   template <typename Begin>
   CommHandle begin(Begin&& begin) {
     const std::lock_guard lock(mutex_);
@@ -52,7 +52,7 @@ class Comm {
   }
 
   // The same for several calls that begin together: begin(comm, &error) makes them without handles
-  // and gives the status of the first that failed. It does not throw.
+  // and returns the status of the first that failed. It does not throw.
   template <typename Begin>
   CommHandle begin_together(Begin&& begin) {
     const std::lock_guard lock(mutex_);

@@ -26,7 +26,7 @@ struct RankGroup {
 };
 
 PendingOperation broadcast(const RankGroup& group, const at::Tensor& tensor, std::int64_t root);
-// Of one tensor or of several, each reduced by itself.
+// Reduces each tensor by itself.
 PendingOperation all_reduce(const RankGroup& group, const Tensors& tensors,
                             const c10d::ReduceOp& op);
 PendingOperation reduce(const RankGroup& group, const at::Tensor& tensor, const c10d::ReduceOp& op,

@@ -81,7 +81,7 @@ at::Tensor in_order(const std::vector<at::Tensor>& parts) {
   return parts.front().detach().as_strided({count_of(parts)}, {1});
 }
 
-// Of what op_of() does not know.
+// The name of a reduction that op_of() does not know.
 std::string name_of(c10d::ReduceOp::RedOpType op) {
   switch (op) {
     case c10d::ReduceOp::BAND:

@@ -10,7 +10,8 @@
 
 namespace regatta_torch {
 
-// What a reduction does to a tensor: complex numbers are pairs, truth values are bytes.
+// How a reduction treats the elements of a tensor: complex numbers are pairs, truth values are
+// bytes.
 struct ElementReduction {
   std::int32_t type = 0;  // REGATTA_COLL_F32 ...
   std::int32_t op = 0;    // REGATTA_COLL_SUM ...

@@ -216,7 +216,7 @@ c10::intrusive_ptr<c10::ivalue::Future> Work::getFuture() {
     if (has_ended) return mark_future();
     auto self = c10::intrusive_ptr<Work>::unsafe_reclaim_from_nonowning(this);
     const auto completer = completer_.lock();
-    // What is between two ranks may take for ever and must not hold up the others.
+    // A send or a receive may take for ever and must not block the other works.
     if (operation_.is_between_two || completer == nullptr)
       std::thread([self] { self->complete(); }).detach();
     else

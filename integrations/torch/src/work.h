@@ -1,5 +1,5 @@
-// torch/work.h: an operation as torch holds it (c10d::Work). Whoever looks first after its end puts
-// the results in place: the caller that waits or asks, else the thread of the Completer.
+// torch/work.h: an operation as torch holds it (c10d::Work). The first thread that sees its end
+// puts the results in place: the caller that waits or tests, else the thread of the Completer.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,7 @@ namespace regatta_torch {
 class Work;
 using WorkPtr = c10::intrusive_ptr<Work>;
 
-// What a call began.
+// A call under way.
 struct PendingOperation {
   c10d::OpType type = c10d::OpType::UNKNOWN;
   const char* title = nullptr;  // for the profiler
@@ -38,8 +38,8 @@ struct PendingOperation {
   bool is_between_two = false;      // a send or a receive
 };
 
-// Keeps works alive that nobody else holds, and ends those whose futures are awaited. Of one
-// process group.
+// Keeps the works of one process group alive that no caller holds, and completes those whose
+// futures are awaited.
 class Completer {
  public:
   Completer();
@@ -47,11 +47,11 @@ class Completer {
   Completer& operator=(const Completer&) = delete;
   ~Completer() { close(); }
 
-  // Waits for what is under way, and ends the thread. From another thread than it.
+  // Waits for the works under way, and ends the thread. Not from that thread.
   void close();
   void keep(const WorkPtr& work);
   void drop(const Work* work);
-  // Ends the work as soon as it can be, in the order of these calls.
+  // Completes the work as soon as possible, in the order of these calls.
   void complete_soon(const WorkPtr& work);
 
  private:

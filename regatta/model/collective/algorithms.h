@@ -1,5 +1,5 @@
 // collective/algorithms.h: every algorithm that writes the schedule of a collective, and the choice
-// among them. Each header below says its steps, its bytes on the wire and its source.
+// among them. Each header below has its steps, its bytes on the wire and its source.
 #pragma once
 
 #include "regatta/model/collective/internal/all_to_all.h"      // IWYU pragma: export

@@ -1,4 +1,4 @@
-// collective/call.h: a collective as its caller gave it, and what all ranks must agree on.
+// collective/call.h: the arguments of a collective, and those that all ranks must agree on.
 #pragma once
 
 #include <array>
@@ -53,10 +53,10 @@ enum class CallKind : std::uint8_t {
 
 // By rank of the communicator.
 struct VaryingParts {
-  std::vector<ByteRange> give;  // what of `in` goes to each; of an all_gather_v the same to all
-  std::vector<ByteRange> take;  // where in `out` what comes from each lies
-  // What came in for a reduction inside the server, by rank; `take` lies in it. Null there: no
-  // memory was left for it.
+  std::vector<ByteRange> give;  // the part of `in` for each; the same for all in an all_gather_v
+  std::vector<ByteRange> take;  // the part of `out` from each
+  // Arrived parts of a reduction inside the server, by rank; `take` lies in it. Null there: no
+  // memory was left.
   std::unique_ptr<std::byte[]> arrivals;
 };
 
@@ -72,11 +72,10 @@ struct Call {
   std::shared_ptr<const VaryingParts> parts = nullptr;  // where they vary
 };
 
-// Whatever must be the same on all ranks, but for the bytes, in one word; never 0 but for a
-// barrier.
+// All that must be the same on all ranks, except the bytes, in one word; 0 only for a barrier.
 std::uint64_t encode_call(const Call& call);
 std::string to_string(CallKind kind);
-// Whether one rank gives or takes all. Its ranks end at very different times, and the last counts.
+// Whether one rank sends or receives all. Its ranks end at very different times; the last counts.
 bool has_root(CallKind kind);
 std::optional<CallKind> kind_named(const std::string& name);
 // The same word for a send or a receive; `peer`: the rank of the world at the other end.
@@ -90,7 +89,7 @@ std::uint64_t encode_compressed(CallKind kind, ReduceOp op, CompressionKind comp
 std::string name_call(std::uint64_t code, std::uint64_t bytes);
 std::string describe_call(std::uint64_t code, std::uint64_t bytes);
 
-// Of a call, named with what it is of, that found no memory for so many bytes.
+// The error of the call `name` ("rank 1: all_reduce") that could not allocate `bytes`.
 Error lack_of_memory(const std::string& name, std::size_t bytes);
 
 // How far `in` and `out` reach: bytes x ranks where the buffer has a part for every rank.

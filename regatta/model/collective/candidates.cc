@@ -17,7 +17,7 @@ constexpr double kFarBehind = 2.5;
 constexpr std::size_t kWorthStriping = std::size_t{256} << 10;
 // Connections of a pair that has one way only: more of them only get in each other's way.
 constexpr int kConnectionsOfOneWay = 2;
-// Of the rate of a link: headers of Ethernet, IP and TCP.
+// The share of a link's rate without headers of Ethernet, IP and TCP.
 constexpr double kPayloadShare = 0.95;
 
 // Bytes that a server sends per second into the network, and what its ranks share it for.

@@ -16,7 +16,7 @@
 
 namespace regatta::collective {
 
-// What the messages of a group meet.
+// The network between the ranks of a group.
 struct NetworkParameters {
   Seconds latency{50e-6};    // of one small message, on the way
   BytesPerSecond rate{1e9};  // from one rank to another, one way
@@ -24,7 +24,7 @@ struct NetworkParameters {
   int paths = 1;             // over equal-cost links, that they spread over
 };
 
-// What the ranks of a group call; the same on all of them.
+// A call of a group; the same on all ranks.
 struct TunedCall {
   CallKind kind = CallKind::kBarrier;
   std::size_t bytes = 0;  // of the whole vector: whole_bytes()
@@ -48,7 +48,7 @@ struct SettingCandidate {
 std::vector<SettingCandidate> rank_algorithms(const TunedCall& call, const GroupTopology& topology,
                                               Algorithm wanted = Algorithm::kAutomatic);
 
-// What a tuner can choose among, for each kind of call.
+// The settings that a tuner can choose from, for each kind of call.
 struct TuningSpace {
   std::function<std::vector<SettingCandidate>(const TunedCall&)>
       algorithms;  // the best prediction first
@@ -61,8 +61,8 @@ TuningSpace network_tuning_space(const GroupTopology& topology, const Setting& f
 // Inside a server, for calls that pass through stages (internal/shm/staged.h).
 TuningSpace shared_memory_tuning_space(const Setting& forced);
 
-// What else can be tried about a setting: with fewer connections, with other chunks. The model sees
-// no difference; measuring does.
+// Variants of a setting that can be tried: fewer connections, other chunks. The model sees no
+// difference between them; measurements do.
 std::vector<Setting> vary_connections(const Setting& setting, const TunedCall& call,
                                       const GroupTopology& topology);
 std::vector<Setting> vary_chunks(const Setting& setting, const TunedCall& call,

@@ -40,8 +40,8 @@ struct Setting {
   friend bool operator==(const Setting&, const Setting&) = default;
 };
 
-// What is found out by trying. Algorithms add in different orders, so what they give differs in the
-// last bits; connections and chunks change nothing in a result.
+// The settings that trials measure. Algorithms add in different orders, so their results differ in
+// the last bits; connections and chunks do not change a result.
 enum class Measure : std::uint8_t {
   kNothing,    // the cost model alone chooses, from what is described: in every run the same
   kTransport,  // connections and chunks; the algorithms are in every run the same

@@ -9,7 +9,7 @@
 
 namespace regatta::collective {
 
-// What is copied to several places goes in blocks that stay in the core's cache meanwhile.
+// A copy to several places goes in blocks of this size, which stay in the core's cache meanwhile.
 inline constexpr std::size_t kBlockBytes = std::size_t{16} << 10;
 
 enum class StoreMode { kCached, kNonTemporal };

@@ -26,7 +26,7 @@ using BuildWithRoot =
 inline const std::vector<int> kRankCounts = {2, 3, 4, 5, 6, 7, 8, 9, 16};
 inline const std::vector<std::size_t> kElementCounts = {1, 2, 7, 64, 1001};
 
-// What rank `rank` gives at `i`: small enough that sums of all ranks are exact.
+// The input of rank `rank` at `i`: small enough that sums of all ranks are exact.
 inline std::int32_t value_of(int rank, std::size_t i) {
   return static_cast<std::int32_t>(i % 977) * 13 + rank * 10007;
 }

@@ -19,7 +19,7 @@ inline ReductionInput adversarial(DataType type, std::size_t count, int rank) {
   std::mt19937 random(static_cast<unsigned>(rank) * 7919U + 1);
   for (std::size_t i = 0; i < count; ++i) {
     const auto bits = static_cast<std::uint32_t>(random());
-    // Of bf16 and f32: exponents 117 to 137; of f16: 5 to 25.
+    // Exponents 117 to 137 of bf16 and f32, 5 to 25 of f16.
     if (type == DataType::kF32) {
       reinterpret_cast<std::uint32_t*>(memory.data())[i] =
           (bits & 0x807fffffU) | (117 + (bits >> 8) % 21) << 23;

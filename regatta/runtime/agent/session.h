@@ -33,7 +33,7 @@ struct WorkerLaunch {
 
 // Source ports for the connections between the ranks of a run, once their endpoints are known.
 struct PeerPorts {
-  // Of rank `from`: by rank that it connects to, one port a connection; empty: any.
+  // The ports of rank `from`: by rank that it connects to, one a connection; empty: any.
   std::function<std::vector<std::vector<std::uint16_t>>(std::size_t from)> of_rank;
   int paths_per_peer = 1;  // paths of the connections from one rank to another, at most
 };

@@ -1,6 +1,6 @@
-// bench/collective.h: the collectives that are timed: what each moves, and what its result must be.
-// Header only, and free of the rest of Regatta, because the programs of the peers (bench/peers)
-// share it: all contenders do the same work.
+// bench/collective.h: the collectives that are timed: their buffers and their results. Header only,
+// and without the rest of Regatta, because the programs of the peers (bench/peers) share it: all
+// contenders do the same work.
 #pragma once
 
 #include <array>
@@ -37,8 +37,8 @@ inline std::optional<CollectiveOp> collective_op_named(const std::string& name) 
   return std::nullopt;
 }
 
-// What busbw multiplies algbw with, so that it compares with the speed of the links: 2(n-1)/n for
-// all_reduce, (n-1)/n where every rank has a part, 1 for broadcast and reduce.
+// busbw / algbw, so that busbw compares with the speed of the links: 2(n-1)/n for all_reduce,
+// (n-1)/n where every rank has a part, 1 for broadcast and reduce.
 // Source: nccl-tests, doc/PERFORMANCE.md. Equal to cost::pass_share(), which the programs of the
 // peers do not have.
 inline double bus_factor(CollectiveOp op, int ranks) {
@@ -56,8 +56,8 @@ inline bool has_parts_out(CollectiveOp op) {
          op == CollectiveOp::kAllToAll;
 }
 
-// One rank's side of a collective of f32 with root 0. `count`: elements of the call, the part of a
-// rank where the operation has parts. A broadcast works on `out` alone.
+// The buffers of one rank in a collective of f32 with root 0. `count`: elements of the call, the
+// part of a rank where the operation has parts. A broadcast works on `out` alone.
 struct CollectiveShape {
   CollectiveOp op = CollectiveOp::kAllReduce;
   int ranks = 1;

@@ -1,5 +1,5 @@
-// bench/comparison_run.h: all contenders, one after the other in every round, so that a slow phase
-// of the machine meets all of them.
+// bench/comparison_run.h: times all contenders, one after the other in every round, so that a slow
+// phase of the machine affects all of them.
 #pragma once
 
 #include <functional>
@@ -20,12 +20,12 @@ struct ComparisonOptions {
 
 struct ComparisonResult {
   std::vector<Contender> contenders;
-  std::vector<comm::TuningChoice> choices;  // as RegattaRun has them, of the last round
+  std::vector<comm::TuningChoice> choices;  // as in RegattaRun, of the last round
 };
 
-// Regatta's contenders first, then the peers named. `on_turn` is told whose turn it is.
-// kUnsupported when a peer's program is missing or it has no such operation; an error of a
-// contender names it.
+// Regatta's contenders first, then the named peers. `on_turn` is called before each contender.
+// kUnsupported when a peer's program is missing or has no such operation; the error of a contender
+// names it.
 Result<ComparisonResult> run_comparison(
     const BenchTask& task, const ComparisonOptions& options,
     const std::function<void(int round, const std::string& name)>& on_turn);

@@ -1,5 +1,5 @@
 // bench/peers.h: runs the programs that time other libraries with the same work: OpenMPI, MPICH and
-// Gloo from Debian's packages (bench/peers, made by scripts/peers.sh).
+// Gloo from Debian's packages (bench/peers, built by scripts/peers.sh).
 #pragma once
 
 #include <array>
@@ -17,15 +17,15 @@ inline constexpr std::array kPeers = {"openmpi", "mpich", "gloo"};
 inline constexpr Seconds kPeerLimit{300};
 
 // The path of the peer's program, beside that of the caller; kUnsupported names the script that
-// makes it.
+// builds it.
 Result<std::string> find_peer(const std::string& peer);
 
-// One round of a peer, with its launcher's and its own defaults. kUnsupported when it has no such
-// operation, kTimeout after kPeerLimit.
+// Runs one round of a peer, with the defaults of its launcher and its own. kUnsupported when it has
+// no such operation, kTimeout after kPeerLimit.
 Result<Contender> run_peer(const std::string& peer, const BenchTask& task);
 
-// What rank 0 of a peer's program prints, one line a size: {"bytes": 1024, "wrong": 0,
-// "batches_s": [1.2e-6, ...]}. kInvalidInput when it is something else.
+// Parses the output of rank 0 of a peer's program, one line a size: {"bytes": 1024, "wrong": 0,
+// "batches_s": [1.2e-6, ...]}. kInvalidInput for any other output.
 Result<Contender> parse_peer_output(const std::string& peer, const BenchTask& task,
                                     const std::string& text);
 

@@ -1,7 +1,7 @@
 // An all_reduce by one connection from rank to rank, all of which cross an emulated fabric at once:
-// from source ports drawn at random, as a kernel hands them out, and from planned ones. What the
-// plan gains has to be what the simulator says of the very same ports.
-// What a call's noise is worth shrinks with its length: REGATTA_ALL_REDUCE_ELEMENTS, of four bytes.
+// from source ports drawn at random, as a kernel assigns them, and from planned ones. The gain of
+// the plan has to be the one that the simulator predicts for the same ports. The noise of a call
+// shrinks with its length: REGATTA_ALL_REDUCE_ELEMENTS, of four bytes.
 //   REGATTA_ALL_REDUCE_ELEMENTS=4000000 bench_test --gtest_filter='PlannedPorts.*' --gtest_repeat=5
 #include <algorithm>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// bench/regatta_ranks.h: Regatta's side of the benchmark: starts the ranks, on this machine or on
-// the servers of a lab.
+// bench/regatta_ranks.h: runs Regatta's ranks of the benchmark, on this machine or on the servers
+// of a lab.
 #pragma once
 
 #include <functional>
@@ -20,30 +20,30 @@ inline constexpr int kRanksMax = 64;
 inline constexpr std::size_t kPortsMax = 8;  // connections of a pair that are planned
 inline constexpr std::size_t kSizesMax = 64;
 inline constexpr int kBatchesMax = 1000;
-// Of the text of a tuning file, its end included.
+// Bytes of the text of a tuning file with its zero byte.
 inline constexpr std::size_t kTuningMax = std::size_t{1} << 20;
 
-// Where a rank runs.
+// The location of a rank.
 struct RankHost {
   std::string server = "here";  // ranks of one server share memory
   std::string address = "127.0.0.1";
-  BytesPerSecond link_rate;  // 0: not known
+  BytesPerSecond link_rate;  // 0: unknown
 };
 
-// Source ports for the ranks' connections, once it is known where they listen.
+// Source ports for the ranks' connections, given where they listen.
 using BenchPortPlanner =
     std::function<Result<fabric::RankPorts>(const std::vector<std::string>& endpoints)>;
 
-// Where all run: without a lab as processes of this machine that share memory.
+// The locations of all ranks: without a lab they are processes of this machine that share memory.
 struct TestEnvironment {
   std::optional<lab::LabInfo> lab;
   std::vector<RankHost> places;  // by rank, in a lab
-  BenchPortPlanner plan_ports;   // null: each rank looks by itself where its ports lead
+  BenchPortPlanner plan_ports;   // null: each rank discovers the paths of its ports itself
 };
 
 struct RegattaRun {
   std::vector<Contender> contenders;
-  // Of rank 0, in the end, for private buffers; none where their text has kTuningMax bytes or more.
+  // Rank 0's final choices for private buffers; none where their text has kTuningMax bytes or more.
   std::vector<comm::TuningChoice> choices;
 };
 

@@ -1,4 +1,4 @@
-// bench/timing.h: what a contender is asked for and gives, and how its rounds come together.
+// bench/timing.h: the task and the times of a contender, and how its rounds are combined.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace regatta::bench {
 
-// How Regatta's ranks choose; the peers choose for themselves.
+// Settings of Regatta's ranks; the peers use their own.
 struct BenchSettings {
   comm::Setting forced;
   comm::Measure measure = comm::Measure::kAll;
@@ -22,7 +22,7 @@ struct BenchSettings {
   comm::compress::CompressionKind compression = comm::compress::CompressionKind::kNone;
 };
 
-// What every contender is asked to do in one round.
+// The work of every contender in one round.
 struct BenchTask {
   CollectiveOp op = CollectiveOp::kAllReduce;
   std::vector<std::size_t> sizes;  // bytes of the whole vector
@@ -31,15 +31,15 @@ struct BenchTask {
   BenchSettings settings;
 };
 
-// One size: seconds a call, per batch, of the slowest rank.
+// The times of one size: seconds a call, per batch, of the slowest rank.
 struct Timing {
   std::vector<double> batches_s;
   long long wrong = 0;  // elements, over all ranks
-  // Of compressed calls, of the first with no feedback: |result - sum| / |sum|.
+  // |result - sum| / |sum| of the first compressed call, without feedback.
   std::optional<double> error;
-  std::string kind = {};  // what they took, which automatic chooses
+  std::string kind = {};  // of their compression, which automatic chooses
 
-  // Of at least one batch.
+  // At least one batch.
   Seconds median() const;
   Seconds least() const;
   Seconds largest() const;

@@ -1,9 +1,9 @@
 /* comm/c_api.h: the collectives of communicator.h for C and for other languages; installed as
  * regatta_coll.h, in libregatta_coll.so. Only what is declared here leaves that library.
  *
- * Every call returns a status: REGATTA_COLL_OK, or what went wrong; then *error, when the caller
- * gave one, holds the same status and one sentence. No exception leaves a call. Handles are
- * opaque and freed by their own function, which takes NULL. Counts are elements. Types and
+ * Every call returns a status. Where it is not REGATTA_COLL_OK, *error, when the caller passed one,
+ * holds the same status and one sentence. No exception leaves a call. Handles are opaque and freed
+ * by their own function, which accepts NULL. Counts are elements. Types and
  * reductions are the numbers below, which never change; a later library of the same major version
  * only adds to them.
  *
@@ -38,12 +38,12 @@ enum {
   REGATTA_COLL_OK = 0,
   REGATTA_COLL_INVALID_INPUT = 1, /* the caller's argument is wrong */
   REGATTA_COLL_NOT_FOUND = 2,
-  REGATTA_COLL_CONFLICT = 3,    /* the ranks did not call the same */
+  REGATTA_COLL_CONFLICT = 3,    /* the ranks made different calls */
   REGATTA_COLL_EXHAUSTED = 4,   /* no memory */
   REGATTA_COLL_UNAVAILABLE = 5, /* a rank died or cannot be reached */
   REGATTA_COLL_TIMEOUT = 6,     /* no progress within the stated time */
   REGATTA_COLL_UNSUPPORTED = 7,
-  REGATTA_COLL_INTERNAL = 8 /* a mistake in the library */
+  REGATTA_COLL_INTERNAL = 8 /* a bug in the library */
 };
 
 /* Types of elements. */
@@ -75,33 +75,32 @@ typedef struct regatta_coll_error {
 typedef struct regatta_coll_comm regatta_coll_comm;           /* a group of ranks */
 typedef struct regatta_coll_handle regatta_coll_handle;       /* an operation under way */
 typedef struct regatta_coll_memory regatta_coll_memory;       /* memory that the server shares */
-typedef struct regatta_coll_endpoints regatta_coll_endpoints; /* what an exchange fills */
+typedef struct regatta_coll_endpoints regatta_coll_endpoints; /* the output of an exchange */
 
 /* Bytes of an element; 0: there is no such type. */
 REGATTA_COLL_API uint64_t regatta_coll_size_of(int32_t type);
 
 /* ---- Connecting ---- */
 
-/* Gives `mine` to all ranks and puts the text of every rank, the own one included, into `all` with
+/* Passes `mine` to all ranks and puts the text of every rank, this one included, into `all` with
  * regatta_coll_endpoints_set(). Called once, on the thread that connects. Returns 0, or another
- * number after writing why into error->text, which becomes the error of the connect. */
+ * number after writing the reason into error->text, which becomes the error of the connect. */
 typedef int32_t (*regatta_coll_exchange)(void* context, const char* mine,
                                          regatta_coll_endpoints* all, regatta_coll_error* error);
 
 REGATTA_COLL_API int32_t regatta_coll_endpoints_set(regatta_coll_endpoints* all, int32_t rank,
                                                     const char* text, regatta_coll_error* error);
 
-/* Between servers: where both ranks have a device, never, or else an error. */
+/* RDMA between servers: where both ranks have a device, never, or always, else an error. */
 enum { REGATTA_COLL_RDMA_AUTOMATIC = 0, REGATTA_COLL_RDMA_OFF = 1, REGATTA_COLL_RDMA_REQUIRED = 2 };
 
-/* What the ranks may choose; see CommunicatorOptions in communicator.h. Later versions add fields
- * at the end.
- */
+/* The choices of a rank; see CommunicatorOptions in communicator.h. Later versions add fields at
+ * the end. */
 typedef struct regatta_coll_options {
   uint64_t struct_bytes;      /* sizeof(regatta_coll_options) where the caller was compiled */
   const char* job_token;      /* NULL: "" */
   const char* server;         /* ranks with the same text share memory; NULL: none */
-  const char* listen_address; /* NULL: 127.0.0.1; an address in numbers */
+  const char* listen_address; /* NULL: 127.0.0.1; a numeric address */
   double peer_timeout_s;
   double progress_timeout_s;
   int32_t caller_moves_data;
@@ -130,13 +129,13 @@ REGATTA_COLL_API int32_t regatta_coll_rank(const regatta_coll_comm* comm);
 REGATTA_COLL_API int32_t regatta_coll_world_size(const regatta_coll_comm* comm);
 
 /* The communicator of the ranks that gave the same colour, ordered by rank. Collective. color < 0:
- * the caller takes no part and gets a communicator of world size 0. */
+ * the caller is in none and gets a communicator of world size 0. */
 REGATTA_COLL_API int32_t regatta_coll_split(regatta_coll_comm* comm, int32_t color,
                                             regatta_coll_comm** part, regatta_coll_error* error);
 
-/* Since 1.1. After an error: a communicator of the ranks that are left, in their order; each gets
- * the next number. Collective; see communicator.h for who is left, and for what becomes of buffers.
- * The old one stays failed; free it whenever you like. */
+/* Since 1.1. After an error: a communicator of the remaining ranks, in their order, numbered
+ * without gaps. Collective; communicator.h says which ranks remain, and which buffers keep their
+ * values. The old one stays failed and may be freed at any time. */
 REGATTA_COLL_API int32_t regatta_coll_shrink(regatta_coll_comm* comm, regatta_coll_comm** rest,
                                              regatta_coll_error* error);
 
@@ -151,7 +150,7 @@ REGATTA_COLL_API int32_t regatta_coll_duplicate(regatta_coll_comm* comm, regatta
                                                 regatta_coll_error* error);
 
 /* ---- Operations ----
- * Each begins and gives a handle; with handle == NULL it returns when the operation has ended.
+ * Each begins and returns a handle; with handle == NULL it returns when the operation has ended.
  * Buffers stay alive and untouched until then. In place: in == out. Shapes as in communicator.h. */
 
 REGATTA_COLL_API int32_t regatta_coll_all_reduce(regatta_coll_comm* comm, const void* in, void* out,
@@ -203,7 +202,7 @@ REGATTA_COLL_API int32_t regatta_coll_barrier(regatta_coll_comm* comm, regatta_c
 
 /* Since 1.1: parts of any length, 0 too. counts and offsets have an element for each rank, in
  * elements; offsets == NULL: one part after the other. They are read during the call only; the
- * buffers do not overlap. A part that is given must be as long as the one that is taken. */
+ * buffers do not overlap. A part must have the same length at its sender and its receiver. */
 REGATTA_COLL_API int32_t regatta_coll_all_to_all_v(
     regatta_coll_comm* comm, const void* in, const uint64_t* in_counts, const uint64_t* in_offsets,
     void* out, const uint64_t* out_counts, const uint64_t* out_offsets, int32_t type,
@@ -218,7 +217,8 @@ REGATTA_COLL_API int32_t regatta_coll_all_gather_v(regatta_coll_comm* comm, cons
 REGATTA_COLL_API int32_t regatta_coll_reduce_scatter_v(
     regatta_coll_comm* comm, const void* in, const uint64_t* counts, const uint64_t* offsets,
     void* out, int32_t type, int32_t op, regatta_coll_handle** handle, regatta_coll_error* error);
-/* Since 1.1: both at once, so that ranks which exchange do not wait for each other. */
+/* Since 1.1: a send and a receive at once, so that ranks that exchange do not wait for each other.
+ */
 REGATTA_COLL_API int32_t regatta_coll_send_recv(regatta_coll_comm* comm, const void* data,
                                                 uint64_t count, int32_t to, void* into,
                                                 uint64_t into_count, int32_t from, int32_t type,
@@ -248,7 +248,7 @@ REGATTA_COLL_API void regatta_coll_handle_free(regatta_coll_handle* handle);
 
 /* ---- Memory and counters ---- */
 
-/* Zeroed memory, aligned to a page, that all ranks of the server reach: collectives inside the
+/* Zeroed memory, aligned to a page, that all ranks of the server can access: collectives inside the
  * server copy nothing where every buffer comes from here. It may outlive the communicator. */
 REGATTA_COLL_API int32_t regatta_coll_allocate(regatta_coll_comm* comm, uint64_t bytes,
                                                regatta_coll_memory** memory,

@@ -32,7 +32,7 @@ bool is_type(std::int32_t type) {
   return type >= REGATTA_COLL_F32 && type <= REGATTA_COLL_I64;
 }
 
-// What a call was given, for its checks.
+// The arguments of a call, for its checks.
 struct Given {
   const char* call;
   regatta_coll_comm* comm;
@@ -80,7 +80,7 @@ std::int32_t run(const Given& given, regatta_coll_handle** handle, regatta_coll_
   });
 }
 
-// What a call was given of parts that vary.
+// The arguments of a call whose parts vary.
 struct GivenParts {
   const char* call;
   regatta_coll_comm* comm;

@@ -20,7 +20,7 @@ void note(const std::vector<std::optional<Error>>& errors, benchmark::State& sta
     if (error) state.SkipWithError(error->message.c_str());
 }
 
-// What the memory allows: every thread copies its own 64 MiB past the caches.
+// The limit of the memory: every thread copies its own 64 MiB past the caches.
 void copy(benchmark::State& state) {
   const std::vector<std::byte> from(std::size_t{64} << 20, std::byte{1});
   std::vector<std::byte> to(from.size());
@@ -62,7 +62,7 @@ void all_reduce(benchmark::State& state) {
       benchmark::Counter(moved * static_cast<double>(rounds), benchmark::Counter::kIsRate);
 }
 
-// Of S bytes per rank: algbw S/t.
+// With S bytes per rank, algbw is S/t.
 template <typename Exchange>
 void exchange(benchmark::State& state, const Exchange& once) {
   const auto layout = static_cast<TestLayout>(state.range(0));
@@ -105,7 +105,7 @@ void all_to_all_v(benchmark::State& state) {
   });
 }
 
-// What all_to_all_v takes the place of.
+// The sends that all_to_all_v replaces.
 void grouped_sends(benchmark::State& state) {
   exchange(state, [](Communicator& world, const void* in, void* out, const Counts& counts) {
     return group_calls([&] {

@@ -18,13 +18,13 @@
 namespace regatta::comm {
 namespace {
 
-// The handle of a call that began without the group of calls that it belongs to.
+// The handle of a call that began before the group of calls that it belongs to.
 Handle begun(std::shared_ptr<Handle::State> state) {
   if (GroupScope* scope = GroupScope::current(); scope != nullptr) scope->add(state);
   return Handle(std::move(state));
 }
 
-// What `peer` takes from this rank, on average.
+// Bytes that this rank sends to `peer`, on average.
 std::size_t bytes_to(const Call& call, const GroupPosition& self, int peer) {
   if (call.parts != nullptr) return call.parts->give[static_cast<std::size_t>(peer)].bytes;
   const bool is_root = self.rank == call.root;
@@ -73,7 +73,7 @@ Handle Communicator::Impl::collective(const Call& call) {
   }
   auto operation = make(encode_call(call), call.bytes);
   operation->number = collectives++;
-  // What is fastest is measured for calls that are alike on all ranks.
+  // Only calls that are the same on all ranks are tuned.
   if (call.parts != nullptr)
     build_varying(operation->schedule, group_position(), call);
   else

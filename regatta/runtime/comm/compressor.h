@@ -1,6 +1,6 @@
-// comm/compressor.h: the compressed sums of one communicator; with CompressionKind::kAutomatic it
-// finds out what pays (compression_tuner.h). What it chooses depends on times, so that automatic
-// runs are not repeated bit by bit.
+// comm/compressor.h: the compressed all-reduces of one communicator; with
+// CompressionKind::kAutomatic it measures which kind is fastest (compression_tuner.h). The choice
+// depends on times, so automatic runs do not repeat bit by bit.
 #pragma once
 
 #include <cstddef>
@@ -19,11 +19,11 @@ class Compressor {
  public:
   Compressor(Communicator& communicator, CompressionOptions compression);
 
-  // As the free function; automatic waits for the trials of the size before it settles, and asks
-  // all ranks then.
+  // As the free function; automatic waits for the trials of the size before it settles, which is a
+  // collective of its own.
   CompressedHandle all_reduce(const TensorBuffers& tensor, ErrorFeedback* feedback);
 
-  // What calls of this size take: the kind given, or what automatic settled on.
+  // The kind for calls of this size: the one given, or the one that automatic settled on.
   CompressionKind choice(std::size_t bytes) const;
 
  private:

@@ -68,7 +68,7 @@ TEST(OpenOperations, IsWhoLeftNoFile) {
   const auto open = find_open_operations(views, MissingView::kLeftNoFile);
   ASSERT_EQ(open.size(), 1U);
   EXPECT_EQ(open[0].verdict.text, "rank 1 left no flight file: killed, stopped or cut off");
-  // Of running processes it may be on another machine.
+  // With views of running processes it may be on another machine.
   EXPECT_EQ(find_open_operations(views, MissingView::kElsewhere)[0].verdict.finding,
             Finding::kBlocked);
 }

@@ -1,12 +1,12 @@
-// comm/shared_segment.h: the memory file of a rank that all ranks of its server map: what it shows
-// to the others (counters, small messages, staged pieces) and the memory it hands out for buffers
-// that the others may read and write in place. Unnamed and sealed, so it ends with its users. A
-// rank writes its own counters and stages alone; the others read them.
+// comm/shared_segment.h: the memory file of a rank that all ranks of its server map: counters,
+// small messages and staged pieces for the others, and buffers that the others may read and write
+// in place. Unnamed and sealed, so it ends with its users. Only the rank itself writes its counters
+// and stages; the others read them.
 //
 //   header | region 0 | region 1 | ... | buffers
 //
-// A region serves one group of ranks (a communicator). Memory is taken when it is touched first, so
-// the unused regions and buffers cost address space only.
+// A region serves one group of ranks (a communicator). The kernel allocates pages at the first
+// access, so unused regions and buffers cost address space only.
 #pragma once
 
 #include <algorithm>
@@ -24,28 +24,26 @@ namespace regatta::comm {
 inline constexpr std::size_t kCacheLine = 64;
 inline constexpr int kRegionsMax = 64;
 inline constexpr std::size_t kSlotBytes = std::size_t{8} << 10;
-// A rank is never more than one operation ahead of another one, so two would do; with more, the
-// next one to write is nobody's any more while an operation waits (prefetch_slot() in
-// slot_exchange.h).
+// A rank is never more than one operation ahead of another one, so two would do; with more, no rank
+// reads the next slot any more while an operation waits (prefetch_slot() in slot_exchange.h).
 inline constexpr std::size_t kSlots = 4;
 inline constexpr std::size_t kStages = 2;
 inline constexpr std::size_t kBufferSpace = std::size_t{64} << 30;
 
-// The offset of something that does not lie in the buffers of its rank.
+// The offset of memory that is not in the buffers of its rank.
 inline constexpr std::uint64_t kPrivate = ~std::uint64_t{0};
 
-// What a rank says about the operation it has entered.
+// Announces the operation that a rank has entered.
 struct CallAnnouncement {
   std::atomic<std::uint64_t> sequence;  // of the operation within the group, from 1; written last
   std::atomic<std::uint64_t> call;      // what was called: encode_call()
   std::atomic<std::uint64_t> bytes;     // the argument of the call
   std::uint64_t in;                     // offsets within the owner's buffers, or kPrivate
   std::uint64_t out;                    // where the parts vary: stream_bytes()
-  double took_s;  // the operation before it, at this rank; negative: not known
+  double took_s;  // time of the operation before it at this rank; negative: unknown
 };
 
-// Of a call whose parts vary: how long the parts that its rank gives are, one after the other
-// (varying.h).
+// The length of all parts that the rank of a call with varying parts sends (varying.h).
 inline std::uint64_t stream_bytes(const CallAnnouncement& post) {
   return post.out;
 }
@@ -61,11 +59,11 @@ struct SegmentRegion {
   };
   Entry entries[kSlots];
   RoundCounter filled;    // pieces staged for the others
-  RoundCounter combined;  // pieces of the others read, and what became of them staged
+  RoundCounter combined;  // pieces of the others read, and their results staged
   RoundCounter ended;     // the last operation of the last group that ended here (not a round)
   alignas(kCacheLine) std::byte slots[kSlots][kSlotBytes];
   alignas(4096) std::byte pieces[kStages][kStageBytes];   // for the others
-  alignas(4096) std::byte results[kStages][kStageBytes];  // what became of the others' pieces
+  alignas(4096) std::byte results[kStages][kStageBytes];  // made of the others' pieces
 };
 
 // The last operation that the owner of the region has entered.
@@ -85,7 +83,7 @@ struct SharedSegmentHeader {
 class SharedSegment {
  public:
   static Result<SharedSegment> create();
-  // Maps a peer's; kInvalidInput when it is no sealed file of the right size and mark.
+  // Maps a peer's; kInvalidInput unless it is a sealed file of the right size and magic.
   static Result<SharedSegment> open(os::UniqueFd fd);
   SharedSegment() = default;
   SharedSegment(SharedSegment&& other) noexcept;

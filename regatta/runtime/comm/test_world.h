@@ -32,7 +32,7 @@ inline std::vector<std::string> rdma_addresses() {
   return given == nullptr ? std::vector<std::string>() : split(given, ',');
 }
 
-// What the tests of every layout run over: with RDMA devices only that, the rest runs elsewhere.
+// The layouts that tests run over: with RDMA devices only kRdma, since the others run elsewhere.
 inline std::vector<TestLayout> test_layouts() {
   if (!rdma_addresses().empty()) return {TestLayout::kRdma};
   return {TestLayout::kShm, TestLayout::kTcp, TestLayout::kMixed};

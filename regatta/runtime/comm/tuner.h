@@ -1,6 +1,6 @@
 // comm/tuner.h: chooses the settings of all calls of one group: one search per operation and
-// size class (powers of two of the whole vector). Pure, as setting_search.h: ranks that are told
-// the same times choose the same settings.
+// size class (powers of two of the whole vector). Pure, as setting_search.h: ranks with the same
+// times choose the same settings.
 #pragma once
 
 #include <cstddef>
@@ -19,12 +19,12 @@
 
 namespace regatta::comm {
 
-// Where a choice comes from.
+// The reason of a choice.
 enum class ChoiceReason { kForced, kOnlyOne, kModel, kMeasured, kLoaded };
 std::string to_string(ChoiceReason reason);
 std::optional<ChoiceReason> reason_named(const std::string& name);
 
-// What is chosen for one operation and size class, and what else there is.
+// The setting that is chosen for one operation and size class, and the others that were tried.
 struct TuningChoice {
   CallKind kind = CallKind::kBarrier;
   std::size_t bytes_from = 0;  // of the whole vector; up to twice as many
@@ -62,7 +62,7 @@ class Tuner {
   };
   Next next(const TunedCall& call);
   void give(const Ticket& ticket, Seconds took);
-  // The call was carried out in a way that is not searched for.
+  // The call was carried out in a manner that is not searched for.
   void skip(const Ticket& ticket);
   // The next call of this kind waits for the times of earlier ones.
   bool waits(const TunedCall& call) const;
@@ -70,8 +70,8 @@ class Tuner {
   bool is_settled() const { return entries_.empty() || entries_[last_].search.is_settled(); }
 
   std::vector<TuningChoice> choices() const;
-  // What an earlier run chose, where it was on the same number of ranks and servers; others are
-  // left out. Before the first call.
+  // Takes over the choices of an earlier run on the same number of ranks and servers; others are
+  // ignored. Before the first call.
   void load(const std::vector<TuningChoice>& choices);
 
  private:
@@ -90,21 +90,20 @@ class Tuner {
   std::vector<TuningChoice> loaded_;
 };
 
-// What was chosen and measured, as JSON for the next run:
-// docs/formats/tuning.md.
+// The tuning file: choices and their measurements as JSON for the next run
+// (docs/formats/tuning.md).
 
-// What a file may ask for beside 0, which leaves it to the algorithm; what is found out by trying
-// lies inside.
+// The values that a file may have beside 0, the default of the algorithm; trials stay inside them.
 inline constexpr std::size_t kChunkBytesLeast = std::size_t{4} << 10;
 inline constexpr std::size_t kChunkBytesMost = std::size_t{64} << 20;
 inline constexpr int kConnectionsMost = 64;
 
-// "private" or "shared": the buffers that the choice holds for, those of a program or those of
-// Communicator::allocate(); "" where it is the same for both.
+// "private" or "shared": the buffers that the choice is for, those of a program or those of
+// Communicator::allocate(); "" for both.
 std::string buffers_of(const TuningChoice& choice);
 
 std::string format_tuning(const std::vector<TuningChoice>& choices);
-// "" gives nothing. kInvalidInput names the entry and its key that is missing or wrong.
+// "" has no choices. kInvalidInput names the path of the key that is missing or wrong.
 Result<std::vector<TuningChoice>> parse_tuning(const std::string& text);
 
 }  // namespace regatta::comm

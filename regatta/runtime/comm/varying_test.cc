@@ -26,7 +26,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// What the lengths of the parts are drawn from: small ones fit in a slot, large ones take rounds.
+// The lengths of the parts: small ones fit in a slot, large ones need rounds.
 enum class Lengths { kNone, kSmall, kLarge, kMixed };
 // TestLayout, ranks, lengths.
 using Case = std::tuple<TestLayout, int, Lengths>;
@@ -127,7 +127,7 @@ Laid lay(const std::vector<std::size_t>& counts) {
 TEST_P(VaryingTest, AllToAllGivesEveryRankItsPart) {
   run([&](Communicator& world) {
     const int rank = world.rank().value;
-    // One after the other, with other ways of showing the parts.
+    // One after the other, with other places of the parts.
     for (unsigned round = 0; round < 4; ++round) {
       const auto lengths = draw_lengths(round + 1);
       std::vector<std::size_t> taken;

@@ -1,4 +1,5 @@
-// comm/watch_file.h: the own side of internal/watch/layout.h: a rank writes down what it does.
+// comm/watch_file.h: a rank records its operations in shared memory (internal/watch/layout.h);
+// other processes read them as views, and flight files keep them.
 #pragma once
 
 #include <atomic>
@@ -43,7 +44,7 @@ class WatchFile : public std::enable_shared_from_this<WatchFile> {
   WatchFile& operator=(const WatchFile&) = delete;
   ~WatchFile();
 
-  // Any thread. Null when all slots are taken: that communicator is not shown.
+  // Any thread. Null when all slots are used: that communicator is not recorded.
   std::shared_ptr<GroupLog> add_group(std::uint64_t id, int rank, const std::vector<int>& members);
 
   // The progress thread.
@@ -58,12 +59,12 @@ class WatchFile : public std::enable_shared_from_this<WatchFile> {
   friend class GroupLog;
   WatchFile(os::UniqueFd fd, WatchMap map) : fd_(std::move(fd)), map_(map) {}
 
-  os::UniqueFd fd_;  // kept open: others find the file by it
+  os::UniqueFd fd_;  // kept open: readers find the file by it
   const WatchMap map_;
   std::mutex mutex_;  // guards the ids of the slots
 };
 
-// One operation as it is written down.
+// An operation as it is recorded.
 struct LoggedCall {
   Lane lane = Lane::kCollective;
   std::uint64_t sequence = 0;
@@ -72,7 +73,7 @@ struct LoggedCall {
   Seconds started;
 };
 
-// What one communicator does. The functions of a lane are called by one thread at a time.
+// Records the operations of one communicator. One thread at a time calls the functions of a lane.
 class GroupLog {
  public:
   GroupLog(std::shared_ptr<WatchFile> file, std::size_t slot);
@@ -80,21 +81,21 @@ class GroupLog {
   GroupLog& operator=(const GroupLog&) = delete;
   ~GroupLog();
 
-  // By the caller's thread: a collective was called.
+  // The caller's thread: a collective was called.
   void submit() { count(group_.submitted); }
   std::uint64_t submitted() const { return group_.submitted.load(std::memory_order_relaxed); }
   void begin(const LoggedCall& call);
-  // Of the operation under way: bytes of the call that are through, and when the last one was.
+  // The operation under way: bytes of the call that have moved, and the time of the last one.
   void move(Lane lane, std::uint64_t bytes) {
     word(lane, kLaneMoved).store(bytes, std::memory_order_relaxed);
   }
   void progress(Lane lane, Seconds at) {
     word(lane, kLaneProgressed).store(word_of(at.value), std::memory_order_relaxed);
   }
-  // The operation ended, well or with the error.
+  // The operation ended, without an error or with it.
   void end(const LoggedCall& call, Seconds now, std::optional<Code> error = std::nullopt);
 
-  // The call that was the `sequence`-th collective, as long as it is remembered.
+  // The call that was the `sequence`-th collective, as long as it is recorded.
   std::optional<LoggedCall> find(std::uint64_t sequence) const;
 
  private:
@@ -112,20 +113,20 @@ class GroupLog {
   const std::uint64_t id_;
 };
 
-// Of the job's token: names the job, and leaves the other bits of it open.
+// A hash of the job's token, too short to reveal it.
 std::uint32_t hash_token(std::string_view token);
-// One name for what all these texts say.
+// One hash of all these texts.
 std::uint64_t hash_texts(const std::vector<std::string>& texts);
 
-// One moment of what a rank shows (internal/watch/layout.h), as plain values.
+// A snapshot of a watch file as plain values.
 
 // Times: CLOCK_MONOTONIC of the rank's machine.
 struct OperationView {
   Lane lane = Lane::kCollective;
   std::uint64_t sequence = 0;  // of the collective in its communicator, from 1
-  std::uint64_t call = 0;      // as describe_call() takes it
+  std::uint64_t call = 0;      // encode_call()
   std::uint64_t bytes = 0;
-  std::uint64_t moved = 0;  // bytes of the call that are through
+  std::uint64_t moved = 0;  // bytes of the call that have moved
   Seconds started;
   Seconds progressed;  // of one that ended: when
   OperationStatus status = OperationStatus::kNone;
@@ -138,7 +139,7 @@ struct GroupView {
   std::vector<int> members;  // world ranks
   std::uint64_t submitted = 0;
   std::uint64_t ended = 0;
-  OperationView collective;  // the last that was begun
+  OperationView collective;  // the last one that began
   OperationView transfer;
 };
 
@@ -156,20 +157,20 @@ struct PeerView {
 
 struct RankView {
   pid_t pid = 0;    // as the reader sees it; 0: from a file
-  char state = 0;   // of the process, as in proc(5); 0: not known
-  std::string job;  // its name; empty: it has none
+  char state = 0;   // of the process, as in proc(5); 0: unknown
+  std::string job;  // its name; may be empty
   std::string server;
   std::uint32_t token_hash = 0;
   std::uint64_t world = 0;  // the same on all ranks of a world
   int rank = 0;
   Seconds started;
-  Seconds ticked;  // its progress thread looked round last
+  Seconds ticked;  // the last tick of its progress thread
   std::vector<PeerView> peers;
   std::vector<GroupView> groups;
   std::vector<FlightView> flights;  // the last operations that ended, oldest first
-  std::string verdict;              // who an operation that stands still waits for
-  Seconds judged;                   // when that was written; 0: not known
-  std::string error;                // what the world failed with
+  std::string verdict;              // of a stalled operation
+  Seconds judged;                   // time of the verdict; 0: unknown
+  std::string error;                // of the failed world
 
   int world_size() const { return static_cast<int>(peers.size()); }
   const std::string& name() const { return peers[static_cast<std::size_t>(rank)].name; }
@@ -178,20 +179,20 @@ struct RankView {
 RankView read_view(const WatchMap& map);
 
 // All worlds of a process, from its watch files. kNotFound: there is no such process;
-// kInvalidInput: it is in no world of regatta; kUnsupported: it may not be looked at.
+// kInvalidInput: it is in no world of regatta; kUnsupported: this user may not read its files.
 Result<std::vector<RankView>> inspect_process(pid_t pid, const std::string& proc = "/proc");
 
-// The ranks on this machine whose job has that name, by world and rank; of all jobs
-// when it is empty. Processes that may not be looked at are passed over.
+// The ranks on this machine whose job has that name, by world and rank; those of all jobs when it
+// is empty. Processes whose files this user may not read are left out.
 std::vector<RankView> inspect_job(const std::string& job, const std::string& proc = "/proc");
 
-// What the views of several ranks say together. Pure: the views may come
-// from running processes or from flight files.
+// The views of several ranks together. Pure: the views may come from running processes or from
+// flight files.
 
-// What it means that a rank of the world has no view.
+// The meaning of a rank of the world without a view.
 enum class MissingView : std::uint8_t {
-  kElsewhere,  // it may run on another machine: nothing is said about it
-  kLeftNoFile  // every rank whose process lives to see the failure leaves one
+  kElsewhere,  // it may run on another machine: its state is unknown
+  kLeftNoFile  // its process ended before the failure: every other one leaves a flight file
 };
 
 // The oldest collective of one communicator that some ranks are in and others have not ended.
@@ -205,25 +206,25 @@ struct OpenOperation {
   Verdict verdict;
 };
 
-// One for each communicator with such an operation. An operation that goes its way is open as well:
-// what tells it from one that stands still is `progressed`.
+// One for each communicator with such an operation. A running operation is open as well: its
+// `progressed` tells it from a stalled one.
 std::vector<OpenOperation> find_open_operations(const std::vector<RankView>& views,
                                                 MissingView missing);
 
-// What it says of ranks of that view's world that left no flight file.
+// The sentence about ranks of that view's world that left no flight file.
 std::string describe_missing_files(const std::vector<int>& ranks, const RankView& view);
 
-// What a rank leaves behind when its world fails: its view as JSON.
-// The format: docs/formats/flight.md.
+// The flight file that a rank leaves when its world fails: its view as JSON
+// (docs/formats/flight.md).
 
 nlohmann::json view_to_json(const RankView& view);
 // kInvalidInput when a key is missing or of another kind; `source` names the text in errors.
 Result<RankView> view_from_json(const nlohmann::json& json, const std::string& source);
 
-// <folder>/regatta-flight-<job>-rank<r>.json; "job" where it has no name, other characters than
+// <folder>/regatta-flight-<job>-rank<r>.json; "job" where it has no name; characters other than
 // letters, digits, '.', '_' and '-' become '_'.
 std::string flight_path(const std::string& folder, const RankView& view);
-// Makes the folder where it is missing, and replaces an older file.
+// Creates a missing folder and replaces an older file.
 Status write_flight_file(const std::string& folder, const RankView& view);
 Result<RankView> read_flight_file(const std::string& path);
 

@@ -36,7 +36,7 @@ struct DeviceTask {
 // The layouts of a product task: how many products (times batch) one round computes.
 int layouts_of(const DeviceTask& task);
 
-// What one round of a task does: floating-point operations (products), bytes as
+// The work of one round of a task: floating-point operations (products), bytes as
 // cost::pointwise_bytes() counts them (pointwise), read and written (copy), or launches (overhead).
 double work_of_round(const DeviceTask& task);
 

@@ -44,8 +44,8 @@ RatesByTask rates_by_task(const topo::Cluster& cluster, const MeasurementSchedul
   return rates;
 }
 
-// What all pointwise operators of a block moved over the time they took: the rate of an operator
-// that was not measured by itself. Adam is not part of a block.
+// The bytes of all pointwise operators of a block over their time: the rate of an operator that was
+// not measured by itself. Adam is not part of a block.
 BytesPerSecond common_bandwidth(const MeasurementSchedule& schedule,
                                 const std::vector<double>& rates) {
   double bytes = 0;

@@ -45,7 +45,7 @@ struct Samples {
   std::vector<PathSample> paths;
 };
 
-// How many samples of devices a complete measurement has: for progress. Of paths it is one a task.
+// The number of device samples of a complete measurement, for progress. Paths have one a task.
 int device_sample_count(const MeasurementSchedule& schedule, int world_size);
 
 // The middle value; the mean of the two in the middle of an even number. REGATTA_CHECKs that there

@@ -8,12 +8,12 @@
 namespace regatta::train {
 
 // Sum of squares of this rank's gradients, so that the sum over the tp and pp ranks of one replica
-// is that of the whole model: a parameter that the tensor-parallel ranks hold whole is counted by
-// rank 0 of them, a tied table by the first stage. In double.
+// is that of the whole model: rank 0 of a tensor-parallel group counts the parameters that all its
+// ranks hold, the first stage a tied table. In double.
 double gradient_square_sum(const Parameters& parameters, int tp_rank);
 
-// What gradients are multiplied with: clip_norm / norm where the norm is larger, else 1;
-// clip_norm = 0: 1.
+// The factor of the gradients: clip_norm / norm where the norm is larger, else 1; 1 for clip_norm =
+// 0.
 double clip_scale(double clip_norm, double norm);
 
 // One update number `update` (from 1) with gradients times `scale`; sets the gradients to zero and

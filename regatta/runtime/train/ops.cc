@@ -40,7 +40,7 @@ Tensor heads_of_context(const Tensor& context, const AttentionDims& shape) {
                             {d, shape.batch * shape.heads * d, 1}, context.storage_offset());
 }
 
-// What an operator returns: the device ends it at its own speed.
+// The result of an operator, after the device has finished it at its own speed.
 Tensor paced(Tensor result) {
   device::end_operator();
   return result;

@@ -1,8 +1,8 @@
 // train/ops.h: the operators that layers are made of, forward and backward, on tokens as rows:
 // x is [tokens, features], and token n of a micro-batch of B samples is position n / B of sample
 // n % B, which lets attention read its heads from the projection without copying.
-// Backward functions add parameter gradients to the fp32 views they are given and return the
-// gradient of the input.
+// Backward functions add parameter gradients to their fp32 views and return the gradient of the
+// input.
 #pragma once
 
 #include "regatta/runtime/train/internal/parameters.h"
@@ -42,14 +42,14 @@ Tensor norm_backward(NormLayer& norm, const Tensor& dy, const Tensor& x, const N
 Tensor gelu_forward(const Tensor& x);
 Tensor gelu_backward(const Tensor& dy, const Tensor& x);
 
-// Of one rank: `heads` are its own.
+// The dimensions of one rank: `heads` are its own.
 struct AttentionDims {
   std::int64_t seq = 0;
   std::int64_t batch = 0;
   std::int64_t heads = 0;
   std::int64_t head_dim = 0;
 };
-// [1, seq, seq]: 0 where a position may look, minus infinity after it.
+// [1, seq, seq]: 0 up to each position, minus infinity after it.
 Tensor causal_mask(std::int64_t seq, at::ScalarType type);
 
 struct AttentionOutput {

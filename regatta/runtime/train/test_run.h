@@ -9,8 +9,8 @@
 
 namespace regatta::train::test {
 
-// A text of its own; layers 4, hidden 32, heads 4, ffn 64, seq 16, vocab 256; global batch 8, fp32,
-// 30 steps.
+// With a text of its own; layers 4, hidden 32, heads 4, ffn 64, seq 16, vocab 256; global batch 8,
+// fp32, 30 steps.
 workload::Job tiny_job();
 
 struct TestRunOptions {
@@ -27,7 +27,7 @@ struct RankOutcome {
 std::vector<RankOutcome> run_job(const workload::Job& job, const workload::Strategy& strategy,
                                  const TestRunOptions& options = {});
 
-// Rank 0's losses; EXPECTs that every rank ended well and saw the same losses.
+// Rank 0's losses; EXPECTs that every rank succeeded with the same losses.
 std::vector<double> losses_of(const std::vector<RankOutcome>& outcomes);
 
 // A folder of the calling test alone, removed with the object.

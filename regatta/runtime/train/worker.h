@@ -9,7 +9,7 @@
 namespace regatta::train {
 
 // Sets the device up, joins the other ranks, trains, and emits the events that README.md lists,
-// "done" excepted. Call stop_worker() from anywhere to end it between two micro-batches.
+// except "done". stop_worker() ends it between two micro-batches.
 Status run_train_worker(const nlohmann::json& spec, rpc::WorkerChannel& channel);
 
 // Safe in a signal handler and from any thread.

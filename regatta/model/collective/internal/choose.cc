@@ -21,7 +21,7 @@ namespace {
 constexpr auto kSmallBytes = static_cast<std::size_t>(cost::kSmallMessageBytes);
 // Longer vectors are not sent whole in every step, whatever a measurement of shorter ones said.
 constexpr std::size_t kDoublingMax = std::size_t{1} << 20;
-// What one rank may hold of the others at the same time.
+// Bytes of other ranks that a rank may hold at the same time.
 constexpr std::size_t kExchangeMax = std::size_t{256} << 10;
 constexpr std::size_t kDirectMax = std::size_t{4} << 20;
 // Forms that copy all that they send are for short vectors.
@@ -138,7 +138,7 @@ bool build_ordered(CollectiveSchedule& schedule, const GroupPosition& self, cons
   return true;
 }
 
-// What is left of a collective of one rank.
+// A collective of one rank only copies.
 void copy_alone(CollectiveSchedule& schedule, const Buffers& buffers) {
   if (buffers.in == nullptr || buffers.in == buffers.out) return;
   schedule.add(

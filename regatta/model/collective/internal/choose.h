@@ -13,7 +13,7 @@
 
 namespace regatta::collective {
 
-// What the choice depends on.
+// The properties of a call that the choice depends on.
 struct CallShape {
   CallKind kind = CallKind::kBarrier;
   std::size_t bytes = 0;  // of the whole vector: whole_bytes()
@@ -22,17 +22,16 @@ struct CallShape {
   bool has_rails = false;  // several servers, and more than one rank on some of them
 };
 
-// The algorithms for a call. Those that would take memory or bytes out of all proportion are left
-// out.
+// The algorithms for a call, without those that need far more memory or bytes than others.
 std::vector<Algorithm> algorithms_for(const CallShape& shape);
 
-// What is taken where nothing was measured or asked for.
+// The algorithm where none was measured or forced.
 Algorithm usual_algorithm(const CallShape& shape);
 
-// The chunks that an algorithm cuts a call into by itself; 0 where it has none to choose.
+// The default chunk size of an algorithm for a call; 0 where it has no chunks.
 std::size_t chunk_bytes_of(Algorithm algorithm, const CallShape& shape);
 
-// Where the ranks of the group are, and how the call is to be carried out.
+// The locations of the ranks of the group, and the setting of the call.
 struct CollectivePlan {
   GroupPosition self;
   const cost::HierarchicalLayout* grid = nullptr;  // null: no hierarchical form is worth it
@@ -42,8 +41,8 @@ struct CollectivePlan {
 
 CallShape call_shape_of(CallKind kind, std::size_t bytes, int ranks, const CollectivePlan& plan);
 
-// Writes the schedule of one rank, schedule.reduction included; one rank alone copies, nothing to
-// do gives no steps.
+// Writes the schedule of one rank, schedule.reduction included. A group of one rank copies; a call
+// without work has no steps.
 void build_schedule(CollectiveSchedule& schedule, const CollectivePlan& plan, const Call& call);
 
 }  // namespace regatta::collective

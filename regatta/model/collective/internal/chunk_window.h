@@ -1,5 +1,5 @@
-// collective/internal/chunk_window.h: a vector worked on in chunks, of which some are under way
-// at the same time, so that the parts of an algorithm go on side by side and memory serves again.
+// collective/internal/chunk_window.h: processes a vector in chunks, several of them at the same
+// time, so that the parts of an algorithm overlap and chunks share memory.
 #pragma once
 
 #include <cstddef>
@@ -23,11 +23,11 @@ class ChunkWindow {
   ChunkWindow(CollectiveSchedule& schedule, std::size_t ahead)
       : schedule_(schedule), ahead_(ahead) {}
 
-  // The chunk whose steps are added now, from 0, and which of the `ahead` memories is its own.
+  // The chunk whose steps are added now, from 0, and the index of its memory, below `ahead`.
   std::size_t chunk() const { return ends_.size(); }
   std::size_t slot() const { return chunk() % ahead_; }
 
-  // The step belongs to the chunk: it waits until the one that had its memory before has ended.
+  // The step belongs to the chunk: it waits for the end of the chunk that used the memory before.
   StepIndex add(StepIndex step) {
     if (ends_.size() >= ahead_) schedule_.wait_for(step, ends_[ends_.size() - ahead_]);
     steps_.push_back(step);

@@ -187,7 +187,8 @@ void tree_broadcast(CollectiveSchedule& schedule, const GroupPosition& self, con
   int distance = 1;
   bool has_received = false;
   StepIndex received = 0;
-  // The lowest set bit of the position says from whom; all lower bits, to whom.
+  // The lowest set bit of the position is the distance to the sender, each lower bit the distance
+  // to a receiver.
   while (distance < self.world_size && (position & distance) == 0)
     distance *= 2;
   if (position != 0) {

@@ -26,7 +26,7 @@ void direct_all_gather(CollectiveSchedule& schedule, const GroupPosition& self,
 // in: count * world_size elements, out: count.
 void direct_reduce_scatter(CollectiveSchedule& schedule, const GroupPosition& self,
                            const Buffers& buffers);
-// The parts of `in` are of any length; buffers.count is that of the own one.
+// The parts of `in` are of any length; buffers.count is that of this rank's.
 void direct_reduce_scatter_v(CollectiveSchedule& schedule, const GroupPosition& self,
                              const Buffers& buffers, const RankParts& segments);
 // out: count elements; `in` is not used.

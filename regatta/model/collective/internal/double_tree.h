@@ -1,6 +1,6 @@
 // collective/internal/double_tree.h: two binary trees at once, pipelined: few steps and full
-// bandwidth, for vectors of middle length between many ranks. Every rank is a leaf of one of the
-// trees, but for one or two; each tree carries half of the vector, in chunks. With p ranks, S the
+// bandwidth, for vectors of middle length between many ranks. Every rank except one or two is a
+// leaf of one of the trees; each tree carries half of the vector, in chunks. With p ranks, S the
 // bytes of the vector and c those of a chunk, where d <= 1 + log2 p is the depth of the trees:
 //   double_tree_all_reduce  2 d + S/(2c) steps, at most 2 S sent per rank
 //   double_tree_broadcast   1 + d + S/(2c) steps, at most S sent per rank; S by the root
@@ -17,7 +17,7 @@
 namespace regatta::collective {
 
 struct TreeOptions {
-  // Of a message: long ones keep the links full, short ones fill the trees soon.
+  // Bytes of a message: long ones keep the links full, short ones fill the trees early.
   std::size_t chunk_bytes = std::size_t{256} << 10;
 };
 

@@ -1,5 +1,5 @@
-// collective/internal/gather_all.h: every rank gives all others one message: 1 step, p-1
-// messages sent. For reductions that need all inputs at one place.
+// collective/internal/gather_all.h: every rank sends all others one message: 1 step, p-1 messages
+// sent. For reductions that need all inputs at one place.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 namespace regatta::collective {
 
 struct GatheredMessages {
-  std::vector<const std::byte*> messages;  // by rank; the own one among them
+  std::vector<const std::byte*> messages;  // by rank, this one included
   std::vector<StepIndex> steps;            // all of the sends and receives
 };
 

@@ -1,11 +1,12 @@
-// collective/internal/group_position.h: who asks, what for: the arguments common to all algorithms.
+// collective/internal/group_position.h: the arguments common to all algorithms: the position of the
+// rank in its group, and the buffers of the call.
 #pragma once
 
 #include <cstddef>
 
 namespace regatta::collective {
 
-// `distance` (may be negative) further round than `index`, of `count`.
+// The index `distance` (may be negative) after `index` on a circle of `count`.
 inline int wrap_around(int index, int distance, int count) {
   return ((index + distance) % count + count) % count;
 }
@@ -14,7 +15,7 @@ struct GroupPosition {
   int rank = 0;
   int world_size = 1;
 
-  // The rank `distance` (may be negative) further round.
+  // The rank `distance` (may be negative) after this one on the circle of ranks.
   int neighbour(int distance) const { return wrap_around(rank, distance, world_size); }
 };
 

@@ -52,8 +52,8 @@ class Halving {
     }
   }
 
-  // `out` has the own part, and gets those of the others after `ready`. What lay at their places
-  // was sent on before they can come: they are made of it.
+  // `out` has this rank's part and receives the others after `ready`. The values at their places
+  // were sent on before they arrive, since they are made of these values.
   void gather(std::byte* out, const std::vector<StepIndex>& ready) {
     for (std::size_t k = halves_.size() - 1; k-- > 0;) {
       const int half = halves_[k + 1];
@@ -73,7 +73,7 @@ class Halving {
     }
   }
 
-  // What is sent later waits for `step` too.
+  // Later sends wait for `step` too.
   void note(StepIndex step) { made_.push_back(step); }
 
  private:

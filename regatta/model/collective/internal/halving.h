@@ -6,7 +6,7 @@
 //   doubling_all_gather          ceil(log2 p) steps,   (p-1)/p S sent per rank
 //   halving_doubling_all_reduce  2 ceil(log2 p) steps, 2(p-1)/p S sent per rank
 // Those are the steps and bytes of halving and doubling between powers of two; here other numbers
-// of ranks need no more bytes, as nobody is folded into somebody else. The parts of a step are one
+// of ranks need no more bytes, as no rank is folded into another. The parts of a step are one
 // message, or two where they pass the end of the vector. A part is reduced on one rank in an order
 // that p alone gives: the same bits on every rank and in every run.
 // Sources: Traeff, arXiv 2410.14234, 2024; Thakur, Rabenseifner and Gropp, IJHPCA 19(1), 2005.

@@ -62,7 +62,7 @@ class HierarchicalBuilder {
     };
     return {range.from + at(begin), at(end) - at(begin)};
   }
-  // What rank `local` of each server reduces of the chunk.
+  // The part of the chunk that rank `local` of each server reduces.
   ByteRange slice(int local) const {
     const double count = locals();
     return part(range_, local / count, (local + 1) / count);
@@ -77,7 +77,7 @@ class HierarchicalBuilder {
     return part(slice(local), begin, end);
   }
 
-  // kNoStep where there is nothing to move. What goes to a peer for one purpose goes chunk after
+  // kNoStep where there is nothing to move. Messages to a peer for one purpose go chunk after
   // chunk: side by side all of them would end late, and nothing would come back meanwhile.
   StepIndex send(int peer, std::uint32_t tag, const std::byte* base, const ByteRange& what,
                  StepIndex after) {

@@ -300,7 +300,7 @@ class OrderedBuilder {
   std::size_t piece_bytes_ = 0;
   std::vector<Desk> desks_;
   ChunkWindow window_;
-  // Of the chunk under way.
+  // The chunk under way.
   std::size_t chunk_ = 0;
   ByteRange range_;
   StepIndex ready_ = kNoStep;       // the own slice is summed over the server

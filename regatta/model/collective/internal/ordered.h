@@ -1,9 +1,9 @@
 // collective/internal/ordered.h: reductions whose bits depend on the inputs and their ranks
-// alone (CommunicatorOptions::deterministic): every element is reduced by one tree (reduce_many.h).
-// With p ranks and S the bytes of the whole vector, a rank sends:
-//   ordered_all_reduce      up to 16 KiB / (p-1) (p = 2: 256 KiB): 1 step, S to everyone; else
-//                           2 steps, 2(p-1)/p S: everyone gives every owner its part and gets
-//                           the result back
+// alone (CommunicatorOptions::deterministic): every element is reduced by one tree
+// (reduce_kernels.h). With p ranks and S the bytes of the whole vector, a rank sends:
+//   ordered_all_reduce      up to 16 KiB / (p-1) (p = 2: 256 KiB): 1 step, S to every rank; else
+//                           2 steps, 2(p-1)/p S: every rank sends every owner its part and
+//                           receives the result
 //   ordered_reduce_scatter  1 step, (p-1)/p S
 //   ordered_reduce          2 steps, (p-1)/p S and S/p to the root
 // Where every server holds a whole subtree (ranks k P to k P + P - 1, P a power of two), all_reduce
@@ -25,7 +25,7 @@ void ordered_all_reduce(CollectiveSchedule& schedule, const GroupPosition& self,
 // in: count * world_size elements, out: count.
 void ordered_reduce_scatter(CollectiveSchedule& schedule, const GroupPosition& self,
                             const Buffers& buffers);
-// The parts of `in` are of any length; out: the own one.
+// The parts of `in` are of any length; out: this rank's.
 void ordered_reduce_scatter_v(CollectiveSchedule& schedule, const GroupPosition& self,
                               const Buffers& buffers, const RankParts& parts);
 // in: count elements, out: count at the root.

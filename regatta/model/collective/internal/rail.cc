@@ -58,7 +58,7 @@ class RailBuilder {
     }
   }
 
-  // What goes to the servers [first, last) behind this one.
+  // Sends to the servers [first, last) behind this one.
   void send_between(std::size_t first, std::size_t last, std::uint32_t batch) {
     std::vector<std::byte*> gathered;  // by owned rank of those servers: the parts of all locals
     for (std::size_t d = first; d < last; ++d)

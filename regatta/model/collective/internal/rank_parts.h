@@ -28,7 +28,7 @@ class RankParts {
   const ByteRange& of(int rank) const { return parts_[static_cast<std::size_t>(rank)]; }
   std::size_t begin(int rank) const { return of(rank).from; }
   std::size_t bytes(int rank) const { return of(rank).bytes; }
-  // How far the vector reaches, and its longest part.
+  // The end of the vector, and its longest part.
   std::size_t end() const { return end_of(parts_); }
   std::size_t bytes_max() const {
     std::size_t bytes = 0;

@@ -156,9 +156,9 @@ void ring_reduce_scatter_v(CollectiveSchedule& schedule, const GroupPosition& se
   RingBuilder ring(schedule, self, segments, options);
   const int last = self.world_size - 2;
   // Partial results alternate between two places: one arrives while the other leaves.
-  // Of two ranks each sends while it receives the result. Were the receive to wait for the sends,
-  // both would: a large message leaves when its receiver is ready. So a result on top of the input,
-  // which the sends still read, comes to a place aside first.
+  // Each of two ranks sends while it receives the result. If the receive waited for the sends, both
+  // would wait for ever, because a large message leaves when its receiver is ready. So a result
+  // that overwrites the input, which the sends still read, goes to a separate place first.
   const bool is_aside =
       last == 0 && overlap(buffers.in, segments.end(), buffers.out, buffers.bytes());
   std::byte* const places[2] = {

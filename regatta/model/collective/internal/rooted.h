@@ -1,10 +1,10 @@
-// collective/internal/rooted.h: collectives that one rank, the root, gives to or gets from.
+// collective/internal/rooted.h: collectives in which one rank, the root, sends or receives all.
 // With p ranks and S the bytes of one rank's vector:
-//   direct_gather    1 step, S sent per rank but the root
+//   direct_gather    1 step, S sent per rank except the root
 //   direct_scatter   1 step, (p-1) S sent by the root
-//   direct_reduce    1 step, S sent per rank but the root: for small messages
-//   chain_reduce     p-2 steps until the root gets its first piece, then S; S sent per rank but the
-//                    root: for large messages
+//   direct_reduce    1 step, S sent per rank except the root: for small messages
+//   chain_reduce     p-2 steps until the root has its first piece, then S; S sent per rank except
+//                    the root: for large messages
 // direct_reduce combines in the order of the ranks, chain_reduce from the far end of the chain: the
 // same bits in every run.
 #pragma once

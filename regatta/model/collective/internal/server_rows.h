@@ -1,5 +1,5 @@
-// collective/internal/server_rows.h: the ranks as rows of equal length, one for each server: what
-// reductions that go inside the servers, between them and inside again have in common.
+// collective/internal/server_rows.h: the ranks as rows of equal length, one for each server: common
+// to the reductions that go inside the servers, between them and inside again.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ inline int rank_at(const ServerRows& rows, int server, int local) {
   return rows[static_cast<std::size_t>(server)][static_cast<std::size_t>(local)];
 }
 
-// What a message is for; a pair exchanges one of each kind, chunk and index.
+// The purpose of a message; a pair exchanges one of each kind, chunk and index.
 enum class MessagePurpose : std::uint32_t { kGather, kReduce, kResult, kSpread };
 inline std::uint32_t tag_of(std::size_t chunk, MessagePurpose purpose, int index) {
   return static_cast<std::uint32_t>(chunk) << 16 | static_cast<std::uint32_t>(purpose) << 14 |

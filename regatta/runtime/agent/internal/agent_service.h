@@ -1,4 +1,4 @@
-// agent/internal/agent_service.h: the agent's side of the stream that agent/agent.proto describes.
+// agent/internal/agent_service.h: the agent's end of the stream of agent/agent.proto.
 #pragma once
 
 #include <atomic>
@@ -10,12 +10,13 @@ namespace regatta::agent {
 
 struct ServeOptions {
   std::string listen;              // "unix:PATH" or "host:port"
-  std::string token;               // a session must show it; "" = any session
+  std::string token;               // required of a session; "": any session
   bool exit_with_session = false;  // return when the first session ends
 };
 
-// Serves one session at a time until `stop` (looked at every 50 ms) or, if asked for, the end of
-// the first session. When it returns no worker is left. kUnavailable when it cannot listen there.
+// Serves one session at a time until `stop` (polled every 50 ms) or, with exit_with_session, the
+// end of the first session. When it returns no worker is left. kUnavailable when it cannot listen
+// there.
 Status serve(const ServeOptions& options, const std::atomic<bool>& stop);
 
 }  // namespace regatta::agent

@@ -1,5 +1,5 @@
-// agent/internal/failure_cause.h: which of the things that went wrong in a run weighs most, and of
-// equals came first, so that its error names the culprit and not those who suffered from it.
+// agent/internal/failure_cause.h: the root cause among the faults of a run: the gravest kind, and
+// the earliest of that kind, so that the error names the culprit and not its victims.
 #pragma once
 
 #include <string>
@@ -10,17 +10,17 @@
 
 namespace regatta::agent {
 
-// From the most telling to the least; a carrier and a worker weigh the same.
+// From the gravest to the least; a carrier and a worker rank the same.
 enum class CauseKind {
-  kServerLost,   // a server's agent ended, fell silent or is cut off: takes its workers along
+  kServerLost,   // a server's agent ended, fell silent or is cut off; its workers end with it
   kCarrierLost,  // a cable of the lab, or an interface of a real server
   kWorkerLost,   // did not start or join, is paused, was killed, or ended before its work was done
-  kPeerTrouble,  // told kUnavailable or kTimeout: as a rule, it lost or waited for another one
+  kPeerTrouble,  // reported kUnavailable or kTimeout: mostly it lost or waited for another one
 };
 
 struct Cause {
   CauseKind kind = CauseKind::kPeerTrouble;
-  Seconds at;   // when it happened or was told
+  Seconds at;   // when it happened or was reported
   Error error;  // the sentence
 };
 

@@ -17,13 +17,13 @@ class Launch;
 
 namespace regatta::agent {
 
-// What waiting for a worker showed: an end (status or signal), a pause or a continuation.
+// A change of a worker's state: an end (status or signal), a pause or a continuation.
 struct WorkerStateChange {
   enum class Kind { kExited, kKilled, kPaused, kContinued } kind = Kind::kExited;
   int value = 0;  // exit status, or the signal
 };
 
-// A worker that logs without a newline is cut into lines of this length.
+// Longer lines of a worker's log are cut into lines of this length.
 inline constexpr std::size_t kLogLineMax = 65536;
 
 // Not thread safe; no call blocks.
@@ -37,7 +37,7 @@ class WorkerProcess {
 
   // Queues a line for the worker's standard input.
   void send(const std::string& line);
-  // Writes what is queued, as far as the pipe takes it.
+  // Writes the queued lines, as far as the pipe accepts them.
   void flush();
   bool has_output_queued() const { return !queued_.empty() && input_; }
 
@@ -45,7 +45,7 @@ class WorkerProcess {
   int output_fd() const { return output_.get(); }
   int log_fd() const { return log_.get(); }
 
-  // Complete lines that arrived; `at_end` also takes an unfinished last one.
+  // The complete lines that have arrived; with `at_end` also an unfinished last one.
   std::vector<std::string> read_output(bool at_end = false);
   std::vector<std::string> read_log(bool at_end = false);
 

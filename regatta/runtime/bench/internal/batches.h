@@ -13,7 +13,7 @@ inline constexpr double kBatchSeconds = 0.03;
 inline constexpr int kCallsMax = 5000;
 inline constexpr int kWarmUpCalls = 3;
 
-// Seconds of one call, per batch. `call`, `barrier`: false when they failed; `largest` gives the
+// Seconds of one call, per batch. `call`, `barrier`: false when they failed; `largest` returns the
 // largest of the ranks' values, or a negative one. Empty when one of them failed.
 template <typename Call, typename Barrier, typename Largest>
 std::vector<double> time_batches(int batches, const Call& call, const Barrier& barrier,

@@ -32,7 +32,7 @@ struct Buffers {
   float* out = nullptr;
 };
 
-// What is timed; an error ends the run.
+// The timed call; an error ends the run.
 using Call = std::function<Status()>;
 
 Status call(Communicator& world, const CollectiveShape& shape, const Buffers& buffers) {

@@ -1,6 +1,5 @@
 // bench/internal/shared_control.h: the memory that the ranks of one run and their launcher share:
-// what to do, how the ranks find each other, and what came out. It is handed to a rank as its
-// standard input.
+// the task, the endpoints of the ranks, and the results. A rank gets it as its standard input.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +34,8 @@ struct SharedControl {
     char error[kTextMax];
   };
 
-  // What is timed: private buffers, those of Communicator::allocate(), private ones compressed.
+  // The timed variants: private buffers, those of Communicator::allocate(), private ones
+  // compressed.
   enum Variant : std::size_t { kPrivate, kShared, kCompressed, kVariants };
 
   // Written by the launcher.
@@ -52,18 +52,18 @@ struct SharedControl {
   // By rank: the first three written by the launcher, the others by the rank.
   RankSlot slots[kRanksMax];
   std::atomic<int> given;  // endpoints
-  // Where all endpoints are given, written by the launcher: by rank and peer.
+  // By rank and peer; the launcher writes them when all endpoints are given.
   bool plans_ports;
   std::atomic<bool> is_planned;
   int paths;
-  int connections;  // that are planned of each pair
+  int connections;  // of each pair in the plan
   std::uint16_t ports[kRanksMax][kRanksMax][kPortsMax];
   Cell cells[kVariants][kSizesMax];  // by Variant and size; written by rank 0
-  // What rank 0 chose for private buffers: the text of a tuning file, empty where it is longer.
+  // Rank 0's choices for private buffers: the text of a tuning file, empty where it is longer.
   char choices[kTuningMax];
 };
 
-// Copies what fits; the rest of the place is zero already.
+// Copies as much as fits; the rest of the place is zero already.
 template <std::size_t size>
 void put_text(char (&place)[size], const std::string& text) {
   std::memcpy(place, text.data(), std::min(text.size(), size - 1));

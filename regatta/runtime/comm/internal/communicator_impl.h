@@ -1,4 +1,4 @@
-// comm/internal/communicator_impl.h: what a communicator is made of; not for its users.
+// comm/internal/communicator_impl.h: the state of a communicator.
 #pragma once
 
 #include <cstddef>
@@ -25,20 +25,20 @@
 
 namespace regatta::comm {
 
-// Where a rank can meet the others of a new group inside their server.
+// The region that a rank offers for a new group inside its server.
 struct SharedMemorySlot {
   GroupStart start;
   std::int32_t region = -1;
-  std::int32_t reaches_all = 0;  // it has the memory of every one of them
+  std::int32_t reaches_all = 0;  // it maps the memory of all ranks of the group
 };
 
-// What a rank of the parent tells the others when a communicator is split.
+// The message of a rank of the parent to the others when a communicator is split.
 struct SplitRequest {
   std::int64_t color = 0;
   std::uint64_t free_regions = 0;
 };
 
-// What all communicators of a world share.
+// The configuration that all communicators of a world share.
 struct WorldConfig {
   cost::RankLocations sites;  // by rank of the world
   NetworkParameters network;
@@ -48,7 +48,7 @@ struct WorldConfig {
 };
 
 struct Communicator::Impl {
-  std::shared_ptr<World> world;  // null: the caller of split() took no part
+  std::shared_ptr<World> world;  // null: split() with color < 0
   std::shared_ptr<CommunicatorState> group;
   std::shared_ptr<const CommunicatorOptions> options;  // of the world, by its ranks
   std::shared_ptr<const WorldConfig> world_config;
@@ -63,38 +63,38 @@ struct Communicator::Impl {
     return {group->rank, static_cast<int>(group->members.size())};
   }
 
-  // The world of the ranks that have met: rank `rank` of it. `network`: what is known of it, the
-  // same on all ranks; null: find out.
+  // The world of the ranks of a rendezvous: rank `rank` of it. `network`: its known parameters, the
+  // same on all ranks; null: measure them.
   static Result<std::unique_ptr<Impl>> create(int rank, RendezvousResult rendezvous,
                                               const CommunicatorOptions& options,
                                               const NetworkParameters* network);
 
   // An error unless this is the communicator of a whole world: "shrink".
   Status require_world(const std::string& call) const;
-  // The communicator of the ranks that are left; nothing when some were lost meanwhile: try again.
+  // The communicator of the remaining ranks; null when more were lost meanwhile: try again.
   Result<std::unique_ptr<Impl>> try_shrink();
 
   // code: encode_call() or encode_transfer().
   std::unique_ptr<Operation> make(std::uint64_t code, std::size_t bytes) const;
 
-  // Shows the communicator to who watches.
+  // Enters the communicator into the watch file.
   void enter_watch();
 
-  // Who chooses how the collectives go over the network, for where the members are.
+  // For the collectives over the network, by the locations of the members.
   void create_algorithm_selector() const;
-  // The same inside a server, once the group is there.
+  // For the collectives inside a server, after join_shared().
   void tune_shared() const;
 
   SharedMemorySlot offer_slot(int region) const;
 
-  // Becomes the communicator of the ranks of `parent` that gave this colour; the `split`-th of
-  // them. Gives where this rank can meet the others inside its server.
+  // Becomes the communicator of the ranks of `parent` that gave this colour in its `split`-th
+  // split(). Returns the region that this rank offers.
   SharedMemorySlot init_from_parent(const Impl& parent, std::uint32_t split, int color,
                                     const std::vector<SplitRequest>& requests);
 
-  // `slots`: of the ranks of the group. All of them take the same way: by their shared segments,
-  // when each reaches all. A region may have served before: the group starts after what any rank
-  // did there.
+  // `slots`: of the ranks of the group. Makes the group inside the server when each rank reaches
+  // all others, the same decision on all ranks. It starts after all counters of an earlier group in
+  // the region.
   Status join_shared(const std::vector<SharedMemorySlot>& slots);
 
   Reduction reduction(DataType type, ReduceOp op = ReduceOp::kSum) const;
@@ -103,7 +103,7 @@ struct Communicator::Impl {
   // A call that ended before it began.
   static Handle failed(Code code, std::string message);
 
-  // Begins the operation, or leaves it to the group of calls that it belongs to.
+  // Begins the operation, or adds it to the group of calls of this thread.
   Handle submit(std::unique_ptr<Operation> operation) const;
 
   bool has_rank(int rank) const {
@@ -120,7 +120,7 @@ struct Communicator::Impl {
 // (CommunicatorOptions).
 CommunicatorOptions fit_connections(CommunicatorOptions options, int world_size);
 
-// For the parts of coll that bring schedules of their own (compress/).
+// For the parts of comm that have schedules of their own (compress/).
 class ScheduleRun {
  public:
   struct Call {
@@ -128,9 +128,9 @@ class ScheduleRun {
     std::uint64_t bytes = 0;  // the argument
     std::string name;         // "all_reduce of 4 MiB in int8"
   };
-  // Runs what `build` writes as a collective of the network, where its calls order it. Inside a
-  // server it has no order with the collectives that go through shared memory. Messages go over a
-  // connection for each equal-cost way, no more: these schedules send to all ranks at once, and
+  // Runs the schedule that `build` writes as a collective over the network, in the order of the
+  // calls. Inside a server it has no order with the collectives through shared memory. Messages use
+  // one connection for each equal-cost path: these schedules send to all ranks at once, and
   // many connections into one port are slower (64 MiB in int8 between 4 servers at 1 Gbit/s: 255 to
   // 296 ms over 8 of a pair, 246 ms over 1 or 2).
   static Handle start(Communicator& communicator, const Call& call,

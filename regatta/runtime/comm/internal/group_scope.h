@@ -1,5 +1,4 @@
-// comm/internal/group_scope.h: the calls of a thread that begin together (group_calls()); not
-// for the users of communicators.
+// comm/internal/group_scope.h: the calls of a thread that begin together (group_calls()).
 #pragma once
 
 #include <memory>
@@ -15,9 +14,9 @@ namespace regatta::comm {
 
 class GroupScope {
  public:
-  // Of this thread; null outside groups.
+  // The group of this thread; null outside groups.
   static GroupScope* current();
-  // Opens one, or goes a level deeper.
+  // Opens one, or a nested level of it.
   static void open();
   // The handle of all calls at the outermost level, else an empty one. kInvalidInput: none is open.
   static Result<Handle> close();

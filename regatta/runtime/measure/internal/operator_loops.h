@@ -12,17 +12,17 @@
 
 namespace regatta::measure {
 
-// One round of the task, ready to run. Its inputs hold a constant: no operator is faster or slower
-// for it, and drawing values would take longer than the measurement.
+// One round of the task, ready to run. Its inputs are constant: that changes the speed of no
+// operator, and drawing values would take longer than the measurement.
 std::function<void()> prepare(const DeviceTask& task);
 
-// Time in which the device worked so far: processor time of the calling thread on a CPU, the wall
-// clock on others.
+// The time for which the device worked so far: processor time of the calling thread on a CPU, the
+// wall clock on others.
 Seconds busy_time(const device::ComputeDevice& device);
 
 struct LoopOptions {
   Seconds time;         // rounds run for at least this long, and once
-  bool warm_up = true;  // after one that does not count
+  bool warm_up = true;  // a first round does not count
 };
 
 // Runs rounds of the task. The sample's rank and task are left for the caller. Fails with

@@ -48,9 +48,9 @@ Result<Seconds> time_round_trips(Peer& peer, int count) {
   return Seconds{median(std::move(times))};
 }
 
-// Both sides send at the same time, message after message, as the neighbours of a ring do. What one
-// direction alone bears is more than that: acknowledgements share the links with data, and the
-// slower of the two directions counts.
+// Both sides send at the same time, message after message, as the neighbours of a ring do. One
+// direction alone is faster: here acknowledgements share the links with data, and the slower of the
+// two directions counts.
 struct BidirectionalTransfer {
   explicit BidirectionalTransfer(std::int64_t size)
       : out(static_cast<std::size_t>(size), 1), in(out.size()) {}

@@ -11,8 +11,8 @@ namespace regatta::measure {
 
 // Both ranks of the pair call this at the same time. The result counts on rank `task.from`: the
 // median of half the round trips of 8 bytes, and the median bandwidth of a run of messages that
-// both send at the same time, as the neighbours of a ring do: timed until 8 bytes came back in
-// answer, less one round trip.
+// both send at the same time, as the neighbours of a ring do: timed until a reply of 8 bytes, less
+// one round trip.
 Result<PathSample> run_path(comm::Communicator& communicator, const PathTask& task,
                             const MeasurementSchedule& schedule);
 

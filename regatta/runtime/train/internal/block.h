@@ -1,9 +1,8 @@
 // train/internal/block.h: one transformer block of a GPT decoder (pre-norm), forward and backward,
 // tensor parallel over a group as in Shoeybi et al., "Megatron-LM", 2019: heads and ffn columns are
 // cut, one all-reduce after attention and one after the MLP in each direction. There is no
-// autograd: the backward pass is written out, so that the gradient of the input is on its way to
-// the group while the weight gradient is computed, and each gradient's moment of being final is
-// known.
+// autograd: the backward pass is written out, so that the group reduces the gradient of the input
+// while the weight gradient is computed, and the moment when each gradient is final is known.
 #pragma once
 
 #include <functional>
@@ -23,7 +22,7 @@ struct Block {
 };
 Block make_block(const Parameters& parameters, int layer);
 
-// What backward needs of one micro-batch. After the forward pass with recomputation only x is kept.
+// The activations of one micro-batch for backward. With recomputation forward keeps only x.
 struct BlockCache {
   Tensor x;
   NormOutput norm1;
@@ -43,12 +42,12 @@ struct BlockContext {
 Tensor block_forward(const Block& block, const Tensor& x, BlockContext& context, BlockCache& cache);
 
 // Fills `cache` again from cache.x: the forward pass without its last product and all-reduce,
-// whose result nobody needs.
+// whose result is not needed.
 void block_recompute(const Block& block, BlockContext& context, BlockCache& cache);
 
 // dy: [tokens, hidden], whole. Returns dx. Adds this micro-batch's parameter gradients, and calls
-// `ready(end)` whenever all the gradients of the flat array before `end` got theirs from this
-// block. Frees the cache's tensors as it goes.
+// `ready(end)` whenever all gradients of the flat array before `end` are complete for this block.
+// Frees the tensors of the cache after their use.
 using GradientsReady = std::function<void(std::int64_t end)>;
 Tensor block_backward(Block& block, const Tensor& dy, BlockContext& context, BlockCache& cache,
                       const GradientsReady& ready);

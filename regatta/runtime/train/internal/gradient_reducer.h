@@ -1,5 +1,5 @@
 // train/internal/gradient_reducer.h: sums the gradients of the data-parallel replicas, in buckets
-// that leave while backward is still computing the later ones.
+// that are sent while backward still computes the later ones.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@
 
 namespace regatta::train {
 
-// What a strategy's compression means to coll.
+// The options of comm for a strategy's compression.
 comm::compress::CompressionOptions compression_of(workload::GradientCompression compression);
 
 class GradientReducer {
  public:
   struct Options {
-    bool overlap = true;  // false: everything leaves in finish()
+    bool overlap = true;  // false: finish() sends everything
     comm::compress::CompressionOptions compression;
   };
   // gradient: flat fp32, in the order in which backward finishes it. `communicator`: null when
@@ -34,8 +34,8 @@ class GradientReducer {
   // Submits the rest and waits for all; the time counts as kDpComm.
   Status finish();
 
-  // What the compressed calls left out, by bucket: part of a checkpoint. Empty where nothing is
-  // compressed.
+  // The error feedback of the compressed calls by bucket, part of a checkpoint. Empty without
+  // compression.
   std::vector<comm::compress::ErrorFeedback>& feedback() { return feedback_; }
 
  private:

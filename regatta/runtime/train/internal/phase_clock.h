@@ -1,6 +1,6 @@
-// train/internal/phase_clock.h: cuts the time of the compute thread into phases without rest or
-// overlap, and keeps the spans of the steps that are traced. One thread. A phase of computation
-// ends when the device has done its work (device::begin_wait), not when the thread has given it.
+// train/internal/phase_clock.h: divides the time of the compute thread into phases without gaps or
+// overlap, and keeps the spans of traced steps. One thread. A phase of computation ends when the
+// device has done its work (device::begin_wait), not when the thread has submitted it.
 #pragma once
 
 #include "regatta/base/core/units.h"
@@ -8,7 +8,7 @@
 
 namespace regatta::train {
 
-// What the compute thread is doing.
+// The current work of the compute thread.
 struct Activity {
   workload::Phase phase = workload::Phase::kOther;
   int micro_batch = -1;
@@ -29,13 +29,13 @@ class PhaseClock {
   // Starts the first step now; kOther runs.
   void start(int step, bool traced);
 
-  // Ends the running activity and starts `next`; returns the one that ran, so that a wait inside
-  // it can put it back. `at`: when that happened, not before the start of the running one (earlier
-  // times count as that); the default is now.
+  // Ends the running activity and starts `next`; returns the one that ran, so that a wait inside it
+  // can restore it. `at`: the time of the change, at least the start of the running one; the
+  // default is now.
   Activity enter(const Activity& next);
   Activity enter_at(const Activity& next, Seconds at);
 
-  // A transfer in the background, drawn on its own row: counted in no phase.
+  // A transfer in the background, on a row of its own: no phase counts it.
   void background(const Activity& activity, Seconds start, Seconds end);
 
   // Ends the step now, and starts the next one at the same moment.

@@ -17,17 +17,17 @@ namespace regatta::train {
 // The transfers of one direction: from one neighbour to the other.
 class StageTransfers {
  public:
-  // `in`, `out`: null where the stage has no neighbour. What arrives has `shape`; each tensor-
-  // parallel rank carries 1/tp of the rows where tp divides them, and the receiver gathers.
+  // `in`, `out`: null where the stage has no neighbour. A received tensor has `shape`; each tensor-
+  // parallel rank sends 1/tp of the rows where tp divides them, and the receivers gather them.
   StageTransfers(comm::Communicator* in, comm::Communicator* out, TpGroup& tp,
                  std::vector<std::int64_t> shape, at::ScalarType type);
 
-  // Announces `count` tensors to come and posts the first receive.
+  // Expects `count` tensors and posts the first receive.
   void begin_step(int count);
-  // The next tensor. Waits: kBubble until its first byte came, then kPpComm. Undefined without
-  // `in`.
+  // The next tensor. The wait is kBubble until its first byte arrives, then kPpComm. Undefined
+  // without `in`.
   Result<Tensor> receive(int micro_batch);
-  // Starts to send; keeps the tensor until it is sent. Nothing without `out`.
+  // Starts to send; keeps the tensor until it is sent. Does nothing without `out`.
   void send(const Tensor& tensor);
   // Waits for all sends (kPpComm).
   Status finish_sends();
@@ -38,7 +38,7 @@ class StageTransfers {
     comm::Handle handle;
   };
 
-  // Posts the next receive if one is left of those announced and none is under way.
+  // Posts the next expected receive when none is under way.
   void post_receive();
   void drop_sent();
 
@@ -58,7 +58,7 @@ using MicroBatchSource = std::function<MicroBatch(int index)>;
 
 // Runs forward and backward of all micro-batches; the last sends may still be under way when it
 // returns, see finish_sends(). `ready`: see Stage::backward; called with the last micro-batch's
-// backward only. `check_stop`: asked before each pass.
+// backward only. `check_stop`: called before each pass.
 struct PipelineStep {
   std::vector<pipeline::Pass> passes;  // the stage's part of pipeline::pipeline_order()
   MicroBatchSource micro_batch;

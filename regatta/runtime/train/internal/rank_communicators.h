@@ -1,5 +1,5 @@
-// train/internal/rank_communicators.h: the communicators of one rank. What must overlap has its own
-// communicator, since the operations of one run in the order of the calls.
+// train/internal/rank_communicators.h: the communicators of one rank. Operations that must overlap
+// have communicators of their own, since those of one communicator run in the order of the calls.
 #pragma once
 
 #include <optional>
@@ -17,12 +17,12 @@ struct RankCommunicators {
   std::optional<comm::Communicator> tp;
   std::optional<comm::Communicator> dp;
   std::optional<comm::Communicator> tie;  // the first and the last stage, for tied embeddings
-  // One pair of ranks each, the earlier stage is rank 0 of it; activations and gradients apart.
+  // A pair of ranks each, with the earlier stage as rank 0; activations and gradients are separate.
   std::optional<comm::Communicator> activations_in, activations_out;
   std::optional<comm::Communicator> gradients_in, gradients_out;
 };
 
-// Cuts `world` up; collective over its ranks. world: empty for a run of one rank.
+// Splits `world`; collective over its ranks. world: empty for a run of one rank.
 Result<RankCommunicators> make_rank_communicators(std::optional<comm::Communicator> world,
                                                   Rank rank, const workload::Strategy& strategy,
                                                   const workload::ModelShape& model);

@@ -31,16 +31,16 @@ class Stage {
   bool is_first() const { return embedding_.has_value(); }
   bool is_last() const { return head_.has_value(); }
 
-  // Shape of what crosses a stage boundary: [seq * micro_batch, hidden].
+  // The shape of a tensor at a stage boundary: [seq * micro_batch, hidden].
   std::vector<std::int64_t> boundary_shape() const;
 
   // input: from the stage before, undefined on the first. Returns the output, undefined on the
   // last, which adds to take_loss_sum() instead. Micro-batches in ascending order.
   Result<Tensor> forward(const MicroBatch& micro_batch, const Tensor& input);
 
-  // The oldest micro-batch that went forward. doutput: from the stage after, undefined on the last.
-  // Returns the gradient for the stage before, undefined on the first. `ready`: as block_backward;
-  // give a function that does nothing except with the last micro-batch of a step.
+  // For the oldest micro-batch after forward(). doutput: from the stage after, undefined on the
+  // last. Returns the gradient for the stage before, undefined on the first. `ready`: as
+  // block_backward; a function that does nothing, except with the last micro-batch of a step.
   Result<Tensor> backward(const Tensor& doutput, const GradientsReady& ready);
 
   // Cross-entropy summed over the tokens since the last call.

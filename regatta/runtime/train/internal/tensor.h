@@ -1,5 +1,5 @@
-// train/internal/tensor.h: the tensors of libtorch and nothing else of it: operators are named one
-// by one where they are used (a header of everything costs 11 s per file).
+// train/internal/tensor.h: the tensors of libtorch alone: files include the operators that they use
+// one by one (the header of all operators costs 11 s per file).
 #pragma once
 
 #ifndef AT_PER_OPERATOR_HEADERS

@@ -1,6 +1,6 @@
-// train/internal/tp_group.h: the collectives of a tensor-parallel group on tensors, each wait on
-// the clock. Errors stick: after a failure the operations do nothing and status() has the first
-// error; who drives the layers checks it after each one, so layers stay plain functions of tensors.
+// train/internal/tp_group.h: the collectives of a tensor-parallel group on tensors; the clock
+// counts each wait. After a failure the operations do nothing and status() has the first error; the
+// caller of the layers checks it after each one, so layers stay plain functions of tensors.
 #pragma once
 
 #include <optional>
@@ -23,7 +23,7 @@ class TpGroup {
 
   // In place; `tensor` is contiguous and stays untouched until wait() returned.
   std::optional<comm::Handle> start_all_reduce(Tensor& tensor, comm::ReduceOp op);
-  // The time in here is kTpComm.
+  // Counted as kTpComm.
   void wait(std::optional<comm::Handle>& handle);
 
   void all_reduce(Tensor& tensor, comm::ReduceOp op = comm::ReduceOp::kSum);

@@ -1,4 +1,4 @@
-// train/internal/train_spec_json.h: TrainSpec as JSON, as it travels from `run` to the workers.
+// train/internal/train_spec_json.h: TrainSpec as JSON, for the message from `run` to the workers.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -1,5 +1,5 @@
 // train/internal/trainer.h: trains a job as one of its ranks: data, steps, optimizer, checkpoints.
-// The loss after any step does not depend on the parallel form, but for rounding.
+// The loss after any step does not depend on the parallel form, except for rounding.
 #pragma once
 
 #include <functional>
@@ -21,15 +21,15 @@ struct StepReport {
 
 struct TrainHooks {
   std::function<void(const StepReport&)> on_step;
-  // Asked between micro-batches; true ends the training with kUnavailable "stopped on request".
+  // Called between micro-batches; true ends the training with kUnavailable "stopped on request".
   std::function<bool()> stop_requested;
 };
 
 // Runs steps [resumed step or 0, spec.job.steps) on the calling thread, all ranks together.
-// Errors: kInvalidInput (strategy, data, checkpoint), kNotFound (no checkpoint), those of coll,
+// Errors: kInvalidInput (strategy, data, checkpoint), kNotFound (no checkpoint), those of comm,
 // kExhausted when memory runs out, kUnavailable for a failure of libtorch, kConflict at the first
 // step whose loss or gradient norm is not finite: it is neither applied nor reported. Messages do
-// not say which rank this is: the session puts its name before them.
+// not name the rank: the session does.
 Status train(const TrainSpec& spec, RankCommunicators& groups, const TrainHooks& hooks);
 
 }  // namespace regatta::train

@@ -15,8 +15,8 @@ namespace regatta::comm::compress {
 
 namespace {
 
-// Of stochastic rounding; never 0. Other chance on every rank, or the errors of gradients that are
-// much alike would add up instead of cancelling each other.
+// The seed of stochastic rounding; never 0. It differs on every rank, or the errors of similar
+// gradients would add up instead of cancelling each other.
 std::uint32_t seed_of(std::uint64_t calls, Rank rank) {
   std::uint64_t x = (calls << 32 | rank.index()) * 0x9e3779b97f4a7c15ULL;
   x = (x ^ x >> 32) * 0xd6e8feb86659fd93ULL;

@@ -16,15 +16,15 @@ namespace regatta::comm::compress {
 
 struct ReductionStats;
 
-// A call under way. As with a Handle, the buffers and the feedback must stay alive until wait() or
-// done() said that it has ended.
+// A call under way. As with a Handle, the buffers and the feedback must stay alive until wait() has
+// returned or done() is true.
 class CompressedHandle {
  public:
   CompressedHandle() = default;
-  // Of a call that could not be made.
+  // The handle of a call that was not made.
   explicit CompressedHandle(Error error) : error_(std::move(error)) {}
 
-  // Whether the call could not be made: the other ranks have heard nothing of it.
+  // Whether the call was not made: the other ranks know nothing of it.
   bool is_refused() const { return error_.has_value(); }
 
   bool done() const;
@@ -38,12 +38,12 @@ class CompressedHandle {
   Handle handle_;
   CompressionKind kind_ = CompressionKind::kNone;
   std::shared_ptr<ReductionStats> stats_;
-  ErrorFeedback* feedback_ = nullptr;  // to be brought up to date by wait()
+  ErrorFeedback* feedback_ = nullptr;  // updated by wait()
   std::optional<Error> error_;
 };
 
-// `in` may be `out`; of reduce_scatter they may overlap in any way. Exactly at the own part of
-// `in`, `out` takes no memory beside it.
+// `in` may be `out`; the buffers of reduce_scatter may overlap in any manner. An `out` that is
+// exactly this rank's part of `in` needs no further memory.
 struct TensorBuffers {
   const float* in = nullptr;
   float* out = nullptr;
@@ -51,19 +51,19 @@ struct TensorBuffers {
   ReduceOp op = ReduceOp::kSum;  // or kAverage
 };
 
-// The sum over all ranks, to all. Collective: the same count, op and compression on all ranks.
-// `feedback`: of this tensor, empty before its first call, or null, when what is left out shall be
-// lost. It is complete after wait(), which comes before the next call that uses it; after an error
-// but that of a wrong argument its values mean nothing: take it from a checkpoint, or begin with an
-// empty one.
+// The sum over all ranks, on all ranks. Collective: the same count, op and compression on all
+// ranks. `feedback`: that of this tensor, empty before its first call; null: the compression error
+// is dropped. It is complete after wait(), which comes before the next call that uses it; after an
+// error other than a wrong argument its values are undefined: restore it from a checkpoint, or
+// begin with an empty one.
 // `compression.kind` is not automatic: see Compressor. Order: as any collective of the
 // communicator; but where all ranks share a server, only waiting orders it and the communicator's
 // own collectives.
 CompressedHandle all_reduce(Communicator& communicator, const TensorBuffers& tensor,
                             const CompressionOptions& compression, ErrorFeedback* feedback);
 
-// The own part of the sum. in: count * world_size elements. Element-wise kinds and none only. The
-// error reported is that of the own part.
+// This rank's part of the sum. in: count * world_size elements. Element-wise kinds and none only.
+// The reported error is that of the part.
 CompressedHandle reduce_scatter(Communicator& communicator, const TensorBuffers& tensor,
                                 const CompressionOptions& compression, ErrorFeedback* feedback);
 

@@ -192,8 +192,8 @@ TEST_P(CompressedCall, ScattersParts) {
   });
 }
 
-// What is reported takes the ranks' errors for independent; those of equal inputs are so only where
-// chance differs.
+// The reported error assumes that the ranks' errors are independent; those of equal inputs are so
+// only where the random numbers differ.
 TEST(CompressedCalls, RoundByAnotherChanceOnEveryRank) {
   constexpr std::size_t kCount = 20000;
   constexpr int kRanks = 4;

@@ -161,7 +161,7 @@ REGATTA_INLINE ErrorSquares encode_blocks(const Encoding& work) {
     const ErrorSquares squares = sum_squares(x, error, count);
     sums.value += squares.value;
     sums.error += squares.error;
-    // What is not finite shall show in the result once, not in all that follow.
+    // A value that is not finite must affect one result, not all later ones.
     if (kHasResidual && largest >= kInfinity) std::fill_n(error, count, 0.0F);
     out += sizeof(float) + count;
   }

@@ -19,28 +19,28 @@ namespace regatta::comm::compress {
 
 inline constexpr std::size_t kBlock = 256;
 
-// Of `count` elements; kind is element-wise.
+// The bytes of `count` elements; kind is element-wise.
 std::size_t encoded_bytes(CompressionKind kind, std::size_t count);
 
 // Sums over the elements of a call.
 struct ErrorSquares {
-  double value = 0;  // of what was to be encoded
-  double error = 0;  // of what was left out
+  double value = 0;  // of the values to encode
+  double error = 0;  // of the encoding errors
 };
 
 struct Encoding {
   CompressionKind kind = CompressionKind::kInt8;
   const float* in = nullptr;
-  float* residual = nullptr;  // or null; added to `in`, replaced by what was left out
+  float* residual = nullptr;  // or null; added to `in`, replaced by the encoding errors
   std::byte* out = nullptr;   // encoded_bytes()
   std::size_t count = 0;
-  std::uint32_t seed = 0;  // not 0: int8 rounds by chance
+  std::uint32_t seed = 0;  // not 0: int8 rounds at random
 };
 ErrorSquares encode(const Encoding& encoding);
 
-// out = what `in` says, times `factor`.
+// out = the values of `in` times `factor`.
 void decode(CompressionKind kind, const std::byte* in, float* out, std::size_t count, float factor);
-// sum += what `in` says.
+// sum += the values of `in`.
 void decode_add(CompressionKind kind, const std::byte* in, float* sum, std::size_t count);
 
 // The vectors that encode() and decode() use here: "avx512", "avx2" or "baseline".

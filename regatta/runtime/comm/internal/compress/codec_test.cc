@@ -46,7 +46,7 @@ Coded code(CompressionKind kind, const std::vector<float>& in, float* residual =
   return coded;
 }
 
-// What codec.h allows, for a value of a block with the largest magnitude m.
+// The error that codec.h allows for a value of a block with the largest magnitude m.
 double bound(CompressionKind kind, double x, double m) {
   constexpr double kRounding = 1.00001;
   switch (kind) {

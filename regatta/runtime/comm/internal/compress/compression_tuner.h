@@ -1,9 +1,9 @@
-// comm/internal/compress/compression_tuner.h: which compression pays, found out by taking turns.
-// For each size class (a power of two) every kind is tried kTrials times, one after the other; then
-// all ranks agree on the slowest rank's best times, and the fastest kind serves kSettledCalls
-// calls, after which the trials come again. A kind takes over only when it is kGain times as fast
-// as the one in use, from the exact sums only when it is kGainOverNone times as fast. Pure: the
-// caller times, and brings the ranks' times together.
+// comm/internal/compress/compression_tuner.h: measures which compression is fastest. For each size
+// class (a power of two) every kind is tried kTrials times, in turns; then all ranks agree on the
+// slowest rank's best times, and the fastest kind is used for kSettledCalls calls, after which the
+// trials are repeated. A kind replaces the one in use only when it is kGain times as fast, and the
+// exact sums only when it is kGainOverNone times as fast. Pure: the caller measures times and
+// exchanges them between the ranks.
 #pragma once
 
 #include <cstddef>
@@ -23,14 +23,14 @@ class CompressionTuner {
   static constexpr double kGain = 1.1;
   static constexpr double kGainOverNone = 1.3;
 
-  // What may be chosen besides none.
+  // The kinds that may be chosen besides none.
   explicit CompressionTuner(const std::vector<CompressionKind>& allowed);
 
-  // What the next call of this size does. All ranks that had the same calls get the same.
+  // The next call of this size; the same on all ranks that made the same calls.
   struct Turn {
     CompressionKind kind = CompressionKind::kNone;
-    bool is_trial = false;     // tell its time with record()
-    bool must_settle = false;  // first agree on times_of() and tell them with settle()
+    bool is_trial = false;     // record() its time
+    bool must_settle = false;  // first agree on times_of() and settle() with them
   };
   Turn next(std::size_t bytes);
 
@@ -40,7 +40,7 @@ class CompressionTuner {
   // The largest of all ranks' times.
   void settle(std::size_t bytes, const std::vector<double>& agreed);
 
-  // What is in use: none until it was settled.
+  // The kind in use: none until settle().
   CompressionKind choice(std::size_t bytes) const;
 
  private:

@@ -15,7 +15,7 @@
 namespace regatta::comm::compress {
 namespace {
 
-// What one step selects from takes about a millisecond.
+// Selecting from this many elements takes about a millisecond.
 constexpr std::size_t kSelectionElements = std::size_t{1} << 20;
 constexpr std::size_t kSelectionsAhead = 2;
 // The same of a pass of power_sgd: elements of a block of rows, times the rank.
@@ -95,7 +95,7 @@ class PowerSgd {
 
     std::span<float> matrix() const { return {vector.residual, vector.count}; }
 
-    // Of the rows of a block:
+    // For the rows of a block:
     void multiply(const MatrixShape& block) {
       stats->note_start();
       const std::size_t end = std::min(block.to * shape.columns, vector.count);

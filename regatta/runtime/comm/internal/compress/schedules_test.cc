@@ -108,7 +108,7 @@ TunedCall random_case(CompressionKind kind, std::mt19937& random) {
           .seed = static_cast<unsigned>(random())};
 }
 
-// What went in is in the result or in the residuals of the ranks.
+// All of the input is in the result or in the residuals of the ranks.
 TEST(CompressedAllReduce, LosesNothingButToTheResiduals) {
   std::mt19937 random(51);
   for (int round = 0; round < 5; ++round)
@@ -189,8 +189,8 @@ TEST(CompressedAllReduce, WorksWithoutResiduals) {
   }
 }
 
-// Reduces `count` elements a part between three ranks, in place: to the own part of the input, or
-// to its beginning. What went in is in the results or in the residuals.
+// Reduces `count` elements a part between three ranks, in place: to the rank's part of the input,
+// or to its beginning. All of the input is in the results or in the residuals.
 void check_scatter(std::size_t count, bool to_own_part) {
   constexpr int kRanks = 3;
   std::mt19937 random(55);

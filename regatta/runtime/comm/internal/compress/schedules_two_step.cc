@@ -112,7 +112,7 @@ class Builder {
   }
   const Desk& desk() const { return desks_[window_.slot()]; }
 
-  // What rank `owner` adds up of the chunk at `from`.
+  // The part of the chunk at `from` that rank `owner` adds up.
   Share part(std::size_t from, int owner) const {
     const auto k = static_cast<std::size_t>(owner);
     const std::size_t end = std::min(from + chunk_count_, vector_.count);
@@ -250,7 +250,7 @@ class Builder {
 
   void receive_result(int owner, const Share& theirs) {
     if (theirs.count == 0) return;
-    // What was sent to the owner is not needed any more.
+    // The bytes that were sent to the owner are not needed any more.
     std::byte* const message = desk().sent[index(owner)];
     const StepIndex received = window_.add(schedule_.add({.kind = StepKind::kReceive,
                                                           .peer = owner,

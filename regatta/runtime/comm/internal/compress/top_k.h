@@ -15,16 +15,16 @@ struct TopKEntry {
   float value = 0;
 };
 
-// How many elements a fraction of `count` are: at least 1 of a vector that is not empty.
+// The number of elements of a fraction of `count`; at least 1 unless `count` is 0.
 std::size_t top_k_count(std::size_t count, double fraction);
 
-// Of x = in + residual, the entries.size() elements of the largest magnitude (of equal ones the
-// first; NaN is the largest), in the order of their places. They leave `residual`, which keeps the
-// rest of x; `residual` has in.size() elements, fewer than 2^32. Exact: a radix selection.
+// Selects the entries.size() elements of x = in + residual with the largest magnitude (the first of
+// equal ones; NaN is the largest), in the order of their places. `residual` then holds the rest of
+// x; it has in.size() elements, fewer than 2^32. Exact: a radix selection.
 ErrorSquares select_top_k(std::span<const float> in, std::span<float> residual,
                           std::span<TopKEntry> entries);
 
-// out += the entries, times factor. Indices that are not in `out` are left out.
+// out += the entries times factor. Indices beyond `out` are ignored.
 void add_entries(std::span<const TopKEntry> entries, std::span<float> out, float factor);
 
 }  // namespace regatta::comm::compress

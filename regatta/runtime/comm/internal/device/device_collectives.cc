@@ -25,7 +25,7 @@ enum class Way : std::int64_t {
   kNone,    // its rank cannot use its device
 };
 
-// What a sender shows before a message.
+// The message of a sender before its data.
 struct Offer {
   std::array<char, 40> server{};  // boot id: processes of one kernel
   Way way = Way::kStages;
@@ -141,7 +141,7 @@ Status DeviceCollectives::recv(void* data, std::size_t count, DataType type, Ran
               }});
 }
 
-// Of a part: with several parts the stage takes those of the input, then those of the output.
+// The bytes of a part: a stage holds the parts of the input, then those of the output.
 std::size_t DeviceCollectives::piece_bytes(const Pass& pass) const {
   const std::size_t element = size_of(pass.type);
   const std::size_t share = pass.has_parts() ? pass.from_parts + pass.to_parts : 1;
@@ -297,7 +297,8 @@ Result<bool> DeviceCollectives::receive_from_peer(void* data, std::size_t bytes,
   REGATTA_TRY_DO(communicator_.recv(&offer, sizeof offer, DataType::kU8, from).wait());
   Way answer = device ? Way::kStages : Way::kNone;
   if (device && *device != nullptr && offer.way == Way::kDevice && offer.server == this_server()) {
-    // What cannot be opened (another container, no path between the devices) goes through stages.
+    // Memory that cannot be opened (another container, no path between the devices) goes through
+    // stages.
     if ((*device)->stream->copy_from_peer(data, offer.shown, bytes)) {
       answer = Way::kDevice;
       peer_bytes_ += static_cast<long long>(bytes);

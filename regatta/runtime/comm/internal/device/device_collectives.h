@@ -2,10 +2,10 @@
 // in the memory of a CUDA device. A buffer goes piece by piece through page-locked stages of the
 // host: while one piece travels between the ranks, the next is copied off the device and the last
 // back to it. A message inside a server goes from device to device, where the receiver can open the
-// sender's memory. Every call waits for its end; a send waits for the receiver. All ranks of a
-// communicator use this layer for a call, or none, wherever their buffers lie: the pieces are calls
-// of their own. None may be called inside a group: kInvalidInput. Bytes: those of the call between
-// ranks, plus each buffer once over the bus of its device.
+// sender's memory. Every call waits for its end; a send waits for the receiver. Either all ranks of
+// a communicator use this layer for a call or none does, wherever their buffers lie: the pieces are
+// calls of their own. kInvalidInput inside a group. Bytes: those of the call between ranks, plus
+// each buffer once over the bus of its device.
 #pragma once
 
 #include <cstddef>
@@ -27,12 +27,11 @@ class DeviceCollectives {
                     Bytes piece = Bytes{4 << 20});
 
   // As in communicator.h. The buffers of a call lie on one device, or on the host. After an error
-  // other than that of a group the communicator cannot be used any more: others may still be in the
-  // call, at another piece.
-  // in, out: count elements.
+  // other than that of a group the communicator cannot be used any more: other ranks may still be
+  // in the call, at another piece. in, out: count elements.
   Status all_reduce(const void* in, void* out, std::size_t count, DataType type, ReduceOp op);
-  // in: count elements, out: count * world_size. Where `in` lies on `out`, it is the start of it or
-  // this rank's own place: pieces of the others would overwrite it elsewhere.
+  // in: count elements, out: count * world_size. An `in` inside `out` is its start or this rank's
+  // part: pieces of the others would overwrite it elsewhere.
   Status all_gather(const void* in, void* out, std::size_t count, DataType type);
   // in: count * world_size elements, out: count.
   Status reduce_scatter(const void* in, void* out, std::size_t count, DataType type, ReduceOp op);
@@ -44,7 +43,7 @@ class DeviceCollectives {
   Status send(const void* data, std::size_t count, DataType type, Rank to);
   Status recv(void* data, std::size_t count, DataType type, Rank from);
 
-  // Bytes that came straight from another device of this server.
+  // Bytes received directly from another device of this server.
   long long peer_bytes() const { return peer_bytes_; }
 
  private:
@@ -53,7 +52,7 @@ class DeviceCollectives {
     std::unique_ptr<DeviceStream> stream;  // null: the host
     std::vector<std::shared_ptr<std::byte>> stages;
   };
-  // One call, cut in pieces. Null where nothing is read, or nothing written.
+  // One call, cut into pieces. `from` or `to` is null where nothing is read or written.
   struct Pass {
     const std::byte* from = nullptr;
     std::byte* to = nullptr;

@@ -1,5 +1,6 @@
-// comm/internal/device/device_memory.h: memory of CUDA devices as collectives see it: told from
-// host memory, copied to and from page-locked stages, and shown to other processes of the server.
+// comm/internal/device/device_memory.h: memory of CUDA devices for collectives: distinguishes it
+// from host memory, copies it to and from page-locked stages, and exports it to other processes of
+// the server.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +13,12 @@
 
 namespace regatta::comm {
 
-// The device whose memory this is; nothing for memory of the host, managed memory among it.
+// The device of this memory; nothing for memory of the host, which includes managed memory.
 std::optional<int> device_of(const device::CudaDriver& driver, const void* data);
 
-// Copies of one device, one after the other on a stream of its own. The stream waits for what the
-// default stream was given before; who writes on another stream waits for it first. All calls from
-// one thread at a time.
+// Copies of one device, one after the other on a stream of its own. The stream waits for earlier
+// work of the default stream; work of other streams must have ended before. All calls from one
+// thread at a time.
 class DeviceStream {
  public:
   // `driver` outlives it. Uses the primary context of the device, as the CUDA runtime does.
@@ -33,11 +34,11 @@ class DeviceStream {
   using Event = std::shared_ptr<CUevent_st>;
   Result<Event> to_host(void* host, const void* device, std::size_t bytes);
   Result<Event> to_device(void* device, const void* host, std::size_t bytes);
-  // Sleeps or spins, as the driver does, until all before the mark is done; null: nothing to wait
-  // for.
+  // Sleeps or spins, as the driver does, until all copies before the mark have ended; null: returns
+  // at once.
   Status wait(const Event& mark);
 
-  // What another process needs to open the allocation that `data` lies in, and where it lies there.
+  // For another process: the handle of the allocation that holds `data`, and the offset in it.
   struct IpcAddress {
     CUipcMemHandle handle;
     std::size_t offset;

@@ -1,6 +1,5 @@
 // comm/internal/shm/futex_event.h: how threads of the ranks of a server wait for each other's
-// counters: they look again and again for a while, then let others run, then sleep until somebody
-// rings.
+// counters: they spin, then yield the core, then sleep until a rank signals the event.
 #pragma once
 
 #include <functional>
@@ -11,19 +10,19 @@
 
 namespace regatta::comm {
 
-// What one wait may cost before the thread sleeps. Where every rank has a core of its own, looking
-// is the fastest way; where ranks share cores, each look takes the core from the one it waits for.
+// The cost of a wait before the thread sleeps. Where every rank has a core of its own, spinning is
+// fastest; where ranks share cores, each spin takes the core from the rank that is waited for.
 struct SpinPolicy {
   int spins = 0;   // with a pause of some 40 ns between, but for the first ones
-  int yields = 0;  // with the core given away between
+  int yields = 0;  // of the core, with a check between
 };
 SpinPolicy spin_policy_for(int ranks_on_server, int cores);
 
-// Rings for every rank whose thread sleeps. Called after the caller changed a counter.
+// Wakes every rank whose thread sleeps. Called after the caller changed a counter.
 void signal_event(std::span<SharedSegmentHeader* const> ranks);
 
-// Returns when `is_done()`; spurious returns are possible after `limit` of sleep at the latest, so
-// callers ask again. `own`: the shared segment of the calling rank.
+// Returns when `is_done()`, and after `limit` of sleep at the latest; it may return earlier without
+// it, so callers check again. `own`: the shared segment of the calling rank.
 template <typename Condition>
 void wait_for_event(SharedSegmentHeader& own, const SpinPolicy& policy, Seconds limit,
                     const Condition& is_done);
@@ -34,7 +33,7 @@ void yield_core();
 void sleep_on(std::atomic<std::uint32_t>& event, std::uint32_t seen, Seconds limit);
 }  // namespace internal
 
-// Without a pause: what is nearly there is seen at once.
+// Without a pause, for changes that are about to happen.
 inline constexpr int kSpinsWithoutPause = 32;
 
 template <typename Condition>

@@ -1,5 +1,5 @@
-// comm/internal/shm/helper_thread.h: the thread that goes on with a rank's collectives inside the
-// server while nobody waits for them.
+// comm/internal/shm/helper_thread.h: the thread that drives a rank's collectives inside the server
+// while no other thread waits for them.
 #pragma once
 
 #include <atomic>
@@ -15,8 +15,8 @@ namespace regatta::comm {
 
 class HelperThread final : public HelperWaker {
  public:
-  // What the groups of the rank did with one call of make_progress(): the most eager answer of
-  // them.
+  // Calls make_progress() of every group once; returns kMoved when one moved, else kBlocked when
+  // one is blocked.
   using Round = std::function<ShmGroup::Progress()>;
   using Ready = std::function<bool()>;
 

@@ -1,5 +1,5 @@
 // comm/internal/shm/peer_counters.h: the counters in the regions of a group by which its ranks wait
-// for each other, and what the regions show of a rank's operations. Any thread.
+// for each other, and the operations that the regions announce. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,8 @@ bool have_reached(const ShmPeers& peers, const CounterTarget& target);
 // Ranks of the group.
 std::vector<int> ranks_below(const ShmPeers& peers, const CounterTarget& target);
 
-// What the region of `peer` shows of an operation; `rank` of the report is that of the group.
+// The state of an operation as the region of `peer` shows it; `rank` of the report is that of the
+// group.
 MemberReport announced_report(const ShmPeers& peers, int peer, std::uint64_t sequence);
 
 }  // namespace regatta::comm

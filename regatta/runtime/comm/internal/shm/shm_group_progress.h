@@ -61,7 +61,7 @@ class ShmGroupProgress {
   std::atomic<std::uint64_t> submitted_ = 0;  // operations
   std::atomic<std::uint64_t> ended_ = 0;      // operations
   std::atomic<std::uint64_t> steps_ = 0;
-  // What the driving thread waits for.
+  // The operation that the driving thread is blocked in, and the target that it waits for.
   std::atomic<std::uint64_t> blocked_sequence_ = 0;
   std::atomic<std::uint64_t> blocked_call_ = 0;
   std::atomic<std::uint64_t> blocked_bytes_ = 0;

@@ -16,7 +16,7 @@ namespace regatta::comm {
 // More ranks of a server than this exchange messages instead.
 inline constexpr int kPeersMax = 256;
 
-// The part of rank `part` in `bytes`: whole lines, so that no line has two writers.
+// The part of rank `part` in `bytes`: whole cache lines, so that no line has two writers.
 inline ByteRange part_of(std::size_t bytes, int parts, int part) {
   const auto count = static_cast<std::size_t>(parts);
   const std::size_t lines = (bytes + kCacheLine - 1) / kCacheLine;

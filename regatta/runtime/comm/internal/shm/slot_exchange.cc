@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kExpectedBytesMax = 4096;
 
-// What this rank shows, or nothing.
+// The bytes that this rank writes to its slot; may be none.
 struct Input {
   const std::byte* data = nullptr;
   std::size_t bytes = 0;

@@ -10,31 +10,31 @@
 namespace regatta::comm {
 namespace {
 
-// What one round moves: the ranks' stages fit in the cache that the cores share. What has left the
-// core's own cache by then is read faster than what its core must give away (64 MiB between 2
-// ranks: 12.3 ms in rounds of 128 KiB, 9.5 of 512 KiB, 8.1 of 1 or 2 MiB).
+// Bytes of one round: the ranks' stages fit in the cache that the cores share. Lines that have left
+// the core's own cache by then are read faster than lines that the core must give up (64 MiB
+// between 2 ranks: 12.3 ms in rounds of 128 KiB, 9.5 of 512 KiB, 8.1 of 1 or 2 MiB).
 constexpr std::size_t kRoundBytes = std::size_t{2} << 20;
 static_assert(kRoundBytes <= kStageBytes);
 
-// What round `round` moves of the call's bytes.
+// The bytes of the call that round `round` moves.
 ByteRange round_range(const Staged& staged, std::uint64_t round) {
   const std::size_t from = staged.piece_bytes * round;
   return {from, std::min(staged.piece_bytes, staged.call.bytes - from)};
 }
 
-// Two ranks reduce all of a short vector twice: nothing has to come back, and they wait for each
-// other half as often, while as many bytes pass between their caches. Of a long one it would read
-// twice as much past the caches.
+// Both of two ranks reduce all of a short vector: no results have to be copied back, and they wait
+// for each other half as often, while as many bytes pass between their caches. A long vector would
+// be read twice past the caches.
 bool reduces_all(const Call& call, int ranks) {
   return call.kind == CallKind::kAllReduce && ranks == 2 && call.bytes < kNonTemporalFromBytes;
 }
 
-// Where the vector's part for or of `rank` begins.
+// Where the part of the vector for or from `rank` begins.
 std::size_t part_at(const Staged& staged, int rank) {
   return staged.call.bytes * static_cast<std::size_t>(rank);
 }
 
-// Into the own stage, for the others.
+// Into this rank's stage, for the others.
 void write_stage(const Staged& staged, std::byte* to, const std::byte* from, std::size_t bytes) {
   move_bytes(to, from, bytes, staged.stage);
 }
@@ -87,7 +87,7 @@ void fill_all_but_own(const Staged& staged, const ShmPeers& peers, const ByteRan
   write_stage(staged, piece + after, from + after, range.bytes - after);
 }
 
-// The part for every other rank; the own one of an all_to_all goes straight to its place.
+// The part for every other rank; this rank's own part of an all_to_all goes straight to its place.
 void fill_divided(const Staged& staged, const ShmPeers& peers, const ByteRange& range,
                   unsigned stage) {
   const Call& call = staged.call;
@@ -122,7 +122,7 @@ void combine_all_reduce(const Staged& staged, const ShmPeers& peers, const ByteR
             wants ? call.out + range.from + own.from : nullptr, own.bytes);
 }
 
-// From every other rank what lies `at_piece` in its piece, to its place in the result.
+// Copies the bytes at `at_piece` in the piece of every other rank to their place in the result.
 void collect_pieces(const Staged& staged, const ShmPeers& peers, const ByteRange& range,
                     unsigned stage, std::size_t at_piece) {
   for (int peer = 0; peer < peers.size(); ++peer) {

@@ -1,7 +1,7 @@
 // comm/internal/shm/staged.h: collectives between private buffers of the ranks of a server: a rank
-// copies what the others need into its stage, piece by piece, and takes what it needs from theirs.
-// A piece stays in the cache between the two, so memory itself is only read and written once by
-// each rank.
+// copies the bytes that the others need into its stage, piece by piece, and reads the bytes that it
+// needs from theirs. A piece stays in the cache between the two, so each rank reads and writes
+// memory itself only once.
 //
 //   for each round:   fill -> filled += 1 -> all filled -> combine -> combined += 1
 //                     -> all combined -> copy results           (calls with copies_results)
@@ -26,28 +26,28 @@
 
 namespace regatta::comm {
 
-// Results that are larger than this are not read again soon enough to find them in a cache.
+// Results that are larger than this do not stay in a cache until they are read.
 inline constexpr std::size_t kNonTemporalFromBytes = std::size_t{4} << 20;
 
 struct Staged {
   Call call;
-  // Of what goes to the stages: a rank whose core shares no cache with the reader's gets it faster
-  // from memory than line by line from the writer's cache.
+  // Stores into the stages: a reader whose core shares no cache with the writer's reads faster from
+  // memory than line by line from the writer's cache.
   StoreMode stage = StoreMode::kCached;
-  StoreMode store = StoreMode::kCached;  // of what goes to the callers' memory
-  std::size_t piece_bytes = 0;           // of the call's bytes that one round moves
+  StoreMode store = StoreMode::kCached;  // into the callers' memory
+  std::size_t piece_bytes = 0;           // bytes of the call that one round moves
   std::uint64_t rounds = 0;
   bool copies_results = false;
-  // Of calls whose parts vary (varying.h):
-  unsigned slot = 0;              // where the ranks show them
+  // Calls whose parts vary (varying.h):
+  unsigned slot = 0;              // holds the tables of the parts
   bool is_read_in_place = false;  // the others read this rank's input itself
 };
 
-// The same on all ranks for the same call, but for the addresses and `stage`. `round_bytes`: that a
-// stage takes in a round, at most kStageBytes; 0: all of it.
+// The same on all ranks for the same call, except the addresses and `stage`. `round_bytes`: bytes
+// of a stage that a round uses, at most kStageBytes; 0: the default.
 Staged plan_staged(const Call& call, int ranks, StoreMode stage, std::size_t round_bytes = 0);
 
-// One round's parts; `round` counts from 0 within the call, `stage` is 0 or 1.
+// The steps of one round; `round` counts from 0 within the call, `stage` is 0 or 1.
 void fill(const Staged& staged, const ShmPeers& peers, std::uint64_t round, unsigned stage);
 void combine(const Staged& staged, const ShmPeers& peers, std::uint64_t round, unsigned stage);
 void copy_results(const Staged& staged, const ShmPeers& peers, std::uint64_t round, unsigned stage);

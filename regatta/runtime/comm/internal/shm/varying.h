@@ -1,12 +1,12 @@
-// comm/internal/shm/varying.h: collectives whose parts vary, inside a server. Every rank shows in
-// its slot how long its part for each other rank is and where it lies, so that a reader knows what
-// it gets before it takes it. The parts lie
+// comm/internal/shm/varying.h: collectives whose parts vary, inside a server. Every rank writes a
+// table to its slot: the length of its part for each other rank and its place, so that a reader
+// knows both before it copies. The parts lie
 //   in the slot      where the table leaves room for all of them,
-//   in place         where the input is memory that the others reach (SharedSegment's buffers),
-//   else in the stages    in rounds: the parts one after the other are a stream; a round shows
+//   in place         where the input is memory that the others map (SharedSegment's buffers),
+//   else in the stages    in rounds: the parts one after the other are a stream; a round holds
 //                    kStageBytes of it. It begins with the next rank, so that in one round each
-//                    reads from another, and a long part takes no more rounds than its bytes ask.
-// Bytes: a rank copies what it gives once (not in place) and what it takes once.
+//                    reads from another, and a long part takes no more rounds than its bytes need.
+// A rank copies the bytes that it sends once (not in place) and those that it receives once.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace regatta::comm {
 
-// What the post tells beside the table.
+// The announcement beside the table.
 struct ShownParts {
   std::uint64_t in = kPrivate;  // where the input begins in the buffers of the rank
   std::uint64_t stream_bytes = 0;
@@ -35,14 +35,14 @@ struct PartMismatch {
 };
 PartMismatch find_mismatch(const Call& call, const ShmPeers& peers, unsigned slot);
 
-// All ranks have shown: how many rounds it takes, the same on all of them; 0 when all lies in the
-// slots, which collect_parts() takes.
+// All ranks have announced their parts: the rounds are the same on all; 0 when all parts lie in the
+// slots, which collect_parts() copies.
 Staged plan_varying(const Call& call, const ShmPeers& peers, unsigned slot, StoreMode stage);
 void fill_varying(const Staged& staged, const ShmPeers& peers, std::uint64_t round, unsigned stage);
 void combine_varying(const Staged& staged, const ShmPeers& peers, std::uint64_t round,
                      unsigned stage);
 void collect_parts(const Staged& staged, const ShmPeers& peers);
-// After the last round: reduces what came, where the call asks for it.
+// After the last round: reduces the parts that arrived, where the call is a reduction.
 void end_varying(const Call& call, const ShmPeers& peers);
 
 }  // namespace regatta::comm

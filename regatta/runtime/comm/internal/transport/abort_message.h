@@ -1,6 +1,6 @@
-// comm/internal/transport/abort_message.h: why a rank gives up: the text of an abort packet, which
-// World sends, and which ranks that give up while they connect leave on their channels before they
-// close them.
+// comm/internal/transport/abort_message.h: the reason why a rank gives up: the text of an abort
+// packet. World sends it, and a rank that gives up during the rendezvous writes it to its channels
+// before it closes them.
 #pragma once
 
 #include <optional>
@@ -16,14 +16,14 @@ namespace regatta::comm {
 std::string encode_abort(const Error& error);
 Error decode_abort(std::string_view text);
 
-// On a channel that no link has used here. Without waiting: what has no room is not said.
+// On a channel that no link of this rank has used. It never waits: without room nothing is sent.
 void send_abort_message(PeerChannel& channel, const Error& error);
-// On a channel that the peer closed: the reason that it gave, be it by send_abort_message() or by
-// its World; nothing when it gave none. The channel is of no use after that.
+// On a channel that the peer closed: its reason, from send_abort_message() or from its World;
+// nothing when it sent none. The channel cannot be used after that.
 std::optional<Error> read_abort_message(PeerChannel& channel);
 
-// What tells by a hang-up that the peer has ended: of an open channel the control connection or the
-// wake-up socket, else -1.
+// The descriptor whose close shows that the peer has ended: the control connection or the wake-up
+// socket of an open channel, else -1.
 int close_event_fd(const PeerChannel& channel);
 
 }  // namespace regatta::comm

@@ -19,18 +19,18 @@ namespace regatta::comm {
 
 class Connector {
  public:
-  // `source`: the own address in numbers; its port is a wish. handshake.connections 0 means:
-  // through shared memory. `shared_segment`: descriptor of the own shared segment, or -1. `fd`:
-  // perhaps connected already.
+  // `source`: this rank's numeric address; another port is used where its port is taken.
+  // handshake.connections 0: through shared memory. `shared_segment`: descriptor of this rank's
+  // shared segment, or -1. `fd`: empty, or a connection that is open already.
   Connector(int peer, PeerEndpoint to, TcpAddress source, const RankHandshake& handshake,
             int shared_segment, os::UniqueFd fd = {});
 
   enum class State {
     kInProgress,
-    kDone,            // admitted: take fd() and, of a shared one, ring segment and shared segment
+    kDone,            // accepted: take fd() and, of a shared one, ring segment and shared segment
     kNoSharedMemory,  // with this peer: make TCP connections instead
   };
-  // Goes on without blocking; a TCP connection that fails is tried again and again.
+  // Continues without blocking; it retries a TCP connection that fails.
   State serve(Seconds now);
 
   int peer() const { return peer_; }

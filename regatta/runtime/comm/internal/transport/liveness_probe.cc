@@ -29,7 +29,7 @@ bool LivenessProbe::finds_peer_gone(Seconds now) {
   return false;
 }
 
-// The end of the last knock; one without a descriptor was refused at once.
+// The outcome of the last attempt; one without a descriptor was refused at once.
 bool LivenessProbe::is_refused() {
   if (fd_ && connect_error(fd_.get()) != ECONNREFUSED) return false;
   if (!is_local_ || to_.unix_name.empty()) return true;

@@ -1,5 +1,5 @@
-// comm/internal/transport/liveness_probe.h: whether a rank that does not come has ended: its
-// listener, which was open before anybody knew of it, is there no more.
+// comm/internal/transport/liveness_probe.h: whether a rank that does not connect has ended: its
+// listener, which was open before any rank knew its endpoint, is closed.
 #pragma once
 
 #include <optional>
@@ -13,11 +13,11 @@ namespace regatta::comm {
 
 class LivenessProbe {
  public:
-  // `from`: the own address in numbers. `is_local`: the rank names the same server.
+  // `from`: this rank's numeric address. `is_local`: the rank is on the same server.
   LivenessProbe(int peer, PeerEndpoint to, std::string from, bool is_local);
 
   int peer() const { return peer_; }
-  // Probes now and then, without blocking; true when it was refused several times in a row.
+  // Probes at intervals, without blocking; true after several refusals in a row.
   bool finds_peer_gone(Seconds now);
 
  private:

@@ -1,5 +1,5 @@
-// comm/internal/transport/peer_channel.h: the open way to one peer, before a PeerLink is made of
-// it.
+// comm/internal/transport/peer_channel.h: the open connections to one peer, from which a PeerLink
+// is made.
 #pragma once
 
 #include <optional>
@@ -11,8 +11,8 @@
 
 namespace regatta::comm {
 
-// Who sends has connected: it chose the source ports, and with them the ways that its data takes.
-// The control connection, which the higher rank opens, is used by both.
+// The sender of data opens a connection: it chooses the source port, and with it the path. The
+// higher rank opens the control connection, which both use.
 struct TcpConnections {
   os::UniqueFd control;
   std::vector<os::UniqueFd> out;
@@ -20,12 +20,12 @@ struct TcpConnections {
 };
 
 // A segment and a wake-up socket, or TCP connections; empty for the rank itself. Where both ranks
-// use RDMA, one for control alone: the rest comes to be over it.
+// use RDMA, only the control connection, over which the queue pairs are connected.
 struct PeerChannel {
   std::optional<RingSegment> segment;
   bool is_creator = false;  // this side made the segment
   os::UniqueFd wake_socket;
-  SharedSegment shared_segment;  // the peer's; closed where it could not be had
+  SharedSegment shared_segment;  // the peer's; closed where there is none
   TcpConnections tcp;
   bool uses_rdma = false;
 };

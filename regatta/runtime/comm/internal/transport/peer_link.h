@@ -1,7 +1,7 @@
-// comm/internal/transport/peer_link.h: the way to one other rank, and what the ways call back.
-// A PeerLink moves packets both ways without ever blocking; all its functions run on the progress
+// comm/internal/transport/peer_link.h: the link to one other rank, and its callbacks. A PeerLink
+// moves packets in both directions without ever blocking; all its functions run on the progress
 // thread. Forms: ShmLink inside a server, TcpLink and VerbsLink (RDMA) between servers; SelfLink is
-// the way of a rank to itself.
+// the link of a rank to itself.
 #pragma once
 
 #include <cstddef>
@@ -33,12 +33,12 @@ class LinkSink {
   LinkSink& operator=(const LinkSink&) = delete;
   virtual ~LinkSink() = default;
 
-  // Where the payload of a data fragment goes; null: the link keeps it until arrived().
+  // The destination of the payload of a data fragment; null: the link keeps it until arrived().
   virtual std::byte* place(int peer, const PacketHeader& header) = 0;
-  // A whole packet came; the payload is valid during the call only.
+  // A whole packet has arrived; the payload is valid during the call only.
   virtual void arrived(int peer, const PacketHeader& header, const std::byte* payload) = 0;
   virtual void sent(int peer, OutMessage& message, std::size_t bytes) = 0;
-  // The way is broken, `reason` in words ("connection lost"); after a goodbye: closed in order.
+  // The link is broken, for the `reason` ("connection lost"); after a goodbye: closed in order.
   virtual void lost(int peer, std::string_view reason) = 0;
 };
 
@@ -49,12 +49,12 @@ class PeerLink {
   PeerLink& operator=(const PeerLink&) = delete;
   virtual ~PeerLink() = default;
 
-  // What to wait for in epoll; on_event() counts them.
+  // The descriptors for epoll; a slot of on_event() is an index of them.
   virtual std::vector<int> fds() const = 0;
-  // Queues a packet without data; it passes data messages that wait. `text`: of packets with one.
+  // Queues a packet without data; it overtakes queued data messages. `text`: its payload or "".
   virtual void post_control(const PacketHeader& header, std::string_view text) = 0;
-  // Queues the kGrant `header`. `place`: where the whole message goes, so that the peer may write
-  // it there itself; null: it is asked for with LinkSink::place() as it comes.
+  // Queues the kGrant `header`. `place`: the destination of the whole message, so that the peer may
+  // write it there itself; null: LinkSink::place() has the destination of each fragment.
   virtual void post_grant(const PacketHeader& header, std::byte* /*place*/) {
     post_control(header, {});
   }
@@ -62,16 +62,16 @@ class PeerLink {
   virtual void post_message(OutMessage& message) = 0;
   // Moves what can be moved now; true when something moved.
   virtual bool progress() = 0;
-  // Before the thread sleeps: true when progress() has work after all. Asks the peer to wake it.
+  // Before the thread sleeps: true when progress() has work after all, else the peer will wake it.
   virtual bool arm() { return false; }
   virtual void disarm() {}
   // The descriptor given to epoll for `slot` has `events`.
   virtual void on_event(int slot, std::uint32_t events) = 0;
-  // Forgets all messages and touches no memory of their owners any more; control packets go on.
+  // Forgets all messages and accesses no memory of their owners any more; control packets continue.
   virtual void abandon() = 0;
-  // Messages wait for the network to take more.
+  // Messages wait because the network is full.
   virtual bool is_backlogged() const { return false; }
-  // Nothing is queued and what was sent has left this machine.
+  // Nothing is queued and all sent bytes have left this machine.
   virtual bool is_flushed() = 0;
   // After the last packet: tells the peer that nothing follows.
   virtual void shut_down() = 0;

@@ -1,10 +1,10 @@
-// comm/internal/transport/registration_cache.h: memory that an RDMA device may reach, registered
-// once a call. To register memory pins its pages, which takes about as long as to copy it. What one
-// message of a collective registered serves the others of the same call that begin at the same
-// address and are no longer. It is never used for another call: the caller may give the memory back
-// in between, and other memory may come to lie at the same address while the device still reaches
-// the old pages. (Libraries that keep registrations hook malloc and munmap to hear of that.) An
-// idle registration goes with the next call of its communicator or the second expire().
+// comm/internal/transport/registration_cache.h: memory that is registered with an RDMA device, once
+// a call: registering pins the pages, which takes about as long as copying them. Messages of the
+// same call that begin at the same address and are no longer share a registration. Another call
+// never uses it: the caller may free the memory in between, and other memory may be mapped at the
+// same address while the device still accesses the old pages. (Libraries that keep registrations
+// hook malloc and munmap for that reason.) An idle registration ends with the next call of its
+// communicator or the second expire().
 #pragma once
 
 #include <cstddef>
@@ -36,7 +36,7 @@ class RegistrationCache {
   struct Entry;
 
  public:
-  // The right to use a registration; it goes back with this object.
+  // The right to use a registration, which ends with this object.
   class Lease {
    public:
     Lease() = default;
@@ -61,7 +61,7 @@ class RegistrationCache {
 
   // Memory for the message `key`, which is alive until the call of that message ended.
   Result<Lease> take(const MemoryRange& range, const MessageKey& key);
-  // Drops what nobody uses and nobody used since the last call.
+  // Drops registrations that no lease uses or has used since the last call.
   void expire();
 
   std::size_t size() const { return entries_.size(); }

@@ -106,7 +106,7 @@ TEST(RegistrationCache, TellsWhenTheDeviceRefuses) {
   EXPECT_TRUE(cache.take(part(0, 1), call(7)));
 }
 
-// Whatever happens, a lease covers its memory, belongs to its call and stays registered.
+// A lease always covers its memory, belongs to its call and stays registered.
 TEST(RegistrationCache, KeepsItsPromiseUnderRandomUse) {
   for (std::uint32_t seed = 0; seed < 20; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);

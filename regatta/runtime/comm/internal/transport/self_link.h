@@ -1,4 +1,4 @@
-// comm/internal/transport/self_link.h: the way of a rank to itself: packets are handed over in
+// comm/internal/transport/self_link.h: the link of a rank to itself, which delivers packets in
 // place.
 #pragma once
 

@@ -43,7 +43,7 @@ bool ShmLink::progress() {
   if (lost_) return false;
   const bool wrote = write_some();
   const bool read = read_some();
-  // What the peer wrote before it went is still worth reading.
+  // The packets that the peer wrote before its end are read first.
   if (peer_closed_ && !lost_ && reader_.is_empty()) lose("connection lost");
   return wrote || read;
 }

@@ -1,6 +1,5 @@
-// comm/internal/transport/shm_link.h: the way to a rank of the same server: two rings in shared
-// memory, and a unix socket as the wake-up socket that wakes the other side and tells that its
-// process is gone.
+// comm/internal/transport/shm_link.h: the link to a rank of the same server: two rings in shared
+// memory, and a unix socket that wakes the other side and shows the end of its process.
 #pragma once
 
 #include <cstddef>

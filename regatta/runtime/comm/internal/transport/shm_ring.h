@@ -33,7 +33,7 @@ class RingWriter {
   RingWriter(RingControl* control, std::byte* data);
 
   // Space for a record with `payload` bytes, or with less (a multiple of 64, at least `least`) when
-  // only that is free; null when not even that fits. Returns where the payload goes.
+  // only that is free; nothing when not even that fits.
   struct Slot {
     std::byte* payload;
     std::size_t bytes;
@@ -42,7 +42,7 @@ class RingWriter {
   // Publishes the record of the newest reserve(); header.payload_bytes <= the slot's bytes. True:
   // the reader sleeps and must be woken.
   bool publish(const PacketHeader& header);
-  // Asks the reader to say when it freed space; true when space came free meanwhile.
+  // The reader will wake this side after it frees space; true when space came free meanwhile.
   bool wait_for_space();
 
  private:
@@ -66,7 +66,7 @@ class RingReader {
   // Frees the record of the newest peek(). True: the writer waits and must be woken.
   bool pop();
   bool is_empty() const;
-  // Tells the writer that it must wake this side; true when a record came meanwhile.
+  // The writer will wake this side; true when a record arrived meanwhile.
   bool sleep();
   void wake();
 

@@ -29,7 +29,7 @@ struct Ring {
   RingWriter writer = segment.writer(0);
   RingReader reader = segment.reader(0);
 
-  // What was written; nothing when the ring is too full for `least`.
+  // The bytes that were written; none when the ring is too full for `least`.
   std::vector<std::byte> write(std::size_t bytes, std::size_t least, std::uint8_t seed) {
     const auto slot = writer.reserve(bytes, least);
     if (!slot) return {};

@@ -72,7 +72,7 @@ void set_option(int fd, int level, int option, int value) {
   setsockopt(fd, level, option, &value, sizeof value);
 }
 
-// What routers answer then waits in the error queue.
+// The replies of routers then wait in the error queue.
 void limit_hops(int fd, int family, int hops) {
   const bool is_v6 = family == AF_INET6;
   set_option(fd, is_v6 ? IPPROTO_IPV6 : IPPROTO_IP, is_v6 ? IPV6_RECVERR : IP_RECVERR, 1);
@@ -93,10 +93,10 @@ bool has_begun(int result) {
   return result == 0 || errno == EINPROGRESS || errno == EINTR;
 }
 
-// Where a packet expired, as the error queue of its socket says; "" when it does not.
+// The router where a packet expired, from the error queue of its socket; "": none.
 std::string expired_at(int fd) {
   alignas(cmsghdr) std::array<char, 256> control{};
-  std::array<char, 128> packet{};  // the head of what expired: of no use here
+  std::array<char, 128> packet{};  // the head of the expired packet, not used
   iovec part{packet.data(), packet.size()};
   msghdr message{};
   message.msg_iov = &part;

@@ -1,5 +1,5 @@
-// comm/internal/transport/socket.h: the few kinds of sockets that ranks meet on. All are
-// non-blocking and close-on-exec.
+// comm/internal/transport/socket.h: the sockets of the bootstrap. All are non-blocking and
+// close-on-exec.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ struct TcpListener {
 Result<TcpListener> listen_tcp(const std::string& address);
 // Listens on an abstract unix name (no file): it ends with the descriptor.
 Result<os::UniqueFd> listen_unix(const std::string& name);
-// A name that nobody else has.
+// A unique name.
 std::string random_unix_name();
 
 // One end of a TCP connection: a numeric address and a port.
@@ -34,22 +34,22 @@ struct TcpAddress {
   std::string address;
   std::uint16_t port = 0;
 };
-// Begins to connect; the descriptor polls writable when that ended, connect_error() says how.
-// `from`: port 0 is any free one; another must be at an address of the family of `to`, which is
-// kInvalidInput otherwise. `hops`: only the first `hops` - 1 routers pass its packets on, the next
-// one answers that their time is exceeded (RFC 792); 0: as many as it takes.
+// Begins to connect; the descriptor polls writable at the end, and connect_error() has the outcome.
+// `from`: port 0 is any free one; kInvalidInput for another port unless the address is of the
+// family of `to`. `hops`: only the first `hops` - 1 routers forward its packets, the next one
+// replies that their time is exceeded (RFC 792); 0: no limit.
 Result<os::UniqueFd> connect_tcp(const TcpAddress& from, const TcpAddress& to, int hops = 0);
 Result<os::UniqueFd> connect_unix(const std::string& name);
 int connect_error(int fd);  // errno value, 0 when connected
-// How an attempt with few hops ended, once its descriptor polls ready; asked once.
+// The outcome of an attempt with few hops, once its descriptor polls ready; read once.
 struct AttemptEnd {
   bool is_connected = false;
-  std::string router;  // that the hops ended at; "" when the attempt ended in another way
+  std::string router;  // where the hops ended; "" when the attempt ended in another manner
 };
 AttemptEnd end_of_attempt(int fd);
 // The port that it sends from.
 std::uint16_t local_port(int fd);
-// From now on as many hops as it takes.
+// Removes the limit of hops.
 void lift_hop_limit(int fd);
 
 // send() and recv() of a unix socket with descriptors that travel beside the first byte, at most
@@ -58,7 +58,7 @@ inline constexpr std::size_t kFdsMax = 4;
 ssize_t send_with_fds(int socket, std::span<const std::byte> bytes, std::span<const int> fds);
 ssize_t receive_with_fds(int socket, std::span<std::byte> bytes, std::vector<os::UniqueFd>& fds);
 
-// Descriptors that poll() found ready, so that of many only these are asked.
+// The descriptors that poll() found ready.
 class ReadyFds {
  public:
   // Waits until one of them is ready, at most `limit`.
@@ -69,8 +69,8 @@ class ReadyFds {
   std::vector<int> ready_;  // ascending
 };
 
-// The process at the other end of a unix socket, when it first had it; 0: in no pid namespace of
-// this process.
+// The process that opened the other end of a unix socket; 0: it is in no pid namespace of this
+// process.
 pid_t peer_pid(int fd);
 
 // "10.0.0.2 port 4711", or "process 123" for a unix socket.

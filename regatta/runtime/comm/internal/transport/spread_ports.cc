@@ -17,7 +17,7 @@ class Load {
       ++count_[path];
   }
 
-  // What a further connection would share at the first router, the second, ...
+  // The connections that a further one would share the first router with, the second, ...
   std::vector<int> met_by(const std::vector<std::string>& routers) const {
     std::vector<int> met;
     for (const std::vector<std::string>& path : paths(routers)) {

@@ -13,7 +13,7 @@
 namespace regatta::comm {
 namespace {
 
-// Candidates as switches would hash them: `spines` ways at the leaf, `supers` at each spine.
+// Candidates as switches would hash them: `spines` paths at the leaf, `supers` at each spine.
 std::vector<TracedPort> hashed(std::mt19937& random, std::size_t count, unsigned spines,
                                unsigned supers) {
   std::vector<TracedPort> candidates;

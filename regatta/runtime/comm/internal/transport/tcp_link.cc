@@ -199,7 +199,7 @@ bool TcpLink::write_connection(Connection& connection) {
       if (sent < 0) {
         connection.writable = false;
         if (errno == EAGAIN) return moved;
-        // What the peer said before it went is still worth reading; the end of it is noticed there.
+        // The packets that the peer sent before its end are read first; reading finds the end.
         note_reason(errno);
         connection.readable = true;
         return true;

@@ -1,8 +1,8 @@
-// comm/internal/transport/tcp_link.h: the way to a rank of another server: several TCP connections.
-// The control connection carries packets without data and messages up to kControlBytesMax, so that
-// they never queue behind bulk. Larger messages are cut in fragments; whichever outgoing connection
-// can write takes the next one, so the paths that the connections take are filled according to what
-// they bear. Headers carry message and offset: order between connections is free.
+// comm/internal/transport/tcp_link.h: the link to a rank of another server: several TCP
+// connections. The control connection carries packets without data and messages up to
+// kControlBytesMax, so that they never queue behind large ones. Larger messages are cut into
+// fragments; the next outgoing connection that can write sends the next fragment, so each path
+// carries as much as it can. Headers carry message and offset: order between connections is free.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ inline constexpr std::size_t kControlBytesMax = std::size_t{8} << 10;
 
 class TcpLink : public PeerLink {
  public:
-  // All connected and non-blocking. Without data connections it takes packets without data only.
+  // All connected and non-blocking. Without data connections it sends packets without data only.
   TcpLink(int peer, TcpConnections connections, LinkSink& sink);
   ~TcpLink() override;
 
@@ -58,7 +58,7 @@ class TcpLink : public PeerLink {
   LinkSink& sink_;
   std::vector<std::unique_ptr<Connection>> connections_;  // control, outgoing ones, incoming ones
   std::size_t outgoing_ = 0;                              // how many
-  std::size_t first_out_ = 0;  // which outgoing connection is asked first, in turn
+  std::size_t first_out_ = 0;  // the outgoing connection that is tried first, in turn
   std::deque<std::pair<PacketHeader, std::string>> controls_;
   std::deque<OutMessage*> small_;
   std::deque<OutMessage*> bulk_;
@@ -68,12 +68,11 @@ class TcpLink : public PeerLink {
   std::string close_reason_;
 };
 
-// TCP_NODELAY, user timeout as the peer timeout asks (of data connections four times that: the lost
-// end of a message is sent again 0.2, 0.4, 0.8 .. s later, and may be lost again where links are
-// full; whether the peer lives, the control connection tells), little unsent data in the kernel;
-// keepalive on the control connection alone, where it tells for all of them: many idle ones that
-// probe every second overrun the queues of a machine. Errors are dropped: the connection works
-// without.
+// TCP_NODELAY, a user timeout as long as the peer timeout (four times that on data connections: the
+// lost end of a message is sent again 0.2, 0.4, 0.8 .. s later, and may be lost again where links
+// are full; the control connection shows whether the peer lives), little unsent data in the kernel;
+// keepalive on the control connection alone, since many idle connections that probe every second
+// overrun the queues of a machine. Errors are ignored: the connection works without these options.
 void tune_tcp(int fd, double peer_timeout_s, bool is_control);
 
 }  // namespace regatta::comm

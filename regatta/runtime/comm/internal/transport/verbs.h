@@ -1,5 +1,5 @@
-// comm/internal/transport/verbs.h: RDMA between servers, as the rest of coll sees it: a device, and
-// links. Where the build has no libibverbs-dev, verbs_none.cc says so in its place.
+// comm/internal/transport/verbs.h: RDMA between servers, as the rest of comm sees it: a device, and
+// links. Without libibverbs-dev at build time, verbs_none.cc refuses both.
 #pragma once
 
 #include <memory>
@@ -12,22 +12,22 @@
 
 namespace regatta::comm {
 
-// The RDMA device of a rank, and its memory that the device reaches. Shared by its links.
+// The RDMA device of a rank, and the memory that is registered with it. Shared by its links.
 class VerbsDevice;
 
 // The device with an active RoCEv2 port that has this numeric address. kUnsupported: there is no
-// such device, or no libibverbs. Others name a device that is there and cannot be used.
+// such device, or no libibverbs. Other errors name a device that cannot be used.
 Result<std::shared_ptr<VerbsDevice>> open_verbs(const std::string& address);
 
-// Once in a while, on the progress thread: memory that is not used any more goes back.
+// At intervals, on the progress thread: releases memory that is not used any more.
 void expire_memory(VerbsDevice& device);
 
-// The way to a rank that opened its device as well.
+// The link to a rank that opened its device as well.
 struct VerbsLinkSetup {
   int peer = 0;
   os::UniqueFd control;  // connected and non-blocking
   std::shared_ptr<VerbsDevice> device;
-  int queue_pairs = 1;  // the smaller of what the two ends give counts
+  int queue_pairs = 1;  // the smaller number of the two ends counts
 };
 Result<std::unique_ptr<PeerLink>> make_verbs_link(VerbsLinkSetup setup, LinkSink& sink);
 

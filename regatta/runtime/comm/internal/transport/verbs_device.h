@@ -20,7 +20,7 @@ class VerbsDevice {
   rdma::Device& device() { return *device_; }
   // Kept from one message of a call to the next.
   RegistrationCache& memory() { return memory_; }
-  // Of a call that posts to a queue pair and returned this errno value; 0: it was posted.
+  // The status of a post to a queue pair that returned this errno value; 0: it was posted.
   Status check_post(int error) const {
     if (error == 0) return {};
     return Error{Code::kUnavailable, "cannot post to a queue pair of " + device_->name() + ": " +

@@ -1,5 +1,5 @@
-// comm/internal/transport/wire_header.h: what travels before the bytes, on TCP, in shared memory,
-// by RDMA. Little-endian, 48 bytes: magic u16, version u8, kind u8, payload u32, group u64,
+// comm/internal/transport/wire_header.h: the header of every packet on TCP, in shared memory and by
+// RDMA. Little-endian, 48 bytes: magic u16, version u8, kind u8, payload u32, group u64,
 // operation u32, step u32, message u64, offset u64, call u32, checksum u32 of the 44 bytes before
 // it.
 #pragma once
@@ -31,17 +31,17 @@ inline bool is_point_to_point(const MessageKey& key) {
 }
 
 enum class PacketKind : std::uint8_t {
-  kData = 1,   // `payload` bytes of a message, from `offset` on
-  kRequest,    // the sender holds a message and has no grant for it
-  kGrant,      // the receiver has a place for the message; payload: nothing, or where (rdma/wire.h)
-  kCredit,     // `message` eager bytes were consumed
-  kAbort,      // payload: code byte and text of the first error
-  kGoodbye,    // nothing follows
+  kData = 1,  // `payload` bytes of a message, from `offset` on
+  kRequest,   // the sender holds a message and has no grant for it
+  kGrant,     // the receiver has a place for the message; payload: none, or the place (rdma/wire.h)
+  kCredit,    // `message` eager bytes were consumed
+  kAbort,     // payload: code byte and text of the first error
+  kGoodbye,   // nothing follows
   kHeartbeat,  // a sign of life
-  kQuery,      // how far is operation (group, operation) at your place?
-  kReply,      // payload: the answer
+  kQuery,      // requests the progress of operation (group, operation) at the peer
+  kReply,      // payload: that progress
   kConnect,    // payload: the sender's queue pairs (rdma/wire.h)
-  kStatement,  // payload: what a rank says about who is left
+  kStatement,  // payload: a rank's view of the remaining ranks
                // (internal/engine/membership_consensus.h)
 };
 
@@ -59,15 +59,15 @@ inline constexpr std::size_t kFragmentBytesMax = std::size_t{64} << 10;  // payl
 // A fragment shorter than this is not worth its header, except at the end of a message.
 inline constexpr std::size_t kFragmentBytesMin = std::size_t{8} << 10;
 inline constexpr std::size_t kTextBytesMax = 2048;  // of packets with text
-using rdma::kPlaceBytes;                            // of kGrant, when it says where
+using rdma::kPlaceBytes;                            // of kGrant, when it has a place
 
 using HeaderBytes = std::span<std::byte, kHeaderBytes>;
 using ConstHeaderBytes = std::span<const std::byte, kHeaderBytes>;
 
 void encode_header(const PacketHeader& header, HeaderBytes out);
 
-// kInvalidInput when the bytes are no header that a regatta rank would write: magic, version, kind,
-// checksum, sizes out of bounds, a payload that passes the end of its message.
+// kInvalidInput for a wrong magic, version, kind or checksum, sizes out of bounds, and a payload
+// that passes the end of its message.
 Result<PacketHeader> decode_header(ConstHeaderBytes in);
 
 }  // namespace regatta::comm

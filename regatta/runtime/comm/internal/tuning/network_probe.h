@@ -1,5 +1,5 @@
-// comm/internal/tuning/network_probe.h: what the network between the ranks of a new world is worth,
-// found in some tens of milliseconds: the cost model starts from it.
+// comm/internal/tuning/network_probe.h: measures the network between the ranks of a new world for
+// the cost model, in some tens of milliseconds.
 #pragma once
 
 #include "regatta/base/core/result.h"
@@ -9,9 +9,9 @@
 
 namespace regatta::comm {
 
-// Collective; the same on all ranks. `known`: of this rank, what is known without asking; to it
-// come the latency of a step of a barrier and the rate at which every rank sends to the next while
-// it receives from the one before, those of the slowest rank, and the most ways of any rank.
+// Collective; the result is the same on all ranks. It is `known`, this rank's parameters, with the
+// latency of a step of a barrier, the rate at which every rank sends to the next while it receives
+// from the previous one, both of the slowest rank, and the most paths of any rank.
 Result<NetworkParameters> probe_network(Communicator& world, const NetworkParameters& known);
 
 }  // namespace regatta::comm

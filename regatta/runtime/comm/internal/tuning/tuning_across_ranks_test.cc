@@ -14,7 +14,7 @@
 namespace regatta::comm {
 namespace {
 
-// What is chosen now, without the times.
+// The current choices, without the times.
 std::string settings_of(const Communicator& world) {
   std::string text;
   for (const TuningChoice& choice : tuning_choices(world))
@@ -27,8 +27,8 @@ class TuningAcrossRanks : public testing::TestWithParam<TestLayout> {};
 INSTANTIATE_TEST_SUITE_P(Layouts, TuningAcrossRanks,
                          testing::Values(TestLayout::kShm, TestLayout::kTcp, TestLayout::kMixed));
 
-// Of changing sizes and operations, with ranks that come late in turns: a rank that chose otherwise
-// would wait for messages that nobody sends.
+// Sizes and operations change, and ranks are late in turns: a rank with another choice would wait
+// for messages that no rank sends.
 TEST_P(TuningAcrossRanks, IsTheSameWhileTheySearch) {
   constexpr int kRanks = 4;
   std::mutex mutex;
