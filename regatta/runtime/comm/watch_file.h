@@ -218,7 +218,8 @@ std::string describe_missing_files(const std::vector<int>& ranks, const RankView
 // (docs/formats/flight.md).
 
 nlohmann::json view_to_json(const RankView& view);
-// kInvalidInput when a key is missing or of another kind; `source` names the text in errors.
+// kInvalidInput names the path of a key that is missing or of another kind; `source` names the
+// text.
 Result<RankView> view_from_json(const nlohmann::json& json, const std::string& source);
 
 // <folder>/regatta-flight-<job>-rank<r>.json; "job" where it has no name; characters other than

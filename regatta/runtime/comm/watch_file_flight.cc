@@ -1,13 +1,14 @@
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <string>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
+#include "regatta/base/core/json.h"
 #include "regatta/base/os/file.h"
 #include "regatta/model/collective/call.h"
 #include "regatta/runtime/comm/internal/collective_names.h"
@@ -49,8 +50,14 @@ std::string hex(std::uint64_t value) {
   return text;
 }
 
-std::uint64_t number_of(const std::string& hex) {
-  return std::stoull(hex, nullptr, 16);
+// The number that hex() wrote.
+std::uint64_t read_hex(const JsonReader& reader) {
+  const auto text = reader.as<std::string>();
+  std::uint64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [last, error] = std::from_chars(text.data(), end, value, 16);
+  if (error != std::errc() || last != end || text.empty()) reader.fail("expected a number in hex");
+  return value;
 }
 
 Json to_json(const OperationView& operation) {
@@ -67,54 +74,56 @@ Json to_json(const OperationView& operation) {
   return json;
 }
 
-OperationView operation_from(const Json& json) {
+OperationView read_operation(const JsonReader& reader) {
   OperationView view;
-  view.lane = json.value("is_transfer", false) ? Lane::kTransfer : Lane::kCollective;
-  json.at("sequence").get_to(view.sequence);
-  view.call = number_of(json.at("call"));
-  json.at("size_bytes").get_to(view.bytes);
-  json.at("moved_bytes").get_to(view.moved);
-  json.at("started_s").get_to(view.started.value);
-  json.at("progressed_s").get_to(view.progressed.value);
-  view.status = status_named(json.at("status"));
-  if (json.contains("error")) view.error = static_cast<Code>(json.at("error").get<int>());
+  if (reader.has("is_transfer") && reader.at("is_transfer").as<bool>()) view.lane = Lane::kTransfer;
+  reader.read("sequence", view.sequence);
+  view.call = read_hex(reader.at("call"));
+  reader.read("size_bytes", view.bytes);
+  reader.read("moved_bytes", view.moved);
+  reader.read("started_s", view.started);
+  reader.read("progressed_s", view.progressed);
+  view.status = status_named(reader.at("status").as<std::string>());
+  if (reader.has("error"))
+    view.error = static_cast<Code>(
+        reader.at("error").as<int>(IntRange{0, static_cast<int>(Code::kUnsupported)}));
   return view;
 }
 
-GroupView group_from(const Json& json) {
+GroupView read_group(const JsonReader& reader) {
   GroupView view;
-  view.id = number_of(json.at("id"));
-  json.at("rank").get_to(view.rank);
-  json.at("members").get_to(view.members);
-  json.at("submitted").get_to(view.submitted);
-  json.at("ended").get_to(view.ended);
-  if (json.contains("collective")) view.collective = operation_from(json["collective"]);
-  if (json.contains("transfer")) view.transfer = operation_from(json["transfer"]);
+  view.id = read_hex(reader.at("id"));
+  reader.read("rank", view.rank);
+  reader.read("members", view.members);
+  reader.read("submitted", view.submitted);
+  reader.read("ended", view.ended);
+  if (reader.has("collective")) view.collective = read_operation(reader.at("collective"));
+  if (reader.has("transfer")) view.transfer = read_operation(reader.at("transfer"));
   return view;
 }
 
-RankView view_from(const Json& json) {
+RankView read_rank(const JsonReader& reader) {
   RankView view;
-  view.pid = json.value("pid", 0);
-  json.at("job").get_to(view.job);
-  json.at("server").get_to(view.server);
-  view.world = number_of(json.at("world"));
-  json.at("rank").get_to(view.rank);
-  json.at("started_s").get_to(view.started.value);
-  json.at("ticked_s").get_to(view.ticked.value);
-  json.at("verdict").get_to(view.verdict);
-  view.judged = {json.value("judged_s", 0.0)};
-  json.at("error").get_to(view.error);
-  for (const Json& peer : json.at("peers"))
-    view.peers.push_back({.name = peer.at("name"),
-                          .sent_bytes = peer.at("sent_bytes"),
-                          .has_departed = peer.at("has_departed")});
-  for (const Json& group : json.at("communicators"))
-    view.groups.push_back(group_from(group));
-  for (const Json& flight : json.at("flights"))
-    view.flights.push_back({.number = flight.at("number"),
-                            .group = number_of(flight.at("communicator")),
-                            .operation = operation_from(flight)});
+  reader.read_if("pid", view.pid);
+  reader.read("job", view.job);
+  reader.read("server", view.server);
+  view.world = read_hex(reader.at("world"));
+  reader.read("rank", view.rank);
+  reader.read("started_s", view.started);
+  reader.read("ticked_s", view.ticked);
+  reader.read("verdict", view.verdict);
+  reader.read_if("judged_s", view.judged);
+  reader.read("error", view.error);
+  for (const JsonReader& peer : reader.at("peers").items())
+    view.peers.push_back({.name = peer.at("name").as<std::string>(),
+                          .sent_bytes = peer.at("sent_bytes").as<std::uint64_t>(),
+                          .has_departed = peer.at("has_departed").as<bool>()});
+  for (const JsonReader& group : reader.at("communicators").items())
+    view.groups.push_back(read_group(group));
+  for (const JsonReader& flight : reader.at("flights").items())
+    view.flights.push_back({.number = flight.at("number").as<std::uint64_t>(),
+                            .group = read_hex(flight.at("communicator")),
+                            .operation = read_operation(flight)});
   return view;
 }
 
@@ -171,19 +180,17 @@ Json view_to_json(const RankView& view) {
 }
 
 Result<RankView> view_from_json(const Json& json, const std::string& source) {
-  try {
-    if (json.at("version").get<int>() != kFormatVersion)
-      return Error{Code::kInvalidInput, source + ": a flight file of another version of regatta"};
-    RankView view = view_from(json);
-    if (ranks_fit(view)) return view;
-    return Error{Code::kInvalidInput, source +
-                                          ": no flight file of regatta: a rank is not in its "
-                                          "world"};
-  } catch (const std::exception&) {
-    return Error{Code::kInvalidInput, source +
-                                          ": no flight file of regatta: a key is missing or of "
-                                          "another kind; give files that begin regatta-flight-"};
-  }
+  const JsonReader reader(json, source);
+  const JsonReader version = reader.at("version");
+  if (const int number = version.as<int>(); number != kFormatVersion)
+    version.fail(std::to_string(number) + " is unknown");
+  RankView view = read_rank(reader);
+  if (!ranks_fit(view)) reader.fail("a rank is not in its world");
+  const Status read = reader.status();
+  if (read) return view;
+  return Error{Code::kInvalidInput, read.error().message +
+                                        ": no flight file of this version of regatta; give files "
+                                        "that begin regatta-flight-"};
 }
 
 std::string flight_path(const std::string& folder, const RankView& view) {
@@ -207,10 +214,11 @@ Status write_flight_file(const std::string& folder, const RankView& view) {
 
 Result<RankView> read_flight_file(const std::string& path) {
   REGATTA_TRY(text, os::read_file(path));
-  const Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded())
-    return Error{Code::kInvalidInput, path + ": no JSON; give files that begin regatta-flight-"};
-  return view_from_json(json, path);
+  const auto reader = JsonReader::parse(text, path);
+  if (!reader)
+    return Error{Code::kInvalidInput,
+                 reader.error().message + "; give files that begin regatta-flight-"};
+  return view_from_json(reader->raw(), path);
 }
 
 }  // namespace regatta::comm

@@ -344,10 +344,6 @@ void decode_add(CompressionKind kind, const std::byte* in, float* sum, std::size
   loops().decode_add({kind, in, sum, count, 1});
 }
 
-const char* vector_level() {
-  return loops().name;
-}
-
 void limit_vectors(const char* level) {
   chosen.store(&best_loops(level), std::memory_order_relaxed);
 }

@@ -43,10 +43,7 @@ void decode(CompressionKind kind, const std::byte* in, float* out, std::size_t c
 // sum += the values of `in`.
 void decode_add(CompressionKind kind, const std::byte* in, float* sum, std::size_t count);
 
-// The vectors that encode() and decode() use here: "avx512", "avx2" or "baseline".
-const char* vector_level();
-
-// For tests: from now on no wider vectors than this; "avx512" allows all.
+// For tests: from now on no wider vectors than this: "baseline", "avx2" or "avx512".
 void limit_vectors(const char* level);
 
 }  // namespace regatta::comm::compress

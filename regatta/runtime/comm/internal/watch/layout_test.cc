@@ -199,8 +199,9 @@ TEST(FlightFile, RefusesOtherFiles) {
     const auto read = view_from_json(without, "f");
     ASSERT_FALSE(read) << key;
     EXPECT_EQ(read.error().message,
-              "f: no flight file of regatta: a key is missing or of another kind; give files that "
-              "begin regatta-flight-");
+              std::string("f: ") + key +
+                  ": missing: no flight file of this version of regatta; give files that begin "
+                  "regatta-flight-");
   }
   json["rank"] = 3;
   EXPECT_EQ(view_from_json(json, "f").error().code, Code::kInvalidInput);
