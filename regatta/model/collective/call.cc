@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 
 namespace regatta::collective {
@@ -59,17 +60,15 @@ std::uint64_t encode_call(const Call& call) {
 static_assert(kKinds.size() == kCallKinds);
 
 std::string to_string(CompressionKind kind) {
-  return kCompressionNames[static_cast<std::size_t>(kind)];
+  return enum_name(kCompressionNames, kind);
 }
 
 std::string to_string(CallKind kind) {
-  return kKinds[static_cast<std::size_t>(kind)];
+  return enum_name(kKinds, kind);
 }
 
 std::optional<CallKind> kind_named(const std::string& name) {
-  for (std::size_t i = 0; i < kKinds.size(); ++i)
-    if (name == kKinds[i]) return static_cast<CallKind>(i);
-  return std::nullopt;
+  return parse_enum<CallKind>(kKinds, name);
 }
 
 bool has_root(CallKind kind) {

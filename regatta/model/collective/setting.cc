@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 
 namespace regatta::collective {
@@ -15,13 +16,11 @@ static_assert(kNames.size() == static_cast<std::size_t>(Algorithm::kInPlace) + 1
 }  // namespace
 
 std::string to_string(Algorithm algorithm) {
-  return kNames[static_cast<std::size_t>(algorithm)];
+  return enum_name(kNames, algorithm);
 }
 
 std::optional<Algorithm> algorithm_named(const std::string& name) {
-  for (std::size_t i = 0; i < kNames.size(); ++i)
-    if (name == kNames[i]) return static_cast<Algorithm>(i);
-  return std::nullopt;
+  return parse_enum<Algorithm>(kNames, name);
 }
 
 std::string describe(const Setting& setting) {

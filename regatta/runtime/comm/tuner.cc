@@ -4,6 +4,8 @@
 #include <array>
 #include <bit>
 
+#include "regatta/base/core/text.h"
+
 namespace regatta::comm {
 namespace {
 
@@ -21,13 +23,11 @@ TunedCall case_of_class(const TunedCall& call) {
 }  // namespace
 
 std::string to_string(ChoiceReason reason) {
-  return kReasons[static_cast<std::size_t>(reason)];
+  return enum_name(kReasons, reason);
 }
 
 std::optional<ChoiceReason> reason_named(const std::string& name) {
-  for (std::size_t i = 0; i < kReasons.size(); ++i)
-    if (name == kReasons[i]) return static_cast<ChoiceReason>(i);
-  return std::nullopt;
+  return parse_enum<ChoiceReason>(kReasons, name);
 }
 
 SettingSearch Tuner::make_search(const TunedCall& call, TuningChoice& about) const {

@@ -75,23 +75,26 @@ WatchFile::~WatchFile() {
 
 std::shared_ptr<GroupLog> WatchFile::add_group(std::uint64_t id, int rank,
                                                const std::vector<int>& members) {
-  const std::lock_guard lock(mutex_);
-  for (std::size_t slot = 0; slot < map_.shape.group_slots; ++slot) {
-    WatchGroup& group = map_.group(slot);
-    if (group.id.load(std::memory_order_relaxed) != 0) continue;
-    group.rank.store(static_cast<std::uint32_t>(rank), std::memory_order_relaxed);
-    group.size.store(static_cast<std::uint32_t>(members.size()), std::memory_order_relaxed);
-    group.submitted.store(0, std::memory_order_relaxed);
-    group.ended.store(0, std::memory_order_relaxed);
-    for (std::size_t i = 0; i < members.size(); ++i)
-      map_.members(slot)[i].store(static_cast<std::uint32_t>(members[i]),
-                                  std::memory_order_relaxed);
-    for (auto& lane : group.lanes)
-      lane.write({});
-    group.id.store(id, std::memory_order_release);
-    return std::make_shared<GroupLog>(shared_from_this(), slot);
-  }
-  return nullptr;
+  const MutexLock lock(mutex_);
+  const auto slot = free_slot();
+  if (!slot) return nullptr;
+  WatchGroup& group = map_.group(*slot);
+  group.rank.store(static_cast<std::uint32_t>(rank), std::memory_order_relaxed);
+  group.size.store(static_cast<std::uint32_t>(members.size()), std::memory_order_relaxed);
+  group.submitted.store(0, std::memory_order_relaxed);
+  group.ended.store(0, std::memory_order_relaxed);
+  for (std::size_t i = 0; i < members.size(); ++i)
+    map_.members(*slot)[i].store(static_cast<std::uint32_t>(members[i]), std::memory_order_relaxed);
+  for (auto& lane : group.lanes)
+    lane.write({});
+  group.id.store(id, std::memory_order_release);
+  return std::make_shared<GroupLog>(shared_from_this(), *slot);
+}
+
+std::optional<std::size_t> WatchFile::free_slot() const {
+  for (std::size_t slot = 0; slot < map_.shape.group_slots; ++slot)
+    if (map_.group(slot).id.load(std::memory_order_relaxed) == 0) return slot;
+  return std::nullopt;
 }
 
 void WatchFile::show_verdict(std::string_view text) {
@@ -110,7 +113,7 @@ GroupLog::GroupLog(std::shared_ptr<WatchFile> file, std::size_t slot)
       id_(group_.id.load(std::memory_order_relaxed)) {}
 
 GroupLog::~GroupLog() {
-  const std::lock_guard lock(file_->mutex_);
+  const MutexLock lock(file_->mutex_);
   group_.id.store(0, std::memory_order_release);
 }
 

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +14,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <sys/types.h>
 
+#include "regatta/base/core/mutex.h"
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/units.h"
 #include "regatta/base/os/unique_fd.h"
@@ -59,9 +59,12 @@ class WatchFile : public std::enable_shared_from_this<WatchFile> {
   friend class GroupLog;
   WatchFile(os::UniqueFd fd, WatchMap map) : fd_(std::move(fd)), map_(map) {}
 
+  // A slot of the groups whose id is 0.
+  std::optional<std::size_t> free_slot() const REGATTA_REQUIRES(mutex_);
+
   os::UniqueFd fd_;  // kept open: readers find the file by it
   const WatchMap map_;
-  std::mutex mutex_;  // guards the ids of the slots
+  Mutex mutex_;  // guards the ids of the groups in the map
 };
 
 // An operation as it is recorded.

@@ -1,14 +1,15 @@
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "regatta/base/core/json.h"
+#include "regatta/base/core/text.h"
 #include "regatta/base/os/file.h"
 #include "regatta/model/collective/call.h"
 #include "regatta/runtime/comm/internal/collective_names.h"
@@ -20,44 +21,18 @@ namespace {
 constexpr int kFormatVersion = 1;
 using Json = nlohmann::json;
 
-const char* name_of(OperationStatus status) {
-  switch (status) {
-    case OperationStatus::kNone:
-      return "none";
-    case OperationStatus::kRuns:
-      return "runs";
-    case OperationStatus::kDone:
-      return "done";
-    case OperationStatus::kFailed:
-      return "failed";
-  }
-  return "none";
-}
+constexpr EnumNames<4> kStatuses = {"none", "runs", "done", "failed"};
 
-OperationStatus status_named(const std::string& name) {
-  for (const OperationStatus status :
-       {OperationStatus::kRuns, OperationStatus::kDone, OperationStatus::kFailed})
-    if (name == name_of(status)) return status;
-  return OperationStatus::kNone;
-}
-
-// In text: JSON readers of other languages keep 53 bits of a number.
+// As text: JSON readers of other languages keep 53 bits of a number.
 std::string hex(std::uint64_t value) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text(16, '0');
-  for (std::size_t i = 0; i < 16; ++i)
-    text[15 - i] = kDigits[value >> (4 * i) & 0xfU];
-  return text;
+  return fmt::format("{:016x}", value);
 }
 
 // The number that hex() wrote.
 std::uint64_t read_hex(const JsonReader& reader) {
-  const auto text = reader.as<std::string>();
-  std::uint64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [last, error] = std::from_chars(text.data(), end, value, 16);
-  if (error != std::errc() || last != end || text.empty()) reader.fail("expected a number in hex");
-  return value;
+  const auto value = parse_number<std::uint64_t>(reader.as<std::string>(), 16);
+  if (!value) reader.fail("expected a number in hex");
+  return value.value_or(0);
 }
 
 Json to_json(const OperationView& operation) {
@@ -68,7 +43,7 @@ Json to_json(const OperationView& operation) {
                {"moved_bytes", operation.moved},
                {"started_s", operation.started.value},
                {"progressed_s", operation.progressed.value},
-               {"status", name_of(operation.status)}};
+               {"status", enum_name(kStatuses, operation.status)}};
   if (operation.lane == Lane::kTransfer) json["is_transfer"] = true;
   if (operation.error) json["error"] = static_cast<int>(*operation.error);
   return json;
@@ -83,7 +58,7 @@ OperationView read_operation(const JsonReader& reader) {
   reader.read("moved_bytes", view.moved);
   reader.read("started_s", view.started);
   reader.read("progressed_s", view.progressed);
-  view.status = status_named(reader.at("status").as<std::string>());
+  reader.read("status", view.status, kStatuses);
   if (reader.has("error"))
     view.error = static_cast<Code>(
         reader.at("error").as<int>(IntRange{0, static_cast<int>(Code::kUnsupported)}));
