@@ -46,7 +46,7 @@ void monitored_barrier(c10d::Store& store, const MonitoredBarrier& barrier) {
   std::string missing;
   if (barrier.rank == 0) {
     missing = missing_ranks(store, barrier, prefix);
-    // Not every store tells an empty value from none.
+    // Not every store distinguishes an empty value from none.
     const std::string text = missing.empty() ? kAllCame : missing;
     store.set(verdict, {text.begin(), text.end()});
   } else {

@@ -1,4 +1,4 @@
-// torch/monitored_barrier.h: a barrier by way of the store that names the ranks that do not come.
+// torch/monitored_barrier.h: a barrier through the store that names the missing ranks.
 #pragma once
 
 #include <chrono>

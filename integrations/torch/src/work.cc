@@ -10,7 +10,7 @@
 namespace regatta_torch {
 namespace {
 
-// How long a work that nobody waits for may stay unnoticed after its end.
+// How long a work without a waiting thread may stay incomplete after its end.
 constexpr std::chrono::milliseconds kReapEvery{50};
 constexpr std::chrono::microseconds kLookEvery{100};
 

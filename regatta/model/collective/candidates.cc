@@ -15,8 +15,8 @@ namespace {
 constexpr double kFarBehind = 2.5;
 // Shorter messages are hardly striped at all.
 constexpr std::size_t kWorthStriping = std::size_t{256} << 10;
-// Connections of a pair that has one way only: more of them only get in each other's way.
-constexpr int kConnectionsOfOneWay = 2;
+// Connections of a pair with a single path: more of them only delay each other.
+constexpr int kConnectionsOfOnePath = 2;
 // The share of a link's rate without headers of Ethernet, IP and TCP.
 constexpr double kPayloadShare = 0.95;
 
@@ -217,7 +217,7 @@ TuningSpace network_tuning_space(const GroupTopology& topology, const Setting& f
       one.setting.chunk_bytes = forced.chunk_bytes;
       one.setting.connections = forced.connections;
       if (forced.connections == 0 && topology.network.paths < 2)
-        one.setting.connections = kConnectionsOfOneWay;
+        one.setting.connections = kConnectionsOfOnePath;
     }
     return candidates;
   };

@@ -1,6 +1,6 @@
-// collective/candidates.h: the ways to carry out a call, and what the cost model says of
-// each. Over the network, with latency a, bytes per second 1/b, p ranks and S bytes of the whole
-// vector, the times are those of the headers of algorithm/ in the alpha-beta model. Sources:
+// collective/candidates.h: the settings that can carry out a call, and their times in the cost
+// model. Over the network, with latency a, bytes per second 1/b, p ranks and S bytes of the whole
+// vector, the times are those of the headers of internal/ in the alpha-beta model. Sources:
 // Thakur, Rabenseifner and Gropp, IJHPCA 19(1), 2005; Sanders, Speck and Traeff, Parallel Computing
 // 35(12), 2009; Bruck et al., IEEE TPDS 8(11), 1997.
 #pragma once
@@ -18,10 +18,10 @@ namespace regatta::collective {
 
 // The network between the ranks of a group.
 struct NetworkParameters {
-  Seconds latency{50e-6};    // of one small message, on the way
-  BytesPerSecond rate{1e9};  // from one rank to another, one way
+  Seconds latency{50e-6};    // of one small message
+  BytesPerSecond rate{1e9};  // from one rank to another, in one direction
   int connections = 1;       // of a pair
-  int paths = 1;             // over equal-cost links, that they spread over
+  int paths = 1;             // equal-cost paths that the connections spread over
 };
 
 // A call of a group; the same on all ranks.
@@ -43,8 +43,8 @@ struct SettingCandidate {
   Seconds predicted;
 };
 
-// The algorithms that can carry out the call, the best prediction first; at least one, but for a
-// barrier. Those that the model sees far behind the best are left out, but for `wanted`.
+// The algorithms that can carry out the call, the best prediction first; at least one, except for a
+// barrier. Those that are far slower than the best in the model are left out, except `wanted`.
 std::vector<SettingCandidate> rank_algorithms(const TunedCall& call, const GroupTopology& topology,
                                               Algorithm wanted = Algorithm::kAutomatic);
 
@@ -56,7 +56,7 @@ struct TuningSpace {
   std::function<std::vector<Setting>(const Setting&, const TunedCall&)> connections;
   std::function<std::vector<Setting>(const Setting&, const TunedCall&)> chunks;
 };
-// Settings that `forced` gives are kept. `topology` and what it points to outlive the result.
+// Settings in `forced` are kept. `topology` and what it points to outlive the result.
 TuningSpace network_tuning_space(const GroupTopology& topology, const Setting& forced);
 // Inside a server, for calls that pass through stages (internal/shm/staged.h).
 TuningSpace shared_memory_tuning_space(const Setting& forced);

@@ -19,11 +19,11 @@ struct Reduction {
   DataType type = DataType::kF32;
   ReduceOp op = ReduceOp::kSum;
   int divisor = 1;           // ranks that take part: the average divides by it
-  bool is_ordered = false;   // CommunicatorOptions::deterministic: by the tree of reduce_many.h
+  bool is_ordered = false;   // CommunicatorOptions::deterministic: by the tree of reduce_kernels.h
   bool sums_in_f64 = false;  // CommunicatorOptions::sums_in_f64
 };
 
-// buffers as bytes, and runs of bytes in them.
+// Buffers as bytes, and ranges of bytes in them.
 
 struct ByteRange {
   std::size_t from = 0;  // from the start of the buffer
@@ -32,7 +32,7 @@ struct ByteRange {
   std::size_t end() const { return from + bytes; }
 };
 
-// How far these parts of a buffer reach.
+// The end of the last of these parts of a buffer.
 inline std::size_t end_of(std::span<const ByteRange> parts) {
   std::size_t end = 0;
   for (const ByteRange& part : parts)

@@ -1,7 +1,7 @@
 // collective/reduce_kernels.h: element-wise reductions of byte ranges.
 // f16 and bf16 are widened to fp32 for each operation and rounded to nearest even after it.
-// Integers wrap round, also on the way to their average, which truncates towards zero. The result
-// of an element depends on its two operands alone, not on its place, so a range may be reduced in
+// Integers wrap round, also in the sum of an average, which truncates towards zero. The result of
+// an element depends on its two operands alone, not on its place, so a range may be reduced in
 // parts.
 #pragma once
 
@@ -24,7 +24,7 @@ void combine_four(const Reduction& reduction, std::byte* dst, const std::byte* c
 // Ends an average: divides `bytes` at `data` by the divisor. Nothing for the other operations.
 void finish(const Reduction& reduction, std::byte* data, std::size_t bytes);
 
-// Whether sums_in_f64 means anything to the reduction: sums and averages of f32, f16, bf16.
+// Whether sums_in_f64 affects the reduction: sums and averages of f32, f16, bf16.
 bool can_sum_in_f64(const Reduction& reduction);
 // sum += in, element by element; of such a type. `bytes` of `in`.
 void add_in_f64(DataType type, double* sum, const std::byte* in, std::size_t bytes);

@@ -1,7 +1,7 @@
-// collective/schedule.h: a collective as data: the steps one rank takes and what each waits for.
-// Algorithms (algorithm/*.h) write schedules and touch no socket; the engine runs them. Messages
-// meet by (sender, receiver, tag), so sender and receiver must give a message the same tag and
-// size; a tag is used once for a pair and direction.
+// collective/schedule.h: a collective as data: the steps of one rank and their dependencies.
+// Algorithms (algorithms.h) write schedules and use no socket; the engine runs them. Messages are
+// matched by (sender, receiver, tag), so sender and receiver must use the same tag and size; a tag
+// is used once for a pair and direction.
 #pragma once
 
 #include <cstddef>
@@ -20,10 +20,10 @@ namespace regatta::collective {
 enum class StepKind : std::uint8_t {
   kSend,           // src -> peer
   kReceive,        // peer -> dst
-  kReceiveReduce,  // dst = src (op) what comes from peer
+  kReceiveReduce,  // dst = src (op) the message of peer
   kReduce,         // dst = src (op) other
   kCopy,           // dst = src
-  kCall,           // what add_call() gave
+  kCall,           // the function of add_call()
 };
 
 struct Step {
@@ -48,19 +48,19 @@ class CollectiveSchedule {
   // Adds a step that starts when all of `after` (earlier steps) have ended.
   StepIndex add(const Step& step, std::initializer_list<StepIndex> after = {});
   // Adds a step that calls `work`: pure computation on memory, of about a millisecond at most,
-  // because messages stand still meanwhile. Between two of these they move.
+  // because messages do not move meanwhile, only between two such steps.
   StepIndex add_call(std::function<void()> work, std::initializer_list<StepIndex> after = {});
   // Adds one more condition to `step`.
   void wait_for(StepIndex step, StepIndex earlier);
 
-  // Memory that lives as long as the schedule, 64-byte aligned. Where there is none, an address
-  // that must not be read: the schedule is not to be run then.
+  // Memory that lives as long as the schedule, 64-byte aligned. Where none is left, an address that
+  // must not be read: the schedule must not run then.
   std::byte* scratch(std::size_t bytes);
-  // How much scratch() was asked for when there was none; 0: it always had some.
+  // The bytes that scratch() could not allocate; 0: it never failed.
   std::size_t lacked_bytes() const { return lacked_bytes_; }
 
   const std::vector<Step>& steps() const { return steps_; }
-  // Does what a kCall step is for.
+  // Calls the function of a kCall step.
   void call(StepIndex step) const { calls_[steps_[step].tag](); }
   // Pairs (earlier, later).
   const std::vector<std::pair<StepIndex, StepIndex>>& edges() const { return edges_; }

@@ -47,7 +47,7 @@ Stream best_stream() {
   return stream_sse2;
 }
 
-// Non-temporal stores are not ordered with the counter that tells of them: end_stream() first.
+// Non-temporal stores are not ordered with the counter that publishes them: end_stream() first.
 void stream(std::byte* to, const std::byte* from, std::size_t bytes) {
   static const Stream stream_lines = best_stream();
   const std::size_t head = std::min(

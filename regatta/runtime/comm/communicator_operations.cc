@@ -176,7 +176,7 @@ Handle Communicator::broadcast(void* data, std::size_t count, DataType type, Ran
                             .bytes = count * size_of(type)});
 }
 
-// NOLINTNEXTLINE(readability-function-size): what every reduce to a root is told
+// NOLINTNEXTLINE(readability-function-size): the arguments of MPI_Reduce
 Handle Communicator::reduce(const void* in, void* out, std::size_t count, DataType type,
                             ReduceOp op, Rank root) {
   return impl_->collective({.kind = CallKind::kReduce,

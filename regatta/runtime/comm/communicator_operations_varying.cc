@@ -79,7 +79,7 @@ Handle Communicator::reduce_scatter_v(const void* in, const Parts& parts, void* 
   const std::size_t own = varying->give[rank().index()].bytes;
   for (std::size_t peer = 0; peer < parts.counts.size(); ++peer)
     varying->take.push_back({own * peer, own});
-  // Without memory the call goes on: the group it belongs to fails with it.
+  // Without memory the call continues, and its group fails on all ranks.
   if (impl_->shm != nullptr)
     varying->arrivals.reset(new (std::nothrow) std::byte[own * parts.counts.size()]);
   return impl_->collective({.kind = CallKind::kReduceScatterV,

@@ -66,7 +66,7 @@ class Tuner {
   void skip(const Ticket& ticket);
   // The next call of this kind waits for the times of earlier ones.
   bool waits(const TunedCall& call) const;
-  // For the kind of the last call no trial is under way or to come soon.
+  // No trial for the kind of the last call is under way or due soon.
   bool is_settled() const { return entries_.empty() || entries_[last_].search.is_settled(); }
 
   std::vector<TuningChoice> choices() const;

@@ -134,7 +134,7 @@ void GroupLog::end(const LoggedCall& call, Seconds now, std::optional<Code> erro
                              word_of(call.started.value), word_of(now.value), status});
   if (word(call.lane, kLaneSequence).load(std::memory_order_relaxed) == call.sequence &&
       word(call.lane, kLaneCall).load(std::memory_order_relaxed) == call.call) {
-    // As its flight says: a whole operation may pass between two looks of the progress thread.
+    // As in its flight: a whole operation may run between two ticks of the progress thread.
     // Parts of any length have no size in the call: what was counted stays.
     if (!error) {
       if (call.bytes > 0) move(call.lane, call.bytes);

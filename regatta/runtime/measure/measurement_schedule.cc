@@ -166,7 +166,7 @@ MeasurementSchedule make_measurement_schedule(const topo::Cluster& cluster,
   schedule.time_per_task = 30.0_ms;
   schedule.round_trips = 200;
   schedule.transfers = 3;
-  // Filling and draining the queues of a path, 40 ms each way in a lab, is to weigh little.
+  // Filling and draining the queues of a path, 40 ms per direction in a lab, must count little.
   schedule.transfer_time = 800.0_ms;
   schedule.transfer_size_min = 1_MiB;
   schedule.transfer_size_max = 64_MiB;

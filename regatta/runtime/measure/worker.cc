@@ -44,7 +44,7 @@ Result<WorkerSpec> parse_spec(const json& spec) {
   reader.read("device_index", worker.device.index);
   reader.read("cpu_share", worker.device.cpu_share);
   reader.read("compute_cgroup", worker.device.compute_cgroup);
-  // A device that is held to a share of a core computes, and no more.
+  // A device that is limited to a share of a core only computes.
   worker.options.caller_moves_data = worker.device.cpu_share <= 0;
   if (!reader.status())
     return Error{Code::kInvalidInput,

@@ -17,7 +17,7 @@ namespace {
 
 std::atomic<bool> stop_requested{false};
 
-// A JSON line with thousands of spans would hold the channel up for long: they go in parts.
+// A JSON line with thousands of spans would block the channel for long: they go in parts.
 constexpr std::size_t kSpansPerEvent = 500;
 
 Status emit_spans(const StepReport& report, rpc::WorkerChannel& channel) {
@@ -52,7 +52,7 @@ Result<std::optional<comm::Communicator>> connect(const TrainSpec& spec,
     return channel.exchange(mine);
   };
   if (spec.world_size == 1) {
-    // The agent waits for every worker's endpoint, also for a lonely one's.
+    // The agent waits for the endpoint of every worker, also of a single one.
     REGATTA_TRY_DO(exchange("alone"));
     return std::optional<comm::Communicator>();
   }
@@ -61,7 +61,7 @@ Result<std::optional<comm::Communicator>> connect(const TrainSpec& spec,
   options.server = spec.server;
   options.listen_address = spec.address;
   options.link_rate = spec.link_rate;
-  // A run that goes on from a checkpoint gives the bits of one that was not interrupted.
+  // A run that continues from a checkpoint has the bits of one that was not interrupted.
   options.measure = comm::Measure::kTransport;
   options.rank_names = spec.rank_names;
   options.job_name = spec.job.name;
@@ -71,7 +71,7 @@ Result<std::optional<comm::Communicator>> connect(const TrainSpec& spec,
     if (to.index() >= planned.to_rank.size()) return comm::PlannedPorts{};
     return comm::PlannedPorts{planned.to_rank[to.index()], planned.ways};
   };
-  // A device that is held to a share of a core computes, and no more.
+  // A device that is limited to a share of a core only computes.
   options.caller_moves_data = spec.cpu_share <= 0;
   REGATTA_TRY(world, comm::Communicator::connect(spec.rank, spec.world_size, exchange, options));
   return std::optional<comm::Communicator>(std::move(world));

@@ -1,7 +1,7 @@
 // collective/internal/all_to_all.h: every rank has a part for every other one. With p ranks and S
 // the bytes of one rank's whole vector:
 //   pairwise_all_to_all   p-1 steps of S/p, (p-1)/p S sent per rank; in step d with the ranks d
-//                         before and behind, so that nobody is sent to by two at once
+//                         before and behind, so that no rank receives from two at once
 //   pairwise_all_to_all_v the same with parts of any length; empty ones are sent too, so that a
 //                         receiver that expects another length notices
 // Source: Thakur, Rabenseifner and Gropp, IJHPCA 19(1), 2005.

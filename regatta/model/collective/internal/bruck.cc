@@ -11,7 +11,7 @@
 namespace regatta::collective {
 namespace {
 
-// A part on its way: where it lies, and the step that put it there.
+// A part in transit: its place, and the step that put it there.
 struct Part {
   const std::byte* at;
   std::optional<StepIndex> made;
@@ -35,7 +35,7 @@ void bruck_all_to_all(CollectiveSchedule& schedule, const GroupPosition& self,
     aside = schedule.add({.dst = copy, .src = in, .bytes = part_at(buffers, ranks)});
     in = copy;
   }
-  // parts[i] came from, or goes to, somebody i ranks away.
+  // parts[i] comes from, or goes to, the rank at distance i.
   std::vector<Part> parts;
   for (int i = 0; i < ranks; ++i)
     parts.push_back({in + part_at(buffers, self.neighbour(i)), aside});

@@ -1,6 +1,7 @@
 // collective/internal/bruck.h: few steps for small messages: parts travel together and are
 // passed on. With p ranks and S the bytes of the whole vector:
-//   bruck_all_to_all  ceil(log2 p) steps. In step k every part whose way has bit k goes 2^k ranks
+//   bruck_all_to_all  ceil(log2 p) steps. In step k every part whose distance has bit k goes 2^k
+//   ranks
 //                     on: about S/2 a step, so log2(p)/2 S sent per rank (pairwise: p-1 steps, S)
 //   bruck_all_gather  ceil(log2 p) steps of one message each, (p-1)/p S sent per rank
 // Both copy about what they send. Source: Bruck, Ho, Kipnis, Upfal and Weathersby, IEEE TPDS 8(11),

@@ -21,8 +21,8 @@ struct Node {
   bool is_root() const { return parent == kNobody; }
 };
 
-// The tree over 0..count-1 in their order: a number whose lowest set bit is b stands b/2 above and
-// below two others; 0 is the root. Odd numbers are leaves.
+// The in-order tree over 0..count-1: the children of a number with the lowest set bit b are b/2
+// below and above it; 0 is the root. Odd numbers are leaves.
 Node node_at(int position, int count) {
   Node node;
   const int bit = position & -position;

@@ -216,7 +216,7 @@ class HierarchicalBuilder {
   int local_ = 0;
   std::vector<StepIndex> ends_;                                    // of the chunks so far
   std::map<std::pair<int, std::uint32_t>, StepIndex> last_sends_;  // by peer, purpose and index
-  // Of the chunk under way.
+  // The chunk under way.
   std::size_t chunk_ = 0;
   ByteRange range_;
   StepIndex first_step_ = 0;

@@ -323,7 +323,7 @@ void exchange(CollectiveSchedule& schedule, const GroupPosition& self, const Buf
 void ordered_all_reduce(CollectiveSchedule& schedule, const GroupPosition& self,
                         const Buffers& buffers, const cost::HierarchicalLayout* grid) {
   const auto others = static_cast<std::size_t>(self.world_size - 1);
-  // Two ranks send no more this way: what the longer form would save is half of the additions.
+  // Two ranks send no more in this form: the longer one would only save half of the additions.
   const auto small =
       self.world_size == 2 ? kSmallOfTwo : static_cast<std::size_t>(cost::kSmallMessageBytes);
   if (buffers.bytes() * others <= small) return exchange(schedule, self, buffers);

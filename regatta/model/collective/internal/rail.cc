@@ -83,7 +83,7 @@ class RailBuilder {
       for (const int to : owned(d, local_)) {
         std::byte* const parts = gathered[next++];
         std::vector<StepIndex> after = {all, add_copy(parts + part() * local_, in_part(to))};
-        // One after the other, each to another server: nobody is sent to by two at once.
+        // One after the other, each to another server: no rank receives from two at once.
         if (sent_before_) after.push_back(*sent_before_);
         SourcePieces message;
         message.add(parts, part() * locals());

@@ -69,7 +69,7 @@ Status serve(const ServeOptions& options, const std::atomic<bool>& stop) {
   builder.RegisterService(&service);
   builder.SetMaxReceiveMessageSize(-1);
   builder.SetMaxSendMessageSize(-1);
-  // A session whose server vanished without a word is given up after these two times.
+  // A session whose server has vanished ends after the sum of these times.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 2000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 4000);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);

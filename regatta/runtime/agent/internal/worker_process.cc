@@ -104,7 +104,7 @@ void WorkerProcess::flush() {
     if (written >= 0) {
       sent += static_cast<std::size_t>(written);
     } else if (errno != EINTR) {
-      // A closed pipe is the worker's end, which next_change() tells.
+      // A closed pipe means the end of the worker, which next_change() reports.
       if (errno != EAGAIN) input_.reset();
       break;
     }

@@ -42,7 +42,7 @@ void PhaseClock::close(Seconds at) {
   activity_start_ = at;
 }
 
-// The running activity ends: the device finishes, or goes on after a wait for others.
+// The running activity ends: the device finishes, or continues after a wait.
 void PhaseClock::settle() const {
   if (is_wait(running_.phase)) {
     device::end_wait();

@@ -70,7 +70,7 @@ struct Fp8Code {
   }
 };
 
-// A number from -0.5 to 0.5 that looks random: a mix of the bits of its index and the seed.
+// A pseudo-random number from -0.5 to 0.5: a mix of the bits of its index and the seed.
 REGATTA_INLINE float dither(std::uint32_t index, std::uint32_t seed) {
   std::uint32_t x = index * 0x9e3779b9U ^ seed;
   x = (x ^ x >> 16) * 0x7feb352dU;

@@ -70,7 +70,7 @@ std::vector<float> first_factor(const MatrixShape& shape) {
   std::vector<float> factor(shape.right());
   std::uint64_t state = 0x9e3779b97f4a7c15ULL;
   for (float& x : factor) {
-    // The sum of four numbers from -0.5 to 0.5 looks normal enough.
+    // The sum of four numbers from -0.5 to 0.5 is close enough to a normal distribution.
     x = 0;
     for (int i = 0; i < 4; ++i) {
       state = state * 6364136223846793005ULL + 1442695040888963407ULL;

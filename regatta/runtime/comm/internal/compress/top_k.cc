@@ -8,7 +8,7 @@ namespace regatta::comm::compress {
 namespace {
 
 constexpr std::uint32_t kMagnitude = 0x7fffffffU;
-// A magnitude has 31 bits: the upper 16 are looked at first, then the lower 15.
+// A magnitude has 31 bits: the upper 16 are compared first, then the lower 15.
 constexpr unsigned kLowBits = 15;
 constexpr std::size_t kHighBuckets = std::size_t{1} << 16;
 constexpr std::size_t kLowBuckets = std::size_t{1} << kLowBits;

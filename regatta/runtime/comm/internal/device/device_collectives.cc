@@ -18,8 +18,8 @@
 namespace regatta::comm {
 namespace {
 
-// How a message goes, as the sender offers and the receiver answers: the way they both know.
-enum class Way : std::int64_t {
+// The route of a message, which the sender offers and the receiver confirms.
+enum class Route : std::int64_t {
   kStages,
   kDevice,  // straight from the sender's memory
   kNone,    // its rank cannot use its device
@@ -28,7 +28,7 @@ enum class Way : std::int64_t {
 // The message of a sender before its data.
 struct Offer {
   std::array<char, 40> server{};  // boot id: processes of one kernel
-  Way way = Way::kStages;
+  Route route = Route::kStages;
   DeviceStream::IpcAddress shown{};
 };
 
@@ -178,7 +178,7 @@ Status DeviceCollectives::run(const Pass& pass) {
     }
     if (k > 0 && status) status = end(pass, device, pieces[(k - 1) % kStages]);
   }
-  // The stages are used again by the next call, and by nobody after an error.
+  // The next call uses the stages again; after an error no call does.
   for (Piece& piece : pieces) {
     const Status left = piece.handle.wait();
     if (status) status = left;
@@ -275,39 +275,40 @@ Result<DeviceCollectives::Device*> DeviceCollectives::find_device(const void* fr
 // True when the receiver took it from this rank's device itself.
 Result<bool> DeviceCollectives::send_to_peer(const void* data, std::size_t bytes, Rank to) {
   const auto device = find_device(data, nullptr);
-  Offer offer{.server = this_server(), .way = device ? Way::kStages : Way::kNone};
+  Offer offer{.server = this_server(), .route = device ? Route::kStages : Route::kNone};
   if (device && *device != nullptr && bytes > 0) {
     if (const auto shown = (*device)->stream->export_memory(data)) {
-      offer.way = Way::kDevice;
+      offer.route = Route::kDevice;
       offer.shown = *shown;
     }
   }
-  Way answer = Way::kStages;
+  Route answer = Route::kStages;
   Handle answered = communicator_.recv(&answer, sizeof answer, DataType::kU8, to);
   REGATTA_TRY_DO(communicator_.send(&offer, sizeof offer, DataType::kU8, to).wait());
   REGATTA_TRY_DO(answered.wait());
   if (!device) return device.error();
-  if (answer == Way::kNone) return cannot_use_device("send", to);
-  return answer == Way::kDevice;
+  if (answer == Route::kNone) return cannot_use_device("send", to);
+  return answer == Route::kDevice;
 }
 
 Result<bool> DeviceCollectives::receive_from_peer(void* data, std::size_t bytes, Rank from) {
   const auto device = find_device(nullptr, data);
   Offer offer;
   REGATTA_TRY_DO(communicator_.recv(&offer, sizeof offer, DataType::kU8, from).wait());
-  Way answer = device ? Way::kStages : Way::kNone;
-  if (device && *device != nullptr && offer.way == Way::kDevice && offer.server == this_server()) {
+  Route answer = device ? Route::kStages : Route::kNone;
+  if (device && *device != nullptr && offer.route == Route::kDevice &&
+      offer.server == this_server()) {
     // Memory that cannot be opened (another container, no path between the devices) goes through
     // stages.
     if ((*device)->stream->copy_from_peer(data, offer.shown, bytes)) {
-      answer = Way::kDevice;
+      answer = Route::kDevice;
       peer_bytes_ += static_cast<long long>(bytes);
     }
   }
   REGATTA_TRY_DO(communicator_.send(&answer, sizeof answer, DataType::kU8, from).wait());
   if (!device) return device.error();
-  if (offer.way == Way::kNone) return cannot_use_device("recv", from);
-  return answer == Way::kDevice;
+  if (offer.route == Route::kNone) return cannot_use_device("recv", from);
+  return answer == Route::kDevice;
 }
 
 }  // namespace regatta::comm

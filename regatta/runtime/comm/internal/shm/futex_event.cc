@@ -14,8 +14,8 @@ SpinPolicy spin_policy_for(int ranks_on_server, int cores) {
 }
 
 void signal_event(std::span<SharedSegmentHeader* const> ranks) {
-  // A sleeper announces itself, then looks at the counters; we changed a counter, then look for
-  // sleepers: with a fence between, one of the two sees the other.
+  // A sleeper announces itself, then reads the counters; this thread changed a counter, then reads
+  // the sleepers: with a fence between, one of the two sees the other.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   for (SharedSegmentHeader* rank : ranks) {
     if (rank->sleepers.load(std::memory_order_relaxed) == 0) continue;

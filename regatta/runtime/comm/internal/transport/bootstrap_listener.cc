@@ -93,7 +93,7 @@ BootstrapListener::ReadState BootstrapListener::read_handshake(
   const ssize_t got = receive(pending);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return ReadState::kIncomplete;
   if (got <= 0) {
-    // A connection without a byte asks only whether the process lives, as a LivenessProbe does.
+    // A connection without a byte only tests whether the process lives, as a LivenessProbe does.
     if (!pending.in.empty())
       reject(pending, "it closed the connection before it showed a job token");
     return ReadState::kClosed;

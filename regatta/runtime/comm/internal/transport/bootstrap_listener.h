@@ -1,6 +1,6 @@
 // comm/internal/transport/bootstrap_listener.h: accepts the connections of other ranks during the
 // bootstrap and checks their handshakes. It has a loop of its own beside net::LineServer because
-// handshakes are binary, some carry descriptors, and the connection goes on to a link afterwards.
+// handshakes are binary, some carry descriptors, and the connection is passed to a link afterwards.
 // The bounds are the same: a number of pending connections, of bytes and of descriptors of each
 // (handshake.h), and a time.
 #pragma once

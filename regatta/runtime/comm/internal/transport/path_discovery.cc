@@ -21,7 +21,7 @@ constexpr std::size_t kCandidatesPerPort = 8;
 constexpr std::size_t kCandidatesMin = 24;
 constexpr std::size_t kCandidatesMax = 64;
 
-// Whether the same routers kept silent: an answer that was lost says nothing about the way.
+// Whether the same routers did not reply: a lost reply is no property of the path.
 bool has_same_silence(const TracedPort& a, const TracedPort& b) {
   return std::equal(a.routers.begin(), a.routers.end(), b.routers.begin(), b.routers.end(),
                     [](const auto& x, const auto& y) { return x.empty() == y.empty(); });
@@ -87,8 +87,7 @@ bool PathDiscovery::serve_first_trace(Seconds now) {
   is_first_trace_done_ = true;
   first_trace_fd_ = first_trace_.take_fd();
   TracedPort known = first_trace_.traced();
-  // A host has one way to its nearest router; where that is the only one there is nothing to
-  // choose.
+  // A host has one path to its nearest router; where that is the only one there is no choice.
   const auto hops = static_cast<int>(known.routers.size());
   if (hops < 2 || count_ < 2) return true;
   known.routers.erase(known.routers.begin());

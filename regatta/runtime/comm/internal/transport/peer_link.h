@@ -73,7 +73,7 @@ class PeerLink {
   virtual bool is_backlogged() const { return false; }
   // Nothing is queued and all sent bytes have left this machine.
   virtual bool is_flushed() = 0;
-  // After the last packet: tells the peer that nothing follows.
+  // After the last packet: signals to the peer that no packet follows.
   virtual void shut_down() = 0;
 };
 

@@ -78,7 +78,7 @@ Result<RegistrationCache::Lease> RegistrationCache::take(const MemoryRange& rang
 void RegistrationCache::release(Entry& entry) {
   --entry.users;
   entry.used_at = age_;
-  // A send or receive has one message: nobody else may use what it registered.
+  // A send or receive has one message: no other message may use its registration.
   if (entry.users == 0 && is_point_to_point(entry.key)) drop(entry.at);
 }
 

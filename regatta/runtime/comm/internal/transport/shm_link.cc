@@ -141,7 +141,7 @@ void ShmLink::shut_down() {
 }
 
 void ShmLink::wake_peer() {
-  // A full socket means rings that were not heard yet: they will do.
+  // A full socket has wake-ups that the peer has not read yet: they suffice.
   const char ring = 1;
   while (send(wake_socket_.get(), &ring, 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno == EINTR) {
   }

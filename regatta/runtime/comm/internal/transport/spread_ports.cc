@@ -9,7 +9,7 @@
 namespace regatta::comm {
 namespace {
 
-// How many chosen connections pass each way: the routers up to and with one of them.
+// The number of chosen connections on each path, a sequence of routers from the nearest one.
 class Load {
  public:
   void add(const std::vector<std::string>& routers) {

@@ -311,7 +311,7 @@ void TcpLink::abandon() {
   small_.clear();
   bulk_.clear();
   for (const auto& connection : connections_) {
-    // Payloads under way end in memory of this link: the stream of packets stays whole.
+    // Half-sent payloads are copied to memory of this link, so that the packets stay complete.
     Outgoing& out = connection->out;
     if (out.is_active && out.message != nullptr) {
       out.text.assign(reinterpret_cast<const char*>(out.payload), out.payload_bytes);

@@ -13,7 +13,7 @@ namespace {
 constexpr int kBarriers = 4;
 constexpr std::size_t kFirstBytes = std::size_t{64} << 10;
 constexpr std::size_t kLastBytes = std::size_t{4} << 20;
-// A transfer of this length tells the rate well enough.
+// A transfer of this length is long enough to measure the rate.
 constexpr double kLongEnough_s = 0.008;
 
 Result<double> agree(Communicator& world, double value, ReduceOp op) {
@@ -58,7 +58,7 @@ Result<NetworkParameters> probe_network(Communicator& world, const NetworkParame
   network.latency = Seconds{barrier_s / std::max(levels, 1)};
   for (std::size_t bytes = kFirstBytes; bytes <= kLastBytes; bytes *= 4) {
     std::vector<std::byte> memory(2 * bytes);
-    // Twice: the first one may meet connections that do not know yet what their way bears.
+    // Twice: during the first one connections may still be probing the rate of their path.
     REGATTA_TRY(first_s, time_shift(world, memory));
     REGATTA_TRY(second_s, time_shift(world, memory));
     const double took_s = std::min(first_s, second_s);

@@ -7,9 +7,9 @@ namespace regatta::comm {
 namespace {
 
 constexpr int kTries = 2;
-// Shorter calls are tried so often in a row, and their median counts: one alone does not show what
-// many do to each other (1 KiB between 4 servers: everybody to everybody took 48 us alone, 180 one
-// after the other, and recursive doubling 140 and 87), nor packets that are lost now and then.
+// Shorter calls are tried several times in a row, and their median counts: a single call does not
+// show how calls affect each other (1 KiB between 4 servers: a full exchange took 48 us alone, 180
+// one after the other, and recursive doubling 140 and 87), nor occasional packet loss.
 constexpr Seconds kShort{1e-3};
 constexpr int kRowOfShort = 8;
 constexpr Seconds kMiddling{0.1};
@@ -32,11 +32,10 @@ constexpr long long kFirstPause = 64;
 constexpr long long kLongestPause = 4096;
 // The choice has become slower by this: the search begins again.
 constexpr double kChanged = 1.3;
-// After so many looks everything is tried again even if nothing has changed: what lost once may
-// win.
+// After so many samples all settings are tried again even without a change: another one may win.
 constexpr int kSamplesMax = 4;
-constexpr Seconds kNotTold{-1.0};
-constexpr Seconds kTellsNothing{1e30};
+constexpr Seconds kNotReceived{-1.0};
+constexpr Seconds kSkipped{1e30};
 
 }  // namespace
 
@@ -65,11 +64,11 @@ void SettingSearch::start_from(const Setting& setting, Seconds observed) {
 
 void SettingSearch::plan_trials(const std::vector<std::size_t>& settings, int tries) {
   plan_.clear();
-  // In turns, so that what changes with time meets all alike.
+  // In turns, so that changes over time affect all settings equally.
   for (int t = 0; t < tries; ++t)
     for (const std::size_t setting : settings)
       plan_.insert(plan_.end(), static_cast<std::size_t>(row_), setting);
-  times_.assign(plan_.size(), kNotTold);
+  times_.assign(plan_.size(), kNotReceived);
   first_ticket_ += static_cast<int>(handed_);
   handed_ = 0;
   missing_ = plan_.size();
@@ -153,14 +152,14 @@ void SettingSearch::give(int ticket, Seconds took) {
 }
 
 void SettingSearch::skip(int ticket) {
-  give(ticket, kTellsNothing);
+  give(ticket, kSkipped);
 }
 
 // The time of a setting by its trials; 0: none.
 Seconds SettingSearch::sum_up(std::size_t index) const {
   std::vector<Seconds> told;
   for (std::size_t i = 0; i < plan_.size(); ++i)
-    if (plan_[i] == index && times_[i] != kTellsNothing) told.push_back(times_[i]);
+    if (plan_[i] == index && times_[i] != kSkipped) told.push_back(times_[i]);
   if (told.empty()) return {};
   std::sort(told.begin(), told.end());
   // The setting in use was last judged by a median, and so are its samples.
