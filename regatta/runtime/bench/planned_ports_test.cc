@@ -16,7 +16,6 @@
 
 #include "regatta/base/os/clock.h"
 #include "regatta/model/topo/addresses.h"
-#include "regatta/model/topo/cluster_yaml.h"
 #include "regatta/network/fabric/flow_simulation.h"
 #include "regatta/network/fabric/port_plan.h"
 #include "regatta/network/fabric/traffic.h"
@@ -33,31 +32,10 @@ std::size_t elements() {
   return text != nullptr ? static_cast<std::size_t>(std::atoll(text)) : 1'000'000;
 }
 
-// Two leaves of four servers, four spines.
-topo::Cluster four_uplinks() {
-  const auto cluster = topo::parse_cluster(fmt::format(R"(name: test-{}-ports
-server_types:
-  cpu-1:
-    devices: {{count: 1, type: cpu, cpu_share: 5%}}
-    intra: {{kind: shm}}
-    nics: {{count: 1, rate: 100Mbps}}
-fabric:
-  tiers: [leaf, spine]
-  servers_per_leaf: 4
-  spines: 4
-  uplink: 100Mbps
-servers: {{count: 8, type: cpu-1}}
-)",
-                                                       ::getpid()),
-                                           "test.yaml");
-  EXPECT_TRUE(cluster) << cluster.error().message;
-  return *cluster;
-}
-
 class PlannedPorts : public LabRanks {
  protected:
   PlannedPorts()
-      : LabRanks(four_uplinks()),
+      : LabRanks(two_leaves("ports", 4, 4, 100)),
         graph_(topo::build_graph(cluster_)),
         routes_(graph_),
         seeds_(topo::hash_seeds(cluster_, graph_)),

@@ -14,11 +14,36 @@
 
 #include "regatta/base/os/process.h"
 #include "regatta/model/topo/cluster.h"
+#include "regatta/model/topo/cluster_yaml.h"
 #include "regatta/network/lab/lab.h"
 #include "regatta/runtime/comm/test_ranks.h"
 #include "regatta/runtime/comm/test_world.h"
 
 namespace regatta::bench {
+
+// Two leaves of `servers_per_leaf` servers with a NIC of `nic_mbps`, and `spines` uplinks of 100
+// Mbit/s each.
+inline topo::Cluster two_leaves(const std::string& name, int servers_per_leaf, int spines,
+                                int nic_mbps) {
+  const auto cluster = topo::parse_cluster(
+      fmt::format(R"(name: test-{}-{}
+server_types:
+  cpu-1:
+    devices: {{count: 1, type: cpu, cpu_share: 5%}}
+    intra: {{kind: shm}}
+    nics: {{count: 1, rate: {}Mbps}}
+fabric:
+  tiers: [leaf, spine]
+  servers_per_leaf: {}
+  spines: {}
+  uplink: 100Mbps
+servers: {{count: {}, type: cpu-1}}
+)",
+                  ::getpid(), name, nic_mbps, servers_per_leaf, spines, 2 * servers_per_leaf),
+      "test.yaml");
+  EXPECT_TRUE(cluster) << cluster.error().message;
+  return *cluster;
+}
 
 // The lab, and a process in each server whose namespace the threads of the test enter.
 class LabRanks : public testing::Test {

@@ -7,10 +7,8 @@
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "regatta/base/os/clock.h"
-#include "regatta/model/topo/cluster_yaml.h"
 #include "regatta/runtime/bench/test_lab_ranks.h"
 
 namespace regatta::bench {
@@ -19,29 +17,9 @@ namespace {
 constexpr double kUplinksBytesPerSecond = 25e6;  // both together
 constexpr std::size_t kFlowBytes = 12'500'000;   // 1 s for two flows
 
-topo::Cluster two_uplinks() {
-  const auto cluster = topo::parse_cluster(fmt::format(R"(name: test-{}-uplinks
-server_types:
-  cpu-1:
-    devices: {{count: 1, type: cpu, cpu_share: 5%}}
-    intra: {{kind: shm}}
-    nics: {{count: 1, rate: 200Mbps}}
-fabric:
-  tiers: [leaf, spine]
-  servers_per_leaf: 2
-  spines: 2
-  uplink: 100Mbps
-servers: {{count: 4, type: cpu-1}}
-)",
-                                                       ::getpid()),
-                                           "test.yaml");
-  EXPECT_TRUE(cluster) << cluster.error().message;
-  return *cluster;
-}
-
 class SourcePorts : public LabRanks {
  protected:
-  SourcePorts() : LabRanks(two_uplinks()) {}
+  SourcePorts() : LabRanks(two_leaves("uplinks", 2, 2, 200)) {}
 };
 
 TEST_F(SourcePorts, FillBothUplinksWithTwoFlows) {
