@@ -71,18 +71,20 @@ def link(path, root):
 
 
 def make_root(root, names):
-    for path in ("/bin", "/sbin", "/lib", "/lib64"):
+    for path in ("/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib64", "/bin", "/sbin", "/lib", "/lib64"):
         link(pathlib.Path(path), root)
     for name in names:
         for line in output_of("dpkg", "-L", name).splitlines():
             if line.startswith("/") and line != "/.":
                 link(pathlib.Path(line), root)
-    # Links that packages make when they are configured, as libblas.so.3.
-    for choice in pathlib.Path("/etc/alternatives").iterdir():
-        name = output_of("update-alternatives", "--query", choice.name).splitlines() if choice.name.endswith("gnu") else []
-        places = [line.split()[1] for line in name if line.startswith("Link:")]
-        for place in [str(choice), *places]:
+    # Links that packages make when they are configured, as libblas.so.3: the second line of a record, and every
+    # second one after it up to an empty line.
+    for record in pathlib.Path("/var/lib/dpkg/alternatives").iterdir():
+        lines = record.read_text().split("\n\n")[0].splitlines()
+        for place in lines[1::2]:
             link(pathlib.Path(place), root)
+    for choice in pathlib.Path("/etc/alternatives").iterdir():
+        link(choice, root)
     admin = root / "var/lib/dpkg"
     (admin / "info").mkdir(parents=True, exist_ok=True)
     (admin / "updates").mkdir(exist_ok=True)

@@ -57,10 +57,10 @@ def page(words, parts, version):
     """The page of the command that `words` name."""
     name = "-".join(words)
     text = " ".join(line for line in parts[0][1]).strip()
-    summary = re.split(r"[.:;] |[.:;]$", text)[0]
+    summary = re.split(r"[.:;] |[.:;]$", text)[0].removeprefix("Regatta ")
     out = [f'.TH "{escaped(name.upper())}" 1 "" "{version}" "Regatta"', ".SH NAME",
            f"{escaped(name)} \\- {escaped(summary)}"]
-    for position, (title, lines) in enumerate(parts):
+    for position, (title, lines) in enumerate(sorted(parts, key=lambda part: part[0] != "Usage")):
         if title == "Usage":
             out += [".SH SYNOPSIS", f".B {escaped(lines[0])}"]
         elif title in ("Arguments", "Options", "Commands"):
@@ -68,7 +68,7 @@ def page(words, parts, version):
             for term, meaning in items(lines):
                 out += [".TP", f".B {escaped(term)}", escaped(meaning)]
         else:
-            out += [f".SH {(title or ('DESCRIPTION' if position == 0 else 'NOTES')).upper()}", *paragraphs(lines)]
+            out += [f".SH {(title or ('DESCRIPTION' if position == 1 else 'NOTES')).upper()}", *paragraphs(lines)]
     out += [".SH EXIT STATUS", "0: done; 1: the work failed; 2: the input is wrong."]
     if len(words) > 1:
         out += [".SH SEE ALSO", f".BR {escaped('-'.join(words[:-1]))} (1)"]
