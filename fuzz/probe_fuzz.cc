@@ -45,7 +45,7 @@ void as_faults(const Fabric& fabric, std::string_view text) {
 
 void as_reports(const Fabric& fabric, const Matrix& matrix, std::string_view text) {
   const auto part = part_of(fabric.graph, matrix, regatta::NodeId{1});
-  regatta::diag::Locator locator(fabric.graph, matrix.ways);
+  regatta::diag::Locator locator(fabric.graph, matrix.paths);
   for (const std::string& line : regatta::split(text, '\n')) {
     const auto parsed = regatta::probe::parse_line(line, part, 3);
     if (!parsed) continue;

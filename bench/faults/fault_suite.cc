@@ -187,7 +187,7 @@ class Suite {
  private:
   Status run_healthy(const probe::Scenario& scenario, const FaultSuiteNetwork& network) {
     probe::Simulation simulation(network.graph, network.matrix, {}, options_of(scenario));
-    diag::Locator locator(network.graph, network.matrix.ways,
+    diag::Locator locator(network.graph, network.matrix.paths,
                           {.confirmation_delay = traces_ ? probe::kDoubt : Seconds{0}});
     probe::SimulatedTraces traces(network.graph, {network.routes, network.seeds}, network.matrix);
     while (simulation.now() < scenario.lasts) {

@@ -77,8 +77,8 @@ std::string ProbeEventFormat::coverage(const probe::Coverage& coverage) const {
         options_.lists_overlaps ? overlaps_text(graph_, coverage) : overlaps_in_short(coverage));
   nlohmann::json links = nlohmann::json::object();
   for (std::uint32_t link = 0; link < 2 * graph_.links.size(); ++link) {
-    const auto ways = coverage.ways_of(link);
-    links[probe::link_text(graph_, link)] = std::vector<std::uint32_t>(ways.begin(), ways.end());
+    const auto paths = coverage.paths_of(link);
+    links[probe::link_text(graph_, link)] = std::vector<std::uint32_t>(paths.begin(), paths.end());
   }
   nlohmann::json hidden = nlohmann::json::array();
   for (const auto& [link, other] : coverage.hidden)
@@ -230,7 +230,7 @@ std::string ProbeEventFormat::divergent_paths(const std::vector<probe::Divergent
                                               Seconds at) {
   std::string text;
   for (const probe::DivergentPath& one : paths) {
-    const std::string path = path_text(one.way);
+    const std::string path = path_text(one.path);
     const std::string planned = probe::link_text(graph_, one.planned);
     const std::string taken = probe::link_text(graph_, one.taken);
     if (options_.is_json) {
@@ -281,7 +281,7 @@ std::string ProbeEventFormat::remapped(const probe::EvidenceCollector& evidence,
 std::string ProbeEventFormat::path_text(std::uint32_t path) const {
   fabric::FiveTuple flow = matrix_.probes[path / 2].flow;
   if (path % 2 == 1) flow = probe::answer_to(flow);
-  const auto links = matrix_.ways.links(path);
+  const auto links = matrix_.paths.links(path);
   const auto name = [&](std::uint32_t link) {
     return graph_.nodes[graph_.links[link / 2].a.index()].name;
   };

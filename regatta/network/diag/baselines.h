@@ -20,8 +20,8 @@ struct RoundTrip {
 
 // Each flow that lost something votes for the h cables of its path with 1/h; the cable with most
 // votes is blamed, its flows are taken out, and so on while the most is above 1 % of all votes.
-// Cables only, both ways (kNic: of a NIC). Source: Arzani et al., "007: Democratically finding the
-// cause of packet drops", NSDI 2018, algorithm 1.
+// Cables only, in both directions (kNic: of a NIC). Source: Arzani et al., "007: Democratically
+// finding the cause of packet drops", NSDI 2018, algorithm 1.
 std::vector<Culprit> vote_007(const topo::Graph& graph, std::span<const RoundTrip> trips);
 
 // A pair is bad that loses more than one probe of a thousand; a NIC, more than half of whose pairs

@@ -126,7 +126,7 @@ std::string to_string(const topo::Graph& graph, const FaultVerdict& verdict) {
   std::string probes;
   if (has_probes) probes = fmt::format(", {} of {} probes", evidence.lost, evidence.sent);
   if (has_probes && evidence.paths > 0)  // a busy host's are not counted
-    probes += fmt::format(" on {} of {} ways", evidence.paths_hit, evidence.paths);
+    probes += fmt::format(" on {} of {} paths", evidence.paths_hit, evidence.paths);
   return fmt::format("{}: {}{}{}, confidence {:.3f}", to_string(graph, verdict.culprit),
                      to_string(verdict.symptom), share, probes, verdict.confidence);
 }

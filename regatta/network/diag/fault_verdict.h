@@ -85,7 +85,7 @@ std::string_view to_string(CulpritKind kind);  // "link", "host noise"
 std::string_view to_string(Symptom symptom);   // "loss", "black hole"
 // "link leaf0-spine1 from leaf0 to spine1", "nic s3.nic0", "switch spine0", "server s2".
 std::string to_string(const topo::Graph& graph, const Culprit& culprit);
-// "switch spine0: loss 4.8 %, 37 of 771 probes on 12 of 40 ways, confidence 0.999".
+// "switch spine0: loss 4.8 %, 37 of 771 probes on 12 of 40 paths, confidence 0.999".
 std::string to_string(const topo::Graph& graph, const FaultVerdict& verdict);
 
 }  // namespace regatta::diag

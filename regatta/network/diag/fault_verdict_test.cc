@@ -46,7 +46,7 @@ TEST_F(FaultVerdictTest, SayWhatSpeaksForThem) {
                                 .at = {},
                                 .alternatives = {}};
   EXPECT_EQ(to_string(graph_, verdict),
-            "switch spine0: loss 4.8 %, 37 of 771 probes on 12 of 40 ways, confidence 0.999");
+            "switch spine0: loss 4.8 %, 37 of 771 probes on 12 of 40 paths, confidence 0.999");
 }
 
 TEST_F(FaultVerdictTest, SayNothingOfProbesWhereACarrierIsEnough) {

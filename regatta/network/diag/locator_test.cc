@@ -215,7 +215,7 @@ TEST_F(LocatorTest, ThatASilentServerWasBusyInsteadOfDeadOnceItReportsAgain) {
   ASSERT_THAT(told, ElementsAre("host noise on s3"));
   ASSERT_THAT(changes_.over, testing::SizeIs(1)) << "both at once";
   EXPECT_EQ(changes_.over[0].culprit, server_culprit(NodeId{3}));
-  EXPECT_EQ(to_string(fabric_.graph, changes_.begun[0]).find("ways"), std::string::npos);
+  EXPECT_EQ(to_string(fabric_.graph, changes_.begun[0]).find("paths"), std::string::npos);
 }
 
 TEST_F(LocatorTest, NobodyWhereAServerAnswersButItsReportsDoNotCome) {
@@ -308,7 +308,7 @@ TEST_F(LocatorConfirmationTest, ForASecondAndThenTells) {
   EXPECT_LE(windows, 45) << "the first are not enough to suspect it";
 }
 
-TEST_F(LocatorConfirmationTest, AndTellsNobodyWhenTheseWaysLeadElsewhere) {
+TEST_F(LocatorConfirmationTest, AndTellsNobodyWhenThesePathsLeadElsewhere) {
   warm_up();
   for (int i = 0; i < 10; ++i)
     EXPECT_THAT(window(some_flows()), IsEmpty());

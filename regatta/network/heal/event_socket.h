@@ -1,5 +1,5 @@
-// heal/event_socket.h: the healer's Unix socket, lines of JSON both ways: whoever connects hears
-// what is withdrawn and returned, and may report what it saw broken. The format:
+// heal/event_socket.h: the healer's Unix socket, lines of JSON in both directions: whoever connects
+// hears what is withdrawn and returned, and may report what it saw broken. The format:
 // docs/formats/heal.md.
 #pragma once
 

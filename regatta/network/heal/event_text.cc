@@ -126,11 +126,11 @@ std::string changed_links_text(const topo::Graph& graph, const Event& event) {
 // A cable of which both directions are named is one thing.
 std::string place_text(const topo::Graph& graph, const Fault& fault,
                        const std::vector<const EventReason*>& told) {
-  const bool both_ways =
+  const bool both_directions =
       fault.place == Place::kLink && std::ranges::any_of(told, [&](const EventReason* other) {
         return other->fault.place == Place::kLink && other->fault.link == (fault.link ^ 1U);
       });
-  return both_ways ? link_name(graph, fault.link) + " both ways" : to_string(graph, fault);
+  return both_directions ? link_name(graph, fault.link) + " both ways" : to_string(graph, fault);
 }
 
 // Without the name of `place` once more: "link leaf0-spine1, both ways: loss 5 %".
@@ -261,7 +261,7 @@ std::string to_text(const topo::Graph& graph, const Event& event) {
   if (event.kind == EventKind::kHarmless) text += "; there is nothing to withdraw";
   if (!event.refusals.empty()) {
     const RefusedWithdrawal& first = event.refusals.front();
-    text += fmt::format("; {} has no better way to {}", name_of(graph, first.from),
+    text += fmt::format("; {} has no better path to {}", name_of(graph, first.from),
                         name_of(graph, first.to));
     if (event.refusals.size() > 1)
       text += fmt::format(", and so for {} more pairs of leaves", event.refusals.size() - 1);

@@ -157,7 +157,7 @@ TEST(Words, TellWhatIsRefused) {
   event.refusals =
       decide(fabric.paths, std::vector<Fault>{fabric.broken_switch("spine0")}).refusals;
   EXPECT_EQ(to_text(fabric.graph, event),
-            "refused: switch spine0 (probes); leaf1 has no better way to leaf0, and so for 5 more "
+            "refused: switch spine0 (probes); leaf1 has no better path to leaf0, and so for 5 more "
             "pairs of leaves");
   EXPECT_THAT(to_json(fabric.graph, event).at("pairs"), SizeIs(6));
 }

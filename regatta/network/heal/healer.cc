@@ -11,7 +11,7 @@ namespace {
 
 constexpr Seconds kLongestPause{5.0};
 
-std::array<Fault, 2> both_ways(LinkId link) {
+std::array<Fault, 2> both_directions(LinkId link) {
   const std::uint32_t forward = fabric::number_of({link, true});
   return {Fault{Place::kLink, forward, {}, Harm::kNoCarrier},
           Fault{Place::kLink, forward + 1, {}, Harm::kNoCarrier}};
@@ -96,7 +96,7 @@ Status Healer::take_carriers(Seconds now) {
       if (status && !on) status = on;
     }
     if (is_off == was_off) continue;
-    for (const Fault& fault : both_ways(change.link)) {
+    for (const Fault& fault : both_directions(change.link)) {
       if (!is_off) damper_.good(fault, now);
       if (!is_off || !damper_.bad(fault, "no carrier", now, true)) continue;
       is_due_ = true;

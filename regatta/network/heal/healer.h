@@ -21,7 +21,7 @@ enum class EventKind : std::uint8_t {
   kTakenOver,  // withdrawals that were there at the start; they are held as if seen now
   kWithdrawn,  // next hops were taken out of routes
   kReturned,   // and back in, after a clean period
-  kRefused,    // nothing else leads there: the broken way stays in use
+  kRefused,    // nothing else leads there: the broken path stays in use
   kHarmless,   // no route of a switch uses it, or all do that can: there is nothing to withdraw
   kFailed,     // a switch did not do as it was told; it is told again
 };
@@ -49,7 +49,7 @@ struct HealerOptions {
 // Not thread safe. Times never go back.
 class Healer {
  public:
-  // `graph`, `ways` and `switches` must outlive this.
+  // `graph`, `paths` and `switches` must outlive this.
   Healer(const topo::Graph& graph, const FabricPaths& paths, Switches& switches,
          const HealerOptions& options);
 

@@ -63,7 +63,7 @@ class HealerOf : public testing::Test {
     switches.refuses = false;
     switches.applied.clear();
   }
-  // leaf0 loses a way, and is told so in vain.
+  // leaf0 loses a path, and is told so in vain.
   void lose_in_vain(const std::string& why) {
     refuse(why);
     healer.report(fabric.broken_link("leaf0", "spine0"), "probes", Seconds{1});
@@ -116,7 +116,7 @@ TEST_F(HealerOf, WithdrawsALinkWithoutCarrierFromBothSidesAndReturnsItAfterAClea
                 even_parts(fabric.paths.routes.next_hops(node, leaf)));
 }
 
-// A spine has one way to a leaf; its kernel drops that route when the interface goes off.
+// A spine has one path to a leaf; its kernel drops that route when the interface goes off.
 TEST_F(HealerOf, InstallsTheRoutesAgainThatAKernelForgets) {
   carrier("spine0", "leaf2", false);
   step(10);

@@ -54,7 +54,7 @@ unsigned answer(int socket) {
 
 }  // namespace
 
-int ask_for_ways(const std::string& path) {
+int request_traces(const std::string& path) {
   const os::UniqueFd socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
   std::ifstream questions(path);
   std::string enters;

@@ -21,7 +21,7 @@
 namespace regatta::lab {
 namespace {
 
-// A lab whose kernels are asked which way connections take.
+// A lab whose kernels are asked which path connections take.
 class Hashes : public Lab {
  protected:
   void SetUp() override {
@@ -56,15 +56,15 @@ class Hashes : public Lab {
              .protocol = protocol}};
   }
 
-  // Will ask each switch on this way, by which a packet from `from` to `to` comes there, for the
+  // Will ask each switch on this path, by which a packet from `from` to `to` comes there, for the
   // link that it leaves by.
-  void ask_along(const std::vector<std::uint32_t>& way, const fabric::FiveTuple& flow, int from,
+  void ask_along(const std::vector<std::uint32_t>& path, const fabric::FiveTuple& flow, int from,
                  int to) {
-    for (std::size_t hop = 0; hop + 1 < way.size(); ++hop) {
-      const Cable& in = blueprint_.cables[way[hop] / 2];
-      const Cable& out = blueprint_.cables[way[hop + 1] / 2];
-      const Port& enters = way[hop] % 2 == 0 ? in.b : in.a;
-      const Port& leaves = way[hop + 1] % 2 == 0 ? out.a : out.b;
+    for (std::size_t hop = 0; hop + 1 < path.size(); ++hop) {
+      const Cable& in = blueprint_.cables[path[hop] / 2];
+      const Cable& out = blueprint_.cables[path[hop + 1] / 2];
+      const Port& enters = path[hop] % 2 == 0 ? in.b : in.a;
+      const Port& leaves = path[hop + 1] % 2 == 0 ? out.a : out.b;
       ASSERT_EQ(enters.node, leaves.node);
       Questions& one = questions_[enters.node.index()];
       one.asked += fmt::format("{} {} {} {} {} {}\n", enters.interface, address_of(from),
@@ -73,7 +73,7 @@ class Hashes : public Lab {
     }
   }
 
-  void expect_those_ways() {
+  void expect_those_paths() {
     const auto folder = os::TempFolder::create("hash");
     ASSERT_TRUE(folder);
     for (const auto& [node, one] : questions_) {
@@ -118,14 +118,14 @@ TEST_F(Hashes, ArePredictedForEachOfTenThousandConnections) {
     const int to = (from + 1 + static_cast<int>(random() % (kServers - 1))) % kServers;
     const auto port = [&] { return static_cast<std::uint16_t>(1 + random() % 65535); };
     const fabric::PlannedConnection one = connection(from, to, port(), port(), i % 2 == 0 ? 17 : 6);
-    const auto way = routes.path(one.from, one.to, fabric::EcmpNextHop{one.flow, seeds_});
-    ASSERT_TRUE(way);
-    ASSERT_GE(way->size(), 2U);
-    ups += static_cast<int>(way->size()) / 2 - 1;
-    ask_along(*way, one.flow, from, to);
+    const auto path = routes.path(one.from, one.to, fabric::EcmpNextHop{one.flow, seeds_});
+    ASSERT_TRUE(path);
+    ASSERT_GE(path->size(), 2U);
+    ups += static_cast<int>(path->size()) / 2 - 1;
+    ask_along(*path, one.flow, from, to);
   }
   EXPECT_GT(ups, kFlows);  // most go up twice
-  expect_those_ways();
+  expect_those_paths();
 }
 
 // 2 to 16 connections between two leaves over 16 spines, a hundred times.
@@ -149,15 +149,15 @@ TEST_F(Hashes, AreMetByPlannedPortsWithoutACollision) {
     for (std::size_t k = 0; k < all.size(); ++k) {
       fabric::FiveTuple flow = all[k].flow;
       flow.from_port = plan.ports[k];
-      const auto way = routes.path(all[k].from, all[k].to, fabric::EcmpNextHop{flow, seeds_});
-      ASSERT_TRUE(way);
-      for (std::size_t hop = 1; hop + 1 < way->size(); ++hop)
-        EXPECT_EQ(++load[(*way)[hop]], 1) << "try " << i;
-      ask_along(*way, flow, ends[k].first, ends[k].second);
+      const auto path = routes.path(all[k].from, all[k].to, fabric::EcmpNextHop{flow, seeds_});
+      ASSERT_TRUE(path);
+      for (std::size_t hop = 1; hop + 1 < path->size(); ++hop)
+        EXPECT_EQ(++load[(*path)[hop]], 1) << "try " << i;
+      ask_along(*path, flow, ends[k].first, ends[k].second);
     }
   }
   EXPECT_GT(collisions_by_chance, 50);
-  expect_those_ways();
+  expect_those_paths();
 }
 
 }  // namespace

@@ -112,7 +112,7 @@ TEST_F(Lab, GoesRoundALostUplinkFromBothSides) {
   serve("s3");
   ASSERT_TRUE(can_reach("s0", address(3)));
   ASSERT_TRUE(inject(lab_, {FaultKind::kLinkDown, "leaf1-spine0", {}, 0}));
-  // A way that leads nowhere would lose half of them; on a busy machine one may be late.
+  // A path that leads nowhere would lose half of them; on a busy machine one may be late.
   constexpr int kMost = 61;
   EXPECT_GE(echoes("s0", 3, 64), kMost);
   EXPECT_GE(echoes("s3", 1, 64), kMost);
@@ -130,9 +130,9 @@ TEST_F(Lab, LeavesRoutesToOthersWhenTold) {
   ASSERT_TRUE(can_reach("s0", address(3)));
   ASSERT_TRUE(set_converging(lab_, false));
   ASSERT_TRUE(inject(lab_, {FaultKind::kLinkDown, "leaf1-spine0", {}, 0}));
-  const int lost_ways = echoes("s0", 3, 64);
-  EXPECT_GT(lost_ways, 8);
-  EXPECT_LT(lost_ways, 56);  // those over spine0 never come
+  const int lost_directions = echoes("s0", 3, 64);
+  EXPECT_GT(lost_directions, 8);
+  EXPECT_LT(lost_directions, 56);  // those over spine0 never come
   ASSERT_TRUE(set_converging(lab_, true));
   ASSERT_TRUE(clear(lab_, ""));
   EXPECT_GE(echoes("s0", 3, 64), 61);

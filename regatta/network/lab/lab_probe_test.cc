@@ -237,7 +237,7 @@ int run_probe(const std::vector<std::string>& arguments) {
   if (mode == "reach") return reach(arguments.at(1), number(2));
   if (mode == "send") return send_bytes(arguments.at(1), number(2), number(3), number(4));
   if (mode == "echo") return echo(arguments.at(1), number(2), number(3));
-  if (mode == "ask") return ask_for_ways(arguments.at(1));
+  if (mode == "ask") return request_traces(arguments.at(1));
   if (mode == "scenario") return scenario();
   if (mode == "hold") return hold(arguments.at(1));
   return 2;

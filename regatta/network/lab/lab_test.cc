@@ -116,7 +116,7 @@ TEST_F(Lab, StopsAndContinuesAServer) {
   start("s0", {"sleep", "60"});
   start("s1", {"sleep", "60"});
   ASSERT_TRUE(inject(lab_, {FaultKind::kServerStop, "s1", {}, 0}));
-  // A signal is on its way for a moment.
+  // A signal takes a moment to arrive.
   const auto become = [this](const std::map<std::string, bool>& expected) {
     std::map<std::string, bool> stopped;
     const Seconds end = os::monotonic_now() + Seconds{2};

@@ -24,7 +24,7 @@ Collector::Collector(const topo::Graph& graph, const Matrix& matrix, Seconds per
     : graph_(graph),
       matrix_(matrix),
       window_(period * periods_),
-      locator_(graph, matrix.ways, diag::options_for(period, kDoubt)) {
+      locator_(graph, matrix.paths, diag::options_for(period, kDoubt)) {
   for (std::size_t i = 0; i < graph.nodes.size(); ++i)
     if (graph.nodes[i].kind == topo::NodeKind::kServer)
       servers_.push_back({.part = part_of(graph_, matrix_, NodeId{static_cast<int>(i)})});

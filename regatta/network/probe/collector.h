@@ -47,8 +47,8 @@ class Collector {
   void add(const diag::PassiveCount& count) { locator_.add(count); }
   diag::FaultChanges look(Seconds now) { return locator_.locate(now); }
 
-  void leave_out(std::vector<bool> ways) { locator_.leave_out(std::move(ways)); }
-  // As the last look saw it: ways that lose something, and what is broken.
+  void leave_out(std::vector<bool> paths) { locator_.leave_out(std::move(paths)); }
+  // As the last look saw it: paths that lose something, and what is broken.
   const std::vector<std::uint32_t>& lossy() const { return locator_.lossy(); }
   const std::vector<diag::FaultVerdict>& standing() const { return locator_.active_faults(); }
   // Who is not told for a second: routers may say that a switch has changed its hash instead.

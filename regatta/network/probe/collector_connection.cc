@@ -60,7 +60,7 @@ Result<Place> parse_place(const std::string& at) {
   return Place{.tcp = std::move(tcp), .path = {}};
 }
 
-// A collector makes its socket, but no folder, and nothing that is in the way goes by itself.
+// A collector makes its socket, but no folder, and nothing that is in its place goes by itself.
 Status check_socket(const std::string& at) {
   namespace fs = std::filesystem;
   std::error_code ignored;

@@ -27,21 +27,21 @@ std::string link_text(const topo::Graph& graph, std::uint32_t directed_link) {
 
 std::string coverage_text(const topo::Graph& graph, const Coverage& coverage) {
   const std::size_t links = 2 * graph.links.size();
-  std::size_t least = coverage.ways.size();
+  std::size_t least = coverage.paths.size();
   std::size_t most = 0;
   for (std::uint32_t link = 0; link < links; ++link) {
-    const std::size_t count = coverage.ways_of(link).size();
+    const std::size_t count = coverage.paths_of(link).size();
     if (count == 0) continue;
     least = std::min(least, count);
     most = std::max(most, count);
   }
   std::string text = fmt::format("{} of {} directed links", links - coverage.missing.size(), links);
-  if (most > 0) text += fmt::format(", by {} to {} ways each", least, most);
+  if (most > 0) text += fmt::format(", by {} to {} paths each", least, most);
   text += "\n";
   if (!coverage.missing.empty())
     text += "not covered, no route leads over them: " + names(graph, coverage.missing) + "\n";
   if (!coverage.thin.empty())
-    text += "by fewer than three ways: " + names(graph, coverage.thin) + "\n";
+    text += "by fewer than three paths: " + names(graph, coverage.thin) + "\n";
   return text;
 }
 

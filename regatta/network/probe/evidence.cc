@@ -50,9 +50,9 @@ std::optional<FlowCount> parse_flow(const std::string& word) {
 Result<Evidence> parse_trace(const std::vector<std::string>& words, const Error& wrong) {
   if (words.size() < 4 || words.size() > 3 + kHopsMost) return wrong;
   const auto window = number<diag::Window>(words[1]);
-  const auto way = number<std::uint32_t>(words[2]);
-  if (!window || !way) return wrong;
-  Trace trace{.window = *window, .way = *way, .hops = {}};
+  const auto path = number<std::uint32_t>(words[2]);
+  if (!window || !path) return wrong;
+  Trace trace{.window = *window, .path = *path, .hops = {}};
   for (std::size_t i = 3; i < words.size(); ++i) {
     const auto hop = parse_hop(words[i]);
     if (!hop) return wrong;
@@ -76,7 +76,7 @@ Result<Evidence> parse_flows(const std::vector<std::string>& words, const Error&
 
 struct Writer {
   std::string operator()(const Trace& trace) const {
-    std::string line = fmt::format("t {} {}", trace.window, trace.way);
+    std::string line = fmt::format("t {} {}", trace.window, trace.path);
     for (const TraceHop& hop : trace.hops)
       fmt::format_to(std::back_inserter(line), " {}:{}:{:08x}", hop.sent, hop.answered, hop.router);
     return line + "\n";
@@ -92,7 +92,7 @@ struct Writer {
     return fmt::format("n {:08x} {}\n", nic.address, nic.up ? "up" : "down");
   }
   std::string operator()(const TraceOrder& order) const {
-    return fmt::format("trace {} {} {}\n", order.way, order.hops, order.tries);
+    return fmt::format("trace {} {} {}\n", order.path, order.hops, order.tries);
   }
   std::string operator()(const FlowsOrder&) const { return "flows\n"; }
   std::string operator()(const CarriersOrder&) const { return "carriers\n"; }
@@ -118,11 +118,11 @@ Result<Order> parse_order(std::string_view line) {
   if (words == std::vector<std::string>{"flows"}) return Order(FlowsOrder());
   if (words == std::vector<std::string>{"carriers"}) return Order(CarriersOrder());
   if (words.size() != 4 || words[0] != "trace") return wrong;
-  const auto way = number<std::uint32_t>(words[1]);
+  const auto path = number<std::uint32_t>(words[1]);
   const auto hops = number<int>(words[2], 1, kHopsMost);
   const auto tries = number<int>(words[3], 1, kTriesMost);
-  if (!way || !hops || !tries) return wrong;
-  return Order(TraceOrder{.way = *way, .hops = *hops, .tries = *tries});
+  if (!path || !hops || !tries) return wrong;
+  return Order(TraceOrder{.path = *path, .hops = *hops, .tries = *tries});
 }
 
 Result<Evidence> parse_evidence(std::string_view line) {

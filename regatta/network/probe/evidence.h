@@ -1,5 +1,5 @@
 // probe/evidence.h: what a prober finds out besides its probes, mostly when it is asked: which
-// routers answer on a way, what connections had to send again, whether its NICs have a carrier. As
+// routers answer on a path, what connections had to send again, whether its NICs have a carrier. As
 // data, and as the lines that it is told in; docs/formats/probe.md has them.
 #pragma once
 
@@ -16,16 +16,16 @@
 namespace regatta::probe {
 
 inline constexpr std::uint8_t kTcp = 6;                             // protocol of a 5-tuple
-inline constexpr int kHopsMost = 8;                                 // routers on a way
+inline constexpr int kHopsMost = 8;                                 // routers on a path
 inline constexpr int kTriesMost = 16;                               // packets to each of them
 inline constexpr int kFlowsMost = 256;                              // connections in one answer
 inline constexpr std::size_t kLongestEvidence = 64UL * kFlowsMost;  // bytes of a line
 
 // What to find out.
 struct TraceOrder {
-  std::uint32_t way = 0;  // 2 k and 2 k + 1 of probe k
-  int hops = 0;           // routers on it, 1 to kHopsMost
-  int tries = 1;          // packets to each, 1 to kTriesMost
+  std::uint32_t path = 0;  // 2 k and 2 k + 1 of probe k
+  int hops = 0;            // routers on it, 1 to kHopsMost
+  int tries = 1;           // packets to each, 1 to kTriesMost
 };
 struct FlowsOrder {};     // what connections have sent since the last one
 struct CarriersOrder {};  // how all NICs are
@@ -41,7 +41,7 @@ struct TraceHop {
 // Packets of a probe's 5-tuple that ended at one router after the other.
 struct Trace {
   diag::Window window = 0;
-  std::uint32_t way = 0;
+  std::uint32_t path = 0;
   std::vector<TraceHop> hops;
 };
 

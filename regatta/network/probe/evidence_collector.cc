@@ -18,20 +18,20 @@ using fabric::tail_of;
 namespace {
 
 constexpr Seconds kPathDiscoveryAgain{600};
-constexpr Seconds kUnknownAgain{60};             // the same while nobody knows where some ways lead
-constexpr Seconds kPathDiscoveryStep{0.05};      // between two ways of each group of servers
+constexpr Seconds kUnknownAgain{60};         // the same while nobody knows where some paths lead
+constexpr Seconds kPathDiscoveryStep{0.05};  // between two paths of each group of servers
 constexpr std::size_t kPathDiscoveryGroups = 4;  // that are asked in turn
 constexpr Seconds kAnswered{5};                  // after which nobody waits for an answer
-constexpr int kSurveysMost = 3;                  // questions about a way in one survey
+constexpr int kSurveysMost = 3;                  // questions about a path in one survey
 constexpr std::size_t kFlowsKept = 20000;
-constexpr Seconds kSuspicionStep{0.25};  // between two questions about ways that lose
+constexpr Seconds kSuspicionStep{0.25};  // between two questions about paths that lose
 constexpr std::size_t kSuspectsAtOnce = 16;
-constexpr Seconds kCheckAgain{2};  // a way through a switch that may hash otherwise
+constexpr Seconds kCheckAgain{2};  // a path through a switch that may hash otherwise
 constexpr int kTries = 4;
 constexpr Seconds kFlowsStep{1};
 constexpr std::size_t kOthersAsked = 8;  // servers that lose nothing, to compare with
 constexpr Seconds kPauseMost{60};        // between two questions about the same
-constexpr Seconds kForgotten{10};        // ways that lost nothing for so long
+constexpr Seconds kForgotten{10};        // paths that lost nothing for so long
 constexpr Seconds kRecent{10};
 constexpr std::uint32_t kSegmentsMost = 50;  // that a connection weighs: its losses are no draws
 constexpr double kTraceBackground = 0.02;
@@ -49,25 +49,25 @@ EvidenceCollector::EvidenceCollector(const topo::Graph& graph, const fabric::Rou
       seeds_(seeds),
       matrix_(matrix),
       known_(graph, routes, matrix),
-      ways_(matrix.ways.size()),
-      is_lossy_(matrix.ways.size()),
+      paths_(matrix.paths.size()),
+      is_lossy_(matrix.paths.size()),
       is_broken_(2 * graph.links.size()),
       to_discover_(graph.nodes.size()),
       answers_(graph.nodes.size()),
       usually_again_(kAgainBackground),
       is_flows_asked_(graph.nodes.size()) {}
 
-NodeId EvidenceCollector::server_of(std::uint32_t way) const {
-  return graph_.links[matrix_.ways.links(way).front() / 2].a;
+NodeId EvidenceCollector::server_of(std::uint32_t path) const {
+  return graph_.links[matrix_.paths.links(path).front() / 2].a;
 }
 
-int EvidenceCollector::routers_on(std::uint32_t way) const {
-  return static_cast<int>(matrix_.ways.links(way).size()) - 1;
+int EvidenceCollector::routers_on(std::uint32_t path) const {
+  return static_cast<int>(matrix_.paths.links(path).size()) - 1;
 }
 
-// Of the routers on the way: the first so many, from which there is but one way back, the same.
-std::size_t EvidenceCollector::hops_back_alike(std::uint32_t way) const {
-  const auto links = matrix_.ways.links(way);
+// Of the routers on the path: the first so many, from which there is but one path back, the same.
+std::size_t EvidenceCollector::hops_back_alike(std::uint32_t path) const {
+  const auto links = matrix_.paths.links(path);
   const NodeId leaf = head_of(graph_, links.front());
   std::size_t count = 1;
   for (; count + 1 < links.size(); ++count) {
@@ -80,27 +80,27 @@ std::size_t EvidenceCollector::hops_back_alike(std::uint32_t way) const {
 void EvidenceCollector::begin_path_discovery(Seconds now) {
   surveyed_at_ = now;
   surveyed_.clear();
-  for (std::deque<std::uint32_t>& ways : to_discover_)
-    ways.clear();
-  for (std::uint32_t way = 0; way < ways_.size(); ++way) {
-    ways_[way].surveys = 0;
-    if (routers_on(way) <= kHopsMost) to_discover_[server_of(way).index()].push_back(way);
+  for (std::deque<std::uint32_t>& paths : to_discover_)
+    paths.clear();
+  for (std::uint32_t path = 0; path < paths_.size(); ++path) {
+    paths_[path].surveys = 0;
+    if (routers_on(path) <= kHopsMost) to_discover_[server_of(path).index()].push_back(path);
   }
 }
 
 // About what nobody has answered, and what has led elsewhere.
 void EvidenceCollector::ask_again(Seconds now) {
   const auto is_done = [&](const Asked& one) {
-    return now - one.at > kAnswered || ways_[one.way].surveys == 0;
+    return now - one.at > kAnswered || paths_[one.path].surveys == 0;
   };
   for (; !surveyed_.empty() && is_done(surveyed_.front()); surveyed_.pop_front()) {
-    const std::uint32_t way = surveyed_.front().way;
-    if (ways_[way].surveys > 0 && ways_[way].surveys < kSurveysMost)
-      to_discover_[server_of(way).index()].push_back(way);
+    const std::uint32_t path = surveyed_.front().path;
+    if (paths_[path].surveys > 0 && paths_[path].surveys < kSurveysMost)
+      to_discover_[server_of(path).index()].push_back(path);
   }
   for (; !to_check_.empty() && now >= to_check_.front().at; to_check_.pop_front()) {
-    const std::uint32_t way = to_check_.front().way;
-    to_discover_[server_of(way).index()].push_front(way);
+    const std::uint32_t path = to_check_.front().path;
+    to_discover_[server_of(path).index()].push_front(path);
   }
 }
 
@@ -113,47 +113,47 @@ void EvidenceCollector::path_discovery(Seconds now, std::vector<EvidenceRequest>
   next_path_discovery_ = now + kPathDiscoveryStep;
   phase_ = (phase_ + 1) % kPathDiscoveryGroups;
   for (std::size_t server = phase_; server < to_discover_.size(); server += kPathDiscoveryGroups) {
-    std::deque<std::uint32_t>& ways = to_discover_[server];
-    if (ways.empty()) continue;
-    const std::uint32_t way = ways.front();
-    ways.pop_front();
-    ++ways_[way].surveys;
-    surveyed_.push_back({now, way});
-    questions.push_back(
-        {NodeId{static_cast<int>(server)},
-         TraceOrder{
-             .way = way, .hops = routers_on(way), .tries = known_.is_elsewhere(way) ? kTries : 1}});
+    std::deque<std::uint32_t>& paths = to_discover_[server];
+    if (paths.empty()) continue;
+    const std::uint32_t path = paths.front();
+    paths.pop_front();
+    ++paths_[path].surveys;
+    surveyed_.push_back({now, path});
+    questions.push_back({NodeId{static_cast<int>(server)},
+                         TraceOrder{.path = path,
+                                    .hops = routers_on(path),
+                                    .tries = known_.is_elsewhere(path) ? kTries : 1}});
   }
 }
 
 bool EvidenceCollector::has_surveyed() const {
   return surveyed_at_.value > 0 && surveyed_.empty() &&
-         std::ranges::all_of(to_discover_, [](const auto& ways) { return ways.empty(); });
+         std::ranges::all_of(to_discover_, [](const auto& paths) { return paths.empty(); });
 }
 
 void EvidenceCollector::suspect(std::span<const std::uint32_t> lossy, Seconds now,
                                 std::vector<EvidenceRequest>& questions) {
   if (now < next_suspicion_) return;
   std::vector<std::uint32_t> due;
-  for (const std::uint32_t way : lossy)
-    if (ways_[way].next <= now && routers_on(way) <= kHopsMost) due.push_back(way);
+  for (const std::uint32_t path : lossy)
+    if (paths_[path].next <= now && routers_on(path) <= kHopsMost) due.push_back(path);
   if (due.empty()) return;
   next_suspicion_ = now + kSuspicionStep;
   // Who was asked longest ago, or never, first.
-  std::ranges::stable_sort(due, {}, [&](std::uint32_t way) { return ways_[way].next; });
+  std::ranges::stable_sort(due, {}, [&](std::uint32_t path) { return paths_[path].next; });
   if (due.size() > kSuspectsAtOnce) due.resize(kSuspectsAtOnce);
-  for (const std::uint32_t way : due) {
-    Way& its = ways_[way];
+  for (const std::uint32_t path : due) {
+    Path& its = paths_[path];
     // Long silence: a new suspicion. Else the same one, asked about more and more rarely.
     const bool is_new = now - its.next > kForgotten;
     its.pause = is_new ? Seconds{1} : std::min(2 * its.pause, kPauseMost);
     its.next = now + its.pause;
     questions.push_back(
-        {server_of(way), TraceOrder{.way = way, .hops = routers_on(way), .tries = kTries}});
+        {server_of(path), TraceOrder{.path = path, .hops = routers_on(path), .tries = kTries}});
   }
 }
 
-// Ways through the switches that would choose them, and that lose nothing: all their routers tell
+// Paths through the switches that would choose them, and that lose nothing: all their routers tell
 // where they lead.
 void EvidenceCollector::check(std::span<const diag::Culprit> doubted, Seconds now,
                               std::vector<EvidenceRequest>& questions) {
@@ -167,16 +167,16 @@ void EvidenceCollector::check(std::span<const diag::Culprit> doubted, Seconds no
       choosers.insert(tail_of(graph_, link));
   }
   const std::size_t most = questions.size() + kSuspectsAtOnce;
-  for (std::uint32_t way = 0; way < ways_.size() && questions.size() < most; ++way) {
-    if (is_lossy_[way] || ways_[way].next > now || routers_on(way) > kHopsMost) continue;
-    const auto links = matrix_.ways.links(way);
+  for (std::uint32_t path = 0; path < paths_.size() && questions.size() < most; ++path) {
+    if (is_lossy_[path] || paths_[path].next > now || routers_on(path) > kHopsMost) continue;
+    const auto links = matrix_.paths.links(path);
     if (std::ranges::none_of(links.subspan(1), [&](std::uint32_t link) {
           return choosers.contains(tail_of(graph_, link));
         }))
       continue;
-    ways_[way].next = now + kCheckAgain;
+    paths_[path].next = now + kCheckAgain;
     questions.push_back(
-        {server_of(way), TraceOrder{.way = way, .hops = routers_on(way), .tries = 1}});
+        {server_of(path), TraceOrder{.path = path, .hops = routers_on(path), .tries = 1}});
   }
 }
 
@@ -188,9 +188,9 @@ void EvidenceCollector::ask_for_flows(std::span<const std::uint32_t> lossy, Seco
   flows_pause_ = is_new ? kFlowsStep : std::min(1.25 * flows_pause_, Seconds{2.5});
   next_flows_ = now + flows_pause_;
   std::set<NodeId> asked;
-  for (const std::uint32_t way : lossy) {
-    asked.insert(server_of(way));
-    asked.insert(server_of(way ^ 1U));
+  for (const std::uint32_t path : lossy) {
+    asked.insert(server_of(path));
+    asked.insert(server_of(path ^ 1U));
   }
   std::size_t others = 0;
   for (std::size_t node = 0; node < graph_.nodes.size() && others < kOthersAsked; ++node) {
@@ -210,9 +210,9 @@ std::vector<EvidenceRequest> EvidenceCollector::ask(std::span<const std::uint32_
                                                     Seconds now) {
   forget(now);
   is_lossy_.assign(is_lossy_.size(), false);
-  for (const std::uint32_t way : lossy)
-    is_lossy_[way] = true;
-  // What healed may have led ways around it meanwhile: they are looked at again.
+  for (const std::uint32_t path : lossy)
+    is_lossy_[path] = true;
+  // What healed may have led paths around it meanwhile: they are looked at again.
   if (std::exchange(has_broken_, !standing.empty()) && standing.empty()) begin_path_discovery(now);
   is_broken_.assign(is_broken_.size(), false);
   for (const diag::FaultVerdict& verdict : standing)
@@ -230,40 +230,40 @@ std::vector<EvidenceRequest> EvidenceCollector::ask(std::span<const std::uint32_
 
 void EvidenceCollector::heard(NodeId server) {
   std::deque<std::uint32_t>& queue = to_discover_[server.index()];
-  for (std::uint32_t way = 0; way < ways_.size(); ++way) {
-    const bool is_its = server_of(way) == server && routers_on(way) <= kHopsMost;
-    if (!is_its || known_.is_confirmed(way) || std::ranges::find(queue, way) != queue.end())
+  for (std::uint32_t path = 0; path < paths_.size(); ++path) {
+    const bool is_its = server_of(path) == server && routers_on(path) <= kHopsMost;
+    if (!is_its || known_.is_confirmed(path) || std::ranges::find(queue, path) != queue.end())
       continue;
-    ways_[way].surveys = 0;
-    queue.push_back(way);
+    paths_[path].surveys = 0;
+    queue.push_back(path);
   }
 }
 
 void EvidenceCollector::put_off(const EvidenceRequest& question) {
   const auto* const trace = std::get_if<TraceOrder>(&question.order);
-  if (trace == nullptr || trace->tries != 1 || ways_[trace->way].surveys >= kSurveysMost) return;
-  std::erase_if(surveyed_, [&](const Asked& one) { return one.way == trace->way; });
-  to_discover_[question.server.index()].push_back(trace->way);
+  if (trace == nullptr || trace->tries != 1 || paths_[trace->path].surveys >= kSurveysMost) return;
+  std::erase_if(surveyed_, [&](const Asked& one) { return one.path == trace->path; });
+  to_discover_[question.server.index()].push_back(trace->path);
 }
 
 Result<std::vector<diag::PassiveCount>> EvidenceCollector::take(NodeId server, const Trace& trace,
                                                                 Seconds now) {
-  if (trace.way >= ways_.size() || server_of(trace.way) != server ||
-      static_cast<int>(trace.hops.size()) != routers_on(trace.way))
-    return Error{Code::kInvalidInput, "tells of a traceroute on a way that is not its own"};
+  if (trace.path >= paths_.size() || server_of(trace.path) != server ||
+      static_cast<int>(trace.hops.size()) != routers_on(trace.path))
+    return Error{Code::kInvalidInput, "tells of a traceroute on a path that is not its own"};
   std::vector<diag::PassiveCount> counts;
-  ways_[trace.way].surveys = 0;  // it has been answered
+  paths_[trace.path].surveys = 0;  // it has been answered
   const MeasuredPaths::Said said = known_.take(trace, has_broken_, now);
-  if (said == MeasuredPaths::Said::kElsewhere) to_check_.push_back({now + kCheckAfter, trace.way});
+  if (said == MeasuredPaths::Said::kElsewhere) to_check_.push_back({now + kCheckAfter, trace.path});
   if (known_.take_rehashed()) begin_path_discovery(now);
   if (said != MeasuredPaths::Said::kAsPlanned) return counts;
-  traces_.push_back({.at = now, .way = trace.way, .hops = trace.hops});
-  const auto links = matrix_.ways.links(trace.way);
-  const std::size_t alike = hops_back_alike(trace.way);
+  traces_.push_back({.at = now, .path = trace.path, .hops = trace.hops});
+  const auto links = matrix_.paths.links(trace.path);
+  const std::size_t alike = hops_back_alike(trace.path);
   for (std::size_t hop = 0; hop < trace.hops.size(); ++hop) {
     const TraceHop& its = trace.hops[hop];
     Answers& known = answers_[head_of(graph_, links[hop]).index()];
-    if (!is_lossy_[trace.way]) {
+    if (!is_lossy_[trace.path]) {
       known.asked += its.sent;
       known.answered += its.answered;
       continue;
@@ -367,7 +367,7 @@ CollectedEvidence EvidenceCollector::about(const diag::Culprit& culprit, Seconds
   CollectedEvidence sum;
   for (const RecentTrace& one : traces_) {
     if (one.at < since) continue;
-    const auto links = matrix_.ways.links(one.way);
+    const auto links = matrix_.paths.links(one.path);
     const auto first =
         std::ranges::find_if(links, [&](std::uint32_t link) { return is_its[link]; });
     if (first == links.end()) continue;
@@ -397,7 +397,7 @@ CollectedEvidence EvidenceCollector::about(const diag::Culprit& culprit, Seconds
 std::optional<fabric::Paths> EvidenceCollector::take_measured() {
   if (!to_check_.empty()) return std::nullopt;
   auto measured = known_.take_measured();
-  // What routers answered was held against other ways.
+  // What routers answered was held against other paths.
   if (measured) traces_.clear();
   return measured;
 }

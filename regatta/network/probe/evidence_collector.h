@@ -1,6 +1,6 @@
 // probe/evidence_collector.h: what to ask probers besides their windows, and what the answers say.
-// At first, and again each ten minutes, where routers see each way go, held against the plan; when
-// probes are lost, who answers on those ways and what connections send again. Pure: the caller
+// At first, and again each ten minutes, where routers see each path go, held against the plan; when
+// probes are lost, who answers on those paths and what connections send again. Pure: the caller
 // asks, and says what time it is by the clock that windows are numbered by.
 //
 // Routers answer few questions a second: those who ask spread them.
@@ -58,19 +58,19 @@ class EvidenceCollector {
   EvidenceCollector(const topo::Graph& graph, const fabric::Routes& routes,
                     std::span<const std::uint32_t> seeds, const Matrix& matrix);
 
-  // What to ask now. `lossy`: ways that lose something; `standing`: what is known to be broken;
+  // What to ask now. `lossy`: paths that lose something; `standing`: what is known to be broken;
   // `doubted`: who may have another hash instead (diag::Locator::unconfirmed()).
   std::vector<EvidenceRequest> ask(std::span<const std::uint32_t> lossy,
                                    std::span<const diag::FaultVerdict> standing,
                                    std::span<const diag::Culprit> doubted, Seconds now);
-  // Whose packets take this way.
-  NodeId server_of(std::uint32_t way) const;
-  // Somebody reports for this server now: its ways are asked about that nobody could confirm yet.
+  // Whose packets take this path.
+  NodeId server_of(std::uint32_t path) const;
+  // Somebody reports for this server now: its paths are asked about that nobody could confirm yet.
   void heard(NodeId server);
   // Nobody was there to hear it.
   void put_off(const EvidenceRequest& question);
 
-  // What an answer of `server` says about known ways. kInvalidInput for what it cannot know.
+  // What an answer of `server` says about known paths. kInvalidInput for what it cannot know.
   Result<std::vector<diag::PassiveCount>> take(NodeId server, const Trace& trace, Seconds now);
   Result<std::vector<diag::PassiveCount>> take(NodeId server, const FlowCounts& counts,
                                                Seconds now);
@@ -78,24 +78,24 @@ class EvidenceCollector {
 
   // By answers since `since`.
   CollectedEvidence about(const diag::Culprit& culprit, Seconds since) const;
-  // Where ways lead, as routers tell it.
+  // Where paths lead, as routers tell it.
   const MeasuredPaths& known() const { return known_; }
   std::vector<DivergentPath> take_elsewhere() { return known_.take_elsewhere(); }
   std::optional<std::vector<bool>> take_unknown() { return known_.take_unknown(); }
-  // As MeasuredPaths does it, once no way waits to be looked at for the second time.
+  // As MeasuredPaths does it, once no path waits to be looked at for the second time.
   std::optional<fabric::Paths> take_measured();
-  // Every way was asked about, and answered or given up.
+  // Every path was asked about, and answered or given up.
   bool has_surveyed() const;
 
  private:
-  struct Way {
+  struct Path {
     Seconds next{-1e9};  // that it is traced on suspicion
     Seconds pause;
     int surveys = 0;  // questions of this survey about it
   };
   struct RecentTrace {
     Seconds at;
-    std::uint32_t way = 0;
+    std::uint32_t path = 0;
     std::vector<TraceHop> hops;
   };
   struct RecentFlow {
@@ -109,11 +109,11 @@ class EvidenceCollector {
     std::uint64_t answered = 0;
   };
 
-  int routers_on(std::uint32_t way) const;
-  std::size_t hops_back_alike(std::uint32_t way) const;
+  int routers_on(std::uint32_t path) const;
+  std::size_t hops_back_alike(std::uint32_t path) const;
   struct Asked {
     Seconds at;
-    std::uint32_t way = 0;
+    std::uint32_t path = 0;
   };
   void begin_path_discovery(Seconds now);
   void path_discovery(Seconds now, std::vector<EvidenceRequest>& questions);
@@ -133,23 +133,23 @@ class EvidenceCollector {
   const topo::Graph& graph_;
   const fabric::Routes& routes_;
   std::span<const std::uint32_t> seeds_;
-  const Matrix& matrix_;  // its ways may be replaced by take_measured()
+  const Matrix& matrix_;  // its paths may be replaced by take_measured()
   MeasuredPaths known_;
-  std::vector<Way> ways_;
-  std::vector<bool> is_lossy_;  // per way, at the last call of ask()
+  std::vector<Path> paths_;
+  std::vector<bool> is_lossy_;  // per path, at the last call of ask()
   bool has_broken_ = false;
   std::vector<bool> is_broken_;                         // per directed link
-  std::vector<std::deque<std::uint32_t>> to_discover_;  // by server: ways
+  std::vector<std::deque<std::uint32_t>> to_discover_;  // by server: paths
   std::deque<Asked> surveyed_;                          // not answered yet, oldest first
   std::deque<Asked> to_check_;                          // that lead elsewhere: when to ask again
   std::size_t phase_ = 0;                               // which servers are asked next
   Seconds surveyed_at_{-1e9};                           // when a survey began
-  Seconds next_path_discovery_{-1e9};                   // the next ways of it
+  Seconds next_path_discovery_{-1e9};                   // the next paths of it
   Seconds next_suspicion_{-1e9};
   Seconds next_check_{-1e9};
   Seconds next_flows_{-1e9};
   Seconds flows_pause_;
-  std::vector<Answers> answers_;  // by node: of routers on ways that lost nothing
+  std::vector<Answers> answers_;  // by node: of routers on paths that lost nothing
   std::deque<RecentTrace> traces_;
   std::deque<RecentFlow> flows_;
   double usually_again_;              // the share that half of all connections stay below

@@ -27,8 +27,8 @@ class EvidenceCollectorTest : public testing::Test {
         matrix_(plan_matrix(fabric_.graph, fabric_.routes, fabric_.seeds)),
         evidence_collector_(fabric_.graph, fabric_.routes, fabric_.seeds, matrix_) {}
 
-  NodeId sender_of(std::uint32_t way) const {
-    return fabric_.graph.links[matrix_.ways.links(way).front() / 2].a;
+  NodeId sender_of(std::uint32_t path) const {
+    return fabric_.graph.links[matrix_.paths.links(path).front() / 2].a;
   }
   // The address by which a router answers for what came to it over the link.
   static std::uint32_t router_behind(std::uint32_t link) {
@@ -36,32 +36,32 @@ class EvidenceCollectorTest : public testing::Test {
     return topo::address_of(into.link, into.forward);
   }
   // What the router at the end of each link but the last answers.
-  Trace trace_of(std::uint32_t way, std::uint16_t tries = 4) const {
-    Trace trace{.window = 7, .way = way, .hops = {}};
-    const auto links = matrix_.ways.links(way);
+  Trace trace_of(std::uint32_t path, std::uint16_t tries = 4) const {
+    Trace trace{.window = 7, .path = path, .hops = {}};
+    const auto links = matrix_.paths.links(path);
     for (const std::uint32_t link : links.first(links.size() - 1))
       trace.hops.push_back({tries, tries, router_behind(link)});
     return trace;
   }
   // The leaf sends it over another of its uplinks.
-  Trace elsewhere_trace(std::uint32_t way) const {
-    Trace trace = trace_of(way);
-    const std::uint32_t planned = matrix_.ways.links(way)[1];
+  Trace elsewhere_trace(std::uint32_t path) const {
+    Trace trace = trace_of(path);
+    const std::uint32_t planned = matrix_.paths.links(path)[1];
     const NodeId leaf = fabric::tail_of(fabric_.graph, planned);
     for (const LinkId link : fabric_.graph.links_of[leaf.index()])
       if (fabric_.graph.links[link.index()].a == leaf && link.index() != planned / 2)
         trace.hops[1].router = topo::address_of(link, true);
     return trace;
   }
-  // All ways, without losses.
+  // All paths, without losses.
   void path_discovery() {
-    for (std::uint32_t way = 0; way < matrix_.ways.size(); ++way)
-      EXPECT_TRUE(evidence_collector_.take(sender_of(way), trace_of(way), now_));
+    for (std::uint32_t path = 0; path < matrix_.paths.size(); ++path)
+      EXPECT_TRUE(evidence_collector_.take(sender_of(path), trace_of(path), now_));
   }
   // One that goes from leaf to leaf, and its last link between switches.
-  std::uint32_t long_way() const {
-    for (std::uint32_t way = 0; way < matrix_.ways.size(); ++way)
-      if (matrix_.ways.links(way).size() >= 4) return way;
+  std::uint32_t long_path() const {
+    for (std::uint32_t path = 0; path < matrix_.paths.size(); ++path)
+      if (matrix_.paths.links(path).size() >= 4) return path;
     ADD_FAILURE();
     return 0;
   }
@@ -69,14 +69,14 @@ class EvidenceCollectorTest : public testing::Test {
                                    const std::vector<diag::FaultVerdict>& standing = {}) {
     return evidence_collector_.ask(lossy, standing, {}, now_);
   }
-  // How many ways it asks about; all is as planned.
+  // How many paths it asks about; all is as planned.
   std::size_t asked_within(Seconds time) {
     std::set<std::uint32_t> asked;
     for (const Seconds until = now_ + time; now_ < until; now_ = now_ + Seconds{0.05})
       for (const EvidenceRequest& one : ask({})) {
-        const std::uint32_t way = std::get<TraceOrder>(one.order).way;
-        asked.insert(way);
-        EXPECT_TRUE(evidence_collector_.take(one.server, trace_of(way, 1), now_));
+        const std::uint32_t path = std::get<TraceOrder>(one.order).path;
+        asked.insert(path);
+        EXPECT_TRUE(evidence_collector_.take(one.server, trace_of(path, 1), now_));
       }
     return asked.size();
   }
@@ -99,34 +99,34 @@ class EvidenceCollectorTest : public testing::Test {
   Seconds now_{1000};
 };
 
-TEST_F(EvidenceCollectorTest, OnceAboutEveryWayAndSpreadsTheQuestions) {
+TEST_F(EvidenceCollectorTest, OnceAboutEveryPathAndSpreadsTheQuestions) {
   std::map<std::uint32_t, int> asked;
   for (int i = 0; i < 2000; ++i) {
     std::map<NodeId, int> of_server;
     for (const EvidenceRequest& one : ask({})) {
       const auto& order = std::get<TraceOrder>(one.order);
-      EXPECT_EQ(one.server, sender_of(order.way));
+      EXPECT_EQ(one.server, sender_of(order.path));
       EXPECT_EQ(order.tries, 1);
-      EXPECT_EQ(order.hops, static_cast<int>(matrix_.ways.links(order.way).size()) - 1);
-      ++asked[order.way];
+      EXPECT_EQ(order.hops, static_cast<int>(matrix_.paths.links(order.path).size()) - 1);
+      ++asked[order.path];
       EXPECT_EQ(++of_server[one.server], 1);
-      EXPECT_TRUE(evidence_collector_.take(one.server, trace_of(order.way, 1), now_));
+      EXPECT_TRUE(evidence_collector_.take(one.server, trace_of(order.path, 1), now_));
     }
     now_ = now_ + Seconds{0.01};
   }
-  EXPECT_EQ(asked.size(), matrix_.ways.size());
+  EXPECT_EQ(asked.size(), matrix_.paths.size());
   EXPECT_TRUE(std::ranges::all_of(asked, [](const auto& one) { return one.second == 1; }));
   EXPECT_TRUE(evidence_collector_.has_surveyed());
 }
 
-TEST_F(EvidenceCollectorTest, AFewTimesAboutWaysThatNobodyAnswers) {
+TEST_F(EvidenceCollectorTest, AFewTimesAboutPathsThatNobodyAnswers) {
   std::map<std::uint32_t, int> asked;
   for (int i = 0; i < 10000; ++i) {
     for (const TraceOrder& order : traces(ask({})))
-      ++asked[order.way];
+      ++asked[order.path];
     now_ = now_ + Seconds{0.01};
   }
-  EXPECT_EQ(asked.size(), matrix_.ways.size());
+  EXPECT_EQ(asked.size(), matrix_.paths.size());
   EXPECT_TRUE(std::ranges::all_of(asked, [](const auto& one) { return one.second == 3; }));
   EXPECT_TRUE(evidence_collector_.has_surveyed()) << "one that is silent holds up nobody";
 }
@@ -135,9 +135,9 @@ TEST_F(EvidenceCollectorTest, AgainAboutWhatNobodyHeardOnceSomebodyDoes) {
   const NodeId absent = sender_of(0);
   std::map<std::uint32_t, int> heard;
   const auto answer = [&](const EvidenceRequest& one) {
-    const std::uint32_t way = std::get<TraceOrder>(one.order).way;
-    ++heard[way];
-    EXPECT_TRUE(evidence_collector_.take(one.server, trace_of(way, 1), now_));
+    const std::uint32_t path = std::get<TraceOrder>(one.order).path;
+    ++heard[path];
+    EXPECT_TRUE(evidence_collector_.take(one.server, trace_of(path, 1), now_));
   };
   const auto go_on = [&](bool is_there) {
     for (int i = 0; i < 2000; ++i) {
@@ -155,17 +155,17 @@ TEST_F(EvidenceCollectorTest, AgainAboutWhatNobodyHeardOnceSomebodyDoes) {
   EXPECT_FALSE(heard.contains(0));
   evidence_collector_.heard(absent);
   go_on(true);
-  EXPECT_EQ(heard.size(), matrix_.ways.size());
+  EXPECT_EQ(heard.size(), matrix_.paths.size());
 }
 
-TEST_F(EvidenceCollectorTest, AndSaysWhichWayLeadsElsewhereThanPlanned) {
-  const std::uint32_t way = long_way();
-  Trace trace = trace_of(way);
-  EXPECT_TRUE(evidence_collector_.take(sender_of(way), trace, now_));
+TEST_F(EvidenceCollectorTest, AndSaysWhichPathLeadsElsewhereThanPlanned) {
+  const std::uint32_t path = long_path();
+  Trace trace = trace_of(path);
+  EXPECT_TRUE(evidence_collector_.take(sender_of(path), trace, now_));
   EXPECT_THAT(evidence_collector_.take_elsewhere(), IsEmpty());
   EXPECT_EQ(evidence_collector_.known().confirmed(), 1U);
   // The other uplink of the same leaf.
-  const std::uint32_t planned = matrix_.ways.links(way)[1];
+  const std::uint32_t planned = matrix_.paths.links(path)[1];
   const topo::Link& cable = fabric_.graph.links[planned / 2];
   std::uint32_t taken = planned;
   for (const LinkId link : fabric_.graph.links_of[cable.a.index()])
@@ -173,25 +173,25 @@ TEST_F(EvidenceCollectorTest, AndSaysWhichWayLeadsElsewhereThanPlanned) {
       taken = fabric::number_of({link, true});
   ASSERT_NE(taken, planned);
   trace.hops[1].router = router_behind(taken);
-  const auto counts = evidence_collector_.take(sender_of(way), trace, now_);
+  const auto counts = evidence_collector_.take(sender_of(path), trace, now_);
   ASSERT_TRUE(counts);
   EXPECT_THAT(*counts, IsEmpty()) << "nobody knows which links it counts for";
   const auto elsewhere = evidence_collector_.take_elsewhere();
   ASSERT_THAT(elsewhere, SizeIs(1));
-  EXPECT_EQ(elsewhere[0].way, way);
+  EXPECT_EQ(elsewhere[0].path, path);
   EXPECT_EQ(elsewhere[0].planned, planned);
   EXPECT_EQ(elsewhere[0].taken, taken);
   EXPECT_EQ(evidence_collector_.known().elsewhere(), 1U);
   EXPECT_EQ(evidence_collector_.known().confirmed(), 0U);
-  EXPECT_TRUE(evidence_collector_.take(sender_of(way), trace, now_));
+  EXPECT_TRUE(evidence_collector_.take(sender_of(path), trace, now_));
   EXPECT_THAT(evidence_collector_.take_elsewhere(), IsEmpty()) << "once";
 }
 
-TEST_F(EvidenceCollectorTest, AndTakesWholeWaysAsTheyWereMeasured) {
-  const std::uint32_t way = long_way();
+TEST_F(EvidenceCollectorTest, AndTakesWholePathsAsTheyWereMeasured) {
+  const std::uint32_t path = long_path();
   EXPECT_FALSE(evidence_collector_.take_measured());
   // Over the other spine.
-  const auto planned = matrix_.ways.links(way);
+  const auto planned = matrix_.paths.links(path);
   const auto other = [&](NodeId, std::size_t) {
     return fabric_.graph.links[planned[1] / 2].b ==
                    fabric_.graph
@@ -207,126 +207,126 @@ TEST_F(EvidenceCollectorTest, AndTakesWholeWaysAsTheyWereMeasured) {
   const LinkId to{static_cast<int>(planned.back() / 2)};
   const auto taken = *fabric_.routes.path(from, to, other);
   ASSERT_NE(taken[1], planned[1]);
-  Trace trace = trace_of(way);
+  Trace trace = trace_of(path);
   for (std::size_t hop = 0; hop + 1 < taken.size(); ++hop)
     trace.hops[hop].router = router_behind(taken[hop]);
   Trace silent = trace;
   silent.hops[2] = {.sent = 1};
   path_discovery();
-  ASSERT_TRUE(evidence_collector_.take(sender_of(way), trace, now_));
+  ASSERT_TRUE(evidence_collector_.take(sender_of(path), trace, now_));
   EXPECT_FALSE(evidence_collector_.take_measured()) << "it may be so for a moment only";
-  EXPECT_TRUE(evidence_collector_.take_unknown()->at(way));
+  EXPECT_TRUE(evidence_collector_.take_unknown()->at(path));
   const Seconds found = now_;
   const auto asked_again = [&] {
     for (int i = 0; i < 1000; ++i) {
       now_ = now_ + Seconds{0.05};
       for (const TraceOrder& order : traces(ask({})))
-        if (order.way == way && order.tries > 1 && now_ - found >= Seconds{3}) return true;
+        if (order.path == path && order.tries > 1 && now_ - found >= Seconds{3}) return true;
     }
     return false;
   };
   EXPECT_TRUE(asked_again());
-  ASSERT_TRUE(evidence_collector_.take(sender_of(way), silent, now_));
+  ASSERT_TRUE(evidence_collector_.take(sender_of(path), silent, now_));
   EXPECT_FALSE(evidence_collector_.take_measured()) << "one router has not answered";
-  ASSERT_TRUE(evidence_collector_.take(sender_of(way), trace, now_));
+  ASSERT_TRUE(evidence_collector_.take(sender_of(path), trace, now_));
   auto paths = evidence_collector_.take_measured();
   ASSERT_TRUE(paths);
-  matrix_.ways = std::move(*paths);
-  EXPECT_TRUE(std::ranges::equal(matrix_.ways.links(way), taken));
+  matrix_.paths = std::move(*paths);
+  EXPECT_TRUE(std::ranges::equal(matrix_.paths.links(path), taken));
   EXPECT_EQ(evidence_collector_.known().elsewhere(), 0U);
-  EXPECT_FALSE(evidence_collector_.take_unknown()->at(way));
-  ASSERT_TRUE(evidence_collector_.take(sender_of(way), trace, now_));
+  EXPECT_FALSE(evidence_collector_.take_unknown()->at(path));
+  ASSERT_TRUE(evidence_collector_.take(sender_of(path), trace, now_));
   EXPECT_FALSE(evidence_collector_.take_measured()) << "it is as the matrix has it now";
-  EXPECT_EQ(evidence_collector_.known().confirmed(), matrix_.ways.size());
+  EXPECT_EQ(evidence_collector_.known().confirmed(), matrix_.paths.size());
   ask_for_flows();
   const FlowCounts counts{
       .window = 9, .flows = {{{topo::address_of(from), topo::address_of(to), 1, 2, 6}, 50, 25}}};
-  EXPECT_THAT(*evidence_collector_.take(sender_of(way), counts, now_), IsEmpty())
+  EXPECT_THAT(*evidence_collector_.take(sender_of(path), counts, now_), IsEmpty())
       << "who hashes otherwise sends connections nobody knows where";
 }
 
-TEST_F(EvidenceCollectorTest, AndLearnsNoWayWhileSomethingIsBroken) {
+TEST_F(EvidenceCollectorTest, AndLearnsNoPathWhileSomethingIsBroken) {
   path_discovery();
-  const std::uint32_t way = long_way();
-  Trace detour = trace_of(way);
-  const topo::Link& cable = fabric_.graph.links[matrix_.ways.links(way)[1] / 2];
+  const std::uint32_t path = long_path();
+  Trace detour = trace_of(path);
+  const topo::Link& cable = fabric_.graph.links[matrix_.paths.links(path)[1] / 2];
   for (const LinkId link : fabric_.graph.links_of[cable.a.index()])
     if (fabric_.graph.links[link.index()].a == cable.a &&
-        link.index() != matrix_.ways.links(way)[1] / 2)
+        link.index() != matrix_.paths.links(path)[1] / 2)
       detour.hops[1].router = topo::address_of(link, true);
   diag::FaultVerdict broken;
   broken.culprit =
-      diag::both_directions_culprit(LinkId{static_cast<int>(matrix_.ways.links(way)[1] / 2)});
+      diag::both_directions_culprit(LinkId{static_cast<int>(matrix_.paths.links(path)[1] / 2)});
   ask({}, {broken});
   for (int i = 0; i < 5; ++i) {
     now_ = now_ + Seconds{5};
-    ASSERT_TRUE(evidence_collector_.take(sender_of(way), detour, now_));
+    ASSERT_TRUE(evidence_collector_.take(sender_of(path), detour, now_));
   }
   EXPECT_THAT(evidence_collector_.take_elsewhere(), IsEmpty());
   EXPECT_EQ(evidence_collector_.known().elsewhere(), 0U);
   EXPECT_FALSE(evidence_collector_.take_measured());
-  // Once it is well again all ways are looked at.
+  // Once it is well again all paths are looked at.
   std::map<std::uint32_t, int> asked;
   for (int i = 0; i < 400; ++i) {
     now_ = now_ + Seconds{0.05};
     for (const TraceOrder& order : traces(ask({})))
-      ++asked[order.way];
+      ++asked[order.path];
   }
-  EXPECT_EQ(asked.size(), matrix_.ways.size());
+  EXPECT_EQ(asked.size(), matrix_.paths.size());
 }
 
-TEST_F(EvidenceCollectorTest, AboutWaysThatLoseNothingWhereASwitchMayHashOtherwise) {
+TEST_F(EvidenceCollectorTest, AboutPathsThatLoseNothingWhereASwitchMayHashOtherwise) {
   asked_within(Seconds{30});
-  const std::uint32_t lossy = long_way();
-  const NodeId leaf = fabric::head_of(fabric_.graph, matrix_.ways.links(lossy).front());
+  const std::uint32_t lossy = long_path();
+  const NodeId leaf = fabric::head_of(fabric_.graph, matrix_.paths.links(lossy).front());
   const std::vector<diag::Culprit> doubted = {diag::switch_culprit(leaf)};
   std::map<std::uint32_t, int> asked;
   for (int i = 0; i < 100; ++i) {
     for (const TraceOrder& order :
          traces(evidence_collector_.ask(std::vector{lossy}, {}, doubted, now_)))
-      if (order.way != lossy) ++asked[order.way];
+      if (order.path != lossy) ++asked[order.path];
     now_ = now_ + Seconds{0.01};
   }
   EXPECT_FALSE(asked.empty());
-  for (const auto& [way, times] : asked) {
+  for (const auto& [path, times] : asked) {
     EXPECT_EQ(times, 1) << "a second is too short for another question";
-    const auto links = matrix_.ways.links(way);
+    const auto links = matrix_.paths.links(path);
     EXPECT_TRUE(std::ranges::any_of(
         links, [&](auto link) { return fabric::tail_of(fabric_.graph, link) == leaf; }));
   }
 }
 
-TEST_F(EvidenceCollectorTest, AboutEveryWayAgainOnceASwitchIsSeenToHashOtherwise) {
-  EXPECT_EQ(asked_within(Seconds{30}), matrix_.ways.size());
+TEST_F(EvidenceCollectorTest, AboutEveryPathAgainOnceASwitchIsSeenToHashOtherwise) {
+  EXPECT_EQ(asked_within(Seconds{30}), matrix_.paths.size());
   EXPECT_EQ(asked_within(Seconds{30}), 0U);
-  const std::uint32_t way = long_way();
-  ASSERT_TRUE(evidence_collector_.take(sender_of(way), elsewhere_trace(way), now_));
-  EXPECT_EQ(asked_within(Seconds{30}), matrix_.ways.size());
+  const std::uint32_t path = long_path();
+  ASSERT_TRUE(evidence_collector_.take(sender_of(path), elsewhere_trace(path), now_));
+  EXPECT_EQ(asked_within(Seconds{30}), matrix_.paths.size());
 }
 
 TEST_F(EvidenceCollectorTest, AndKnowsARouterByAnotherOfItsAddresses) {
-  const std::uint32_t way = long_way();
-  const auto links = matrix_.ways.links(way);
-  Trace trace = trace_of(way);
+  const std::uint32_t path = long_path();
+  const auto links = matrix_.paths.links(path);
+  Trace trace = trace_of(path);
   // The leaf behind the spine answers by its port to the other spine.
   const topo::Link& cable = fabric_.graph.links[links[2] / 2];
   for (const LinkId link : fabric_.graph.links_of[cable.a.index()])
     if (fabric_.graph.links[link.index()].a == cable.a && link.index() != links[2] / 2)
       trace.hops[2].router = topo::address_of(link);
-  ASSERT_NE(trace.hops[2].router, trace_of(way).hops[2].router);
-  ASSERT_TRUE(evidence_collector_.take(sender_of(way), trace, now_));
+  ASSERT_NE(trace.hops[2].router, trace_of(path).hops[2].router);
+  ASSERT_TRUE(evidence_collector_.take(sender_of(path), trace, now_));
   EXPECT_EQ(evidence_collector_.known().elsewhere(), 0U);
   EXPECT_EQ(evidence_collector_.known().confirmed(), 1U);
 }
 
-TEST_F(EvidenceCollectorTest, AboutWaysThatLoseMoreAndMoreRarely) {
-  const std::uint32_t way = long_way();
+TEST_F(EvidenceCollectorTest, AboutPathsThatLoseMoreAndMoreRarely) {
+  const std::uint32_t path = long_path();
   std::vector<double> asked_at;
   now_ = Seconds{0};
   for (int i = 0; i < 20000; ++i) {
-    for (const TraceOrder& order : traces(ask({way})))
+    for (const TraceOrder& order : traces(ask({path})))
       if (order.tries > 1) {
-        EXPECT_EQ(order.way, way);
+        EXPECT_EQ(order.path, path);
         asked_at.push_back(now_.value);
       }
     now_ = now_ + Seconds{0.01};
@@ -337,10 +337,10 @@ TEST_F(EvidenceCollectorTest, AboutWaysThatLoseMoreAndMoreRarely) {
   EXPECT_LE(asked_at.size(), 12U) << "in 200 s";
 }
 
-TEST_F(EvidenceCollectorTest, NoMoreThanRoutersAnswerWhereAllWaysLose) {
+TEST_F(EvidenceCollectorTest, NoMoreThanRoutersAnswerWhereAllPathsLose) {
   std::vector<std::uint32_t> all;
-  for (std::uint32_t way = 0; way < matrix_.ways.size(); ++way)
-    all.push_back(way);
+  for (std::uint32_t path = 0; path < matrix_.paths.size(); ++path)
+    all.push_back(path);
   std::size_t asked = 0;
   for (int i = 0; i < 100; ++i) {
     for (const TraceOrder& order : traces(ask(all)))
@@ -353,14 +353,14 @@ TEST_F(EvidenceCollectorTest, NoMoreThanRoutersAnswerWhereAllWaysLose) {
 
 TEST_F(EvidenceCollectorTest, AndCountsAnswersOfRoutersWithOneWayBack) {
   path_discovery();
-  const std::uint32_t way = long_way();
-  ask({way});
-  Trace trace = trace_of(way);
+  const std::uint32_t path = long_path();
+  ask({path});
+  Trace trace = trace_of(path);
   trace.hops[1].answered = 1;
-  const auto counts = evidence_collector_.take(sender_of(way), trace, now_);
+  const auto counts = evidence_collector_.take(sender_of(path), trace, now_);
   ASSERT_TRUE(counts);
   ASSERT_THAT(*counts, SizeIs(2)) << "the leaf and the spine, not the leaf behind it";
-  const auto links = matrix_.ways.links(way);
+  const auto links = matrix_.paths.links(path);
   EXPECT_THAT((*counts)[0].links, ElementsAre(links[0], links[0] ^ 1U));
   EXPECT_THAT((*counts)[1].links, ElementsAre(links[0], links[1], links[1] ^ 1U, links[0] ^ 1U));
   EXPECT_EQ((*counts)[0].lost, 0U);
@@ -369,20 +369,20 @@ TEST_F(EvidenceCollectorTest, AndCountsAnswersOfRoutersWithOneWayBack) {
 }
 
 TEST_F(EvidenceCollectorTest, AndTakesNoHintFromRoutersThatSeldomAnswer) {
-  for (std::uint32_t way = 0; way < matrix_.ways.size(); ++way) {
-    Trace trace = trace_of(way);
+  for (std::uint32_t path = 0; path < matrix_.paths.size(); ++path) {
+    Trace trace = trace_of(path);
     for (TraceHop& hop : trace.hops)
       hop.answered = 2;
-    EXPECT_TRUE(evidence_collector_.take(sender_of(way), trace, now_));
+    EXPECT_TRUE(evidence_collector_.take(sender_of(path), trace, now_));
   }
-  const std::uint32_t way = long_way();
-  ask({way});
-  const auto counts = evidence_collector_.take(sender_of(way), trace_of(way), now_);
+  const std::uint32_t path = long_path();
+  ask({path});
+  const auto counts = evidence_collector_.take(sender_of(path), trace_of(path), now_);
   ASSERT_TRUE(counts);
   EXPECT_THAT(*counts, IsEmpty());
 }
 
-TEST_F(EvidenceCollectorTest, AndKnowsTheWaysOfConnections) {
+TEST_F(EvidenceCollectorTest, AndKnowsThePathsOfConnections) {
   const LinkId from = matrix_.probes[0].from;
   const LinkId to = matrix_.probes[0].to;
   const NodeId server = fabric_.graph.links[from.index()].a;
@@ -410,14 +410,14 @@ TEST_F(EvidenceCollectorTest, AndKnowsTheWaysOfConnections) {
 }
 
 TEST_F(EvidenceCollectorTest, AndBelievesNobodyAboutOthers) {
-  const std::uint32_t way = long_way();
-  const NodeId other{(sender_of(way).value + 1) % 8};
-  EXPECT_FALSE(evidence_collector_.take(other, trace_of(way), now_));
-  Trace shorter = trace_of(way);
+  const std::uint32_t path = long_path();
+  const NodeId other{(sender_of(path).value + 1) % 8};
+  EXPECT_FALSE(evidence_collector_.take(other, trace_of(path), now_));
+  Trace shorter = trace_of(path);
   shorter.hops.pop_back();
-  EXPECT_FALSE(evidence_collector_.take(sender_of(way), shorter, now_));
-  shorter.way = 1'000'000;
-  EXPECT_FALSE(evidence_collector_.take(sender_of(way), shorter, now_));
+  EXPECT_FALSE(evidence_collector_.take(sender_of(path), shorter, now_));
+  shorter.path = 1'000'000;
+  EXPECT_FALSE(evidence_collector_.take(sender_of(path), shorter, now_));
   const std::uint32_t address = topo::address_of(matrix_.probes[0].from);
   const NodeId owner = fabric_.graph.links[matrix_.probes[0].from.index()].a;
   const auto event = evidence_collector_.take(owner, NicCarrier{address, false});
@@ -432,12 +432,12 @@ TEST_F(EvidenceCollectorTest, AndBelievesNobodyAboutOthers) {
 TEST_F(EvidenceCollectorTest, AndTellsWhoAnswersBeforeACulpritAndWhoBehindIt) {
   path_discovery();
   const Seconds broken_at = now_ = now_ + Seconds{1};
-  const std::uint32_t way = long_way();
-  const std::uint32_t bad = matrix_.ways.links(way)[2];
-  Trace trace = trace_of(way);
+  const std::uint32_t path = long_path();
+  const std::uint32_t bad = matrix_.paths.links(path)[2];
+  Trace trace = trace_of(path);
   trace.hops[2].answered = 0;
-  ask({way});
-  ASSERT_TRUE(evidence_collector_.take(sender_of(way), trace, now_));
+  ask({path});
+  ASSERT_TRUE(evidence_collector_.take(sender_of(path), trace, now_));
   const CollectedEvidence link_says =
       evidence_collector_.about(diag::link_culprit(fabric::directed_link(bad)), broken_at);
   EXPECT_EQ(link_says.before_sent, 4U);
@@ -464,17 +464,17 @@ class InquiresThreeTiers : public EvidenceCollectorTest {
 
 TEST_F(InquiresThreeTiers, UpToTheSuperSpine) {
   path_discovery();
-  for (std::uint32_t way = 0; way < matrix_.ways.size(); ++way) {
-    const auto links = matrix_.ways.links(way);
+  for (std::uint32_t path = 0; path < matrix_.paths.size(); ++path) {
+    const auto links = matrix_.paths.links(path);
     if (links.size() != 6) continue;
-    ask({way});
-    const auto counts = evidence_collector_.take(sender_of(way), trace_of(way), now_);
+    ask({path});
+    const auto counts = evidence_collector_.take(sender_of(path), trace_of(path), now_);
     ASSERT_TRUE(counts);
     ASSERT_THAT(*counts, SizeIs(3));
     EXPECT_EQ(counts->back().links.size(), 6U);
     return;
   }
-  ADD_FAILURE() << "no way over a super-spine";
+  ADD_FAILURE() << "no path over a super-spine";
 }
 
 }  // namespace

@@ -15,12 +15,12 @@ std::string without_end(const std::string& line) {
 
 TEST(Evidence, ComesBackFromItsLineAsItWas) {
   const Trace trace{
-      .window = 77, .way = 9, .hops = {{4, 4, 0x0a400001}, {4, 3, 0x0a400021}, {4, 0, 0}}};
+      .window = 77, .path = 9, .hops = {{4, 4, 0x0a400001}, {4, 3, 0x0a400021}, {4, 0, 0}}};
   const auto traced = parse_evidence(without_end(evidence_line(trace)));
   ASSERT_TRUE(traced);
   const auto& its = std::get<Trace>(*traced);
   EXPECT_EQ(its.window, 77);
-  EXPECT_EQ(its.way, 9U);
+  EXPECT_EQ(its.path, 9U);
   ASSERT_EQ(its.hops.size(), 3U);
   EXPECT_EQ(its.hops[1].answered, 3);
   EXPECT_EQ(its.hops[1].router, 0x0a400021U);
@@ -51,7 +51,7 @@ TEST(Evidence, IsRefusedWithCountsThatCannotBe) {
 TEST(Evidence, OrdersComeBackFromTheirLinesAsTheyWere) {
   const auto trace = parse_order(without_end(order_line(TraceOrder{12, 3, 4})));
   ASSERT_TRUE(trace);
-  EXPECT_EQ(std::get<TraceOrder>(*trace).way, 12U);
+  EXPECT_EQ(std::get<TraceOrder>(*trace).path, 12U);
   EXPECT_EQ(std::get<TraceOrder>(*trace).hops, 3);
   EXPECT_EQ(std::get<TraceOrder>(*trace).tries, 4);
   EXPECT_TRUE(std::holds_alternative<FlowsOrder>(*parse_order("flows")));

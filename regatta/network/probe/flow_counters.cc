@@ -275,7 +275,8 @@ struct FlowCounters::Impl {
     unexplained += more.value_or(0);
     if (is_due) {
       looked = now;
-      // Right after a dump the other way is tried too, so that both costs are known and fresh.
+      // Right after a dump the other direction is tried too, so that both costs are known and
+      // fresh.
       REGATTA_TRY_DO(ask_and_compare());
       return look();
     }

@@ -2,10 +2,10 @@
 // of the kernel often and cheaply. Acts: Linux.
 // Source: sock_diag(7), linux/inet_diag.h, linux/tcp.h.
 //
-// There are two ways to ask. A dump walks the hash table of all connections of the machine; that
+// There are two methods. A dump walks the hash table of all connections of the machine; that
 // costs the same when there are few. Asking for known connections one by one costs by their number,
 // and does not see new ones. So new ones are looked for by a dump, twice a second as a rule,
-// and in between the cheaper way is taken: both are timed. What the interfaces carried since the
+// and in between the cheaper method is taken: both are timed. What the interfaces carried since the
 // last look tells for a few microseconds how much there is to find: nothing, and no connection is
 // asked; else those that moved a moment ago, and the others where these do not account for it.
 // Where interfaces cannot be asked, or tell what they carried late (drivers may read their hardware

@@ -14,10 +14,10 @@ namespace {
 
 constexpr std::uint32_t kPartnersToTry = 4;
 constexpr std::uint32_t kPortsToTry = 4;
-constexpr std::uint32_t kTriesPerChoice = 24;  // for a link: times the ways that lead past it
+constexpr std::uint32_t kTriesPerChoice = 24;  // for a link: times the paths that lead past it
 constexpr std::uint32_t kTriesMost = 6000;
 
-// NICs below each node: all that its shortest ways down reach.
+// NICs below each node: all that its shortest paths down reach.
 std::vector<std::vector<LinkId>> nics_below(const topo::Graph& graph) {
   std::vector<std::vector<LinkId>> below(graph.nodes.size());
   for (std::size_t i = 0; i < graph.links.size(); ++i)
@@ -101,13 +101,13 @@ class Planner {
     return one;
   }
 
-  // High for links that few ways cover.
+  // High for links that few paths cover.
   double worth(const Candidate& one) const {
     double sum = 0;
-    for (const auto* way : {&one.there, &one.back})
-      for (const std::uint32_t link : *way) {
-        const auto ways = static_cast<double>(covered_[link].size());
-        sum += 1 / (1 + ways * ways);
+    for (const auto* path : {&one.there, &one.back})
+      for (const std::uint32_t link : *path) {
+        const auto paths = static_cast<double>(covered_[link].size());
+        sum += 1 / (1 + paths * paths);
       }
     return sum;
   }
@@ -115,9 +115,9 @@ class Planner {
   void add(const Candidate& one) {
     taken_.insert(one.probe.flow);
     matrix_.probes.push_back(one.probe);
-    for (const auto* way : {&one.there, &one.back}) {
-      const std::uint32_t number = matrix_.ways.add(*way);
-      for (const std::uint32_t link : *way)
+    for (const auto* path : {&one.there, &one.back}) {
+      const std::uint32_t number = matrix_.paths.add(*path);
+      for (const std::uint32_t link : *path)
         covered_[link].push_back(number);
     }
   }
@@ -163,7 +163,7 @@ class Planner {
     return std::nullopt;
   }
 
-  // Of many ways over `link` the one that `rate` likes best; above 0 only.
+  // Of many paths over `link` the one that `rate` likes best; above 0 only.
   template <typename Rate>
   bool add_over(std::uint32_t link, Rate&& rate) {
     const topo::Link& cable = graph_.links[link / 2];
@@ -194,20 +194,20 @@ class Planner {
   }
 
   void complete(std::uint32_t link) {
-    while (covered_[link].size() < options_.ways_per_link)
+    while (covered_[link].size() < options_.paths_per_link)
       if (!add_over(link, [this](const Candidate& one) { return worth(one); })) return;
   }
 
-  // How many of the ways over `link` go over each other link.
+  // How many of the paths over `link` go over each other link.
   std::map<std::uint32_t, std::size_t> companions(std::uint32_t link) const {
     std::map<std::uint32_t, std::size_t> count;
-    for (const std::uint32_t way : covered_[link])
-      for (const std::uint32_t other : matrix_.ways.links(way))
+    for (const std::uint32_t path : covered_[link])
+      for (const std::uint32_t other : matrix_.paths.links(path))
         if (other != link) ++count[other];
     return count;
   }
 
-  // Adds a way beside any one link that all ways over this one share.
+  // Adds a path beside any one link that all paths over this one share.
   void tell_apart(std::uint32_t link) {
     for (int i = 0; i < 3 && !covered_[link].empty(); ++i) {
       std::set<std::uint32_t> shared;
@@ -215,11 +215,11 @@ class Planner {
         if (count == covered_[link].size()) shared.insert(other);
       if (shared.empty()) return;
       const auto avoids = [&](const Candidate& one) {
-        const auto& way =
+        const auto& path =
             std::ranges::find(one.there, link) != one.there.end() ? one.there : one.back;
         double avoided = 0;
         for (const std::uint32_t other : shared)
-          avoided += std::ranges::find(way, other) == way.end() ? 1 : 0;
+          avoided += std::ranges::find(path, other) == path.end() ? 1 : 0;
         return avoided;
       };
       if (!add_over(link, avoids)) return;
@@ -232,27 +232,27 @@ class Planner {
   const MatrixOptions& options_;
   std::vector<std::vector<LinkId>> below_;           // per node
   std::map<int, std::vector<LinkId>> nics_of_;       // by number in their server
-  std::vector<std::vector<std::uint32_t>> covered_;  // ways, per directed link
+  std::vector<std::vector<std::uint32_t>> covered_;  // paths, per directed link
   std::set<fabric::FiveTuple> taken_;
   std::mt19937 random_{20261122};
   Matrix matrix_;
 };
 
-// Whether two other links are together on all of these ways.
+// Whether two other links are together on all of these paths.
 bool are_covered_by_two(const Matrix& matrix, std::uint32_t link,
-                        std::span<const std::uint32_t> ways) {
-  for (const std::uint32_t first : matrix.ways.links(ways[0])) {
+                        std::span<const std::uint32_t> paths) {
+  for (const std::uint32_t first : matrix.paths.links(paths[0])) {
     if (first == link) continue;
     std::vector<std::uint32_t> rest;
-    for (const std::uint32_t way : ways)
-      if (std::ranges::find(matrix.ways.links(way), first) == matrix.ways.links(way).end())
-        rest.push_back(way);
+    for (const std::uint32_t path : paths)
+      if (std::ranges::find(matrix.paths.links(path), first) == matrix.paths.links(path).end())
+        rest.push_back(path);
     if (rest.empty()) return true;
-    for (const std::uint32_t second : matrix.ways.links(rest[0])) {
+    for (const std::uint32_t second : matrix.paths.links(rest[0])) {
       if (second == link) continue;
-      if (std::ranges::all_of(rest, [&](std::uint32_t way) {
-            return std::ranges::find(matrix.ways.links(way), second) !=
-                   matrix.ways.links(way).end();
+      if (std::ranges::all_of(rest, [&](std::uint32_t path) {
+            return std::ranges::find(matrix.paths.links(path), second) !=
+                   matrix.paths.links(path).end();
           }))
         return true;
     }
@@ -277,30 +277,31 @@ Coverage cover(const topo::Graph& graph, const Matrix& matrix) {
   Coverage coverage;
   const std::size_t links = 2 * graph.links.size();
   coverage.first.assign(links + 1, 0);
-  for (std::uint32_t way = 0; way < matrix.ways.size(); ++way)
-    for (const std::uint32_t link : matrix.ways.links(way))
+  for (std::uint32_t path = 0; path < matrix.paths.size(); ++path)
+    for (const std::uint32_t link : matrix.paths.links(path))
       ++coverage.first[std::size_t{link} + 1];
   for (std::size_t link = 0; link < links; ++link)
     coverage.first[link + 1] += coverage.first[link];
-  coverage.ways.resize(coverage.first[links]);
+  coverage.paths.resize(coverage.first[links]);
   std::vector<std::uint32_t> next(coverage.first.begin(), coverage.first.end() - 1);
-  for (std::uint32_t way = 0; way < matrix.ways.size(); ++way)
-    for (const std::uint32_t link : matrix.ways.links(way))
-      coverage.ways[next[link]++] = way;
+  for (std::uint32_t path = 0; path < matrix.paths.size(); ++path)
+    for (const std::uint32_t link : matrix.paths.links(path))
+      coverage.paths[next[link]++] = path;
   for (std::uint32_t link = 0; link < links; ++link) {
-    const auto ways = coverage.ways_of(link);
-    if (ways.empty()) coverage.missing.push_back(link);
-    if (ways.empty()) continue;
-    if (ways.size() < 3) coverage.thin.push_back(link);
+    const auto paths = coverage.paths_of(link);
+    if (paths.empty()) coverage.missing.push_back(link);
+    if (paths.empty()) continue;
+    if (paths.size() < 3) coverage.thin.push_back(link);
     std::vector<std::uint32_t> shared;
-    for (const std::uint32_t other : matrix.ways.links(ways[0]))
-      if (other != link && std::ranges::all_of(ways, [&](std::uint32_t way) {
-            return std::ranges::find(matrix.ways.links(way), other) != matrix.ways.links(way).end();
+    for (const std::uint32_t other : matrix.paths.links(paths[0]))
+      if (other != link && std::ranges::all_of(paths, [&](std::uint32_t path) {
+            return std::ranges::find(matrix.paths.links(path), other) !=
+                   matrix.paths.links(path).end();
           }))
         shared.push_back(other);
     for (const std::uint32_t other : shared)
       coverage.hidden.emplace_back(link, other);
-    if (shared.empty() && are_covered_by_two(matrix, link, ways))
+    if (shared.empty() && are_covered_by_two(matrix, link, paths))
       coverage.hidden_by_two.push_back(link);
   }
   return coverage;

@@ -1,8 +1,8 @@
 // probe/matrix.h: who measures whom: probes on pinned 5-tuples, chosen by the hash of the switches
-// (fabric/traffic.h) so that the way of each and of its answer is known, and all ways together
+// (fabric/traffic.h) so that the path of each and of its answer is known, and all paths together
 // cover every link in both directions. Pure and deterministic.
 //
-// Several ways over each link, as different elsewhere as they can be, are what tells faults apart
+// Several paths over each link, as different elsewhere as they can be, are what tells faults apart
 // (Peng et al., "deTector: a topology-aware monitoring system for data center networks", ATC 2017).
 #pragma once
 
@@ -37,7 +37,7 @@ struct Matrix {
   std::vector<Probe> probes;
   // Directed links (fabric::number_of) in order, each ending at a NIC: of probe k there 2k, of its
   // answer 2k + 1.
-  fabric::Paths ways;
+  fabric::Paths paths;
 };
 
 // What carries probes. By RDMA they leave from the UDP ports that RoCEv2 has, to its own.
@@ -46,33 +46,33 @@ inline constexpr std::uint16_t kFirstRdmaSourcePort = 0xC001;
 inline constexpr std::uint16_t kRdmaPort = 4791;
 
 struct MatrixOptions {
-  std::uint32_t probes_per_nic = 6;  // that it sends at least; more where links need them
-  std::uint32_t ways_per_link = 12;  // different ones, where there are as many
-  std::uint16_t ports = 16;          // source ports from the first one on
+  std::uint32_t probes_per_nic = 6;   // that it sends at least; more where links need them
+  std::uint32_t paths_per_link = 12;  // different ones, where there are as many
+  std::uint16_t ports = 16;           // source ports from the first one on
   Transport transport = Transport::kUdp;
   fabric::HashPolicy policy = fabric::HashPolicy::kFields;
 };
 
 // `seeds` by NodeId, of the switches' hashes. Cost: about 100 hashes for each NIC, and for each
-// link that needs more ways as many as equally good ways lead past it.
+// link that needs more paths as many as equally good paths lead past it.
 Matrix plan_matrix(const topo::Graph& graph, const fabric::Routes& routes,
                    std::span<const std::uint32_t> seeds, const MatrixOptions& options = {});
 
-// The proof: which ways cover each link, and what the probes cannot tell apart.
+// The proof: which paths cover each link, and what the probes cannot tell apart.
 struct Coverage {
-  std::vector<std::uint32_t> first;    // per directed link into `ways`, and the end
-  std::vector<std::uint32_t> ways;     // numbers of Matrix::ways, ascending for each link
-  std::vector<std::uint32_t> missing;  // directed links that no way covers
+  std::vector<std::uint32_t> first;    // per directed link into `paths`, and the end
+  std::vector<std::uint32_t> paths;    // numbers of Matrix::paths, ascending for each link
+  std::vector<std::uint32_t> missing;  // directed links that no path covers
   std::vector<std::uint32_t> thin;     // those with fewer than three
-  // Directed links that every way shares with another link: {link, the other}. If both break, the
-  // first is hidden behind the second; if they share all ways, also one cannot be told from the
+  // Directed links that every path shares with another link: {link, the other}. If both break, the
+  // first is hidden behind the second; if they share all paths, also one cannot be told from the
   // other.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> hidden;
   // Links that no single other hides but two together: of three faults one is overlooked.
   std::vector<std::uint32_t> hidden_by_two;
 
-  std::span<const std::uint32_t> ways_of(std::uint32_t link) const {
-    return std::span(ways).subspan(first[link], first[link + 1] - first[link]);
+  std::span<const std::uint32_t> paths_of(std::uint32_t link) const {
+    return std::span(paths).subspan(first[link], first[link + 1] - first[link]);
   }
 };
 
@@ -81,7 +81,7 @@ Coverage cover(const topo::Graph& graph, const Matrix& matrix);
 // "leaf0-spine1 from leaf0 to spine1".
 std::string link_text(const topo::Graph& graph, std::uint32_t directed_link);
 
-// "36 of 36 directed links, by 4 to 9 ways each", and a line for each thing that is not as wished.
+// "36 of 36 directed links, by 4 to 9 paths each", and a line for each thing that is not as wished.
 std::string coverage_text(const topo::Graph& graph, const Coverage& coverage);
 // A line for each pair that is always crossed together, and for each link that two others hide.
 std::string overlaps_text(const topo::Graph& graph, const Coverage& coverage);

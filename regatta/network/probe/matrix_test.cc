@@ -23,16 +23,16 @@ Matrix matrix_of(const Fabric& fabric, const MatrixOptions& options = {}) {
 }
 
 // From the one NIC to the other without a gap.
-void expect_is_a_way(const topo::Graph& graph, std::span<const std::uint32_t> way, LinkId from,
-                     LinkId to) {
-  ASSERT_GE(way.size(), 2U);
-  EXPECT_EQ(way.front(), fabric::number_of({from, true}));
-  EXPECT_EQ(way.back(), fabric::number_of({to, false}));
-  for (std::size_t hop = 0; hop + 1 < way.size(); ++hop)
-    EXPECT_EQ(fabric::head_of(graph, way[hop]), fabric::tail_of(graph, way[hop + 1]));
+void expect_is_a_path(const topo::Graph& graph, std::span<const std::uint32_t> path, LinkId from,
+                      LinkId to) {
+  ASSERT_GE(path.size(), 2U);
+  EXPECT_EQ(path.front(), fabric::number_of({from, true}));
+  EXPECT_EQ(path.back(), fabric::number_of({to, false}));
+  for (std::size_t hop = 0; hop + 1 < path.size(); ++hop)
+    EXPECT_EQ(fabric::head_of(graph, path[hop]), fabric::tail_of(graph, path[hop + 1]));
 }
 
-TEST(Matrix, CoversEveryLinkBothWaysOverTwoTiers) {
+TEST(Matrix, CoversEveryLinkBothPathsOverTwoTiers) {
   const Fabric fabric({.servers = 16, .servers_per_leaf = 4, .spines = 4});
   const Matrix matrix = matrix_of(fabric);
   const Coverage coverage = cover(fabric.graph, matrix);
@@ -41,7 +41,7 @@ TEST(Matrix, CoversEveryLinkBothWaysOverTwoTiers) {
   EXPECT_THAT(coverage.hidden, IsEmpty());
   EXPECT_THAT(coverage_text(fabric.graph, coverage), StartsWith("64 of 64 directed links, by "));
   for (std::uint32_t link = 0; link < 64; ++link)
-    EXPECT_GE(coverage.ways_of(link).size(), 12U) << link_text(fabric.graph, link);
+    EXPECT_GE(coverage.paths_of(link).size(), 12U) << link_text(fabric.graph, link);
 }
 
 TEST(Matrix, CoversEightRailsAndThreeTiers) {
@@ -59,16 +59,16 @@ TEST(Matrix, CoversEightRailsAndThreeTiers) {
   EXPECT_THAT(coverage.hidden, IsEmpty());
 }
 
-TEST(Matrix, TakesTheWaysThatTheHashOfTheSwitchesSays) {
+TEST(Matrix, TakesThePathsThatTheHashOfTheSwitchesSays) {
   const Fabric fabric(
       {.servers = 8, .servers_per_leaf = 2, .spines = 2, .leaves_per_group = 2, .super_spines = 4});
   const Matrix matrix = matrix_of(fabric);
   for (std::uint32_t k = 0; k < matrix.probes.size(); ++k) {
     const Probe& probe = matrix.probes[k];
-    const auto there = matrix.ways.links(2 * k);
-    const auto back = matrix.ways.links(2 * k + 1);
-    expect_is_a_way(fabric.graph, there, probe.from, probe.to);
-    expect_is_a_way(fabric.graph, back, probe.to, probe.from);
+    const auto there = matrix.paths.links(2 * k);
+    const auto back = matrix.paths.links(2 * k + 1);
+    expect_is_a_path(fabric.graph, there, probe.from, probe.to);
+    expect_is_a_path(fabric.graph, back, probe.to, probe.from);
     const auto said =
         fabric.routes.path(probe.from, probe.to, fabric::EcmpNextHop{probe.flow, fabric.seeds});
     ASSERT_TRUE(said);
@@ -120,7 +120,7 @@ TEST(Matrix, IsEmptyWhereNobodyCanBeReached) {
   EXPECT_THAT(matrix_of(fabric).probes, IsEmpty());
 }
 
-// Directed links that some shortest way leads over between NICs of the same number.
+// Directed links that some shortest path leads over between NICs of the same number.
 std::set<std::uint32_t> routed(const Fabric& fabric) {
   std::set<std::uint32_t> links;
   const int servers = static_cast<int>(fabric.cluster.servers.size());
@@ -134,7 +134,7 @@ std::set<std::uint32_t> routed(const Fabric& fabric) {
   return links;
 }
 
-// Of any shape: every link that some route leads over is covered, and by ways of which no two are
+// Of any shape: every link that some route leads over is covered, and by paths of which no two are
 // the same flow.
 TEST(Matrix, CoversWhateverShapeOfFabric) {
   std::mt19937 random(7);

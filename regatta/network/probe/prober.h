@@ -70,7 +70,7 @@ class TraceAgent {
   TraceAgent& operator=(TraceAgent&&) noexcept;
 
   // A line of the collector, without its end. Never waits: of many orders the latest are left out.
-  // kInvalidInput for what is none, or names a way that does not begin here.
+  // kInvalidInput for what is none, or names a path that does not begin here.
   Status order(std::string_view line);
 
   // From now on nothing is told.

@@ -29,7 +29,7 @@ namespace regatta::probe {
 namespace {
 
 constexpr std::size_t kOrdersMost = 256;     // that wait
-constexpr std::size_t kTracedTogether = 16;  // ways
+constexpr std::size_t kTracedTogether = 16;  // paths
 constexpr Seconds kSameLook{3};              // since the last count of connections, to compare with
 
 std::uint32_t ipv4_of(const Endpoint& endpoint) {
@@ -43,7 +43,7 @@ std::uint32_t ipv4_of(const Endpoint& endpoint) {
 
 struct TraceAgent::Impl {
   TraceAgentOptions options;
-  std::map<std::uint32_t, fabric::FiveTuple> flows;  // by way: those that begin here
+  std::map<std::uint32_t, fabric::FiveTuple> flows;  // by path: those that begin here
   std::set<std::uint32_t> addresses;                 // of its NICs
   std::optional<os::CarrierWatch> carriers;
   std::optional<FlowCounters> counters;
@@ -74,7 +74,7 @@ struct TraceAgent::Impl {
   void work();
   std::vector<Order> take_orders();
   void carry_out(const std::vector<Order>& all);
-  void trace_ways(const std::vector<TraceOrder>& ways);
+  void trace_paths(const std::vector<TraceOrder>& paths);
   void count_flows();
   void tell_carriers(const std::optional<std::string>& only = {});
 };
@@ -102,27 +102,27 @@ std::vector<Order> TraceAgent::Impl::take_orders() {
 }
 
 void TraceAgent::Impl::carry_out(const std::vector<Order>& all) {
-  std::vector<TraceOrder> ways;
+  std::vector<TraceOrder> paths;
   bool has_flows = false;
   for (const Order& order : all) {
-    if (const auto* way = std::get_if<TraceOrder>(&order)) ways.push_back(*way);
+    if (const auto* path = std::get_if<TraceOrder>(&order)) paths.push_back(*path);
     if (std::holds_alternative<FlowsOrder>(order) && !std::exchange(has_flows, true)) count_flows();
     if (std::holds_alternative<CarriersOrder>(order)) tell_carriers();
   }
-  trace_ways(ways);
+  trace_paths(paths);
 }
 
-void TraceAgent::Impl::trace_ways(const std::vector<TraceOrder>& ways) {
-  for (std::size_t from = 0; from < ways.size() && !stop; from += kTracedTogether) {
-    const std::size_t until = std::min(ways.size(), from + kTracedTogether);
+void TraceAgent::Impl::trace_paths(const std::vector<TraceOrder>& paths) {
+  for (std::size_t from = 0; from < paths.size() && !stop; from += kTracedTogether) {
+    const std::size_t until = std::min(paths.size(), from + kTracedTogether);
     std::vector<Traced> together;
     for (std::size_t i = from; i < until; ++i)
       together.push_back(
-          {.flow = flows.at(ways[i].way), .hops = ways[i].hops, .tries = ways[i].tries});
+          {.flow = flows.at(paths[i].path), .hops = paths[i].hops, .tries = paths[i].tries});
     const diag::Window at = window();
     const auto hops = trace(together, stop);
     for (std::size_t i = 0; i < hops.size(); ++i)
-      if (hops[i]) tell(Trace{.window = at, .way = ways[from + i].way, .hops = *hops[i]});
+      if (hops[i]) tell(Trace{.window = at, .path = paths[from + i].path, .hops = *hops[i]});
   }
 }
 
@@ -196,9 +196,9 @@ Result<TraceAgent> TraceAgent::open(const Matrix& matrix, const ServerPart& part
 
 Status TraceAgent::order(std::string_view line) {
   REGATTA_TRY(order, parse_order(line));
-  const auto* const way = std::get_if<TraceOrder>(&order);
-  if (way != nullptr && !impl_->flows.contains(way->way))
-    return Error{Code::kInvalidInput, "the collector asks for a way that does not begin here"};
+  const auto* const path = std::get_if<TraceOrder>(&order);
+  if (path != nullptr && !impl_->flows.contains(path->path))
+    return Error{Code::kInvalidInput, "the collector asks for a path that does not begin here"};
   {
     const std::lock_guard lock(impl_->mutex);
     if (impl_->orders.size() < kOrdersMost) impl_->orders.push_back(order);

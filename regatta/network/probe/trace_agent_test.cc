@@ -112,7 +112,7 @@ TEST_F(Scouts, SayOfARouterThatDoesNotExistThatItDoesNotAnswer) {
   const auto evidence = next_evidence();
   ASSERT_TRUE(evidence);
   const auto& trace = std::get<Trace>(*evidence);
-  EXPECT_EQ(trace.way, 0U);
+  EXPECT_EQ(trace.path, 0U);
   ASSERT_EQ(trace.hops.size(), 2U);
   for (const TraceHop& hop : trace.hops) {
     EXPECT_EQ(hop.sent, 3);
@@ -125,7 +125,7 @@ TEST_F(Scouts, RefuseOrdersThatAreNoneOrForOthers) {
   EXPECT_FALSE(trace_agent_->order("go home"));
   const Status other = trace_agent_->order("trace 1 2 3");
   ASSERT_FALSE(other);
-  EXPECT_EQ(other.error().message, "the collector asks for a way that does not begin here");
+  EXPECT_EQ(other.error().message, "the collector asks for a path that does not begin here");
   EXPECT_TRUE(trace_agent_->order("trace 0 2 3"));
 }
 

@@ -1,6 +1,6 @@
 // rdma/credit.h: how many packets an end may send to the other before that one has taken some: each
 // takes a posted receive there, and one without such fails.
-// What the other end gives back travels with every packet; when none goes its way, a packet of its
+// What the other end gives back travels with every packet; when none goes there, a packet of its
 // own carries it. The last credit is kept for that packet, or two ends that used up all could
 // never tell each other that they have room again.
 #pragma once
@@ -17,7 +17,7 @@ class Credit {
 
   // For a packet that has something to say.
   bool may_send() const { return left_ > 1; }
-  // Nothing else goes the other way, and the other end should hear that it may send again.
+  // Nothing else goes in the other direction, and the other end should hear that it may send again.
   bool must_return() const { return left_ > 0 && owed_ >= slots_ / 4; }
   // A packet leaves that can carry credit; returns how much it gives back.
   std::uint32_t send() {

@@ -35,7 +35,7 @@ TEST(Credit, RefusesMoreThanWasGiven) {
   EXPECT_FALSE(credit.receive(1));
 }
 
-// Two ends with packets on the way. Whatever the order of events, no packet comes where no receive
+// Two ends with packets in flight. Whatever the order of events, no packet comes where no receive
 // is posted, and whoever has something to say gets to say it.
 TEST(Credit, NeverOverrunsAndNeverStallsInAnyOrderOfEvents) {
   constexpr std::uint32_t kSlots = 16;
@@ -44,27 +44,27 @@ TEST(Credit, NeverOverrunsAndNeverStallsInAnyOrderOfEvents) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937 random(seed);
     std::array<Credit, 2> ends{Credit(kSlots), Credit(kSlots)};
-    std::array<std::deque<std::uint32_t>, 2> on_the_way;  // to the end: what each gives back
+    std::array<std::deque<std::uint32_t>, 2> in_flight;  // to the end: what each gives back
     std::array<int, 2> to_say{kPackets, seed % 3 == 0 ? 0 : kPackets};
     int idle = 0;
-    while (to_say[0] + to_say[1] > 0 || !on_the_way[0].empty() || !on_the_way[1].empty()) {
+    while (to_say[0] + to_say[1] > 0 || !in_flight[0].empty() || !in_flight[1].empty()) {
       const std::size_t end = random() % 2;
       const std::size_t other = 1 - end;
       bool moved = true;
-      if (random() % 2 == 0 && !on_the_way[end].empty()) {
-        ASSERT_TRUE(ends[end].receive(on_the_way[end].front()));
-        on_the_way[end].pop_front();
+      if (random() % 2 == 0 && !in_flight[end].empty()) {
+        ASSERT_TRUE(ends[end].receive(in_flight[end].front()));
+        in_flight[end].pop_front();
       } else if (to_say[end] > 0 && ends[end].may_send()) {
         --to_say[end];
         const bool is_bare = random() % 2 == 0;
         if (is_bare) ends[end].send_bare();
-        on_the_way[other].push_back(is_bare ? 0 : ends[end].send());
+        in_flight[other].push_back(is_bare ? 0 : ends[end].send());
       } else if (ends[end].must_return()) {
-        on_the_way[other].push_back(ends[end].send());
+        in_flight[other].push_back(ends[end].send());
       } else {
         moved = false;
       }
-      ASSERT_LE(on_the_way[other].size(), kSlots);
+      ASSERT_LE(in_flight[other].size(), kSlots);
       idle = moved ? 0 : idle + 1;
       ASSERT_LT(idle, 1000) << "nobody may send";
     }

@@ -156,7 +156,7 @@ int Datagrams::post_receive(std::uint32_t number) {
   return ibv_post_recv(pairs_.front().pair, &request, &bad);
 }
 
-ibv_ah* Datagrams::make_way(const Gid& to, std::uint16_t source_port) {
+ibv_ah* Datagrams::make_path(const Gid& to, std::uint16_t source_port) {
   ibv_ah_attr attributes{};
   attributes.is_global = 1;
   attributes.port_num = device_.port();
@@ -192,9 +192,9 @@ bool Datagrams::send(const DatagramPeer& to, std::span<const std::byte> payload)
   if (is_broken_ && !start()) return false;
   if (payload.size() > kDatagramBytes || free_.empty()) return false;
   ibv_qp* const pair = pair_for(to.source_port);
-  if (free_.size() == shape_.sends) ways_.free_replaced();
-  ibv_ah* const way = ways_.find(to.gid, to.source_port, os::monotonic_now());
-  if (pair == nullptr || way == nullptr) return false;
+  if (free_.size() == shape_.sends) paths_.free_replaced();
+  ibv_ah* const path = paths_.find(to.gid, to.source_port, os::monotonic_now());
+  if (pair == nullptr || path == nullptr) return false;
   const std::uint32_t number = free_.back();
   std::memcpy(slot(number), payload.data(), payload.size());
   ibv_sge part{.addr = reinterpret_cast<std::uint64_t>(slot(number)),
@@ -206,7 +206,7 @@ bool Datagrams::send(const DatagramPeer& to, std::span<const std::byte> payload)
   request.num_sge = 1;
   request.opcode = IBV_WR_SEND;
   request.send_flags = IBV_SEND_SIGNALED;
-  request.wr.ud.ah = way;
+  request.wr.ud.ah = path;
   request.wr.ud.remote_qpn = to.queue;
   request.wr.ud.remote_qkey = kKey;
   ibv_send_wr* bad = nullptr;
@@ -239,7 +239,7 @@ std::optional<Datagrams::Arrived> Datagrams::receive() {
     } else {
       std::memcpy(arrived.from.data(), header + kFromV6, arrived.from.size());
     }
-    ways_.hear(arrived.from, os::monotonic_now());
+    paths_.hear(arrived.from, os::monotonic_now());
     arrived.payload = {header + kHeaderBytes, came.byte_len - kHeaderBytes};
     return arrived;
   }

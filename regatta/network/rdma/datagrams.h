@@ -1,5 +1,5 @@
 // rdma/datagrams.h: small packets without a connection (unreliable datagrams): each leaves from a
-// UDP source port of its own, so that switches lead it a way that is known, and what is lost is
+// UDP source port of its own, so that switches lead it over a known path, and what is lost is
 // lost. Source: InfiniBand Architecture Specification 1.4, volume 1, chapter 9.8 and annex A17
 // (RoCEv2).
 #pragma once
@@ -22,7 +22,7 @@ namespace regatta::rdma {
 inline constexpr std::size_t kDatagramBytes = 64;  // of a payload at most
 
 struct DatagramShape {
-  std::uint32_t sends = 256;      // under way
+  std::uint32_t sends = 256;      // in flight
   std::uint32_t receives = 1024;  // that wait to be looked at; what comes beyond is lost
   std::uint8_t traffic_class = 0;
 };
@@ -52,7 +52,7 @@ class Datagrams {
   // gets none.
   Status allow_ports(const std::set<std::uint16_t>& ports);
 
-  // False when there is no room, no way, the port was not allowed, or the payload is too large.
+  // False when there is no room, no path, the port was not allowed, or the payload is too large.
   // Never waits. Queue pairs that a device has given up are brought back first.
   bool send(const DatagramPeer& to, std::span<const std::byte> payload);
 
@@ -68,8 +68,8 @@ class Datagrams {
       : device_(device),
         library_(device.library()),
         shape_(shape),
-        ways_({.make = [this](const Gid& to, std::uint16_t port) { return make_way(to, port); },
-               .free = [this](ibv_ah* way) { library_.destroy_ah(way); }}) {}
+        paths_({.make = [this](const Gid& to, std::uint16_t port) { return make_path(to, port); },
+                .free = [this](ibv_ah* path) { library_.destroy_ah(path); }}) {}
 
   struct Pair {
     ibv_qp* pair = nullptr;
@@ -82,7 +82,7 @@ class Datagrams {
   Status start(ibv_qp* pair, bool receives);
   Status change(ibv_qp* pair, ibv_qp_attr attributes, int mask);
   int post_receive(std::uint32_t slot);
-  ibv_ah* make_way(const Gid& to, std::uint16_t source_port);
+  ibv_ah* make_path(const Gid& to, std::uint16_t source_port);
   ibv_qp* pair_for(std::uint16_t port) const;
   void take_sent();
   std::byte* slot(std::uint32_t number) const;
@@ -96,7 +96,7 @@ class Datagrams {
   ibv_cq* sent_ = nullptr;
   ibv_cq* received_ = nullptr;
   std::vector<Pair> pairs_;  // the first receives
-  AddressHandles ways_;
+  AddressHandles paths_;
   std::vector<std::uint32_t> free_;         // slots to send from
   std::optional<std::uint32_t> looked_at_;  // slot of the last arrival
   std::uint32_t generation_ = 0;            // completions of an earlier one do not count

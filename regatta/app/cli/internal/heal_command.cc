@@ -180,7 +180,7 @@ Status heal_lab(const HealOptions& options, const heal::HealerOptions& healer_op
   if (!options.dry_run) {
     REGATTA_TRY_DO(lab::set_converging(lab, false));
     taken.emplace(lab);
-    REGATTA_TRY_DO(switches->keep_probe_ways());
+    REGATTA_TRY_DO(switches->keep_probe_paths());
   }
   return heal_until_stopped(
       {graph, *switches, healer, event_socket, options, socket, holder.get()});

@@ -80,7 +80,7 @@ void ProbeEvidence::report_paths(report::ProbeEventFormat& format, Seconds since
     print_now(format.survey(evidence_collector_, since_begin));
   auto measured = evidence_collector_.take_measured();
   if (!measured) return;
-  matrix_.ways = std::move(*measured);
+  matrix_.paths = std::move(*measured);
   print_now(format.remapped(evidence_collector_, since_begin));
 }
 

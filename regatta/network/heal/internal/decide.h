@@ -1,10 +1,10 @@
 // heal/internal/decide.h: which next hops the switches of a fabric should go without while parts of
-// it are broken: the best ways that are left, never none.
+// it are broken: the best paths that are left, never none.
 //
 // Every switch keeps, for each leaf that traffic goes to, those of its shortest next hops whose
-// ways meet the least harm; only shortest ways count, as with equal-cost BGP in a CLOS (RFC 7938),
-// so that no loop can arise. Where every way is broken the least broken stay: a withdrawal that
-// would cut a leaf off is refused, and told.
+// paths meet the least harm; only shortest paths count, as with equal-cost BGP in a CLOS (RFC
+// 7938), so that no loop can arise. Where every path is broken the least broken stay: a withdrawal
+// that would cut a leaf off is refused, and told.
 #pragma once
 
 #include <compare>
@@ -29,7 +29,7 @@ enum class Harm : std::uint8_t {
 enum class Place : std::uint8_t {
   kLink,    // one direction of a link
   kSwitch,  // whatever goes through it
-  kHop,     // one direction of a link, for what goes to one leaf: all that is known of the way
+  kHop,     // one direction of a link, for what goes to one leaf: all that is known of the path
 };
 
 struct Fault {
@@ -45,14 +45,14 @@ struct Fault {
   friend auto operator<=>(const Fault&, const Fault&) = default;
 };
 
-// The ways of a fabric as they are meant to be.
+// The paths of a fabric as they are meant to be.
 struct FabricPaths {
   explicit FabricPaths(const topo::Graph& graph);
 
   fabric::Routes routes;
   std::vector<NodeId> start_of;               // per directed link
   std::vector<NodeId> end_of;                 // per directed link
-  std::vector<std::vector<NodeId>> switches;  // per leaf of routes.leaves(): those with a way
+  std::vector<std::vector<NodeId>> switches;  // per leaf of routes.leaves(): those with a path
                                               // there, nearest first
 };
 
@@ -66,7 +66,7 @@ struct Withdrawal {
   friend bool operator==(const Withdrawal&, const Withdrawal&) = default;
 };
 
-// Traffic between two leaves has no way that avoids this fault.
+// Traffic between two leaves has no path that avoids this fault.
 struct RefusedWithdrawal {
   NodeId from;
   NodeId to;
@@ -80,7 +80,7 @@ struct Decision {
   std::vector<RefusedWithdrawal> refusals;
 };
 
-// `faults`: oldest first. Of two ways whose worst faults do equal harm, that of the younger fault
+// `faults`: oldest first. Of two paths whose worst faults do equal harm, that of the younger fault
 // is the better one: what broke last is what stays in use when nothing else is left, so that
 // nothing has to move. Time: switches x leaves x next hops.
 Decision decide(const FabricPaths& paths, std::span<const Fault> faults);

@@ -65,7 +65,7 @@ TEST(Decide, WithdrawsAHopForOneLeafOnly) {
                   fabric.node("leaf0"), fabric.node("leaf2"), {fabric.link("leaf0", "spine1")}}));
 }
 
-TEST(Decide, LeavesThoseAboveASpineAloneWhenItsWaysUpAreLeft) {
+TEST(Decide, LeavesThoseAboveASpineAloneWhenItsPathsUpAreLeft) {
   const TestFabricPaths fabric = TestFabricPaths::three_tiers();
   // Each spine has two super-spines; one goes.
   const NodeId spine = fabric.node("spine0");
@@ -81,7 +81,7 @@ TEST(Decide, LeavesThoseAboveASpineAloneWhenItsWaysUpAreLeft) {
     EXPECT_EQ(withdrawal.node, spine);
 }
 
-TEST(Decide, TakesNoSpineThatHasNoWayOn) {
+TEST(Decide, TakesNoSpineThatHasNoPathOn) {
   const TestFabricPaths fabric = TestFabricPaths::three_tiers();
   const NodeId spine = fabric.node("spine0");
   std::vector<Fault> faults;
@@ -94,7 +94,7 @@ TEST(Decide, TakesNoSpineThatHasNoWayOn) {
   // serves.
   std::set<std::pair<int, int>> ends;
   for (const Withdrawal& withdrawal : decision.withdrawals) {
-    if (withdrawal.node == spine) continue;  // of two ways that eat, that of the younger fault
+    if (withdrawal.node == spine) continue;  // of two paths that eat, that of the younger fault
     ends.insert({withdrawal.node.value, withdrawal.leaf.value});
     EXPECT_EQ(withdrawal.left.size(), 2U);
   }
@@ -115,7 +115,7 @@ TEST(Decide, RefusesToCutALeafOffAndSaysWhichFaultItKeeps) {
               ElementsAre(RefusedWithdrawal{fabric.node("leaf0"), fabric.node("leaf1"), 1}));
 }
 
-TEST(Decide, GoesBackToALossyWayWhenTheLastOneIsDead) {
+TEST(Decide, GoesBackToALossyPathWhenTheLastOneIsDead) {
   const TestFabricPaths fabric = TestFabricPaths::two_tiers(2, 2);
   const std::vector<Fault> faults = {fabric.broken_link("leaf0", "spine0", Harm::kLoss),
                                      fabric.broken_link("leaf0", "spine1", Harm::kNoCarrier)};
@@ -127,7 +127,7 @@ TEST(Decide, GoesBackToALossyWayWhenTheLastOneIsDead) {
               ElementsAre(RefusedWithdrawal{fabric.node("leaf0"), fabric.node("leaf1"), 0}));
 }
 
-TEST(Decide, KeepsAllWaysToASwitchThatNoneLeadsAround) {
+TEST(Decide, KeepsAllPathsToASwitchThatNoneLeadsAround) {
   const TestFabricPaths fabric = TestFabricPaths::two_tiers(3, 2);
   const std::vector<Fault> faults = {fabric.broken_switch("leaf1")};
   const Decision decision = decide(fabric.paths, faults);
@@ -147,7 +147,7 @@ TEST(Decide, NamesFaultsAsPeopleDo) {
             "leaf0-spine1 from leaf0 towards leaf2");
 }
 
-// Every way from a leaf to another by what decide() leaves, walked; the harm of the worst fault on
+// Every path from a leaf to another by what decide() leaves, walked; the harm of the worst fault on
 // the best and on the worst of them; -1: none on it.
 class Walk {
  public:
@@ -218,7 +218,7 @@ std::vector<Fault> random_faults(const TestFabricPaths& fabric, std::mt19937& ra
   return faults;
 }
 
-TEST(Decide, NeverPartitionsNorLoopsAndUsesOnlyTheBestWaysThereAre) {
+TEST(Decide, NeverPartitionsNorLoopsAndUsesOnlyTheBestPathsThereAre) {
   std::mt19937 random(1);
   for (int i = 0; i < 400; ++i) {
     const TestFabricPaths fabric =

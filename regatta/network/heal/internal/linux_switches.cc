@@ -232,8 +232,8 @@ Status LinuxSwitches::apply(std::span<const RouteChange> changes) {
   return first;
 }
 
-Status LinuxSwitches::keep_probe_ways() {
-  keeps_probe_ways_ = true;
+Status LinuxSwitches::keep_probe_paths() {
+  keeps_probe_paths_ = true;
   for (const auto& one : switches_) {
     std::string rule;
     append_rule(rule, topo::kProbeTos, kProbeTable, ++one->sequence);
@@ -254,7 +254,7 @@ Status LinuxSwitches::keep_probe_ways() {
 }
 
 // The kernel forgot those through an interface that was off.
-Status LinuxSwitches::restore_probe_ways(const CarrierChange& change) {
+Status LinuxSwitches::restore_probe_paths(const CarrierChange& change) {
   Switch& one = *of_node_[change.node.index()];
   const bool forward = graph_.links[change.link.index()].a == change.node;
   const std::uint32_t link = fabric::number_of({change.link, forward});
@@ -295,7 +295,7 @@ Status LinuxSwitches::hear(std::vector<CarrierChange>& changes) {
 
 void LinuxSwitches::restore_all() {
   std::erase_if(unrestored_, [this](const CarrierChange& change) {
-    const Status done = restore_probe_ways(change);
+    const Status done = restore_probe_paths(change);
     if (!done && restored_) restored_ = done;
     return done.has_value();
   });
@@ -310,7 +310,7 @@ Result<std::vector<CarrierChange>> LinuxSwitches::carriers() {
     std::erase_if(unrestored_, [&](const CarrierChange& older) {
       return older.node == change.node && older.link == change.link;
     });
-    if (change.up && keeps_probe_ways_) unrestored_.push_back(change);
+    if (change.up && keeps_probe_paths_) unrestored_.push_back(change);
   }
   restore_all();
   return changes;

@@ -19,22 +19,22 @@ struct SwitchSpace {
 };
 
 // Expects the addresses of topo/addresses.h at both ends of every link and a route to the address
-// of every NIC on every switch that has a way there, as the lab installs them. Changes go to all
+// of every NIC on every switch that has a path there, as the lab installs them. Changes go to all
 // switches before any answer is waited for, one block of messages each. A next hop whose interface
 // is switched off cannot be installed and is left out; the healer is told when it comes on, and
 // installs the route again. Not thread safe.
 class LinuxSwitches final : public Switches {
  public:
-  // Visits each namespace for a moment. `graph` and `ways` must outlive this.
+  // Visits each namespace for a moment. `graph` and `paths` must outlive this.
   static Result<std::unique_ptr<LinuxSwitches>> open(const topo::Graph& graph,
                                                      const FabricPaths& paths,
                                                      std::vector<SwitchSpace> spaces);
   ~LinuxSwitches() override;
 
   // Gives packets of type of service topo::kProbeTos a table of their own with the routes as they
-  // are meant to be, whatever is withdrawn from the others: so that probes keep to the ways that
+  // are meant to be, whatever is withdrawn from the others: so that probes keep to the paths that
   // they were made for, and see when these are well again. Stays when this ends.
-  Status keep_probe_ways();
+  Status keep_probe_paths();
 
   Result<std::vector<Installed>> installed() override;
   Status apply(std::span<const RouteChange> changes) override;
@@ -47,7 +47,7 @@ class LinuxSwitches final : public Switches {
   Status add(SwitchSpace space);
   Status learn_links(Switch& one, std::vector<CarrierChange>& changes);
   Status send(Switch& one, std::span<const RouteChange> changes, std::uint8_t table);
-  Status restore_probe_ways(const CarrierChange& change);
+  Status restore_probe_paths(const CarrierChange& change);
   Status await(Switch& one);
   Status hear(std::vector<CarrierChange>& changes);
   void restore_all();
@@ -58,9 +58,9 @@ class LinuxSwitches final : public Switches {
   std::vector<Switch*> of_node_;
   std::vector<std::vector<std::uint32_t>> addresses_of_;  // per node: of the NICs below a leaf
   std::vector<CarrierChange> first_;                      // what the next carriers() tells
-  std::vector<CarrierChange> unrestored_;                 // whose probes' ways are to be restored
+  std::vector<CarrierChange> unrestored_;                 // whose probes' paths are to be restored
   Status restored_;                                       // what the next carriers() tells of that
-  bool keeps_probe_ways_ = false;
+  bool keeps_probe_paths_ = false;
   os::UniqueFd epoll_;
 };
 

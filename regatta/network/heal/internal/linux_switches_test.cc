@@ -35,7 +35,7 @@ class LinuxSwitchesOfALab : public HealerLabTest {
     }
   }
 
-  // By which link each flow leaves every switch on its way, as the kernels say; how many of these
+  // By which link each flow leaves every switch on its path, as the kernels say; how many of these
   // are as predicted.
   std::vector<std::vector<std::uint32_t>> walk(const Tables& tables) {
     std::vector<std::vector<std::uint32_t>> paths(flows_.size());
@@ -83,7 +83,7 @@ TEST_F(LinuxSwitchesOfALab, FindTheRoutesThatTheLabInstalled) {
 }
 
 // Three tiers, four faults one after the other: at every switch each of 10,000 flows goes where the
-// model says, and none moves whose way was healthy.
+// model says, and none moves whose path was healthy.
 TEST_F(LinuxSwitchesOfALab, MoveNoHealthyFlowAndSendEachAsPredicted) {
   bring_up(lab_text("moves", 8, 3, 6));
   if (IsSkipped()) return;
@@ -164,8 +164,8 @@ TEST_F(LinuxSwitchesOfALab, TellCarriersThatGoAndCome) {
   }
 }
 
-// Else a prober could not tell when a broken way is well again, nor which way its packets take.
-TEST_F(LinuxSwitchesOfALab, KeepProbesOnTheWaysThatWereMeant) {
+// Else a prober could not tell when a broken path is well again, nor which path its packets take.
+TEST_F(LinuxSwitchesOfALab, KeepProbesOnThePathsThatWereMeant) {
   bring_up(lab_text("probes", 4, 3, 0));
   if (IsSkipped()) return;
   if (!std::filesystem::exists("/proc/sys/net/ipv4/fib_multipath_hash_seed"))
@@ -175,7 +175,7 @@ TEST_F(LinuxSwitchesOfALab, KeepProbesOnTheWaysThatWereMeant) {
                               [&](const auto& flow) { return flow.from != address(0); }),
                flows_.end());
   ASSERT_GT(flows_.size(), 30U);
-  ASSERT_TRUE(switches_->keep_probe_ways());
+  ASSERT_TRUE(switches_->keep_probe_paths());
   const auto meant = taken(node("leaf0"), flows_);
   const std::vector<Fault> faults = {{Place::kSwitch, 0, node("spine1"), Harm::kBlackHole}};
   ASSERT_TRUE(switches_->apply(Tables(*paths_).changes(decide(*paths_, faults))));
@@ -198,7 +198,7 @@ TEST_F(LinuxSwitchesOfALab, KeepProbesOnTheWaysThatWereMeant) {
   EXPECT_EQ(taken(node("leaf0"), flows_, topo::kProbeTos), meant);
   EXPECT_EQ(taken(node("spine0"), flows_, topo::kProbeTos),
             std::vector<std::uint32_t>(flows_.size(), link("spine0", "leaf1")));
-  EXPECT_TRUE(switches_->keep_probe_ways());
+  EXPECT_TRUE(switches_->keep_probe_paths());
 }
 
 // As a healer finds them after a reboot of a switch, or of itself.
@@ -225,7 +225,7 @@ TEST_F(LinuxSwitchesOfALab, GetBackWhatAKernelForgot) {
   std::size_t lost = 0;
   for (const Installed& one : installed())
     lost += one.parts.empty() ? 1 : 0;
-  EXPECT_EQ(lost, 1U);  // the spine's only way to that leaf
+  EXPECT_EQ(lost, 1U);  // the spine's only path to that leaf
   set_up("spine1", "leaf0", true);
   ASSERT_TRUE(wait_for(EventKind::kReturned));
   for (const Installed& one : installed())

@@ -37,7 +37,7 @@ std::vector<Part> even_parts(std::span<const std::uint32_t> hops);
 std::vector<Part> respread(std::span<const Part> installed, std::span<const std::uint32_t> all,
                            std::span<const std::uint32_t> left);
 
-// The share of the hash, 0 to 1, that goes another way in `after` than in `before`, although its
+// The share of the hash, 0 to 1, that takes another path in `after` than in `before`, although its
 // next hop before is one of `healthy`.
 double moved_share(std::span<const Part> before, std::span<const Part> after,
                    std::span<const std::uint32_t> healthy);

@@ -36,7 +36,7 @@ class Tables {
   // What is installed; what is not set is as it is meant to be.
   void set(NodeId node, NodeId leaf, std::vector<Part> parts);
 
-  // What has to change for `decision`, ordered so that a way is taken out near its start first:
+  // What has to change for `decision`, ordered so that a path is taken out near its start first:
   // leaves before spines. Empty when all is as decided.
   std::vector<RouteChange> changes(const Decision& decision) const;
   void apply(std::span<const RouteChange> changes);

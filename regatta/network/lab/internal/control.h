@@ -1,5 +1,5 @@
-// lab/internal/control.h: requests to the holder of a lab: one JSON object each way over the socket
-// FOLDER/control.sock, whose folder only its user can enter.
+// lab/internal/control.h: requests to the holder of a lab: one JSON object in each direction over
+// the socket FOLDER/control.sock, whose folder only its user can enter.
 //
 //   {"op": "links"}                                 -> {"links": [...]}
 //   {"op": "down" | "slow" | "drop" | "clear", "link": NAME, "rate_Bps": x, "share": y} -> {}

@@ -54,7 +54,7 @@ void set_title(const std::string& title) {
 Status detach(const os::UniqueFd& report, const os::UniqueFd& caller) {
   ::setsid();
   static_cast<void>(::chdir("/") == 0);
-  // First out of the way of the descriptors that are set below.
+  // First away from the descriptors that are set below.
   const int report_copy = ::fcntl(report.get(), F_DUPFD, 10);
   const int caller_copy = caller ? ::fcntl(caller.get(), F_DUPFD, 10) : -1;
   const int null = ::open("/dev/null", O_RDWR);

@@ -26,7 +26,7 @@ topo::Cluster test_cluster(const std::string& name, int servers, int per_leaf, i
 //                           packet leaves that enters there: the interface, or none
 //   scenario                up, reach, fault, down with the rights of the caller
 //   hold NAME               brings a lab up that dies with it, and waits
-int ask_for_ways(const std::string& path);  // lab_ask_test.cc
+int request_traces(const std::string& path);  // lab_ask_test.cc
 int run_probe(const std::vector<std::string>& arguments);
 
 // The path of this test binary.

@@ -28,7 +28,7 @@ Status configure(const BlueprintNode& node) {
   }
   // Addresses, protocol and ports, as switches hash them. Policy 1 names the same fields, but takes
   // the hash that came with a packet first: here the random one of the sender's socket, which would
-  // send a connection the same way at every switch, whatever its ports, and another after a
+  // send a connection over the same link at every switch, whatever its ports, and another after a
   // timeout. Kernels before 5.14 have policy 1 only.
   const bool has_fields = set_sysctl("ipv4/fib_multipath_hash_fields", "0x37").has_value();
   REGATTA_TRY_DO(set_sysctl("ipv4/fib_multipath_hash_policy", has_fields ? "3" : "1"));

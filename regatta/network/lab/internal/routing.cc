@@ -9,7 +9,7 @@
 namespace regatta::lab {
 namespace {
 
-// Follows the routes of all nodes towards their destinations. Routes shorten the way at every hop,
+// Follows the routes of all nodes towards their destinations. Routes shorten the path at every hop,
 // so the search ends.
 class Search {
  public:

@@ -170,7 +170,7 @@ std::size_t send_batches(int socket, bool raw, std::span<const Packet> packets) 
     }
     const int sent =
         ::sendmmsg(socket, space.messages.data(), static_cast<unsigned>(count), MSG_DONTWAIT);
-    // One that has no way does not hold up the others.
+    // One that has no path does not hold up the others.
     done += sent > 0 ? static_cast<std::size_t>(sent) : 1;
     if (sent < 0 && (errno == EAGAIN || errno == ENOBUFS)) return done - 1;
   }

@@ -22,7 +22,7 @@ MeasuredPaths::MeasuredPaths(const topo::Graph& graph, const fabric::Routes& rou
     : graph_(graph),
       routes_(routes),
       matrix_(matrix),
-      ways_(matrix.ways.size()),
+      paths_(matrix.paths.size()),
       rehashed_(graph.nodes.size(), kNever) {}
 
 // The link by which a packet came to the router that has this address; none where no cable has.
@@ -42,7 +42,7 @@ std::vector<std::uint32_t> MeasuredPaths::measure(const Trace& trace) const {
     if (!links.empty() && head_of(graph_, links.back()) != tail_of(graph_, *link)) return {};
     links.push_back(*link);
   }
-  const auto planned = matrix_.ways.links(trace.way);
+  const auto planned = matrix_.paths.links(trace.path);
   if (links.front() != planned.front() ||
       head_of(graph_, links.back()) != tail_of(graph_, planned.back()))
     return {};
@@ -52,7 +52,7 @@ std::vector<std::uint32_t> MeasuredPaths::measure(const Trace& trace) const {
 
 // By the first router that says so.
 std::optional<DivergentPath> MeasuredPaths::leads_elsewhere(const Trace& trace) const {
-  const auto links = matrix_.ways.links(trace.way);
+  const auto links = matrix_.paths.links(trace.path);
   for (std::size_t hop = 0; hop < trace.hops.size(); ++hop) {
     const std::uint32_t router = trace.hops[hop].router;
     const auto taken = router == 0 ? std::nullopt : link_to(router);
@@ -62,45 +62,45 @@ std::optional<DivergentPath> MeasuredPaths::leads_elsewhere(const Trace& trace) 
     const bool is_the_router = head_of(graph_, *taken) == head_of(graph_, links[hop]);
     const bool is_from_before = tail_of(graph_, *taken) == tail_of(graph_, links[hop]);
     if (is_the_router && !is_from_before) continue;
-    return DivergentPath{.way = trace.way, .planned = links[hop], .taken = *taken};
+    return DivergentPath{.path = trace.path, .planned = links[hop], .taken = *taken};
   }
   return std::nullopt;
 }
 
 void MeasuredPaths::keep_elsewhere(const DivergentPath& found, Seconds now) {
-  Way& way = ways_[found.way];
-  way.is_elsewhere = true;
-  way.elsewhere_at = now;
+  Path& path = paths_[found.path];
+  path.is_elsewhere = true;
+  path.elsewhere_at = now;
   ++elsewhere_;
   fresh_.push_back(found);
   has_changed_ = true;
   // Who was seen to send it as planned has changed its hash since then.
-  const auto links = matrix_.ways.links(found.way);
+  const auto links = matrix_.paths.links(found.path);
   const auto at = static_cast<std::size_t>(std::ranges::find(links, found.planned) - links.begin());
   Seconds& rehashed = rehashed_[tail_of(graph_, found.planned).index()];
-  if (way.confirmed <= at) {
+  if (path.confirmed <= at) {
     rehashed = std::max(rehashed, kAlways);
-  } else if (way.confirmed_at >= rehashed) {
+  } else if (path.confirmed_at >= rehashed) {
     rehashed = now;
     has_rehashed_ = true;
   }
 }
 
 void MeasuredPaths::confirm(const Trace& trace, Seconds now) {
-  Way& way = ways_[trace.way];
+  Path& path = paths_[trace.path];
   std::size_t links = 0;
-  // On the first link every way of the NIC is.
+  // On the first link every path of the NIC is.
   for (std::size_t hop = trace.hops.size() == 1 ? 0 : 1; hop < trace.hops.size(); ++hop)
     if (trace.hops[hop].router != 0) links = hop + 1;
-  way.measured.clear();
-  if (std::exchange(way.is_elsewhere, false)) {
+  path.measured.clear();
+  if (std::exchange(path.is_elsewhere, false)) {
     --elsewhere_;
     has_changed_ = true;
   }
   if (links == 0) return;
-  has_changed_ = has_changed_ || is_unknown(trace.way);
-  way.confirmed = static_cast<std::uint32_t>(links);
-  way.confirmed_at = now;
+  has_changed_ = has_changed_ || is_unknown(trace.path);
+  path.confirmed = static_cast<std::uint32_t>(links);
+  path.confirmed_at = now;
 }
 
 MeasuredPaths::Said MeasuredPaths::take(const Trace& trace, bool has_broken, Seconds now) {
@@ -109,65 +109,65 @@ MeasuredPaths::Said MeasuredPaths::take(const Trace& trace, bool has_broken, Sec
     confirm(trace, now);
     return Said::kAsPlanned;
   }
-  Way& way = ways_[trace.way];
+  Path& path = paths_[trace.path];
   if (has_broken) return Said::kElsewhereAsKnown;
-  if (!way.is_elsewhere) {
+  if (!path.is_elsewhere) {
     keep_elsewhere(*elsewhere, now);
     return Said::kElsewhere;
   }
-  if (now - way.elsewhere_at >= kCheckAfter) {
-    way.measured = measure(trace);
-    way.confirmed_at = now;
+  if (now - path.elsewhere_at >= kCheckAfter) {
+    path.measured = measure(trace);
+    path.confirmed_at = now;
   }
   return Said::kElsewhereAsKnown;
 }
 
 bool MeasuredPaths::is_unknown(std::uint32_t number) const {
-  const Way& way = ways_[number];
-  if (way.is_elsewhere) return true;
-  const auto links = matrix_.ways.links(number);
+  const Path& path = paths_[number];
+  if (path.is_elsewhere) return true;
+  const auto links = matrix_.paths.links(number);
   const NodeId last = tail_of(graph_, links.back());
   // What the last router does there is no choice.
   for (std::size_t at = 0; at + 2 < links.size(); ++at) {
     const NodeId router = head_of(graph_, links[at]);
     const Seconds rehashed = rehashed_[router.index()];
     if (rehashed < kAlways || routes_.next_hops(router, last).size() < 2) continue;
-    if (way.confirmed < at + 2 || way.confirmed_at < rehashed) return true;
+    if (path.confirmed < at + 2 || path.confirmed_at < rehashed) return true;
   }
   return false;
 }
 
 std::size_t MeasuredPaths::confirmed() const {
   return static_cast<std::size_t>(std::ranges::count_if(
-      ways_, [](const Way& way) { return way.confirmed > 0 && !way.is_elsewhere; }));
+      paths_, [](const Path& path) { return path.confirmed > 0 && !path.is_elsewhere; }));
 }
 
 std::optional<std::vector<bool>> MeasuredPaths::take_unknown() {
   if (!std::exchange(has_changed_, false)) return std::nullopt;
   std::vector<bool> unknown;
-  unknown.reserve(ways_.size());
-  for (std::uint32_t way = 0; way < ways_.size(); ++way)
-    unknown.push_back(is_unknown(way));
+  unknown.reserve(paths_.size());
+  for (std::uint32_t path = 0; path < paths_.size(); ++path)
+    unknown.push_back(is_unknown(path));
   unknown_ = static_cast<std::size_t>(std::ranges::count(unknown, true));
   return unknown;
 }
 
 std::optional<fabric::Paths> MeasuredPaths::take_measured() {
   if (elsewhere_ == 0 ||
-      std::ranges::none_of(ways_, [](const Way& way) { return !way.measured.empty(); }))
+      std::ranges::none_of(paths_, [](const Path& path) { return !path.measured.empty(); }))
     return std::nullopt;
   is_hash_known_ = false;
   has_changed_ = true;
   fabric::Paths paths;
-  for (std::uint32_t number = 0; number < ways_.size(); ++number) {
-    Way& way = ways_[number];
-    if (way.measured.empty()) {
-      paths.add(matrix_.ways.links(number));
+  for (std::uint32_t number = 0; number < paths_.size(); ++number) {
+    Path& path = paths_[number];
+    if (path.measured.empty()) {
+      paths.add(matrix_.paths.links(number));
       continue;
     }
-    way.confirmed = static_cast<std::uint32_t>(way.measured.size()) - 1;
-    paths.add(std::exchange(way.measured, {}));
-    way.is_elsewhere = false;
+    path.confirmed = static_cast<std::uint32_t>(path.measured.size()) - 1;
+    paths.add(std::exchange(path.measured, {}));
+    path.is_elsewhere = false;
     --elsewhere_;
   }
   return paths;

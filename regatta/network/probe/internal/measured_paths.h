@@ -1,6 +1,6 @@
-// probe/internal/measured_paths.h: where the ways of probes lead, as routers tell it, held against
+// probe/internal/measured_paths.h: where the paths of probes lead, as routers tell it, held against
 // where the matrix has them. A switch whose hash is not the one that was planned with sends some of
-// its ways elsewhere: those are unknown until all their routers have told, twice. Pure.
+// its paths elsewhere: those are unknown until all their routers have told, twice. Pure.
 #pragma once
 
 #include <cstddef>
@@ -20,56 +20,56 @@
 
 namespace regatta::probe {
 
-// A router answered that does not stand on the way: the switches hash otherwise than was planned.
+// A router answered that does not stand on the path: the switches hash otherwise than was planned.
 struct DivergentPath {
-  std::uint32_t way = 0;
+  std::uint32_t path = 0;
   std::uint32_t planned = 0;  // directed link
   std::uint32_t taken = 0;    // the same
 };
 
-// After a way was first seen elsewhere: what it does then is believed.
+// After a path was first seen elsewhere: what it does then is believed.
 inline constexpr Seconds kCheckAfter{3};
 
 class MeasuredPaths {
  public:
-  // What a traceroute says of its way.
+  // What a traceroute says of its path.
   enum class Said : std::uint8_t { kAsPlanned, kElsewhere, kElsewhereAsKnown };
 
-  // All must outlive this; the ways of the matrix may be replaced by take_measured().
+  // All must outlive this; the paths of the matrix may be replaced by take_measured().
   MeasuredPaths(const topo::Graph& graph, const fabric::Routes& routes, const Matrix& matrix);
 
-  // Of a way of the matrix, with as many hops as it has routers. While something is broken
-  // everybody may lead ways around it: then nothing elsewhere is kept.
+  // Of a path of the matrix, with as many hops as it has routers. While something is broken
+  // everybody may lead paths around it: then nothing elsewhere is kept.
   Said take(const Trace& trace, bool has_broken, Seconds now);
 
-  std::size_t count() const { return ways_.size(); }
-  // Routers said that the way leads there, as far as they answered.
-  bool is_confirmed(std::uint32_t way) const { return ways_[way].confirmed > 0; }
-  bool is_elsewhere(std::uint32_t way) const { return ways_[way].is_elsewhere; }
+  std::size_t count() const { return paths_.size(); }
+  // Routers said that the path leads there, as far as they answered.
+  bool is_confirmed(std::uint32_t path) const { return paths_[path].confirmed > 0; }
+  bool is_elsewhere(std::uint32_t path) const { return paths_[path].is_elsewhere; }
   // Of those that can be traced, how many are neither elsewhere nor told by nobody.
   std::size_t confirmed() const;
   std::size_t elsewhere() const { return elsewhere_; }
-  // No way was ever found elsewhere and taken as measured: also connections go as is computed.
+  // No path was ever found elsewhere and taken as measured: also connections go as is computed.
   bool is_hash_known() const { return is_hash_known_; }
 
-  // A switch that was seen to send ways as planned sends them elsewhere now: all ways need to be
+  // A switch that was seen to send paths as planned sends them elsewhere now: all paths need to be
   // looked at. Once.
   bool take_rehashed() { return std::exchange(has_rehashed_, false); }
-  // Of ways that were not known to be so at the last call.
+  // Of paths that were not known to be so at the last call.
   std::vector<DivergentPath> take_elsewhere() { return std::exchange(fresh_, {}); }
-  // By way, when something of it is new since the last call: whether nobody knows where it leads.
-  // So are ways elsewhere, and those beyond a switch that was seen to hash otherwise, unless
+  // By path, when something of it is new since the last call: whether nobody knows where it leads.
+  // So are paths elsewhere, and those beyond a switch that was seen to hash otherwise, unless
   // routers behind it have confirmed them since.
   std::optional<std::vector<bool>> take_unknown();
   // How many these were at the last call.
   std::size_t unknown() const { return unknown_; }
-  // All ways as they are known now, where routers have told whole ways that lead elsewhere than
-  // the matrix has them; none where there is no such way. Whoever takes them puts them into the
-  // matrix, and with them the way counts as confirmed.
+  // All paths as they are known now, where routers have told whole paths that lead elsewhere than
+  // the matrix has them; none where there is no such path. Whoever takes them puts them into the
+  // matrix, and with them the path counts as confirmed.
   std::optional<fabric::Paths> take_measured();
 
  private:
-  struct Way {
+  struct Path {
     // Leading links that routers have confirmed; the first one is no news.
     std::uint32_t confirmed = 0;
     Seconds confirmed_at;
@@ -83,12 +83,12 @@ class MeasuredPaths {
   std::optional<DivergentPath> leads_elsewhere(const Trace& trace) const;
   void keep_elsewhere(const DivergentPath& found, Seconds now);
   void confirm(const Trace& trace, Seconds now);
-  bool is_unknown(std::uint32_t way) const;
+  bool is_unknown(std::uint32_t path) const;
 
   const topo::Graph& graph_;
   const fabric::Routes& routes_;
   const Matrix& matrix_;
-  std::vector<Way> ways_;
+  std::vector<Path> paths_;
   std::vector<Seconds> rehashed_;  // by node: when it was seen to send elsewhere
   std::vector<DivergentPath> fresh_;
   std::size_t elsewhere_ = 0;

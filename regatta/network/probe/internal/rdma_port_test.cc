@@ -102,7 +102,7 @@ class RdmaPorts : public testing::Test {
   std::array<std::unique_ptr<RdmaPort>, 2> port_;
 };
 
-TEST_F(RdmaPorts, CarryPacketsBothWaysWithTheirPorts) {
+TEST_F(RdmaPorts, CarryPacketsBothPathsWithTheirPorts) {
   for (const std::size_t from : {0U, 1U}) {
     const auto came = exchange(from, 99);
     ASSERT_FALSE(came.empty());

@@ -37,15 +37,15 @@ sockaddr_in place(std::uint32_t address, std::uint16_t port) {
   return place;
 }
 
-class WayTrace {
+class PathTrace {
  public:
-  explicit WayTrace(const Traced& way) : way_(way), hops_(static_cast<std::size_t>(way.hops)) {
+  explicit PathTrace(const Traced& path) : path_(path), hops_(static_cast<std::size_t>(path.hops)) {
     os::UniqueFd fd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     const auto set = [&](int level, int option, int value) {
       return ::setsockopt(fd.get(), level, option, &value, sizeof value) == 0;
     };
-    const sockaddr_in from = place(way.flow.from, way.flow.from_port);
-    const sockaddr_in to = place(way.flow.to, way.flow.to_port);
+    const sockaddr_in from = place(path.flow.from, path.flow.from_port);
+    const sockaddr_in to = place(path.flow.to, path.flow.to_port);
     // Where probes have a socket of their own on this port, answers come to the connected one.
     const bool is_open =
         fd && set(SOL_SOCKET, SO_REUSEADDR, 1) && set(IPPROTO_IP, IP_RECVERR, 1) &&
@@ -56,7 +56,7 @@ class WayTrace {
   }
 
   bool is_open() const { return static_cast<bool>(fd_); }
-  std::uint32_t steps() const { return static_cast<std::uint32_t>(way_.hops * way_.tries); }
+  std::uint32_t steps() const { return static_cast<std::uint32_t>(path_.hops * path_.tries); }
 
   void send(std::uint32_t step) {
     if (!fd_ || step >= steps()) return;
@@ -108,7 +108,7 @@ class WayTrace {
     return true;
   }
 
-  Traced way_;
+  Traced path_;
   os::UniqueFd fd_;
   std::vector<TraceHop> hops_;
 };
@@ -120,33 +120,33 @@ void sleep_until(Seconds time) {
 
 }  // namespace
 
-std::vector<std::optional<std::vector<TraceHop>>> trace(std::span<const Traced> ways,
+std::vector<std::optional<std::vector<TraceHop>>> trace(std::span<const Traced> paths,
                                                         const std::atomic<bool>& stop) {
-  // A probe and the answer to one that comes the other way may have the very same 5-tuple: of two
-  // sockets with it only one would hear the routers.
-  std::vector<WayTrace> all;
+  // A probe and the answer to one that comes the other direction may have the very same 5-tuple: of
+  // two sockets with it only one would hear the routers.
+  std::vector<PathTrace> all;
   std::map<fabric::FiveTuple, std::size_t> place;
-  for (const Traced& way : ways)
-    if (place.try_emplace(way.flow, all.size()).second) all.emplace_back(way);
+  for (const Traced& path : paths)
+    if (place.try_emplace(path.flow, all.size()).second) all.emplace_back(path);
   std::uint32_t steps = 0;
-  for (const WayTrace& one : all)
+  for (const PathTrace& one : all)
     steps = std::max(steps, one.is_open() ? one.steps() : 0);
   Seconds due = os::monotonic_now();
   for (std::uint32_t step = 0; step < steps; ++step) {
-    for (WayTrace& one : all)
+    for (PathTrace& one : all)
       one.send(step);
     due = due + kTraceStep;
     sleep_until(due);
     if (stop || os::monotonic_now() - due > kLateMost) return {};
-    for (WayTrace& one : all)
+    for (PathTrace& one : all)
       one.take();
   }
   if (steps > 0) sleep_until(due + kTraceGrace);
-  for (WayTrace& one : all)
+  for (PathTrace& one : all)
     one.take();
   std::vector<std::optional<std::vector<TraceHop>>> results;
-  for (const Traced& way : ways)
-    results.push_back(all[place.at(way.flow)].result());
+  for (const Traced& path : paths)
+    results.push_back(all[place.at(path.flow)].result());
   return results;
 }
 

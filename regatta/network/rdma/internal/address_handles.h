@@ -1,5 +1,5 @@
 // rdma/internal/address_handles.h: address handles of datagrams, kept to be used again. A handle
-// knows the link-layer address of the neighbour on its way as it was when the handle was made: who
+// knows the link-layer address of the neighbour on its path as it was when the handle was made: who
 // is not heard any more may have another one, so its handles are made anew from time to time.
 #pragma once
 
@@ -26,7 +26,7 @@ struct HandleLimits {
 class AddressHandles {
  public:
   // make() asks the kernel for the neighbour's address, for up to a second where it does not
-  // answer; null then. free() takes a handle back that no packet under way needs.
+  // answer; null then. free() takes a handle back that no packet in flight needs.
   struct Verbs {
     std::function<ibv_ah*(const Gid& to, std::uint16_t source_port)> make;
     std::function<void(ibv_ah*)> free;
@@ -41,7 +41,7 @@ class AddressHandles {
   ibv_ah* find(const Gid& to, std::uint16_t source_port, Seconds now);
   // Something came from there.
   void hear(const Gid& from, Seconds now);
-  // No packet is under way: what was replaced goes.
+  // No packet is in flight: what was replaced goes.
   void free_replaced();
   std::size_t size() const { return handles_.size(); }
 

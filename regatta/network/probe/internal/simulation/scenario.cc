@@ -229,7 +229,7 @@ Outcome try_scenario(const topo::Graph& graph, const Matrix& matrix,
     fault.at = start;
   outcome.truth = culprits_of(graph, faults);
   Simulation simulation(graph, matrix, std::move(faults), options);
-  diag::Locator locator(graph, matrix.ways,
+  diag::Locator locator(graph, matrix.paths,
                         diag::options_for(options.period, planned != nullptr ? kDoubt : Seconds{}));
   std::optional<SimulatedTraces> traces;
   if (planned != nullptr) traces.emplace(graph, *planned, matrix);
@@ -251,7 +251,7 @@ Outcome try_scenario(const topo::Graph& graph, const Matrix& matrix,
   outcome.is_right = same_culprits(blamed, outcome.truth);
   std::vector<diag::RoundTrip> trips;
   for (std::uint32_t probe = 0; probe < matrix.probes.size(); ++probe)
-    trips.push_back({matrix.ways.links(2 * probe), matrix.ways.links(2 * probe + 1),
+    trips.push_back({matrix.paths.links(2 * probe), matrix.paths.links(2 * probe + 1),
                      simulation.since_fault()[probe].sent, simulation.since_fault()[probe].lost});
   outcome.vote = diag::vote_007(graph, trips);
   outcome.threshold = diag::pingmesh_threshold(graph, trips);

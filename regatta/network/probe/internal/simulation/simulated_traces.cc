@@ -19,7 +19,7 @@ void SimulatedTraces::go_on(Simulation& simulation, diag::Locator& locator) {
   for (auto at = coming_.begin(); at != end; ++at) {
     const Trace& trace = at->second.trace;
     const auto counts =
-        evidence_collector_.take(evidence_collector_.server_of(trace.way), trace, now);
+        evidence_collector_.take(evidence_collector_.server_of(trace.path), trace, now);
     REGATTA_CHECK(counts.has_value());
     for (const diag::PassiveCount& count : *counts)
       locator.add(count);

@@ -16,7 +16,7 @@
 
 namespace regatta::probe {
 
-// How the ways were planned.
+// How the paths were planned.
 struct Planned {
   const fabric::Routes& routes;
   std::span<const std::uint32_t> seeds;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kOneWay = 20e-6;
 
-// Directed links on which packets meet the fault, each way at most one of them.
+// Directed links on which packets meet the fault, each path at most one of them.
 std::vector<std::uint32_t> links_of(const topo::Graph& graph, const diag::Culprit& culprit) {
   std::vector<std::uint32_t> links = diag::links_to_avoid(graph, culprit);
   if (culprit.kind != diag::CulpritKind::kSwitch) return links;
@@ -45,7 +45,7 @@ Simulation::Simulation(const topo::Graph& graph, const Matrix& matrix,
       options_(options),
       random_(options.seed),
       trace_random_(options.seed + 77),
-      effects_(matrix.ways.size()),
+      effects_(matrix.paths.size()),
       since_fault_(matrix.probes.size()) {
   for (std::size_t node = 0; node < graph.nodes.size(); ++node) {
     if (graph.nodes[node].kind != topo::NodeKind::kServer) break;
@@ -65,20 +65,20 @@ Simulation::Simulation(const topo::Graph& graph, const Matrix& matrix,
     hit_.emplace_back(2 * graph.links.size());
     for (const std::uint32_t link : links)
       hit_.back()[link] = true;
-    for (std::uint32_t way = 0; way < matrix.ways.size(); ++way) {
-      const auto its = matrix.ways.links(way);
+    for (std::uint32_t path = 0; path < matrix.paths.size(); ++path) {
+      const auto its = matrix.paths.links(path);
       if (!std::ranges::any_of(its, [&](std::uint32_t link) {
             return std::ranges::find(links, link) != links.end();
           }))
         continue;
       double loss = fault.loss;
       if (fault.some_flows) {
-        fabric::FiveTuple flow = matrix.probes[way / 2].flow;
-        if (way % 2 == 1) flow = answer_to(flow);
+        fabric::FiveTuple flow = matrix.probes[path / 2].flow;
+        if (path % 2 == 1) flow = answer_to(flow);
         const auto seed = static_cast<std::uint32_t>(options.seed * 7919 + i);
         loss = fabric::ecmp_hash(flow, seed, fabric::HashPolicy::kLayer4) % 2 == 0 ? 1 : 0;
       }
-      if (loss > 0) effects_[way].push_back({way, i, loss});
+      if (loss > 0) effects_[path].push_back({path, i, loss});
     }
   }
 }
@@ -125,16 +125,16 @@ bool Simulation::is_lost_inside(const Server& server, double time) {
   return false;
 }
 
-bool Simulation::is_lost_on(std::uint32_t way, double time) {
-  for (const Effect& effect : effects_[way])
+bool Simulation::is_lost_on(std::uint32_t path, double time) {
+  for (const Effect& effect : effects_[path])
     if (time >= faults_[effect.fault].at.value && (effect.loss >= 1 || chance(effect.loss)))
       return true;
   return false;
 }
 
-// A packet that ends at the router behind link `hop` of the way, or the router's answer.
-bool Simulation::is_lost_to(std::uint32_t way, std::size_t hop, double time) {
-  const auto links = matrix_.ways.links(way).first(hop + 1);
+// A packet that ends at the router behind link `hop` of the path, or the router's answer.
+bool Simulation::is_lost_to(std::uint32_t path, std::size_t hop, double time) {
+  const auto links = matrix_.paths.links(path).first(hop + 1);
   for (std::size_t i = 0; i < faults_.size(); ++i) {
     if (time < faults_[i].at.value) continue;
     // One switch answers what ends there though it passes nothing on, the other is dead.
@@ -142,8 +142,8 @@ bool Simulation::is_lost_to(std::uint32_t way, std::size_t hop, double time) {
         faults_[i].culprit.kind == diag::CulpritKind::kSwitch && (options_.seed + i) % 2 == 0;
     for (const std::uint32_t link : links) {
       if (hit_[i][link] && !(answers && link == links.back())) {
-        const auto its = std::ranges::find(effects_[way], i, &Effect::fault);
-        if (its != effects_[way].end() && traced_chance(its->loss)) return true;
+        const auto its = std::ranges::find(effects_[path], i, &Effect::fault);
+        if (its != effects_[path].end() && traced_chance(its->loss)) return true;
       }
       // The answer's own 5-tuple has no ports: whether the fault takes it is a matter of luck.
       if (hit_[i][link ^ 1U] && traced_chance(faults_[i].some_flows ? 0.5 : faults_[i].loss))
@@ -154,9 +154,9 @@ bool Simulation::is_lost_to(std::uint32_t way, std::size_t hop, double time) {
 }
 
 std::optional<Simulation::Answer> Simulation::trace(const TraceOrder& order) {
-  const auto links = matrix_.ways.links(order.way);
-  Server& server = servers_[order.way % 2 == 0 ? from_[order.way / 2] : to_[order.way / 2]];
-  Answer answer{.at = now(), .trace = {.window = window_, .way = order.way, .hops = {}}};
+  const auto links = matrix_.paths.links(order.path);
+  Server& server = servers_[order.path % 2 == 0 ? from_[order.path / 2] : to_[order.path / 2]];
+  Answer answer{.at = now(), .trace = {.window = window_, .path = order.path, .hops = {}}};
   answer.trace.hops.resize(static_cast<std::size_t>(order.hops));
   constexpr double kStep = 0.01;
   constexpr double kLateMost = 0.05;
@@ -168,7 +168,7 @@ std::optional<Simulation::Answer> Simulation::trace(const TraceOrder& order) {
     ++its.sent;
     const bool is_overloaded = std::ranges::any_of(
         server.overloads, [&](const Span& span) { return span.start <= time && time < span.end; });
-    if (!is_lost_to(order.way, hop, time) &&
+    if (!is_lost_to(order.path, hop, time) &&
         !(is_overloaded && traced_chance(options_.noise.overloads.loss))) {
       ++its.answered;
       const topo::DirectedLink into = fabric::directed_link(links[hop]);

@@ -97,8 +97,8 @@ class Simulation {
     std::mt19937_64 random;
     double drawn_until = 0;
   };
-  struct Effect {  // of one fault on one way
-    std::uint32_t way = 0;
+  struct Effect {  // of one fault on one path
+    std::uint32_t path = 0;
     std::size_t fault = 0;
     double loss = 0;
   };
@@ -115,8 +115,8 @@ class Simulation {
   // When `server` goes on if it stands still at `time`; `time` else.
   double awake(const Server& server, double time) const;
   bool is_lost_inside(const Server& server, double time);
-  bool is_lost_on(std::uint32_t way, double time);
-  bool is_lost_to(std::uint32_t way, std::size_t hop, double time);
+  bool is_lost_on(std::uint32_t path, double time);
+  bool is_lost_to(std::uint32_t path, std::size_t hop, double time);
   void send(std::uint32_t probe, double due, Seen& seen);
   diag::HostState state(std::size_t server, double start, double written);
   void report(std::size_t server, const std::vector<Seen>& seen);
@@ -132,7 +132,7 @@ class Simulation {
   std::vector<Server> servers_;    // by node
   std::vector<std::size_t> from_;  // server of each probe
   std::vector<std::size_t> to_;
-  std::vector<std::vector<Effect>> effects_;  // per way
+  std::vector<std::vector<Effect>> effects_;  // per path
   std::vector<std::vector<bool>> hit_;        // per fault: directed links where packets meet it
   std::vector<RoundTrips> since_fault_;
   double first_fault_ = 1e300;

@@ -58,17 +58,17 @@ class Simulated : public testing::Test {
   const Matrix matrix_ = plan_matrix(fabric_.graph, fabric_.routes, fabric_.seeds);
 };
 
-TEST_F(Simulated, TraceroutesEndWhereTheWayIsBroken) {
-  // The second link of some way, in its direction.
-  std::uint32_t way = 0;
-  while (matrix_.ways.links(way).size() < 4)
-    ++way;
-  const std::uint32_t bad = matrix_.ways.links(way)[1];
+TEST_F(Simulated, TraceroutesEndWhereThePathIsBroken) {
+  // The second link of some path, in its direction.
+  std::uint32_t path = 0;
+  while (matrix_.paths.links(path).size() < 4)
+    ++path;
+  const std::uint32_t bad = matrix_.paths.links(path)[1];
   SimulatedFault broken;
   broken.culprit = diag::link_culprit(fabric::directed_link(bad));
   broken.at = Seconds{0.5};
   Simulation simulation(fabric_.graph, matrix_, {broken}, {.noise = {}});
-  const TraceOrder order{.way = way, .hops = 3, .tries = 4};
+  const TraceOrder order{.path = path, .hops = 3, .tries = 4};
   simulation.next_window();
   const auto before = simulation.trace(order);
   ASSERT_TRUE(before);
@@ -92,7 +92,7 @@ TEST_F(Simulated, QuietServersAnswerEveryProbe) {
   EXPECT_EQ(sums.sent, sums.arrived);
 }
 
-TEST_F(Simulated, ALossyNicLosesItsShareBothWays) {
+TEST_F(Simulated, ALossyNicLosesItsShareBothPaths) {
   const Sums healthy = run({}, 20, {.noise = quiet()});
   const Sums lossy = run({fault("nic s1.nic0 loss 50%")}, 20, {.noise = quiet()});
   // A third of the probes start or end there; there and back half is lost each.
