@@ -191,13 +191,12 @@ std::string items_table(const SimulationResult& outcome) {
       {"item", "start", "time", "NIC bound", "busbw", "messages"}};
   for (const simulate::OperationStats& item : outcome.operations) {
     const bool ends = std::isfinite(item.end);
-    rows.push_back(
-        {printable(item.name, 40),
-         std::isfinite(item.start) ? format_seconds({item.start}) : "never",
-         ends ? format_seconds({item.time()}) : "never",
-         ends && item.time() > 0 ? fmt::format("{:.1f} %", 100 * item.bound / item.time()) : "-",
-         item.busbw > 0 ? format_bytes_per_second({item.busbw}) : "-",
-         std::to_string(item.messages)});
+    rows.push_back({printable(item.name, 40),
+                    std::isfinite(item.start) ? format_seconds({item.start}) : "never",
+                    ends ? format_seconds({item.time()}) : "never",
+                    ends && item.time() > 0 ? format_percent(item.bound / item.time()) : "-",
+                    item.busbw > 0 ? format_bytes_per_second({item.busbw}) : "-",
+                    std::to_string(item.messages)});
   }
   return format_table(rows) + "\n";
 }

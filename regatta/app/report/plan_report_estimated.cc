@@ -32,7 +32,7 @@ std::string estimated_ranking(const PlanningProblem& problem,
     const Seconds all = step.total();
     const Seconds comm = step.tp_comm + step.cp_comm + step.ep_comm + step.pp_comm + step.dp_comm;
     rows.push_back({std::to_string(++rank), to_string(plan.strategy), format_seconds(all),
-                    fmt::format("{:.1f} %", 100 * plan::mfu(problem, plan)), share_of(comm, all),
+                    format_percent(plan::mfu(problem, plan)), share_of(comm, all),
                     share_of(step.bubble, all), format_bytes(plan.estimate.memory.total())});
   }
   return format_table(rows);

@@ -79,7 +79,7 @@ std::string heterogeneous_search_text(const HeterogeneousSearchReport& report) {
     const plan::StepBreakdown& step = one.plan.estimate.step;
     rows.push_back(
         {std::to_string(++rank), to_string(one.plan.strategy), format_seconds(step.total()),
-         fmt::format("{:.1f} %", 100 * plan::plan_metrics(report.problem, one).mfu),
+         format_percent(plan::plan_metrics(report.problem, one).mfu),
          share_of(step.bubble, step.total()), format_bytes(one.plan.estimate.memory.total()),
          numbers_text(one.split.layers)});
   }

@@ -65,8 +65,8 @@ std::string runs_table(const ReplayedSet& set) {
     const replay::PredictionPair& pair = set.pairs[i];
     table.push_back({run.name, quantity_text(run, pair.measured),
                      quantity_text(run, pair.predicted),
-                     fmt::format("{:+.1f} %", 100 * (pair.predicted / pair.measured - 1)),
-                     to_string(run.quantity), split_name(run.is_calibration)});
+                     signed_percent(pair.measured / pair.predicted - 1), to_string(run.quantity),
+                     split_name(run.is_calibration)});
   }
   return fmt::format("\n{}\n{}", set.name, format_table(table));
 }

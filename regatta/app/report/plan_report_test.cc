@@ -20,6 +20,13 @@ TEST(Thousands, SeparatesGroupsOfThreeDigits) {
   EXPECT_EQ(thousands(-1234567), "-1,234,567");
 }
 
+TEST(ReplayText, ComparesTheMeasurementWithThePrediction) {
+  ReplayedSet set{.name = "published", .runs = {}, .pairs = {}};
+  set.runs.emplace_back().name = "slower";
+  set.pairs.push_back({.predicted = 1.0, .measured = 1.1});
+  EXPECT_THAT(replay_text({set}, true), HasSubstr("+10.0 %"));
+}
+
 ComparedCluster compared(const std::string& name, double tokens_per_s) {
   ComparedCluster one{.name = name, .devices = 16, .plan = plan::EstimatedPlan{}};
   one.plan->strategy = {.tp = 8, .dp = 2};

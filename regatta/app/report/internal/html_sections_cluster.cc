@@ -87,9 +87,9 @@ std::map<LinkId, CableLoad> cable_loads(const topo::Graph& graph, const PlanRun&
     CableLoad& load = loads[row.link.link];
     const double share = has_measured ? row.measured_share : row.predicted_share;
     load.share = std::max(load.share, share);
-    load.title +=
-        fmt::format("\n{} to {}: {} per step, {:.1f} %", row.from, row.to,
-                    format_bytes(has_measured ? row.measured : row.predicted), 100 * share);
+    load.title += fmt::format("\n{} to {}: {} per step, {}", row.from, row.to,
+                              format_bytes(has_measured ? row.measured : row.predicted),
+                              format_percent(share));
   }
   return loads;
 }

@@ -9,7 +9,7 @@
 namespace regatta::report {
 
 std::string share_of(Seconds part, Seconds whole) {
-  return fmt::format("{:.1f} %", 100 * (part / whole));
+  return format_percent(part / whole);
 }
 
 std::string step_parts_table(const plan::StepBreakdown& step) {
