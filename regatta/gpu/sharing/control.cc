@@ -123,20 +123,16 @@ Result<ControlReply> join_tenant(TenantStore& tenant_store, const json& request,
   const auto client = tenant_store.add_client(tenant.number, asker);
   if (!client && tenant.is_new) tenant_store.remove_tenant(tenant.number);
   if (!client) return client.error();
-  return ControlReply{json{{"tenant", tenant_store.tenant_name(tenant.number)}}.dump(),
+  return ControlReply{json{{"tenant", tenant_store.tenants().name(tenant.number)}}.dump(),
                       tenant.number};
 }
 
-DaemonStateView shown(const DaemonState& records) {
-  return {records.tenant_store, records.tenant_cgroups, records.turn_manager, records.engines};
-}
-
-Result<ControlReply> change_tenant(DaemonState records, const json& request) {
-  TenantStore& tenant_store = records.tenant_store;
+Result<ControlReply> change_tenant(DaemonParts& parts, const json& request) {
+  TenantStore& tenant_store = parts.tenant_store;
   REGATTA_TRY(tenant, find_tenant_by_name(tenant_store, request.value("name", "")));
-  REGATTA_TRY(limits, with_request(tenant_store.limits(tenant), request));
+  REGATTA_TRY(limits, with_request(tenant_store.tenants().limits(tenant), request));
   REGATTA_TRY_DO(tenant_store.set_limits(tenant, limits));
-  return ControlReply{tenant_json(shown(records), tenant).dump()};
+  return ControlReply{tenant_json(parts, tenant).dump()};
 }
 
 Result<ControlReply> show_or_set_policy(TenantStore& tenant_store, const json& request) {
@@ -147,15 +143,15 @@ Result<ControlReply> show_or_set_policy(TenantStore& tenant_store, const json& r
   return ControlReply{json{{"policy", kPolicyNames[tenant_store.state().policy]}}.dump()};
 }
 
-Result<ControlReply> answer_parsed(DaemonState records, const json& request, ProcessId asker) {
+Result<ControlReply> answer_parsed(DaemonParts& parts, const json& request, ProcessId asker) {
   const std::string what = request.value("ask", "");
-  TenantStore& tenant_store = records.tenant_store;
+  TenantStore& tenant_store = parts.tenant_store;
   if (what == "join") return join_tenant(tenant_store, request, asker);
-  if (what == "set") return change_tenant(records, request);
+  if (what == "set") return change_tenant(parts, request);
   if (what == "policy") return show_or_set_policy(tenant_store, request);
-  if (what == "ps") return ControlReply{daemon_state_json(shown(records)).dump()};
-  if (what == "metrics") return ControlReply{metrics_text(shown(records))};
-  return answer_control_command(tenant_store, records.tenant_cgroups, request, asker);
+  if (what == "ps") return ControlReply{daemon_state_json(parts).dump()};
+  if (what == "metrics") return ControlReply{metrics_text(parts)};
+  return answer_control_command(tenant_store, parts.tenant_cgroups, request, asker);
 }
 
 }  // namespace
@@ -165,11 +161,11 @@ Error bad_request(const std::string& what) {
 }
 
 Result<int> find_tenant_by_name(const TenantStore& tenant_store, const std::string& name) {
-  if (const auto tenant = tenant_store.find_tenant(name)) return *tenant;
+  if (const auto tenant = tenant_store.tenants().find(name)) return *tenant;
   std::vector<std::string> known;
   for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
-    if (tenant_store.state().tenants[tenant].live != 0)
-      known.push_back(tenant_store.tenant_name(tenant));
+    if (tenant_store.tenants().is_live(tenant))
+      known.push_back(tenant_store.tenants().name(tenant));
   }
   return Error{Code::kInvalidInput,
                fmt::format("tenant {}: there is none of this name; there is {}",
@@ -184,12 +180,12 @@ Result<RequestedTenant> tenant_of_request(TenantStore& tenant_store, const json&
       return Error{tenant.error().code,
                    tenant.error().message + "; give --memory to start one of this name"};
     }
-    const TenantLimits has = tenant_store.limits(*tenant);
+    const TenantLimits has = tenant_store.tenants().limits(*tenant);
     REGATTA_TRY(asked, with_request(has, request));
     REGATTA_TRY_DO(check_same(has, asked));
     return RequestedTenant{*tenant, false};
   }
-  if (tenant_store.find_tenant(name)) {
+  if (tenant_store.tenants().find(name)) {
     return Error{Code::kInvalidInput,
                  fmt::format("tenant {0}: is there already; leave --memory out to join it, or "
                              "change its limits with regatta gpu set {0}",
@@ -229,9 +225,9 @@ Status check_operator(const TenantStore& tenant_store, const TenantCgroups& tena
   for (pid_t pid = asker; pid > 1;) {
     const auto process = read_process(pid);
     if (!process) return process.error();
-    if (const auto client = tenant_store.find_client(process->id)) {
-      const int tenant = static_cast<int>(tenant_store.state().clients[*client].tenant);
-      return refuse("belongs to tenant " + tenant_store.tenant_name(tenant));
+    if (const auto client = tenant_store.clients().find(process->id)) {
+      const int tenant = tenant_store.clients().tenant_of(*client);
+      return refuse("belongs to tenant " + tenant_store.tenants().name(tenant));
     }
     if (const auto tenant = tenant_cgroups.tenant_of(pid))
       return refuse("belongs to tenant " + *tenant);
@@ -240,12 +236,12 @@ Status check_operator(const TenantStore& tenant_store, const TenantCgroups& tena
   return {};
 }
 
-Result<ControlReply> answer_control_request(DaemonState records, std::string_view request,
+Result<ControlReply> answer_control_request(DaemonParts& parts, std::string_view request,
                                             ProcessId asker) {
   try {
     const json parsed = json::parse(request);
     if (!parsed.is_object()) return bad_request("is no JSON object");
-    return answer_parsed(records, parsed, asker);
+    return answer_parsed(parts, parsed, asker);
   } catch (const json::exception&) {
     return bad_request("is no JSON, or has a word where another is due");
   }

@@ -7,10 +7,7 @@
 
 #include "regatta/base/core/result.h"
 #include "regatta/base/os/unique_fd.h"
-#include "regatta/gpu/sharing/internal/daemon/engine_shares.h"
-#include "regatta/gpu/sharing/internal/daemon/tenant_cgroups.h"
-#include "regatta/gpu/sharing/internal/daemon/tenant_store.h"
-#include "regatta/gpu/sharing/internal/daemon/turn_manager.h"
+#include "regatta/gpu/sharing/internal/daemon/daemon_parts.h"
 
 namespace regatta::sharing {
 
@@ -24,16 +21,8 @@ struct ControlReply {
   int tenant = -1;   // that a process joins: its page goes along
 };
 
-// What the daemon keeps, as far as operators ask for it.
-struct DaemonState {
-  TenantStore& tenant_store;
-  TenantCgroups& tenant_cgroups;
-  const TurnManager& turn_manager;
-  const EngineShares& engines;
-};
-
 // Answers `request` of the process `asker`, which may ask (check_operator()).
-Result<ControlReply> answer_control_request(DaemonState records, std::string_view request,
+Result<ControlReply> answer_control_request(DaemonParts& parts, std::string_view request,
                                             ProcessId asker);
 
 // Operators are processes of root or of the daemon's user, in its PID namespace, that neither

@@ -26,7 +26,7 @@ TEST(Daemon, GrantsATenantItsMemoryToTheByteAndTakesItBack) {
   const pid_t tenant = daemon.start_tenant("a", 100_MiB, [&](int page) {
     const auto client = Client::connect(page, kTimeout);
     EXPECT_IN_TENANT(client);
-    EXPECT_IN_TENANT((*client)->tenant().quota[0] == 100 * kMiB);
+    EXPECT_IN_TENANT((*client)->pages().tenant().quota[0] == 100 * kMiB);
     EXPECT_IN_TENANT((*client)->reserve(0, 99 * kMiB));
     EXPECT_IN_TENANT(!(*client)->reserve(0, kMiB + 1));
     EXPECT_IN_TENANT((*client)->reserve(0, kMiB));
@@ -229,7 +229,7 @@ TEST(Daemon, LowersALimitAtOnceAndGrantsAgainWhenItIsRaised) {
     *step = 1;
     while (*step == 1)
       os::sleep_for(Seconds{0.001});
-    EXPECT_IN_TENANT((*client)->tenant().quota[0] == 50 * kMiB);  // shown without a call
+    EXPECT_IN_TENANT((*client)->pages().tenant().quota[0] == 50 * kMiB);  // shown without a call
     EXPECT_IN_TENANT(!(*client)->reserve(0, 1));
     (*client)->release(0, 60 * kMiB);
     EXPECT_IN_TENANT((*client)->reserve(0, kMiB));

@@ -14,7 +14,7 @@ constexpr double kLongestWaitNs = 10e6;  // until the rate is looked at again
 void EngineRateLimiter::give(Client& client, int device, regatta_engine engine,
                              std::uint64_t units) {
   Engine& own = engines_[static_cast<std::size_t>(device)][engine];
-  regatta_engine_usage& usage = client.engine_usage(device, engine);
+  regatta_engine_usage& usage = client.pages().engine_usage(device, engine);
   bool is_waiting = false;
   for (;;) {
     std::uint64_t wait = 0;

@@ -15,7 +15,7 @@ class EngineRateLimiter {
  public:
   // Units a second that this process may give now; 0: as many as it likes.
   static std::uint64_t rate(const Client& client, int device, regatta_engine engine) {
-    return __atomic_load_n(&client.tenant().rates[device][engine], __ATOMIC_RELAXED);
+    return __atomic_load_n(&client.pages().tenant().rates[device][engine], __ATOMIC_RELAXED);
   }
 
   // Waits until `units` may be given, and counts them. Not for work that is captured.

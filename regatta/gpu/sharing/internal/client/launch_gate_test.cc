@@ -78,7 +78,7 @@ TEST(LaunchGate, ChargesWhatWasLaunchedBeforeItsLengthWasKnownForAllOfItsTime) {
     while (self.gate->in_flight_ns() != 0)
       os::sleep_for(1.0_ms);
     os::sleep_for(50.0_ms);
-    const Ns used = __atomic_load_n(&(**self.client).work(0).used_ns, __ATOMIC_SEQ_CST);
+    const Ns used = __atomic_load_n(&(**self.client).pages().work(0).used_ns, __ATOMIC_SEQ_CST);
     EXPECT_IN_TENANT(used > 490 * kMs && used < 600 * kMs);
     return 0;
   });

@@ -51,9 +51,9 @@ const char* what_failed(CheckpointOutcome outcome, bool comes) {
 
 // Those of its threads that wait for orders look again.
 void put(TenantStore& tenant_store, int client, regatta_process_state place) {
-  store(tenant_store.process(client)->state, static_cast<unsigned>(place));
+  store(tenant_store.clients().process(client)->state, static_cast<unsigned>(place));
   for (int device = 0; device < tenant_store.device_count(); ++device) {
-    regatta_residency_state& page = *tenant_store.residency(client, device);
+    regatta_residency_state& page = *tenant_store.clients().residency(client, device);
     store(page.order, page.order + 1);
     os::futex_wake_all(&page.order);
   }
@@ -84,18 +84,18 @@ void CheckpointManager::end_helper(pid_t helper) {
 }
 
 regatta_process_state CheckpointManager::place(const TenantStore& tenant_store, int client) {
-  const regatta_process* const page = tenant_store.process(client);
+  const regatta_process* const page = tenant_store.clients().process(client);
   return page == nullptr ? REGATTA_PROCESS_RUNNING
                          : static_cast<regatta_process_state>(load(page->state));
 }
 
 bool CheckpointManager::may_leave(const TenantStore& tenant_store, int client, int device) const {
-  const regatta_process* const page = tenant_store.process(client);
+  const regatta_process* const page = tenant_store.clients().process(client);
   if (!is_available_ || page == nullptr || load(page->pinned) != 0 || load(page->watches) == 0)
     return false;
   for (int other = 0; other < tenant_store.device_count(); ++other)
-    if (other != device && (tenant_store.unswappable_bytes(client, other) != 0 ||
-                            tenant_store.swappable(client, other) != 0))
+    if (other != device && (tenant_store.leases().leased(client, other) != 0 ||
+                            tenant_store.swappable().bytes(client, other) != 0))
       return false;
   const auto known = clients_.find(client);
   return known == clients_.end() || !known->second.has_failed;
@@ -139,7 +139,7 @@ void CheckpointManager::notice(const TenantStore& tenant_store, int client) {
 }
 
 void CheckpointManager::want(const TenantStore& tenant_store, int client, bool here) {
-  if (tenant_store.process(client) == nullptr) return;
+  if (tenant_store.clients().process(client) == nullptr) return;
   if (here && !clients_.contains(client) && place(tenant_store, client) == REGATTA_PROCESS_RUNNING)
     return;
   ClientState& one = known(tenant_store, client);
@@ -191,7 +191,7 @@ void CheckpointManager::begin(TenantStore& tenant_store, int client, ClientState
   const ClientRecord& record = tenant_store.state().clients[client];
   double bytes = 0;
   for (int device = 0; device < tenant_store.device_count(); ++device)
-    bytes += static_cast<double>(tenant_store.unswappable_bytes(client, device));
+    bytes += static_cast<double>(tenant_store.leases().leased(client, device));
   const CheckpointAction action =
       one.is_wanted_here ? CheckpointAction::kIn : CheckpointAction::kOut;
   const regatta_process_state before = place(tenant_store, client);
@@ -236,7 +236,7 @@ regatta_process_state CheckpointManager::fail(const TenantStore& tenant_store, i
   const ClientRecord& record = tenant_store.state().clients[client];
   if (is_new && ::kill(record.pid, 0) == 0) {  // else it has ended
     os::log_warning(fmt::format("gpu daemon: tenant {}: process {}: the driver {}",
-                                tenant_store.tenant_name(static_cast<int>(record.tenant)),
+                                tenant_store.tenants().name(static_cast<int>(record.tenant)),
                                 record.pid, what_failed(outcome, comes)));
   }
   if (is_away) return REGATTA_PROCESS_CHECKPOINTED;
@@ -254,7 +254,7 @@ std::uint64_t CheckpointManager::step(TenantStore& tenant_store, std::uint64_t n
   for (auto at = clients_.begin(); at != clients_.end();) {
     const int client = at->first;
     ClientState& one = (at++)->second;
-    if (tenant_store.process(client) == nullptr) continue;
+    if (tenant_store.clients().process(client) == nullptr) continue;
     if (one.ending > 0) {
       if (!has_gone(one.ending)) {
         wake = std::min(wake, now + kAgainNs);

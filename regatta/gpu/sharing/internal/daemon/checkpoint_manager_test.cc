@@ -27,9 +27,9 @@ using testing::Not;
 class CheckpointProbe : public testing::Test {
  protected:
   [[noreturn]] void ask(CheckpointOptions options) const {
-    auto tenant_store =
-        TenantStore::open(MappedState::open(folder_.path()).value(), "/none", {Bytes{1LL << 30}})
-            .value();
+    auto tenant_store = TenantStore::open(MappedState::open(folder_.path()).value(), "/none",
+                                          {{Bytes{1LL << 30}}, {}})
+                            .value();
     CheckpointManager checkpoints(std::move(options));
     const Seconds end = os::monotonic_now() + Seconds{20.0};
     while (!checkpoints.is_decided() && os::monotonic_now() < end) {

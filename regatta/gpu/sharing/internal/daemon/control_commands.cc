@@ -17,7 +17,7 @@ Result<ControlReply> enroll(TenantStore& tenant_store, TenantCgroups& tenant_cgr
   REGATTA_TRY(cgroup, os::parse_cgroup_path(request.value("cgroup", "")));
   const std::string container = request.value("container", "");
   REGATTA_TRY(tenant, tenant_of_request(tenant_store, request));
-  const std::string name = tenant_store.tenant_name(tenant.number);
+  const std::string name = tenant_store.tenants().name(tenant.number);
   const Status status = tenant_cgroups.enroll(cgroup, name, container, asker.pid);
   // A daemon that is killed between the two leaves a tenant that nothing holds: the next ends it.
   if (!status && tenant.is_new) tenant_store.remove_tenant(tenant.number);
@@ -44,14 +44,24 @@ Result<ControlReply> leave(const TenantStore& tenant_store, TenantCgroups& tenan
   return ControlReply{json{{"left", count}}.dump()};
 }
 
+// Names of the tenants that may have, or have, memory of the device.
+json tenants_on(const TenantStore& tenant_store, int device) {
+  json names = json::array();
+  for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
+    if (!tenant_store.tenants().is_live(tenant)) continue;
+    if (tenant_store.state().tenants[tenant].quota[device] != 0 ||
+        tenant_store.leases().tenant_holding(tenant, device).leased != 0)
+      names.push_back(tenant_store.tenants().name(tenant));
+  }
+  return names;
+}
+
 json drained_json(const TenantStore& tenant_store) {
   json gpus = json::array();
   for (int device = 0; device < tenant_store.device_count(); ++device) {
-    json names = json::array();
-    for (const int tenant : tenant_store.tenants_on(device))
-      names.push_back(tenant_store.tenant_name(tenant));
-    gpus.push_back(
-        {{"gpu", device}, {"drained", tenant_store.is_drained(device)}, {"tenants", names}});
+    gpus.push_back({{"gpu", device},
+                    {"drained", tenant_store.drained().contains(device)},
+                    {"tenants", tenants_on(tenant_store, device)}});
   }
   return {{"gpus", gpus}};
 }
@@ -78,8 +88,8 @@ Result<ControlReply> drain(TenantStore& tenant_store, const json& request) {
     if (!wanted->is_boolean()) return bad_request("has a 'drained' that is neither true nor false");
     REGATTA_TRY(devices, devices_of(tenant_store, request));
     REGATTA_TRY_DO(tenant_store.set_drained(wanted->get<bool>()
-                                                ? tenant_store.drained() | devices
-                                                : tenant_store.drained() & ~devices));
+                                                ? tenant_store.drained().bits() | devices
+                                                : tenant_store.drained().bits() & ~devices));
   }
   return ControlReply{drained_json(tenant_store).dump()};
 }

@@ -12,6 +12,7 @@
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/unique_fd.h"
 #include "regatta/gpu/sharing/control.h"
+#include "regatta/gpu/sharing/internal/daemon/client_requests.h"
 #include "regatta/gpu/sharing/internal/daemon/daemon_loop.h"
 #include "regatta/gpu/sharing/internal/daemon/peer_process.h"
 
@@ -20,24 +21,25 @@ namespace regatta::sharing {
 // The client that begins the handshake: one that is known, or a new one.
 Result<int> DaemonLoop::client_for_handshake(const ClientRequest& request, ProcessId process,
                                              bool has_page) {
-  const auto tenant = tenant_store_.find_tenant_of(request.token);
+  const auto tenant = parts_.tenant_store.tenants().find_by_token(request.token);
   if (!tenant) {
     return Error{Code::kNotFound,
                  "process " + std::to_string(process.pid) +
                      ": belongs to no tenant of now; start it with regatta gpu run"};
   }
-  const auto own = tenant_cgroups_.tenant_of(process.pid);
-  if (own && *own != tenant_store_.tenant_name(*tenant)) {
+  const auto own = parts_.tenant_cgroups.tenant_of(process.pid);
+  if (own && *own != parts_.tenant_store.tenants().name(*tenant)) {
     return Error{Code::kInvalidInput, "process " + std::to_string(process.pid) +
                                           ": its cgroup is of tenant " + *own +
                                           ", and it asks as another one"};
   }
-  if (const auto known = tenant_store_.find_client(process)) {
-    const ClientRecord& record = tenant_store_.state().clients[*known];
+  if (const auto known = parts_.tenant_store.clients().find(process)) {
+    const ClientRecord& record = parts_.tenant_store.state().clients[*known];
     if (static_cast<int>(record.tenant) != *tenant) {
       return Error{Code::kInvalidInput,
                    "process " + std::to_string(process.pid) + ": belongs to tenant " +
-                       tenant_store_.tenant_name(static_cast<int>(record.tenant)) + " already"};
+                       parts_.tenant_store.tenants().name(static_cast<int>(record.tenant)) +
+                       " already"};
     }
     if (has_page || record.page_inode == 0) return *known;
     if (has_mapped(process.pid, REGATTA_CLIENT_PAGE_NAME, record.page_inode)) {
@@ -46,15 +48,14 @@ Result<int> DaemonLoop::client_for_handshake(const ClientRequest& request, Proce
     }
     // After exec(): what it had is gone with the program that had it.
     os::UniqueFd pidfd = std::move(pidfds_[*known]);
-    if (connection_of_[*known] >= 0) close_connection(connection_of_[*known]);
-    if (event_connection_of_[*known] >= 0) close_connection(event_connection_of_[*known]);
-    engines_.end(tenant_store_, *known, os::monotonic_ns());
-    residency_manager_.forget_client(*known);
-    tenant_store_.remove_client(*known);
+    close_connections_of(*known);
+    parts_.engines.end(parts_.tenant_store, *known, os::monotonic_ns());
+    parts_.residency_manager.forget_client(*known);
+    parts_.tenant_store.remove_client(*known);
   }
-  const bool was_absent = !tenant_store_.has_clients(*tenant);
-  REGATTA_TRY(client, tenant_store_.add_client(*tenant, process));
-  if (was_absent) turn_manager_.set_tenants(tenant_store_);
+  const bool was_absent = !parts_.tenant_store.clients().tenant_has_any(*tenant);
+  REGATTA_TRY(client, parts_.tenant_store.add_client(*tenant, process));
+  if (was_absent) parts_.turn_manager.set_tenants(parts_.tenant_store);
   if (watch_process(client)) return client;
   on_client_exit(client);
   return Error{Code::kNotFound, "process " + std::to_string(process.pid) + ": is gone"};
@@ -64,9 +65,10 @@ Result<int> DaemonLoop::client_for_handshake(const ClientRequest& request, Proce
 void DaemonLoop::answer_find_tenant(ClientConnection& connection) {
   const auto peer = read_peer_process(connection.fd.get(), connection.peer.pid);
   if (!peer) return reply(connection, failed(peer.error()));
-  const auto name = tenant_cgroups_.tenant_of(peer->cgroups);
-  const auto tenant = name ? tenant_store_.find_tenant(*name) : std::nullopt;
-  if (tenant) return reply(connection, ClientReply(), {tenant_store_.tenant_page(*tenant), -1});
+  const auto name = parts_.tenant_cgroups.tenant_of(peer->cgroups);
+  const auto tenant = name ? parts_.tenant_store.tenants().find(*name) : std::nullopt;
+  if (tenant)
+    return reply(connection, ClientReply(), {parts_.tenant_store.tenants().page_fd(*tenant), -1});
   return reply(connection,
                failed({Code::kNotFound,
                        "process " + std::to_string(connection.peer.pid) +
@@ -84,139 +86,78 @@ void DaemonLoop::answer_handshake(ClientConnection& connection, const ClientRequ
   if (!client) return reply(connection, failed(client.error()));
   os::UniqueFd client_page;
   Status status;
-  const bool had_client_page = tenant_store_.has_client_page(*client);
+  const bool had_client_page = parts_.tenant_store.clients().has_page(*client);
   if (has_page && !had_client_page) {
-    status = tenant_store_.adopt_client_page(*client, std::move(message.fds[0]));
+    status = parts_.tenant_store.adopt_client_page(*client, std::move(message.fds[0]));
   } else if (!has_page) {
-    auto made = tenant_store_.create_client_page(*client);
+    auto made = parts_.tenant_store.create_client_page(*client);
     if (made) client_page = std::move(*made);
     if (!made) status = made.error();
   }
   if (!status) return reply(connection, failed(status.error()));
-  if (!had_client_page) engines_.begin(tenant_store_, *client);
-  const int number = connection.fd.get();
-  if (connection_of_[*client] >= 0 && connection_of_[*client] != number)
-    close_connection(connection_of_[*client]);
-  connection_of_[*client] = number;
-  connection.client = *client;
-  residency_manager_.mark_changed();
-  const int tenant = static_cast<int>(tenant_store_.state().clients[*client].tenant);
-  reply(connection, ClientReply(), {tenant_store_.tenant_page(tenant), client_page.get()});
+  if (!had_client_page) parts_.engines.begin(parts_.tenant_store, *client);
+  const int earlier = connections_.of_client(*client, false);
+  if (earlier >= 0) close_connection(earlier);
+  connections_.set_client(connection, *client, false);
+  parts_.residency_manager.mark_changed();
+  const int tenant = parts_.tenant_store.clients().tenant_of(*client);
+  reply(connection, ClientReply(),
+        {parts_.tenant_store.tenants().page_fd(tenant), client_page.get()});
 }
 
 void DaemonLoop::answer_event_connection(ClientConnection& connection,
                                          const ClientRequest& request) {
   if (connection.client >= 0) return close_connection(connection.fd.get());
   const auto process = read_process(connection.peer.pid);
-  const auto client = process ? tenant_store_.find_client(process->id) : std::nullopt;
-  if (!client || !tenant_store_.has_client_page(*client) ||
-      tenant_store_.find_tenant_of(request.token) != tenant_of(*client)) {
+  const auto client = process ? parts_.tenant_store.clients().find(process->id) : std::nullopt;
+  if (!client || !parts_.tenant_store.clients().has_page(*client) ||
+      parts_.tenant_store.tenants().find_by_token(request.token) !=
+          parts_.tenant_store.clients().tenant_of(*client)) {
     return reply(connection, failed({Code::kInvalidInput, "a client says hello first"}));
   }
-  if (event_connection_of_[*client] >= 0) close_connection(event_connection_of_[*client]);
-  const int number = connection.fd.get();
-  connection.client = *client;
-  connection.is_event_connection = true;
-  event_connection_of_[*client] = number;
-  turn_manager_.set_event_connection(tenant_store_, *client, true);
+  const int earlier = connections_.of_client(*client, true);
+  if (earlier >= 0) close_connection(earlier);
+  connections_.set_client(connection, *client, true);
+  parts_.turn_manager.set_event_connection(parts_.tenant_store, *client, true);
   reply(connection, ClientReply());
 }
 
 void DaemonLoop::answer_client(ClientConnection& connection, const ClientRequest& request) {
   if (connection.client < 0 || connection.is_event_connection)
     return reply(connection, failed({Code::kInvalidInput, "a client says hello first"}));
-  if (request.type == RequestType::kLeaseSwappable) return answer_swappable(connection, request);
-  if (request.type == RequestType::kOpenSession) return answer_session(connection, request);
-  if (request.type == RequestType::kPin) return answer_pin(connection);
-  answer_lease(connection, request);
-}
-
-// What is refused may be granted once the dead of the tenant are buried.
-template <typename Grant>
-void DaemonLoop::grant_or_refuse(ClientConnection& connection, const Grant& grant) {
-  bool is_granted = grant();
-  if (!is_granted && reap_exited_clients(tenant_of(connection.client)) && connection.client >= 0)
-    is_granted = grant();
-  if (!connection.fd) return;  // it was this one that had died
-  reply(connection, {.status = is_granted ? ReplyStatus::kGranted : ReplyStatus::kRefused});
-}
-
-void DaemonLoop::answer_lease(ClientConnection& connection, const ClientRequest& request) {
   const int client = connection.client;
-  const int device = request.device < kDevicesMax ? static_cast<int>(request.device) : -1;
-  if (device >= 0 && tenant_store_.is_drained(device))
-    return reply(connection, failed(TenantStore::drained_error(device)));
-  if (device >= 0 && device < tenant_store_.device_count()) {
-    const auto room = residency_manager_.admit(tenant_store_, client, device, request.least);
-    if (room == ResidencyManager::Admission::kLater)
-      return reply(connection, {.status = ReplyStatus::kRetryLater});
-    if (room == ResidencyManager::Admission::kNever)
-      return reply(connection, {.status = ReplyStatus::kRefused});
+  ClientReply answer = answer_client_request(parts_, client, request);
+  // What is refused may be granted once the dead processes of the tenant have lost their leases.
+  if (answer.status == ReplyStatus::kRefused &&
+      reap_exited_clients(parts_.tenant_store.clients().tenant_of(client))) {
+    if (!connection.fd) return;  // this client was among them
+    answer = answer_client_request(parts_, client, request);
   }
-  grant_or_refuse(connection, [&] { return tenant_store_.lease(client, device, request.least); });
-}
-
-// What the client may have on the device stands in its page before the answer comes.
-void DaemonLoop::answer_swappable(ClientConnection& connection, const ClientRequest& request) {
-  const int client = connection.client;
-  const int device = request.device < kDevicesMax ? static_cast<int>(request.device) : -1;
-  const bool is_more = device >= 0 && request.least > tenant_store_.swappable(client, device);
-  if (is_more && tenant_store_.is_drained(device))
-    return reply(connection, failed(TenantStore::drained_error(device)));
-  if (device >= 0 && device < tenant_store_.device_count())
-    residency_manager_.update_checkpointable(tenant_store_, device);
-  grant_or_refuse(connection, [&] {
-    if (!tenant_store_.set_swappable(client, device, request.least)) return false;
-    residency_manager_.mark_changed();
-    residency_manager_.step(tenant_store_, turn_manager_);
-    return true;
-  });
-}
-
-void DaemonLoop::answer_pin(ClientConnection& connection) {
-  const auto may = residency_manager_.pin(tenant_store_, connection.client);
-  reply(connection,
-        {.status = may == ResidencyManager::Admission::kNow     ? ReplyStatus::kGranted
-                   : may == ResidencyManager::Admission::kLater ? ReplyStatus::kRetryLater
-                                                                : ReplyStatus::kRefused});
-}
-
-void DaemonLoop::answer_session(ClientConnection& connection, const ClientRequest& request) {
-  const int client = connection.client;
-  const bool is_known = request.least == REGATTA_ENCODE || request.least == REGATTA_DECODE;
-  if (request.device >= static_cast<unsigned>(tenant_store_.device_count()) || !is_known)
-    return reply(connection, {.status = ReplyStatus::kRefused});
-  const auto device = static_cast<int>(request.device);
-  if (tenant_store_.is_drained(device))
-    return reply(connection, failed(TenantStore::drained_error(device)));
-  const auto engine = static_cast<regatta_engine>(request.least);
-  grant_or_refuse(connection,
-                  [&] { return engines_.open_session(tenant_store_, client, device, engine); });
+  reply(connection, answer);
 }
 
 void DaemonLoop::answer_operator(ClientConnection& connection, const DaemonMessage& message) {
-  if (const auto allowed =
-          check_operator(tenant_store_, tenant_cgroups_, connection.peer.pid, connection.peer.uid);
+  if (const auto allowed = check_operator(parts_.tenant_store, parts_.tenant_cgroups,
+                                          connection.peer.pid, connection.peer.uid);
       !allowed) {
     return reply(connection, failed(allowed.error()));
   }
   const auto process = read_process(connection.peer.pid);
   if (!process) return reply(connection, failed(process.error()));
-  turn_manager_.look(tenant_store_);  // for what is shown
-  engines_.step(tenant_store_, os::monotonic_ns());
-  const auto answer = answer_control_request(
-      {tenant_store_, tenant_cgroups_, turn_manager_, engines_}, message.bytes, process->id);
+  parts_.turn_manager.look(parts_.tenant_store);  // for what is shown
+  parts_.engines.step(parts_.tenant_store, os::monotonic_ns());
+  const auto answer = answer_control_request(parts_, message.bytes, process->id);
   reap_unused_tenants();
-  residency_manager_.mark_changed();
+  parts_.residency_manager.mark_changed();
   if (!answer) return reply(connection, failed(answer.error()));
   int page = -1;
   if (answer->tenant >= 0) {
-    const auto client = tenant_store_.find_client(process->id);
+    const auto client = parts_.tenant_store.clients().find(process->id);
     if (!client || !watch_process(*client)) {
       if (client) on_client_exit(*client);
       return;
     }
-    page = tenant_store_.tenant_page(answer->tenant);
+    page = parts_.tenant_store.tenants().page_fd(answer->tenant);
   }
   // Text of any length goes in a memory file.
   const os::UniqueFd text(::memfd_create("regatta-gpu-answer", MFD_CLOEXEC));

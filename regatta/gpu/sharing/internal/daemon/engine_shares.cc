@@ -38,7 +38,7 @@ Result<EngineShares> EngineShares::create(const TenantStore& tenant_store, const
 
 void EngineShares::begin(const TenantStore& tenant_store, int client) {
   for (int device = 0; device < tenant_store.device_count(); ++device) {
-    const regatta_engine_usage* feeds = tenant_store.engine_usage(client, device);
+    const regatta_engine_usage* feeds = tenant_store.clients().engine_usage(client, device);
     for (int engine = 0; engine < REGATTA_ENGINES; ++engine) {
       at(at(at(devices_, device), engine).uses, client) = {
           .known = feeds == nullptr ? 0 : __atomic_load_n(&feeds[engine].given, __ATOMIC_RELAXED)};
@@ -62,9 +62,9 @@ void EngineShares::forget(int tenant) {
 }
 
 void EngineShares::look(const TenantStore& tenant_store, int client, std::uint64_t now_ns) {
-  const int tenant = static_cast<int>(tenant_store.state().clients[client].tenant);
+  const int tenant = tenant_store.clients().tenant_of(client);
   for (int device = 0; device < tenant_store.device_count(); ++device) {
-    const regatta_engine_usage* feeds = tenant_store.engine_usage(client, device);
+    const regatta_engine_usage* feeds = tenant_store.clients().engine_usage(client, device);
     if (feeds == nullptr) return;
     for (int number = 0; number < REGATTA_ENGINES; ++number) {
       Engine& engine = at(devices_, device)[as_index(number)];
@@ -86,17 +86,18 @@ void EngineShares::share(const TenantStore& tenant_store, int device, regatta_en
   std::array<unsigned, kTenantsMax> active{};
   const std::vector<Use>& uses = at(devices_, device)[engine].uses;
   for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
-    if (tenant_store.state().tenants[tenant].live == 0) continue;
-    for (const int client : tenant_store.clients_of(tenant)) {
+    if (!tenant_store.tenants().is_live(tenant)) continue;
+    for (const int client : tenant_store.clients().of_tenant(tenant)) {
       const std::uint64_t last = at(uses, client).active_ns;
       if (last != 0 && now_ns - last < kActiveNs) ++at(active, tenant);
     }
     at(requests, tenant) = tenant_store.share_request(tenant);
     at(requests, tenant).runnable = at(active, tenant) != 0 ? 1 : 0;
   }
-  regatta_compute_shares(tenant_store.policy(), requests.data(), kTenantsMax, parts.data());
+  regatta_compute_shares(tenant_store.tenants().policy(), requests.data(), kTenantsMax,
+                         parts.data());
   for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
-    unsigned long long* shown = tenant_store.rates(tenant, device);
+    unsigned long long* shown = tenant_store.tenants().engine_rates(tenant, device);
     if (shown == nullptr) continue;
     unsigned part = at(parts, tenant);
     if (part == 0) part = std::max(at(requests, tenant).quota_ppm, kLeastPpm);
@@ -110,8 +111,8 @@ void EngineShares::share(const TenantStore& tenant_store, int device, regatta_en
 void EngineShares::step(const TenantStore& tenant_store, std::uint64_t now_ns) {
   if (shares_any(rates_)) timer_fd_.set(now_ns + kStepNs);
   for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
-    if (tenant_store.state().tenants[tenant].live == 0) continue;
-    for (const int client : tenant_store.clients_of(tenant))
+    if (!tenant_store.tenants().is_live(tenant)) continue;
+    for (const int client : tenant_store.clients().of_tenant(tenant))
       look(tenant_store, client, now_ns);
   }
   for (int device = 0; device < tenant_store.device_count(); ++device) {
@@ -125,8 +126,8 @@ void EngineShares::step(const TenantStore& tenant_store, std::uint64_t now_ns) {
 unsigned EngineShares::sessions(const TenantStore& tenant_store, int tenant, int device,
                                 regatta_engine engine) const {
   unsigned sum = 0;
-  for (const int client : tenant_store.clients_of(tenant)) {
-    if (const regatta_engine_usage* feeds = tenant_store.engine_usage(client, device))
+  for (const int client : tenant_store.clients().of_tenant(tenant)) {
+    if (const regatta_engine_usage* feeds = tenant_store.clients().engine_usage(client, device))
       sum += __atomic_load_n(&feeds[engine].sessions, __ATOMIC_RELAXED);
   }
   return sum;
@@ -134,11 +135,12 @@ unsigned EngineShares::sessions(const TenantStore& tenant_store, int tenant, int
 
 bool EngineShares::open_session(const TenantStore& tenant_store, int client, int device,
                                 regatta_engine engine) const {
-  regatta_engine_usage* feeds = tenant_store.engine_usage(client, device);
+  regatta_engine_usage* feeds = tenant_store.clients().engine_usage(client, device);
   if (feeds == nullptr) return false;
-  const int tenant = static_cast<int>(tenant_store.state().clients[client].tenant);
-  const std::uint64_t most = std::max<std::uint64_t>(
-      1, std::uint64_t{sessions_[engine]} * tenant_store.part_ppm(tenant) / REGATTA_WHOLE_PPM);
+  const int tenant = tenant_store.clients().tenant_of(client);
+  const std::uint64_t most =
+      std::max<std::uint64_t>(1, std::uint64_t{sessions_[engine]} *
+                                     tenant_store.tenants().share_ppm(tenant) / REGATTA_WHOLE_PPM);
   if (sessions_[engine] != 0 && sessions(tenant_store, tenant, device, engine) >= most)
     return false;
   __atomic_fetch_add(&feeds[engine].sessions, 1U, __ATOMIC_RELAXED);

@@ -34,14 +34,14 @@ class EngineSharesTest : public testing::Test {
     return pages_[static_cast<std::size_t>(client)]->engine_usage[0][engine];
   }
   std::uint64_t rate(int tenant, regatta_engine engine = REGATTA_COPY_TO_DEVICE) {
-    return tenant_store_.rates(tenant, 0)[engine];
+    return tenant_store_.tenants().engine_rates(tenant, 0)[engine];
   }
   void step(std::uint64_t at_ms) { engines_.step(tenant_store_, at_ms * kMs); }
 
   os::TempFolder folder_ = os::TempFolder::create("vgpu").value();
-  TenantStore tenant_store_ =
-      TenantStore::open(MappedState::open(folder_.path()).value(), "/none", {Bytes{1LL << 30}})
-          .value();
+  TenantStore tenant_store_ = TenantStore::open(MappedState::open(folder_.path()).value(), "/none",
+                                                {{Bytes{1LL << 30}}, {}})
+                                  .value();
   EngineShares engines_ = EngineShares::create(tenant_store_, {kLink, 0, 0, 0}).value();
   std::vector<regatta_client_page*> pages_;
   pid_t last_pid_ = 1000;

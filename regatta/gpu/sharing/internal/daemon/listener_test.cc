@@ -30,7 +30,7 @@ void expect_refused(const std::function<int(const TestDaemon&, Client&, int page
     if (status != 0) return status;
     const Status more = (*client)->reserve(0, 1);
     EXPECT_IN_TENANT(!more && more.error().code == Code::kExhausted);
-    EXPECT_IN_TENANT((*client)->tenant().quota[0] == 100 * kMiB);
+    EXPECT_IN_TENANT((*client)->pages().tenant().quota[0] == 100 * kMiB);
     return 0;
   });
   EXPECT_EQ(wait_status(tenant), 0);

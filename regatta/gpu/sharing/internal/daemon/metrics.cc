@@ -17,17 +17,17 @@ using nlohmann::json;
 std::vector<int> live_tenants(const TenantStore& tenant_store) {
   std::vector<int> tenants;
   for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
-    if (tenant_store.state().tenants[tenant].live != 0) tenants.push_back(tenant);
+    if (tenant_store.tenants().is_live(tenant)) tenants.push_back(tenant);
   }
   return tenants;
 }
 
 // Where a tenant's memory is: on the device, what cannot be moved included; in the host.
 void add_places(json& memory, const TenantStore& tenant_store, int tenant, int device) {
-  const auto held = tenant_store.tenant_holding(tenant, device);
+  const auto held = tenant_store.leases().tenant_holding(tenant, device);
   const auto place = ResidencyManager::usage_of(tenant_store, tenant, device);
-  memory["resident_bytes"] = held.leased - held.spare - place.leased_away + place.resident;
-  memory["swapped_bytes"] = place.away;
+  memory["resident_bytes"] = held.leased - held.spare - place.leased_swapped_out + place.resident;
+  memory["swapped_bytes"] = place.swapped_out;
   memory["moved_in_bytes"] = place.moved_in;
   memory["moved_out_bytes"] = place.moved_out;
 }
@@ -35,8 +35,9 @@ void add_places(json& memory, const TenantStore& tenant_store, int tenant, int d
 json process_json(const TenantStore& tenant_store, int client) {
   json memory = json::array();
   for (int device = 0; device < tenant_store.device_count(); ++device) {
-    const auto held = tenant_store.holding(client, device);
-    const std::uint64_t used = held.leased - held.spare + tenant_store.swappable(client, device);
+    const auto held = tenant_store.leases().holding(client, device);
+    const std::uint64_t used =
+        held.leased - held.spare + tenant_store.swappable().bytes(client, device);
     if (held.leased == 0 && used == 0) continue;
     memory.push_back({{"gpu", device}, {"used_bytes", used}});
   }
@@ -54,16 +55,16 @@ constexpr EngineName kEngineNames[] = {{REGATTA_COPY_TO_DEVICE, "copy_to_device"
                                        {REGATTA_ENCODE, "encode"},
                                        {REGATTA_DECODE, "decode"}};
 
-json engines_json(const DaemonStateView& shown, int tenant) {
+json engines_json(const DaemonParts& parts, int tenant) {
   json engines = json::array();
-  for (int device = 0; device < shown.tenant_store.device_count(); ++device) {
+  for (int device = 0; device < parts.tenant_store.device_count(); ++device) {
     for (const auto& [engine, name] : kEngineNames) {
-      const std::uint64_t total = shown.engines.total(tenant, device, engine);
+      const std::uint64_t total = parts.engines.total(tenant, device, engine);
       if (total == 0) continue;
       engines.push_back(
           {{"gpu", device},
            {"engine", name},
-           {"last_second", shown.engines.last_second(tenant, device, engine, os::monotonic_ns())},
+           {"last_second", parts.engines.last_second(tenant, device, engine, os::monotonic_ns())},
            {"total", total}});
     }
   }
@@ -84,7 +85,7 @@ void add_of_gpu(std::string& text, const TenantStore& tenant_store, const Metric
   for (const int tenant : live_tenants(tenant_store)) {
     for (int device = 0; device < tenant_store.device_count(); ++device) {
       text += fmt::format("{}{{tenant=\"{}\",gpu=\"{}\"}} {}\n", metric.name,
-                          tenant_store.tenant_name(tenant), device, value(tenant, device));
+                          tenant_store.tenants().name(tenant), device, value(tenant, device));
     }
   }
 }
@@ -93,22 +94,22 @@ void add_of_tenant(std::string& text, const TenantStore& tenant_store, const cha
                    const char* help, const std::function<double(int)>& value) {
   text += fmt::format("# HELP {} {}\n# TYPE {} gauge\n", name, help, name);
   for (const int tenant : live_tenants(tenant_store))
-    text += fmt::format("{}{{tenant=\"{}\"}} {}\n", name, tenant_store.tenant_name(tenant),
+    text += fmt::format("{}{{tenant=\"{}\"}} {}\n", name, tenant_store.tenants().name(tenant),
                         value(tenant));
 }
 
-void add_engines(std::string& text, const DaemonStateView& shown) {
+void add_engines(std::string& text, const DaemonParts& parts) {
   text +=
       "# HELP regatta_gpu_engine_units_total What the tenant gave to an engine: bytes of copies, "
       "pixels of pictures.\n"
       "# TYPE regatta_gpu_engine_units_total counter\n";
-  for (const int tenant : live_tenants(shown.tenant_store)) {
-    for (int device = 0; device < shown.tenant_store.device_count(); ++device) {
+  for (const int tenant : live_tenants(parts.tenant_store)) {
+    for (int device = 0; device < parts.tenant_store.device_count(); ++device) {
       for (const auto& [engine, name] : kEngineNames) {
         text += fmt::format(
             "regatta_gpu_engine_units_total{{tenant=\"{}\",gpu=\"{}\",engine=\"{}\"}} {}\n",
-            shown.tenant_store.tenant_name(tenant), device, name,
-            shown.engines.total(tenant, device, engine));
+            parts.tenant_store.tenants().name(tenant), device, name,
+            parts.engines.total(tenant, device, engine));
       }
     }
   }
@@ -116,15 +117,15 @@ void add_engines(std::string& text, const DaemonStateView& shown) {
 
 }  // namespace
 
-json tenant_json(const DaemonStateView& shown, int tenant) {
-  const TenantStore& tenant_store = shown.tenant_store;
-  const TurnManager& turn_manager = shown.turn_manager;
-  const TenantLimits limits = tenant_store.limits(tenant);
+json tenant_json(const DaemonParts& parts, int tenant) {
+  const TenantStore& tenant_store = parts.tenant_store;
+  const TurnManager& turn_manager = parts.turn_manager;
+  const TenantLimits limits = tenant_store.tenants().limits(tenant);
   json memory = json::array();
   for (int device = 0; device < tenant_store.device_count(); ++device) {
-    const auto held = tenant_store.tenant_holding(tenant, device);
+    const auto held = tenant_store.leases().tenant_holding(tenant, device);
     if (limits.memory[device].value == 0 && held.leased == 0) continue;
-    const std::uint64_t swappable = tenant_store.tenant_swappable(tenant, device);
+    const std::uint64_t swappable = tenant_store.swappable().tenant_bytes(tenant, device);
     memory.push_back({{"gpu", device},
                       {"limit_bytes", limits.memory[device].value},
                       {"used_bytes", held.leased - held.spare + swappable},
@@ -140,11 +141,11 @@ json tenant_json(const DaemonStateView& shown, int tenant) {
                     {"seconds", seconds}});
   }
   json processes = json::array();
-  for (const int client : tenant_store.clients_of(tenant))
+  for (const int client : tenant_store.clients().of_tenant(tenant))
     processes.push_back(process_json(tenant_store, client));
   return {{"name", limits.name},
           {"compute_percent", limits.compute_ppm / 1e4},
-          {"part_percent", tenant_store.part_ppm(tenant) / 1e4},
+          {"part_percent", tenant_store.tenants().share_ppm(tenant) / 1e4},
           {"weight", limits.weight},
           {"priority", limits.is_high_priority ? "high" : "normal"},
           {"on_fault", limits.is_open_on_fault ? "open" : "closed"},
@@ -152,24 +153,24 @@ json tenant_json(const DaemonStateView& shown, int tenant) {
           {"lease_s", limits.lease_s},
           {"memory", memory},
           {"time", time},
-          {"engines", engines_json(shown, tenant)},
+          {"engines", engines_json(parts, tenant)},
           {"processes", processes}};
 }
 
-json daemon_state_json(const DaemonStateView& shown) {
-  const TenantStore& tenant_store = shown.tenant_store;
+json daemon_state_json(const DaemonParts& parts) {
+  const TenantStore& tenant_store = parts.tenant_store;
   json gpus = json::array();
   for (int device = 0; device < tenant_store.device_count(); ++device) {
-    const Bytes capacity = tenant_store.capacity()[device];
+    const Bytes capacity = at(tenant_store.capacity().devices, device);
     gpus.push_back({{"memory_bytes", capacity.value == 0 ? json() : json(capacity.value)},
-                    {"drained", tenant_store.is_drained(device)}});
+                    {"drained", tenant_store.drained().contains(device)}});
   }
   json tenants = json::array();
   for (const int tenant : live_tenants(tenant_store)) {
-    tenants.push_back(tenant_json(shown, tenant));
+    tenants.push_back(tenant_json(parts, tenant));
     json groups = json::array();
-    for (const TenantCgroup& group : shown.tenant_cgroups.groups()) {
-      if (group.tenant == tenant_store.tenant_name(tenant))
+    for (const TenantCgroup& group : parts.tenant_cgroups.groups()) {
+      if (group.tenant == tenant_store.tenants().name(tenant))
         groups.push_back({{"cgroup", os::to_string(group.cgroup)}, {"container", group.container}});
     }
     tenants.back()["cgroups"] = groups;
@@ -178,26 +179,27 @@ json daemon_state_json(const DaemonStateView& shown) {
       {"policy", kPolicyNames[tenant_store.state().policy]}, {"gpus", gpus}, {"tenants", tenants}};
 }
 
-std::string metrics_text(const DaemonStateView& shown) {
-  const TenantStore& tenant_store = shown.tenant_store;
+std::string metrics_text(const DaemonParts& parts) {
+  const TenantStore& tenant_store = parts.tenant_store;
   std::string text;
   using Whole = std::uint64_t;
-  add_of_gpu<Whole>(text, tenant_store,
-                    {"regatta_gpu_memory_limit_bytes", "Device memory that the tenant may have."},
-                    [&](int tenant, int device) {
-                      return static_cast<Whole>(tenant_store.limits(tenant).memory[device].value);
-                    });
+  add_of_gpu<Whole>(
+      text, tenant_store,
+      {"regatta_gpu_memory_limit_bytes", "Device memory that the tenant may have."},
+      [&](int tenant, int device) {
+        return static_cast<Whole>(tenant_store.tenants().limits(tenant).memory[device].value);
+      });
   add_of_gpu<Whole>(
       text, tenant_store, {"regatta_gpu_memory_used_bytes", "Device memory that the tenant has."},
       [&](int tenant, int device) {
-        const auto held = tenant_store.tenant_holding(tenant, device);
-        return held.leased - held.spare + tenant_store.tenant_swappable(tenant, device);
+        const auto held = tenant_store.leases().tenant_holding(tenant, device);
+        return held.leased - held.spare + tenant_store.swappable().tenant_bytes(tenant, device);
       });
   add_of_gpu<Whole>(
       text, tenant_store,
       {"regatta_gpu_memory_swapped_bytes", "Of what the tenant has, what is not on the device."},
       [&](int tenant, int device) {
-        return ResidencyManager::usage_of(tenant_store, tenant, device).away;
+        return ResidencyManager::usage_of(tenant_store, tenant, device).swapped_out;
       });
   add_of_gpu<Whole>(text, tenant_store,
                     {"regatta_gpu_swap_in_bytes_total", "Copied to the device.", "counter"},
@@ -209,32 +211,35 @@ std::string metrics_text(const DaemonStateView& shown) {
                     [&](int tenant, int device) {
                       return ResidencyManager::usage_of(tenant_store, tenant, device).moved_out;
                     });
-  add_of_gpu<Whole>(
-      text, tenant_store,
-      {"regatta_gpu_memory_spare_bytes",
-       "Leased to processes of the tenant and not in use; called back when needed."},
-      [&](int tenant, int device) { return tenant_store.tenant_holding(tenant, device).spare; });
+  add_of_gpu<Whole>(text, tenant_store,
+                    {"regatta_gpu_memory_spare_bytes",
+                     "Leased to processes of the tenant and not in use; called back when needed."},
+                    [&](int tenant, int device) {
+                      return tenant_store.leases().tenant_holding(tenant, device).spare;
+                    });
   add_of_gpu<double>(
       text, tenant_store,
       {"regatta_gpu_time_seconds_total", "Time that the tenant had the device.", "counter"},
-      [&](int tenant, int device) { return shown.turn_manager.seconds(tenant, device); });
-  add_engines(text, shown);
+      [&](int tenant, int device) { return parts.turn_manager.seconds(tenant, device); });
+  add_engines(text, parts);
   text +=
       "# HELP regatta_gpu_drained 1 when the device takes nothing new.\n"
       "# TYPE regatta_gpu_drained gauge\n";
   for (int device = 0; device < tenant_store.device_count(); ++device) {
     text += fmt::format("regatta_gpu_drained{{gpu=\"{}\"}} {}\n", device,
-                        tenant_store.is_drained(device) ? 1 : 0);
+                        tenant_store.drained().contains(device) ? 1 : 0);
   }
   add_of_tenant(text, tenant_store, "regatta_gpu_compute_quota_ratio",
-                "Part of the device's time that the tenant was promised.",
-                [&](int tenant) { return tenant_store.limits(tenant).compute_ppm / 1e6; });
+                "Part of the device's time that the tenant was promised.", [&](int tenant) {
+                  return tenant_store.tenants().limits(tenant).compute_ppm / 1e6;
+                });
   add_of_tenant(text, tenant_store, "regatta_gpu_compute_part_ratio",
                 "Part of the device's time under the policy of now.",
-                [&](int tenant) { return tenant_store.part_ppm(tenant) / 1e6; });
-  add_of_tenant(
-      text, tenant_store, "regatta_gpu_processes", "Processes of the tenant.",
-      [&](int tenant) { return static_cast<double>(tenant_store.clients_of(tenant).size()); });
+                [&](int tenant) { return tenant_store.tenants().share_ppm(tenant) / 1e6; });
+  add_of_tenant(text, tenant_store, "regatta_gpu_processes", "Processes of the tenant.",
+                [&](int tenant) {
+                  return static_cast<double>(tenant_store.clients().of_tenant(tenant).size());
+                });
   return text;
 }
 

@@ -26,12 +26,12 @@ std::uint64_t in_ns(Seconds time) {
 }
 
 bool is_at_work(const TenantStore& tenant_store, int client, int device) {
-  const regatta_work* const work = tenant_store.work(client, device);
+  const regatta_work* const work = tenant_store.clients().work(client, device);
   return work != nullptr && regatta_work_activity(load(work->word)) == REGATTA_WORKING;
 }
 
 bool has_work(const TenantStore& tenant_store, int client, int device) {
-  const regatta_residency_state& page = *tenant_store.residency(client, device);
+  const regatta_residency_state& page = *tenant_store.clients().residency(client, device);
   return load(page.doing) != static_cast<unsigned>(REGATTA_IDLE);
 }
 
@@ -71,8 +71,8 @@ bool ResidencyManager::is_complete(const TenantStore& tenant_store, std::uint64_
   if (now >= began_ns_ + kReturnNs) return true;
   for (int client = 0; client < kClientsMax; ++client) {
     const ClientRecord& record = tenant_store.state().clients[client];
-    if (record.live != 0 && record.page_inode != 0 && !tenant_store.has_client_page(client) &&
-        tenant_store.is_overcommitted(static_cast<int>(record.tenant)))
+    if (record.live != 0 && record.page_inode != 0 && !tenant_store.clients().has_page(client) &&
+        tenant_store.tenants().is_overcommitted(static_cast<int>(record.tenant)))
       return false;
   }
   return true;
@@ -81,8 +81,8 @@ bool ResidencyManager::is_complete(const TenantStore& tenant_store, std::uint64_
 // Whether what stays of the tenant's memory comes and goes with its processes.
 bool ResidencyManager::can_leave(const TenantStore& tenant_store, int tenant, int device) const {
   bool is_any_away = false;
-  for (const int client : tenant_store.clients_of(tenant)) {
-    if (tenant_store.unswappable_bytes(client, device) == 0) continue;
+  for (const int client : tenant_store.clients().of_tenant(tenant)) {
+    if (tenant_store.leases().leased(client, device) == 0) continue;
     const bool is_here = CheckpointManager::place(tenant_store, client) == REGATTA_PROCESS_RUNNING;
     if (is_here && !checkpoints_.may_leave(tenant_store, client, device)) return false;
     if (checkpoints_.is_stuck(tenant_store, client)) return false;
@@ -93,11 +93,11 @@ bool ResidencyManager::can_leave(const TenantStore& tenant_store, int tenant, in
 
 void ResidencyManager::see_client(const TenantStore& tenant_store, int client, int device,
                                   bool leaves, std::uint64_t now, regatta_residency_tenant& seen) {
-  regatta_residency_state* const page = tenant_store.residency(client, device);
+  regatta_residency_state* const page = tenant_store.clients().residency(client, device);
   if (page == nullptr || checkpoints_.is_lost(client)) return;
   checkpoints_.notice(tenant_store, client);
-  const std::uint64_t swappable = tenant_store.swappable(client, device);
-  const std::uint64_t stays = leaves ? tenant_store.unswappable_bytes(client, device) : 0;
+  const std::uint64_t swappable = tenant_store.swappable().bytes(client, device);
+  const std::uint64_t stays = leaves ? tenant_store.leases().leased(client, device) : 0;
   if (swappable == 0 && stays == 0 && load(page->resident) == 0 && load(page->granted) == 0) return;
   if (load(page->granted) > swappable) write_may(*page, swappable);  // what it has freed
   const bool is_away =
@@ -119,8 +119,8 @@ regatta_residency_tenant ResidencyManager::see(const TenantStore& tenant_store, 
   TenantState& asked =
       devices_[static_cast<std::size_t>(device)].asked[static_cast<std::size_t>(tenant)];
   asked.is_at_work = false;
-  const bool leaves = tenant_store.is_checkpointable(tenant, device);
-  for (const int client : tenant_store.clients_of(tenant)) {
+  const bool leaves = tenant_store.swappable().is_checkpointable(tenant, device);
+  for (const int client : tenant_store.clients().of_tenant(tenant)) {
     see_client(tenant_store, client, device, leaves, now, seen);
     asked.is_at_work = asked.is_at_work || is_at_work(tenant_store, client, device);
   }
@@ -140,7 +140,7 @@ regatta_residency_tenant ResidencyManager::see(const TenantStore& tenant_store, 
     asked.is_stuck = true;
     os::log_warning(
         fmt::format("gpu daemon: tenant {} was asked for memory of GPU {} and gives none",
-                    tenant_store.tenant_name(tenant), device));
+                    tenant_store.tenants().name(tenant), device));
   }
   seen.is_stuck = asked.is_stuck ? 1 : 0;
   return seen;
@@ -148,9 +148,10 @@ regatta_residency_tenant ResidencyManager::see(const TenantStore& tenant_store, 
 
 void ResidencyManager::update_checkpointable(TenantStore& tenant_store, int device) const {
   for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
-    if (tenant_store.state().tenants[tenant].live == 0 || !tenant_store.is_overcommitted(tenant))
+    if (!tenant_store.tenants().is_live(tenant) || !tenant_store.tenants().is_overcommitted(tenant))
       continue;
-    tenant_store.set_checkpointable(tenant, device, can_leave(tenant_store, tenant, device));
+    tenant_store.swappable().set_checkpointable(tenant, device,
+                                                can_leave(tenant_store, tenant, device));
   }
 }
 
@@ -166,11 +167,12 @@ void ResidencyManager::forget_tenant(int tenant) {
 void ResidencyManager::see_all(TenantStore& tenant_store, int device, std::uint64_t now) {
   Device& of = devices_[static_cast<std::size_t>(device)];
   update_checkpointable(tenant_store, device);
-  of.policy.capacity = tenant_store.capacity_for_swappable(device);
+  of.policy.capacity = tenant_store.swappable().device_capacity(device);
   for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
     const auto number = static_cast<unsigned>(tenant);
     const regatta_residency_tenant& known = of.policy.tenants[number];
-    if (tenant_store.state().tenants[tenant].live == 0 || !tenant_store.is_overcommitted(tenant)) {
+    if (!tenant_store.tenants().is_live(tenant) ||
+        !tenant_store.tenants().is_overcommitted(tenant)) {
       if (known.demand != 0 || known.granted != 0 || known.is_runnable != 0)
         regatta_residency_forget(&of.policy, number);
       if (of.leases.tenants[number].lease_ns != 0)
@@ -195,7 +197,7 @@ std::uint64_t ResidencyManager::give_turns(const TenantStore& tenant_store,
   unsigned long long wake = TimerFd::kNever;
   const int alone = regatta_exclusive_leases_step(&of.leases, now, &wake);
   for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
-    if (tenant_store.state().tenants[tenant].live == 0) continue;
+    if (!tenant_store.tenants().is_live(tenant)) continue;
     const auto number = static_cast<std::size_t>(tenant);
     const regatta_residency_tenant& known = of.policy.tenants[number];
     const bool is_away =
@@ -221,23 +223,23 @@ bool ResidencyManager::may_be_told(const TurnManager& turn_manager, int tenant, 
 // then what the tenant wants to lease.
 void ResidencyManager::tell(const TenantStore& tenant_store, int tenant, int device,
                             std::uint64_t may) {
-  const bool leaves = tenant_store.is_checkpointable(tenant, device);
+  const bool leaves = tenant_store.swappable().is_checkpointable(tenant, device);
   std::uint64_t bound = 0;
-  for (const int client : tenant_store.clients_of(tenant))
+  for (const int client : tenant_store.clients().of_tenant(tenant))
     if (leaves && !checkpoints_.is_lost(client))
-      bound += tenant_store.unswappable_bytes(client, device);
+      bound += tenant_store.leases().leased(client, device);
   const bool is_here = may >= bound;
-  for (const int client : tenant_store.clients_of(tenant))
-    if (!leaves || tenant_store.unswappable_bytes(client, device) != 0)
+  for (const int client : tenant_store.clients().of_tenant(tenant))
+    if (!leaves || tenant_store.leases().leased(client, device) != 0)
       checkpoints_.want(tenant_store, client, is_here);
   may = is_here ? may - bound : 0;
   for (const bool working : {true, false}) {
-    for (const int client : tenant_store.clients_of(tenant)) {
-      regatta_residency_state* const page = tenant_store.residency(client, device);
+    for (const int client : tenant_store.clients().of_tenant(tenant)) {
+      regatta_residency_state* const page = tenant_store.clients().residency(client, device);
       if (page == nullptr || has_work(tenant_store, client, device) != working ||
           checkpoints_.is_lost(client))
         continue;
-      const std::uint64_t part = std::min(may, tenant_store.swappable(client, device));
+      const std::uint64_t part = std::min(may, tenant_store.swappable().bytes(client, device));
       may -= part;
       if (load(page->granted) != part) write_may(*page, part);
     }
@@ -293,7 +295,7 @@ void ResidencyManager::step(TenantStore& tenant_store, TurnManager& turn_manager
       wake = std::min(wake, step_device(tenant_store, turn_manager, device, now));
     const bool is_any = std::any_of(devices_.begin(), devices_.end(),
                                     [](const Device& of) { return of.policy.count != 0; });
-    if (tenant_store.host_memory().value == 0 && !is_any) break;
+    if (tenant_store.capacity().host.value == 0 && !is_any) break;
     bool is_changed = false;
     const auto may_go = [&](int client, bool here) {
       return may_begin(tenant_store, client, here);

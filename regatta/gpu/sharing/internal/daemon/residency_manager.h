@@ -61,8 +61,8 @@ class ResidencyManager {
   // with what is leased and away; copied out and in.
   struct Usage {
     std::uint64_t resident = 0;
-    std::uint64_t away = 0;
-    std::uint64_t leased_away = 0;  // of that
+    std::uint64_t swapped_out = 0;
+    std::uint64_t leased_swapped_out = 0;  // of that
     std::uint64_t moved_in = 0;
     std::uint64_t moved_out = 0;
   };

@@ -21,17 +21,17 @@ bool is_waiting(const regatta_residency_tenant& one) {
 ResidencyManager::Usage ResidencyManager::usage_of(const TenantStore& tenant_store, int tenant,
                                                    int device) {
   Usage sum;
-  for (const int client : tenant_store.clients_of(tenant)) {
-    const regatta_residency_state* const page = tenant_store.residency(client, device);
+  for (const int client : tenant_store.clients().of_tenant(tenant)) {
+    const regatta_residency_state* const page = tenant_store.clients().residency(client, device);
     if (page == nullptr) continue;
     sum.resident += load(page->resident);
-    sum.away += load(page->away);
+    sum.swapped_out += load(page->swapped_out);
     sum.moved_in += load(page->moved_in);
     sum.moved_out += load(page->moved_out);
     if (CheckpointManager::place(tenant_store, client) != REGATTA_PROCESS_CHECKPOINTED) continue;
-    const auto held = tenant_store.holding(client, device);
-    sum.away += held.leased - held.spare;
-    sum.leased_away += held.leased - held.spare;
+    const auto held = tenant_store.leases().holding(client, device);
+    sum.swapped_out += held.leased - held.spare;
+    sum.leased_swapped_out += held.leased - held.spare;
   }
   return sum;
 }
@@ -41,16 +41,16 @@ std::uint64_t ResidencyManager::taken(const TenantStore& tenant_store, int devic
   const Device& of = devices_[static_cast<std::size_t>(device)];
   std::uint64_t sum = 0;
   for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
-    if (tenant_store.state().tenants[tenant].live == 0) continue;
-    const bool moves = tenant_store.is_overcommitted(tenant);
+    if (!tenant_store.tenants().is_live(tenant)) continue;
+    const bool moves = tenant_store.tenants().is_overcommitted(tenant);
     if (moves) sum += of.asked[static_cast<std::size_t>(tenant)].may_lease;
-    for (const int client : tenant_store.clients_of(tenant)) {
+    for (const int client : tenant_store.clients().of_tenant(tenant)) {
       if (checkpoints_.is_lost(client)) continue;
       const bool is_away =
           CheckpointManager::place(tenant_store, client) == REGATTA_PROCESS_CHECKPOINTED;
       if (!is_away || checkpoints_.is_wanted_here(tenant_store, client))
-        sum += tenant_store.unswappable_bytes(client, device);
-      const regatta_residency_state* const page = tenant_store.residency(client, device);
+        sum += tenant_store.leases().leased(client, device);
+      const regatta_residency_state* const page = tenant_store.clients().residency(client, device);
       if (page != nullptr && moves) sum += std::max(load(page->resident), load(page->granted));
     }
   }
@@ -63,13 +63,14 @@ bool ResidencyManager::may_begin(const TenantStore& tenant_store, int client, bo
   if (here && CheckpointManager::place(tenant_store, client) != REGATTA_PROCESS_CHECKPOINTED)
     return true;
   for (int device = 0; device < tenant_store.device_count(); ++device) {
-    const std::uint64_t whole = tenant_store.whole(device);
-    if (here && tenant_store.unswappable_bytes(client, device) == 0 &&
-        tenant_store.swappable(client, device) == 0)
+    const std::uint64_t whole = tenant_store.capacity().bytes(device);
+    if (here && tenant_store.leases().leased(client, device) == 0 &&
+        tenant_store.swappable().bytes(client, device) == 0)
       continue;
     if (here && whole != 0 && taken(tenant_store, device) > whole)
       return false;  // with what it had
-    if (!here && load(tenant_store.residency(client, device)->resident) != 0) return false;
+    if (!here && load(tenant_store.clients().residency(client, device)->resident) != 0)
+      return false;
   }
   return true;
 }
@@ -90,18 +91,18 @@ bool ResidencyManager::is_its_turn(int tenant, int device, std::uint64_t bytes) 
 // there. One that gets memory on a second device cannot leave the first one any more.
 bool ResidencyManager::may_ever(TenantStore& tenant_store, int client, int device,
                                 std::uint64_t bytes) const {
-  const auto tenant = static_cast<int>(tenant_store.state().clients[client].tenant);
+  const auto tenant = tenant_store.clients().tenant_of(client);
   for (int other = 0; other < tenant_store.device_count(); ++other) {
-    const bool has_other = tenant_store.unswappable_bytes(client, other) != 0 ||
-                           tenant_store.swappable(client, other) != 0;
-    if (other != device && has_other && !tenant_store.may_pin(tenant)) return false;
+    const bool has_other = tenant_store.leases().leased(client, other) != 0 ||
+                           tenant_store.swappable().bytes(client, other) != 0;
+    if (other != device && has_other && !tenant_store.swappable().may_pin(tenant)) return false;
   }
-  const bool leaves = tenant_store.is_checkpointable(tenant, device);
+  const bool leaves = tenant_store.swappable().is_checkpointable(tenant, device);
   const bool can = checkpoints_.may_leave(tenant_store, client, device) ||
                    CheckpointManager::place(tenant_store, client) != REGATTA_PROCESS_RUNNING;
-  tenant_store.set_checkpointable(tenant, device, leaves && can);
-  const bool may = tenant_store.fits_unswappable(tenant, device, bytes);
-  tenant_store.set_checkpointable(tenant, device, leaves);
+  tenant_store.swappable().set_checkpointable(tenant, device, leaves && can);
+  const bool may = tenant_store.swappable().fits_lease(tenant, device, bytes);
+  tenant_store.swappable().set_checkpointable(tenant, device, leaves);
   return may;
 }
 
@@ -110,12 +111,12 @@ ResidencyManager::Admission ResidencyManager::pin(TenantStore& tenant_store, int
   is_changed_ = true;
   for (int device = 0; device < tenant_store.device_count(); ++device)
     update_checkpointable(tenant_store, device);
-  if (!tenant_store.may_pin(static_cast<int>(tenant_store.state().clients[client].tenant)))
+  if (!tenant_store.swappable().may_pin(tenant_store.clients().tenant_of(client)))
     return Admission::kNever;
   if (CheckpointManager::place(tenant_store, client) != REGATTA_PROCESS_RUNNING)
     return Admission::kLater;
   checkpoints_.want(tenant_store, client, true);  // it may have been about to leave
-  store(tenant_store.process(client)->pinned, 1U);
+  store(tenant_store.clients().process(client)->pinned, 1U);
   return Admission::kNow;
 }
 
@@ -123,19 +124,20 @@ ResidencyManager::Admission ResidencyManager::admit(TenantStore& tenant_store, i
                                                     int device, std::uint64_t bytes) {
   Device& of = devices_[static_cast<std::size_t>(device)];
   if (of.policy.count == 0) return Admission::kNow;  // nobody's memory moves
-  const auto tenant = static_cast<int>(tenant_store.state().clients[client].tenant);
+  const auto tenant = tenant_store.clients().tenant_of(client);
   TenantState& asked = of.asked[static_cast<std::size_t>(tenant)];
-  const bool moves = tenant_store.is_overcommitted(tenant);
+  const bool moves = tenant_store.tenants().is_overcommitted(tenant);
   is_changed_ = true;
   if (moves && !checkpoints_.is_decided()) return Admission::kLater;
   for (int other = 0; other < tenant_store.device_count(); ++other)
     update_checkpointable(tenant_store, other);
-  if (moves && !may_ever(tenant_store, client, device, bytes)) tenant_store.recall_spare(device);
+  if (moves && !may_ever(tenant_store, client, device, bytes))
+    tenant_store.swappable().recall_spare(device);
   if (moves && !may_ever(tenant_store, client, device, bytes)) {
     asked.wanted = asked.may_lease = 0;
     return Admission::kNever;
   }
-  const std::uint64_t whole = tenant_store.whole(device);
+  const std::uint64_t whole = tenant_store.capacity().bytes(device);
   const std::uint64_t others = taken(tenant_store, device) - (moves ? asked.may_lease : 0);
   const bool fits = whole == 0 || others + bytes <= whole;
   if (fits && (!moves || is_its_turn(tenant, device, bytes))) {

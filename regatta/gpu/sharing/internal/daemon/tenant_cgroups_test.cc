@@ -43,7 +43,7 @@ class ByCgroup : public testing::TestWithParam<os::CgroupVersion> {
     return wait_status(start_process([&] {
       EXPECT_IN_TENANT(cgroup_->join(below));
       const auto client = Client::connect_by_cgroup(daemon_.socket(), kTimeout);
-      EXPECT_IN_TENANT(client && (*client)->tenant().quota[0] == quota);
+      EXPECT_IN_TENANT(client && (*client)->pages().tenant().quota[0] == quota);
       EXPECT_IN_TENANT((*client)->reserve(0, take));
       const Status more = (*client)->reserve(0, quota - take + 1);
       EXPECT_IN_TENANT(!more && more.error().code == Code::kExhausted);

@@ -1,241 +1,109 @@
 #include "regatta/gpu/sharing/internal/daemon/tenant_store.h"
 
-#include <algorithm>
+#include <array>
 #include <utility>
 
-#include <fmt/core.h>
-
-#include "regatta/base/os/unique_fd.h"
-
 namespace regatta::sharing {
-namespace {
-
-// What a lease counts for while it is not known whether its last change was made.
-std::uint64_t counted(const LeaseRecord& lease) {
-  return std::max(lease.leased, lease.next);
-}
-
-Error no_page() {
-  return {Code::kConflict, "the page is not the one that this client was given"};
-}
-
-}  // namespace
-
-TenantStore::TenantStore(MappedState state, std::string socket, std::vector<Bytes> capacity)
-    : state_(std::move(state)),
-      socket_(std::move(socket)),
-      capacity_(std::move(capacity)),
-      accounts_(kTenantsMax),
-      clients_of_(kTenantsMax),
-      tenant_pages_(kTenantsMax),
-      client_pages_(kClientsMax),
-      swappable_(kClientsMax),
-      is_checkpointable_(kTenantsMax) {}
 
 Result<TenantStore> TenantStore::open(MappedState state, std::string socket,
-                                      std::vector<Bytes> capacity, bool opens_when_lost) {
-  if (socket.size() >= sizeof regatta_tenant_page{}.socket - 4) {
-    return Error{Code::kInvalidInput,
-                 socket + ": is too long for the address of a socket; give a shorter path"};
-  }
-  TenantStore tenant_store(std::move(state), std::move(socket), std::move(capacity));
-  tenant_store.opens_when_lost_ = opens_when_lost;
-  REGATTA_TRY_DO(tenant_store.load_drained());
-  for (int client = 0; client < kClientsMax; ++client) {
-    const ClientRecord& record = tenant_store.state_->clients[client];
-    if (record.live == 0) continue;
-    tenant_store.clients_of_[record.tenant].push_back(client);
-    tenant_store.client_of_[record.pid] = client;
-    for (int device = 0; device < kDevicesMax; ++device)
-      tenant_store.account(static_cast<int>(record.tenant), device).leased +=
-          counted(record.leases[device]);
-  }
-  for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
-    if (tenant_store.state_->tenants[tenant].live == 0) continue;
-    for (int device = 0; device < kDevicesMax; ++device)
-      tenant_store.account(tenant, device).quota =
-          tenant_store.state_->tenants[tenant].quota[device];
-    REGATTA_TRY(page, tenant_store.make_tenant_page(tenant));
-    tenant_store.tenant_pages_[tenant] = std::move(page);
-  }
-  tenant_store.publish_parts();
-  return tenant_store;
+                                      MemoryCapacity capacity, bool opens_when_lost) {
+  REGATTA_TRY(drained, DrainedDevices::load(state.folder()));
+  TenantStore made(std::move(state), std::move(capacity), std::move(drained));
+  StateFile& file = *made.state_;
+  made.tenants_ = std::make_unique<TenantTable>(file, std::move(socket), opens_when_lost);
+  REGATTA_TRY_DO(made.tenants_->open());
+  made.clients_ = std::make_unique<ClientTable>(file);
+  made.leases_ = std::make_unique<LeaseAccounts>(file, *made.tenants_, *made.clients_);
+  made.swappable_ = std::make_unique<SwappableAccounts>(*made.capacity_, *made.tenants_,
+                                                        *made.clients_, *made.leases_);
+  made.update_shares();
+  return made;
 }
 
-std::optional<int> TenantStore::find_client(ProcessId process) const {
-  const auto found = client_of_.find(process.pid);
-  if (found == client_of_.end() || state_->clients[found->second].start != process.start)
-    return std::nullopt;
-  return found->second;
+Result<int> TenantStore::add_tenant(const TenantLimits& limits) {
+  REGATTA_TRY_DO(drained_->check(limits, device_count(), nullptr));
+  REGATTA_TRY_DO(check_limits(*state_, *capacity_, limits, std::nullopt));
+  REGATTA_TRY(tenant, tenants_->add(limits));
+  update_shares();
+  return tenant;
+}
+
+Status TenantStore::set_limits(int tenant, const TenantLimits& limits) {
+  REGATTA_TRY_DO(drained_->check(limits, device_count(), &state_->tenants[tenant]));
+  REGATTA_TRY_DO(check_limits(*state_, *capacity_, limits, tenant));
+  tenants_->set_limits(tenant, limits);
+  for (int device = 0; device < kDevicesMax; ++device) {
+    if (leases_->room(tenant, device) == 0) leases_->recall(tenant, device, -1, 1);
+  }
+  update_shares();
+  return {};
+}
+
+void TenantStore::remove_tenant(int tenant) {
+  tenants_->remove(tenant);
+  leases_->forget_tenant(tenant);
+  swappable_->forget_tenant(tenant);
+  update_shares();
+}
+
+Status TenantStore::set_policy(regatta_share_policy policy) {
+  REGATTA_TRY_DO(tenants_->set_policy(policy));
+  update_shares();
+  return {};
+}
+
+Status TenantStore::set_drained(std::uint32_t devices) {
+  const std::uint32_t added = devices & ~drained_->bits();
+  REGATTA_TRY_DO(drained_->set(devices));
+  for (int device = 0; device < device_count(); ++device) {
+    if ((added >> device & 1U) == 0) continue;
+    for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
+      if (tenants_->is_live(tenant)) leases_->recall_all(tenant, device);
+    }
+  }
+  return {};
 }
 
 Result<int> TenantStore::add_client(int tenant, ProcessId process) {
-  if (clients_of_[tenant].size() >= kClientsPerTenantMax) {
-    return Error{Code::kExhausted, fmt::format("tenant {}: has {} processes, which is the most",
-                                               tenant_name(tenant), kClientsPerTenantMax)};
-  }
-  int client = next_free_;
-  while (client < next_free_ + kClientsMax && state_->clients[client % kClientsMax].live != 0)
-    ++client;
-  if (client == next_free_ + kClientsMax) {
-    return Error{Code::kExhausted,
-                 fmt::format("the daemon knows {} processes, which is the most", kClientsMax)};
-  }
-  client %= kClientsMax;
-  next_free_ = (client + 1) % kClientsMax;
-  ClientRecord& record = state_->clients[client];
-  record = ClientRecord{};
-  record.pid = process.pid;
-  record.start = process.start;
-  record.tenant = static_cast<std::uint32_t>(tenant);
-  store(record.live, 1U);
-  client_of_[process.pid] = client;
-  clients_of_[tenant].push_back(client);
-  if (clients_of_[tenant].size() == 1) publish_parts();
+  REGATTA_TRY(client, clients_->add(tenant, process));
+  if (clients_->of_tenant(tenant).size() == 1) update_shares();
   return client;
 }
 
 void TenantStore::remove_client(int client) {
-  ClientRecord& record = state_->clients[client];
-  const int tenant = static_cast<int>(record.tenant);
-  store(record.live, 0U);
-  for (int device = 0; device < kDevicesMax; ++device) {
-    unsigned long long held = counted(record.leases[device]);
-    regatta_lease_reclaim(&account(tenant, device), &held);
-  }
-  drop_swappable(client);
-  client_pages_[client] = SharedPage();
-  if (const auto known = client_of_.find(record.pid);
-      known != client_of_.end() && known->second == client) {
-    client_of_.erase(known);
-  }
-  std::erase(clients_of_[tenant], client);
-  publish(tenant);
-  if (clients_of_[tenant].empty()) publish_parts();
+  const int tenant = clients_->tenant_of(client);
+  leases_->reclaim(client);
+  swappable_->drop(client);
+  clients_->remove(client);
+  if (!clients_->tenant_has_any(tenant)) update_shares();
 }
 
-Result<os::UniqueFd> TenantStore::create_client_page(int client) {
-  REGATTA_TRY(page, SharedPage::create(REGATTA_CLIENT_PAGE_NAME, false));
-  os::UniqueFd fd = page.take_fd();
-  store(state_->clients[client].page_inode, page.inode());
-  client_pages_[client] = std::move(page);
-  return fd;
-}
-
-Status TenantStore::adopt_client_page(int client, os::UniqueFd fd) {
-  ClientRecord& record = state_->clients[client];
-  REGATTA_TRY(page, SharedPage::map(std::move(fd)));
-  if (record.page_inode == 0 || page.inode() != record.page_inode) return no_page();
-  page.take_fd();
-  client_pages_[client] = std::move(page);
-  for (int device = 0; device < kDevicesMax; ++device)
-    settle(client, device);
-  adopt_swappable(client);
-  publish(static_cast<int>(record.tenant));
+Status TenantStore::adopt_client_page(int client, os::UniqueFd page) {
+  REGATTA_TRY_DO(clients_->adopt_page(client, std::move(page)));
+  leases_->settle(client);
+  swappable_->adopt(client);
   return {};
 }
 
-// The counter's generation says whether the change that was written down last was made. Writing
-// twice what follows from that does no harm, so a daemon may be killed here, too.
-void TenantStore::settle(int client, int device) {
-  ClientRecord& record = state_->clients[client];
-  LeaseRecord& lease = record.leases[device];
-  regatta_account& of_tenant = account(static_cast<int>(record.tenant), device);
-  of_tenant.leased -= counted(lease);
-  const unsigned generation = regatta_lease_word_generation(
-      regatta_lease_counter_read(&client_page(client)->lease_counters[device]));
-  if (generation == lease.generation) {
-    store(lease.next, lease.leased);
-  } else {
-    store(lease.leased, lease.next);
-    store(lease.generation, generation);
+regatta_share_request TenantStore::share_request(int tenant) const {
+  const TenantRecord& record = state_->tenants[tenant];
+  if (record.live == 0) return {};
+  const auto is_present = static_cast<unsigned char>(clients_->tenant_has_any(tenant) ? 1 : 0);
+  return {record.compute_ppm, record.weight, is_present, 0};
+}
+
+// The store does not know which tenants have work, so each tenant with a process counts as having
+// some.
+void TenantStore::update_shares() {
+  std::array<regatta_share_request, kTenantsMax> requests{};
+  std::array<unsigned, kTenantsMax> shares{};
+  for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
+    at(requests, tenant) = share_request(tenant);
+    at(requests, tenant).runnable = at(requests, tenant).present;
   }
-  of_tenant.leased += lease.leased;
-}
-
-template <typename F>
-std::int64_t TenantStore::change(int client, int device, F&& difference) {
-  ClientRecord& record = state_->clients[client];
-  LeaseRecord& lease = record.leases[device];
-  regatta_lease_counter& counter = client_page(client)->lease_counters[device];
-  const std::uint32_t generation = (lease.generation + 1) & 0xffffU;
-  std::int64_t by = 0;
-  for (bool is_made = false; !is_made;) {
-    const unsigned long long word = regatta_lease_counter_read(&counter);
-    const unsigned long long spare = regatta_lease_word_spare(word);
-    by = difference(spare);
-    if (by == 0) {
-      store(lease.next, lease.leased);
-      return 0;
-    }
-    store(lease.next, lease.leased + static_cast<std::uint64_t>(by));
-    // A client that wrote nonsense into its lease counter gets nonsense; no word overflows.
-    const auto now =
-        std::min<unsigned long long>(spare + static_cast<std::uint64_t>(by), REGATTA_MEMORY_MAX);
-    is_made = regatta_lease_counter_replace(&counter, word, generation, now) != 0;
-  }
-  store(lease.leased, lease.next);
-  store(lease.generation, generation);
-  account(static_cast<int>(record.tenant), device).leased += static_cast<std::uint64_t>(by);
-  return by;
-}
-
-// Takes what is spare in the lease counters of the tenant's other clients until there is room for
-// `wanted`.
-void TenantStore::recall(int tenant, int device, int except, std::uint64_t wanted) {
-  for (const int client : clients_of_[tenant]) {
-    const std::uint64_t room = regatta_account_room(&account(tenant, device));
-    const regatta_account& of_tenant = account(tenant, device);
-    if (room >= wanted) return;
-    if (client == except || !has_client_page(client)) continue;
-    // Where the quota was lowered, there is more to come back than is wanted.
-    const std::uint64_t over =
-        of_tenant.leased > of_tenant.quota ? of_tenant.leased - of_tenant.quota : 0;
-    const std::uint64_t lacking = wanted - room + over;
-    const std::uint64_t held = state_->clients[client].leases[device].leased;
-    change(client, device, [&](std::uint64_t spare) {
-      return -static_cast<std::int64_t>(std::min({spare, held, lacking}));
-    });
-  }
-}
-
-std::uint64_t TenantStore::unswappable_bytes(int client, int device) const {
-  return counted(state_->clients[client].leases[device]);
-}
-
-bool TenantStore::lease(int client, int device, std::uint64_t least) {
-  if (device < 0 || device >= device_count() || least > REGATTA_MEMORY_MAX ||
-      !has_client_page(client))
-    return false;
-  ClientRecord& record = state_->clients[client];
-  const int tenant = static_cast<int>(record.tenant);
-  regatta_account& of_tenant = account(tenant, device);
-  if (regatta_account_room(&of_tenant) < least) recall(tenant, device, client, least);
-  const std::uint64_t size = lease_size(client, device, least);
-  if (size != 0) {
-    change(client, device, [&](std::uint64_t) { return static_cast<std::int64_t>(size); });
-  }
-  publish(tenant);
-  return size != 0;
-}
-
-TenantStore::Holding TenantStore::holding(int client, int device) const {
-  const ClientRecord& record = state_->clients[client];
-  if (!has_client_page(client)) return {counted(record.leases[device]), 0};
-  const std::uint64_t leased = record.leases[device].leased;
-  const std::uint64_t spare = regatta_lease_word_spare(
-      regatta_lease_counter_read(&client_page(client)->lease_counters[device]));
-  return {leased, std::min(leased, spare)};
-}
-
-TenantStore::Holding TenantStore::tenant_holding(int tenant, int device) const {
-  Holding sum;
-  for (const int client : clients_of_[tenant]) {
-    const Holding one = holding(client, device);
-    sum.leased += one.leased;
-    sum.spare += one.spare;
-  }
-  return sum;
+  regatta_compute_shares(tenants_->policy(), requests.data(), kTenantsMax, shares.data());
+  for (int tenant = 0; tenant < kTenantsMax; ++tenant)
+    tenants_->set_share_ppm(tenant, at(shares, tenant));
 }
 
 }  // namespace regatta::sharing

@@ -49,7 +49,7 @@ TEST(Drain, TakesNoNewTenantAndGivesNoMoreMemory) {
     EXPECT_IN_TENANT(client && (*client)->reserve(0, 20 * kMiB));
     *step = 1;
     EXPECT_IN_TENANT(wait_for(2));
-    EXPECT_IN_TENANT((*client)->spare(0) == 0);  // called back
+    EXPECT_IN_TENANT((*client)->pages().spare(0) == 0);  // called back
     const Status more = (*client)->reserve(0, 1);
     EXPECT_IN_TENANT(!more && more.error().code == Code::kConflict);
     EXPECT_IN_TENANT(more.error().message.find("--undo") != std::string::npos);
@@ -113,7 +113,7 @@ TEST(Drain, OfADamagedFileEndsTheDaemonInOneSentence) {
     ASSERT_TRUE(os::write_file_atomically(folder.path() + "/drained.json", text));
     auto state = MappedState::open(folder.path());
     ASSERT_TRUE(state);
-    const auto tenant_store = TenantStore::open(std::move(*state), "/none", {1_GiB});
+    const auto tenant_store = TenantStore::open(std::move(*state), "/none", {{1_GiB}, {}});
     ASSERT_FALSE(tenant_store) << text;
     EXPECT_EQ(tenant_store.error().code, Code::kInvalidInput);
     EXPECT_THAT(tenant_store.error().message, HasSubstr("drained.json"));

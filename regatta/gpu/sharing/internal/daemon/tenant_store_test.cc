@@ -26,7 +26,7 @@ constexpr std::uint64_t kMiB = 1ULL << 20;
 
 Result<TenantStore> open_store(const std::string& folder) {
   REGATTA_TRY(state, MappedState::open(folder));
-  return TenantStore::open(std::move(state), "/none", {Bytes{0}});
+  return TenantStore::open(std::move(state), "/none", {{Bytes{0}}, {}});
 }
 
 TenantLimits limits_of(const std::string& name, Bytes memory) {
@@ -38,7 +38,7 @@ TenantLimits limits_of(const std::string& name, Bytes memory) {
 // As a process of the tenant reads it.
 regatta_tenant_page shown_page(const TenantStore& tenant_store, int tenant) {
   regatta_tenant_page page{};
-  EXPECT_EQ(::pread(tenant_store.tenant_page(tenant), &page, sizeof page, 0),
+  EXPECT_EQ(::pread(tenant_store.tenants().page_fd(tenant), &page, sizeof page, 0),
             static_cast<ssize_t>(sizeof page));
   return page;
 }
@@ -65,24 +65,24 @@ TEST(TenantStore, GoOnAfterTheirDaemonWithEveryTenantAndClient) {
     const int tenant = *tenant_store.add_tenant(limits_of("a", 1_GiB));
     const int client = *tenant_store.add_client(tenant, {77, 5});
     page = tenant_store.create_client_page(client).value();
-    ASSERT_TRUE(tenant_store.lease(client, 0, 100 * kMiB));
+    ASSERT_TRUE(tenant_store.leases().lease(client, 0, 100 * kMiB));
     ASSERT_TRUE(tenant_store.set_policy(REGATTA_SHARE_WEIGHT));
   }
   auto tenant_store = open_store(folder.path()).value();
-  ASSERT_TRUE(tenant_store.find_tenant("a"));
-  EXPECT_EQ(tenant_store.limits(0).memory[0], 1_GiB);
+  ASSERT_TRUE(tenant_store.tenants().find("a"));
+  EXPECT_EQ(tenant_store.tenants().limits(0).memory[0], 1_GiB);
   EXPECT_EQ(tenant_store.state().policy, static_cast<unsigned>(REGATTA_SHARE_WEIGHT));
-  EXPECT_FALSE(tenant_store.find_client({77, 6}));  // another process with the same number
-  const int client = *tenant_store.find_client({77, 5});
+  EXPECT_FALSE(tenant_store.clients().find({77, 6}));  // another process with the same number
+  const int client = *tenant_store.clients().find({77, 5});
   // Until the lease counters are back, all that was leased counts, and more of it is not given.
-  EXPECT_GE(tenant_store.tenant_holding(0, 0).leased, 100 * kMiB);
-  EXPECT_FALSE(tenant_store.lease(client, 0, 1));
+  EXPECT_GE(tenant_store.leases().tenant_holding(0, 0).leased, 100 * kMiB);
+  EXPECT_FALSE(tenant_store.leases().lease(client, 0, 1));
   auto other = SharedPage::create(REGATTA_CLIENT_PAGE_NAME, false);
   EXPECT_FALSE(tenant_store.adopt_client_page(client, other->take_fd()));
   ASSERT_TRUE(tenant_store.adopt_client_page(client, std::move(page)));
-  EXPECT_TRUE(tenant_store.lease(client, 0, 1));
+  EXPECT_TRUE(tenant_store.leases().lease(client, 0, 1));
   tenant_store.remove_client(client);
-  EXPECT_EQ(tenant_store.tenant_holding(0, 0).leased, 0U);
+  EXPECT_EQ(tenant_store.leases().tenant_holding(0, 0).leased, 0U);
 }
 
 TEST(TenantStore, TellProcessesWhatHoldsWhereNobodyAnswers) {
@@ -90,15 +90,15 @@ TEST(TenantStore, TellProcessesWhatHoldsWhereNobodyAnswers) {
   {
     auto tenant_store = open_store(folder.path()).value();
     const int tenant = *tenant_store.add_tenant(limits_of("a", 1_GiB));
-    EXPECT_FALSE(tenant_store.limits(tenant).is_open_on_fault);
-    TenantLimits limits = tenant_store.limits(tenant);
+    EXPECT_FALSE(tenant_store.tenants().limits(tenant).is_open_on_fault);
+    TenantLimits limits = tenant_store.tenants().limits(tenant);
     limits.is_open_on_fault = limits.is_high_priority = true;
     ASSERT_TRUE(tenant_store.add_client(tenant, {77, 5}));
     ASSERT_TRUE(tenant_store.set_limits(tenant, limits));
   }
   const auto tenant_store = open_store(folder.path()).value();
-  EXPECT_TRUE(tenant_store.limits(0).is_open_on_fault);
-  EXPECT_TRUE(tenant_store.limits(0).is_high_priority);
+  EXPECT_TRUE(tenant_store.tenants().limits(0).is_open_on_fault);
+  EXPECT_TRUE(tenant_store.tenants().limits(0).is_high_priority);
   EXPECT_EQ(shown_page(tenant_store, 0).flags, REGATTA_TENANT_OPEN_ON_FAULT);
 }
 
@@ -151,7 +151,8 @@ TEST(TenantStore, LoseNothingWhereverTheirDaemonIsKilled) {
       }
       std::mt19937 choice(round);
       while (true) {
-        tenant_store.lease(static_cast<int>(choice() % kClients), 0, 1 + choice() % (100 * kMiB));
+        tenant_store.leases().lease(static_cast<int>(choice() % kClients), 0,
+                                    1 + choice() % (100 * kMiB));
         ++*changes;
       }
     });
@@ -174,10 +175,10 @@ TEST(TenantStore, LoseNothingWhereverTheirDaemonIsKilled) {
     auto tenant_store = open_store(folder.path()).value();
     for (int i = 0; i < kClients; ++i) {
       ASSERT_TRUE(tenant_store.adopt_client_page(i, os::UniqueFd(::dup(pages[i].get()))));
-      const auto held = tenant_store.holding(i, 0);
+      const auto held = tenant_store.leases().holding(i, 0);
       ASSERT_EQ(held.leased - held.spare, used[i]) << "client " << i << ", round " << round;
     }
-    ASSERT_LE(tenant_store.tenant_holding(0, 0).leased, kQuota) << round;
+    ASSERT_LE(tenant_store.leases().tenant_holding(0, 0).leased, kQuota) << round;
   }
 }
 

@@ -59,16 +59,16 @@ void TurnManager::set_event_connection(const TenantStore& tenant_store, int clie
                                        bool is_connected) {
   is_connected_[static_cast<std::size_t>(client)] = is_connected ? 1 : 0;
   for (int device = 0; device < tenant_store.device_count(); ++device) {
-    const regatta_work* work = tenant_store.work(client, device);
+    const regatta_work* work = tenant_store.clients().work(client, device);
     used_ns_[static_cast<std::size_t>(client)][static_cast<std::size_t>(device)] =
         work == nullptr ? 0 : __atomic_load_n(&work->used_ns, __ATOMIC_RELAXED);
   }
-  look(tenant_store, static_cast<int>(tenant_store.state().clients[client].tenant));
+  look(tenant_store, tenant_store.clients().tenant_of(client));
 }
 
 void TurnManager::look(const TenantStore& tenant_store) {
   for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
-    if (tenant_store.state().tenants[tenant].live != 0) look(tenant_store, tenant);
+    if (tenant_store.tenants().is_live(tenant)) look(tenant_store, tenant);
   }
 }
 
@@ -83,8 +83,8 @@ void TurnManager::look(const TenantStore& tenant_store, int tenant, int device, 
   TenantActivity doing;
   bool all_end = scheduler.open_tenant() == tenant;
   bool all_used_up = scheduler.open_tenant() == tenant;
-  for (const int client : tenant_store.clients_of(tenant)) {
-    const regatta_work* work = tenant_store.work(client, device);
+  for (const int client : tenant_store.clients().of_tenant(tenant)) {
+    const regatta_work* work = tenant_store.clients().work(client, device);
     if (work == nullptr || is_connected_[static_cast<std::size_t>(client)] == 0) continue;
     const unsigned word = __atomic_load_n(&work->word, __ATOMIC_SEQ_CST);
     const regatta_activity what = regatta_work_activity(word);
@@ -126,7 +126,7 @@ void TurnManager::set_tenants(const TenantStore& tenant_store) {
     TurnScheduler::Tenants here = tenants;
     for (std::size_t tenant = 0; tenant < here.size(); ++tenant)
       if (is_swapped_out_[device][tenant]) here[tenant].limits.present = 0;
-    devices_[device].set_tenants(tenant_store.policy(), here, os::monotonic_ns());
+    devices_[device].set_tenants(tenant_store.tenants().policy(), here, os::monotonic_ns());
   }
 }
 
@@ -163,7 +163,7 @@ void TurnManager::step(const TenantStore& tenant_store) {
       if (scheduler.open_tenant() >= 0 && os::monotonic_ns() >= scheduler.wake_ns())
         look(tenant_store, scheduler.open_tenant(), device, os::monotonic_ns());
       while (const auto order = scheduler.next_order(os::monotonic_ns())) {
-        if (regatta_turn* turn = tenant_store.turn(order->tenant, device))
+        if (regatta_turn* turn = tenant_store.tenants().turn(order->tenant, device))
           write_turn(*turn, *order);
         if (order->kind == TurnCommand::Kind::kClose)
           look(tenant_store, order->tenant, device, os::monotonic_ns());

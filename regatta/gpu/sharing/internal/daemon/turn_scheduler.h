@@ -81,7 +81,7 @@ class TurnScheduler {
   std::uint64_t opened_ns() const { return opened_ns_; }
   int open_tenant() const { return open_; }  // -1: none
   unsigned turn_number() const { return number_; }
-  unsigned part_ppm(int tenant) const { return parts_[static_cast<std::size_t>(tenant)]; }
+  unsigned share_ppm(int tenant) const { return parts_[static_cast<std::size_t>(tenant)]; }
   const UseHistory& history() const { return history_; }
 
  private:

@@ -51,13 +51,13 @@ constexpr std::uint64_t kLeastContext = 2ULL << 20;
 
 bool has_overcommit() {
   Client* const client = tenant_client();
-  return client != nullptr && client->is_overcommitted() && client->is_joined_process();
+  return client != nullptr && client->pages().is_overcommitted() && client->is_joined_process();
 }
 
 // Else NVML knows nothing of it.
 bool is_on_devices() {
   Client* const client = tenant_client();
-  return client == nullptr || !client->is_joined_process() || client->is_on_devices();
+  return client == nullptr || !client->is_joined_process() || client->pages().is_on_devices();
 }
 
 // What the process has of the device beyond what is counted call by call. Looked at in a moment

@@ -125,7 +125,7 @@ LaunchGate* find_gate(LaunchGates& all, CUresult& refusal) {
       get_device(&device) != CUDA_SUCCESS)
     return nullptr;
   if (device < 0 || device >= REGATTA_DEVICES_MAX ||
-      __atomic_load_n(&client->tenant().quota[device], __ATOMIC_RELAXED) == 0) {
+      __atomic_load_n(&client->pages().tenant().quota[device], __ATOMIC_RELAXED) == 0) {
     refusal = refuse(device);
     return nullptr;
   }

@@ -90,7 +90,7 @@ Device* device_at(int number) {
 Device* make_device(int number) {
   Client* const client = tenant_client();
   if (number < 0 || number >= REGATTA_DEVICES_MAX || client == nullptr ||
-      !client->is_overcommitted() || !client->is_joined_process())
+      !client->pages().is_overcommitted() || !client->is_joined_process())
     return nullptr;
   static std::mutex mutex;
   const std::scoped_lock lock(mutex);
@@ -128,20 +128,21 @@ void watch_devices() {
   Client* const client = tenant_client();
   auto* const count_devices = driver<DriverEntry::cuDeviceGetCount>();
   int count = 0;
-  if (client == nullptr || !client->is_overcommitted() || count_devices == nullptr ||
+  if (client == nullptr || !client->pages().is_overcommitted() || count_devices == nullptr ||
       count_devices(&count) != CUDA_SUCCESS)
     return;
   counts_calls = true;
   for (int number = 0; number < count && number < REGATTA_DEVICES_MAX; ++number) {
-    if (__atomic_load_n(&client->tenant().quota[number], __ATOMIC_RELAXED) == 0) continue;
+    if (__atomic_load_n(&client->pages().tenant().quota[number], __ATOMIC_RELAXED) == 0) continue;
     if (Device* const device = make_device(number)) device->residency.watch();
   }
 }
 
 bool pin_process() {
   Client* const client = tenant_client();
-  if (client == nullptr || !client->is_overcommitted() || !client->is_joined_process()) return true;
-  if (__atomic_load_n(&client->process().pinned, __ATOMIC_RELAXED) != 0) return true;
+  if (client == nullptr || !client->pages().is_overcommitted() || !client->is_joined_process())
+    return true;
+  if (__atomic_load_n(&client->pages().process().pinned, __ATOMIC_RELAXED) != 0) return true;
   const Status bound = client->pin();
   if (bound) return true;
   // Some programs ask again and again, and a process has few lines.

@@ -65,7 +65,8 @@ bool is_paused() {
 
 bool is_open_on_fault() {
   Client* const client = tenant().client.load(std::memory_order_acquire);
-  const regatta_tenant_page* const page = client != nullptr ? &client->tenant() : inherited_page();
+  const regatta_tenant_page* const page =
+      client != nullptr ? &client->pages().tenant() : inherited_page();
   return page != nullptr &&
          (__atomic_load_n(&page->flags, __ATOMIC_RELAXED) & REGATTA_TENANT_OPEN_ON_FAULT) != 0;
 }
@@ -120,9 +121,11 @@ bool pay(Client& client, int device, bool is_pressing) {
   if (bytes == 0) return true;
   Status status = lease(bytes);
   if (!status && status.error().code == Code::kExhausted) {
-    const std::uint64_t quota = __atomic_load_n(&client.tenant().quota[device], __ATOMIC_RELAXED);
-    const std::uint64_t leased = __atomic_load_n(&client.tenant().leased[device], __ATOMIC_RELAXED);
-    bytes = std::min(bytes, quota - std::min(quota, leased) + client.spare(device));
+    const std::uint64_t quota =
+        __atomic_load_n(&client.pages().tenant().quota[device], __ATOMIC_RELAXED);
+    const std::uint64_t leased =
+        __atomic_load_n(&client.pages().tenant().leased[device], __ATOMIC_RELAXED);
+    bytes = std::min(bytes, quota - std::min(quota, leased) + client.pages().spare(device));
     if (bytes != 0) status = lease(bytes);
   }
   // Another thread may have paid or freed meanwhile: what is too much goes back.
@@ -174,7 +177,7 @@ static std::optional<std::uint64_t> ask_for(int device, std::uint64_t bytes) {
   // First, or a program could have its quota beside them.
   if (debt_bytes != 0) pay_known_debts(!is_paused());
   // While the daemon is away, what the process has spare is all that can be had without waiting.
-  if (is_known(device) && is_paused() && client->spare(device) < bytes)
+  if (is_known(device) && is_paused() && client->pages().spare(device) < bytes)
     return owe(device, bytes, "the daemon does not answer");
   const Status status = client->reserve(device, bytes);
   if (status) return bytes;
@@ -250,17 +253,18 @@ void close_session(int device, regatta_engine engine) {
 MemoryView tenant_view(int device, MemoryView real) {
   if (!is_known(device)) return real;
   Client* const client = tenant().client.load(std::memory_order_acquire);
-  const regatta_tenant_page* const page = client != nullptr ? &client->tenant() : inherited_page();
+  const regatta_tenant_page* const page =
+      client != nullptr ? &client->pages().tenant() : inherited_page();
   if (page == nullptr) return real;
   const std::uint64_t quota = __atomic_load_n(&page->quota[device], __ATOMIC_RELAXED);
   const std::uint64_t leased = __atomic_load_n(&page->leased[device], __ATOMIC_RELAXED);
   // What is leased to others and spare there cannot be seen from here: it counts as used.
   const std::uint64_t spare =
-      client != nullptr && client->is_joined_process() ? client->spare(device) : 0;
+      client != nullptr && client->is_joined_process() ? client->pages().spare(device) : 0;
   const std::uint64_t free = quota - std::min(quota, leased) + spare;
   const std::uint64_t total = std::min(real.total_bytes, quota);
   // With over-commit it matters little what others have on the device now.
-  const bool moves = client != nullptr && client->is_overcommitted();
+  const bool moves = client != nullptr && client->pages().is_overcommitted();
   return {total, std::min({moves ? total : real.free_bytes, free, total})};
 }
 

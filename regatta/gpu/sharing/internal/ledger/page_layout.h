@@ -78,7 +78,7 @@ typedef struct {
   unsigned order;              /* by the daemon: moves on whenever `granted` has changed */
   unsigned doing;              /* by the client, as all below: a regatta_activity */
   unsigned long long resident; /* what is on the device, coming and going included */
-  unsigned long long away;     /* the rest: in the host, or never written */
+  unsigned long long swapped_out; /* the rest: in the host, or never written */
   unsigned long long moved_in; /* copied, ever */
   unsigned long long moved_out;
   unsigned long long padding;
@@ -108,7 +108,7 @@ typedef struct {
 typedef struct {
   unsigned long long magic;
   unsigned version;
-  unsigned part_ppm;       /* of the device's time, under the policy of now; atomic, as all below */
+  unsigned share_ppm;       /* of the device's time, under the policy of now; atomic, as all below */
   unsigned char token[16]; /* says to the daemon which tenant asks */
   char name[48];
   char socket[112];

@@ -6,7 +6,7 @@ static const u64 kForever = ~0ULL;
 
 /* Idle tenants may claim one quantum of their part. */
 static long long idle_claim(const regatta_turns* turns, const regatta_turn_tenant* tenant) {
-  return (long long)(turns->quantum_ns * tenant->part_ppm);
+  return (long long)(turns->quantum_ns * tenant->share_ppm);
 }
 
 /* Where the device never idles, only differences between balances count: they are kept around 0. */
@@ -37,7 +37,7 @@ static void advance(regatta_turns* turns, u64 now_ns) {
   for (i = 0; i < turns->count; ++i) {
     regatta_turn_tenant* tenant = &turns->tenants[i];
     const u64 spent = (int)i == turns->holder ? passed * REGATTA_WHOLE_PPM : 0;
-    const long long earned = (long long)(passed * tenant->part_ppm) - (long long)spent;
+    const long long earned = (long long)(passed * tenant->share_ppm) - (long long)spent;
     const long long most = idle_claim(turns, tenant);
     if (tenant->runnable || spent != 0) {
       tenant->balance += earned;
@@ -58,7 +58,7 @@ void regatta_turns_init(regatta_turns* turns, unsigned count, u64 quantum_ns, u6
   turns->conserves = 0;
   for (i = 0; i < count; ++i) {
     turns->tenants[i].balance = 0;
-    turns->tenants[i].part_ppm = 0;
+    turns->tenants[i].share_ppm = 0;
     turns->tenants[i].runnable = 0;
     turns->tenants[i].is_high = 0;
   }
@@ -70,7 +70,7 @@ void regatta_turns_set_parts(regatta_turns* turns, const unsigned* parts_ppm, in
   advance(turns, now_ns);
   turns->conserves = conserves ? 1 : 0;
   for (i = 0; i < turns->count; ++i)
-    turns->tenants[i].part_ppm = parts_ppm[i];
+    turns->tenants[i].share_ppm = parts_ppm[i];
 }
 
 void regatta_turns_set_runnable(regatta_turns* turns, unsigned tenant, int is_runnable,
@@ -88,7 +88,7 @@ void regatta_turns_set_high(regatta_turns* turns, unsigned tenant, int is_high) 
 }
 
 static int may_run(const regatta_turn_tenant* tenant) {
-  return tenant->runnable && tenant->part_ppm != 0;
+  return tenant->runnable && tenant->share_ppm != 0;
 }
 
 /* What a tenant of high priority may owe and still go first. */
@@ -134,8 +134,8 @@ int regatta_turns_next(regatta_turns* turns, u64 now_ns, u64* wait_ns) {
   for (i = 0; i < turns->count; ++i) {
     const regatta_turn_tenant* tenant = &turns->tenants[i];
     u64 wait;
-    if (!tenant->runnable || tenant->part_ppm == 0) continue;
-    wait = ((u64)-tenant->balance + tenant->part_ppm - 1) / tenant->part_ppm;
+    if (!tenant->runnable || tenant->share_ppm == 0) continue;
+    wait = ((u64)-tenant->balance + tenant->share_ppm - 1) / tenant->share_ppm;
     if (wait < *wait_ns) *wait_ns = wait;
   }
   return -1;
@@ -165,14 +165,14 @@ static u64 left_beside(const regatta_turns* turns, const regatta_turn_tenant* ot
                        u64 quantum_left) {
   const regatta_turn_tenant* holder = &turns->tenants[turns->holder];
   const long long debt = first_debt(turns);
-  const u64 spends = (u64)REGATTA_WHOLE_PPM - holder->part_ppm;
+  const u64 spends = (u64)REGATTA_WHOLE_PPM - holder->share_ppm;
   /* The holder is one of those that go first until then, the other from then on. */
   const u64 is_first = holder->is_high ? time_of(left + debt + 1, spends) : 0;
   const u64 gets_first =
-      other->is_high ? time_of(-debt - other->balance, other->part_ppm) : kForever;
-  u64 among_equals = later(quantum_left, time_of(left - other->balance, spends + other->part_ppm));
+      other->is_high ? time_of(-debt - other->balance, other->share_ppm) : kForever;
+  u64 among_equals = later(quantum_left, time_of(left - other->balance, spends + other->share_ppm));
   if (!turns->conserves)
-    among_equals = later(among_equals, time_of(-other->balance, other->part_ppm));
+    among_equals = later(among_equals, time_of(-other->balance, other->share_ppm));
   return earlier(later(is_first, gets_first), later(among_equals, earlier(is_first, gets_first)));
 }
 
@@ -190,7 +190,7 @@ u64 regatta_turns_left(regatta_turns* turns, u64 now_ns) {
   quantum_left = held < turns->quantum_ns ? turns->quantum_ns - held : 0;
   left = holder->balance;
   if (!turns->conserves)
-    least = later(quantum_left, time_of(left, (u64)REGATTA_WHOLE_PPM - holder->part_ppm));
+    least = later(quantum_left, time_of(left, (u64)REGATTA_WHOLE_PPM - holder->share_ppm));
   for (i = 0; i < turns->count; ++i) {
     u64 wait;
     if ((int)i == turns->holder || !may_run(&turns->tenants[i])) continue;

@@ -22,7 +22,7 @@ extern "C" {
 /* Balances are in ns of the device times ppm: exact, and 2.5 hours of debt fit. */
 typedef struct {
   long long balance; /* above 0: the device owes it time */
-  unsigned part_ppm;
+  unsigned share_ppm;
   unsigned char runnable;
   unsigned char is_high;
 } regatta_turn_tenant;

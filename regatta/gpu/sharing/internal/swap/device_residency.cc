@@ -1,37 +1,25 @@
 #include "regatta/gpu/sharing/internal/swap/device_residency.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include <pthread.h>
-#include <unistd.h>
 
 #include "regatta/base/os/clock.h"
-#include "regatta/base/os/memory.h"
 #include "regatta/base/os/process.h"
 
 namespace regatta::sharing {
 namespace {
 
 constexpr std::uint64_t kMs = 1'000'000;
-// A process that calls nothing for so long is idle.
+// A process without calls for this time is idle.
 constexpr std::uint64_t kIdleNs = 40 * kMs;
-constexpr std::uint64_t kSwapPollNs = 10 * kMs;
-constexpr std::uint64_t kIdleLookNs = 20 * kMs;
-// The daemon is told again: it may be another one.
-constexpr std::uint64_t kTellAgainNs = 100 * kMs;
-constexpr std::uint64_t kTellAnywayNs = 1000 * kMs;
-// On the way the daemon is told at most so often.
+constexpr std::uint64_t kPollNs = 10 * kMs;
+constexpr std::uint64_t kIdlePollNs = 20 * kMs;
+// Notifications are repeated, because another daemon may have started.
+constexpr std::uint64_t kNotifyWaitingNs = 100 * kMs;
+constexpr std::uint64_t kNotifyNs = 1000 * kMs;
+// The shortest time between notifications while memory moves.
 constexpr std::uint64_t kProgressNs = 2 * kMs;
-
-template <typename T>
-void store(T& where, T value) {
-  __atomic_store_n(&where, value, __ATOMIC_SEQ_CST);
-}
-
-std::uint64_t may_of(const regatta_residency_state& page) {
-  return __atomic_load_n(&page.granted, __ATOMIC_SEQ_CST);
-}
 
 }  // namespace
 
@@ -41,25 +29,24 @@ DeviceResidency::DeviceResidency(Client& client, int device, SwapDevice& swap,
       device_(device),
       swap_(swap),
       calls_(calls),
-      page_(client.residency(device)),
+      page_(client, device),
       swappable_(swap, chunk_bytes) {}
 
 DeviceResidency::~DeviceResidency() {
   stops_ = true;
-  os::futex_wake_one(&page_.order);
+  page_.wake_waiter();
   if (worker_.joinable()) worker_.join();
 }
 
 void DeviceResidency::start_worker() {
-  const std::scoped_lock lock(start_mutex_);
+  const MutexLock lock(start_mutex_);
   if (worker_.joinable()) return;
   worker_ = os::signal_masked_thread([this] { run_worker(); });
 }
 
 bool DeviceResidency::try_enter() {
-  users_.fetch_add(1);
-  if (!is_open_.load()) {
-    users_.fetch_sub(1);
+  if (!gate_.enter()) {
+    gate_.leave();
     return false;
   }
   is_touched_.store(true, std::memory_order_relaxed);
@@ -68,197 +55,169 @@ bool DeviceResidency::try_enter() {
 
 void DeviceResidency::watch() {
   start_worker();
-  store(client_.process().watches, 1U);
+  __atomic_store_n(&client_.pages().process().watches, 1U, __ATOMIC_SEQ_CST);
 }
 
-void DeviceResidency::publish(const SwappableMemory::Totals& totals) {
-  store(page_.moved_in, static_cast<unsigned long long>(totals.moved_in));
-  store(page_.moved_out, static_cast<unsigned long long>(totals.moved_out));
-  store(page_.away, static_cast<unsigned long long>(totals.all - totals.resident));
-  store(page_.resident, static_cast<unsigned long long>(totals.resident));
-}
-
-void DeviceResidency::say(regatta_activity doing) {
-  const auto value = static_cast<unsigned>(doing);
-  if (__atomic_exchange_n(&page_.doing, value, __ATOMIC_SEQ_CST) == value) return;
-  static_cast<void>(client_.notify_residency_changed(device_).has_value());
-}
-
-// Under mutex_.
-bool DeviceResidency::is_all_there() const {
+bool DeviceResidency::is_all_resident() const {
   const SwappableMemory::Totals& totals = swappable_.totals();
-  return totals.resident == totals.all && totals.resident <= may_of(page_);
+  return totals.resident == totals.all && totals.resident <= page_.granted();
 }
 
-// Under mutex_.
-void DeviceResidency::open_if_in() {
-  if (is_open_ || !is_all_there()) return;
-  const std::scoped_lock lock(wait_mutex_);
-  is_open_ = true;
-  opened_.notify_all();
+void DeviceResidency::open_if_resident() {
+  if (!gate_.is_open() && is_all_resident()) gate_.open();
 }
 
-void DeviceResidency::wait_until_in() {
-  while (client_.is_joined_process()) {  // a child of fork() is not served by the driver
-    users_.fetch_sub(1);
-    ++waiting_;
-    say(REGATTA_WAITING);
-    {
-      Lock lock(wait_mutex_);
-      opened_.wait_for(lock, std::chrono::milliseconds(100), [&] { return is_open_.load(); });
-    }
-    users_.fetch_add(1);
-    --waiting_;
-    if (is_open_) return;
+void DeviceResidency::wait_until_resident() {
+  while (client_.is_joined_process()) {  // the driver does not serve a child of fork()
+    gate_.begin_wait();
+    page_.set_activity(REGATTA_WAITING);
+    if (gate_.end_wait(Seconds{0.1})) return;
   }
 }
 
 void DeviceResidency::writes(std::uint64_t address) {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   swappable_.wrote(address);
 }
 
 Result<std::uint64_t> DeviceResidency::allocate(Home home, std::uint64_t bytes) {
-  const std::uint64_t taken = SwappableMemory::taken_by(bytes);
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   start_worker();
-  REGATTA_TRY_DO(client_.lease_swappable(device_, swappable_.totals().all + taken));
+  const std::uint64_t total = swappable_.totals().all + SwappableMemory::taken_by(bytes);
+  REGATTA_TRY_DO(client_.lease_swappable(device_, total));
   const auto address = swappable_.allocate(home, bytes);
   if (!address) {
-    static_cast<void>(client_.lease_swappable(device_, swappable_.totals().all).has_value());
+    lease_no_more();
     return Error{Code::kExhausted, "the driver has no addresses left for device memory"};
   }
-  // Mostly there is room, and the daemon said so with its answer. Else the next call waits for it.
-  is_open_ = false;
-  const std::uint64_t may = may_of(page_);
-  if (may >= swappable_.totals().all) move_in(may);
-  publish(swappable_.totals());
-  open_if_in();
+  // There mostly is room, and the daemon granted it with its reply. Otherwise the next call waits.
+  gate_.close();
+  const std::uint64_t granted = page_.granted();
+  if (granted >= swappable_.totals().all) move_in(granted);
+  page_.publish(swappable_.totals());
+  open_if_resident();
   return *address;
 }
 
-// Under mutex_. The daemon may take back what it allowed at any time: what comes in is said first,
-// then it is looked whether it still may; the daemon does it the other way round, and gives to
-// others only what nobody said.
-void DeviceResidency::move_in(std::uint64_t may) {
-  const auto say_all = [this](const SwappableMemory::Totals& totals) { publish(totals); };
-  swappable_.move_in(may, say_all, [this](const SwappableMemory::Totals& totals) {
-    publish(totals);
-    return totals.resident <= may_of(page_);
+// The daemon may withdraw a grant at any time. This process publishes each chunk first and then
+// checks the grant; the daemon does it the other way round, and grants to others only what nobody
+// has published.
+void DeviceResidency::move_in(std::uint64_t granted) {
+  const auto publish = [this](const SwappableMemory::Totals& totals) { page_.publish(totals); };
+  swappable_.move_in(granted, publish, [this](const SwappableMemory::Totals& totals) {
+    page_.publish(totals);
+    return totals.resident <= page_.granted();
   });
 }
 
-// Under mutex_, when no work uses it.
+// No work uses it any more.
 void DeviceResidency::release(std::uint64_t address) {
   swappable_.free(address);
-  publish(swappable_.totals());
-  open_if_in();
+  page_.publish(swappable_.totals());
+  open_if_resident();
+}
+
+// Returns to the daemon what exceeds the allocations.
+void DeviceResidency::lease_no_more() {
+  static_cast<void>(client_.lease_swappable(device_, swappable_.totals().all).has_value());
 }
 
 bool DeviceResidency::free(std::uint64_t address) {
   const auto range = find(address);
   if (!range || range->address != address) return false;
   swap_.drain(range->home);
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   release(address);
-  static_cast<void>(client_.lease_swappable(device_, swappable_.totals().all).has_value());
+  lease_no_more();
   return true;
 }
 
 void DeviceResidency::free_all(Home home) {
   swap_.drain(home);
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto ranges = swappable_.of_home(home);
   for (const SwappableMemory::Range& range : ranges)
     release(range.address);
-  if (!ranges.empty())
-    static_cast<void>(client_.lease_swappable(device_, swappable_.totals().all).has_value());
+  if (!ranges.empty()) lease_no_more();
 }
 
 std::optional<SwappableMemory::Range> DeviceResidency::find(std::uint64_t address) const {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return swappable_.find(address);
 }
 
 SwappableMemory::Totals DeviceResidency::totals() const {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return swappable_.totals();
 }
 
-// Takes away what is too much: nothing new begins, what is under way ends, then it goes. Where
-// nobody can wait for the work, as while it is captured, calls go on and it is tried again.
-void DeviceResidency::give(std::uint64_t may) {
-  is_open_ = false;
-  while (users_ != 0 && !stops_ && may_of(page_) <= may)
+// Moves memory out until `granted` bytes are left: no call begins, the calls in progress end, then
+// it moves. Where the work cannot be waited for, as during a capture, calls continue and the worker
+// tries again.
+void DeviceResidency::swap_out(std::uint64_t granted) {
+  gate_.close();
+  while (gate_.has_users() && !stops_ && page_.granted() <= granted)
     os::sleep_for(Seconds{50e-6});
-  const Lock lock(mutex_);
-  open_if_in();
-  if (is_open_ || users_ != 0 || swappable_.totals().resident <= may_of(page_)) return;
+  const MutexLock lock(mutex_);
+  open_if_resident();
+  if (gate_.is_open() || gate_.has_users() || swappable_.totals().resident <= page_.granted())
+    return;
   bool is_drained = true;
   for (const Home home : swappable_.homes())
     is_drained = swap_.drain(home) && is_drained;
   if (is_drained) {
     if (has_launched_.exchange(false)) swappable_.wrote_all();
-    swappable_.move_out(may, [this](const SwappableMemory::Totals& totals) {
-      publish(totals);
-      if (os::monotonic_ns() - told_ns_ < kProgressNs) return;
-      told_ns_ = os::monotonic_ns();
-      static_cast<void>(client_.notify_residency_changed(device_).has_value());
+    swappable_.move_out(granted, [this](const SwappableMemory::Totals& totals) {
+      page_.publish(totals);
+      page_.notify(kProgressNs);
     });
   } else if (swappable_.totals().resident == swappable_.totals().all) {
-    const std::scoped_lock wait(wait_mutex_);
-    is_open_ = true;
-    opened_.notify_all();
+    gate_.open();
   }
-  publish(swappable_.totals());
+  page_.publish(swappable_.totals());
 }
 
 void DeviceResidency::apply_grant() {
-  const std::uint64_t may = may_of(page_);
-  SwappableMemory::Totals before = totals();
-  if (before.resident > may) {
-    give(may);
-  } else if (before.resident < std::min(before.all, may)) {
-    const Lock lock(mutex_);
-    move_in(may);
-    publish(swappable_.totals());
-    open_if_in();
-  } else if (!is_open_) {
-    const Lock lock(mutex_);
-    open_if_in();
+  const std::uint64_t granted = page_.granted();
+  const SwappableMemory::Totals before = totals();
+  if (before.resident > granted) {
+    swap_out(granted);
+  } else if (before.resident < std::min(before.all, granted)) {
+    const MutexLock lock(mutex_);
+    move_in(granted);
+    page_.publish(swappable_.totals());
+    open_if_resident();
+  } else if (!gate_.is_open()) {
+    const MutexLock lock(mutex_);
+    open_if_resident();
   }
-  const SwappableMemory::Totals after = totals();
-  if (after.resident == before.resident) return;
-  told_ns_ = os::monotonic_ns();
-  static_cast<void>(client_.notify_residency_changed(device_).has_value());
+  if (totals().resident != before.resident) page_.notify();
 }
 
-// What the process does, by its calls and by its gate.
-void DeviceResidency::say_what_is_done() {
+// Derived from the calls of the process and from its launch gate.
+void DeviceResidency::report_activity() {
   const std::uint64_t now = os::monotonic_ns();
-  const unsigned work = __atomic_load_n(&client_.work(device_).word, __ATOMIC_ACQUIRE);
+  const unsigned work = __atomic_load_n(&client_.pages().work(device_).word, __ATOMIC_ACQUIRE);
   const bool is_calling = calls_ != nullptr && *calls_ != 0;
-  if (is_touched_.exchange(false) || users_ != 0 || is_calling ||
+  if (is_touched_.exchange(false) || gate_.has_users() || is_calling ||
       regatta_work_activity(work) != REGATTA_IDLE)
     worked_ns_ = now;
-  if (now - told_ns_ >= (waiting_ != 0 ? kTellAgainNs : kTellAnywayNs)) {
-    told_ns_ = now;
-    static_cast<void>(client_.notify_residency_changed(device_).has_value());
-  }
-  // A call that waits in the driver, because the process is away, waits for its memory, too.
-  if (waiting_ != 0 || (is_calling && !client_.is_on_devices())) return say(REGATTA_WAITING);
-  say(worked_ns_ != 0 && now - worked_ns_ < kIdleNs ? REGATTA_WORKING : REGATTA_IDLE);
+  page_.notify(gate_.has_waiting() ? kNotifyWaitingNs : kNotifyNs);
+  // A call that waits in the driver of a checkpointed process waits for memory, too.
+  if (gate_.has_waiting() || (is_calling && !client_.pages().is_on_devices()))
+    return page_.set_activity(REGATTA_WAITING);
+  const bool is_working = worked_ns_ != 0 && now - worked_ns_ < kIdleNs;
+  page_.set_activity(is_working ? REGATTA_WORKING : REGATTA_IDLE);
 }
 
 void DeviceResidency::run_worker() {
   ::pthread_setname_np(::pthread_self(), "regatta-swap");
   while (!stops_) {
-    const unsigned order = __atomic_load_n(&page_.order, __ATOMIC_SEQ_CST);
-    if (client_.is_on_devices()) apply_grant();  // else the driver would keep this thread, too
-    say_what_is_done();
-    const bool is_idle =
-        __atomic_load_n(&page_.doing, __ATOMIC_SEQ_CST) == static_cast<unsigned>(REGATTA_IDLE);
-    os::futex_wait(&page_.order, order, is_idle ? kIdleLookNs : kSwapPollNs);
+    const unsigned order = page_.order();
+    // While a checkpoint is in progress the driver would block this thread, too.
+    if (client_.pages().is_on_devices()) apply_grant();
+    report_activity();
+    page_.wait_for_order(order, page_.is_idle() ? kIdlePollNs : kPollNs);
   }
 }
 

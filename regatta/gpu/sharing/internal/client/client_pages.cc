@@ -1,0 +1,55 @@
+#include "regatta/gpu/sharing/internal/client/client_pages.h"
+
+#include <utility>
+
+#include <sys/mman.h>
+
+namespace regatta::sharing {
+namespace {
+
+// Maps a page at `address`, in place of the one there; at any address when it is null.
+Result<void*> map_shared(int fd, int protection, void* address) {
+  void* memory = ::mmap(address, REGATTA_PAGE_SIZE, protection,
+                        MAP_SHARED | (address != nullptr ? MAP_FIXED : 0), fd, 0);
+  if (memory == MAP_FAILED) return os::errno_error("cannot map a page of regatta gpu daemon");
+  return memory;
+}
+
+}  // namespace
+
+ClientPages::~ClientPages() {
+  if (tenant_ != nullptr) ::munmap(tenant_, REGATTA_PAGE_SIZE);
+  if (client_page_ != nullptr) ::munmap(client_page_, REGATTA_PAGE_SIZE);
+  if (fork_marker_ != nullptr) ::munmap(const_cast<unsigned*>(fork_marker_), REGATTA_PAGE_SIZE);
+}
+
+Status ClientPages::map_tenant(int fd) {
+  REGATTA_TRY(page, map_shared(fd, PROT_READ, nullptr));
+  tenant_ = static_cast<regatta_tenant_page*>(page);
+  if (tenant_->magic != REGATTA_TENANT_MAGIC || tenant_->version != REGATTA_TENANT_VERSION) {
+    return Error{Code::kInvalidInput,
+                 "the tenant's page is of another version; start the program again"};
+  }
+  void* marker = ::mmap(nullptr, REGATTA_PAGE_SIZE, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (marker == MAP_FAILED) return os::errno_error("cannot map a page");
+  fork_marker_ = static_cast<unsigned*>(marker);
+  if (::madvise(marker, REGATTA_PAGE_SIZE, MADV_WIPEONFORK) != 0)
+    return os::errno_error("cannot mark a page");
+  *fork_marker_ = 1;
+  return {};
+}
+
+Status ClientPages::accept(DaemonMessage& message) {
+  if (message.fds[0]) REGATTA_TRY_DO(map_shared(message.fds[0].get(), PROT_READ, tenant_));
+  if (message.fds[1]) {
+    REGATTA_TRY(page, map_shared(message.fds[1].get(), PROT_READ | PROT_WRITE, client_page_));
+    client_page_ = static_cast<regatta_client_page*>(page);
+    client_page_fd_ = std::move(message.fds[1]);
+  }
+  if (client_page_ == nullptr)
+    return Error{Code::kUnavailable, "the daemon gave no lease counters"};
+  return {};
+}
+
+}  // namespace regatta::sharing

@@ -1,0 +1,104 @@
+#include "regatta/gpu/sharing/internal/client/daemon_connection.h"
+
+#include <cstring>
+#include <utility>
+
+#include "regatta/base/os/clock.h"
+
+namespace regatta::sharing {
+namespace {
+
+constexpr Seconds kRetry{0.001};
+
+Result<ClientReply> read_reply(const DaemonMessage& message) {
+  ClientReply reply;
+  if (message.bytes.size() != sizeof reply)
+    return Error{Code::kUnavailable, "the daemon went away"};
+  std::memcpy(&reply, message.bytes.data(), sizeof reply);
+  return reply;
+}
+
+// Sends `request` and expects kGranted.
+Result<DaemonMessage> exchange(int socket, const ClientRequest& request, int fd = -1) {
+  REGATTA_TRY_DO(send_message(socket, as_bytes(request), {fd, -1}));
+  REGATTA_TRY(message, receive_message(socket, sizeof(ClientReply)));
+  REGATTA_TRY(reply, read_reply(message));
+  if (reply.status != ReplyStatus::kGranted) return to_error(reply);
+  return std::move(message);
+}
+
+ClientRequest request_with_token(RequestType type, const regatta_tenant_page& tenant) {
+  ClientRequest request{.type = type};
+  std::memcpy(request.token, tenant.token, sizeof request.token);
+  return request;
+}
+
+Result<os::UniqueFd> find_tenant_once(const std::string& path, Seconds timeout) {
+  REGATTA_TRY(socket, connect_to_daemon(path, timeout));
+  REGATTA_TRY(message, exchange(socket.get(), {.type = RequestType::kFindTenant}));
+  if (!message.fds[0]) return Error{Code::kUnavailable, path + ": the daemon gave no page"};
+  return std::move(message.fds[0]);
+}
+
+}  // namespace
+
+Result<os::UniqueFd> find_tenant_by_cgroup(const std::string& path, Seconds timeout) {
+  const Seconds end = os::monotonic_now() + timeout;
+  for (;;) {
+    auto page = find_tenant_once(path, timeout);
+    if (page || !DaemonConnection::is_lost(page.error()) || os::monotonic_now() > end) return page;
+    os::sleep_for(kRetry);
+  }
+}
+
+// In a container the daemon's socket has another path than the page names.
+std::string DaemonConnection::path() const {
+  if (!path_.empty()) return path_;
+  const auto& socket = pages_.tenant().socket;
+  return {socket, ::strnlen(socket, sizeof socket)};
+}
+
+Status DaemonConnection::handshake(Seconds timeout) {
+  REGATTA_TRY(socket, connect_to_daemon(path(), timeout));
+  const ClientRequest request = request_with_token(RequestType::kHandshake, pages_.tenant());
+  REGATTA_TRY(message, exchange(socket.get(), request, pages_.client_page_fd()));
+  REGATTA_TRY_DO(pages_.accept(message));
+  socket_ = std::move(socket);
+  return {};
+}
+
+Status DaemonConnection::request(const ClientRequest& request, bool* is_later) {
+  REGATTA_TRY_DO(send(request));
+  REGATTA_TRY(message, receive_message(socket_.get(), sizeof(ClientReply)));
+  REGATTA_TRY(reply, read_reply(message));
+  if (reply.status == ReplyStatus::kGranted) return {};
+  if (reply.status == ReplyStatus::kFailed) return to_error(reply);
+  if (reply.status == ReplyStatus::kRetryLater && is_later != nullptr) *is_later = true;
+  return refused(request);
+}
+
+Status DaemonConnection::send(const ClientRequest& request) {
+  return send_message(socket_.get(), as_bytes(request));
+}
+
+Result<os::UniqueFd> DaemonConnection::open_event_connection(Seconds timeout) const {
+  REGATTA_TRY(socket, connect_to_daemon(path(), timeout));
+  REGATTA_TRY_DO(
+      exchange(socket.get(), request_with_token(RequestType::kEventConnection, pages_.tenant())));
+  return socket;
+}
+
+Error DaemonConnection::refused(const ClientRequest& request) const {
+  std::string reason = "its memory on GPU " + std::to_string(request.device) +
+                       " is used up; free some or raise its --memory";
+  if (request.type == RequestType::kOpenSession)
+    reason = "its sessions of the codec are all open; close one";
+  if (request.type == RequestType::kPin) {
+    reason =
+        "shared and managed memory would keep this process on its GPU, and others would have no "
+        "room beside it; use less memory, or let the others have less";
+  }
+  return {Code::kExhausted, std::string("tenant ") + pages_.tenant().name + ": " + reason};
+}
+
+}  // namespace regatta::sharing

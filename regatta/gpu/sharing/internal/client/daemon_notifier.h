@@ -1,0 +1,37 @@
+// sharing/internal/client/daemon_notifier.h: notifies the daemon that the work of this process on a
+// device has changed, and knows since when the daemon is lost. The gate's mutex guards it.
+#pragma once
+
+#include <cstdint>
+
+#include "regatta/base/core/mutex.h"
+#include "regatta/base/os/unique_fd.h"
+#include "regatta/gpu/sharing/internal/client/client.h"
+
+namespace regatta::sharing {
+
+class DaemonNotifier {
+ public:
+  // `client` outlives this object.
+  DaemonNotifier(Client& client, int device) : client_(client), device_(device) {}
+
+  // Without a connection it does nothing. Never blocks.
+  void notify();
+  bool is_connected() const;
+  // Connects anew unless another thread does or an attempt has just failed. Releases `mutex`
+  // meanwhile. True when it has connected: the daemon may be another one than before.
+  bool reconnect(Mutex& mutex) REGATTA_REQUIRES(mutex);
+  // Whether launches continue without a daemon: it has been lost for a second, and the operator
+  // allows it.
+  bool is_gate_open_without_daemon() const;
+
+ private:
+  Client& client_;
+  const int device_;
+  os::UniqueFd connection_;
+  bool is_connecting_ = false;
+  std::uint64_t lost_since_ns_ = 0;  // 0: a daemon is connected
+  std::uint64_t next_try_ns_ = 0;
+};
+
+}  // namespace regatta::sharing

@@ -1,0 +1,211 @@
+#include "regatta/gpu/sharing/internal/daemon/daemon_loop.h"
+
+#include <cstring>
+#include <vector>
+
+#include <fmt/core.h>
+#include <poll.h>
+
+#include "regatta/base/core/ids.h"
+#include "regatta/base/os/clock.h"
+#include "regatta/base/os/log.h"
+#include "regatta/base/os/process.h"
+#include "regatta/gpu/sharing/control.h"
+
+namespace regatta::sharing {
+
+Status DaemonLoop::adopt_clients() {
+  std::size_t adopted = 0;
+  for (int client = 0; client < kClientsMax; ++client) {
+    const ClientRecord& record = parts_.tenant_store.state().clients[client];
+    if (record.live == 0) continue;
+    if (!watch_process(client)) {
+      on_client_exit(client);
+      continue;
+    }
+    ++adopted;
+    if (record.page_inode == 0) continue;
+    auto page = open_memory_file_of(record.pid, REGATTA_CLIENT_PAGE_NAME, record.page_inode);
+    if (page)
+      static_cast<void>(
+          parts_.tenant_store.adopt_client_page(client, std::move(*page)).has_value());
+    parts_.engines.begin(parts_.tenant_store, client);
+  }
+  // Cgroups of tenants that a reboot ended, or that an earlier daemon had no time to forget.
+  REGATTA_TRY(lost, parts_.tenant_cgroups.leave([&](const TenantCgroup& group) {
+    return !parts_.tenant_store.tenants().find(group.tenant);
+  }));
+  if (lost != 0) os::log_info(fmt::format("gpu daemon: forgets {} cgroups", lost));
+  poll_cgroups();
+  reap_unused_tenants();
+  if (adopted != 0) os::log_info(fmt::format("gpu daemon: goes on with {} processes", adopted));
+  return {};
+}
+
+// Waits for the end of the client's process; false when it has ended, or its pid is another's now.
+bool DaemonLoop::watch_process(int client) {
+  const ClientRecord& record = parts_.tenant_store.state().clients[client];
+  auto pidfd = os::open_pidfd(record.pid);
+  if (!pidfd) return false;
+  const auto process = read_process(record.pid);
+  if (!process || process->id.start != record.start || process->is_ending) return false;
+  at(pidfds_, client) = std::move(*pidfd);
+  return poll_.add(at(pidfds_, client).get(), EventSource::kProcess, client);
+}
+
+bool DaemonLoop::has_ended(int client) const {
+  pollfd entry{at(pidfds_, client).get(), POLLIN, 0};
+  return at(pidfds_, client) && ::poll(&entry, 1, 0) == 1;
+}
+
+// With it ends what it had of the device's time, whatever it was doing.
+void DaemonLoop::on_client_exit(int client) {
+  const int tenant = parts_.tenant_store.clients().tenant_of(client);
+  close_connections_of(client);
+  at(pidfds_, client).reset();
+  parts_.engines.end(parts_.tenant_store, client, os::monotonic_ns());
+  parts_.residency_manager.forget_client(client);
+  parts_.tenant_store.remove_client(client);
+  parts_.residency_manager.mark_changed();
+  reap_tenant(tenant);
+  if (parts_.tenant_store.tenants().is_live(tenant))
+    parts_.turn_manager.look(parts_.tenant_store, tenant);
+  if (!parts_.tenant_store.clients().tenant_has_any(tenant))
+    parts_.turn_manager.set_tenants(parts_.tenant_store);
+}
+
+// A tenant ends when neither a process nor a cgroup is left of it. One that keeps a cgroup keeps
+// its debts of time, too.
+void DaemonLoop::reap_tenant(int tenant) {
+  if (!parts_.tenant_store.tenants().is_live(tenant) ||
+      parts_.tenant_store.clients().tenant_has_any(tenant))
+    return;
+  if (parts_.tenant_cgroups.has_group(parts_.tenant_store.tenants().name(tenant))) return;
+  parts_.turn_manager.forget(tenant);
+  parts_.engines.forget(tenant);
+  parts_.residency_manager.forget_tenant(tenant);
+  parts_.tenant_store.remove_tenant(tenant);
+}
+
+void DaemonLoop::reap_unused_tenants() {
+  for (int tenant = 0; tenant < kTenantsMax; ++tenant)
+    reap_tenant(tenant);
+  parts_.turn_manager.set_tenants(parts_.tenant_store);
+}
+
+// Nothing tells of the end of a cgroup in every version, so they are looked at now and then.
+void DaemonLoop::poll_cgroups() {
+  last_poll_ = os::monotonic_now();
+  if (parts_.tenant_cgroups.drop_removed()) reap_unused_tenants();
+}
+
+// The ends that epoll has not told yet. Whether there were any.
+bool DaemonLoop::reap_exited_clients(int tenant) {
+  const std::vector<int> clients = parts_.tenant_store.clients().of_tenant(tenant);
+  bool any = false;
+  for (const int client : clients) {
+    if (!has_ended(client)) continue;
+    on_client_exit(client);
+    any = true;
+  }
+  return any;
+}
+
+void DaemonLoop::accept_all() {
+  while (const auto number = connections_.accept()) {
+    if (!poll_.add(*number, EventSource::kConnection, *number)) close_connection(*number);
+  }
+}
+
+void DaemonLoop::close_connection(int number) {
+  const ClientConnection closed = connections_.close(number);
+  if (closed.is_event_connection)
+    parts_.turn_manager.set_event_connection(parts_.tenant_store, closed.client, false);
+}
+
+void DaemonLoop::close_connections_of(int client) {
+  for (const bool is_event_connection : {false, true}) {
+    const int number = connections_.of_client(client, is_event_connection);
+    if (number >= 0) close_connection(number);
+  }
+}
+
+void DaemonLoop::reply(ClientConnection& connection, const ClientReply& answer,
+                       std::array<int, 2> fds) {
+  // One that does not read its answers is not waited for.
+  if (!send_message(connection.fd.get(), as_bytes(answer), fds))
+    close_connection(connection.fd.get());
+}
+
+void DaemonLoop::read_message(int number) {
+  ClientConnection& connection = connections_.at(number);
+  if (!connection.fd) return;
+  auto message = receive_message(number, kLongestRequest);
+  if (!message) {
+    if (message.error().code != Code::kTimeout) close_connection(number);
+    return;
+  }
+  if (message->bytes.empty()) return close_connection(number);
+  // A connection is of the process that made it, not of those that inherited it.
+  if (message->sender != connection.peer.pid) {
+    return reply(connection, failed({Code::kInvalidInput,
+                                     "this connection is another process's; "
+                                     "connect anew"}));
+  }
+  if (message->bytes.front() == '{') return answer_operator(connection, *message);
+  ClientRequest request;
+  if (message->bytes.size() != sizeof request) return close_connection(number);
+  std::memcpy(&request, message->bytes.data(), sizeof request);
+  if (request.type == RequestType::kHandshake)
+    return answer_handshake(connection, request, *message);
+  if (request.type == RequestType::kFindTenant) return answer_find_tenant(connection);
+  if (request.type == RequestType::kLease || request.type == RequestType::kLeaseSwappable ||
+      request.type == RequestType::kOpenSession || request.type == RequestType::kPin)
+    return answer_client(connection, request);
+  if (request.type == RequestType::kResidencyChanged && connection.client >= 0)
+    return parts_.residency_manager.mark_changed();
+  if (request.type == RequestType::kEventConnection)
+    return answer_event_connection(connection, request);
+  if (request.type == RequestType::kNotify && connection.is_event_connection)
+    return parts_.turn_manager.look(parts_.tenant_store,
+                                    parts_.tenant_store.clients().tenant_of(connection.client));
+  close_connection(number);
+}
+
+void DaemonLoop::handle(const PollEvent& event) {
+  switch (event.source) {
+    case EventSource::kListener:
+      return accept_all();
+    case EventSource::kConnection:
+      return read_message(event.number);
+    case EventSource::kProcess:
+      if (has_ended(event.number)) on_client_exit(event.number);
+      return;
+    case EventSource::kTurnTimer:
+      return parts_.turn_manager.acknowledge_timer();
+    case EventSource::kEngineTimer:
+      parts_.engines.acknowledge_timer();
+      return parts_.engines.step(parts_.tenant_store, os::monotonic_ns());
+    case EventSource::kResidencyTimer:
+      return parts_.residency_manager.acknowledge_timer();
+  }
+}
+
+Status DaemonLoop::run(const std::atomic<bool>& stop) {
+  if (!poll_.add(connections_.listener(), EventSource::kListener) ||
+      !poll_.add(parts_.turn_manager.timer(), EventSource::kTurnTimer) ||
+      !poll_.add(parts_.engines.timer(), EventSource::kEngineTimer) ||
+      !poll_.add(parts_.residency_manager.timer(), EventSource::kResidencyTimer))
+    return os::errno_error("cannot wait for clients");
+  while (!stop) {
+    REGATTA_TRY(events, poll_.wait(500));
+    if (os::monotonic_now() - last_poll_ >= Seconds{0.5}) poll_cgroups();
+    for (const PollEvent& event : events)
+      handle(event);
+    parts_.residency_manager.step(parts_.tenant_store, parts_.turn_manager);
+    parts_.turn_manager.step(parts_.tenant_store);
+  }
+  return {};
+}
+
+}  // namespace regatta::sharing
