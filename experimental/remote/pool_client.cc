@@ -35,12 +35,12 @@ Result<Answered> ask(const std::string& server, const json& request) {
 }
 
 Result<std::vector<PoolDevice>> view_server(const std::string& server, const std::string& token) {
-  REGATTA_TRY(answer, ask(server, {{"ask", "show"}, {"token", token}}));
+  REGATTA_TRY(answer, ask(server, {{"request", "show"}, {"token", token}}));
   return pool_devices(server, answer.text);
 }
 
 json reserve_request(const SliceRequest& slice, const std::string& token) {
-  json request{{"ask", "reserve"},       {"token", token},
+  json request{{"request", "reserve"},   {"token", token},
                {"name", slice.name},     {"memory_bytes", slice.memory},
                {"gpu", slice.gpu},       {"compute_ppm", slice.compute_ppm},
                {"weight", slice.weight}, {"priority", slice.priority}};

@@ -22,7 +22,7 @@ class HookedLaunchGate : public testing::Test {
   std::string run_beside_another(const std::string& what) {
     const DeviceProcess device({"--memory", "1GiB"});
     const sharing::TestDaemon daemon;
-    EXPECT_TRUE(daemon.ask({{"ask", "policy"}, {"policy", "equal"}}));
+    EXPECT_TRUE(daemon.ask({{"request", "policy"}, {"policy", "equal"}}));
     TenantProgram other(daemon, "other", 100 * kMiB, {kProgram, "flood"},
                         environment_on(device, HookMode::kPreloaded));
     EXPECT_EQ(other.read_line(), "floods");
@@ -51,14 +51,14 @@ std::string run_on_two_devices(bool has_both, std::uint64_t (&kernels)[2]) {
   const DeviceProcess first({"--memory", "1GiB"});
   const DeviceProcess second({"--memory", "1GiB"});
   const sharing::TestDaemon daemon({Bytes{1LL << 30}, Bytes{1LL << 30}});
-  EXPECT_TRUE(daemon.ask({{"ask", "policy"}, {"policy", "equal"}}));
+  EXPECT_TRUE(daemon.ask({{"request", "policy"}, {"policy", "equal"}}));
   auto output = os::make_pipe();
   const pid_t pid = sharing::start_process([&] {
     os::UniqueFd page;
     nlohmann::json memory{{"0", 100 * kMiB}};
     if (has_both) memory["1"] = 100 * kMiB;
     const nlohmann::json request{
-        {"ask", "join"}, {"name", "a"}, {"memory", memory}, {"compute_ppm", 100'000}};
+        {"request", "join"}, {"name", "a"}, {"memory", memory}, {"compute_ppm", 100'000}};
     if (!sharing::send_control_request(daemon.socket(), request.dump(), &page)) return 99;
     ::fcntl(page.get(), F_SETFD, 0);
     ::dup2(output->write_end.get(), STDOUT_FILENO);

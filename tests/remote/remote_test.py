@@ -143,9 +143,9 @@ class Pool(RemoteCase):
 
     def test_refuses_tickets_that_it_never_gave_and_other_builds(self):
         host, port = self.server().address.split(":")
-        for ask, mark, why in (({"ask": "join", "ticket": "0" * 32, "key": "x", "connection": 1}, 0, b"the reservation is over"),
-                               ({"ask": "open", "ticket": "0" * 32, "table": "1"}, 2, b"another build"),
-                               ({"ask": "reserve", "token": ""}, 2, b"the token is not")):
+        for ask, mark, why in (({"request": "join", "ticket": "0" * 32, "key": "x", "connection": 1}, 0, b"the reservation is over"),
+                               ({"request": "open", "ticket": "0" * 32, "table": "1"}, 2, b"another build"),
+                               ({"request": "reserve", "token": ""}, 2, b"the token is not")):
             text = json.dumps(ask).encode()
             with socket.create_connection((host, int(port)), timeout=10) as one:
                 one.sendall(struct.pack("<II", len(text), 1) + text)

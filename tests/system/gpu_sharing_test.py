@@ -188,7 +188,7 @@ class GpuSharing(unittest.TestCase):
         self.assertEqual(self.gpu("run", "--name", "a", "--", str(TENANT)).returncode, 7)
         self.assertRegex(self.gpu("ps").stdout, r"a +0 +0 B +- +7 MiB +30 +30 +0 +high")
         self.assertEqual(self.gpu("policy", "equal").stdout, "equal\n")
-        self.assertEqual(self.ps()["tenants"][0]["part_percent"], 100)
+        self.assertEqual(self.ps()["tenants"][0]["share_percent"], 100)
         self.assertIn('regatta_gpu_memory_limit_bytes{tenant="a",gpu="0"} 7340032\n', self.gpu("metrics").stdout)
 
     def test_who_joins_a_tenant_asks_for_no_other_limits_than_it_has(self):

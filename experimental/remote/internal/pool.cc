@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "regatta/base/core/json.h"
 #include "regatta/base/core/units.h"
 
 namespace regatta::remote {
@@ -78,40 +79,42 @@ Result<std::size_t> choose_device(const std::vector<PoolDevice>& devices,
   return *best;
 }
 
-Result<std::vector<PoolDevice>> pool_devices(const std::string& server, const std::string& books) {
-  using nlohmann::json;
-  try {
-    const json parsed = json::parse(books);
-    std::vector<PoolDevice> devices;
-    const bool has_rdma = parsed.value("rdma", false);
-    for (const json& gpu : parsed.at("gpus")) {
-      PoolDevice device{.server = server,
-                        .gpu = static_cast<int>(devices.size()),
-                        .compute_free_ppm = kWhole,
-                        .has_rdma = has_rdma};
-      if (!gpu.at("memory_bytes").is_null()) device.memory = {gpu["memory_bytes"].get<long long>()};
-      device.memory_free = device.memory;
-      devices.push_back(device);
-    }
-    double taken = 0;
-    for (const json& tenant : parsed.at("tenants")) {
-      taken += tenant.at("compute_percent").get<double>() * 1e4;
-      for (const json& memory : tenant.at("memory")) {
-        const auto gpu = memory.at("gpu").get<std::size_t>();
-        if (gpu >= devices.size()) continue;
-        ++devices[gpu].tenants;
-        if (devices[gpu].memory_free)
-          devices[gpu].memory_free->value -= memory.at("limit_bytes").get<long long>();
-      }
-    }
-    for (PoolDevice& device : devices)
-      device.compute_free_ppm =
-          static_cast<unsigned>(std::clamp(kWhole - taken + 0.5, 0.0, double{kWhole}));
-    return devices;
-  } catch (const json::exception&) {
-    return Error{Code::kUnavailable,
-                 server + ": what it shows is not understood; is it of this version"};
+Result<std::vector<PoolDevice>> pool_devices(const std::string& server,
+                                             const std::string& listing) {
+  const auto root = JsonReader::parse(listing, server);
+  if (!root) return Error{Code::kUnavailable, root.error().message};
+  std::vector<PoolDevice> devices;
+  bool has_rdma = false;
+  root->read_if("rdma", has_rdma);
+  for (const JsonReader& gpu : root->at("gpus").items()) {
+    PoolDevice device{.server = server,
+                      .gpu = static_cast<int>(devices.size()),
+                      .compute_free_ppm = kWhole,
+                      .has_rdma = has_rdma};
+    const JsonReader memory = gpu.at("memory_bytes");
+    if (!memory.raw().is_null()) device.memory = memory.as<Bytes>();
+    device.memory_free = device.memory;
+    devices.push_back(device);
   }
+  double used = 0;
+  for (const JsonReader& tenant : root->at("tenants").items()) {
+    used += tenant.at("compute_percent").as<double>() * 1e4;
+    for (const JsonReader& memory : tenant.at("memory").items()) {
+      const auto gpu = memory.at("gpu").as<std::size_t>();
+      if (gpu >= devices.size()) continue;
+      ++devices[gpu].tenants;
+      const auto limit = memory.at("limit_bytes").as<Bytes>();
+      if (devices[gpu].memory_free) *devices[gpu].memory_free = *devices[gpu].memory_free - limit;
+    }
+  }
+  for (PoolDevice& device : devices)
+    device.compute_free_ppm =
+        static_cast<unsigned>(std::clamp(kWhole - used + 0.5, 0.0, double{kWhole}));
+  if (const Status status = root->status(); !status) {
+    return Error{Code::kUnavailable,
+                 status.error().message + "; is the server of this version of regatta?"};
+  }
+  return devices;
 }
 
 }  // namespace regatta::remote

@@ -34,6 +34,6 @@ Result<std::size_t> choose_device(const std::vector<PoolDevice>& devices,
                                   const SliceRequirements& slice);
 
 // The devices in what a server shows: the JSON of `regatta gpu ps`, and whether it has RDMA.
-Result<std::vector<PoolDevice>> pool_devices(const std::string& server, const std::string& books);
+Result<std::vector<PoolDevice>> pool_devices(const std::string& server, const std::string& listing);
 
 }  // namespace regatta::remote

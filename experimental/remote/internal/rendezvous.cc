@@ -60,8 +60,8 @@ Result<Attempt> attempt(const ConnectOptions& options, std::uint64_t number) {
     if (!opened && options.transport == TransportChoice::kRdma) return opened.error();
     if (!opened) why_tcp = opened.error().message;
   }
-  std::string ask = R"({"ask":"join","connection":)" + std::to_string(number) + R"(,"ticket":")" +
-                    options.ticket + R"(","key":")" + options.key + '"';
+  std::string ask = R"({"request":"join","connection":)" + std::to_string(number) +
+                    R"(,"ticket":")" + options.ticket + R"(","key":")" + options.key + '"';
   if (port) ask += R"(,"rdma":")" + format_queue_card(port->card()) + '"';
   static_cast<void>(send_text(fd.get(), ask + "}"));
   REGATTA_TRY(text, receive_text(fd.get()));

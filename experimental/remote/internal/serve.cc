@@ -20,6 +20,7 @@
 #include "experimental/remote/internal/reservations.h"
 #include "experimental/remote/internal/socket.h"
 #include "experimental/remote/internal/table.h"
+#include "regatta/base/core/json.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/os/log.h"
 #include "regatta/base/os/socket.h"
@@ -28,8 +29,6 @@
 
 namespace regatta::remote {
 namespace {
-
-using nlohmann::json;
 
 constexpr int kMostHandshakes = 256;
 
@@ -66,39 +65,53 @@ class GpuServer {
   }
 
  private:
-  // The ticket that this connection keeps; empty: nothing more is said on it here.
+  enum class Command { kOpen, kJoin, kShow, kReserve };
+
+  // The ticket of the reservation that this connection holds; empty: the server is done with it.
   Result<std::string> answer(const std::string& text, const os::UniqueFd& fd) {
-    try {
-      const json request = json::parse(text);
-      const std::string what = request.value("ask", "");
-      if (what == "open") return open(request, fd);
-      if (what == "join") return join(request, fd);
-      if (!is_same_secret(request.value("token", ""), options_.token))
-        return Error{Code::kUnsupported, "the token is not this server's; see --token-file"};
-      if (what == "show") return show(fd);
-      if (what == "reserve") return reserve(request, fd);
-    } catch (const json::exception&) {
-    }
-    return Error{Code::kInvalidInput, "this is no request; see docs/formats/gpu_remote.md"};
+    static const Choices<Command> commands = {{"open", Command::kOpen},
+                                              {"join", Command::kJoin},
+                                              {"show", Command::kShow},
+                                              {"reserve", Command::kReserve}};
+    REGATTA_TRY(request, JsonReader::parse(text, "the request"));
+    // "ask" is the old name of the key, until the next minor version.
+    const auto command = request.at(request.has("ask") ? "ask" : "request").as<Command>(commands);
+    REGATTA_TRY_DO(request.status());
+    if (command == Command::kOpen) return open(request, fd);
+    if (command == Command::kJoin) return join(request, fd);
+    if (!is_same_secret(text_of(request, "token"), options_.token))
+      return Error{Code::kUnsupported, "the token is not this server's; see --token-file"};
+    return command == Command::kShow ? show(fd) : reserve(request, fd);
   }
 
+  static std::string text_of(const JsonReader& request, const char* key) {
+    std::string text;
+    request.read_if(key, text);
+    return text;
+  }
+
+  // Adds whether the server has RDMA to what its daemon lists.
   Result<std::string> show(const os::UniqueFd& fd) {
-    REGATTA_TRY(books, sharing::send_control_request(options_.daemon_socket, R"({"ask":"ps"})"));
-    json shown = json::parse(books);
-    const std::string at =
+    REGATTA_TRY(listing,
+                sharing::send_control_request(options_.daemon_socket, R"({"request":"ps"})"));
+    REGATTA_TRY(root, JsonReader::parse(listing, options_.daemon_socket));
+    const std::string address =
         options_.rdma_address.empty() ? os::local_endpoint(fd.get()).host : options_.rdma_address;
-    shown["rdma"] = find_rdma(at).has_value();
+    nlohmann::json shown = root.raw();
+    shown["rdma"] = find_rdma(address).has_value();
     static_cast<void>(send_text(fd.get(), shown.dump()));
     return std::string();
   }
 
-  Result<std::string> reserve(const json& request, const os::UniqueFd& fd) {
-    const SliceRequest slice{.name = request.value("name", ""),
-                             .memory = request.value("memory_bytes", std::uint64_t{0}),
-                             .gpu = request.value("gpu", 0),
-                             .compute_ppm = request.value("compute_ppm", 0U),
-                             .weight = request.value("weight", 0U),
-                             .priority = request.value("priority", "")};
+  Result<std::string> reserve(const JsonReader& request, const os::UniqueFd& fd) {
+    SliceRequest slice;
+    request.read_if("name", slice.name);
+    request.read_if("memory_bytes", slice.memory);
+    request.read_if("gpu", slice.gpu);
+    request.read_if("compute_ppm", slice.compute_ppm);
+    request.read_if("weight", slice.weight);
+    request.read_if("priority", slice.priority);
+    REGATTA_TRY_DO(request.status());
     REGATTA_TRY(ticket, reservations_.reserve(slice));
     os::log_info(fmt::format("tenant {}: reserved", slice.name));
     static_cast<void>(send_text(fd.get(), ticket));
@@ -111,34 +124,37 @@ class GpuServer {
     reservations_.end(ticket);
   }
 
-  // Not for the host processes of others, which are started meanwhile: they would keep it open.
+  // Host processes that start meanwhile do not inherit it.
   static Result<os::UniqueFd> copy_of(const os::UniqueFd& fd) {
     os::UniqueFd copy(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 3));
     if (!copy) return os::errno_error("cannot pass the connection on");
     return copy;
   }
 
-  // The host process gets a copy of the connection: what is refused is said on ours.
-  Result<std::string> open(const json& request, const os::UniqueFd& fd) {
-    if (request.value("table", "") != std::to_string(table_mark()))
+  // The host process gets a copy of the connection; the server reports a refusal on its own.
+  Result<std::string> open(const JsonReader& request, const os::UniqueFd& fd) {
+    if (text_of(request, "table") != std::to_string(table_mark()))
       return Error{Code::kUnsupported,
                    "the program's library is of another build of regatta than this server"};
     set_patience(fd.get(), 0);
     REGATTA_TRY(copy, copy_of(fd));
-    REGATTA_TRY(key, reservations_.open(request.value("ticket", ""), std::move(copy)));
+    REGATTA_TRY(key, reservations_.open(text_of(request, "ticket"), std::move(copy)));
     static_cast<void>(send_text(fd.get(), key));
     return std::string();
   }
 
-  Result<std::string> join(const json& request, const os::UniqueFd& fd) {
+  Result<std::string> join(const JsonReader& request, const os::UniqueFd& fd) {
     set_patience(fd.get(), 0);
-    const Reservations::Joining joining{.number = request.value("connection", std::uint64_t{0}),
-                                        .offer = request.value("rdma", "")};
+    Reservations::Joining joining;
+    request.read_if("connection", joining.number);
+    request.read_if("rdma", joining.offer);
     if (joining.offer.size() > kCardTextMax)
       return Error{Code::kInvalidInput, "the queue pair is not of this build of regatta"};
+    const std::string ticket = text_of(request, "ticket");
+    const std::string key = text_of(request, "key");
+    REGATTA_TRY_DO(request.status());
     REGATTA_TRY(copy, copy_of(fd));
-    REGATTA_TRY_DO(reservations_.join(request.value("ticket", ""), request.value("key", ""),
-                                      joining, std::move(copy)));
+    REGATTA_TRY_DO(reservations_.join(ticket, key, joining, std::move(copy)));
     return std::string();
   }
 
@@ -189,7 +205,7 @@ Result<std::string> read_token(const std::string& path) {
 
 // What every program of others will need: a daemon that takes orders from here, and a driver.
 static Status check_parts(const GpuServerOptions& options) {
-  REGATTA_TRY_DO(sharing::send_control_request(options.daemon_socket, R"({"ask":"policy"})"));
+  REGATTA_TRY_DO(sharing::send_control_request(options.daemon_socket, R"({"request":"policy"})"));
   return load_driver(options.driver).and_then([](const auto&) { return Status(); });
 }
 

@@ -60,7 +60,7 @@ struct GpuTop {
   std::vector<TenantUse> tenants;
 };
 
-// Parses the daemon's answer to {"ask":"ps"}. kInvalidInput: the answer is of another version.
+// Parses the daemon's answer to {"request":"ps"}. kInvalidInput: the answer is of another version.
 Result<GpuTop> parse_gpu_top(const std::string& text);
 
 // The use of each GPU by each tenant in earlier samples.

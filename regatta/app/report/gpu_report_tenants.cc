@@ -64,7 +64,7 @@ std::string gpu_tenants_table(const json& answer) {
       head += fmt::format("GPU {}: drained, accepts no new tenant\n", gpu);
   }
   if (answer["tenants"].empty()) return head + "no tenant; start one with regatta gpu run\n";
-  std::vector<std::vector<std::string>> rows = {{"tenant", "gpu", "used", "swapped", "limit",
+  std::vector<std::vector<std::string>> rows = {{"tenant", "gpu", "used", "swapped out", "limit",
                                                  "compute %", "share %", "used %", "priority",
                                                  "processes"}};
   for (const json& tenant : answer["tenants"]) {
@@ -73,7 +73,7 @@ std::string gpu_tenants_table(const json& answer) {
           {tenant["name"], std::to_string(memory["gpu"].get<int>()),
            gpu_bytes_text(memory["used_bytes"]), swapped_text(memory),
            gpu_bytes_text(memory["limit_bytes"]), percent_number(tenant["compute_percent"]),
-           percent_number(tenant["part_percent"]), use_text(tenant["time"], memory["gpu"]),
+           percent_number(tenant["share_percent"]), use_text(tenant["time"], memory["gpu"]),
            tenant["priority"], holders_text(tenant)});
     }
   }

@@ -27,7 +27,7 @@ TenantUse parse_use(const json& tenant, const json& memory) {
                 .used = {memory.at("used_bytes").get<long long>()},
                 .swapped_out = {memory.value("swapped_bytes", 0LL)},
                 .limit = {memory.at("limit_bytes").get<long long>()},
-                .share_percent = tenant.at("part_percent"),
+                .share_percent = tenant.at("share_percent"),
                 .is_high_priority = tenant.at("priority") == "high"};
   for (const json& time : tenant.at("time")) {
     if (time.at("gpu") == use.gpu) use.used_percent = time.at("last_second_percent");

@@ -12,7 +12,7 @@ constexpr const char* kAnswer = R"({
   "policy": "fixed",
   "gpus": [{"memory_bytes": 85899345920, "drained": false}, {"memory_bytes": null, "drained": true}],
   "tenants": [
-    {"name": "a", "part_percent": 30, "priority": "high",
+    {"name": "a", "share_percent": 30, "priority": "high",
      "memory": [{"gpu": 0, "limit_bytes": 4294967296, "used_bytes": 1073741824, "spare_bytes": 0}],
      "time": [{"gpu": 0, "last_second_percent": 29.5, "seconds": 12}],
      "engines": [{"gpu": 0, "engine": "copy_to_device", "last_second": 7500000000, "total": 9},
@@ -20,7 +20,7 @@ constexpr const char* kAnswer = R"({
                  {"gpu": 0, "engine": "decode", "last_second": 62208000, "total": 9}],
      "processes": [{"pid": 7, "name": "python3", "memory": [{"gpu": 0, "used_bytes": 1073741824}]},
                    {"pid": 8, "name": "sh", "memory": []}]},
-    {"name": "b", "part_percent": 70, "priority": "normal",
+    {"name": "b", "share_percent": 70, "priority": "normal",
      "memory": [{"gpu": 0, "limit_bytes": 4294967296, "used_bytes": 0, "spare_bytes": 0},
                 {"gpu": 1, "limit_bytes": 1048576, "used_bytes": 1048576, "spare_bytes": 0}],
      "time": [{"gpu": 0, "last_second_percent": 60, "seconds": 12}], "engines": [], "processes": []}]})";

@@ -35,7 +35,7 @@ TEST(Daemon, GrantsATenantItsMemoryToTheByteAndTakesItBack) {
     (*client)->release(0, 7);
     EXPECT_IN_TENANT((*client)->reserve(0, 7));
     EXPECT_IN_TENANT(!(*client)->reserve(1, 1));
-    EXPECT_IN_TENANT(daemon.ask({{"ask", "ps"}}).error().code == Code::kUnsupported);
+    EXPECT_IN_TENANT(daemon.ask({{"request", "ps"}}).error().code == Code::kUnsupported);
     return 0;
   });
   EXPECT_EQ(wait_status(tenant), 0);
@@ -186,13 +186,15 @@ TEST(Daemon, IsToldLimitsThatFitAndRefusesOthersInOneSentence) {
   while (daemon.memory("limit_bytes") < 0)
     os::sleep_for(Seconds{0.001});
   const json memory = {{"0", 4ULL << 30}};
-  EXPECT_THAT(asked({{"ask", "join"}, {"name", "b"}, {"memory", memory}, {"compute_ppm", 1}}),
+  EXPECT_THAT(asked({{"request", "join"}, {"name", "b"}, {"memory", memory}, {"compute_ppm", 1}}),
               HasSubstr("3 GiB left"));
-  EXPECT_THAT(asked({{"ask", "join"}, {"name", "a"}, {"memory", memory}}), HasSubstr("gpu set"));
-  EXPECT_THAT(asked({{"ask", "join"}, {"name", "../b"}, {"memory", memory}}), HasSubstr("letters"));
+  EXPECT_THAT(asked({{"request", "join"}, {"name", "a"}, {"memory", memory}}),
+              HasSubstr("gpu set"));
+  EXPECT_THAT(asked({{"request", "join"}, {"name", "../b"}, {"memory", memory}}),
+              HasSubstr("letters"));
   // Who joins gets what the tenant has, and is told where it asked for something else.
   const auto joined = [&](const char* key, const json& value) {
-    return asked({{"ask", "join"}, {"name", "a"}, {key, value}});
+    return asked({{"request", "join"}, {"name", "a"}, {key, value}});
   };
   EXPECT_EQ(joined("compute_ppm", 500'000),
             "--compute 50: tenant a is there and has 10 %; leave it out to join, or change it with "
@@ -203,15 +205,16 @@ TEST(Daemon, IsToldLimitsThatFitAndRefusesOthersInOneSentence) {
   EXPECT_THAT(joined("overcommit", true),
               HasSubstr("--overcommit: tenant a is there and has none"));
   EXPECT_THAT(joined("lease_s", 60), HasSubstr("--lease 60s: tenant a is there and has none"));
-  EXPECT_THAT(asked({{"ask", "set"}, {"name", "b"}}), HasSubstr("there is a"));
-  EXPECT_THAT(asked({{"ask", "set"}, {"name", "a"}, {"memory", {{"3", 1}}}}),
+  EXPECT_THAT(asked({{"request", "set"}, {"name", "b"}}), HasSubstr("there is a"));
+  EXPECT_THAT(asked({{"request", "set"}, {"name", "a"}, {"memory", {{"3", 1}}}}),
               HasSubstr("no GPU 3"));
-  EXPECT_THAT(asked({{"ask", "set"}, {"name", "a"}, {"memory", {{"0", -1}}}}), HasSubstr("number"));
-  EXPECT_THAT(asked({{"ask", "policy"}, {"policy", "best"}}), HasSubstr("burst-weight"));
-  EXPECT_EQ(asked({{"ask", "policy"}, {"policy", "equal"}}), "done");
-  EXPECT_EQ(asked({{"ask", "set"}, {"name", "a"}, {"memory", {{"0", 8ULL << 30}}}}), "done");
+  EXPECT_THAT(asked({{"request", "set"}, {"name", "a"}, {"memory", {{"0", -1}}}}),
+              HasSubstr("expected an integer"));
+  EXPECT_THAT(asked({{"request", "policy"}, {"policy", "best"}}), HasSubstr("burst-weight"));
+  EXPECT_EQ(asked({{"request", "policy"}, {"policy", "equal"}}), "done");
+  EXPECT_EQ(asked({{"request", "set"}, {"name", "a"}, {"memory", {{"0", 8ULL << 30}}}}), "done");
   EXPECT_EQ(daemon.memory("limit_bytes"), 8LL << 30);
-  const auto metrics = send_control_request(daemon.socket(), R"({"ask":"metrics"})");
+  const auto metrics = send_control_request(daemon.socket(), R"({"request":"metrics"})");
   ASSERT_TRUE(metrics);
   EXPECT_THAT(*metrics, HasSubstr("regatta_gpu_memory_limit_bytes{tenant=\"a\",gpu=\"0\"} "
                                   "8589934592\n"));
@@ -242,13 +245,13 @@ TEST(Daemon, LowersALimitAtOnceAndGrantsAgainWhenItIsRaised) {
   while (*step == 0)
     os::sleep_for(Seconds{0.001});
   EXPECT_TRUE(
-      daemon.ask({{"ask", "set"}, {"name", "a"}, {"memory", {{"0", 50 * kMiB}}}}).has_value());
+      daemon.ask({{"request", "set"}, {"name", "a"}, {"memory", {{"0", 50 * kMiB}}}}).has_value());
   EXPECT_EQ(daemon.memory("spare_bytes"), 0);
   *step = 2;
   while (*step == 2)
     os::sleep_for(Seconds{0.001});
   EXPECT_TRUE(
-      daemon.ask({{"ask", "set"}, {"name", "a"}, {"memory", {{"0", 200 * kMiB}}}}).has_value());
+      daemon.ask({{"request", "set"}, {"name", "a"}, {"memory", {{"0", 200 * kMiB}}}}).has_value());
   *step = 4;
   EXPECT_EQ(wait_status(tenant), 0);
 }

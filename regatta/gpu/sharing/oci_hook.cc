@@ -8,6 +8,7 @@
 
 #include <fmt/core.h>
 
+#include "regatta/base/core/json.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/os/file.h"
 
@@ -44,36 +45,31 @@ Result<std::vector<os::CgroupPath>> cgroups_of(const std::string& process) {
 }  // namespace
 
 Result<ContainerState> parse_container_state(std::string_view text) {
-  const json state = json::parse(text, nullptr, false);
-  const auto is_text = [&](const char* key) {
-    return state.contains(key) && state[key].is_string() && !state[key].get<std::string>().empty();
-  };
-  if (!state.is_object() || !is_text("id") || !is_text("bundle")) {
-    return bad_container(
-        "standard input: is no state of a container; a container runtime starts this command as a "
-        "hook");
+  const auto state = JsonReader::parse(text, "standard input");
+  ContainerState container;
+  if (state) {
+    state->read("id", container.id);
+    state->read("bundle", container.bundle);
+    state->read_if("pid", container.pid, IntRange{0});
+    if (state->status() && (container.id.empty() || container.bundle.empty()))
+      state->fail("has an empty id or bundle");
   }
-  ContainerState container{.id = state["id"], .bundle = state["bundle"]};
-  const json pid = state.value("pid", json(0));
-  if (!pid.is_number_integer() || pid < 0 || pid > 0x7fffffff)
-    return bad_container("standard input: the state's pid is no process");
-  container.pid = pid.get<pid_t>();
-  return container;
+  const Status status = state ? state->status() : Status(state.error());
+  if (status) return container;
+  return bad_container(status.error().message +
+                       "; a container runtime starts this command as a hook and writes the state "
+                       "of the container to it");
 }
 
 Result<Annotations> parse_annotations(std::string_view config, const std::string& path) {
-  const json parsed = json::parse(config, nullptr, false);
-  if (!parsed.is_object())
-    return bad_container(path + ": is no OCI configuration; check the bundle");
+  REGATTA_TRY(root, JsonReader::parse(config, path));
   Annotations annotations;
-  const json list = parsed.value("annotations", json::object());
-  if (list.is_null()) return annotations;
-  if (!list.is_object()) return bad_container(path + ": its annotations are no map of texts");
-  for (const auto& [key, value] : list.items()) {
-    if (!value.is_string()) return bad_container(path + ": its annotations are no map of texts");
-    annotations[key] = value.get<std::string>();
-  }
-  return annotations;
+  if (!root.raw().is_object())
+    return bad_container(path + ": is no OCI configuration; check the bundle");
+  if (!root.has("annotations")) return annotations;
+  for (const auto& [key, value] : root.at("annotations").members())
+    annotations[key] = value.as<std::string>();
+  return root.finish(annotations);
 }
 
 Result<ContainerRequest> parse_container_request(const std::string& container,
@@ -161,7 +157,7 @@ Result<json> enroll_request(const ContainerState& container, const GpuSlice& mos
   }
   REGATTA_TRY(of_runtime, cgroups_of(proc + "/self"));
   REGATTA_TRY(cgroup, own_cgroup(container.id, *of_container, of_runtime));
-  json request{{"ask", "enroll"},
+  json request{{"request", "enroll"},
                {"name", wish.tenant},
                {"container", container.id},
                {"cgroup", os::to_string(cgroup)}};

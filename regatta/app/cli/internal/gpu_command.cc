@@ -136,7 +136,7 @@ Status preload_hook() {
 int run_program(const GpuOptions& options) {
   if (const Status status = check_program(options.program); !status)
     return report_error(status.error());
-  json request{{"ask", "join"}, {"name", options.name}};
+  json request{{"request", "join"}, {"name", options.name}};
   if (const Status status = add_limits(request, options.limits); !status)
     return report_error(status.error());
   if (options.overcommit) request["overcommit"] = true;
@@ -178,11 +178,11 @@ int ask(const GpuOptions& options, const json& request,
 }
 
 int run_ps(const GpuOptions& options) {
-  return ask(options, {{"ask", "ps"}}, report::gpu_tenants_table);
+  return ask(options, {{"request", "ps"}}, report::gpu_tenants_table);
 }
 
 int run_set(const GpuOptions& options) {
-  json request{{"ask", "set"}, {"name", options.name}};
+  json request{{"request", "set"}, {"name", options.name}};
   if (const Status status = add_limits(request, options.limits); !status)
     return report_error(status.error());
   if (request.size() == 2) {
@@ -193,14 +193,14 @@ int run_set(const GpuOptions& options) {
 }
 
 int run_policy(const GpuOptions& options) {
-  json request{{"ask", "policy"}};
+  json request{{"request", "policy"}};
   if (!options.policy.empty()) request["policy"] = options.policy;
   return ask(options, request,
              [](const json& answer) { return answer["policy"].get<std::string>() + "\n"; });
 }
 
 int run_metrics(const GpuOptions& options) {
-  const auto answer = sharing::send_control_request(options.socket, R"({"ask":"metrics"})");
+  const auto answer = sharing::send_control_request(options.socket, R"({"request":"metrics"})");
   if (!answer) return report_error(answer.error());
   if (options.json) {
     fmt::print("{}\n", json{{"prometheus", *answer}}.dump(2));

@@ -37,14 +37,14 @@ int ask(const ContainerOptions& options, const json& request) {
 }
 
 int run_enroll(const ContainerOptions& options) {
-  json request{{"ask", "enroll"}, {"name", options.name}, {"cgroup", options.cgroup}};
+  json request{{"request", "enroll"}, {"name", options.name}, {"cgroup", options.cgroup}};
   if (const Status added = add_limits(request, options.limits); !added)
     return report_error(added.error());
   return ask(options, request);
 }
 
 int run_leave(const ContainerOptions& options) {
-  return ask(options, {{"ask", "leave"}, {"name", options.name}});
+  return ask(options, {{"request", "leave"}, {"name", options.name}});
 }
 
 Result<std::string> read_standard_input() {
@@ -65,7 +65,7 @@ Result<json> hook_request(const ContainerOptions& options) {
   REGATTA_TRY(most, limits_of(options.limits));
   REGATTA_TRY(text, read_standard_input());
   REGATTA_TRY(container, sharing::parse_container_state(text));
-  if (options.leave) return json{{"ask", "leave"}, {"container", container.id}};
+  if (options.leave) return json{{"request", "leave"}, {"container", container.id}};
   auto request = sharing::enroll_request(container, most);
   // Of a tenant that is made; one that is joined has its own.
   if (request && request->contains("memory") && !options.limits.on_fault.empty())

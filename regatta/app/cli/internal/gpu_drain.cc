@@ -17,6 +17,7 @@
 #include "regatta/base/os/clock.h"
 #include "regatta/gpu/sharing/control.h"
 #include "regatta/gpu/sharing/messages.h"
+#include "regatta/gpu/sharing/state.h"
 
 namespace regatta::cli {
 namespace {
@@ -63,13 +64,13 @@ Status wait_until_empty(const DrainOptions& options, json& answer) {
                                options.wait_s, left)};
     }
     os::sleep_for(Seconds{0.1});
-    REGATTA_TRY(now, ask(options, {{"ask", "drain"}}));
+    REGATTA_TRY(now, ask(options, {{"request", "drain"}}));
     answer = now;
   }
 }
 
 int run_drain(const DrainOptions& options) {
-  json request{{"ask", "drain"}, {"drained", !options.undo}};
+  json request{{"request", "drain"}, {"drained", !options.undo}};
   if (options.gpu >= 0) request["gpus"] = json::array({options.gpu});
   auto answer = ask(options, request);
   if (!answer) return report_error(answer.error());

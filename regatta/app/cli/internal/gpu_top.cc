@@ -117,7 +117,7 @@ int run_top(const TopOptions& options) {
   std::optional<report::GpuTop> last;
   std::unique_ptr<Terminal> terminal;
   for (int shown = 0; !stop; ++shown) {
-    const auto answer = sharing::send_control_request(options.socket, R"({"ask":"ps"})");
+    const auto answer = sharing::send_control_request(options.socket, R"({"request":"ps"})");
     const auto now = answer ? report::parse_gpu_top(*answer) : answer.error();
     // One that was there may be started again.
     if (!now && (!is_terminal || !last)) return report_error(now.error());

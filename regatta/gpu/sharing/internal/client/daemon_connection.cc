@@ -8,7 +8,7 @@
 namespace regatta::sharing {
 namespace {
 
-constexpr Seconds kRetry{0.001};
+constexpr Seconds kFindTenantRetry{0.001};
 
 Result<ClientReply> read_reply(const DaemonMessage& message) {
   ClientReply reply;
@@ -24,7 +24,7 @@ Result<DaemonMessage> exchange(int socket, const ClientRequest& request, int fd 
   REGATTA_TRY(message, receive_message(socket, sizeof(ClientReply)));
   REGATTA_TRY(reply, read_reply(message));
   if (reply.status != ReplyStatus::kGranted) return to_error(reply);
-  return std::move(message);
+  return message;
 }
 
 ClientRequest request_with_token(RequestType type, const regatta_tenant_page& tenant) {
@@ -47,7 +47,7 @@ Result<os::UniqueFd> find_tenant_by_cgroup(const std::string& path, Seconds time
   for (;;) {
     auto page = find_tenant_once(path, timeout);
     if (page || !DaemonConnection::is_lost(page.error()) || os::monotonic_now() > end) return page;
-    os::sleep_for(kRetry);
+    os::sleep_for(kFindTenantRetry);
   }
 }
 

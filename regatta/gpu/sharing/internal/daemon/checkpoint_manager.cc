@@ -15,11 +15,12 @@
 namespace regatta::sharing {
 namespace {
 
-constexpr std::uint64_t kMs = 1'000'000;
-constexpr std::uint64_t kCheckpointPollNs = 2 * kMs;
-constexpr std::uint64_t kAgainNs = 100 * kMs;   // after work that did not end in time
-constexpr std::uint64_t kStuckNs = 1000 * kMs;  // after a driver that did not bring one in
-constexpr double kSlowestLink = 1e9;            // bytes a second: what copies may take
+constexpr std::uint64_t kCheckpointMs = 1'000'000;
+constexpr std::uint64_t kCheckpointPollNs = 2 * kCheckpointMs;
+constexpr std::uint64_t kAgainNs = 100 * kCheckpointMs;  // after work that did not end in time
+constexpr std::uint64_t kStuckNs =
+    1000 * kCheckpointMs;             // after a driver that did not bring one in
+constexpr double kSlowestLink = 1e9;  // bytes a second: what copies may take
 
 // None: it goes on.
 std::optional<CheckpointOutcome> outcome_of(pid_t helper) {

@@ -76,4 +76,14 @@ Status ClientTable::adopt_page(int client, os::UniqueFd fd) {
   return {};
 }
 
+bool has_mapped_client_page(pid_t pid, std::uint64_t inode) {
+  return has_mapped(pid, REGATTA_CLIENT_PAGE_NAME, inode) ||
+         has_mapped(pid, REGATTA_CLIENT_PAGE_OLD_NAME, inode);
+}
+
+Result<os::UniqueFd> open_client_page_of(pid_t pid, std::uint64_t inode) {
+  auto page = open_memory_file_of(pid, REGATTA_CLIENT_PAGE_NAME, inode);
+  return page ? std::move(page) : open_memory_file_of(pid, REGATTA_CLIENT_PAGE_OLD_NAME, inode);
+}
+
 }  // namespace regatta::sharing

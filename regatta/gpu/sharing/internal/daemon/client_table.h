@@ -68,4 +68,9 @@ class ClientTable {
   int next_free_ = 0;  // where the search for a free record begins
 };
 
+// The page of a client, by its inode, in its process: as has_mapped() and open_memory_file_of(). An
+// earlier daemon may have made it under the old name.
+bool has_mapped_client_page(pid_t pid, std::uint64_t inode);
+Result<os::UniqueFd> open_client_page_of(pid_t pid, std::uint64_t inode);
+
 }  // namespace regatta::sharing

@@ -10,7 +10,7 @@
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/log.h"
 #include "regatta/base/os/process.h"
-#include "regatta/gpu/sharing/control.h"
+#include "regatta/gpu/sharing/internal/daemon/control_requests.h"
 
 namespace regatta::sharing {
 
@@ -25,7 +25,7 @@ Status DaemonLoop::adopt_clients() {
     }
     ++adopted;
     if (record.page_inode == 0) continue;
-    auto page = open_memory_file_of(record.pid, REGATTA_CLIENT_PAGE_NAME, record.page_inode);
+    auto page = open_client_page_of(record.pid, record.page_inode);
     if (page)
       static_cast<void>(
           parts_.tenant_store.adopt_client_page(client, std::move(*page)).has_value());
@@ -140,7 +140,7 @@ void DaemonLoop::reply(ClientConnection& connection, const ClientReply& answer,
 void DaemonLoop::read_message(int number) {
   ClientConnection& connection = connections_.at(number);
   if (!connection.fd) return;
-  auto message = receive_message(number, kLongestRequest);
+  auto message = receive_message(number, kControlRequestMax);
   if (!message) {
     if (message.error().code != Code::kTimeout) close_connection(number);
     return;

@@ -11,9 +11,10 @@
 
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/unique_fd.h"
-#include "regatta/gpu/sharing/control.h"
 #include "regatta/gpu/sharing/internal/daemon/client_requests.h"
+#include "regatta/gpu/sharing/internal/daemon/control_requests.h"
 #include "regatta/gpu/sharing/internal/daemon/daemon_loop.h"
+#include "regatta/gpu/sharing/internal/daemon/operators.h"
 #include "regatta/gpu/sharing/internal/daemon/peer_process.h"
 
 namespace regatta::sharing {
@@ -42,7 +43,7 @@ Result<int> DaemonLoop::client_for_handshake(const ClientRequest& request, Proce
                        " already"};
     }
     if (has_page || record.page_inode == 0) return *known;
-    if (has_mapped(process.pid, REGATTA_CLIENT_PAGE_NAME, record.page_inode)) {
+    if (has_mapped_client_page(process.pid, record.page_inode)) {
       return Error{Code::kConflict, "process " + std::to_string(process.pid) +
                                         ": is a client already; a process has one account"};
     }

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "regatta/base/core/json.h"
 #include "regatta/base/os/file.h"
 
 namespace regatta::sharing {
@@ -9,15 +10,12 @@ namespace {
 
 using nlohmann::json;
 
-std::optional<std::uint32_t> parse_devices(const std::string& text) {
-  const json list = json::parse(text, nullptr, false);
-  if (!list.is_array()) return std::nullopt;
+Result<std::uint32_t> parse_devices(const std::string& text, const std::string& path) {
+  REGATTA_TRY(list, JsonReader::parse(text, path));
   std::uint32_t bits = 0;
-  for (const json& device : list) {
-    if (!device.is_number_unsigned() || device >= kDevicesMax) return std::nullopt;
-    bits |= 1U << device.get<unsigned>();
-  }
-  return bits;
+  for (const JsonReader& device : list.items())
+    bits |= 1U << device.as<unsigned>(IntRange{0, kDevicesMax - 1});
+  return list.finish(bits);
 }
 
 }  // namespace
@@ -30,10 +28,9 @@ Result<DrainedDevices> DrainedDevices::load(const std::string& folder) {
     return Error{Code::kInvalidInput,
                  text.error().message + "; move it away, or make it readable for this user"};
   }
-  const auto bits = parse_devices(*text);
+  const auto bits = parse_devices(*text, path);
   if (bits) return DrainedDevices(path, *bits);
-  return Error{Code::kInvalidInput,
-               path + ": is no list of GPUs; move the file away and start anew"};
+  return Error{Code::kInvalidInput, bits.error().message + "; move the file away and start anew"};
 }
 
 Status DrainedDevices::set(std::uint32_t bits) {

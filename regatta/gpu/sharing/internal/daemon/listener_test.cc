@@ -100,12 +100,12 @@ TEST(Listener, TheSocketTakesNoOrdersFromATenantAndItsChildren) {
   expect_refused([](const TestDaemon& daemon, Client&, int) {
     const auto try_all = [&] {
       EXPECT_IN_TENANT(
-          is_refused(daemon, {{"ask", "set"}, {"name", "a"}, {"memory", {{"0", 1ULL << 40}}}}));
-      EXPECT_IN_TENANT(is_refused(daemon, {{"ask", "policy"}, {"policy", "equal"}}));
+          is_refused(daemon, {{"request", "set"}, {"name", "a"}, {"memory", {{"0", 1ULL << 40}}}}));
+      EXPECT_IN_TENANT(is_refused(daemon, {{"request", "policy"}, {"policy", "equal"}}));
       EXPECT_IN_TENANT(is_refused(
           daemon,
-          {{"ask", "join"}, {"name", "b"}, {"memory", {{"0", 1 << 30}}}, {"compute_ppm", 1}}));
-      EXPECT_IN_TENANT(is_refused(daemon, {{"ask", "ps"}}));
+          {{"request", "join"}, {"name", "b"}, {"memory", {{"0", 1 << 30}}}, {"compute_ppm", 1}}));
+      EXPECT_IN_TENANT(is_refused(daemon, {{"request", "ps"}}));
       return 0;
     };
     EXPECT_IN_TENANT(try_all() == 0);
@@ -123,7 +123,7 @@ TEST(Listener, AnotherUserGivesNoOrders) {
   ASSERT_EQ(::chmod(folder.c_str(), 0755), 0);
   const pid_t other = start_process([&] {
     EXPECT_IN_TENANT(::setgid(65534) == 0 && ::setuid(65534) == 0);
-    EXPECT_IN_TENANT(is_refused(daemon, {{"ask", "policy"}, {"policy", "equal"}}));
+    EXPECT_IN_TENANT(is_refused(daemon, {{"request", "policy"}, {"policy", "equal"}}));
     return 0;
   });
   EXPECT_EQ(wait_status(other), 0);

@@ -145,6 +145,8 @@ json tenant_json(const DaemonParts& parts, int tenant) {
     processes.push_back(process_json(tenant_store, client));
   return {{"name", limits.name},
           {"compute_percent", limits.compute_ppm / 1e4},
+          {"share_percent", tenant_store.tenants().share_ppm(tenant) / 1e4},
+          // Old name, until the next minor version.
           {"part_percent", tenant_store.tenants().share_ppm(tenant) / 1e4},
           {"weight", limits.weight},
           {"priority", limits.is_high_priority ? "high" : "normal"},

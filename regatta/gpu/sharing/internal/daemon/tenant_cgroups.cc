@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "regatta/base/core/json.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/os/file.h"
 #include "regatta/base/os/log.h"
@@ -17,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kVersion = 1;
+constexpr int kGroupsVersion = 1;
 
 json to_json(const std::vector<TenantCgroup>& groups) {
   json list = json::array();
@@ -27,25 +28,26 @@ json to_json(const std::vector<TenantCgroup>& groups) {
                     {"tenant", group.tenant},
                     {"container", group.container}});
   }
-  return {{"version", kVersion}, {"groups", list}};
+  return {{"version", kGroupsVersion}, {"groups", list}};
 }
 
-Result<std::vector<TenantCgroup>> from_json(const std::string& text) {
-  try {
-    const json parsed = json::parse(text);
-    if (parsed.at("version") != kVersion)
-      return Error{Code::kInvalidInput, "was written by another version"};
-    std::vector<TenantCgroup> groups;
-    for (const json& one : parsed.at("groups")) {
-      REGATTA_TRY(cgroup, os::parse_cgroup_path(one.at("cgroup").get<std::string>()));
-      groups.push_back({cgroup, one.at("inode").get<std::uint64_t>(),
-                        one.at("tenant").get<std::string>(), one.at("container").get<std::string>(),
-                        os::cgroup_folder(cgroup).value_or("")});
-    }
-    return groups;
-  } catch (const json::exception&) {
-    return Error{Code::kInvalidInput, "is no list of cgroups"};
+Result<std::vector<TenantCgroup>> parse_groups(const std::string& text, const std::string& path) {
+  REGATTA_TRY(root, JsonReader::parse(text, path));
+  if (root.at("version").as<int>() != kGroupsVersion) root.fail("was written by another version");
+  std::vector<TenantCgroup> groups;
+  for (const JsonReader& item : root.at("groups").items()) {
+    const auto name = item.at("cgroup").as<std::string>();
+    TenantCgroup group{.inode = item.at("inode").as<std::uint64_t>(),
+                       .tenant = item.at("tenant").as<std::string>(),
+                       .container = item.at("container").as<std::string>()};
+    REGATTA_TRY_DO(root.status());
+    const auto cgroup = os::parse_cgroup_path(name);
+    if (!cgroup) return Error{Code::kInvalidInput, path + ": " + cgroup.error().message};
+    group.cgroup = *cgroup;
+    group.folder = os::cgroup_folder(*cgroup).value_or("");
+    groups.push_back(std::move(group));
   }
+  return root.finish(std::move(groups));
 }
 
 // The folder's inode, 0 when it is not there. One of a cgroup hierarchy gets a number that none had
@@ -80,10 +82,10 @@ Result<TenantCgroups> TenantCgroups::open(const std::string& folder) {
     return Error{Code::kInvalidInput,
                  text.error().message + "; move it away, or make it readable for this user"};
   }
-  auto groups = from_json(*text);
+  auto groups = parse_groups(*text, tenant_cgroups.path_);
   if (!groups) {
-    return Error{Code::kInvalidInput, tenant_cgroups.path_ + ": " + groups.error().message +
-                                          "; move the file away and start anew"};
+    return Error{Code::kInvalidInput,
+                 groups.error().message + "; move the file away and start anew"};
   }
   tenant_cgroups.groups_ = std::move(*groups);
   return tenant_cgroups;

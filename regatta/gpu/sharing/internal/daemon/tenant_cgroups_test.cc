@@ -26,7 +26,7 @@ class ByCgroup : public testing::TestWithParam<os::CgroupVersion> {
   }
 
   std::string enroll(const json& more = json::object()) const {
-    json request{{"ask", "enroll"},
+    json request{{"request", "enroll"},
                  {"name", "a"},
                  {"cgroup", cgroup_->name()},
                  {"memory", {{"0", 100 * kMiB}}},
@@ -50,7 +50,7 @@ class ByCgroup : public testing::TestWithParam<os::CgroupVersion> {
       return 0;
     }));
   }
-  std::size_t tenants() const { return (*daemon_.ask({{"ask", "ps"}}))["tenants"].size(); }
+  std::size_t tenants() const { return (*daemon_.ask({{"request", "ps"}}))["tenants"].size(); }
   bool ends() const {
     const Seconds end = os::monotonic_now() + kTimeout;
     while (tenants() != 0 && os::monotonic_now() < end)
@@ -167,8 +167,8 @@ TEST_P(ByCgroup, ATenantEndsWithItsCgroup) {
 
 TEST_P(ByCgroup, ATenantEndsByOrderAndNotBeforeItsLastProcess) {
   ASSERT_EQ(enroll({{"container", "c1"}}), "done");
-  EXPECT_THAT(asked({{"ask", "leave"}}), HasSubstr("'name'"));
-  EXPECT_THAT(asked({{"ask", "leave"}, {"name", "b"}}), HasSubstr("there is a"));
+  EXPECT_THAT(asked({{"request", "leave"}}), HasSubstr("'name'"));
+  EXPECT_THAT(asked({{"request", "leave"}, {"name", "b"}}), HasSubstr("there is a"));
   Shared<std::atomic<int>> step;
   const pid_t tenant = start_process([&] {
     EXPECT_IN_TENANT(cgroup_->join());
@@ -182,10 +182,10 @@ TEST_P(ByCgroup, ATenantEndsByOrderAndNotBeforeItsLastProcess) {
   });
   while (*step != 1)
     os::sleep_for(Seconds{0.001});
-  EXPECT_EQ((*daemon_.ask({{"ask", "leave"}, {"container", "none"}}))["left"], 0);
-  EXPECT_EQ((*daemon_.ask({{"ask", "leave"}, {"container", "c1"}}))["left"], 1);
+  EXPECT_EQ((*daemon_.ask({{"request", "leave"}, {"container", "none"}}))["left"], 0);
+  EXPECT_EQ((*daemon_.ask({{"request", "leave"}, {"container", "c1"}}))["left"], 1);
   EXPECT_EQ(tenants(), 1U);
-  EXPECT_THAT(asked({{"ask", "leave"}, {"name", "a"}}), HasSubstr("has no cgroup"));
+  EXPECT_THAT(asked({{"request", "leave"}, {"name", "a"}}), HasSubstr("has no cgroup"));
   *step = 2;
   EXPECT_EQ(wait_status(tenant), 0);
   EXPECT_TRUE(ends());
@@ -206,18 +206,18 @@ TEST_P(ByCgroup, ATenantGivesNoOrdersAndNamesNoOtherTenant) {
   while (tenants() != 2)
     os::sleep_for(Seconds{0.001});
   os::UniqueFd page;  // of the other tenant, as its own process would hand it over
-  ASSERT_TRUE(send_control_request(daemon_.socket(), R"({"ask":"ps"})"));
+  ASSERT_TRUE(send_control_request(daemon_.socket(), R"({"request":"ps"})"));
   const int status = wait_status(start_process([&] {
     const auto joined =
-        send_control_request(daemon_.socket(), R"({"ask":"join","name":"b"})", &page);
+        send_control_request(daemon_.socket(), R"({"request":"join","name":"b"})", &page);
     EXPECT_IN_TENANT(joined && page);
     return wait_status(start_process([&] {
       EXPECT_IN_TENANT(cgroup_->join());
       for (const json& order :
-           {json{{"ask", "set"}, {"name", "a"}, {"memory", {{"0", 1ULL << 40}}}},
-            json{{"ask", "enroll"}, {"name", "b"}, {"cgroup", cgroup_->name()}},
-            json{{"ask", "leave"}, {"name", "a"}}, json{{"ask", "drain"}, {"drained", true}},
-            json{{"ask", "ps"}}}) {
+           {json{{"request", "set"}, {"name", "a"}, {"memory", {{"0", 1ULL << 40}}}},
+            json{{"request", "enroll"}, {"name", "b"}, {"cgroup", cgroup_->name()}},
+            json{{"request", "leave"}, {"name", "a"}},
+            json{{"request", "drain"}, {"drained", true}}, json{{"request", "ps"}}}) {
         const auto answer = daemon_.ask(order);
         EXPECT_IN_TENANT(!answer && answer.error().code == Code::kUnsupported);
       }
@@ -253,7 +253,7 @@ TEST_P(ByCgroup, ADaemonThatDiesInAnOrderLeavesAllOfItOrNothing) {
     const pid_t orders = start_process([&] {
       for (;;) {
         enroll();
-        asked({{"ask", "leave"}, {"name", "a"}});
+        asked({{"request", "leave"}, {"name", "a"}});
       }
       return 0;
     });
@@ -262,13 +262,13 @@ TEST_P(ByCgroup, ADaemonThatDiesInAnOrderLeavesAllOfItOrNothing) {
     ::kill(orders, SIGKILL);
     EXPECT_TRUE(os::wait_for(orders));
     daemon_.start();
-    const auto listing = daemon_.ask({{"ask", "ps"}});
+    const auto listing = daemon_.ask({{"request", "ps"}});
     ASSERT_TRUE(listing);
     for (const json& tenant : (*listing)["tenants"])
       EXPECT_EQ(tenant["cgroups"].size(), 1U) << "after round " << round;
     const bool is_there = !(*listing)["tenants"].empty();
     EXPECT_EQ(is_there ? take(100 * kMiB, 100 * kMiB) : 0, 0);
-    asked({{"ask", "leave"}, {"name", "a"}});
+    asked({{"request", "leave"}, {"name", "a"}});
     EXPECT_EQ(tenants(), 0U);
   }
 }

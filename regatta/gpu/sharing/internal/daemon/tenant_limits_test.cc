@@ -39,7 +39,7 @@ class TenantLimitsTest : public testing::Test {
 TEST_F(TenantLimitsTest, QuotasAddUpToTheDeviceAndSharesToTheWhole) {
   add(0, limits("a", 6_GiB));
   EXPECT_EQ(error(limits("b", 4_GiB)), "");
-  EXPECT_THAT(error(limits("b", 5_GiB)), HasSubstr("GPU 0 has 4.00 GiB left"));
+  EXPECT_THAT(error(limits("b", 5_GiB)), HasSubstr("GPU 0 has 4 GiB left"));
   EXPECT_EQ(error(limits("a", 10_GiB), 0), "");  // its own quota does not count
   add(1, limits("b", 1_GiB));
   EXPECT_THAT(error(limits("c", 1_GiB)), HasSubstr("20 % of the time are left"));

@@ -21,7 +21,7 @@ std::string asked(const TestDaemon& daemon, const json& request) {
 }
 
 json join_request(const char* gpu) {
-  return {{"ask", "join"}, {"name", "b"}, {"memory", {{gpu, kMiB}}}, {"compute_ppm", 1}};
+  return {{"request", "join"}, {"name", "b"}, {"memory", {{gpu, kMiB}}}, {"compute_ppm", 1}};
 }
 
 // Asks for it in a process of its own, which would be the tenant's.
@@ -62,7 +62,7 @@ TEST(Drain, TakesNoNewTenantAndGivesNoMoreMemory) {
   });
   ASSERT_TRUE(wait_for(1));
   const std::string shown =
-      asked(daemon, {{"ask", "drain"}, {"drained", true}, {"gpus", json::array({0})}});
+      asked(daemon, {{"request", "drain"}, {"drained", true}, {"gpus", json::array({0})}});
   EXPECT_THAT(shown, HasSubstr(R"({"drained":true,"gpu":0,"tenants":["a"]})"));
   EXPECT_THAT(shown, HasSubstr(R"({"drained":false,"gpu":1,"tenants":[]})"));
   *step = 2;
@@ -70,25 +70,25 @@ TEST(Drain, TakesNoNewTenantAndGivesNoMoreMemory) {
   EXPECT_THAT(try_to_join(daemon, "0"), HasSubstr("GPU 0: is drained"));
   EXPECT_EQ(try_to_join(daemon, "1"), R"({"tenant":"b"})");
   const auto set = [&](std::uint64_t bytes) {
-    return asked(daemon, {{"ask", "set"}, {"name", "a"}, {"memory", {{"0", bytes}}}});
+    return asked(daemon, {{"request", "set"}, {"name", "a"}, {"memory", {{"0", bytes}}}});
   };
   EXPECT_THAT(set(101 * kMiB), HasSubstr("is drained"));
   EXPECT_THAT(set(100 * kMiB), HasSubstr(R"("name":"a")"));
-  EXPECT_TRUE((*daemon.ask({{"ask", "ps"}}))["gpus"][0]["drained"]);
-  EXPECT_THAT(*send_control_request(daemon.socket(), R"({"ask":"metrics"})"),
+  EXPECT_TRUE((*daemon.ask({{"request", "ps"}}))["gpus"][0]["drained"]);
+  EXPECT_THAT(*send_control_request(daemon.socket(), R"({"request":"metrics"})"),
               HasSubstr("regatta_gpu_drained{gpu=\"0\"} 1\n"));
-  asked(daemon, {{"ask", "drain"}, {"drained", false}});
+  asked(daemon, {{"request", "drain"}, {"drained", false}});
   *step = 4;
   EXPECT_EQ(wait_status(tenant), 0);
 }
 
 TEST(Drain, OutlivesTheDaemonUntilItIsUndone) {
   TestDaemon daemon({1_GiB, 1_GiB});
-  asked(daemon, {{"ask", "drain"}, {"drained", true}});
+  asked(daemon, {{"request", "drain"}, {"drained", true}});
   daemon.kill();
   daemon.start();
   EXPECT_THAT(try_to_join(daemon, "1"), HasSubstr("GPU 1: is drained"));
-  asked(daemon, {{"ask", "drain"}, {"drained", false}, {"gpus", json::array({1})}});
+  asked(daemon, {{"request", "drain"}, {"drained", false}, {"gpus", json::array({1})}});
   daemon.kill();
   daemon.start();
   EXPECT_EQ(try_to_join(daemon, "1"), R"({"tenant":"b"})");
@@ -98,13 +98,15 @@ TEST(Drain, OutlivesTheDaemonUntilItIsUndone) {
 TEST(Drain, OfAGpuThatIsNotThereIsRefused) {
   const TestDaemon daemon({1_GiB});
   for (const char* gpu : {"[1]", "[-1]", R"(["0"])", "[99999999999]"}) {
-    EXPECT_THAT(asked(daemon, {{"ask", "drain"}, {"drained", true}, {"gpus", json::parse(gpu)}}),
-                HasSubstr("the daemon has GPU 0 to 0"));
+    EXPECT_THAT(
+        asked(daemon, {{"request", "drain"}, {"drained", true}, {"gpus", json::parse(gpu)}}),
+        HasSubstr("the daemon has GPU 0 to 0"));
   }
-  EXPECT_THAT(asked(daemon, {{"ask", "drain"}, {"drained", 1}}), HasSubstr("neither true"));
-  EXPECT_THAT(asked(daemon, {{"ask", "drain"}, {"drained", true}, {"gpus", 0}}),
-              HasSubstr("no list"));
-  EXPECT_THAT(asked(daemon, {{"ask", "drain"}}), HasSubstr(R"("drained":false)"));
+  EXPECT_THAT(asked(daemon, {{"request", "drain"}, {"drained", 1}}),
+              HasSubstr("expected true or false"));
+  EXPECT_THAT(asked(daemon, {{"request", "drain"}, {"drained", true}, {"gpus", 0}}),
+              HasSubstr("expected a list"));
+  EXPECT_THAT(asked(daemon, {{"request", "drain"}}), HasSubstr(R"("drained":false)"));
 }
 
 TEST(Drain, OfADamagedFileEndsTheDaemonInOneSentence) {

@@ -123,7 +123,7 @@ class TestDaemon {
 
   // The only tenant's figure of GPU 0: limit_bytes, used_bytes or spare_bytes; -1: there is none.
   long long memory(const char* what) const {
-    const auto listing = ask({{"ask", "ps"}});
+    const auto listing = ask({{"request", "ps"}});
     if (!listing || (*listing)["tenants"].empty()) return -1;
     const auto& memory = (*listing)["tenants"][0]["memory"];
     return memory.empty() ? 0 : memory[0][what].get<long long>();
@@ -135,7 +135,7 @@ class TestDaemon {
                      const std::function<int(int page)>& body) const {
     return start_process([&, this] {
       os::UniqueFd page;
-      const nlohmann::json request{{"ask", "join"},
+      const nlohmann::json request{{"request", "join"},
                                    {"name", name},
                                    {"memory", {{"0", memory.value}}},
                                    {"compute_ppm", 100'000}};
@@ -151,7 +151,7 @@ class TestDaemon {
  private:
   void wait_for_answer() const {
     const Seconds end = os::monotonic_now() + Seconds{10.0};
-    while (!ask({{"ask", "policy"}}) && os::monotonic_now() < end)
+    while (!ask({{"request", "policy"}}) && os::monotonic_now() < end)
       os::sleep_for(Seconds{0.001});
   }
 

@@ -16,7 +16,9 @@
 #define REGATTA_PAGE_SIZE 4096
 #define REGATTA_TENANT_MAGIC 0x746e657461676572ULL
 #define REGATTA_TENANT_PAGE_NAME "regatta-gpu-tenant"
-#define REGATTA_CLIENT_PAGE_NAME "regatta-gpu-purses"
+#define REGATTA_CLIENT_PAGE_NAME "regatta-gpu-lease-counters"
+/* Old name, until the next minor version: pages that an earlier daemon made. */
+#define REGATTA_CLIENT_PAGE_OLD_NAME "regatta-gpu-purses"
 
 #define REGATTA_TENANT_VERSION 3
 
@@ -73,13 +75,13 @@ typedef struct {
  * of it is there. `order` is a futex.
  */
 typedef struct {
-  unsigned long long granted;  /* by the daemon: what may be on the device */
-  unsigned long long leased;   /* by the daemon: what the client may have of it in all */
-  unsigned order;              /* by the daemon: moves on whenever `granted` has changed */
-  unsigned doing;              /* by the client, as all below: a regatta_activity */
-  unsigned long long resident; /* what is on the device, coming and going included */
+  unsigned long long granted;     /* by the daemon: what may be on the device */
+  unsigned long long leased;      /* by the daemon: what the client may have of it in all */
+  unsigned order;                 /* by the daemon: moves on whenever `granted` has changed */
+  unsigned doing;                 /* by the client, as all below: a regatta_activity */
+  unsigned long long resident;    /* what is on the device, coming and going included */
   unsigned long long swapped_out; /* the rest: in the host, or never written */
-  unsigned long long moved_in; /* copied, ever */
+  unsigned long long moved_in;    /* copied, ever */
   unsigned long long moved_out;
   unsigned long long padding;
 } regatta_residency_state;
@@ -108,7 +110,7 @@ typedef struct {
 typedef struct {
   unsigned long long magic;
   unsigned version;
-  unsigned share_ppm;       /* of the device's time, under the policy of now; atomic, as all below */
+  unsigned share_ppm;      /* of the device's time, under the policy of now; atomic, as all below */
   unsigned char token[16]; /* says to the daemon which tenant asks */
   char name[48];
   char socket[112];
