@@ -2,19 +2,20 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <unordered_map>
 
 #include "experimental/remote/internal/exports.h"
+#include "regatta/base/core/mutex.h"
 
 namespace regatta::remote {
 namespace {
 
 struct Layouts {
-  std::mutex mutex;
-  std::unordered_map<CUfunction, std::shared_ptr<const ParameterLayout>> known;  // guarded by mutex
+  Mutex mutex;
+  std::unordered_map<CUfunction, std::shared_ptr<const ParameterLayout>> known
+      REGATTA_GUARDED_BY(mutex);
 };
 Layouts& layouts() {
   static auto* const all = new Layouts;
@@ -31,7 +32,7 @@ std::shared_ptr<const ParameterLayout>& last_found() {
 CUresult find_layout(CUfunction function) {
   Layouts& all = layouts();
   {
-    const std::lock_guard lock(all.mutex);
+    const MutexLock lock(all.mutex);
     if (const auto at = all.known.find(function); at != all.known.end()) {
       last_found() = at->second;
       return CUDA_SUCCESS;
@@ -46,7 +47,7 @@ CUresult find_layout(CUfunction function) {
   if (!layout.empty())
     std::memcpy(layout.data(), answer.data(), layout.size() * sizeof(KernelParameter));
   last_found() = std::make_shared<const ParameterLayout>(std::move(layout));
-  const std::lock_guard lock(all.mutex);
+  const MutexLock lock(all.mutex);
   all.known[function] = last_found();
   return CUDA_SUCCESS;
 }
@@ -56,14 +57,14 @@ const ParameterLayout& found_layout() {
 }
 
 void forget_layouts() {
-  const std::lock_guard lock(layouts().mutex);
+  const MutexLock lock(layouts().mutex);
   layouts().known.clear();
 }
 
 const char* keep_text(std::string_view text) {
-  static auto* const mutex = new std::mutex;
+  static auto* const mutex = new Mutex;
   static auto* const texts = new std::set<std::string, std::less<>>;
-  const std::lock_guard lock(*mutex);
+  const MutexLock lock(*mutex);
   return texts->emplace(text).first->c_str();
 }
 

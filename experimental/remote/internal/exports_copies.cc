@@ -3,9 +3,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
-#include <mutex>
 
 #include "experimental/remote/internal/exports.h"
+#include "regatta/base/core/mutex.h"
 
 using namespace regatta::remote;  // NOLINT(google-build-using-namespace): nothing else is
                                   // here
@@ -14,8 +14,8 @@ namespace {
 
 // What was given out as memory of the host: known by its address.
 struct HostMemory {
-  std::mutex mutex;
-  std::map<CUdeviceptr, std::size_t> regions;  // guarded by mutex
+  regatta::Mutex mutex;
+  std::map<CUdeviceptr, std::size_t> regions REGATTA_GUARDED_BY(mutex);
 };
 HostMemory& host_memory() {
   static auto* const memory = new HostMemory;
@@ -31,7 +31,7 @@ void* pointer(CUdeviceptr address) {
 
 bool is_host(CUdeviceptr address) {
   HostMemory& memory = host_memory();
-  const std::lock_guard lock(memory.mutex);
+  const regatta::MutexLock lock(memory.mutex);
   const auto after = memory.regions.upper_bound(address);
   if (after == memory.regions.begin()) return false;
   const auto at = std::prev(after);
@@ -112,7 +112,7 @@ CUresult take_host_memory(void** address, std::size_t bytes) {
   if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   void* const memory = std::aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage);
   if (memory == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
-  const std::lock_guard lock(host_memory().mutex);
+  const regatta::MutexLock lock(host_memory().mutex);
   host_memory().regions[number(memory)] = bytes;
   *address = memory;
   return CUDA_SUCCESS;
@@ -131,7 +131,7 @@ CUresult cuMemHostAlloc(void** address, std::size_t bytes, unsigned flags) {
   return (flags & kMapped) != 0 ? kNotSupported : take_host_memory(address, bytes);
 }
 CUresult cuMemFreeHost(void* address) {
-  const std::lock_guard lock(host_memory().mutex);
+  const regatta::MutexLock lock(host_memory().mutex);
   if (host_memory().regions.erase(number(address)) == 0) return CUDA_ERROR_INVALID_VALUE;
   std::free(address);
   return CUDA_SUCCESS;
@@ -140,13 +140,13 @@ CUresult cuMemHostRegister_v2(void* address, std::size_t bytes, unsigned flags) 
   constexpr unsigned kMapped = 2;
   if ((flags & kMapped) != 0) return kNotSupported;
   if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
-  const std::lock_guard lock(host_memory().mutex);
+  const regatta::MutexLock lock(host_memory().mutex);
   constexpr CUresult kRegisteredAlready = 712;
   return host_memory().regions.emplace(number(address), bytes).second ? CUDA_SUCCESS
                                                                       : kRegisteredAlready;
 }
 CUresult cuMemHostUnregister(void* address) {
-  const std::lock_guard lock(host_memory().mutex);
+  const regatta::MutexLock lock(host_memory().mutex);
   constexpr CUresult kNotRegistered = 713;
   return host_memory().regions.erase(number(address)) == 0 ? kNotRegistered : CUDA_SUCCESS;
 }

@@ -5,13 +5,13 @@
 #include <cstring>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "experimental/remote/internal/packet_port.h"
+#include "regatta/base/core/mutex.h"
 #include "regatta/base/os/unique_fd.h"
 
 namespace regatta::remote {
@@ -39,7 +39,7 @@ struct FakePacketLink {
     end.is_armed = false;
   }
 
-  std::mutex mutex;  // guards the rest
+  Mutex mutex;  // guards the rest
   End ends[2];
   int overruns = 0;    // packets for which no receive was posted
   bool loses = false;  // all packets
@@ -58,7 +58,7 @@ class FakePacketPort final : public PacketPort {
     return own_.received.data() + slot * kPacketBytes;
   }
   bool send(std::uint32_t slot, std::size_t bytes, std::uint32_t returned) override {
-    const std::lock_guard lock(wire_->mutex);
+    const MutexLock lock(wire_->mutex);
     if (own_.is_stopped) return false;
     if (wire_->loses) return true;
     wire_->complete(own_, {.is_good = true, .is_send = true, .slot = slot});
@@ -76,26 +76,26 @@ class FakePacketPort final : public PacketPort {
     return true;
   }
   bool post_receive(std::uint32_t slot) override {
-    const std::lock_guard lock(wire_->mutex);
+    const MutexLock lock(wire_->mutex);
     own_.posted.push_back(slot);
     return true;
   }
   bool poll(Completion& completion) override {
-    const std::lock_guard lock(wire_->mutex);
+    const MutexLock lock(wire_->mutex);
     if (own_.completions.empty()) return false;
     completion = own_.completions.front();
     own_.completions.pop_front();
     return true;
   }
   void arm() override {
-    const std::lock_guard lock(wire_->mutex);
+    const MutexLock lock(wire_->mutex);
     std::uint64_t count = 0;
     static_cast<void>(::read(own_.event.get(), &count, sizeof count) > 0);
     own_.is_armed = true;
   }
   int fd() const override { return own_.event.get(); }
   void stop() override {
-    const std::lock_guard lock(wire_->mutex);
+    const MutexLock lock(wire_->mutex);
     own_.is_stopped = true;
   }
 

@@ -65,6 +65,7 @@ constexpr bool kHasResult[] = {
 #define TWIN CALL
 #define HAND CALL
 #include "experimental/remote/internal/calls.inc"
+#include "regatta/base/core/mutex.h"
 };
 constexpr auto kCount = static_cast<std::size_t>(CallNumber::kCount);
 
@@ -99,7 +100,7 @@ CUresult HostProcess::layout(CUfunction function, ParameterLayout& layout) {
   if (const CUresult known = handles_.check(function); known != CUDA_SUCCESS) return known;
   if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   {
-    const std::lock_guard lock(layouts_mutex_);
+    const MutexLock lock(layouts_mutex_);
     if (const auto at = layouts_.find(function); at != layouts_.end()) {
       layout = at->second;
       return CUDA_SUCCESS;
@@ -119,23 +120,23 @@ CUresult HostProcess::layout(CUfunction function, ParameterLayout& layout) {
   }
   if (status != CUDA_ERROR_INVALID_VALUE)
     return status;  // CUDA_ERROR_INVALID_VALUE: no more of them
-  const std::lock_guard lock(layouts_mutex_);
+  const MutexLock lock(layouts_mutex_);
   layouts_[function] = layout;
   return CUDA_SUCCESS;
 }
 
 void HostProcess::forget_layouts() {
-  const std::lock_guard lock(layouts_mutex_);
+  const MutexLock lock(layouts_mutex_);
   layouts_.clear();
 }
 
 void HostProcess::note_start(std::uint64_t connection) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   progress_[connection] = 0;
 }
 
 void HostProcess::note_progress(std::uint64_t connection, std::uint64_t count) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   progress_[connection] = count;
   if (waiting_ > 0) changed_.notify_all();
 }
@@ -145,7 +146,7 @@ void HostProcess::note_end(std::uint64_t connection) {
 }
 
 bool HostProcess::wait_for(const Fence& fence) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   const auto at = progress_.find(fence.connection);
   if (at == progress_.end()) return false;
   ++waiting_;
@@ -155,9 +156,9 @@ bool HostProcess::wait_for(const Fence& fence) {
 }
 
 std::byte* HostProcess::take_piece() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   ++waiting_;
-  changed_.wait(lock, [&] { return pieces_ < kMostPieces; });
+  changed_.wait(lock, [&]() REGATTA_REQUIRES(mutex_) { return pieces_ < kMostPieces; });
   --waiting_;
   ++pieces_;
   return new std::byte[kPiece];
@@ -165,7 +166,7 @@ std::byte* HostProcess::take_piece() {
 
 void HostProcess::give_piece(std::byte* piece) {
   delete[] piece;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   --pieces_;
   changed_.notify_all();
 }

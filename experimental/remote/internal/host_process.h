@@ -3,16 +3,15 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 
 #include "experimental/remote/internal/channel.h"
 #include "experimental/remote/internal/handles.h"
 #include "experimental/remote/internal/layout.h"
 #include "experimental/remote/internal/table.h"
+#include "regatta/base/core/mutex.h"
 #include "regatta/base/core/result.h"
 
 namespace regatta::remote {
@@ -64,14 +63,14 @@ class HostProcess {
   Handles handles_;
   std::atomic<void*> functions_[static_cast<std::size_t>(CallNumber::kCount)] = {};
 
-  std::mutex layouts_mutex_;
-  std::unordered_map<CUfunction, ParameterLayout> layouts_;  // guarded by layouts_mutex_
+  Mutex layouts_mutex_;
+  std::unordered_map<CUfunction, ParameterLayout> layouts_ REGATTA_GUARDED_BY(layouts_mutex_);
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::map<std::uint64_t, std::uint64_t> progress_;  // guarded by mutex_
-  int waiting_ = 0;                                  // guarded by mutex_
-  int pieces_ = 0;                                   // guarded by mutex_
+  Mutex mutex_;
+  ConditionVariable changed_;
+  std::map<std::uint64_t, std::uint64_t> progress_ REGATTA_GUARDED_BY(mutex_);
+  int waiting_ REGATTA_GUARDED_BY(mutex_) = 0;
+  int pieces_ REGATTA_GUARDED_BY(mutex_) = 0;
 };
 
 // Runs one message of the table; `answer` gets the results. kBroken: it is none.

@@ -24,6 +24,10 @@ constexpr milliseconds kLast{50};
 constexpr milliseconds kClosing{1000};
 constexpr std::string_view kGreeting = "regatta\n";
 
+Seconds seconds(std::chrono::duration<double> time) {
+  return Seconds{time.count()};
+}
+
 }  // namespace
 
 PacketChannel::PacketChannel(std::unique_ptr<PacketPort> port, os::UniqueFd tcp,
@@ -40,7 +44,7 @@ PacketChannel::~PacketChannel() {
 }
 
 template <typename Condition>
-void PacketChannel::wait_until(Lock& lock, Condition condition, Clock::time_point deadline) {
+void PacketChannel::wait_until(MutexLock& lock, Condition condition, Clock::time_point deadline) {
   const Clock::time_point spin_end = Clock::now() + kSpin;
   for (;;) {
     progress();
@@ -48,19 +52,18 @@ void PacketChannel::wait_until(Lock& lock, Condition condition, Clock::time_poin
     if (is_cut_ && now >= cut_at_ + kLast && !condition()) lose();
     if (is_lost_ || condition() || now >= deadline) return;
     if (now < spin_end) {
-      lock.unlock();
+      mutex_.unlock();
       ::sched_yield();
-      lock.lock();
+      mutex_.lock();
     } else if (is_watched_) {
-      changed_.wait_until(lock, std::min(deadline, now + poll_interval_));
+      changed_.wait_for(lock, seconds(std::min<Clock::duration>(deadline - now, poll_interval_)));
     } else {
-      sleep(lock, deadline);
+      sleep(deadline);
     }
   }
 }
 
-// Until something comes.
-void PacketChannel::sleep(Lock& lock, Clock::time_point deadline) {
+void PacketChannel::sleep(Clock::time_point deadline) {
   port_->arm();
   if (progress()) return;  // what came before the port was armed wakes nobody
   const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now());
@@ -69,9 +72,9 @@ void PacketChannel::sleep(Lock& lock, Clock::time_point deadline) {
   pollfd watched[2] = {{port_->fd(), POLLIN, 0},
                        {is_cut_ ? -1 : tcp_.get(), POLLIN | POLLRDHUP, 0}};
   is_watched_ = true;
-  lock.unlock();
+  mutex_.unlock();
   static_cast<void>(::poll(watched, 2, static_cast<int>(poll_interval.count())));
-  lock.lock();
+  mutex_.lock();
   is_watched_ = false;
   changed_.notify_all();
   if (watched[1].revents == 0 || is_cut_) return;
@@ -96,11 +99,11 @@ void PacketChannel::complete(const Completion& completion) {
   if (!completion.is_good) return lose();
   if (completion.is_send) return free_.push_back(completion.slot);
   if (completion.bytes > kPacketBytes || !credit_.take_back(completion.returned)) return lose();
-  if (completion.bytes == 0) return give_back(completion.slot);
+  if (completion.bytes == 0) return repost_receive(completion.slot);
   received_.push_back({completion.slot, completion.bytes, 0});
 }
 
-void PacketChannel::give_back(std::uint32_t receive) {
+void PacketChannel::repost_receive(std::uint32_t receive) {
   if (is_lost_) return;
   if (!port_->post_receive(receive)) return lose();
   credit_.repost();
@@ -126,10 +129,10 @@ void PacketChannel::lose() {
 }
 
 bool PacketChannel::send(std::string_view first, std::string_view second) {
-  Lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!first.empty() || !second.empty()) {
     wait_until(
-        lock, [this] { return may_send(); }, Clock::time_point::max());
+        lock, [this]() REGATTA_REQUIRES(mutex_) { return may_send(); }, Clock::time_point::max());
     if (is_lost_) return false;
     const std::uint32_t slot = take_slot();
     std::byte* const at = port_->send_slot(slot);
@@ -145,9 +148,10 @@ bool PacketChannel::send(std::string_view first, std::string_view second) {
 }
 
 std::size_t PacketChannel::receive(void* into, std::size_t count) {
-  Lock lock(mutex_);
+  MutexLock lock(mutex_);
   wait_until(
-      lock, [this] { return !received_.empty(); }, Clock::time_point::max());
+      lock, [this]() REGATTA_REQUIRES(mutex_) { return !received_.empty(); },
+      Clock::time_point::max());
   auto* const at = static_cast<std::byte*>(into);
   std::size_t done = 0;
   while (done < count && !received_.empty()) {
@@ -159,7 +163,7 @@ std::size_t PacketChannel::receive(void* into, std::size_t count) {
     if (packet.taken < packet.bytes) break;
     const std::uint32_t slot = packet.slot;
     received_.pop_front();
-    give_back(slot);
+    repost_receive(slot);
   }
   return_credit();
   return done;
@@ -168,9 +172,10 @@ std::size_t PacketChannel::receive(void* into, std::size_t count) {
 bool PacketChannel::handshake(bool begins, milliseconds timeout) {
   if (begins && !send(kGreeting, {})) return false;
   {
-    Lock lock(mutex_);
+    MutexLock lock(mutex_);
     wait_until(
-        lock, [this] { return !received_.empty(); }, Clock::now() + timeout);
+        lock, [this]() REGATTA_REQUIRES(mutex_) { return !received_.empty(); },
+        Clock::now() + timeout);
     if (is_lost_ || received_.empty() || received_.front().bytes != kGreeting.size()) return false;
   }
   char came[kGreeting.size()];
@@ -179,15 +184,17 @@ bool PacketChannel::handshake(bool begins, milliseconds timeout) {
 }
 
 void PacketChannel::close() {
-  Lock lock(mutex_);
+  MutexLock lock(mutex_);
   if (!tcp_) return;
   wait_until(
-      lock, [this] { return free_.size() == kPortSends; }, Clock::now() + kClosing);
+      lock, [this]() REGATTA_REQUIRES(mutex_) { return free_.size() == kPortSends; },
+      Clock::now() + kClosing);
   lose();
   tcp_.reset();
 }
 
-void PacketChannel::leave() {
+// In a child of fork(), where no other thread exists and the mutex may be locked for ever.
+void PacketChannel::leave() REGATTA_NO_THREAD_SAFETY_ANALYSIS {
   tcp_.reset();
   static_cast<void>(::close(port_->fd()));
 }

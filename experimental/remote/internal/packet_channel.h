@@ -6,17 +6,16 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <string_view>
 #include <vector>
 
 #include "experimental/remote/internal/channel.h"
 #include "experimental/remote/internal/packet_port.h"
+#include "regatta/base/core/mutex.h"
 #include "regatta/base/os/unique_fd.h"
 #include "regatta/network/rdma/credit.h"
 
@@ -42,38 +41,40 @@ class PacketChannel final : public ByteChannel {
 
  private:
   using Clock = std::chrono::steady_clock;
-  using Lock = std::unique_lock<std::mutex>;
   struct ReceivedPacket {
     std::uint32_t slot = 0;
     std::size_t bytes = 0;
     std::size_t taken = 0;
   };
 
-  // All with mutex_ held. Until it is so, the channel is lost or the time is over.
+  // Returns when `condition` holds, the channel is lost, or the deadline has passed.
   template <typename Condition>
-  void wait_until(Lock& lock, Condition condition, Clock::time_point deadline);
-  bool may_send() const { return credit_.may_send() && !free_.empty(); }
-  bool progress();
-  void complete(const Completion& completion);
-  void give_back(std::uint32_t receive);
-  void return_credit();
-  std::uint32_t take_slot();
-  void sleep(Lock& lock, Clock::time_point deadline);
-  void lose();
+  void wait_until(MutexLock& lock, Condition condition, Clock::time_point deadline)
+      REGATTA_REQUIRES(mutex_);
+  bool may_send() const REGATTA_REQUIRES(mutex_) { return credit_.may_send() && !free_.empty(); }
+  bool progress() REGATTA_REQUIRES(mutex_);
+  void complete(const Completion& completion) REGATTA_REQUIRES(mutex_);
+  void repost_receive(std::uint32_t receive) REGATTA_REQUIRES(mutex_);
+  void return_credit() REGATTA_REQUIRES(mutex_);
+  std::uint32_t take_slot() REGATTA_REQUIRES(mutex_);
+  // Until a packet comes.
+  void sleep(Clock::time_point deadline) REGATTA_REQUIRES(mutex_);
+  void lose() REGATTA_REQUIRES(mutex_);
 
   const std::chrono::milliseconds poll_interval_;
 
-  std::mutex mutex_;  // guards what follows
-  std::condition_variable changed_;
+  Mutex mutex_;
+  ConditionVariable changed_;
   std::unique_ptr<PacketPort> port_;
-  os::UniqueFd tcp_;
-  rdma::Credit credit_{kPortReceives};
-  std::vector<std::uint32_t> free_;  // slots to send from
-  std::deque<ReceivedPacket> received_;
-  Clock::time_point cut_at_{};
-  bool is_cut_ = false;      // the TCP connection is over
-  bool is_watched_ = false;  // a thread sleeps until something comes; the others wait for it
-  bool is_lost_ = false;
+  os::UniqueFd tcp_ REGATTA_GUARDED_BY(mutex_);
+  rdma::Credit credit_ REGATTA_GUARDED_BY(mutex_){kPortReceives};
+  std::vector<std::uint32_t> free_ REGATTA_GUARDED_BY(mutex_);  // slots to send from
+  std::deque<ReceivedPacket> received_ REGATTA_GUARDED_BY(mutex_);
+  Clock::time_point cut_at_ REGATTA_GUARDED_BY(mutex_){};
+  bool is_cut_ REGATTA_GUARDED_BY(mutex_) = false;  // the TCP connection is over
+  bool is_watched_ REGATTA_GUARDED_BY(mutex_) =
+      false;  // a thread sleeps until something comes; the others wait for it
+  bool is_lost_ REGATTA_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace regatta::remote

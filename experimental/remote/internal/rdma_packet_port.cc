@@ -1,12 +1,12 @@
 #include "experimental/remote/internal/rdma_packet_port.h"
 
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include <arpa/inet.h>
 #include <unistd.h>
 
+#include "regatta/base/core/mutex.h"
 #include "regatta/network/rdma/device.h"
 #include "regatta/network/rdma/queues.h"
 
@@ -18,9 +18,9 @@ static_assert(kPacketBytes <= rdma::kSlotPayloadMax);
 // The device that new connections of this process use. They come and go, of as many threads as
 // there are, and one that was replaced is open for as long as its last connection.
 struct OpenDevices {
-  std::mutex mutex;
-  std::string address;                            // guarded by mutex
-  std::shared_ptr<rdma::Device> device;           // guarded by mutex
+  Mutex mutex;
+  std::string address REGATTA_GUARDED_BY(mutex);
+  std::shared_ptr<rdma::Device> device REGATTA_GUARDED_BY(mutex);
   std::vector<std::weak_ptr<rdma::Device>> ever;  // guarded by mutex; those that may be open
 };
 OpenDevices& open_devices() {
@@ -30,7 +30,7 @@ OpenDevices& open_devices() {
 
 Result<std::shared_ptr<rdma::Device>> device_at(const std::string& address) {
   OpenDevices& open = open_devices();
-  const std::lock_guard lock(open.mutex);
+  const MutexLock lock(open.mutex);
   if (open.device != nullptr && open.address == address && open.device->is_active())
     return open.device;
   REGATTA_TRY(device, rdma::Device::open(address));

@@ -11,6 +11,7 @@
 #include "experimental/remote/internal/rdma_packet_port.h"
 #include "experimental/remote/internal/socket.h"
 #include "experimental/remote/internal/table.h"
+#include "regatta/base/core/mutex.h"
 #include "regatta/base/os/process.h"
 
 namespace regatta::remote {
@@ -35,13 +36,13 @@ struct ThreadEnd {
     RemoteSession& session = RemoteSession::instance();
     if (session.is_forked_) return;  // locks may be those of threads that are not here
     {
-      const std::lock_guard lock(connection->mutex);
+      const MutexLock lock(connection->mutex);
       static_cast<void>(session.flush(*connection));
       connection->is_open = false;
     }
     // This may take a second, which is nobody else's. A child of fork() has to find it meanwhile.
     connection->channel->close();
-    const std::lock_guard lock(session.order_);
+    const MutexLock lock(session.order_);
     std::erase(session.connections_, connection);
   }
 };
@@ -58,16 +59,16 @@ RemoteSession::RemoteSession() {
   static RemoteSession* self = nullptr;
   self = this;
   ::pthread_atfork(
-      [] {
+      []() REGATTA_NO_THREAD_SAFETY_ANALYSIS {
         self->joining_.lock();
         self->order_.lock();
       },
-      [] {
+      []() REGATTA_NO_THREAD_SAFETY_ANALYSIS {
         self->order_.unlock();
         self->joining_.unlock();
       },
-      [] {
-        // The connections are the parent's; the driver has no life after fork() either.
+      []() REGATTA_NO_THREAD_SAFETY_ANALYSIS {
+        // The connections are the parent's; the driver does not work after fork() either.
         self->is_forked_ = true;
         self->anchor_.reset();
         for (const auto& connection : self->connections_)
@@ -105,7 +106,7 @@ bool RemoteSession::open() {
     std::fprintf(stderr, "regatta: %s\n", anchor.error().message.c_str());
     return false;
   }
-  const std::string ask = R"({"ask":"open","ticket":")" + join_.ticket + R"(","table":")" +
+  const std::string ask = R"({"request":"open","ticket":")" + join_.ticket + R"(","table":")" +
                           std::to_string(table_mark()) + R"("})";
   static_cast<void>(send_text(anchor->get(), ask));
   auto key = receive_text(anchor->get());
@@ -122,7 +123,7 @@ bool RemoteSession::open() {
 // Takes seconds where the server or its device is slow: order_ is free, and threads that have
 // joined go on.
 std::shared_ptr<SessionConnection> RemoteSession::connect() {
-  const std::lock_guard joining(joining_);
+  const MutexLock joining(joining_);
   if (is_lost_ || failed_ != CUDA_SUCCESS) return nullptr;
   if (!is_open_ && !open()) {
     failed_ = CUDA_ERROR_NO_DEVICE;
@@ -138,7 +139,7 @@ std::shared_ptr<SessionConnection> RemoteSession::connect() {
   // What was tried once and cannot be had is not tried again.
   if (!joined->is_rdma) join_.transport = TransportChoice::kTcp;
   auto connection = std::make_shared<SessionConnection>(std::move(joined->channel), joined->number);
-  const std::lock_guard lock(order_);
+  const MutexLock lock(order_);
   connections_.push_back(connection);
   return connection;
 }
@@ -161,10 +162,10 @@ void RemoteSession::fence(SessionConnection& connection) {
   const std::shared_ptr<SessionConnection> other = std::exchange(last_, of_thread.connection);
   if (!other || other.get() == &connection || other->last_sent <= other->last_done) return;
   {
-    const std::lock_guard lock(other->mutex);
+    const MutexLock lock(other->mutex);
     if (other->is_open) static_cast<void>(flush(*other));
   }
-  const std::lock_guard lock(connection.mutex);
+  const MutexLock lock(connection.mutex);
   MessageWriter writer(connection.out);
   writer.put(Frame{sizeof(Fence), static_cast<std::uint16_t>(ControlMessage::kFence), 0});
   writer.put(Fence{other->id, other->last_sent});
@@ -185,11 +186,11 @@ void RemoteSession::run_flusher() {
     has_unsent_ = false;
     std::vector<std::shared_ptr<SessionConnection>> all;
     {
-      const std::lock_guard lock(order_);
+      const MutexLock lock(order_);
       all = connections_;
     }
     for (const auto& connection : all) {
-      const std::lock_guard lock(connection->mutex);
+      const MutexLock lock(connection->mutex);
       if (connection->is_open) static_cast<void>(flush(*connection));
     }
   }
@@ -206,11 +207,11 @@ RemoteSession::Message::Message(std::uint16_t number, bool wants_answer)
     status_ = session_.is_lost_ ? kServerLost : session_.failed_.load();
     return;
   }
-  order_ = std::unique_lock(session_.order_);
+  order_.emplace(session_.order_);
   session_.fence(*connection_);
   index_ = ++connection_->issued;
   if (!wants_answer_) connection_->last_sent = index_;
-  writing_ = std::unique_lock(connection_->mutex);
+  writing_.emplace(connection_->mutex);
   start_ = connection_->out.size();
   writer().put(Frame{0, number, wants_answer_});
 }
@@ -237,16 +238,16 @@ CUresult RemoteSession::Message::send() {
     session_.has_unsent_ = true;
     session_.has_unsent_.notify_one();
   }
-  writing_.unlock();
-  order_.unlock();
+  writing_.reset();
+  order_.reset();
   return CUDA_SUCCESS;
 }
 
 CUresult RemoteSession::Message::exchange(std::span<const std::byte>& answer) {
   finish_frame(0);
-  order_.unlock();
+  order_.reset();
   const bool is_sent = session_.flush(*connection_);
-  writing_.unlock();
+  writing_.reset();
   CallReplyHeader head;
   if (!is_sent || !receive_head(head)) return lose();
   connection_->answer.resize(head.bytes);
@@ -258,14 +259,14 @@ CUresult RemoteSession::Message::exchange(std::span<const std::byte>& answer) {
 
 CUresult RemoteSession::Message::send_with(const void* bytes, std::size_t count) {
   finish_frame(count);
-  order_.unlock();
+  order_.reset();
   const auto text = [](const void* from, std::size_t size) {
     return std::string_view(static_cast<const char*>(from), size);
   };
   const bool is_sent = connection_->channel->send(
       text(connection_->out.data(), connection_->out.size()), text(bytes, count));
   connection_->out.clear();
-  writing_.unlock();
+  writing_.reset();
   return is_sent ? CUDA_SUCCESS : lose();
 }
 
@@ -278,7 +279,7 @@ bool RemoteSession::Message::receive(void* into, std::size_t count) {
 }
 
 void RemoteSession::Message::note_answer() {
-  const std::lock_guard lock(session_.order_);
+  const MutexLock lock(session_.order_);
   connection_->last_done = index_;
 }
 

@@ -7,13 +7,14 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
+#include <optional>
 #include <vector>
 
 #include "experimental/remote/internal/bytes.h"
 #include "experimental/remote/internal/channel.h"
 #include "experimental/remote/internal/frames.h"
 #include "experimental/remote/internal/rendezvous.h"
+#include "regatta/base/core/mutex.h"
 #include "regatta/base/os/unique_fd.h"
 
 namespace regatta::remote {
@@ -31,7 +32,7 @@ struct SessionConnection {
   std::uint64_t last_sent = 0;  // the last that nobody waits for; likewise
   std::uint64_t last_done = 0;  // the last that was answered; likewise
 
-  std::mutex mutex;
+  Mutex mutex;
   bool is_open = true;  // guarded by mutex
   Buffer out;           // guarded by mutex
 };
@@ -68,8 +69,8 @@ class RemoteSession {
 
     RemoteSession& session_;
     std::shared_ptr<SessionConnection> connection_;
-    std::unique_lock<std::mutex> order_;
-    std::unique_lock<std::mutex> writing_;
+    std::optional<MutexLock> order_;
+    std::optional<MutexLock> writing_;
     std::size_t start_ = 0;
     std::uint64_t index_ = 0;
     bool wants_answer_;
@@ -95,14 +96,14 @@ class RemoteSession {
   std::atomic<bool> is_forked_ = false;
   std::atomic<CUresult> failed_ = CUDA_SUCCESS;  // of the start
 
-  std::mutex joining_;                   // taken before order_
+  Mutex joining_;                        // taken before order_
   std::uint64_t next_id_ = 1;            // guarded by joining_
   os::UniqueFd anchor_;                  // guarded by joining_
   ConnectOptions join_;                  // guarded by joining_
   bool is_open_ = false;                 // guarded by joining_
   bool has_reported_transport_ = false;  // guarded by joining_
 
-  std::mutex order_;
+  Mutex order_;
   std::shared_ptr<SessionConnection> last_;                      // guarded by order_
   std::vector<std::shared_ptr<SessionConnection>> connections_;  // guarded by order_
   bool has_flusher_ = false;                                     // guarded by order_

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "regatta/base/core/mutex.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/os/process.h"
 #include "regatta/base/os/unique_fd.h"
@@ -102,13 +103,13 @@ Result<std::string> Reservations::reserve(const SliceRequest& request) {
   if (!request.priority.empty()) words.push_back("--priority=" + request.priority);
   REGATTA_TRY(tenant_holder, start(words));
   const std::string ticket = random_text();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   all_[ticket] = {.name = request.name, .tenant_holder = std::move(tenant_holder)};
   return ticket;
 }
 
 void Reservations::end(const std::string& ticket) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto at = all_.find(ticket);
   if (at == all_.end()) return;
   for (auto& [key, host] : at->second.hosts)
@@ -121,7 +122,7 @@ Result<std::string> Reservations::open(const std::string& ticket, os::UniqueFd a
   const Error over{Code::kConflict, "the reservation is over, or never was; reserve anew"};
   std::string name;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto at = find(ticket);
     if (at == all_.end()) return over;
     name = at->second.name;
@@ -135,7 +136,7 @@ Result<std::string> Reservations::open(const std::string& ticket, os::UniqueFd a
   const std::uint64_t number = 0;
   Status given =
       sharing::send_message(host.control.get(), sharing::as_bytes(number), {anchor.get(), -1});
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto at = find(ticket);
   if (!given || at == all_.end()) {
     stop(host);
@@ -148,7 +149,7 @@ Result<std::string> Reservations::open(const std::string& ticket, os::UniqueFd a
 
 Status Reservations::join(const std::string& ticket, const std::string& key, const Joining& joining,
                           os::UniqueFd fd) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto at = find(ticket);
   if (at == all_.end()) return Error{Code::kConflict, "the reservation is over"};
   const auto host = at->second.hosts.find(key);

@@ -5,13 +5,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include <sys/types.h>
 
 #include "experimental/remote/internal/serve.h"
+#include "regatta/base/core/mutex.h"
 #include "regatta/base/core/result.h"
 #include "regatta/base/os/unique_fd.h"
 
@@ -58,11 +58,12 @@ class Reservations {
   Result<Child> start(const std::vector<std::string>& tenant) const;
   // How it ended: its own exit status where it had ended before.
   static int stop(Child& child);
-  std::map<std::string, Reservation>::iterator find(const std::string& ticket);
+  std::map<std::string, Reservation>::iterator find(const std::string& ticket)
+      REGATTA_REQUIRES(mutex_);
 
   const GpuServerOptions options_;
-  std::mutex mutex_;
-  std::map<std::string, Reservation> all_;  // by ticket, guarded by mutex_
+  Mutex mutex_;
+  std::map<std::string, Reservation> all_ REGATTA_GUARDED_BY(mutex_);  // by ticket
 };
 
 }  // namespace regatta::remote

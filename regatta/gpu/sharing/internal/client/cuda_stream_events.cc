@@ -1,5 +1,6 @@
 #include "regatta/gpu/sharing/internal/client/cuda_stream_events.h"
 
+#include "regatta/base/core/mutex.h"
 #include "regatta/gpu/device/abi/cuda_sharing.h"
 
 namespace regatta::sharing {
@@ -13,7 +14,7 @@ constexpr int kRelaxed = 2;            // CU_STREAM_CAPTURE_MODE_RELAXED
 CudaStreamEvents::CudaEvent* CudaStreamEvents::take(CUcontext handle) {
   std::shared_ptr<Context> context;
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     std::shared_ptr<Context>& known = contexts_[handle];
     if (known == nullptr) {
       known = std::make_shared<Context>();
@@ -61,20 +62,20 @@ void CudaStreamEvents::begin_worker() {
 }
 
 bool CudaStreamEvents::enter(Context& context) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (context.is_gone) return false;
   ++context.workers;
   return true;
 }
 
 void CudaStreamEvents::exit(Context& context) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   --context.workers;
   if (context.is_gone) left_.notify_all();
 }
 
 void CudaStreamEvents::leave(CUcontext handle) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   const auto at = contexts_.find(handle);
   if (at == contexts_.end()) return;
   const std::shared_ptr<Context> context = at->second;
@@ -124,7 +125,7 @@ std::optional<std::uint64_t> CudaStreamEvents::between_ns(StreamEvents::Event be
 
 void CudaStreamEvents::release(StreamEvents::Event handle) {
   auto* event = static_cast<CudaEvent*>(handle);
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (event->is_lost || event->context->is_gone) {  // its context has gone or is broken
     delete event;
   } else {

@@ -4,12 +4,11 @@
 // Management", "Stream Management".
 #pragma once
 
-#include <condition_variable>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "regatta/base/core/mutex.h"
 #include "regatta/gpu/device/abi/cuda.h"
 #include "regatta/gpu/sharing/internal/client/stream_events.h"
 
@@ -77,9 +76,9 @@ class CudaStreamEvents : public StreamEvents {
   CUresult in_context_of(const CudaEvent& event, Call&& call);
 
   CudaEventCalls calls_;
-  std::mutex mutex_;
-  std::condition_variable left_;
-  std::map<CUcontext, std::shared_ptr<Context>> contexts_;  // guarded by mutex_
+  Mutex mutex_;
+  ConditionVariable left_;
+  std::map<CUcontext, std::shared_ptr<Context>> contexts_ REGATTA_GUARDED_BY(mutex_);
 };
 
 }  // namespace regatta::sharing

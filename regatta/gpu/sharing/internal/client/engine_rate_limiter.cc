@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "regatta/base/core/mutex.h"
 #include "regatta/base/os/clock.h"
 
 namespace regatta::sharing {
@@ -19,7 +20,7 @@ void EngineRateLimiter::give(Client& client, int device, regatta_engine engine,
   for (;;) {
     std::uint64_t wait = 0;
     {
-      const std::scoped_lock lock(own.mutex);
+      const MutexLock lock(own.mutex);
       wait = own.bucket.wait_ns(rate(client, device, engine), os::monotonic_ns());
       if (wait == 0) own.bucket.give(units);
     }

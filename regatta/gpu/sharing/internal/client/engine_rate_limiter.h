@@ -4,8 +4,8 @@
 #pragma once
 
 #include <array>
-#include <mutex>
 
+#include "regatta/base/core/mutex.h"
 #include "regatta/gpu/sharing/internal/client/client.h"
 #include "regatta/gpu/sharing/internal/client/token_bucket.h"
 
@@ -23,8 +23,8 @@ class EngineRateLimiter {
 
  private:
   struct Engine {
-    std::mutex mutex;
-    TokenBucket bucket;  // guarded by mutex
+    Mutex mutex;
+    TokenBucket bucket REGATTA_GUARDED_BY(mutex);
   };
   std::array<std::array<Engine, REGATTA_ENGINES>, REGATTA_DEVICES_MAX> engines_;
 };

@@ -1,5 +1,7 @@
 #include "regatta/gpu/sharing/internal/hook/allocation_table.h"
 
+#include "regatta/base/core/mutex.h"
+
 namespace regatta::sharing::hook {
 namespace {
 
@@ -28,13 +30,13 @@ Cover cover_of(std::uint64_t address, std::uint64_t bytes) {
 
 void AllocationTable::put(const Allocation& allocation) {
   Stripe& stripe = stripe_of(allocation.address);
-  const std::scoped_lock lock(stripe.mutex);
+  const MutexLock lock(stripe.mutex);
   stripe.allocations.insert_or_assign(allocation.address, allocation);
 }
 
 std::optional<Allocation> AllocationTable::take(std::uint64_t address) {
   Stripe& stripe = stripe_of(address);
-  const std::scoped_lock lock(stripe.mutex);
+  const MutexLock lock(stripe.mutex);
   const auto at = stripe.allocations.find(address);
   if (at == stripe.allocations.end()) return std::nullopt;
   const Allocation found = at->second;
@@ -45,7 +47,7 @@ std::optional<Allocation> AllocationTable::take(std::uint64_t address) {
 std::vector<Allocation> AllocationTable::take_of(CUcontext context) {
   std::vector<Allocation> taken;
   for (Stripe& stripe : stripes_) {
-    const std::scoped_lock lock(stripe.mutex);
+    const MutexLock lock(stripe.mutex);
     std::erase_if(stripe.allocations, [&](const auto& entry) {
       if (entry.second.context != context) return false;
       taken.push_back(entry.second);
@@ -57,13 +59,13 @@ std::vector<Allocation> AllocationTable::take_of(CUcontext context) {
 
 std::uint64_t Blocks::add_edge(std::uint64_t block) {
   Stripe& stripe = stripe_of(block);
-  const std::scoped_lock lock(stripe.mutex);
+  const MutexLock lock(stripe.mutex);
   return ++stripe.counts[block] == 1 ? kBlockBytes : 0;
 }
 
 std::uint64_t Blocks::remove_edge(std::uint64_t block) {
   Stripe& stripe = stripe_of(block);
-  const std::scoped_lock lock(stripe.mutex);
+  const MutexLock lock(stripe.mutex);
   const auto at = stripe.counts.find(block);
   if (at == stripe.counts.end() || --at->second != 0) return 0;
   stripe.counts.erase(at);

@@ -6,11 +6,11 @@
 
 #include <array>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <unordered_map>
 #include <vector>
 
+#include "regatta/base/core/mutex.h"
 #include "regatta/gpu/device/abi/cuda_sharing.h"
 #include "regatta/gpu/sharing/internal/ledger/ledger.h"
 
@@ -44,8 +44,8 @@ class AllocationTable {
 
  private:
   struct Stripe {
-    std::mutex mutex;
-    std::unordered_map<std::uint64_t, Allocation> allocations;
+    Mutex mutex;
+    std::unordered_map<std::uint64_t, Allocation> allocations REGATTA_GUARDED_BY(mutex);
   };
   Stripe& stripe_of(std::uint64_t address) {
     return stripes_[(address >> 9 ^ address >> 21) % stripes_.size()];
@@ -63,8 +63,8 @@ class Blocks {
 
  private:
   struct Stripe {
-    std::mutex mutex;
-    std::unordered_map<std::uint64_t, std::uint32_t> counts;
+    Mutex mutex;
+    std::unordered_map<std::uint64_t, std::uint32_t> counts REGATTA_GUARDED_BY(mutex);
   };
   Stripe& stripe_of(std::uint64_t block) { return stripes_[block % stripes_.size()]; }
   std::uint64_t add_edge(std::uint64_t block);

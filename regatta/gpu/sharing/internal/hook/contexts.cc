@@ -6,10 +6,10 @@
 #include <array>
 #include <atomic>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <vector>
 
+#include "regatta/base/core/mutex.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/gpu/sharing/internal/client/client.h"
 #include "regatta/gpu/sharing/internal/hook/exports.h"
@@ -36,8 +36,8 @@ struct Share {
 
 struct ContextState {
   std::array<Share, REGATTA_DEVICES_MAX> shares;
-  std::mutex mutex;
-  std::map<CUcontext, CUdevice> contexts;  // guarded by mutex
+  Mutex mutex;
+  std::map<CUcontext, CUdevice> contexts REGATTA_GUARDED_BY(mutex);
 };
 ContextState& context_state() {
   static auto* const only = new ContextState;
@@ -93,14 +93,14 @@ DriverReportedUsage::Outcome settle(CUdevice device, const DriverReportedUsage::
 
 CUresult note_context(CUresult result, const CUcontext* context, CUdevice device) {
   if (result != CUDA_SUCCESS) return result;
-  const std::scoped_lock lock(context_state().mutex);
+  const MutexLock lock(context_state().mutex);
   context_state().contexts[*context] = device;
   return result;
 }
 
 bool is_seen(const DeviceContext& place) {
   if (is_known_primary(place)) return true;
-  const std::scoped_lock lock(context_state().mutex);
+  const MutexLock lock(context_state().mutex);
   return context_state().contexts.contains(place.context);
 }
 
@@ -162,7 +162,7 @@ CUdevice forget_context(CUcontext context) {
     CUcontext met = context;
     one.met.compare_exchange_strong(met, nullptr);
   }
-  const std::scoped_lock lock(context_state().mutex);
+  const MutexLock lock(context_state().mutex);
   const auto node = context_state().contexts.extract(context);
   return node ? node.mapped() : -1;
 }

@@ -1,9 +1,9 @@
 // Primary contexts: each device has at most one, which libraries share. It lives while somebody
 // retains it.
 #include <array>
-#include <mutex>
 #include <utility>
 
+#include "regatta/base/core/mutex.h"
 #include "regatta/gpu/sharing/internal/hook/contexts.h"
 #include "regatta/gpu/sharing/internal/hook/exports.h"
 #include "regatta/gpu/sharing/internal/hook/launch_gate.h"
@@ -13,8 +13,8 @@ namespace regatta::sharing::hook {
 namespace {
 
 struct PrimaryState {
-  std::mutex mutex;
-  std::array<CUcontext, REGATTA_DEVICES_MAX> primaries{};  // guarded by mutex
+  Mutex mutex;
+  std::array<CUcontext, REGATTA_DEVICES_MAX> primaries REGATTA_GUARDED_BY(mutex){};
 };
 PrimaryState& primary_state() {
   static auto* const only = new PrimaryState;
@@ -33,7 +33,7 @@ bool is_primary_gone(CUdevice device) {
 CUcontext forget_primary(CUdevice device) {
   CUcontext context = nullptr;
   {
-    const std::scoped_lock lock(primary_state().mutex);
+    const MutexLock lock(primary_state().mutex);
     std::swap(context, primary_state().primaries[static_cast<std::size_t>(device)]);
   }
   forget_context(context);
@@ -57,7 +57,7 @@ CUresult give_up_primary(DriverFunction<DriverEntry::cuDevicePrimaryCtxRelease_v
 CUcontext primary_context(CUdevice device) {
   const auto at = static_cast<std::size_t>(device);
   {
-    const std::scoped_lock lock(primary_state().mutex);
+    const MutexLock lock(primary_state().mutex);
     if (primary_state().primaries[at] != nullptr) return primary_state().primaries[at];
   }
   CUcontext found = nullptr;
@@ -65,7 +65,7 @@ CUcontext primary_context(CUdevice device) {
       driver<DriverEntry::cuDevicePrimaryCtxRetain>()(&found, device) != CUDA_SUCCESS)
     return nullptr;
   {
-    const std::scoped_lock lock(primary_state().mutex);
+    const MutexLock lock(primary_state().mutex);
     primary_state().primaries[at] = found;
   }
   // Others may have released it meanwhile: then it ends here.
@@ -77,7 +77,7 @@ CUcontext primary_context(CUdevice device) {
 }
 
 bool is_known_primary(const DeviceContext& place) {
-  const std::scoped_lock lock(primary_state().mutex);
+  const MutexLock lock(primary_state().mutex);
   return primary_state().primaries[static_cast<std::size_t>(place.device)] == place.context;
 }
 
@@ -90,7 +90,7 @@ CUresult retain_primary(DriverFunction<DriverEntry::cuDevicePrimaryCtxRetain> re
                 [&] { driver<DriverEntry::cuDevicePrimaryCtxRelease_v2>()(device); })
           : real(context, device);
   if (result != CUDA_SUCCESS || !is_known(device)) return result;
-  const std::scoped_lock lock(primary_state().mutex);
+  const MutexLock lock(primary_state().mutex);
   primary_state().primaries[static_cast<std::size_t>(device)] = *context;
   return result;
 }

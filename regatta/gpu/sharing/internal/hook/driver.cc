@@ -59,9 +59,9 @@ const Sign& sign_of(DriverLibrary library) {
   return kSigns[static_cast<std::size_t>(library)];
 }
 
-std::atomic<bool> is_known[std::size(kSigns)] = {};
+std::atomic<bool> library_signs[std::size(kSigns)] = {};
 std::atomic<bool>& known(DriverLibrary library) {
-  return is_known[static_cast<std::size_t>(library)];
+  return library_signs[static_cast<std::size_t>(library)];
 }
 
 // The handle of the library that `function` is in.

@@ -2,8 +2,8 @@
 // picture waits until the tenant's part of the engine allows it.
 #include <atomic>
 #include <map>
-#include <mutex>
 
+#include "regatta/base/core/mutex.h"
 #include "regatta/gpu/sharing/internal/hook/exports.h"
 #include "regatta/gpu/sharing/internal/hook/memory.h"
 
@@ -21,16 +21,16 @@ struct Session {
 class Sessions {
  public:
   void add(void* handle, Session session) {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     sessions_[handle] = session;
   }
   std::optional<Session> find(void* handle) {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto at = sessions_.find(handle);
     return at == sessions_.end() ? std::nullopt : std::optional(at->second);
   }
   std::optional<Session> take(void* handle) {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto at = sessions_.find(handle);
     if (at == sessions_.end()) return std::nullopt;
     const Session session = at->second;
@@ -39,8 +39,8 @@ class Sessions {
   }
 
  private:
-  std::mutex mutex_;
-  std::map<void*, Session> sessions_;
+  Mutex mutex_;
+  std::map<void*, Session> sessions_ REGATTA_GUARDED_BY(mutex_);
 };
 
 Sessions& decoders() {

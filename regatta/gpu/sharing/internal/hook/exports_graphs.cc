@@ -3,9 +3,9 @@
 #include <array>
 #include <atomic>
 #include <map>
-#include <mutex>
 #include <vector>
 
+#include "regatta/base/core/mutex.h"
 #include "regatta/gpu/sharing/internal/hook/exports.h"
 #include "regatta/gpu/sharing/internal/hook/launch_gate.h"
 #include "regatta/gpu/sharing/internal/hook/memory.h"
@@ -26,8 +26,9 @@ struct Executable {
 
 struct GraphState {
   std::array<DriverReportedUsage, REGATTA_DEVICES_MAX> memory;
-  std::mutex mutex;
-  std::map<CUgraphExec, Executable> executables;  // those that need memory; guarded by mutex
+  Mutex mutex;
+  std::map<CUgraphExec, Executable> executables
+      REGATTA_GUARDED_BY(mutex);  // those that need memory
   std::atomic<std::uint64_t> trims = 0;
 };
 GraphState& graph_state() {
@@ -66,7 +67,7 @@ CUresult note(CUresult result, const CUgraphExec* executable, CUgraph graph) {
     return need.first < 0 || need.first >= REGATTA_DEVICES_MAX;
   });
   if (made.needs.empty()) return result;
-  const std::scoped_lock lock(graph_state().mutex);
+  const MutexLock lock(graph_state().mutex);
   graph_state().executables[*executable] = std::move(made);
   has_graph_memory = true;
   return result;
@@ -118,7 +119,7 @@ template <typename RequestType>
 CUresult ask_for_memory(CUgraphExec graph, RequestType&& ask) {
   Executable known;
   {
-    const std::scoped_lock lock(graph_state().mutex);
+    const MutexLock lock(graph_state().mutex);
     const auto at = graph_state().executables.find(graph);
     if (at != graph_state().executables.end()) known = at->second;
   }
@@ -146,7 +147,7 @@ CUresult launch_with_memory(DriverFunction<DriverEntry::cuGraphLaunch> real, CUg
   const std::uint64_t trims = graph_state().trims;
   const CUresult result = ask_for_memory(graph, [&] { return real(graph, stream); });
   if (result != CUDA_SUCCESS) return result;
-  const std::scoped_lock lock(graph_state().mutex);
+  const MutexLock lock(graph_state().mutex);
   const auto at = graph_state().executables.find(graph);
   if (at != graph_state().executables.end()) at->second.trims = trims;
   return result;
@@ -175,7 +176,7 @@ CUresult instantiate(DriverFunction<DriverEntry::cuGraphInstantiateWithParams> r
 CUresult destroy_executable(DriverFunction<DriverEntry::cuGraphExecDestroy> real,
                             CUgraphExec executable) {
   {
-    const std::scoped_lock lock(graph_state().mutex);
+    const MutexLock lock(graph_state().mutex);
     graph_state().executables.erase(executable);
   }
   forget_launches(KernelDurations::key_of(executable, 0));

@@ -1,10 +1,10 @@
 // Memory without an address: counted for its device until the handle is released and nothing is
 // mapped to it, as the driver keeps it. What another process exported is counted there.
 #include <map>
-#include <mutex>
 #include <utility>
 #include <vector>
 
+#include "regatta/base/core/mutex.h"
 #include "regatta/gpu/sharing/internal/hook/exports.h"
 #include "regatta/gpu/sharing/internal/hook/memory.h"
 #include "regatta/gpu/sharing/internal/hook/swap.h"
@@ -26,9 +26,9 @@ struct Mapping {
 };
 
 struct PhysicalState {
-  std::mutex mutex;
-  std::map<Handle, Physical> handles;
-  std::map<CUdeviceptr, Mapping> mappings;
+  Mutex mutex;
+  std::map<Handle, Physical> handles REGATTA_GUARDED_BY(mutex);
+  std::map<CUdeviceptr, Mapping> mappings REGATTA_GUARDED_BY(mutex);
 };
 PhysicalState& physical_state() {
   static auto* const only = new PhysicalState;
@@ -39,8 +39,8 @@ using Node = std::map<Handle, Physical>::node_type;
 
 // Takes references and mappings off a handle before the driver does: it may give the same handle
 // out again at once. The node comes back when nothing is left; its bytes are the device's until the
-// driver is done. Under the lock.
-Node drop(Handle handle, int references, int mappings) {
+// driver is done.
+Node drop(Handle handle, int references, int mappings) REGATTA_REQUIRES(physical_state().mutex) {
   const auto at = physical_state().handles.find(handle);
   if (at == physical_state().handles.end()) return {};
   at->second.references -= references;
@@ -49,8 +49,9 @@ Node drop(Handle handle, int references, int mappings) {
   return physical_state().handles.extract(at);
 }
 
-// Undoes drop() where the driver refused. Under the lock.
-void put_back(Handle handle, Node node, int references, int mappings) {
+// Undoes drop() after the driver refused.
+void put_back(Handle handle, Node node, int references, int mappings)
+    REGATTA_REQUIRES(physical_state().mutex) {
   if (node) physical_state().handles.insert(std::move(node));
   const auto at = physical_state().handles.find(handle);
   if (at == physical_state().handles.end()) return;
@@ -75,7 +76,7 @@ CUresult create_physical(DriverFunction<DriverEntry::cuMemCreate> real, Handle* 
     release(device, *granted);
     return result;
   }
-  const std::scoped_lock lock(physical_state().mutex);
+  const MutexLock lock(physical_state().mutex);
   physical_state().handles[*handle] = {.device = device, .charged = *granted};
   return result;
 }
@@ -86,12 +87,12 @@ CUresult release_known(DriverFunction<DriverEntry::cuMemRelease> real, Handle ha
   const AccountingGuard busy;
   Node node;
   {
-    const std::scoped_lock lock(physical_state().mutex);
+    const MutexLock lock(physical_state().mutex);
     node = drop(handle, 1, 0);
   }
   const CUresult result = real(handle);
   if (result != CUDA_SUCCESS) {
-    const std::scoped_lock lock(physical_state().mutex);
+    const MutexLock lock(physical_state().mutex);
     put_back(handle, std::move(node), 1, 0);
   } else if (node) {
     release(node.mapped().device, node.mapped().charged);
@@ -113,7 +114,7 @@ CUresult retain_physical(DriverFunction<DriverEntry::cuMemRetainAllocationHandle
   if (find_swappable(reinterpret_cast<CUdeviceptr>(address))) return CUDA_ERROR_NOT_SUPPORTED;
   const CUresult result = real(handle, address);
   if (result != CUDA_SUCCESS) return result;
-  const std::scoped_lock lock(physical_state().mutex);
+  const MutexLock lock(physical_state().mutex);
   put_back(*handle, {}, 1, 0);
   return result;
 }
@@ -123,7 +124,7 @@ CUresult map_physical(DriverFunction<DriverEntry::cuMemMap> real, CUdeviceptr ad
                       unsigned long long flags) {
   const CUresult result = real(address, bytes, offset, handle, flags);
   if (result != CUDA_SUCCESS) return result;
-  const std::scoped_lock lock(physical_state().mutex);
+  const MutexLock lock(physical_state().mutex);
   physical_state().mappings[address] = {bytes, handle};
   put_back(handle, {}, 0, 1);
   return result;
@@ -138,7 +139,7 @@ CUresult unmap_known(DriverFunction<DriverEntry::cuMemUnmap> real, CUdeviceptr a
   std::map<CUdeviceptr, Mapping> gone;
   std::vector<std::pair<Handle, Node>> dropped;
   {
-    const std::scoped_lock lock(physical_state().mutex);
+    const MutexLock lock(physical_state().mutex);
     auto& mappings = physical_state().mappings;
     for (auto at = mappings.lower_bound(address);
          at != mappings.end() && at->first < address + bytes;) {
@@ -152,7 +153,7 @@ CUresult unmap_known(DriverFunction<DriverEntry::cuMemUnmap> real, CUdeviceptr a
       if (node) release(node.mapped().device, node.mapped().charged);
     return result;
   }
-  const std::scoped_lock lock(physical_state().mutex);
+  const MutexLock lock(physical_state().mutex);
   for (auto& [handle, node] : dropped)
     put_back(handle, std::move(node), 0, 1);
   physical_state().mappings.merge(gone);

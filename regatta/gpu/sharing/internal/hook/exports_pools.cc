@@ -4,9 +4,9 @@
 #include <atomic>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "regatta/base/core/mutex.h"
 #include "regatta/gpu/sharing/internal/hook/exports.h"
 #include "regatta/gpu/sharing/internal/hook/memory.h"
 #include "regatta/gpu/sharing/internal/hook/swap.h"
@@ -35,9 +35,9 @@ namespace {
 
 // Pools live until the process ends: a handle that comes again is a new Pool.
 struct PoolState {
-  std::mutex mutex;
-  std::map<CUmemoryPool, Pool*> pools;
-  std::vector<std::unique_ptr<Pool>> all;
+  Mutex mutex;
+  std::map<CUmemoryPool, Pool*> pools REGATTA_GUARDED_BY(mutex);
+  std::vector<std::unique_ptr<Pool>> all REGATTA_GUARDED_BY(mutex);
 };
 PoolState& pool_state() {
   static auto* const only = new PoolState;
@@ -46,7 +46,7 @@ PoolState& pool_state() {
 std::atomic<bool> has_pools = false;
 
 Pool* add_pool(CUmemoryPool handle, int device) {
-  const std::scoped_lock lock(pool_state().mutex);
+  const MutexLock lock(pool_state().mutex);
   Pool*& pool = pool_state().pools[handle];
   if (pool != nullptr) return pool;
   pool_state().all.push_back(std::make_unique<Pool>());
@@ -60,7 +60,7 @@ Pool* add_pool(CUmemoryPool handle, int device) {
 // Null for a pool that another process made: it is counted there.
 Pool* find_pool(CUmemoryPool handle) {
   {
-    const std::scoped_lock lock(pool_state().mutex);
+    const MutexLock lock(pool_state().mutex);
     if (const auto at = pool_state().pools.find(handle); at != pool_state().pools.end())
       return at->second;
   }
@@ -173,7 +173,7 @@ void settle_pools(bool is_idle) {
   if (!has_pools.load(std::memory_order_relaxed)) return;
   std::vector<Pool*> pools;
   {
-    const std::scoped_lock lock(pool_state().mutex);
+    const MutexLock lock(pool_state().mutex);
     for (const auto& pool : pool_state().all)
       pools.push_back(pool.get());
   }
@@ -238,7 +238,7 @@ CUresult create_pool(DriverFunction<DriverEntry::cuMemPoolCreate> real, CUmemory
 CUresult destroy_pool(DriverFunction<DriverEntry::cuMemPoolDestroy> real, CUmemoryPool handle) {
   Pool* pool = nullptr;
   {
-    const std::scoped_lock lock(pool_state().mutex);
+    const MutexLock lock(pool_state().mutex);
     if (auto node = pool_state().pools.extract(handle)) pool = node.mapped();
   }
   if (pool == nullptr) return real(handle);
@@ -246,7 +246,7 @@ CUresult destroy_pool(DriverFunction<DriverEntry::cuMemPoolDestroy> real, CUmemo
   pool->left = bytes_of(*pool).value_or(pool->memory.held_bytes());
   const CUresult result = real(handle);
   if (result != CUDA_SUCCESS) {
-    const std::scoped_lock lock(pool_state().mutex);
+    const MutexLock lock(pool_state().mutex);
     pool_state().pools[handle] = pool;
     return result;
   }

@@ -1,11 +1,11 @@
 #include "regatta/gpu/sharing/internal/hook/launch_gate.h"
 
 #include <cstdio>
-#include <mutex>
 #include <new>
 
 #include <sys/mman.h>
 
+#include "regatta/base/core/mutex.h"
 #include "regatta/gpu/sharing/internal/client/cuda_stream_events.h"
 #include "regatta/gpu/sharing/internal/hook/exports.h"
 #include "regatta/gpu/sharing/internal/hook/report.h"
@@ -60,8 +60,8 @@ CUresult refuse(int device) {
 }
 
 LaunchGate* make_gate(LaunchGates& all, Client& client, int device) {
-  static std::mutex mutex;
-  const std::scoped_lock lock(mutex);
+  static Mutex mutex;
+  const MutexLock lock(mutex);
   if (!calls().is_complete()) {
     static std::atomic<bool> is_said = false;
     if (!is_said.exchange(true)) report("the driver is too old; launches are not held back");

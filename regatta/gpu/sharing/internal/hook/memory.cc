@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "regatta/base/core/mutex.h"
 #include "regatta/gpu/sharing/internal/hook/exports.h"
 #include "regatta/gpu/sharing/internal/hook/swap.h"
 #include "regatta/gpu/sharing/internal/ledger/ledger.h"
@@ -42,7 +43,7 @@ std::optional<DriverReportedUsage::Call> DriverReportedUsage::begin(int device, 
                                                                     AccountingGuard* busy) {
   const auto granted = reserve(device, most, busy);
   if (!granted) return std::nullopt;
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   expected_ += *granted;
   held_ += *granted;
   return Call{.expected = *granted, .number = ++begun_, .measured_before = measured_};
@@ -51,7 +52,7 @@ std::optional<DriverReportedUsage::Call> DriverReportedUsage::begin(int device, 
 DriverReportedUsage::Outcome DriverReportedUsage::apply(int device, const Call& call,
                                                         std::uint64_t number,
                                                         std::optional<std::uint64_t> measured) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   expected_ -= call.expected;
   if (measured && number > applied_) {
     applied_ = number;
@@ -74,7 +75,7 @@ DriverReportedUsage::Outcome DriverReportedUsage::apply(int device, const Call& 
 }
 
 std::uint64_t DriverReportedUsage::held_bytes() {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return held_;
 }
 

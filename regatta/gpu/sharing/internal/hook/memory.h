@@ -4,9 +4,9 @@
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 
+#include "regatta/base/core/mutex.h"
 #include "regatta/gpu/sharing/internal/hook/allocation_table.h"
 #include "regatta/gpu/sharing/internal/hook/driver.h"
 #include "regatta/gpu/sharing/internal/hook/tenant.h"
@@ -83,12 +83,12 @@ class DriverReportedUsage {
                 std::optional<std::uint64_t> measured);
 
   std::atomic<std::uint64_t> last_ = 0;
-  std::mutex mutex_;
-  std::uint64_t begun_ = 0;  // guarded by mutex_, as all below
-  std::uint64_t applied_ = 0;
-  std::uint64_t measured_ = 0;  // when last_ was applied_
-  std::uint64_t expected_ = 0;  // by calls under way
-  std::uint64_t held_ = 0;
+  Mutex mutex_;
+  std::uint64_t begun_ REGATTA_GUARDED_BY(mutex_) = 0;
+  std::uint64_t applied_ REGATTA_GUARDED_BY(mutex_) = 0;
+  std::uint64_t measured_ REGATTA_GUARDED_BY(mutex_) = 0;  // when last_ was applied_
+  std::uint64_t expected_ REGATTA_GUARDED_BY(mutex_) = 0;  // by calls under way
+  std::uint64_t held_ REGATTA_GUARDED_BY(mutex_) = 0;
 };
 
 // exports_graphs.cc: a launch that may take memory.

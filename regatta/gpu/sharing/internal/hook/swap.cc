@@ -1,9 +1,9 @@
 #include "regatta/gpu/sharing/internal/hook/swap.h"
 
 #include <array>
-#include <mutex>
 #include <string>
 
+#include "regatta/base/core/mutex.h"
 #include "regatta/gpu/sharing/internal/client/client.h"
 #include "regatta/gpu/sharing/internal/hook/exports.h"
 #include "regatta/gpu/sharing/internal/hook/memory.h"
@@ -92,8 +92,8 @@ Device* make_device(int number) {
   if (number < 0 || number >= REGATTA_DEVICES_MAX || client == nullptr ||
       !client->pages().is_overcommitted() || !client->is_joined_process())
     return nullptr;
-  static std::mutex mutex;
-  const std::scoped_lock lock(mutex);
+  static Mutex mutex;
+  const MutexLock lock(mutex);
   if (Device* const known = device_at(number)) return known;
   if (!is_complete(swap_calls())) {
     static std::atomic<bool> is_said = false;

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <mutex>
 #include <string>
 
 #include <sys/mman.h>
 
+#include "regatta/base/core/mutex.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/gpu/sharing/internal/client/client.h"
 #include "regatta/gpu/sharing/internal/client/engine_rate_limiter.h"
@@ -29,8 +29,9 @@ constexpr Seconds kMoment{0.05};  // for its answer, where the program must not 
 
 // All for the life of the process: other threads may be in it when it ends.
 struct Tenant {
-  std::mutex mutex;
-  const regatta_tenant_page* page = nullptr;  // guarded by mutex; for views without a client
+  Mutex mutex;
+  // For views without a client.
+  const regatta_tenant_page* page REGATTA_GUARDED_BY(mutex) = nullptr;
   std::atomic<Client*> client = nullptr;
   std::atomic<double> fault_until = 0;
   std::array<std::atomic<std::uint64_t>, REGATTA_DEVICES_MAX> reserved{};
@@ -47,7 +48,7 @@ Tenant& tenant() {
 
 // The page that this process inherited, of the daemon that was there then.
 const regatta_tenant_page* inherited_page() {
-  const std::scoped_lock lock(tenant().mutex);
+  const MutexLock lock(tenant().mutex);
   if (tenant().page != nullptr) return tenant().page;
   const auto fd = find_tenant_page();
   if (!fd) return nullptr;
@@ -143,7 +144,7 @@ Client* connected(std::string& error) {
   if (known != nullptr) return known;
   error = "no daemon to ask for memory";
   if (is_paused()) return nullptr;
-  const std::scoped_lock lock(tenant().mutex);
+  const MutexLock lock(tenant().mutex);
   if (tenant().client.load() != nullptr) return tenant().client;
   auto client = Client::connect(kTimeout);
   if (client && !open_gates()) {

@@ -1,10 +1,12 @@
 #include "regatta/gpu/sharing/internal/swap/cuda_swap.h"
 
+#include "regatta/base/core/mutex.h"
+
 namespace regatta::sharing {
 namespace {
 
-constexpr unsigned kPortable = 1;      // CU_MEMHOSTALLOC_PORTABLE
-constexpr unsigned kBlockingSync = 1;  // CU_EVENT_BLOCKING_SYNC: wait without using a core
+constexpr unsigned kPortable = 1;          // CU_MEMHOSTALLOC_PORTABLE
+constexpr unsigned kSwapBlockingSync = 1;  // CU_EVENT_BLOCKING_SYNC: wait without using a core
 constexpr unsigned kNoTiming = CU_EVENT_DISABLE_TIMING;
 
 // The context is current while this lives, and captures of the program do not forbid what we do.
@@ -75,7 +77,7 @@ void CudaSwap::unpin(Home home, void* memory) {
 }
 
 CudaSwap::Lane* CudaSwap::lane_of(CUcontext context) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   Lane& lane = lanes_[context];
   for (CUstream& stream : lane.streams) {
     if (stream == nullptr && calls_.stream_create(&stream, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS)
@@ -91,7 +93,7 @@ SwapDevice::CopyHandle CudaSwap::copy(Home home, To to, std::uint64_t address, v
   if (lane == nullptr) return nullptr;
   CUstream stream = lane->streams[lane->next++ % lane->streams.size()];
   CUevent event = nullptr;
-  if (calls_.event_create(&event, kBlockingSync | kNoTiming) != CUDA_SUCCESS) return nullptr;
+  if (calls_.event_create(&event, kSwapBlockingSync | kNoTiming) != CUDA_SUCCESS) return nullptr;
   const CUresult result = to == To::kHost ? calls_.copy_to_host(host, address, bytes, stream)
                                           : calls_.copy_to_device(address, host, bytes, stream);
   if (result == CUDA_SUCCESS && calls_.event_record(event, stream) == CUDA_SUCCESS) return event;
@@ -115,7 +117,7 @@ bool CudaSwap::drain(Home home) {
 
 void CudaSwap::forget(Home home) {
   const In in(calls_, home);
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto lane = lanes_.find(static_cast<CUcontext>(home));
   if (lane == lanes_.end()) return;
   for (CUstream stream : lane->second.streams)

@@ -6,8 +6,8 @@
 
 #include <array>
 #include <map>
-#include <mutex>
 
+#include "regatta/base/core/mutex.h"
 #include "regatta/gpu/device/abi/cuda_sharing.h"
 #include "regatta/gpu/sharing/internal/swap/swap_device.h"
 
@@ -68,8 +68,8 @@ class CudaSwap : public SwapDevice {
 
   const SwapCalls calls_;
   const CUdevice device_;
-  std::mutex mutex_;
-  std::map<CUcontext, Lane> lanes_;  // guarded by mutex_
+  Mutex mutex_;
+  std::map<CUcontext, Lane> lanes_ REGATTA_GUARDED_BY(mutex_);
 };
 
 }  // namespace regatta::sharing

@@ -10,16 +10,16 @@
 namespace regatta::sharing {
 namespace {
 
-constexpr std::uint64_t kMs = 1'000'000;
+constexpr std::uint64_t kNsPerMs = 1'000'000;
 // A process without calls for this time is idle.
-constexpr std::uint64_t kIdleNs = 40 * kMs;
-constexpr std::uint64_t kPollNs = 10 * kMs;
-constexpr std::uint64_t kIdlePollNs = 20 * kMs;
+constexpr std::uint64_t kIdleNs = 40 * kNsPerMs;
+constexpr std::uint64_t kPollNs = 10 * kNsPerMs;
+constexpr std::uint64_t kIdlePollNs = 20 * kNsPerMs;
 // Notifications are repeated, because another daemon may have started.
-constexpr std::uint64_t kNotifyWaitingNs = 100 * kMs;
-constexpr std::uint64_t kNotifyNs = 1000 * kMs;
+constexpr std::uint64_t kNotifyWaitingNs = 100 * kNsPerMs;
+constexpr std::uint64_t kNotifyNs = 1000 * kNsPerMs;
 // The shortest time between notifications while memory moves.
-constexpr std::uint64_t kProgressNs = 2 * kMs;
+constexpr std::uint64_t kProgressNs = 2 * kNsPerMs;
 
 }  // namespace
 

@@ -58,9 +58,9 @@ class DeviceResidencyTest : public testing::Test {
               const std::function<int(Client& client)>& body) {
     const pid_t pid = start_process([&, this] {
       os::UniqueFd page;
-      const nlohmann::json request{
-          {"ask", "join"},      {"name", name},        {"memory", {{"0", quota}}},
-          {"overcommit", true}, {"lease_s", lease_s_}, {"compute_ppm", 10'000}};
+      const nlohmann::json request{{"request", "join"},        {"name", name},
+                                   {"memory", {{"0", quota}}}, {"overcommit", true},
+                                   {"lease_s", lease_s_},      {"compute_ppm", 10'000}};
       const auto answer = send_control_request(daemon_.socket(), request.dump(), &page);
       if (!answer) std::fprintf(stderr, "%s\n", answer.error().message.c_str());
       if (!answer) return 99;
@@ -117,7 +117,7 @@ class DeviceResidencyTest : public testing::Test {
     }
   }
   nlohmann::json memory_of(const std::string& name) const {
-    const auto listing = daemon_.ask({{"ask", "ps"}});
+    const auto listing = daemon_.ask({{"request", "ps"}});
     if (!listing) return {};
     for (const auto& tenant : (*listing)["tenants"])
       if (tenant["name"] == name)
@@ -292,10 +292,11 @@ TEST_F(DeviceResidencyTest, MayBeNoMoreThanTheHostHolds) {
   while (memory_of("t9").is_null() && os::monotonic_now() < end)
     os::sleep_for(1.0_ms);
   const auto too_many = daemon_.ask(
-      {{"ask", "join"}, {"name", "more"}, {"memory", {{"0", kBlock}}}, {"overcommit", true}});
+      {{"request", "join"}, {"name", "more"}, {"memory", {{"0", kBlock}}}, {"overcommit", true}});
   ASSERT_FALSE(too_many);
   EXPECT_THAT(too_many.error().message, testing::HasSubstr("0 B of the host's memory are left"));
-  const auto plain = daemon_.ask({{"ask", "join"}, {"name", "plain"}, {"memory", {{"0", kBlock}}}});
+  const auto plain =
+      daemon_.ask({{"request", "join"}, {"name", "plain"}, {"memory", {{"0", kBlock}}}});
   ASSERT_FALSE(plain) << "the largest tenant has to fit beside those without over-commit";
   finish();
 }
