@@ -14,7 +14,7 @@ namespace regatta::remote {
 // "a:7000,b:7000"
 Result<std::vector<std::string>> parse_servers(const std::string& text);
 
-// What each server shows, or why it does not.
+// The answer of each server, or the error.
 struct ServerView {
   std::string server;
   Result<std::vector<PoolDevice>> devices;

@@ -1,6 +1,6 @@
-// What calls, launches and copies cost through the driver that this program finds, and what a bare
-// TCP connection of this machine costs: run it alone, and under regatta gpu pool run.
-//   remote_bench [MIB [CALLS]]: the length of copies and the number of calls, 64 and 10,000
+// Times calls, launches and copies through the driver that this program finds, and a bare TCP
+// connection of this machine: run it alone, and under regatta gpu pool run. remote_bench [MIB
+// [CALLS]]: the length of copies and the number of calls, 64 and 10,000
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

@@ -160,7 +160,7 @@ void work_in_streams() {
   step("no pool");
 }
 
-// What the compiler calls a kernel by: its address on the host.
+// The compiler names a kernel by its address on the host.
 void kernel() {}
 
 void register_kernel() {

@@ -29,7 +29,7 @@ struct dim3 {
   unsigned z = 1;
 };
 
-// Of every version: what comes first of it. The library writes all of its own, about 1 KiB.
+// The part that comes first in every version. The library writes all of its own, about 1 KiB.
 struct cudaDeviceProp {
   char name[256];
   char uuid[16];
@@ -82,7 +82,7 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t);
 cudaError_t cudaGraphDestroy(cudaGraph_t);
 cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** parameters,
                              std::size_t shared_bytes, cudaStream_t);
-// What compilers call before main().
+// Functions that compilers call before main().
 void** __cudaRegisterFatBinary(void* wrapper);
 void __cudaRegisterFatBinaryEnd(void** binary);
 void __cudaUnregisterFatBinary(void** binary);

@@ -1,5 +1,5 @@
 // Work for a GPU through the CUDA driver, plain as a program that knows of no tenants: kernels one
-// by one or as graphs, and requests with pauses between them. What it did it prints as it goes.
+// by one or as graphs, and requests with pauses between them. It prints its progress.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>

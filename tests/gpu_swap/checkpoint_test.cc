@@ -26,7 +26,7 @@ class Checkpointed : public OverCommit {
     const auto memory = memory_of(number);
     return memory.is_null() ? -1 : memory["swapped_bytes"].get<long long>();
   }
-  // What the driver's calls meet from now on, of helpers that begin.
+  // Faults of the driver's calls in helpers that begin from now on.
   void set_faults(const std::string& faults) {
     EXPECT_TRUE(os::write_file(folder_.path() + "/faults", faults).has_value());
   }
@@ -97,7 +97,7 @@ TEST_F(Checkpointed, NobodyLeavesAsAWholeWhileWhatOthersCanMoveIsEnough) {
   start(0, 8 * kMiB, 0, "staying");
   start(1, 32 * kMiB);
   start(2, 32 * kMiB);
-  wait_for_turns(3, 1);  // while they grow little is lacking: of whoever had a long stay
+  wait_for_turns(3, 1);  // while they grow little is missing, which those with long stays give
   const Seconds end = os::monotonic_now() + Seconds{3.0};
   while (os::monotonic_now() < end) {
     ASSERT_EQ(away(0), 0) << "or nobody knows";
@@ -219,7 +219,7 @@ TEST_F(Checkpointed, ADriverThatHangsStopsOnlyWhomItWasAskedFor) {
   ASSERT_NO_FATAL_FAILURE(start_idle(24 * kMiB, "staying"));
   start(1, 8 * kMiB);
   start(2, 24 * kMiB);
-  // Whoever asked first: at the latest once nobody waits any more for who hangs.
+  // Whichever asked first: at the latest once nobody waits any more for the helper that hangs.
   ASSERT_TRUE(wait_until([&] { return control_->rounds[1] > 2; }, 15)) << "fits beside it";
   const Seconds begin = os::monotonic_now();
   EXPECT_TRUE(daemon_->ask({{"request", "ps"}}).has_value());
@@ -227,8 +227,7 @@ TEST_F(Checkpointed, ADriverThatHangsStopsOnlyWhomItWasAskedFor) {
   os::sleep_for(Seconds{7.0});  // longer than anybody is waited for
   control_->idle[0] = false;
   EXPECT_TRUE(comes_to_work(0, 5)) << "it was left as it was";
-  // Who asked for room before it was known that there would be none waits, who asked later was
-  // refused.
+  // A request from before the lack of room was known waits; a later one was refused.
   for (const std::size_t number : {2U, 0U}) {
     ::kill(pids_[number], SIGKILL);
     EXPECT_NE(sharing::wait_status(pids_[number]), 0);

@@ -1,5 +1,6 @@
 // Unchanged programs whose memory does not fit on a device together, with the hook: each finds its
-// memory as it left it, whatever went to the host in between and whoever was killed meanwhile.
+// memory as it left it, whatever was swapped out in between and whichever process was killed
+// meanwhile.
 #include "tests/gpu_swap/over_commit.h"
 
 #include <algorithm>

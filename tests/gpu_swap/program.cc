@@ -27,7 +27,7 @@ void* symbol(const char* name) {
   return found;
 }
 #define CU(name) (reinterpret_cast<decltype(&::name)>(symbol(#name)))
-// What does not hold is said and ends the program.
+// A failed check is printed and ends the program.
 #define NEED(condition)                                               \
   do {                                                                \
     if (!(condition)) {                                               \
@@ -46,7 +46,7 @@ struct Piece {
   unsigned first = 0;  // of the first one
 };
 
-// What copies go through that is never away.
+// A buffer for copies that is never swapped out.
 struct Way {
   CUcontext context = nullptr;
   CUstream stream = nullptr;

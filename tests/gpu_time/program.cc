@@ -40,7 +40,7 @@ struct Work {
   int threads = 1;
 };
 
-// What one thread launches.
+// The launches of one thread.
 struct Queue {
   CUfunction function = nullptr;
   CUstream stream = nullptr;

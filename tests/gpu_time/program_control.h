@@ -13,7 +13,7 @@ struct ProgramControl {
 
   std::atomic<int> ready = 0;
   std::atomic<bool> stop = false;
-  // Of work with a pause: ns from the launch until its end was seen.
+  // With pauses between launches: ns from a launch until its end was seen.
   std::atomic<std::size_t> latency_count = 0;
   std::uint64_t latency_ns[kMostLatencies] = {};
 };

@@ -111,8 +111,8 @@ TEST_F(TimeShares, LongKernelsPayTheirDebt) {
   const double first = share(log, machine_.pid(0), begin, begin + length);
   const double second = share(log, machine_.pid(1), begin, begin + length);
   std::printf("300 ms kernels: %.4f, 500 us kernels: %.4f of 6 s\n", first, second);
-  // 5 points for a kernel of 300 ms over 6 s. What is lost while the machine of the test lets both
-  // wait for a processor is its; how the rest is divided is not.
+  // 5 points for a kernel of 300 ms over 6 s. Time in which the test machine lets both wait for a
+  // processor is not the scheduler's fault; the division of the rest is.
   EXPECT_NEAR(first / (first + second), 0.5, 0.1);
   EXPECT_LT(first, 0.6);
   EXPECT_GT(first + second, 0.5);

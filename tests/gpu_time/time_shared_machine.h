@@ -39,7 +39,7 @@ void sleep_until(Time end);
 double share(const std::vector<Interval>& log, pid_t pid, Time begin, Time end);
 // The largest miss of `part` over windows of a second within [begin, end).
 double worst_miss(const std::vector<Interval>& log, pid_t pid, double part, Time begin, Time end);
-// Of sorted values, none of which is missing.
+// A quantile of sorted values, of which there is at least one.
 double quantile(const std::vector<double>& sorted, double part);
 
 class TimeSharedMachine {
@@ -62,7 +62,7 @@ class TimeSharedMachine {
   std::vector<Interval> log() const;
   void set_policy(const std::string& policy);
   void set_weight(const std::string& name, int weight);
-  // What the program measures from now on for so long; sorted, in s.
+  // The measurements of the program from now on for this long; sorted, in s.
   std::vector<double> latencies(std::size_t number, Time how_long);
 
  private:

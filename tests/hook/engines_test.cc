@@ -34,8 +34,8 @@ class Engines : public testing::Test {
     EXPECT_TRUE(daemon_.ask({{"request", "set"}, {"name", name}, {"compute_ppm", compute_ppm}}));
     return program;
   }
-  // What it had in each second, as a part of `whole`; a program that had to wait for a processor
-  // tells of longer ones.
+  // Its share of `whole` in each second; a program that had to wait for a processor reports longer
+  // ones.
   static std::vector<double> parts(TenantProgram& program, double whole) {
     std::vector<double> parts;
     double units_before = 0;
@@ -60,8 +60,7 @@ class Engines : public testing::Test {
     ASSERT_EQ(of_small.size(), 4U);
     ASSERT_EQ(of_large.size(), 4U);
     for (std::size_t second = 1; second < 4; ++second) {
-      // What they may have is exact; what the machine of the test gets done in time is its own
-      // matter.
+      // The allowed rate is exact; how much of it the test machine achieves is not tested.
       EXPECT_LT(of_small[second], 0.3 + 0.02);
       EXPECT_LT(of_large[second], 0.7 + 0.02);
       EXPECT_GT(of_small[second], 0.3 * 0.5);

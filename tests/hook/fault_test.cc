@@ -27,8 +27,8 @@ bool is_gone(const sharing::TestDaemon& daemon) {
 
 class DriverFault : public testing::Test {
  protected:
-  // What the program says at its three stops, the books looked at in each: they have what the
-  // device has, or as much more as is allowed.
+  // The program's output at its three stops; at each the ledger has what the device has, or more by
+  // at most the allowed difference.
   std::vector<std::string> run(const std::string& faults, long long more = 0) {
     TenantProgram program(daemon_, "a", 100 * kMiB, {kProgram, "faults"},
                           with_faults(device_, faults));
@@ -74,7 +74,8 @@ TEST_F(DriverFault, OfAContextTakesNothing) {
   EXPECT_EQ(run("cuCtxCreate_v2:1=2")[0], "start 0 2");
 }
 
-// What a pool holds the hook asks the driver for; where it does not say, what was asked for counts.
+// The hook asks the driver for the size of a pool; where the driver does not tell, the requested
+// size counts.
 TEST_F(DriverFault, ToSayWhatAPoolHoldsCountsWhatWasAskedOfIt) {
   const auto lines =
       run("cuMemPoolGetAttribute:1+=999,cuMemPoolTrimTo:1+=999", 2 * 4 * static_cast<int>(kMiB));
@@ -102,7 +103,7 @@ TEST_F(DriverFault, ByWhichACallIsSlowHoldsNoOtherThreadUp) {
   EXPECT_EQ(program.finish(), 0);
 }
 
-// What it takes the driver says only while nothing else changes: who waits changes nothing.
+// The driver tells its size only while nothing else changes; a waiting program changes nothing.
 TEST(LostDaemon, LetsAContextBeCountedWhileAnotherThreadWaitsForIt) {
   const DeviceProcess device({"--memory", "1GiB", "--context-memory", "10MiB"});
   sharing::TestDaemon daemon;
@@ -119,8 +120,8 @@ TEST(LostDaemon, LetsAContextBeCountedWhileAnotherThreadWaitsForIt) {
   EXPECT_EQ(program.finish(), 0);
 }
 
-// What passed is held, so it counts as soon as there is somebody to count it, as far as the quota
-// goes, and no more is to be had beside it.
+// Memory that was allowed is held, so it counts as soon as there is a daemon to count it, up to the
+// quota, and no more can be had beside it.
 TEST(DaemonFault, LetsMemoryPassThatIsCountedWhenTheDaemonIsThereAgain) {
   const DeviceProcess device({"--memory", "1GiB", "--context-memory", "10MiB"});
   sharing::TestDaemon daemon;

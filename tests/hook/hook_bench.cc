@@ -1,5 +1,5 @@
-// What the hook costs: calls on a driver that does nothing, with and without it, and the first call
-// of many processes at once. Prints a table; set the machine aside.
+// The cost of the hook: calls on a driver that does nothing, with and without it, and the first
+// call of many processes at once. Prints a table; needs a quiet machine.
 #include <cstdio>
 #include <cstring>
 

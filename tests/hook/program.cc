@@ -55,7 +55,7 @@ int use() {
   return 0;
 }
 
-// What has been allocated and started before main().
+// Allocations and threads from before main().
 int print_start() {
   int threads = 0;
   for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task"))

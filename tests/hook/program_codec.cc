@@ -1,4 +1,4 @@
-// What a program encodes and decodes, and how many sessions it gets.
+// Encodes and decodes, and reports how many sessions it gets.
 #include <cstdio>
 #include <string>
 #include <vector>

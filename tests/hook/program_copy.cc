@@ -1,4 +1,4 @@
-// What a program copies between host and device: that it arrives, and how fast.
+// Copies between host and device: checks that the data arrives, and measures how fast.
 #include <algorithm>
 #include <cstdio>
 #include <string>
@@ -29,7 +29,7 @@ CUdeviceptr address_of(void* memory) {
   return reinterpret_cast<CUdeviceptr>(memory);
 }
 
-// Of `bytes` what is no whole number of `units` is not copied, and set as if it had been.
+// Bytes beyond a whole number of `units` are not copied; they are set as if they had been.
 void fill_rest(const Copies& copies, std::vector<unsigned char>& back, std::size_t unit) {
   const auto rest = static_cast<std::ptrdiff_t>(back.size() % unit);
   std::copy(copies.host.end() - rest, copies.host.end(), back.end() - rest);
@@ -120,7 +120,7 @@ int copy_there_and_back(std::size_t bytes) {
     std::printf("%s %s\n", way, come_back(copies, ++seed, way) ? "the same" : "not the same");
     std::fflush(stdout);
   }
-  // What was copied is looked at while this is still there.
+  // The copied data is checked while this still exists.
   static_cast<void>(std::getchar());
   return 0;
 }

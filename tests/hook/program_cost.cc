@@ -1,4 +1,4 @@
-// What calls of the driver cost, to be compared with and without the hook.
+// The cost of calls of the driver, to be compared with and without the hook.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -65,8 +65,8 @@ int print_cost() {
   return has_failed ? 1 : 0;
 }
 
-// All at once, or each when the one before it is done; they stay until all are. Who reads a letter
-// goes on.
+// All at once, or each when the one before it is done; they stay until all are. A process that
+// reads a letter continues.
 int print_start_cost(int processes, bool at_once) {
   void* const memory =
       mmap(nullptr, sizeof(Times), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -73,7 +73,7 @@ int capture_in_mode(CUcontext context, CUfunction function, int way) {
   const std::size_t nodes = ended == CUDA_SUCCESS ? count_nodes(graph) : 0;
   stop = true;
   other.join();
-  // What was captured goes on as one launch.
+  // A captured graph is one launch.
   ++launched;
   CUgraphExec executable = nullptr;
   if (refused != 0 || failed != 0 || nodes != kKernelsCaptured) {
@@ -91,7 +91,7 @@ int capture_in_mode(CUcontext context, CUfunction function, int way) {
 
 }  // namespace
 
-// What a capture that breaks leaves behind is no capture any more: launches are counted again.
+// After a capture has failed there is no capture any more: launches are counted again.
 int capture_beside_launches() {
   CUcontext context = nullptr;
   if (CU(cuInit)(0) != CUDA_SUCCESS || CU(cuCtxCreate_v2)(&context, 0, 0) != CUDA_SUCCESS) return 1;

@@ -1,5 +1,5 @@
-// Takes and gives back device memory in every way there is. After each step it says a line and
-// waits for one, so that whoever runs it can compare the books with the device.
+// Allocates and frees device memory by every function. After each step it prints a line and waits
+// for one, so that the test can compare the ledger with the device.
 #include <cstdio>
 #include <random>
 #include <string>

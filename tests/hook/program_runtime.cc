@@ -72,7 +72,7 @@ CUfunction load_by_table(CUresult expected) {
   auto* const load = reinterpret_cast<Load*>(
       const_cast<void*>(table(standin::kRuntimeTable)[standin::kRuntimeLoadMore]));
   EXPECT_OK(load(&module, &wrapper, nullptr, nullptr, 0));
-  // What modules take is counted at most ten times a second.
+  // Memory of modules is measured at most ten times a second.
   std::this_thread::sleep_for(std::chrono::milliseconds(150));
   EXPECT(FIND(cuModuleGetFunction, "cuModuleGetFunction", 2000, 0)(&function, module, "spin_1us") ==
          expected);

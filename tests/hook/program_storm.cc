@@ -30,7 +30,7 @@ constexpr int kMostWorkers = 65;  // 64 and one beside them
 
 enum Phase { kWork, kPause, kEnd };
 
-// What a worker and the one who hires them share.
+// State that a worker and its parent share.
 struct Shared {
   std::atomic<int> phase = kWork;
   std::atomic<bool> is_paused[kMostWorkers] = {};

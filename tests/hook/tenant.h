@@ -37,7 +37,7 @@ class DeviceProcess {
   ~DeviceProcess() { static_cast<void>(os::terminate(pid_).has_value()); }
 
   const std::string& socket() const { return socket_; }
-  // What all processes have of it, as it counts itself.
+  // Memory of all processes on the device, by its own count.
   std::uint64_t used_bytes() const {
     std::vector<standin::Packet> lines;
     link_->call({.message = standin::PacketType::kUsage}, &lines);
@@ -140,7 +140,7 @@ class TenantProgram {
   pid_t pid_ = -1;
 };
 
-// Calls `look(line)` at each step of the program; how many there were. What else it says goes to
+// Calls `look(line)` at each step of the program; returns their number. Other output goes to
 // `said`, or is a failure.
 template <typename Look>
 int follow_steps(TenantProgram& program, const Look& look, std::string* said = nullptr) {

@@ -73,7 +73,7 @@ std::uint64_t Arena::held_bytes() const {
   return held;
 }
 
-// What nobody wrote to has no bytes in the file.
+// Memory that was never written has no bytes in the file.
 void Arena::save() {
   off_t begin = 0;
   while ((begin = lseek(file_.get(), begin, SEEK_DATA)) >= 0) {
@@ -110,7 +110,7 @@ void Arena::free_blocks(std::uint64_t offset, std::uint64_t bytes) {
             static_cast<off_t>(bytes));
   give(free_blocks_, offset, bytes);
   link_->send({.message = PacketType::kRelease, .bytes = bytes});
-  // What is free when this returns is free for everybody.
+  // Memory that is free when this returns is free for every process.
   link_->call({.message = PacketType::kMemory});
 }
 

@@ -1,4 +1,4 @@
-// What captures allow, to whom, and what can be asked about them.
+// Which calls captures allow, in which threads, and which queries report about them.
 #include <thread>
 
 #include "tests/standin/fixture.h"
@@ -17,7 +17,7 @@ class CudaCapture : public DriverTest {
     CUgraph graph = nullptr;
     return CU(cuStreamEndCapture)(stream_, &graph);
   }
-  // What an allocation answers; a thread of its own has this context, and this mode.
+  // The result of an allocation; a thread of its own has this context and this mode.
   CUresult allocate_elsewhere(int mode) const {
     CUresult result = CUDA_ERROR_UNKNOWN;
     std::thread([&] {

@@ -1,5 +1,6 @@
-// Checkpoints: a process is locked, its memory goes to the host and comes back. Whoever wants it
-// tells the device, which tells the process; there a thread of the connection does it.
+// Checkpoints: a process is locked, its memory goes to the host and comes back. The process that
+// requests it sends a message to the device, which forwards it to the other process; a thread of
+// its connection carries it out.
 #include "tests/standin/checkpoint.h"
 
 #include <algorithm>
@@ -171,7 +172,7 @@ CUresult handle_control(const Packet& control, std::uint64_t* value) {
   return CUDA_ERROR_INVALID_VALUE;
 }
 
-// Of another process, or of this one.
+// Works for another process and for this one.
 CUresult control(int pid, Control what, std::int64_t timeout_ns = 0,
                  std::uint64_t* value = nullptr) {
   std::vector<DeviceConnection*> links;

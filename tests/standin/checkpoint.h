@@ -10,7 +10,7 @@
 
 namespace regatta::standin {
 
-// What one process wants of another; in Packet::sequence.
+// A request of one process to another; in Packet::sequence.
 enum class Control : std::uint64_t { kGetState, kGetThread, kLock, kCheckpoint, kRestore, kUnlock };
 
 // Does it in this process; any thread that is not in a call.
@@ -31,7 +31,7 @@ class CallScope {
   CallScope(const CallScope&) = delete;
   CallScope& operator=(const CallScope&) = delete;
   ~CallScope();
-  // What the call returns where nothing can be called any more.
+  // The result of every call after the device was lost.
   CUresult refusal() const { return refusal_; }
 
  private:

@@ -64,7 +64,7 @@ CUresult create_context(CUcontext* context, unsigned flags, CUdevice number) {
   return made;
 }
 
-// What a GPU of compute capability 9.0 answers, where the device has no setting of it.
+// Attributes of a GPU of compute capability 9.0, where the device has no setting for them.
 const std::map<int, int> kAttributes = {
     {1, 1024},     {2, 1024},      {3, 1024},    {4, 64},      {5, 2147483647},  {6, 65535},
     {7, 65535},    {8, 49152},     {9, 65536},   {10, 32},     {11, 2147483647}, {12, 65536},

@@ -1,5 +1,5 @@
-// tests/standin/context_storage.h: what the runtime library keeps with a context: a value for each
-// key, and whom to call before the context ends.
+// tests/standin/context_storage.h: values that the runtime library keeps with a context: one for
+// each key, and a function to call before the context ends.
 #pragma once
 
 #include "regatta/gpu/device/abi/cuda_sharing.h"
@@ -12,7 +12,7 @@ using AtContextEnd = void (*)(CUcontext, void* key, void* value);
 CUresult put_in_context(CUcontext context, void* key, void* value, AtContextEnd at_end);
 CUresult remove_from_context(CUcontext context, void* key);
 CUresult get_from_context(void** value, CUcontext context, void* key);
-// Calls all whom a context that ends has to call, and forgets its values.
+// Calls the functions of a context that ends, and forgets its values.
 void end_context_storage(CUcontext context);
 
 }  // namespace regatta::standin

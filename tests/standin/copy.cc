@@ -14,7 +14,7 @@ std::uint64_t span_of(const Side& side, const Copy& copy) {
   return (copy.depth - 1) * side.slice + (copy.height - 1) * side.pitch + copy.width;
 }
 
-// Of any address the engine depends on what it is.
+// The engine depends on what the address is.
 CUresult settle(Side& side, const Copy& copy) {
   const auto at = region_of(side.address);
   const bool is_device = at != process().regions.end() && at->second.kind != RegionKind::kHost &&

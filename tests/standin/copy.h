@@ -22,9 +22,9 @@ struct Copy {
   std::uint64_t depth = 1;
 };
 
-// Under the lock: what it asks of the device. What is named device memory has to be some.
+// Under the lock: the work on the device. An address that is named device memory has to be some.
 CUresult copy_work(const Copy& copy, Work* work);
-// What it asks to set rows to a value of 1, 2 or 4 bytes; widths count values.
+// The work to set rows to a value of 1, 2 or 4 bytes; widths count values.
 CUresult set_work(CUdeviceptr to, unsigned value, unsigned value_bytes, const Copy& rows,
                   Work* work);
 

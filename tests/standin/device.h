@@ -23,7 +23,7 @@ struct Settings {
   double host_copy_rate = 25e9;    // bytes a second, in each direction
   double device_copy_rate = 1e12;  // bytes a second, copies and sets within the device
   Time time_slice = std::chrono::milliseconds(1);
-  // What is watched from outside is the last whole period; documented for GPUs: 1/6 s to 1 s.
+  // Observers outside see the last whole period; documented for GPUs: 1/6 s to 1 s.
   Time sample_period = std::chrono::milliseconds(500);
 };
 
@@ -95,14 +95,14 @@ struct Usage {
   std::optional<std::uint64_t> suspended{};  // what it held
 };
 
-// What a process had of a span of time.
+// Work of a process in a span of time.
 struct Activity {
   Time kernels{};
   Time copies{};
   Time encoding{};
   Time decoding{};
 };
-// Of each process that had anything of the period that ended then.
+// The work of each process that worked in the period that ended then.
 struct Sample {
   Time end{};
   std::map<std::uint32_t, Activity> processes;
@@ -121,8 +121,8 @@ class Device {
   bool release(ClientId client, std::uint64_t bytes);
   // Bytes that stay taken and are another client's from now on.
   void move(ClientId from, ClientId to, std::uint64_t bytes);
-  // What the client holds is free for others, until it holds it again: false where there is no room
-  // for it then.
+  // The client's memory becomes free for others until it takes it again: false where there is no
+  // room for it then.
   void suspend(ClientId client);
   bool resume(ClientId client);
   std::uint64_t free_bytes() const { return settings_.memory_bytes - used_bytes_; }
@@ -151,10 +151,10 @@ class Device {
   std::optional<Time> mark_time(Key event) const;
   std::map<ClientId, Usage> usage() const;
   std::map<std::uint32_t, Activity> activity(Time begin, Time end) const;
-  // Of the whole periods that ended after `since`, the newest last; at most the last 64.
+  // The whole periods that ended after `since`, the newest last; at most the last 64.
   std::vector<Sample> samples(Time since) const;
   const std::vector<Interval>& log() const { return log_; }
-  // What each engine did, one copy or picture after the other.
+  // Work of each engine, one copy or picture after the other.
   const std::vector<EngineInterval>& engine_log() const { return engine_log_; }
   const Settings& settings() const { return settings_; }
 

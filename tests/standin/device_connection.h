@@ -30,8 +30,8 @@ class DeviceConnection {
   Packet call(Packet packet, os::UniqueFd* file);
   // The ticket under which the device calls for `action`.
   std::uint64_t add_action(std::function<void()> action);
-  // What is done when another process wants something of this one, in a thread of its own; the
-  // packet goes back. Before this process can be found.
+  // Called in a thread of its own for a request of another process; the packet goes back. Set it
+  // before this process can be found.
   void set_control(std::function<Packet(const Packet&)> control) { control_ = std::move(control); }
   // In a child after fork(): the connection stays the parent's alone.
   void abandon();

@@ -1,4 +1,4 @@
-// regatta-standin-device: one stand-in GPU, until whoever started it ends.
+// regatta-standin-device: one stand-in GPU, until its parent ends.
 #include <csignal>
 #include <cstdio>
 #include <iostream>
@@ -54,8 +54,8 @@ sockaddr_un address_of(const std::string& path) {
   return address;
 }
 
-// A socket that nobody listens at any more is replaced. It has its name only once it can be
-// connected to: whoever waits for the name need not try twice.
+// Replaces a socket without a listener. The name appears only once it can be connected to, so a
+// process that waits for the name need not try twice.
 Result<os::UniqueFd> listen_at(const std::string& path) {
   const std::string early = path + ".new";
   if (early.size() >= sizeof sockaddr_un{}.sun_path)

@@ -28,7 +28,8 @@ inline constexpr CUuuid kToolsOfThreadsTable{{'\x42', '\xd8', '\x5a', '\x81', '\
 inline constexpr CUuuid kStorageTable{{'\xc6', '\x93', '\x33', '\x6e', '\x11', '\x21', '\xdf',
                                        '\x11', '\xa8', '\xc3', '\x68', '\xf3', '\x55', '\xd8',
                                        '\x95', '\x93'}};
-inline constexpr std::size_t kStoragePut = 0;  // (CUcontext, key, value, whom to call at its end)
+inline constexpr std::size_t kStoragePut =
+    0;  // (CUcontext, key, value, function to call at its end)
 inline constexpr std::size_t kStorageRemove = 1;  // (CUcontext, key)
 inline constexpr std::size_t kStorageGet = 2;     // (value*, CUcontext, key)
 

@@ -85,7 +85,7 @@ bool has_faults() {
 
 namespace {
 
-// What the call has to meet, in the order in which it was asked for.
+// The faults of the call, in the order in which they were requested.
 std::vector<Fault> count_call(std::string_view entry) {
   const std::lock_guard lock(mutex);
   const auto at = wanted->find(entry);

@@ -90,7 +90,7 @@ class DriverTest : public testing::Test {
   CUmodule module_ = nullptr;
 };
 
-// Of a client process: see TestClient.
+// Runs in a client process: see TestClient.
 int run_client(const std::string& name, const std::string& argument);
 // The device of the tests in this process, none with a real driver.
 TestDevice* own_device();

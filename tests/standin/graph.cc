@@ -22,7 +22,7 @@ std::set<CUgraph>& graphs() {
   return *all;
 }
 
-// Of a body that was made, or the reason why not.
+// The body that was made, or the reason why there is none.
 CUresult add_made(CUresult made, CUgraphNode* node, CUgraph graph, const CUgraphNode* after,
                   std::size_t count, const NodeBody& body) {
   return made == CUDA_SUCCESS ? add_node(node, graph, after, count, body) : made;

@@ -18,7 +18,7 @@ struct KernelNode {
   std::vector<void*> pointers;
 };
 
-// What a node does, and what was said of it, of which its type tells the part that counts.
+// The type of a node and its parameters; the type says which of them count.
 struct NodeBody {
   int type = CU_GRAPH_NODE_TYPE_EMPTY;
   Work work{};
@@ -61,7 +61,7 @@ CUresult add_free_node(CUgraphNode* node, CUgraph graph, const CUgraphNode* afte
 // The node that a captured stream's work becomes comes after what the stream did.
 CUresult capture_body(CUstream_st& stream, NodeBody body);
 
-// What a launch of a graph allocates and frees, in its order.
+// Allocations and frees of a launch of a graph, in its order.
 struct GraphAddresses {
   std::vector<CUdeviceptr> allocated;
   std::vector<CUdeviceptr> freed;
@@ -83,7 +83,7 @@ struct CUgraphNode_st {
 };
 struct CUgraph_st {
   std::vector<std::unique_ptr<CUgraphNode_st>> nodes;
-  // Of its capture, while that is under way; 0: none is.
+  // Number of its capture while that is in progress; 0: none is.
   std::uint64_t capture_id = 0;
   int capture_mode = 0;
   std::thread::id capture_thread;

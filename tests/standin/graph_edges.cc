@@ -1,4 +1,4 @@
-// What a graph consists of, and the edges between its nodes.
+// Nodes of a graph, and the edges between them.
 #include <algorithm>
 
 #include "tests/standin/api.h"

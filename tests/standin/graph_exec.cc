@@ -1,5 +1,5 @@
-// What is instantiated of graphs: a copy whose nodes can be told anew, and launched again and
-// again. A launch runs the nodes one after the other, in an order that their dependencies allow.
+// Executable graphs: copies whose nodes can be updated, and launched repeatedly. A launch runs the
+// nodes one after the other, in an order that their dependencies allow.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -86,7 +86,7 @@ ExecNode* find_node(CUgraphExec executable, CUgraphNode source) {
   return at == executable->nodes.end() ? nullptr : &*at;
 }
 
-// Of a copy what it is between must stay.
+// The kinds of memory that a copy is between must stay.
 bool may_become(const NodeBody& now, const NodeBody& wanted) {
   return now.type == wanted.type && (now.type != CU_GRAPH_NODE_TYPE_MEMCPY ||
                                      (now.copy.srcMemoryType == wanted.copy.srcMemoryType &&

@@ -151,7 +151,7 @@ CUresult cuGraphAddMemFreeNode(CUgraphNode* node, CUgraph graph, const CUgraphNo
   return add_free_node(node, graph, after, count, address);
 }
 
-// What launches still under way use stays.
+// Memory that launches in progress use stays.
 CUresult cuDeviceGraphMemTrim(CUdevice number) {
   const std::lock_guard lock(process().mutex);
   DeviceState* const device = find_device(number);

@@ -1,5 +1,4 @@
-// What nodes were told to do, and telling them anew: of graphs; of what is instantiated, see
-// graph_exec.cc.
+// Parameters of nodes, and changes to them in graphs; for executable graphs see graph_exec.cc.
 #include <utility>
 
 #include "tests/standin/api.h"

@@ -28,7 +28,7 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr address) {
   CUcontext context = nullptr;
   if (const CUresult result = current_context(&context); result != CUDA_SUCCESS) return result;
   const auto at = process().regions.find(address);
-  // Of allocations that are one piece of one process.
+  // Only allocations that are one piece of one process can be exported.
   if (at == process().regions.end() || at->second.kind != RegionKind::kDevice)
     return CUDA_ERROR_INVALID_VALUE;
   Region& region = at->second;

@@ -24,7 +24,7 @@ struct Global {
   CUdeviceptr address = 0;
 };
 
-// What a PTX text says of its kernels and variables, as far as it counts here.
+// The kernels and variables of a PTX text, as far as they count here.
 std::map<std::string, CUfunc_st> kernels_of(std::string_view text);
 std::map<std::string, Global> globals_of(std::string_view text);
 // As 85 of ".version 8.5".

@@ -16,7 +16,8 @@ struct nvmlDevice_st {
 
 namespace regatta::standin {
 
-// What every call about a device says first: not started, no such device, nowhere to write, lost.
+// The first checks of every call about a device: not started, no such device, nowhere to write,
+// lost.
 nvmlReturn_t check(nvmlDevice_t device, const void* target);
 
 }  // namespace regatta::standin

@@ -1,4 +1,4 @@
-// What is seen of a device from outside.
+// A device as it is seen from outside.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -31,7 +31,7 @@ class Nvml : public DriverTest {
       if (infos[i].pid == static_cast<unsigned>(getpid())) return infos[i].usedGpuMemory;
     return ~0ULL;
   }
-  // Of this process, after `since`; asks until there are some.
+  // Samples of this process after `since`; asks until there are some.
   std::vector<nvmlProcessUtilizationSample_t> own_samples(unsigned long long since) const {
     for (int i = 0; i < 600; ++i) {
       std::vector<nvmlProcessUtilizationSample_t> samples(1000);

@@ -1,4 +1,4 @@
-// What the devices hold and did: their work is known period by period, as late as on a GPU.
+// Memory and work of the devices: work is reported period by period, as late as on a GPU.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -58,7 +58,7 @@ unsigned percent(std::uint64_t part_ns, std::int64_t period_ns) {
       std::min<std::uint64_t>(100, part_ns * 100 / static_cast<std::uint64_t>(period_ns)));
 }
 
-// What each process did in the periods after `since`, in microseconds; none where all did nothing.
+// Work of each process in the periods after `since`, in microseconds; none where there was no work.
 std::vector<nvmlProcessUtilizationInfo_v1_t> samples_of(nvmlDevice_st& device,
                                                         unsigned long long since) {
   std::vector<Packet> lines;
@@ -86,7 +86,7 @@ struct Rates {
   unsigned period_us = 0;
 };
 
-// Of the last whole period.
+// Usage in the last whole period.
 Rates rates_of(nvmlDevice_st& device) {
   std::vector<Packet> lines;
   const Packet reply = device.link.call({.message = PacketType::kSamples}, &lines);

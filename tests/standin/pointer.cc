@@ -1,4 +1,4 @@
-// What an address is: attributes of pointers, host memory of the program's own, managed memory.
+// Addresses: attributes of pointers, host memory of the program's own, managed memory.
 #include <algorithm>
 #include <cstring>
 
@@ -23,7 +23,7 @@ bool is_host(const Region& region) {
   return region.kind == RegionKind::kHost || region.kind == RegionKind::kRegistered;
 }
 
-// What is asked of the memory and not of who made it.
+// Attributes of the memory and not of its owner.
 CUresult range_attribute(void* data, int attribute, const Regions::value_type& entry) {
   const auto& [base, region] = entry;
   switch (attribute) {
@@ -78,7 +78,7 @@ CUresult attribute_of(void* data, int attribute, CUdeviceptr address,
   }
 }
 
-// What pointers that are nobody's have: the bytes of an attribute that says nothing.
+// Attributes of unknown pointers: the bytes of an attribute without a value.
 std::size_t attribute_bytes(int attribute) {
   switch (attribute) {
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
@@ -175,7 +175,7 @@ CUresult cuPointerGetAttribute(void* data, int attribute, CUdeviceptr address) {
                                        : attribute_of(data, attribute, address, *at);
 }
 
-// Of a pointer that is nobody's, and where an attribute has no value, all is 0.
+// For an unknown pointer, and where an attribute has no value, all is 0.
 CUresult cuPointerGetAttributes(unsigned count, int* attributes, void** data, CUdeviceptr address) {
   if (count == 0 || attributes == nullptr || data == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const std::lock_guard lock(process().mutex);

@@ -1,4 +1,4 @@
-// What an address is said to be.
+// Attributes of addresses.
 #include <vector>
 
 #include "tests/standin/fixture.h"

@@ -217,7 +217,7 @@ CUresult cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* properties) {
 CUresult cuMemPoolDestroy(CUmemoryPool pool) {
   const std::lock_guard lock(process().mutex);
   if (!created_pools().contains(pool)) return CUDA_ERROR_INVALID_VALUE;
-  // What is still allocated goes back when it is freed.
+  // Memory that is still allocated is returned when it is freed.
   pool->threshold = 0;
   trim_pool(*pool, 0);
   if (pool->device->pool == pool) pool->device->pool = pool->device->default_pool;

@@ -65,7 +65,7 @@ enum class RegionKind : std::uint8_t {
   kArray,   // at an address that no call names
 };
 
-// What was said of managed memory.
+// The advice given for managed memory.
 struct Managed {
   bool is_read_mostly = false;
   int preferred = CU_DEVICE_INVALID;
@@ -136,7 +136,7 @@ std::uint64_t submit(CUstream_st& stream, Work work);
 // Without the lock.
 CUresult wait_stream(CUstream_st& stream, std::uint64_t sequence);
 CUresult wait_context(CUcontext context);
-// Of what the device has: from 0, the least, to -5.
+// Priorities that the device has: from 0, the least, to -5.
 int clamp_priority(int priority);
 CUstream make_stream(CUcontext context, StreamKind kind, unsigned flags, int priority);
 CUresult make_context(DeviceState& device, unsigned flags, CUcontext* context);

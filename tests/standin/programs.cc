@@ -1,4 +1,4 @@
-// What the other processes of the tests do.
+// Bodies of the other processes of the tests.
 #include <cstddef>
 #include <cstdio>
 #include <thread>

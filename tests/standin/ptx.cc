@@ -1,4 +1,4 @@
-// What counts of a PTX text: names, parameters and variables.
+// The parts of a PTX text that matter here: names, parameters and variables.
 #include <algorithm>
 #include <cctype>
 #include <charconv>

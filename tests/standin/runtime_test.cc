@@ -1,4 +1,4 @@
-// What the CUDA runtime library needs of a driver beside its documented functions.
+// Functions of a driver that the CUDA runtime library needs beside the documented ones.
 #include <cstring>
 #include <string>
 

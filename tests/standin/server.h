@@ -40,7 +40,7 @@ class Server {
     bool is_patient = false;      // nothing but waits and questions since its last work
   };
 
-  // What one process wants of another.
+  // A request of one process to another.
   struct Control {
     ClientId asks = 0;
     ClientId does = 0;

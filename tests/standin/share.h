@@ -9,7 +9,7 @@
 
 namespace regatta::standin {
 
-// What another process needs to open it. It fits into the driver's handles.
+// The data that another process needs to open it. It fits into the driver's handles.
 struct ShareHandle {
   std::uint64_t device = 0;  // which, whatever its ordinal is
   std::uint64_t share = 0;   // 0: none

@@ -20,7 +20,7 @@ std::uint64_t bytes_held(const TestDevice& device) {
   return bytes;
 }
 
-// What each process had of a span of the device's time.
+// Work of each process in a span of the device's time.
 std::map<std::uint32_t, Time> busy_between(const std::vector<Interval>& log, Time begin, Time end) {
   std::map<std::uint32_t, Time> busy;
   for (const Interval& interval : log)
@@ -38,7 +38,7 @@ bool comes_true(const std::function<bool()>& condition) {
   return condition();
 }
 
-// What each process had of the last `span` in which the device worked.
+// Work of each process in the last `span` in which the device worked.
 std::map<std::uint32_t, Time> last_busy(const TestDevice& device, Time span) {
   const std::vector<Interval> log = device.log();
   if (log.empty()) return {};

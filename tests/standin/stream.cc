@@ -72,7 +72,7 @@ CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned flags, int priori
   return create_stream(stream, flags, priority);
 }
 
-// What it has been given it still does.
+// Work that it was given still runs.
 CUresult cuStreamDestroy_v2(CUstream stream) {
   const std::lock_guard lock(process().mutex);
   if (process().streams.erase(stream) == 0) return CUDA_ERROR_INVALID_HANDLE;

@@ -15,7 +15,7 @@ class CudaStream : public DriverTest {
     EXPECT_EQ(CU(cuStreamCreate)(&stream, flags), CUDA_SUCCESS);
     return stream;
   }
-  // What follows in the stream waits until the gate is open.
+  // Later work in the stream waits until the gate is open.
   static void hold(CUstream stream, std::atomic<bool>& is_open) {
     const auto wait = [](void* gate) {
       while (!*static_cast<std::atomic<bool>*>(gate))

@@ -25,7 +25,7 @@ namespace regatta::remote {
 
 class HostProcess;
 
-// What most kinds do: nothing comes back, nothing needs a second look.
+// Defaults of a kind: no result, and no second check on the server.
 struct Plain {
   template <typename T, typename All>
   static CUresult prepare(T, const All&) {
@@ -269,7 +269,8 @@ constexpr std::size_t pool_value_bytes(int attribute) {
 constexpr std::size_t graph_memory_bytes(int attribute) {
   return attribute >= 0 && attribute <= 3 ? sizeof(std::uint64_t) : 0;
 }
-// What is none of these has pointers of the server's process, or more than a number.
+// All other attributes are refused: they hold pointers of the server's process, or more than a
+// number.
 constexpr std::size_t pointer_value_bytes(int attribute) {
   switch (attribute) {
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:

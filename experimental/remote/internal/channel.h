@@ -23,7 +23,7 @@ class ByteChannel {
   virtual bool send(std::string_view first, std::string_view second) = 0;
   // At least one byte of at most `count`; 0: nothing comes any more.
   virtual std::size_t receive(void* into, std::size_t count) = 0;
-  // What was sent arrives all the same.
+  // Bytes that were sent still arrive.
   virtual void close() = 0;
   // In a child of fork(): the connection is the parent's.
   virtual void leave() = 0;

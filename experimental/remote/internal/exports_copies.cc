@@ -12,7 +12,7 @@ using namespace regatta::remote;  // NOLINT(google-build-using-namespace): nothi
 
 namespace {
 
-// What was given out as memory of the host: known by its address.
+// Host memory that this library allocated, by its address.
 struct HostMemory {
   regatta::Mutex mutex;
   std::map<CUdeviceptr, std::size_t> regions REGATTA_GUARDED_BY(mutex);

@@ -16,7 +16,7 @@
 
 namespace regatta::remote {
 
-// What both ends share.
+// The state that both ends share.
 struct FakePacketLink {
   struct End {
     std::vector<std::byte> received = std::vector<std::byte>(kPortReceives * kPacketBytes);

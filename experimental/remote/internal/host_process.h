@@ -1,5 +1,5 @@
 // experimental/remote/internal/host_process.h: the process on the server that runs the calls of one
-// remote program, a thread a connection. What a hostile client does to it stays in it.
+// remote program, one thread for each connection. A hostile client can damage this process only.
 #pragma once
 
 #include <atomic>

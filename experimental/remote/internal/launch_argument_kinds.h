@@ -231,7 +231,7 @@ struct KernelNode : Plain {
   };
 };
 
-// What comes back of it is the address.
+// The result is its address.
 struct AllocNode : Plain {
   using Type = CUDA_MEM_ALLOC_NODE_PARAMS*;
   static constexpr bool has_result = true;

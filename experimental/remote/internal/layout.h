@@ -19,8 +19,8 @@ inline constexpr std::size_t kMostParameterBytes = 32764;  // the driver's own l
 // 0 where there are none.
 std::size_t layout_bytes(const ParameterLayout& layout);
 
-// The client's: asks the server when it is not known. What this thread found last is
-// found_layout().
+// The client's layout of `function`; asks the server when it is unknown. The last one that this
+// thread found is found_layout().
 CUresult find_layout(CUfunction function);
 const ParameterLayout& found_layout();
 void forget_layouts();  // functions may have gone, and their handles may be given again

@@ -15,10 +15,10 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-// Who waits looks again and again for this long before it sleeps: an answer mostly comes sooner
-// than an interrupt would tell.
+// A waiting thread polls for this long before it sleeps: an answer mostly arrives sooner than an
+// interrupt could report it.
 constexpr microseconds kSpin{20};
-// What the other end sent before it closed is in its packets, which may come a little later.
+// The other end's last packets may arrive this much later than the end of its TCP connection.
 constexpr milliseconds kLast{50};
 // For what was sent to arrive, when this end closes.
 constexpr milliseconds kClosing{1000};

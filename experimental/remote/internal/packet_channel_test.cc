@@ -16,8 +16,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// Who sleeps through an event is late by this, and does not come through because a poll_interval is
-// short.
+// A thread that sleeps through an event is late by this, so a test does not pass because of a short
+// poll interval.
 constexpr milliseconds kLongNap{30'000};
 
 std::string text_of(std::size_t bytes, unsigned seed) {
@@ -132,7 +132,7 @@ TEST_F(PacketChannelTest, WakesWhoeverSomethingCameFor) {
   EXPECT_LT(steady_clock::now() - start, kLongNap / 2);
 }
 
-// Of two threads that wait one sleeps in the port: it has to tell the other.
+// One of two waiting threads sleeps in the port and has to wake the other.
 TEST_F(PacketChannelTest, WakesWhoWaitsForRoomWhileAReaderSleepsInThePort) {
   std::string answer(6, '\0');
   std::thread reader([&] { EXPECT_TRUE(read_all(*ends_[0], answer)); });

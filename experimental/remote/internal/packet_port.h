@@ -11,7 +11,7 @@ inline constexpr std::uint32_t kPortReceives = 32;
 inline constexpr std::uint32_t kPortSends = 32;
 inline constexpr std::size_t kPacketBytes = std::size_t{32} << 10;
 
-// What has come back of something posted.
+// The completion of a posted send or receive.
 struct Completion {
   bool is_good = false;
   bool is_send = false;

@@ -35,8 +35,8 @@ std::string memory_text(const PoolDevice& device) {
   return device.memory_free ? format_bytes(*device.memory_free) : "any memory";
 }
 
-// What to ask for instead: as much memory as there is with this part of the time, or, where no
-// device has it, the most of the time.
+// Suggests the largest slice that fits: the most memory with this share of the time or, where no
+// device has that share, the largest share.
 Error nothing_fits(const std::vector<PoolDevice>& devices, const SliceRequirements& slice) {
   const std::string asked = fmt::format("no GPU has {} and {} free", format_bytes(slice.memory),
                                         percent(slice.compute_ppm));

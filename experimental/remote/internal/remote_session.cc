@@ -136,7 +136,7 @@ std::shared_ptr<SessionConnection> RemoteSession::connect() {
   }
   if (!std::exchange(has_reported_transport_, true) && variable("REGATTA_GPU_VERBOSE") == "1")
     std::fprintf(stderr, "regatta: %s: %s\n", join_.server.c_str(), joined->how.c_str());
-  // What was tried once and cannot be had is not tried again.
+  // A transport that failed once is not tried again.
   if (!joined->is_rdma) join_.transport = TransportChoice::kTcp;
   auto connection = std::make_shared<SessionConnection>(std::move(joined->channel), joined->number);
   const MutexLock lock(order_);

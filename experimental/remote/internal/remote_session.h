@@ -1,7 +1,7 @@
-// experimental/remote/internal/remote_session.h: the client's side of a server: what each thread
-// says to its own thread of the host process. Of all threads together the server sees one order:
-// before a call goes out, what another thread sent without waiting goes out too, and a fence holds
-// the call back until it ran.
+// experimental/remote/internal/remote_session.h: the client's side of a server: each thread of the
+// program sends its calls to its own thread of the host process. The server sees one order of all
+// threads: before a call is sent, calls that other threads sent without waiting are flushed, and a
+// fence delays the call until they have run.
 #pragma once
 
 #include <atomic>

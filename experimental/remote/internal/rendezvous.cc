@@ -33,7 +33,7 @@ Status connect(RdmaPacketPort& port, const std::string& theirs) {
   return port.connect(card);
 }
 
-// Of a connected port that is shown to work.
+// A channel over a connected port that has passed its handshake.
 Result<std::unique_ptr<ByteChannel>> handshake(std::unique_ptr<RdmaPacketPort> port,
                                                os::UniqueFd fd, bool begins) {
   const std::string device = port->device();

@@ -27,8 +27,8 @@ inline constexpr std::size_t kCardTextMax = 128;
 std::string format_queue_card(const rdma::QueueCard& card);
 Result<rdma::QueueCard> parse_queue_card(std::string_view text);
 
-// What the host process says to an offer: that this connection stays TCP, and why if RDMA was
-// wanted, or its own queue pair.
+// The host process's reply to an offer of RDMA: its own queue pair, or that the connection stays
+// TCP, with the reason if RDMA was requested.
 struct RendezvousReply {
   std::string card;     // "": TCP
   std::string why_tcp;  // "": nothing else was offered

@@ -91,7 +91,7 @@ class RendezvousTest : public testing::Test {
     server_.join();
   }
 
-  // Whatever the connection that is served waits for.
+  // Interrupts the connection that is served, whatever it waits for.
   void cut() {
     const std::lock_guard lock(mutex_);
     is_over_ = true;
@@ -235,7 +235,7 @@ TEST_F(RdmaRendezvousTest, ServesTheNextConnectionWhenOneEnds) {
   expect_echo(*again->channel, 1000);
 }
 
-// What this process has open of RDMA devices.
+// Descriptors of RDMA devices that this process has open.
 int count_device_descriptors() {
   int count = 0;
   for (const auto& one : std::filesystem::directory_iterator("/proc/self/fd")) {

@@ -203,7 +203,7 @@ Result<std::string> read_token(const std::string& path) {
   return token;
 }
 
-// What every program of others will need: a daemon that takes orders from here, and a driver.
+// Every remote program needs a daemon that accepts requests from this process, and a driver.
 static Status check_parts(const GpuServerOptions& options) {
   REGATTA_TRY_DO(sharing::send_control_request(options.daemon_socket, R"({"request":"policy"})"));
   return load_driver(options.driver).and_then([](const auto&) { return Status(); });

@@ -1,5 +1,5 @@
-// experimental/remote/internal/socket.h: TCP connections of the remote GPU. What is silent for ten
-// seconds at the other end is lost; what works long is not, as its kernel answers.
+// experimental/remote/internal/socket.h: TCP connections of the remote GPU. A peer that is silent
+// for ten seconds is lost; a peer that works long is not, because its kernel answers.
 #pragma once
 
 #include <cstddef>

@@ -99,8 +99,8 @@ void read_processor(hwloc_topology_t topology, DiscoveredServer& server) {
   }
 }
 
-// Of /proc/meminfo: some virtual machines add memory that the per-node counters, which hwloc reads,
-// leave out. 0 when it cannot be read.
+// MemTotal of /proc/meminfo: some virtual machines add memory that the per-node counters, which
+// hwloc reads, leave out. 0 when it cannot be read.
 Bytes total_memory_of_this_machine() {
   const auto found = device_memory(ComputeDevice{});
   return found ? found->total : Bytes{};

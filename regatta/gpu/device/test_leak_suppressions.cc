@@ -1,6 +1,6 @@
-// What LeakSanitizer must not report in the tests: hwloc's plugin for PCI, where libhwloc-plugins
-// is installed, loses what libpciaccess gave it. A topology that is never destroyed is still
-// reported: hwloc_topology_init makes it.
+// LeakSanitizer ignores these leaks in the tests: hwloc's plugin for PCI, where libhwloc-plugins is
+// installed, loses what libpciaccess gave it. A topology that is never destroyed is still reported:
+// hwloc_topology_init makes it.
 
 // The sanitizer looks for these names; without it nothing calls the functions.
 // NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)

@@ -1,5 +1,5 @@
-// sharing/daemon.h: `regatta gpu daemon`: one thread that waits for messages of clients and for
-// their ends, and keeps the tenant store.
+// sharing/daemon.h: `regatta gpu daemon`: one thread that serves clients and operators, and notices
+// the end of clients.
 #pragma once
 
 #include <atomic>
@@ -22,18 +22,18 @@ inline constexpr const char* kDefaultState = "/var/lib/regatta-gpu";
 struct DaemonOptions {
   std::string state;  // a folder of its own
   std::string socket = kDefaultSocket;
-  std::optional<regatta_share_policy> policy;  // none: as in the state, at first fixed
-  std::vector<Bytes> gpus = {Bytes{0}};        // the memory of each; 0: not known
+  std::optional<regatta_share_policy> policy;  // none: as in the state; fixed in a new one
+  std::vector<Bytes> gpus = {Bytes{0}};        // memory of each; 0: unknown
   TurnSchedulerOptions turns;
   EngineRates engine_rates{};        // of each GPU
   EngineSessions engine_sessions{};  // likewise
-  Bytes host_memory;                 // for memory of tenants with over-commit; 0: there are none
+  Bytes host_memory;                 // for swapped-out memory; 0: no over-commit
   ResidencyOptions residency;
-  bool opens_when_lost = true;  // whether launches go on while no daemon answers
+  bool opens_when_lost = true;  // whether launches continue while no daemon answers
 };
 
-// Serves until `stop`. Goes on with what a daemon before it left in the folder. kConflict when
-// another one uses the folder or the socket.
+// Serves until `stop`. Continues the state that an earlier daemon left in the folder. kConflict
+// when another daemon uses the folder or the socket.
 Status serve(const DaemonOptions& options, const std::atomic<bool>& stop);
 
 }  // namespace regatta::sharing

@@ -71,7 +71,7 @@ TEST(Daemon, ThatHangsHoldsNobodyUpWhoAsksWithinATimeAndItsLateAnswerIsNoOthers)
     const Status refused = (*client)->reserve(0, 91 * kMiB);
     EXPECT_IN_TENANT(!refused && refused.error().code == Code::kExhausted);
     EXPECT_IN_TENANT((*client)->reserve(0, 90 * kMiB));
-    // Whoever may wait does so on the same connection.
+    // Calls that may wait use the same connection.
     (*client)->release(0, 90 * kMiB);
     EXPECT_IN_TENANT(try_within(90 * kMiB));
     daemon.stop();
@@ -192,7 +192,8 @@ TEST(Daemon, IsToldLimitsThatFitAndRefusesOthersInOneSentence) {
               HasSubstr("gpu set"));
   EXPECT_THAT(asked({{"request", "join"}, {"name", "../b"}, {"memory", memory}}),
               HasSubstr("letters"));
-  // Who joins gets what the tenant has, and is told where it asked for something else.
+  // A process that joins gets the tenant's limits; a request for others is an error that names
+  // them.
   const auto joined = [&](const char* key, const json& value) {
     return asked({{"request", "join"}, {"name", "a"}, {key, value}});
   };

@@ -1,6 +1,5 @@
-// sharing/messages.h: what goes over the daemon's socket (unix, seqpacket): one message asks,
-// one answers. Clients ask with a ClientRequest; operators with JSON, which begins with '{'
-// (control.h).
+// sharing/messages.h: messages over the daemon's socket (unix, seqpacket): one request, one reply.
+// Clients send a ClientRequest; operators send JSON, which begins with '{' (control.h).
 #pragma once
 
 #include <array>
@@ -21,23 +20,22 @@ namespace regatta::sharing {
 inline constexpr const char* kDefaultSocket = "/run/regatta-gpu/socket";
 
 enum class RequestType : std::uint32_t {
-  kHandshake =
-      1,  // with the token; a client that has lease counters already sends their descriptor along
-  kLease = 2,  // `least` bytes more on `device`
-  // On a second connection of a client, with the token: it notifies the daemon there from now on.
+  // With the token; a client that has a page sends its descriptor along.
+  kHandshake = 1,
+  kLease = 2,  // at least `least` more bytes on `device`
+  // With the token, on a second connection of a client, which notifies the daemon there from now
+  // on.
   kEventConnection = 3,
-  kNotify = 4,      // what the client does on `device` has changed (regatta_work); no answer
-  kFindTenant = 5,  // the page of the tenant whose cgroup the process is in
-  // The client's memory on `device` that can be moved is to be `least` in all: more or less than
-  // before. Asked again, it changes nothing.
+  kNotify = 4,      // regatta_work of `device` has changed; no reply
+  kFindTenant = 5,  // requests the page of the tenant whose cgroup the process is in
+  // Sets the client's swappable memory on `device` to `least`. Idempotent.
   kLeaseSwappable = 6,
-  kResidencyChanged = 7,  // regatta_residency_state of `device` has changed; no answer
-  // One session more of an engine (`least`, a regatta_engine) of `device`; done when
-  // regatta_engine_usage says so.
+  kResidencyChanged = 7,  // regatta_residency_state of `device` has changed; no reply
+  // Opens a session of an engine (`least`, a regatta_engine) of `device`; regatta_engine_usage
+  // shows it.
   kOpenSession = 8,
-  // The client is about to have memory that no checkpoint of it can take: from now on it stays on
-  // its devices. Later, while it is not there; refused where others would have no room beside what
-  // it has.
+  // The client is about to get memory that no checkpoint can take, so it stays on its devices from
+  // now on. kRetryLater while it is not on them; kRefused when others would have no room beside it.
   kPin = 9,
 };
 
@@ -49,11 +47,11 @@ struct ClientRequest {
 };
 
 enum class ReplyStatus : std::uint32_t {
-  kGranted =
-      1,  // to a handshake: with the tenant's page and, when they are new, the lease counters'
+  // To a handshake: with the tenant's page and, when it is new, the client page.
+  kGranted = 1,
   kRefused = 2,     // the quota would be exceeded
-  kFailed = 3,      // `text` says why, `code` is a Code
-  kRetryLater = 4,  // others are asked to make room on the device: ask again
+  kFailed = 3,      // `text` is the reason, `code` a Code
+  kRetryLater = 4,  // others have to make room on the device; repeat the request
 };
 
 struct ClientReply {
@@ -69,7 +67,7 @@ Error to_error(const ClientReply& reply);
 struct DaemonMessage {
   std::string bytes;  // "" at the end of the connection
   std::array<os::UniqueFd, 2> fds;
-  pid_t sender = 0;  // as the kernel says; 0 unless the socket has SO_PASSCRED
+  pid_t sender = 0;  // from the kernel; 0 unless the socket has SO_PASSCRED
 };
 
 // Connects to the daemon; calls on the socket give up after `timeout`.

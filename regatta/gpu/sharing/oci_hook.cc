@@ -161,7 +161,7 @@ Result<json> enroll_request(const ContainerState& container, const GpuSlice& mos
                {"name", wish.tenant},
                {"container", container.id},
                {"cgroup", os::to_string(cgroup)}};
-  // Who joins may say what the tenant has, which the daemon compares.
+  // A request to join may name limits, which the daemon compares with the tenant's.
   add_to_request(request, joins ? wish.slice : *slice);
   return request;
 }

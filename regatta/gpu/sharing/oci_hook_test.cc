@@ -98,7 +98,7 @@ TEST(OciHook, FindsTheCgroupThatTheContainerHasForItself) {
   EXPECT_EQ(found({{"memory", "/c1"}, {"", "/"}}), "memory:/c1");
   EXPECT_EQ(found({{"memory", "/host"}, {"pids", "/c1"}, {"", "/"}}), "pids:/c1");
   EXPECT_EQ(found({{"name=systemd", "/docker/c1"}}), "name=systemd:/docker/c1");
-  // What the runtime is in as well is not the container's own.
+  // A cgroup that also holds the runtime is not the container's own.
   EXPECT_THAT(found({{"memory", "/host"}, {"pids", "/"}, {"name=systemd", "/docker"}, {"", "/"}}),
               HasSubstr("cgroupsPath"));
 }

@@ -1,4 +1,4 @@
-// What a reservation of device memory costs, and the start of many clients at once.
+// Times a reservation of device memory, and the start of many clients at once.
 
 #include <algorithm>
 #include <atomic>
@@ -110,7 +110,8 @@ class NoDevice : public StreamEvents {
   bool is_capturing(void*) override { return false; }
 };
 
-// Of one kernel again and again, the only tenant, 5 us each: a mark every 50 us to 1.25 ms of them.
+// Launches one kernel of 5 us repeatedly, as the only tenant: an event every 50 us to 1.25 ms of
+// them.
 void bm_launch(benchmark::State& state) {
   Shared<Times> times;
   for (auto _ : state) {
@@ -135,7 +136,7 @@ void bm_launch(benchmark::State& state) {
 }
 BENCHMARK(bm_launch)->UseManualTime()->Iterations(1)->Unit(benchmark::kNanosecond);
 
-// What one message to the daemon and back costs: each call asks for more than there is.
+// Times one message to the daemon and back: each call requests more than there is.
 void bm_ask_daemon(benchmark::State& state) {
   Shared<Times> times;
   for (auto _ : state) {

@@ -23,7 +23,7 @@ std::optional<int> whole(std::string_view text, int least, int most) {
   return value && *value >= least && *value <= most ? value : std::nullopt;
 }
 
-// What is said wins over what is not, as long as it is not more.
+// A stated limit wins over a missing one, as long as it is not higher.
 template <typename T>
 Status limit(std::optional<T>& asked, const std::optional<T>& most, const char* what) {
   if (!most) return {};

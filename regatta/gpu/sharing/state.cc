@@ -72,7 +72,7 @@ void forget_earlier_boot(StateFile& file, const std::string& boot) {
   std::memcpy(file.boot_id, boot.data(), std::min(boot.size(), sizeof file.boot_id - 1));
 }
 
-// What the operator named cannot hold the state: that there is no room is no matter of the name.
+// The operator's folder cannot hold the state. A full disk is not the fault of the name.
 Error wrong_place(Error error, const char* right = "of its own that this user may write") {
   if (error.code != Code::kExhausted) error.code = Code::kInvalidInput;
   error.message += std::string("; give --state a folder ") + right;

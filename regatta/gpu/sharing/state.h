@@ -1,7 +1,7 @@
-// sharing/state.h: what the daemon must not forget, in one file that it maps: a daemon that is
-// killed at any instruction leaves behind a state that the next one goes on with. The format is
-// docs/formats/gpu_state.md. Each record is written so that a half of a change is never seen: the
-// mark `live` comes last at its birth and goes first at its end.
+// sharing/state.h: the daemon's state in one mapped file. A daemon that is killed at any
+// instruction leaves a state that the next one continues. The format is docs/formats/gpu_state.md.
+// No half of a change is ever visible: the mark `live` is written last when a record begins and
+// first when it ends.
 #pragma once
 
 #include <array>
@@ -38,8 +38,8 @@ struct TenantRecord {
   std::uint64_t quota[kDevicesMax];
 };
 
-// A lease, and the change of it that is under way: `next` is written first, then the lease counter
-// gets the generation after `generation`, then `leased` and `generation` follow.
+// A lease, and the change in progress: `next` is written first, then the lease counter gets the
+// generation after `generation`, then `leased` and `generation` follow.
 struct LeaseRecord {
   std::uint64_t leased;
   std::uint64_t next;
@@ -51,10 +51,10 @@ struct LeaseRecord {
 struct ClientRecord {
   std::uint32_t live;
   std::int32_t pid;
-  std::uint64_t start;  // when the process began, in ticks since boot: a pid comes again, this not
+  std::uint64_t start;  // ticks since boot at its start; with the pid it is unique
   std::uint32_t tenant;
   std::uint32_t padding;
-  std::uint64_t page_inode;  // of its lease counters; 0: it has none
+  std::uint64_t page_inode;  // of its client page; 0: it has none
   LeaseRecord leases[kDevicesMax];
 };
 
@@ -67,7 +67,7 @@ struct StateFile {
   ClientRecord clients[kClientsMax];
 };
 
-// The file, mapped, and the lock that keeps other daemons away from it.
+// The mapped file, with a lock that keeps other daemons away.
 class MappedState {
  public:
   // Opens or makes DIR/state. Clients of an earlier boot are dropped. kConflict when another daemon
@@ -92,12 +92,12 @@ class MappedState {
   StateFile* file_ = nullptr;
 };
 
-// Stores that a killed daemon has made either all or not at all, in the order of the program.
+// A store that a killed daemon has made or not made, in program order.
 template <typename T>
 void store(T& where, T value) {
   __atomic_store_n(&where, value, __ATOMIC_SEQ_CST);
 }
-// What a client may store at the same time.
+// A load of a word that a client may store at the same time.
 template <typename T>
 T load(const T& where) {
   return __atomic_load_n(&where, __ATOMIC_SEQ_CST);

@@ -121,7 +121,7 @@ inline constexpr int CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE = 17;
 inline constexpr int CU_POINTER_ATTRIBUTE_MAPPING_SIZE = 18;
 inline constexpr int CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR = 19;
 inline constexpr int CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID = 20;
-// Of arrays: CU_AD_FORMAT_* as in the driver; only their sizes matter here.
+// Array formats CU_AD_FORMAT_* as in the driver; only their sizes matter here.
 inline constexpr int CU_AD_FORMAT_UNSIGNED_INT8 = 1;
 inline constexpr int CU_AD_FORMAT_FLOAT = 0x20;
 inline constexpr unsigned CUDA_ARRAY3D_LAYERED = 1;

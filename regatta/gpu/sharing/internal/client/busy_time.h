@@ -21,7 +21,7 @@ class BusyTime {
     const std::uint64_t passed = now_ns - std::min(now_ns, begin_ns_);
     taken_ns_ += took_ns;
     learn(took_ns, now_ns);
-    // What was seen late is caught up with; not more, for the device may be idle later.
+    // Work that was seen late is counted later, but no more than that: the device may be idle then.
     const std::uint64_t counted = std::min(taken_ns_, passed);
     taken_ns_ = std::min(taken_ns_, passed + kLateNs);
     const std::uint64_t more = counted - std::min(counted, counted_ns_);

@@ -1,7 +1,7 @@
-// sharing/internal/client/cuda_stream_events.h: marks of the gate as events of the CUDA driver.
-// Events are made once and used again; the gate's own thread may call what a capture elsewhere in
-// the process forbids to others (CU_STREAM_CAPTURE_MODE_RELAXED). Source: CUDA driver API, "Event
-// Management", "Stream Management".
+// sharing/internal/client/cuda_stream_events.h: the gate's stream events as events of the CUDA
+// driver. Events are reused; the gate's worker may make calls that a capture elsewhere in the
+// process forbids to other threads (CU_STREAM_CAPTURE_MODE_RELAXED). Source: CUDA driver API,
+// "Event Management", "Stream Management".
 #pragma once
 
 #include <map>
@@ -14,7 +14,8 @@
 
 namespace regatta::sharing {
 
-// The driver's own functions, not ours; those with `may` are null where the driver has none.
+// The driver's own functions, not the hook's; those with `may` are null where the driver lacks
+// them.
 struct CudaEventCalls {
   CUresult (*context_get)(CUcontext*) = nullptr;
   CUresult (*context_push)(CUcontext) = nullptr;
@@ -36,7 +37,7 @@ struct CudaEventCalls {
   }
 };
 
-// For gates of any number of devices.
+// Serves gates of any number of devices.
 class CudaStreamEvents : public StreamEvents {
  public:
   explicit CudaStreamEvents(const CudaEventCalls& calls) : calls_(calls) {}
@@ -50,7 +51,7 @@ class CudaStreamEvents : public StreamEvents {
                                           StreamEvents::Event end) override;
   void release(StreamEvents::Event handle) override;
 
-  // Before a context is destroyed: returns when no worker is in it, and none will be.
+  // Call before a context is destroyed: returns when no worker is in it, and none will enter.
   void leave(CUcontext context);
 
  private:
@@ -59,19 +60,19 @@ class CudaStreamEvents : public StreamEvents {
     CUcontext handle = nullptr;
     // Guarded by mutex_:
     std::vector<CudaEvent*> free;
-    int workers = 0;  // that are in it
+    int workers = 0;  // in the context
     bool is_gone = false;
   };
   struct CudaEvent {
     CUevent event = nullptr;
     std::shared_ptr<Context> context;
-    bool is_lost = false;  // nobody will know when the device came to it
+    bool is_lost = false;  // it is unknown when the device reached it
   };
   bool is_capturing(void* stream) override;
   CudaEvent* take(CUcontext context);
   bool enter(Context& context);
   void exit(Context& context);
-  // What `call` says, made in the event's context; an error where that has gone.
+  // Runs `call` in the event's context; an error where the context is gone.
   template <typename Call>
   CUresult in_context_of(const CudaEvent& event, Call&& call);
 

@@ -1,6 +1,6 @@
-// sharing/internal/client/engine_rate_limiter.h: gives the work of this process to the engines
-// beside the processors no faster than its tenant's part of them. Any thread may call; none holds a
-// lock while it waits.
+// sharing/internal/client/engine_rate_limiter.h: delays the work of this process for the engines
+// beside the processors to its tenant's rate. Any thread may call; none holds a lock while it
+// waits.
 #pragma once
 
 #include <array>
@@ -13,12 +13,12 @@ namespace regatta::sharing {
 
 class EngineRateLimiter {
  public:
-  // Units a second that this process may give now; 0: as many as it likes.
+  // Units a second that this process may give now; 0: unlimited.
   static std::uint64_t rate(const Client& client, int device, regatta_engine engine) {
     return __atomic_load_n(&client.pages().tenant().rates[device][engine], __ATOMIC_RELAXED);
   }
 
-  // Waits until `units` may be given, and counts them. Not for work that is captured.
+  // Waits until the rate allows `units`, and counts them. Not for captured work.
   void give(Client& client, int device, regatta_engine engine, std::uint64_t units);
 
  private:

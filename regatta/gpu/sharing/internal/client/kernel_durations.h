@@ -1,6 +1,6 @@
-// sharing/internal/client/kernel_durations.h: how long kernels and graphs take on the device,
-// learned as they run: a table without locks, of which a launch reads one entry. It only paces
-// launches; what a tenant is charged is measured by the daemon.
+// sharing/internal/client/kernel_durations.h: durations of kernels and graphs on the device,
+// learned as they run: a lock-free table, of which a launch reads one entry. It only paces
+// launches; the daemon measures what a tenant is charged.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,9 @@ namespace regatta::sharing {
 
 class KernelDurations {
  public:
-  // Of what has never been timed; each further launch of it is taken for longer, until the first
-  // one has ended: many kernels may be new at once, but of one only few are in flight.
+  // Assumed for a kernel that was never timed. Each further launch before the first has ended is
+  // assumed to be longer: many kernels may be new at once, but only few launches of one are in
+  // flight.
   static constexpr std::uint64_t kUnknownNs = 1'000'000;
   static constexpr std::uint64_t kUnknownMostNs = 64'000'000;
 
@@ -26,16 +27,16 @@ class KernelDurations {
     std::atomic<std::uint64_t> cost_ns{kUnknownNs};
     std::atomic<unsigned> launches{0};
     std::atomic<unsigned> samples{0};
-    std::atomic<unsigned> wanted{kFirst};  // launches from now on that are to be timed
+    std::atomic<unsigned> wanted{kFirst};  // number of next launches to time
   };
 
-  // Of a kernel with so many blocks, or of a graph (blocks 0).
+  // The key of a kernel with `blocks` blocks, or of a graph (0 blocks).
   static std::uint64_t key_of(const void* function, std::uint64_t blocks) {
     const auto address = reinterpret_cast<std::uintptr_t>(function);
     return (static_cast<std::uint64_t>(address) ^ blocks * 0x9e3779b97f4a7c15ULL) | 1U;
   }
 
-  // The entry of `key`, made when there is none; when the table is full, one for all others.
+  // The entry of `key`, made when there is none; in a full table, one entry for all others.
   Entry& find(std::uint64_t key) {
     std::size_t at = (key * 0x9e3779b97f4a7c15ULL) >> (64 - kBits);
     for (std::size_t i = 0; i < kProbes; ++i, at = (at + 1) % kEntries) {
@@ -48,7 +49,7 @@ class KernelDurations {
     return others_;
   }
 
-  // Begins anew with what has this key.
+  // Forgets what was learned of this key.
   void forget(std::uint64_t key) {
     Entry& entry = find(key);
     if (&entry == &others_) return;
@@ -65,15 +66,16 @@ class KernelDurations {
     return sum + others_.launches.load(std::memory_order_relaxed);
   }
 
-  // Counts a launch; whether this one is to be timed: all until the first has ended, for nobody
-  // knows what they cost, some more, then now and then.
+  // Counts a launch. True when it is to be timed: all launches until the first has ended, then some
+  // more, then one now and then.
   static bool is_to_be_timed(Entry& entry) {
     const unsigned launches = entry.launches.load(std::memory_order_relaxed);
     entry.launches.store(launches + 1, std::memory_order_relaxed);
-    // Before the samples, of which learn() tells first: where there are none, this was not learned.
+    // Read before the samples, which learn() writes first: without samples, this cost was not
+    // learned.
     std::uint64_t cost = entry.cost_ns.load(std::memory_order_acquire);
     if (entry.samples.load(std::memory_order_relaxed) == 0) {
-      // Where it fails, the first lesson came just now.
+      // It fails when the first duration was learned just now.
       entry.cost_ns.compare_exchange_strong(cost, std::min(4 * cost, kUnknownMostNs));
       return true;
     }
@@ -83,9 +85,8 @@ class KernelDurations {
            (entry.cost_ns.load(std::memory_order_relaxed) >= kLongNs && launches % 8 == 0);
   }
 
-  // One thread at a time. `may_have_waited`: the device may have worked for somebody else in the
-  // time measured, at most for REGATTA_LEAD_MOST_NS: what is longer than known by that tells
-  // little.
+  // One thread at a time. `may_have_waited`: the measured time may include work of another tenant,
+  // for at most REGATTA_LEAD_MOST_NS, so a longer duration within that teaches little.
   static void learn(Entry& entry, std::uint64_t measured_ns, bool may_have_waited) {
     const unsigned samples = entry.samples.load(std::memory_order_relaxed);
     entry.samples.store(samples + 1, std::memory_order_relaxed);
@@ -107,7 +108,7 @@ class KernelDurations {
   static constexpr std::size_t kEntries = 1U << kBits;
   static constexpr std::size_t kProbes = 16;
   static constexpr std::uint64_t kLongNs = 100'000;
-  static constexpr std::uint64_t kLeastNs = 500;  // a launch is never for nothing
+  static constexpr std::uint64_t kLeastNs = 500;  // a launch always costs something
 
   std::array<Entry, kEntries> entries_{};
   Entry others_;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint64_t kMs = 1'000'000;
 
-// What is known after `samples` of a kernel of `took_ns` that now and then waited up to 0.6 ms.
+// The duration learned from `samples` of a kernel of `took_ns` that sometimes waited up to 0.6 ms.
 std::uint64_t learned_behind_others(std::uint64_t took_ns, int samples, unsigned seed) {
   std::mt19937_64 random(seed);
   std::uniform_int_distribution<std::uint64_t> wait(0, 600'000);

@@ -103,8 +103,8 @@ TEST(LaunchGate, KeepsOneTenantFromQueueingMoreThanTheBound) {
   EXPECT_EQ(wait_status(tenant), 0);
 }
 
-// Who comes first must not fill the whole turn from one stream: the others' work would have run
-// beside it.
+// The first process must not fill the whole turn from one stream: the others' work could run at the
+// same time.
 TEST(LaunchGate, LetsStreamsOfAProcessWorkAtOnceInItsTurns) {
   constexpr int kStreams = 4;
   constexpr Ns kKernel = 400 * kUs;

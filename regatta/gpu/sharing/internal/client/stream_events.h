@@ -1,5 +1,5 @@
-// sharing/internal/client/stream_events.h: what the gate needs of a device: points in a stream that
-// can be waited for and between which time is measured.
+// sharing/internal/client/stream_events.h: points in a stream of a device that can be waited for
+// and between which time is measured.
 #pragma once
 
 #include <atomic>
@@ -17,24 +17,24 @@ class StreamEvents {
   StreamEvents& operator=(const StreamEvents&) = delete;
   virtual ~StreamEvents() = default;
 
-  // By the launching thread: a mark after what the stream was given, null when there can be none.
-  // Never of a stream that is being captured.
+  // By the launching thread: an event after the stream's work so far; null when there can be none.
+  // Never for a stream that is being captured.
   virtual Event record(void* stream) = 0;
 
-  // Around captures of any stream of the process; while there is none, no stream is asked.
+  // Surround captures of any stream of the process; without one, no stream is queried.
   void capture_begins() { captures_.fetch_add(1); }
   void capture_ends() { captures_.fetch_sub(1); }
   bool is_captured(void* stream) {
     return captures_.load(std::memory_order_relaxed) != 0 && is_capturing(stream);
   }
 
-  // By the gate's own thread, which calls begin_worker() first. Waits until the device has come to
-  // the mark, or until it is known that it never will.
+  // By the gate's worker, which calls begin_worker() first. Waits until the device has reached the
+  // event, or it is known that it never will.
   virtual void begin_worker() {}
   virtual void wait(Event event) = 0;
-  // Whether the device has come to it; then it need not be waited for.
+  // Whether the device has reached it.
   virtual bool is_reached(Event event) = 0;
-  // Both were reached.
+  // Both events were reached.
   virtual std::optional<std::uint64_t> between_ns(Event begin, Event end) = 0;
   virtual void release(Event event) = 0;
 

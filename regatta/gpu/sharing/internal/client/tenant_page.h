@@ -6,9 +6,9 @@
 
 namespace regatta::sharing {
 
-// The descriptor of the tenant's page: one that this process inherited, or else a new one of the
-// page of the nearest process above it that has one. Programs that close all descriptors of their
-// children, as Python's subprocess does, keep them in the tenant so. kNotFound when there is none.
+// The descriptor of the tenant's page: inherited, or else a new one of the page of the nearest
+// ancestor that has one. That keeps programs in the tenant whose parents close all descriptors, as
+// Python's subprocess does. kNotFound when there is none.
 Result<int> find_tenant_page();
 
 }  // namespace regatta::sharing

@@ -72,7 +72,7 @@ class FakeDevice : public StreamEvents {
   std::atomic<int> marks_ = 0;
 };
 
-// What the processes of a test tell.
+// Shared memory to which the processes of a test report.
 struct Log {
   struct Span {
     int tenant;

@@ -1,5 +1,5 @@
-// sharing/internal/client/token_bucket.h: when the next piece may be given to an engine that a
-// process has a rate of: a bucket that holds kBurstNs of it. Pure; time is an argument.
+// sharing/internal/client/token_bucket.h: when the next piece may be given to a rate-limited
+// engine: a bucket of kBurstNs. Pure; time is an argument.
 #pragma once
 
 #include <algorithm>
@@ -7,15 +7,15 @@
 
 namespace regatta::sharing {
 
-// How far ahead of its rate a process may be, so that short pieces do not wait and the engine is
-// never without work while the process is awake.
+// How far ahead of its rate a process may be, so that short pieces do not wait and the engine
+// always has work while the process is awake.
 inline constexpr std::uint64_t kBurstNs = 10'000'000;
 
 class TokenBucket {
  public:
-  // How long to wait until something may be given at `per_second` units; 0: now. Over any time that
-  // begins with a wait no more is given than rate x (time + kBurstNs) and one piece. The rate
-  // may be another one each time; 0 units mean no limit, and what was given then is forgotten.
+  // How long to wait until a piece may be given at `per_second` units; 0: now. Over any time that
+  // begins with a wait at most rate x (time + kBurstNs) and one piece are given. The rate may
+  // change with each call; 0 means no limit, and clears the bucket.
   std::uint64_t wait_ns(std::uint64_t per_second, std::uint64_t now_ns) {
     const double rate = static_cast<double>(per_second) * 1e-9;  // a nanosecond
     const std::uint64_t passed = now_ns - std::min(last_ns_, now_ns);
@@ -29,12 +29,12 @@ class TokenBucket {
   void give(std::uint64_t units) { backlog_ += static_cast<double>(units); }
 
  private:
-  double backlog_ = 0;  // units that were given and are not due yet
+  double backlog_ = 0;  // units given ahead of the rate
   std::uint64_t last_ns_ = 0;
 };
 
-// What a large piece is cut into, so that it is not ahead by more than the next one: as much as
-// comes in kBurstNs, at least `least`.
+// Size of the pieces of a large transfer, so that it is at most one piece ahead of the next: the
+// tokens of kBurstNs, at least `least`.
 inline std::uint64_t rate_limited_piece(std::uint64_t per_second, std::uint64_t least) {
   return std::max(per_second / (1'000'000'000 / kBurstNs), least);
 }

@@ -64,7 +64,7 @@ class WorkInFlight {
   std::atomic<std::uint64_t> concurrency_{BusyTime::kOne};
   std::atomic<std::uint64_t> period_begin_{0};
   std::atomic<bool> is_new_period_{true};
-  // Of complete() only.
+  // Used by complete() only.
   BusyTime busy_;
   std::uint64_t completed_at_ = 0;
 };

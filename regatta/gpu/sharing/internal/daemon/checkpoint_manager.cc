@@ -226,7 +226,7 @@ void CheckpointManager::end(TenantStore& tenant_store, int client, ClientState& 
   put(tenant_store, client, is);
 }
 
-// Returns where it is. What may be on a device counts as there.
+// Returns the state after a failure. Memory that may be on a device counts as resident.
 regatta_process_state CheckpointManager::fail(const TenantStore& tenant_store, int client,
                                               ClientState& one, CheckpointOutcome outcome) {
   const bool comes = place(tenant_store, client) == REGATTA_PROCESS_RESTORING;

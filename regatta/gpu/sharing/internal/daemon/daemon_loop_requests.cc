@@ -1,5 +1,4 @@
-// What the daemon answers: the part of daemon_loop.h that is about messages of clients and
-// operators.
+// The part of daemon_loop.h that answers clients and operators.
 
 #include <array>
 #include <string>
@@ -128,7 +127,7 @@ void DaemonLoop::answer_client(ClientConnection& connection, const ClientRequest
     return reply(connection, failed({Code::kInvalidInput, "a client says hello first"}));
   const int client = connection.client;
   ClientReply answer = answer_client_request(parts_, client, request);
-  // What is refused may be granted once the dead processes of the tenant have lost their leases.
+  // A refused request may be granted once the dead processes of the tenant have lost their leases.
   if (answer.status == ReplyStatus::kRefused &&
       reap_exited_clients(parts_.tenant_store.clients().tenant_of(client))) {
     if (!connection.fd) return;  // this client was among them

@@ -11,7 +11,7 @@ namespace regatta::sharing {
 namespace {
 
 constexpr std::uint64_t kStepNs = 20'000'000;
-// What one gets that was idle until now, before the next step.
+// The share of a tenant that was idle until now, until the next step.
 constexpr unsigned kLeastPpm = 10'000;
 
 bool shares_any(const EngineRates& rates) {

@@ -1,6 +1,6 @@
-// sharing/internal/daemon/engine_shares.h: the engines beside the processors: copies to and from
-// the device, encoder, decoder. Reads from clients' pages what they gave, and writes to tenants'
-// pages how much they may give.
+// sharing/internal/daemon/engine_shares.h: divides the engines beside the processors (copies to and
+// from the device, encoder, decoder): reads from the clients' pages what they gave, and writes to
+// the tenants' pages how much they may give.
 #pragma once
 
 #include <array>
@@ -14,9 +14,9 @@
 
 namespace regatta::sharing {
 
-// Units a second of each engine of a device; 0: nothing is held back.
+// Units a second of each engine of a device; 0: unlimited.
 using EngineRates = std::array<std::uint64_t, REGATTA_ENGINES>;
-// Sessions of each at a time; 0: any number.
+// Sessions of each engine at a time; 0: unlimited.
 using EngineSessions = std::array<unsigned, REGATTA_ENGINES>;
 
 class EngineShares {
@@ -24,22 +24,22 @@ class EngineShares {
   static Result<EngineShares> create(const TenantStore& tenant_store, const EngineRates& rates,
                                      const EngineSessions& sessions = {});
 
-  // Readable when step() is due; nothing is due where nothing is held back.
+  // Readable when step() is due; never without a limited engine.
   int timer() const { return timer_fd_.descriptor(); }
   void acknowledge_timer() { timer_fd_.acknowledge(); }
 
-  // The client has a page now; what it gave before is not counted here.
+  // The client has a page now; earlier use is not counted.
   void begin(const TenantStore& tenant_store, int client);
-  // It is about to be removed.
+  // The client is about to be removed.
   void end(const TenantStore& tenant_store, int client, std::uint64_t now_ns);
   void forget(int tenant);
 
-  // Counts what all clients gave, and shares the engines among those that use them: a tenant has
-  // its part under the policy, each of its processes that use the engine the same part of that.
+  // Counts what all clients gave, and shares each engine among the tenants that use it: a tenant
+  // gets its share under the policy, divided equally among its processes that use the engine.
   void step(const TenantStore& tenant_store, std::uint64_t now_ns);
 
-  // Opens one more session for the client, in its page; false when its tenant has its part of them:
-  // of n sessions n times the part, rounded down, but at least one.
+  // Opens one more session for the client, in its page; false when its tenant has its share of
+  // them: its part of the number, rounded down, but at least one.
   bool open_session(const TenantStore& tenant_store, int client, int device,
                     regatta_engine engine) const;
   unsigned sessions(const TenantStore& tenant_store, int tenant, int device,
@@ -50,9 +50,9 @@ class EngineShares {
                             std::uint64_t now_ns) const;
 
  private:
-  static constexpr std::uint64_t kActiveNs = 100'000'000;  // since it gave something
+  static constexpr std::uint64_t kActiveNs = 100'000'000;  // after the last use
   struct Use {
-    std::uint64_t known = 0;      // of what it gave
+    std::uint64_t known = 0;      // units that are counted
     std::uint64_t active_ns = 0;  // when it last gave or waited; 0: never
   };
   struct Engine {

@@ -1,4 +1,4 @@
-// sharing/internal/daemon/listener.h: the socket at which clients and operators ask.
+// sharing/internal/daemon/listener.h: the socket at which the daemon accepts clients and operators.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace regatta::sharing {
 
-// Listens at `path`, open to all: who may ask what is known by their credentials. The folder is
-// made where it is missing. kConflict when another daemon answers there.
+// Listens at `path`, open to all users: credentials decide what a process may request. Creates the
+// folder. kConflict when another daemon answers there.
 Result<os::UniqueFd> open_listener(const std::string& path);
 
 }  // namespace regatta::sharing

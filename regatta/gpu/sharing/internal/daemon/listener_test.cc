@@ -1,4 +1,4 @@
-// What a tenant may try in order to raise its limits, one entry point after the other.
+// Attempts of a tenant to raise its limits, one entry point after the other.
 
 #include <cstddef>
 #include <cstring>

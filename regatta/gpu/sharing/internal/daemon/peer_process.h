@@ -17,10 +17,10 @@ struct PeerProcess {
   std::vector<os::CgroupPath> cgroups;  // as the daemon sees them
 };
 
-// The process that connected `socket`, whose number is `pid`. What is read about it is read while
-// a pidfd says that it lives. The kernel gives the pidfd of the very process that connected
-// (SO_PEERPIDFD, Linux 6.5); an older one is asked by number, where a process that ended at once
-// after its message might be taken for the next of its number. kNotFound when it has ended.
+// The process that connected `socket`, with the number `pid`. It is read while a pidfd proves that
+// it lives. The kernel gives the pidfd of the very process that connected (SO_PEERPIDFD, Linux
+// 6.5); before that the pidfd is opened by number, where a process that ended directly after its
+// message might be taken for the next one with its number. kNotFound when it has ended.
 Result<PeerProcess> read_peer_process(int socket, pid_t pid);
 
 }  // namespace regatta::sharing

@@ -1,5 +1,4 @@
-// sharing/internal/daemon/process_id.h: which process is meant, and what /proc tells the daemon
-// about it.
+// sharing/internal/daemon/process_id.h: identifies a process, and reads its facts from /proc.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +11,7 @@
 
 namespace regatta::sharing {
 
-// A pid alone comes again; together with the time at which its process began it does not. It stays
-// the same through exec().
+// A pid is reused; together with the start time it is not. exec() changes neither.
 struct ProcessId {
   pid_t pid = 0;
   std::uint64_t start = 0;  // ticks since boot
@@ -33,15 +31,15 @@ Result<ProcessStat> read_process(pid_t pid);
 // The process's name (comm), "" when it is gone.
 std::string process_name(pid_t pid);
 
-// Whether both are in one PID namespace; false when that cannot be told.
+// Whether the process is in this process's PID namespace; false when that is unknown.
 bool is_in_own_pid_namespace(pid_t pid);
 
-// Whether the process has a memory file with this name and inode mapped; exec() ends that. True
-// when it cannot be told.
+// Whether the process has mapped a memory file with this name and inode, which exec() ends. True
+// when that is unknown.
 bool has_mapped(pid_t pid, const std::string& name, std::uint64_t inode);
 
-// The descriptor of the memory file `name` with `inode` that the process holds, opened anew.
-// kNotFound when it holds none, kUnsupported when this process may not look.
+// Opens the memory file `name` with `inode` that the process holds. kNotFound when it holds none,
+// kUnsupported when this process may not look.
 Result<os::UniqueFd> open_memory_file_of(pid_t pid, const std::string& name, std::uint64_t inode);
 
 }  // namespace regatta::sharing

@@ -130,7 +130,7 @@ regatta_residency_tenant ResidencyManager::see(const TenantStore& tenant_store, 
   seen.granted += asked.may_lease;
   seen.lease_ns =
       std::uint64_t{tenant_store.state().tenants[tenant].flags >> kLeaseBit} * 1'000'000'000U;
-  // What is only allowed to be leased is not there.
+  // Memory that may be leased but is not yet is not resident.
   const std::uint64_t may = seen.granted - asked.may_lease;
   if (seen.resident <= may || seen.resident != asked.resident) {
     asked.since_ns = now;
@@ -188,8 +188,8 @@ void ResidencyManager::see_all(TenantStore& tenant_store, int device, std::uint6
   }
 }
 
-// Who may have turns: whose memory is there, and while one has the device alone, that one. Returns
-// when that changes.
+// Tenants whose memory is resident may have turns; during an exclusive lease, only its holder.
+// Returns when that changes.
 std::uint64_t ResidencyManager::give_turns(const TenantStore& tenant_store,
                                            TurnManager& turn_manager, int device,
                                            std::uint64_t now) {

@@ -1,9 +1,9 @@
-// sharing/internal/daemon/residency_manager.h: whose memory is on the devices, where tenants with
-// over-commit have more than fits: reads from the clients' pages what they have there and whether
-// they work, lets internal/policy/residency.h decide, and tells them what may be there. A tenant
-// has turns while all of its memory is there; memory is asked back only once its turn has ended.
-// What cannot be moved piece by piece leaves with its whole process (checkpoint_manager.h), where
-// the driver can do that.
+// sharing/internal/daemon/residency_manager.h: decides whose memory is on the devices when tenants
+// with over-commit have more than fits: reads from the clients' pages what is resident and whether
+// they work, applies internal/policy/residency.h, and grants residency. A tenant has turns while
+// all of its memory is resident; memory is called back only after its turn has ended. Memory that
+// cannot be moved piece by piece leaves with its whole process (checkpoint_manager.h), where the
+// driver can do that.
 #pragma once
 
 #include <array>
@@ -23,8 +23,8 @@ namespace regatta::sharing {
 
 struct ResidencyOptions {
   BytesPerSecond link{25e9};    // between host and device, in one direction
-  Seconds longest_wait{600.0};  // for a turn, where stays have to be cut for that
-  // Who was asked for memory and has given none for so long is not waited for.
+  Seconds longest_wait{600.0};  // for a turn, where stays have to be shortened for that
+  // A tenant that was called back and has given nothing for this long is not waited for.
   Seconds timeout{30.0};
   CheckpointOptions checkpoints;
 };
@@ -36,29 +36,29 @@ class ResidencyManager {
 
   int timer() const { return timer_fd_.descriptor(); }  // readable when step() is due
   void acknowledge_timer();
-  // Something changed: a client, a tenant, or what one of them said.
+  // A client, a tenant or a report of one of them has changed.
   void mark_changed() { is_changed_ = true; }
-  // Does what is due; nothing where nothing is.
+  // Makes the decisions that are due.
   void step(TenantStore& tenant_store, TurnManager& turn_manager);
 
   // Whether memory that is not swappable may be leased: now; later, when it is the tenant's turn
-  // and others have made room, which this asks for; never.
+  // and others have made room, which this requests; never.
   enum class Admission : std::uint8_t { kNow, kLater, kNever };
   Admission admit(TenantStore& tenant_store, int client, int device, std::uint64_t bytes);
-  // Whether the process may have memory that no checkpoint can take, and never leaves from now on:
-  // later, while it is not on its devices; never, where others would have no room beside it.
+  // Pins the process, which is about to get memory that no checkpoint can take: later, while it is
+  // not on its devices; never, when others would have no room beside it.
   Admission pin(TenantStore& tenant_store, int client);
 
-  // Tells the tenant store which tenants' processes can leave the device, before they are asked
-  // whether something fits there.
+  // Updates in the tenant store which tenants can leave the device as a whole, which its checks of
+  // room depend on.
   void update_checkpointable(TenantStore& tenant_store, int device) const;
   // The client has ended.
   void forget_client(int client) { checkpoints_.forget(client); }
-  // It is about to be removed; another one may get its number.
+  // The tenant is about to be removed; another one may get its number.
   void forget_tenant(int tenant);
 
-  // Of a tenant, beside what it has leased: on the device; not there, in the host or never written,
-  // with what is leased and away; copied out and in.
+  // Memory of a tenant beside its leases: on the device; swapped out or never written, with the
+  // leases of checkpointed processes; and bytes copied in and out.
   struct Usage {
     std::uint64_t resident = 0;
     std::uint64_t swapped_out = 0;
@@ -69,15 +69,15 @@ class ResidencyManager {
   static Usage usage_of(const TenantStore& tenant_store, int tenant, int device);
 
  private:
-  // Of a tenant that is asked to give.
+  // State of a tenant whose memory is called back.
   struct TenantState {
-    std::uint64_t since_ns = 0;  // nothing came back
+    std::uint64_t since_ns = 0;  // since when nothing came back
     std::uint64_t resident = 0;
-    std::uint64_t leaves_ns = 0;  // its turn is ended first, since then; 0: no
+    std::uint64_t leaves_ns =
+        0;  // since when the manager waits for the end of its turn; 0: it does not
     bool is_stuck = false;
-    bool is_at_work = false;  // as its gates say
-    // What it wants to lease and waits for, what it may have of that, and until when it has to ask
-    // again.
+    bool is_at_work = false;  // by its launch gates
+    // Bytes that it waits to lease, how many of them it may lease, and when the request expires.
     std::uint64_t wanted = 0;
     std::uint64_t may_lease = 0;
     std::uint64_t wanted_until_ns = 0;

@@ -9,7 +9,7 @@
 namespace regatta::sharing {
 namespace {
 
-// Who is told to ask again for memory does so within this time.
+// A client that was told to retry does so within this time.
 constexpr std::uint64_t kWantedNs = 1'000'000'000;
 
 bool is_waiting(const regatta_residency_tenant& one) {
@@ -36,7 +36,7 @@ ResidencyManager::Usage ResidencyManager::usage_of(const TenantStore& tenant_sto
   return sum;
 }
 
-// What is on the device or was promised a place there.
+// Bytes that are on the device or were granted a place there.
 std::uint64_t ResidencyManager::taken(const TenantStore& tenant_store, int device) const {
   const Device& of = devices_[static_cast<std::size_t>(device)];
   std::uint64_t sum = 0;
@@ -75,8 +75,8 @@ bool ResidencyManager::may_begin(const TenantStore& tenant_store, int client, bo
   return true;
 }
 
-// Who waits for room has its turn when the policy allowed it as much; nobody else takes what is
-// being freed for those who wait.
+// A tenant that waits for room has its turn when the policy allowed it as much; no other tenant
+// takes the memory that is being freed for it.
 bool ResidencyManager::is_its_turn(int tenant, int device, std::uint64_t bytes) const {
   const Device& of = devices_[static_cast<std::size_t>(device)];
   if (of.asked[static_cast<std::size_t>(tenant)].may_lease >= bytes) return true;
@@ -106,7 +106,7 @@ bool ResidencyManager::may_ever(TenantStore& tenant_store, int client, int devic
   return may;
 }
 
-// What it says stands in the client's page, for this daemon and the next.
+// The decision is stored in the client's page, for this daemon and the next.
 ResidencyManager::Admission ResidencyManager::pin(TenantStore& tenant_store, int client) {
   is_changed_ = true;
   for (int device = 0; device < tenant_store.device_count(); ++device)

@@ -13,10 +13,10 @@ namespace regatta::sharing {
 class SharedPage {
  public:
   SharedPage() = default;
-  // Makes one that cannot be shortened or grown, and when `is_read_only` not written by anybody
-  // else. kUnavailable when the kernel cannot do that.
+  // Makes a page that cannot be shortened or grown, and with `is_read_only` not be written by other
+  // processes. kUnavailable when the kernel cannot do that.
   static Result<SharedPage> create(const char* name, bool is_read_only);
-  // Maps a file that create() made, of this or an earlier daemon. kInvalidInput when it is none.
+  // Maps a page that create() made in this or an earlier daemon. kInvalidInput when it is none.
   static Result<SharedPage> map(os::UniqueFd fd);
   SharedPage(SharedPage&& other) noexcept;
   SharedPage& operator=(SharedPage&& other) noexcept;

@@ -24,7 +24,7 @@ int rounds_or(int standard) {
   return text != nullptr ? std::atoi(text) : standard;
 }
 
-// What a worker has, as it knows; `coming` is what it is about to have or not to have any more.
+// A worker's own count of its memory; `coming` is the change in progress.
 struct Slot {
   std::atomic<std::uint64_t> has;
   std::atomic<std::uint64_t> coming;

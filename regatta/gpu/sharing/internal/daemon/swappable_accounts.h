@@ -50,9 +50,9 @@ class SwappableAccounts {
   void recall_spare(int device);
 
  private:
-  // What has to be on the device for the tenant to work, and can leave it.
+  // Bytes that have to be on the device for the tenant to work, and that can leave it.
   std::uint64_t demand(int tenant, int device) const;
-  // What the tenant has on the device that does not leave it by itself.
+  // Bytes of the tenant on the device that do not leave it by themselves.
   std::uint64_t unswappable(int tenant, int device) const;
 
   const MemoryCapacity* capacity_;

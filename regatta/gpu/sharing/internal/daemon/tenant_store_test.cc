@@ -119,8 +119,8 @@ TEST(TenantStore, LetNoTenantHaveAllProcesses) {
   EXPECT_TRUE(tenant_store.add_client(b, {5000, 1}));
 }
 
-// A process leases and calls back without end and is killed; meanwhile clients take and give. What
-// the next one finds is what the clients have, to the byte.
+// A process leases and calls back without end and is killed; meanwhile clients take and give. The
+// next one finds exactly what the clients have, to the byte.
 TEST(TenantStore, LoseNothingWhereverTheirDaemonIsKilled) {
   constexpr int kClients = 4;
   constexpr std::uint64_t kQuota = 300 * kMiB;

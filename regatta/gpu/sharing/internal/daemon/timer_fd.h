@@ -18,10 +18,10 @@ class TimerFd {
 
   int descriptor() const { return timer_.get(); }
   std::uint64_t set_ns() const { return set_ns_; }
-  // Instead of the time before; kNever: not at all.
+  // Replaces the time before; kNever: disarms.
   void set(std::uint64_t at_ns);
-  // When the descriptor is readable: the time that had been set; none is set afterwards. kNever
-  // when that time has not come.
+  // Call when the descriptor is readable: returns the time that was set and disarms; kNever when
+  // that time has not come.
   std::uint64_t acknowledge();
 
  private:

@@ -1,5 +1,5 @@
-// sharing/internal/daemon/turn_manager.h: the time of all devices: reads what clients do from their
-// pages, lets TurnScheduler decide, and writes to the tenants' pages whose turn it is.
+// sharing/internal/daemon/turn_manager.h: runs the turn schedulers of all devices: reads activities
+// from the clients' pages and writes turns to the tenants' pages.
 #pragma once
 
 #include <array>
@@ -15,23 +15,23 @@ namespace regatta::sharing {
 
 class TurnManager {
  public:
-  // `hold_ns`: no turn begins before that has passed.
+  // No turn begins before `hold_ns` has passed.
   static Result<TurnManager> create(const TenantStore& tenant_store,
                                     const TurnSchedulerOptions& options, std::uint64_t hold_ns);
 
   // Readable when step() is due.
   int timer() const { return timer_fd_.descriptor(); }
 
-  // A client rings from now on, or not any more; only those that do count.
+  // A client has an event connection, or no longer; clients without one do not count.
   void set_event_connection(const TenantStore& tenant_store, int client, bool is_connected);
-  // What the tenant's clients do may have changed.
+  // Reads the activity of the tenant's clients, which may have changed.
   void look(const TenantStore& tenant_store, int tenant);
-  void look(const TenantStore& tenant_store);  // at all
-  // Limits, policy, or which tenants there are.
+  void look(const TenantStore& tenant_store);  // of all tenants
+  // Call after a change of limits, policy or tenants.
   void set_tenants(const TenantStore& tenant_store);
   void forget(int tenant);
-  // Whether the tenant's memory is not on the device: then it has no turns, and no part of the time
-  // under policies that divide it among those who are there.
+  // A tenant whose memory is swapped out has no turns, and no share under policies that divide the
+  // time among present tenants.
   void set_swapped_out(const TenantStore& tenant_store, int tenant, int device,
                        bool is_swapped_out);
   bool has_turn(int tenant, int device) const {
@@ -41,7 +41,7 @@ class TurnManager {
   void acknowledge_timer();
   void step(const TenantStore& tenant_store);
 
-  // Of the last second, as a part of the device's time; and in all.
+  // Time of the tenant on the device: as a share of the last second, and in total.
   double last_second(int tenant, int device) const;
   double seconds(int tenant, int device) const;
 

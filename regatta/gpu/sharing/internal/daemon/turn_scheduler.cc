@@ -113,9 +113,9 @@ void TurnScheduler::learn_lateness(std::uint64_t lateness_ns) {
   lateness_ns_ = (7 * lateness_ns_ + lateness) / 8;
 }
 
-// Charges what the tenant used instead of how long its turns were: messages that came late are not
-// its fault, and a kernel that went on into the next turn is. Who holds the device and leaves it
-// idle is charged for half of the time at least.
+// Charges the time that the tenant used instead of the length of its turns: late messages are not
+// its fault, but a kernel that continues into the next turn is. A tenant that holds the device and
+// leaves it idle is charged for at least half of the time.
 void TurnScheduler::settle(int tenant) {
   Account& account = at(accounts_, tenant);
   if (account.held_ns != 0) {

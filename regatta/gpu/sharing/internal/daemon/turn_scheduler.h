@@ -1,7 +1,7 @@
-// sharing/internal/daemon/turn_scheduler.h: one device's time: opens and closes launches of its
-// tenants so that each gets its part (internal/policy/share.h, internal/policy/turns.h), whatever
-// their processes say and when. Pure: what the processes say goes in, orders to the tenants' pages
-// come out, time (ns of CLOCK_MONOTONIC) is an argument.
+// sharing/internal/daemon/turn_scheduler.h: divides one device's time: opens and closes the
+// launches of its tenants so that each gets its share (internal/policy/share.h,
+// internal/policy/turns.h), whatever their processes report and when. Pure: activities go in,
+// commands for the tenants' pages come out, time (ns of CLOCK_MONOTONIC) is an argument.
 #pragma once
 
 #include <array>
@@ -17,38 +17,38 @@ namespace regatta::sharing {
 
 struct TurnSchedulerOptions {
   std::uint64_t quantum_ns = 5'000'000;
-  // Work in flight of one process: enough to keep the device busy, little enough that it ends
-  // before somebody who comes back has waited long.
+  // The most work in flight of one process: enough to keep the device busy, little enough that it
+  // ends before a returning tenant has waited long.
   std::uint64_t bound_ns = 20'000'000;
   // The same for a tenant beside one of high priority.
   std::uint64_t bound_beside_high_ns = 100'000;
-  // The next tenant is told that its turn has come so long before the work of the last one ends:
-  // as long as it takes until it launches, which is measured, at most this.
+  // The next turn is opened this long before the work of the last one ends at most; otherwise as
+  // long as the next tenant takes until it launches, which is measured.
   std::uint64_t lead_most_ns = REGATTA_LEAD_MOST_NS;
-  // Part of that: from the launch until the device works.
+  // Of that, the time from the launch until the device works.
   std::uint64_t launch_ns = 100'000;
-  // A turn whose work does not end is given up after this: a process that was stopped does not
-  // stop the others.
+  // A turn whose work does not end is given up after this, so a stopped process does not stop the
+  // others.
   std::uint64_t overdue_ns = 10'000'000'000;
 };
 
-// What all processes of a tenant do together.
+// Activity of all processes of a tenant together.
 struct TenantActivity {
   bool wants = false;           // one waits to launch
   bool works = false;           // one launches or has work in flight
-  bool is_swapped_out = false;  // its memory is not there: its turn ends, and it has no other
-  bool is_used_up = false;      // it wants, and all who do have used up the turn of now
+  bool is_swapped_out = false;  // its memory is not resident: its turn ends, and it gets no other
+  bool is_used_up = false;      // it wants to launch, and each such process has used up this turn
   std::uint64_t ends_ns = 0;  // when its work in flight is expected to end, after which it launches
-                              // no more in this turn; 0: not known
-  std::uint64_t used_ns = 0;  // of the device, since it was last seen
+                              // no more in this turn; 0: unknown no more in this turn; 0: not known
+  std::uint64_t used_ns = 0;  // device time since the last report
 };
 
 struct ScheduledTenant {
-  regatta_share_request limits{};  // `runnable` is not looked at
+  regatta_share_request limits{};  // `runnable` is ignored
   bool is_high = false;
 };
 
-// To be written to the tenant's page. After kClose the caller looks anew at what the tenant does.
+// To be written to the tenant's page. After kClose the caller reads the tenant's activity again.
 struct TurnCommand {
   enum class Kind : std::uint8_t { kOpen, kClose, kChange };  // kChange: deadline or bound
   Kind kind = Kind::kOpen;
@@ -66,15 +66,15 @@ class TurnScheduler {
 
   void set_tenants(regatta_share_policy policy, const Tenants& tenants, std::uint64_t now_ns);
   void see(int tenant, TenantActivity doing, std::uint64_t now_ns);
-  // A tenant that has gone: its debt and its history with it.
+  // The tenant has ended: forgets its debt and its history.
   void forget(int tenant, std::uint64_t now_ns);
 
-  // What is to be done next; none: nothing until wake_ns() or until somebody does something else.
+  // The next command to carry out; none until wake_ns() or until an activity changes.
   std::optional<TurnCommand> next_order(std::uint64_t now_ns);
   std::uint64_t wake_ns() const { return wake_ns_; }  // ~0: never
 
-  // A process launched so long after its turn was opened; next_order() was called so long after
-  // wake_ns().
+  // learn_delay(): time from the opening of a turn until a process launched. learn_lateness(): time
+  // from wake_ns() until next_order() was called.
   void learn_delay(std::uint64_t delay_ns);
   void learn_lateness(std::uint64_t lateness_ns);
 
@@ -85,8 +85,8 @@ class TurnScheduler {
   const UseHistory& history() const { return history_; }
 
  private:
-  // Open: launches are; a turn is under way from the first launch on. Closing: they are not, and
-  // somebody else's will be when the work in flight is about to end.
+  // Open: launches are allowed; a turn is in progress from the first launch on. Closing: they are
+  // not; the next tenant's will be when the work in flight is about to end.
   enum class Phase : std::uint8_t { kFree, kOpen, kClosing };
 
   void divide(std::uint64_t now_ns);
@@ -97,7 +97,7 @@ class TurnScheduler {
   TurnCommand close(std::uint64_t now_ns);
   void settle(int tenant);
   std::uint64_t lead_ns() const {
-    // Twice the mean: to be late costs the device's time, to be early nothing.
+    // Twice the mean: a late opening costs the device's time, an early one nothing.
     const std::uint64_t lead = 2 * delay_ns_ + lateness_ns_ + options_.launch_ns;
     return lead < options_.lead_most_ns ? lead : options_.lead_most_ns;
   }
@@ -114,20 +114,20 @@ class TurnScheduler {
     std::uint64_t held_ns = 0;  // and charged
     std::uint64_t used_ns = 0;
   };
-  std::array<Account, REGATTA_TENANTS_MAX> accounts_{};  // since nothing of it was in flight
+  std::array<Account, REGATTA_TENANTS_MAX> accounts_{};  // since the tenant had no work in flight
   unsigned count_ = 0;                                   // tenants from this number on are absent
   bool any_high_ = false;
   regatta_turns turns_{};
   UseHistory history_;
   Phase phase_ = Phase::kFree;
   int open_ = -1;              // the tenant whose launches are open, or whose turn closes
-  int leaving_ = -1;           // the one before, while the last of its work is in flight
-  bool is_preempted_ = false;  // the turn that closes, by one of high priority
+  int leaving_ = -1;           // the tenant before, while its last work is in flight
+  bool is_preempted_ = false;  // the closing turn ends for a tenant of high priority
   std::uint64_t delay_ns_ = 50'000;
   std::uint64_t lateness_ns_ = 0;
   std::uint64_t opened_ns_ = 0;
   unsigned number_ = 0;
-  std::uint64_t began_ns_ = 0;   // of the turn under way
+  std::uint64_t began_ns_ = 0;   // of the turn in progress
   std::uint64_t closed_ns_ = 0;  // when it was closed
   std::uint64_t told_deadline_ns_ = 0;
   std::uint64_t told_bound_ns_ = 0;

@@ -24,12 +24,12 @@ class Machine {
   struct Process {
     Ns kernel = 100 * kUs;
     bool has_work = true;
-    // What it does:
+    // Its load:
     bool works = false;
     Ns hears_ns = kNever;  // when it sees that its turn has come
     Ns ends_ns = kNever;   // when the kernel that runs does
     unsigned used_up = ~0U;
-    // What its page says:
+    // The turn in its page:
     bool is_open = false;
     unsigned number = 0;
     Ns deadline_ns = 0;
@@ -241,7 +241,7 @@ TEST(TurnScheduler, GivesWhatAnIdleTenantLeavesUnderBurstWeightOnly) {
     machine.run_until(2 * kS);
     EXPECT_NEAR(machine.share(0, kS, 2 * kS), policy == REGATTA_SHARE_BURST_WEIGHT ? 1 : 0.5, 0.02)
         << policy;
-    // Who comes back has its part within 100 ms.
+    // A tenant that returns has its share within 100 ms.
     machine.give_work(1, true);
     machine.run_until(3 * kS);
     EXPECT_NEAR(machine.share(1, 2 * kS, 2 * kS + 100 * kMs), 0.5, 0.05) << policy;

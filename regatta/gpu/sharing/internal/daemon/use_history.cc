@@ -7,7 +7,7 @@ namespace regatta::sharing {
 void UseHistory::add(int tenant, std::uint64_t begin_ns, std::uint64_t end_ns) {
   if (end_ns <= begin_ns) return;
   uses_[static_cast<std::size_t>(tenant)].total += end_ns - begin_ns;
-  // Of a long turn only what still counts.
+  // Only the last part of a long turn still counts.
   const std::uint64_t kept = (kSlots - 1) * kSlotNs;
   std::uint64_t at = end_ns - begin_ns > kept ? end_ns - kept : begin_ns;
   while (at < end_ns) {

@@ -1,5 +1,5 @@
-// sharing/internal/daemon/use_history.h: how much of a device's time, or of an engine's units, each
-// tenant had: in all, and in the last second. Pure.
+// sharing/internal/daemon/use_history.h: device time, or units of an engine, that each tenant used:
+// in total, and in the last second. Pure.
 #pragma once
 
 #include <array>
@@ -11,14 +11,14 @@ namespace regatta::sharing {
 
 class UseHistory {
  public:
-  // The tenant had the device from `begin_ns` to `end_ns`; times do not go back.
+  // The tenant used the device from `begin_ns` to `end_ns`; times do not go back.
   void add(int tenant, std::uint64_t begin_ns, std::uint64_t end_ns);
-  // The tenant had so many units, as far as is known at `now_ns`.
+  // The tenant used `units`, as observed at `now_ns`.
   void count(int tenant, std::uint64_t units, std::uint64_t now_ns);
   void forget(int tenant) { uses_[static_cast<std::size_t>(tenant)] = Use(); }
 
   std::uint64_t total(int tenant) const { return uses_[static_cast<std::size_t>(tenant)].total; }
-  // In the ten whole tenths of a second before `now_ns`.
+  // Use in the ten whole tenths of a second before `now_ns`.
   std::uint64_t last_second(int tenant, std::uint64_t now_ns) const;
 
  private:

@@ -1,5 +1,5 @@
-// Start, contexts and modules. What the driver takes for them nobody says beforehand: NVML says
-// what the process has in all, and what is not counted yet is theirs.
+// Start, contexts and modules. Their memory is unknown before the call: NVML reports the process's
+// total, and the part that is not counted elsewhere is theirs.
 #include "regatta/gpu/sharing/internal/hook/contexts.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ std::atomic<std::uint64_t> AccountingGuard::ended = 0;
 
 namespace {
 
-// Of one device.
+// State of one device.
 struct Share {
   DriverReportedUsage memory;
   std::atomic<std::uint64_t> context_bytes = 0;  // of one context, once one has been seen
@@ -60,8 +60,8 @@ bool is_on_devices() {
   return client == nullptr || !client->is_joined_process() || client->pages().is_on_devices();
 }
 
-// What the process has of the device beyond what is counted call by call. Looked at in a moment
-// without such a call; none when there is no such moment, or no NVML.
+// Bytes of the process on the device that no call accounted for. Measured at a moment without such
+// a call; none when there is no such moment, or no NVML.
 std::optional<std::uint64_t> uncounted_bytes(CUdevice device) {
   constexpr int kTries = 20;
   for (int i = 0; i < kTries; ++i) {

@@ -1,4 +1,4 @@
-// sharing/internal/hook/contexts.h: what the files about contexts share.
+// sharing/internal/hook/contexts.h: accounting shared by the files about contexts.
 #pragma once
 
 #include <functional>
@@ -14,23 +14,22 @@ inline bool is_known(CUdevice device) {
   return device >= 0 && device < REGATTA_DEVICES_MAX;
 }
 
-// Asks the driver by `ask` for something that takes memory of its own; `undo` it when that is more
-// than the tenant may have.
+// Calls the driver by `ask` for something that takes memory of its own; undoes it by `undo` when
+// the tenant may not have that much.
 CUresult ask_for_context(CUdevice device, const std::function<CUresult()>& ask,
                          const std::function<void()>& undo);
-// Destroys a context by `ask`, and forgets what was allocated in it when `is_gone()` says that it
-// is.
+// Destroys a context by `ask`, and forgets its allocations when `is_gone()`.
 CUresult end_context(CUcontext context, CUdevice device, const std::function<CUresult()>& ask,
                      const std::function<bool()>& is_gone);
-// Before a context ends: its address may be the next one's. Its device, or -1.
+// Call before a context ends, because the next one may get its address. Returns its device, or -1.
 CUdevice forget_context(CUcontext context);
-// What the driver freed with a context.
+// Memory that the driver freed with a context.
 void forget_allocations(const std::vector<Allocation>& had, CUdevice device);
 
-// contexts_primary.cc. Null: the device has none now. One that nobody was seen to retain is found
+// contexts_primary.cc. Null: the device has none now. A context that was retained unseen is found
 // by retaining it.
 CUcontext primary_context(CUdevice device);
-// Whether it was seen before; asks no driver.
+// Whether it is known; does not call the driver.
 bool is_known_primary(const DeviceContext& place);
 
 }  // namespace regatta::sharing::hook

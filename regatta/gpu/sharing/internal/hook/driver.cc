@@ -38,7 +38,7 @@ const Row kRows[] = {
 };
 constexpr std::size_t kCount = static_cast<std::size_t>(DriverEntry::kCount);
 
-// What tells a library: its names, and functions that none but it has.
+// Identifies a library by its names and by functions that only it has.
 struct Sign {
   const char* names[2];
   const char* functions[3];
@@ -91,8 +91,8 @@ bool is_own(const void* address) {
          address < static_cast<const void*>(_end);
 }
 
-// By the C library's handle, and by dlvsym, which is not ours: so it is found whoever else stands
-// in front of dlsym, and also where the C library comes before us.
+// Through the C library's handle and dlvsym, which the hook does not replace: this finds it
+// whatever other library replaces dlsym, and also where the C library comes before the hook.
 FindSymbol* real_dlsym() {
   static std::atomic<FindSymbol*> known_address = nullptr;
   FindSymbol* found = known_address.load(std::memory_order_relaxed);

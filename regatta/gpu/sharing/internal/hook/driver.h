@@ -1,7 +1,7 @@
-// sharing/internal/hook/driver.h: the real driver (libcuda), NVML, the codecs, and what of them the
-// hook answers for. They are asked first, always; a pointer that it returns and that we have a
-// wrapper for becomes the wrapper. So what a program finds, by whatever way, is what it would find
-// without the hook. Nothing here locks: whoever comes first fills the table, and others would write
+// sharing/internal/hook/driver.h: the real driver (libcuda), NVML, the codecs, and the functions of
+// them that the hook replaces. The hook always asks them first; a pointer that it returns and that
+// it has a wrapper for becomes the wrapper. So a program finds, by every path, what it would find
+// without the hook. Nothing here locks: the first thread fills the table, and others would write
 // the same.
 #pragma once
 
@@ -59,7 +59,7 @@ using DriverFunction = typename Signature<entry>::Type*;
 
 extern std::atomic<void*> driver_functions[static_cast<std::size_t>(DriverEntry::kCount)];
 
-// Loads the library when nobody has yet; null when it has no such function.
+// Loads the library if necessary; null when it has no such function.
 void* find_driver_function(DriverEntry entry);
 
 template <DriverEntry entry>
@@ -71,7 +71,7 @@ DriverFunction<entry> driver() {
   return reinterpret_cast<DriverFunction<entry>>(function);
 }
 
-// What a program gets that found `function`: our wrapper, or the same.
+// The function for a program that found `function`: our wrapper, or the same.
 void* wrapped(void* function);
 
 // Whether the driver has the function of this wrapper.
@@ -79,11 +79,11 @@ bool is_answered(void* wrapper);
 
 enum class DriverLibrary : std::uint8_t { kCuda, kNvml, kDecoder, kEncoder };
 
-// Learns a library from one of its functions, unless it is known; false when `function` is in
+// Identifies a library by one of its functions, unless it is known; false when `function` is in
 // another one.
 bool learn(DriverLibrary library, void* function);
 
-// Whether an address is of this library.
+// Whether an address lies in this library.
 bool is_own(const void* address);
 
 // The C library's dlsym, found without calling it.

@@ -10,15 +10,15 @@ namespace {
 
 namespace hook = regatta::sharing::hook;
 
-// What a program is told that calls what its driver has not, or has no driver.
+// The error of a program that calls a function which its driver lacks, or has no driver.
 constexpr CUresult kNoCuda = CUDA_ERROR_SHARED_OBJECT_INIT_FAILED;
 constexpr nvmlReturn_t kNoNvml = NVML_ERROR_LIBRARY_NOT_FOUND;
 constexpr NVENCSTATUS kNoEncoder = NV_ENC_ERR_NO_ENCODE_DEVICE;
 
 }  // namespace
 
-// PARAMETERS(int, void*) is int a1, void* a2; ARGUMENTS(int, void*) is , a1, a2. Of none: nothing.
-// NOLINTBEGIN(bugprone-macro-parentheses): types cannot be in parentheses
+// PARAMETERS(int, void*) is int a1, void* a2; ARGUMENTS(int, void*) is , a1, a2. Both are empty
+// without types. NOLINTBEGIN(bugprone-macro-parentheses): types cannot be in parentheses
 #define PICK(_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, picked, ...) picked
 #define PARAMETERS(...) \
   __VA_OPT__(PICK(__VA_ARGS__, P11, P10, P9, P8, P7, P6, P5, P4, P3, P2, P1)(__VA_ARGS__))

@@ -8,7 +8,7 @@
 namespace regatta::sharing::hook {
 namespace {
 
-// Of one channel, by CU_AD_FORMAT_*.
+// Bytes of one channel, by CU_AD_FORMAT_*.
 std::uint64_t bytes_of_format(int format) {
   constexpr int kTwoBytes[] = {2, 9, 0x10};
   constexpr int kFourBytes[] = {3, 0x0a, CU_AD_FORMAT_FLOAT};

@@ -17,7 +17,7 @@ struct Session {
   std::uint64_t pixels = 0;  // of a picture; 0: not known yet
 };
 
-// Of encoders or of decoders, by the library's handles.
+// Sessions of encoders or of decoders, by the library's handles.
 class Sessions {
  public:
   void add(void* handle, Session session) {

@@ -122,7 +122,7 @@ CUresult copy_whole(const Shape* shape, const Copy& copy) {
   return copy(shape);
 }
 
-// What a shape is cut into: rows, or planes where it has several.
+// A shape is cut into rows, or into planes where it has several.
 struct Units {
   std::size_t bytes = 0;  // of each
   std::size_t count = 0;

@@ -1,5 +1,5 @@
 // Memory that graphs allocate: the driver takes it when a graph is first launched and keeps it for
-// the next launches until it is trimmed. What an executable graph needs is in its nodes.
+// the next launches until it is trimmed. The nodes of an executable graph state its needs.
 #include <array>
 #include <atomic>
 #include <map>
@@ -88,7 +88,7 @@ using Calls = std::map<int, DriverReportedUsage::Call>;
 
 bool begin(const Needs& needs, Calls& calls, AccountingGuard& busy) {
   for (const auto& [device, bytes] : needs) {
-    // What is reserved on one device counts while another one is waited for.
+    // A reservation on one device counts while the call waits for another one.
     AccountingGuard* const pausing = calls.empty() ? &busy : nullptr;
     const auto call =
         graph_state().memory[static_cast<std::size_t>(device)].begin(device, bytes, pausing);

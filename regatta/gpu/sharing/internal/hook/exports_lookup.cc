@@ -90,7 +90,7 @@ __attribute__((visibility("hidden"))) void* regatta_gpu_find(void* handle, const
   return wrapped(found);
 }
 
-// dlsym: the arguments stay where they are for whoever answers.
+// dlsym: the arguments stay where they are for the function that is called.
 #if defined(__x86_64__)
 asm(R"(
   .text

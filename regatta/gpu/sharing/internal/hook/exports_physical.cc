@@ -1,5 +1,5 @@
 // Memory without an address: counted for its device until the handle is released and nothing is
-// mapped to it, as the driver keeps it. What another process exported is counted there.
+// mapped to it, as the driver keeps it. Imported memory is counted in the process that exported it.
 #include <map>
 #include <utility>
 #include <vector>

@@ -154,7 +154,7 @@ Pool* pool_of(CUstream stream) {
   return find_pool(handle);
 }
 
-// The program has waited for work; `is_idle`: for all of it. What has changed meanwhile is counted.
+// The program has waited for work; `is_idle`: for all of it. Counts what has changed meanwhile.
 void after_wait(bool is_idle) {
   settle_pools(is_idle);
   settle_shares(SettleMode::kPeriodically);

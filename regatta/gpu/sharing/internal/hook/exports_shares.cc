@@ -1,6 +1,6 @@
-// Memory that processes show to each other. It counts where it was made; what is opened here is not
+// Memory that processes share with each other. It counts where it was made; opened memory is not
 // counted. When its owner frees it, or ends, while another process has it open, the driver keeps it
-// for somebody: NVML says for whom.
+// for one of them: NVML reports for which.
 #include "regatta/gpu/sharing/internal/hook/exports.h"
 #include "regatta/gpu/sharing/internal/hook/memory.h"
 #include "regatta/gpu/sharing/internal/hook/swap.h"
@@ -11,7 +11,7 @@ std::atomic<bool> shares_memory = false;
 
 namespace {
 
-// What is shared stays on the device: another process could use it while it is away.
+// Shared memory stays on the device: another process could use it while it is swapped out.
 template <typename Call>
 CUresult share(Call&& call) {
   if (!pin_process()) return CUDA_ERROR_NOT_SUPPORTED;

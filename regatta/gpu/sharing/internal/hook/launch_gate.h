@@ -26,8 +26,8 @@ extern std::atomic<LaunchGates*> gates;
 // From now on launches are of this process's tenant. False: no memory for that.
 bool open_gates();
 
-// Of the device that the calling thread launches on; null: the launch is not held back. `refusal`
-// is what it is told where the tenant may not launch.
+// The gate of the device that the calling thread launches on; null: the launch is not held back.
+// `refusal` is the launch's result where the tenant may not launch.
 LaunchGate* find_gate(LaunchGates& all, CUresult& refusal);
 
 // `launch` launches what has this key (KernelDurations::key_of()) into `stream`.

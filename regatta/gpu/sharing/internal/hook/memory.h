@@ -1,5 +1,5 @@
-// sharing/internal/hook/memory.h: what the files about device memory share. Memory is reserved with
-// the tenant before the driver is asked; no lock is held while the driver works.
+// sharing/internal/hook/memory.h: accounting shared by the files about device memory. Memory is
+// reserved with the tenant before the driver is called; no lock is held during the driver's call.
 #pragma once
 
 #include <atomic>
@@ -16,19 +16,20 @@ namespace regatta::sharing::hook {
 AllocationTable& allocations();
 Blocks& blocks(int device);
 
-// Where an allocation of the calling thread goes; none: no context is current, as the driver will
-// say itself.
+// Context and device of the calling thread's allocations; none without a current context, for which
+// the driver has an error of its own.
 struct DeviceContext {
   CUcontext context = nullptr;
   CUdevice device = 0;
 };
 std::optional<DeviceContext> current_device_context();
 
-// Whether work given to the stream is recorded and not begun: nothing may wait for it.
+// Whether the stream is being captured: its work is recorded and does not begin, so nothing may
+// wait for it.
 bool is_capturing(CUstream stream);
 
-// Around every call that changes how much memory the process has: what the driver holds is compared
-// with what is counted only when none is under way.
+// Surrounds every call that changes the process's memory: the driver's total is compared with the
+// counted bytes only when no such call is in progress.
 class AccountingGuard {
  public:
   AccountingGuard() { go_on(); }
@@ -36,7 +37,7 @@ class AccountingGuard {
   AccountingGuard(const AccountingGuard&) = delete;
   AccountingGuard& operator=(const AccountingGuard&) = delete;
 
-  // From pause() to go_on() the call changes nothing: it waits to be allowed.
+  // From pause() to go_on() the call only waits for permission.
   void pause() {
     ended.fetch_add(1, std::memory_order_relaxed);
     under_way.fetch_sub(1, std::memory_order_seq_cst);
@@ -47,11 +48,11 @@ class AccountingGuard {
   static std::atomic<std::uint64_t> ended;
 };
 
-// Gives back what was counted for an allocation that the driver has freed.
+// Releases the bytes that were counted for an allocation which the driver has freed.
 void give_back(const Allocation& allocation);
 
-// Memory whose extent only the driver can tell, like that of a pool: what is counted follows what
-// it says after each call, and what a call under way may take is counted before it.
+// Memory whose size only the driver can tell, as that of a pool: the count follows its answer after
+// each call, and the possible growth of a call in progress is counted before it.
 class DriverReportedUsage {
  public:
   struct Call {
@@ -60,18 +61,19 @@ class DriverReportedUsage {
     std::uint64_t measured_before = 0;
     bool has_failed = false;
   };
-  // Before a call that may take up to `most`; none: the tenant may not have it. As reserve().
+  // Before a call that may take up to `most` bytes; none: the tenant may not have them. As
+  // reserve().
   std::optional<Call> begin(int device, std::uint64_t most, AccountingGuard* busy);
 
   struct Outcome {
-    bool is_within = true;    // else the call has to be undone and settled again
-    std::uint64_t grown = 0;  // by this call, when no other was under way beside it
+    bool is_within = true;    // else undo the call and settle again
+    std::uint64_t grown = 0;  // by this call, if no other ran at the same time
   };
-  // After it; `measure` asks the driver what it holds. Where that is not known, all that was
-  // expected counts as taken until it is, unless the call failed.
+  // After the call; `measure` asks the driver for the size. While that is unknown, all expected
+  // bytes count as taken, unless the call failed.
   template <typename F>
   Outcome settle(int device, const Call& call, F&& measure) {
-    // Whoever drew a later number has seen all that those before it did.
+    // A thread with a later number sees the effects of all earlier ones.
     const std::uint64_t number = last_.fetch_add(1) + 1;
     return apply(device, call, number, measure());
   }
@@ -86,8 +88,9 @@ class DriverReportedUsage {
   Mutex mutex_;
   std::uint64_t begun_ REGATTA_GUARDED_BY(mutex_) = 0;
   std::uint64_t applied_ REGATTA_GUARDED_BY(mutex_) = 0;
-  std::uint64_t measured_ REGATTA_GUARDED_BY(mutex_) = 0;  // when last_ was applied_
-  std::uint64_t expected_ REGATTA_GUARDED_BY(mutex_) = 0;  // by calls under way
+  std::uint64_t measured_ REGATTA_GUARDED_BY(mutex_) =
+      0;  // value of last_ at the applied measurement
+  std::uint64_t expected_ REGATTA_GUARDED_BY(mutex_) = 0;  // by calls in progress
   std::uint64_t held_ REGATTA_GUARDED_BY(mutex_) = 0;
 };
 
@@ -96,23 +99,23 @@ CUresult launch_with_memory(DriverFunction<DriverEntry::cuGraphLaunch> real, CUg
                             CUstream stream);
 extern std::atomic<bool> has_graph_memory;
 
-// exports_pools.cc: takes notice of what pools gave back to the device. `is_idle`: all work was
-// waited for.
+// exports_pools.cc: accounts for memory that pools returned to the device. `is_idle`: all work has
+// been waited for.
 void settle_pools(bool is_idle);
-// The driver has freed what is known of a pool's allocation, or will when its stream comes to it.
+// The driver has freed an allocation of a pool, or will when its stream reaches it.
 void forget_in_pool(const Allocation& allocation);
 
-// contexts.cc: counts what a context takes that was made past us, as the runtime library makes them
-// by a table of its own (cuGetExportTable), the first time that it is met. False: it is more than
-// the tenant may have. Not within a AccountingGuard of the same thread.
+// contexts.cc: counts a context that was made without the hook's knowledge, as the runtime library
+// does through a table of its own (cuGetExportTable), when it is first seen. False: it is more than
+// the tenant may have. Not within an AccountingGuard of the same thread.
 bool account_context(const DeviceContext& place);
 
-// exports_shares.cc: whether this process showed memory to others, or opened some of theirs.
+// exports_shares.cc: whether this process has exported memory or opened memory of others.
 extern std::atomic<bool> shares_memory;
 enum class SettleMode : std::uint8_t { kAlways, kPeriodically };
-// contexts.cc: takes notice of memory that is now, or is no more, this process's because another
-// one has it open or had it. Not within a AccountingGuard of the same thread. Of the current
-// context's device.
+// contexts.cc: accounts for memory of the current context's device that now counts for this
+// process, or no longer does, because another process has it open or had it. Not within an
+// AccountingGuard of the same thread.
 void settle_known_shares(SettleMode when);
 inline void settle_shares(SettleMode when) {
   if (shares_memory.load(std::memory_order_relaxed)) [[unlikely]]

@@ -1,7 +1,7 @@
-// sharing/internal/hook/swap.h: memory of a tenant with over-commit, which the daemon may send to
-// the host: allocations of 1 MiB and more are made of addresses with memory put under them
-// (sharing/swap), and calls that use memory wait until it is there. For other tenants a call costs
-// a load and a branch.
+// sharing/internal/hook/swap.h: memory of a tenant with over-commit, which the daemon may swap out:
+// allocations of 1 MiB and more are reserved addresses with memory mapped to them (sharing/swap),
+// and calls that use memory wait until it is resident. For other tenants a call costs a load and a
+// branch.
 #pragma once
 
 #include <array>
@@ -19,10 +19,10 @@ namespace regatta::sharing::hook {
 // Whether this process ever had such memory.
 extern std::atomic<bool> has_swappable;
 
-// Of the device of the calling thread's context; null: nothing of it moves.
+// The residency of the device of the calling thread's context; null: its memory does not move.
 DeviceResidency* find_residency();
 
-// While one lives, what can move of the device that the calling thread uses is there.
+// While it lives, the swappable memory of the calling thread's device is resident.
 class ResidencyGuard {
  public:
   ResidencyGuard() {
@@ -37,7 +37,7 @@ class ResidencyGuard {
     if (residency_ != nullptr) residency_->leave();
   }
 
-  // What is called now may write to anything, or to the allocation at this address.
+  // The call may write to any memory, or to the allocation at this address.
   void launches() const {
     if (residency_ != nullptr) residency_->launches();
   }
@@ -49,11 +49,11 @@ class ResidencyGuard {
   DeviceResidency* residency_ = nullptr;
 };
 
-// The same for memory at any addresses, on whatever devices it is: what is at `to` may be written.
+// As ResidencyGuard, for memory at given addresses on any devices; memory at `to` may be written.
 class AddressResidencyGuard {
  public:
   AddressResidencyGuard(std::span<const CUdeviceptr> to, std::span<const CUdeviceptr> from);
-  AddressResidencyGuard();  // all that the process has, and it may be written
+  AddressResidencyGuard();  // all memory of the process, which may be written
   AddressResidencyGuard(const AddressResidencyGuard&) = delete;
   AddressResidencyGuard& operator=(const AddressResidencyGuard&) = delete;
   ~AddressResidencyGuard();
@@ -66,8 +66,8 @@ class AddressResidencyGuard {
   std::size_t count_ = 0;
 };
 
-// Threads in calls of the driver: counted where the process may leave its devices as a whole, for
-// then such a call waits in the driver, and nobody else knows of it.
+// Threads in calls of the driver, counted where the process may be checkpointed: then such a call
+// blocks in the driver, and only this count shows it.
 extern std::atomic<bool> counts_calls;
 extern std::atomic<int> calls_under_way;
 class DriverCallGuard {
@@ -86,25 +86,27 @@ class DriverCallGuard {
  private:
   const bool is_counted_;
 };
-// After cuInit: where the tenant has over-commit, threads say from now on what the process does.
+// After cuInit: for a tenant with over-commit, worker threads report the activity of the process
+// from now on.
 void watch_devices();
-// Before the process has memory that no checkpoint can take; false: others would have no room.
+// Call before the process gets memory that no checkpoint can take; false: others would have no
+// room.
 bool pin_process();
 
-// Of memory that is to have `bytes`: none where the driver is to allocate it.
+// Allocates `bytes` of swappable memory; none where the driver is to allocate them.
 std::optional<CUresult> allocate_swappable(CUdeviceptr* address, std::uint64_t bytes);
-// False: it is none of that, and the driver is to free it.
+// False: it is not swappable, and the driver is to free it.
 bool free_swappable(CUdeviceptr address);
-// All of a context that is about to be destroyed.
+// Frees all of a context that is about to be destroyed.
 void free_swappable_of(CUcontext context);
-// The allocation that the address lies in.
+// The allocation that contains an address.
 struct SwappableRange {
   SwappableMemory::Range range;
   int device = 0;
 };
 std::optional<SwappableRange> find_swappable(CUdeviceptr address);
 
-// What of it is on the device, counted while AccountingGuard.
+// Its bytes on the device, counted within an AccountingGuard.
 std::uint64_t swappable_bytes_there(int device);
 
 }  // namespace regatta::sharing::hook

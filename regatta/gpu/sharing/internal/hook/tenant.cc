@@ -35,7 +35,7 @@ struct Tenant {
   std::atomic<Client*> client = nullptr;
   std::atomic<double> fault_until = 0;
   std::array<std::atomic<std::uint64_t>, REGATTA_DEVICES_MAX> reserved{};
-  // Of these, what passed while nobody could be asked, and is not leased yet.
+  // The part of them that was allowed without a daemon and is not leased yet.
   std::array<std::atomic<std::uint64_t>, REGATTA_DEVICES_MAX> owed{};
   std::atomic<double> pay_at = 0;  // not before
   EngineRateLimiter rate_limiter;
@@ -72,7 +72,7 @@ bool is_open_on_fault() {
          (__atomic_load_n(&page->flags, __ATOMIC_RELAXED) & REGATTA_TENANT_OPEN_ON_FAULT) != 0;
 }
 
-// What is said of a call that nobody can decide, where it passes and where it does not.
+// The message about a call that no daemon can decide, where it is allowed and where it is refused.
 struct Ending {
   const char* open;
   const char* closed;
@@ -81,7 +81,7 @@ constexpr Ending kMemory{"; memory is counted later", "; memory is refused"};
 constexpr Ending kSession{"; sessions of codecs are not counted",
                           "; sessions of codecs are refused"};
 
-// What the operator wants of such a call: 0, it passes.
+// The operator's choice for such a call: 0 allows it.
 std::optional<std::uint64_t> after_fault(const std::string& what, Ending ending) {
   const bool is_open = is_open_on_fault();
   if (!is_paused()) {
@@ -92,7 +92,7 @@ std::optional<std::uint64_t> after_fault(const std::string& what, Ending ending)
   return std::nullopt;
 }
 
-// What passes is a debt.
+// An allowed reservation becomes a debt.
 std::optional<std::uint64_t> owe(int device, std::uint64_t bytes, const std::string& why) {
   if (!after_fault(why, kMemory)) return std::nullopt;
   if (!is_known(device)) return 0;
@@ -259,7 +259,7 @@ MemoryView tenant_view(int device, MemoryView real) {
   if (page == nullptr) return real;
   const std::uint64_t quota = __atomic_load_n(&page->quota[device], __ATOMIC_RELAXED);
   const std::uint64_t leased = __atomic_load_n(&page->leased[device], __ATOMIC_RELAXED);
-  // What is leased to others and spare there cannot be seen from here: it counts as used.
+  // Spare bytes of the tenant's other processes cannot be seen from here: they count as used.
   const std::uint64_t spare =
       client != nullptr && client->is_joined_process() ? client->pages().spare(device) : 0;
   const std::uint64_t free = quota - std::min(quota, leased) + spare;

@@ -1,5 +1,5 @@
-// sharing/internal/hook/tenant.h: the tenant that this process belongs to: its quota, and what
-// happens where nobody can say whether memory may be had: as its operator chose with --on-fault.
+// sharing/internal/hook/tenant.h: the tenant of this process: its quota, and the operator's choice
+// (--on-fault) for calls that no daemon can decide.
 #pragma once
 
 #include <atomic>
@@ -16,43 +16,42 @@ namespace regatta::sharing::hook {
 
 class AccountingGuard;
 
-// Null: this process is of no tenant, or has not joined it yet.
+// Null: this process belongs to no tenant, or has not joined it yet.
 Client* tenant_client();
 
-// At the first use of the driver. False, and a line to standard error: the process may not use it.
+// At the first use of the driver. False, with a line on standard error: the process may not use it.
 bool join_tenant();
 
-// To be called before the driver takes `bytes` of a device. None: the tenant may not have them.
-// Else how much of it is to be given back by release(): all, or 0 in a child of fork(). Where a
-// fault is met by letting things pass, they are a debt: leased as soon as a daemon is there. May
-// wait for the daemon, or hours for room; `busy` is paused meanwhile, not when what is reserved
-// counts.
+// Call before the driver takes `bytes` of a device. None: the tenant may not have them. Otherwise
+// the bytes to return by release(): all, or 0 in a child of fork(). Bytes that are allowed without
+// a daemon are a debt, leased as soon as a daemon answers. May wait for the daemon, or hours for
+// room; `busy` is paused meanwhile, but not while the reservation is counted.
 std::optional<std::uint64_t> reserve(int device, std::uint64_t bytes,
                                      AccountingGuard* busy = nullptr);
 void release(int device, std::uint64_t bytes);
-// Leases what is owed, as far as the quota goes. Asks at most once in a second, and gives up on a
-// daemon that does not answer at once, or while another thread asks it: for calls that wait anyway.
-// When it is pressing, it asks now and waits for that daemon.
-extern std::atomic<std::uint64_t> debt_bytes;  // of all devices; not less than what is owed now
+// Leases the debt, as far as the quota allows. At most one request a second, which gives up on a
+// daemon that does not reply at once, or while another thread waits for it: for calls that wait
+// anyway. `is_pressing`: requests now and waits for the daemon.
+extern std::atomic<std::uint64_t> debt_bytes;  // of all devices; an upper bound of the debt
 void pay_known_debts(bool is_pressing);
 inline void pay_debts() {
   if (debt_bytes.load(std::memory_order_relaxed) != 0) [[unlikely]]
     pay_known_debts(false);
 }
 
-// What is reserved now for this process.
+// Bytes that this process has reserved.
 std::uint64_t reserved_bytes(int device);
 
-// What this process may give to an engine in a second; 0: as much as it likes.
+// Units a second that this process may give to an engine; 0: unlimited.
 std::uint64_t engine_rate(int device, regatta_engine engine);
-// Waits until it may give so much, and counts it.
+// Waits until the rate allows `units`, and counts them.
 void acquire_engine(int device, regatta_engine engine, std::uint64_t units);
 
-// One more session of a codec; false when the tenant may have no more.
+// Opens one more session of a codec; false when the tenant may have no more.
 bool open_session(int device, regatta_engine engine);
 void close_session(int device, regatta_engine engine);
 
-// Of a device, as the driver or the tenant sees it.
+// Memory of a device, as the driver or the tenant sees it.
 struct MemoryView {
   std::uint64_t total_bytes = 0;
   std::uint64_t free_bytes = 0;

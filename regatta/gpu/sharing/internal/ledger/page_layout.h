@@ -33,8 +33,9 @@ typedef struct {
   unsigned long long bound_ns;
 } regatta_turn;
 
-/* What one client does on a device. It says so before it launches, and then looks at the turn
- * again; the daemon closes a turn, and then looks here: so one of them sees the other.
+/* The activity of one client on a device. The client writes it before it launches and then reads
+ * the turn again; the daemon closes a turn and then reads the activity: so one of them sees the
+ * other.
  */
 typedef enum {
   REGATTA_IDLE,
@@ -61,8 +62,9 @@ typedef enum {
   REGATTA_ENGINES,
 } regatta_engine;
 
-/* What one client gave to an engine, how many of its threads wait to give more, and how many
- * sessions of it are open: the daemon adds to these, the client takes away. */
+/* Units that one client gave to an engine, how many of its threads wait to give more, and its open
+ * sessions. The daemon increments the sessions, the client decrements them.
+ */
 typedef struct {
   unsigned long long given;
   unsigned waiting;
@@ -119,7 +121,7 @@ typedef struct {
   unsigned opens_when_lost; /* whether launches go on while no daemon answers */
   unsigned flags;           /* REGATTA_TENANT_* */
   regatta_turn turns[REGATTA_DEVICES_MAX];
-  /* What each process of the tenant may give to an engine in a second; 0: as much as it likes. */
+  /* Units a second that each process of the tenant may give to an engine; 0: unlimited. */
   unsigned long long rates[REGATTA_DEVICES_MAX][REGATTA_ENGINES];
 } regatta_tenant_page;
 

@@ -64,8 +64,8 @@ void regatta_residency_update(regatta_residency* residency, unsigned tenant,
   known->is_stuck = seen->is_stuck;
   known->is_runnable = seen->is_runnable;
   known->is_admitted = known->granted >= known->demand && known->resident >= known->demand;
-  /* One whose demand grows while it stays goes on with its time slice when it is in again. Who
-   * comes back from a pause that was long enough to take its memory begins a new one.
+  /* A tenant whose demand grows during its stay continues its time slice when it is resident again.
+   * A tenant that returns from a pause long enough to lose its memory begins a new one.
    */
   if (known->is_admitted && (!was_in || !was_runnable) &&
       (!known->has_slice ||
@@ -83,7 +83,7 @@ static u64 slice_end(const regatta_residency* residency, unsigned tenant) {
   return one->has_slice ? one->began_ns + regatta_residency_slice_ns(residency, tenant) : 0;
 }
 
-/* What those who were given up keep beyond what they may have. */
+/* Bytes beyond their grants that stuck tenants keep. */
 static u64 kept_by_stuck(const regatta_residency* residency, int except) {
   u64 sum = 0;
   unsigned i;
@@ -95,7 +95,9 @@ static u64 kept_by_stuck(const regatta_residency* residency, int except) {
   return sum;
 }
 
-/* Who lacks memory in its time slice, then who waits longest; nobody who can never be served. */
+/* First a tenant that lacks memory in its time slice, then the one that waits longest; never one
+ * that cannot be served.
+ */
 static int find_queue_head(const regatta_residency* residency, u64 now_ns) {
   int head = -1;
   int head_in_slice = 0;
@@ -124,8 +126,9 @@ static u64 free_from(const regatta_residency* residency, unsigned tenant) {
   return least_of(end, one->idle_since_ns + regatta_swap_cost_ns(residency, tenant));
 }
 
-/* Who is asked first: the idle, longest idle first; those who work, longest there first; then those
- * who wait with a part of their memory there, the last in the queue first: it is used last.
+/* The order in which memory is called back: from idle tenants, longest idle first; from working
+ * ones, longest resident first; then from waiting ones with a part of their memory resident, the
+ * last in the queue first, because it needs it last.
  */
 static int class_of(const regatta_residency_tenant* one) {
   return !one->is_runnable ? 0 : one->is_admitted ? 1 : 2;
@@ -137,7 +140,7 @@ static int is_asked_before(const regatta_residency_tenant* a, const regatta_resi
   return a->waiting_since_ns > b->waiting_since_ns;
 }
 
-/* What can be asked back by `when`, from others than `head`. */
+/* Bytes that can be called back by `when` from tenants other than `head`. */
 static u64 available_by(const regatta_residency* residency, int head, const u64* may, u64 when) {
   u64 sum = 0;
   unsigned i;
@@ -147,12 +150,12 @@ static u64 available_by(const regatta_residency* residency, int head, const u64*
   return sum;
 }
 
-/* What can be taken of a tenant without what is bound of it. */
+/* Bytes that can be taken of a tenant without its bound part. */
 static u64 loose_part(const regatta_residency_tenant* one, u64 may) {
   return may < one->bound ? may : may - one->bound;
 }
 
-/* Of those of one class, at first what is loose, then all of one after the other. */
+/* Within a class, takes first what is not bound, then everything of one tenant after the other. */
 static u64 ask_class(const regatta_residency* residency, int head, u64* may, u64 wanted, u64 when,
                      int of_class) {
   int takes_bound = 0;
@@ -228,8 +231,7 @@ u64 regatta_residency_step(const regatta_residency* residency, u64 now_ns, u64* 
     promised += grant;
     lacking -= grant;
   }
-  /* What was promised already has to fit, time slice or not: the device may have less than before.
-   */
+  /* Granted memory has to fit, time slice or not: the device may have less than before. */
   if (promised > capacity) {
     ask_back(residency, head, may, promised - capacity, kForever);
     promised = capacity; /* at most */

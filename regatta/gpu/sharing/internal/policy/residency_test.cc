@@ -97,8 +97,8 @@ class Machine {
       regatta_residency_update(&policy, i, &seen, now);
     }
   }
-  // Of what is bound, part by part, but it is there until all has gone, and gone until all is
-  // there.
+  // Bound memory is called back part by part, but counts as resident until all of it has gone, and
+  // as gone until all of it is back.
   static void move_bound(Tenant& one, U64& link, bool in) {
     const U64 part = std::min(link, one.bound - one.bound_done);
     one.bound_done += part;

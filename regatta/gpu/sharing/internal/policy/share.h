@@ -1,6 +1,6 @@
-/* sharing/internal/policy/share.h: what part of a device each tenant is entitled to, under four
- * policies. Pure, in integers, in C: the user-space engine and the kernel module compile the same
- * source. Parts are in millionths of the device's time (ppm).
+/* sharing/internal/policy/share.h: the share of a device's time that each tenant is entitled to,
+ * under four policies. Pure, in integers, in C: the user-space engine and the kernel module compile
+ * the same source. Shares are in millionths of the device's time (ppm).
  */
 #ifndef REGATTA_VGPU_POLICY_SHARE_H
 #define REGATTA_VGPU_POLICY_SHARE_H
@@ -11,8 +11,8 @@ extern "C" {
 
 enum { REGATTA_WHOLE_PPM = 1000000, REGATTA_TENANTS_MAX = 256 };
 
-/* Who counts, and for how much:
- *   fixed         each its quota; what an idle tenant leaves stays idle
+/* The share of each tenant:
+ *   fixed         its quota; the share of an idle tenant stays idle
  *   equal         1 / N of the present tenants
  *   weight        its weight over those of the present tenants
  *   burst-weight  its weight over those of the tenants that have work, never less than its quota
@@ -31,8 +31,8 @@ typedef struct {
   unsigned char runnable; /* it has work now; implies present */
 } regatta_share_request;
 
-/* Writes the part of each of `count` tenants; absent ones get 0, and under burst-weight those
- * without work. The parts never sum to more than the whole: quotas that do are scaled down alike.
+/* Writes the share of each of `count` tenants: 0 for absent ones and, under burst-weight, for those
+ * without work. The shares never sum to more than the whole: quotas that do are scaled down alike.
  * Requires count <= REGATTA_TENANTS_MAX.
  */
 void regatta_compute_shares(regatta_share_policy policy, const regatta_share_request* tenants,

@@ -91,7 +91,7 @@ static int may_run(const regatta_turn_tenant* tenant) {
   return tenant->runnable && tenant->share_ppm != 0;
 }
 
-/* What a tenant of high priority may owe and still go first. */
+/* The most that a tenant of high priority may owe and still go first. */
 static long long first_debt(const regatta_turns* turns) {
   return turns->conserves ? (long long)(REGATTA_HIGH_DEBT_NS * REGATTA_WHOLE_PPM) : 0;
 }

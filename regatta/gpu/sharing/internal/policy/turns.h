@@ -1,9 +1,9 @@
-/* sharing/internal/policy/turns.h: who has the device when, so that each tenant gets its part of
- * the time (share.h). Tenants take turns; a turn is charged with all of its time, from its begin to
- * the end of its last kernel, so nothing has to be known about kernels before. What a long kernel
- * took too much is a debt that later turns pay. Deficit accounting after Shreedhar and Varghese,
- * "Efficient Fair Queueing Using Deficit Round Robin", SIGCOMM 1995, in time instead of bytes.
- * Pure, in integers, in C: time is an argument, in ns of any clock that does not go back.
+/* sharing/internal/policy/turns.h: which tenant has the device when, so that each tenant gets its
+ * share of the time (share.h). Tenants take turns; a turn is charged with all of its time, from its
+ * begin to the end of its last kernel, so nothing has to be known about kernels before. A kernel
+ * that takes too long makes a debt that later turns pay. Deficit accounting after Shreedhar and
+ * Varghese, "Efficient Fair Queueing Using Deficit Round Robin", SIGCOMM 1995, in time instead of
+ * bytes. Pure, in integers, in C: time is an argument, in ns of any clock that does not go back.
  */
 #ifndef REGATTA_VGPU_POLICY_TURNS_H
 #define REGATTA_VGPU_POLICY_TURNS_H
@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 /* A tenant of high priority goes first while it owes no more than this beside others: the priority
- * says when it runs, its part how much.
+ * decides when it runs, its share how much.
  */
 #define REGATTA_HIGH_DEBT_NS 20000000ULL
 
@@ -29,48 +29,51 @@ typedef struct {
 
 typedef struct {
   unsigned long long now_ns;
-  unsigned long long began_ns; /* of the turn under way */
+  unsigned long long began_ns; /* of the turn in progress */
   unsigned long long quantum_ns;
   int holder; /* a tenant, or -1 */
   unsigned count;
-  unsigned char conserves; /* never idle while a tenant has work: parts are of those that have */
+  unsigned char conserves; /* never idle while a tenant has work: only tenants with work have shares
+                            */
   regatta_turn_tenant tenants[REGATTA_TENANTS_MAX];
 } regatta_turns;
 
-/* `quantum_ns`: how long a turn lasts while others wait; error of a share over a window of w is at
+/* `quantum_ns`: how long a turn lasts while others wait. The error of a share over a window w is at
  * most some quanta and the longest kernel, over w.
  */
 void regatta_turns_init(regatta_turns* turns, unsigned count, unsigned long long quantum_ns,
                         unsigned long long now_ns);
 
-/* New parts, at any time; debts and claims stay. `conserves` as for burst-weight. */
+/* Sets the shares, at any time; balances stay. `conserves` as for burst-weight. */
 void regatta_turns_set_parts(regatta_turns* turns, const unsigned* parts_ppm, int conserves,
                              unsigned long long now_ns);
 
-/* Whether the tenant has work. Idle tenants earn nothing beyond one quantum of their part, so that
- * nobody saves up a burst; their debt shrinks.
+/* Sets whether the tenant has work. An idle tenant earns at most one quantum of its share, so it
+ * saves up no burst; its debt shrinks.
  */
 void regatta_turns_set_runnable(regatta_turns* turns, unsigned tenant, int is_runnable,
                                 unsigned long long now_ns);
 
-/* High priority, or not. What a high tenant may take at once beyond its part, it pays later. */
+/* Sets high priority, or removes it. A high tenant pays later for what it takes at once beyond its
+ * share.
+ */
 void regatta_turns_set_high(regatta_turns* turns, unsigned tenant, int is_high);
 
-/* Who may begin a turn now: the tenant that the device owes most, or -1 where nobody may; then
- * *wait_ns is how long until that can change by time alone (~0ULL: never). Requires no holder.
+/* The tenant that may begin a turn now: the one that the device owes most, or -1; then *wait_ns is
+ * how long until that can change by time alone (~0ULL: never). Requires no holder.
  */
 int regatta_turns_next(regatta_turns* turns, unsigned long long now_ns,
                        unsigned long long* wait_ns);
 void regatta_turns_begin(regatta_turns* turns, unsigned tenant, unsigned long long now_ns);
 
-/* How long the holder may go on launching while nothing else changes: until its quantum is over and
- * somebody else may run who is owed more, or it has used up its part; 0 for one that is not of high
- * priority while one that is waits. ~0ULL: for ever. 0 where nobody holds.
+/* How long the holder may continue to launch while nothing else changes: until its quantum is over
+ * and a tenant that is owed more may run, or its share is used up; 0 for a tenant of normal
+ * priority while one of high priority waits. ~0ULL: for ever. 0 without a holder.
  */
 unsigned long long regatta_turns_left(regatta_turns* turns, unsigned long long now_ns);
-/* Whether nothing is left. */
+/* Whether regatta_turns_left() is 0. */
 int regatta_turns_is_over(regatta_turns* turns, unsigned long long now_ns);
-/* The holder's last kernel ended: it is charged no more. Nothing where nobody holds. */
+/* The holder's last kernel has ended: it is charged until now. Does nothing without a holder. */
 void regatta_turns_end(regatta_turns* turns, unsigned long long now_ns);
 
 #ifdef __cplusplus

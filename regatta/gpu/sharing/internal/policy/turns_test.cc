@@ -53,7 +53,7 @@ class Device {
     }
   }
 
-  // Of `tenant` in [from, to).
+  // Time of `tenant` in [from, to).
   double share(int tenant, Ns from, Ns to) const {
     return static_cast<double>(used_until(tenant, to) - used_until(tenant, from)) /
            static_cast<double>(to - from);

@@ -111,7 +111,7 @@ pid_t start_checkpoint(const std::string& library, CheckpointAction action, pid_
   if (made != 0) return made;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(static_cast<int>(CheckpointOutcome::kUnknown));
-  // What keeps other daemons away, and who is connected, is the parent's.
+  // The lock of the state and the connections belong to the parent.
   if (!os::close_descriptors_from(3)) ::_exit(static_cast<int>(CheckpointOutcome::kUnknown));
   ::_exit(static_cast<int>(run_checkpoint(library, action, pid, lock_time)));
 }

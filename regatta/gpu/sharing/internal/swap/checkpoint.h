@@ -18,30 +18,29 @@ enum class CheckpointAction : std::uint8_t {
   kOut,
   kIn,
 };
-// Where the driver says that the process is after that.
+// The state of the process after that, by the driver.
 enum class CheckpointOutcome : std::uint8_t {
-  kDone,       // where it was to be, perhaps before
-  kLater,      // its work did not end in time; it is as it was
-  kStillHere,  // it cannot leave; it goes on
+  kDone,       // in the requested state, perhaps already before
+  kLater,      // its work did not end in time; nothing changed
+  kStillHere,  // it cannot leave; it continues
   kStillAway,  // it cannot come back
   kLocked,     // its memory is on its GPUs, but its calls of the driver wait
-  kBroken,     // the driver has given it up: its calls fail, and what it had may be on its GPUs
+  kBroken,     // the driver gave up: its calls fail, and its memory may be on its GPUs
   kUnknown,    // the driver does not say
   kMissing,    // there is no driver, or an older one
 };
 
-// In this process, which uses the driver from then on. `library`: the driver's. `lock_time`: how
-// long work that was given may take to end, from a millisecond to seven weeks; in whole
-// milliseconds, and none would mean for ever. Each step begins where an earlier one, that was ended
-// in the middle, left the process.
+// Runs in this process, which uses the driver from then on. `library`: the driver. `lock_time`: how
+// long work in progress may take to end, from a millisecond to seven weeks, in whole milliseconds.
+// Each step continues where an interrupted one left the process.
 CheckpointOutcome run_checkpoint(const std::string& library, CheckpointAction action, pid_t pid,
                                  Seconds lock_time);
 
-// The same in a process that is started for it, and that dies with this one; -1: it could not be
-// started. Only where this process has one thread.
+// Runs it in a helper process, which dies with this one; -1: it could not be started. Only in a
+// process with one thread.
 pid_t start_checkpoint(const std::string& library, CheckpointAction action, pid_t pid,
                        Seconds lock_time);
-// What came of it, by the status of its end.
+// The result of a helper, by its exit status.
 CheckpointOutcome checkpoint_outcome(int wait_status);
 
 }  // namespace regatta::sharing

@@ -56,7 +56,7 @@ class CudaSwap : public SwapDevice {
   bool wait(Home home, CopyHandle ticket) override;
   bool drain(Home home) override;
 
-  // Of a context that is about to be destroyed: its memory was freed.
+  // Call before a context is destroyed, after its memory was freed.
   void forget(Home home);
 
  private:

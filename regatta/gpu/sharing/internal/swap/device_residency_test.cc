@@ -49,7 +49,7 @@ class CountedDevice : public FakeSwapDevice {
 class DeviceResidencyTest : public testing::Test {
  protected:
   static DaemonOptions options() {
-    // Of so fast a link that stays are short.
+    // A link so fast that stays are short.
     return {.policy = REGATTA_SHARE_BURST_WEIGHT,
             .host_memory = Bytes{1000 * kBlock},
             .residency = {.link = BytesPerSecond{100e9}, .timeout = Seconds{1.0}}};

@@ -1,7 +1,8 @@
-// sharing/internal/swap/swappable_memory.h: the memory of one process on one device that can go to
-// the host and come back: allocations keep their addresses, and are moved in chunks, several copies
-// at a time. What was used last comes in first and goes out last. A chunk that was never written is
-// not copied, nor one that the host still has as it is. One thread at a time.
+// sharing/internal/swap/swappable_memory.h: the memory of one process on one device that can be
+// swapped out and in: allocations keep their addresses, and are moved in chunks, several copies at
+// a time. The most recently used allocation comes in first and goes out last. A chunk that was
+// never written is not copied, nor is one whose copy in the host is still valid. One thread at a
+// time.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +51,7 @@ class SwappableMemory {
 
   // An address; nothing is on the device yet. None: there are no addresses left.
   std::optional<std::uint64_t> allocate(Home home, std::uint64_t bytes);
-  // Of what allocate() gave, when no work uses it any more; false when there is none.
+  // Frees an allocation that no work uses any more; false when there is none at the address.
   bool free(std::uint64_t address);
   std::optional<Range> find(std::uint64_t address) const;  // the allocation that it lies in
   std::vector<Range> of_home(Home home) const;
