@@ -17,7 +17,6 @@ class TimerFd {
   static Result<TimerFd> create();
 
   int descriptor() const { return timer_.get(); }
-  std::uint64_t set_ns() const { return set_ns_; }
   // Replaces the time before; kNever: disarms.
   void set(std::uint64_t at_ns);
   // Call when the descriptor is readable: returns the time that was set and disarms; kNever when

@@ -42,19 +42,6 @@ unsigned long long regatta_account_room(const regatta_account* account);
 unsigned long long regatta_lease_size(const regatta_account* account, unsigned long long held,
                                       unsigned long long least);
 
-/* Moves `bytes` from the room to the lease `held`. Returns 0, and changes nothing, when they do not
- * fit.
- */
-int regatta_lease_grow(regatta_account* account, unsigned long long* held,
-                       unsigned long long bytes);
-
-/* Gives `bytes` of the lease back. Returns 0, and changes nothing, when it holds less. */
-int regatta_lease_shrink(regatta_account* account, unsigned long long* held,
-                         unsigned long long bytes);
-
-/* Gives back all that a client had that is gone; returns how much that was. */
-unsigned long long regatta_lease_reclaim(regatta_account* account, unsigned long long* held);
-
 #ifdef __cplusplus
 }
 #endif

@@ -71,11 +71,3 @@ void regatta_compute_shares(regatta_share_policy policy, const regatta_share_req
   else
     by_weight(policy, tenants, count, parts_ppm);
 }
-
-int regatta_quotas_fit(const regatta_share_request* tenants, unsigned count) {
-  u64 sum = 0;
-  unsigned i;
-  for (i = 0; i < count; ++i)
-    sum += tenants[i].quota_ppm;
-  return sum <= REGATTA_WHOLE_PPM;
-}

@@ -38,9 +38,6 @@ typedef struct {
 void regatta_compute_shares(regatta_share_policy policy, const regatta_share_request* tenants,
                             unsigned count, unsigned* parts_ppm);
 
-/* Whether quotas of `count` tenants can all be kept: they sum to at most the whole. */
-int regatta_quotas_fit(const regatta_share_request* tenants, unsigned count);
-
 #ifdef __cplusplus
 }
 #endif

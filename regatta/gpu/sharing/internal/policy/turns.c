@@ -200,10 +200,6 @@ u64 regatta_turns_left(regatta_turns* turns, u64 now_ns) {
   return least;
 }
 
-int regatta_turns_is_over(regatta_turns* turns, u64 now_ns) {
-  return regatta_turns_left(turns, now_ns) == 0;
-}
-
 /* Where all who have work are owed some, time was lost between turns, and nobody can give it back:
  * else one would claim it all once the others are idle.
  */

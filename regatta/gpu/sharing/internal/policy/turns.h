@@ -71,8 +71,6 @@ void regatta_turns_begin(regatta_turns* turns, unsigned tenant, unsigned long lo
  * priority while one of high priority waits. ~0ULL: for ever. 0 without a holder.
  */
 unsigned long long regatta_turns_left(regatta_turns* turns, unsigned long long now_ns);
-/* Whether regatta_turns_left() is 0. */
-int regatta_turns_is_over(regatta_turns* turns, unsigned long long now_ns);
 /* The holder's last kernel has ended: it is charged until now. Does nothing without a holder. */
 void regatta_turns_end(regatta_turns* turns, unsigned long long now_ns);
 
