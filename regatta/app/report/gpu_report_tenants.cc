@@ -95,7 +95,7 @@ std::string gpu_drain_text(const json& gpu) {
   const int number = gpu["gpu"];
   if (!gpu["drained"].get<bool>()) return fmt::format("GPU {}: accepts tenants\n", number);
   if (gpu["tenants"].empty()) return fmt::format("GPU {}: drained, no tenant is left\n", number);
-  return fmt::format("GPU {}: accepts no new tenant; left: {}\n", number,
+  return fmt::format("GPU {}: draining; still running: {}\n", number,
                      join(gpu["tenants"].get<std::vector<std::string>>(), ", "));
 }
 

@@ -219,7 +219,7 @@ TEST(Daemon, IsToldLimitsThatFitAndRefusesOthersInOneSentence) {
   ASSERT_TRUE(metrics);
   EXPECT_THAT(*metrics, HasSubstr("regatta_gpu_memory_limit_bytes{tenant=\"a\",gpu=\"0\"} "
                                   "8589934592\n"));
-  EXPECT_THAT(*metrics, HasSubstr("regatta_gpu_compute_part_ratio{tenant=\"a\"} 1\n"));
+  EXPECT_THAT(*metrics, HasSubstr("regatta_gpu_compute_share_ratio{tenant=\"a\"} 1\n"));
   ::kill(tenant, SIGKILL);
   EXPECT_TRUE(os::wait_for(tenant));
 }

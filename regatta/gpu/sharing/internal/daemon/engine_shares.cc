@@ -82,7 +82,7 @@ void EngineShares::look(const TenantStore& tenant_store, int client, std::uint64
 void EngineShares::share(const TenantStore& tenant_store, int device, regatta_engine engine,
                          std::uint64_t now_ns) const {
   std::array<regatta_share_request, kTenantsMax> requests{};
-  std::array<unsigned, kTenantsMax> parts{};
+  std::array<unsigned, kTenantsMax> shares{};
   std::array<unsigned, kTenantsMax> active{};
   const std::vector<Use>& uses = at(devices_, device)[engine].uses;
   for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
@@ -95,14 +95,14 @@ void EngineShares::share(const TenantStore& tenant_store, int device, regatta_en
     at(requests, tenant).runnable = at(active, tenant) != 0 ? 1 : 0;
   }
   regatta_compute_shares(tenant_store.tenants().policy(), requests.data(), kTenantsMax,
-                         parts.data());
+                         shares.data());
   for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
     unsigned long long* shown = tenant_store.tenants().engine_rates(tenant, device);
     if (shown == nullptr) continue;
-    unsigned part = at(parts, tenant);
-    if (part == 0) part = std::max(at(requests, tenant).quota_ppm, kLeastPpm);
-    const std::uint64_t rate = rates_[engine] / REGATTA_WHOLE_PPM * part +
-                               rates_[engine] % REGATTA_WHOLE_PPM * part / REGATTA_WHOLE_PPM;
+    unsigned share = at(shares, tenant);
+    if (share == 0) share = std::max(at(requests, tenant).quota_ppm, kLeastPpm);
+    const std::uint64_t rate = rates_[engine] / REGATTA_WHOLE_PPM * share +
+                               rates_[engine] % REGATTA_WHOLE_PPM * share / REGATTA_WHOLE_PPM;
     store(shown[engine],
           std::max(1ULL, static_cast<unsigned long long>(rate / std::max(1U, at(active, tenant)))));
   }

@@ -39,7 +39,7 @@ class EngineShares {
   void step(const TenantStore& tenant_store, std::uint64_t now_ns);
 
   // Opens one more session for the client, in its page; false when its tenant has its share of
-  // them: its part of the number, rounded down, but at least one.
+  // them: its share of the number, rounded down, but at least one.
   bool open_session(const TenantStore& tenant_store, int client, int device,
                     regatta_engine engine) const;
   unsigned sessions(const TenantStore& tenant_store, int tenant, int device,

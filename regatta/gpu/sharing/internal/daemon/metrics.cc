@@ -100,8 +100,8 @@ void add_of_tenant(std::string& text, const TenantStore& tenant_store, const cha
 
 void add_engines(std::string& text, const DaemonParts& parts) {
   text +=
-      "# HELP regatta_gpu_engine_units_total What the tenant gave to an engine: bytes of copies, "
-      "pixels of pictures.\n"
+      "# HELP regatta_gpu_engine_units_total Work that the tenant gave to an engine: bytes of "
+      "copies, pixels of pictures.\n"
       "# TYPE regatta_gpu_engine_units_total counter\n";
   for (const int tenant : live_tenants(parts.tenant_store)) {
     for (int device = 0; device < parts.tenant_store.device_count(); ++device) {
@@ -186,20 +186,19 @@ std::string metrics_text(const DaemonParts& parts) {
   std::string text;
   using Whole = std::uint64_t;
   add_of_gpu<Whole>(
-      text, tenant_store,
-      {"regatta_gpu_memory_limit_bytes", "Device memory that the tenant may have."},
+      text, tenant_store, {"regatta_gpu_memory_limit_bytes", "Quota of device memory."},
       [&](int tenant, int device) {
         return static_cast<Whole>(tenant_store.tenants().limits(tenant).memory[device].value);
       });
   add_of_gpu<Whole>(
-      text, tenant_store, {"regatta_gpu_memory_used_bytes", "Device memory that the tenant has."},
+      text, tenant_store, {"regatta_gpu_memory_used_bytes", "Device memory in use by the tenant."},
       [&](int tenant, int device) {
         const auto held = tenant_store.leases().tenant_holding(tenant, device);
         return held.leased - held.spare + tenant_store.swappable().tenant_bytes(tenant, device);
       });
   add_of_gpu<Whole>(
       text, tenant_store,
-      {"regatta_gpu_memory_swapped_bytes", "Of what the tenant has, what is not on the device."},
+      {"regatta_gpu_memory_swapped_bytes", "Memory of the tenant that is swapped out."},
       [&](int tenant, int device) {
         return ResidencyManager::usage_of(tenant_store, tenant, device).swapped_out;
       });
@@ -213,31 +212,34 @@ std::string metrics_text(const DaemonParts& parts) {
                     [&](int tenant, int device) {
                       return ResidencyManager::usage_of(tenant_store, tenant, device).moved_out;
                     });
-  add_of_gpu<Whole>(text, tenant_store,
-                    {"regatta_gpu_memory_spare_bytes",
-                     "Leased to processes of the tenant and not in use; called back when needed."},
-                    [&](int tenant, int device) {
-                      return tenant_store.leases().tenant_holding(tenant, device).spare;
-                    });
+  add_of_gpu<Whole>(
+      text, tenant_store,
+      {"regatta_gpu_memory_spare_bytes", "Leased and not in use; called back when needed."},
+      [&](int tenant, int device) {
+        return tenant_store.leases().tenant_holding(tenant, device).spare;
+      });
   add_of_gpu<double>(
       text, tenant_store,
-      {"regatta_gpu_time_seconds_total", "Time that the tenant had the device.", "counter"},
+      {"regatta_gpu_time_seconds_total", "Device time of the tenant.", "counter"},
       [&](int tenant, int device) { return parts.turn_manager.seconds(tenant, device); });
   add_engines(text, parts);
   text +=
-      "# HELP regatta_gpu_drained 1 when the device takes nothing new.\n"
+      "# HELP regatta_gpu_drained 1 when the device is drained.\n"
       "# TYPE regatta_gpu_drained gauge\n";
   for (int device = 0; device < tenant_store.device_count(); ++device) {
     text += fmt::format("regatta_gpu_drained{{gpu=\"{}\"}} {}\n", device,
                         tenant_store.drained().contains(device) ? 1 : 0);
   }
   add_of_tenant(text, tenant_store, "regatta_gpu_compute_quota_ratio",
-                "Part of the device's time that the tenant was promised.", [&](int tenant) {
+                "Share of the device's time that the tenant is promised.", [&](int tenant) {
                   return tenant_store.tenants().limits(tenant).compute_ppm / 1e6;
                 });
-  add_of_tenant(text, tenant_store, "regatta_gpu_compute_part_ratio",
-                "Part of the device's time under the policy of now.",
-                [&](int tenant) { return tenant_store.tenants().share_ppm(tenant) / 1e6; });
+  // The second is the old name, until the next minor version.
+  for (const char* const name :
+       {"regatta_gpu_compute_share_ratio", "regatta_gpu_compute_part_ratio"}) {
+    add_of_tenant(text, tenant_store, name, "Share of the device's time under the current policy.",
+                  [&](int tenant) { return tenant_store.tenants().share_ppm(tenant) / 1e6; });
+  }
   add_of_tenant(text, tenant_store, "regatta_gpu_processes", "Processes of the tenant.",
                 [&](int tenant) {
                   return static_cast<double>(tenant_store.clients().of_tenant(tenant).size());

@@ -65,7 +65,7 @@ void TurnScheduler::forget(int tenant, std::uint64_t now_ns) {
   history_.forget(tenant);
 }
 
-// The parts under the policy. Those that are idle get the part that they would have if they came
+// The shares under the policy. Those that are idle get the share that they would have if they came
 // back: nothing runs on it, but by it their debts shrink.
 void TurnScheduler::divide(std::uint64_t now_ns) {
   std::array<regatta_share_request, REGATTA_TENANTS_MAX> requests{};
@@ -77,12 +77,12 @@ void TurnScheduler::divide(std::uint64_t now_ns) {
   regatta_compute_shares(policy_, requests.data(), count_, if_all_work.data());
   for (unsigned i = 0; i < count_; ++i)
     requests[i].runnable = requests[i].present != 0 && is_runnable(doings_[i]) ? 1 : 0;
-  regatta_compute_shares(policy_, requests.data(), count_, parts_.data());
+  regatta_compute_shares(policy_, requests.data(), count_, shares_.data());
   for (unsigned i = 0; i < count_; ++i) {
-    if (requests[i].runnable == 0) parts_[i] = if_all_work[i];
+    if (requests[i].runnable == 0) shares_[i] = if_all_work[i];
   }
-  regatta_turns_set_parts(&turns_, parts_.data(), policy_ == REGATTA_SHARE_BURST_WEIGHT ? 1 : 0,
-                          now_ns);
+  regatta_turns_set_shares(&turns_, shares_.data(), policy_ == REGATTA_SHARE_BURST_WEIGHT ? 1 : 0,
+                           now_ns);
 }
 
 std::uint64_t TurnScheduler::bound_of(int tenant) const {

@@ -81,7 +81,7 @@ class TurnScheduler {
   std::uint64_t opened_ns() const { return opened_ns_; }
   int open_tenant() const { return open_; }  // -1: none
   unsigned turn_number() const { return number_; }
-  unsigned share_ppm(int tenant) const { return parts_[static_cast<std::size_t>(tenant)]; }
+  unsigned share_ppm(int tenant) const { return shares_[static_cast<std::size_t>(tenant)]; }
   const UseHistory& history() const { return history_; }
 
  private:
@@ -109,7 +109,7 @@ class TurnScheduler {
   regatta_share_policy policy_ = REGATTA_SHARE_FIXED;
   Tenants tenants_{};
   std::array<TenantActivity, REGATTA_TENANTS_MAX> doings_{};
-  std::array<unsigned, REGATTA_TENANTS_MAX> parts_{};
+  std::array<unsigned, REGATTA_TENANTS_MAX> shares_{};
   struct Account {
     std::uint64_t held_ns = 0;  // and charged
     std::uint64_t used_ns = 0;

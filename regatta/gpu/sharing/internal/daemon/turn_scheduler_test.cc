@@ -190,7 +190,7 @@ TEST(TurnScheduler, KeepsThePartsOfEveryPolicyInEverySecond) {
                             REGATTA_SHARE_BURST_WEIGHT}) {
     for (const std::size_t count : {2U, 5U, 16U}) {
       Machine machine(count, 3);
-      std::vector<double> parts(count);
+      std::vector<double> shares(count);
       double weights = 0;
       for (std::size_t i = 0; i < count; ++i) {
         machine.tenants[i].limits.weight = 1 + static_cast<unsigned>(i % 3);
@@ -203,14 +203,14 @@ TEST(TurnScheduler, KeepsThePartsOfEveryPolicyInEverySecond) {
           one.limits.quota_ppm = 0;
       machine.set(policy);
       for (std::size_t i = 0; i < count; ++i) {
-        parts[i] = policy == REGATTA_SHARE_FIXED   ? 0.9 / static_cast<double>(count)
-                   : policy == REGATTA_SHARE_EQUAL ? 1 / static_cast<double>(count)
-                                                   : (1 + static_cast<double>(i % 3)) / weights;
+        shares[i] = policy == REGATTA_SHARE_FIXED   ? 0.9 / static_cast<double>(count)
+                    : policy == REGATTA_SHARE_EQUAL ? 1 / static_cast<double>(count)
+                                                    : (1 + static_cast<double>(i % 3)) / weights;
         machine.give_work(i, true);
       }
       machine.run_until(4 * kS);
       for (std::size_t i = 0; i < count; ++i)
-        EXPECT_LT(machine.worst(i, parts[i], 0), 0.02) << policy << " " << count << " " << i;
+        EXPECT_LT(machine.worst(i, shares[i], 0), 0.02) << policy << " " << count << " " << i;
     }
   }
 }

@@ -11,28 +11,28 @@ static int counts(regatta_share_policy policy, const regatta_share_request* tena
   return tenant->present || tenant->runnable;
 }
 
-static void scale_down(unsigned* parts, unsigned count) {
+static void scale_down(unsigned* shares, unsigned count) {
   u64 sum = 0;
   unsigned i;
   for (i = 0; i < count; ++i)
-    sum += parts[i];
+    sum += shares[i];
   if (sum <= REGATTA_WHOLE_PPM) return;
   for (i = 0; i < count; ++i)
-    parts[i] = (unsigned)(parts[i] * (u64)REGATTA_WHOLE_PPM / sum);
+    shares[i] = (unsigned)(shares[i] * (u64)REGATTA_WHOLE_PPM / sum);
 }
 
-static void by_quota(const regatta_share_request* tenants, unsigned count, unsigned* parts) {
+static void by_quota(const regatta_share_request* tenants, unsigned count, unsigned* shares) {
   unsigned i;
   for (i = 0; i < count; ++i)
-    parts[i] = counts(REGATTA_SHARE_FIXED, &tenants[i]) ? tenants[i].quota_ppm : 0;
-  scale_down(parts, count);
+    shares[i] = counts(REGATTA_SHARE_FIXED, &tenants[i]) ? tenants[i].quota_ppm : 0;
+  scale_down(shares, count);
 }
 
-/* Gives each tenant its weight's part of what is left, then lifts those below their floor to it and
+/* Gives each tenant its weight's share of the rest, then lifts those below their floor to it and
  * divides the rest anew: at most `count` rounds, for each lifts one tenant for good.
  */
 static void by_weight(regatta_share_policy policy, const regatta_share_request* tenants,
-                      unsigned count, unsigned* parts) {
+                      unsigned count, unsigned* shares) {
   unsigned char lifted[REGATTA_TENANTS_MAX] = {0};
   const int has_floor = policy == REGATTA_SHARE_BURST_WEIGHT;
   int changed = 1;
@@ -54,10 +54,10 @@ static void by_weight(regatta_share_policy policy, const regatta_share_request* 
     }
     for (i = 0; i < count; ++i) {
       const u64 own = policy == REGATTA_SHARE_EQUAL ? 1 : weight_of(&tenants[i]);
-      parts[i] = 0;
+      shares[i] = 0;
       if (!counts(policy, &tenants[i])) continue;
-      parts[i] = lifted[i] ? floors[i] : (unsigned)(left * own / weights);
-      if (lifted[i] || parts[i] >= floors[i]) continue;
+      shares[i] = lifted[i] ? floors[i] : (unsigned)(left * own / weights);
+      if (lifted[i] || shares[i] >= floors[i]) continue;
       lifted[i] = 1;
       changed = 1;
     }
@@ -65,9 +65,9 @@ static void by_weight(regatta_share_policy policy, const regatta_share_request* 
 }
 
 void regatta_compute_shares(regatta_share_policy policy, const regatta_share_request* tenants,
-                            unsigned count, unsigned* parts_ppm) {
+                            unsigned count, unsigned* shares_ppm) {
   if (policy == REGATTA_SHARE_FIXED)
-    by_quota(tenants, count, parts_ppm);
+    by_quota(tenants, count, shares_ppm);
   else
-    by_weight(policy, tenants, count, parts_ppm);
+    by_weight(policy, tenants, count, shares_ppm);
 }

@@ -36,7 +36,7 @@ typedef struct {
  * Requires count <= REGATTA_TENANTS_MAX.
  */
 void regatta_compute_shares(regatta_share_policy policy, const regatta_share_request* tenants,
-                            unsigned count, unsigned* parts_ppm);
+                            unsigned count, unsigned* shares_ppm);
 
 #ifdef __cplusplus
 }

@@ -4,7 +4,7 @@ typedef unsigned long long u64;
 
 static const u64 kForever = ~0ULL;
 
-/* Idle tenants may claim one quantum of their part. */
+/* Idle tenants may claim one quantum of their share. */
 static long long idle_claim(const regatta_turns* turns, const regatta_turn_tenant* tenant) {
   return (long long)(turns->quantum_ns * tenant->share_ppm);
 }
@@ -64,13 +64,13 @@ void regatta_turns_init(regatta_turns* turns, unsigned count, u64 quantum_ns, u6
   }
 }
 
-void regatta_turns_set_parts(regatta_turns* turns, const unsigned* parts_ppm, int conserves,
-                             u64 now_ns) {
+void regatta_turns_set_shares(regatta_turns* turns, const unsigned* shares_ppm, int conserves,
+                              u64 now_ns) {
   unsigned i;
   advance(turns, now_ns);
   turns->conserves = conserves ? 1 : 0;
   for (i = 0; i < turns->count; ++i)
-    turns->tenants[i].share_ppm = parts_ppm[i];
+    turns->tenants[i].share_ppm = shares_ppm[i];
 }
 
 void regatta_turns_set_runnable(regatta_turns* turns, unsigned tenant, int is_runnable,

@@ -45,8 +45,8 @@ void regatta_turns_init(regatta_turns* turns, unsigned count, unsigned long long
                         unsigned long long now_ns);
 
 /* Sets the shares, at any time; balances stay. `conserves` as for burst-weight. */
-void regatta_turns_set_parts(regatta_turns* turns, const unsigned* parts_ppm, int conserves,
-                             unsigned long long now_ns);
+void regatta_turns_set_shares(regatta_turns* turns, const unsigned* shares_ppm, int conserves,
+                              unsigned long long now_ns);
 
 /* Sets whether the tenant has work. An idle tenant earns at most one quantum of its share, so it
  * saves up no burst; its debt shrinks.

@@ -25,11 +25,11 @@ struct Use {
 // A device that runs one tenant's kernels at a time, each of its tenant's length.
 class Device {
  public:
-  Device(std::vector<unsigned> parts, std::vector<Ns> kernels, bool conserves = false)
-      : kernels_(std::move(kernels)), uses_(parts.size()) {
-    regatta_turns_init(&turns_, static_cast<unsigned>(parts.size()), kMs, 0);
-    regatta_turns_set_parts(&turns_, parts.data(), conserves, 0);
-    for (unsigned i = 0; i < parts.size(); ++i)
+  Device(std::vector<unsigned> shares, std::vector<Ns> kernels, bool conserves = false)
+      : kernels_(std::move(kernels)), uses_(shares.size()) {
+    regatta_turns_init(&turns_, static_cast<unsigned>(shares.size()), kMs, 0);
+    regatta_turns_set_shares(&turns_, shares.data(), conserves, 0);
+    for (unsigned i = 0; i < shares.size(); ++i)
       regatta_turns_set_runnable(&turns_, i, 1, 0);
   }
 
@@ -119,27 +119,27 @@ TEST(Turns, RandomTenantsKeepTheirPartsInEveryWindow) {
   std::mt19937 random(11);
   for (int round = 0; round < 20; ++round) {
     const std::size_t count = 2 + random() % 15;
-    std::vector<unsigned> parts(count);
+    std::vector<unsigned> shares(count);
     std::vector<Ns> kernels(count);
     unsigned left = 1'000'000;
     for (std::size_t i = 0; i < count; ++i) {
-      parts[i] = i + 1 == count ? left : left / 8 + static_cast<unsigned>(random() % (left / 3));
-      left -= parts[i];
+      shares[i] = i + 1 == count ? left : left / 8 + static_cast<unsigned>(random() % (left / 3));
+      left -= shares[i];
       kernels[i] = 5 * kUs << random() % 8;  // to 640 us
     }
     const bool conserves = round % 2 == 0;
-    Device device(parts, kernels, conserves);
+    Device device(shares, kernels, conserves);
     device.run_until(3 * kS);
     for (std::size_t i = 0; i < count; ++i)
-      EXPECT_LT(device.worst(static_cast<int>(i), parts[i] / 1e6, 0, kS), 0.02) << round;
+      EXPECT_LT(device.worst(static_cast<int>(i), shares[i] / 1e6, 0, kS), 0.02) << round;
   }
 }
 
 TEST(Turns, PartsSwitchLiveWithoutAnIdleDevice) {
   Device device({300'000, 700'000}, {100 * kUs, 100 * kUs});
   device.run_until(2 * kS);
-  const std::vector<unsigned> parts = {800'000, 200'000};
-  regatta_turns_set_parts(&device.turns(), parts.data(), 0, device.now());
+  const std::vector<unsigned> shares = {800'000, 200'000};
+  regatta_turns_set_shares(&device.turns(), shares.data(), 0, device.now());
   const Ns switched = device.now();
   device.run_until(4 * kS);
   EXPECT_LT(device.worst(0, 0.8, switched, kS), 0.02);
@@ -156,7 +156,7 @@ TEST(Turns, ATenantThatComesBackHasItsBurstPartWithinTensOfMilliseconds) {
   device.run_until(2 * kS);
   EXPECT_GT(device.share(0, 0, 2 * kS), 0.99);
   regatta_turns_set_runnable(&device.turns(), 1, 1, device.now());
-  regatta_turns_set_parts(&device.turns(), both.data(), 1, device.now());
+  regatta_turns_set_shares(&device.turns(), both.data(), 1, device.now());
   const Ns back = device.now();
   device.run_until(3 * kS);
   EXPECT_NEAR(device.share(1, back, back + 50 * kMs), 0.5, 0.05);
@@ -211,10 +211,10 @@ TEST(Turns, WhatIsLeftOfATurnIsWhenItIsOver) {
   for (int round = 0; round < 2'000; ++round) {
     regatta_turns turns;
     const unsigned count = 2 + static_cast<unsigned>(random() % 6);
-    std::vector<unsigned> parts(count, 1'000'000 / count);
+    std::vector<unsigned> shares(count, 1'000'000 / count);
     regatta_turns_init(&turns, count, kMs, 0);
     const bool conserves = random() % 2 == 0;  // then debts are counted from a point that moves
-    regatta_turns_set_parts(&turns, parts.data(), conserves, 0);
+    regatta_turns_set_shares(&turns, shares.data(), conserves, 0);
     for (unsigned i = 0; i < count; ++i) {
       turns.tenants[i].balance = (static_cast<long long>(random() % 40) - 20) * 1'000'000'000'000;
       turns.tenants[i].runnable = random() % 4 != 0;
