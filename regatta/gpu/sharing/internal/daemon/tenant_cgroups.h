@@ -37,7 +37,7 @@ class TenantCgroups {
   bool has_group(std::string_view tenant) const;
   // The tenant of the innermost group that a process with these cgroups is in.
   std::optional<std::string> tenant_of(const std::vector<os::CgroupPath>& cgroups) const;
-  // Of a living process; does not read its cgroups when there are no groups.
+  // The tenant of a living process, whose cgroups are not read when there are no groups.
   std::optional<std::string> tenant_of(pid_t pid) const;
 
   // kInvalidInput when there is no such cgroup, or when this process or `asker` is in it;

@@ -25,7 +25,7 @@ struct TurnSchedulerOptions {
   // The next turn is opened this long before the work of the last one ends at most; otherwise as
   // long as the next tenant takes until it launches, which is measured.
   std::uint64_t lead_most_ns = REGATTA_LEAD_MOST_NS;
-  // Of that, the time from the launch until the device works.
+  // The part of it from the launch until the device works.
   std::uint64_t launch_ns = 100'000;
   // A turn whose work does not end is given up after this, so a stopped process does not stop the
   // others.
