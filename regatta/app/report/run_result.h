@@ -107,9 +107,9 @@ class Aggregator {
 
  private:
   struct StepState {
-    std::set<int> told;  // ranks
+    std::set<int> reported;  // ranks
     StepRecord record;
-    int phases_told = 0;
+    int phases_reported = 0;
     workload::PhaseTimes phases;  // summed over ranks
   };
   std::optional<StepRecord> add_step(int rank, const nlohmann::json& event);

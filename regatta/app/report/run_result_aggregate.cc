@@ -41,12 +41,12 @@ std::optional<StepRecord> Aggregator::add_step(int rank, const nlohmann::json& e
   const Seconds time{event.at("time_s").get<double>()};
   const double loss = event.at("loss").get<double>();
   auto& state = steps_[step];
-  if (!state.told.insert(rank).second) return std::nullopt;
+  if (!state.reported.insert(rank).second) return std::nullopt;
   tokens_ = event.at("tokens").get<long long>();
   state.record.step = step;
   state.record.loss = loss;
   state.record.time = std::max(state.record.time, time);
-  if (static_cast<int>(state.told.size()) < world_size_) return std::nullopt;
+  if (static_cast<int>(state.reported.size()) < world_size_) return std::nullopt;
   return state.record;
 }
 
@@ -58,7 +58,7 @@ Result<std::optional<StepRecord>> Aggregator::add(Rank rank, const nlohmann::jso
     if (kind == "phases") {
       REGATTA_TRY(phases, workload::phases_from_json(event.at("phases")));
       auto& state = steps_[event.at("step").get<int>()];
-      ++state.phases_told;
+      ++state.phases_reported;
       for (std::size_t i = 0; i < workload::kPhaseCount; ++i) {
         state.phases.times[i] += phases.times[i];
       }
@@ -78,7 +78,7 @@ Result<std::optional<StepRecord>> Aggregator::add(Rank rank, const nlohmann::jso
 std::vector<const Aggregator::StepState*> Aggregator::complete_steps() const {
   std::vector<const StepState*> complete;
   for (const auto& [step, state] : steps_) {
-    if (static_cast<int>(state.told.size()) == world_size_) complete.push_back(&state);
+    if (static_cast<int>(state.reported.size()) == world_size_) complete.push_back(&state);
   }
   return complete;
 }
@@ -95,7 +95,7 @@ MeasuredRun Aggregator::measured(int warm_up, const std::vector<plan::LinkTraffi
     measured.steps.push_back(state.record);
     if (i < measured.warm_up_steps) continue;
     times.push_back(state.record.time.value);
-    if (state.phases_told == world_size_) phases.push_back(state.phases);
+    if (state.phases_reported == world_size_) phases.push_back(state.phases);
   }
   if (!times.empty()) {
     const auto [least, most] = std::minmax_element(times.begin(), times.end());

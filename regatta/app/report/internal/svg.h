@@ -30,7 +30,7 @@ std::string xml_text(std::string_view text);
 
 std::string svg_number(double value);  // 12.34 -> "12.3", 12.02 -> "12"
 
-// What a shape may have beside its place and class.
+// Optional parts of a shape.
 struct ShapeOptions {
   std::string_view title = {};       // shown when pointed at; text
   std::string_view attributes = {};  // more of them, XML
