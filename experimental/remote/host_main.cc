@@ -1,6 +1,6 @@
-// regatta-gpu-host: runs the calls of one remote program. The server gives it its connections over
-// the socket that is its standard input: a descriptor each, with the connection's number; the
-// first, number 0, is the program's own, and its end is the end of this process.
+// regatta-gpu-host: runs the calls of one remote program. The server sends it connections over the
+// socket that is its standard input: one descriptor each, with the connection's number. The first,
+// number 0, is the program's own, and its end ends this process.
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -57,11 +57,11 @@ int run(const std::string& path, const std::string& rdma_address) {
   for (;;) {
     pollfd watched[2] = {{STDIN_FILENO, POLLIN, 0}, {anchor.get(), POLLIN, 0}};
     if (::poll(watched, 2, -1) < 0) continue;
-    if (watched[1].revents != 0) ::_exit(0);  // the program says nothing here: it is gone
+    if (watched[1].revents != 0) ::_exit(0);  // the program sends nothing here: it has ended
     if (watched[0].revents == 0) continue;
     auto given = receive_connection();
     if (!given) ::_exit(0);
-    if (!given->fd) continue;  // there was no descriptor left for it
+    if (!given->fd) continue;  // this process had no descriptor left for it
     if (given->id == 0) {
       anchor = std::move(given->fd);
       continue;

@@ -94,7 +94,8 @@ Result<SliceLease> lease_slice(const std::vector<std::string>& servers, const st
     auto answer = ask(device.server, reserve_request(request, token));
     if (answer)
       return SliceLease{device.server, device.gpu, answer->text, std::move(answer->connection)};
-    // Somebody was faster, or the name is taken there: only the last such answer is told.
+    // Another program was faster, or the name is taken there; only the last such answer is
+    // reported.
     devices.erase(devices.begin() + static_cast<std::ptrdiff_t>(*chosen));
     if (devices.empty()) return answer.error();
   }

@@ -1,4 +1,4 @@
-// experimental/remote/pool_client.h: asks GPU servers, and starts programs on slices of them.
+// experimental/remote/pool_client.h: queries GPU servers, and starts programs on slices of them.
 #pragma once
 
 #include <string>
@@ -22,15 +22,15 @@ struct ServerView {
 std::vector<ServerView> view_servers(const std::vector<std::string>& servers,
                                      const std::string& token);
 
-// A slice that is lent for as long as the descriptor is open anywhere.
+// A slice that is reserved while the descriptor is open in any process.
 struct SliceLease {
   std::string server;
   int gpu = 0;
   std::string ticket;
   os::UniqueFd connection;
 };
-// On the server where it fits best; when somebody was faster there, on the next. kUnsupported: with
-// `needs_rdma`, no server has it.
+// Reserves on the server where it fits best; when another program was faster, on the next one.
+// kUnsupported: with `needs_rdma`, no server has RDMA.
 Result<SliceLease> lease_slice(const std::vector<std::string>& servers, const std::string& token,
                                SliceRequest request, bool needs_rdma);
 
@@ -38,11 +38,11 @@ Result<SliceLease> lease_slice(const std::vector<std::string>& servers, const st
 struct RemoteProgramOptions {
   std::string library;  // takes the driver's place
   std::string transport = "auto";
-  std::string rdma_address;  // of this end; "": where its connections leave from
-  bool is_verbose = false;   // it says once which way it took
+  std::string rdma_address;  // of this end; "": the local address of its connections
+  bool is_verbose = false;   // it reports the transport once
 };
-// Becomes the program. Returns only an Error; kUnsupported: it would need RDMA, and this end has
-// none.
+// Executes the program in this process. Returns only an Error; kUnsupported: the program needs
+// RDMA, and this end has none.
 Error run_with_lease(SliceLease lease, const RemoteProgramOptions& options,
                      const std::vector<std::string>& program);
 

@@ -1,12 +1,12 @@
-// experimental/remote/internal/array_argument_kinds.h: the kinds of arguments that are arrays,
-// whose length another argument says.
+// experimental/remote/internal/array_argument_kinds.h: kinds of arguments that are arrays, whose
+// length is another argument.
 #pragma once
 
 #include "experimental/remote/internal/argument_kinds.h"
 
 namespace regatta::remote {
 
-// Room for a text, of as many bytes as argument `length` says.
+// Buffer for a text, with argument `length` bytes.
 template <std::size_t length>
 struct OutBytes : Plain {
   using Type = char*;
@@ -43,7 +43,7 @@ struct OutBytes : Plain {
   };
 };
 
-// As many elements as argument `count` says. Pointer is const T* or T*.
+// Argument `count` elements. Pointer is const T* or T*.
 template <typename T, std::size_t count, typename Pointer = const T*>
 struct Many : Plain {
   using Type = Pointer;
@@ -81,8 +81,8 @@ struct Many : Plain {
   };
 };
 
-// Room for as many elements as argument `count` says, by value or behind a pointer that then says
-// how many there are.
+// Buffer for argument `count` elements; `count` is a value, or a pointer that then holds their
+// number.
 template <std::size_t count>
 using ManyNodes = Many<CUgraphNode, count, CUgraphNode*>;
 template <std::size_t count>
@@ -93,7 +93,7 @@ struct EdgeData {
   unsigned char bytes[8];
 };
 
-// Options that are plain numbers; the rest point into the client.
+// Options that are plain numbers; the others point into the client.
 constexpr bool is_jit_number(int option) {
   return option == 0 || option == 1 || (option >= 7 && option <= 15);
 }
@@ -160,8 +160,8 @@ struct OutMany : Plain {
   };
 };
 
-// A list of the driver's, as long as argument `count` then says. The client's lives until the
-// thread asks again.
+// A list of the driver's with argument `count` elements afterwards. The client's copy lives until
+// the next call of the thread.
 template <typename T, std::size_t count>
 struct OutList : Plain {
   using Type = const T**;

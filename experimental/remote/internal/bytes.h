@@ -1,5 +1,5 @@
-// experimental/remote/internal/bytes.h: what goes into a message and comes out of it. Numbers as
-// they lie in memory: both ends are little-endian 64-bit machines.
+// experimental/remote/internal/bytes.h: writes and reads the values of messages. Numbers as they
+// lie in memory: both ends are little-endian 64-bit machines.
 #pragma once
 
 #include <bit>
@@ -29,7 +29,7 @@ class MessageWriter {
     const auto* const first = static_cast<const std::byte*>(from);
     out_.insert(out_.end(), first, first + bytes);
   }
-  // The length goes in front.
+  // Preceded by its length.
   void put_block(const void* from, std::size_t bytes) {
     put(static_cast<std::uint64_t>(bytes));
     if (bytes > 0) put_bytes(from, bytes);
@@ -39,7 +39,7 @@ class MessageWriter {
   Buffer& out_;
 };
 
-// Says no for ever once a message is shorter than what is wanted of it.
+// Fails for ever once a message is too short.
 class MessageReader {
  public:
   explicit MessageReader(std::span<const std::byte> rest) : rest_(rest) {}

@@ -1,5 +1,5 @@
-// experimental/remote/internal/channel.h: the bytes of a connection, in order, whatever carries
-// them: TCP (socket.h) or RDMA (packet_channel.h).
+// experimental/remote/internal/channel.h: the bytes of a connection, in order, over TCP (socket.h)
+// or RDMA (packet_channel.h).
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace regatta::remote {
 
-// One thread sends while another receives. An end that is silent for ten seconds is lost.
+// One thread sends while another receives. A peer that is silent for ten seconds is lost.
 class ByteChannel {
  public:
   ByteChannel() = default;
@@ -19,19 +19,19 @@ class ByteChannel {
   ByteChannel& operator=(const ByteChannel&) = delete;
   virtual ~ByteChannel() = default;
 
-  // All of both, as soon as the other end takes it.
+  // Sends all of both, as fast as the other end accepts it.
   virtual bool send(std::string_view first, std::string_view second) = 0;
-  // At least one byte of at most `count`; 0: nothing comes any more.
+  // Receives at least one byte and at most `count`; 0: the connection has ended.
   virtual std::size_t receive(void* into, std::size_t count) = 0;
   // Bytes that were sent still arrive.
   virtual void close() = 0;
-  // In a child of fork(): the connection is the parent's.
+  // In a child of fork(): leaves the connection to the parent.
   virtual void leave() = 0;
 };
 
 std::unique_ptr<ByteChannel> make_tcp_channel(os::UniqueFd fd);
 
-// Reads ahead, so that small messages cost one call for many.
+// Reads ahead, so that one call serves many small messages.
 class BufferedReader {
  public:
   explicit BufferedReader(ByteChannel& channel) : channel_(channel), bytes_(kAhead) {}

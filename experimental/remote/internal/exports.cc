@@ -1,4 +1,4 @@
-// Out of each row of calls.inc a function that programs find, and the search for them.
+// Makes a function for programs out of each row of calls.inc, and finds them by name.
 #include "experimental/remote/internal/exports.h"
 
 #include <string_view>
@@ -28,8 +28,8 @@ const Entry kEntries[] = {
 #include "experimental/remote/internal/calls.inc"
 };
 
-// The newest variant that the version knows; among those, the thread's own stream where it is
-// wanted.
+// The newest variant for the version; among those, the one of the thread's own stream when
+// requested.
 const Entry* find_entry(std::string_view base, int version, bool own_stream, bool& is_known) {
   const Entry* best = nullptr;
   for (const Entry& entry : kEntries) {
@@ -48,8 +48,8 @@ const Entry* find_entry(std::string_view base, int version, bool own_stream, boo
 // NOLINTBEGIN(readability-identifier-naming): the names are the driver's
 extern "C" {
 
-// A function that is made by a template has no name of the driver's: the linker asks once where it
-// is, before sanitizers are there.
+// A function made by a template has no driver's name: the linker resolves its address once, before
+// sanitizers are ready.
 #define WITHOUT_SANITIZERS \
   __attribute__((no_sanitize("address"), no_sanitize("thread"), no_sanitize("undefined")))
 #define CALL(base, symbol, ...)                                                   \
@@ -93,7 +93,7 @@ CUresult cuGetProcAddress(const char* symbol, void** function, int version, std:
   return *function == nullptr ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
 }
 
-// Private tables have functions of the server's process.
+// Private tables contain functions of the server's process.
 CUresult cuGetExportTable(const void** table, const CUuuid* id) {
   if (table == nullptr || id == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *table = nullptr;

@@ -1,4 +1,4 @@
-// experimental/remote/internal/exports.h: what the client library shows to programs.
+// experimental/remote/internal/exports.h: the exports of the client library.
 #pragma once
 
 #include "experimental/remote/internal/caller.h"

@@ -1,4 +1,4 @@
-// Modules and kernels on the client: images from files, options of the compiler, layouts.
+// Modules and kernels on the client: images from files, compiler options, layouts.
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -70,7 +70,7 @@ const char* keep_text(std::string_view text) {
 
 namespace {
 
-// The options without the buffers for messages, which stay empty, and without the times.
+// The options without message buffers, which stay empty, and without times.
 struct JitNumbers {
   std::vector<int> names;
   std::vector<std::uint64_t> values;

@@ -1,4 +1,4 @@
-// Copies between the program and the GPU, in pieces, and memory of the program's own.
+// Copies between the program and the GPU, in pieces, and the program's own host memory.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -38,8 +38,7 @@ bool is_host(CUdeviceptr address) {
   return address - at->first < at->second;
 }
 
-// The pieces go without waiting, the last one waits where the copy does: its error is the first of
-// any of them.
+// Only the last piece waits, if the copy does; it returns the first error of all pieces.
 CUresult copy_in(CUdeviceptr to, const void* from, std::size_t bytes, CUstream stream,
                  CopyMode route) {
   const bool waits = route == CopyMode::kNow || route == CopyMode::kNowOwnStream;
@@ -86,7 +85,7 @@ CUresult copy_out(void* to, CUdeviceptr from, std::size_t bytes, CUstream stream
   return head.status;
 }
 
-// Between addresses of any kind: what the program was not given as memory of the host is the GPU's.
+// Between any addresses: an address that this library did not allocate as host memory is the GPU's.
 template <CallNumber between>
 CUresult copy_any(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CopyMode route) {
   if (is_host(to) && is_host(from)) {
@@ -101,7 +100,7 @@ CUresult copy_any(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CopyMode 
 template <CallNumber between>
 CUresult copy_any_in(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream,
                      CopyMode route) {
-  if (is_host(to) && is_host(from)) return kNotSupported;  // the stream is the server's
+  if (is_host(to) && is_host(from)) return kNotSupported;  // the stream is a handle of the server
   if (is_host(from)) return copy_in(to, pointer(from), bytes, stream, route);
   if (is_host(to)) return copy_out(pointer(to), from, bytes, stream, route);
   return call<between>(to, from, bytes, stream);

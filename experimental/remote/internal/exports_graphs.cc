@@ -1,4 +1,4 @@
-// Graphs on the client: what older functions tell beside the graph.
+// Graphs on the client: additional results of older functions.
 #include "experimental/remote/internal/exports.h"
 
 using namespace regatta::remote;  // NOLINT(google-build-using-namespace): nothing else is

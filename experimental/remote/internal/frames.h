@@ -8,7 +8,7 @@
 
 namespace regatta::remote {
 
-// In front of each message to the server; `bytes` follow.
+// Precedes each message to the server; `bytes` follow.
 struct Frame {
   std::uint32_t bytes = 0;
   std::uint16_t number = 0;  // CallNumber of table.h, or ControlMessage
@@ -16,7 +16,7 @@ struct Frame {
 };
 static_assert(sizeof(Frame) == 8);
 
-// In front of each answer; `bytes` follow.
+// Precedes each answer; `bytes` follow.
 struct CallReplyHeader {
   std::uint32_t bytes = 0;
   CUresult status = CUDA_SUCCESS;
@@ -27,10 +27,10 @@ enum class ControlMessage : std::uint16_t {
   kFence = 0xff00,  // Fence
   kLayout,          // handle of a function: its parameters as KernelParameter
   kCopyIn,          // CopyIn and the bytes
-  kCopyOut,         // CopyOut; answers of a piece each until all is there or one fails
+  kCopyOut,         // CopyOut; one answer for each piece until all are sent or one fails
 };
 
-// Goes on when the connection `connection` of this process has run `count` messages.
+// Waits until connection `connection` of this process has run `count` messages.
 struct Fence {
   std::uint64_t connection = 0;
   std::uint64_t count = 0;

@@ -1,6 +1,6 @@
 // experimental/remote/internal/handles.h: the handles that the driver gave a remote program. They
-// are pointers into the host process: what was never given is refused before the driver looks
-// behind it. A handle that was given and destroyed is for the driver to refuse.
+// are pointers into the host process, so a handle that was never given is refused before the driver
+// follows it. The driver refuses a destroyed one.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class Handles {
     const std::unique_lock lock(mutex_);
     known_.insert(entry<T>(handle));
   }
-  // A null handle has a meaning of its own; so have the streams 1 and 2, and a kernel stands for a
+  // Null handles and the streams 1 and 2 have meanings of their own; a kernel stands for a
   // function.
   template <typename T>
   CUresult check(T handle) const {

@@ -94,7 +94,7 @@ void* HostProcess::find(std::size_t number, const char* name) {
   return function;
 }
 
-// The driver says an offset and a size for each parameter, and an error after the last.
+// The driver returns an offset and a size for each parameter, and an error after the last.
 CUresult HostProcess::layout(CUfunction function, ParameterLayout& layout) {
   using Ask = CUresult(CUfunction, std::size_t, std::size_t*, std::size_t*);
   if (const CUresult known = handles_.check(function); known != CUDA_SUCCESS) return known;
@@ -119,7 +119,7 @@ CUresult HostProcess::layout(CUfunction function, ParameterLayout& layout) {
     layout.push_back({static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(bytes)});
   }
   if (status != CUDA_ERROR_INVALID_VALUE)
-    return status;  // CUDA_ERROR_INVALID_VALUE: no more of them
+    return status;  // CUDA_ERROR_INVALID_VALUE: there are no more
   const MutexLock lock(layouts_mutex_);
   layouts_[function] = layout;
   return CUDA_SUCCESS;

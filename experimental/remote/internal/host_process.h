@@ -24,7 +24,7 @@ class DriverFunctions {
 };
 Result<std::unique_ptr<DriverFunctions>> load_driver(const std::string& path);
 
-// Not a status of the driver: the message is broken, and with it the connection.
+// Not a status of the driver: the message is malformed, which ends the connection.
 inline constexpr CUresult kBroken = -1;
 
 class HostProcess {
@@ -32,7 +32,7 @@ class HostProcess {
   explicit HostProcess(DriverFunctions& driver) : driver_(driver) {}
 
   Handles& handles() { return handles_; }
-  // Null where the driver has none.
+  // Null when the driver lacks it.
   template <typename Function>
   Function* find(CallNumber number, const char* name) {
     return reinterpret_cast<Function*>(find(static_cast<std::size_t>(number), name));
@@ -45,13 +45,13 @@ class HostProcess {
   CUresult layout(CUfunction function, ParameterLayout& layout);
   void forget_layouts();
 
-  // How far each connection is; a fence waits for another's.
+  // Progress of each connection; a fence waits for another's.
   void note_progress(std::uint64_t connection, std::uint64_t count);
   void note_start(std::uint64_t connection);
   void note_end(std::uint64_t connection);
   bool wait_for(const Fence& fence);  // false: there was no such connection
 
-  // Pieces that are under way to the device.
+  // Pieces on their way to the device.
   std::byte* take_piece();
   void give_piece(std::byte* piece);
 
@@ -73,7 +73,7 @@ class HostProcess {
   int pieces_ REGATTA_GUARDED_BY(mutex_) = 0;
 };
 
-// Runs one message of the table; `answer` gets the results. kBroken: it is none.
+// Runs one message of the table; `answer` gets the results. kBroken: it is malformed.
 CUresult run_call(HostProcess& host, std::uint16_t number, std::span<const std::byte> message,
                   Buffer& answer);
 bool has_result(std::uint16_t number);

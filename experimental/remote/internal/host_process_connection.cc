@@ -1,4 +1,4 @@
-// One connection of a remote program, as the host process serves it.
+// The host process's side of one connection of a remote program.
 #include <algorithm>
 #include <cstring>
 
@@ -30,7 +30,7 @@ class HostServer {
 
  private:
   bool read_message(std::uint32_t bytes) {
-    constexpr std::size_t kStep = 1 << 20;  // what is claimed is not there yet
+    constexpr std::size_t kStep = 1 << 20;  // the claimed bytes have not arrived yet
     message_.clear();
     while (message_.size() < bytes) {
       const std::size_t before = message_.size();
@@ -46,8 +46,8 @@ class HostServer {
                          {reinterpret_cast<const char*>(answer_.data()), answer_.size()});
   }
 
-  // The first error of the calls that nobody waited for is given once, by a call that waits. A call
-  // that would make something is not made then: nobody would know of it.
+  // The first error of calls without an answer is returned once, by a call with one. A call that
+  // would make something is not made then, because the program would not learn of it.
   bool serve_message(const Frame& frame) {
     if (frame.bytes > kLongestMessage || frame.wants_answer > 1 || !read_message(frame.bytes))
       return false;
@@ -99,7 +99,7 @@ class HostServer {
     stream = reinterpret_cast<CUstream>(number);  // NOLINT(performance-no-int-to-ptr): a handle
     if (const CUresult known = host_.handles().check(stream); known != CUDA_SUCCESS) return known;
     if (route == CopyMode::kNow || route == CopyMode::kNowOwnStream) return CUDA_SUCCESS;
-    // A graph would read and write the program's memory whenever it is launched.
+    // A graph would access the program's memory at each launch.
     auto* const ask = host_.find<IsCapturing>(
         route == CopyMode::kInStream ? "cuStreamIsCapturing" : "cuStreamIsCapturing_ptsz");
     int status = 0;
@@ -125,7 +125,7 @@ class HostServer {
     return copy_in_stream(copy, bytes, stream);
   }
 
-  // The bytes stay until the stream has them.
+  // The bytes stay until the stream has copied them.
   CUresult copy_in_stream(const CopyIn& copy, std::span<const std::byte> bytes, CUstream stream) {
     const bool is_own = copy.route == CopyMode::kInStreamOrOwn;
     auto* const function =
@@ -199,7 +199,7 @@ class HostServer {
   BufferedReader inbox_;
   Buffer message_;
   Buffer answer_;
-  CUresult debt_ = CUDA_SUCCESS;  // the first error that nobody waited for
+  CUresult debt_ = CUDA_SUCCESS;  // the first error of calls without an answer
   std::uint64_t count_ = 0;
 };
 

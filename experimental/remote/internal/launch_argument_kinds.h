@@ -7,7 +7,7 @@
 
 namespace regatta::remote {
 
-// The bytes of a module's image, as its own header or its end says; 0: it is none that is known.
+// Size of a module's image by its own header or end; 0: the format is unknown.
 std::size_t image_bytes(const void*& image);
 
 struct Image : Plain {
@@ -34,7 +34,7 @@ struct Image : Plain {
       bytes.push_back(std::byte{0});  // of a text
       return true;
     }
-    // A header that says more than came would have the driver read what is not there.
+    // The driver would read beyond the received bytes if the header stated more.
     template <typename Slots>
     CUresult fit(HostProcess&, Slots&) {
       if (!is_there) return CUDA_SUCCESS;
@@ -44,7 +44,7 @@ struct Image : Plain {
   };
 };
 
-// The values of a kernel's parameters, packed as its layout says.
+// The values of a kernel's parameters, packed by its layout.
 struct Packed {
   bool is_there = false;
   Buffer bytes;
@@ -103,7 +103,7 @@ struct Values : Plain {
   };
 };
 
-// The other way to give parameters: a list with one buffer of them.
+// The alternative to parameter pointers: a list with one buffer of values.
 struct Extra : Plain {
   using Type = void**;
   static constexpr std::uintptr_t kBuffer = 1;
@@ -149,7 +149,7 @@ struct Extra : Plain {
   };
 };
 
-// Attributes of a launch: 72 bytes each, the first four say which.
+// Attributes of a launch: 72 bytes each, the first four are the attribute's number.
 inline constexpr std::size_t kAttributeBytes = 72;
 bool are_plain_attributes(const void* attributes, std::size_t count);
 

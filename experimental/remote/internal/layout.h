@@ -1,5 +1,5 @@
-// experimental/remote/internal/layout.h: where a kernel's parameters lie. The client asks once for
-// each function, so that a launch carries their values without a question.
+// experimental/remote/internal/layout.h: offsets and sizes of a kernel's parameters. The client
+// requests them once for each function, so a launch carries the values without a round trip.
 #pragma once
 
 #include <cstddef>
@@ -23,12 +23,13 @@ std::size_t layout_bytes(const ParameterLayout& layout);
 // thread found is found_layout().
 CUresult find_layout(CUfunction function);
 const ParameterLayout& found_layout();
-void forget_layouts();  // functions may have gone, and their handles may be given again
+void forget_layouts();  // functions may be gone, and their handles may be reused
 
 // The server's.
 CUresult host_layout(HostProcess& host, CUfunction function, ParameterLayout& layout);
 
-// True when the header of the image says no more than is there; the last byte is a zero of ours.
+// Whether the header states no more than the received bytes; the last byte is a zero added by the
+// server.
 bool holds_image(const std::vector<std::byte>& bytes);
 
 }  // namespace regatta::remote

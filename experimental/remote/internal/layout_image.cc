@@ -1,4 +1,4 @@
-// Images of modules: how long they are, by their own word.
+// Sizes of module images, by their own headers.
 #include <algorithm>
 #include <cstring>
 
@@ -10,7 +10,7 @@ namespace regatta::remote {
 namespace {
 
 constexpr std::uint32_t kFatBinary = 0xba55ed50;
-constexpr std::uint32_t kFatBinaryWrapper = 0x466243b1;  // as compilers leave it in programs
+constexpr std::uint32_t kFatBinaryWrapper = 0x466243b1;  // as compilers embed it in programs
 
 struct FatHeader {
   std::uint32_t magic;
@@ -35,7 +35,7 @@ bool is_elf(const void* image) {
   return std::memcmp(image, ELFMAG, SELFMAG) == 0;
 }
 
-// To the end of its tables and sections. `most`: how much of it is there.
+// Until the end of its tables and sections. `most`: received bytes.
 std::size_t elf_bytes(const void* image, std::uint64_t most) {
   if (most < sizeof(Elf64_Ehdr)) return 0;
   const auto header = read_at<Elf64_Ehdr>(image);
@@ -92,7 +92,7 @@ std::size_t layout_bytes(const ParameterLayout& layout) {
   return bytes;
 }
 
-// Those that hold handles, or pointers to what the server's process would have to have.
+// Attributes that hold handles, or pointers into the server's process.
 bool are_plain_attributes(const void* attributes, std::size_t count) {
   constexpr std::uint32_t kWithHandles[] = {7, 12, 13};
   if (attributes == nullptr) return count == 0;

@@ -20,7 +20,7 @@ using std::chrono::milliseconds;
 constexpr microseconds kSpin{20};
 // The other end's last packets may arrive this much later than the end of its TCP connection.
 constexpr milliseconds kLast{50};
-// For what was sent to arrive, when this end closes.
+// Time for sent bytes to arrive when this end closes.
 constexpr milliseconds kClosing{1000};
 constexpr std::string_view kGreeting = "regatta\n";
 
@@ -65,7 +65,7 @@ void PacketChannel::wait_until(MutexLock& lock, Condition condition, Clock::time
 
 void PacketChannel::sleep(Clock::time_point deadline) {
   port_->arm();
-  if (progress()) return;  // what came before the port was armed wakes nobody
+  if (progress()) return;  // a packet from before the port was armed wakes no thread
   const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now());
   const milliseconds poll_interval =
       std::clamp(left, milliseconds{1}, is_cut_ ? milliseconds{5} : poll_interval_);
@@ -109,7 +109,7 @@ void PacketChannel::repost_receive(std::uint32_t receive) {
   credit_.repost();
 }
 
-// A packet of nothing else, where no other goes that way.
+// Sends a packet for the credit alone when no other packet is sent.
 void PacketChannel::return_credit() {
   if (is_lost_ || free_.empty() || !credit_.must_return()) return;
   if (!port_->send(take_slot(), 0, credit_.send())) lose();

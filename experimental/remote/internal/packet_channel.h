@@ -1,8 +1,8 @@
 // experimental/remote/internal/packet_channel.h: a channel over packets. Bytes are copied once at
-// each end, into the slots that packets leave from and out of those that they come into; a packet
-// carries how many the other end has taken (rdma/credit.h). The TCP connection over which both met
-// stays: its end is this channel's, as a queue pair hears late or never that the other process
-// died.
+// each end, into the send slots and out of the receive slots; a packet carries the number of
+// receives that the sender has posted again (rdma/credit.h). The TCP connection of the handshake
+// stays open: its end ends this channel, because a queue pair learns late or never that the other
+// process died.
 #pragma once
 
 #include <chrono>
@@ -23,10 +23,10 @@ namespace regatta::remote {
 
 class PacketChannel final : public ByteChannel {
  public:
-  // Without an event nobody sleeps longer.
+  // The longest sleep without an event.
   static constexpr std::chrono::milliseconds kPollInterval{1000};
 
-  // `tcp`: nothing is said on it from now on.
+  // Nothing is sent over `tcp` from now on.
   PacketChannel(std::unique_ptr<PacketPort> port, os::UniqueFd tcp,
                 std::chrono::milliseconds poll_interval = kPollInterval);
   ~PacketChannel() override;
@@ -36,7 +36,7 @@ class PacketChannel final : public ByteChannel {
   void close() override;
   void leave() override;
 
-  // Shows that packets go both ways; the end that asked for the connection begins.
+  // Tests that packets go both ways; the end that requested the connection begins.
   bool handshake(bool begins, std::chrono::milliseconds timeout);
 
  private:
@@ -71,9 +71,9 @@ class PacketChannel final : public ByteChannel {
   std::vector<std::uint32_t> free_ REGATTA_GUARDED_BY(mutex_);  // slots to send from
   std::deque<ReceivedPacket> received_ REGATTA_GUARDED_BY(mutex_);
   Clock::time_point cut_at_ REGATTA_GUARDED_BY(mutex_){};
-  bool is_cut_ REGATTA_GUARDED_BY(mutex_) = false;  // the TCP connection is over
+  bool is_cut_ REGATTA_GUARDED_BY(mutex_) = false;  // the TCP connection has ended
   bool is_watched_ REGATTA_GUARDED_BY(mutex_) =
-      false;  // a thread sleeps until something comes; the others wait for it
+      false;  // a thread sleeps in the port; the others wait for it
   bool is_lost_ REGATTA_GUARDED_BY(mutex_) = false;
 };
 

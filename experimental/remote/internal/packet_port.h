@@ -1,5 +1,5 @@
-// experimental/remote/internal/packet_port.h: a queue pair as packet_channel.h needs it: packets of
-// limited length that arrive whole and in order, each in a receive that was posted for it.
+// experimental/remote/internal/packet_port.h: the operations of a queue pair that packet_channel.h
+// needs: packets of limited length arrive whole and in order, each in a posted receive.
 #pragma once
 
 #include <cstddef>
@@ -17,10 +17,10 @@ struct Completion {
   bool is_send = false;
   std::uint32_t slot = 0;
   std::size_t bytes = 0;       // of a packet that came
-  std::uint32_t returned = 0;  // the number that it carried
+  std::uint32_t returned = 0;  // the immediate value
 };
 
-// In use by one thread at a time.
+// One thread at a time.
 class PacketPort {
  public:
   PacketPort() = default;
@@ -31,14 +31,14 @@ class PacketPort {
   // Memory of kPacketBytes.
   virtual std::byte* send_slot(std::uint32_t slot) = 0;
   virtual const std::byte* receive_slot(std::uint32_t slot) = 0;
-  // False: the port cannot be used any more. All receives are posted at the start.
+  // False: the port has failed. All receives are posted at the start.
   virtual bool send(std::uint32_t slot, std::size_t bytes, std::uint32_t returned) = 0;
   virtual bool post_receive(std::uint32_t slot) = 0;
   virtual bool poll(Completion& completion) = 0;
-  // fd() is readable once a completion comes, until it is armed again.
+  // fd() is readable once a completion arrives, until it is armed again.
   virtual void arm() = 0;
   virtual int fd() const = 0;
-  // Nothing is sent or received any more.
+  // Stops sending and receiving.
   virtual void stop() = 0;
 };
 

@@ -1,4 +1,4 @@
-// experimental/remote/internal/pool.h: which GPU of several servers a slice goes to. Pure.
+// experimental/remote/internal/pool.h: chooses the GPU of several servers for a slice. Pure.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ struct PoolDevice {
   std::string server;  // HOST:PORT
   int gpu = 0;
   std::optional<Bytes> memory;       // none: not known
-  std::optional<Bytes> memory_free;  // likewise: as much as anybody wants
-  unsigned compute_free_ppm = 0;     // of the server's time; 1,000,000 is all
+  std::optional<Bytes> memory_free;  // likewise: unlimited
+  unsigned compute_free_ppm = 0;     // share of the server's time; 1,000,000 is all
   int tenants = 0;
   bool has_rdma = false;  // the server
 };
@@ -27,13 +27,13 @@ struct SliceRequirements {
   bool needs_rdma = false;
 };
 
-// The device where the least memory stays free, then the least time; of equals the first by the
-// server's name and the GPU's number. kExhausted says the largest slice that would fit;
-// kUnsupported: RDMA is needed and no server has it.
+// The device with the least memory left over, then the least time, then by the server's name and
+// the GPU's number. kExhausted names the largest slice that would fit; kUnsupported: RDMA is
+// required and no server has it.
 Result<std::size_t> choose_device(const std::vector<PoolDevice>& devices,
                                   const SliceRequirements& slice);
 
-// The devices in what a server shows: the JSON of `regatta gpu ps`, and whether it has RDMA.
+// Parses a server's answer: the JSON of `regatta gpu ps`, and whether it has RDMA.
 Result<std::vector<PoolDevice>> pool_devices(const std::string& server, const std::string& listing);
 
 }  // namespace regatta::remote

@@ -15,8 +15,8 @@ namespace {
 
 static_assert(kPacketBytes <= rdma::kSlotPayloadMax);
 
-// The device that new connections of this process use. They come and go, of as many threads as
-// there are, and one that was replaced is open for as long as its last connection.
+// The device of new connections of this process. Any thread makes and ends connections, and a
+// replaced device stays open until its last connection has ended.
 struct OpenDevices {
   Mutex mutex;
   std::string address REGATTA_GUARDED_BY(mutex);

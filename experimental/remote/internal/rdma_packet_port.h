@@ -1,5 +1,5 @@
-// experimental/remote/internal/rdma_packet_port.h: a queue pair as the way of a connection's
-// packets. Where the build has no libibverbs-dev, rdma_packet_port_none.cc says so in its place.
+// experimental/remote/internal/rdma_packet_port.h: a packet port that is a queue pair. In a build
+// without libibverbs-dev, rdma_packet_port_none.cc returns errors in its place.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace regatta::remote {
 
-// Carries packets once it is connected.
+// Sends packets once it is connected.
 class RdmaPacketPort : public PacketPort {
  public:
   virtual std::string device() const = 0;  // "mlx5_0 port 1"
@@ -19,16 +19,16 @@ class RdmaPacketPort : public PacketPort {
   virtual Status connect(const rdma::QueueCard& theirs) = 0;
 };
 
-// The device that has this numeric address, with its port up; it stays open until another takes its
-// place, and then until its last port has gone. kUnsupported: there is no such device, or no
-// libibverbs. Others name a device that cannot be used.
+// The device with this numeric address and an active port; it stays open until another replaces it
+// and its last port is closed. kUnsupported: there is no such device, or no libibverbs. Other
+// errors name a device that cannot be used.
 Status find_rdma(const std::string& address);
 
 // A port of that device.
 Result<std::unique_ptr<RdmaPacketPort>> open_rdma(const std::string& address);
 
-// In a child of fork(): the devices are the parent's, the replaced ones, too. No thread of the
-// parent may have been in one of the two above meanwhile.
+// In a child of fork(): leaves the devices to the parent, the replaced ones, too. No thread of the
+// parent may be in one of the two functions above at that time.
 void leave_rdma();
 
 }  // namespace regatta::remote

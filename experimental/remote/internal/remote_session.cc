@@ -18,8 +18,8 @@ namespace regatta::remote {
 
 namespace {
 
-constexpr std::size_t kGathered = 32 << 10;   // bytes; more go out at once
-constexpr useconds_t kGatheringMicros = 100;  // the longest that anything waits for company
+constexpr std::size_t kGathered = 32 << 10;   // bytes; more are sent at once
+constexpr useconds_t kGatheringMicros = 100;  // the longest time that a message waits for others
 
 std::string variable(const char* name) {
   const char* const value = std::getenv(name);
@@ -34,13 +34,14 @@ struct ThreadEnd {
   ~ThreadEnd() {
     if (!connection) return;
     RemoteSession& session = RemoteSession::instance();
-    if (session.is_forked_) return;  // locks may be those of threads that are not here
+    if (session.is_forked_) return;  // threads that do not exist here may hold the locks
     {
       const MutexLock lock(connection->mutex);
       static_cast<void>(session.flush(*connection));
       connection->is_open = false;
     }
-    // This may take a second, which is nobody else's. A child of fork() has to find it meanwhile.
+    // This may take a second, without holding up others. A child of fork() finds the connection
+    // meanwhile.
     connection->channel->close();
     const MutexLock lock(session.order_);
     std::erase(session.connections_, connection);
@@ -85,7 +86,7 @@ void RemoteSession::lose(const char* why) {
                "regatta: the GPU server is lost (%s); calls of the driver fail from now on\n", why);
 }
 
-// Under joining_. Asks the server for a host process.
+// Under joining_. Requests a host process of the server.
 bool RemoteSession::open() {
   join_.server = variable("REGATTA_GPU_SERVER");
   join_.ticket = variable("REGATTA_GPU_TICKET");
@@ -120,8 +121,8 @@ bool RemoteSession::open() {
   return true;
 }
 
-// Takes seconds where the server or its device is slow: order_ is free, and threads that have
-// joined go on.
+// Takes seconds when the server or its device is slow: order_ is free, so threads that have joined
+// continue.
 std::shared_ptr<SessionConnection> RemoteSession::connect() {
   const MutexLock joining(joining_);
   if (is_lost_ || failed_ != CUDA_SUCCESS) return nullptr;

@@ -24,12 +24,13 @@ struct SessionConnection {
   SessionConnection(std::unique_ptr<ByteChannel> own, std::uint64_t own_id)
       : id(own_id), channel(std::move(own)), inbox(*channel) {}
   const std::uint64_t id;
-  const std::unique_ptr<ByteChannel> channel;  // sent to under mutex, received from by its thread
-  BufferedReader inbox;                        // of its thread
-  Buffer answer;                               // of its thread
+  const std::unique_ptr<ByteChannel>
+      channel;           // any thread sends under mutex, its own thread receives
+  BufferedReader inbox;  // of its thread
+  Buffer answer;         // of its thread
 
-  std::uint64_t issued = 0;     // messages, guarded by the session's order
-  std::uint64_t last_sent = 0;  // the last that nobody waits for; likewise
+  std::uint64_t issued = 0;     // messages; guarded by the session's order_
+  std::uint64_t last_sent = 0;  // the last without an answer; likewise
   std::uint64_t last_done = 0;  // the last that was answered; likewise
 
   Mutex mutex;
@@ -39,7 +40,7 @@ struct SessionConnection {
 
 class RemoteSession {
  public:
-  // The process's, opened by its first call. Never freed.
+  // The process's only one, opened by its first call. Never freed.
   static RemoteSession& instance();
 
   // A message of this thread. Between begin() and finish() or send() it is written to writer().
@@ -50,15 +51,15 @@ class RemoteSession {
     Message& operator=(const Message&) = delete;
     ~Message();
 
-    CUresult status() const { return status_; }  // not CUDA_SUCCESS: nothing can be said
+    CUresult status() const { return status_; }  // not CUDA_SUCCESS: no message can be sent
     MessageWriter writer() { return MessageWriter(connection_->out); }
-    // Done with writing: sent soon.
+    // Ends the message, which is sent soon.
     CUresult send();
-    // Sends, waits, and returns what came; `answer` is valid until this thread's next call.
+    // Sends, waits and returns the status; `answer` is valid until this thread's next call.
     CUresult exchange(std::span<const std::byte>& answer);
-    // Sends these bytes after what was written, without copying them.
+    // Sends these bytes after the written ones, without copying them.
     CUresult send_with(const void* bytes, std::size_t count);
-    // The answer's head, then its bytes with receive(); for answers that come in pieces.
+    // Receives the answer's head; receive() returns its bytes. For answers in pieces.
     bool receive_head(CallReplyHeader& head);
     bool receive(void* into, std::size_t count);
     void note_answer();

@@ -47,7 +47,7 @@ Result<std::unique_ptr<ByteChannel>> handshake(std::unique_ptr<RdmaPacketPort> p
 
 struct Attempt {
   HostChannel joined;
-  std::string why_tcp;  // the connection is lost, and another one by TCP may be tried
+  std::string why_tcp;  // the connection is lost; another one by TCP may be tried
 };
 
 Result<Attempt> attempt(const ConnectOptions& options, std::uint64_t number) {
@@ -149,7 +149,7 @@ std::unique_ptr<ByteChannel> accept_program(os::UniqueFd fd, const std::string& 
   std::unique_ptr<RdmaPacketPort> port;
   if (!offer.empty()) {
     auto opened = open_end(fd.get(), rdma_address);
-    // The program may send as soon as it hears of our queue pair: it is ready before.
+    // Posts the receives first: the program may send as soon as it knows this queue pair.
     const Status ready = opened ? connect(**opened, offer) : Status(opened.error());
     if (ready) port = std::move(*opened);
     if (!ready) answer.why_tcp = ready.error().message;

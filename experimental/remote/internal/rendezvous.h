@@ -1,6 +1,6 @@
 // experimental/remote/internal/rendezvous.h: how a thread's connection begins at both ends, and
-// which way it takes. The program offers its queue pair, the host process answers with its own or
-// says why not, and packets have to go both ways before anything else does:
+// which transport it uses. The program offers its queue pair, the host process replies with its own
+// or the reason against it, and packets have to go both ways before anything else is sent:
 // docs/formats/gpu_remote.md.
 #pragma once
 
@@ -31,7 +31,7 @@ Result<rdma::QueueCard> parse_queue_card(std::string_view text);
 // TCP, with the reason if RDMA was requested.
 struct RendezvousReply {
   std::string card;     // "": TCP
-  std::string why_tcp;  // "": nothing else was offered
+  std::string why_tcp;  // "": the program offered only TCP
 };
 std::string format_rendezvous_reply(const RendezvousReply& answer);
 Result<RendezvousReply> parse_rendezvous_reply(std::string_view text);
@@ -49,10 +49,10 @@ struct HostChannel {
   bool is_rdma = false;
   std::string how;  // "RDMA by mlx5_0 port 1", "TCP", "TCP: why not RDMA"
 };
-// A connection of its own for a thread. With kAuto it is a TCP connection where RDMA cannot be had.
+// A connection for one thread. With kAuto it uses TCP when RDMA is not available.
 Result<HostChannel> connect_to_host(const ConnectOptions& options, std::uint64_t& next_number);
 
-// The host process's side; `offer` is the program's card, "" for TCP. Null: it failed.
+// The host process's side; `offer` is the program's card, "" for TCP. Null on failure.
 std::unique_ptr<ByteChannel> accept_program(os::UniqueFd fd, const std::string& offer,
                                             const std::string& rdma_address);
 

@@ -31,7 +31,7 @@ std::string random_text() {
   return text;
 }
 
-// The last line that a program left in the file: its complaint.
+// The last line that a program wrote into the file: its error message.
 std::string last_line(int file) {
   std::string text(4096, '\0');
   struct stat status {};
@@ -63,7 +63,7 @@ Result<Reservations::Child> Reservations::start(const std::vector<std::string>& 
   if (!options_.rdma_address.empty()) words.push_back(options_.rdma_address);
   REGATTA_TRY(pid, os::spawn(words, {.stdin_fd = theirs.get(), .stderr_fd = complaints.get()}));
   child.pid = pid;
-  // Ours only, so that its end is seen when the process ends.
+  // No other process inherits it, so it ends with the process.
   theirs.reset();
   pollfd waiting{child.control.get(), POLLIN, 0};
   const int came = ::poll(&waiting, 1, kStartPatienceMs);
@@ -126,7 +126,7 @@ Result<std::string> Reservations::open(const std::string& ticket, os::UniqueFd a
     const auto at = find(ticket);
     if (at == all_.end()) return over;
     name = at->second.name;
-    // Programs of the reservation come and go: their host processes end by themselves.
+    // Programs of the reservation start and end; their host processes end by themselves.
     std::erase_if(at->second.hosts, [](auto& host) {
       const auto ended = os::try_wait(host.second.pid);
       return ended && ended->has_value();

@@ -32,12 +32,13 @@ class Reservations {
   Reservations(const Reservations&) = delete;
   Reservations& operator=(const Reservations&) = delete;
 
-  // Makes the tenant; what comes back is the ticket.
+  // Makes the tenant; returns the ticket.
   Result<std::string> reserve(const SliceRequest& request);
   void end(const std::string& ticket);
-  // A host process for one more program; what comes back is its key. `anchor` ends it.
+  // Starts a host process for one more program; returns its key. The process ends when `anchor`
+  // does.
   Result<std::string> open(const std::string& ticket, os::UniqueFd anchor);
-  // Hands a connection of that program to its host process, with what it offers (rendezvous.h).
+  // Passes a connection of that program to its host process, with its offer (rendezvous.h).
   struct Joining {
     std::uint64_t number = 0;
     std::string offer;
@@ -52,11 +53,11 @@ class Reservations {
   };
   struct Reservation {
     std::string name;
-    Child tenant_holder;                 // is in the tenant, so that it stays
+    Child tenant_holder;                 // a process in the tenant, which keeps the tenant alive
     std::map<std::string, Child> hosts;  // by key
   };
   Result<Child> start(const std::vector<std::string>& tenant) const;
-  // How it ended: its own exit status where it had ended before.
+  // Returns its exit status, also when it had ended before.
   static int stop(Child& child);
   std::map<std::string, Reservation>::iterator find(const std::string& ticket)
       REGATTA_REQUIRES(mutex_);

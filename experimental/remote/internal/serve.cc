@@ -38,7 +38,7 @@ void set_patience(int fd, time_t seconds) {
   ::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
 }
 
-// Returns when the other end closes; it has nothing to say.
+// Returns when the peer, which sends nothing, closes.
 void wait_for_end(int fd) {
   char byte = 0;
   ssize_t came = 0;
@@ -51,7 +51,7 @@ class GpuServer {
  public:
   explicit GpuServer(const GpuServerOptions& options) : options_(options), reservations_(options) {}
 
-  // A connection, from its first word on.
+  // Serves a connection from its first message on.
   void serve(os::UniqueFd fd) {
     os::enable_keepalive(fd.get());
     set_patience(fd.get(), 5);
@@ -186,7 +186,7 @@ Result<std::string> read_token(const std::string& path) {
         "there is no such file; make one that all machines of the pool share, like: "
         "(umask 077; head -c 24 /dev/urandom | base64 > token)");
   }
-  // Also the end of a pipe, as a shell gives it for what a program prints.
+  // Accepts a pipe, too, as the shell passes for the output of a program.
   if (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode))
     return wrong("is no file; name the file that holds the token");
   if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
@@ -217,9 +217,9 @@ Status serve_gpus(const GpuServerOptions& options, const std::atomic<bool>& stop
   REGATTA_TRY_DO(check_parts(options));
   const auto listener = listen_tcp(options.listen);
   if (!listener) return Error{listener.error().code, "--listen: " + listener.error().message};
-  // Threads of connections may outlive this function: the process ends after it.
+  // Threads of connections may outlive this function, after which the process ends.
   static auto* const server = new GpuServer(options);
-  // With port 0 the system chose one.
+  // With port 0 the system chooses the port.
   os::log_info(fmt::format("{}:{}: lends GPUs of the daemon at {}",
                            options.listen.substr(0, options.listen.rfind(':')),
                            os::local_endpoint(listener->get()).port, options.daemon_socket));

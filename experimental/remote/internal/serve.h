@@ -18,16 +18,16 @@ struct GpuServerOptions {
   std::string driver;         // the CUDA driver's library
   std::string regatta;        // this program: `regatta gpu run` makes the tenants
   std::string host_program;   // regatta-gpu-host
-  std::string rdma_address;   // of the RDMA device; "": where a connection came to
+  std::string rdma_address;   // of the RDMA device; "": the local address of the connection
 };
 
 // Serves until `stop`.
 Status serve_gpus(const GpuServerOptions& options, const std::atomic<bool>& stop);
 
-// In a time that says nothing of where the texts differ.
+// Takes the same time wherever the texts differ.
 bool is_same_secret(std::string_view given, std::string_view right);
 
-// The token of the file: at least 16 letters, and nobody else may read it.
+// Reads the token of the file: at least 16 letters, readable by its owner only.
 Result<std::string> read_token(const std::string& path);
 
 }  // namespace regatta::remote

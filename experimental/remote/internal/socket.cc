@@ -41,9 +41,8 @@ Result<os::UniqueFd> listen_tcp(const std::string& address) {
 
 namespace {
 
-// After a call on the socket that did nothing. The peer may be busy and take nothing for as long as
-// it likes, while its kernel answers: TCP_USER_TIMEOUT would end that. Idle connections have
-// keepalives.
+// After a call on the socket that moved nothing. A busy peer may accept nothing for any time while
+// its kernel answers, which TCP_USER_TIMEOUT would end. Idle connections have keepalives.
 bool may_go_on(int fd, bool is_patient) {
   constexpr std::uint32_t kSilenceMs = 7000;
   if (errno == EINTR) return true;

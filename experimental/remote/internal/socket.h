@@ -15,23 +15,23 @@ namespace regatta::remote {
 // At "HOST:PORT".
 Result<os::UniqueFd> connect_tcp(const std::string& address);
 Result<os::UniqueFd> listen_tcp(const std::string& address);
-// The end of os::enable_keepalive() also while something is under way, as connect_tcp() has it.
+// As os::enable_keepalive(), but also while a call is in progress, as connect_tcp() has it.
 void set_silence_timeout(int fd);
 
 bool send_all(int fd, const void* bytes, std::size_t count);
 bool send_both(int fd, std::string_view first, std::string_view second);
-// With nothing read beyond. `is_patient`: the socket's own time limit means to look whether the
-// peer is there; otherwise it is the end.
+// Reads no byte beyond. `is_patient`: at the socket's timeout it checks whether the peer is alive;
+// otherwise the timeout is the end.
 bool receive_all(int fd, void* into, std::size_t count, bool is_patient = true);
-// At least one byte; 0: it is over.
+// Receives at least one byte; 0: the connection has ended.
 std::size_t receive_some(int fd, void* into, std::size_t count, bool is_patient);
 
-// A text with its length in front, before anything else is said on a connection.
+// A text preceded by its length, which begins a connection.
 inline constexpr std::uint32_t kLongestText = 64 << 10;
 bool send_text(int fd, std::string_view text);
-// An Error, of which the peer hears the sentence and whether its input was wrong.
+// An Error; the peer gets the sentence and whether its input was wrong.
 bool send_refusal(int fd, const Error& error);
-// An Error is also what the peer refused: kInvalidInput or kConflict.
+// A refusal of the peer is an Error, too: kInvalidInput or kConflict.
 Result<std::string> receive_text(int fd, bool is_patient = true);
 
 }  // namespace regatta::remote

@@ -1,5 +1,5 @@
-// experimental/remote/internal/table.h: the rows of calls.inc that travel, as numbers and types.
-// The client's functions and the server's are made from these.
+// experimental/remote/internal/table.h: the forwarded rows of calls.inc, as numbers and types, from
+// which the client's functions and the server's are made.
 #pragma once
 
 #include "experimental/remote/internal/launch_argument_kinds.h"
@@ -34,7 +34,7 @@ struct Row;
 #define HAND CALL
 #include "experimental/remote/internal/calls.inc"
 
-// Two builds understand each other when they have the same table.
+// Two builds are compatible when they have the same table.
 constexpr std::uint64_t table_mark() {
   std::uint64_t mark = 0xcbf29ce484222325;
 #define ROW(...)                         \
@@ -48,7 +48,7 @@ constexpr std::uint64_t table_mark() {
   return mark;
 }
 
-// Functions and modules may be gone after these.
+// Calls after which functions and modules may be gone.
 constexpr bool ends_functions(CallNumber number) {
   switch (number) {
     case CallNumber::cuCtxDestroy_v2:

@@ -10,10 +10,11 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// The least that has all that is used (the type of a mount), which readers of any later version
-// take, too: podman 4.3 of Debian 12 passes over 0.6.0.
+// The oldest version with all features used (the type of a mount), which readers of any later
+// version accept: podman 4.3 of Debian 12 ignores 0.6.0.
 constexpr const char* kCdiVersion = "0.4.0";
-constexpr int kHookTimeoutS = 20;  // the daemon answers in milliseconds, or is given up after 10 s
+constexpr int kHookTimeoutS =
+    20;  // the daemon answers in milliseconds, or the hook gives up after 10 s
 
 std::string folder_of(const std::string& path) {
   return std::filesystem::path(path).parent_path().string();
@@ -39,7 +40,7 @@ ordered_json cdi_hook(const CdiOptions& options, const char* when,
 
 void write(std::string& text, const ordered_json& value, const std::string& indent);
 
-// `head` is the key or the dash that the value stands behind.
+// `head` is the key or the dash in front of the value.
 void write_entry(std::string& text, const std::string& head, const ordered_json& value,
                  const std::string& indent) {
   const bool is_flat = std::none_of(value.begin(), value.end(),
@@ -73,7 +74,7 @@ void write(std::string& text, const ordered_json& value, const std::string& inde
 }  // namespace
 
 ordered_json cdi_spec(const CdiOptions& options) {
-  // The folder and not the socket, which is another file after each start of the daemon.
+  // The folder instead of the socket, which is another file after each start of the daemon.
   ordered_json mounts =
       ordered_json::array({bind_mount(folder_of(options.socket), folder_of(kDefaultSocket), false),
                            bind_mount(options.library, options.library, true)});

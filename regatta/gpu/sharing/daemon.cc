@@ -29,9 +29,9 @@ Status serve(const DaemonOptions& options, const std::atomic<bool>& stop) {
                     options.gpus.size(), kDevicesMax)};
   }
   if (const auto allowed = os::raise_descriptor_limit(4 * kClientsMax); !allowed)
-    os::log_warning("gpu daemon: " + allowed.error().message);  // fewer clients than it could have
+    os::log_warning("gpu daemon: " + allowed.error().message);  // then with fewer clients
   REGATTA_TRY(state, MappedState::open(options.state));
-  std::error_code error;  // a process of a tenant may be in another folder
+  std::error_code error;  // tenants' processes may be in other folders
   const std::string socket = std::filesystem::absolute(options.socket, error).string();
   if (error) return os::errno_error(options.socket, error.value());
   REGATTA_TRY(tenant_store,

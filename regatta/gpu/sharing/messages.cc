@@ -13,7 +13,7 @@
 namespace regatta::sharing {
 namespace {
 
-// Room for two descriptors and the sender.
+// Space for two descriptors and the sender.
 struct alignas(cmsghdr) Control {
   char bytes[CMSG_SPACE(2 * sizeof(int)) + CMSG_SPACE(sizeof(ucred))] = {};
 };

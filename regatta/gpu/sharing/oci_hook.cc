@@ -36,7 +36,7 @@ bool is_name_letter(unsigned char letter) {
   return std::isalnum(letter) != 0 || letter == '-' || letter == '_' || letter == '.';
 }
 
-// `process`: its folder in /proc.
+// `process` is its folder in /proc.
 Result<std::vector<os::CgroupPath>> cgroups_of(const std::string& process) {
   REGATTA_TRY(text, os::read_file(process + "/cgroup"));
   return os::parse_cgroups(text);
@@ -109,7 +109,7 @@ std::string tenant_name_of(const std::string& container) {
 Result<os::CgroupPath> own_cgroup(const std::string& container,
                                   const std::vector<os::CgroupPath>& of_container,
                                   const std::vector<os::CgroupPath>& of_runtime) {
-  // cgroup v2, then of v1 what a runtime sets up for every container, then any.
+  // cgroup v2, then the hierarchies of v1 that runtimes set up for every container, then any.
   std::vector<std::string> order = {"", "devices", "memory", "pids", "freezer", "cpu"};
   for (const os::CgroupPath& group : of_container)
     order.push_back(group.hierarchy);
@@ -138,7 +138,7 @@ Result<json> enroll_request(const ContainerState& container, const GpuSlice& mos
   REGATTA_TRY(wish, parse_container_request(container.id, annotations));
   const auto slice = restrict_slice(wish.slice, most);
   if (!slice) return bad_container(name + ": " + slice.error().message);
-  // A container that names a tenant, where nobody says how much memory it gets, joins that tenant.
+  // A container that names a tenant joins it when no memory is stated for it.
   const bool joins = wish.is_named && wish.slice.memory.empty() && most.memory.empty();
   if (slice->memory.empty() && !joins) {
     return bad_container(

@@ -54,7 +54,7 @@ Result<std::string> boot_id() {
   return std::string(trim(text));
 }
 
-// Gives an empty file its size and head; its magic comes last.
+// Initializes an empty file; the magic is written last.
 void write_head(StateFile& file, const std::string& boot) {
   file.version = kVersion;
   file.policy = REGATTA_SHARE_FIXED;
@@ -62,7 +62,7 @@ void write_head(StateFile& file, const std::string& boot) {
   store(file.magic, kMagic);
 }
 
-// After a reboot no process of before lives, and no tenant that `run` had started.
+// After a reboot no earlier process is alive, and no tenant that `run` started exists.
 void forget_earlier_boot(StateFile& file, const std::string& boot) {
   if (boot == file.boot_id) return;
   for (ClientRecord& client : file.clients)
@@ -86,7 +86,7 @@ Result<MappedState> MappedState::open(const std::string& folder) {
   const std::string path = folder + "/state";
   os::UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd) return wrong_place(os::errno_error(path));
-  // A helper that a killed daemon had just started holds the lock for a moment.
+  // A helper process that a killed daemon had just started may hold the lock for a moment.
   const Seconds end = os::monotonic_now() + Seconds{0.3};
   while (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK && errno != EINTR)

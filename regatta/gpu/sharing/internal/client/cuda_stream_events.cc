@@ -27,7 +27,7 @@ CudaStreamEvents::CudaEvent* CudaStreamEvents::take(CUcontext handle) {
       return event;
     }
   }
-  // Allowed to a thread whose own capture is under way in another stream.
+  // Allowed in a thread that captures another stream.
   int mode = kRelaxed;
   const bool is_exchanged = calls_.may_exchange_capture_mode != nullptr &&
                             calls_.may_exchange_capture_mode(&mode) == CUDA_SUCCESS;
@@ -52,7 +52,7 @@ StreamEvents::Event CudaStreamEvents::record(void* stream) {
 
 bool CudaStreamEvents::is_capturing(void* stream) {
   int status = 0;
-  // A stream that cannot be asked, such as the default one beside a capture, is left alone.
+  // A stream that cannot be queried, such as the default one beside a capture, is left alone.
   return calls_.is_capturing(static_cast<CUstream>(stream), &status) != CUDA_SUCCESS || status != 0;
 }
 
@@ -126,7 +126,7 @@ std::optional<std::uint64_t> CudaStreamEvents::between_ns(StreamEvents::Event be
 void CudaStreamEvents::release(StreamEvents::Event handle) {
   auto* event = static_cast<CudaEvent*>(handle);
   const MutexLock lock(mutex_);
-  if (event->is_lost || event->context->is_gone) {  // its context has gone or is broken
+  if (event->is_lost || event->context->is_gone) {  // its context is gone or broken
     delete event;
   } else {
     event->context->free.push_back(event);

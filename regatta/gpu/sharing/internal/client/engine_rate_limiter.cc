@@ -8,7 +8,7 @@
 namespace regatta::sharing {
 namespace {
 
-constexpr double kLongestWaitNs = 10e6;  // until the rate is looked at again
+constexpr double kLongestWaitNs = 10e6;  // until the rate is read again
 
 }  // namespace
 

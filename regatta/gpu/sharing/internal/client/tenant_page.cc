@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kMostAbove = 64;
 
-// The number of the descriptor in /proc/PROCESS/fd. A process of another user shows none.
+// The number of the page's descriptor in /proc/PROCESS/fd. Processes of other users show none.
 std::optional<int> page_of(const std::string& process) {
   const std::string target = std::string("/memfd:") + REGATTA_TENANT_PAGE_NAME + " (deleted)";
   const std::string path = "/proc/" + process + "/fd";
@@ -59,7 +59,7 @@ Result<int> find_tenant_page() {
     const std::string process = std::to_string(above);
     const auto number = page_of(process);
     if (!number) continue;
-    // Open for what this process starts, as one that was inherited is.
+    // Without O_CLOEXEC, so that children inherit it as they inherit the original.
     const std::string path = "/proc/" + process + "/fd/" + std::to_string(*number);
     const int fd = ::open(path.c_str(), O_RDONLY);  // NOLINT(android-cloexec-open)
     if (fd >= 0) return fd;

@@ -17,10 +17,10 @@ namespace {
 
 constexpr std::uint64_t kCheckpointMs = 1'000'000;
 constexpr std::uint64_t kCheckpointPollNs = 2 * kCheckpointMs;
-constexpr std::uint64_t kAgainNs = 100 * kCheckpointMs;  // after work that did not end in time
+constexpr std::uint64_t kAgainNs = 100 * kCheckpointMs;  // after work did not end in time
 constexpr std::uint64_t kStuckNs =
-    1000 * kCheckpointMs;             // after a driver that did not bring one in
-constexpr double kSlowestLink = 1e9;  // bytes a second: what copies may take
+    1000 * kCheckpointMs;             // after the driver did not restore a process
+constexpr double kSlowestLink = 1e9;  // bytes a second; the timeout allows for copies at this rate
 
 // None: it goes on.
 std::optional<CheckpointOutcome> outcome_of(pid_t helper) {
@@ -30,8 +30,8 @@ std::optional<CheckpointOutcome> outcome_of(pid_t helper) {
   return ended == helper ? checkpoint_outcome(status) : CheckpointOutcome::kUnknown;
 }
 
-// A process that waits in the kernel's part of a driver does not die until that returns: it is
-// killed, and nobody waits for it.
+// A process that is blocked in a driver's kernel code dies only when that returns: it is killed and
+// not waited for.
 bool has_gone(pid_t helper) {
   return ::waitpid(helper, nullptr, WNOHANG) != 0;
 }
@@ -50,7 +50,7 @@ const char* what_failed(CheckpointOutcome outcome, bool comes) {
   }
 }
 
-// Those of its threads that wait for orders look again.
+// Wakes the threads of the client that wait for orders.
 void put(TenantStore& tenant_store, int client, regatta_process_state place) {
   store(tenant_store.clients().process(client)->state, static_cast<unsigned>(place));
   for (int device = 0; device < tenant_store.device_count(); ++device) {
@@ -102,7 +102,7 @@ bool CheckpointManager::may_leave(const TenantStore& tenant_store, int client, i
   return known == clients_.end() || !known->second.has_failed;
 }
 
-// A client that an earlier daemon left on its way goes on in the same direction.
+// A client that an earlier daemon was moving continues in the same direction.
 CheckpointManager::ClientState& CheckpointManager::known(const TenantStore& tenant_store,
                                                          int client) {
   const auto found = clients_.find(client);
@@ -156,7 +156,7 @@ void CheckpointManager::forget(int client) {
   clients_.erase(found);
 }
 
-// Whether the driver has the calls is asked once, when tenants can have more than there is.
+// The driver is probed for the calls once, when tenants may have over-commit.
 std::uint64_t CheckpointManager::probe(std::uint64_t now) {
   if (is_decided()) return TimerFd::kNever;
   if (probe_ == Probe::kNotBegun) {
@@ -196,7 +196,7 @@ void CheckpointManager::begin(TenantStore& tenant_store, int client, ClientState
   const CheckpointAction action =
       one.is_wanted_here ? CheckpointAction::kIn : CheckpointAction::kOut;
   const regatta_process_state before = place(tenant_store, client);
-  // Before anything of it happens: who asks where the process is must not think that it stays.
+  // Published first, so that no reader takes the process for staying.
   put(tenant_store, client,
       one.is_wanted_here ? REGATTA_PROCESS_RESTORING : REGATTA_PROCESS_CHECKPOINTING);
   one.helper = start_checkpoint(options_.library, action, record.pid, options_.lock_time);
@@ -270,7 +270,7 @@ std::uint64_t CheckpointManager::step(TenantStore& tenant_store, std::uint64_t n
       if (!outcome) {
         one.ending = std::exchange(one.helper, 0);
         ::kill(one.ending, SIGKILL);
-        // Nobody knows how far it came, so it is brought back from wherever it is.
+        // It is unknown how far it came, so it is restored from any state.
         outcome = CheckpointOutcome::kUnknown;
       }
       end(tenant_store, client, one, *outcome, now);

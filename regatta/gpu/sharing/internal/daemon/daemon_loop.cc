@@ -31,7 +31,8 @@ Status DaemonLoop::adopt_clients() {
           parts_.tenant_store.adopt_client_page(client, std::move(*page)).has_value());
     parts_.engines.begin(parts_.tenant_store, client);
   }
-  // Cgroups of tenants that a reboot ended, or that an earlier daemon had no time to forget.
+  // Removes cgroups of tenants that ended with a reboot, or that an earlier daemon had no time to
+  // forget.
   REGATTA_TRY(lost, parts_.tenant_cgroups.leave([&](const TenantCgroup& group) {
     return !parts_.tenant_store.tenants().find(group.tenant);
   }));
@@ -42,7 +43,7 @@ Status DaemonLoop::adopt_clients() {
   return {};
 }
 
-// Waits for the end of the client's process; false when it has ended, or its pid is another's now.
+// Watches the end of the client's process; false when it has ended, or its pid was reused.
 bool DaemonLoop::watch_process(int client) {
   const ClientRecord& record = parts_.tenant_store.state().clients[client];
   auto pidfd = os::open_pidfd(record.pid);
@@ -58,7 +59,7 @@ bool DaemonLoop::has_ended(int client) const {
   return at(pidfds_, client) && ::poll(&entry, 1, 0) == 1;
 }
 
-// With it ends what it had of the device's time, whatever it was doing.
+// Ends the client's turn and leases, whatever it was doing.
 void DaemonLoop::on_client_exit(int client) {
   const int tenant = parts_.tenant_store.clients().tenant_of(client);
   close_connections_of(client);
@@ -74,8 +75,8 @@ void DaemonLoop::on_client_exit(int client) {
     parts_.turn_manager.set_tenants(parts_.tenant_store);
 }
 
-// A tenant ends when neither a process nor a cgroup is left of it. One that keeps a cgroup keeps
-// its debts of time, too.
+// A tenant ends without a process and a cgroup. One that keeps a cgroup keeps its debts of time,
+// too.
 void DaemonLoop::reap_tenant(int tenant) {
   if (!parts_.tenant_store.tenants().is_live(tenant) ||
       parts_.tenant_store.clients().tenant_has_any(tenant))
@@ -93,13 +94,13 @@ void DaemonLoop::reap_unused_tenants() {
   parts_.turn_manager.set_tenants(parts_.tenant_store);
 }
 
-// Nothing tells of the end of a cgroup in every version, so they are looked at now and then.
+// Not every kernel reports the end of a cgroup, so they are polled.
 void DaemonLoop::poll_cgroups() {
   last_poll_ = os::monotonic_now();
   if (parts_.tenant_cgroups.drop_removed()) reap_unused_tenants();
 }
 
-// The ends that epoll has not told yet. Whether there were any.
+// Handles ends of processes that epoll has not reported yet; true when there were any.
 bool DaemonLoop::reap_exited_clients(int tenant) {
   const std::vector<int> clients = parts_.tenant_store.clients().of_tenant(tenant);
   bool any = false;
@@ -132,7 +133,7 @@ void DaemonLoop::close_connections_of(int client) {
 
 void DaemonLoop::reply(ClientConnection& connection, const ClientReply& answer,
                        std::array<int, 2> fds) {
-  // One that does not read its answers is not waited for.
+  // A client that does not read its replies is closed.
   if (!send_message(connection.fd.get(), as_bytes(answer), fds))
     close_connection(connection.fd.get());
 }
@@ -146,7 +147,7 @@ void DaemonLoop::read_message(int number) {
     return;
   }
   if (message->bytes.empty()) return close_connection(number);
-  // A connection is of the process that made it, not of those that inherited it.
+  // A connection belongs to the process that made it, not to those that inherited it.
   if (message->sender != connection.peer.pid) {
     return reply(connection, failed({Code::kInvalidInput,
                                      "this connection is another process's; "

@@ -18,7 +18,7 @@
 
 namespace regatta::sharing {
 
-// The client that begins the handshake: one that is known, or a new one.
+// The client of the handshake: a known one, or a new one.
 Result<int> DaemonLoop::client_for_handshake(const ClientRequest& request, ProcessId process,
                                              bool has_page) {
   const auto tenant = parts_.tenant_store.tenants().find_by_token(request.token);
@@ -46,7 +46,7 @@ Result<int> DaemonLoop::client_for_handshake(const ClientRequest& request, Proce
       return Error{Code::kConflict, "process " + std::to_string(process.pid) +
                                         ": is a client already; a process has one account"};
     }
-    // After exec(): what it had is gone with the program that had it.
+    // After exec() its memory is gone with the program that had it.
     os::UniqueFd pidfd = std::move(pidfds_[*known]);
     close_connections_of(*known);
     parts_.engines.end(parts_.tenant_store, *known, os::monotonic_ns());
@@ -61,7 +61,7 @@ Result<int> DaemonLoop::client_for_handshake(const ClientRequest& request, Proce
   return Error{Code::kNotFound, "process " + std::to_string(process.pid) + ": is gone"};
 }
 
-// The page of the tenant that the process belongs to by its cgroup.
+// Replies with the page of the tenant whose cgroup the process is in.
 void DaemonLoop::answer_find_tenant(ClientConnection& connection) {
   const auto peer = read_peer_process(connection.fd.get(), connection.peer.pid);
   if (!peer) return reply(connection, failed(peer.error()));
@@ -130,7 +130,7 @@ void DaemonLoop::answer_client(ClientConnection& connection, const ClientRequest
   // A refused request may be granted once the dead processes of the tenant have lost their leases.
   if (answer.status == ReplyStatus::kRefused &&
       reap_exited_clients(parts_.tenant_store.clients().tenant_of(client))) {
-    if (!connection.fd) return;  // this client was among them
+    if (!connection.fd) return;  // this client was among the dead
     answer = answer_client_request(parts_, client, request);
   }
   reply(connection, answer);
@@ -159,7 +159,7 @@ void DaemonLoop::answer_operator(ClientConnection& connection, const DaemonMessa
     }
     page = parts_.tenant_store.tenants().page_fd(answer->tenant);
   }
-  // Text of any length goes in a memory file.
+  // A memory file holds text of any length.
   const os::UniqueFd text(::memfd_create("regatta-gpu-answer", MFD_CLOEXEC));
   const auto size = static_cast<ssize_t>(answer->text.size());
   if (!text || ::write(text.get(), answer->text.data(), answer->text.size()) != size)

@@ -71,7 +71,7 @@ void EngineShares::look(const TenantStore& tenant_store, int client, std::uint64
       Use& use = at(engine.uses, client);
       const std::uint64_t given = __atomic_load_n(&feeds[number].given, __ATOMIC_RELAXED);
       const bool waits = __atomic_load_n(&feeds[number].waiting, __ATOMIC_RELAXED) != 0;
-      // Clients write there: a figure that goes back is not believed.
+      // Clients write there, so a count that decreases is ignored.
       if (given > use.known) engine.history.count(tenant, given - use.known, now_ns);
       if (given != use.known || waits) use.active_ns = now_ns;
       use.known = given;

@@ -37,8 +37,8 @@ Result<os::UniqueFd> open_listener(const std::string& path) {
   if (!fd) return os::errno_error("cannot make a socket");
   const int on = 1;
   REGATTA_TRY(address, os::unix_address(path));
-  // SO_PASSCRED goes over to the connections that are accepted.
-  // All may come in from the first moment on: who is turned away is not told to come again.
+  // Accepted connections inherit SO_PASSCRED. All users may connect from the first moment on,
+  // because a refused client would not retry.
   const mode_t before = ::umask(0111);
   const bool is_bound = ::setsockopt(fd.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) == 0 &&
                         ::bind(fd.get(), address.get(), address.size()) == 0;

@@ -22,7 +22,7 @@ std::vector<int> live_tenants(const TenantStore& tenant_store) {
   return tenants;
 }
 
-// Where a tenant's memory is: on the device, what cannot be moved included; in the host.
+// Adds the tenant's memory on the device, unswappable memory included, and in the host.
 void add_places(json& memory, const TenantStore& tenant_store, int tenant, int device) {
   const auto held = tenant_store.leases().tenant_holding(tenant, device);
   const auto place = ResidencyManager::usage_of(tenant_store, tenant, device);
@@ -45,7 +45,7 @@ json process_json(const TenantStore& tenant_store, int client) {
   return {{"pid", pid}, {"name", process_name(pid)}, {"memory", memory}};
 }
 
-// As `ps` and the metrics call them.
+// Names in `ps` and in the metrics.
 struct EngineName {
   regatta_engine engine;
   const char* name;

@@ -39,7 +39,7 @@ Result<PeerProcess> read_peer_process(int socket, pid_t pid) {
   REGATTA_TRY(pidfd, open_peer(socket, pid));
   REGATTA_TRY(process, read_process(pid));
   const auto cgroups = os::read_file("/proc/" + std::to_string(pid) + "/cgroup");
-  // It lives, so the number was its own all the time.
+  // It lives, so the number was its own throughout.
   if (!cgroups || process.is_ending || has_ended(pidfd)) return is_gone(pid);
   return PeerProcess{process.id, os::parse_cgroups(*cgroups)};
 }

@@ -30,7 +30,7 @@ Result<ProcessStat> read_process(pid_t pid) {
   if (!fd) return os::errno_error("process " + std::to_string(pid));
   std::array<char, 1024> text{};
   const ssize_t size = ::read(fd.get(), text.data(), text.size() - 1);
-  // The name is in parentheses and may hold any letter, so the last one ends it.
+  // The name is in parentheses and may contain any letter, so the last one ends it.
   const char* end = size > 0 ? std::strrchr(text.data(), ')') : nullptr;
   ProcessStat process;
   char state = 0;

@@ -13,12 +13,12 @@ namespace regatta::sharing {
 namespace {
 
 constexpr std::uint64_t kMs = 1'000'000;
-// A daemon that was started again waits so long for clients whose pages it could not open.
+// How long a restarted daemon waits for clients whose pages it could not open.
 constexpr std::uint64_t kReturnNs = 2'000 * kMs;
-// How often it looks while a turn ends, or somebody is waited for.
+// The polling interval while a turn ends, or a tenant is waited for.
 constexpr std::uint64_t kResidencyPollNs = kMs;
 constexpr std::uint64_t kWatchNs = 500 * kMs;
-// A turn that does not end is not waited for any longer.
+// The longest wait for the end of a turn.
 constexpr std::uint64_t kTurnNs = 10'000 * kMs;
 
 std::uint64_t in_ns(Seconds time) {
@@ -66,7 +66,7 @@ void ResidencyManager::acknowledge_timer() {
   if (timer_fd_.acknowledge() != TimerFd::kNever) is_changed_ = true;
 }
 
-// Whether the pages of all clients are known: before that nobody can say what is on a device.
+// Whether the pages of all clients are known, without which the contents of a device are unknown.
 bool ResidencyManager::is_complete(const TenantStore& tenant_store, std::uint64_t now) const {
   if (now >= began_ns_ + kReturnNs) return true;
   for (int client = 0; client < kClientsMax; ++client) {
@@ -78,7 +78,7 @@ bool ResidencyManager::is_complete(const TenantStore& tenant_store, std::uint64_
   return true;
 }
 
-// Whether what stays of the tenant's memory comes and goes with its processes.
+// Whether the tenant's unswappable memory leaves with its processes.
 bool ResidencyManager::can_leave(const TenantStore& tenant_store, int tenant, int device) const {
   bool is_any_away = false;
   for (const int client : tenant_store.clients().of_tenant(tenant)) {
@@ -107,7 +107,7 @@ void ResidencyManager::see_client(const TenantStore& tenant_store, int client, i
   seen.resident += load(page->resident) + (is_away ? 0 : stays);
   seen.granted +=
       load(page->granted) + (checkpoints_.is_wanted_here(tenant_store, client) ? stays : 0);
-  // Nobody sees the calls of every name that wait while a process is away.
+  // A checkpointed process may wait in calls that the hook does not count.
   const std::uint64_t away_since = checkpoints_.away_since_ns(client);
   const bool is_long_away = away_since != 0 && now - away_since >= in_ns(options_.longest_wait);
   if (has_work(tenant_store, client, device) || is_long_away) seen.is_runnable = 1;
@@ -208,7 +208,8 @@ std::uint64_t ResidencyManager::give_turns(const TenantStore& tenant_store,
   return wake;
 }
 
-// Whether a tenant can be asked for memory: its turn has ended. It gets no other one meanwhile.
+// Whether memory of the tenant can be called back: its turn has ended. It gets no other turn
+// meanwhile.
 bool ResidencyManager::may_be_told(const TurnManager& turn_manager, int tenant, int device,
                                    std::uint64_t now) {
   TenantState& asked =
@@ -218,9 +219,9 @@ bool ResidencyManager::may_be_told(const TurnManager& turn_manager, int tenant, 
   return !asked.is_at_work && !turn_manager.has_turn(tenant, device);
 }
 
-// Shares `may` among the tenant's clients: first what leaves only as a whole, where there is enough
-// for all of it, else nothing is there; then who has work, and nobody gets more than it has memory;
-// then what the tenant wants to lease.
+// Grants `may` to the tenant's clients: first bound memory, if all of it fits, otherwise nothing;
+// then swappable memory of working clients, then of idle ones; the rest to what the tenant waits to
+// lease.
 void ResidencyManager::tell(const TenantStore& tenant_store, int tenant, int device,
                             std::uint64_t may) {
   const bool leaves = tenant_store.swappable().is_checkpointable(tenant, device);
@@ -249,7 +250,7 @@ void ResidencyManager::tell(const TenantStore& tenant_store, int tenant, int dev
   asked.may_lease = std::min(may, asked.wanted);
 }
 
-// Asks, tells and looks again until nothing changes. Returns when to look again.
+// Updates, decides and grants until nothing changes. Returns when to call again.
 std::uint64_t ResidencyManager::step_device(TenantStore& tenant_store, TurnManager& turn_manager,
                                             int device, std::uint64_t now) {
   Device& of = devices_[static_cast<std::size_t>(device)];

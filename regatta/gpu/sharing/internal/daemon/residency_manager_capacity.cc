@@ -1,5 +1,5 @@
-// The part of residency_manager.h that is about room: what of a device is taken, and whether more
-// may be leased there.
+// The part of residency_manager.h about room: how much of a device is taken, and whether more may
+// be leased.
 
 #include <algorithm>
 
@@ -57,8 +57,8 @@ std::uint64_t ResidencyManager::taken(const TenantStore& tenant_store, int devic
   return sum;
 }
 
-// Whether a process can leave: nothing of it has to be moved before. Or come back: there is room
-// for all it had, for the driver does not get over a lack of it.
+// Whether a process can leave, when none of its memory has to be moved first, or come back, when
+// all its memory fits: the driver does not recover from a lack of room.
 bool ResidencyManager::may_begin(const TenantStore& tenant_store, int client, bool here) const {
   if (here && CheckpointManager::place(tenant_store, client) != REGATTA_PROCESS_CHECKPOINTED)
     return true;
@@ -87,8 +87,8 @@ bool ResidencyManager::is_its_turn(int tenant, int device, std::uint64_t bytes) 
   return !is_waiting(known);
 }
 
-// Whether there can be room for all tenants, one after the other, when this client has so much more
-// there. One that gets memory on a second device cannot leave the first one any more.
+// Whether all tenants can still fit, one after the other, when this client leases so much more. A
+// process with memory on a second device cannot leave the first one.
 bool ResidencyManager::may_ever(TenantStore& tenant_store, int client, int device,
                                 std::uint64_t bytes) const {
   const auto tenant = tenant_store.clients().tenant_of(client);
@@ -115,7 +115,7 @@ ResidencyManager::Admission ResidencyManager::pin(TenantStore& tenant_store, int
     return Admission::kNever;
   if (CheckpointManager::place(tenant_store, client) != REGATTA_PROCESS_RUNNING)
     return Admission::kLater;
-  checkpoints_.want(tenant_store, client, true);  // it may have been about to leave
+  checkpoints_.want(tenant_store, client, true);  // it may be about to leave
   store(tenant_store.clients().process(client)->pinned, 1U);
   return Admission::kNow;
 }

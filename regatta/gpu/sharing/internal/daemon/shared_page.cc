@@ -42,7 +42,7 @@ Result<SharedPage> SharedPage::create(const char* name, bool is_read_only) {
 
 Result<SharedPage> SharedPage::map(os::UniqueFd fd) {
   struct stat status {};
-  // A file that could be shortened would end the daemon at its next look.
+  // Access to a shortened file would end the daemon.
   const int seals = ::fcntl(fd.get(), F_GET_SEALS);
   if (seals < 0 || (seals & kSizeSeals) != kSizeSeals || ::fstat(fd.get(), &status) != 0 ||
       status.st_size != REGATTA_PAGE_SIZE) {

@@ -50,8 +50,7 @@ Result<std::vector<TenantCgroup>> parse_groups(const std::string& text, const st
   return root.finish(std::move(groups));
 }
 
-// The folder's inode, 0 when it is not there. One of a cgroup hierarchy gets a number that none had
-// before it.
+// The folder's inode, 0 when it does not exist. A new cgroup gets a new number.
 std::uint64_t inode_of(const std::string& folder) {
   struct stat status {};
   const bool is_there = ::stat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
@@ -137,7 +136,7 @@ Status TenantCgroups::enroll(const os::CgroupPath& cgroup, const std::string& te
       return Error{Code::kConflict,
                    fmt::format("cgroup {}: is of tenant {} already", name, group.tenant)};
     }
-    if (!(group.cgroup == cgroup)) groups.push_back(group);  // else of one that was removed
+    if (!(group.cgroup == cgroup)) groups.push_back(group);  // else it is of a removed cgroup
   }
   groups.push_back({cgroup, inode, tenant, container, folder});
   return replace(std::move(groups));
@@ -156,7 +155,7 @@ Result<std::size_t> TenantCgroups::leave(const std::function<bool(const TenantCg
 bool TenantCgroups::drop_removed() {
   if (std::none_of(groups_.begin(), groups_.end(), is_removed)) return false;
   const auto count = leave(is_removed);
-  // One that stays in the file by a failed write is found removed by the next daemon, too.
+  // A group that stays in the file after a failed write is removed by the next daemon.
   if (!count) os::log_warning("gpu daemon: " + count.error().message);
   return count && *count != 0;
 }

@@ -9,13 +9,13 @@
 namespace regatta::sharing {
 namespace {
 
-// When the client's work in flight ends; 0: not known.
+// End of the client's work in flight; 0: unknown.
 std::uint64_t ends_of(const regatta_work& work, unsigned number) {
   if (__atomic_load_n(&work.ends_number, __ATOMIC_ACQUIRE) != number) return 0;
   return __atomic_load_n(&work.ends_ns, __ATOMIC_RELAXED);
 }
 
-// How long it took from the opening of the turn to the client's first launch in it.
+// Learns the time from the opening of the turn to the client's first launch in it.
 void learn_delay(const regatta_work& work, TurnScheduler& scheduler) {
   const unsigned word = __atomic_load_n(&work.word, __ATOMIC_ACQUIRE);
   const std::uint64_t entered = __atomic_load_n(&work.entered_ns, __ATOMIC_RELAXED);
@@ -23,7 +23,7 @@ void learn_delay(const regatta_work& work, TurnScheduler& scheduler) {
     scheduler.learn_delay(entered - scheduler.opened_ns());
 }
 
-// The word comes last: who sees it sees the rest.
+// The word is written last, so a client that reads it finds the rest.
 void write_turn(regatta_turn& turn, const TurnCommand& order) {
   store(turn.deadline_ns, static_cast<unsigned long long>(order.deadline_ns));
   store(turn.bound_ns, static_cast<unsigned long long>(order.bound_ns));

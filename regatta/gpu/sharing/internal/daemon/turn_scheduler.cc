@@ -56,7 +56,7 @@ void TurnScheduler::see(int tenant, TenantActivity doing, std::uint64_t now_ns) 
 void TurnScheduler::forget(int tenant, std::uint64_t now_ns) {
   see(tenant, {}, now_ns);
   if (turns_.holder == tenant) end_turn(now_ns);
-  if (open_ == tenant) {  // in a page that has gone: who gets the number next has another
+  if (open_ == tenant) {  // in a page that is gone: the next tenant of this number has another one
     open_ = -1;
     phase_ = Phase::kFree;
   }
@@ -90,7 +90,7 @@ std::uint64_t TurnScheduler::bound_of(int tenant) const {
                                                     : options_.bound_ns;
 }
 
-// When the turn under way is over; 0: as long as nothing changes, never.
+// When the turn in progress is over; 0: never, as long as nothing changes.
 std::uint64_t TurnScheduler::deadline(std::uint64_t now_ns) {
   if (turns_.holder < 0) return 0;
   const std::uint64_t left = regatta_turns_left(&turns_, now_ns);
@@ -155,7 +155,7 @@ std::optional<TurnCommand> TurnScheduler::choose(std::uint64_t now_ns) {
   open_ = tenant;
   if (leaving_ == tenant) leaving_ = -1;
   phase_ = Phase::kOpen;
-  at(doings_, tenant).is_used_up = false;  // it was of the turn before
+  at(doings_, tenant).is_used_up = false;  // the report is of the turn before
   began_ns_ = opened_ns_ = now_ns;
   regatta_turns_begin(&turns_, static_cast<unsigned>(tenant), now_ns);
   return order(TurnCommand::Kind::kOpen, now_ns);
@@ -164,7 +164,7 @@ std::optional<TurnCommand> TurnScheduler::choose(std::uint64_t now_ns) {
 std::optional<TurnCommand> TurnScheduler::watch_open(std::uint64_t now_ns) {
   const TenantActivity& doing = at(doings_, open_);
   if (doing.is_swapped_out) return close(now_ns);
-  if (turns_.holder < 0 && is_runnable(doing)) {  // it began while nobody waited
+  if (turns_.holder < 0 && is_runnable(doing)) {  // it began while no tenant waited
     began_ns_ = now_ns;
     regatta_turns_begin(&turns_, static_cast<unsigned>(open_), now_ns);
   }
@@ -174,7 +174,7 @@ std::optional<TurnCommand> TurnScheduler::watch_open(std::uint64_t now_ns) {
     const bool is_wanted = regatta_turns_next(&turns_, now_ns, &wait) >= 0;
     const bool may_go_on = turns_.conserves != 0 || turns_.tenants[open_].balance >= 0;
     if (is_wanted || !may_go_on) return close(now_ns);
-    // Launches stay open: the next one begins a turn without being waited for.
+    // Launches stay open; the next one begins a turn without a new opening.
     wake_ns_ = wait == kNever ? kNever : now_ns + wait;
     if (told_deadline_ns_ == 0) return std::nullopt;
     return order(TurnCommand::Kind::kChange, now_ns);

@@ -35,7 +35,9 @@ u64 regatta_swap_cost_ns(const regatta_residency* residency, unsigned tenant) {
   return 2 * residency->tenants[tenant].demand * 1000 / residency->bytes_per_us;
 }
 
-/* Where many wait, time slices are shorter, but never so short that more time is lost than used. */
+/* When many tenants wait, time slices are shorter, but never so short that more time is lost than
+ * used.
+ */
 u64 regatta_residency_slice_ns(const regatta_residency* residency, unsigned tenant) {
   const u64 cost = regatta_swap_cost_ns(residency, tenant);
   const u64 wanted = most_of(REGATTA_RESIDENCY_SLICE_MIN_NS,
@@ -117,12 +119,12 @@ static int find_queue_head(const regatta_residency* residency, u64 now_ns) {
   return head;
 }
 
-/* When a tenant can be asked for memory. */
+/* When memory of a tenant can be called back. */
 static u64 free_from(const regatta_residency* residency, unsigned tenant) {
   const regatta_residency_tenant* const one = &residency->tenants[tenant];
   const u64 end = slice_end(residency, tenant);
   if (one->is_runnable || !one->has_slice) return end;
-  /* As long idle as its swap takes: then it was right to take it, whenever it comes back. */
+  /* After an idle time as long as its swap: then calling it back was right, whenever it returns. */
   return least_of(end, one->idle_since_ns + regatta_swap_cost_ns(residency, tenant));
 }
 
@@ -190,7 +192,7 @@ static void ask_back(const regatta_residency* residency, int head, u64* may, u64
     wanted = ask_class(residency, head, may, wanted, when, of_class);
 }
 
-/* The first time by which enough can be asked back, or never. */
+/* The first time at which enough can be called back, or never. */
 static u64 enough_from(const regatta_residency* residency, int head, const u64* may, u64 wanted,
                        u64 now_ns) {
   u64 first = kForever;
@@ -219,7 +221,7 @@ u64 regatta_residency_step(const regatta_residency* residency, u64 now_ns, u64* 
   }
   if (head >= 0) {
     const u64 room = residency->capacity > held ? residency->capacity - held : 0;
-    /* So much that several copies are under way at a time. */
+    /* Enough for several copies in progress at a time. */
     const u64 step = most_of(REGATTA_RESIDENCY_STEP, residency->tenants[head].demand / 8);
     u64 grant = 0;
     lacking = residency->tenants[head].demand > may[head]

@@ -78,7 +78,7 @@ void regatta_turns_set_runnable(regatta_turns* turns, unsigned tenant, int is_ru
   regatta_turn_tenant* one = &turns->tenants[tenant];
   const long long most = idle_claim(turns, one);
   advance(turns, now_ns);
-  /* A claim from waiting is lost with the work that waited. */
+  /* A waiting tenant loses its claim with its work. */
   if (!is_runnable && one->balance > most) one->balance = most;
   one->runnable = is_runnable ? 1 : 0;
 }
@@ -100,8 +100,9 @@ static int goes_first(const regatta_turns* turns, const regatta_turn_tenant* ten
   return tenant->is_high && tenant->balance >= -first_debt(turns);
 }
 
-/* The tenant that goes first with the largest balance, else any with the largest; -1: there is
- * none that is runnable. */
+/* The tenant that goes first with the largest balance, otherwise any with the largest; -1: no
+ * tenant is runnable.
+ */
 static int owed_most(const regatta_turns* turns) {
   int best = -1;
   int best_is_first = 0;
@@ -147,7 +148,7 @@ void regatta_turns_begin(regatta_turns* turns, unsigned tenant, u64 now_ns) {
   turns->began_ns = turns->now_ns;
 }
 
-/* Until `amount` (ns times ppm) is gone at `rate` (ppm). */
+/* Time until `amount` (ns times ppm) is used up at `rate` (ppm). */
 static u64 time_of(long long amount, u64 rate) {
   if (amount <= 0) return 0;
   return rate == 0 ? kForever : ((u64)amount + rate - 1) / rate;
@@ -160,13 +161,13 @@ static u64 earlier(u64 a, u64 b) {
   return a < b ? a : b;
 }
 
-/* Until `other` may take the device from the holder, which has `left` of its balance. */
+/* Time until `other` may take the device from the holder, which has `left` of its balance. */
 static u64 left_beside(const regatta_turns* turns, const regatta_turn_tenant* other, long long left,
                        u64 quantum_left) {
   const regatta_turn_tenant* holder = &turns->tenants[turns->holder];
   const long long debt = first_debt(turns);
   const u64 spends = (u64)REGATTA_WHOLE_PPM - holder->share_ppm;
-  /* The holder is one of those that go first until then, the other from then on. */
+  /* The holder goes first until then, the other from then on. */
   const u64 is_first = holder->is_high ? time_of(left + debt + 1, spends) : 0;
   const u64 gets_first =
       other->is_high ? time_of(-debt - other->balance, other->share_ppm) : kForever;
@@ -200,8 +201,8 @@ u64 regatta_turns_left(regatta_turns* turns, u64 now_ns) {
   return least;
 }
 
-/* Where all who have work are owed some, time was lost between turns, and nobody can give it back:
- * else one would claim it all once the others are idle.
+/* When all tenants with work are owed time, time was lost between turns and cannot be returned;
+ * otherwise one would claim all of it once the others are idle.
  */
 static void drop_common_claim(regatta_turns* turns) {
   long long least = -1;

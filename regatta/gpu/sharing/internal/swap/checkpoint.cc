@@ -46,7 +46,7 @@ Calls find_calls(const std::string& path) {
   return calls;
 }
 
-// kLater, or nothing: whether it worked, the driver says when it is asked where the process is.
+// kLater, or none: the driver tells the result when it is asked for the process's state.
 std::optional<CheckpointOutcome> take_out(const Calls& calls, pid_t pid, CUprocessState state,
                                           Seconds lock_time) {
   if (state == CU_PROCESS_STATE_RUNNING) {
@@ -58,7 +58,7 @@ std::optional<CheckpointOutcome> take_out(const Calls& calls, pid_t pid, CUproce
     state = CU_PROCESS_STATE_LOCKED;
   }
   if (state == CU_PROCESS_STATE_LOCKED && calls.out(pid, nullptr) != CUDA_SUCCESS)
-    calls.unlock(pid, nullptr);  // where the driver left it whole, it goes on
+    calls.unlock(pid, nullptr);  // the process continues if the driver left it whole
   return std::nullopt;
 }
 
@@ -92,7 +92,7 @@ CheckpointOutcome run_checkpoint(const std::string& library, CheckpointAction ac
   if (!calls.are_complete()) return CheckpointOutcome::kMissing;
   if (action == CheckpointAction::kProbe) return CheckpointOutcome::kDone;
   CUprocessState state = CU_PROCESS_STATE_FAILED;
-  // A restore is only for who has started the driver.
+  // Only a process that has initialized the driver can restore another.
   if (calls.start(0) != CUDA_SUCCESS || calls.get_state(pid, &state) != CUDA_SUCCESS)
     return CheckpointOutcome::kUnknown;
   if (action == CheckpointAction::kIn) {

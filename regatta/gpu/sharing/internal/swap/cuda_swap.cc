@@ -9,7 +9,7 @@ constexpr unsigned kPortable = 1;          // CU_MEMHOSTALLOC_PORTABLE
 constexpr unsigned kSwapBlockingSync = 1;  // CU_EVENT_BLOCKING_SYNC: wait without using a core
 constexpr unsigned kNoTiming = CU_EVENT_DISABLE_TIMING;
 
-// The context is current while this lives, and captures of the program do not forbid what we do.
+// Makes the context current, and makes calls allowed beside the program's captures.
 class In {
  public:
   In(const SwapCalls& calls, SwapDevice::Home home) : calls_(calls) {
@@ -97,7 +97,7 @@ SwapDevice::CopyHandle CudaSwap::copy(Home home, To to, std::uint64_t address, v
   const CUresult result = to == To::kHost ? calls_.copy_to_host(host, address, bytes, stream)
                                           : calls_.copy_to_device(address, host, bytes, stream);
   if (result == CUDA_SUCCESS && calls_.event_record(event, stream) == CUDA_SUCCESS) return event;
-  calls_.context_wait();  // a copy that nobody can wait for otherwise
+  calls_.context_wait();  // a copy that cannot be waited for otherwise
   calls_.event_destroy(event);
   return nullptr;
 }

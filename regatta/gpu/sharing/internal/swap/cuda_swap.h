@@ -1,7 +1,7 @@
-// sharing/internal/swap/cuda_swap.h: a device as sharing/swap needs it, by the virtual memory
-// functions of the CUDA driver. Homes are contexts. Copies of a home take turns on two streams of
-// its own, so that the link is never idle between two of them. Source: CUDA driver API, "Virtual
-// Memory Management", "Stream Management", "Event Management".
+// sharing/internal/swap/cuda_swap.h: a swap device by the virtual memory functions of the CUDA
+// driver. Homes are contexts. Copies of a home alternate between two streams of its own, so that
+// the link is never idle between two of them. Source: CUDA driver API, "Virtual Memory Management",
+// "Stream Management", "Event Management".
 #pragma once
 
 #include <array>
@@ -13,7 +13,8 @@
 
 namespace regatta::sharing {
 
-// The driver's own functions, not ours; those with `may` are null where the driver has none.
+// The driver's own functions, not the hook's; those with `may` are null where the driver lacks
+// them.
 struct SwapCalls {
   CUresult (*address_reserve)(CUdeviceptr*, std::size_t, std::size_t, CUdeviceptr,
                               unsigned long long) = nullptr;

@@ -1,5 +1,6 @@
 // sharing/internal/swap/fake_swap_device.h: for tests: a device whose memory holds one number for
-// each block. Copies are done when they are waited for; what a real device forbids is an error.
+// each block. Copies complete when they are waited for; operations that a real device forbids are
+// errors.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
-// sharing/internal/swap/swap_device.h: what moving memory needs of a device: addresses that stay,
-// memory that is put under them and taken away, pinned memory of the host, and copies between the
+// sharing/internal/swap/swap_device.h: the operations of a device that swapping needs: constant
+// addresses, memory that is mapped to them and unmapped, pinned host memory, and copies between the
 // two.
 #pragma once
 
@@ -10,8 +10,8 @@ namespace regatta::sharing {
 
 class SwapDevice {
  public:
-  using Home = void*;        // what memory belongs to and copies run in: a context
-  using CopyHandle = void*;  // of a copy under way; null: it could not be started
+  using Home = void*;        // the owner of memory, in which copies run: a context
+  using CopyHandle = void*;  // of a copy in progress; null: it could not be started
   enum class To : std::uint8_t { kHost, kDevice };
 
   SwapDevice() = default;
@@ -19,21 +19,22 @@ class SwapDevice {
   SwapDevice& operator=(const SwapDevice&) = delete;
   virtual ~SwapDevice() = default;
 
-  // Addresses, of whole blocks of 2 MiB, with nothing under them.
+  // Reserves addresses, in whole blocks of 2 MiB, without memory.
   virtual std::optional<std::uint64_t> reserve(std::uint64_t bytes) = 0;
   virtual void unreserve(std::uint64_t address, std::uint64_t bytes) = 0;
-  // Memory of the device for the whole range; false, and nothing is taken, when it has no room.
+  // Maps device memory to the whole range; false, and nothing is mapped, without room.
   virtual bool map(std::uint64_t address, std::uint64_t bytes) = 0;
   virtual void unmap(std::uint64_t address, std::uint64_t bytes) = 0;
 
   virtual void* pin(Home home, std::uint64_t bytes) = 0;  // null: there is none
   virtual void unpin(Home home, void* memory) = 0;
 
-  // Begins after the copies of this home before it, or beside them.
+  // Begins after the earlier copies of this home, or beside them.
   virtual CopyHandle copy(Home home, To to, std::uint64_t address, void* host,
                           std::uint64_t bytes) = 0;
   virtual bool wait(Home home, CopyHandle ticket) = 0;  // false: it failed
-  // Waits for all work of the process in this home; false when nobody can say, as in a capture.
+  // Waits for all work of the process in this home; false when that cannot be known, as during a
+  // capture.
   virtual bool drain(Home home) = 0;
 };
 

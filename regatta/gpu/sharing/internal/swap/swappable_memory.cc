@@ -77,7 +77,7 @@ void SwappableMemory::wrote(std::uint64_t address) {
     if (chunk.is_there) chunk.is_blank = chunk.is_saved = false;
 }
 
-// Only what is there can have been written to.
+// Only resident chunks can have been written to.
 void SwappableMemory::wrote_all() {
   for (auto& [address, allocation] : allocations_)
     for (Chunk& chunk : allocation.chunks)
@@ -132,10 +132,10 @@ bool SwappableMemory::begin_out(Home home, Chunk& chunk, std::vector<Move>& move
 
 bool SwappableMemory::move_out(std::uint64_t resident, const Progress& progress) {
   std::vector<Move> moves;
-  std::uint64_t left = totals_.resident;  // when all that is under way is done
+  std::uint64_t left = totals_.resident;  // after all copies in progress
   bool is_good = true;
   for (Allocation* const allocation : by_use()) {
-    // The end first: what is left of an allocation is its beginning.
+    // From its end, so that the remaining part is the beginning of the allocation.
     for (auto chunk = allocation->chunks.rbegin(); chunk != allocation->chunks.rend(); ++chunk) {
       if (left <= resident || !is_good) break;
       if (!chunk->is_there) continue;

@@ -24,7 +24,7 @@ class SwappableMemory {
 
   struct Totals {
     std::uint64_t all = 0;
-    std::uint64_t resident = 0;  // on the device, coming and going included
+    std::uint64_t resident = 0;  // on the device, memory on its way included
     std::uint64_t pinned = 0;    // of the host
     std::uint64_t moved_in = 0;  // copied, ever
     std::uint64_t moved_out = 0;
@@ -35,12 +35,13 @@ class SwappableMemory {
     std::uint64_t taken = 0;  // in whole blocks
     Home home = nullptr;
   };
-  // Told after each chunk.
+  // Called after each chunk.
   using Progress = std::function<void(const Totals&)>;
-  // Whether there may be as much, asked before each chunk that comes in, which is counted already.
+  // Whether the memory may be resident; called before each chunk is brought in, which the totals
+  // already count.
   using Permit = std::function<bool(const Totals&)>;
 
-  // `device` has to outlive this.
+  // `device` outlives this object.
   explicit SwappableMemory(SwapDevice& device, std::uint64_t chunk_bytes = kChunk)
       : device_(device), chunk_bytes_(chunk_bytes) {}
 
@@ -49,25 +50,24 @@ class SwappableMemory {
                                   : (bytes + kBlock - 1) / kBlock * kBlock;
   }
 
-  // An address; nothing is on the device yet. None: there are no addresses left.
+  // Reserves an address; nothing is on the device yet. None: there are no addresses left.
   std::optional<std::uint64_t> allocate(Home home, std::uint64_t bytes);
   // Frees an allocation that no work uses any more; false when there is none at the address.
   bool free(std::uint64_t address);
-  std::optional<Range> find(std::uint64_t address) const;  // the allocation that it lies in
+  std::optional<Range> find(std::uint64_t address) const;  // the allocation that contains it
   std::vector<Range> of_home(Home home) const;
   std::vector<Home> homes() const;
 
-  // A copy or set writes to the allocation; work that may write to all of them was launched.
+  // wrote(): a copy or set writes to the allocation. wrote_all(): launched work may write to all.
   void wrote(std::uint64_t address);
   void wrote_all();
   void used(std::uint64_t address);
 
-  // Takes memory away until no more than `resident` is on the device; false when a copy failed or
-  // the host has no more to pin: then what was not copied is where it was. No work may be under
-  // way.
+  // Moves memory out until at most `resident` is on the device; false when a copy failed or the
+  // host cannot pin more: then uncopied memory stays. No work may be in progress.
   bool move_out(std::uint64_t resident, const Progress& progress = {});
-  // Brings memory until all is there or `resident` is; false when the device had no room, or a copy
-  // failed: then it can be tried again.
+  // Moves memory in until all of it or `resident` is on the device; false when the device had no
+  // room or a copy failed: then it may be called again.
   bool move_in(std::uint64_t resident, const Progress& progress = {}, const Permit& permit = {});
 
   const Totals& totals() const { return totals_; }
@@ -78,12 +78,12 @@ class SwappableMemory {
     std::uint64_t bytes = 0;
     void* host = nullptr;
     bool is_there = false;
-    bool is_blank = true;   // nobody ever wrote to it
-    bool is_saved = false;  // the host has what is in it
+    bool is_blank = true;   // never written
+    bool is_saved = false;  // the host's copy is valid
   };
   struct Allocation {
     Range range;
-    std::uint64_t used = 0;  // when it was used last, in uses
+    std::uint64_t used = 0;  // its last use, by the counter uses_
     std::vector<Chunk> chunks;
   };
   struct Move {
