@@ -86,8 +86,8 @@ PathRates read_path(const JsonReader& reader) {
 
 Result<Rates> read_rates(std::string_view text, const std::string& name) {
   REGATTA_TRY(root, JsonReader::parse(text, name));
-  const JsonReader version = root.at("version");
-  if (version.as<int>() != kVersion) version.fail(fmt::format("is not {}", kVersion));
+  const int version = root.at("version").as<int>();
+  if (version != kVersion) root.at("version").fail(fmt::format("{} is not {}", version, kVersion));
   Rates rates;
   root.read("source", rates.source);
   root.read("shared_cores", rates.shared_cores);

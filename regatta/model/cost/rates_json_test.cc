@@ -73,7 +73,7 @@ TEST(RatesJson, NamesTheFileTheKeyAndTheRemedy) {
   } cases[] = {
       {"{", "x.json: not JSON in line 1: "},
       {"[]", "x.json: expected an object, found a list; run `regatta measure` again"},
-      {replaced(text, "\"version\": 1", "\"version\": 7"), "x.json: version: is not 1"},
+      {replaced(text, "\"version\": 1", "\"version\": 7"), "x.json: version: 7 is not 1"},
       {replaced(text, "same_group", "same_rack"),
        "x.json: paths[1].path: expected one of same_server, same_leaf, same_group, super_spine, "
        "found the string \"same_rack\""},
