@@ -56,6 +56,8 @@ class ProbeEventFormat {
   std::string remapped(const probe::EvidenceCollector& evidence, Seconds at) const;
   // Loss and latency between servers.
   std::string pairs(const probe::Collector& collector) const;
+  // The end of a run: `faults` found by `probes` sent.
+  std::string summary(std::uint64_t probes, std::size_t faults, Seconds at) const;
 
  private:
   std::string verdict(const std::string& event, const diag::FaultVerdict& verdict,

@@ -70,6 +70,7 @@ std::string timed(Seconds at, const std::string& text) {
 
 }  // namespace
 
+// Keys `ways`, `ways_hit`, `way`, `taken` and `elsewhere` are old names, until the next minor version.
 std::string ProbeEventFormat::coverage(const probe::Coverage& coverage) const {
   if (!options_.is_json)
     return fmt::format(
@@ -85,6 +86,7 @@ std::string ProbeEventFormat::coverage(const probe::Coverage& coverage) const {
     hidden.push_back({probe::link_text(graph_, link), probe::link_text(graph_, other)});
   return event_line({{"event", "coverage"},
                      {"probes", matrix_.probes.size()},
+                     {"paths", links},
                      {"ways", links},
                      {"missing", link_texts(graph_, coverage.missing)},
                      {"thin", link_texts(graph_, coverage.thin)},
@@ -161,6 +163,8 @@ std::string ProbeEventFormat::verdict(const std::string& event, const diag::Faul
                        {"confidence", verdict.confidence},
                        {"sent", verdict.evidence.sent},
                        {"lost", verdict.evidence.lost},
+                       {"paths", verdict.evidence.paths},
+                       {"paths_hit", verdict.evidence.paths_hit},
                        {"ways", verdict.evidence.paths},
                        {"ways_hit", verdict.evidence.paths_hit},
                        {"since_s", verdict.since.value},
@@ -236,8 +240,10 @@ std::string ProbeEventFormat::divergent_paths(const std::vector<probe::Divergent
     if (options_.is_json) {
       text += event_line({{"event", "elsewhere"},
                           {"seconds", at.value},
+                          {"path", path},
                           {"way", path},
                           {"planned", planned},
+                          {"actual", taken},
                           {"taken", taken}});
       continue;
     }
@@ -253,8 +259,10 @@ std::string ProbeEventFormat::survey(const probe::EvidenceCollector& evidence, S
   if (options_.is_json)
     return event_line({{"event", "surveyed"},
                        {"seconds", at.value},
+                       {"paths", known.count()},
                        {"ways", known.count()},
                        {"confirmed", known.confirmed()},
+                       {"divergent", known.elsewhere()},
                        {"elsewhere", known.elsewhere()}});
   std::string text =
       fmt::format("traceroutes confirm {} of {} paths", known.confirmed(), known.count());
@@ -271,6 +279,7 @@ std::string ProbeEventFormat::remapped(const probe::EvidenceCollector& evidence,
           ? event_line({{"event", "remapped"},
                         {"seconds", at.value},
                         {"confirmed", known.confirmed()},
+                        {"divergent", known.elsewhere()},
                         {"elsewhere", known.elsewhere()}})
           : timed(at, fmt::format("measured paths replace the planned ones; {} of {} are measured",
                                   known.confirmed(), known.count()));
@@ -309,6 +318,19 @@ std::string ProbeEventFormat::pairs(const probe::Collector& collector) const {
            {"most_us", sum.most_us}});
     }
   return event_line({{"event", "pairs"}, {"pairs", pairs}});
+}
+
+std::string ProbeEventFormat::summary(std::uint64_t probes, std::size_t faults, Seconds at) const {
+  if (options_.is_json)
+    return event_line({{"event", "summary"},
+                       {"seconds", at.value},
+                       {"faults", faults},
+                       {"probes", probes},
+                       {"paths", matrix_.paths.size()}});
+  if (probes == 0) return "no probe was sent\n";
+  const std::string found = faults == 0 ? "no fault" : pluralized(faults, "fault");
+  return fmt::format("{} found in {} probes of {} paths over {:.0f} s\n", found, probes,
+                     matrix_.paths.size(), at.value);
 }
 
 std::string ProbeEventFormat::loss_and_latency(const probe::Collector& collector) const {

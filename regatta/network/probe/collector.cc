@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string>
 
 #include "regatta/network/probe/evidence.h"
@@ -95,6 +96,11 @@ Status Collector::take(NodeId node, std::string_view text, Seconds now) {
   count(*report);
   locator_.add(*report);
   return {};
+}
+
+std::uint64_t Collector::probes_sent() const {
+  return std::accumulate(pairs_.begin(), pairs_.end(), std::uint64_t{0},
+                         [](std::uint64_t sum, const PairSum& pair) { return sum + pair.sent; });
 }
 
 }  // namespace regatta::probe

@@ -58,6 +58,7 @@ class Collector {
   const PairSum& pair(std::size_t from, std::size_t to) const {
     return pairs_[from * servers_.size() + to];
   }
+  std::uint64_t probes_sent() const;  // of all pairs
   // No line of this server is longer, in bytes.
   std::size_t longest_line(NodeId server) const;
 

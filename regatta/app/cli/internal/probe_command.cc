@@ -1,5 +1,6 @@
 #include "regatta/app/cli/internal/probe_command.h"
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -202,6 +203,7 @@ class Run {
       REGATTA_TRY_DO(gather(listener));
       const diag::FaultChanges news = collector_.look(os::system_now());
       print_now(format_.faults(news, since_begin()));
+      faults_ += static_cast<std::size_t>(std::ranges::count_if(news.begun, diag::is_fault));
       gathers_.update(news, collector_, listener, format_, since_begin());
       if (healer) {
         const std::string note = healer->tell(news, os::monotonic_now());
@@ -212,6 +214,7 @@ class Run {
                      "all probers have ended; the lab is down, or see what they printed"};
     }
     print_now(format_.pairs(collector_));
+    print_now(format_.summary(collector_.probes_sent(), faults_, since_begin()));
     return {};
   }
 
@@ -290,6 +293,7 @@ class Run {
   probe::Matrix& matrix_;
   ProbeEvidence gathers_;
   Seconds begin_;
+  std::size_t faults_ = 0;  // that have begun
   bool has_begun_ = false;
 };
 

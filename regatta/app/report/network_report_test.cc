@@ -1,0 +1,35 @@
+#include "regatta/app/report/network_report.h"
+
+#include <gtest/gtest.h>
+
+#include "regatta/network/probe/test_clusters.h"
+
+namespace regatta::report {
+namespace {
+
+class ProbeSummary : public testing::Test {
+ protected:
+  std::string summary(std::uint64_t probes, std::size_t faults, bool is_json = false) const {
+    return ProbeEventFormat(fabric_.graph, matrix_, {.is_json = is_json})
+        .summary(probes, faults, Seconds{10});
+  }
+
+  probe::Fabric fabric_{{.servers = 4}};
+  probe::Matrix matrix_;
+};
+
+TEST_F(ProbeSummary, SaysThatAHealthyNetworkHasNoFault) {
+  EXPECT_EQ(summary(1200, 0), "no fault found in 1200 probes of 0 paths over 10 s\n");
+  EXPECT_NE(summary(1200, 0, true).find("\"faults\":0"), std::string::npos);
+}
+
+TEST_F(ProbeSummary, CountsTheFaultsOfARun) {
+  EXPECT_EQ(summary(1200, 2), "2 faults found in 1200 probes of 0 paths over 10 s\n");
+}
+
+TEST_F(ProbeSummary, ClaimsNothingWithoutProbes) {
+  EXPECT_EQ(summary(0, 0), "no probe was sent\n");
+}
+
+}  // namespace
+}  // namespace regatta::report
