@@ -60,6 +60,16 @@ Handle Communicator::Impl::failed(Code code, std::string message) {
   return begun(std::move(state));
 }
 
+Handle Communicator::Impl::collective(CallKind kind, const Arguments& arguments, ReduceOp op,
+                                      Rank root) {
+  return collective({.kind = kind,
+                     .reduction = reduction(arguments.type, op),
+                     .root = root.value,
+                     .in = bytes_of(arguments.in),
+                     .out = bytes_of(arguments.out),
+                     .bytes = arguments.count * size_of(arguments.type)});
+}
+
 Handle Communicator::Impl::collective(const Call& call) {
   if (!has_rank(call.root))
     return failed(Code::kInvalidInput, validate(name_call(encode_call(call), 0), Rank{call.root}));
@@ -136,80 +146,45 @@ Handle ScheduleRun::start(
 
 Handle Communicator::all_reduce(const void* in, void* out, std::size_t count, DataType type,
                                 ReduceOp op) {
-  return impl_->collective({.kind = CallKind::kAllReduce,
-                            .reduction = impl_->reduction(type, op),
-                            .in = bytes_of(in),
-                            .out = bytes_of(out),
-                            .bytes = count * size_of(type)});
+  return impl_->collective(CallKind::kAllReduce, {in, out, count, type}, op);
 }
 
 Handle Communicator::all_gather(const void* in, void* out, std::size_t count, DataType type) {
-  return impl_->collective({.kind = CallKind::kAllGather,
-                            .reduction = impl_->reduction(type),
-                            .in = bytes_of(in),
-                            .out = bytes_of(out),
-                            .bytes = count * size_of(type)});
+  return impl_->collective(CallKind::kAllGather, {in, out, count, type});
 }
 
 Handle Communicator::reduce_scatter(const void* in, void* out, std::size_t count, DataType type,
                                     ReduceOp op) {
-  return impl_->collective({.kind = CallKind::kReduceScatter,
-                            .reduction = impl_->reduction(type, op),
-                            .in = bytes_of(in),
-                            .out = bytes_of(out),
-                            .bytes = count * size_of(type)});
+  return impl_->collective(CallKind::kReduceScatter, {in, out, count, type}, op);
 }
 
 Handle Communicator::all_to_all(const void* in, void* out, std::size_t count, DataType type) {
-  return impl_->collective({.kind = CallKind::kAllToAll,
-                            .reduction = impl_->reduction(type),
-                            .in = bytes_of(in),
-                            .out = bytes_of(out),
-                            .bytes = count * size_of(type)});
+  return impl_->collective(CallKind::kAllToAll, {in, out, count, type});
 }
 
 Handle Communicator::broadcast(void* data, std::size_t count, DataType type, Rank root) {
-  return impl_->collective({.kind = CallKind::kBroadcast,
-                            .reduction = impl_->reduction(type),
-                            .root = root.value,
-                            .out = bytes_of(data),
-                            .bytes = count * size_of(type)});
+  return impl_->collective(CallKind::kBroadcast, {nullptr, data, count, type}, ReduceOp::kSum,
+                           root);
 }
 
 // NOLINTNEXTLINE(readability-function-size): the arguments of MPI_Reduce
 Handle Communicator::reduce(const void* in, void* out, std::size_t count, DataType type,
                             ReduceOp op, Rank root) {
-  return impl_->collective({.kind = CallKind::kReduce,
-                            .reduction = impl_->reduction(type, op),
-                            .root = root.value,
-                            .in = bytes_of(in),
-                            .out = bytes_of(out),
-                            .bytes = count * size_of(type)});
+  return impl_->collective(CallKind::kReduce, {in, out, count, type}, op, root);
 }
 
 Handle Communicator::gather(const void* in, void* out, std::size_t count, DataType type,
                             Rank root) {
-  return impl_->collective({.kind = CallKind::kGather,
-                            .reduction = impl_->reduction(type),
-                            .root = root.value,
-                            .in = bytes_of(in),
-                            .out = bytes_of(out),
-                            .bytes = count * size_of(type)});
+  return impl_->collective(CallKind::kGather, {in, out, count, type}, ReduceOp::kSum, root);
 }
 
 Handle Communicator::scatter(const void* in, void* out, std::size_t count, DataType type,
                              Rank root) {
-  return impl_->collective({.kind = CallKind::kScatter,
-                            .reduction = impl_->reduction(type),
-                            .root = root.value,
-                            .in = bytes_of(in),
-                            .out = bytes_of(out),
-                            .bytes = count * size_of(type)});
+  return impl_->collective(CallKind::kScatter, {in, out, count, type}, ReduceOp::kSum, root);
 }
 
 Handle Communicator::barrier() {
-  return impl_->collective(
-      {.kind = CallKind::kBarrier, .reduction = impl_->reduction(DataType::kU8)});
+  return impl_->collective(CallKind::kBarrier, {});
 }
 
 Handle Communicator::send(const void* data, std::size_t count, DataType type, Rank to) {

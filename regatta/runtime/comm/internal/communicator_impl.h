@@ -99,6 +99,15 @@ struct Communicator::Impl {
 
   Reduction reduction(DataType type, ReduceOp op = ReduceOp::kSum) const;
 
+  // The buffers of a collective without varying parts.
+  struct Arguments {
+    const void* in = nullptr;
+    void* out = nullptr;
+    std::size_t count = 0;  // elements, as in communicator.h
+    DataType type = DataType::kU8;
+  };
+  Handle collective(CallKind kind, const Arguments& arguments, ReduceOp op = ReduceOp::kSum,
+                    Rank root = Rank{0});
   Handle collective(const Call& call);
   // A call that ended before it began.
   static Handle failed(Code code, std::string message);
