@@ -1,10 +1,10 @@
-// diag/locator.h: from the reports of probers to verdicts, window by window. Pure: the caller says
-// what time it is.
+// diag/locator.h: turns the reports of probers into verdicts, window by window. Pure: time is an
+// argument.
 //
-// What is late is not lost: a loss counts once both ends have reported on its window and enough
-// time has passed for the worst gap that either of them had then; windows in which one of them
-// stood still, or lost packets to itself, do not count. A server that says nothing is dead when
-// others get no answer from it for longer than a busy one stands still.
+// A late packet is not a lost one: a loss counts once both ends have reported on its window and the
+// worst gap of either of them has passed. Windows in which one of them stalled, or lost packets to
+// itself, do not count. A silent server is dead when others get no answer from it for longer than a
+// busy server stalls.
 #pragma once
 
 #include <algorithm>
@@ -26,53 +26,52 @@ struct LocatorOptions {
   Seconds window{0.03};
   Seconds grace{0.03};          // after the end of a window, for answers and reports in flight
   int memory = 62;              // windows that count, at most 62
-  Seconds worst_gap{0.4};       // a server that stood still for longer says nothing of its paths
+  Seconds worst_gap{0.4};       // reports of a server that stalled for longer do not count
   Seconds longest_pause{1.75};  // of a server that is only busy
-  double confidence = 0.99;     // least, to be told
+  double confidence = 0.99;     // least, of a reported verdict
   Seconds clean_time{1.0};      // without a new loss until a fault is over
-  Seconds changes{0.5};         // until another symptom is told
-  // Until a switch or link is told that loses all packets of some flows only: where a switch has
-  // changed its hash, something else that is broken looks like it; routers may tell meanwhile.
-  // 0: nobody asks them.
+  Seconds changes{0.5};         // until another symptom is reported
+  // Delay of a verdict about a switch or link that loses all packets of some flows only: behind a
+  // switch with another hash, other faults look like it, and traceroutes may show that meanwhile.
+  // 0: there are no traceroutes.
   Seconds confirmation_delay{0};
-  Seconds routes_back{2.0};  // from a carrier that is back until routes lead over it again
+  Seconds routes_back{2.0};  // from the return of a carrier to that of its routes
   ExplainOptions explain;
 };
 
-// At 10 ms of period what the defaults are, and in proportion; `confirmation_delay` is as it is.
+// The defaults for a period of 10 ms, in proportion for others; `confirmation_delay` is not scaled.
 LocatorOptions options_for(Seconds period, Seconds confirmation_delay = {});
 
 struct FaultChanges {
   std::vector<FaultVerdict> begun;  // also host noise
   std::vector<FaultVerdict> over;
-  std::vector<FaultVerdict> changed;  // goes on, with another symptom than was told
+  std::vector<FaultVerdict> changed;  // continue with another symptom than was reported
   bool is_empty() const { return begun.empty() && over.empty() && changed.empty(); }
 };
 
 class Locator {
  public:
-  // `paths`: of probe k there 2 k, of its answer 2 k + 1, from the cable of one NIC to that of
+  // `paths`: 2 k of probe k and 2 k + 1 of its answer, from the cable of one NIC to that of
   // another. Graph and paths must outlive this.
   Locator(const topo::Graph& graph, const fabric::Paths& paths, const LocatorOptions& options = {});
 
-  // What is out of memory, or from the future by more than that, is left out.
+  // Ignores windows that are older than the memory, or as far in the future.
   void add(const ProbeReport& report);
   void add(const CarrierEvent& event);
   void add(const PassiveCount& count);
 
-  // Paths that do not lead where `paths` has them, by their number: what is lost on them says
-  // nothing.
+  // Excludes paths that differ from `paths`, by their number: losses on them do not count.
   void leave_out(std::vector<bool> paths) { is_left_out_ = std::move(paths); }
 
-  // What is new at `now`, of the clock that windows are numbered by. Cost: all probes times the
-  // windows in memory where something was lost, nothing else otherwise.
+  // Changes of the verdicts up to `now`, of the clock that numbers the windows. Cost: all probes
+  // times the windows in memory with losses.
   FaultChanges locate(Seconds now);
 
   // Faults that have begun and are not over.
   const std::vector<FaultVerdict>& active_faults() const { return active_faults_; }
-  // What is held back for now, as LocatorOptions::confirmation_delay has it.
+  // Culprits whose verdicts wait for LocatorOptions::confirmation_delay.
   std::vector<Culprit> unconfirmed() const;
-  // Paths on which something that counts was lost, as the last look saw it.
+  // Paths with losses that count, as of the last locate().
   const std::vector<std::uint32_t>& lossy() const { return lossy_paths_; }
 
  private:
@@ -85,7 +84,7 @@ class Locator {
   };
   struct Host {
     Window newest = -1;
-    std::vector<Window> window;  // per slot: whose state it is
+    std::vector<Window> window;  // per slot: the window of its state
     std::vector<HostState> state;
   };
   struct Tally;
@@ -117,7 +116,7 @@ class Locator {
   std::vector<Cell> cells_;          // slot * probes + probe
   std::array<int, kSlots> lossy_{};  // cells with losses
   std::vector<Host> hosts_;          // per node
-  Window first_ = 0;                 // anybody's
+  Window first_ = 0;                 // of any server
   Window newest_ = -1;
   std::vector<bool> has_no_carrier_;   // per link
   std::vector<bool> lacks_a_link_;     // per node: a switch with such a link
@@ -127,12 +126,12 @@ class Locator {
   std::vector<std::uint32_t> lossy_paths_;
   std::vector<bool> is_left_out_;  // per path; empty: none
   std::vector<FaultVerdict> active_faults_;
-  // Of a fault that stands, besides its verdict.
+  // State of an active fault besides its verdict.
   struct ActiveFaultState {
     Seconds held_at;          // when it was last found
-    bool is_settled = false;  // other packets have told it from its look-alikes
+    bool is_settled = false;  // other packets have ruled out its alternatives
     Symptom told = Symptom::kLoss;
-    Seconds told_at;  // when that was still so
+    Seconds told_at;  // when the symptom last held
   };
   std::vector<ActiveFaultState> fault_states_;  // of each in active_faults_
   struct UnconfirmedFault {

@@ -1,6 +1,6 @@
-// diag/observation.h: what is seen of a network: by the probers on its servers, by its switches,
-// and by those who send over it. Time is cut into windows of equal length, numbered alike on all
-// servers; probes belong to the window in which they were due to be sent.
+// diag/observation.h: observations of a network by the probers on its servers, its switches, and
+// the senders of other traffic. Time is divided into windows of equal length, numbered alike on all
+// servers; a probe belongs to the window in which it was due.
 #pragma once
 
 #include <cstdint>
@@ -13,30 +13,30 @@ namespace regatta::diag {
 
 using Window = std::int64_t;  // starts at its number times the length of a window
 
-// How busy the server itself was, from the start of the window until the report was written: what a
-// prober learns from when it should have woken up, and from packets to itself over loopback.
+// Load of the server from the start of the window until the report was written, from late wake-ups
+// of the prober and from its packets to itself over loopback.
 struct HostState {
   Seconds worst_gap;               // by which it, or an answer over loopback, was late
   std::uint32_t control_sent = 0;  // packets over loopback
   std::uint32_t control_lost = 0;  // not back yet
-  std::uint32_t overflows = 0;     // packets that came and found no room
+  std::uint32_t overflows = 0;     // packets dropped at a full receive buffer
 };
 
-// One window of probe `probe` (2 k and 2 k + 1 are its paths there and back), by who sends it.
+// One window of probe `probe` (paths 2 k and 2 k + 1) at its sender.
 struct SentCount {
   std::uint32_t probe = 0;
   std::uint16_t sent = 0;
   std::uint16_t answered = 0;  // by now
 };
 
-// The same by who answers it. The sender counts the windows.
+// The same at its receiver; windows are those of the sender.
 struct ArrivedCount {
   std::uint32_t probe = 0;
   std::uint16_t arrived = 0;
 };
 
-// Of one server, complete: all that it sent and saw arriving, zeros too. May come again for a
-// window when answers came late: counts only grow.
+// Complete counts of one server, including zeros. A window may be reported again when answers came
+// late: counts only grow.
 struct ProbeReport {
   NodeId server;
   Window window = 0;
@@ -45,23 +45,23 @@ struct ProbeReport {
   std::vector<ArrivedCount> arrived;
 };
 
-// The carrier of a cable is lost or back, as one end says.
+// The carrier of a cable is lost or back, as one end reports.
 struct CarrierEvent {
   LinkId link;
   bool up = false;
 };
 
-// Other packets whose path, there and back, is known: of a connection, by its retransmits; of a
-// traceroute, as far as the router that was asked. They suspect nobody: what they say counts for
-// the choice among those whom probes suspect.
+// Other packets of a known round trip: those of a connection, by its retransmits, or of a
+// traceroute up to the queried router. They raise no suspicion; they count for the choice among the
+// suspects of the probes.
 struct PassiveCount {
   Window window = 0;
   std::vector<std::uint32_t> links;  // directed, by fabric::number_of
   std::uint32_t sent = 0;
   std::uint32_t lost = 0;  // at most `sent`
-  // Of a traceroute the router that was asked: it may answer even if it passes nothing on.
+  // The queried router of a traceroute: it may answer although it forwards nothing.
   NodeId asked;
-  // Share that is lost where nothing is broken, above 0: full queues, routers that do not answer.
+  // Loss share without a fault, above 0: full queues, routers that do not answer.
   double background = 0.02;
 };
 

@@ -1,6 +1,5 @@
-// heal/event_socket.h: the healer's Unix socket, lines of JSON in both directions: whoever connects
-// hears what is withdrawn and returned, and may report what it saw broken. The format:
-// docs/formats/heal.md.
+// heal/event_socket.h: the healer's Unix socket, lines of JSON in both directions: a client
+// receives what is withdrawn and returned, and may report faults. Format: docs/formats/heal.md.
 #pragma once
 
 #include <deque>
@@ -15,23 +14,22 @@
 
 namespace regatta::heal {
 
-// Nobody waits for a subscriber: one that does not read is dropped. Not thread safe.
+// Drops a subscriber that does not read. Not thread safe.
 class EventSocket {
  public:
-  // Takes the place of a socket that nobody listens on. kConflict when a healer listens there,
-  // kInvalidInput when something that is no socket has the name.
-  // `greeting`: what a subscriber is told first.
+  // Replaces a socket without a listener. kConflict when a healer listens there, kInvalidInput when
+  // the path is not a socket. `greeting`: the first line to each subscriber.
   static Result<EventSocket> open(const std::string& path, std::function<std::string()> greeting);
   ~EventSocket();
   EventSocket(EventSocket&&) noexcept;
   EventSocket& operator=(EventSocket&&) noexcept;
 
-  // Readable when take() has something to do.
+  // Readable when take() has work.
   int fd() const;
-  // Lets subscribers in and out; the reports that came. A line that is no report is answered with
+  // Accepts and drops subscribers; returns their reports. Answers any other line with
   // {"error": "..."}.
   std::vector<FaultReport> take(const topo::Graph& graph);
-  // One line to all.
+  // Sends a line to all.
   void tell(const std::string& line);
   std::size_t subscribers() const;
 

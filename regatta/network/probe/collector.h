@@ -31,27 +31,27 @@ struct PairSum {
   double most_us = 0;
 };
 
-// Nothing counts before begin(), and a moment longer: whoever starts first finds nobody who
-// answers. The same of a server that tells something for the first time later on.
+// Counts start shortly after begin(): the first probers to start get no answers. The same holds for
+// a server that reports for the first time later.
 class Collector {
  public:
   // Graph and matrix must outlive this.
   Collector(const topo::Graph& graph, const Matrix& matrix, Seconds period);
 
-  // Whoever has told nothing by now is missing.
+  // Reporters that have not reported yet count as missing.
   void begin(Seconds now);
-  // A line of the prober of `server`. kInvalidInput for what no prober writes, and for windows that
-  // are yet to come.
+  // Handles a line of the prober of `server`. kInvalidInput for a malformed line and for windows in
+  // the future.
   Status take(NodeId server, std::string_view line, Seconds now);
   void add(const diag::CarrierEvent& event) { locator_.add(event); }
   void add(const diag::PassiveCount& count) { locator_.add(count); }
   diag::FaultChanges look(Seconds now) { return locator_.locate(now); }
 
   void leave_out(std::vector<bool> paths) { locator_.leave_out(std::move(paths)); }
-  // As the last look saw it: paths that lose something, and what is broken.
+  // As of the last look(): paths with losses, and active faults.
   const std::vector<std::uint32_t>& lossy() const { return locator_.lossy(); }
   const std::vector<diag::FaultVerdict>& standing() const { return locator_.active_faults(); }
-  // Who is not told for a second: routers may say that a switch has changed its hash instead.
+  // Culprits whose verdicts wait: traceroutes may show that a switch has changed its hash instead.
   std::vector<diag::Culprit> doubted() const { return locator_.unconfirmed(); }
 
   std::size_t servers() const { return servers_.size(); }
@@ -59,7 +59,7 @@ class Collector {
     return pairs_[from * servers_.size() + to];
   }
   std::uint64_t probes_sent() const;  // of all pairs
-  // No line of this server is longer, in bytes.
+  // Length limit of the lines of this server, in bytes.
   std::size_t longest_line(NodeId server) const;
 
  private:
@@ -67,7 +67,7 @@ class Collector {
     ServerPart part;
     diag::Window counts_from = -1;
   };
-  struct Counted {  // of a window that may be told again
+  struct Counted {  // of a window that may be reported again
     diag::Window window = -1;
     std::uint16_t sent = 0;
     std::uint16_t answered = 0;
@@ -88,34 +88,34 @@ class Collector {
   std::vector<std::vector<Counted>> counted_;  // per probe, by window
 };
 
-// A prober's connection to the collector of all: lines go there while
-// it is there, its orders come back, and nobody waits for it while it is not.
+// A prober's connection to the collector: carries lines to it and orders back. Lines are dropped
+// while there is no connection.
 
 struct CollectorConnectionOptions {
   std::string collector;  // "unix:PATH" or "HOST:PORT"
-  Handshake handshake;    // its clock is set when it is said
+  Handshake handshake;    // its clock is set when it is sent
   Seconds again{1};       // between two attempts; five times that after a refusal
-  // Hears in a sentence what goes wrong, once each, and that it is well again. From another thread.
+  // Called from another thread with a sentence for each new problem, and for its end.
   std::function<void(const std::string&)> note;
-  // Hears the collector's lines, without their end; an error ends the connection. From the same
-  // thread.
+  // Called from the same thread with each line of the collector, without its end; an error closes
+  // the connection.
   std::function<Status(std::string_view)> hear;
 };
 
-// kInvalidInput for a place where nobody can ever be reported to: what open() refuses, a host that
-// there is not, a socket in a folder that there is not. Asks name servers, so it may take seconds.
+// kInvalidInput for an address at which no collector can be: one that open() refuses, an unknown
+// host, a socket in a missing folder. Queries name servers, so it may take seconds.
 Status check_collector(const std::string& at);
 
 class CollectorConnection {
  public:
-  // Returns before the collector answers. kInvalidInput for what is no place.
+  // Returns before the collector answers. kInvalidInput for a malformed address.
   static Result<CollectorConnection> open(CollectorConnectionOptions options);
   ~CollectorConnection();
   CollectorConnection(CollectorConnection&&) noexcept;
   CollectorConnection& operator=(CollectorConnection&&) noexcept;
 
-  // A whole line. Never waits: without a collector it is lost, and with one that does not read the
-  // connection is.
+  // Sends a complete line without waiting: drops it without a collector, and drops the connection
+  // if the collector does not read.
   void tell(const std::string& line);
 
  private:

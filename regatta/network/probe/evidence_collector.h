@@ -1,9 +1,9 @@
-// probe/evidence_collector.h: what to ask probers besides their windows, and what the answers say.
-// At first, and again each ten minutes, where routers see each path go, held against the plan; when
-// probes are lost, who answers on those paths and what connections send again. Pure: the caller
-// asks, and says what time it is by the clock that windows are numbered by.
+// probe/evidence_collector.h: requests evidence from probers and evaluates it: traceroutes of every
+// path at first and every ten minutes, compared with the plan; while probes are lost, traceroutes
+// of those paths and the retransmits of connections. Pure: the caller sends the requests and passes
+// the time of the clock that numbers the windows.
 //
-// Routers answer few questions a second: those who ask spread them.
+// Routers answer few requests a second, so requests are spread over time.
 #pragma once
 
 #include <cstddef>
@@ -25,8 +25,8 @@
 
 namespace regatta::probe {
 
-// Routers have told within it whether a switch hashes otherwise: what
-// diag::LocatorOptions::confirmation_delay should be where somebody asks them.
+// Traceroutes show within it whether a switch hashes differently: the value of
+// diag::LocatorOptions::confirmation_delay with an EvidenceCollector.
 inline constexpr Seconds kDoubt{1};
 
 struct EvidenceRequest {
@@ -34,9 +34,8 @@ struct EvidenceRequest {
   Order order;
 };
 
-// What was found about a culprit: packets of traceroutes over it that should have ended at the last
-// router before it and at the routers behind it, and segments of connections that cross it and of
-// others.
+// Evidence about a culprit: packets of traceroutes over it that should end at the last router
+// before it and at the routers behind it, and segments of connections that cross it and of others.
 struct CollectedEvidence {
   std::uint32_t before_sent = 0;
   std::uint32_t before_answered = 0;
@@ -54,42 +53,42 @@ struct CollectedEvidence {
 
 class EvidenceCollector {
  public:
-  // `seeds` by NodeId, as the matrix was planned with. All must outlive this.
+  // `seeds` by NodeId, as of the planned matrix. All must outlive this.
   EvidenceCollector(const topo::Graph& graph, const fabric::Routes& routes,
                     std::span<const std::uint32_t> seeds, const Matrix& matrix);
 
-  // What to ask now. `lossy`: paths that lose something; `standing`: what is known to be broken;
-  // `doubted`: who may have another hash instead (diag::Locator::unconfirmed()).
+  // Requests that are due. `lossy`: paths with losses; `standing`: active faults; `doubted`:
+  // culprits that may have another hash instead (diag::Locator::unconfirmed()).
   std::vector<EvidenceRequest> ask(std::span<const std::uint32_t> lossy,
                                    std::span<const diag::FaultVerdict> standing,
                                    std::span<const diag::Culprit> doubted, Seconds now);
-  // Whose packets take this path.
+  // The sender of the packets on this path.
   NodeId server_of(std::uint32_t path) const;
-  // Somebody reports for this server now: its paths are asked about that nobody could confirm yet.
+  // A prober reports for this server now: requests its unconfirmed paths.
   void heard(NodeId server);
-  // Nobody was there to hear it.
+  // The request had no recipient.
   void put_off(const EvidenceRequest& question);
 
-  // What an answer of `server` says about known paths. kInvalidInput for what it cannot know.
+  // Evaluates an answer of `server` about known paths. kInvalidInput for what it cannot know.
   Result<std::vector<diag::PassiveCount>> take(NodeId server, const Trace& trace, Seconds now);
   Result<std::vector<diag::PassiveCount>> take(NodeId server, const FlowCounts& counts,
                                                Seconds now);
   Result<diag::CarrierEvent> take(NodeId server, const NicCarrier& nic) const;
 
-  // By answers since `since`.
+  // From answers since `since`.
   CollectedEvidence about(const diag::Culprit& culprit, Seconds since) const;
-  // Where paths lead, as routers tell it.
+  // The paths that routers have confirmed.
   const MeasuredPaths& known() const { return known_; }
   std::vector<DivergentPath> take_elsewhere() { return known_.take_elsewhere(); }
   std::optional<std::vector<bool>> take_unknown() { return known_.take_unknown(); }
-  // As MeasuredPaths does it, once no path waits to be looked at for the second time.
+  // As of MeasuredPaths, once no path waits for its second traceroute.
   std::optional<fabric::Paths> take_measured();
-  // Every path was asked about, and answered or given up.
+  // Every path has an answer, or was given up.
   bool has_surveyed() const;
 
  private:
   struct Path {
-    Seconds next{-1e9};  // that it is traced on suspicion
+    Seconds next{-1e9};  // of its traceroutes on suspicion
     Seconds pause;
     int surveys = 0;  // questions of this survey about it
   };

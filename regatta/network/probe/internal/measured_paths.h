@@ -1,6 +1,6 @@
-// probe/internal/measured_paths.h: where the paths of probes lead, as routers tell it, held against
-// where the matrix has them. A switch whose hash is not the one that was planned with sends some of
-// its paths elsewhere: those are unknown until all their routers have told, twice. Pure.
+// probe/internal/measured_paths.h: paths of probes as traceroutes show them, compared with those of
+// the matrix. A switch whose hash is not the one that was planned with sends some of
+// its paths elsewhere: those are unknown until all their routers have answered, twice. Pure.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@
 
 namespace regatta::probe {
 
-// A router answered that does not stand on the path: the switches hash otherwise than was planned.
+// A router answered that is not on the planned path: the switches hash differently.
 struct DivergentPath {
   std::uint32_t path = 0;
   std::uint32_t planned = 0;  // directed link
@@ -32,7 +32,7 @@ inline constexpr Seconds kCheckAfter{3};
 
 class MeasuredPaths {
  public:
-  // What a traceroute says of its path.
+  // The path of a traceroute compared with the plan.
   enum class Said : std::uint8_t { kAsPlanned, kElsewhere, kElsewhereAsKnown };
 
   // All must outlive this; the paths of the matrix may be replaced by take_measured().
