@@ -53,7 +53,6 @@ struct round {
   atomic_int late_successes; /* calls that ended well after an error */
   char endpoints[kRanks][kTextBytes];
   char errors[kRanks][kTextBytes];
-  pid_t pids[kRanks];
   int victim;
 };
 
@@ -139,14 +138,22 @@ static void run_rank(struct round* round, int32_t rank, const struct options* op
   _exit(0);
 }
 
-static void start_round(struct round* round, int number, const struct options* options) {
+/* The processes of the round, by rank; 0: reaped. The parent's own, so no child overwrites them. */
+static pid_t pids[kRanks];
+
+/* Returns 0 when a process cannot be started. */
+static int start_round(struct round* round, int number, const struct options* options) {
   memset(round, 0, sizeof *round);
+  memset(pids, 0, sizeof pids);
   round->number = number;
   round->victim = rand() % kRanks;
   for (int32_t rank = 0; rank < kRanks; ++rank) {
-    round->pids[rank] = fork();
-    if (round->pids[rank] == 0) run_rank(round, rank, options);
+    const pid_t pid = fork();
+    if (pid == 0) run_rank(round, rank, options);
+    if (pid < 0) return 0;
+    pids[rank] = pid;
   }
+  return 1;
 }
 
 static int all_called(const struct round* round) {
@@ -161,9 +168,9 @@ static int await_survivors(struct round* round, double limit_s) {
   int left = kRanks - 1;
   while (left > 0 && now_s() < deadline_s) {
     for (int rank = 0; rank < kRanks; ++rank) {
-      if (rank == round->victim || round->pids[rank] <= 0) continue;
-      if (waitpid(round->pids[rank], NULL, WNOHANG) != round->pids[rank]) continue;
-      round->pids[rank] = 0;
+      if (rank == round->victim || pids[rank] <= 0) continue;
+      if (waitpid(pids[rank], NULL, WNOHANG) != pids[rank]) continue;
+      pids[rank] = 0;
       --left;
     }
     sleep_s(0.001);
@@ -171,11 +178,11 @@ static int await_survivors(struct round* round, double limit_s) {
   return left == 0;
 }
 
-static void end_round(struct round* round) {
+static void end_round(void) {
   for (int rank = 0; rank < kRanks; ++rank) {
-    if (round->pids[rank] <= 0) continue;
-    kill(round->pids[rank], SIGKILL);
-    waitpid(round->pids[rank], NULL, 0);
+    if (pids[rank] <= 0) continue;
+    kill(pids[rank], SIGKILL);
+    waitpid(pids[rank], NULL, 0);
   }
 }
 
@@ -208,14 +215,17 @@ struct outcome {
 
 static void run_round(struct round* round, int number, const struct options* options,
                       struct outcome* outcome) {
-  start_round(round, number, options);
+  if (!start_round(round, number, options)) {
+    end_round();
+    exit(2);
+  }
   const double deadline_s = now_s() + 60;
   while (!all_called(round) && now_s() < deadline_s)
     sleep_s(0.001);
   sleep_s(1e-6 * (double)(rand() % 50000));
-  kill(round->pids[round->victim], options->stops ? SIGSTOP : SIGKILL);
+  kill(pids[round->victim], options->stops ? SIGSTOP : SIGKILL);
   const int hangs = !await_survivors(round, 10 * options->peer_timeout_s + 20);
-  end_round(round);
+  end_round();
   const int wrong_names = count_wrong_names(round);
   ++outcome->rounds;
   outcome->hangs += hangs;
