@@ -21,23 +21,24 @@ std::string energy_text(const plan::ResourceUsage& usage) {
   return usage.kilowatt_hours > 0 ? rounded(usage.kilowatt_hours) : "-";
 }
 
-std::string sizes_table(const ClusterSizesReport& report) {
-  std::vector<std::vector<std::string>> rows = {
-      {"devices", "best plan", "step time", "tokens/s", "mfu", "efficiency", "memory",
-       report.sizes.steps > 0 ? "job" : "1e9 tokens", "device hours", "kWh"}};
-  if (report.price > 0) rows.front().push_back("cost");
-  rows.front().push_back("optimal");
+// The plans, and what they use: together they would not fit a terminal.
+std::string sizes_tables(const ClusterSizesReport& report) {
+  std::vector<std::vector<std::string>> plans = {
+      {"devices", "best plan", "step time", "mfu", "memory", "optimal"}};
+  std::vector<std::vector<std::string>> usage = {{"devices", "tokens/s", "efficiency",
+                                                  report.sizes.steps > 0 ? "job" : "1e9 tokens",
+                                                  "device hours", "kWh"}};
+  if (report.price > 0) usage.front().push_back("cost");
   for (const plan::ClusterSize& size : report.sizes.sizes) {
-    rows.push_back({std::to_string(size.devices), to_string(size.plan.strategy),
-                    format_seconds(size.plan.estimate.step.total()), rounded(size.tokens_per_s),
-                    format_percent(size.mfu), format_percent(size.efficiency),
-                    format_bytes(size.plan.estimate.memory.total()),
-                    format_duration(size.usage.time), rounded(size.usage.device_hours),
-                    energy_text(size.usage)});
-    if (report.price > 0) rows.back().push_back(rounded(size.usage.cost));
-    rows.back().push_back(size.is_optimal ? "*" : "");
+    plans.push_back({std::to_string(size.devices), to_string(size.plan.strategy),
+                     format_seconds(size.plan.estimate.step.total()), format_percent(size.mfu),
+                     format_bytes(size.plan.estimate.memory.total()), size.is_optimal ? "*" : ""});
+    usage.push_back({std::to_string(size.devices), rounded(size.tokens_per_s),
+                     format_percent(size.efficiency), format_duration(size.usage.time),
+                     rounded(size.usage.device_hours), energy_text(size.usage)});
+    if (report.price > 0) usage.back().push_back(rounded(size.usage.cost));
   }
-  return format_table(rows);
+  return format_table(plans) + "\n" + format_table(usage);
 }
 
 // One sentence for all sizes that were left out, with the reason for the largest.
@@ -100,7 +101,7 @@ std::string cluster_sizes_text(const ClusterSizesReport& report) {
              report.job.name, report.cluster.name, report.problem.devices,
              report.problem.server.device.name, report.problem.stack.name, selection_text(report),
              picked.devices, to_string(picked.plan.strategy)) +
-         sizes_table(report) + left_out_text(report.sizes) +
+         sizes_tables(report) + left_out_text(report.sizes) +
          fmt::format(
              "efficiency: tokens per device, relative to {} devices; kWh: servers under load; "
              "optimal: no other size is both faster and cheaper\n",

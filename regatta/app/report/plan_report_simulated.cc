@@ -27,22 +27,34 @@ Seconds compute_time(const workload::PhaseTimes& phases) {
          phases[Phase::kOptimizer];
 }
 
+// "A", "B" ... "Z", "27".
+std::string placement_label(std::size_t index) {
+  return index < 26 ? std::string(1, static_cast<char>('A' + index)) : std::to_string(index + 1);
+}
+
+// Placements are long and few: the table has their labels, and a legend below their names.
 std::string simulated_ranking(const plan::SimulatedSearchResult& result, int top) {
   std::vector<std::vector<std::string>> rows = {{"#", "strategy", "step time", "compute", "tp_comm",
                                                  "pp_comm", "dp_comm", "bubble", "memory",
                                                  "placement"}};
+  std::vector<std::string> placements;
   int rank = 0;
   for (const plan::SimulatedPlan& plan : result.ranked) {
     if (++rank > top) break;
+    auto named = std::ranges::find(placements, plan.placement_name);
+    if (named == placements.end()) named = placements.insert(named, plan.placement_name);
     const plan::Prediction& p = plan.prediction;
     rows.push_back(
         {std::to_string(rank), workload::to_string(plan.strategy), format_seconds(p.step_time),
          step_percent(p, compute_time(p.phases)), step_percent(p, p.phases[Phase::kTpComm]),
          step_percent(p, p.phases[Phase::kPpComm]), step_percent(p, p.phases[Phase::kDpComm]),
          step_percent(p, p.phases[Phase::kBubble]), format_bytes(p.memory.total()),
-         plan.placement_name});
+         placement_label(static_cast<std::size_t>(named - placements.begin()))});
   }
-  return format_table(rows);
+  std::string text = format_table(rows);
+  for (std::size_t i = 0; i < placements.size(); ++i)
+    text += fmt::format("placement {}: {}\n", placement_label(i), placements[i]);
+  return text;
 }
 
 // " (1.20x to 2.40x)"

@@ -90,6 +90,7 @@ TEST(SimulatedSearch, ShowsTheRankingTheReasonsAndTheBestPlan) {
   EXPECT_THAT(text, StartsWith("job " + run.job.name + " on cluster " + run.cluster.name + ": "));
   EXPECT_THAT(text, HasSubstr("evaluated"));
   EXPECT_THAT(text, HasSubstr(", in 250 ms; rates: measured\n"));
+  EXPECT_THAT(text, HasSubstr("\nplacement A: " + run.search.ranked.front().placement_name + "\n"));
   EXPECT_THAT(text, HasSubstr("ruled out because"));
   EXPECT_THAT(text, HasSubstr("\nplan: " + to_string(run.search.ranked.front().strategy) + "\n"));
   EXPECT_EQ(simulated_search_json(search)["search"]["ranked"].size(), 2U);
