@@ -104,7 +104,7 @@ class PlanCommand(unittest.TestCase):
         page = self.folder / "plan.html"
         done = lab_case.regatta(*PLAN, *fixed, "--html", page, preexec_fn=no_room)
         self.assertEqual((done.returncode, done.stderr),
-                         (2, f"regatta: {page}: file too large; choose another place with --html\n"))
+                         (1, f"regatta: {page}: file too large; choose another place with --html\n"))
         self.assertEqual([path.name for path in self.folder.iterdir()], ["out"])
 
     def test_writes_into_a_device_without_replacing_it(self):
@@ -132,7 +132,7 @@ class PlanCommand(unittest.TestCase):
         self.assertRegex(text, r"\npart +time +share\n")
         self.assertRegex(text, r"\nstep .* 100 %\n")
         self.assertIn("of all devices' peaks", text)
-        self.assertIn("memory of a device of stage", text)
+        self.assertIn("memory per device of stage", text)
         for option in (["--frontier"], ["--exhaustive"], ["--every-form"], ["--servers", "1"]):
             self.check(self.mixed() + option, f"{option[0]}: the servers of cluster mixed are of several types, and it needs one "
                                               "type; name servers of one type, or plan without it")
