@@ -92,7 +92,6 @@ std::vector<comm::RankView> find_others(const std::vector<comm::RankView>& ranks
 
 Result<report::Inspection> inspect(const std::vector<std::string>& targets) {
   report::Inspection found;
-  found.now = os::monotonic_now();
   if (targets.empty()) {
     found.ranks = comm::inspect_job("");
     return found;
@@ -134,7 +133,8 @@ void drop_ended(std::vector<std::string>& targets) {
 int run(const InspectOptions& options) {
   std::vector<std::string> targets = options.targets;
   for (bool was_shown = false;; was_shown = true) {
-    const auto found = inspect(targets);
+    auto found = inspect(targets);
+    if (found) found->now = os::monotonic_now();  // after the ranks' own times
     if (!found && was_shown && !is_file(targets.front())) {
       drop_ended(targets);
       if (targets.empty()) return 0;
