@@ -155,7 +155,7 @@ bool HostProcess::wait_for(const Fence& fence) {
   return true;
 }
 
-std::byte* HostProcess::take_piece() {
+std::byte* HostProcess::acquire_piece() {
   MutexLock lock(mutex_);
   ++waiting_;
   changed_.wait(lock, [&]() REGATTA_REQUIRES(mutex_) { return pieces_ < kMostPieces; });
@@ -164,7 +164,7 @@ std::byte* HostProcess::take_piece() {
   return new std::byte[kPiece];
 }
 
-void HostProcess::give_piece(std::byte* piece) {
+void HostProcess::release_piece(std::byte* piece) {
   delete[] piece;
   const MutexLock lock(mutex_);
   --pieces_;

@@ -52,8 +52,8 @@ class HostProcess {
   bool wait_for(const Fence& fence);  // false: there was no such connection
 
   // Pieces on their way to the device.
-  std::byte* take_piece();
-  void give_piece(std::byte* piece);
+  std::byte* acquire_piece();
+  void release_piece(std::byte* piece);
 
  private:
   static constexpr int kMostPieces = 64;

@@ -138,10 +138,10 @@ class HostServer {
       HostProcess* host;
       std::byte* bytes;
     };
-    auto* const piece = new Piece{&host_, host_.take_piece()};
+    auto* const piece = new Piece{&host_, host_.acquire_piece()};
     const auto give_back = [](void* data) {
       auto* const done = static_cast<Piece*>(data);
-      done->host->give_piece(done->bytes);
+      done->host->release_piece(done->bytes);
       delete done;
     };
     if (!bytes.empty()) std::memcpy(piece->bytes, bytes.data(), bytes.size());

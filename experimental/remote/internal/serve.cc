@@ -30,7 +30,9 @@
 namespace regatta::remote {
 namespace {
 
-constexpr int kMostHandshakes = 256;
+// Bounds the threads of connections together with the daemon's number of tenants: only a connection
+// that holds a reservation outlives its handshake.
+constexpr int kHandshakesMax = 256;
 
 void set_patience(int fd, time_t seconds) {
   timeval limit{.tv_sec = seconds};
@@ -55,10 +57,12 @@ class GpuServer {
   void serve(os::UniqueFd fd) {
     os::enable_keepalive(fd.get());
     set_patience(fd.get(), 5);
-    const bool is_welcome = ++handshakes_ <= kMostHandshakes;
-    const auto asked = is_welcome ? receive_text(fd.get(), false)
-                                  : Result<std::string>(Error{Code::kExhausted, "too many ask"});
-    const auto ticket = asked ? answer(*asked, fd) : Result<std::string>(asked.error());
+    const bool is_accepted = ++handshakes_ <= kHandshakesMax;
+    const auto request =
+        is_accepted
+            ? receive_text(fd.get(), false)
+            : Result<std::string>(Error{Code::kExhausted, "the server has too many clients"});
+    const auto ticket = request ? answer(*request, fd) : Result<std::string>(request.error());
     --handshakes_;
     if (!ticket) static_cast<void>(send_refusal(fd.get(), ticket.error()));
     if (ticket && !ticket->empty()) keep_reservation(fd.get(), *ticket);

@@ -70,7 +70,7 @@ void DaemonLoop::on_client_exit(int client) {
   parts_.residency_manager.mark_changed();
   reap_tenant(tenant);
   if (parts_.tenant_store.tenants().is_live(tenant))
-    parts_.turn_manager.look(parts_.tenant_store, tenant);
+    parts_.turn_manager.sample(parts_.tenant_store, tenant);
   if (!parts_.tenant_store.clients().tenant_has_any(tenant))
     parts_.turn_manager.set_tenants(parts_.tenant_store);
 }
@@ -168,8 +168,8 @@ void DaemonLoop::read_message(int number) {
   if (request.type == RequestType::kEventConnection)
     return answer_event_connection(connection, request);
   if (request.type == RequestType::kNotify && connection.is_event_connection)
-    return parts_.turn_manager.look(parts_.tenant_store,
-                                    parts_.tenant_store.clients().tenant_of(connection.client));
+    return parts_.turn_manager.sample(parts_.tenant_store,
+                                      parts_.tenant_store.clients().tenant_of(connection.client));
   close_connection(number);
 }
 

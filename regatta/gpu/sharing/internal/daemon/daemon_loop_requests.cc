@@ -144,7 +144,7 @@ void DaemonLoop::answer_operator(ClientConnection& connection, const DaemonMessa
   }
   const auto process = read_process(connection.peer.pid);
   if (!process) return reply(connection, failed(process.error()));
-  parts_.turn_manager.look(parts_.tenant_store);  // for what is shown
+  parts_.turn_manager.sample(parts_.tenant_store);  // for what is shown
   parts_.engines.step(parts_.tenant_store, os::monotonic_ns());
   const auto answer = answer_control_request(parts_, message.bytes, process->id);
   reap_unused_tenants();

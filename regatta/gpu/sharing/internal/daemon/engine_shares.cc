@@ -47,7 +47,7 @@ void EngineShares::begin(const TenantStore& tenant_store, int client) {
 }
 
 void EngineShares::end(const TenantStore& tenant_store, int client, std::uint64_t now_ns) {
-  look(tenant_store, client, now_ns);
+  sample(tenant_store, client, now_ns);
   for (auto& device : devices_) {
     for (Engine& engine : device)
       at(engine.uses, client) = Use();
@@ -61,7 +61,7 @@ void EngineShares::forget(int tenant) {
   }
 }
 
-void EngineShares::look(const TenantStore& tenant_store, int client, std::uint64_t now_ns) {
+void EngineShares::sample(const TenantStore& tenant_store, int client, std::uint64_t now_ns) {
   const int tenant = tenant_store.clients().tenant_of(client);
   for (int device = 0; device < tenant_store.device_count(); ++device) {
     const regatta_engine_usage* feeds = tenant_store.clients().engine_usage(client, device);
@@ -113,7 +113,7 @@ void EngineShares::step(const TenantStore& tenant_store, std::uint64_t now_ns) {
   for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
     if (!tenant_store.tenants().is_live(tenant)) continue;
     for (const int client : tenant_store.clients().of_tenant(tenant))
-      look(tenant_store, client, now_ns);
+      sample(tenant_store, client, now_ns);
   }
   for (int device = 0; device < tenant_store.device_count(); ++device) {
     for (int engine = 0; engine < REGATTA_ENGINES; ++engine) {

@@ -62,7 +62,7 @@ class EngineShares {
 
   EngineShares(TimerFd alarm, int devices, const EngineRates& rates,
                const EngineSessions& sessions);
-  void look(const TenantStore& tenant_store, int client, std::uint64_t now_ns);
+  void sample(const TenantStore& tenant_store, int client, std::uint64_t now_ns);
   void share(const TenantStore& tenant_store, int device, regatta_engine engine,
              std::uint64_t now_ns) const;
 

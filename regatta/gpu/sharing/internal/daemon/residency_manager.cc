@@ -91,8 +91,9 @@ bool ResidencyManager::can_leave(const TenantStore& tenant_store, int tenant, in
   return is_any_away || checkpoints_.is_available();
 }
 
-void ResidencyManager::see_client(const TenantStore& tenant_store, int client, int device,
-                                  bool leaves, std::uint64_t now, regatta_residency_tenant& seen) {
+void ResidencyManager::sample_client(const TenantStore& tenant_store, int client, int device,
+                                     bool leaves, std::uint64_t now,
+                                     regatta_residency_tenant& seen) {
   regatta_residency_state* const page = tenant_store.clients().residency(client, device);
   if (page == nullptr || checkpoints_.is_lost(client)) return;
   checkpoints_.notice(tenant_store, client);
@@ -113,15 +114,15 @@ void ResidencyManager::see_client(const TenantStore& tenant_store, int client, i
   if (has_work(tenant_store, client, device) || is_long_away) seen.is_runnable = 1;
 }
 
-regatta_residency_tenant ResidencyManager::see(const TenantStore& tenant_store, int tenant,
-                                               int device, std::uint64_t now) {
+regatta_residency_tenant ResidencyManager::sample(const TenantStore& tenant_store, int tenant,
+                                                  int device, std::uint64_t now) {
   regatta_residency_tenant seen{};
   TenantState& asked =
       devices_[static_cast<std::size_t>(device)].asked[static_cast<std::size_t>(tenant)];
   asked.is_at_work = false;
   const bool leaves = tenant_store.swappable().is_checkpointable(tenant, device);
   for (const int client : tenant_store.clients().of_tenant(tenant)) {
-    see_client(tenant_store, client, device, leaves, now, seen);
+    sample_client(tenant_store, client, device, leaves, now, seen);
     asked.is_at_work = asked.is_at_work || is_at_work(tenant_store, client, device);
   }
   if (now >= asked.wanted_until_ns) asked.wanted = asked.may_lease = 0;
@@ -164,7 +165,7 @@ void ResidencyManager::forget_tenant(int tenant) {
   }
 }
 
-void ResidencyManager::see_all(TenantStore& tenant_store, int device, std::uint64_t now) {
+void ResidencyManager::sample_all(TenantStore& tenant_store, int device, std::uint64_t now) {
   Device& of = devices_[static_cast<std::size_t>(device)];
   update_checkpointable(tenant_store, device);
   of.policy.capacity = tenant_store.swappable().device_capacity(device);
@@ -179,7 +180,7 @@ void ResidencyManager::see_all(TenantStore& tenant_store, int device, std::uint6
         regatta_exclusive_leases_update(&of.leases, number, 0, 0, now);
       continue;
     }
-    const regatta_residency_tenant seen = see(tenant_store, tenant, device, now);
+    const regatta_residency_tenant seen = sample(tenant_store, tenant, device, now);
     regatta_residency_update(&of.policy, number, &seen, now);
     if (seen.lease_ns != 0)
       regatta_exclusive_leases_update(&of.leases, number, seen.lease_ns,
@@ -210,8 +211,8 @@ std::uint64_t ResidencyManager::give_turns(const TenantStore& tenant_store,
 
 // Whether memory of the tenant can be called back: its turn has ended. It gets no other turn
 // meanwhile.
-bool ResidencyManager::may_be_told(const TurnManager& turn_manager, int tenant, int device,
-                                   std::uint64_t now) {
+bool ResidencyManager::may_call_back(const TurnManager& turn_manager, int tenant, int device,
+                                     std::uint64_t now) {
   TenantState& asked =
       devices_[static_cast<std::size_t>(device)].asked[static_cast<std::size_t>(tenant)];
   if (asked.leaves_ns == 0) asked.leaves_ns = std::max<std::uint64_t>(now, 1);
@@ -222,8 +223,8 @@ bool ResidencyManager::may_be_told(const TurnManager& turn_manager, int tenant, 
 // Grants `may` to the tenant's clients: first bound memory, if all of it fits, otherwise nothing;
 // then swappable memory of working clients, then of idle ones; the rest to what the tenant waits to
 // lease.
-void ResidencyManager::tell(const TenantStore& tenant_store, int tenant, int device,
-                            std::uint64_t may) {
+void ResidencyManager::grant(const TenantStore& tenant_store, int tenant, int device,
+                             std::uint64_t may) {
   const bool leaves = tenant_store.swappable().is_checkpointable(tenant, device);
   std::uint64_t bound = 0;
   for (const int client : tenant_store.clients().of_tenant(tenant))
@@ -256,7 +257,7 @@ std::uint64_t ResidencyManager::step_device(TenantStore& tenant_store, TurnManag
   Device& of = devices_[static_cast<std::size_t>(device)];
   std::uint64_t wake = TimerFd::kNever;
   for (int round = 0; round < 4; ++round) {
-    see_all(tenant_store, device, now);
+    sample_all(tenant_store, device, now);
     const std::uint64_t turns_wake = give_turns(tenant_store, turn_manager, device, now);
     std::array<unsigned long long, REGATTA_TENANTS_MAX> may{};
     wake = std::min<std::uint64_t>(regatta_residency_step(&of.policy, now, may.data()), turns_wake);
@@ -266,14 +267,14 @@ std::uint64_t ResidencyManager::step_device(TenantStore& tenant_store, TurnManag
       if (may[i] < one.bound) may[i] = 0;  // then nothing is there
       const int tenant = static_cast<int>(i);
       if (one.resident > one.granted) wake = std::min(wake, now + kWatchNs);
-      if (may[i] < one.granted && !may_be_told(turn_manager, tenant, device, now)) {
+      if (may[i] < one.granted && !may_call_back(turn_manager, tenant, device, now)) {
         turn_manager.set_swapped_out(tenant_store, tenant, device, true);
         wake = std::min(wake, now + kResidencyPollNs);
         continue;
       }
       of.asked[i].leaves_ns = 0;
       if (may[i] == one.granted) continue;
-      tell(tenant_store, tenant, device, may[i]);
+      grant(tenant_store, tenant, device, may[i]);
       is_changed = true;
     }
     if (!is_changed) break;

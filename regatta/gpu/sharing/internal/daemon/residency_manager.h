@@ -90,18 +90,18 @@ class ResidencyManager {
 
   ResidencyManager(TimerFd alarm, const ResidencyOptions& options);
   bool is_complete(const TenantStore& tenant_store, std::uint64_t now) const;
-  void see_client(const TenantStore& tenant_store, int client, int device, bool leaves,
-                  std::uint64_t now, regatta_residency_tenant& seen);
-  regatta_residency_tenant see(const TenantStore& tenant_store, int tenant, int device,
-                               std::uint64_t now);
+  void sample_client(const TenantStore& tenant_store, int client, int device, bool leaves,
+                     std::uint64_t now, regatta_residency_tenant& seen);
+  regatta_residency_tenant sample(const TenantStore& tenant_store, int tenant, int device,
+                                  std::uint64_t now);
   bool can_leave(const TenantStore& tenant_store, int tenant, int device) const;
-  bool may_be_told(const TurnManager& turn_manager, int tenant, int device, std::uint64_t now);
-  void see_all(TenantStore& tenant_store, int device, std::uint64_t now);
+  bool may_call_back(const TurnManager& turn_manager, int tenant, int device, std::uint64_t now);
+  void sample_all(TenantStore& tenant_store, int device, std::uint64_t now);
   std::uint64_t give_turns(const TenantStore& tenant_store, TurnManager& turn_manager, int device,
                            std::uint64_t now);
   std::uint64_t step_device(TenantStore& tenant_store, TurnManager& turn_manager, int device,
                             std::uint64_t now);
-  void tell(const TenantStore& tenant_store, int tenant, int device, std::uint64_t may);
+  void grant(const TenantStore& tenant_store, int tenant, int device, std::uint64_t may);
   std::uint64_t taken(const TenantStore& tenant_store, int device) const;
   bool may_ever(TenantStore& tenant_store, int client, int device, std::uint64_t bytes) const;
   bool is_its_turn(int tenant, int device, std::uint64_t bytes) const;

@@ -63,22 +63,23 @@ void TurnManager::set_event_connection(const TenantStore& tenant_store, int clie
     used_ns_[static_cast<std::size_t>(client)][static_cast<std::size_t>(device)] =
         work == nullptr ? 0 : __atomic_load_n(&work->used_ns, __ATOMIC_RELAXED);
   }
-  look(tenant_store, tenant_store.clients().tenant_of(client));
+  sample(tenant_store, tenant_store.clients().tenant_of(client));
 }
 
-void TurnManager::look(const TenantStore& tenant_store) {
+void TurnManager::sample(const TenantStore& tenant_store) {
   for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
-    if (tenant_store.tenants().is_live(tenant)) look(tenant_store, tenant);
+    if (tenant_store.tenants().is_live(tenant)) sample(tenant_store, tenant);
   }
 }
 
-void TurnManager::look(const TenantStore& tenant_store, int tenant) {
+void TurnManager::sample(const TenantStore& tenant_store, int tenant) {
   const std::uint64_t now = os::monotonic_ns();
   for (int device = 0; device < tenant_store.device_count(); ++device)
-    look(tenant_store, tenant, device, now);
+    sample(tenant_store, tenant, device, now);
 }
 
-void TurnManager::look(const TenantStore& tenant_store, int tenant, int device, std::uint64_t now) {
+void TurnManager::sample(const TenantStore& tenant_store, int tenant, int device,
+                         std::uint64_t now) {
   TurnScheduler& scheduler = devices_[static_cast<std::size_t>(device)];
   TenantActivity doing;
   bool all_end = scheduler.open_tenant() == tenant;
@@ -110,7 +111,7 @@ void TurnManager::look(const TenantStore& tenant_store, int tenant, int device, 
     doing.is_swapped_out = true;
     doing.wants = false;
   }
-  scheduler.see(tenant, doing, now);
+  scheduler.set_activity(tenant, doing, now);
 }
 
 void TurnManager::set_tenants(const TenantStore& tenant_store) {
@@ -136,7 +137,7 @@ void TurnManager::set_swapped_out(const TenantStore& tenant_store, int tenant, i
   if (known == is_swapped_out) return;
   known = is_swapped_out;
   set_tenants(tenant_store);
-  look(tenant_store, tenant, device, os::monotonic_ns());
+  sample(tenant_store, tenant, device, os::monotonic_ns());
 }
 
 void TurnManager::forget(int tenant) {
@@ -161,12 +162,12 @@ void TurnManager::step(const TenantStore& tenant_store) {
     for (int device = 0; device < tenant_store.device_count(); ++device) {
       TurnScheduler& scheduler = devices_[static_cast<std::size_t>(device)];
       if (scheduler.open_tenant() >= 0 && os::monotonic_ns() >= scheduler.wake_ns())
-        look(tenant_store, scheduler.open_tenant(), device, os::monotonic_ns());
+        sample(tenant_store, scheduler.open_tenant(), device, os::monotonic_ns());
       while (const auto order = scheduler.next_order(os::monotonic_ns())) {
         if (regatta_turn* turn = tenant_store.tenants().turn(order->tenant, device))
           write_turn(*turn, *order);
         if (order->kind == TurnCommand::Kind::kClose)
-          look(tenant_store, order->tenant, device, os::monotonic_ns());
+          sample(tenant_store, order->tenant, device, os::monotonic_ns());
       }
       wake = std::min(wake, scheduler.wake_ns());
     }

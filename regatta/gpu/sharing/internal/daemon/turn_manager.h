@@ -25,8 +25,8 @@ class TurnManager {
   // A client has an event connection, or no longer; clients without one do not count.
   void set_event_connection(const TenantStore& tenant_store, int client, bool is_connected);
   // Reads the activity of the tenant's clients, which may have changed.
-  void look(const TenantStore& tenant_store, int tenant);
-  void look(const TenantStore& tenant_store);  // of all tenants
+  void sample(const TenantStore& tenant_store, int tenant);
+  void sample(const TenantStore& tenant_store);  // of all tenants
   // Call after a change of limits, policy or tenants.
   void set_tenants(const TenantStore& tenant_store);
   void forget(int tenant);
@@ -48,7 +48,7 @@ class TurnManager {
  private:
   TurnManager(TimerFd alarm, const TurnSchedulerOptions& options, int devices,
               std::uint64_t hold_until_ns);
-  void look(const TenantStore& tenant_store, int tenant, int device, std::uint64_t now);
+  void sample(const TenantStore& tenant_store, int tenant, int device, std::uint64_t now);
 
   TimerFd timer_fd_;
   std::vector<TurnScheduler> devices_;

@@ -38,7 +38,7 @@ void TurnScheduler::set_tenants(regatta_share_policy policy, const Tenants& tena
   divide(now_ns);
 }
 
-void TurnScheduler::see(int tenant, TenantActivity doing, std::uint64_t now_ns) {
+void TurnScheduler::set_activity(int tenant, TenantActivity doing, std::uint64_t now_ns) {
   const bool was_runnable = is_runnable(at(doings_, tenant));
   at(doings_, tenant) = doing;
   if (tenant == leaving_ && !doing.works) leaving_ = -1;
@@ -54,7 +54,7 @@ void TurnScheduler::see(int tenant, TenantActivity doing, std::uint64_t now_ns) 
 }
 
 void TurnScheduler::forget(int tenant, std::uint64_t now_ns) {
-  see(tenant, {}, now_ns);
+  set_activity(tenant, {}, now_ns);
   if (turns_.holder == tenant) end_turn(now_ns);
   if (open_ == tenant) {  // in a page that is gone: the next tenant of this number has another one
     open_ = -1;

@@ -65,7 +65,7 @@ class TurnScheduler {
   TurnScheduler(const TurnSchedulerOptions& options, std::uint64_t now_ns);
 
   void set_tenants(regatta_share_policy policy, const Tenants& tenants, std::uint64_t now_ns);
-  void see(int tenant, TenantActivity doing, std::uint64_t now_ns);
+  void set_activity(int tenant, TenantActivity doing, std::uint64_t now_ns);
   // The tenant has ended: forgets its debt and its history.
   void forget(int tenant, std::uint64_t now_ns);
 

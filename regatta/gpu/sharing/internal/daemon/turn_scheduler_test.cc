@@ -92,13 +92,13 @@ class Machine {
     const bool wants = one.has_work && !one.works;
     const bool ends = tells_ends && one.works && one.deadline_ns != 0;
     if (ends && one.is_open) one.queued_until_ns = one.deadline_ns;
-    scheduler.see(static_cast<int>(tenant),
-                  {.wants = wants,
-                   .works = one.works,
-                   .is_used_up = wants && one.used_up == one.number,
-                   .ends_ns = ends ? std::max(one.ends_ns, one.deadline_ns) : 0,
-                   .used_ns = std::exchange(one.used, 0)},
-                  now);
+    scheduler.set_activity(static_cast<int>(tenant),
+                           {.wants = wants,
+                            .works = one.works,
+                            .is_used_up = wants && one.used_up == one.number,
+                            .ends_ns = ends ? std::max(one.ends_ns, one.deadline_ns) : 0,
+                            .used_ns = std::exchange(one.used, 0)},
+                           now);
   }
 
   void obey() {
@@ -323,12 +323,12 @@ TEST(TurnScheduler, OpensATurnForWhoTakesTheNumberOfATenantThatHasGone) {
   tenants[0].limits = {.quota_ppm = 1'000'000, .weight = 1, .present = 1, .runnable = 0};
   for (const Ns begin : {kMs, 10 * kMs}) {
     scheduler.set_tenants(REGATTA_SHARE_FIXED, tenants, begin);
-    scheduler.see(0, {.wants = true}, begin);
+    scheduler.set_activity(0, {.wants = true}, begin);
     const auto order = scheduler.next_order(begin);
     ASSERT_TRUE(order);
     EXPECT_EQ(order->kind, TurnCommand::Kind::kOpen);
-    scheduler.see(0, {.works = true}, begin + kMs);
-    scheduler.see(0, {.used_ns = kMs}, begin + 2 * kMs);
+    scheduler.set_activity(0, {.works = true}, begin + kMs);
+    scheduler.set_activity(0, {.used_ns = kMs}, begin + 2 * kMs);
     while (scheduler.next_order(begin + 2 * kMs))
       continue;
     EXPECT_EQ(scheduler.open_tenant(), 0);
@@ -344,20 +344,20 @@ TEST(TurnScheduler, EndsTheTurnOfWhoseMemoryLeavesAndGivesItNoOther) {
     TurnScheduler::Tenants tenants{};
     tenants[0].limits = {.quota_ppm = 500'000, .weight = 1, .present = 1, .runnable = 0};
     scheduler.set_tenants(REGATTA_SHARE_BURST_WEIGHT, tenants, 0);
-    scheduler.see(0, {.wants = true}, kMs);
+    scheduler.set_activity(0, {.wants = true}, kMs);
     ASSERT_EQ(scheduler.next_order(kMs)->kind, TurnCommand::Kind::kOpen);
-    scheduler.see(0, {.works = is_at_work}, 2 * kMs);
+    scheduler.set_activity(0, {.works = is_at_work}, 2 * kMs);
     while (scheduler.next_order(2 * kMs))
       continue;
     EXPECT_EQ(scheduler.open_tenant(), 0);
-    scheduler.see(0, {.works = is_at_work, .is_swapped_out = true}, 3 * kMs);
+    scheduler.set_activity(0, {.works = is_at_work, .is_swapped_out = true}, 3 * kMs);
     const auto close = scheduler.next_order(3 * kMs);
     ASSERT_TRUE(close);
     EXPECT_EQ(close->kind, TurnCommand::Kind::kClose);
-    scheduler.see(0, {.is_swapped_out = true}, 4 * kMs);
+    scheduler.set_activity(0, {.is_swapped_out = true}, 4 * kMs);
     EXPECT_FALSE(scheduler.next_order(4 * kMs));
     EXPECT_EQ(scheduler.open_tenant(), -1);
-    scheduler.see(0, {.wants = true}, 5 * kMs);
+    scheduler.set_activity(0, {.wants = true}, 5 * kMs);
     ASSERT_EQ(scheduler.next_order(5 * kMs)->kind, TurnCommand::Kind::kOpen) << "it is back";
   }
 }

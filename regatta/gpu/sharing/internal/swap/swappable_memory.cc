@@ -93,7 +93,7 @@ std::vector<SwappableMemory::Allocation*> SwappableMemory::by_use() {
   return all;
 }
 
-void SwappableMemory::tell(const Progress& progress) const {
+void SwappableMemory::report(const Progress& progress) const {
   if (progress) progress(totals_);
 }
 
@@ -101,7 +101,7 @@ void SwappableMemory::take_away(Chunk& chunk, const Progress& progress) {
   device_.unmap(chunk.address, chunk.bytes);
   chunk.is_there = false;
   totals_.resident -= chunk.bytes;
-  tell(progress);
+  report(progress);
 }
 
 bool SwappableMemory::finish_out(const Move& move, const Progress& progress) {
@@ -159,7 +159,7 @@ bool SwappableMemory::finish_in(const Move& move, const Progress& progress) {
   }
   move.chunk->is_there = true;
   totals_.moved_in += move.chunk->bytes;
-  tell(progress);
+  report(progress);
   return true;
 }
 
@@ -171,7 +171,7 @@ bool SwappableMemory::begin_in(Home home, Chunk& chunk, std::vector<Move>& moves
   }
   if (!chunk.is_saved) {
     chunk.is_there = true;
-    tell(progress);
+    report(progress);
     return true;
   }
   const auto ticket =

@@ -100,7 +100,7 @@ class SwappableMemory {
   void take_away(Chunk& chunk, const Progress& progress);
   bool begin_out(Home home, Chunk& chunk, std::vector<Move>& moves, const Progress& progress);
   bool begin_in(Home home, Chunk& chunk, std::vector<Move>& moves, const Progress& progress);
-  void tell(const Progress& progress) const;
+  void report(const Progress& progress) const;
 
   SwapDevice& device_;
   const std::uint64_t chunk_bytes_;
