@@ -1,9 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <condition_variable>
 #include <filesystem>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -19,6 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "regatta/base/core/mutex.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/process.h"
@@ -106,7 +105,7 @@ struct CollectorConnection::Impl {
   explicit Impl(CollectorConnectionOptions its) : options(std::move(its)) {}
   ~Impl() {
     {
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       stop = true;
     }
     changed.notify_all();
@@ -119,18 +118,18 @@ struct CollectorConnection::Impl {
   os::HostPort place;
   std::string path;  // instead of a place
 
-  std::mutex mutex;
-  std::condition_variable changed;
-  int fd = -1;         // with a collector that let us in
-  std::string unsent;  // of lines that were begun
-  bool stop = false;
+  Mutex mutex;
+  ConditionVariable changed;
+  int fd REGATTA_GUARDED_BY(mutex) = -1;         // of a collector that accepted the handshake
+  std::string unsent REGATTA_GUARDED_BY(mutex);  // the rest of a line that was sent in part
+  bool stop REGATTA_GUARDED_BY(mutex) = false;
 
   std::set<std::string> noted;  // the thread's own, since all was well
   os::UniqueFd wake;
   std::thread thread;
 
   bool has_stopped() {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     return stop;
   }
   void note(const std::string& text) {
@@ -192,12 +191,12 @@ Status CollectorConnection::Impl::listen(int socket, LineSplitter& lines) {
 // Lines go to the collector as long as the connection lasts.
 Status CollectorConnection::Impl::stay(int socket, LineSplitter& lines) {
   {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     fd = socket;
     unsent.clear();
   }
   Status end = listen(socket, lines);
-  const std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   fd = -1;
   return end;
 }
@@ -225,8 +224,8 @@ void CollectorConnection::Impl::keep_connected() {
     }
     had_trouble = true;
     if (!state && state.error().code == Code::kConflict) pause = kRefused * pause;
-    std::unique_lock lock(mutex);
-    changed.wait_for(lock, std::chrono::duration<double>(pause.value), [&] { return stop; });
+    MutexLock lock(mutex);
+    changed.wait_for(lock, pause, [this]() REGATTA_REQUIRES(mutex) { return stop; });
     if (stop) return;
   }
 }
@@ -258,7 +257,7 @@ Result<CollectorConnection> CollectorConnection::open(CollectorConnectionOptions
 
 void CollectorConnection::tell(const std::string& line) {
   Impl& impl = *impl_;
-  const std::lock_guard lock(impl.mutex);
+  const MutexLock lock(impl.mutex);
   if (impl.fd < 0) return;
   impl.unsent += line;
   const ssize_t count =

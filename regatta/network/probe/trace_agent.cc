@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <cmath>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <thread>
@@ -16,6 +15,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "regatta/base/core/mutex.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/netlink.h"
 #include "regatta/base/os/process.h"
@@ -50,8 +50,8 @@ struct TraceAgent::Impl {
   std::unordered_map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> counted;  // by cookie
   Seconds counted_at{-1e9};
 
-  std::mutex mutex;
-  std::vector<Order> orders;  // guarded by mutex
+  Mutex mutex;
+  std::vector<Order> orders REGATTA_GUARDED_BY(mutex);
   os::UniqueFd wake;
   std::atomic<bool> stop = false;
   std::thread thread;
@@ -97,7 +97,7 @@ void TraceAgent::Impl::work() {
 std::vector<Order> TraceAgent::Impl::take_orders() {
   std::uint64_t count = 0;
   static_cast<void>(::read(wake.get(), &count, sizeof count) == sizeof count);
-  const std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   return std::exchange(orders, {});
 }
 
@@ -200,7 +200,7 @@ Status TraceAgent::order(std::string_view line) {
   if (path != nullptr && !impl_->flows.contains(path->path))
     return Error{Code::kInvalidInput, "the collector asks for a path that does not begin here"};
   {
-    const std::lock_guard lock(impl_->mutex);
+    const MutexLock lock(impl_->mutex);
     if (impl_->orders.size() < kOrdersMost) impl_->orders.push_back(order);
   }
   impl_->rouse();

@@ -1,6 +1,5 @@
 #include "regatta/app/cli/internal/search_progress.h"
 
-#include <chrono>
 #include <utility>
 
 #include <fmt/core.h>
@@ -14,14 +13,14 @@ SearchProgress::SearchProgress(std::FILE* out, std::string title)
 }
 
 void SearchProgress::set_title(std::string title) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   title_ = std::move(title);
 }
 
 SearchProgress::~SearchProgress() {
   if (!thread_.joinable()) return;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     is_over_ = true;
   }
   ended_.notify_one();
@@ -29,9 +28,10 @@ SearchProgress::~SearchProgress() {
 }
 
 void SearchProgress::show() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   int seconds = 0;
-  while (!ended_.wait_for(lock, std::chrono::seconds(1), [this] { return is_over_; })) {
+  while (
+      !ended_.wait_for(lock, Seconds{1}, [this]() REGATTA_REQUIRES(mutex_) { return is_over_; })) {
     fmt::print(out_, "\r\x1b[K{}, {} s", title_, ++seconds);
     std::fflush(out_);
   }

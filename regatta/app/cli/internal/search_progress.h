@@ -1,12 +1,12 @@
-// cli/internal/search_progress.h: that a search goes on, for people who wait: a line that changes
-// on a terminal, nothing elsewhere.
+// cli/internal/search_progress.h: shows on a terminal that a search goes on: one line that changes
+// every second. It prints nothing elsewhere.
 #pragma once
 
-#include <condition_variable>
 #include <cstdio>
-#include <mutex>
 #include <string>
 #include <thread>
+
+#include "regatta/base/core/mutex.h"
 
 namespace regatta::cli {
 
@@ -15,7 +15,7 @@ class SearchProgress {
   // Shows `title` and the seconds that have passed, once a second from the first second on. `out`
   // must outlive it.
   SearchProgress(std::FILE* out, std::string title);
-  // Another title, from the next second on.
+  // Shows another title from the next second on.
   void set_title(std::string title);
   // Clears the line.
   ~SearchProgress();
@@ -26,11 +26,11 @@ class SearchProgress {
   void show();
 
   std::FILE* out_;
-  std::mutex mutex_;
-  std::string title_;  // under mutex_
-  std::condition_variable ended_;
-  bool is_over_ = false;  // the same
-  std::thread thread_;    // none where `out` is no terminal
+  Mutex mutex_;
+  ConditionVariable ended_;
+  std::string title_ REGATTA_GUARDED_BY(mutex_);
+  bool is_over_ REGATTA_GUARDED_BY(mutex_) = false;
+  std::thread thread_;  // not started where `out` is no terminal
 };
 
 }  // namespace regatta::cli

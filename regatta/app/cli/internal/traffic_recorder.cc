@@ -84,10 +84,11 @@ TrafficRecorder::~TrafficRecorder() {
 
 Status TrafficRecorder::stop() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     has_to_stop_ = true;
   }
   if (thread_.joinable()) thread_.join();
+  const MutexLock lock(mutex_);
   return status_;
 }
 
@@ -95,7 +96,7 @@ void TrafficRecorder::run() {
   for (std::uint64_t tick = 1;; ++tick) {
     for (std::size_t place = 0; place < places_.size(); ++place) {
       Status status = sample(place);
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       used_ = os::thread_cpu_time();
       if (!status) status_ = std::move(status);
       if (has_to_stop_ || !status_) return;
@@ -144,7 +145,7 @@ void TrafficRecorder::take(std::size_t place, const probe::ConnectionCounters& o
 
 Status TrafficRecorder::sample(std::size_t place) {
   REGATTA_TRY(all, places_[place].counters.read());
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<ObservedConnection*>& told = places_[place].told;
   told.resize(all->size(), nullptr);
   for (std::size_t i = 0; i < all->size(); ++i)
@@ -160,7 +161,7 @@ void TrafficRecorder::sample_ranks() {
         places_, [&](const ObservedServer& one) { return network == one.namespace_inode; });
     if (place == places_.end()) continue;
     const std::vector<std::uint64_t> sockets = probe::sockets_of(view.pid);
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     auto known = std::ranges::find_if(ranks_, [&](const diag::WatchedRank& rank) {
       return rank.world == view.world && rank.rank == view.rank;
     });
@@ -195,15 +196,15 @@ std::string TrafficRecorder::server_of(const probe::Connection& connection) cons
   return server == addresses_.end() ? host : server->second;
 }
 
-// What it sent; where it was not asked, what the other end got of it.
+// The bytes it sent; where its counters were not read, the bytes that the other end received.
 const std::vector<double>& TrafficRecorder::sent_by(const ObservedConnection& seen) const {
   if (probe::is_counted_here(seen.last.connection)) return seen.sent;
   const ObservedConnection* const other = paired_end(seen);
   return other == nullptr ? seen.sent : other->received;
 }
 
-// Of each connection the end that more connections share listens; by number. A source port may
-// serve a few connections to different places.
+// The listening end of each connection, by number: the end that more connections share. A source
+// port may serve a few connections to different places.
 std::map<probe::Connection, std::uint32_t> TrafficRecorder::listeners() const {
   std::map<probe::Endpoint, std::set<probe::Endpoint>> peers;
   for (const auto& [name, ends] : ends_.by_name()) {
@@ -224,7 +225,7 @@ std::map<probe::Connection, std::uint32_t> TrafficRecorder::listeners() const {
 }
 
 diag::TrafficRecord TrafficRecorder::record() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto listener_of = listeners();
   diag::TrafficRecord record{.start = start_, .interval = interval_, .ranks = ranks_};
   const Seconds elapsed = os::monotonic_now() - start_;

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "regatta/app/cli/internal/connection_pairs.h"
+#include "regatta/base/core/mutex.h"
 #include "regatta/base/core/result.h"
 #include "regatta/network/diag/traffic_analysis.h"
 #include "regatta/network/lab/lab.h"
@@ -57,27 +57,29 @@ class TrafficRecorder {
   explicit TrafficRecorder(Seconds interval);
   void run();
   Status sample(std::size_t place);
-  void take(std::size_t place, const probe::ConnectionCounters& one, ObservedConnection*& told);
+  void take(std::size_t place, const probe::ConnectionCounters& one, ObservedConnection*& told)
+      REGATTA_REQUIRES(mutex_);
   void add(std::vector<double>& series, double bytes, Seconds from, Seconds to) const;
-  const ObservedConnection* paired_end(const ObservedConnection& seen) const;
-  int rank_of(const ObservedConnection* seen) const;
-  std::map<probe::Connection, std::uint32_t> listeners() const;
-  const std::vector<double>& sent_by(const ObservedConnection& seen) const;
+  const ObservedConnection* paired_end(const ObservedConnection& seen) const
+      REGATTA_REQUIRES(mutex_);
+  int rank_of(const ObservedConnection* seen) const REGATTA_REQUIRES(mutex_);
+  std::map<probe::Connection, std::uint32_t> listeners() const REGATTA_REQUIRES(mutex_);
+  const std::vector<double>& sent_by(const ObservedConnection& seen) const REGATTA_REQUIRES(mutex_);
   std::string server_of(const probe::Connection& connection) const;
 
   const Seconds start_;
   const Seconds interval_;
   std::vector<ObservedServer> places_;            // of the sampling thread, once it runs
   std::map<std::string, std::string> addresses_;  // "10.0.0.1": server
-  mutable std::mutex mutex_;
-  // Guarded by mutex_.
-  std::map<std::pair<std::size_t, std::uint64_t>, ObservedConnection> seen_;  // by place and cookie
-  ConnectionPairs<ObservedConnection> ends_;                                  // of seen_
-  std::vector<diag::WatchedRank> ranks_;
-  std::map<std::uint64_t, int> owners_;  // of sockets, by inode
-  bool has_to_stop_ = false;
-  Seconds used_;  // processor time
-  Status status_;
+  mutable Mutex mutex_;
+  std::map<std::pair<std::size_t, std::uint64_t>, ObservedConnection> seen_
+      REGATTA_GUARDED_BY(mutex_);                                        // by place and cookie
+  ConnectionPairs<ObservedConnection> ends_ REGATTA_GUARDED_BY(mutex_);  // of seen_
+  std::vector<diag::WatchedRank> ranks_ REGATTA_GUARDED_BY(mutex_);
+  std::map<std::uint64_t, int> owners_ REGATTA_GUARDED_BY(mutex_);  // of sockets, by inode
+  bool has_to_stop_ REGATTA_GUARDED_BY(mutex_) = false;
+  Seconds used_ REGATTA_GUARDED_BY(mutex_);  // processor time
+  Status status_ REGATTA_GUARDED_BY(mutex_);
   std::thread thread_;
 };
 
