@@ -40,7 +40,7 @@ TEST(CollectiveTraffic, OfARingTakesItsStepsAndTheLatencyOfTheWays) {
   const double chunks = 126 * (1 << 20) / kRate.value;
   EXPECT_GE(end, chunks + 126 * 2 * kHop);
   EXPECT_LE(end, chunks + 126 * 4 * kHop);
-  // Of 126 hops, 15 or 16 go over a spine.
+  // 15 or 16 of the 126 hops go over a spine.
   EXPECT_THAT(end, DoubleNear(chunks + (110 * 2 + 16 * 4) * kHop, 1e-12));
 }
 

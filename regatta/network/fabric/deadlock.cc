@@ -46,8 +46,7 @@ class CycleSearch {
   enum class State : std::uint8_t { kNew, kOnTheWay, kDone };
   struct Step {
     std::uint32_t link;
-    std::size_t port;  // of the links that it dependencies for, from which on they are still to be
-                       // looked at
+    std::size_t port;  // the first dependency of `link` that is not visited yet
   };
 
   void enter(std::uint32_t link) {
@@ -71,7 +70,7 @@ class CycleSearch {
   std::size_t seen_ = 0;
 };
 
-// Of all links, each tail's in the order of its ports.
+// Searches from all links, node by node in the order of the ports.
 std::optional<DependencyCycle> search(const topo::Graph& graph, const SwitchPorts& ports,
                                       CycleSearch& search) {
   for (std::size_t at = 0; at < graph.nodes.size(); ++at) {
@@ -82,7 +81,7 @@ std::optional<DependencyCycle> search(const topo::Graph& graph, const SwitchPort
   return std::nullopt;
 }
 
-// Waits of links that lead down for links that lead up.
+// Counts dependencies of links that lead down on links that lead up.
 std::size_t count_bounces(const topo::Graph& graph, const SwitchPorts& ports,
                           const ChannelDependencies& dependencies) {
   const auto tier = [&](NodeId node) { return graph.nodes[node.index()].kind; };

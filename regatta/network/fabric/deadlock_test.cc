@@ -35,7 +35,7 @@ TEST(Deadlocks, AreFoundWhereTrafficBouncesOffTwoLeaves) {
   EXPECT_FALSE(find_dependency_cycle(graph, routes)) << "one bounce alone";
   routes.set_next_hops(node("spine1"), node("leaf3"), std::vector{down1});
   routes.set_next_hops(node("leaf1"), node("leaf3"), std::vector{up1});
-  // What bounced off leaf0 meets traffic that goes down to leaf1 to bounce there, and the reverse.
+  // Traffic that bounced off leaf0 meets traffic that goes down to bounce off leaf1, and vice versa.
   const auto cycle = find_dependency_cycle(graph, routes);
   ASSERT_TRUE(cycle);
   expect_cycle(graph, *cycle);
@@ -62,7 +62,7 @@ TEST(Deadlocks, AreFoundInEveryLoopThatIsPlanted) {
   }
 }
 
-// What the proof says: each link dependencies only for such that lead on.
+// The proof: each link waits only for links of later layers.
 TEST(Deadlocks, AreRuledOutByLayersOfLinks) {
   const topo::Graph graph = clos(3);
   const DeadlockCheck check = check_deadlock(graph, Routes(graph));

@@ -31,7 +31,7 @@ struct Spread {
   long long all() const { return switches * cables; }
 };
 
-// What a switch carries, in whole bytes per second.
+// The capacity of a switch, in whole bytes per second.
 class Chip {
  public:
   explicit Chip(const DesignRequest& request)
@@ -70,8 +70,8 @@ class Chip {
   const DesignRequest& request_;
 };
 
-// At least `wanted` cables to as few switches as can be, each of `switches_below` the same, where
-// `fits(cables)` and no switch above has more than `ports` ports.
+// Spreads at least `wanted` cables over the fewest switches, the same for each of `switches_below`,
+// such that fits(cables) holds and no switch above has more than `ports` ports.
 template <typename Fits>
 std::optional<Spread> spread(long long wanted, long long switches_below, long long ports,
                              Fits&& fits) {
@@ -109,8 +109,8 @@ class Designer {
     return too_many();
   }
 
-  // Of the last make(): not even one server's NICs fit on a switch. Then: the slowest chip on which
-  // they do.
+  // In the last make(), not even one server's NICs fitted on a switch; chip_least() is the slowest
+  // chip on which they fit.
   bool is_too_small() const { return is_too_small_; }
   BytesPerSecond chip_least() const {
     const DesignRequest& request = design_.request;
@@ -121,7 +121,7 @@ class Designer {
  private:
   // Rails of the cluster file: a leaf of each block for each.
   int leaves_of_block() const { return design_.request.rails * design_.request.planes; }
-  // Of one plane of the cluster file: those that its spines join.
+  // Leaves that the spines of one plane of the cluster file join.
   long long leaves_of_plane(long long blocks) const { return columns_ * blocks; }
   int planes() const {
     return design_.request.planes * (design_.request.joins_rails ? 1 : design_.request.rails);

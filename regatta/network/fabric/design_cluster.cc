@@ -1,4 +1,4 @@
-// What a design is as a cluster, and the published designs.
+// Converts a design to a cluster, and lists the published designs.
 #include <algorithm>
 #include <iterator>
 

@@ -47,7 +47,7 @@ BytesPerSecond used(const topo::Graph& graph, std::size_t node) {
   return sum;
 }
 
-// What a design says of itself against the graph of its cluster file.
+// Compares the figures of a design with the graph of its cluster file.
 void expect_holds(const Design& design) {
   const std::string text = cluster_text(design, "d", "h100-sxm");
   const auto cluster = topo::parse_cluster(text, "d.yaml");
@@ -71,7 +71,7 @@ void expect_holds(const Design& design) {
   most.erase(topo::NodeKind::kServer);
   for (const auto& [kind, rate] : most)
     EXPECT_LE(rate, design.request.chip) << text;
-  // Of the ports left, the next one fits and one more does not.
+  // All free ports fit, and one more does not.
   const auto expect_free = [&](topo::NodeKind kind, int free, BytesPerSecond rate) {
     if (!most.contains(kind)) return;
     EXPECT_LE(most[kind] + rate * free, design.request.chip) << text;
@@ -277,7 +277,7 @@ TEST(DesignFabric, IsWhatItsClusterFileSays) {
   EXPECT_GT(refused, 5);
 }
 
-// What can be added: the largest size of the same shape is one that the designer makes, too.
+// The designer also makes the largest size that the shape can grow to.
 TEST(DesignFabric, GrowsToWhatTheShapeCarries) {
   for (const int gpus : {128, 1024, 4096, 16384}) {
     const Design design = design_of(request_of(gpus));

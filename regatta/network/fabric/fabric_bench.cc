@@ -37,7 +37,7 @@ void bm_find_dependency_cycle(benchmark::State& state) {
 }
 BENCHMARK(bm_find_dependency_cycle)->Unit(benchmark::kMillisecond);
 
-// Of links and switches.
+// Fails each link and each switch.
 void bm_check_single_failures(benchmark::State& state) {
   const topo::Graph graph = graph_of_16k();
   std::size_t failures = 0;

@@ -70,7 +70,7 @@ class SlotsOfPaths {
   std::vector<std::uint32_t> before_;
 };
 
-// What crosses a link, in bytes per second.
+// The rate on a link, in bytes per second.
 struct Carried {
   double since = 0;  // seconds
   double rate = 0;
@@ -237,7 +237,7 @@ class Simulation {
     active.since = now_;
   }
 
-  // What a link carried up to now; from now on it carries `rate`.
+  // Records the bytes that a link carried up to now; from now on it carries `rate`.
   void remember(std::uint32_t link, double rate) {
     options_.history->add(link, carried_[link].rate, carried_[link].since, now_);
     carried_[link] = {now_, rate};

@@ -73,7 +73,7 @@ TEST(ScoreHops, CountsHopsByWhatTheyCross) {
   EXPECT_EQ(score_hops(cluster, {}).links, 0);
 }
 
-// What is said of a ring's hops is what is said of the ring.
+// The score of a ring's hops equals the score of the ring.
 TEST(ScoreHops, AgreesWithTheScoreOfARing) {
   const topo::Cluster cluster = cluster_of(24);
   for (const std::vector<int>& ring :
@@ -167,7 +167,7 @@ TEST(ChooseServers, IsHardlyEverBeatenByAnyOtherChoice) {
   EXPECT_LE(worst, 1.05);
 }
 
-// What it is for: the ring of a job on a fabric that others use, too.
+// The use case: the ring of a job on a fabric that other jobs use, too.
 TEST(ChooseServers, MakesARingFasterThanTheFirstFreeServers) {
   topo::Cluster cluster = cluster_of(96);
   cluster.fabric.spines = 2;  // 2:1

@@ -74,7 +74,7 @@ class Whole {
   double time_ = 0;
 };
 
-// Who listens is told at the end, in order.
+// Calls on_arrived at the end, in the order of arrival.
 void tell(const PacketOptions& options, const MixedReport& report) {
   if (!options.on_arrived) return;
   std::vector<std::uint32_t> arrived;
@@ -96,7 +96,7 @@ Result<MixedReport> run_mixed(const PacketSetup& setup, const FlowGraph& traffic
   if (!network) return network.error();
   const bool can_fast_forward =
       packets.load_balancing == LoadBalancing::kHash && !packets.rate_control;
-  // What is drawn, or led anew, has to do with all.
+  // Random marks and new routes affect all traffic, so that it has no independent parts.
   std::vector<TrafficPart> parts;
   if (can_fast_forward && !packets.marks && packets.outages.empty())
     parts = independent_parts(*network, setup, traffic, kMostParts);

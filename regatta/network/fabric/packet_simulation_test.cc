@@ -10,7 +10,7 @@
 namespace regatta::fabric {
 namespace {
 
-// Of a packet with so many bytes, on a link of kRate.
+// The time of a packet with so many bytes on a link of kRate.
 double wire_time(double bytes) {
   return (bytes + 30) / kRate.value;
 }

@@ -49,7 +49,7 @@ class Trees {
     }
   }
 
-  // Of the links in no tree: each waits for one, and so, at some point, for itself.
+  // Each link in no tree waits for another such link, so that some wait in a cycle.
   std::optional<DependencyCycle> cycle() const {
     if (left_.empty()) return std::nullopt;
     DependencyCycle path;

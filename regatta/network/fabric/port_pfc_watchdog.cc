@@ -12,7 +12,7 @@ namespace regatta::fabric {
 
 namespace {
 
-// Of a queue by which is sent, as one of its ends tells of it: `is_held`, that which sends.
+// The key of a queue as one end of the link reports it: the sending end where `is_held`.
 PortQueue key_of(const PortQueue& queue, bool is_held) {
   return {.link = 2 * queue.link + (is_held ? 0 : 1), .queue = queue.queue};
 }
@@ -130,7 +130,7 @@ PfcSample PortPfcWatchdog::sample_of(const PortQueue& queue, const PfcCounters& 
           .pauses = pauses};
 }
 
-// Of the storms of its priority: queues of different ones do not wait for each other.
+// Considers the storms of its priority: queues of different priorities do not wait for each other.
 PauseTree PortPfcWatchdog::tree_of(const PortQueue& queue) const {
   std::set<std::uint32_t> held;
   for (const PortQueue& key : storms_)

@@ -135,7 +135,7 @@ TEST(PortPfcWatchdog, GuessesHowLongPausesLastThatAreNotTimed) {
   }
 }
 
-// What a port of a known fabric counts that is held all the time.
+// The counters of a port of a known fabric that is held all the time.
 PfcPortCounters held(const std::string& device, const std::string& port, double time,
                      int priority = 3) {
   PfcPortCounters one = at(time, 10, static_cast<std::uint64_t>(1e6 * time));
@@ -284,7 +284,7 @@ TEST(PfcPortCountersText, IsReadAndRefusedWithTheLine) {
   }
 }
 
-// Whatever the bytes, it reads them or refuses them.
+// The parser reads or refuses any bytes.
 TEST(PfcPortCountersText, SurvivesDrawnBytes) {
   std::mt19937 random(1);
   const std::string letters = "0123456789,,,,,,,.-einf link\x01\xff";

@@ -97,7 +97,7 @@ class Planner {
     }
   }
 
-  // What a path costs beside all others: squares, so that the fullest links count most.
+  // The cost that a path adds to the sum of squared loads, so that the fullest links count most.
   std::uint64_t cost(const CandidatePath& path) const {
     std::uint64_t sum = 0;
     for (const std::uint32_t link : path.links)
@@ -134,7 +134,7 @@ class Planner {
     on_.resize(load_.size());
   }
 
-  // What was led before stays where it is.
+  // Connections of earlier turns keep their paths.
   void lead(const std::vector<std::size_t>& connections) {
     for (auto& on : on_)
       on.clear();
@@ -187,7 +187,7 @@ class Planner {
     return least;
   }
 
-  // Of those on a link with `most`, one that was not led last.
+  // Reroutes a connection on a link with load `most`, but not the one that was rerouted last.
   bool lead_another_path(std::uint32_t most) {
     std::vector<std::uint32_t> full;
     for (std::uint32_t link = 0; link < load_.size(); ++link)

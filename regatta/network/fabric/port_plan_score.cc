@@ -27,14 +27,14 @@ double pairs_of(double things) {
   return things * (things - 1) / 2;
 }
 
-// Of `flows` that each take one of `links` by chance, those that are not alone on theirs.
+// The expected number of `flows` that share a link when each takes one of `links` by chance.
 double colliding(double flows, double links) {
   if (flows <= 1 || links < 1) return 0;
   return flows * (1 - std::pow(1 - 1 / links, flows - 1));
 }
 
-// Of parts of these sizes, so many things: of one part when that fits, of the smallest one that
-// does; else all of the largest one, and the rest alike. Gives place and number of each.
+// Takes `count` things from parts of these sizes: all from the smallest part that has enough; else
+// the whole largest part, and the rest likewise. Returns the index of each part and its number.
 std::vector<std::pair<std::size_t, std::size_t>> fill(std::vector<std::size_t> sizes,
                                                       std::size_t count) {
   std::vector<std::pair<std::size_t, std::size_t>> filled;

@@ -84,8 +84,8 @@ TEST(Ports, SpreadAPermutationOverAllLinksWithoutACollision) {
   }
 }
 
-// What it is worth, in time: with 32 links, the fullest has 3.5 connections by chance (balls in
-// bins; by both directions, 4 or more).
+// The gain in time: with 32 links, the fullest has 3.5 connections by chance (balls in bins; by
+// both directions, 4 or more).
 TEST(Ports, MakeAPermutationAsFastAsTheNics) {
   Planned fabric(32, 32);
   const std::vector<PlannedConnection> all = permutation(fabric, 6);
@@ -126,7 +126,7 @@ TEST(Ports, BelowOneLeafAreTheFirstOfTheRange) {
   EXPECT_EQ(plan.most, 0U);
 }
 
-// Of two turns each is spread over what the first one left, so the first one alone is even too.
+// Later turns are spread over the load of earlier ones, so that the first turn alone is even too.
 TEST(Ports, SpreadTheFirstTurnAsEvenlyAsAllTogether) {
   const Planned fabric(2, 4);
   for (std::uint32_t senders = 1; senders <= 4; ++senders) {

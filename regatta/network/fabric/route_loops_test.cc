@@ -55,7 +55,7 @@ TEST(RouteLoops, DoNotCountWhereNoTrafficComes) {
   EXPECT_FALSE(loop_of(graph, away));
 }
 
-// Whoever follows drawn routes at random for long is in a loop, or the search finds none.
+// A long random walk over drawn routes ends, or the search finds a loop.
 TEST(RouteLoops, AreFoundWhereverAWalkDoesNotEnd) {
   const topo::Graph graph = clos(2);
   for (unsigned seed = 0; seed < 200; ++seed) {

@@ -50,7 +50,7 @@ class LoopSearch {
     if (!links_.empty()) links_.pop_back();
   }
 
-  // What lies between the node and the link that leads back to it.
+  // The links from the node up to the link that leads back to it.
   std::vector<std::uint32_t> loop(NodeId node, std::uint32_t last) const {
     std::size_t begin = 0;
     while (steps_[begin].node != node)

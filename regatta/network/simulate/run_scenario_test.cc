@@ -77,8 +77,8 @@ TEST(RunScenario, TellsBusbwAsNcclTestsDo) {
   EXPECT_NEAR(ring.busbw, 50e9, 0.01 * 50e9);
 }
 
-// Of two flows that leave a leaf over two uplinks, hashing leads both over one half of the time;
-// planned ports never, and packets that are sprayed use both.
+// Hashing sends two flows of a leaf with two uplinks over the same uplink half of the time; planned
+// ports never do, and sprayed packets use both.
 TEST(RunScenario, PortsThatArePlannedOrSpraysKeepFlowsApartThatChanceLeadsTogether) {
   const SimulatedNetwork network(test_cluster(4, 1));
   int collisions = 0;
@@ -300,7 +300,7 @@ TEST(RunScenario, AllLevelsAgreeOnARingUpToHeadersAndSwitches) {
   EXPECT_NEAR(mixed.end, packet, mixed.packets->bound + 1e-9);
 }
 
-// What crosses them takes as long at all levels, up to headers and the time of a packet.
+// Messages take equally long at all levels, up to headers and the time of a packet.
 TEST(RunScenario, AllLevelsAgreeOnLinksInsideServers) {
   const SimulatedNetwork network(test_cluster(4, 8));
   for (const std::string traffic :
@@ -382,8 +382,8 @@ TEST(RunScenario, AStuckNicIsFoundToHoldItsSendersByPauses) {
               HasSubstr("no link of a NIC is called 'leaf0-spine0'"));
 }
 
-// What was lost on a dead link is sent again 100 us later, and so up to 100 us after flows go on;
-// and what was in flight by then is sent twice.
+// Packets lost on a dead link are sent again 100 us later, so up to 100 us after flows go on; and
+// packets in flight by then are sent twice.
 constexpr double kAgain = 100e-6 + 20e-6;
 
 TEST(RunScenario, AllLevelsAgreeOnWhatAFailureCosts) {

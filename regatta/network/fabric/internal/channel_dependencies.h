@@ -141,7 +141,7 @@ class ChannelDependencies {
   std::vector<Bits> rows_;          // per node, a row per port
 };
 
-// Of the traffic between all leaves.
+// The dependencies of the traffic between all leaves.
 inline ChannelDependencies dependencies_of(const SwitchPorts& ports, const topo::Graph& graph,
                                            const Routes& routes) {
   ChannelDependencies dependencies(graph, ports);

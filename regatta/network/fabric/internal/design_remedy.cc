@@ -21,7 +21,7 @@ BytesPerSecond readable(BytesPerSecond rate) {
   return {std::ceil(rate.value * 8 / step * (1 - 1e-12)) * step / 8};
 }
 
-// Of the usual rates, the fastest up to `rate` with which the request can be met.
+// The fastest usual rate up to `rate` with which the request can be met.
 template <typename With>
 std::optional<BytesPerSecond> fastest_up_to(BytesPerSecond rate, const Check& can_be_made,
                                             With&& with) {

@@ -10,7 +10,7 @@
 namespace regatta::fabric {
 namespace {
 
-// Of `size` things, sets of `count`.
+// The number of sets of `count` out of `size` things.
 double sets_of(std::size_t size, std::size_t count) {
   double sets = 1;
   for (std::size_t i = 0; i < count; ++i)

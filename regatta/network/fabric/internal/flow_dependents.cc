@@ -13,7 +13,7 @@ Error dependency_cycle_error(const FlowGraph& traffic,
   std::uint32_t flow = 0;
   while (pending_dependencies[flow] == 0)
     ++flow;
-  // Who waits and whom it waits for, until one comes again.
+  // Follows each flow to one that it waits for, until a flow comes again.
   for (; !is_seen[flow]; flow = waits_on[flow])
     is_seen[flow] = true;
   return {Code::kInvalidInput,

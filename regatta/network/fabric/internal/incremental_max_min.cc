@@ -156,7 +156,7 @@ void IncrementalMaxMin::find_affected() {
   for (const std::uint32_t number : touched_) {
     const Link& link = links_[number];
     const bool is_over = link.load > link.capacity * (1 + kTolerance);
-    around_ = is_over ? link.flows : link.held;  // affect() changes who holds whom
+    around_ = is_over ? link.flows : link.held;  // affect() changes link.held
     for (const std::uint32_t flow : around_)
       if (flows_[flow].mark != mark_) affect(flow);
   }
@@ -167,7 +167,7 @@ void IncrementalMaxMin::affect(std::uint32_t flow) {
   if (!give_if_alone(flow)) affected_.push_back(flow);
 }
 
-// What nobody else is beside has the narrowest of its links for itself.
+// A flow that shares no link gets the rate of its narrowest link.
 bool IncrementalMaxMin::give_if_alone(std::uint32_t flow) {
   const std::uint32_t path = flows_[flow].path;
   const std::span<const std::uint32_t> over = paths_.links(path);
@@ -194,7 +194,7 @@ void IncrementalMaxMin::set_rate(std::uint32_t flow, double rate) {
   changed_.push_back(flow);
 }
 
-// New rates of the affected, beside the others as they are.
+// Computes new rates of the affected flows; the other flows keep theirs.
 void IncrementalMaxMin::solve() {
   ++problem_;
   parts_.clear();
@@ -220,7 +220,7 @@ void IncrementalMaxMin::solve() {
   }
   max_min_problem_.capacity.clear();
   for (Part& part : parts_) {
-    // What is left of rounding where all of a link's flows are among them.
+    // Where all flows of a link are affected, `beside` is only a rounding error.
     if (part.beside < kTolerance * links_[part.link].capacity) part.beside = 0;
     max_min_problem_.add_link(std::max(0.0, links_[part.link].capacity - part.beside));
     part.load = part.beside;

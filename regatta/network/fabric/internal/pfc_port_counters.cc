@@ -54,7 +54,7 @@ constexpr Name kLinkNames[] = {
     {"port.link_xoff_rx", &C::pauses, true}, {"port.link_xoff_tx", &C::pauses, false},
 };
 
-// What the whole port carries, where a driver does not count by priority.
+// Counters of the whole port, where a driver does not count by priority.
 constexpr Name kPortNames[] = {
     {"tx_packets_phy", &C::packets, true},  {"rx_packets_phy", &C::packets, false},
     {"tx_unicast.nic", &C::packets, true},  {"rx_unicast.nic", &C::packets, false},

@@ -40,7 +40,7 @@ struct NamedCount {
   std::uint64_t count = 0;
 };
 
-// Of the priorities of which the counters say something; empty: of none.
+// The counts of each priority that has any; empty: none has.
 std::vector<PfcPortCounters> pfc_port_counters(std::span<const NamedCount> counters);
 
 inline constexpr std::string_view kPfcPortCountersHeading =

@@ -23,14 +23,14 @@ struct PortQueue {
   friend auto operator<=>(const PortQueue&, const PortQueue&) = default;
 };
 
-// What a poll reads; `sent`, `paused` and `pauses` count from any beginning.
+// The values of a poll; `sent`, `paused` and `pauses` count from any beginning.
 struct PfcSample {
   Seconds at;
   bool is_up = true;         // the link
   std::uint64_t queued = 0;  // bytes that wait now
   std::uint64_t sent = 0;    // packets
-  Seconds paused;            // how long the peer had it paused
-  std::uint64_t pauses = 0;  // frames of the peer that did so
+  Seconds paused;            // by the peer
+  std::uint64_t pauses = 0;  // pause frames of the peer
 };
 
 enum class PfcStormRule : std::uint8_t {
@@ -45,8 +45,8 @@ inline constexpr double kPfcWatchdogSlack = 0.99;  // of the times below: less i
 struct PfcWatchdogOptions {
   PfcStormRule rule = PfcStormRule::kBlocked;
   double share = 0.99;
-  // Of polls in a row that the rule holds for, together. Polls of 20 ms see a storm within 200 ms:
-  // one begins before it, and detection takes 160.
+  // The rule has to hold for so long in a row. Polls of 20 ms find a storm within 200 ms: the first
+  // poll begins before it, and detection takes 160.
   Seconds detection{0.16};
   Seconds recovery{0.2};  // without a pause
 };

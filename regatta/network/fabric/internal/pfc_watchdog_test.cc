@@ -120,7 +120,7 @@ const std::vector<Trace>& traces_of(Kind kind) {
   return traces;
 }
 
-// Of all traces of a kind, those with an alarm, and with one within 200 ms of the beginning.
+// The traces of a kind with an alarm, and with one within 200 ms of the beginning.
 struct Count {
   int alarmed = 0;
   int in_time = 0;

@@ -70,7 +70,7 @@ class BundleBuilder {
     return count_beside(
         rank, [&](std::uint32_t other) { return workload_.rank_classes.class_of[other] == group; });
   }
-  // Of its own group.
+  // Ranks of its own group behind its NIC.
   std::uint32_t behind_nic_of(std::uint32_t rank) const {
     const SimulatedNetwork& network = workload_.network;
     const int nic = topo::nic_of(network.cluster, network.devices[rank]);

@@ -1,10 +1,10 @@
-// simulate/internal/bundles.h: an all-to-all as bundles of messages that move alike: of ranks that
-// a sprayed fabric does not tell apart all send the same at the same time.
+// simulate/internal/bundles.h: an all-to-all as bundles of messages that move alike: ranks that a
+// sprayed fabric does not distinguish send the same at the same time.
 //
-// Groups of rank_classes.h divide messages so that all of a bundle cross links of the same kinds,
-// and each of these carries as many of each bundle. So rates that are max-min fair with one flow
-// for each bundle, which takes of a link what all its messages on it take, are so with a flow for
-// each message: whoever has a bottleneck there has it here (an equitable partition).
+// The groups of rank_classes.h divide messages so that all of a bundle cross links of the same
+// kinds, and each such link carries equally many of each bundle. So the max-min fair rates with one
+// flow for each bundle, which takes of a link what all its messages take, are also fair with one
+// flow for each message: the bottlenecks are the same (an equitable partition).
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@
 
 namespace regatta::simulate {
 
-// Which items of the scenario may be sent in bundles: all-to-alls that go on only while others do
-// of which the same holds. None where switches hash.
+// Which items of the scenario may be sent in bundles: all-to-alls that overlap only with other such
+// items. None where switches hash.
 std::vector<bool> items_to_aggregate(const Scenario& scenario);
 
-// Of ranks all of which are in groups of ScenarioWorkload::rank_classes: each sends `part` to each
-// other one, all at once.
+// Adds an all-to-all: each of `ranks`, which are all in groups of ScenarioWorkload::rank_classes,
+// sends `part` to each other one at once.
 void add_bundles(ScenarioWorkload& workload, std::span<const std::uint32_t> ranks, Bytes part);
-// How many there would be.
+// The number of bundles that add_bundles() would add.
 std::size_t count_bundles(const RankClasses& rank_classes, std::span<const std::uint32_t> ranks);
 
 // Calls use(from, to) with the ranks of each message of a bundle.

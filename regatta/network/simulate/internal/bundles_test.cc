@@ -13,7 +13,7 @@
 namespace regatta::simulate {
 namespace {
 
-// Messages by who sends whom, each with its times.
+// The times of messages, by operation, sender and receiver.
 using Messages =
     std::multimap<std::tuple<std::size_t, std::uint32_t, std::uint32_t>, std::pair<double, double>>;
 

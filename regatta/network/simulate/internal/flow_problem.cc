@@ -128,7 +128,7 @@ std::vector<std::uint32_t> link_representatives(const ScenarioWorkload& workload
   return classes.link_representatives();
 }
 
-// What the outages change for each path, in turn.
+// Adds the changes that the outages make to each path, in turn.
 void add_changes(const ScenarioWorkload& workload, PathFinder& finder,
                  const AggregateLinks& aggregate_links, const std::vector<TopologyEvent>& outages,
                  std::vector<WeightedPath> paths, FlowProblem& problem) {

@@ -50,7 +50,7 @@ fabric::FlowReport simulated(const FlowProblem& problem) {
   auto report = fabric::simulate_flows(problem.links, problem.paths, problem.traffic,
                                        {.changes = problem.changes, .history = &history});
   EXPECT_TRUE(report) << report.error().message;
-  // What crossed each link when is, in all, what crossed it.
+  // The history of each link adds up to its bytes.
   for (std::uint32_t link = 0; link < links; ++link) {
     double bytes = 0;
     for (std::size_t bin = 0; bin < history.used(); ++bin)
@@ -98,7 +98,7 @@ TEST(FlowProblem, OverLinksThatAreAlikeTakeAsLongFolded) {
   EXPECT_GT(left_out, 500U);
 }
 
-// What is hashed takes one path of many: no two links carry the same.
+// Hashed flows take one path of many: no two links carry the same.
 TEST(FlowProblem, ThatAreHashedAreNotFolded) {
   const SimulatedNetwork network(test_cluster(4, 2));
   const Scenario scenario = parse("traffic: [{pattern: all_to_all, bytes: 1MB}]\n");

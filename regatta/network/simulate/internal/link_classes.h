@@ -1,6 +1,5 @@
-// simulate/internal/link_classes.h: links that everything crosses alike, as the uplinks of a leaf
-// that sprays its packets: one of them says what all of them carry, for they are full at the same
-// time.
+// simulate/internal/link_classes.h: links with equal traffic, such as the uplinks of a leaf that
+// sprays its packets: one of them represents all, for they are full at the same time.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +19,8 @@ class LinkClasses {
   // A link has another capacity from `time` on.
   void add_change(std::uint32_t link, double time, double capacity);
 
-  // Per link: the first one of those that all calls named with the same values (but for rounding),
-  // and that have its capacity. What nothing crosses stands for itself.
+  // Per link: the first link of its class: all calls named them with the same values (but for
+  // rounding), and their capacities are equal. A link without traffic represents itself.
   std::vector<std::uint32_t> link_representatives() const;
 
  private:

@@ -77,7 +77,7 @@ Status check_sizes(const Scenario& scenario, const ScenarioWorkload& workload) {
   return {};
 }
 
-// What the packets say of a whole scenario.
+// An error about the whole scenario.
 Error in_file(const Scenario& scenario, Error error) {
   error.message = scenario.file + ": " + error.message;
   return error;

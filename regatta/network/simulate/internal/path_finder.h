@@ -37,18 +37,18 @@ class PathFinder {
     return first_ring_ + static_cast<std::uint32_t>(workload_.rings.size());
   }
   std::uint32_t count() const;
-  // Of a path: some ranks at its ends.
+  // Some ranks at the ends of a path.
   EndpointPair ranks_of(std::uint32_t number) const;
 
-  // Under these routes from now on; they outlive that.
+  // Finds paths under these routes from now on; they outlive their use.
   void take(const fabric::Routes& routes);
-  // None: no path leads there, or for a ring: for one of its pairs. Those of bundles take what all
-  // their messages take, at their ends from AggregateLinks.
+  // None: no path leads there, or for a ring: for one of its pairs. The path of a bundle takes of
+  // its links what all its messages take; its end links are from AggregateLinks.
   std::optional<WeightedPath> find(std::uint32_t number);
 
-  // Tells `classes` what is sprayed from which leaf to which one under the routes that were taken.
+  // Adds to `classes` the sprayed paths between leaves under the current routes.
   void add_sprayed_paths(LinkClasses& classes);
-  // From now on paths have the first of links that are alike in place of all of them.
+  // From now on paths have the representative of each class of links in place of the others.
   void merge_links(std::vector<std::uint32_t> link_representatives) {
     link_representatives_ = std::move(link_representatives);
   }

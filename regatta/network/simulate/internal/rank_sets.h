@@ -30,8 +30,8 @@ Result<std::vector<Ranks>> groups_of(const Scenario& scenario, const TrafficItem
 // Flows of a pattern over so many ranks, about; what a file says may be more than a machine holds.
 double flows_of(const TrafficItem& item, double ranks);
 
-// What the items take that are sent message by message, `folds` telling which are not, is at most
-// `memory`; 0: whatever they take. kInvalidInput names the largest of them.
+// Fails with kInvalidInput, naming the largest item, where the items that are sent message by
+// message (`folds` is false) take more than `memory`; 0: no limit.
 Status check_memory(const Scenario& scenario, const SimulatedNetwork& network,
                     const std::vector<bool>& folds, Bytes memory);
 

@@ -39,7 +39,7 @@ struct Bundle {
   std::uint32_t to = 0;
   bool is_inside = false;
   std::uint64_t messages = 0;
-  // Of each NIC of the senders, or inside: of each sender; and the same of the receivers.
+  // Messages of each sending NIC, or inside servers of each sender; and the same for receivers.
   std::uint64_t sends = 0;
   std::uint64_t receives = 0;
 };
@@ -59,14 +59,14 @@ struct ScenarioWorkload {
 
   // The number of a pair of ranks, the same for the same two. Fails where one has no NIC.
   Result<std::uint32_t> pair(std::uint32_t from, std::uint32_t to);
-  // After an error of pair(), what is added makes no sense.
+  // After an error of pair(), the traffic is invalid.
   std::uint32_t pair_or_fail(std::uint32_t from, std::uint32_t to);
-  // Of a path: 0 for a pause or a ring, 1 for a pair.
+  // Messages of a flow over this path: 0 for a pause or a ring, 1 for a pair.
   std::uint64_t messages_of(std::uint32_t path) const {
     if (is_bundle(path)) return bundles[path & ~kBundleBits].messages;
     return path < kRingBit ? 1 : 0;
   }
-  // Something that takes `time`, without a byte.
+  // A flow that takes `time`, without bytes.
   std::uint32_t add_pause(Seconds time) { return traffic.add(kNothing, {0}, time); }
 
   const SimulatedNetwork& network;

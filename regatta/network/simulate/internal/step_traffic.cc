@@ -63,7 +63,7 @@ class StepBuilder {
     }
   }
 
-  // What the ranks of a stage send to the other one after `computed`, before `next` computes.
+  // The ranks of a stage send to another stage after `computed`, before `next` computes.
   void send(int replica, int from, int to, std::uint32_t computed, std::uint32_t next) {
     for (int tensor = 0; tensor < shape_.tp; ++tensor) {
       const std::uint32_t pair =

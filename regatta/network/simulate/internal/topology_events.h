@@ -12,7 +12,7 @@
 
 namespace regatta::simulate {
 
-// At a moment, links die or come back, or switches come to know of it.
+// At a moment, links die or come back, or switches detect that.
 struct TopologyEvent {
   double time = 0;                // seconds
   std::vector<LinkId> dead;       // from then on
@@ -32,13 +32,13 @@ Result<std::vector<LinkId>> links_that_fail(const Scenario& scenario, const Fail
 Result<LinkId> stuck_link(const Scenario& scenario, const Failure& failure,
                           const topo::Graph& graph);
 
-// Of links and switches, by time. Fails with kInvalidInput naming the scenario's file and line
+// Events of links and switches, by time. Fails with kInvalidInput naming the scenario's file and line
 // where the network has no such link or switch.
 Result<std::vector<TopologyEvent>> topology_events_of(const Scenario& scenario,
                                                       const SimulatedNetwork& network);
 
-// Shortest paths without the links that all avoid; the switches at the ends of withdrawn ones
-// choose among what is left of their next hops, by the same hash.
+// Shortest paths without the avoided links; the switches at the ends of withdrawn links choose
+// among their other next hops, by the same hash.
 fabric::Routes routes_without(const SimulatedNetwork& network, const TopologyEvent& outage);
 
 }  // namespace regatta::simulate

@@ -1,8 +1,7 @@
-// fabric/internal/packet/calendar_queue.h: what happens next. A calendar queue (Brown, "Calendar
-// queues: a fast O(1) priority queue implementation for the simulation event set problem", CACM
-// 1988) whose events are known beforehand by number, each at most once at a time, so that it never
-// allocates for those that are near. Of events at one moment the one that was entered first comes
-// first.
+// fabric/internal/packet/calendar_queue.h: a priority queue of events. A calendar queue (Brown,
+// "Calendar queues: a fast O(1) priority queue implementation for the simulation event set
+// problem", CACM 1988) whose events have numbers known beforehand, each queued at most once, so
+// that near events need no allocation. Events at the same time leave in the order of entry.
 #pragma once
 
 #include <array>
@@ -136,7 +135,7 @@ class CalendarQueue {
     }
   }
 
-  // Of those with events, from the current one on and round.
+  // The first bucket with events, from the current one on, cyclically.
   std::size_t first_bucket() const {
     const std::size_t start = static_cast<std::size_t>(current_ % kBuckets);
     const std::size_t word = start / 64;

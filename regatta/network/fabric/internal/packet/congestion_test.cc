@@ -35,7 +35,7 @@ TEST(PacketPauses, KeepAnIncastFromLosingAnything) {
   EXPECT_LT(longest(report), 8 * 320'000);
 }
 
-// Whoever pauses does so because of a link that is paused itself, or of the one that all share.
+// A switch pauses its peers because of a link that is paused itself, or of the one that all share.
 TEST(PacketPauses, SpreadAsATreeFromWhatIsShared) {
   TestPacketSetup one = incast(4'000'000);
   one.traffic.add(one.pair(12, 13), {4'000'000});  // has nothing to do with it
@@ -168,7 +168,7 @@ TEST(PacketDeadlocks, HappenOnTheCycleThatTheRoutesAllow) {
   EXPECT_GT(report.not_arrived, 0U);
   EXPECT_THAT(report.deadlock, testing::UnorderedElementsAreArray(*cycle));
   EXPECT_EQ(report.lost, 0U);
-  // Who drops does not wait.
+  // Switches that drop packets do not wait.
   const PacketReport dropping = simulate(one, {.buffer = Bytes{1'000'000}});
   EXPECT_EQ(dropping.not_arrived, 0U);
   EXPECT_TRUE(dropping.deadlock.empty());
@@ -202,7 +202,7 @@ TEST(PacketDeadlocks, HappenInALoopOfTwoSwitches) {
   }
 }
 
-// Whatever is sent, a fabric with pauses and paths up and down loses nothing and stops nowhere.
+// Under any traffic, a fabric with pauses and up-down paths loses nothing and stops nowhere.
 TEST(PacketPauses, LoseNothingOfDrawnTraffic) {
   for (unsigned seed = 1; seed <= 30; ++seed) {
     RandomIndex draw(seed);

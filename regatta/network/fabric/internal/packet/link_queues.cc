@@ -23,7 +23,7 @@ LinkQueues::LinkQueues(const PacketNetwork& network, const PacketOptions& option
   for (std::size_t i = 0; i < links_.size(); ++i) {
     const PacketNetwork::Link& link = network.links[i];
     LinkQueue& link_queue = links_[i];
-    // What is sent after the pause frame: until it is there, and what was in flight then.
+    // The headroom holds packets that are sent until the pause frame arrives or in flight then.
     if (link.is_intra_server) {  // there is room for all
       link_queue.most_held = link_queue.xoff = ~0ULL;
       continue;

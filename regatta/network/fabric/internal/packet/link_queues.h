@@ -16,8 +16,8 @@
 
 namespace regatta::fabric::packet {
 
-// What happens at a link, as events of a calendar: a packet reaches its end; it is free for the
-// next one; the PFC frame that pauses or resumes reaches its begin.
+// Events of a link in the calendar: a packet reaches its end; the link is free for the next packet;
+// a PFC frame that pauses or resumes the link reaches its begin.
 enum class LinkEvent : std::uint8_t { kArrival, kFree, kPauseFrame };
 inline constexpr std::uint32_t kLinkEvents = 3;
 
@@ -128,10 +128,10 @@ class LinkQueues {
   }
   void add_crossings(std::uint64_t packets) { crossings_ += packets; }
 
-  // All that bears on what happens next.
+  // Adds all state that later events depend on.
   void fingerprint(StateFingerprint& fingerprint, Picoseconds now) const;
 
-  // What counts up, per link.
+  // Counters, per link.
   struct Counts {
     std::uint64_t bytes = 0;
     std::uint64_t marks = 0;
@@ -139,8 +139,8 @@ class LinkQueues {
     Picoseconds paused_for = 0;
   };
   std::vector<Counts> counts() const;
-  // What was counted since `before` comes `times` more, and all that is in flight is of flows
-  // whose numbers are `shift` higher.
+  // Adds the counts since `before` another `times` times, and raises the flow numbers of all
+  // packets in flight by `shift`.
   void repeat(const std::vector<Counts>& before, std::uint64_t times, std::uint32_t shift);
 
   std::size_t count() const { return links_.size(); }
@@ -161,10 +161,10 @@ class LinkQueues {
   void report(PacketReport& report, Picoseconds now) const;
   // Links that wait for each other, where nothing happens any more; empty: none.
   DependencyCycle find_waits() const;
-  // Those that are paused, and which of them what came by each waits for at its end.
+  // Paused links; and per link, the paused links at its end that packets from it wait for.
   std::vector<std::uint32_t> paused() const;
   std::vector<std::vector<std::uint32_t>> waits() const;
-  // What a switch's counters say of the queue before the link; of the link itself it says nothing.
+  // The switch's counters of the queue before the link; `at` and `is_up` are not sampled.
   PfcSample pfc_sample(std::uint32_t link, Picoseconds now) const;
 
   // The NIC at the end of the link asks to pause, or to go on if it has asked.

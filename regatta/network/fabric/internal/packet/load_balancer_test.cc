@@ -114,7 +114,7 @@ TEST(PacketLoadBalancing, FillsNoLinkTwiceByTheShortestQueue) {
   EXPECT_LT(adaptive.end.value, 1.02 * least);
 }
 
-// Of 128 servers on three tiers of 1:1, each sends 2 MB to another one.
+// Each of 128 servers on three tiers of 1:1 sends 2 MB to another one.
 double permutation(std::uint32_t paths, unsigned seed, const PacketOptions& options) {
   TestPacketSetup one(TestFabric::three_tiers_of(128, 4, 4, 16, kRate), paths);
   one.draw_seeds(seed * 7919);

@@ -42,7 +42,7 @@ TEST(PacketOutages, LoseWhatCrossesTheLinkUntilSwitchesKnow) {
   const PacketReport calm = simulate(one, {});
   const PacketReport report = simulate(one, options);
   EXPECT_EQ(report.not_arrived, 0U);
-  // What was in flight, and at 200, 300 and 400 us is sent again: twice in vain.
+  // The packets in flight are sent again at 200, 300 and 400 us: twice in vain.
   const double in_flight = 2e-6 * kRate.value / 4126;
   EXPECT_NEAR(static_cast<double>(report.lost_on_links), 3 * in_flight, 10);
   EXPECT_EQ(report.lost, 0U);

@@ -217,7 +217,7 @@ inline void PacketEngine::arrive(std::uint32_t link) {
   lose(packet);
 }
 
-// Of a packet that came by `link`.
+// The link that a packet takes after `link`; kNone at the end of its path.
 inline std::uint32_t PacketEngine::next_link(std::uint32_t link, Packet& packet) {
   if (is_by_packet_) return load_balancer_.next(network_.links[link].end, packet, now_);
   std::uint32_t next = network_.paths[packet.next];
@@ -249,7 +249,7 @@ void PacketEngine::lose(const Packet& packet) {
   set_timer(now_ + retransmit_after_, TimerKind::kRetransmit, keep(packet));
 }
 
-// Until it is sent again: its place in lost_.
+// Keeps the packet until it is sent again; returns its place in lost_.
 std::uint32_t PacketEngine::keep(const Packet& packet) {
   if (free_.empty()) {
     free_.push_back(static_cast<std::uint32_t>(lost_.size()));
@@ -261,13 +261,13 @@ std::uint32_t PacketEngine::keep(const Packet& packet) {
   return place;
 }
 
-// Whether anything happens at all from now on that matters to a flow; `next`: at what is due.
+// Whether any later event matters to a flow; `next`: when the next timer or start is due.
 bool PacketEngine::goes_on(Picoseconds next) const {
   if (next != kNever || !calendar_.empty()) return true;
   return next_outage() != kNever && flows_.not_arrived() != 0;
 }
 
-// What happens by the clock of the flows: an outage, or somebody writes down what has been.
+// Runs events by the clock of the flows: outages, samples of the history, polls of the watchdog.
 void PacketEngine::run_control() {
   if (next_outage() <= now_) apply_outage();
   if (now_ + flows_.skipped() >= recorder_.next_at()) {

@@ -38,10 +38,10 @@ class PacketEngine {
   Result<MixedReport> run();
 
  private:
-  // What happens seldom, and may be due several times.
+  // Rare events, several of which may be due at once.
   enum class TimerKind : std::uint8_t {
     kWake,        // the NIC of link `of` may send again
-    kCnp,         // connection `of` hears of congestion
+    kCnp,         // connection `of` receives a CNP
     kRetransmit,  // packet `of` of lost_ is sent again
   };
   struct Timer {

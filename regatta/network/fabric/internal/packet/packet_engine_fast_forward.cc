@@ -55,7 +55,7 @@ void PacketEngine::check_recurrence(std::uint32_t link) {
   steady_state_->stop_looking();
 }
 
-// What is in flight, waits or is to happen; false: some of it lies too far ahead to say so.
+// Adds packets in flight, queues and pending events; false: some event lies too far ahead.
 bool PacketEngine::fingerprint_all(StateFingerprint& fingerprint) const {
   link_queues_.fingerprint(fingerprint, now_);
   senders_.fingerprint(fingerprint);

@@ -5,8 +5,8 @@
 
 namespace regatta::fabric::packet {
 
-// A packet that came by `link`, which is dead, or from which no path leads on today. Who cannot
-// send another path stops, for all that follows is lost too.
+// Loses a packet that came by `link`, which is dead or has no path behind it now. A connection that
+// cannot use another path stops, since its later packets would be lost too.
 void PacketEngine::lose_on(std::uint32_t link, const Packet& packet) {
   constexpr Picoseconds kTriesAnew =
       10;  // after an outage: packets may still be on paths before it
@@ -26,7 +26,7 @@ void PacketEngine::lose_on(std::uint32_t link, const Packet& packet) {
     lose(packet);
     return;
   }
-  // All tries before the next outage would be in vain too, so that none is made.
+  // Retransmissions before the next outage would fail too, so the packet is parked.
   if (steady_state_) steady_state_->lost_for_good(packet, now_);
   parked_.push_back({keep(packet), now_ + flows_.skipped()});
 }

@@ -52,7 +52,7 @@ std::vector<PfcStorm> PfcStormMonitor::storms(const LinkQueues& link_queues) con
   return all;
 }
 
-// Of the links of which the rule holds, the nearest and all others that end there.
+// The nearest link for which the rule holds, and all other such links that end at the same node.
 std::vector<std::uint32_t> PfcStormMonitor::nearest_of(const PauseTree& tree) const {
   std::vector<std::uint32_t> nearest;
   for (const std::uint32_t link : tree.links)

@@ -14,7 +14,7 @@
 
 namespace regatta::fabric::packet {
 
-// Of a state, by parts in order: two sums of 64 bits, mixed as SplitMix64 does.
+// The fingerprint of a state, by parts in order: two sums of 64 bits, mixed as SplitMix64 does.
 class StateFingerprint {
  public:
   // Flows count by how far they are from `base`.
@@ -41,7 +41,7 @@ class StateFingerprint {
   std::uint64_t b_ = 0;
 };
 
-// What comes again and again from now on.
+// A period that repeats from now on.
 struct RecurrencePeriod {
   Picoseconds time = 0;
   std::vector<std::uint64_t> bytes;  // that each ActiveSend sends in it

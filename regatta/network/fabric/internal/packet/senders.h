@@ -35,7 +35,7 @@ class Senders {
     }
   }
 
-  // Of a message of so many bytes, what connection `i` of a pair sends.
+  // The share that connection `i` of a pair sends of a message of so many bytes.
   std::uint64_t part(std::uint64_t bytes, std::uint32_t i) const {
     if (by_turns_) return i == 0 ? bytes : 0;
     return bytes / per_pair_ + (i < bytes % per_pair_ ? 1 : 0);
@@ -120,7 +120,7 @@ class Senders {
       }
     return all;
   }
-  // Whose turn it is.
+  // Adds the turns of the connections and retransmissions.
   void fingerprint(StateFingerprint& fingerprint) const {
     for (const Nic& nic : nics_) {
       fingerprint.add(nic.ready.size() << 1U | std::uint64_t{nic.is_busy});
@@ -131,7 +131,7 @@ class Senders {
         fingerprint.add(nic.ready.at(i));
     }
   }
-  // What they still have to send.
+  // Adds the messages and bytes still to be sent.
   void fingerprint_messages(StateFingerprint& fingerprint) const {
     for (const Nic& nic : nics_) {
       if (nic.ending != kNone) fingerprint.add_flow(nic.ending);
@@ -198,7 +198,7 @@ class Senders {
     rates_[connection].on_cnp(*control_, now);
   }
 
-  // What the NIC is sending the last packet of; kNone: it is not.
+  // The flow whose last packet the NIC is sending; kNone: none.
   std::uint32_t& ending(std::uint32_t link) { return nics_[link].ending; }
   bool& is_busy(std::uint32_t link) { return nics_[link].is_busy; }
 
@@ -220,7 +220,7 @@ class Senders {
     bool is_busy = false;
   };
 
-  // Of the next packet.
+  // The path of the next packet.
   std::uint32_t path_of(std::uint32_t connection) {
     if (!by_turns_) return network_.path_of[connection];
     return network_.path_of[connection + connections_[connection].turn++ % per_pair_];

@@ -11,7 +11,7 @@
 
 namespace regatta::fabric::packet {
 
-// What a connection still has to send of its message.
+// The rest of a message that a connection still has to send.
 struct ActiveSend {
   std::uint32_t connection;
   std::uint32_t flow;
@@ -49,7 +49,7 @@ class SteadyStateDetector {
     ++counts.in_flight;
     ++in_flight_;
   }
-  // Of a message before the one that is sent now: still in flight, and not counted.
+  // Packets of earlier messages are in flight, but not counted.
   void arrived(const Packet& packet, Picoseconds now) {
     Counts& counts = counts_[packet.connection];
     if (counts.window_number == window_number_ && counts.flow == packet.flow)
@@ -58,7 +58,7 @@ class SteadyStateDetector {
     --in_flight_;
     if (packet.is_retransmit && --missing_ == 0) changed(now);
   }
-  // On its path. What is sent again comes out of turn: until it has come, nothing stays.
+  // Lost on its path. A retransmission is out of order: no rate is steady until it has arrived.
   void lost(const Packet& packet, Picoseconds now) {
     --counts_[packet.connection].in_flight;
     --in_flight_;
@@ -70,15 +70,15 @@ class SteadyStateDetector {
     lost(packet, now);
     --missing_;
   }
-  // What was lost for good is sent again after all.
+  // A packet that was lost for good is sent again after all.
   void expect_retransmit() { ++missing_; }
   bool is_complete() const { return missing_ == 0; }
 
-  // When to look whether the rates stay; kNever: not before something changes.
+  // When to check whether the rates are steady; kNever: not before something changes.
   Picoseconds look_at() const { return look_at_; }
   void stop_looking() { look_at_ = kNever; }
-  // It is look_at(), and these are all that send; calm: nobody pauses. None: not yet, it is to be
-  // looked again.
+  // Checks at look_at(); `sending` are all active sends; calm: no link pauses. None: not steady, and
+  // look_at() is later.
   std::optional<SteadyRates> look(const std::vector<ActiveSend>& sending, Picoseconds now,
                                   bool is_calm);
 

@@ -41,7 +41,7 @@ struct TestPacketSetup {
     draw_seeds(1);
   }
 
-  // Of the switches.
+  // The seeds of the switches' hashes.
   void draw_seeds(std::uint32_t seed) {
     seeds.resize(graph.nodes.size());
     for (std::uint32_t& one : seeds)
