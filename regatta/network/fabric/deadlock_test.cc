@@ -35,7 +35,7 @@ TEST(Deadlocks, AreFoundWhereTrafficBouncesOffTwoLeaves) {
   EXPECT_FALSE(find_dependency_cycle(graph, routes)) << "one bounce alone";
   routes.set_next_hops(node("spine1"), node("leaf3"), std::vector{down1});
   routes.set_next_hops(node("leaf1"), node("leaf3"), std::vector{up1});
-  // Traffic that bounced off leaf0 meets traffic that goes down to bounce off leaf1, and vice versa.
+  // Traffic that bounced off leaf0 meets traffic that goes down to bounce off leaf1, and reversely.
   const auto cycle = find_dependency_cycle(graph, routes);
   ASSERT_TRUE(cycle);
   expect_cycle(graph, *cycle);

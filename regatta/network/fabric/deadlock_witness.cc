@@ -26,12 +26,13 @@ class ConnectionSearch {
                    std::span<const std::uint32_t> seeds)
       : graph_(graph), routes_(routes), seeds_(seeds) {}
 
-  // Adds up to `most` pairs, each from another NIC, whose paths take `next` after `link`. How many.
+  // Adds up to `most` pairs from different NICs whose paths take `next` after `link`. Returns how
+  // many.
   std::size_t add(std::uint32_t link, std::uint32_t next, NodeId target, std::size_t most,
                   NicPairs& pairs) const {
     const std::vector<LinkId> targets = nics_of(graph_, target);
     std::size_t found = 0;
-    // Leaf by leaf in turn, so that the link gets what it carries from several sides.
+    // Tries the leaves in turn, so that the traffic of the link comes from several sides.
     for (std::size_t round = 0; found < most; ++round) {
       bool is_last = true;
       for (const NodeId leaf : routes_.leaves()) {
@@ -48,7 +49,7 @@ class ConnectionSearch {
   }
 
  private:
-  // With a port by which the switches lead it so.
+  // Adds the pair with a port for which the switches choose this path.
   bool add_pair(LinkId from, LinkId to, std::uint32_t link, std::uint32_t next,
                 NicPairs& pairs) const {
     FiveTuple tuple{.from = topo::address_of(from),

@@ -1,5 +1,5 @@
-// fabric/flow_simulation.h: when flows start and end that share links max-min fair, as if each were
-// a fluid: what it has of its links follows at once when another starts or ends.
+// fabric/flow_simulation.h: simulates flows that share links max-min fairly as fluids: rates adapt
+// at once when a flow starts or ends.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,7 @@
 
 namespace regatta::fabric {
 
-// The rates of flows that share links, max-min fair: no flow could go faster without slowing down
-// one that is not faster than it.
+// Max-min fair rates: no flow can go faster without slowing down one that is not faster.
 
 // Links and flows by number; the vectors are flat, for there may be millions of flows.
 struct MaxMinProblem {
@@ -26,12 +25,12 @@ struct MaxMinProblem {
   // Flow f crosses links[first[f]] to links[first[f + 1] - 1], each at most once.
   std::vector<std::uint32_t> first = {0};
   std::vector<std::uint32_t> links;
-  // What a flow takes of a link for each byte per second of its rate, beside `links`; > 0. Empty: 1
-  // everywhere. More than 1 stands for several flows alike.
+  // Parallel to `links`: the link capacity that a flow takes per unit of its rate; > 0. Empty: 1
+  // everywhere. More than 1 stands for several like flows.
   std::vector<double> amounts;
-  // Per flow, > 0: flows held back by one link get rates in these ratios. Empty: 1 everywhere.
+  // Per flow, > 0: flows limited by the same link get rates in these ratios. Empty: 1 everywhere.
   std::vector<double> weights;
-  // Per flow, the most it could use, in bytes per second; >= 0. Empty: no limits.
+  // Per flow, its highest rate in bytes per second; >= 0. Empty: no limits.
   std::vector<double> limits;
 
   std::size_t flows() const { return first.size() - 1; }
@@ -49,16 +48,15 @@ struct MaxMinProblem {
 
 inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
-// The rate of each flow in bytes per second; kNoLimit where nothing holds it back. Vectors that are
-// not empty have the lengths above. Progressive filling: Bertsekas and Gallager, "Data Networks",
-// 1992, section 6.5.2. The level at which a link is full only rises while flows are fixed below it,
-// so a heap of them is corrected as it is read: O((crossings + links) log links) steps, and those
-// of sorting the limits.
+// The rate of each flow in bytes per second; kNoLimit where nothing limits it. Vectors that are not
+// empty have the lengths above. Progressive filling: Bertsekas and Gallager, "Data Networks", 1992,
+// section 6.5.2. The level at which a link is full only rises while flows are fixed below it, so a
+// heap of levels is corrected when it is read: O((crossings + links) log links) steps, plus sorting
+// the limits.
 std::vector<double> max_min_rates(const MaxMinProblem& max_min_problem);
 
-// How many bytes crossed each link when, in a bounded number of equal bins
-// of time: as time goes on they become twice as long, two in one.
-
+// The bytes that crossed each link over time, in a bounded number of equal bins: when they are used
+// up, pairs of bins merge into bins of twice the width.
 class LinkHistory {
  public:
   // `bins` >= 2, even; the first ones are `width` > 0 seconds long.
@@ -67,38 +65,36 @@ class LinkHistory {
   // `rate` bytes per second crossed the link from `begin` to `end`, in seconds, 0 <= begin <= end.
   void add(std::uint32_t link, double rate, double begin, double end);
 
-  // What crossed `from` crossed `to` as well.
+  // Adds the bytes that crossed `from` to `to`.
   void add_all(std::uint32_t from, std::uint32_t to);
 
-  double width() const { return bins_.width(); }  // seconds
-  std::size_t used() const {
-    return bins_.used();
-  }  // bins, up to the last one that something is in
+  double width() const { return bins_.width(); }     // seconds
+  std::size_t used() const { return bins_.used(); }  // bins, up to the last one that is not empty
   double bytes(std::uint32_t link, std::size_t bin) const { return bins_.at(link, bin); }
 
  private:
   TimeBins bins_;
 };
 
-// In seconds from the begin of the simulation; infinite: never.
+// In seconds from the start of the simulation; infinite: never.
 struct FlowTimes {
   double start = 0;
-  double sent = 0;     // all of it has left the sender
-  double arrived = 0;  // the latency of its path later
+  double sent = 0;     // its last byte leaves the sender
+  double arrived = 0;  // later by the latency of its path
 };
 
 struct FlowReport {
   std::vector<FlowTimes> flows;
   Seconds end;                        // when the last flow has arrived
   std::vector<double> bytes_of_link;  // that crossed it
-  std::size_t unfinished = 0;         // flows that never arrive: no capacity was left on their path
+  std::size_t unfinished = 0;         // flows that never arrive: their path has no capacity left
 };
 
-// What happens to the network meanwhile.
+// A change of the network during the simulation.
 struct NetworkChange {
   enum class Kind : std::uint8_t {
     kCapacity,  // link `which` has `capacity` from then on
-    kPath,  // what path `which` was to carry takes path `other`; what is in flight goes on there
+    kPath,      // flows of path `which`, also those in flight, continue on path `other`
   };
   double time = 0;  // seconds
   Kind kind = Kind::kCapacity;
@@ -109,11 +105,11 @@ struct NetworkChange {
 
 struct FlowOptions {
   std::span<const NetworkChange> changes;  // by time
-  LinkHistory* history = nullptr;          // gets what crosses each link when
-  // Called for each flow once it is sent, in the order of that; `arrived` is known then.
+  LinkHistory* history = nullptr;          // records the bytes that cross each link over time
+  // Called for each flow once it is sent, in that order; `arrived` is known then.
   std::function<void(std::uint32_t flow, const FlowTimes& times)> on_sent;
-  // What would be sent within so much time is sent together: flows then end early by at most this,
-  // in seconds, and by 1 % of what they take; >= 0. 0: exact.
+  // Flows that end within so many seconds end together: early by at most this, and by at most 1 %
+  // of their duration; >= 0. 0: exact.
   double resolution = 0;
 };
 

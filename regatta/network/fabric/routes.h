@@ -1,5 +1,5 @@
-// fabric/routes.h: the paths of flows through the switches of a graph: shortest ones, of which each
-// switch chooses among equally short next hops.
+// fabric/routes.h: the shortest paths of flows through the switches of a graph: each switch chooses
+// among equal-cost next hops.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,9 @@
 
 namespace regatta::fabric {
 
-// The directions of a graph's links by number, as paths and routes give
-// them. Pure.
+// Numbers of directed links, as in paths and routes.
 
-// The number of a direction of a link in what links_of() gives: 2 link, and 1 from b to a.
+// The index of a directed link in links_of(): 2 link, plus 1 from b to a.
 inline std::uint32_t number_of(topo::DirectedLink link) {
   return 2 * static_cast<std::uint32_t>(link.link.value) + (link.forward ? 0 : 1);
 }
@@ -29,13 +28,13 @@ inline topo::DirectedLink directed_link(std::uint32_t number) {
   return {LinkId{static_cast<int>(number / 2)}, number % 2 == 0};
 }
 
-// Where what is sent over a directed link comes from.
+// The node that sends over a directed link.
 inline NodeId tail_of(const topo::Graph& graph, std::uint32_t link) {
   const topo::Link& cable = graph.links[link / 2];
   return link % 2 == 0 ? cable.a : cable.b;
 }
 
-// Where it comes to.
+// The node at which it arrives.
 inline NodeId head_of(const topo::Graph& graph, std::uint32_t link) {
   return tail_of(graph, link ^ 1U);
 }
@@ -43,23 +42,23 @@ inline NodeId head_of(const topo::Graph& graph, std::uint32_t link) {
 // Both directions of every link of the graph.
 Links links_of(const topo::Graph& graph);
 
-// Of the switches of a graph whose servers all hang on leaves.
+// The routes of all switches of a graph in which servers attach only to leaves.
 class Routes {
  public:
   explicit Routes(const topo::Graph& graph);
 
-  // The directed links on which `node`, a switch, may send what goes to a server of `leaf`; empty
-  // at the leaf itself, and where no path leads there.
+  // The directed links on which the switch `node` may send traffic to servers of `leaf`; empty at
+  // the leaf itself, and without a path.
   std::span<const std::uint32_t> next_hops(NodeId node, NodeId leaf) const;
 
-  // The switches that servers hang on.
+  // The switches that servers attach to.
   const std::vector<NodeId>& leaves() const { return leaves_; }
-  // Other next hops than the shortest, as a route that somebody wrote: links of `node`.
+  // Replaces the shortest next hops by an explicit route: links of `node`.
   void set_next_hops(NodeId node, NodeId leaf, std::span<const std::uint32_t> hops);
 
-  // The path from one NIC to another, each given by its link (topo::nic_link()): up and down the
-  // switches, at each one the next hop that choose(node, hops) says, where there are several.
-  // Empty: they are the same. None: no path leads there.
+  // The path from one NIC to another, each given by its link (topo::nic_link()); choose(node, hops)
+  // returns the index of the next hop where a switch has several. Empty: the NICs are the same.
+  // None: there is no path.
   template <typename Choose>
   std::optional<std::vector<std::uint32_t>> path(LinkId from, LinkId to, Choose&& choose) const {
     std::vector<std::uint32_t> links;
@@ -80,7 +79,7 @@ class Routes {
  private:
   std::vector<NodeId> switch_of_;  // per link of a NIC
   std::vector<NodeId> end_of_;     // per directed link: where it leads
-  // Many (switch, leaf) have the same next hops: sets, by number.
+  // Many (switch, leaf) share next hops, which are stored as numbered sets.
   std::vector<int> number_of_leaf_;  // per node; -1: no leaf
   std::vector<NodeId> leaves_;
   std::vector<std::uint32_t> set_of_;  // per node and leaf
@@ -88,15 +87,15 @@ class Routes {
   std::vector<std::uint32_t> hops_;
 };
 
-// The next hops that a fat tree's switches take by the number of the destination, so that paths to
-// different servers of a leaf stay apart until the last switch (D-mod-k: Zahavi, "Fat-tree routing
+// D-mod-k: the switches of a fat tree choose next hops by the number of the destination, so that
+// paths to different servers of a leaf stay apart until the last switch (Zahavi, "Fat-tree routing
 // and node ordering providing contention free traffic for MPI global collectives", 2012).
 class DModKNextHop {
  public:
   explicit DModKNextHop(const topo::Graph& graph);
 
-  // For Routes::path() to the server whose place among those of its leaf is `place`: leaves choose
-  // by it, spines by what leaves leave of it.
+  // For Routes::path() to server number `place` of its leaf: leaves choose by `place` modulo their
+  // hops, spines by the quotient.
   auto to(std::size_t place) const {
     return [this, place](NodeId node, std::size_t hops) {
       return place / divisor_[node.index()] % hops;
@@ -107,23 +106,19 @@ class DModKNextHop {
   std::vector<std::size_t> divisor_;  // per node
 };
 
-// Reads routes that somebody wrote or took from switches
-// (docs/formats/routes.md).
-
-// The routes of `text`, a line each: a switch, the leaf that traffic goes to or "*" for all other
-// leaves, and the links out of the switch that it takes. What no line says goes the shortest paths.
-// `file` names the text in messages. Fails with kInvalidInput naming file, line and remedy.
+// The routes of `text` (docs/formats/routes.md), a line each: a switch, the destination leaf or "*"
+// for all other leaves, and the links out of the switch. Traffic without a line takes the shortest
+// paths. `file` names the text in messages. Fails with kInvalidInput naming file, line and remedy.
 Result<Routes> parse_routes(const topo::Graph& graph, std::string_view text,
                             const std::string& file);
 
-// Routes that lead packets in a loop, so that they never arrive.
-
+// A routing loop: its packets never arrive.
 struct RouteLoop {
-  NodeId leaf;                       // whose traffic it is
+  NodeId leaf;                       // the destination of the traffic
   std::vector<std::uint32_t> links;  // number_of(), each begins where the one before ends
 };
 
-// One that traffic between servers can come into; none: all of it arrives, or stops where a switch
+// A loop that traffic between servers can enter; none: all traffic arrives, or stops where a switch
 // has no next hop.
 std::optional<RouteLoop> find_loop(const topo::Graph& graph, const Routes& routes);
 

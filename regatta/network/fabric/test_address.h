@@ -1,4 +1,4 @@
-// fabric/test_address.h: IPv4 addresses as flows have them, from text, for tests.
+// fabric/test_address.h: parses IPv4 addresses of flows, for tests.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// fabric/test_deadlock.h: fabrics for tests of deadlocks, and what a cycle must be.
+// fabric/test_deadlock.h: fabrics and checks for tests of deadlocks.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,7 @@ inline std::uint32_t link_between(const topo::Graph& graph, NodeId from, NodeId 
   return 0;
 }
 
-// Each link of a cycle leads to where the next one begins, and none comes twice.
+// Each link of a cycle ends where the next one begins, and no link comes twice.
 inline void expect_cycle(const topo::Graph& graph, const DependencyCycle& cycle) {
   ASSERT_GE(cycle.size(), 2U);
   EXPECT_EQ(std::set(cycle.begin(), cycle.end()).size(), cycle.size());

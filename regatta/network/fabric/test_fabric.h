@@ -14,7 +14,7 @@
 namespace regatta::fabric {
 
 struct TestFabric {
-  // `servers` of one NIC, so many to a leaf, with as many spines; 1 us for each link.
+  // `servers` with one NIC, `servers_per_leaf` spines; each link has 1 us.
   TestFabric(int servers, int servers_per_leaf, BytesPerSecond rate)
       : graph(build_graph(cluster_of(servers, servers_per_leaf, rate))),
         routes(graph),

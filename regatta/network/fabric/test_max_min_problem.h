@@ -19,8 +19,8 @@ struct MaxMinProblemShape {
   int most_flows = 300;
 };
 
-// Capacities, weights and limits over four orders of magnitude; now and then a capacity that many
-// links have alike. A flow crosses 1 to 6 links.
+// Capacities, weights and limits over four orders of magnitude; about a quarter of the links have
+// the same capacity. A flow crosses 1 to 6 links.
 inline MaxMinProblem random_max_min_problem(std::mt19937_64& random,
                                             const MaxMinProblemShape& shape) {
   const auto number = [&](int least, int most) {

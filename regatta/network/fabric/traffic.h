@@ -1,5 +1,4 @@
-// fabric/traffic.h: what is to be sent over a network: flows over paths, and which of them wait for
-// which.
+// fabric/traffic.h: the traffic of a network: flows over paths, and their dependencies.
 #pragma once
 
 #include <bit>
@@ -21,12 +20,12 @@
 
 namespace regatta::fabric {
 
-// One direction of each cable, by number.
+// Directed links, by number.
 struct Links {
   std::vector<double> capacity;  // bytes per second, > 0
   std::vector<double> latency;   // seconds, >= 0
 
-  // `rate` > 0, `delay` >= 0. Its number; the first one is 0.
+  // `rate` > 0, `delay` >= 0. Returns its number; the first one is 0.
   std::uint32_t add(BytesPerSecond rate, Seconds delay) {
     REGATTA_CHECK(rate.value > 0 && delay.value >= 0);
     capacity.push_back(rate.value);
@@ -35,13 +34,13 @@ struct Links {
   }
 };
 
-// Paths through the network, each with its links in order, each at most once; many flows may share
-// one. Without links: inside a server, at no cost.
+// Paths through the network, each with its links in order, each link at most once; many flows may
+// share a path. A path without links is inside a server and costs nothing.
 class Paths {
  public:
   std::uint32_t add(std::span<const std::uint32_t> links);
-  // A path over many links at once: of each byte, `amounts` cross them (> 0; 0.5: every other one;
-  // 8: for eight that move alike), and arrive `latency` after they have been sent.
+  // A path over many links at once: `amounts` of each byte cross them (> 0; 0.5: every other byte;
+  // 8: one flow for eight alike). Bytes arrive `latency` after they are sent.
   std::uint32_t add(std::span<const std::uint32_t> links, std::span<const double> amounts,
                     Seconds latency);
   std::span<const std::uint32_t> links(std::uint32_t path) const {
@@ -49,7 +48,7 @@ class Paths {
   }
   std::size_t size() const { return first_.size() - 1; }
 
-  // Whether some path has other amounts than 1.
+  // Whether some path has amounts.
   bool has_amounts() const { return !amounts_.empty(); }
   double amount(std::uint32_t path, std::uint32_t hop) const {
     return amounts_.empty() ? 1 : amounts_[first_[path] + hop];
@@ -64,14 +63,14 @@ class Paths {
   std::map<std::uint32_t, double> latency_;  // of paths with amounts
 };
 
-// What another flow waits for: that all of a flow has left the sender, or that it has arrived, the
-// latency of its path later.
+// A dependent flow waits until a flow has left its sender, or has arrived (later by the latency of
+// its path).
 enum class After : std::uint8_t { kSent, kArrived };
 
 class FlowGraph {
  public:
-  // Sends `bytes` >= 0 over a path, `delay` >= 0 after all that it waits for. Its number; the first
-  // one is 0, and there are fewer than 2^31.
+  // Sends `bytes` >= 0 over a path, `delay` >= 0 after all its dependencies. Returns its number;
+  // the first one is 0, and there are fewer than 2^31.
   std::uint32_t add(std::uint32_t path, Bytes bytes, Seconds delay = Seconds{});
   // `flow` waits for `before`. A cycle of flows that wait for each other never starts.
   void depend(std::uint32_t flow, std::uint32_t before, After after = After::kArrived);
@@ -95,15 +94,15 @@ class FlowGraph {
   std::vector<Dependency> dependencies_;
 };
 
-// The next hop that a switch with Linux's routing takes for a connection, among
-// equally good ones: by a hash of its 5-tuple and of the switch's seed.
+// ECMP as Linux routes: a switch chooses the next hop of a connection by a hash of its 5-tuple and
+// the switch's seed.
 //
-// As the kernel computes it from 6.11 on with net.ipv4.fib_multipath_hash_seed (not 0), on
+// As kernels from 6.11 on compute it with net.ipv4.fib_multipath_hash_seed (not 0), on
 // little-endian machines, for routes with several next hops, with or without weights, and without
 // resilient groups. Sources: RFC 2992 (ranges of the hash); Aumasson and Bernstein, "SipHash: a
-// fast short-input PRF", 2012; Jenkins, lookup3, 2006; held against a running kernel.
+// fast short-input PRF", 2012; Jenkins, lookup3, 2006; compared with a running kernel.
 
-// Numbers as one writes them: 10.0.0.1 is 0x0a000001.
+// Addresses and ports in host order: 10.0.0.1 is 0x0a000001.
 struct FiveTuple {
   std::uint32_t from = 0;
   std::uint32_t to = 0;
@@ -114,23 +113,23 @@ struct FiveTuple {
   friend auto operator<=>(const FiveTuple&, const FiveTuple&) = default;
 };
 
-// Values of net.ipv4.fib_multipath_hash_policy that look at the 5-tuple.
+// Values of net.ipv4.fib_multipath_hash_policy that use the 5-tuple.
 enum class HashPolicy : std::uint8_t {
-  kLayer4 = 1,  // of what a machine itself sent or received, another hash may stand in the packet
-  kFields = 3,  // with fib_multipath_hash_fields 0x37: never that one. The lab's switches.
+  kLayer4 = 1,  // a packet that the machine itself sends or receives may carry another hash
+  kFields = 3,  // with fib_multipath_hash_fields 0x37: no other hash. The lab's switches.
 };
 
-// The same for both directions of a connection.
+// The hash of a flow; equal for both directions of a connection.
 std::uint32_t ecmp_hash(const FiveTuple& flow, std::uint32_t seed, HashPolicy policy);
 
-// Which of `hops` >= 1 next hops, in the order of the route, takes what has this hash.
+// The index in the route of the one of `hops` >= 1 next hops for this hash.
 std::size_t ecmp_choice(std::uint32_t hash, std::size_t hops);
 
-// The same where next hop i has `weights[i]` >= 1: its range of the hash is as large as its share.
-// A gateway that is named twice has two ranges.
+// The same where next hop i has `weights[i]` >= 1: its range of the hash is proportional. A gateway
+// that is named twice has two ranges.
 std::size_t ecmp_choice(std::uint32_t hash, std::span<const int> weights);
 
-// For Routes::path(): each switch by its own seed.
+// For Routes::path(): each switch hashes with its own seed.
 struct EcmpNextHop {
   FiveTuple flow;
   std::span<const std::uint32_t> seeds;  // by NodeId
@@ -143,27 +142,27 @@ struct EcmpNextHop {
 // SipHash-2-4 of whole 8-byte words.
 std::uint64_t siphash(std::span<const std::uint64_t> words, std::uint64_t key0, std::uint64_t key1);
 
-// Who sends to whom: pairs of NICs, each joined by some connections, whose ports
-// say which paths they take through switches that hash.
+// Pairs of NICs, each joined by connections; their ports determine their paths through switches
+// that hash.
 
 inline constexpr std::uint16_t kRoceV2Port = 4791;
-inline constexpr std::uint16_t kFirstFreePort = 49152;  // of those that the IANA leaves to programs
+inline constexpr std::uint16_t kFirstFreePort = 49152;  // of the dynamic ports of the IANA
 inline constexpr std::uint32_t kFreePorts = 16384;
 
-// NICs by their links (topo::nic_link()). The same one twice: inside a server, without a cable.
+// NICs by their links (topo::nic_link()). The same NIC twice: inside a server, without a cable.
 struct NicPair {
   LinkId from;
   LinkId to;
 };
 
-// What a flow of Traffic names as its path, where a level of simulation chooses the paths itself.
+// The paths of a FlowGraph are indices of pairs where a level of simulation chooses paths itself.
 struct NicPairs {
   std::vector<NicPair> pairs;
   std::uint32_t connections = 1;     // of each pair; a message is divided evenly among them
   std::vector<std::uint16_t> ports;  // source ports: pair * connections + connection
 
-  // With ports that differ among pairs and connections as those that a kernel hands out. Its
-  // number.
+  // Adds a pair with ports that differ among connections like ephemeral ports of a kernel. Returns
+  // its number.
   std::uint32_t add(LinkId from, LinkId to) {
     const auto number = static_cast<std::uint32_t>(pairs.size());
     pairs.push_back({from, to});
@@ -184,16 +183,15 @@ struct NicPairs {
   }
 };
 
-// Who sends to whom in the patterns that planning and simulation start from,
-// and from a file of pairs (docs/formats/pairs.md).
+// Pairs of the patterns of planning and simulation, and of a file (docs/formats/pairs.md).
 
-// Each server to the next one, the last one to the first, by all NICs that both have: ring of each
-// rail.
+// Each server sends to the next one, the last one to the first, by all NICs that both have: a ring
+// of each rail.
 NicPairs ring_pairs(const topo::Cluster& cluster, const topo::Graph& graph,
                     std::uint32_t connections);
 
-// Each server to another one that nobody else sends to, drawn anew for each NIC; servers have the
-// same NICs as the first one, or do not take part.
+// A random permutation of the servers for each NIC: each sends to one other and receives from one.
+// Servers with other NICs than the first one do not take part.
 NicPairs permutation_pairs(const topo::Cluster& cluster, const topo::Graph& graph,
                            std::uint32_t connections, std::uint64_t seed);
 
@@ -206,14 +204,13 @@ Result<NicPairs> parse_pairs(const topo::Cluster& cluster, const topo::Graph& gr
 // "s0.nic1" for the link of a NIC.
 std::string nic_name(const topo::Graph& graph, LinkId nic);
 
-// What the algorithms of collectives send, as flows that wait for each
-// other. Ranks are numbers from 0, at least one; path(from, to) gives the number of a path between
-// two of them. Bytes that do not divide are rounded down for each message. As all flows,
-// those of a collective are fewer than 2^31.
+// The flows of collective algorithms, with their dependencies. Ranks are numbers from 0, at least
+// one; path(from, to) returns the number of a path between two of them. Bytes that do not divide
+// are rounded down for each message. As all flows, those of a collective are fewer than 2^31.
 
-// All-reduce of `bytes` on each of `ranks` by a ring, 0 -> 1 -> ... -> 0: 2 (ranks - 1) steps, in
-// each a chunk of bytes / ranks to the next rank, once that of the step before has come and has
-// been sent. Flow number: step * ranks + rank.
+// Ring all-reduce of `bytes` on each of `ranks`, 0 -> 1 -> ... -> 0: in each of 2 (ranks - 1) steps
+// a rank sends a chunk of bytes / ranks to the next one, once it has received and sent the chunks
+// of the step before. Flow number: step * ranks + rank.
 template <typename Path>
 void add_ring_all_reduce(FlowGraph& traffic, std::uint32_t ranks, Bytes bytes, Path&& path) {
   const std::uint32_t steps = ranks < 2 ? 0 : 2 * (ranks - 1);
@@ -234,7 +231,7 @@ void add_ring_all_reduce(FlowGraph& traffic, std::uint32_t ranks, Bytes bytes, P
   }
 }
 
-// All-to-all: each of `ranks` sends bytes / ranks to each other one, all at once.
+// All-to-all: each of `ranks` sends bytes / ranks to each other one at once.
 template <typename Path>
 void add_all_to_all(FlowGraph& traffic, std::uint32_t ranks, Bytes bytes, Path&& path) {
   traffic.reserve(traffic.flows().size() + std::size_t{ranks} * (ranks - 1),

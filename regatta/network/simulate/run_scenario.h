@@ -1,5 +1,5 @@
-// simulate/run_scenario.h: simulates a scenario and says what people want to know of it: how long
-// each item took, which links were busy when, which messages were slow.
+// simulate/run_scenario.h: simulates a scenario and reports how long each item took, which links
+// were busy when, and which messages were slow.
 #pragma once
 
 #include <cstddef>
@@ -25,9 +25,9 @@ struct OperationStats {
   double start = 0;  // seconds; infinite times: never
   double end = 0;
   std::size_t messages = 0;
-  double network_bytes = 0;  // that went over NICs
-  double bound = 0;  // seconds: no network ends sooner, for the busiest NIC sends or gets so long
-  double algbw = 0;  // bytes per second, as nccl-tests defines it; 0: no collective
+  double network_bytes = 0;  // sent over NICs
+  double bound = 0;          // seconds: lower bound of time(), from the bytes of the busiest NIC
+  double algbw = 0;          // bytes per second, as nccl-tests defines it; 0: no collective
   double busbw = 0;
   double time() const { return end - start; }
 };
@@ -36,8 +36,8 @@ struct LinkStats {
   std::uint32_t link = 0;
   double bytes = 0;
   double mean = 0;   // share of its capacity over the whole run
-  double peak = 0;   // and over the busiest bin of the history
-  double queue = 0;  // bytes that waited for it at most; packet and mixed level
+  double peak = 0;   // share of its capacity in the busiest bin of the history
+  double queue = 0;  // the longest, in bytes; packet and mixed level
 };
 
 struct SlowMessage {
@@ -47,24 +47,24 @@ struct SlowMessage {
   double start = 0;
   double arrived = 0;
   double bytes = 0;
-  double alone = 0;  // seconds that it would take with its NICs for itself
+  double alone = 0;  // seconds it takes when no other message uses its NICs
 };
 
-// What only the packet and the mixed level know.
+// Results of the packet and the mixed level alone.
 struct PacketStats {
   std::uint64_t packets = 0;
   std::uint64_t events = 0;
-  std::uint64_t marks = 0;   // packets that were marked
-  std::uint64_t pauses = 0;  // that links asked for
+  std::uint64_t marks = 0;   // marked packets
+  std::uint64_t pauses = 0;  // of links
   std::uint64_t lost = 0;    // packets that found no room, or whose link failed
   std::uint64_t reordered = 0;
-  std::uint32_t reorder_buffer_peak = 0;  // packets of a connection, until those before them came
+  std::uint32_t reorder_buffer_peak = 0;  // packets of a connection that wait for earlier ones
   std::uint32_t longest_queue_link = 0;
-  double longest_queue = 0;             // bytes, there
+  double longest_queue = 0;             // bytes, at that link
   std::vector<std::uint32_t> deadlock;  // links that wait for each other for ever
   std::vector<fabric::PfcStorm> storms;
-  double bound = 0;    // seconds; mixed: no time is farther from that of the packet level
-  double skipped = 0;  // seconds; mixed: in which no packet was looked at
+  double bound = 0;    // seconds; mixed: largest difference of a time to the packet level
+  double skipped = 0;  // seconds; mixed: time without simulated packets
 };
 
 struct SimulationResult {
@@ -74,12 +74,12 @@ struct SimulationResult {
   std::size_t unfinished = 0;
   std::vector<OperationStats> operations;
   std::vector<LinkStats> links;      // all, in order
-  std::vector<SlowMessage> slowest;  // by how many times `alone` they took
+  std::vector<SlowMessage> slowest;  // by their time relative to `alone`
   fabric::LinkHistory history{0, 2, 1};
   fabric::QueueHistory queues{0, 2, 1};  // packet and mixed level
   PortPlanSummary ports;                 // 0 where they were not planned
   std::optional<PacketStats> packets;
-  // Tiers that hash alike, where switches hash: told from the bytes on links alone.
+  // Where switches hash: tiers that hash alike, inferred from the bytes on links alone.
   std::vector<diag::Polarisation> polarisation;
 };
 
@@ -93,13 +93,13 @@ struct MessageRecord {
 };
 
 struct SimulateOptions {
-  // Called while the simulation goes on for each message (of its connections: the last one) once it
-  // is sent, in that order; of packets once they all have arrived. Not of those that never do.
+  // Called during the simulation for each message once its last connection has sent it, in that
+  // order; on packets once all of it has arrived. Not called for messages that never arrive.
   std::function<void(const MessageRecord&)> on_message;
-  // Called now and then: simulated seconds, messages sent and in all.
+  // Called now and then with simulated seconds, messages sent, and messages in total.
   std::function<void(double, std::size_t, std::size_t)> on_progress;
   bool keeps_history = true;
-  Bytes memory;  // what there is: a scenario that takes more is refused. 0: not known
+  Bytes memory;  // available; a scenario that needs more is refused. 0: unknown
 };
 
 // Fails as build_workload() and build_flow_problem() do, with kUnsupported for what the level

@@ -1,5 +1,5 @@
-// simulate/scenario.h: what is to be simulated: who sends what to whom over which fabric, how
-// switches choose paths, and what fails meanwhile.
+// simulate/scenario.h: a scenario to simulate: traffic over a fabric, the routing of its switches,
+// and failures.
 #pragma once
 
 #include <cstdint>
@@ -24,14 +24,14 @@ struct Routing {
   Seconds flowlet_gap{50e-6};
 };
 
-// Of the packet and the mixed level.
+// Settings of the packet and the mixed level.
 struct PacketSettings {
   Bytes mtu{4096};
-  Bytes header{30};          // that each packet has beside it on the wire
-  bool is_lossless = true;   // switches pause those that send; else they drop what finds no room
+  Bytes header{30};          // of each packet, besides its payload
+  bool is_lossless = true;   // switches pause senders; false: they drop packets that find no room
   Bytes buffer{1 << 20};     // of each link, where it is not lossless
-  Seconds storm_after{0.2};  // of being held by pauses for good
-  bool has_dcqcn = false;    // connections are told of marked packets, and slow down
+  Seconds storm_after{0.2};  // a queue paused for so long is in a storm
+  bool has_dcqcn = false;    // connections slow down when their packets are marked
 };
 
 enum class TrafficPattern {
@@ -49,7 +49,7 @@ enum class TrafficPattern {
   kStep,
 };
 
-// Which devices take part, in rank order unless they are listed.
+// The devices that take part, in rank order unless they are listed.
 enum class RankChoice { kAll, kServers, kRails, kListed };
 
 struct TraceMessage {
@@ -70,11 +70,11 @@ struct TrafficItem {
   std::string from;                // kMessage
   std::string to;                  // kMessage, kIncast
   Seconds start;
-  std::string after;  // an earlier item whose end this one waits for; empty: none
+  std::string after;  // this item starts when that earlier one ends; empty: none
   int repeat = 1;
   bool folds = true;       // kAllToAll: messages that move alike are one flow, where switches spray
   SimulatedStep step;      // kStep
-  std::string job;         // kStep: a job file that `step` is to be derived from
+  std::string job;         // kStep: a job file from which `step` is derived
   std::string trace_file;  // kTrace
   std::vector<TraceMessage> trace;  // of that file, once it is read
 };
@@ -85,15 +85,15 @@ struct Failure {
   Seconds back{std::numeric_limits<double>::infinity()};
   std::string link;           // by name, or
   std::string switch_name;    // a switch with all its links, or
-  std::string stuck;          // the link of a NIC that lets nothing in, and pauses its switch
+  std::string stuck;          // the link of a NIC that accepts nothing and pauses its switch
   Seconds local{1e-3};        // until the switches at its ends use other links
-  Seconds converged{100e-3};  // until all switches do
+  Seconds converged{100e-3};  // until all switches use other links
 };
 
 struct Scenario {
   std::string name;
-  std::string file;     // in messages
-  std::string cluster;  // a file, beside that of the scenario
+  std::string file;     // its name in messages
+  std::string cluster;  // a file, by its path from the scenario's file
   Level level = Level::kFlow;
   std::uint64_t seed = 1;
   Routing routing;

@@ -11,7 +11,7 @@
 
 namespace regatta::simulate {
 
-// The bounds of a scenario.
+// Limits of a scenario.
 inline constexpr int kMostItems = 10'000;
 inline constexpr int kMostConnections = 64;
 
@@ -19,8 +19,8 @@ inline constexpr int kMostConnections = 64;
 // with kInvalidInput naming file, line, key and remedy.
 Result<Scenario> parse_scenario(std::string_view text, const std::string& file);
 
-// Lines "start_s,from,to,bytes" below a heading of these words, ascending or not; "0.001,s0/0,s1/0,
-// 1048576". Fails with kInvalidInput naming file, line and remedy.
+// Reads lines such as "0.001,s0/0,s1/0,1048576" below the heading "start_s,from,to,bytes", in any
+// order. Fails with kInvalidInput naming file, line and remedy.
 Result<std::vector<TraceMessage>> parse_trace(std::string_view text, const std::string& file);
 
 }  // namespace regatta::simulate

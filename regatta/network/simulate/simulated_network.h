@@ -1,5 +1,5 @@
-// simulate/simulated_network.h: a cluster as the simulator sees it: cables, routes, and the links
-// inside its servers.
+// simulate/simulated_network.h: a cluster in the simulator: cables, routes, and the links inside
+// its servers.
 #pragma once
 
 #include <cstdint>
@@ -35,13 +35,13 @@ struct SimulatedNetwork {
     return static_cast<std::uint32_t>(2 * graph.links.size()) + 2 * rank;
   }
   std::uint32_t link_into(std::uint32_t rank) const { return link_out_of(rank) + 1; }
-  // "leaf0-spine1 down", "s0/1 out": what messages and pages call it.
+  // The link's name in messages and pages: "leaf0-spine1 down", "s0/1 out".
   std::string link_name(std::uint32_t link) const;
   // The NIC that a device sends through; kInvalidInput where its server has none.
   Result<LinkId> nic(topo::DeviceRef device) const;
 };
 
-// "s0/1"; kInvalidInput offers the nearest server.
+// Parses "s0/1". Fails with kInvalidInput naming the nearest server.
 Result<topo::DeviceRef> parse_device(const topo::Cluster& cluster, const std::string& text);
 
 }  // namespace regatta::simulate

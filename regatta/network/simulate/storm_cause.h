@@ -8,7 +8,7 @@
 
 namespace regatta::simulate {
 
-// The node that it began at.
+// The name of the node where the storm began.
 std::string storm_root_name(const SimulatedNetwork& network, const fabric::PauseTree& tree);
 
 // "the NIC of s3 lets nothing in", "more comes to leaf0 than leaves it", "links wait for each

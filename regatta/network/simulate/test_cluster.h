@@ -7,8 +7,8 @@
 
 namespace regatta::simulate {
 
-// Servers of `devices` devices and as many NICs of 50 GB/s on rails of their own; two servers to a
-// leaf, two spines, 1 us for each link; 200 GB/s and 1 us inside a server.
+// Servers with `devices` devices and as many NICs of 50 GB/s, each on its own rail; two servers to
+// a leaf, two spines, 1 us for each link; 200 GB/s and 1 us inside a server.
 inline topo::Cluster test_cluster(int servers, int devices) {
   topo::Cluster cluster;
   cluster.name = "test";

@@ -1,4 +1,4 @@
-// simulate/test_scenario.h: scenarios that tests expect to be read.
+// simulate/test_scenario.h: parses valid scenarios, for tests.
 #pragma once
 
 #include <string>

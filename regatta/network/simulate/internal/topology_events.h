@@ -32,8 +32,8 @@ Result<std::vector<LinkId>> links_that_fail(const Scenario& scenario, const Fail
 Result<LinkId> stuck_link(const Scenario& scenario, const Failure& failure,
                           const topo::Graph& graph);
 
-// Events of links and switches, by time. Fails with kInvalidInput naming the scenario's file and line
-// where the network has no such link or switch.
+// Events of links and switches, by time. Fails with kInvalidInput naming the scenario's file and
+// line where the network has no such link or switch.
 Result<std::vector<TopologyEvent>> topology_events_of(const Scenario& scenario,
                                                       const SimulatedNetwork& network);
 

@@ -77,7 +77,7 @@ class SteadyStateDetector {
   // When to check whether the rates are steady; kNever: not before something changes.
   Picoseconds look_at() const { return look_at_; }
   void stop_looking() { look_at_ = kNever; }
-  // Checks at look_at(); `sending` are all active sends; calm: no link pauses. None: not steady, and
+  // Checks at look_at(); `sending` are all active sends; calm: no link pauses. None: not steady;
   // look_at() is later.
   std::optional<SteadyRates> look(const std::vector<ActiveSend>& sending, Picoseconds now,
                                   bool is_calm);
