@@ -87,7 +87,7 @@ int run(int argc, char** argv) {
   return exit_status;
 }
 
-// What was printed may still wait in the process: only now is it known whether it arrived.
+// Printed text may still wait in the process: only now is it known whether it arrived.
 // `number`: why not, where that is known.
 int end_output(int status, int number = 0) {
   errno = 0;

@@ -34,7 +34,7 @@ namespace {
 
 std::atomic<bool> g_stop = false;
 
-// Who reads this may be gone: then nobody hears it, and that is no error.
+// The reader may be gone: then the message is lost, which is no error.
 void say(const std::string& text) {
   std::fputs(("regatta-prober: " + text + "\n").c_str(), stderr);
 }

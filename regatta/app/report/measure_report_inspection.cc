@@ -160,7 +160,7 @@ std::vector<std::string> verdicts_of(const Inspection& found) {
   return lines;
 }
 
-// What a job without a verdict does.
+// The state of a job without a verdict.
 std::string calm_text(const Inspection& one) {
   const bool is_busy = std::ranges::any_of(one.ranks, [](const comm::RankView& view) {
     return !std::ranges::all_of(view.groups, is_idle);

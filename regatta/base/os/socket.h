@@ -71,7 +71,7 @@ Result<UniqueFd> connect_unix(const std::string& path, int type = SOCK_STREAM);
 // process listens. kConflict when one does, kInvalidInput when the path is no socket.
 Result<UniqueFd> listen_unix(const std::string& path, int type = SOCK_STREAM);
 
-// Of either kind.
+// For Unix and TCP sockets.
 
 // The next connection that waits at a listening socket, close-on-exec; empty where there is none.
 // `flags`: SOCK_NONBLOCK, or 0 for a connection that blocks.

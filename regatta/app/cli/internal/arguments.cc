@@ -110,7 +110,7 @@ Status check_option(const CLI::App& app, const std::string& word) {
   const CLI::Option* option = find_option(app, name);
   std::string complaint;
   if (option == nullptr) {
-    // What is written after the node's name is another program's command line.
+    // The words after the node's name are another program's command line.
     const std::string remedy = app.get_name() == "exec"
                                    ? "put -- before the command that it belongs to"
                                    : remedy_for(name, option_names(app));

@@ -74,7 +74,7 @@ Result<std::size_t> parse_chunk(const std::string& text) {
   return *bytes;
 }
 
-// Of a file that the user named, what is wrong with it is wrong input.
+// A fault in a file that the user named is kInvalidInput.
 Result<std::string> read_tuning(const std::string& path) {
   const auto wrong = [&](const std::string& problem) {
     return Error{Code::kInvalidInput,

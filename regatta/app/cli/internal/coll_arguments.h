@@ -31,8 +31,8 @@ struct CollArguments {
 // Adds them to a command; `arguments` outlives it.
 void add_coll_arguments(CLI::App& command, CollArguments& arguments);
 
-// What the benchmark's ranks are asked for; kInvalidInput for sizes that are none, for places on
-// the servers of no cluster, and for a tuning file that is missing, empty or none.
+// The task of the benchmark's ranks; kInvalidInput for sizes that are none, for places on the
+// servers of no cluster, and for a tuning file that is missing, empty or none.
 Result<bench::BenchTask> task_of(const CollArguments& arguments);
 
 // The emulated servers; nothing where the ranks are processes of this machine.

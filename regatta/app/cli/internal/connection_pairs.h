@@ -18,8 +18,8 @@ class ConnectionPairs {
  public:
   void add(const probe::Connection& name, const End& end) { ends_[name].push_back(&end); }
 
-  // Of `end`, whose name is `name`: that which was seen first nearest to it, and it nearest to
-  // that. Null where it is not watched.
+  // The watched end opposite to `end` of `name`: each was first seen nearest in time to the other.
+  // Null where there is none.
   const End* paired_end(const probe::Connection& name, const End& end) const {
     const auto there = ends_.find(probe::reversed(name));
     const auto here = ends_.find(name);

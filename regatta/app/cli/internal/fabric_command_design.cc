@@ -147,7 +147,7 @@ CLI::Validator cluster_name() {
   return {check, ""};
 }
 
-// What is more than a fabric can have is told with what its servers take.
+// request_of() reports a count above a fabric's limit, with the most that its servers hold.
 CLI::Validator gpu_count() {
   const CLI::Validator whole = whole_number(1, 1'000'000'000'000'000);
   const auto check = [whole](std::string& text) -> std::string {

@@ -63,8 +63,8 @@ Result<fabric::NicPairs> pairs_of(const topo::Cluster& cluster, const topo::Grap
   return fabric::parse_pairs(cluster, graph, options.connections, *text, options.pairs);
 }
 
-// Of connections over one link between two switches, with the ports of `pairs`. Fails with
-// kInvalidInput when no way leads from one end of a pair to the other.
+// The most connections over one link between two switches, with the ports of `pairs`. Fails with
+// kInvalidInput when no path joins the ends of a pair.
 Result<std::uint32_t> most_on_a_link(const topo::Graph& graph, const fabric::Routes& routes,
                                      std::span<const std::uint32_t> seeds,
                                      const fabric::NicPairs& pairs) {

@@ -97,7 +97,7 @@ Status add(fabric::PortPfcWatchdog& watch, const PfcPortCounters& port, AlarmRep
   return {};
 }
 
-// What is wrong with the line, if anything; else its counters are added.
+// Adds the counters of a line; fails with kInvalidInput where the line is wrong.
 Status add_line(const std::string& line, const std::string& file, int number,
                 fabric::PortPfcWatchdog& watch, AlarmReporter& reporter) {
   const auto wrong = [&](const std::string& what) {
@@ -194,7 +194,7 @@ Result<std::vector<std::string>> devices_to_watch(const WatchOptions& options) {
                   names.empty() ? "it has none" : printable(join(names, ", "), 120))};
 }
 
-// What is told of a device that cannot be read is told once; the others are watched on.
+// Reports a device that cannot be read once; the others stay watched.
 Status watch_device(const std::string& device, Seconds begin, fabric::PortPfcWatchdog& watch,
                     AlarmReporter& reporter) {
   const auto ports = read_device(device);

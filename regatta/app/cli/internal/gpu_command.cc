@@ -56,7 +56,7 @@ using SharedGpuOptions = std::shared_ptr<GpuOptions>;
 
 const std::vector<std::string> kPolicies = {"fixed", "equal", "weight", "burst-weight"};
 
-// What the engines beside the processors do, as far as the operator says it.
+// Adds the rates of the engines beside the processors, where the operator gives them.
 Status add_engines(sharing::DaemonOptions& daemon, const GpuOptions& options) {
   if (!options.link.empty()) {
     const auto link = parse_bytes_per_second(options.link);

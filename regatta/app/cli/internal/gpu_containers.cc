@@ -67,7 +67,7 @@ Result<json> hook_request(const ContainerOptions& options) {
   REGATTA_TRY(container, sharing::parse_container_state(text));
   if (options.leave) return json{{"request", "leave"}, {"container", container.id}};
   auto request = sharing::enroll_request(container, most);
-  // Of a tenant that is made; one that is joined has its own.
+  // A created tenant needs it; a joined one has its own.
   if (request && request->contains("memory") && !options.limits.on_fault.empty())
     (*request)["on_fault"] = options.limits.on_fault;
   return request;

@@ -134,7 +134,7 @@ int run_top(const TopOptions& options) {
       std::fputs(options.json ? (*answer + "\n").c_str()
                               : report::gpu_top_screen(*last, history, screen).c_str(),
                  stdout);
-      // Who reads has gone.
+      // The reader has gone.
       if (std::fflush(stdout) != 0) return 0;
     }
     if (shown + 1 == options.count) break;

@@ -75,7 +75,7 @@ void print(const topo::Graph& graph, const heal::Event& event, Seconds began, bo
   std::fflush(stdout);
 }
 
-// What is healed.
+// The fabric to heal.
 struct Fabric {
   const topo::Graph& graph;
   heal::Switches& switches;
@@ -152,7 +152,7 @@ struct RoutesTaken {
   const lab::LabInfo& lab;
 };
 
-// What has no meaning in a lab, whose switches are reached without them.
+// Rejects these commands in a lab, whose switches are reached without them.
 Status check_no_commands(const HealOptions& options) {
   for (const auto& [flag, command] : {std::pair("--withdraw-command", &options.withdraw_command),
                                       std::pair("--return-command", &options.return_command)})

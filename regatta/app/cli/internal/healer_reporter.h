@@ -20,9 +20,9 @@ class HealerReporter {
   // it.
   static Result<HealerReporter> open(const std::string& path, const topo::Graph& graph);
 
-  // What has begun is told at once, what goes on every second (a healer takes it that nobody sees a
-  // fault any more who does not say so). Never waits: a healer that is gone is looked for again
-  // every second, and hears of what goes on then. The sentence to print about that, once; "": none.
+  // Reports new faults at once and lasting ones every second: a healer takes a fault that is no
+  // longer reported as gone. Never waits: it tries every second to reach a lost healer, and then
+  // reports the lasting faults. Returns the sentence to print about that, once; "": none.
   std::string tell(const diag::FaultChanges& news, Seconds now);
 
  private:

@@ -37,7 +37,7 @@ Result<workload::ModelShape> load_onnx(const std::string& path) {
   return workload::model_of_graph(graph, path);
 }
 
-// What `from:` names in a job.
+// The model that `from:` names in a job.
 Result<workload::ModelShape> load_model(const std::string& path) {
   if (path.ends_with(".onnx")) return load_onnx(path);
   REGATTA_TRY(text, read_named_file(path));

@@ -35,7 +35,7 @@ constexpr fabric::PortRange kRange{.first = 61000, .last = 65535};
 // A job is not to wait for the last connection that might be led better.
 constexpr std::uint32_t kSteps = 20'000;
 
-// Of all network namespaces alike.
+// The answer is the same in all network namespaces.
 bool kernel_hashes_by_seeds() {
   std::error_code ignored;
   return std::filesystem::exists("/proc/sys/net/ipv4/fib_multipath_hash_fields", ignored) &&
@@ -146,7 +146,7 @@ Result<agent::PeerPorts> plan_job(const JobFabric& fabric, const lab::LabInfo* l
   return rows_of(std::move(planned));
 }
 
-// Whom each rank sends to in one call: the next one of a ring, or every other one.
+// The pairs of sender and receiver in one call: along a ring, or from each rank to every other.
 fabric::RankPairs pairs_of(const bench::BenchTask& task) {
   std::vector<std::size_t> order(static_cast<std::size_t>(task.ranks));
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -16,7 +16,7 @@
 
 namespace regatta::cli {
 
-// What --ports accepts.
+// The values of --ports.
 std::vector<std::string> port_choices();
 
 struct PortChoice {

@@ -27,7 +27,7 @@ Seconds mean_of(const plan::StageTimeline& timeline, plan::StageWork work) {
   return count == 0 ? Seconds{} : sum / count;
 }
 
-// What a rank adds up with its replicas: a ring passes it twice over each connection.
+// Bytes that a rank reduces with its replicas: a ring sends them twice over each connection.
 double gradients_of(const plan::StrategyTraffic& traffic) {
   double bytes = 0;
   for (const plan::GroupTraffic& line :

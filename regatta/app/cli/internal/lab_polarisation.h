@@ -11,7 +11,7 @@
 
 namespace regatta::cli {
 
-// Of each direction of each cable, since the lab came up.
+// Bytes in each direction of each cable since the lab came up.
 Result<std::vector<std::uint64_t>> bytes_of_cables(const lab::LabInfo& lab);
 
 // A sentence for each finding, of what was carried since `before`. None where a cable has no

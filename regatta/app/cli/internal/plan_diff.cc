@@ -75,7 +75,7 @@ std::string text_of(const json& file, const char* key) {
   return found != file.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-// What `regatta plan --json` wrote.
+// Reads the output of `regatta plan --json`.
 Result<Side> read_plan(const std::string& name, const std::string& path) {
   const auto text = os::read_file(path, os::kTextFileMost);
   if (!text) return Error{Code::kInvalidInput, text.error().message + "; check the path"};
@@ -129,7 +129,7 @@ Result<Side> side(const DiffOptions& options, const std::string& name, const std
   return is_strategy(given) ? predict(options, name, given) : read_plan(name, given);
 }
 
-// What strategies alone need.
+// Rejects options that only strategies need.
 Status check_options(const DiffOptions& options) {
   if (is_strategy(options.a) || is_strategy(options.b)) return {};
   for (const auto& [flag, value] : {std::pair{"--job", &options.job},

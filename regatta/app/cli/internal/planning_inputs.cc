@@ -18,7 +18,7 @@
 namespace regatta::cli {
 namespace {
 
-// What stands in the way of a measurement is removed by hand: it may be somebody's folder.
+// The user removes a path that blocks a measurement: it may be somebody's folder.
 Result<cost::Rates> read_rates(const std::string& path, const std::string& cluster_path) {
   const Result<std::string> text = os::read_file(path, os::kTextFileMost);
   if (text) return cost::parse_rates(*text, path);

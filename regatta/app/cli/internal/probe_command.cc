@@ -74,7 +74,7 @@ Result<Times> parse_times(const ProbeOptions& options) {
   return times;
 }
 
-// What is probed: servers of a lab, or real ones.
+// The probed servers: those of a lab, or real ones.
 struct Target {
   std::string name;
   std::optional<lab::LabInfo> lab;

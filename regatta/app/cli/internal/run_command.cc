@@ -54,7 +54,7 @@ struct RunOptions {
   bool no_report = false;
 };
 
-// What a run needs, checked and planned before anything is started.
+// A run, checked and planned before anything is started.
 struct Prepared {
   PlanningInputs inputs;
   plan::SimulatedSearchResult search;
@@ -203,8 +203,8 @@ Result<report::RunResult> train_all(const Prepared& prepared, const RunOptions& 
   return result;
 }
 
-// Of the folder of the report and those around it, which of them were made for it: they go again
-// where nothing was written into them.
+// The folders that were made for the report: its own and the missing ones above. They are removed
+// again where nothing was written into them.
 class NewFolders {
  public:
   explicit NewFolders(const std::string& folder) {
@@ -240,7 +240,7 @@ Status write_files(const report::RunResult& result, const std::string& folder) {
   return files.write();
 }
 
-// What choosing by prediction cost: the sweep's first plan is the one ranked first.
+// The cost of choosing by prediction: the sweep's first plan is the one ranked first.
 void print_choice(std::FILE* out, const report::RunResult& result) {
   if (result.sweep.size() < 2) return;
   Seconds best = result.sweep.front().measured.step_time;

@@ -12,7 +12,7 @@ static_assert(std::atomic<bool>::is_always_lock_free, "set from a signal handler
 
 constexpr int kStopSignals[] = {SIGINT, SIGTERM, SIGHUP};
 
-// What the handler removes; the flag is set once it is whole.
+// The path that the handler removes; the flag is set once it is whole.
 char g_removed[4096];
 std::atomic<bool> g_removes = false;
 

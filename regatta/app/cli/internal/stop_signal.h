@@ -13,7 +13,7 @@ const std::atomic<bool>& watch_stop_signals();
 // While it lives, the same signals remove a file before they end this process. One at a time.
 class RemoveFileOnSignal {
  public:
-  // Of an empty path: none.
+  // An empty path removes nothing.
   explicit RemoveFileOnSignal(const std::string& path);
   RemoveFileOnSignal(const RemoveFileOnSignal&) = delete;
   RemoveFileOnSignal& operator=(const RemoveFileOnSignal&) = delete;

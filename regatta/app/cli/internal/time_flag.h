@@ -12,8 +12,8 @@
 
 namespace regatta::cli {
 
-// Of `text`, like 10ms; kInvalidInput begins with the flag. A number alone is told to take `unit`,
-// in which people count such times.
+// Parses `text`, like 10ms; kInvalidInput begins with the flag. For a number alone it proposes
+// `unit`, the usual unit of such times.
 inline Result<Seconds> time_flag(const std::string& flag, const std::string& text,
                                  const std::string& unit = "s") {
   auto time = parse_seconds(text);
@@ -42,7 +42,7 @@ inline Result<Seconds> time_flag(const std::string& flag, const std::string& tex
                            format_duration(range.least), format_duration(range.most), range.like)};
 }
 
-// Of --period, between two probes on the same way: of probers and their collector alike.
+// Range of --period, between two probes on the same path, for probers and their collector.
 inline constexpr TimeRange kProbePeriods{{0.01}, {1}, "10ms"};
 inline constexpr const char* kProbePeriodHelp =
     "Time between two probes on the same path, from 10ms to 1s";

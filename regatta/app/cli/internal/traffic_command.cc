@@ -57,7 +57,7 @@ Result<Seconds> duration_of(const TrafficOptions& options, Seconds period) {
   return duration;
 }
 
-// What was new in the last second.
+// Prints the intervals since `told`.
 void print_line(const diag::TrafficRecord& record, Seconds& told) {
   nlohmann::json jobs = nlohmann::json::array();
   const auto from = static_cast<std::size_t>(told / record.interval);

@@ -20,7 +20,7 @@ std::string host_of(const probe::Endpoint& endpoint, bool is_ipv6) {
   return text.substr(0, text.rfind(':'));
 }
 
-// Of the connections between servers that are watched each is asked at one end.
+// Samples a connection between two watched servers at one end only.
 Result<probe::FlowCounters> counters_in(const os::UniqueFd& network,
                                         const std::map<std::string, std::string>& watched) {
   REGATTA_TRY(scope, os::NetworkNamespaceScope::enter(network));
@@ -41,7 +41,7 @@ diag::RankOperation operation_of(const comm::FlightView& flight) {
           .ended = flight.operation.progressed};
 }
 
-// What `view` tells that `rank` does not have yet.
+// Adds the operations of `view` that `rank` does not have yet.
 void add_operations(diag::WatchedRank& rank, const comm::RankView& view) {
   for (const comm::FlightView& flight : view.flights)
     if (rank.operations.empty() || flight.number > rank.operations.back().number)
@@ -250,7 +250,7 @@ diag::TrafficRecord TrafficRecorder::record() const {
     const auto listener = listener_of.find(last.connection);
     if (listener != listener_of.end()) flow.listener = listener->second;
     record.flows.push_back(flow);
-    // What comes from a server that is watched was counted there.
+    // Traffic from a watched server was counted there.
     const bool is_counted_there = std::ranges::any_of(
         places_, [&](const ObservedServer& other) { return other.server == flow.to; });
     if (is_counted_there) continue;

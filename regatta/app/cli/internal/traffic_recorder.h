@@ -22,7 +22,7 @@ namespace regatta::cli {
 
 class TrafficRecorder {
  public:
-  // Of all servers of the lab, or of this machine alone. Connections of a machine with itself are
+  // Records all servers of the lab, or this machine alone. Connections of a machine with itself are
   // left out.
   static Result<std::unique_ptr<TrafficRecorder>> open(const std::optional<lab::LabInfo>& lab,
                                                        Seconds interval);
@@ -33,7 +33,7 @@ class TrafficRecorder {
   // Looks for ranks and what they did since the last time: at least once a second, because a rank
   // remembers a thousand operations.
   void sample_ranks();
-  // What was seen so far.
+  // The record so far.
   diag::TrafficRecord record() const;
   // Ends it; fails when the kernel did not answer any more.
   Status stop();

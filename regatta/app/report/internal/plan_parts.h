@@ -14,7 +14,7 @@ std::string share_of(Seconds part, Seconds whole);
 // The parts of a step, with their shares.
 std::string step_parts_table(const plan::StepBreakdown& step);
 
-// What a device of the fullest stage holds of `capacity`.
+// The share of `capacity` that a device of the fullest stage uses.
 std::string stage_memory_text(const plan::Estimate& estimate, Bytes capacity);
 
 }  // namespace regatta::report
