@@ -1,5 +1,5 @@
-// fabric/internal/channel_dependencies.h: which links between switches wait for which: the graph
-// that deadlock.h looks for cycles in.
+// fabric/internal/channel_dependencies.h: the graph of dependencies between links of switches, in
+// which deadlock.h searches cycles.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +24,8 @@ inline void set(std::span<std::uint64_t> bits, std::size_t at) {
   bits[at / 64] |= std::uint64_t{1} << (at % 64);
 }
 
-// The links between switches, by their place among those of a switch: its ports. Servers do not
-// forward, so that what lies before their NICs always drains, and nothing dependencies behind it.
+// The ports of switches: their links to other switches, by index. Servers do not forward, so the
+// queues before their NICs always drain, and no dependency leads on from there.
 class SwitchPorts {
  public:
   explicit SwitchPorts(const topo::Graph& graph) : ports_(graph.nodes.size()) {
@@ -66,7 +66,7 @@ class SwitchPorts {
   std::vector<std::vector<std::uint32_t>> ports_;  // per node, directed links out of it
 };
 
-// Per switch and port that traffic comes in by: the ports that it dependencies for.
+// Per switch and input port: the output ports that its traffic waits for.
 class ChannelDependencies {
  public:
   ChannelDependencies(const topo::Graph& graph, const SwitchPorts& ports) : ports_(ports) {
@@ -77,7 +77,7 @@ class ChannelDependencies {
     }
   }
 
-  // Those of traffic from all leaves to one: hops(node) are the directed links it takes there.
+  // Adds those of traffic from all leaves to `to`; hops(node) are its next hops at a node.
   template <typename Hops>
   void add(const std::vector<NodeId>& leaves, NodeId to, Hops&& hops) {
     std::vector<Bits> comes_in(rows_.size());
@@ -107,8 +107,7 @@ class ChannelDependencies {
         add_dependencies(node, comes_in[node.index()], hops(node));
   }
 
-  // The first link from `port` on that one dependencies for, and on to the port after it; none: no
-  // more.
+  // The first link from `port` on that `link` waits for; moves `port` behind it. None: no more.
   std::optional<std::uint32_t> next(std::uint32_t link, std::size_t& port) const {
     const NodeId head = ports_.head(link);
     const std::size_t words = words_[head.index()];

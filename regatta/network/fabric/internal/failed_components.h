@@ -1,5 +1,4 @@
-// fabric/internal/failed_components.h: which links and switches of a graph have failed at the
-// moment. Pure.
+// fabric/internal/failed_components.h: the currently failed links and switches of a graph. Pure.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +15,7 @@ class FailedComponents {
   explicit FailedComponents(const topo::Graph& graph)
       : graph_(graph), is_failed_(graph.links.size(), false), is_gone_(graph.nodes.size(), false) {}
 
-  // `value`: they fail; else they work again.
+  // true: they fail; false: they work again.
   void mark(const FailureSet& failed, bool value) {
     for (const LinkId link : failed.links)
       is_failed_[link.index()] = value;
@@ -24,11 +23,11 @@ class FailedComponents {
       is_gone_[node.index()] = value;
   }
 
-  // A next hop, a link with its direction: it failed, or the switch that it leads to.
+  // Whether a next hop (a directed link) or the switch that it leads to has failed.
   bool is_dead(std::uint32_t hop) const {
     return is_failed_[hop / 2] || is_gone(head_of(graph_, hop));
   }
-  // A switch that failed.
+  // Whether a switch has failed.
   bool is_gone(NodeId node) const { return is_gone_[node.index()]; }
 
  private:

@@ -1,5 +1,5 @@
-// fabric/internal/failure_sets.h: the sets of links and switches that may fail together: all of
-// them in turn, or some that are drawn.
+// fabric/internal/failure_sets.h: enumerates the sets of links and switches that may fail together,
+// or draws some of them.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ class FailureSetEnumerator {
  public:
   FailureSetEnumerator(const topo::Graph& graph, const FailureOptions& options);
 
-  double sets() const { return sets_; }          // that there are; 0: fewer parts than fail at once
+  double sets() const { return sets_; }          // possible ones; 0: fewer parts than fail at once
   bool is_sample() const { return is_sample_; }  // they are drawn
   std::size_t count() const { return count_; }   // that next() gives
   // False at the end.

@@ -1,5 +1,5 @@
-// fabric/internal/dependents.h: which flows wait for one, and the word on those that wait for each
-// other.
+// fabric/internal/flow_dependents.h: the flows that wait for a flow, and the error of flows that
+// wait for each other.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace regatta::fabric {
 
-// Flows by number, each with those that wait for it.
+// The dependents of each flow, by number.
 class FlowDependents {
  public:
   explicit FlowDependents(const FlowGraph& traffic) : first_(traffic.flows().size() + 1, 0) {
@@ -24,14 +24,14 @@ class FlowDependents {
       dependents_[next[wait.before]++] = wait.flow_and_after;
   }
 
-  // Calls use(flow, after) for each.
+  // Calls use(dependent, after) for each dependent of `flow`.
   template <typename Use>
   void for_each(std::uint32_t flow, Use&& use) const {
     for (std::uint32_t i = first_[flow]; i < first_[flow + 1]; ++i)
       use(dependents_[i] / 2, static_cast<After>(dependents_[i] % 2));
   }
 
-  // Whether those of `flow` are, with numbers `shift` higher, those of `flow` + `shift`.
+  // Whether the dependents of `flow` + `shift` are those of `flow` with numbers `shift` higher.
   bool is_alike(std::uint32_t flow, std::uint32_t shift) const {
     const std::uint32_t count = first_[flow + 1] - first_[flow];
     const std::uint32_t other = first_[flow + shift];
@@ -46,8 +46,8 @@ class FlowDependents {
   std::vector<std::uint32_t> dependents_;
 };
 
-// That flows wait for each other in a cycle; `pending_dependencies` says for how many each still
-// does when all others are done, and one does.
+// The error that flows wait for each other in a cycle. `pending_dependencies`: for how many flows
+// each still waits when all others are done; at least one waits.
 Error dependency_cycle_error(const FlowGraph& traffic,
                              const std::vector<std::uint32_t>& pending_dependencies);
 

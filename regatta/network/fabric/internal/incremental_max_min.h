@@ -1,10 +1,10 @@
-// fabric/internal/incremental_max_min.h: max-min fair rates of flows that come and go: only those
-// are computed anew that a change can reach.
+// fabric/internal/incremental_max_min.h: max-min fair rates of flows that come and go; a change
+// recomputes only the flows that it affects.
 //
 // Rates are max-min fair exactly when each flow has a bottleneck: a full link on which no flow is
 // faster (Bertsekas and Gallager, "Data Networks", 1992, section 6.5.2). So after a change the
-// flows whose bottleneck it touched get new rates beside all others, and where another one has lost
-// its bottleneck by that, it joins them, until all have one.
+// flows whose bottleneck it touched get new rates beside all others. A flow that loses its
+// bottleneck by that joins them, until all flows have one.
 #pragma once
 
 #include <cstdint>
@@ -18,23 +18,22 @@ namespace regatta::fabric {
 
 class IncrementalMaxMin {
  public:
-  // Both must outlive it; `paths` may grow meanwhile. `notes_moves`: moved_links() is asked for.
+  // Both must outlive it; `paths` may grow meanwhile. `notes_moves`: moved_links() is needed.
   IncrementalMaxMin(const Links& links, const Paths& paths, bool notes_moves = false);
 
-  // A flow over `path`, which has links; its number until it is removed. Its rate is 0 until
-  // settle().
+  // Adds a flow over `path`, which has links. Returns its number, valid until it is removed. Its
+  // rate is 0 until settle().
   std::uint32_t add(std::uint32_t path);
   void remove(std::uint32_t flow);
-  // It takes another path from now on; its rate is 0 until settle().
+  // Moves the flow to another path; its rate is 0 until settle().
   void move(std::uint32_t flow, std::uint32_t path);
   // In bytes per second; >= 0.
   void set_capacity(std::uint32_t link, double capacity);
 
-  // After changes: the flows that have another rate now. Until the next call.
+  // Applies all changes. Returns the flows whose rate changed, valid until the next call.
   std::span<const std::uint32_t> settle();
 
-  // Links that carry another sum of rates now than before the changes, some of them the same. Until
-  // the next change.
+  // Links whose load may have changed in settle(); valid until the next change.
   std::span<const std::uint32_t> moved_links() const { return moved_; }
   double load(std::uint32_t link) const { return links_[link].load; }
 
@@ -50,7 +49,7 @@ class IncrementalMaxMin {
     std::uint32_t held_place = 0;      // among those that this one holds back
     std::uint32_t mark = 0;            // the last settle() that gave it a new rate
   };
-  // A link, and who is on it.
+  // A link and its flows.
   struct Link {
     double capacity = 0;
     double load = 0;

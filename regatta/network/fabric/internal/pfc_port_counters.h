@@ -1,6 +1,6 @@
-// fabric/internal/pfc_port_counters.h: what a port's counters say of pauses, by priority: as
-// drivers of NICs name them, and as lines that anybody can write (docs/formats/pauses.md). Names:
-// the kernel's mlx5 (en_stats.c), bnxt (bnxt_ethtool.c), ice (ice_ethtool.c) and i40e drivers.
+// fabric/internal/pfc_port_counters.h: a port's pause counters by priority: as NIC drivers name
+// them, and as lines of text (docs/formats/pauses.md). Names: the kernel's mlx5 (en_stats.c), bnxt
+// (bnxt_ethtool.c), ice (ice_ethtool.c) and i40e drivers.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace regatta::fabric {
 
-// One direction of a port; what is not known is none. All count from any beginning.
+// One direction of a port; none: unknown. All count from any beginning.
 struct PfcCounters {
   std::optional<std::uint64_t> pauses;     // frames
   std::optional<std::uint64_t> paused_us;  // how long

@@ -35,8 +35,8 @@ struct PfcSample {
 
 enum class PfcStormRule : std::uint8_t {
   kBlocked,  // packets wait, none was sent, and it was paused for more than `share` of the time
-  // None was sent, and packets wait and a pause came, or the queue is empty and it was paused for
-  // more than `share` of the time: the rule before, which also fires where nothing wanted to go.
+  // The older rule: none was sent, and packets wait and a pause came, or the queue is empty and was
+  // paused for more than `share` of the time. It also fires where there was nothing to send.
   kLegacy,
 };
 
@@ -67,7 +67,7 @@ class PfcWatchdog {
  public:
   explicit PfcWatchdog(const PfcWatchdogOptions& options = {}) : options_(options) {}
 
-  // The next sample of a queue. Counters that went back, and a link that went down, begin anew.
+  // Adds the next sample of a queue. Counters that go back, and a link that goes down, restart it.
   std::optional<PfcStormAlarm> add(const PortQueue& queue, const PfcSample& sample);
 
   bool is_in_storm(const PortQueue& queue) const;

@@ -1,5 +1,5 @@
-// simulate/internal/aggregate_links.h: links each of which stands for those of ranks that are
-// alike: what bundles take of it each of these carries, beside what else it carries.
+// simulate/internal/aggregate_links.h: each aggregate link stands for the links of like ranks: each
+// of these carries the bytes that bundles send over it, besides its other traffic.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,18 @@ namespace regatta::simulate {
 
 class AggregateLinks {
  public:
-  // Adds them to `links`, whose others are those of the network.
+  // Adds the aggregate links to `links`, which already has those of the network.
   AggregateLinks(const ScenarioWorkload& workload, fabric::Links& links);
 
-  // The one for a link of a NIC that stands for others (RankClasses::representative_nic), or for
-  // that out of or into the first rank of a group.
+  // The aggregate link for a representative NIC link (RankClasses::representative_nic), or for the
+  // link out of or into the first rank of a group.
   std::uint32_t of(std::uint32_t link) const { return number_of_.at(link); }
-  // The one for `link` itself, where it is such a link.
+  // The same; null where `link` is not such a link.
   const std::uint32_t* find(std::uint32_t link) const {
     const auto at = number_of_.find(link);
     return at == number_of_.end() ? nullptr : &at->second;
   }
-  // Each with a link that it stands for.
+  // Each aggregate link with a link that it stands for.
   const std::vector<std::pair<std::uint32_t, std::uint32_t>>& all() const { return all_; }
 
  private:

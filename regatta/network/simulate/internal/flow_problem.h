@@ -1,5 +1,5 @@
-// simulate/internal/paths.h: which paths the flows of some workload take through the network, for
-// the flow level.
+// simulate/internal/flow_problem.h: the flows of a workload and their paths through the network,
+// for the flow level.
 #pragma once
 
 #include <cstdint>
@@ -16,23 +16,23 @@
 namespace regatta::simulate {
 
 struct FlowProblem {
-  fabric::Links links;  // those of the network, and what stands for some of them
+  fabric::Links links;  // those of the network, and aggregate links
   fabric::Paths paths;
   fabric::FlowGraph traffic;
-  // Flow f of the work is [parts[f], parts[f + 1]) here: a message over several connections is one
-  // flow for each. Empty: the same numbers.
+  // Flow f of the workload is [parts[f], parts[f + 1]) here: a message over several connections has
+  // one flow for each. Empty: the same numbers.
   std::vector<std::uint32_t> parts;
   std::vector<fabric::NetworkChange> changes;  // by time
-  // Per link of the network: the one that has the bytes of both, for all paths cross them alike
-  // (link_classes.h). Empty: each has its own.
+  // Per link of the network: its representative, which carries equal bytes (link_classes.h). Empty:
+  // each represents itself.
   std::vector<std::uint32_t> link_representatives;
-  // Links that stand for others (aggregate_links.h), each with one that carries all that it does.
+  // Aggregate links (aggregate_links.h), each with a link that carries all its bytes.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> aggregate_links;
 };
 
-// Folded, it is the same problem with fewer links. Fails with kUnsupported for policies that only
-// the packet level knows, with kInvalidInput where no path leads, or where a failure names what is
-// not there.
+// `merges_links`: like links are merged, which keeps all rates. Fails with kUnsupported for
+// policies of the packet level alone, and with kInvalidInput where there is no path, or a failure
+// names an unknown link or switch.
 Result<FlowProblem> build_flow_problem(const Scenario& scenario, const ScenarioWorkload& workload,
                                        bool merges_links = true);
 

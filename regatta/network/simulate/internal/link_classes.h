@@ -14,7 +14,7 @@ class LinkClasses {
  public:
   explicit LinkClasses(const fabric::Links& links);
 
-  // Something crosses these links, of each byte `amounts` of it.
+  // A path crosses these links with `amounts` of each byte.
   void add(std::span<const std::uint32_t> links, std::span<const double> amounts);
   // A link has another capacity from `time` on.
   void add_change(std::uint32_t link, double time, double capacity);

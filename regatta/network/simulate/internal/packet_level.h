@@ -1,4 +1,4 @@
-// simulate/internal/packet_level.h: some workload at the packet and the mixed level.
+// simulate/internal/packet_level.h: simulates a workload at the packet and the mixed level.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ struct PacketListeners {
 };
 
 // Inside a server packets cross the links out of a device and into another, which neither pause nor
-// drop. Fails with kUnsupported for what they cannot do: paths by destination, folded rings; with
-// kInvalidInput for messages of more packets than are counted. Errors name the scenario's file.
+// drop. Fails with kUnsupported for paths by destination and folded rings, and with kInvalidInput
+// for messages with more packets than the counters hold. Errors name the scenario's file.
 Result<PacketRun> simulate_packets(const Scenario& scenario, const ScenarioWorkload& workload,
                                    const PacketListeners& listeners);
 

@@ -1,5 +1,5 @@
-// simulate/internal/port_planning.h: source ports for the pairs of some workload that keep their
-// connections apart.
+// simulate/internal/port_planning.h: source ports for the pairs of a workload that spread their
+// connections.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct PortPlanSummary {
   std::uint32_t most = 0;            // the same with the planned ports
 };
 
-// Gives all connections of the work the ports of fabric/port_plan.h.
+// Gives all connections of the workload the ports of fabric/port_plan.h.
 PortPlanSummary plan_ports(ScenarioWorkload& workload, const Routing& routing, std::uint64_t seed);
 
 }  // namespace regatta::simulate

@@ -1,5 +1,5 @@
-// simulate/internal/rank_sets.h: which ranks take part in an item of a scenario, and how much that
-// asks of the machine that simulates it.
+// simulate/internal/rank_sets.h: the ranks that take part in an item of a scenario, and the memory
+// that its simulation needs.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@ namespace regatta::simulate {
 
 using Ranks = std::vector<std::uint32_t>;
 
-// kInvalidInput at a line of the scenario.
+// The error kInvalidInput at a line of the scenario.
 Error wrong_at(const Scenario& scenario, int line, std::string_view what);
 
-// "s0/1" in a scenario, as a rank.
+// The rank of a device such as "s0/1" in a scenario.
 Result<std::uint32_t> find_rank(const Scenario& scenario, int line, const SimulatedNetwork& network,
                                 const std::string& text);
 
@@ -27,7 +27,7 @@ Result<std::uint32_t> find_rank(const Scenario& scenario, int line, const Simula
 Result<std::vector<Ranks>> groups_of(const Scenario& scenario, const TrafficItem& item,
                                      const SimulatedNetwork& network);
 
-// Flows of a pattern over so many ranks, about; what a file says may be more than a machine holds.
+// The approximate number of flows of a pattern over so many ranks; it may exceed any memory.
 double flows_of(const TrafficItem& item, double ranks);
 
 // Fails with kInvalidInput, naming the largest item, where the items that are sent message by

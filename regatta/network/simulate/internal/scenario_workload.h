@@ -1,5 +1,5 @@
-// simulate/internal/scenario_workload.h: what a scenario sends, as flows between ranks that wait
-// for each other: the same for every level of simulation.
+// simulate/internal/scenario_workload.h: the traffic of a scenario, as flows between ranks with
+// dependencies: the same for every level of simulation.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 namespace regatta::simulate {
 
 // Paths of ScenarioWorkload::traffic: a pair, or one of these.
-inline constexpr std::uint32_t kNothing = ~0U;  // no bytes: something that takes time, or a join
+inline constexpr std::uint32_t kNothing = ~0U;           // no bytes: a pause, or a join
 inline constexpr std::uint32_t kRingBit = 1U << 31U;     // and the number of a ring
 inline constexpr std::uint32_t kBundleBits = 3U << 30U;  // and the number of a bundle
 
@@ -83,8 +83,8 @@ struct ScenarioWorkload {
   std::unordered_map<std::uint64_t, std::uint32_t> numbers_;
 };
 
-// Fails with kInvalidInput naming the scenario's file and line where the cluster does not have what
-// it asks for, or where it would take more than `memory` (0: whatever it takes).
+// Fails with kInvalidInput naming the scenario's file and line where the cluster lacks a device or
+// link that it names, or where it needs more than `memory` (0: no limit).
 Result<ScenarioWorkload> build_workload(const Scenario& scenario, const SimulatedNetwork& network,
                                         Bytes memory = {});
 

@@ -1,5 +1,5 @@
-// simulate/internal/sprayed_path.h: what crosses which links from one leaf to another where each
-// switch spreads its packets evenly over all next hops.
+// simulate/internal/sprayed_path.h: the share of each byte on each link from one leaf to another
+// where switches spray packets evenly over all next hops.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,11 @@ struct SprayedPath {
 
 class SprayedPathFinder {
  public:
-  // It must outlive this.
+  // `network` outlives it.
   explicit SprayedPathFinder(const SimulatedNetwork& network);
 
-  // False where no path leads from one leaf to the other; `into` makes no sense then. Its memory is
-  // used again.
+  // Writes the path to `into`, whose memory is reused. False: no path joins the leaves, and `into`
+  // is invalid.
   bool find(const fabric::Routes& routes, NodeId from, NodeId to, SprayedPath& into);
 
  private:

@@ -1,5 +1,5 @@
-// simulate/internal/topology_events.h: failures of a scenario as what switches do: which links are
-// dead when, and which routes are in force when.
+// simulate/internal/topology_events.h: failures of a scenario as events: when links are dead, and
+// when which routes are in force.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ Result<std::vector<LinkId>> links_that_fail(const Scenario& scenario, const Fail
                                             const topo::Graph& graph);
 
 // The link of a NIC that is stuck; kInvalidInput naming the scenario's file and line where the
-// graph has none of that name, or it is of no NIC.
+// graph has no link of that name, or it is not of a NIC.
 Result<LinkId> stuck_link(const Scenario& scenario, const Failure& failure,
                           const topo::Graph& graph);
 

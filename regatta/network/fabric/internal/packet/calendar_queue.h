@@ -31,7 +31,7 @@ class CalendarQueue {
       ++shift_;
   }
 
-  // `number` has no date; `at` is not before the last one that was taken.
+  // `number` is not queued; `at` is not before the last event popped.
   void push(std::uint32_t number, Picoseconds at) {
     if ((at >> shift_) - current_ >= kBuckets) {
       overflow_.push({at, order_++, number});
@@ -40,7 +40,7 @@ class CalendarQueue {
     enter(number, at);
   }
 
-  // Takes the first one if it is not after `until`; otherwise none: `at` is kNever.
+  // Pops the first event if it is not after `until`; else returns an event with `at` kNever.
   Event pop(Picoseconds until) {
     if (in_buckets_ == 0 && (overflow_.empty() || !advance_to(overflow_.top().at, until)))
       return {};
@@ -64,7 +64,7 @@ class CalendarQueue {
 
   bool empty() const { return in_buckets_ == 0 && overflow_.empty(); }
 
-  // Calls use(at, number) for each in order; false: some lie too far ahead to say so.
+  // Calls use(at, number) for each event in the buckets, in order; false: some lie beyond them.
   template <typename Use>
   bool for_each(Use&& use) const {
     for (Picoseconds bucket = 0; bucket < kBuckets && in_buckets_ != 0; ++bucket) {

@@ -1,5 +1,5 @@
-// fabric/internal/packet/cycle_detector.h: steps of a collective that are like those before them:
-// the same state, but for the numbers of the flows.
+// fabric/internal/packet/cycle_detector.h: detects steps of a collective that repeat earlier ones:
+// the state is equal except for the numbers of the flows.
 #pragma once
 
 #include <cstdint>
@@ -25,13 +25,13 @@ struct CycleSnapshot {
 
 class CycleDetector {
  public:
-  // Whether the state is to be looked at now that `flow` of this pair has started: at each one of
-  // the pair that started first, unless that has been in vain for long.
+  // Whether to check the state now that a flow of `pair` has started: at each flow of the pair that
+  // started first, unless too many checks have failed.
   bool should_check(std::uint32_t pair) {
     if (!pair_) pair_ = pair;
     return *pair_ == pair && in_vain_ < kMost;
   }
-  // The last snapshot with this fingerprint, before it is kept.
+  // The last kept snapshot with this fingerprint; null: none.
   const CycleSnapshot* find(const StateFingerprint& fingerprint) const {
     for (std::size_t i = snapshots_.size(); i-- > 0;)
       if (snapshots_[i].fingerprint == fingerprint) return &snapshots_[i];

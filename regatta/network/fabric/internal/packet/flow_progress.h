@@ -1,5 +1,5 @@
-// fabric/internal/packet/flow_progress.h: when each flow may start, and how much of it has not been
-// sent or has not arrived.
+// fabric/internal/packet/flow_progress.h: when each flow may start, and how much of it is still to
+// be sent and to arrive.
 #pragma once
 
 #include <algorithm>
@@ -44,7 +44,7 @@ class FlowProgress {
 
   // When the next flow starts; kNever: none is due.
   Picoseconds next_start() const { return starts_.empty() ? kNever : starts_.top().at - skipped_; }
-  // It is to be sent in so many parts and packets; none: it is there at once.
+  // Starts the next flow. It is then expect()ed in parts and packets, or has sent() and arrived().
   std::uint32_t start() {
     const Start start = starts_.top();
     starts_.pop();
@@ -59,7 +59,7 @@ class FlowProgress {
   void part_sent(std::uint32_t flow, Picoseconds now) {
     if (--left_[flow].parts == 0) sent(flow, now);
   }
-  // Whether it was the last one.
+  // Returns whether it was the last packet of the flow.
   bool packet_arrived(std::uint32_t flow, Picoseconds now) {
     if (--left_[flow].packets != 0) return false;
     arrived(flow, now);
@@ -81,11 +81,11 @@ class FlowProgress {
 
   const FlowGraph& traffic() const { return traffic_; }
 
-  // Called for each flow once it has arrived, in the order of that.
+  // Called for each flow once it has arrived, in that order.
   void set_listener(std::function<void(std::uint32_t, const FlowTimes&)> on_arrived) {
     on_arrived_ = std::move(on_arrived);
   }
-  // From now on what happens is noted, so that it can be repeated.
+  // Records events from now on, so that they can be repeated.
   void set_notes() { has_notes_ = true; }
   struct Snapshot {
     std::size_t notes = 0;
@@ -93,20 +93,19 @@ class FlowProgress {
     std::uint32_t high = 0;  // nothing has happened to any after it
     Picoseconds at = 0;
   };
-  // False: too many are due to say so.
+  // False: too many flows are due.
   bool fingerprint(StateFingerprint& fingerprint, Picoseconds now) const;
   Snapshot mark(Picoseconds now) {
     while (low_ < times_.size() && times_[low_].arrived != kNever)
       ++low_;
     return {notes_.size(), low_, high_, now + skipped_};
   }
-  // How often what happened between the marks comes again, with flows whose numbers are `shift`
-  // higher each time.
+  // How often the events between the snapshots repeat, each time with flow numbers `shift` higher.
   std::uint64_t repeats(const Snapshot& before, const Snapshot& now, std::uint32_t shift) const;
   void repeat(const Snapshot& before, const Snapshot& now, std::uint32_t shift,
               std::uint64_t times);
   void forget_notes() { notes_.clear(); }
-  // So much passes while nothing starts or ends.
+  // Skips so much time, in which no flow starts or ends.
   void fast_forward(Picoseconds time) { skipped_ += time; }
   void fast_forward_packets(std::uint32_t flow, std::uint64_t packets) {
     left_[flow].packets -= static_cast<std::uint32_t>(packets);
@@ -122,7 +121,7 @@ class FlowProgress {
     return {of(times_[flow].start), of(times_[flow].sent), of(times_[flow].arrived)};
   }
 
-  // Whether some flows can never start, whatever happens to the others: for how many each waits.
+  // Where flows can never start: for how many flows each waits. Empty: all can start.
   std::vector<std::uint32_t> waits_without_end() const {
     std::vector<std::uint32_t> pending_dependencies;
     std::vector<std::uint32_t> free;

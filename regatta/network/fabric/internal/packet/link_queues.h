@@ -1,5 +1,5 @@
-// fabric/internal/packet/link_queues.h: the links, the queues before them, and what switches do
-// when these grow: pause who sends, mark, or drop.
+// fabric/internal/packet/link_queues.h: the links, the queues before them, and how switches react
+// to long queues: they pause senders, mark packets, or drop them.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ class LinkQueues {
     return link * kLinkEvents + static_cast<std::uint32_t>(event);
   }
 
-  // Behind all that waits for the link; false: there is no room, it is lost.
+  // Adds the packet to the queue of the link; false: there is no room, the packet is lost.
   bool enqueue(std::uint32_t link, Packet packet, Picoseconds now) {
     LinkQueue& link_queue = links_[link];
     const Picoseconds wait = backlog(link, now);
@@ -47,8 +47,8 @@ class LinkQueues {
     link_queue.waited += wait;
     ++link_queue.queued;
     if (!pauses_) {
-      // Nothing ever holds the link up, so it is known at once when the packet leaves: no queue
-      // needs to be kept beside that of packets to arrive.
+      // The link never pauses, so the time at which the packet leaves is known now: `flying` is the
+      // only queue needed.
       transmit(link, packet, now + wait);
     } else if (link_queue.waiting.empty() && !link_queue.is_paused && link_queue.free_at <= now) {
       leave(link, packet, now);
@@ -66,7 +66,7 @@ class LinkQueues {
     return link_queue.waiting_time + std::max<Picoseconds>(link_queue.free_at - now, 0);
   }
 
-  // From `start` on, when the link is free. The arrival is in the calendar.
+  // Transmits from `start` on, when the link is free, and schedules the arrival.
   void transmit(std::uint32_t link, const Packet& packet, Picoseconds start) {
     LinkQueue& link_queue = links_[link];
     const PacketNetwork::Link& of = network_.links[link];
@@ -78,7 +78,7 @@ class LinkQueues {
     ++crossings_;
   }
 
-  // The packet that has arrived at the end of the link; the next one is in the calendar.
+  // Returns the packet that arrives at the end of the link, and schedules the next arrival.
   Packet take(std::uint32_t link) {
     LinkQueue& link_queue = links_[link];
     const Packet packet = link_queue.flying.pop().packet;
@@ -87,7 +87,7 @@ class LinkQueues {
     return packet;
   }
 
-  // It has not crossed the link, which is dead.
+  // The packet has not crossed the link, which is dead.
   void cancel_transmit(std::uint32_t link, const Packet& packet) {
     links_[link].bytes -= packet.bytes;
   }
@@ -103,7 +103,7 @@ class LinkQueues {
     look_again(link, now);
   }
 
-  // The pause frame that was on its path: to pause if the link goes, else to go on.
+  // A pause frame arrives: it pauses the link if it runs, and resumes it if it is paused.
   void receive_pause_frame(std::uint32_t link, Picoseconds now) {
     LinkQueue& link_queue = links_[link];
     link_queue.pause_frames.pop();
@@ -167,7 +167,7 @@ class LinkQueues {
   // The switch's counters of the queue before the link; `at` and `is_up` are not sampled.
   PfcSample pfc_sample(std::uint32_t link, Picoseconds now) const;
 
-  // The NIC at the end of the link asks to pause, or to go on if it has asked.
+  // The NIC at the end of the link pauses it, or resumes it if it has paused it.
   void pause_by_nic(std::uint32_t link, Picoseconds now) { send_pause_frame(link, now); }
   bool is_asked(std::uint32_t link) const { return links_[link].is_asked; }
 
@@ -209,7 +209,7 @@ class LinkQueues {
            mark_part_ * static_cast<double>(wait - link_queue.mark_from);
   }
 
-  // Room for a packet in the buffer of the link that it came by.
+  // Reserves room for a packet in the buffer of the link that it came by; false: there is none.
   bool hold(const Packet& packet, Picoseconds now) {
     LinkQueue& in = links_[packet.from];
     const std::uint64_t held = in.held + packet.bytes + header_;

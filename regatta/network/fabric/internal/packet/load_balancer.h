@@ -1,5 +1,5 @@
-// fabric/internal/packet/load_balancer.h: which of several equally good next hops a packet takes
-// where switches choose for each packet.
+// fabric/internal/packet/load_balancer.h: chooses among equal-cost next hops where switches choose
+// for each packet.
 #pragma once
 
 #include <cstdint>

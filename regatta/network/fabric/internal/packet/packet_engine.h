@@ -1,5 +1,4 @@
-// fabric/internal/packet/packet_engine.h: what happens in a fabric of packets, one event after the
-// other.
+// fabric/internal/packet/packet_engine.h: simulates the packets of a fabric, event by event.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +28,7 @@ class PacketEngine {
   PacketEngine(PacketNetwork network, const PacketSetup& setup, const FlowGraph& traffic,
                const PacketOptions& options);
 
-  // From now on it fast-forwards where rates stay.
+  // From now on it fast-forwards where rates are steady.
   void enable_fast_forward(const PacketOptions& packets, const MixedOptions& options) {
     steady_state_.emplace(network_, packets, options);
     most_error_ = options.most_error;
@@ -130,7 +129,7 @@ class PacketEngine {
     std::uint32_t place;  // in lost_
     Picoseconds lost_at;  // by the clock of the flows
   };
-  std::vector<Parked> parked_;      // what is not sent again before the next outage
+  std::vector<Parked> parked_;      // packets that are not sent again before the next outage
   std::vector<CableState> cables_;  // per link; empty: all are well
   std::optional<Routes> routes_;    // since the last outage that changed them
   Picoseconds next_control_at_ =

@@ -8,11 +8,11 @@
 
 namespace regatta::fabric::packet {
 
-// Fails with kInvalidInput where no path leads from one of a pair to the other.
+// Fails with kInvalidInput where no path joins the NICs of a pair.
 Result<PacketNetwork> make_packet_network(const PacketSetup& setup, const PacketOptions& options);
 
-// Gives all connections their paths by these routes; what is in flight keeps those before, and so
-// does a connection that has none by these.
+// Gives all connections their paths by these routes. Packets in flight keep their old paths, and so
+// do connections without a path by these routes.
 void update_paths(const PacketSetup& setup, HashPolicy policy, PacketNetwork& network);
 
 }  // namespace regatta::fabric::packet

@@ -1,5 +1,5 @@
-// fabric/internal/packet/pfc_storm_monitor.h: the watch on pauses, fed by the queues of the
-// switches of a simulation.
+// fabric/internal/packet/pfc_storm_monitor.h: the PFC watchdog on the queues of the switches of a
+// simulation.
 #pragma once
 
 #include <algorithm>
@@ -17,11 +17,11 @@ class PfcStormMonitor {
  public:
   PfcStormMonitor(const PacketNetwork& network, const PacketOptions& options);
 
-  // When to poll, by the clock of the flows; kNever: nobody wants to know.
+  // When to poll, by the clock of the flows; kNever: it is off.
   Picoseconds next_at() const { return next_; }
-  // After so long, what stands for good is known.
+  // The time in which every storm is detected.
   Picoseconds most() const { return most_; }
-  // It is `now` for the packets and `time` for the flows; is_up(link): it is not dead.
+  // `now`: the clock of the packets; `time`: the clock of the flows; is_up(link): it is not dead.
   template <typename IsUp>
   void poll(const LinkQueues& link_queues, Picoseconds now, Picoseconds time, IsUp&& is_up) {
     next_ = (time / period_ + 1) * period_;
@@ -45,7 +45,7 @@ class PfcStormMonitor {
     follow(link_queues, begun, {seconds(time)});
   }
 
-  // All so far, and which of those that are not over hold links.
+  // All storms so far; is_held is set for open ones that still pause links.
   std::vector<PfcStorm> storms(const LinkQueues& link_queues) const;
 
  private:

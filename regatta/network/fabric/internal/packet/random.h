@@ -1,4 +1,4 @@
-// fabric/internal/packet/random.h: numbers that look drawn, the same for a seed.
+// fabric/internal/packet/random.h: pseudo-random numbers, the same for a seed.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
-// fabric/internal/packet/rate_control.h: how fast a connection sends that is told of congestion.
+// fabric/internal/packet/rate_control.h: the rate of a connection under congestion notifications.
 // DCQCN: Zhu et al., "Congestion control for large-scale RDMA deployments", SIGCOMM 2015,
-// section 3.1 and figure 7. Its clocks are read when the connection sends or is told, so that they
-// cost no events.
+// section 3.1 and figure 7. Its timers are read when the connection sends or receives a CNP, so
+// that they cost no events.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +36,7 @@ class RateControl {
   double rate() const { return rate_; }
   double alpha() const { return alpha_; }
 
-  // The time is `now`: alpha sinks and the rate rises by all clocks that have run out.
+  // Advances to `now`: alpha falls and the rate rises by all timers that have expired.
   void advance(const Dcqcn& options, Picoseconds now) {
     const auto alpha_timer = static_cast<Picoseconds>(options.alpha_timer.value * 1e12);
     for (; alpha_at_ + alpha_timer <= now && alpha_ > 1e-9; alpha_at_ += alpha_timer)

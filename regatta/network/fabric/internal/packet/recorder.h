@@ -1,6 +1,5 @@
-// fabric/internal/packet/recorder.h: looks at the links now and then, and writes down what crossed
-// them since and how much waited. That costs nothing per packet, and as the bins of a history grow
-// longer, it looks less often.
+// fabric/internal/packet/recorder.h: samples the bytes and queues of links once per bin of a
+// history. That costs nothing per packet, and as the bins grow longer, samples become rarer.
 #pragma once
 
 #include <algorithm>
@@ -16,14 +15,14 @@ namespace regatta::fabric::packet {
 
 class Recorder {
  public:
-  // Each may be none; they outlive it.
+  // Each may be null; they outlive it.
   Recorder(LinkHistory* links, QueueHistory* queues) : links_(links), queues_(queues) {}
 
   bool is_on() const { return links_ != nullptr || queues_ != nullptr; }
-  // When to look, by the clock of the flows; kNever: nobody wants to know.
+  // When to sample, by the clock of the flows; kNever: it is off.
   Picoseconds next_at() const { return is_on() ? next_ : kNever; }
 
-  // It is `now` for the packets and `time` for the flows.
+  // `now`: the clock of the packets; `time`: the clock of the flows.
   void look(LinkQueues& link_queues, Picoseconds now, Picoseconds time) {
     if (time > last_) {
       bytes_.resize(link_queues.count(), 0);
@@ -51,7 +50,7 @@ class Recorder {
   QueueHistory* queues_;
   Picoseconds last_ = 0;
   Picoseconds next_ = 0;
-  std::vector<double> bytes_;  // per link: written down so far
+  std::vector<double> bytes_;  // per link: recorded so far
 };
 
 }  // namespace regatta::fabric::packet

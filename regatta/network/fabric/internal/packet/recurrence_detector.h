@@ -1,6 +1,6 @@
-// fabric/internal/packet/recurrence_detector.h: whether what is in flight, waits or is to happen
-// was the same before: then all that came since comes again, as long as nobody begins or ends.
-// Looked for where pauses come and go, for there it stays as it is without being even.
+// fabric/internal/packet/recurrence_detector.h: detects a state (packets in flight, queues, pending
+// events) that occurred before: the events since then repeat until a message begins or ends. It is
+// checked where pauses come and go, since rates there are periodic, but not steady.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace regatta::fabric::packet {
 // The fingerprint of a state, by parts in order: two sums of 64 bits, mixed as SplitMix64 does.
 class StateFingerprint {
  public:
-  // Flows count by how far they are from `base`.
+  // Flow numbers are added relative to `base`.
   explicit StateFingerprint(std::uint32_t base = 0) : base_(base) {}
 
   void add_flow(std::uint32_t flow) { add(std::uint32_t{flow - base_}); }
@@ -49,14 +49,14 @@ struct RecurrencePeriod {
 
 class RecurrenceDetector {
  public:
-  // A message begins to be sent, or has been.
+  // A message begins or ends.
   void changed() {
     anchor_ = kNone;
     seen_.clear();
   }
 
-  // Whether the state is to be looked at now that a pause frame has reached the begin of `link`: at
-  // those to one link, the first one, and not for ever.
+  // Whether to check the state now that a pause frame has reached the begin of `link`: at those of
+  // the first such link, a limited number of times.
   bool should_check(std::uint32_t link) {
     if (anchor_ == kNone) anchor_ = link;
     return anchor_ == link && seen_.size() < kMost;
@@ -76,7 +76,7 @@ class RecurrenceDetector {
     return std::nullopt;
   }
 
-  // Until something changes.
+  // Stops checks until changed().
   void stop() {
     seen_.clear();
     anchor_ = kStopped;
@@ -91,7 +91,7 @@ class RecurrenceDetector {
     std::vector<ActiveSend> sending;
   };
 
-  std::uint32_t anchor_ = kNone;  // the link whose pause frames are waited for
+  std::uint32_t anchor_ = kNone;  // the link whose pause frames trigger checks
   std::vector<Seen> seen_;
 };
 

@@ -1,5 +1,5 @@
-// fabric/internal/packet/reorder_buffer.h: what a receiver holds back of a connection until what
-// was sent before it has come.
+// fabric/internal/packet/reorder_buffer.h: the packets of a connection that a receiver holds back
+// until all earlier ones have arrived.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace regatta::fabric::packet {
 
 class ReorderBuffer {
  public:
-  // Packet `sequence` of the connection has come, each once. Whether one sent later came before it.
+  // Packet `sequence` arrives, each once. Returns whether one sent later arrived before it.
   bool take(std::uint32_t sequence) {
     if (sequence == next_ && ahead_ == 0) {  // as nearly always
       ++next_;
@@ -28,7 +28,7 @@ class ReorderBuffer {
     return is_late;
   }
 
-  // Packets that have come while one before them has not.
+  // Packets that have arrived before an earlier one.
   std::uint32_t held() const { return ahead_; }
 
  private:

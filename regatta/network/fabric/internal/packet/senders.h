@@ -41,8 +41,8 @@ class Senders {
     return bytes / per_pair_ + (i < bytes % per_pair_ ? 1 : 0);
   }
 
-  // The connection is to send its part of the flow after what it already has to. A part without
-  // bytes is a packet without any.
+  // Queues the connection's part of the flow behind its other messages. A part without bytes is a
+  // packet without payload.
   void add(std::uint32_t connection, std::uint32_t flow, std::uint64_t bytes) {
     Connection& one = connections_[connection];
     const std::uint32_t message = flow * per_pair_ + connection % per_pair_;
@@ -145,7 +145,7 @@ class Senders {
       }
     }
   }
-  // All that is to be sent is of flows whose numbers are `shift` higher.
+  // Raises the flow numbers of all queued messages by `shift`.
   void repeat(std::uint32_t shift) {
     for (Nic& nic : nics_) {
       if (nic.ending != kNone) nic.ending += shift;
@@ -157,7 +157,7 @@ class Senders {
     connections_[connection].left -= bytes;
   }
 
-  // A packet that was lost.
+  // Queues a lost packet to be sent again.
   void retransmit(Packet packet) {
     const std::uint32_t link = first_link(packet.connection);
     packet.next = path_of(packet.connection) + 1;
@@ -168,7 +168,7 @@ class Senders {
     nics_[link].retransmits.push(packet);
   }
 
-  // Until release() the connection sends nothing but what was lost.
+  // Until release() the connection sends only retransmissions.
   void hold(std::uint32_t connection) {
     Connection& one = connections_[connection];
     if (one.is_held) return;
@@ -177,7 +177,7 @@ class Senders {
     for (std::size_t i = ready.size(); i > 0; --i)
       if (const std::uint32_t next = ready.pop(); next != connection) ready.push(next);
   }
-  // Whether it was held.
+  // Returns whether it was held.
   bool release(std::uint32_t connection) {
     Connection& one = connections_[connection];
     if (!one.is_held) return false;
@@ -186,8 +186,8 @@ class Senders {
     return true;
   }
 
-  // A packet of the connection met congestion: the time at which the sender hears of it, unless it
-  // has been told lately.
+  // A marked packet of the connection arrived: when the sender receives the CNP; none: the last CNP
+  // is too recent.
   std::optional<Picoseconds> cnp_of(std::uint32_t connection, Picoseconds now) {
     if (!control_ || now < connections_[connection].next_cnp) return std::nullopt;
     connections_[connection].next_cnp =

@@ -1,5 +1,5 @@
-// fabric/internal/packet/steady_state_detector.h: whether connections send and arrive at rates that
-// stay, and which ones.
+// fabric/internal/packet/steady_state_detector.h: detects steady rates of connections, and measures
+// them.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class SteadyStateDetector {
   SteadyStateDetector(const PacketNetwork& network, const PacketOptions& packets,
                       const MixedOptions& options);
 
-  // A message begins to be sent, or has been.
+  // A message begins or ends.
   void changed(Picoseconds now) {
     ++window_number_;
     is_first_ = true;
@@ -91,8 +91,8 @@ class SteadyStateDetector {
       if (count++ == 0) first = now;
       last = now;
     }
-    // Packets per picosecond by the time between them, where it says something: 0 where they are
-    // few, or have ceased to come.
+    // Packets per picosecond, by the mean time between them; 0 where they are too few, or no longer
+    // arrive.
     double rate(Picoseconds now) const {
       if (count < 8 || last == first) return 0;
       const double rate = static_cast<double>(count - 1) / static_cast<double>(last - first);

@@ -1,4 +1,4 @@
-// fabric/internal/packet/test_packet_setup.h: a small fabric and who sends over it, for tests and
+// fabric/internal/packet/test_packet_setup.h: a small fabric and its traffic, for tests and
 // comparisons of the packet level.
 #pragma once
 
@@ -28,7 +28,7 @@ class RandomIndex {
 };
 
 struct TestPacketSetup {
-  // `servers` of one NIC, so many to a leaf, with as many spines; 1 us for each link.
+  // `servers` with one NIC, as many spines as servers to a leaf; each link has 1 us.
   TestPacketSetup(int servers, int servers_per_leaf, BytesPerSecond rate,
                   std::uint32_t connections = 1)
       : TestPacketSetup(TestFabric::cluster_of(servers, servers_per_leaf, rate), connections) {}
@@ -51,7 +51,7 @@ struct TestPacketSetup {
   std::uint32_t pair(std::uint32_t from, std::uint32_t to) {
     return pairs.add(nics[from], nics[to]);
   }
-  // Bytes that all servers got.
+  // Bytes that all servers received.
   double received(const FlowReport& report) const {
     double bytes = 0;
     for (const LinkId nic : nics)

@@ -1,6 +1,5 @@
-// fabric/internal/packet/traffic_parts.h: traffic in parts that have nothing to do with each other:
-// no link, no NIC and no wait in common. Each can be simulated by itself, and what recurs in one
-// does so whatever the others do.
+// fabric/internal/packet/traffic_parts.h: independent parts of traffic, which share no link, no NIC
+// and no dependency. Each can be simulated by itself, and recurs regardless of the others.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +17,8 @@ struct TrafficPart {
   IntraServerLinks intra_server_links;
 };
 
-// At most so many: the largest by themselves, then all others that are larger than one pair, then
-// those together; empty where there is only one, or no flow. `network` is that of the setup.
+// At most `most` parts: the largest ones; then all others larger than one pair as one part; then
+// the rest as one part. Empty where there is one part, or no flow. `network` is of the setup.
 std::vector<TrafficPart> independent_parts(const PacketNetwork& network, const PacketSetup& setup,
                                            const FlowGraph& traffic, std::size_t most);
 
