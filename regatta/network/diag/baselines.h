@@ -1,4 +1,4 @@
-// diag/baselines.h: what two published systems would say of the same probes, to compare with.
+// diag/baselines.h: the verdicts of two published systems on the same probes, for comparison.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace regatta::diag {
 
-// A probe and its answer, as whoever sent it sees them.
+// A probe and its answer, as counted by the sender.
 struct RoundTrip {
   std::span<const std::uint32_t> there;  // directed links
   std::span<const std::uint32_t> back;
@@ -18,16 +18,16 @@ struct RoundTrip {
   std::uint32_t lost = 0;
 };
 
-// Each flow that lost something votes for the h cables of its path with 1/h; the cable with most
-// votes is blamed, its flows are taken out, and so on while the most is above 1 % of all votes.
-// Cables only, in both directions (kNic: of a NIC). Source: Arzani et al., "007: Democratically
-// finding the cause of packet drops", NSDI 2018, algorithm 1.
+// Each flow that lost something votes for the h cables of its path with 1/h. The cable with most
+// votes is blamed and its flows are removed; this repeats while the maximum is above 1 % of all
+// votes. Names cables only, in both directions (kNic: of a NIC). Source: Arzani et al., "007:
+// Democratically finding the cause of packet drops", NSDI 2018, algorithm 1.
 std::vector<Culprit> vote_007(const topo::Graph& graph, std::span<const RoundTrip> trips);
 
-// A pair is bad that loses more than one probe of a thousand; a NIC, more than half of whose pairs
-// are bad; a server or leaf of two NICs and more, more than half of which are bad. What is not that
-// is of the spines, and no component is named. Source: Guo et al., "Pingmesh", SIGCOMM 2015,
-// section 5, with NICs in place of servers.
+// A pair is bad if it loses more than one probe of a thousand; a NIC, if more than half of its
+// pairs are bad; a server or leaf of two or more NICs, if more than half of these are bad. Other
+// losses belong to the spines, and no component is named. Source: Guo et al., "Pingmesh", SIGCOMM
+// 2015, section 5, with NICs in place of servers.
 std::vector<Culprit> pingmesh_threshold(const topo::Graph& graph, std::span<const RoundTrip> trips);
 
 }  // namespace regatta::diag

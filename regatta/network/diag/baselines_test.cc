@@ -24,7 +24,8 @@ class BaselinesTest : public testing::Test {
         }
   }
 
-  // Of a hundred each, `lost` where one of the two paths goes over the cable.
+  // Sends 100 probes and 100 answers on each pair; loses `lost` where either path crosses the
+  // cable.
   std::vector<RoundTrip> trips(const std::string& name, std::uint32_t lost) const {
     std::vector<RoundTrip> all;
     for (std::size_t i = 0; i < paths_.size(); i += 2) {

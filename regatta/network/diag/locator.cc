@@ -28,7 +28,7 @@ constexpr Window kNear = 3;  // windows in which a server that was busy in one m
 
 }  // namespace
 
-// Of each path, over the windows that count.
+// Counts of each path, over the windows that count.
 struct Locator::Tally {
   Window first = 0;
   Window last = 0;
@@ -184,7 +184,7 @@ bool Locator::is_usable(std::uint32_t probe, Window window, Seconds now,
     gaps += worst;
   }
   if (!noisy.empty()) return false;
-  // What comes late is told with the next report, or with the one after; who sleeps tells nothing.
+  // The next report, or the one after, has late packets; a sleeping prober reports nothing.
   const Window known = std::min(hosts_[ends[0].index()].newest, hosts_[ends[1].index()].newest);
   const Seconds late = gaps > options_.window / 6 ? 2 * gaps + 3 * options_.window : Seconds{};
   const Seconds until = static_cast<double>(known - window) * options_.window;
@@ -200,7 +200,7 @@ bool Locator::is_rerouted(std::span<const std::uint32_t> links) const {
   });
 }
 
-// What was lost until then may have been lost on paths that were not there yet.
+// Last window whose losses may be on paths that were not restored yet.
 Window Locator::unsure_until(std::span<const std::uint32_t> links) const {
   Window until = -1;
   for (const std::uint32_t link : links) {
@@ -394,7 +394,7 @@ bool Locator::is_unconfirmed(const FaultVerdict& verdict, Seconds now) {
   return now - at->since < options_.confirmation_delay;
 }
 
-// What is new of it, what still holds, what is over.
+// Splits `found` into new, lasting and ended faults.
 FaultChanges Locator::compare(std::vector<FaultVerdict> found, Seconds now) {
   FaultChanges changes;
   const auto meets = [&](const Culprit& one, const Culprit& other) {

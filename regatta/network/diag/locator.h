@@ -2,7 +2,7 @@
 // argument.
 //
 // A late packet is not a lost one: a loss counts once both ends have reported on its window and the
-// worst gap of either of them has passed. Windows in which one of them stalled, or lost packets to
+// larger of their worst gaps has passed. Windows in which either end stalled, or lost packets to
 // itself, do not count. A silent server is dead when others get no answer from it for longer than a
 // busy server stalls.
 #pragma once
@@ -28,42 +28,42 @@ struct LocatorOptions {
   int memory = 62;              // windows that count, at most 62
   Seconds worst_gap{0.4};       // reports of a server that stalled for longer do not count
   Seconds longest_pause{1.75};  // of a server that is only busy
-  double confidence = 0.99;     // least, of a reported verdict
+  double confidence = 0.99;     // least confidence of a reported verdict
   Seconds clean_time{1.0};      // without a new loss until a fault is over
   Seconds changes{0.5};         // until another symptom is reported
   // Delay of a verdict about a switch or link that loses all packets of some flows only: behind a
-  // switch with another hash, other faults look like it, and traceroutes may show that meanwhile.
+  // switch with another hash, other faults look the same, and traceroutes may show that meanwhile.
   // 0: there are no traceroutes.
   Seconds confirmation_delay{0};
   Seconds routes_back{2.0};  // from the return of a carrier to that of its routes
   ExplainOptions explain;
 };
 
-// The defaults for a period of 10 ms, in proportion for others; `confirmation_delay` is not scaled.
+// The defaults for a period of 10 ms, scaled for other periods; `confirmation_delay` is not scaled.
 LocatorOptions options_for(Seconds period, Seconds confirmation_delay = {});
 
 struct FaultChanges {
-  std::vector<FaultVerdict> begun;  // also host noise
+  std::vector<FaultVerdict> begun;  // includes host noise
   std::vector<FaultVerdict> over;
-  std::vector<FaultVerdict> changed;  // continue with another symptom than was reported
+  std::vector<FaultVerdict> changed;  // last with another symptom than was reported
   bool is_empty() const { return begun.empty() && over.empty() && changed.empty(); }
 };
 
 class Locator {
  public:
-  // `paths`: 2 k of probe k and 2 k + 1 of its answer, from the cable of one NIC to that of
-  // another. Graph and paths must outlive this.
+  // `paths`: 2k is the path of probe k and 2k + 1 that of its answer, from the cable of one NIC to
+  // that of another. Graph and paths must outlive this.
   Locator(const topo::Graph& graph, const fabric::Paths& paths, const LocatorOptions& options = {});
 
-  // Ignores windows that are older than the memory, or as far in the future.
+  // Ignores windows that are older than the memory, or equally far in the future.
   void add(const ProbeReport& report);
   void add(const CarrierEvent& event);
   void add(const PassiveCount& count);
 
-  // Excludes paths that differ from `paths`, by their number: losses on them do not count.
+  // Excludes paths that differ from `paths`, by number: losses on them do not count.
   void leave_out(std::vector<bool> paths) { is_left_out_ = std::move(paths); }
 
-  // Changes of the verdicts up to `now`, of the clock that numbers the windows. Cost: all probes
+  // Changes of the verdicts up to `now`, by the clock that numbers the windows. Cost: all probes
   // times the windows in memory with losses.
   FaultChanges locate(Seconds now);
 

@@ -62,7 +62,7 @@ class LocatorTest : public testing::Test {
     return one;
   }
 
-  // What the connections over each path have sent again, each of 50 segments.
+  // Retransmits of the connections over each path, each of 50 segments.
   using SentAgain = std::function<std::uint32_t(std::span<const std::uint32_t>)>;
   void add_connections(const SentAgain& sent_again) {
     for (std::uint32_t path = 0; path < paths_.size(); path += 2) {
@@ -329,8 +329,7 @@ TEST_F(LocatorConfirmationTest, ButNotWhoLosesAll) {
   EXPECT_THAT(window(fate), ElementsAre("link leaf1-spine0 from leaf1 to spine0"));
 }
 
-// Of the probes from leaf 0 to leaf 2 over spine 1 one in four is lost, and no other: two links may
-// be to blame.
+// Only the probes from leaf 0 to leaf 2 over spine 1 lose one in four: two links may be to blame.
 class LocatorPassiveCountTest : public LocatorTest {
  protected:
   std::vector<std::string> told_with(const SentAgain& sent_again) {

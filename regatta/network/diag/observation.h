@@ -13,10 +13,10 @@ namespace regatta::diag {
 
 using Window = std::int64_t;  // starts at its number times the length of a window
 
-// Load of the server from the start of the window until the report was written, from late wake-ups
-// of the prober and from its packets to itself over loopback.
+// Load of the server from the start of the window until the report was written, measured by late
+// wake-ups of the prober and by its packets to itself over loopback.
 struct HostState {
-  Seconds worst_gap;               // by which it, or an answer over loopback, was late
+  Seconds worst_gap;               // largest delay of a wake-up or of an answer over loopback
   std::uint32_t control_sent = 0;  // packets over loopback
   std::uint32_t control_lost = 0;  // not back yet
   std::uint32_t overflows = 0;     // packets dropped at a full receive buffer
@@ -29,14 +29,14 @@ struct SentCount {
   std::uint16_t answered = 0;  // by now
 };
 
-// The same at its receiver; windows are those of the sender.
+// The same at its receiver, by the sender's windows.
 struct ArrivedCount {
   std::uint32_t probe = 0;
   std::uint16_t arrived = 0;
 };
 
-// Complete counts of one server, including zeros. A window may be reported again when answers came
-// late: counts only grow.
+// Complete counts of one server, including zeros. A window may be reported again when answers
+// arrived late: counts only grow.
 struct ProbeReport {
   NodeId server;
   Window window = 0;
@@ -45,14 +45,14 @@ struct ProbeReport {
   std::vector<ArrivedCount> arrived;
 };
 
-// The carrier of a cable is lost or back, as one end reports.
+// The carrier of a cable was lost or restored, as reported by one end.
 struct CarrierEvent {
   LinkId link;
   bool up = false;
 };
 
 // Other packets of a known round trip: those of a connection, by its retransmits, or of a
-// traceroute up to the queried router. They raise no suspicion; they count for the choice among the
+// traceroute up to the queried router. They raise no suspicion; they help to choose among the
 // suspects of the probes.
 struct PassiveCount {
   Window window = 0;

@@ -29,7 +29,7 @@ Around around(const topo::Graph& graph, std::span<const std::uint64_t> bytes, No
   return found;
 }
 
-// Of `balls` into `boxes` boxes, that at least `empty` of them stay empty: at most.
+// Upper bound of the probability that at least `empty` of `boxes` boxes get none of `balls`.
 double chance_of_empty(std::size_t balls, std::size_t boxes, std::size_t empty) {
   const auto n = static_cast<double>(boxes);
   const auto k = static_cast<double>(empty);

@@ -26,7 +26,7 @@ class PolarisationTest : public testing::Test {
     cluster_.name = "polarised";
   }
 
-  // Of random connections between groups, each of 1 to `most` bytes.
+  // Bytes of random connections between groups, each of 1 to `most` bytes.
   std::vector<std::uint64_t> bytes_of(int flows, const std::vector<std::uint32_t>& seeds,
                                       unsigned most, unsigned random_seed) const {
     std::mt19937 random(random_seed);

@@ -10,8 +10,8 @@ namespace {
 // A step that is so much longer or shorter than the usual one is looked for.
 constexpr double kShortened = 0.6;
 constexpr double kStretched = 1.7;
-// What a step costs whose length is off, by the square of the logarithm: 5 % off 0.02 of the best
-// match of a step, 50 % off 1.3 of it.
+// Cost of a step whose length is off, by the square of the logarithm: 5 % off costs 0.02 of the
+// best match of a step, 50 % off 1.3 of it.
 constexpr double kStrictness = 8;
 // StepTiming::is_clear(). With 8 steps instead of 10 some trains of micro-batches in a look shorter
 // than one step count as steps; with kRivalShorter 0.8, some doubled steps.
@@ -23,9 +23,9 @@ constexpr double kClearPeriodicity = 0.5;
 constexpr double kRivalShorter = 0.65;
 constexpr double kRivalLonger = 0.93;
 constexpr int kRounds = 3;
-// Of the usual match, what a step at an end of the series needs to count.
+// Share of the usual match that a step at an end of the series needs to count.
 constexpr double kFairMatch = 0.75;
-// Lengths at which the traffic is like itself this much less than at the best are not tried.
+// Lengths whose autocorrelation is below this share of the best are not tried.
 constexpr double kWorthTrying = 0.6;
 constexpr double kHighPeak = 0.75;
 constexpr std::size_t kTriedMost = 12;

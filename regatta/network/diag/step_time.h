@@ -4,7 +4,7 @@
 // Journal of New Music Research 36(1), 2007; Stellingwerf, Period determination using phase
 // dispersion minimization, ApJ 224, 1978.
 //
-// Cost: intervals times the longest step, in intervals, a few dozen times.
+// Cost: intervals times the longest step in intervals, a few dozen times.
 #pragma once
 
 #include <optional>
@@ -21,18 +21,18 @@ struct StepTiming {
   // Share of the variation of all the traffic that repeats with the steps; traffic that the marks
   // do not cover counts as not repeating. 1: all; 0 or less: none.
   double periodicity = 0;
-  double coverage =
-      0;  // share of the series in which the steps lie, with a part of one at each end
-  // Another period explains the traffic almost as well: this may be a part or a multiple of the
+  // Share of the series that the steps cover, with a part of a step at each end.
+  double coverage = 0;
+  // Another period explains the traffic almost as well: this one may be a part or a multiple of the
   // step.
   bool is_ambiguous = false;
-  // One in each step, at the same phase: after the start of the series. The phase itself cannot be
-  // known from traffic.
+  // One time in each step, at the same phase, after the start of the series. The phase itself
+  // cannot be inferred from traffic.
   std::vector<Seconds> marks;
 
   std::size_t steps() const { return marks.size() - 1; }
-  // Whether the mean is the step time: enough steps, which cover the series, of high periodicity
-  // and without a rival. Of 12,000 jobs like those of step_time_test.cc none was off by 10 % or
+  // Whether the mean is the step time: enough steps that cover the series, high periodicity and no
+  // rival period. No clear step of 6,000 jobs like those of step_time_test.cc was off by 10 % or
   // more.
   bool is_clear() const;
 };

@@ -1,6 +1,6 @@
 // diag/test_job_traffic.h: traffic of training jobs for tests, with the truth about it: a step has
 // micro-batches that send to the next stage and back, and at its end an all-reduce ring over the
-// servers of each stage. What devices of one server say to each other is not seen.
+// servers of each stage. Traffic inside a server is not visible.
 #pragma once
 
 #include <algorithm>

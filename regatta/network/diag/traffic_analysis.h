@@ -48,19 +48,19 @@ struct JobTraffic {
   std::vector<PairTraffic> pairs;
   std::vector<double> bytes;  // by interval
   Peaks peaks;
-  std::optional<Seconds> step_by_ranks;  // from their own records, over the same time
+  std::optional<Seconds> step_by_ranks;  // from the ranks' records, over the same time
   std::optional<StepTiming> steps;       // from the flows; none: they have no period
-  // The steps may be stated: they are clear, and 10 % or less from those of the ranks.
+  // The steps may be stated: they are clear, and differ by at most 10 % from those of the ranks.
   bool is_clear = false;
 };
 
-// A job as the flows alone show it.
+// A job inferred from the flows alone.
 struct InferredJob {
   std::vector<std::string> servers;
   std::size_t flows = 0;
   std::optional<StepTiming> steps;
   bool is_clear = false;          // as of JobTraffic
-  std::vector<std::string> jobs;  // that these flows are of, for comparison; "": of no job
+  std::vector<std::string> jobs;  // jobs of these flows, for comparison; "": no job
 };
 
 struct TrafficAnalysis {
@@ -76,7 +76,7 @@ struct TrafficAnalysis {
 
 TrafficAnalysis analyze_traffic(const TrafficRecord& record);
 
-// Rates by pair of ranks; cheap enough for once a second.
+// Rates by pair of ranks; cheap enough to run once a second.
 struct JobRates {
   std::string job;
   std::string from;
@@ -85,8 +85,8 @@ struct JobRates {
 };
 std::vector<JobRates> job_rates(const TrafficRecord& record);
 
-// When each step of the rank began, from its own record: the order of its collectives repeats.
-// Empty when it does not, or fewer than three times.
+// Start times of the rank's steps, from its own record: the order of its collectives repeats. Empty
+// when it does not, or fewer than three times.
 std::vector<Seconds> steps_of(const WatchedRank& rank);
 
 }  // namespace regatta::diag

@@ -44,7 +44,7 @@ TEST(AnalyzeTraffic, StatesTheStepsOfALongRecord) {
 }
 
 TEST(AnalyzeTraffic, StatesNoPartOfAStep) {
-  // What repeats in this look are eight bursts of one step.
+  // The repeating pattern in this record is eight bursts of one step.
   const TrafficAnalysis view = analyze_traffic(record_of(100, {2, 14, 26, 38, 50, 62, 74, 86}));
   ASSERT_EQ(view.jobs.size(), 1U);
   EXPECT_FALSE(view.jobs[0].is_clear);

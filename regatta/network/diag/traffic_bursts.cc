@@ -20,7 +20,7 @@ std::size_t intervals_in(Seconds time, Seconds interval, std::size_t most) {
                     std::max(most, std::size_t{1}));
 }
 
-// Of all windows of `width` intervals that touch [begin, end): the most bytes in one.
+// Most bytes in one window of `width` intervals that touches [begin, end).
 double most_in_window(const std::vector<double>& before, std::size_t width, std::size_t begin,
                       std::size_t end) {
   const std::size_t size = before.size() - 1;

@@ -126,8 +126,7 @@ class CandidateMaker {
   }
   bool is_standing(const Culprit& culprit) const { return find_known_fault(culprit) != nullptr; }
 
-  // Of components with the same paths the one that is known to be broken has the name, else the
-  // smallest.
+  // Among components with the same paths, the known fault gives the name, else the smallest.
   void name_all() {
     struct Bonus {
       double of_group = 0;
@@ -141,7 +140,7 @@ class CandidateMaker {
         bonus[one.group] = {options_.prior_known_fault - components_.prior(one.component, options_),
                             known->is_settled ? options_.prior_settled : options_.prior_look_alike};
     }
-    // That one of those is broken whom probes cannot tell apart is known; which one, less so.
+    // It is known that one component of the group is broken; which one is less certain.
     for (FaultCandidate& one : made_.all) {
       const auto its = bonus.find(one.group);
       if (its == bonus.end()) continue;
@@ -150,7 +149,7 @@ class CandidateMaker {
     }
   }
 
-  // What is known to be broken, once more: it may lose more since some window.
+  // Adds each known fault once more: it may lose more since some window.
   void add_worse() {
     const std::size_t count = made_.all.size();
     for (std::size_t i = 0; i < count; ++i) {

@@ -14,7 +14,7 @@
 
 namespace regatta::diag {
 
-// Of one path.
+// Counts of one path.
 struct PathSums {
   std::uint32_t sent = 0;
   std::uint32_t lost = 0;
@@ -27,7 +27,7 @@ struct PathSums {
   explicit PathSums(const PathCounts& path);
 };
 
-// Of all paths over a component.
+// Counts of all paths over a component.
 struct ComponentTotals {
   std::uint64_t lost = 0;
   std::uint32_t paths = 0;
@@ -49,7 +49,7 @@ struct PathCrossing {
   std::uint32_t lossy = 0;  // by its place in the list of those
   int times = 1;
 
-  // What comes through of `share` that one crossing lets through.
+  // Share that all crossings together pass if one crossing passes `share`.
   double all_of(double share) const { return times == 1 ? share : std::pow(share, times); }
 };
 

@@ -57,7 +57,7 @@ class Explainer {
       }
   }
 
-  // What has become worse is one fault: as it is now, since it began.
+  // Joins a fault that has become worse into one: as it is now, since it began.
   static void join_worse(std::vector<Explanation>& all) {
     join_pairs(all, [](FaultVerdict& one, const FaultVerdict& other) {
       if (one.culprit != other.culprit) return false;
@@ -106,7 +106,7 @@ class Explainer {
     return all;
   }
 
-  // What speaks for a member of the likeliest set; confidence 1 when it lasts, else 0.
+  // Verdict on a member of the likeliest set; confidence 1 when it lasts, else 0.
   FaultVerdict verdict(const FaultSet& set, std::size_t place) const {
     const FaultMember& member = set.members[place];
     const FaultCandidate& own = made_.all[member.candidate];
@@ -189,7 +189,7 @@ class Explainer {
     const int first = std::countr_zero(windows);
     const int last = 63 - std::countl_zero(windows);
     if (count < options_.windows_least || last - first < options_.windows_apart) return false;
-    // Of so many boxes, those that so many balls fall into.
+    // Expected number of boxes that so many balls fall into.
     const auto boxes = static_cast<double>(windows_) - first;
     const double expected = boxes * (1 - std::pow(1 - 1 / boxes, static_cast<double>(lost)));
     return count >= options_.spread_least * expected;

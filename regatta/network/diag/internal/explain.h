@@ -21,16 +21,16 @@ inline bool is_cable(const Culprit& culprit) {
   return culprit.kind == CulpritKind::kLink || culprit.kind == CulpritKind::kNic;
 }
 
-// What was sent over one path, probes or other packets, in a span of time.
+// Packets sent over one path, probes or others, in a span of time.
 struct PathCounts {
   std::span<const std::uint32_t> links;  // directed, by fabric::number_of
   // In each window of that time, as many for all paths.
   std::span<const std::uint16_t> sent;
   std::span<const std::uint16_t> lost;
-  // Of other packets than probes: the share that is lost without a fault; 0 for probes. A culprit
-  // has to be one of what probes lost, and to last by them; the others only say which one it is.
+  // Share of packets other than probes that is lost without a fault; 0 for probes. Only losses of
+  // probes make a culprit and show that it lasts; other packets only select among the culprits.
   double background = 0;
-  // Ends and begins again at this switch, which is not to blame for it; invalid: at none.
+  // The packets turn back at this switch, which is not to blame for it; invalid: at none.
   NodeId answered_by;
 };
 
@@ -41,8 +41,8 @@ struct ExplainOptions {
   double prior_switch = -13;
   double prior_server = -14;
   double prior_some_flows = -3;   // on top, that it drops all of some flows and nothing of others
-  double prior_known_fault = -1;  // of what is known to be broken
-  double prior_look_alike = -3;   // on top, of others whom probes cannot tell from it
+  double prior_known_fault = -1;  // of a known fault
+  double prior_look_alike = -3;   // on top, of others that probes cannot tell from it
   double prior_settled = -12;     // the same where other packets have told them apart before
   double prior_onset = -4;        // that it began in just that window
   std::size_t most_faults = 8;
@@ -62,7 +62,7 @@ struct Explanation {
   std::size_t onset = 0;  // the window since which it is so
 };
 
-// What is known to be broken.
+// A known fault.
 struct KnownFault {
   Culprit culprit;
   bool is_settled = false;  // other packets have told it from those that look like it to probes

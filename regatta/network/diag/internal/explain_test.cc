@@ -142,7 +142,7 @@ TEST_F(ExplainTest, ABlackHoleAndSomeFlowsOfAnotherLinkAtTheSameSpine) {
   EXPECT_THAT(explanations_[1].verdict.alternatives, testing::Not(IsEmpty()));
 }
 
-// What a server that stood still answered late is lost on a cable that died meanwhile.
+// Late answers of a stalled server count as lost on a cable that died meanwhile.
 TEST_F(ExplainTest, ANicThatDiesAlthoughSomeSeemsToBeLostBefore) {
   lose(link("s4.nic0-leaf1", true), 1, 20);
   lose(link("s4.nic0-leaf1", false), 1, 20);

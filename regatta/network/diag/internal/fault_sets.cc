@@ -51,7 +51,7 @@ class Best {
   std::vector<FaultMember> all_;
 };
 
-// What a path that a candidate crosses has lost.
+// Losses of a path that a candidate crosses.
 struct Lost {
   double count = 0;
   double share = 1;  // that the others let through
@@ -180,13 +180,13 @@ FaultMember FaultSetSearch::weigh(std::size_t candidate, const DeliveryShares& p
   const auto first =
       static_cast<std::size_t>(std::countr_zero(unexplained != 0 ? unexplained : all));
   weigh_from(first, passing, best);
-  // What was lost earlier may have been by chance; and of a busy server probes are lost before
-  // the fault, when they would have been answered after it. So try some of the windows.
+  // Earlier losses may be chance; and a busy server loses probes before the fault if it would have
+  // answered them after it. So try some of the windows.
   int number = 0;
   for (std::uint64_t left = all & ~std::uint64_t{0} << first; left != 0; left &= left - 1) {
     constexpr std::uint32_t kTried = 0b1'0010'0001'0010'1110;  // the 1st, 2nd, 3rd, 5th, 8th...
     const auto onset = static_cast<std::size_t>(std::countr_zero(left));
-    // What loses a little all the time may lose more from any window on.
+    // A component with constant small loss may lose more from any window on.
     const bool is_tried = one.is_worse || (number < 17 && ((kTried >> number) & 1U) != 0);
     if (is_tried) weigh_from(onset, passing, best);
     ++number;
@@ -331,7 +331,7 @@ std::vector<FaultSet> FaultSetSearch::run() const {
   const auto by_score = [](std::vector<FaultSet>& sets) {
     std::ranges::sort(sets, std::ranges::greater(), &FaultSet::score);
   };
-  // Of each size the best few: a small one says less, however good it is.
+  // Keep the best few of each size: a small set explains less, however good it is.
   std::vector<FaultSet> level = growth.all;
   for (double best = 0; !level.empty();) {
     const std::size_t known = growth.all.size();

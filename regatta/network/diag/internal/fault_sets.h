@@ -44,8 +44,8 @@ struct DeliveryShares {
   double last(std::uint32_t lossy) const { return spans[first[lossy + 1] - 1].share; }
 };
 
-// Of packets over `one`: what came through in the window of its onset before it broke, nobody can
-// tell from the rest.
+// Packets that arrived over `one` after the window of its onset; arrivals in that window before the
+// break cannot be told from the rest.
 double arrived_since(const FaultCandidate& one, std::size_t onset);
 
 // All arguments must outlive it.
@@ -57,7 +57,7 @@ class FaultSetSearch {
   // At least the empty one. Cost: some hundred times the paths with losses times the candidates.
   std::vector<FaultSet> run() const;
 
-  // What the other members let through.
+  // Shares that the other members let through.
   DeliveryShares passing_without(const FaultSet& set, std::size_t place) const;
 
  private:
