@@ -103,7 +103,7 @@ int end_output(int status, int number = 0) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // A file that may not grow is told as an error, and what was begun of it is removed. A handler,
+  // A file that may not grow is reported as an error, and its begun part is removed. A handler,
   // unlike SIG_IGN, does not pass on to programs that this one starts.
   std::signal(SIGXFSZ, [](int) {});
   try {

@@ -1,5 +1,5 @@
-// regatta-prober: the prober of one server of a cluster. Plans the same matrix as everybody else
-// from the cluster file, and tells its windows to a collector, or on standard output until that is
+// regatta-prober: the prober of one server of a cluster. Plans the same matrix as all others from
+// the cluster file, and reports its windows to a collector, or on standard output until that is
 // closed.
 #include <atomic>
 #include <cerrno>
@@ -116,7 +116,7 @@ Status check_addresses(const probe::ServerPlan& plan) {
   return {};
 }
 
-// Both ways: reports and answers there, orders back.
+// Sends reports and answers to the collector and receives its orders.
 Status report_to_collector(const Options& options, const probe::ServerPlan& plan, Seconds period,
                            probe::Prober& prober) {
   REGATTA_TRY(token, probe::token_of_environment());
@@ -143,7 +143,7 @@ Status report_to_collector(const Options& options, const probe::ServerPlan& plan
     uplink.tell(line);
     return {};
   });
-  trace_agent.stop();  // before its way out ends
+  trace_agent.stop();  // before its output ends
   return status;
 }
 

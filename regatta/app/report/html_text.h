@@ -81,7 +81,7 @@ std::string strategy_html(const workload::Strategy& strategy);
 // most `count` + 1 of them.
 std::vector<double> nice_ticks(double most, int count);
 
-// Digits after the point that tell ticks up to `most` apart.
+// Digits after the point that distinguish ticks up to `most`.
 int tick_decimals(double most);
 
 // A moment or a stretch of time at which something happened, marked on every chart of a page by its

@@ -94,8 +94,8 @@ std::vector<std::string> device_row(const remote::PoolDevice& device) {
           device.has_rdma ? "yes" : "no"};
 }
 
-// Servers that do not answer are told beside those that do; when none does, the exit status is that
-// of the last.
+// Lists servers that do not answer beside those that do; when none does, the exit status is that of
+// the last.
 Result<int> list(const PoolOptions& options) {
   REGATTA_TRY(servers, remote::parse_servers(options.servers));
   REGATTA_TRY(token, remote::read_token(options.token_file));

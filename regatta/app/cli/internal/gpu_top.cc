@@ -32,8 +32,8 @@ struct TopOptions {
   bool json = false;
 };
 
-// A terminal whose keys are heard at once and not shown, with a screen of its own; as it was when
-// this ends.
+// A terminal with a screen of its own, whose keys are read at once and not shown. The destructor
+// restores it.
 class Terminal {
  public:
   Terminal() {

@@ -65,7 +65,7 @@ Result<heal::HealerOptions> healer_options(const HealOptions& options) {
   return out;
 }
 
-// People read seconds since `began`, as `regatta probe` tells them.
+// The text has seconds since `began`, like that of `regatta probe`.
 void print(const topo::Graph& graph, const heal::Event& event, Seconds began, bool as_json) {
   if (as_json) {
     fmt::print("{}\n", json_line(to_json(graph, event)));
@@ -86,8 +86,8 @@ struct Fabric {
   int end_fd = -1;  // readable when the fabric is gone; -1: never
 };
 
-// Until the healer has something to do or something arrives; at times also for nothing, because a
-// signal may have come before the wait. False when the fabric is gone.
+// Waits until the healer has something to do or something arrives, at most half a second: a signal
+// may have come before the wait. False when the fabric is gone.
 bool wait_for_news(const Fabric& fabric) {
   constexpr double kLongest = 0.5;
   double limit = kLongest;
@@ -146,7 +146,7 @@ struct RoutesTaken {
   explicit RoutesTaken(const lab::LabInfo& from) : lab(from) {}
   RoutesTaken(const RoutesTaken&) = delete;
   RoutesTaken& operator=(const RoutesTaken&) = delete;
-  // The lab may have gone before: then there is nothing to hand back.
+  // The lab may have ended before: then there is nothing to hand back.
   ~RoutesTaken() { static_cast<void>(lab::set_converging(lab, true).has_value()); }
 
   const lab::LabInfo& lab;

@@ -1,5 +1,5 @@
-// cli/internal/healer_reporter.h: tells a healer what a locator finds, again and again while it
-// lasts.
+// cli/internal/healer_reporter.h: reports the faults that a locator finds to a healer, every second
+// while they last.
 #pragma once
 
 #include <string>

@@ -30,9 +30,9 @@ const std::string kPlanned = "planned";
 const std::string kSurveyed = "surveyed";
 const std::string kHashed = "hashed";
 
-// Above those that Linux gives away by itself, so that none is taken.
+// Above the ports that Linux assigns by itself, so that none is in use.
 constexpr fabric::PortRange kRange{.first = 61000, .last = 65535};
-// A job is not to wait for the last connection that might be led better.
+// Bounds the search: a job must not wait for the last connection that could have a better path.
 constexpr std::uint32_t kSteps = 20'000;
 
 // The answer is the same in all network namespaces.
@@ -81,7 +81,7 @@ std::uint32_t connections_of(std::size_t ranks) {
       comm::connections_among(static_cast<int>(ranks), comm::CommunicatorOptions().connections));
 }
 
-// Any port to every rank: nobody looks where they lead.
+// Ports to every rank without regard to their paths.
 Result<fabric::RankPorts> any_ports(const std::vector<std::string>& endpoints) {
   const std::size_t ranks = endpoints.size();
   const std::uint32_t connections = connections_of(ranks);

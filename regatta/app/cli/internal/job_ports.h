@@ -1,6 +1,6 @@
-// cli/internal/job_ports.h: which source ports the connections of a training job start from: by a
-// plan that leads those that send at the same time over different links, by comm's own path
-// discovery of the ways, or as the kernel gives them.
+// cli/internal/job_ports.h: the source ports of a training job's connections: by a plan that puts
+// connections which send at the same time on different links, by comm's own path discovery, or as
+// the kernel assigns them.
 #pragma once
 
 #include <string>
@@ -28,7 +28,7 @@ struct PortChoice {
 Result<PortChoice> choose_ports(const std::string& asked, const topo::Cluster& cluster);
 
 // For a run of this plan; null where the ranks discover paths themselves. The plan is made when the
-// ranks are there, around cables of the lab that have no carrier then, and left in `told`, which
+// ranks are there, around cables of the lab that have no carrier then, and stored in `told`, which
 // must outlive the run.
 agent::RankPortPlanner port_planner(const PortChoice& choice, const topo::Cluster& cluster,
                                     const lab::LabInfo* lab, const workload::ModelShape& model,

@@ -134,7 +134,7 @@ int run_exec(const LabOptions& options) {
   if (!lab) return report_error(lab.error());
   const auto pid = lab::spawn(*lab, options.target, options.command, {});
   if (!pid) return report_error(as_input(pid.error()));
-  // Ctrl-C at the terminal is for the command; this process stays to tell how it ended.
+  // Ctrl-C at the terminal is for the command; this process stays to report how it ended.
   std::signal(SIGINT, SIG_IGN);
   std::signal(SIGQUIT, SIG_IGN);
   const auto state = os::wait_for(*pid);

@@ -33,7 +33,7 @@ namespace {
 
 constexpr Seconds kLook{0.01};
 constexpr TimeRange kWait{{0.1}, {86400}, "20s"};
-constexpr Seconds kBegins{20};   // until all probers of a lab tell something
+constexpr Seconds kBegins{20};   // until all probers of a lab report
 constexpr Seconds kProgress{1};  // between two lines about who reports
 
 struct ProbeOptions {

@@ -28,7 +28,7 @@ struct TrainingRequest {
 // Steps that are left out of medians: allocations, caches and connections settle in them.
 inline constexpr int kWarmUpSteps = 5;
 
-// Starts a worker per rank, shows progress and collects what they tell. Fails with the session's
+// Starts a worker per rank, shows progress and collects their events. Fails with the session's
 // sentence when a rank, server or link fails, or with kUnavailable when `stop` is set.
 Result<report::PlanRun> train_plan(agent::Session& session, const topo::Cluster& cluster,
                                    const TrainingRequest& request, const std::atomic<bool>& stop);

@@ -96,7 +96,7 @@ Result<diag::TrafficAnalysis> watch(const std::optional<lab::LabInfo>& lab, Seco
   }
   REGATTA_TRY_DO(watch->stop());
   diag::TrafficRecord record = watch->record();
-  // Operations that were under way at the end are told when they end.
+  // Ranks report operations that were under way at the end when they end.
   os::sleep_for(Seconds{0.2});
   watch->sample_ranks();
   record.ranks = watch->record().ranks;

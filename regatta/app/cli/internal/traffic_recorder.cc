@@ -123,7 +123,7 @@ void TrafficRecorder::add(std::vector<double>& series, double bytes, Seconds fro
   }
 }
 
-// `told`: of the connection that stood there the last time; null: none did.
+// `told`: the connection at this position of the last sample; null: none.
 void TrafficRecorder::take(std::size_t place, const probe::ConnectionCounters& one,
                            ObservedConnection*& told) {
   if (told == nullptr || told->last.cookie != one.cookie) {

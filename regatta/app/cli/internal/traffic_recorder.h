@@ -44,7 +44,7 @@ class TrafficRecorder {
     std::string server;
     unsigned long long namespace_inode = 0;
     probe::FlowCounters counters;
-    std::vector<ObservedConnection*> told = {};  // as the counters told them last
+    std::vector<ObservedConnection*> told = {};  // in the order of the last sample
   };
   struct ObservedConnection {
     Seconds first;

@@ -69,7 +69,7 @@ struct TierChart {
 };
 
 // A curve for each kind of link over the middles of the bins. Kinds that stay at zero lie on the
-// axis, where nobody sees them: they are named instead.
+// axis, where no reader sees them: they are named instead.
 std::string tier_chart(const SimulationView& view, const TierChart& curves) {
   const Seconds end{view.outcome.end};
   const TimeFormat format(end);
