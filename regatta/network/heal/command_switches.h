@@ -1,4 +1,4 @@
-// heal/command_switches.h: switches that are reached by a command of their owner, as one for FRR:
+// heal/command_switches.h: switches that are reached by a command of their owner, for FRR:
 //   vtysh -c 'configure' -c 'route-map to-{towards} deny {number}' ...
 // run once for each next hop that a switch loses or gets back.
 #pragma once
@@ -15,30 +15,29 @@
 namespace regatta::heal {
 
 // Run by /bin/sh. {switch}, {link}, {neighbor} (the switch at the other end of the link) and
-// {towards} (the leaf that traffic goes to) are replaced. Names of switches and of the links
-// between them are those of topo::Graph: letters, digits and '-', nothing that means something to a
-// shell.
+// {towards} (the destination leaf) are replaced. Names of switches and of the links between them
+// are those of topo::Graph: letters, digits and '-', no shell metacharacters.
 struct SwitchCommands {
   std::string withdraw;
   std::string give_back;
 };
 
-// kInvalidInput when a command names no {switch} or no {link}, or something else in braces.
+// kInvalidInput when a command lacks {switch} or {link}, or has something else in braces.
 Status check(const SwitchCommands& commands);
 
-// Knows nothing of what is installed: at the start, routes are taken to be as they are meant to be.
-// Ranges of hashes are the switches' own matter, so are flows that move. Carriers are the switches'
-// own matter too: their routing protocol sees them.
+// Does not know the installed routes: at the start it assumes that they are as designed. Hash
+// ranges, and thus moving flows, are left to the switches, and so are carriers: their routing
+// protocol sees them.
 class CommandSwitches final : public Switches {
  public:
-  // `limit`: how long a command may take; then it is ended, with all that it started.
+  // `limit`: how long a command may take; then it is killed with all processes that it started.
   CommandSwitches(const topo::Graph& graph, const FabricPaths& paths, SwitchCommands commands,
                   Seconds limit = Seconds{10.0})
       : graph_(graph), paths_(paths), commands_(std::move(commands)), limit_(limit) {}
 
   Result<std::vector<Installed>> installed() override { return std::vector<Installed>(); }
-  // Up to 64 commands at the same time; tries all, and fails when one does, with its name. The
-  // healer has all of them run again then, also those that succeeded.
+  // Runs up to 64 commands at the same time; tries all, and fails when one does, with its name. The
+  // healer then runs all of them again, also those that succeeded.
   Status apply(std::span<const RouteChange> changes) override;
   Result<std::vector<CarrierChange>> carriers() override { return std::vector<CarrierChange>(); }
   int fd() const override { return -1; }

@@ -76,7 +76,7 @@ std::vector<FaultReport> EventSocket::take(const topo::Graph& graph) {
         return {};
       },
       .closed = {}};
-  // What cannot be waited for now is waited for again.
+  // An error of the poll is not lasting: the next call polls again.
   static_cast<void>(server.serve(Seconds{}, handlers));
   return reports;
 }

@@ -1,5 +1,5 @@
 // heal/event_socket.h: the healer's Unix socket, lines of JSON in both directions: a client
-// receives what is withdrawn and returned, and may report faults. Format: docs/formats/heal.md.
+// receives withdrawals and returns, and may report faults. Format: docs/formats/heal.md.
 #pragma once
 
 #include <deque>
@@ -29,7 +29,7 @@ class EventSocket {
   // Accepts and drops subscribers; returns their reports. Answers any other line with
   // {"error": "..."}.
   std::vector<FaultReport> take(const topo::Graph& graph);
-  // Sends a line to all.
+  // Sends a line to all subscribers.
   void tell(const std::string& line);
   std::size_t subscribers() const;
 

@@ -180,7 +180,7 @@ TEST_F(EventSocketOf, TakesThePlaceOfAKilledOneOnly) {
   EXPECT_EQ(second.error().code, Code::kConflict);
   event_socket_.reset();
   EXPECT_FALSE(std::filesystem::exists(path_));
-  // What a killed one leaves: a name that nobody listens on.
+  // A killed healer leaves a name without a listener.
   {
     const os::UniqueFd left(::socket(AF_UNIX, SOCK_STREAM, 0));
     sockaddr_un address{};

@@ -14,7 +14,7 @@
 
 namespace regatta::heal {
 
-// What a prober, a locator or a person says.
+// A fault report of a prober, a locator or a person.
 struct FaultReport {
   std::vector<Fault> faults;  // one; two for a link without a direction
   std::string why;
@@ -25,7 +25,7 @@ struct FaultReport {
 Result<FaultReport> parse_report(const topo::Graph& graph, std::string_view text);
 
 nlohmann::json to_json(const topo::Graph& graph, const Event& event);
-// What is held now, for subscribers that come later: {"event": "held", ...}.
+// The faults held now, for subscribers that connect later: {"event": "held", ...}.
 nlohmann::json held_to_json(const topo::Graph& graph, const std::vector<HeldFault>& held,
                             Seconds now);
 

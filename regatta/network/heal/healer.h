@@ -1,5 +1,5 @@
-// heal/healer.h: keeps the routes of a fabric as its faults demand: takes sightings in, decides,
-// has the switches changed, and tells what it did.
+// heal/healer.h: adapts the routes of a fabric to its faults: accepts sightings, decides, has the
+// switches changed, and reports what it did.
 #pragma once
 
 #include <cstddef>
@@ -18,24 +18,24 @@
 namespace regatta::heal {
 
 enum class EventKind : std::uint8_t {
-  kTakenOver,  // withdrawals that were there at the start; they are held as if seen now
-  kWithdrawn,  // next hops were taken out of routes
-  kReturned,   // and back in, after a clean period
-  kRefused,    // nothing else leads there: the broken path stays in use
-  kHarmless,   // no route of a switch uses it, or all do that can: there is nothing to withdraw
-  kFailed,     // a switch did not do as it was told; it is told again
+  kTakenOver,  // withdrawals found at the start; they are held as if seen now
+  kWithdrawn,  // next hops were removed from routes
+  kReturned,   // next hops were restored after a clean period
+  kRefused,    // no other path leads there: the broken path stays in use
+  kHarmless,   // no route of a switch uses it, or all possible ones do: nothing to withdraw
+  kFailed,     // a switch did not apply its change; the healer tries again
 };
 
 struct EventReason {
   Fault fault;
   std::string why;
-  Seconds clean;  // how long it has to be clean before it is used again
+  Seconds clean;  // time for which it has to be clean before it is used again
 };
 
 struct Event {
   EventKind kind = EventKind::kWithdrawn;
   Seconds at;                               // os::monotonic_now() of the caller
-  std::vector<EventReason> reasons;         // what broke, or is held no longer
+  std::vector<EventReason> reasons;         // new faults, or faults that are no longer held
   std::vector<RouteChange> changes;         // kTakenOver, kWithdrawn, kReturned
   std::vector<RefusedWithdrawal> refusals;  // kRefused: of reasons
   std::string message;                      // kFailed
@@ -43,24 +43,24 @@ struct Event {
 
 struct HealerOptions {
   Damping damping;
-  bool dry_run = false;  // tells what it would do, and does nothing
+  bool dry_run = false;  // reports what it would do, and does nothing
 };
 
-// Not thread safe. Times never go back.
+// Not thread safe. Times never decrease.
 class Healer {
  public:
   // `graph`, `paths` and `switches` must outlive this.
   Healer(const topo::Graph& graph, const FabricPaths& paths, Switches& switches,
          const HealerOptions& options);
 
-  // Learns what is installed and which carriers are gone, and acts on it. Whoever healed before may
-  // have been killed: its withdrawals stay, for a clean period.
+  // Learns the installed routes and the lost carriers, and acts on them. Withdrawals of an earlier,
+  // killed healer stay for a clean period.
   Result<std::vector<Event>> start(Seconds now);
 
-  // Somebody saw this broken. It counts from the next step() on.
+  // Accepts a sighting of `fault`. It counts from the next step() on.
   void report(const Fault& fault, const std::string& why, Seconds now);
 
-  // Takes changes of carriers in, releases what was clean long enough, changes routes. Call it when
+  // Handles carrier changes, releases faults after their clean period, changes routes. Call it when
   // switches.fd() is readable, after report(), and at next().
   Result<std::vector<Event>> step(Seconds now);
   std::optional<Seconds> next() const;
@@ -86,9 +86,9 @@ class Healer {
   Tables tables_;
   std::vector<EventReason> news_;
   std::vector<std::pair<bool, bool>> is_off_;  // per link: its ends a and b
-  std::vector<Fault> refused_;                 // told
-  std::optional<Seconds> retry_;               // what is installed has to be learnt again then
-  Seconds pause_ = kFirstPause;                // until then, after the next failure
+  std::vector<Fault> refused_;                 // already reported
+  std::optional<Seconds> retry_;               // when the installed routes have to be learned again
+  Seconds pause_ = kFirstPause;                // delay of that after the next failure
   bool is_due_ = false;
 };
 

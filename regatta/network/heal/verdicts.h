@@ -1,4 +1,4 @@
-// heal/verdicts.h: what a locator's verdict means for the routes.
+// heal/verdicts.h: turns a locator's verdict into faults of routes.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace regatta::heal {
 
-// The faults to hold against links and switches; none for what routes cannot do anything about: a
-// server, host noise, nothing. Those of a NIC's cable are told to subscribers, who place jobs.
+// The faults to hold against links and switches; none where routes cannot help: a server, host
+// noise, no fault. Faults of a NIC's cable are reported to subscribers, which place jobs.
 std::vector<Fault> faults_of(const diag::FaultVerdict& verdict);
 
 // The same as lines for the healer's socket (feed.h), each ending with a newline; "" for none.

@@ -19,7 +19,7 @@
 namespace regatta::lab {
 
 struct LabDevice {
-  double cpu_share = 0;  // of one core: the pace that the compute thread keeps (device/device.h)
+  double cpu_share = 0;  // of one core: the pace of the compute thread (device/device.h)
   std::string cgroup;    // folder for the compute thread to join; empty: not possible here
 };
 
@@ -33,33 +33,34 @@ struct LabInfo {
   std::string name;  // the cluster's name
   pid_t holder = -1;
   bool user_namespace = false;     // built without root
-  bool fixed_speed = false;        // the cores suffice for the shares of all devices
+  bool fixed_speed = false;        // the cores provide the shares of all devices
   std::string speed_note;          // why not; or that no cgroup enforces the shares, and why
-  double cpu_share = 0;            // of one core: the least of all devices
+  double cpu_share = 0;            // of one core: the smallest share of all devices
   std::vector<LabServer> servers;  // in the cluster's order
   std::string folder;              // run-time folder of the lab: sockets and logs of agents go here
   double up_seconds = 0;
 };
 
 struct UpOptions {
-  // The holder ends when the calling process ends, by whatever means, and the lab with it: what a
-  // session wants that brought the lab up for itself.
+  // The holder, and the lab with it, ends when the calling process ends, by any cause: for a
+  // session that brings up its own lab.
   bool die_with_caller = false;
 };
 
-// Builds the lab of `cluster`; reaps what a killed lab left first. Fails with kConflict when a lab
-// of this name is up, kUnsupported when the kernel or the user's rights do not allow namespaces.
+// Builds the lab of `cluster` after reaping the remains of a killed lab. Fails with kConflict when
+// a lab of this name is up, kUnsupported when the kernel or the user's rights do not allow
+// namespaces.
 Result<LabInfo> up(const topo::Cluster& cluster, const UpOptions& options = {});
 
-// Ends every process inside, then the namespaces, cables, cgroups and the folder, also what a
-// killed lab left of them. kNotFound when nothing of a lab of that name is there.
+// Ends every process inside, then removes the namespaces, cables, cgroups and the folder, also
+// those of a killed lab. kNotFound when nothing of a lab of that name exists.
 Status down(const std::string& name);
 
 // Labs that are up now. `find` fails with kNotFound and lists the labs that are up. Both reap labs
 // whose holder died.
 std::vector<LabInfo> list();
 Result<LabInfo> find(const std::string& name);
-// What is told of a lab that was up and is no more.
+// The error for a lab that was up and has ended.
 Error gone(const std::string& name);
 
 // kConflict when the lab was built from another description than `cluster`: servers, devices,
@@ -123,17 +124,16 @@ struct LinkCounter {
 // links have their names and places.
 Result<topo::Graph> graph_of(const LabInfo& lab);
 
-// For programs that run the fabric from outside: the network namespace of a server or switch. In a
-// lab that was built without root the caller has to take its rights first.
+// Network namespace of a server or switch, for programs that run the fabric from outside. In a lab
+// that was built without root the caller has to call take_rights() first.
 Result<os::UniqueFd> open_network(const LabInfo& lab, const std::string& node);
 // Moves the calling process, which must have one thread, into the user namespace of a lab that has
 // one.
 Status take_rights(const LabInfo& lab);
 
-// Whether the lab itself changes the routes when inject() or clear() changes a carrier, as a
-// routing protocol that knows at once. Off: somebody else is the routing protocol, and nothing
-// happens to the routes but what kernels do. On again: with the next such change all routes are
-// made right.
+// Whether the lab itself changes the routes when inject() or clear() changes a carrier, like a
+// routing protocol that converges at once. Off: another program is the routing protocol, and only
+// kernels change the routes. Once on again, the next such change corrects all routes.
 Status set_converging(const LabInfo& lab, bool on);
 
 // Two entries per cable, forward first, in the order of topo::build_graph(cluster). kConflict when

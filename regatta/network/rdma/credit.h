@@ -1,8 +1,8 @@
-// rdma/credit.h: how many packets an end may send to the other before that one has taken some: each
-// takes a posted receive there, and one without such fails.
-// What the other end gives back travels with every packet; when none goes there, a packet of its
-// own carries it. The last credit is kept for that packet, or two ends that used up all could
-// never tell each other that they have room again.
+// rdma/credit.h: how many packets an end may send before the other end has consumed some: each
+// consumes a posted receive there, and fails without one. Every packet returns credit to the other
+// end; without traffic in that direction, a separate packet carries it. The last credit is reserved
+// for that packet, otherwise two ends without credit could never report free receives to each
+// other.
 #pragma once
 
 #include <cstdint>
@@ -15,24 +15,24 @@ class Credit {
   // `slots`: receives posted at each end; at least 4.
   explicit Credit(std::uint32_t slots) : slots_(slots), left_(slots) {}
 
-  // For a packet that has something to say.
+  // For a packet with content.
   bool may_send() const { return left_ > 1; }
-  // Nothing else goes in the other direction, and the other end should hear that it may send again.
+  // No other packet goes to the other end, and it should learn that it may send again.
   bool must_return() const { return left_ > 0 && owed_ >= slots_ / 4; }
-  // A packet leaves that can carry credit; returns how much it gives back.
+  // Counts a packet that can carry credit as sent; returns how much credit it carries.
   std::uint32_t send() {
     --left_;
     return std::exchange(owed_, 0);
   }
-  // A packet leaves that can carry none.
+  // Counts a packet that cannot carry credit as sent.
   void send_bare() { --left_; }
-  // A packet came, its receive is posted again, and it gave back `returned`. False: the other end
-  // broke the rule, it gave back more than it got.
+  // Counts a received packet whose receive is posted again, with its `returned` credit. False: the
+  // other end broke the rule, it returned more than it got.
   bool receive(std::uint32_t returned) {
     repost();
     return take_back(returned);
   }
-  // The two halves of it, where what came stays in its slot for a while.
+  // The two halves of receive(), for a packet that stays in its slot for a while.
   bool take_back(std::uint32_t returned) {
     if (returned > slots_ - left_) return false;
     left_ += returned;

@@ -35,8 +35,8 @@ TEST(Credit, RefusesMoreThanWasGiven) {
   EXPECT_FALSE(credit.receive(1));
 }
 
-// Two ends with packets in flight. Whatever the order of events, no packet comes where no receive
-// is posted, and whoever has something to say gets to say it.
+// Two ends with packets in flight. In any order of events, no packet arrives without a posted
+// receive, and an end with a packet to send gets to send it.
 TEST(Credit, NeverOverrunsAndNeverStallsInAnyOrderOfEvents) {
   constexpr std::uint32_t kSlots = 16;
   constexpr int kPackets = 2000;

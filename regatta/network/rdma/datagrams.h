@@ -1,6 +1,6 @@
 // rdma/datagrams.h: small packets without a connection (unreliable datagrams): each leaves from a
-// UDP source port of its own, so that switches lead it over a known path, and what is lost is
-// lost. Source: InfiniBand Architecture Specification 1.4, volume 1, chapter 9.8 and annex A17
+// UDP source port of its own, so that switches send it over a known path; lost packets are not sent
+// again. Source: InfiniBand Architecture Specification 1.4, volume 1, chapter 9.8 and annex A17
 // (RoCEv2).
 #pragma once
 
@@ -23,11 +23,11 @@ inline constexpr std::size_t kDatagramBytes = 64;  // of a payload at most
 
 struct DatagramShape {
   std::uint32_t sends = 256;      // in flight
-  std::uint32_t receives = 1024;  // that wait to be looked at; what comes beyond is lost
+  std::uint32_t receives = 1024;  // that wait for receive(); packets beyond are lost
   std::uint8_t traffic_class = 0;
 };
 
-// Where a datagram goes.
+// The destination of a datagram.
 struct DatagramPeer {
   Gid gid{};
   std::uint32_t queue = 0;  // Datagrams::number() there
@@ -44,23 +44,23 @@ class Datagrams {
   Datagrams& operator=(const Datagrams&) = delete;
   ~Datagrams();
 
-  // Of the queue pair that takes what comes.
+  // Number of the queue pair that receives.
   std::uint32_t number() const { return pairs_.front().pair->qp_num; }
 
-  // Sees that packets can leave from these ports. Soft-RoCE has to make queue pairs until each port
-  // has one, up to some ten thousand of them; others do it by the packet. kExhausted where a port
-  // gets none.
+  // Ensures that packets can leave from these ports. Soft-RoCE has to create queue pairs until each
+  // port has one, up to some ten thousand of them; other devices set the port per packet.
+  // kExhausted where a port gets none.
   Status allow_ports(const std::set<std::uint16_t>& ports);
 
   // False when there is no room, no path, the port was not allowed, or the payload is too large.
-  // Never waits. Queue pairs that a device has given up are brought back first.
+  // Never waits. Queue pairs that the device put into the error state are restarted first.
   bool send(const DatagramPeer& to, std::span<const std::byte> payload);
 
   struct Arrived {
     Gid from{};
     std::span<const std::byte> payload;  // until the next call
   };
-  // The next that has come. Never waits.
+  // The next datagram that has arrived. Never waits.
   std::optional<Arrived> receive();
 
  private:

@@ -97,7 +97,7 @@ bool Device::is_active() const {
          std::memcmp(entry.gid.raw, gid_.data(), gid_.size()) == 0;
 }
 
-// What fails only later could not be answered with TCP any more.
+// Tries all steps now: after a later failure a fallback to TCP is not possible.
 Status Device::try_out() {
   domain_ = library_.alloc_pd(context_);
   if (domain_ == nullptr) return device_error(name_, "allocate a protection domain", errno);

@@ -1,4 +1,4 @@
-// rdma/device.h: an open RDMA device and the port of it that has an address.
+// rdma/device.h: an open RDMA device and its port that has an address.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +15,9 @@ namespace regatta::rdma {
 
 class Device final : public MemoryRegistrar {
  public:
-  // The device with an active RoCEv2 port that has this numeric address. It has shown that memory
-  // can be registered and a queue pair be made. kUnsupported: there is no such device, or no
-  // libibverbs. Others name a device that is there and cannot be used.
+  // Opens the device with an active RoCEv2 port that has this numeric address, and checks that
+  // memory can be registered and a queue pair created. kUnsupported: there is no such device, or no
+  // libibverbs. Other errors name a device that exists and cannot be used.
   static Result<std::unique_ptr<Device>> open(const std::string& address);
   ~Device() override;
 
@@ -29,9 +29,9 @@ class Device final : public MemoryRegistrar {
   const Gid& gid() const { return gid_; }
   std::uint8_t gid_index() const { return gid_index_; }
   ibv_mtu mtu() const { return mtu_; }
-  // Soft-RoCE does not look at flow labels: udp_port_of_queue() is where its packets leave from.
+  // Soft-RoCE ignores flow labels: its packets leave from udp_port_of_queue().
   bool is_software() const { return is_software_; }
-  // That the port is still up and still has the address, for RoCEv2.
+  // Whether the port is still up and still has the address, for RoCEv2.
   bool is_active() const;
 
   Result<Registered> add(const MemoryRange& range) override;
@@ -40,7 +40,7 @@ class Device final : public MemoryRegistrar {
  private:
   Device(const Library& library, ibv_context* context) : library_(library), context_(context) {}
 
-  // Finds the port and index of an active port's GID; false when this device has it not.
+  // Finds the port and index of an active port's GID; false when this device does not have it.
   bool find(const Gid& gid);
   Status try_out();
 

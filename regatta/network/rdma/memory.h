@@ -8,7 +8,7 @@
 
 namespace regatta::rdma {
 
-// What a device needs to hear beside the address.
+// Keys of registered memory that a device needs beside the address.
 struct MemoryKeys {
   std::uint32_t local = 0;
   std::uint32_t remote = 0;
@@ -20,7 +20,7 @@ struct MemoryRange {
   bool is_writable = false;  // by the other end
 };
 
-// Registers memory: with the device, or in a test.
+// Registers memory with the device, or in a test.
 class MemoryRegistrar {
  public:
   MemoryRegistrar() = default;

@@ -1,5 +1,5 @@
-// rdma/queues.h: the queue pairs of an end towards one other, with what they share: a completion
-// queue, posted receives, and the slots that packets are sent from and come into.
+// rdma/queues.h: the queue pairs of an end towards one other, with their shared completion queue,
+// posted receives, and slots for packets sent and received.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace regatta::rdma {
 
-// Of a packet that goes through slots.
+// Largest payload of a packet that goes through slots.
 inline constexpr std::size_t kSlotPayloadMax = std::size_t{32} << 10;
 
 struct QueueShape {
@@ -26,19 +26,19 @@ struct QueueShape {
 
 class Queues {
  public:
-  // All receives are posted. `device` outlives this object.
+  // Posts all receives. `device` outlives this object.
   static Result<std::unique_ptr<Queues>> create(Device& device, const QueueShape& shape);
   Queues(const Queues&) = delete;
   Queues& operator=(const Queues&) = delete;
   ~Queues();
 
   QueueCard card() const;
-  // Each queue pair that the other end has too becomes usable; the others stay idle.
+  // Connects each queue pair that the other end has too; the others stay idle.
   Status connect(const QueueCard& theirs);
   std::size_t connected() const { return connected_; }
 
-  // A header with its payload beside it; the payload starts at a cache line. Slots for sending are
-  // told from receives by the number: receives are [0, receive_slots).
+  // A header and its payload; the payload starts at a cache line. Slot numbers [0, receive_slots)
+  // are receives, the following ones are for sending.
   struct Slot {
     std::byte* header;
     std::byte* payload;
@@ -48,14 +48,14 @@ class Queues {
 
   struct Payload {
     std::size_t bytes = 0;
-    const std::byte* memory = nullptr;  // null: it lies in the slot
+    const std::byte* memory = nullptr;  // null: the payload is in the slot
     std::uint32_t key = 0;              // of that memory
   };
   // All return an errno value, 0 when posted. The completion of a send or write has the number
   // receive_slots + slot.
-  // The slot's header and the payload, into a receive slot of the other end.
+  // Sends the slot's header and the payload into a receive slot of the other end.
   int send(std::size_t queue, std::uint32_t slot, const Payload& payload, std::uint32_t immediate);
-  // The payload alone, to the other end's place, `offset` bytes into it.
+  // Writes the payload alone to the other end's place, `offset` bytes into it.
   int write(std::size_t queue, std::uint32_t slot, const Payload& payload, const RemotePlace& to,
             std::size_t offset);
   int post_receive(std::uint64_t slot);
@@ -66,7 +66,7 @@ class Queues {
   void arm() { ibv_req_notify_cq(completion_, 0); }
   int fd() const { return channel_->fd; }
   void take_events();
-  // From now on neither end touches memory by these queue pairs; what was posted comes back.
+  // After it, neither end accesses memory by these queue pairs; posted requests complete.
   void stop();
 
  private:

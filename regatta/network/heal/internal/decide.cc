@@ -86,7 +86,7 @@ Decision decide(const FabricPaths& paths, std::span<const Fault> faults) {
   std::vector<bool> is_leaf(paths.end_of.size(), false);  // nodes are fewer than link ends
   for (const NodeId leaf : paths.routes.leaves())
     is_leaf[leaf.index()] = true;
-  // Of the best path from each switch: its worst fault, without the switch's own.
+  // Worst fault on the best path from each switch, without the switch's own.
   std::vector<std::uint32_t> worst(paths.end_of.size(), 0);
   std::vector<std::uint32_t> costs;
   for (std::size_t i = 0; i < paths.switches.size(); ++i) {

@@ -80,9 +80,9 @@ struct Decision {
   std::vector<RefusedWithdrawal> refusals;
 };
 
-// `faults`: oldest first. Of two paths whose worst faults do equal harm, that of the younger fault
-// is the better one: what broke last is what stays in use when nothing else is left, so that
-// nothing has to move. Time: switches x leaves x next hops.
+// `faults`: oldest first. If the worst faults of two paths do equal harm, the path with the younger
+// fault is better: the last broken path then stays in use when nothing else is left, and nothing
+// has to move. Time: switches x leaves x next hops.
 Decision decide(const FabricPaths& paths, std::span<const Fault> faults);
 
 // "leaf0-spine1 from leaf0 to spine1", "switch spine0", "leaf0-spine1 from leaf0 towards leaf2".

@@ -107,7 +107,7 @@ TEST(Decide, RefusesToCutALeafOffAndSaysWhichFaultItKeeps) {
   const std::vector<Fault> faults = {fabric.broken_link("leaf0", "spine0"),
                                      fabric.broken_link("leaf0", "spine1")};
   const Decision decision = decide(fabric.paths, faults);
-  // What broke last stays in use.
+  // The last broken path stays in use.
   EXPECT_THAT(decision.withdrawals,
               ElementsAre(Withdrawal{
                   fabric.node("leaf0"), fabric.node("leaf1"), {fabric.link("leaf0", "spine1")}}));

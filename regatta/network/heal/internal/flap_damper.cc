@@ -26,7 +26,7 @@ Seconds FlapDamper::clean_period(const Fault& fault, Seconds now) {
   }
   record->relapses = relapses_left(*record) + 1;
   const double doubled = std::ldexp(damping_.clean.value, std::min(record->relapses, 60));
-  // What can no longer grow is not counted: it would only take longer to forget.
+  // Relapses do not count once the period is at its maximum: forgetting would only take longer.
   if (doubled > damping_.clean_max.value) --record->relapses;
   return Seconds{std::min(doubled, damping_.clean_max.value)};
 }

@@ -36,7 +36,7 @@ class FlapDamper {
   // A sighting. `lasts`: until good() is called for this place; otherwise the clean period begins
   // anew. True when it is news: the place was held for good, or less harm was known of it.
   bool bad(const Fault& fault, const std::string& why, Seconds now, bool lasts);
-  // What lasted is over: its clean period begins. Nothing when that place is not held.
+  // A lasting fault is over: its clean period begins. Does nothing when that place is not held.
   void good(const Fault& fault, Seconds now);
   // Those whose clean period is over, which are no longer held.
   std::vector<HeldFault> release(Seconds now);

@@ -50,7 +50,7 @@ struct Question {
 };
 void append_question(std::string& block, const Question& question, std::uint32_t sequence);
 
-// Of an RTM_NEWROUTE; nothing for another table, a prefix, or a route without gateways.
+// Parses an RTM_NEWROUTE; nothing for another table, a prefix, or a route without gateways.
 std::optional<KernelRoute> parse_route(const nlmsghdr& message);
 // RTA_OIF of an answer to a question; 0: none.
 int parse_answer(const nlmsghdr& message);
@@ -66,7 +66,7 @@ struct KernelLink {
   bool on = false;       // switched on
   bool carrier = false;  // and so is the other end
 };
-// Of an RTM_NEWLINK or RTM_DELLINK.
+// Parses an RTM_NEWLINK or RTM_DELLINK.
 KernelLink parse_link(const nlmsghdr& message);
 
 }  // namespace regatta::heal

@@ -29,7 +29,7 @@ std::size_t pieces_of_a_hop(std::size_t hops) {
   return std::min<std::size_t>(hops - 1, kMaxWeight - 1);
 }
 
-// Who has each of `count` equal pieces of the hash; nobody where a boundary falls into a piece.
+// Hop of each of `count` equal pieces of the hash; kNobody where a boundary falls into a piece.
 std::vector<std::uint32_t> holders(std::span<const Part> parts, std::size_t count) {
   std::vector<std::uint32_t> holder(count, kNobody);
   const long long total = total_of(parts);

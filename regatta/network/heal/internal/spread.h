@@ -13,7 +13,7 @@
 
 namespace regatta::heal {
 
-// What a route may give one mention of a gateway.
+// Largest weight of one mention of a gateway in a route.
 inline constexpr int kMaxWeight = 256;
 
 // The next hop, a directed link by number, of the next `weight` of a route's ranges. 1 to
@@ -28,12 +28,12 @@ struct Part {
 // The route with all of these hops, equal.
 std::vector<Part> even_parts(std::span<const std::uint32_t> hops);
 
-// Turns `installed` into a route over `left` only, some (>= 1) of `all`, the hops that the route
-// has when all is well. Of the hash, what belonged to a hop that is left in even_parts(all) is that
-// hop's again; of the rest, what a hop that is left has now stays there; the remainder is divided
-// among the hops left, those with the least first, as evenly as 1 / (n (n - 1)) of the hash for n
-// hops allows. Equal to even_parts(all) when all are left. Parts of an `installed` that does not
-// fit into such a division, or names other hops, count as nobody's.
+// Turns `installed` into a route over `left` only, some (>= 1) of `all`, the hops of the route when
+// all is well. Each hop left gets back its part of the hash in even_parts(all); of the rest, it
+// keeps its current part; the remainder is divided among the hops left, those with the least first,
+// as evenly as 1 / (n (n - 1)) of the hash for n hops allows. Equal to even_parts(all) when all are
+// left. Parts of an `installed` that does not fit into such a division, or names other hops, count
+// as nobody's.
 std::vector<Part> respread(std::span<const Part> installed, std::span<const std::uint32_t> all,
                            std::span<const std::uint32_t> left);
 

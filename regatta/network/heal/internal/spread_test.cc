@@ -77,8 +77,8 @@ TEST(Spread, MovesNoHealthyConnectionWhateverBreaksAndReturns) {
         if (random() % 4 != 0) next.push_back(hop);
       if (next.empty()) next.push_back(all[random() % all.size()]);
       const auto after = respread(now, all, next);
-      // Returned hops take back what is theirs; whoever stays loses nothing else, and nothing of
-      // its own.
+      // Returned hops take back their own parts; a hop that stays loses nothing else, and nothing
+      // of its own.
       Hops stays;
       std::ranges::set_intersection(left, next, std::back_inserter(stays));
       const bool returns = stays.size() < next.size();

@@ -19,7 +19,7 @@ struct CarrierChange {
   bool up = false;
 };
 
-// What a switch has for what goes to a leaf; no parts: no route, or several that differ.
+// Route of a switch to a leaf; no parts: no route, or several that differ.
 struct Installed {
   NodeId node;
   NodeId leaf;
@@ -32,11 +32,11 @@ class Switches {
 
   // Routes that are not all equal parts of all hops, at the least.
   virtual Result<std::vector<Installed>> installed() = 0;
-  // Makes the routes so, all switches at the same time; tries all, and tells the first failure.
+  // Installs the routes on all switches at the same time; tries all, and returns the first failure.
   virtual Status apply(std::span<const RouteChange> changes) = 0;
-  // What came since the last call; the first one tells all that are down. Does not wait.
+  // Changes since the last call; the first call reports all carriers that are down. Does not wait.
   virtual Result<std::vector<CarrierChange>> carriers() = 0;
-  // Readable when carriers() has something to tell; -1: never.
+  // Readable when carriers() has changes to report; -1: never.
   virtual int fd() const = 0;
 };
 

@@ -13,7 +13,7 @@
 
 namespace regatta::heal {
 
-// What one switch shall have for what goes to `leaf`.
+// Intended route of one switch to `leaf`.
 struct RouteChange {
   NodeId node;
   NodeId leaf;
@@ -33,11 +33,11 @@ class Tables {
   explicit Tables(const FabricPaths& paths) : paths_(paths) {}
 
   std::vector<Part> parts(NodeId node, NodeId leaf) const;
-  // What is installed; what is not set is as it is meant to be.
+  // Sets an installed route; routes that are not set are as designed.
   void set(NodeId node, NodeId leaf, std::vector<Part> parts);
 
-  // What has to change for `decision`, ordered so that a path is taken out near its start first:
-  // leaves before spines. Empty when all is as decided.
+  // Changes that `decision` needs, ordered so that a path is removed near its start first: leaves
+  // before spines. Empty when all is as decided.
   std::vector<RouteChange> changes(const Decision& decision) const;
   void apply(std::span<const RouteChange> changes);
 

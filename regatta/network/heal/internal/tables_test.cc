@@ -61,7 +61,7 @@ TEST(Tables, TellWhatWasReturned) {
   EXPECT_THAT(changes[0].withdrawn, IsEmpty());
 }
 
-// Whoever takes over from a killed healer finds its withdrawals and decides the same.
+// A healer that replaces a killed one finds its withdrawals and decides the same.
 TEST(Tables, ExplainWhatIsInstalledByFaults) {
   const TestFabricPaths fabric = TestFabricPaths::two_tiers(3, 3);
   Tables before(fabric.paths);

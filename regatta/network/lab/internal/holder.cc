@@ -132,7 +132,7 @@ struct Built {
   os::UniqueFd listener;
 };
 
-// What is known before anything is built.
+// Records the facts that are known before anything is built.
 Status identify(const Blueprint& blueprint, LabState& state) {
   REGATTA_TRY(self, os::read_process(::getpid()));
   REGATTA_TRY(boot_id, read_boot_id());
@@ -179,7 +179,7 @@ void serve(Built& built, const os::UniqueFd& caller) {
   }
 }
 
-// What the holder is told before it detaches.
+// Orders to the holder before it detaches.
 struct Orders {
   const Blueprint& blueprint;
   const std::string& folder;
@@ -200,7 +200,7 @@ struct Orders {
   }
   report(to_json(state.info));
   serve(*built, caller);
-  // What fails here the next up() tries again: the holder is dead by then.
+  // The next up() repeats cleanup that fails here: the holder is dead by then.
   const auto lock = lock_labs();
   ::_exit(lock && remove_contents(state) ? 0 : 1);
 }

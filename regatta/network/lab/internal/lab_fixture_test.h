@@ -49,7 +49,7 @@ class Lab : public testing::Test {
     start(node, {probe_program(), "--probe", "serve", "5000"});
   }
 
-  // What the probe prints; "" when it fails.
+  // The output of the probe; "" when it fails.
   std::string probe(const std::string& node, std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), {probe_program(), "--probe"});
     auto pipe = os::make_pipe();

@@ -1,6 +1,6 @@
-// rdma/internal/library.h: libibverbs, found when the program runs: it starts without.
-// Compiled against the header of libibverbs-dev. What is an inline function there (posting,
-// polling) goes through the context and needs no symbol; the rest is called through this table.
+// rdma/internal/library.h: libibverbs, loaded at run time: the program starts without it. Compiled
+// against the header of libibverbs-dev. Inline functions there (posting, polling) use the context
+// and need no symbol; all others are called through this table.
 #pragma once
 
 #include <infiniband/verbs.h>
