@@ -1,5 +1,5 @@
-// probe/collector.h: gathers what the probers of all servers tell, and has the locator look at it.
-// Pure: the caller says what came, and what time it is by the clock that windows are numbered by.
+// probe/collector.h: gathers the reports of the probers of all servers and passes them to the
+// locator. Pure: the caller passes the lines, and the time of the clock that numbers the windows.
 #pragma once
 
 #include <cstddef>
@@ -21,18 +21,18 @@
 
 namespace regatta::probe {
 
-// All probes from one server to another, since the beginning.
+// Sums of all probes from one server to another, since the beginning.
 struct PairSum {
   std::uint64_t sent = 0;
   std::uint64_t lost = 0;
-  std::uint64_t answers = 0;  // that the latencies are of
+  std::uint64_t answers = 0;  // with a latency
   double total_us = 0;
   double least_us = 0;
   double most_us = 0;
 };
 
 // Counts start shortly after begin(): the first probers to start get no answers. The same holds for
-// a server that reports for the first time later.
+// a server that first reports later.
 class Collector {
  public:
   // Graph and matrix must outlive this.
@@ -88,7 +88,7 @@ class Collector {
   std::vector<std::vector<Counted>> counted_;  // per probe, by window
 };
 
-// A prober's connection to the collector: carries lines to it and orders back. Lines are dropped
+// A prober's connection to the collector: carries its lines, and requests back. Lines are dropped
 // while there is no connection.
 
 struct CollectorConnectionOptions {

@@ -1,5 +1,5 @@
-// What one window of all servers costs their collector: the lines of all, and a look at them.
-// The parameter is the number of servers; at 10 ms of period there are 33 such windows a second.
+// Cost of one window of all servers for their collector: all report lines, and one evaluation. The
+// parameter is the number of servers; at a period of 10 ms there are 33 such windows a second.
 #include <string>
 #include <vector>
 

@@ -256,7 +256,7 @@ class ListenerOnly : public testing::Test {
                            .token = token}) +
            "\n";
   }
-  // What the listener says to these bytes, and whether it lets them in.
+  // Response of the listener to these bytes, and whether it accepts them.
   std::string answer(const std::string& bytes) {
     const os::UniqueFd fd = connect_to();
     EXPECT_EQ(::send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),

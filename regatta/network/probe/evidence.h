@@ -1,6 +1,6 @@
-// probe/evidence.h: what a prober finds out besides its probes, mostly when it is asked: which
-// routers answer on a path, what connections had to send again, whether its NICs have a carrier. As
-// data, and as the lines that it is told in; docs/formats/probe.md has them.
+// probe/evidence.h: findings of a prober besides its probes, mostly on request: routers that answer
+// on a path, retransmits of connections, carriers of its NICs. As data, and as lines; format:
+// docs/formats/probe.md.
 #pragma once
 
 #include <cstdint>
@@ -21,17 +21,17 @@ inline constexpr int kTriesMost = 16;                               // packets t
 inline constexpr int kFlowsMost = 256;                              // connections in one answer
 inline constexpr std::size_t kLongestEvidence = 64UL * kFlowsMost;  // bytes of a line
 
-// What to find out.
+// A traceroute request.
 struct TraceOrder {
   std::uint32_t path = 0;  // 2 k and 2 k + 1 of probe k
   int hops = 0;            // routers on it, 1 to kHopsMost
   int tries = 1;           // packets to each, 1 to kTriesMost
 };
-struct FlowsOrder {};     // what connections have sent since the last one
-struct CarriersOrder {};  // how all NICs are
+struct FlowsOrder {};     // segments of connections since the last one
+struct CarriersOrder {};  // states of all NICs
 using Order = std::variant<TraceOrder, FlowsOrder, CarriersOrder>;
 
-// Of a router: packets that should have ended there, and those of which it said so.
+// Packets that should have ended at a router, and how many it answered.
 struct TraceHop {
   std::uint16_t sent = 0;
   std::uint16_t answered = 0;
@@ -45,10 +45,10 @@ struct Trace {
   std::vector<TraceHop> hops;
 };
 
-// Of a TCP connection that this server has to another.
+// Segments of a TCP connection from this server to another.
 struct FlowCount {
   fabric::FiveTuple flow;
-  std::uint32_t segments = 0;  // sent, with those sent again
+  std::uint32_t segments = 0;  // including retransmits
   std::uint32_t again = 0;     // at most `segments`
 };
 struct FlowCounts {
@@ -63,14 +63,14 @@ struct NicCarrier {
 
 using Evidence = std::variant<Trace, FlowCounts, NicCarrier>;
 
-// All with the end of the line.
+// All include the end of the line.
 std::string order_line(const Order& order);
 std::string evidence_line(const Evidence& evidence);
 
-// Whether a prober's line is one of these rather than of probe/internal/report_text.h.
+// Whether a prober's line is evidence rather than of probe/internal/report_text.h.
 bool is_evidence(std::string_view line);
 
-// Without the end of the line. kInvalidInput for what is none, or beyond the numbers above.
+// Without the end of the line. kInvalidInput for other lines, or beyond the limits above.
 Result<Order> parse_order(std::string_view line);
 Result<Evidence> parse_evidence(std::string_view line);
 

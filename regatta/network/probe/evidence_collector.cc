@@ -65,7 +65,7 @@ int EvidenceCollector::routers_on(std::uint32_t path) const {
   return static_cast<int>(matrix_.paths.links(path).size()) - 1;
 }
 
-// Of the routers on the path: the first so many, from which there is but one path back, the same.
+// How many routers, from the first one on, have only one path back: over the same links.
 std::size_t EvidenceCollector::hops_back_alike(std::uint32_t path) const {
   const auto links = matrix_.paths.links(path);
   const NodeId leaf = head_of(graph_, links.front());
@@ -139,7 +139,7 @@ void EvidenceCollector::suspect(std::span<const std::uint32_t> lossy, Seconds no
     if (paths_[path].next <= now && routers_on(path) <= kHopsMost) due.push_back(path);
   if (due.empty()) return;
   next_suspicion_ = now + kSuspicionStep;
-  // Who was asked longest ago, or never, first.
+  // First the path queried longest ago, or never.
   std::ranges::stable_sort(due, {}, [&](std::uint32_t path) { return paths_[path].next; });
   if (due.size() > kSuspectsAtOnce) due.resize(kSuspectsAtOnce);
   for (const std::uint32_t path : due) {
@@ -212,7 +212,7 @@ std::vector<EvidenceRequest> EvidenceCollector::ask(std::span<const std::uint32_
   is_lossy_.assign(is_lossy_.size(), false);
   for (const std::uint32_t path : lossy)
     is_lossy_[path] = true;
-  // What healed may have led paths around it meanwhile: they are looked at again.
+  // A healer may have routed paths around the fault meanwhile: all are checked again.
   if (std::exchange(has_broken_, !standing.empty()) && standing.empty()) begin_path_discovery(now);
   is_broken_.assign(is_broken_.size(), false);
   for (const diag::FaultVerdict& verdict : standing)
@@ -324,7 +324,7 @@ bool EvidenceCollector::crosses_broken(std::span<const std::uint32_t> links) con
 Result<std::vector<diag::PassiveCount>> EvidenceCollector::take(NodeId server,
                                                                 const FlowCounts& counts,
                                                                 Seconds now) {
-  // Who tells more than it is asked is not heard.
+  // Ignores a server that reports without a request.
   const bool is_asked = is_flows_asked_[server.index()];
   is_flows_asked_[server.index()] = false;
   if (!is_asked || !known_.is_hash_known()) return std::vector<diag::PassiveCount>();
@@ -372,7 +372,7 @@ CollectedEvidence EvidenceCollector::about(const diag::Culprit& culprit, Seconds
         std::ranges::find_if(links, [&](std::uint32_t link) { return is_its[link]; });
     if (first == links.end()) continue;
     auto last_before = static_cast<std::size_t>(first - links.begin());
-    // Of a switch the link into it is well: it is the first that answers, or not.
+    // The link into a blamed switch is well: the switch is the first router that may not answer.
     if (culprit.kind == diag::CulpritKind::kSwitch) ++last_before;
     for (std::size_t hop = 0; hop < one.hops.size(); ++hop) {
       if (hop + 1 == last_before) {
@@ -397,7 +397,7 @@ CollectedEvidence EvidenceCollector::about(const diag::Culprit& culprit, Seconds
 std::optional<fabric::Paths> EvidenceCollector::take_measured() {
   if (!to_check_.empty()) return std::nullopt;
   auto measured = known_.take_measured();
-  // What routers answered was held against other paths.
+  // These answers were evaluated against other paths.
   if (measured) traces_.clear();
   return measured;
 }

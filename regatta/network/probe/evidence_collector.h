@@ -25,7 +25,7 @@
 
 namespace regatta::probe {
 
-// Traceroutes show within it whether a switch hashes differently: the value of
+// Within this time traceroutes show whether a switch hashes differently: the value of
 // diag::LocatorOptions::confirmation_delay with an EvidenceCollector.
 inline constexpr Seconds kDoubt{1};
 
@@ -69,7 +69,7 @@ class EvidenceCollector {
   // The request had no recipient.
   void put_off(const EvidenceRequest& question);
 
-  // Evaluates an answer of `server` about known paths. kInvalidInput for what it cannot know.
+  // Evaluates an answer of `server` about known paths. kInvalidInput for one that it cannot give.
   Result<std::vector<diag::PassiveCount>> take(NodeId server, const Trace& trace, Seconds now);
   Result<std::vector<diag::PassiveCount>> take(NodeId server, const FlowCounts& counts,
                                                Seconds now);
@@ -81,9 +81,9 @@ class EvidenceCollector {
   const MeasuredPaths& known() const { return known_; }
   std::vector<DivergentPath> take_elsewhere() { return known_.take_elsewhere(); }
   std::optional<std::vector<bool>> take_unknown() { return known_.take_unknown(); }
-  // As of MeasuredPaths, once no path waits for its second traceroute.
+  // As in MeasuredPaths, once no path waits for its second traceroute.
   std::optional<fabric::Paths> take_measured();
-  // Every path has an answer, or was given up.
+  // Whether every path has an answer, or was given up.
   bool has_surveyed() const;
 
  private:

@@ -35,7 +35,7 @@ class EvidenceCollectorTest : public testing::Test {
     const topo::DirectedLink into = fabric::directed_link(link);
     return topo::address_of(into.link, into.forward);
   }
-  // What the router at the end of each link but the last answers.
+  // Answers of the router at the end of each link but the last.
   Trace trace_of(std::uint32_t path, std::uint16_t tries = 4) const {
     Trace trace{.window = 7, .path = path, .hops = {}};
     const auto links = matrix_.paths.links(path);

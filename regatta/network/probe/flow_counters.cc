@@ -135,7 +135,7 @@ struct FlowCounters::Impl {
     known.swap(fresh);
     askable = known.size();
     if (options.is_left_out) {
-      // Of the ranges' partition clang 14 cannot make the result.
+      // clang 14 cannot compile the result of std::ranges::partition.
       const auto rest = std::partition(
           known.begin(), known.end(),
           [this](const ConnectionCounters& one) { return !options.is_left_out(one.connection); });
@@ -145,7 +145,7 @@ struct FlowCounters::Impl {
     return {};
   }
 
-  // Answers come one by one, in any number a call; the sequence tells which is of whom.
+  // Answers arrive one by one, in any number a call; the sequence number identifies the connection.
   Status take_answers(std::uint32_t first, std::span<const std::size_t> asked, Seconds now) {
     std::array<mmsghdr, kTogether> messages{};
     std::array<iovec, kTogether> parts{};
@@ -213,7 +213,7 @@ struct FlowCounters::Impl {
     return {};
   }
 
-  // What the interfaces carried since the last call; nothing where they cannot be asked.
+  // Bytes of the interfaces since the last call; nothing where they cannot be queried.
   std::optional<std::uint64_t> carry(bool looks_for_interfaces) {
     if (!interfaces) return std::nullopt;
     if (looks_for_interfaces && !interfaces->look_for_interfaces()) interfaces.reset();
@@ -295,7 +295,7 @@ struct FlowCounters::Impl {
     return {};
   }
 
-  // What was not asked has not moved.
+  // Connections that were not queried have not moved.
   void stand_still(Seconds now) {
     for (std::size_t i = 0; i < askable; ++i)
       known[i].at = now;

@@ -1,4 +1,4 @@
-// What one look at all connections costs, by their number: a server has some dozens.
+// Cost of one read of all connections, by their number: a server has some dozens.
 #include <vector>
 
 #include <arpa/inet.h>

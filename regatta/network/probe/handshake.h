@@ -1,5 +1,5 @@
-// probe/handshake.h: how a prober begins to report: it says who it is and what it probes, and the
-// collector lets it in or says why not. The format: docs/formats/probe.md. Pure.
+// probe/handshake.h: how a prober begins to report: it sends its name and its plan, and the
+// collector accepts it or says why not. Format: docs/formats/probe.md. Pure.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@
 
 namespace regatta::probe {
 
-inline constexpr std::uint16_t kReportPort = 27899;      // where collectors listen if not told
-inline constexpr std::size_t kHandshakeBytesMax = 1024;  // bytes of a hello and of its answer
+inline constexpr std::uint16_t kReportPort = 27899;      // default port of collectors
+inline constexpr std::size_t kHandshakeBytesMax = 1024;  // limit of a hello and of its answer
 inline constexpr Seconds kClockMost{
-    1};  // by which a prober's clock may differ from the collector's
+    1};  // largest difference of a prober's clock from the collector's clock
 inline constexpr const char* kTokenName = "REGATTA_PROBE_TOKEN";  // in the environment
 
-// "head-1" or "[::1]" with kReportPort behind it; what names a port is left as it is.
+// Adds kReportPort to "head-1" or "[::1]"; leaves an address with a port as it is.
 std::string with_report_port(const std::string& place);
 
 struct Handshake {
@@ -35,33 +35,33 @@ struct Handshake {
 
 // Without the end of the line.
 std::string handshake_line(const Handshake& handshake);
-// kInvalidInput for what is no handshake of this version.
+// kInvalidInput for a line that is no handshake of this version.
 Result<Handshake> parse_handshake(std::string_view line);
 
-// The same for all who probe the same network by the same plan.
+// Equal for all probers of the same network and plan.
 std::uint64_t plan_number(const topo::Graph& graph, const Matrix& matrix);
 
-// What the collector knows.
+// Reporters that the collector accepts.
 struct ExpectedReporters {
   std::vector<std::string> servers;  // by NodeId
   Seconds period;
   std::uint64_t plan = 0;
-  std::string token;  // "": only who has none may report
+  std::string token;  // "": only probers without a token may report
 };
 
-// Whose prober it is, or the sentence that it is told.
+// The server of the prober, or an error for it.
 Result<NodeId> check(const Handshake& handshake, const ExpectedReporters& expected, Seconds now);
 
 // "ok", or "no " and the sentence.
 std::string answer_line(const Status& answer);
-// An Error is also what the collector said: kConflict.
+// kConflict: the refusal of the collector.
 Status parse_answer(std::string_view line);
 
-// From the environment; "" when there is none. kInvalidInput for one that no line can carry.
+// From the environment; "" when there is none. kInvalidInput for one that a line cannot carry.
 Result<std::string> token_of_environment();
 
-// The part that one server has in a plan of probes, as text: for probers that
-// have no cluster file, because whoever starts them knows the network already.
+// The part of one server in a plan of probes, as text: for probers without a cluster file, started
+// by a program that knows the network.
 //
 //   regatta-probe-plan 1 NODE PLAN SERVER
 //   s PROBE FROM FROM_PORT TO TO_PORT     sends it
@@ -71,7 +71,7 @@ struct ServerPlan {
   std::string server;
   std::uint64_t number = 0;  // plan_number() of the whole
   ServerPart part;
-  Matrix matrix;  // the flows of what the server sends and answers; nothing else is known
+  Matrix matrix;  // the flows that the server sends and answers; all else is unknown
 };
 
 std::string plan_text(const topo::Graph& graph, const Matrix& matrix, const ServerPart& part,

@@ -163,7 +163,7 @@ class Planner {
     return std::nullopt;
   }
 
-  // Of many paths over `link` the one that `rate` likes best; above 0 only.
+  // Adds the best of many paths over `link` by `rate`, if above 0.
   template <typename Rate>
   bool add_over(std::uint32_t link, Rate&& rate) {
     const topo::Link& cable = graph_.links[link / 2];

@@ -134,8 +134,7 @@ std::set<std::uint32_t> routed(const Fabric& fabric) {
   return links;
 }
 
-// Of any shape: every link that some route leads over is covered, and by paths of which no two are
-// the same flow.
+// Fabrics of any shape: every link on some route is covered, and no two paths are the same flow.
 TEST(Matrix, CoversWhateverShapeOfFabric) {
   std::mt19937 random(7);
   for (int i = 0; i < 60; ++i) {

@@ -29,7 +29,7 @@ void sleep_until(std::int64_t time_ns) {
   ::clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &until, nullptr);
 }
 
-// What is known of a window.
+// Counts of a window.
 struct ProbeSlot {
   std::int64_t window = -1;
   std::int64_t worst_gap_ns = 0;
@@ -71,7 +71,7 @@ struct Prober::Impl {
   std::int64_t told_until = -1;     // window
   std::vector<std::int64_t> again;  // windows of which more is known than was told
 
-  // Of the window, or none when it is too old.
+  // Slot of the window, or none when it is too old.
   ProbeSlot* slot(std::int64_t window);
   std::int64_t window_of(std::int64_t round) const { return round / options.periods_per_window; }
   template <typename Change>

@@ -79,7 +79,7 @@ class Loopback : public testing::Test {
                                .to_port = kProbePort}});
   }
 
-  // What it tells in so many seconds.
+  // Lines that it reports in so many seconds.
   std::vector<std::string> run(double seconds, const ServerPart& part) {
     std::vector<std::string> lines;
     auto prober = Prober::open(matrix_, part, {.period = {0.01}});
@@ -181,7 +181,7 @@ TEST_F(Loopback, HearsNobodyButThoseWhomItProbes) {
   EXPECT_GT(windows, 3);
 }
 
-// What came of packets from three ports, in the order of the ports.
+// Arrived packets from three ports, in the order of the ports.
 std::vector<Packet> sent_from_three_ports(bool may_be_raw, bool& is_raw, std::string& error) {
   std::vector<Packet> came;
   const auto receiver = open_socket(kProbePort);

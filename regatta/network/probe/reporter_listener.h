@@ -1,5 +1,5 @@
-// probe/reporter_listener.h: where the probers of all servers report: a socket that lets in who
-// probes by the same plan, and bounds what anybody can make it keep.
+// probe/reporter_listener.h: the socket to which the probers of all servers report: it accepts
+// probers of the same plan, and bounds the memory that senders can use.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 namespace regatta::probe {
 
-// Somebody who was not let in, or was sent away.
+// A sender that was refused or disconnected.
 struct RefusedReporter {
   std::string from;  // "10.0.0.3:41234"
   std::string why;
@@ -34,20 +34,20 @@ class ReporterListener {
   ReporterListener(ReporterListener&&) noexcept;
   ReporterListener& operator=(ReporterListener&&) noexcept;
 
-  // Each line that comes within `limit` to `take`, whose error sends its prober away. Returns at
-  // once after a signal.
+  // Passes each line that arrives within `limit` to `take`, whose error disconnects its prober.
+  // Returns at once after a signal.
   using Take = std::function<Status(NodeId, std::string_view)>;
   Status wait(Seconds limit, const Take& take);
 
-  // A line, with its end, to the prober of this server. Never waits: false where nobody reports for
-  // it, or does not read what it is told.
+  // Sends a line, with its end, to the prober of this server. Never waits: false if no prober
+  // reports for the server, or if it does not read.
   bool tell(NodeId server, std::string_view line);
 
-  // Whose probers were let in since the last call.
+  // Servers whose probers were accepted since the last call.
   std::vector<NodeId> take_arrivals();
-  // Since the last call, the first 16.
+  // Refusals since the last call, the first 16.
   std::vector<RefusedReporter> take_refusals();
-  // Where it listens: "10.0.0.1:27899", "unix:/run/...".
+  // Address of the socket: "10.0.0.1:27899", "unix:/run/...".
   const std::string& address() const;
 
  private:
@@ -61,22 +61,22 @@ class ReporterListener {
 struct ReporterChange {
   NodeId server;
   bool is_silent = false;  // else it is heard
-  Seconds silence;         // how long it was not; 0: it is heard for the first time
+  Seconds silence;         // time without a report; 0: it is heard for the first time
 };
 
 class ReporterStatus {
  public:
-  // Who is not heard for `patience` is silent; who never was is missing.
+  // A server not heard for `patience` is silent; one never heard is missing.
   ReporterStatus(std::size_t servers, Seconds patience) : patience_(patience), states_(servers) {}
 
   void heard(NodeId server, Seconds now);
-  // What has changed since the last look. A look that comes later than the patience after the one
-  // before counts the time between as its own, not as anybody's silence.
+  // Changes since the last look. A look that comes later than the patience after the one before
+  // counts the time between as its own, not as silence of the servers.
   std::vector<ReporterChange> look(Seconds now);
 
   std::size_t servers() const { return states_.size(); }
   std::size_t reporting() const { return reporting_; }
-  // Not heard yet, or silent.
+  // Servers not heard yet, or silent.
   std::vector<NodeId> missing() const;
 
  private:

@@ -17,7 +17,7 @@ void ReporterStatus::heard(NodeId server, Seconds now) {
 }
 
 std::vector<ReporterChange> ReporterStatus::look(Seconds now) {
-  // Who did not look for so long cannot have heard anybody.
+  // A caller that did not look for so long cannot have heard any reporter.
   const Seconds pause = looked_ ? now - *looked_ : Seconds{};
   if (pause > patience_)
     for (State& state : states_)

@@ -47,7 +47,7 @@ struct Pipe {
   std::uint16_t port = 0;
 };
 
-// Of a server whose only NIC is the loopback of this machine.
+// A server whose only NIC is the loopback of this machine.
 class Scouts : public testing::Test {
  protected:
   void SetUp() override {

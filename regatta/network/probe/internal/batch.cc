@@ -16,8 +16,8 @@
 namespace regatta::probe {
 namespace {
 
-// As many as come or go at once as a rule: whoever sleeps between finds nothing of it in the
-// caches, so that more room costs more time.
+// As many as usually arrive or leave at once: the caches lose the buffers while a prober sleeps, so
+// more room costs more time.
 constexpr std::size_t kBatch = 16;
 constexpr int kBufferBytes = 1 << 20;
 constexpr std::size_t kHeaderBytes = sizeof(iphdr) + sizeof(udphdr);
@@ -111,7 +111,7 @@ Result<os::UniqueFd> open_socket(std::uint16_t port, std::uint32_t address) {
 
 namespace {
 
-// Of RFC 1071 over whole words, without the last inversion.
+// Checksum of RFC 1071 over whole words, without the final inversion.
 template <typename T>
 std::uint32_t word_sum(const T& value, std::uint32_t sum) {
   std::array<std::uint16_t, sizeof(T) / 2> words;

@@ -19,7 +19,7 @@
 
 namespace regatta::probe {
 
-// What a probe, its answer and a control packet carry; both ends have the same byte order.
+// Payload of a probe, its answer and a control packet; both ends have the same byte order.
 struct Payload {
   std::uint32_t magic = 0;
   std::uint32_t probe = 0;
@@ -53,8 +53,8 @@ class Sender {
 
   bool is_raw() const { return static_cast<bool>(raw_); }
 
-  // All of them as far as the kernel takes them at once; how many it took. Never waits. What should
-  // leave from another port than those that it was opened with may be left out.
+  // Sends as many as the kernel accepts at once; returns their number. Never waits. Packets from
+  // ports that it was not opened with may be left out.
   std::size_t send(std::span<const Packet> packets);
 
  private:

@@ -11,7 +11,7 @@
 
 namespace regatta::probe {
 
-// Of the namespace that the calling thread was in when open() ran. Not thread safe.
+// Counters of the namespace of the thread that called open(). Not thread safe.
 class InterfaceBytes {
  public:
   // Fails where the kernel does not tell (before 4.7).

@@ -74,7 +74,7 @@ void MeasuredPaths::keep_elsewhere(const DivergentPath& found, Seconds now) {
   ++elsewhere_;
   fresh_.push_back(found);
   has_changed_ = true;
-  // Who was seen to send it as planned has changed its hash since then.
+  // A switch that was seen to send it as planned has changed its hash since then.
   const auto links = matrix_.paths.links(found.path);
   const auto at = static_cast<std::size_t>(std::ranges::find(links, found.planned) - links.begin());
   Seconds& rehashed = rehashed_[tail_of(graph_, found.planned).index()];
@@ -127,7 +127,7 @@ bool MeasuredPaths::is_unknown(std::uint32_t number) const {
   if (path.is_elsewhere) return true;
   const auto links = matrix_.paths.links(number);
   const NodeId last = tail_of(graph_, links.back());
-  // What the last router does there is no choice.
+  // The last router has no choice of path.
   for (std::size_t at = 0; at + 2 < links.size(); ++at) {
     const NodeId router = head_of(graph_, links[at]);
     const Seconds rehashed = rehashed_[router.index()];

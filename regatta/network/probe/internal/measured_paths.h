@@ -38,15 +38,15 @@ class MeasuredPaths {
   // All must outlive this; the paths of the matrix may be replaced by take_measured().
   MeasuredPaths(const topo::Graph& graph, const fabric::Routes& routes, const Matrix& matrix);
 
-  // Of a path of the matrix, with as many hops as it has routers. While something is broken
-  // everybody may lead paths around it: then nothing elsewhere is kept.
+  // Handles a trace of a path of the matrix, with as many hops as it has routers. While something
+  // is broken any switch may route paths around it: then nothing found elsewhere is kept.
   Said take(const Trace& trace, bool has_broken, Seconds now);
 
   std::size_t count() const { return paths_.size(); }
   // Routers said that the path leads there, as far as they answered.
   bool is_confirmed(std::uint32_t path) const { return paths_[path].confirmed > 0; }
   bool is_elsewhere(std::uint32_t path) const { return paths_[path].is_elsewhere; }
-  // Of those that can be traced, how many are neither elsewhere nor told by nobody.
+  // How many traceable paths are neither elsewhere nor without an answer.
   std::size_t confirmed() const;
   std::size_t elsewhere() const { return elsewhere_; }
   // No path was ever found elsewhere and taken as measured: also connections go as is computed.
@@ -55,7 +55,7 @@ class MeasuredPaths {
   // A switch that was seen to send paths as planned sends them elsewhere now: all paths need to be
   // looked at. Once.
   bool take_rehashed() { return std::exchange(has_rehashed_, false); }
-  // Of paths that were not known to be so at the last call.
+  // Paths found elsewhere since the last call.
   std::vector<DivergentPath> take_elsewhere() { return std::exchange(fresh_, {}); }
   // By path, when something of it is new since the last call: whether nobody knows where it leads.
   // So are paths elsewhere, and those beyond a switch that was seen to hash otherwise, unless
@@ -63,9 +63,9 @@ class MeasuredPaths {
   std::optional<std::vector<bool>> take_unknown();
   // How many these were at the last call.
   std::size_t unknown() const { return unknown_; }
-  // All paths as they are known now, where routers have told whole paths that lead elsewhere than
-  // the matrix has them; none where there is no such path. Whoever takes them puts them into the
-  // matrix, and with them the path counts as confirmed.
+  // All paths as they are known now, if routers have reported whole paths that differ from the
+  // matrix; none if there is no such path. The caller puts them into the matrix, and then the path
+  // counts as confirmed.
   std::optional<fabric::Paths> take_measured();
 
  private:

@@ -92,7 +92,7 @@ TEST_F(KnowsPaths, NoLongerAfterASwitchHasChangedItsHash) {
   EXPECT_EQ(known_.take(other_trace(paths[0]), false, Seconds{2}), Said::kElsewhere);
   EXPECT_TRUE(known_.take_rehashed());
   EXPECT_THAT(unknown(paths), Each(true)) << "all that it chooses for";
-  // What loses its packets behind the leaf stays unknown; what is confirmed again does not.
+  // A path that loses its packets behind the leaf stays unknown; a path confirmed again does not.
   Trace lossy = trace_of(paths[1]);
   lossy.hops[1] = lossy.hops[2] = {.sent = 4};
   EXPECT_EQ(known_.take(lossy, false, Seconds{3}), Said::kAsPlanned);

@@ -119,7 +119,7 @@ class VerbsPort final : public RdmaPort {
 
  private:
   void send(Nic& nic, const Packet& packet) {
-    // Whoever sends probes chooses who is answered: not without end.
+    // Senders of probes choose the answered peers: their number is bounded.
     if (nic.peers.size() >= kPeersMost && !nic.peers.contains(packet.remote)) return;
     Peer& peer = nic.peers[packet.remote];
     // A prober that was started again has another queue pair.
@@ -144,7 +144,7 @@ class VerbsPort final : public RdmaPort {
                                reinterpret_cast<const sockaddr*>(&to), sizeof to));
   }
 
-  // Who asks tells its own number too.
+  // A request carries the number of its sender too.
   void take_cards(Nic& nic) const {
     for (int i = 0; i < 64; ++i) {
       Card card;
@@ -156,7 +156,7 @@ class VerbsPort final : public RdmaPort {
       if (count != sizeof card || (card.magic != kAskMagic && card.magic != kTellMagic)) continue;
       if (card.magic == kAskMagic)
         tell(nic, from, {.magic = kTellMagic, .number = nic.datagrams->number()});
-      // Of those that this server has to do with; others cannot fill its memory.
+      // Only peers of this server count; others cannot fill its memory.
       const auto peer = nic.peers.find(::ntohl(from.sin_addr.s_addr));
       if (peer == nic.peers.end()) continue;
       peer->second.number = card.number;

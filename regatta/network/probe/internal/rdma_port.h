@@ -27,7 +27,7 @@ class RdmaPort {
                                                 const std::set<std::uint16_t>& ports);
   virtual ~RdmaPort() = default;
 
-  // What has no known path yet is left out. Never waits.
+  // Leaves out packets without a known path. Never waits.
   virtual void send(std::span<const Packet> packets, std::int64_t now_ns) = 0;
   // Appends what has come. Never waits.
   virtual void receive(std::vector<Packet>& packets) = 0;

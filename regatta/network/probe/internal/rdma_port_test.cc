@@ -170,7 +170,7 @@ TEST_F(RdmaPorts, CarryAWholeProber) {
   EXPECT_THAT(wrong, testing::IsEmpty());
 }
 
-// What switches hash is what was asked for.
+// The UDP source port, which switches hash, is the requested one.
 TEST_F(RdmaPorts, LeaveFromTheUdpPortThatWasChosen) {
   ASSERT_FALSE(exchange(0, 1).empty());
   const os::UniqueFd wire(

@@ -21,7 +21,7 @@
 
 namespace regatta::probe {
 
-// What one server has to do with the probes of a matrix.
+// Part of one server in the probes of a matrix.
 struct ServerPart {
   NodeId server;
   std::vector<std::uint32_t> sends;    // probes, ascending
@@ -33,7 +33,7 @@ ServerPart part_of(const topo::Graph& graph, const Matrix& matrix, NodeId server
 // Where its probes and answers leave from.
 std::set<std::uint32_t> own_addresses(const Matrix& matrix, const ServerPart& part);
 
-// Of one probe, since the line before: there and back without the time in the other server.
+// Round trips of one probe since the line before, without the time in the other server.
 struct Latency {
   std::uint32_t probe = 0;
   std::uint32_t count = 0;

@@ -93,7 +93,7 @@ class PathTrace {
     message.msg_controllen = control.size();
     const ssize_t count = ::recvmsg(fd_.get(), &message, MSG_ERRQUEUE | MSG_DONTWAIT);
     if (count < 0) return errno == EINTR;
-    // Of routers that send back no more than the ports nobody knows what they answer.
+    // If routers return no more than the ports, their answers cannot be assigned.
     if (count != sizeof mark || mark.magic != kMagic || mark.step >= steps()) return true;
     for (cmsghdr* at = CMSG_FIRSTHDR(&message); at != nullptr; at = CMSG_NXTHDR(&message, at)) {
       if (at->cmsg_level != IPPROTO_IP || at->cmsg_type != IP_RECVERR) continue;

@@ -35,8 +35,8 @@ Result<std::vector<Scenario>> parse_scenarios(std::string_view text, const std::
 Result<SimulatedFault> parse_fault(const topo::Graph& graph, std::string_view text);
 std::string fault_text(const topo::Graph& graph, const SimulatedFault& fault);
 
-// Random faults of all kinds in equal parts, no two of which touch each other's path of standing
-// out: on no common link. Of those links only that probes can tell apart.
+// Random faults of all kinds in equal parts; the detection paths of no two share a link. Uses only
+// links that probes can tell apart.
 std::vector<SimulatedFault> random_faults(const topo::Graph& graph, const Coverage& coverage,
                                           int count, std::mt19937_64& random);
 

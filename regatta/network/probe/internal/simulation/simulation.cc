@@ -185,7 +185,7 @@ void Simulation::send(std::uint32_t probe, double due, Seen& seen) {
   Server& to = servers_[to_[probe]];
   const double sent = awake(from, due);
   const double period = options_.period.value;
-  // Whoever slept over a period sends the last probe that was due, not all of them.
+  // A server that slept over a period sends only the last probe that was due.
   if (sent - due >= period || sent >= from.dead_from) return;
   ++seen.sent;
   const bool counts = sent >= first_fault_;
@@ -212,7 +212,7 @@ diag::HostState Simulation::state(std::size_t server, double start, double writt
   return state;
 }
 
-// What the server writes of the window: once when it is over, and again as more becomes known.
+// Report of the server on the window: once when it is over, and again as more becomes known.
 void Simulation::report(std::size_t server, const std::vector<Seen>& seen) {
   const double start = static_cast<double>(window_) * window_length();
   const double written = awake(servers_[server], start + window_length() + options_.grace.value);

@@ -58,7 +58,7 @@ struct SimulationOptions {
   std::uint64_t seed = 1;
 };
 
-// Of one probe.
+// Counts of one probe.
 struct RoundTrips {
   std::uint32_t sent = 0;
   std::uint32_t lost = 0;
@@ -72,8 +72,8 @@ class Simulation {
 
   // The next window; the reports that were written until it ended, in the order of their writing.
   std::vector<diag::ProbeReport> next_window();
-  // What a traceroute finds that begins at the end of the last window, and when that is known; none
-  // where its server stands still meanwhile. Answers come back over the links they were asked over.
+  // Result of a traceroute that begins at the end of the last window, and when it is known; none if
+  // its server stalls meanwhile. Answers return over the links of the request.
   struct Answer {
     Seconds at;
     Trace trace;
