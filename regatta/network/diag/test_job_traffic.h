@@ -70,7 +70,7 @@ class TestJobTraffic {
     return truth;
   }
 
-  // A flow that has nothing to do with steps: a copy that comes and goes.
+  // A flow that is unrelated to steps: an occasional copy.
   void add_copy(int from, int to, double rate_mb) {
     const std::uint32_t flow = add_flow(from, to);
     std::exponential_distribution<double> pause(0.5);

@@ -1,5 +1,5 @@
-// heal/test_lab.h: a lab whose routes the test itself looks after, and its kernels, which are asked
-// for the path of a packet.
+// heal/test_lab.h: a lab whose routes the test itself maintains, and queries to its kernels for the
+// path of a packet.
 #pragma once
 
 #include <map>

@@ -56,7 +56,7 @@ struct PathCrossing {
 struct FaultCandidate {
   std::uint32_t component = 0;
   bool some_flows = false;
-  bool is_worse = false;  // beside the same one in a set: it has come to lose more
+  bool is_worse = false;  // beside the same one in a set: its loss has increased
   Culprit culprit;
   std::vector<Culprit> same;  // other components with the same paths
   double prior = 0;

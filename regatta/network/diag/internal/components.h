@@ -24,8 +24,8 @@ class Components {
     return 3 * links_ + static_cast<std::uint32_t>(node.value);
   }
 
-  // Those that a packet on directed link `link` goes through there, and not again: the switch that
-  // it leads to, the server that it leaves or comes to.
+  // The components that a packet on directed link `link` crosses there, and not again: the switch
+  // that it enters, the server that it leaves or enters.
   template <typename Visit>
   void visit(std::uint32_t link, Visit&& visit_one) const {
     visit_one(link);

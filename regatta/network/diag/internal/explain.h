@@ -43,18 +43,18 @@ struct ExplainOptions {
   double prior_some_flows = -3;   // on top, that it drops all of some flows and nothing of others
   double prior_known_fault = -1;  // of a known fault
   double prior_look_alike = -3;   // on top, of others that probes cannot tell from it
-  double prior_settled = -12;     // the same where other packets have told them apart before
-  double prior_onset = -4;        // that it began in just that window
+  double prior_settled = -12;     // the same if other packets have told them apart before
+  double prior_onset = -4;        // that it began in exactly that window
   std::size_t most_faults = 8;
-  // For a verdict to be sure, as a short disturbance is no fault: so many windows with losses, the
-  // last so long after the first...
+  // Conditions of a sure verdict, because a short disturbance is no fault: so many windows with
+  // losses, the last so long after the first...
   int windows_least = 3;
   int windows_apart = 16;
-  // ... and this share of the windows in which as many losses would fall by chance: those that a
-  // busy host loses come in bursts.
+  // ... and this share of the windows in which as many losses would fall by chance: losses of a
+  // busy host come in bursts.
   double spread_least = 0.65;
-  int windows_black_hole = 2;       // where nothing comes through any more, this is all
-  int windows_some_black_hole = 7;  // and where that is so for some flows
+  int windows_black_hole = 2;       // the only condition if all packets are lost
+  int windows_some_black_hole = 7;  // and if all packets of some flows are lost
 };
 
 struct Explanation {
@@ -65,7 +65,7 @@ struct Explanation {
 // A known fault.
 struct KnownFault {
   Culprit culprit;
-  bool is_settled = false;  // other packets have told it from those that look like it to probes
+  bool is_settled = false;  // other packets have told it from those that look the same to probes
 };
 
 // Likeliest first; `known_faults`: of earlier ones. Confidence is the share of the likelihood

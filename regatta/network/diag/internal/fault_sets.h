@@ -15,8 +15,7 @@
 
 namespace regatta::diag {
 
-inline constexpr double kBlackHoleLoss =
-    0.9;  // a loss rate from which on nothing is said to come through
+inline constexpr double kBlackHoleLoss = 0.9;  // loss rate from which it is a black hole
 
 struct FaultMember {
   std::size_t candidate = 0;

@@ -1,10 +1,10 @@
-// heal/internal/decide.h: which next hops the switches of a fabric should go without while parts of
-// it are broken: the best paths that are left, never none.
+// heal/internal/decide.h: next hops that the switches of a fabric should avoid while parts of it
+// are broken: each switch keeps the best paths left, never none.
 //
-// Every switch keeps, for each leaf that traffic goes to, those of its shortest next hops whose
-// paths meet the least harm; only shortest paths count, as with equal-cost BGP in a CLOS (RFC
-// 7938), so that no loop can arise. Where every path is broken the least broken stay: a withdrawal
-// that would cut a leaf off is refused, and told.
+// Every switch keeps, for each destination leaf, those of its shortest next hops whose paths have
+// the least harm; only shortest paths count, as with equal-cost BGP in a CLOS (RFC 7938), so that
+// no loop can arise. If every path is broken the least broken stay: a withdrawal that would cut a
+// leaf off is refused and reported.
 #pragma once
 
 #include <compare>
@@ -23,19 +23,19 @@ namespace regatta::heal {
 enum class Harm : std::uint8_t {
   kLoss,       // some packets
   kBlackHole,  // all packets, of all flows or of some
-  kNoCarrier,  // it is down, as one of its ends says
+  kNoCarrier,  // it is down, as one of its ends reports
 };
 
 enum class Place : std::uint8_t {
   kLink,    // one direction of a link
-  kSwitch,  // whatever goes through it
-  kHop,     // one direction of a link, for what goes to one leaf: all that is known of the path
+  kSwitch,  // everything that crosses it
+  kHop,     // one direction of a link, for traffic to one leaf: all that is known of the path
 };
 
 struct Fault {
   Place place = Place::kLink;
   std::uint32_t link = 0;  // kLink, kHop: by fabric::number_of()
-  NodeId node;             // kSwitch: itself; kHop: the leaf that traffic goes to
+  NodeId node;             // kSwitch: itself; kHop: the destination leaf
   Harm harm = Harm::kBlackHole;
 
   // The same place, whatever its harm.
@@ -56,7 +56,7 @@ struct FabricPaths {
                                               // there, nearest first
 };
 
-// `node` should send what goes to `leaf` by these next hops only: some of those of routes, in their
+// `node` should send traffic to `leaf` by these next hops only: some of those of routes, in their
 // order.
 struct Withdrawal {
   NodeId node;

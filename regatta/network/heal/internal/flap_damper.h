@@ -1,6 +1,6 @@
-// heal/internal/flap_damper.h: what is broken now, from sightings over time, and when it may be
-// used again: after a clean period that doubles with every relapse. A function of what it is told:
-// time is given.
+// heal/internal/flap_damper.h: the current faults, from sightings over time, and when their places
+// may be used again: after a clean period that doubles with every relapse. Pure: time is an
+// argument.
 #pragma once
 
 #include <cstddef>
@@ -33,12 +33,12 @@ class FlapDamper {
  public:
   explicit FlapDamper(const Damping& damping) : damping_(damping) {}
 
-  // A sighting. `lasts`: until good() is called for this place; otherwise the clean period begins
-  // anew. True when it is news: the place was held for good, or less harm was known of it.
+  // A sighting. `lasts`: until good() is called for this place; otherwise the clean period starts
+  // again. True when it is new: the place was not held, or less harm was known of it.
   bool bad(const Fault& fault, const std::string& why, Seconds now, bool lasts);
   // A lasting fault is over: its clean period begins. Does nothing when that place is not held.
   void good(const Fault& fault, Seconds now);
-  // Those whose clean period is over, which are no longer held.
+  // Faults whose clean period is over, and which are no longer held.
   std::vector<HeldFault> release(Seconds now);
 
   // Oldest first.

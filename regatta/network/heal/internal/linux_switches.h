@@ -19,9 +19,9 @@ struct SwitchSpace {
 };
 
 // Expects the addresses of topo/addresses.h at both ends of every link and a route to the address
-// of every NIC on every switch that has a path there, as the lab installs them. Changes go to all
-// switches before any answer is waited for, one block of messages each. A next hop whose interface
-// is switched off cannot be installed and is left out; the healer is told when it comes on, and
+// of every NIC on every switch that has a path there, as the lab installs them. Sends changes to
+// all switches before it waits for an answer, one block of messages each. A next hop whose
+// interface is off cannot be installed and is left out; the healer learns when it comes on, and
 // installs the route again. Not thread safe.
 class LinuxSwitches final : public Switches {
  public:
@@ -57,9 +57,10 @@ class LinuxSwitches final : public Switches {
   std::vector<std::unique_ptr<Switch>> switches_;
   std::vector<Switch*> of_node_;
   std::vector<std::vector<std::uint32_t>> addresses_of_;  // per node: of the NICs below a leaf
-  std::vector<CarrierChange> first_;                      // what the next carriers() tells
-  std::vector<CarrierChange> unrestored_;                 // whose probes' paths are to be restored
-  Status restored_;                                       // what the next carriers() tells of that
+  std::vector<CarrierChange> first_;                      // for the next carriers()
+  std::vector<CarrierChange> unrestored_;                 // links whose probes' paths are to be
+                                                          // restored
+  Status restored_;                                       // result of that, for the next carriers()
   bool keeps_probe_paths_ = false;
   os::UniqueFd epoll_;
 };

@@ -32,13 +32,13 @@ struct KernelRoute {
 // the kernel answers also when all is well.
 void append_route(std::string& block, const KernelRoute& route, std::uint32_t sequence,
                   bool acknowledge, std::uint8_t table = RT_TABLE_MAIN);
-// One that makes packets of this type of service look into `table` first. The kernel answers; when
-// there is such a rule, that it exists.
+// A rule that makes packets of this type of service look into `table` first. The kernel answers
+// (EEXIST if the rule exists).
 void append_rule(std::string& block, std::uint8_t tos, std::uint8_t table, std::uint32_t sequence);
-// One that asks for all routes, links or addresses: RTM_GETROUTE, RTM_GETLINK, RTM_GETADDR.
+// A request for all routes, links or addresses: RTM_GETROUTE, RTM_GETLINK, RTM_GETADDR.
 void append_dump(std::string& block, std::uint16_t type, std::uint32_t sequence);
 
-// Which interface a packet takes that comes in by `enters`.
+// Query for the outgoing interface of a packet that comes in by `enters`.
 struct Question {
   int enters = 0;
   std::uint32_t from = 0;

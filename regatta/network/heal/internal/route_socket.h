@@ -19,8 +19,8 @@ class RouteSocket {
 
   Status send(std::string_view block) const;
 
-  // Hands over every message that is there, or, `wait`, that comes within a second, until the
-  // handler says false. kExhausted: the kernel had to drop notices. kTimeout: none came.
+  // Passes every message that has arrived, or, with `wait`, arrives within a second, until the
+  // handler returns false. kExhausted: the kernel had to drop notices. kTimeout: none arrived.
   using Handler = std::function<bool(const nlmsghdr&)>;
   Status receive(bool wait, const Handler& handler) const;
 

@@ -41,11 +41,11 @@ class Tables {
   std::vector<RouteChange> changes(const Decision& decision) const;
   void apply(std::span<const RouteChange> changes);
 
-  // Next hops that are missing somewhere: faults of place kHop that explain what is installed. For
-  // a healer that takes over from another.
+  // Next hops that are missing somewhere: faults of place kHop that explain the installed routes.
+  // For a healer that replaces another.
   std::vector<Fault> missing() const;
 
-  // The routes of `node` that use this directed link, as they are: a kernel forgets them when the
+  // The current routes of `node` that use this directed link: a kernel forgets them when the
   // interface goes off.
   std::vector<RouteChange> through(NodeId node, std::uint32_t link) const;
 

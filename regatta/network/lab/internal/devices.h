@@ -7,9 +7,9 @@
 
 namespace regatta::lab {
 
-// Makes one cpu group per device, "regatta-LAB/SERVER-INDEX", and enters them into `state` (cgroup,
-// join_cgroup, devices, cpu_share, fixed_speed). Where that is impossible the lab goes on without:
-// info.speed_note says why. The state is saved before the first group is made.
+// Makes one CPU group per device, "regatta-LAB/SERVER-INDEX", and enters them into `state` (cgroup,
+// join_cgroup, devices, cpu_share, fixed_speed). If that is impossible the lab runs without them
+// and info.speed_note has the reason. The state is saved before the first group is made.
 Status make_devices(const Blueprint& blueprint, LabState& state);
 
 }  // namespace regatta::lab

@@ -30,8 +30,8 @@ class Network {
   Status slow(std::size_t link, BytesPerSecond rate);
   Status drop(std::size_t link, double share);
   Status clear(std::size_t link);  // success when it has none
-  // Off: take_down() and clear() leave the routes to somebody else. On: the next of them makes all
-  // routes right.
+  // Off: take_down() and clear() leave the routes to another program. On: the next of them corrects
+  // all routes.
   void set_converging(bool on);
   std::optional<std::size_t> find(const std::string& link) const;
   std::size_t link_count() const { return blueprint_.cables.size(); }
@@ -53,8 +53,8 @@ class Network {
   Status make_cable(const Cable& cable);
   Status learn_interfaces();
   Status prepare_port(const Port& port, const Cable& cable);
-  // Makes the kernel's routes those that the cables without carrier leave. `forgetful`: a node
-  // whose kernel may have forgotten some, as it does when an interface goes off.
+  // Installs the routes over the cables with carrier. `forgetful`: a node whose kernel may have
+  // forgotten some, as it does when an interface goes off.
   Status converge(std::optional<NodeId> forgetful);
   Status install(const Route& route, const std::vector<Hop>& hops);
   Status shape(const Cable& cable, BytesPerSecond rate);

@@ -31,8 +31,8 @@ struct LabState {
   std::vector<NodeState> nodes;  // as in Blueprint
 };
 
-// Folder of all labs of this user, made when missing. Fails with kConflict when somebody else owns
-// it.
+// Folder of all labs of this user, created when missing. Fails with kConflict when another user
+// owns it.
 Result<std::string> runtime_folder();
 Result<std::string> lab_folder(const std::string& name);
 

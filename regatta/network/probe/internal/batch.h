@@ -1,5 +1,5 @@
-// probe/internal/batch.h: many small UDP packets in one system call, with the address and port that
-// each leaves from or came to, and the time at which the kernel took it in.
+// probe/internal/batch.h: many small UDP packets in one system call, with their local and remote
+// address and port, and the time at which the kernel received them.
 // Source: sendmmsg(2), recvmmsg(2), ip(7) IP_PKTINFO, raw(7) IP_HDRINCL, socket(7) SO_TIMESTAMPNS.
 #pragma once
 
@@ -35,9 +35,9 @@ inline constexpr std::uint32_t kControlMagic = 0x52505233;
 struct Packet {
   std::uint32_t local = 0;  // addresses and ports as numbers: 10.0.0.1 is 0x0a000001
   std::uint32_t remote = 0;
-  std::uint16_t local_port = 0;  // of what is sent
+  std::uint16_t local_port = 0;  // of packets to send
   std::uint16_t remote_port = 0;
-  std::int64_t arrived_ns = 0;  // of what came
+  std::int64_t arrived_ns = 0;  // of received packets
   Payload payload;
 };
 
@@ -62,10 +62,10 @@ class Sender {
   std::map<std::uint16_t, os::UniqueFd> sockets_;  // by port
 };
 
-// Appends what has come, of the size of a payload. Never waits.
+// Appends the received packets that have the size of a payload. Never waits.
 void receive_all(int socket, std::vector<Packet>& packets);
 
-// Packets that came and found no room, since the socket was opened.
+// Packets dropped at a full receive buffer since the socket was opened.
 std::uint32_t dropped(int socket);
 
 }  // namespace regatta::probe

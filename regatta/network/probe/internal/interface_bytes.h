@@ -14,13 +14,13 @@ namespace regatta::probe {
 // Counters of the namespace of the thread that called open(). Not thread safe.
 class InterfaceBytes {
  public:
-  // Fails where the kernel does not tell (before 4.7).
+  // Fails if the kernel does not report them (before 4.7).
   static Result<InterfaceBytes> open();
 
-  // Looks which interfaces have addresses: connections end there, and what passes several, as a
-  // port and its bridge, is counted once.
+  // Finds the interfaces with addresses: connections end there, and packets that pass several, such
+  // as a port and its bridge, are counted once.
   Status look_for_interfaces();
-  // Sent and received by all of them, since they are there.
+  // Bytes sent and received by all of them, since they exist.
   Result<std::uint64_t> read();
 
  private:

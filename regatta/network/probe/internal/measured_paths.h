@@ -52,13 +52,13 @@ class MeasuredPaths {
   // No path was ever found elsewhere and taken as measured: also connections go as is computed.
   bool is_hash_known() const { return is_hash_known_; }
 
-  // A switch that was seen to send paths as planned sends them elsewhere now: all paths need to be
-  // looked at. Once.
+  // Whether a switch that sent paths as planned sends them elsewhere now: all paths need to be
+  // traced again. True once.
   bool take_rehashed() { return std::exchange(has_rehashed_, false); }
   // Paths found elsewhere since the last call.
   std::vector<DivergentPath> take_elsewhere() { return std::exchange(fresh_, {}); }
-  // By path, when something of it is new since the last call: whether nobody knows where it leads.
-  // So are paths elsewhere, and those beyond a switch that was seen to hash otherwise, unless
+  // By path, if anything of it is new since the last call: whether its route is unknown. Also
+  // unknown are paths elsewhere, and those beyond a switch that was seen to hash otherwise, unless
   // routers behind it have confirmed them since.
   std::optional<std::vector<bool>> take_unknown();
   // How many these were at the last call.

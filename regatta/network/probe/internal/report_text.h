@@ -1,10 +1,11 @@
-// probe/internal/report_text.h: what a prober tells: a line for each window of what is not as it
-// should be, and now and then a line of latencies.
+// probe/internal/report_text.h: the report of a prober: a line for each window with its deviations,
+// and now and then a line of latencies.
 //
-//   w WINDOW GAP_us CONTROL_SENT CONTROL_LOST OVERFLOWS [s PROBE:SENT:ANSWERED]... [a
-//   PROBE:ARRIVED]... l PROBE:COUNT:LEAST_us:MEAN_us:MOST_us...
+//   w WINDOW GAP_us CONTROL_SENT CONTROL_LOST OVERFLOWS [s PROBE:SENT:ANSWERED]...
+//     [a PROBE:ARRIVED]...
+//   l PROBE:COUNT:LEAST_us:MEAN_us:MOST_us...
 //
-// Probes that are not named were sent, answered or came as often as a window has periods.
+// Probes that are not named were sent, answered or arrived as often as a window has periods.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// probe/internal/sock_diag_request.h: what the kernel is asked about TCP connections, and what it
+// probe/internal/sock_diag_request.h: queries to the kernel about TCP connections, and their
 // answers. Source: sock_diag(7), linux/inet_diag.h, linux/tcp.h.
 #pragma once
 
@@ -18,9 +18,9 @@ struct SockDiagRequest {
 
 // About all established connections of AF_INET or AF_INET6, with NLM_F_DUMP as `flags`.
 SockDiagRequest question_for(std::uint8_t family, std::uint16_t flags, std::uint32_t sequence);
-// About this one alone.
+// About this connection alone.
 SockDiagRequest question_for(const ConnectionCounters& known, std::uint32_t sequence);
-// False when the answer does not tell what was asked.
+// False when the answer lacks the queried data.
 bool take(const nlmsghdr& message, ConnectionCounters& out);
 
 }  // namespace regatta::probe

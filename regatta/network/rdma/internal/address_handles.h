@@ -25,8 +25,8 @@ struct HandleLimits {
 // Not thread safe.
 class AddressHandles {
  public:
-  // make() asks the kernel for the neighbour's address, for up to a second where it does not
-  // answer; null then. free() takes a handle back that no packet in flight needs.
+  // make() queries the neighbour's address from the kernel, for up to a second without an answer;
+  // null then. free() releases a handle that no packet in flight needs.
   struct Verbs {
     std::function<ibv_ah*(const Gid& to, std::uint16_t source_port)> make;
     std::function<void(ibv_ah*)> free;
@@ -37,11 +37,11 @@ class AddressHandles {
   AddressHandles& operator=(const AddressHandles&) = delete;
   ~AddressHandles();
 
-  // For a packet that leaves now; null where there is none. Valid until the next call.
+  // Handle for a packet that leaves now; null if there is none. Valid until the next call.
   ibv_ah* find(const Gid& to, std::uint16_t source_port, Seconds now);
-  // Something came from there.
+  // A packet arrived from there.
   void hear(const Gid& from, Seconds now);
-  // No packet is in flight: what was replaced goes.
+  // Frees replaced handles; call it when no packet is in flight.
   void free_replaced();
   std::size_t size() const { return handles_.size(); }
 

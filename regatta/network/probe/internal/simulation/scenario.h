@@ -1,6 +1,5 @@
-// probe/internal/simulation/scenario.h: a fault, or several, with the network it is in: one line of
-// text (bench/faults/README.md), and what came of it when the locator saw what probers would
-// report.
+// probe/internal/simulation/scenario.h: one or several faults with their network, as one line of
+// text (bench/faults/README.md), and the verdicts of the locator on the simulated reports.
 #pragma once
 
 #include <cstdint>
@@ -42,16 +41,16 @@ std::vector<SimulatedFault> random_faults(const topo::Graph& graph, const Covera
 
 struct Outcome {
   std::vector<diag::Culprit> truth;
-  std::vector<diag::FaultVerdict> blamed;  // faults that were ever said to have begun
-  bool is_right = false;                   // in time all of the truth, and never anything else
-  std::vector<Seconds> after;              // for each of the truth, when it is named in time
-  std::vector<diag::Culprit> vote;         // what 007 says of the same 2 s
-  std::vector<diag::Culprit> threshold;    // what a plain Pingmesh says
+  std::vector<diag::FaultVerdict> blamed;  // faults ever reported as begun
+  bool is_right = false;                   // all of the truth in time, and nothing else at any time
+  std::vector<Seconds> after;              // for each of the truth, if named in time
+  std::vector<diag::Culprit> vote;         // verdict of 007 on the same 2 s
+  std::vector<diag::Culprit> threshold;    // verdict of a plain Pingmesh
 };
 
 // Faults begin about 2.5 s after the probes, at a random instant, and are to be named within 2 s.
-// `options`: noise and seed. With `planned` traceroutes are asked for as `regatta probe`
-// asks for them, and weighed too.
+// `options`: noise and seed. With `planned`, traceroutes are requested and weighed as in `regatta
+// probe`.
 Outcome try_scenario(const topo::Graph& graph, const Matrix& matrix,
                      std::vector<SimulatedFault> faults, const SimulationOptions& options,
                      const Planned* planned = nullptr);

@@ -1,5 +1,5 @@
-// probe/internal/simulation/simulated_traces.h: traceroutes in a simulation (simulation.h), asked
-// for as `regatta probe` asks for them.
+// probe/internal/simulation/simulated_traces.h: traceroutes in a simulation (simulation.h),
+// requested as in `regatta probe`.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ class SimulatedTraces {
   SimulatedTraces(const topo::Graph& graph, const Planned& planned, const Matrix& matrix)
       : evidence_collector_(graph, planned.routes, planned.seeds, matrix) {}
 
-  // After each window: asks the routers of the simulation, and hands over to the locator what has
-  // been answered by now.
+  // After each window: queries the routers of the simulation, and passes the answers so far to the
+  // locator.
   void go_on(Simulation& simulation, diag::Locator& locator);
 
  private:

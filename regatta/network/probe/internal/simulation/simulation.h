@@ -112,7 +112,7 @@ class Simulation {
     return options_.period.value * static_cast<double>(options_.periods_per_window);
   }
   void draw_pauses(Server& server, double until);
-  // When `server` goes on if it stands still at `time`; `time` else.
+  // When `server` continues if it stalls at `time`; else `time`.
   double awake(const Server& server, double time) const;
   bool is_lost_inside(const Server& server, double time);
   bool is_lost_on(std::uint32_t path, double time);
