@@ -108,9 +108,9 @@ std::vector<Hop> hops_over(const Blueprint& blueprint, NodeId node,
   return hops;
 }
 
-void add_routes_to(Blueprint& blueprint, const topo::Graph& graph, ServerId server, int nic,
+void add_routes_to(Blueprint& blueprint, const topo::Graph& graph, ServerId server, LinkId last,
                    int rails) {
-  const LinkId last = nic_link(graph, server, nic);
+  const int nic = graph.links[last.index()].a_nic;
   const std::string address = blueprint.cables[last.index()].a.address;
   blueprint.nic_addresses[server.index()].push_back(address);
   for (int n = 0; n < static_cast<int>(graph.nodes.size()); ++n) {
@@ -126,10 +126,9 @@ void add_routes_to(Blueprint& blueprint, const topo::Graph& graph, ServerId serv
 
 void add_routes(Blueprint& blueprint, const topo::Cluster& cluster, const topo::Graph& graph) {
   for (int s = 0; s < static_cast<int>(cluster.servers.size()); ++s) {
-    const ServerId server{s};
-    for (int nic = 0; nic < cluster.type_of(server).nic_count; ++nic) {
-      add_routes_to(blueprint, graph, server, nic, cluster.fabric.rails);
-    }
+    // NICs of a server without a fabric have no cable.
+    for (const LinkId cable : graph.links_of[as_index(s)])
+      add_routes_to(blueprint, graph, ServerId{s}, cable, cluster.fabric.rails);
   }
 }
 

@@ -80,6 +80,21 @@ TEST(Blueprint, KeepsTrafficOnItsRail) {
   }
 }
 
+TEST(Blueprint, NicsOfAServerWithoutAFabricHaveNoCable) {
+  const auto cluster = topo::parse_cluster(
+      "name: one\n"
+      "server_types:\n"
+      "  a: {devices: {count: 2, type: cpu}, intra: {kind: shm}, nics: {count: 1, rate: 1Gbps}}\n"
+      "servers: {count: 1, type: a}\n",
+      "test.yaml");
+  ASSERT_TRUE(cluster) << cluster.error().message;
+  const auto blueprint = make_blueprint(*cluster, 2);
+  ASSERT_TRUE(blueprint);
+  EXPECT_EQ(blueprint->nodes.size(), 1U);
+  EXPECT_TRUE(blueprint->cables.empty());
+  EXPECT_THAT(blueprint->nic_addresses, testing::ElementsAre(testing::IsEmpty()));
+}
+
 TEST(Blueprint, SharesTheCoresAmongDevicesThatNameNoShare) {
   auto cluster = parse("{tiers: [leaf], servers_per_leaf: 4}", 4, 1);
   EXPECT_DOUBLE_EQ(make_blueprint(cluster, 2)->nodes[0].cpu_shares[1], 0.2);
