@@ -317,9 +317,31 @@ Status check_servers(const DesignRequest& request) {
   return {};
 }
 
+// Of a switch chip: Broadcom's Tomahawk 6 has 1,024 lanes of 100 Gbit/s, the most of 2025.
+constexpr long long kMaxSwitchPorts = 1024;
+
+Status check_radix(const DesignRequest& request) {
+  using namespace literals;  // NOLINT(google-build-using-namespace): one function
+  for (const auto& [name, rate] :
+       {std::pair("port", request.port), std::pair("uplink", request.uplink)}) {
+    const auto ports = static_cast<long long>(request.chip.value / rate.value);
+    if (ports <= kMaxSwitchPorts) continue;
+    BytesPerSecond least = request.chip * (1.0 / kMaxSwitchPorts);
+    for (const BytesPerSecond usual :
+         {800_Gbps, 400_Gbps, 200_Gbps, 100_Gbps, 50_Gbps, 25_Gbps, 10_Gbps, 1_Gbps})
+      if (usual.value * kMaxSwitchPorts >= request.chip.value) least = usual;
+    return wrong(
+        fmt::format("{} {}: a switch of {} would have {} ports, and no switch has more "
+                    "than {}; take {} or more, or a slower chip",
+                    name, format_bits_per_second(rate), format_bits_per_second(request.chip), ports,
+                    kMaxSwitchPorts, format_bits_per_second(least)));
+  }
+  return {};
+}
+
 bool can_be_made(const DesignRequest& request) {
   return request.port <= request.chip && request.uplink <= request.chip &&
-         Designer(request).make().has_value();
+         check_radix(request).has_value() && Designer(request).make().has_value();
 }
 
 Status check_rates(const DesignRequest& request) {
@@ -350,6 +372,7 @@ Result<Design> design_fabric(const DesignRequest& request) {
       return wrong(fmt::format("{} {} does not fit a switch of {}; {}", name,
                                format_bits_per_second(rate), format_bits_per_second(full.chip),
                                remedy()));
+  REGATTA_TRY_DO(check_radix(full));
   Designer designer(full);
   auto design = designer.make();
   if (designer.is_too_small()) return wrong(design.error().message + "; " + remedy());

@@ -207,14 +207,15 @@ TEST(DesignFabric, RefusesWhatCannotBeAndNamesTheNearest) {
             "port 80 Tbps does not fit a switch of 51.2 Tbps; take ports of 3.20 Tbps, or a chip "
             "of 1280 Tbps");
   // Uplinks of so much fit no leaf, for they are one at least.
-  EXPECT_EQ(
-      with([](DesignRequest& r) { r.uplink = 60'000_Gbps; }),
-      "uplink 60 Tbps does not fit a switch of 51.2 Tbps; take uplinks of 3.20 Tbps, or a chip "
-      "of 484 Tbps");
+  EXPECT_EQ(with([](DesignRequest& r) { r.uplink = 60'000_Gbps; }),
+            "uplink 60 Tbps does not fit a switch of 51.2 Tbps; take uplinks of 3.20 Tbps");
   EXPECT_EQ(with([](DesignRequest& r) { r.oversubscription = 0.5; }),
             "oversubscription 0.5 is not from 1 to 1000; take 1");
   EXPECT_EQ(with([](DesignRequest& r) { r.servers_per_leaf = 65; }),
             "65 servers do not fit on a leaf of 51.2 Tbps beside their uplinks; take at most 64");
+  EXPECT_EQ(with([](DesignRequest& r) { r.port = 7_Gbps; }),
+            "port 7 Gbps: a switch of 51.2 Tbps would have 7314 ports, and no switch has more than "
+            "1024; take 50 Gbps or more, or a slower chip");
   EXPECT_EQ(with([](DesignRequest& r) { r.chip = 400_Gbps; }),
             "a switch of 400 Gbps has no room for the NIC of 400 Gbps that each server has on a "
             "leaf, and an uplink of 400 Gbps; take ports of 25 Gbps, or a chip of 6.40 Tbps");
