@@ -106,6 +106,10 @@ class Simulation {
     for (std::uint32_t flow = 0; flow < pending_dependencies_.size(); ++flow)
       if (pending_dependencies_[flow] == 0) events_.push({traffic_.flows()[flow].delay, flow, 0});
     while (!events_.empty() || has_change()) {
+      if (options_.stop != nullptr && *options_.stop) {
+        stop();
+        break;
+      }
       const bool change_first =
           has_change() && (events_.empty() || next_change().time <= events_.top().time);
       now_ = std::max(now_, change_first ? next_change().time : events_.top().time);
@@ -243,10 +247,24 @@ class Simulation {
     carried_[link] = {now_, rate};
   }
 
+  // Flows that are due but have not started never do.
+  void stop() {
+    report_.is_stopped = true;
+    report_.end = std::max(report_.end, Seconds{now_});
+    for (; !events_.empty(); events_.pop())
+      if (events_.top().version == 0) report_.flows[events_.top().flow] = {kNever, kNever, kNever};
+    for (std::uint32_t slot = 0; slot < active_.size(); ++slot)
+      if (slot_of_[active_[slot].flow] == slot) advance(slot);
+  }
+
   Result<FlowReport> finish() {
     report_.unfinished = traffic_.flows().size() - done_;
-    if (report_.unfinished == 0) return std::move(report_);
-    if (std::ranges::all_of(slot_of_, [](std::uint32_t slot) { return slot == kNone; })) {
+    if (report_.unfinished == 0) {
+      report_.is_stopped = false;
+      return std::move(report_);
+    }
+    if (!report_.is_stopped &&
+        std::ranges::all_of(slot_of_, [](std::uint32_t slot) { return slot == kNone; })) {
       return dependency_cycle_error(traffic_, pending_dependencies_);
     }
     for (std::uint32_t flow = 0; flow < slot_of_.size(); ++flow) {

@@ -2,6 +2,7 @@
 // at once when a flow starts or ends.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -85,7 +86,8 @@ struct FlowTimes {
 
 struct FlowReport {
   std::vector<FlowTimes> flows;
-  Seconds end;                        // when the last flow has arrived
+  Seconds end;              // when the last flow has arrived, or the simulation was stopped
+  bool is_stopped = false;  // FlowOptions::stop was set before the end
   std::vector<double> bytes_of_link;  // that crossed it
   std::size_t unfinished = 0;         // flows that never arrive: their path has no capacity left
 };
@@ -111,6 +113,7 @@ struct FlowOptions {
   // Flows that end within so many seconds end together: early by at most this, and by at most 1 %
   // of their duration; >= 0. 0: exact.
   double resolution = 0;
+  const std::atomic<bool>* stop = nullptr;  // ends the simulation early once it is true
 };
 
 // Sends the traffic. Fails with kInvalidInput where flows wait for each other in a cycle. The

@@ -2,6 +2,7 @@
 // in the queues of store-and-forward switches, and arrives.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -105,6 +106,7 @@ struct PacketOptions {
   QueueHistory* queues = nullptr;  // records the queue of each link over time
   // Called for each flow once it has arrived, in that order.
   std::function<void(std::uint32_t flow, const FlowTimes& times)> on_arrived;
+  const std::atomic<bool>* stop = nullptr;  // ends the simulation early once it is true
 };
 
 // Links inside servers, which do not pause, drop or mark.

@@ -23,6 +23,7 @@ class Whole {
       report_.flows[part.flows[i]] = of.flows[i];
     add_links(of);
     report_.end = std::max(report_.end, of.end);
+    report_.is_stopped |= of.is_stopped;
     report_.bound = std::max(report_.bound, of.bound);
     report_.quiescent_at = std::max(report_.quiescent_at, of.quiescent_at);
     const auto flows = static_cast<double>(part.flows.size());

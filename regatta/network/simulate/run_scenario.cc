@@ -333,7 +333,8 @@ Status run_flows(const Scenario& scenario, const ScenarioWorkload& workload,
                    .history = options.keeps_history ? &outcome.history : nullptr,
                    .on_sent = [&](std::uint32_t part,
                                   const fabric::FlowTimes& times) { reporter.tell(part, times); },
-                   .resolution = scenario.resolution.value}));
+                   .resolution = scenario.resolution.value,
+                   .stop = options.stop}));
   const auto carry = [&](std::uint32_t from, std::uint32_t to) {
     report.bytes_of_link[to] += report.bytes_of_link[from];
     if (options.keeps_history) outcome.history.add_all(from, to);
@@ -349,6 +350,7 @@ Status run_flows(const Scenario& scenario, const ScenarioWorkload& workload,
       outcome.unfinished +=
           std::max<std::uint64_t>(workload.messages_of(workload.traffic.flows()[flow].path), 1) - 1;
   outcome.end = report.end.value;
+  if (report.is_stopped) outcome.stopped_at = outcome.end;
   describe(outcome, workload, whole_times(workload, problem, std::move(report.flows)),
            report.bytes_of_link);
   return {};
@@ -361,9 +363,10 @@ Status run_packets(const Scenario& scenario, const ScenarioWorkload& workload,
   outcome.queues = fabric::QueueHistory(links, kBins, kFirstWidth);
   const FlowProblem whole;
   MessageReporter reporter(workload, whole, options);
-  PacketListeners listeners{.on_arrived = [&](std::uint32_t flow, const fabric::FlowTimes& times) {
-    reporter.tell(flow, times);
-  }};
+  PacketListeners listeners{
+      .on_arrived = [&](std::uint32_t flow,
+                        const fabric::FlowTimes& times) { reporter.tell(flow, times); },
+      .stop = options.stop};
   if (options.keeps_history) {
     listeners.history = &outcome.history;
     listeners.queues = &outcome.queues;
@@ -371,6 +374,7 @@ Status run_packets(const Scenario& scenario, const ScenarioWorkload& workload,
   REGATTA_TRY(report, simulate_packets(scenario, workload, listeners));
   outcome.unfinished = report.times.not_arrived;
   outcome.end = report.times.end.value;
+  if (report.times.is_stopped) outcome.stopped_at = outcome.end;
   outcome.packets = std::move(report.outcome);
   std::vector<double> bytes = std::move(report.times.bytes_of_link);
   bytes.resize(workload.network.links.capacity.size());
@@ -394,8 +398,9 @@ Result<SimulationResult> run_scenario(const Scenario& scenario, const SimulatedN
     REGATTA_TRY_DO(run_flows(scenario, workload, options, outcome));
   else
     REGATTA_TRY_DO(run_packets(scenario, workload, options, outcome));
-  // Failures leave links empty, too.
-  if (scenario.routing.policy == RoutePolicy::kEcmp && scenario.failures.empty())
+  // Failures and an early end leave links empty, too.
+  if (scenario.routing.policy == RoutePolicy::kEcmp && scenario.failures.empty() &&
+      !outcome.stopped_at)
     add_polarisation(outcome, network.graph);
   return outcome;
 }

@@ -2,6 +2,7 @@
 // were busy when, and which messages were slow.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -69,7 +70,8 @@ struct PacketStats {
 
 struct SimulationResult {
   Level level = Level::kFlow;
-  double end = 0;  // seconds
+  double end = 0;                    // seconds
+  std::optional<double> stopped_at;  // seconds of simulated time; SimulateOptions::stop was set
   std::size_t messages = 0;
   std::size_t unfinished = 0;
   std::vector<OperationStats> operations;
@@ -100,6 +102,8 @@ struct SimulateOptions {
   std::function<void(double, std::size_t, std::size_t)> on_progress;
   bool keeps_history = true;
   Bytes memory;  // available; a scenario that needs more is refused. 0: unknown
+  // Ends the simulation early once it is true; the result holds what was simulated until then.
+  const std::atomic<bool>* stop = nullptr;
 };
 
 // Fails as build_workload() and build_flow_problem() do, with kUnsupported for what the level

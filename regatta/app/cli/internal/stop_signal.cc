@@ -12,7 +12,7 @@ static_assert(std::atomic<bool>::is_always_lock_free, "set from a signal handler
 
 constexpr int kStopSignals[] = {SIGINT, SIGTERM, SIGHUP};
 
-// The path that the handler removes; the flag is set once it is whole.
+// The path that the handler removes; g_removes is set once it is complete.
 char g_removed[4096];
 std::atomic<bool> g_removes = false;
 
@@ -21,14 +21,23 @@ void remove_and_end(int signal) {
   ::raise(signal);  // by its default, once this returns
 }
 
+void set_handler(int signal, void (*handler)(int), unsigned flags) {
+  struct sigaction action = {};
+  action.sa_handler = handler;
+  action.sa_flags = static_cast<int>(flags);
+  ::sigaction(signal, &action, nullptr);
+}
+
+void request_stop(int signal) {
+  g_stop = true;
+  set_handler(signal, remove_and_end, SA_RESETHAND);
+}
+
 }  // namespace
 
 const std::atomic<bool>& watch_stop_signals() {
-  struct sigaction action = {};
-  action.sa_handler = [](int) { g_stop = true; };
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
   for (const int signal : kStopSignals)
-    ::sigaction(signal, &action, nullptr);
+    set_handler(signal, request_stop, 0);
   return g_stop;
 }
 
@@ -39,11 +48,9 @@ RemoveFileOnSignal::RemoveFileOnSignal(const std::string& path) {
   for (const int signal : kStopSignals) {
     struct sigaction before = {};
     ::sigaction(signal, nullptr, &before);
-    if (before.sa_handler == SIG_IGN) continue;  // as nohup has it
-    struct sigaction action = {};
-    action.sa_handler = remove_and_end;
-    action.sa_flags = static_cast<int>(SA_RESETHAND);
-    ::sigaction(signal, &action, nullptr);
+    // nohup ignores the signal; request_stop() removes the file at the second one.
+    if (before.sa_handler == SIG_IGN || before.sa_handler == request_stop) continue;
+    set_handler(signal, remove_and_end, SA_RESETHAND);
   }
 }
 

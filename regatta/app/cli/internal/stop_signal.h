@@ -6,11 +6,11 @@
 
 namespace regatta::cli {
 
-// From now on SIGINT, SIGTERM and SIGHUP set the flag that is returned. A second one ends this
-// process at once; agents, workers and the lab die with it.
+// From now on SIGINT, SIGTERM and SIGHUP set the returned flag. A second one ends this process at
+// once, after it has removed the file of RemoveFileOnSignal; agents, workers and the lab die too.
 const std::atomic<bool>& watch_stop_signals();
 
-// While it lives, the same signals remove a file before they end this process. One at a time.
+// While it lives, the signal that ends this process removes a file first. One object at a time.
 class RemoveFileOnSignal {
  public:
   // An empty path removes nothing.

@@ -180,6 +180,7 @@ Result<PacketRun> simulate_packets(const Scenario& scenario, const ScenarioWorkl
   options.history = listeners.history;
   options.queues = listeners.queues;
   options.on_arrived = listeners.on_arrived;
+  options.stop = listeners.stop;
   const fabric::IntraServerLinks intra_server_links = intra_server_links_of(workload);
   const fabric::PacketSetup setup{workload.network.graph, workload.network.routes, seeds, pairs,
                                   &intra_server_links};

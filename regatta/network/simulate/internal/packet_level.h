@@ -1,6 +1,7 @@
 // simulate/internal/packet_level.h: simulates a workload at the packet and the mixed level.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 
@@ -21,6 +22,7 @@ struct PacketListeners {
   fabric::LinkHistory* history = nullptr;  // as in fabric::PacketOptions
   fabric::QueueHistory* queues = nullptr;
   std::function<void(std::uint32_t flow, const fabric::FlowTimes& times)> on_arrived;
+  const std::atomic<bool>* stop = nullptr;
 };
 
 // Inside a server packets cross the links out of a device and into another, which neither pause nor

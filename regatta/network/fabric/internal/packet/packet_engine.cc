@@ -9,6 +9,7 @@
 namespace regatta::fabric::packet {
 namespace {
 
+constexpr std::uint64_t kEventsPerStopCheck = 4096;
 constexpr std::uint8_t kMostHops = 64;  // as the time to live that Linux gives to packets
 
 // Events lie at most about so far ahead while no link has to wait.
@@ -31,6 +32,7 @@ PacketEngine::PacketEngine(PacketNetwork network, const PacketSetup& setup,
       connections_(setup.pairs.connections),
       mtu_(static_cast<std::uint64_t>(options.mtu.value)),
       retransmit_after_(picoseconds(options.retransmit_after.value)),
+      stop_(options.stop),
       random_(options.seed),
       calendar_(network_.links.size() * kLinkEvents, span_of(network_, options)),
       link_queues_(network_, options, calendar_, random_),
@@ -51,6 +53,7 @@ PacketEngine::PacketEngine(PacketNetwork network, const PacketSetup& setup,
 
 Result<MixedReport> PacketEngine::run() {
   for (;;) {
+    if (events_ % kEventsPerStopCheck == 0 && is_stopped()) break;
     const Picoseconds timer = timers_.empty() ? kNever : timers_.top().at;
     const Picoseconds start_at = flows_.next_start();
     const Picoseconds look_at = steady_state_ ? steady_state_->look_at() : kNever;
@@ -82,12 +85,12 @@ Result<MixedReport> PacketEngine::run() {
     }
     ++events_;
   }
-  if (flows_.not_arrived() != 0)
+  if (flows_.not_arrived() != 0 && !is_stopped())
     if (const auto pending_dependencies = flows_.waits_without_end(); !pending_dependencies.empty())
       return dependency_cycle_error(flows_.traffic(), pending_dependencies);
   if (recorder_.is_on()) record();
   quiescent_at_ = now_ + flows_.skipped();
-  poll_until_quiescent();
+  if (!is_stopped()) poll_until_quiescent();
   return report();
 }
 
@@ -332,6 +335,8 @@ MixedReport PacketEngine::report() const {
   report.quiescent_at = {seconds(quiescent_at_)};
   report.storms = storms_.storms(link_queues_);
   report.not_arrived = flows_.not_arrived();
+  report.is_stopped = is_stopped() && report.not_arrived != 0;
+  if (report.is_stopped) report.end = std::max(report.end, report.quiescent_at);
   if (report.not_arrived != 0) report.deadlock = link_queues_.find_waits();
   return report;
 }

@@ -1,6 +1,7 @@
 // fabric/internal/packet/packet_engine.h: simulates the packets of a fabric, event by event.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <queue>
@@ -90,6 +91,7 @@ class PacketEngine {
   void note_change();
   void fast_forward_packets(const ActiveSend& sending, std::uint64_t packets);
   void fast_forward(const std::vector<ActiveSend>& sending, const SteadyRates& steady);
+  bool is_stopped() const { return stop_ != nullptr && *stop_; }
   MixedReport report() const;
 
   PacketNetwork network_;
@@ -99,6 +101,7 @@ class PacketEngine {
   const std::uint32_t connections_;
   const std::uint64_t mtu_;
   const Picoseconds retransmit_after_;
+  const std::atomic<bool>* const stop_;
   Random random_;
   CalendarQueue calendar_;
   LinkQueues link_queues_;
