@@ -156,7 +156,7 @@ bool is_held(const SimulationResult& outcome) {
 
 bool has_lasting_failure(const Scenario& scenario) {
   return std::ranges::any_of(scenario.failures, [](const simulate::Failure& failure) {
-    return failure.stuck.empty() && !std::isfinite(failure.back.value);
+    return failure.pausing_nic.empty() && !std::isfinite(failure.until.value);
   });
 }
 

@@ -87,7 +87,7 @@ std::string operations(const SimulationResult& outcome) {
 }
 
 std::string target_of(const Failure& failure) {
-  if (!failure.stuck.empty()) return "the NIC of " + failure.stuck + " accepts nothing";
+  if (!failure.pausing_nic.empty()) return "the NIC of " + failure.pausing_nic + " accepts nothing";
   if (!failure.switch_name.empty()) return "switch " + failure.switch_name + " fails";
   return "link " + failure.link + " fails";
 }
@@ -101,7 +101,7 @@ std::string failures(const Scenario& scenario, double end) {
     rows.push_back(
         {.cells = {std::to_string(i + 1), escape_html(target_of(failure)),
                    format(failure.at) + (failure.at.value <= end ? "" : ", after the end"),
-                   std::isfinite(failure.back.value) ? format(failure.back) : "never"},
+                   std::isfinite(failure.until.value) ? format(failure.until) : "never"},
          .style = ""});
   }
   return section(
@@ -116,7 +116,7 @@ std::vector<ChartMark> marks_of(const Scenario& scenario, double end) {
     const Failure& failure = scenario.failures[i];
     if (failure.at.value <= end)
       marks.push_back(
-          {.from = failure.at.value, .to = failure.back.value, .number = std::to_string(i + 1)});
+          {.from = failure.at.value, .to = failure.until.value, .number = std::to_string(i + 1)});
   }
   return marks;
 }

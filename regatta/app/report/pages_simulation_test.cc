@@ -61,7 +61,7 @@ TEST(SimulationHtml, ShowsPauseStormsAndWhereTheyBegan) {
   const std::string page = page_of(
       "level: packet\n"
       "traffic: [{pattern: incast, to: s0/0, bytes: 4MiB, ranks: servers}]\n"
-      "failures: [{at: 10us, stuck: s0.nic0-leaf0}]\n");
+      "failures: [{at: 10us, pausing_nic: s0.nic0-leaf0}]\n");
   EXPECT_THAT(page, HasSubstr("Pause storms"));
   EXPECT_THAT(page, HasSubstr("a NIC of s0 lets nothing in (s0.nic0-leaf0 down)"));
 }

@@ -186,7 +186,8 @@ TEST(RunScenario, AFailureStopsFlowsUntilSwitchesLeadThemAroundIt) {
               alone + 10e-3, 1e-9);
   EXPECT_NEAR(with("  - {at: 200us, switch: spine0, local: 50us, converged: 10ms}\n").end,
               alone + 50e-6, 1e-9);
-  EXPECT_NEAR(with("  - {at: 200us, link: leaf1-spine0, back: 700us}\n").end, alone + 500e-6, 1e-9);
+  EXPECT_NEAR(with("  - {at: 200us, link: leaf1-spine0, until: 700us}\n").end, alone + 500e-6,
+              1e-9);
   EXPECT_NEAR(with("  - {at: 200us, link: leaf0-spine1}\n").end, alone, 1e-9);
 }
 
@@ -256,7 +257,7 @@ TEST(RunScenario, RingsOfAStepThatAreFoldedEndWithinTwoPercentOfAllTheirMessages
   const std::string step =
       "traffic:\n"
       "  - {pattern: step, tp: 2, pp: 2, dp: 16, micro_batches: 2, forward: 1ms, backward: 2ms,\n"
-      "     activations: 1MB, gradients: 500MB, fold: ";
+      "     activations: 1MB, gradients: 500MB, aggregate: ";
   const double folded = run(network, step + "true}\n").end;
   const double whole = run(network, step + "false}\n").end;
   EXPECT_NEAR(folded, whole, 0.02 * whole);
@@ -308,7 +309,7 @@ TEST(RunScenario, AllLevelsAgreeOnLinksInsideServers) {
         "{pattern: incast, to: s0/0, bytes: 4MiB, ranks: [s0/1, s0/2, s0/3]}",
         "{pattern: all_to_all, bytes: 16MiB, ranks: [s0/0, s0/1, s0/2, s0/3]}",
         "{pattern: step, tp: 4, pp: 2, dp: 4, micro_batches: 4, forward: 1ms, backward: 2ms,"
-        " activations: 10MB, gradients: 40MB, fold: false}"}) {
+        " activations: 10MB, gradients: 40MB, aggregate: false}"}) {
     SCOPED_TRACE(traffic);
     const std::string text =
         "routing: {ports: planned}\npacket: {header: 1B}\ntraffic: [" + traffic + "]\n";
@@ -364,7 +365,7 @@ TEST(RunScenario, AnIncastOfPacketsPausesTheSendersAndLosesNothing) {
 TEST(RunScenario, AStuckNicIsFoundToHoldItsSendersByPauses) {
   const SimulatedNetwork network(test_cluster(8, 1));
   const std::string text = "packet: {storm_after: 1ms}\n" + kIncast +
-                           "failures: [{at: 100us, stuck: s0.nic0-leaf0, back: 5ms}]\n";
+                           "failures: [{at: 100us, pausing_nic: s0.nic0-leaf0, until: 5ms}]\n";
   const SimulationResult outcome = run(network, "level: packet\n" + text);
   EXPECT_EQ(outcome.unfinished, 0U);
   ASSERT_EQ(outcome.packets->storms.size(), 1U);
@@ -375,10 +376,10 @@ TEST(RunScenario, AStuckNicIsFoundToHoldItsSendersByPauses) {
   EXPECT_GT(outcome.end, 5e-3);
   EXPECT_THAT(error_of(network, text), HasSubstr("take --level packet"));
   EXPECT_THAT(error_of(network, "level: packet\npacket: {lossless: false}\n" + kMessage +
-                                    "failures: [{at: 1us, stuck: s0.nic0-leaf0}]\n"),
+                                    "failures: [{at: 1us, pausing_nic: s0.nic0-leaf0}]\n"),
               HasSubstr("write lossless: true"));
   EXPECT_THAT(error_of(network, "level: packet\n" + kMessage +
-                                    "failures: [{at: 1us, stuck: leaf0-spine0}]\n"),
+                                    "failures: [{at: 1us, pausing_nic: leaf0-spine0}]\n"),
               HasSubstr("no link of a NIC is called 'leaf0-spine0'"));
 }
 
@@ -399,14 +400,14 @@ TEST(RunScenario, AllLevelsAgreeOnWhatAFailureCosts) {
            "  - {at: 200us, link: leaf1-spine0, local: 50us, converged: 3ms}\n",
            "  - {at: 200us, link: leaf2-spine0, local: 50us, converged: 3ms}\n",
            "  - {at: 200us, link: leaf2-spine1, local: 50us, converged: 3ms}\n",
-           "  - {at: 200us, link: leaf2-spine1, local: 50us, converged: 3ms, back: 700us}\n",
-           "  - {at: 200us, link: leaf0-spine0, back: 700us}\n"
-           "  - {at: 300us, link: leaf0-spine1, back: 900us}\n",
+           "  - {at: 200us, link: leaf2-spine1, local: 50us, converged: 3ms, until: 700us}\n",
+           "  - {at: 200us, link: leaf0-spine0, until: 700us}\n"
+           "  - {at: 300us, link: leaf0-spine1, until: 900us}\n",
            "  - {at: 200us, switch: spine0, local: 50us, converged: 3ms}\n",
-           "  - {at: 200us, switch: spine1, local: 50us, converged: 3ms, back: 10ms}\n",
-           "  - {at: 200us, switch: leaf2, back: 5ms}\n",
-           "  - {at: 200us, link: s2.nic0-leaf2, back: 5ms}\n",
-           "  - {at: 200us, link: s1.nic1-leaf1, back: 5ms}\n",
+           "  - {at: 200us, switch: spine1, local: 50us, converged: 3ms, until: 10ms}\n",
+           "  - {at: 200us, switch: leaf2, until: 5ms}\n",
+           "  - {at: 200us, link: s2.nic0-leaf2, until: 5ms}\n",
+           "  - {at: 200us, link: s1.nic1-leaf1, until: 5ms}\n",
        }) {
     SCOPED_TRACE(failures);
     const SimulationResult flow = run(network, traffic + failures);

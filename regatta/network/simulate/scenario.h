@@ -72,7 +72,7 @@ struct TrafficItem {
   Seconds start;
   std::string after;  // this item starts when that earlier one ends; empty: none
   int repeat = 1;
-  bool folds = true;       // kAllToAll: messages that move alike are one flow, where switches spray
+  bool aggregates = true;  // kAllToAll: where switches spray, equivalent messages are one flow
   SimulatedStep step;      // kStep
   std::string job;         // kStep: a job file from which `step` is derived
   std::string trace_file;  // kTrace
@@ -82,10 +82,10 @@ struct TrafficItem {
 struct Failure {
   int line = 0;
   Seconds at;
-  Seconds back{std::numeric_limits<double>::infinity()};
+  Seconds until{std::numeric_limits<double>::infinity()};
   std::string link;           // by name, or
   std::string switch_name;    // a switch with all its links, or
-  std::string stuck;          // the link of a NIC that accepts nothing and pauses its switch
+  std::string pausing_nic;    // the link of a NIC that accepts nothing and pauses its switch
   Seconds local{1e-3};        // until the switches at its ends use other links
   Seconds converged{100e-3};  // until all switches use other links
 };

@@ -14,6 +14,18 @@ namespace {
 constexpr int kMostMtu = 65'535;
 constexpr double kLatest = 1e6;  // seconds: beyond it, fractions of a packet's time are lost
 
+// The name by which the file gives a key: the old one is accepted until the next minor version.
+const char* given_name(const YamlMap& map, const char* name, const char* old_name) {
+  if (!map.has(old_name)) return name;
+  if (map.has(name))
+    map.fail(old_name, fmt::format("old name of {}, which is given too; remove it", name));
+  return old_name;
+}
+
+bool read_aggregate(const YamlMap& map) {
+  return map.boolean_or(given_name(map, "aggregate", "fold"), true);
+}
+
 const Choices<TrafficPattern>& patterns() {
   static const Choices<TrafficPattern> all = {
       {"ring_all_reduce", TrafficPattern::kRing},
@@ -46,11 +58,11 @@ Routing read_routing(const YamlMap& map) {
   routing.shares_seed = map.choice<bool>("hash_seeds", {{"own", false}, {"shared", true}}, false);
   routing.flowlet_gap = map.seconds_or("flowlet_gap", routing.flowlet_gap);
   if (routing.plans_ports && routing.policy != RoutePolicy::kEcmp)
-    map.fail("ports", "only switches that hash (policy: ecmp) heed ports; remove it");
+    map.fail("ports", "only switches that hash (policy: ecmp) use ports; remove it");
   if (routing.shares_seed && routing.policy != RoutePolicy::kEcmp)
-    map.fail("hash_seeds", "only switches that hash (policy: ecmp) heed seeds; remove it");
+    map.fail("hash_seeds", "only switches that hash (policy: ecmp) use seeds; remove it");
   if (map.has("flowlet_gap") && routing.policy != RoutePolicy::kFlowlet)
-    map.fail("flowlet_gap", "only policy: flowlet knows flowlets; remove it");
+    map.fail("flowlet_gap", "only policy: flowlet has flowlets; remove it");
   return routing;
 }
 
@@ -92,7 +104,7 @@ SimulatedStep read_step(const YamlMap& item) {
   step.optimizer = item.seconds_or("optimizer", {});
   if (step.pp > 1 || item.has("activations")) step.activations = item.bytes("activations");
   if (step.dp > 1 || item.has("gradients")) step.gradients = item.bytes("gradients");
-  step.folds = item.boolean_or("fold", true);
+  step.aggregates = read_aggregate(item);
   return step;
 }
 
@@ -127,10 +139,10 @@ std::vector<std::string> keys_of(TrafficPattern pattern) {
       break;
     case TrafficPattern::kStep:
       also({"job", "tp", "pp", "dp", "micro_batches", "forward", "backward", "optimizer",
-            "activations", "gradients", "fold"});
+            "activations", "gradients", "aggregate", "fold"});
       break;
     case TrafficPattern::kAllToAll:
-      also({"bytes", "ranks", "repeat", "fold"});
+      also({"bytes", "ranks", "repeat", "aggregate", "fold"});
       break;
     default:
       also({"bytes", "ranks", "repeat"});
@@ -165,17 +177,17 @@ TrafficItem read_item(const YamlMap& map, std::size_t number) {
       item.step = read_step(map);
       return item;
     }
-    item.step.folds = map.boolean_or("fold", true);
+    item.step.aggregates = read_aggregate(map);
     for (const std::string& key : keys_of(TrafficPattern::kStep)) {
       const bool is_beside = key == "pattern" || key == "name" || key == "start" ||
-                             key == "after" || key == "job" || key == "fold";
+                             key == "after" || key == "job" || key == "aggregate" || key == "fold";
       if (!is_beside && map.has(key))
-        map.fail(key, "the plan of the job says it; remove it, or job");
+        map.fail(key, "comes from the plan of the job; remove it, or job");
     }
     return item;
   }
   item.bytes = map.bytes("bytes");
-  if (item.pattern == TrafficPattern::kAllToAll) item.folds = map.boolean_or("fold", true);
+  if (item.pattern == TrafficPattern::kAllToAll) item.aggregates = read_aggregate(map);
   if (item.pattern == TrafficPattern::kMessage) item.from = read_end(map, "from", "sends");
   if (item.pattern == TrafficPattern::kMessage || item.pattern == TrafficPattern::kIncast)
     item.to = read_end(map, "to", "is sent to");
@@ -184,34 +196,37 @@ TrafficItem read_item(const YamlMap& map, std::size_t number) {
 }
 
 Failure read_failure(const YamlMap& map) {
-  map.allow({"at", "back", "link", "switch", "stuck", "local", "converged"});
+  map.allow(
+      {"at", "until", "back", "link", "switch", "pausing_nic", "stuck", "local", "converged"});
+  const char* const until = given_name(map, "until", "back");
   Failure failure;
   failure.line = map.line();
   if (!map.has("at")) map.fail("at", "missing; write when it fails, like 1ms");
   failure.at = map.seconds_or("at", {});
-  failure.back = map.seconds_or("back", failure.back);
+  failure.until = map.seconds_or(until, failure.until);
   failure.link = map.text("link", "");
   failure.switch_name = map.text("switch", "");
-  failure.stuck = map.text("stuck", "");
+  failure.pausing_nic = map.text(given_name(map, "pausing_nic", "stuck"), "");
   failure.local = map.seconds_or("local", failure.local);
   failure.converged = map.seconds_or("converged", failure.converged);
   if (int{!failure.link.empty()} + int{!failure.switch_name.empty()} +
-          int{!failure.stuck.empty()} !=
+          int{!failure.pausing_nic.empty()} !=
       1)
-    map.fail("link",
-             "name either a link or a switch that fails, or stuck: the link of a NIC that pauses");
-  if (failure.back <= failure.at)
-    map.fail("back", "it is back before it failed; write a time after 'at'");
+    map.fail(
+        "link",
+        "name either a link or a switch that fails, or pausing_nic: the link of a NIC that pauses");
+  if (failure.until <= failure.at) map.fail(until, "not after 'at'; write a later time");
   if (failure.at.value > kLatest) map.fail("at", "later than 10^6 s; count from 0");
-  if (std::isfinite(failure.back.value) && failure.back.value > kLatest)
-    map.fail("back", "later than 10^6 s; leave it out where it never is");
+  if (std::isfinite(failure.until.value) && failure.until.value > kLatest)
+    map.fail(until, "later than 10^6 s; leave it out for a permanent failure");
   for (const char* key : {"local", "converged"}) {
-    if (!failure.stuck.empty() && map.has(key))
-      map.fail(key, "no switch leads around a NIC that is stuck; remove it");
+    if (!failure.pausing_nic.empty() && map.has(key))
+      map.fail(key, "no switch reroutes around a NIC that pauses; remove it");
     if (map.seconds_or(key, {}).value > kLatest) map.fail(key, "later than 10^6 s; write less");
   }
   if (failure.converged < failure.local)
-    map.fail("converged", "all switches know later than those beside it; write at least 'local'");
+    map.fail("converged",
+             "less than 'local'; all switches reroute later than those beside the failure");
   return failure;
 }
 
@@ -225,11 +240,11 @@ void read_traffic(const YamlMap& root, Scenario& scenario) {
     scenario.traffic.push_back(read_item(map, scenario.traffic.size()));
     const TrafficItem& item = scenario.traffic.back();
     if (!item.after.empty() && !names.contains(item.after)) {
-      map.fail("after", fmt::format("no item above is called '{}'; name one, or move it up",
+      map.fail("after", fmt::format("no item above has the name '{}'; name one, or move it up",
                                     printable(item.after, 40)));
     }
     if (!names.insert(item.name).second)
-      map.fail("name", fmt::format("two items are called '{}'; give each a name of its own",
+      map.fail("name", fmt::format("two items have the name '{}'; give each its own",
                                    printable(item.name, 40)));
   }
 }

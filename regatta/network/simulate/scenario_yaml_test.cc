@@ -24,7 +24,7 @@ TEST(ScenarioYaml, ReadsEveryPartOfAScenario) {
       "  - {pattern: message, from: s0/0, to: s1/0, bytes: 1KiB, start: 2ms, after: dp}\n"
       "  - {pattern: all_to_all, bytes: 1GiB, ranks: [s0/0, s1/1]}\n"
       "failures:\n"
-      "  - {at: 1ms, link: leaf0-spine1, back: 5s, local: 2ms, converged: 50ms}\n"
+      "  - {at: 1ms, link: leaf0-spine1, until: 5s, local: 2ms, converged: 50ms}\n"
       "  - {at: 1ms, switch: spine0}\n");
   EXPECT_EQ(scenario.name, "two rings");
   EXPECT_EQ(scenario.level, Level::kPacket);
@@ -49,15 +49,24 @@ TEST(ScenarioYaml, ReadsAStepAsNumbersOrFromAJob) {
   const Scenario scenario = parse(
       "traffic:\n"
       "  - {pattern: step, tp: 8, pp: 4, dp: 2, micro_batches: 16, forward: 10ms,\n"
-      "     backward: 20ms, activations: 4MiB, gradients: 1GiB, fold: false}\n"
+      "     backward: 20ms, activations: 4MiB, gradients: 1GiB, aggregate: false}\n"
       "  - {pattern: step, job: job.yaml}\n");
   const SimulatedStep& step = scenario.traffic[0].step;
   EXPECT_EQ(step.tp * step.pp * step.dp, 64);
   EXPECT_EQ(step.micro_batches, 16);
   EXPECT_DOUBLE_EQ(step.backward.value, 20e-3);
   EXPECT_EQ(step.gradients.value, 1 << 30);
-  EXPECT_FALSE(step.folds);
+  EXPECT_FALSE(step.aggregates);
   EXPECT_EQ(scenario.traffic[1].job, "job.yaml");
+}
+
+TEST(ScenarioYaml, AcceptsOldNamesOfKeys) {
+  const Scenario scenario = parse(
+      "traffic: [{pattern: all_to_all, bytes: 1MB, fold: false}]\n"
+      "failures: [{at: 1ms, stuck: s0.nic0-leaf0, back: 2ms}]\n");
+  EXPECT_FALSE(scenario.traffic[0].aggregates);
+  EXPECT_EQ(scenario.failures[0].pausing_nic, "s0.nic0-leaf0");
+  EXPECT_DOUBLE_EQ(scenario.failures[0].until.value, 2e-3);
 }
 
 TEST(ScenarioYaml, TakesPacketsWithoutAHeader) {

@@ -12,12 +12,12 @@ struct SimulatedStep {
   int pp = 1;
   int dp = 1;
   int micro_batches = 1;
-  Seconds forward;    // of one micro-batch on one stage
-  Seconds backward;   // the same
-  Bytes activations;  // that a rank sends to the next stage for a micro-batch, and receives back
-  Bytes gradients;    // that a rank reduces with the other replicas, once a step
-  Seconds optimizer;  // after that
-  bool folds = true;  // each ring of replicas is one flow (see step_traffic.h)
+  Seconds forward;         // of one micro-batch on one stage
+  Seconds backward;        // the same
+  Bytes activations;       // that a rank sends to the next stage for a micro-batch, and gets back
+  Bytes gradients;         // that a rank reduces with the other replicas, once a step
+  Seconds optimizer;       // after that
+  bool aggregates = true;  // each ring of replicas is one flow (see step_traffic.h)
 };
 
 }  // namespace regatta::simulate

@@ -88,9 +88,9 @@ Status fill_steps(const SimulateOptions& options, const topo::Cluster& cluster,
     REGATTA_TRY(job, load_job(beside(options, item.job)));
     const SearchProgress progress(stderr, "planning " + job.name);
     REGATTA_TRY(step, plan_job_step(job, cluster));
-    const bool folds = item.step.folds;
+    const bool aggregates = item.step.aggregates;
     item.step = step.shape;
-    item.step.folds = folds;
+    item.step.aggregates = aggregates;
     if (!options.json) {
       fmt::print(
           "item {}: {} of job {}: forward {}, backward {}, {} to the next stage, {} of "

@@ -106,26 +106,26 @@ class BundleBuilder {
 
 std::vector<bool> items_to_aggregate(const Scenario& scenario) {
   const std::size_t count = scenario.traffic.size();
-  std::vector<bool> folds(count, false);
+  std::vector<bool> aggregates(count, false);
   if (scenario.level != Level::kFlow || scenario.routing.policy != RoutePolicy::kSpray ||
       count > kMostSearched)
-    return folds;
+    return aggregates;
   for (std::size_t i = 0; i < count; ++i)
-    folds[i] =
-        scenario.traffic[i].pattern == TrafficPattern::kAllToAll && scenario.traffic[i].folds;
+    aggregates[i] =
+        scenario.traffic[i].pattern == TrafficPattern::kAllToAll && scenario.traffic[i].aggregates;
   const std::vector<std::vector<bool>> before = items_before(scenario);
   for (bool has_changed = true; has_changed;) {
     has_changed = false;
     for (std::size_t i = 0; i < count; ++i) {
-      for (std::size_t other = 0; other < count && folds[i]; ++other) {
+      for (std::size_t other = 0; other < count && aggregates[i]; ++other) {
         const bool may_overlap = other != i && !before[i][other] && !before[other][i];
-        if (!may_overlap || folds[other]) continue;
-        folds[i] = false;
+        if (!may_overlap || aggregates[other]) continue;
+        aggregates[i] = false;
         has_changed = true;
       }
     }
   }
-  return folds;
+  return aggregates;
 }
 
 std::size_t count_bundles(const RankClasses& rank_classes, std::span<const std::uint32_t> ranks) {

@@ -22,9 +22,9 @@ struct Simulated {
   Messages messages;
 };
 
-Simulated simulated(const SimulatedNetwork& network, Scenario scenario, bool folds) {
+Simulated simulated(const SimulatedNetwork& network, Scenario scenario, bool aggregates) {
   for (TrafficItem& item : scenario.traffic)
-    item.folds = item.folds && folds;
+    item.aggregates = item.aggregates && aggregates;
   Simulated all;
   auto outcome = run_scenario(scenario, network, {.on_message = [&](const MessageRecord& one) {
                                 all.messages.emplace(std::tuple{one.operation, one.from, one.to},
@@ -80,8 +80,8 @@ std::string random_text(const SimulatedNetwork& network, std::mt19937& random) {
   if (random() % 2 == 0) return text;
   const auto link = [&] { return network.graph.links[random() % network.graph.links.size()].name; };
   text +=
-      "failures:\n  - {link: " + link() + ", at: 50us, back: 2ms, local: 50us, converged: 1ms}\n";
-  text += "  - {switch: leaf0, at: 300us, back: 3ms, local: 50us, converged: 500us}\n";
+      "failures:\n  - {link: " + link() + ", at: 50us, until: 2ms, local: 50us, converged: 1ms}\n";
+  text += "  - {switch: leaf0, at: 300us, until: 3ms, local: 50us, converged: 500us}\n";
   if (random() % 2 == 0)
     text += "  - {link: " + link() + ", at: 100us, local: 0us, converged: 1ms}\n";
   return text;
@@ -161,7 +161,8 @@ TEST(Bundles, AreMadeWhereNothingTellsMessagesApart) {
   EXPECT_EQ(bundles_of(spray + "traffic:\n" + all), 4U);
   EXPECT_EQ(bundles_of("traffic:\n" + all), 0U);
   EXPECT_EQ(bundles_of(spray + "level: packet\ntraffic:\n" + all), 0U);
-  EXPECT_EQ(bundles_of(spray + "traffic: [{pattern: all_to_all, bytes: 1MB, fold: false}]\n"), 0U);
+  EXPECT_EQ(bundles_of(spray + "traffic: [{pattern: all_to_all, bytes: 1MB, aggregate: false}]\n"),
+            0U);
   // Another item beside it, or after it.
   const std::string message = "  - {pattern: message, from: s0/0, to: s1/0, bytes: 1MB";
   EXPECT_EQ(bundles_of(spray + "traffic:\n" + all + message + "}\n"), 0U);

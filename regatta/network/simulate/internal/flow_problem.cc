@@ -171,9 +171,9 @@ Result<FlowProblem> build_flow_problem(const Scenario& scenario, const ScenarioW
                              scenario.file)};
   }
   for (const Failure& failure : scenario.failures) {
-    if (failure.stuck.empty()) continue;
+    if (failure.pausing_nic.empty()) continue;
     return Error{Code::kUnsupported,
-                 fmt::format("{}:{}: flows know no pauses, so that no NIC is stuck; take --level "
+                 fmt::format("{}:{}: pausing_nic: the flow level has no pauses; take --level "
                              "packet",
                              scenario.file, failure.line)};
   }

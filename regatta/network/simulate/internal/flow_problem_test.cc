@@ -39,8 +39,8 @@ std::string random_text(const SimulatedNetwork& network, std::mt19937& random) {
   if (random() % 2 == 0) return text;
   text += "failures:\n  - {link: " + link() + ", at: " + at() + ", local: 50us, converged: 1ms}\n";
   text +=
-      "  - {link: " + link() + ", at: " + at() + ", back: 3ms, local: 50us, converged: 500us}\n";
-  text += "  - {switch: spine0, at: " + at() + ", back: 2ms, local: 0us, converged: 200us}\n";
+      "  - {link: " + link() + ", at: " + at() + ", until: 3ms, local: 50us, converged: 500us}\n";
+  text += "  - {switch: spine0, at: " + at() + ", until: 2ms, local: 0us, converged: 200us}\n";
   return text;
 }
 

@@ -54,11 +54,11 @@ Status check(const Scenario& scenario, const ScenarioWorkload& workload) {
     return Error{Code::kUnsupported, fmt::format("{}: {}", scenario.file, what)};
   };
   if (scenario.routing.policy == RoutePolicy::kDestination)
-    return refuse("ways by destination are simulated at the flow level alone; take policy: ecmp");
+    return refuse("policy destination needs the flow level; take policy: ecmp");
   if (workload.network.graph.links.empty())
     return refuse("the cluster has no fabric, so there are no packets; take the flow level");
   if (!workload.rings.empty())
-    return refuse("packets do not move in folded rings; write fold: false into the step");
+    return refuse("packets have no aggregated rings; write aggregate: false into the step");
   return {};
 }
 
@@ -95,19 +95,19 @@ Result<std::vector<fabric::Outage>> packet_outages(const Scenario& scenario,
     };
   }
   for (const Failure& failure : scenario.failures) {
-    if (failure.stuck.empty()) continue;
+    if (failure.pausing_nic.empty()) continue;
     if (!scenario.packet.is_lossless) {
-      return Error{Code::kUnsupported,
-                   fmt::format("{}:{}: a NIC that is stuck pauses its switch, and this fabric has "
-                               "no pauses; write lossless: true",
-                               scenario.file, failure.line)};
+      return Error{
+          Code::kUnsupported,
+          fmt::format("{}:{}: pausing_nic: this fabric has no pauses; write lossless: true",
+                      scenario.file, failure.line)};
     }
-    REGATTA_TRY(link, stuck_link(scenario, failure, network.graph));
+    REGATTA_TRY(link, pausing_nic_link(scenario, failure, network.graph));
     fabric::Outage begin{.at = failure.at};
     begin.stuck = {link};
     all.push_back(begin);
-    if (!std::isfinite(failure.back.value)) continue;
-    fabric::Outage end{.at = failure.back};
+    if (!std::isfinite(failure.until.value)) continue;
+    fabric::Outage end{.at = failure.until};
     end.freed = {link};
     all.push_back(end);
   }

@@ -19,7 +19,7 @@ std::string error_of(const std::string& text) {
 TEST(PacketLevel, RefuseWhatOnlyFlowsCanDo) {
   EXPECT_THAT(error_of("level: packet\ntraffic: [{pattern: step, dp: 8, forward: 10us, backward: "
                        "20us, gradients: 64MiB}]\n"),
-              HasSubstr("write fold: false"));
+              HasSubstr("write aggregate: false"));
 }
 
 TEST(PacketLevel, NameTheItemWhoseMessagesAreTooLong) {

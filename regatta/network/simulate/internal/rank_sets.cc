@@ -82,7 +82,7 @@ double flows_of(const TrafficItem& item, double ranks) {
       return ranks * (ranks - 1);
     case TrafficPattern::kStep: {
       const double pieces = 2.0 * step.micro_batches * step.dp * step.pp * (1 + step.tp);
-      return step.folds ? pieces : pieces + 2.0 * step.tp * step.pp * step.dp * step.dp;
+      return step.aggregates ? pieces : pieces + 2.0 * step.tp * step.pp * step.dp * step.dp;
     }
     case TrafficPattern::kMessage:
       return 1;
@@ -92,7 +92,7 @@ double flows_of(const TrafficItem& item, double ranks) {
 }
 
 Status check_memory(const Scenario& scenario, const SimulatedNetwork& network,
-                    const std::vector<bool>& folds, Bytes memory) {
+                    const std::vector<bool>& aggregates, Bytes memory) {
   if (memory.value == 0) return {};
   const double connections =
       scenario.routing.policy == RoutePolicy::kEcmp ? scenario.routing.connections : 1;
@@ -101,7 +101,7 @@ Status check_memory(const Scenario& scenario, const SimulatedNetwork& network,
   std::pair<double, const TrafficItem*> largest{-1, nullptr};
   for (std::size_t i = 0; i < scenario.traffic.size(); ++i) {
     const TrafficItem& item = scenario.traffic[i];
-    if (folds[i]) continue;
+    if (aggregates[i]) continue;
     double messages = 0;
     double pairs = 0;
     const bool has_groups = item.pattern != TrafficPattern::kMessage &&
@@ -125,14 +125,14 @@ Status check_memory(const Scenario& scenario, const SimulatedNetwork& network,
     if (bytes > largest.first) largest = {bytes, &item};
   }
   if (all_bytes <= static_cast<double>(memory.value)) return {};
-  const bool may_fold = largest.second->pattern == TrafficPattern::kAllToAll;
+  const bool may_aggregate = largest.second->pattern == TrafficPattern::kAllToAll;
   return wrong_at(
       scenario, largest.second->line,
       fmt::format(
           "{:.0f} messages take some {} of memory, and {} are free; name fewer ranks, "
           "repeats, micro-batches or connections{}",
           all_messages, format_bytes(std::min(all_bytes, 1e18)), format_bytes(memory),
-          may_fold ? ", or policy: spray at the flow level, where they move in bundles" : ""));
+          may_aggregate ? ", or policy: spray at the flow level, where they move in bundles" : ""));
 }
 
 }  // namespace regatta::simulate

@@ -31,8 +31,8 @@ Result<std::vector<Ranks>> groups_of(const Scenario& scenario, const TrafficItem
 double flows_of(const TrafficItem& item, double ranks);
 
 // Fails with kInvalidInput, naming the largest item, where the items that are sent message by
-// message (`folds` is false) take more than `memory`; 0: no limit.
+// message (`aggregates` is false) take more than `memory`; 0: no limit.
 Status check_memory(const Scenario& scenario, const SimulatedNetwork& network,
-                    const std::vector<bool>& folds, Bytes memory);
+                    const std::vector<bool>& aggregates, Bytes memory);
 
 }  // namespace regatta::simulate

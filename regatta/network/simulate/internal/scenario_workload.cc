@@ -52,7 +52,7 @@ class Builder {
 
   Result<ScenarioWorkload> build() {
     REGATTA_TRY_DO(find_what_folds());
-    REGATTA_TRY_DO(check_memory(scenario_, network_, folds_, memory_));
+    REGATTA_TRY_DO(check_memory(scenario_, network_, aggregates_, memory_));
     for (const TrafficItem& item : scenario_.traffic)
       REGATTA_TRY_DO(add(item));
     if (!workload_.status) return workload_.status.error();
@@ -85,12 +85,12 @@ class Builder {
     return {};
   }
 
-  // Looks for ranks that are alike in all that folds; where most are not, nothing does.
+  // Looks for ranks that are alike in all that aggregates; where most are not, nothing does.
   Status find_what_folds() {
-    folds_ = items_to_aggregate(scenario_);
+    aggregates_ = items_to_aggregate(scenario_);
     std::vector<Ranks> sets;
-    for (std::size_t i = 0; i < folds_.size(); ++i) {
-      if (!folds_[i]) continue;
+    for (std::size_t i = 0; i < aggregates_.size(); ++i) {
+      if (!aggregates_[i]) continue;
       REGATTA_TRY(groups, groups_of(scenario_, scenario_.traffic[i], network_));
       sets.insert(sets.end(), groups.begin(), groups.end());
     }
@@ -112,7 +112,7 @@ class Builder {
     if (rank_classes && static_cast<double>(bundles) < messages / 2)
       workload_.rank_classes = *std::move(rank_classes);
     else
-      folds_.assign(folds_.size(), false);
+      aggregates_.assign(aggregates_.size(), false);
     return {};
   }
 
@@ -185,10 +185,10 @@ class Builder {
     for (const Ranks& ranks : groups) {
       if (ranks.size() < 2)
         return wrong_at(scenario_, item.line, "one rank has nobody to send to; name at least two");
-      const bool folds = folds_[workload_.operations.size()];
-      if (!folds) REGATTA_TRY_DO(check_count(item, static_cast<double>(ranks.size())));
+      const bool aggregates = aggregates_[workload_.operations.size()];
+      if (!aggregates) REGATTA_TRY_DO(check_count(item, static_cast<double>(ranks.size())));
       operation.bus_factor = bus_factor_of(item.pattern, ranks.size());
-      if (folds)
+      if (aggregates)
         add_bundles(workload_, ranks, {item.bytes.value / static_cast<long long>(ranks.size())});
       else
         REGATTA_TRY_DO(add_group(item, ranks));
@@ -274,8 +274,8 @@ class Builder {
   const Bytes memory_;
   std::mt19937_64 random_;
   ScenarioWorkload workload_;
-  std::vector<Span> spans_;  // of each operation
-  std::vector<bool> folds_;  // per item
+  std::vector<Span> spans_;       // of each operation
+  std::vector<bool> aggregates_;  // per item
 };
 
 }  // namespace

@@ -81,14 +81,14 @@ class StepBuilder {
     const std::uint32_t end = workload_.add_pause(shape_.optimizer);
     workload_.traffic.depend(end, computed);
     for (int tensor = 0; tensor < shape_.tp && shape_.dp > 1; ++tensor) {
-      if (shape_.folds)
-        add_folded_ring(tensor, stage, computed, end);
+      if (shape_.aggregates)
+        add_aggregated_ring(tensor, stage, computed, end);
       else
         add_ring(tensor, stage, computed, end);
     }
   }
 
-  void add_folded_ring(int tensor, int stage, std::uint32_t computed, std::uint32_t end) {
+  void add_aggregated_ring(int tensor, int stage, std::uint32_t computed, std::uint32_t end) {
     std::vector<std::uint32_t> pairs;
     for (int replica = 0; replica < shape_.dp; ++replica)
       pairs.push_back(workload_.pair_or_fail(rank(tensor, replica, stage),

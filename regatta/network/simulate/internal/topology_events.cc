@@ -58,9 +58,9 @@ std::vector<Moment> moments_of(const std::vector<Failure>& failures) {
   std::vector<Moment> moments;
   for (std::size_t i = 0; i < failures.size(); ++i) {
     const Failure& one = failures[i];
-    if (!one.stuck.empty()) continue;
+    if (!one.pausing_nic.empty()) continue;
     const double at = one.at.value;
-    const double back = one.back.value;
+    const double back = one.until.value;
     const bool is_withdrawn = at + one.local.value < back;
     const bool is_avoided = at + one.converged.value < back;
     moments.push_back({at, What::kDies, i});
@@ -79,7 +79,7 @@ std::vector<Moment> moments_of(const std::vector<Failure>& failures) {
 
 Result<std::vector<LinkId>> links_that_fail(const Scenario& scenario, const Failure& failure,
                                             const topo::Graph& graph) {
-  if (!failure.stuck.empty()) return std::vector<LinkId>{};
+  if (!failure.pausing_nic.empty()) return std::vector<LinkId>{};
   if (!failure.link.empty()) {
     if (const auto found = topo::find_link(graph, failure.link)) return std::vector<LinkId>{*found};
     std::vector<std::string> names;
@@ -98,15 +98,15 @@ Result<std::vector<LinkId>> links_that_fail(const Scenario& scenario, const Fail
   return wrong(scenario, failure, "switch", failure.switch_name, names);
 }
 
-Result<LinkId> stuck_link(const Scenario& scenario, const Failure& failure,
-                          const topo::Graph& graph) {
-  const auto found = topo::find_link(graph, failure.stuck);
+Result<LinkId> pausing_nic_link(const Scenario& scenario, const Failure& failure,
+                                const topo::Graph& graph) {
+  const auto found = topo::find_link(graph, failure.pausing_nic);
   if (found && graph.links[found->index()].a_nic >= 0) return *found;
   std::vector<std::string> names;
   for (const topo::Link& link : graph.links)
     if (link.a_nic >= 0) names.push_back(link.name);
   if (names.empty()) names.emplace_back("none");
-  return wrong(scenario, failure, "link of a NIC", failure.stuck, names);
+  return wrong(scenario, failure, "link of a NIC", failure.pausing_nic, names);
 }
 
 Result<std::vector<TopologyEvent>> topology_events_of(const Scenario& scenario,

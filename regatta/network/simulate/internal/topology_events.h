@@ -22,15 +22,15 @@ struct TopologyEvent {
   std::vector<LinkId> withdrawn;  // links that only the switches at their ends do not use
 };
 
-// The link of a failure, or all links of its switch; none where a NIC is stuck. kInvalidInput
+// The link of a failure, or all links of its switch; none for a NIC that pauses. kInvalidInput
 // naming the scenario's file and line where the graph has no such link or switch.
 Result<std::vector<LinkId>> links_that_fail(const Scenario& scenario, const Failure& failure,
                                             const topo::Graph& graph);
 
-// The link of a NIC that is stuck; kInvalidInput naming the scenario's file and line where the
+// The link of a NIC that pauses; kInvalidInput naming the scenario's file and line where the
 // graph has no link of that name, or it is not of a NIC.
-Result<LinkId> stuck_link(const Scenario& scenario, const Failure& failure,
-                          const topo::Graph& graph);
+Result<LinkId> pausing_nic_link(const Scenario& scenario, const Failure& failure,
+                                const topo::Graph& graph);
 
 // Events of links and switches, by time. Fails with kInvalidInput naming the scenario's file and
 // line where the network has no such link or switch.
