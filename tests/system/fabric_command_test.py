@@ -279,7 +279,7 @@ class FabricSimulate(unittest.TestCase):
                 ("traffic: [{pattern: trace}]\n", "file: missing; name the file of messages"),
                 ("traffic: [{pattern: all_to_all, bytes: 1MB, ranks: [s0/0, s0/0]}]\n", "s0/0 is listed twice; keep one"),
                 ("traffic: [{pattern: all_to_all, bytes: 1MB, name: a}, {pattern: all_to_all, bytes: 1MB, name: a}]\n",
-                 "two items are called 'a'; give each"),
+                 "two items have the name 'a'; give each"),
                 ("routing: {policy: adaptive}\ntraffic: [{pattern: all_to_all, bytes: 1MB}]\n", "need --level packet")):
             done = self.simulate(text)
             self.assertEqual((done.returncode, done.stdout), (2, ""), text)
