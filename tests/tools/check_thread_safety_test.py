@@ -21,6 +21,7 @@ class CheckThreadSafety(unittest.TestCase):
 
     def test_refuses_a_mutex_that_guards_nothing(self):
         self.assertEqual(len(self.problems("  Mutex mutex_;\n  int a_;\n")), 1)
+        self.assertEqual(self.problems("  Mutex order_;  // orders the sends\n"), [])
         self.assertEqual(self.problems("  Mutex mutex_;\n  int a_ REGATTA_GUARDED_BY(mutex_);\n"), [])
 
     def test_checks_sources_that_lock_or_include_a_header_that_does(self):

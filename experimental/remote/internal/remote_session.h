@@ -33,7 +33,7 @@ struct SessionConnection {
   std::uint64_t last_sent = 0;  // the last without an answer; likewise
   std::uint64_t last_done = 0;  // the last that was answered; likewise
 
-  Mutex mutex;
+  Mutex mutex;          // taken after the order_ of the session
   bool is_open = true;  // guarded by mutex
   Buffer out;           // guarded by mutex
 };
@@ -104,8 +104,8 @@ class RemoteSession {
   bool is_open_ = false;                 // guarded by joining_
   bool has_reported_transport_ = false;  // guarded by joining_
 
-  Mutex order_;
-  std::shared_ptr<SessionConnection> last_;                      // guarded by order_
+  Mutex order_;                              // orders the messages of all threads
+  std::shared_ptr<SessionConnection> last_;  // guarded by order_
   std::vector<std::shared_ptr<SessionConnection>> connections_;  // guarded by order_
   bool has_flusher_ = false;                                     // guarded by order_
   std::atomic<bool> has_unsent_ = false;

@@ -47,7 +47,7 @@ struct WorkerChannel::Impl {
   os::UniqueFd input_fd;
   os::UniqueFd output_fd;
   LineSplitter input;
-  Mutex output_mutex;
+  Mutex output_mutex;  // keeps the lines of two threads apart
 
   Result<std::string> next_line() {
     for (;;) {

@@ -317,7 +317,7 @@ Status check_servers(const DesignRequest& request) {
   return {};
 }
 
-// Of a switch chip: Broadcom's Tomahawk 6 has 1,024 lanes of 100 Gbit/s, the most of 2025.
+// The most ports of a switch chip: Broadcom's Tomahawk 6 (2025) has 1,024 lanes of 100 Gbit/s.
 constexpr long long kMaxSwitchPorts = 1024;
 
 Status check_radix(const DesignRequest& request) {

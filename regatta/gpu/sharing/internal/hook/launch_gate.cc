@@ -60,7 +60,7 @@ CUresult refuse(int device) {
 }
 
 LaunchGate* make_gate(LaunchGates& all, Client& client, int device) {
-  static Mutex mutex;
+  static Mutex mutex;  // lets one thread create it
   const MutexLock lock(mutex);
   if (!calls().is_complete()) {
     static std::atomic<bool> is_said = false;

@@ -92,7 +92,7 @@ Device* make_device(int number) {
   if (number < 0 || number >= REGATTA_DEVICES_MAX || client == nullptr ||
       !client->pages().is_overcommitted() || !client->is_joined_process())
     return nullptr;
-  static Mutex mutex;
+  static Mutex mutex;  // lets one thread create it
   const MutexLock lock(mutex);
   if (Device* const known = device_at(number)) return known;
   if (!is_complete(swap_calls())) {

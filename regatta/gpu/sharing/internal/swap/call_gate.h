@@ -49,7 +49,7 @@ class CallGate {
   alignas(64) std::atomic<int> users_{0};
   std::atomic<bool> is_open_{true};
   std::atomic<int> waiting_{0};
-  Mutex mutex_;
+  Mutex mutex_;  // of opened_; the state is atomic
   ConditionVariable opened_;
 };
 

@@ -91,8 +91,8 @@ class DeviceResidency {
   mutable Mutex mutex_;  // held while memory moves
   SwappableMemory swappable_ REGATTA_GUARDED_BY(mutex_);
   std::uint64_t worked_ns_ = 0;  // by the worker: when a call was last seen
-  Mutex start_mutex_;
-  std::thread worker_;  // started with start_mutex_
+  Mutex start_mutex_;            // lets one thread start the worker
+  std::thread worker_;           // started with start_mutex_
 };
 
 }  // namespace regatta::sharing
