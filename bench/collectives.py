@@ -87,7 +87,7 @@ def shared(bench, rounds):
 
 
 LAB_CASES = [("4 servers x 1", "four-servers.yaml", []), ("2 servers x 2", "two-by-two.yaml", []),
-             ("2 servers x 2, go round", "two-by-two.yaml", ["--go-round"]),
+             ("2 servers x 2, go round", "two-by-two.yaml", ["--round-robin"]),
              ("one slow of 4", "one-slow-link.yaml", [])]
 
 

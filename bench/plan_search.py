@@ -25,7 +25,7 @@ JOB = "name: gpt3\nmodel: {preset: gpt3-175b}\nglobal_batch: 4096\nprecision: bf
 
 
 def plan(folder, cores, *flags):
-    command = ["taskset", "-c", cores, REGATTA, "plan", folder / "job.yaml", "--cluster", folder / "cluster.yaml", "--every-form",
+    command = ["taskset", "-c", cores, REGATTA, "plan", folder / "job.yaml", "--cluster", folder / "cluster.yaml", "--extended-search",
                "--json", *flags]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 

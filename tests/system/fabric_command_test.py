@@ -46,23 +46,32 @@ class FabricCommand(unittest.TestCase):
         path.write_text(text)
         return path
 
-    def test_check_proves_that_there_is_no_circle(self):
+    def test_check_proves_that_there_is_no_cycle(self):
         done = lab_case.regatta("fabric", "check", self.cluster, "--failures", 1)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertIn("no deadlock: 16 links, 24 dependencies between them, no cycle\n", done.stdout)
-        self.assertIn("proof: 2 layers of 8, 8 links", done.stdout)
+        self.assertIn("no deadlock: 16 directed links (8 cables), 24 dependencies between them, no cycle\n", done.stdout)
+        self.assertIn("proof: 2 layers of 8, 8 directed links", done.stdout)
         self.assertIn("1 failure at once: all 14 checked; 0 changed paths of traffic", done.stdout)
 
-    def test_check_shows_the_circle_that_failures_make(self):
+    def test_check_shows_the_cycle_that_failures_make(self):
         done = lab_case.regatta("fabric", "check", self.cluster, "--failures", 2, "--json")
         self.assertEqual((done.returncode, done.stderr), (1, ""))
         found = json.loads(done.stdout)["failures"][1]
         self.assertEqual(found["failed"], ["leaf0-spine0", "leaf1-spine1"])
-        circle = found["circle"]
-        for wait, after in zip(circle, circle[1:] + circle[:1]):
-            self.assertEqual(wait["to"], after["from"])
+        cycle = found["cycle"]
+        for link, after in zip(cycle, cycle[1:] + cycle[:1]):
+            self.assertEqual(link["to"], after["from"])
 
-    def test_check_brings_the_circle_about(self):
+    def test_check_prints_the_old_names_of_keys_too(self):
+        found = json.loads(lab_case.regatta("fabric", "check", self.cluster, "--failures", 2, "--prove", "--json").stdout)
+        for one, new, old in ((found, "has_cycle", "has_circle"), (found, "directed_links", "links"), (found, "dependencies", "waits"),
+                              (found, "down_up_turns", "bounces"), (found["failures"][1], "simultaneous", "at_once"),
+                              (found["failures"][1], "disconnected", "cut_off"), (found["failures"][1], "cycle", "circle"),
+                              (found["proof"], "quiescent_s", "still_s")):
+            self.assertEqual(one[new], one[old], new)
+        self.assertEqual(found["cables"], found["directed_links"] // 2)
+
+    def test_check_reproduces_the_cycle(self):
         routes = self.file("routes.txt", BOUNCES)
         done = lab_case.regatta("fabric", "check", self.cluster, "--routes", routes, "--prove")
         self.assertEqual((done.returncode, done.stderr), (1, ""))
@@ -70,14 +79,14 @@ class FabricCommand(unittest.TestCase):
         done = lab_case.regatta("fabric", "check", self.cluster, "--failures", 2, "--prove", "--json")
         found = json.loads(done.stdout)
         self.assertTrue(found["proof"]["deadlocks"])
-        self.assertEqual(len(found["proof"]["links"]), len(found["failures"][1]["circle"]))
+        self.assertEqual(len(found["proof"]["links"]), len(found["failures"][1]["cycle"]))
         self.assertNotIn("proof", json.loads(lab_case.regatta("fabric", "check", self.cluster, "--prove", "--json").stdout))
 
-    def test_check_shows_the_circle_of_routes_that_somebody_wrote(self):
+    def test_check_shows_the_cycle_of_routes_of_a_file(self):
         routes = self.file("routes.txt", BOUNCES)
         done = lab_case.regatta("fabric", "check", self.cluster, "--routes", routes)
         self.assertEqual((done.returncode, done.stderr), (1, ""))
-        self.assertIn("deadlock possible: a cycle of 4 links\n", done.stdout)
+        self.assertIn("deadlock possible: a cycle of 4 directed links\n", done.stdout)
         self.assertIn("leaf0-spine0  spine0  leaf0   leaf2\n", done.stdout)
         routes.write_text(BOUNCES.replace("leaf1-spine0", "leaf2-spine0"))
         done = lab_case.regatta("fabric", "check", self.cluster, "--routes", routes)
@@ -108,8 +117,9 @@ class FabricCommand(unittest.TestCase):
     def test_design_writes_a_cluster_that_other_commands_read(self):
         out, svg, ports = (self.folder / name for name in ("d.yaml", "d.svg", "d.csv"))
         done = lab_case.regatta("fabric", "design", "--gpus", 15360, "--preset", "dual-plane", "--out", out, "--svg", svg,
-                                "--ports", ports)
+                                "--cables", ports)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("16 rails in 2 planes", done.stdout)
         self.assertLessEqual(max(map(len, done.stdout.splitlines())), 100)
         self.assertIn("grows to 16384 GPUs", done.stdout)
         shown = json.loads(lab_case.regatta("topo", out, "--json").stdout)["fabric"]
@@ -135,7 +145,7 @@ class FabricCommand(unittest.TestCase):
         self.assertEqual(out.read_text(), "old")
         self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["cluster.yaml", "d.yaml"])
 
-    def test_check_names_the_routes_that_failures_leave_without_a_way(self):
+    def test_check_names_the_routes_that_failures_leave_without_a_path(self):
         routes = self.file("routes.txt", "leaf0 * leaf0-spine0\n")
         done = lab_case.regatta("fabric", "check", self.cluster, "--routes", routes, "--failures", 1)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
@@ -143,8 +153,8 @@ class FabricCommand(unittest.TestCase):
         self.assertIn("after spine0 failed: leaf0 has no route to leaf1\n", done.stdout)
         done = lab_case.regatta("fabric", "check", self.cluster, "--routes", routes, "--failures", 1, "--json")
         found = json.loads(done.stdout)["failures"][0]
-        self.assertEqual((found["checked"], found["has_circle"]), (14, False))
-        self.assertIn({"failed": ["spine0"], "switch": "leaf0", "leaf": "leaf1"}, found["lost"])
+        self.assertEqual((found["checked"], found["has_cycle"]), (14, False))
+        self.assertIn({"failed": ["spine0"], "switch": "leaf0", "leaf": "leaf1"}, found["lost_routes"])
         routes.write_text("# nothing\n")
         done = lab_case.regatta("fabric", "check", self.cluster, "--routes", routes)
         self.assertEqual((done.returncode, done.stdout), (2, ""))
@@ -156,13 +166,24 @@ class FabricCommand(unittest.TestCase):
         self.assertEqual((design["tiers"], design["leaves"], design["spines"], design["super_spines"]), (3, 1024, 1024, 512))
         self.assertEqual([hop["links"] for hop in design["distances"]], [2, 4, 6])
 
-    def test_ports_lead_connections_apart(self):
+    def test_ports_spread_connections_over_links(self):
         done = lab_case.regatta("fabric", "ports", self.cluster, "--permutation", "--seed", 2, "--json")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         plan = json.loads(done.stdout)
-        self.assertEqual(plan["most_on_a_link"], 1)
-        self.assertGreater(plan["most_on_a_link_by_chance"], 1)
+        self.assertEqual((plan["max_link_connections"], plan["most_on_a_link"]), (1, 1))
+        self.assertGreater(plan["max_link_connections_by_chance"], 1)
         self.assertEqual(len(plan["connections"]), 8)
+
+    def test_ports_print_the_result_first_and_the_worst_rows_next(self):
+        done = lab_case.regatta("fabric", "ports", self.cluster, "--ring", "--connections", 16)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        result, empty, _, *rows = done.stdout.splitlines()
+        self.assertRegex(result, r"^128 connections: at most \d+ on one link between switches with planned ports, \d+ with random ports$")
+        self.assertEqual((empty, rows[-1]), ("", "... 118 more; --out FILE and --json show all"))
+        shared = [int(row.split()[3]) for row in rows[:-1]]
+        self.assertEqual(shared, sorted(shared, reverse=True))
+        self.assertEqual(shared[0], int(result.split()[4]))
+        self.assertLessEqual(max(map(len, done.stdout.splitlines())), 120)
 
     def test_ports_are_planned_for_pairs_of_a_file(self):
         pairs, table = self.file("pairs.txt", "s0 s2\ns1 s3\n"), self.folder / "ports.csv"
@@ -242,21 +263,29 @@ class FabricSimulate(unittest.TestCase):
             self.assertEqual(done.returncode, 2, done.stdout)
             self.assertIn("choose another place with " + flag, done.stderr)
 
-    def test_leaves_no_part_of_the_messages_behind_when_it_is_interrupted(self):
+    def test_prints_what_was_simulated_and_writes_no_file_when_it_is_interrupted(self):
         text = ("cluster: cluster.yaml\ntraffic: [{pattern: all_to_all, bytes: 1MiB, repeat: 10000}]\n")
         (self.folder / "scenario.yaml").write_text(text)
         messages = self.folder / "messages.csv"
         messages.write_text("old")
-        running = subprocess.Popen([lab_case.BIN / "regatta", "fabric", "simulate", self.folder / "scenario.yaml", "--messages",
-                                    messages], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.addCleanup(running.kill)
-        deadline = time.monotonic() + 20
-        while len(list(self.folder.iterdir())) < 4 and time.monotonic() < deadline:
-            time.sleep(0.01)
-        running.send_signal(signal.SIGINT)
-        self.assertEqual(running.wait(20), -signal.SIGINT)
-        self.assertEqual(messages.read_text(), "old")
-        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["cluster.yaml", "messages.csv", "scenario.yaml"])
+        for level in ("flow", "packet", "mixed"):
+            running = subprocess.Popen([lab_case.BIN / "regatta", "fabric", "simulate", self.folder / "scenario.yaml", "--level", level,
+                                        "--messages", messages, "--html", self.folder / "page.html", "--json"],
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            self.addCleanup(running.kill)
+            deadline = time.monotonic() + 20
+            while len(list(self.folder.iterdir())) < 4 and time.monotonic() < deadline:
+                time.sleep(0.01)
+            time.sleep(0.2)
+            running.send_signal(signal.SIGINT)
+            out, err = running.communicate(timeout=20)
+            self.assertEqual((running.returncode, err), (1, "regatta: stopped on request; no file was written\n"), level)
+            found = json.loads(out)
+            self.assertEqual(found["stopped_at_s"], found["end_s"])
+            self.assertGreater(found["unfinished"], 0)
+            self.assertIsNone(found["items"][0]["end_s"])
+            self.assertEqual(messages.read_text(), "old")
+            self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["cluster.yaml", "messages.csv", "scenario.yaml"])
 
     def test_refuses_what_takes_more_memory_than_there_is(self):
         big = self.folder / "big.yaml"
@@ -290,18 +319,18 @@ class FabricSimulate(unittest.TestCase):
         page = self.folder / "page.html"
         storms = self.found("level: packet\npacket: {storm_after: 1ms}\n"
                             "traffic: [{pattern: incast, to: s0/0, bytes: 1MiB, ranks: servers}]\n"
-                            "failures: [{at: 10us, stuck: s0.nic0-leaf0}]\n", "--html", page)["packet"]["storms"]
-        self.assertEqual([(one["root"], one["over_s"], one["links"][0]) for one in storms], [("s0", None, "s0.nic0-leaf0 down")])
+                            "failures: [{at: 10us, pausing_nic: s0.nic0-leaf0}]\n", "--html", page)["packet"]["storms"]
+        self.assertEqual([(one["root"], one["end_s"], one["links"][0]) for one in storms], [("s0", None, "s0.nic0-leaf0 down")])
         self.assertIn("Pause storms", page.read_text())
 
     def test_says_how_a_pause_storm_stands_at_the_end(self):
         text = ("level: packet\npacket: {storm_after: 1ms}\n"
                 "traffic: [{pattern: incast, to: s0/0, bytes: 1MiB, ranks: servers}]\n")
-        held = self.simulate(text + "failures: [{at: 10us, stuck: s0.nic0-leaf0}]\n").stdout
+        held = self.simulate(text + "failures: [{at: 10us, pausing_nic: s0.nic0-leaf0}]\n").stdout
         self.assertIn("but 7 flows never finish; simulated in", held)
         self.assertIn("not over at the end; it blocks 11 links", held)
         self.assertIn("7 flows never finish: pauses block them", held)
-        freed = self.simulate(text + "failures: [{at: 10us, stuck: s0.nic0-leaf0, back: 10ms}]\n").stdout
+        freed = self.simulate(text + "failures: [{at: 10us, pausing_nic: s0.nic0-leaf0, until: 10ms}]\n").stdout
         self.assertIn("7 messages between 8 devices, finished after ", freed)
         self.assertIn("not blocked at the end, but for less than the 200 ms after which a storm is over; it blocked 11 links", freed)
 
@@ -358,7 +387,7 @@ class FabricWatch(unittest.TestCase):
         watch.send_signal(signal.SIGINT)
         out, err = watch.communicate(timeout=20)
         self.assertEqual((watch.returncode, err), (1, ""))
-        self.assertEqual(out, "ports watched: 1, with 1 directions of priorities; pause storms: 1\n")
+        self.assertEqual(out, "ports watched: 1; priorities and directions: 1; pause storms: 1\n")
 
     def test_names_what_is_wrong_with_counters(self):
         self.assertEqual(self.refused("--counters", self.folder), f"regatta: {self.folder}: is a directory; name a file of counters\n")

@@ -40,7 +40,7 @@ class PlanCommand(unittest.TestCase):
 
     def test_refuses_what_a_cluster_of_cpus_cannot_have(self):
         for option in (["--launch", "megatron"], ["--html", self.folder / "x.html"], ["--trace", self.folder / "x.json"],
-                       ["--stack", "nemo"], ["--frontier"], ["--exhaustive"], ["--every-form"], ["--servers", "2"],
+                       ["--stack", "nemo"], ["--frontier"], ["--exhaustive"], ["--extended-search"], ["--servers", "2"],
                        ["--without", "s1"], ["--sizes"]):
             self.check(CPU_PLAN + option, f"{option[0]}: {EXAMPLES / 'cluster.yaml'} has no GPUs; give a cluster of GPUs, "
                                           "or plan without it")
@@ -133,7 +133,7 @@ class PlanCommand(unittest.TestCase):
         self.assertRegex(text, r"\nstep .* 100 %\n")
         self.assertIn("of all devices' peaks", text)
         self.assertIn("memory per device of stage", text)
-        for option in (["--frontier"], ["--exhaustive"], ["--every-form"], ["--servers", "1"]):
+        for option in (["--frontier"], ["--exhaustive"], ["--extended-search"], ["--servers", "1"]):
             self.check(self.mixed() + option, f"{option[0]}: the servers of cluster mixed are of several types, and it needs one "
                                               "type; name servers of one type, or plan without it")
 

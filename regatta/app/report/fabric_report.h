@@ -86,11 +86,18 @@ std::string simulation_text(const simulate::Scenario& scenario,
                             const simulate::SimulationResult& outcome, Seconds wall_time);
 
 // `regatta fabric ports`: source ports of connections. The references outlive the call.
+
+// How many connections share the fullest link between switches.
+struct LinkSharing {
+  std::vector<std::uint32_t> of_connection;  // of the links that each connection crosses
+  std::uint32_t max = 0;                     // of all links
+};
 struct PortPlanReport {
   const topo::Graph& graph;
   const fabric::NicPairs& pairs;
   const fabric::PortPlan& ports;
-  std::uint32_t most_by_chance = 0;  // connections on the fullest link with the ports of `pairs`
+  const LinkSharing& planned;
+  const LinkSharing& by_chance;  // with the ports of `pairs`
 };
 std::string port_plan_text(const PortPlanReport& plan);
 std::string port_plan_csv(const PortPlanReport& plan);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/app/report/fabric_report.h"
+#include "regatta/app/report/internal/old_names.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 #include "regatta/model/topo/graph_names.h"
@@ -77,16 +78,16 @@ std::string deadlock_text(const topo::Graph& graph, const fabric::Routes& routes
                           const fabric::DeadlockCheck& now) {
   if (now.cycle)
     return fmt::format("deadlock possible: a cycle of {}\n\n",
-                       pluralized(now.cycle->size(), "link")) +
+                       pluralized(now.cycle->size(), "directed link")) +
            cycle_table(dependencies_of(graph, routes, *now.cycle));
   if (now.links == 0) return "no deadlock: no cable joins two switches\n";
   std::vector<std::string> layers;
   for (const std::size_t links : now.layers)
     layers.push_back(std::to_string(links));
   return fmt::format(
-             "no deadlock: {}, {} between them, no cycle\n"
-             "proof: {} of {} links; each link waits only for links of later layers\n",
-             pluralized(now.links, "link"),
+             "no deadlock: {} ({}), {} between them, no cycle\n"
+             "proof: {} of {} directed links; each link waits only for links of later layers\n",
+             pluralized(now.links, "directed link"), pluralized(now.links / 2, "cable"),
              pluralized(now.dependencies, "dependency", "dependencies"),
              pluralized(layers.size(), "layer"), join(layers, ", ")) +
          (now.bounces == 0
@@ -133,7 +134,7 @@ std::string after_text(const topo::Graph& graph, const FailureCheckResult& after
   return text +
          fmt::format("deadlock possible after {} failed: a cycle of {}\n\n",
                      join(names_of(graph, *check.failed), " and "),
-                     pluralized(check.cycle->size(), "link")) +
+                     pluralized(check.cycle->size(), "directed link")) +
          cycle_table(dependencies_after(graph, check));
 }
 
@@ -151,13 +152,13 @@ json route_result_to_json(const topo::Graph& graph, const RouteCheckResult& afte
     lost.push_back({{"failed", names_of(graph, one.failed)},
                     {"switch", graph.nodes[one.at.index()].name},
                     {"leaf", graph.nodes[one.to.index()].name}});
-  return {{"at_once", after.at_once},
+  return {{"simultaneous", after.at_once},
           {"sets", after.check.sets},
           {"checked", after.check.checked},
           {"is_sample", after.check.is_sample},
-          {"losing", after.check.losing},
-          {"lost", lost},
-          {"has_circle", false}};
+          {"sets_losing_routes", after.check.losing},
+          {"lost_routes", lost},
+          {"has_cycle", false}};
 }
 
 }  // namespace
@@ -180,34 +181,44 @@ std::string fabric_check_text(const topo::Graph& graph, const fabric::Routes& ro
 
 nlohmann::json fabric_check_json(const topo::Graph& graph, const fabric::Routes& routes,
                                  const FabricCheckResult& result) {
-  json all = {{"has_circle", result.has_cycle()},
-              {"links", result.now.links},
-              {"waits", result.now.dependencies},
-              {"bounces", result.now.bounces},
-              {"layers", result.now.layers}};
+  json all = {{"has_cycle", result.has_cycle()},     {"directed_links", result.now.links},
+              {"cables", result.now.links / 2},      {"dependencies", result.now.dependencies},
+              {"down_up_turns", result.now.bounces}, {"layers", result.now.layers}};
   if (result.now.cycle)
-    all["circle"] = cycle_to_json(dependencies_of(graph, routes, *result.now.cycle));
+    all["cycle"] = cycle_to_json(dependencies_of(graph, routes, *result.now.cycle));
+  add_old_names(all, {{"has_cycle", "has_circle"},
+                      {"directed_links", "links"},
+                      {"dependencies", "waits"},
+                      {"down_up_turns", "bounces"},
+                      {"cycle", "circle"}});
   if (result.loop)
     all["loop"] = {{"leaf", graph.nodes[result.loop->leaf.index()].name},
                    {"links", loop_names(graph, *result.loop)}};
   all["failures"] = json::array();
   for (const FailureCheckResult& after : result.after) {
     const fabric::FailureCheck& check = after.check;
-    json one = {{"at_once", after.at_once},
+    json one = {{"simultaneous", after.at_once},
                 {"sets", check.sets},
                 {"checked", check.checked},
                 {"is_sample", check.is_sample},
                 {"rerouted", check.rerouted},
-                {"cut_off", check.unreachable},
-                {"has_circle", check.cycle.has_value()}};
+                {"disconnected", check.unreachable},
+                {"has_cycle", check.cycle.has_value()}};
     if (check.cycle) {
       one["failed"] = names_of(graph, *check.failed);
-      one["circle"] = cycle_to_json(dependencies_after(graph, check));
+      one["cycle"] = cycle_to_json(dependencies_after(graph, check));
     }
     all["failures"].push_back(std::move(one));
   }
   for (const RouteCheckResult& after : result.routes_after)
     all["failures"].push_back(route_result_to_json(graph, after));
+  for (json& one : all["failures"])
+    add_old_names(one, {{"simultaneous", "at_once"},
+                        {"disconnected", "cut_off"},
+                        {"has_cycle", "has_circle"},
+                        {"cycle", "circle"},
+                        {"sets_losing_routes", "losing"},
+                        {"lost_routes", "lost"}});
   return all;
 }
 
@@ -234,7 +245,8 @@ json deadlock_proof_json(const topo::Graph& graph, const Result<fabric::Deadlock
                 {"message_bytes", witness->bytes.value},
                 {"arrived", witness->arrived}};
   if (witness->deadlock.empty()) return proof;
-  proof["still_s"] = witness->quiescent_at.value;
+  proof["quiescent_s"] = witness->quiescent_at.value;
+  add_old_names(proof, {{"quiescent_s", "still_s"}});
   for (const std::uint32_t link : witness->deadlock)
     proof["links"].push_back(topo::directed_link_name(graph, link));
   return proof;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/app/report/fabric_report.h"
+#include "regatta/app/report/internal/old_names.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 
@@ -28,7 +29,7 @@ std::string tiers_table(const FabricDesignResult& drawn) {
   const int nics =
       fabric.servers_per_leaf * request.gpus_per_server * request.planes / fabric.rails;
   std::vector<std::vector<std::string>> rows = {
-      {"tier", "switches", "down", "up", "oversubscribed", "ports free"}};
+      {"tier", "switches", "down", "up", "oversubscribed", "free ports"}};
   const bool has_spines = fabric.tiers >= 2;
   rows.push_back({"leaf", std::to_string(design.leaves), port_count_text(nics, request.port),
                   has_spines ? port_count_text(uplinks_of_leaf(fabric), request.uplink) : "-",
@@ -95,18 +96,18 @@ std::string fabric_design_text(const FabricDesignResult& drawn) {
   const fabric::Design& design = drawn.design;
   const fabric::DesignRequest& request = design.request;
   const int in_block = design.fabric.servers_per_leaf * request.gpus_per_server;
-  std::string text =
-      fmt::format("{}: {} of {}, {} of switches, {}{}\n{} of up to {} GPUs on {} each; {}\n\n",
-                  pluralized(request.gpus, "GPU"), pluralized(design.servers, "server"),
-                  request.gpus_per_server, pluralized(design.fabric.tiers, "tier"),
-                  pluralized(request.rails, "rail"),
-                  request.planes > 1 ? fmt::format(", {} planes", request.planes) : "",
-                  pluralized(design.blocks, "block"), in_block,
-                  pluralized(design.fabric.rails, "leaf", "leaves"),
-                  design.fabric.tiers < 3
-                      ? "one group"
-                      : fmt::format("{} of up to {} blocks", pluralized(design.groups, "group"),
-                                    design.fabric.leaves_per_group / design.fabric.rails));
+  std::string text = fmt::format(
+      "{}: {} of {}, {} of switches, {}{}\n{} of up to {} GPUs on {} each; {}\n\n",
+      pluralized(request.gpus, "GPU"), pluralized(design.servers, "server"),
+      request.gpus_per_server, pluralized(design.fabric.tiers, "tier"),
+      pluralized(design.fabric.rails, "rail"),
+      design.fabric.planes > 1 ? fmt::format(" in {} planes", design.fabric.planes) : "",
+      pluralized(design.blocks, "block"), in_block,
+      pluralized(design.fabric.rails, "leaf", "leaves"),
+      design.fabric.tiers < 3
+          ? "one group"
+          : fmt::format("{} of up to {} blocks", pluralized(design.groups, "group"),
+                        design.fabric.leaves_per_group / design.fabric.rails));
   if (!request.joins_rails)
     text += "no switch joins two rails: traffic changes rails inside servers\n\n";
   return text + tiers_table(drawn) + "\n" + parts_table(drawn) + distances_table(drawn) +
@@ -131,13 +132,15 @@ nlohmann::json fabric_design_json(const FabricDesignResult& drawn) {
     distances.push_back({{"to", distance.to},
                          {"links", distance.hops},
                          {"latency_s", distance.latency.value},
-                         {"narrowest_Bps", distance.narrowest.value}});
-  return {
+                         {"bottleneck_Bps", distance.narrowest.value}});
+  for (nlohmann::json& one : distances)
+    add_old_names(one, {{"bottleneck_Bps", "narrowest_Bps"}});
+  nlohmann::json document = {
       {"gpus", request.gpus},
       {"servers", design.servers},
       {"gpus_per_server", request.gpus_per_server},
-      {"rails", request.rails},
-      {"planes", request.planes},
+      {"rails", fabric.rails},
+      {"planes", fabric.planes},
       {"joins_rails", request.joins_rails},
       {"chip_Bps", request.chip.value},
       {"port_Bps", request.port.value},
@@ -156,10 +159,12 @@ nlohmann::json fabric_design_json(const FabricDesignResult& drawn) {
       {"spine_oversubscription", drawn.summary.spine_oversubscription},
       {"bisection_Bps", drawn.summary.bisection.value},
       {"cables", cables},
-      {"ports_free",
+      {"free_ports",
        {{"leaf", design.leaf_free}, {"spine", design.spine_free}, {"super", design.super_free}}},
-      {"gpus_most", design.gpus_most},
+      {"max_gpus", design.gpus_most},
       {"distances", distances}};
+  add_old_names(document, {{"free_ports", "ports_free"}, {"max_gpus", "gpus_most"}});
+  return document;
 }
 
 }  // namespace regatta::report

@@ -1,5 +1,7 @@
 // Source ports of connections, and alarms about pause storms.
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -7,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/app/report/fabric_report.h"
+#include "regatta/app/report/internal/old_names.h"
 #include "regatta/base/core/text.h"
 #include "regatta/model/topo/addresses.h"
 #include "regatta/model/topo/graph_names.h"
@@ -16,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kConnectionsShown = 32;
+constexpr std::size_t kConnectionsShown = 10;
 
 // A connection of the plan, as texts: from, to, addresses, ports.
 std::vector<std::string> connection_row(const PortPlanReport& plan, std::size_t at) {
@@ -61,14 +64,25 @@ std::string port_plan_csv(const PortPlanReport& plan) {
   return text;
 }
 
+// The result, then the connections whose links are the fullest.
 std::string port_plan_text(const PortPlanReport& plan) {
-  std::vector<std::vector<std::string>> rows = {connection_heading()};
   const std::size_t all = plan.ports.ports.size();
-  for (std::size_t at = 0; at < std::min(all, kConnectionsShown); ++at)
-    rows.push_back(connection_row(plan, at));
+  std::vector<std::size_t> worst(all);
+  std::iota(worst.begin(), worst.end(), std::size_t{0});
+  std::ranges::stable_sort(worst, std::ranges::greater{},
+                           [&](std::size_t i) { return at(plan.planned.of_connection, i); });
+  worst.resize(std::min(all, kConnectionsShown));
+  std::vector<std::vector<std::string>> rows = {
+      {"from", "to", "source port", "on its fullest link", "random port", "on its fullest link"}};
+  for (const std::size_t i : worst) {
+    const std::vector<std::string> fields = connection_row(plan, i);
+    rows.push_back({fields[0], fields[1], fields[5],
+                    std::to_string(at(plan.planned.of_connection, i)), fields[6],
+                    std::to_string(at(plan.by_chance.of_connection, i))});
+  }
   std::string text = fmt::format(
-      "{}; on the fullest link between two switches: {} as planned, {} by chance\n\n{}",
-      pluralized(all, "connection"), plan.ports.most, plan.most_by_chance, format_table(rows));
+      "{}: at most {} on one link between switches with planned ports, {} with random ports\n\n{}",
+      pluralized(all, "connection"), plan.planned.max, plan.by_chance.max, format_table(rows));
   if (all > kConnectionsShown)
     text += fmt::format("... {} more; --out FILE and --json show all\n", all - kConnectionsShown);
   return text;
@@ -83,9 +97,12 @@ json port_plan_json(const PortPlanReport& plan) {
       one[connection_heading()[i]] = i < 4 ? json(row[i]) : json(std::stoi(row[i]));
     connections.push_back(std::move(one));
   }
-  return {{"most_on_a_link", plan.ports.most},
-          {"most_on_a_link_by_chance", plan.most_by_chance},
-          {"connections", connections}};
+  json all = {{"max_link_connections", plan.planned.max},
+              {"max_link_connections_by_chance", plan.by_chance.max},
+              {"connections", connections}};
+  add_old_names(all, {{"max_link_connections", "most_on_a_link"},
+                      {"max_link_connections_by_chance", "most_on_a_link_by_chance"}});
+  return all;
 }
 
 std::string storm_alarm_text(const topo::Graph* graph, const fabric::PortStormAlarm& alarm) {
@@ -121,7 +138,8 @@ json storm_alarm_json(const topo::Graph* graph, const fabric::PortStormAlarm& al
       {"at_s", alarm.alarm.at.value}};
   if (graph == nullptr || !alarm.tree) return one;
   one["root"] = graph->nodes[alarm.tree->root].name;
-  one["circle"] = directed_link_names(*graph, alarm.tree->cycle);
+  one["cycle"] = directed_link_names(*graph, alarm.tree->cycle);
+  add_old_names(one, {{"cycle", "circle"}});
   one["links"] = directed_link_names(*graph, alarm.tree->links);
   return one;
 }

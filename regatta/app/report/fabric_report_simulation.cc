@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/app/report/fabric_report.h"
+#include "regatta/app/report/internal/old_names.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 #include "regatta/network/diag/polarisation.h"
@@ -71,31 +72,39 @@ json storms_json(const SimulatedNetwork& network, const simulate::PacketStats& p
   json storms = json::array();
   for (const fabric::PfcStorm& storm : packets.storms) {
     storms.push_back({{"since_s", storm.since.value},
-                      {"at_s", storm.at.value},
-                      {"over_s", storm.over ? json(storm.over->value) : json()},
-                      {"is_held", storm.is_held},
+                      {"detected_s", storm.at.value},
+                      {"end_s", storm.over ? json(storm.over->value) : json()},
+                      {"is_ongoing", storm.is_held},
                       {"root", simulate::storm_root_name(network, storm.tree)},
-                      {"circle", links_json(network, storm.tree.cycle)},
+                      {"cycle", links_json(network, storm.tree.cycle)},
                       {"links", links_json(network, storm.tree.links)}});
+    add_old_names(storms.back(), {{"detected_s", "at_s"},
+                                  {"end_s", "over_s"},
+                                  {"is_ongoing", "is_held"},
+                                  {"cycle", "circle"}});
   }
   return storms;
 }
 
 json packets_json(const SimulatedNetwork& network, const SimulationResult& outcome) {
   const simulate::PacketStats& packets = *outcome.packets;
-  return {{"packets", packets.packets},
-          {"events", packets.events},
-          {"marks", packets.marks},
-          {"pauses", packets.pauses},
-          {"lost", packets.lost},
-          {"reordered", packets.reordered},
-          {"most_held_back", packets.reorder_buffer_peak},
-          {"longest_queue_bytes", packets.longest_queue},
-          {"longest_queue_link", network.link_name(packets.longest_queue_link)},
-          {"deadlock", links_json(network, packets.deadlock)},
-          {"storms", storms_json(network, packets)},
-          {"bound_s", packets.bound},
-          {"leapt_s", packets.skipped}};
+  json all = {{"packets", packets.packets},
+              {"events", packets.events},
+              {"marks", packets.marks},
+              {"pauses", packets.pauses},
+              {"lost", packets.lost},
+              {"reordered", packets.reordered},
+              {"reorder_buffer_peak", packets.reorder_buffer_peak},
+              {"longest_queue_bytes", packets.longest_queue},
+              {"longest_queue_link", network.link_name(packets.longest_queue_link)},
+              {"deadlock", links_json(network, packets.deadlock)},
+              {"storms", storms_json(network, packets)},
+              {"error_bound_s", packets.bound},
+              {"skipped_s", packets.skipped}};
+  add_old_names(all, {{"reorder_buffer_peak", "most_held_back"},
+                      {"error_bound_s", "bound_s"},
+                      {"skipped_s", "leapt_s"}});
+  return all;
 }
 
 }  // namespace
@@ -106,6 +115,7 @@ json simulation_json(const Scenario& scenario, const SimulatedNetwork& network,
       {"scenario", scenario.name},    {"cluster", network.cluster.name},  {"end_s", outcome.end},
       {"messages", outcome.messages}, {"unfinished", outcome.unfinished}, {"items", json::array()},
       {"links", json::array()},       {"slowest", json::array()}};
+  if (outcome.stopped_at) all["stopped_at_s"] = *outcome.stopped_at;
   for (const simulate::OperationStats& item : outcome.operations)
     all["items"].push_back(scenario_item_json(item));
   for (const simulate::LinkStats& link : busiest_links(outcome)) {
@@ -122,7 +132,8 @@ json simulation_json(const Scenario& scenario, const SimulatedNetwork& network,
                               {"bytes", one.bytes},
                               {"start_s", one.start},
                               {"arrived_s", finite_json(one.arrived)},
-                              {"alone_s", one.alone}});
+                              {"ideal_s", one.alone}});
+    add_old_names(all["slowest"].back(), {{"ideal_s", "alone_s"}});
   }
   if (outcome.packets) all["packet"] = packets_json(network, outcome);
   all["polarisation"] = json::array();
@@ -135,8 +146,10 @@ json simulation_json(const Scenario& scenario, const SimulatedNetwork& network,
                                    {"by_chance", one.by_chance}});
   }
   if (outcome.ports.most > 0) {
-    all["most_flows_by_chance"] = outcome.ports.most_by_chance;
-    all["most_flows_planned"] = outcome.ports.most;
+    all["max_link_connections_by_chance"] = outcome.ports.most_by_chance;
+    all["max_link_connections"] = outcome.ports.most;
+    add_old_names(all, {{"max_link_connections_by_chance", "most_flows_by_chance"},
+                        {"max_link_connections", "most_flows_planned"}});
   }
   return all;
 }
@@ -147,8 +160,7 @@ bool is_deadlocked(const SimulationResult& outcome) {
   return outcome.packets && !outcome.packets->deadlock.empty();
 }
 
-// By a storm that is not over.
-bool is_held(const SimulationResult& outcome) {
+bool has_ongoing_storm(const SimulationResult& outcome) {
   return outcome.packets &&
          std::ranges::any_of(outcome.packets->storms,
                              [](const fabric::PfcStorm& storm) { return storm.is_held; });
@@ -165,7 +177,7 @@ std::string unfinished_reason(const Scenario& scenario, const SimulationResult& 
   std::vector<std::string> reasons;
   if (is_deadlocked(outcome))
     reasons.emplace_back("links wait for each other");
-  else if (is_held(outcome))
+  else if (has_ongoing_storm(outcome))
     reasons.emplace_back("pauses block them");
   if (reasons.empty() || has_lasting_failure(scenario))
     reasons.emplace_back("a failure left no path");
@@ -176,6 +188,10 @@ std::string unfinished_reason(const Scenario& scenario, const SimulationResult& 
 std::string messages_text(const SimulatedNetwork& network, const SimulationResult& outcome) {
   const std::string all = fmt::format("{} between {}", pluralized(outcome.messages, "message"),
                                       pluralized(network.devices.size(), "device"));
+  if (outcome.stopped_at)
+    return fmt::format("{}, stopped after {} of simulated time with {} unfinished", all,
+                       format_seconds({*outcome.stopped_at}),
+                       pluralized(outcome.unfinished, "flow"));
   if (outcome.unfinished == 0)
     return fmt::format("{}, finished after {}", all, format_seconds({outcome.end}));
   const std::string never =
@@ -186,14 +202,19 @@ std::string messages_text(const SimulatedNetwork& network, const SimulationResul
                          : never;
 }
 
+// The time of an item or message without an end.
+const char* no_end_text(const SimulationResult& outcome) {
+  return outcome.stopped_at ? "unfinished" : "never";
+}
+
 std::string items_table(const SimulationResult& outcome) {
   std::vector<std::vector<std::string>> rows = {
       {"item", "start", "time", "NIC bound", "busbw", "messages"}};
   for (const simulate::OperationStats& item : outcome.operations) {
     const bool ends = std::isfinite(item.end);
     rows.push_back({printable(item.name, 40),
-                    std::isfinite(item.start) ? format_seconds({item.start}) : "never",
-                    ends ? format_seconds({item.time()}) : "never",
+                    std::isfinite(item.start) ? format_seconds({item.start}) : "-",
+                    ends ? format_seconds({item.time()}) : no_end_text(outcome),
                     ends && item.time() > 0 ? format_percent(item.bound / item.time()) : "-",
                     item.busbw > 0 ? format_bytes_per_second({item.busbw}) : "-",
                     std::to_string(item.messages)});
@@ -220,7 +241,7 @@ std::string slowest_messages_table(const SimulatedNetwork& network,
     const bool ends = std::isfinite(one.arrived);
     rows.push_back({rank_name(network, one.from) + " to " + rank_name(network, one.to),
                     printable(outcome.operations[one.operation].name, 30), format_bytes(one.bytes),
-                    ends ? format_seconds({one.arrived - one.start}) : "never",
+                    ends ? format_seconds({one.arrived - one.start}) : no_end_text(outcome),
                     ends ? fmt::format("{:.2f}", (one.arrived - one.start) / one.alone) : "-"});
   }
   return rows.size() > 1 ? format_table(rows) : "";
@@ -277,7 +298,7 @@ std::string simulation_text(const Scenario& scenario, const SimulatedNetwork& ne
   std::string text =
       fmt::format("{} on {}: {}; simulated in {}\n", printable(scenario.name, 60),
                   network.cluster.name, messages_text(network, outcome), format_seconds(wall_time));
-  if (outcome.unfinished > 0)
+  if (outcome.unfinished > 0 && !outcome.stopped_at)
     text += fmt::format("{} never {}: {}\n", pluralized(outcome.unfinished, "flow"),
                         outcome.unfinished == 1 ? "finishes" : "finish",
                         unfinished_reason(scenario, outcome));

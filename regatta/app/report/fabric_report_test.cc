@@ -41,10 +41,20 @@ TEST(FabricCheckText, BeginsWithTheVerdict) {
   const topo::Graph graph = topo::build_graph(cluster_of(kLab));
   const fabric::Routes routes(graph);
   const std::string text = fabric_check_text(graph, routes, checked(graph, routes));
-  EXPECT_THAT(text, StartsWith("no deadlock: 8 links, "));
-  EXPECT_THAT(text, HasSubstr(" between them, no cycle\nproof: 2 layers of 4, 4 links; "));
+  EXPECT_THAT(text, StartsWith("no deadlock: 8 directed links (4 cables), "));
+  EXPECT_THAT(text, HasSubstr(" between them, no cycle\nproof: 2 layers of 4, 4 directed links; "));
   EXPECT_THAT(text, HasSubstr("\n1 failure at once: all 8 checked; "));
   EXPECT_THAT(text, EndsWith("no deadlock: no cycle after any of them\n"));
+}
+
+TEST(FabricCheckJson, KeepsTheOldNamesOfItsKeys) {
+  const topo::Graph graph = topo::build_graph(cluster_of(kLab));
+  const fabric::Routes routes(graph);
+  const auto all = fabric_check_json(graph, routes, checked(graph, routes));
+  EXPECT_EQ(all["cables"], 4);
+  EXPECT_EQ(all["directed_links"], all["links"]);
+  EXPECT_EQ(all["has_cycle"], all["has_circle"]);
+  EXPECT_EQ(all["failures"][0]["disconnected"], all["failures"][0]["cut_off"]);
 }
 
 TEST(FabricCheckText, SaysThatNoCableCanFail) {

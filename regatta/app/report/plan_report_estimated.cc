@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/app/report/internal/number_text.h"
+#include "regatta/app/report/internal/old_names.h"
 #include "regatta/app/report/internal/plan_parts.h"
 #include "regatta/app/report/plan_report.h"
 #include "regatta/base/core/text.h"
@@ -82,12 +83,14 @@ std::string placement_text(const EstimatedPlanReport& report) {
 
 json placement_json(const EstimatedPlanReport& report) {
   const plan::FabricPlacement& placement = report.placement->placement;
-  return {{"sentence", placement.sentence},
-          {"network_time_s", placement.time.total.value},
-          {"rank_order_time_s", placement.rank_order.total.value},
-          {"at_least_s", placement.lower_bound.value},
-          {"devices", plan::placement_to_json(placement.device_of_rank, report.cluster)},
-          {"score", plan::score_json(report.placement->score)}};
+  json all = {{"sentence", placement.sentence},
+              {"network_time_s", placement.time.total.value},
+              {"rank_order_time_s", placement.rank_order.total.value},
+              {"lower_bound_s", placement.lower_bound.value},
+              {"devices", plan::placement_to_json(placement.device_of_rank, report.cluster)},
+              {"score", plan::score_json(report.placement->score)}};
+  add_old_names(all, {{"lower_bound_s", "at_least_s"}});
+  return all;
 }
 
 // "job gpt on cluster a100: 1024 x a100, stack megatron"

@@ -113,8 +113,9 @@ void add_coll_arguments(CLI::App& command, CollArguments& arguments) {
       ->capture_default_str();
   command.add_option("--cluster", arguments.cluster,
                      "Run on the emulated servers of this cluster file instead");
-  command.add_flag("--go-round", arguments.go_round,
-                   "In a cluster, one rank on each server in turn instead of filling them");
+  command.add_flag("--round-robin,--go-round", arguments.go_round,
+                   "In a cluster, one rank on each server in turn instead of filling them "
+                   "(--go-round is the old name)");
   std::vector<std::string> algorithms;
   for (int i = 0; i <= static_cast<int>(comm::Algorithm::kInPlace); ++i)
     algorithms.push_back(to_string(static_cast<comm::Algorithm>(i)));
@@ -148,7 +149,7 @@ Result<bench::BenchTask> task_of(const CollArguments& arguments) {
                           .connections = arguments.connections};
   if (arguments.go_round && arguments.cluster.empty())
     return Error{Code::kInvalidInput,
-                 "--go-round: it says how ranks lie on the servers of a cluster; name one with "
+                 "--round-robin: it places ranks on the servers of a cluster; name one with "
                  "--cluster"};
   if (!arguments.ports.empty() && arguments.cluster.empty())
     return Error{

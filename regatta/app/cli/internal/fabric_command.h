@@ -12,7 +12,7 @@ void add_fabric_command(CLI::App& app, int& exit_status);
 // `regatta fabric design`: the fabric for a number of GPUs.
 void add_fabric_design(CLI::App& fabric, int& exit_status);
 
-// `regatta fabric check`: whether lossless links can wait for each other in a circle.
+// `regatta fabric check`: whether lossless links can wait for each other in a cycle.
 void add_fabric_check(CLI::App& fabric, int& exit_status);
 
 // `regatta fabric simulate`: a scenario over the network of a cluster.

@@ -50,7 +50,8 @@ report::FabricCheckResult check_fabric(const topo::Graph& graph, const fabric::R
         .seed = options.seed.value_or(1),
         .progress = [&](std::size_t done, std::size_t all) {
           if (done % 64 == 0)
-            progress.set_title(fmt::format("failures, {} at once: {} of {}", at_once, done, all));
+            progress.set_title(
+                fmt::format("{} simultaneous failures: {} of {}", at_once, done, all));
         }};
     if (options.routes.empty())
       result.after.push_back({at_once, fabric::check_failures(graph, how)});
@@ -92,8 +93,8 @@ Status check_flags(const CheckOptions& options) {
   if (options.failures > 1) return {};
   const auto means_nothing = [](const char* flag) {
     return Error{Code::kInvalidInput,
-                 fmt::format("{}: sets are drawn of two failures at once and more; add --failures "
-                             "2, or leave it out",
+                 fmt::format("{}: sets are drawn only of two or more simultaneous failures; add "
+                             "--failures 2, or leave it out",
                              flag)};
   };
   if (options.sets) return means_nothing("--sets");

@@ -1,4 +1,5 @@
-// `regatta fabric design`: the fabric for a number of GPUs, what it is made of and what it carries.
+// `regatta fabric design`: designs the fabric for a number of GPUs and prints its parts and
+// capacity.
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -26,7 +27,7 @@
 namespace regatta::cli {
 namespace {
 
-// As given on the command line; what is not leaves what the preset says.
+// The command line; absent values come from the preset.
 struct DesignOptions {
   std::string preset = "plain";
   long long gpus = 0;
@@ -92,7 +93,7 @@ std::string cable_table(const topo::Graph& graph) {
 }
 
 std::vector<OutputFile> outputs_of(const DesignOptions& options) {
-  return {{"--out", options.out}, {"--svg", options.svg}, {"--ports", options.ports}};
+  return {{"--out", options.out}, {"--svg", options.svg}, {"--cables", options.ports}};
 }
 
 Status write_files(const report::FabricDesignResult& drawn, const DesignOptions& options) {
@@ -135,7 +136,7 @@ int design(const DesignOptions& options) {
   return 0;
 }
 
-// A name as a cluster file takes it.
+// A valid name of a cluster file.
 CLI::Validator cluster_name() {
   const auto check = [](std::string& text) -> std::string {
     const bool fits = !text.empty() && text.size() <= 32 &&
@@ -169,7 +170,9 @@ void add_shape(CLI::App& command, DesignOptions& options) {
                   "Published fabric to start from: " + join(presets, ", "))
       ->type_name("NAME")
       ->check(one_of(presets));
-  command.add_option("--servers-gpus", options.servers_gpus, "GPUs per server (default: 8)")
+  command
+      .add_option("--gpus-per-server,--servers-gpus", options.servers_gpus,
+                  "GPUs per server (default: 8; --servers-gpus is the old name)")
       ->type_name("N")
       ->check(whole_number(1, 64));
   command
@@ -231,7 +234,9 @@ void add_outputs(CLI::App& command, DesignOptions& options) {
   command.add_option("--svg", options.svg, "Write a drawing of the fabric")
       ->type_name("FILE")
       ->check(not_empty());
-  command.add_option("--ports", options.ports, "Write a CSV line for each cable: its ports")
+  command
+      .add_option("--cables,--ports", options.ports,
+                  "Write a CSV line for each cable: its ports (--ports is the old name)")
       ->type_name("FILE")
       ->check(not_empty());
   command.add_flag("--json", options.json, "Print JSON");
@@ -243,7 +248,7 @@ void add_fabric_design(CLI::App& fabric, int& exit_status) {
   const auto options = std::make_shared<DesignOptions>();
   CLI::App* command =
       add_command(fabric, "design", "Design the fabric for a number of GPUs",
-                  "regatta fabric design --gpus 1024 --out cluster.yaml --ports ports.csv\n"
+                  "regatta fabric design --gpus 1024 --out cluster.yaml --cables cables.csv\n"
                   "  regatta fabric design --gpus 15360 --preset dual-plane --svg fabric.svg",
                   [options, &exit_status] { exit_status = design(*options); });
   add_shape(*command, *options);

@@ -1,5 +1,5 @@
-// `regatta fabric ports`: source ports for connections, so that the switches' hashes lead them
-// apart.
+// `regatta fabric ports`: chooses source ports so that the hashes of the switches spread the
+// connections over different links.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -37,9 +37,10 @@ struct PortsOptions {
 };
 
 struct Plan {
-  fabric::NicPairs pairs;
+  fabric::NicPairs pairs;  // with the ports of a kernel
   fabric::PortPlan ports;
-  std::uint32_t most_by_chance = 0;  // with the ports that `pairs` has
+  report::LinkSharing planned;
+  report::LinkSharing by_chance;  // with the ports of `pairs`
 };
 
 Result<fabric::NicPairs> pairs_of(const topo::Cluster& cluster, const topo::Graph& graph,
@@ -57,33 +58,39 @@ Result<fabric::NicPairs> pairs_of(const topo::Cluster& cluster, const topo::Grap
   }
   if (options.pairs.empty())
     return Error{Code::kInvalidInput,
-                 "fabric ports: say who sends to whom with --pairs FILE, --ring or --permutation"};
+                 "fabric ports: name the pairs of NICs with --pairs FILE, --ring or --permutation"};
   const auto text = os::read_file(options.pairs, os::kTextFileMost);
   if (!text) return Error{Code::kInvalidInput, text.error().message + "; check the path"};
   return fabric::parse_pairs(cluster, graph, options.connections, *text, options.pairs);
 }
 
-// The most connections over one link between two switches, with the ports of `pairs`. Fails with
-// kInvalidInput when no path joins the ends of a pair.
-Result<std::uint32_t> most_on_a_link(const topo::Graph& graph, const fabric::Routes& routes,
-                                     std::span<const std::uint32_t> seeds,
-                                     const fabric::NicPairs& pairs) {
-  std::vector<std::uint32_t> flows(2 * graph.links.size(), 0);
-  std::uint32_t most = 0;
-  for (std::uint32_t pair = 0; pair < pairs.pairs.size(); ++pair) {
-    const auto [from, to] = pairs.pairs[pair];
-    for (std::uint32_t i = 0; i < pairs.connections; ++i) {
-      const auto way =
-          routes.path(from, to, fabric::EcmpNextHop{.flow = pairs.tuple(pair, i), .seeds = seeds});
-      if (!way)
-        return Error{Code::kInvalidInput,
-                     fmt::format("no switch joins {} and {}; pair NICs of one plane",
-                                 fabric::nic_name(graph, from), fabric::nic_name(graph, to))};
-      for (const std::uint32_t link : *way)
-        if (graph.links[link / 2].a_nic < 0) most = std::max(most, ++flows[link]);
-    }
+// Fails with kInvalidInput when no path joins the two NICs of a connection.
+Result<report::LinkSharing> link_sharing(
+    const topo::Graph& graph, const fabric::Routes& routes, std::span<const std::uint32_t> seeds,
+    const std::vector<fabric::PlannedConnection>& connections) {
+  std::vector<std::vector<std::uint32_t>> paths;
+  std::vector<std::uint32_t> count(2 * graph.links.size(), 0);
+  for (const fabric::PlannedConnection& one : connections) {
+    auto path =
+        routes.path(one.from, one.to, fabric::EcmpNextHop{.flow = one.flow, .seeds = seeds});
+    if (!path)
+      return Error{Code::kInvalidInput,
+                   fmt::format("no switch joins {} and {}; pair NICs of one plane",
+                               fabric::nic_name(graph, one.from), fabric::nic_name(graph, one.to))};
+    std::erase_if(*path, [&](std::uint32_t link) { return at(graph.links, link / 2).a_nic >= 0; });
+    for (const std::uint32_t link : *path)
+      ++at(count, link);
+    paths.push_back(*std::move(path));
   }
-  return most;
+  report::LinkSharing sharing;
+  for (const std::vector<std::uint32_t>& path : paths) {
+    std::uint32_t most = 0;
+    for (const std::uint32_t link : path)
+      most = std::max(most, at(count, link));
+    sharing.of_connection.push_back(most);
+    sharing.max = std::max(sharing.max, most);
+  }
+  return sharing;
 }
 
 Result<Plan> plan_of(const topo::Cluster& cluster, const topo::Graph& graph,
@@ -91,14 +98,20 @@ Result<Plan> plan_of(const topo::Cluster& cluster, const topo::Graph& graph,
   REGATTA_TRY(pairs, pairs_of(cluster, graph, options));
   const fabric::Routes routes(graph);
   const std::vector<std::uint32_t> seeds = topo::hash_seeds(cluster, graph);
-  REGATTA_TRY(most, most_on_a_link(graph, routes, seeds, pairs));
   std::vector<fabric::PlannedConnection> connections;
   for (std::uint32_t pair = 0; pair < pairs.pairs.size(); ++pair)
     for (std::uint32_t i = 0; i < pairs.connections; ++i)
       connections.push_back({pairs.pairs[pair].from, pairs.pairs[pair].to, pairs.tuple(pair, i)});
+  REGATTA_TRY(by_chance, link_sharing(graph, routes, seeds, connections));
   const SearchProgress progress(stderr, "ports");
   fabric::PortPlan ports = fabric::plan_ports(routes, seeds, connections, {.seed = options.seed});
-  return Plan{.pairs = std::move(pairs), .ports = std::move(ports), .most_by_chance = most};
+  for (std::size_t i = 0; i < connections.size(); ++i)
+    at(connections, i).flow.from_port = ports.ports[i];
+  REGATTA_TRY(planned, link_sharing(graph, routes, seeds, connections));
+  return Plan{.pairs = std::move(pairs),
+              .ports = std::move(ports),
+              .planned = std::move(planned),
+              .by_chance = std::move(by_chance)};
 }
 
 int ports(const PortsOptions& options) {
@@ -114,7 +127,8 @@ int ports(const PortsOptions& options) {
   const topo::Graph graph = topo::build_graph(*cluster);
   const auto plan = plan_of(*cluster, graph, options);
   if (!plan) return report_error(plan.error());
-  const report::PortPlanReport shown{graph, plan->pairs, plan->ports, plan->most_by_chance};
+  const report::PortPlanReport shown{graph, plan->pairs, plan->ports, plan->planned,
+                                     plan->by_chance};
   OutputFiles outputs;
   outputs.add(table, [&] { return report::port_plan_csv(shown); });
   if (const Status written = outputs.write(); !written) return report_error(written.error());

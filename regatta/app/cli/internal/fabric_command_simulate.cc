@@ -172,6 +172,7 @@ Result<SimulationResult> simulate_with_progress(const SimulateOptions& options,
   SearchProgress progress(stderr, "simulating " + printable(scenario.name, 40));
   simulate::SimulateOptions run;
   run.memory = os::free_memory();
+  run.stop = &watch_stop_signals();
   run.on_progress = [&](double now, std::size_t sent, std::size_t all) {
     progress.set_title(
         fmt::format("simulating: {} of {} messages sent at {}", sent, all, format_seconds({now})));
@@ -196,6 +197,21 @@ Status check_places(const SimulateOptions& options, const Scenario& scenario) {
   return check_outputs(outputs, taken);
 }
 
+void print_result(const SimulateOptions& options, const Scenario& scenario,
+                  const SimulatedNetwork& network, const SimulationResult& outcome, double took) {
+  if (options.json) {
+    nlohmann::json all = report::simulation_json(scenario, network, outcome);
+    all["simulated_in_s"] = took;
+    fmt::print("{}\n", all.dump(2));
+    return;
+  }
+  fmt::print("{}", report::simulation_text(scenario, network, outcome, {took}));
+  std::string written;
+  for (const std::string& path : {options.html, options.messages})
+    if (!path.empty() && !outcome.stopped_at) written += fmt::format("written: {}\n", path);
+  if (!written.empty()) fmt::print("\n{}", written);
+}
+
 int run_simulate(const SimulateOptions& options) {
   auto scenario = load_scenario(options);
   if (!scenario) return report_error(scenario.error());
@@ -212,23 +228,16 @@ int run_simulate(const SimulateOptions& options) {
   const auto outcome = simulate_with_progress(options, *scenario, network, *messages);
   if (!outcome) return report_error(outcome.error());
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-  OutputFiles outputs;
-  outputs.add({"--html", options.html},
-              [&] { return report::simulation_html(*scenario, network, *outcome); });
-  if (const Status written = outputs.write(); !written) return report_error(written.error());
-  if (const Status written = messages->publish(); !written) return report_error(written.error());
-  if (options.json) {
-    nlohmann::json all = report::simulation_json(*scenario, network, *outcome);
-    all["simulated_in_s"] = took.count();
-    fmt::print("{}\n", all.dump(2));
-    return 0;
+  if (!outcome->stopped_at) {
+    OutputFiles outputs;
+    outputs.add({"--html", options.html},
+                [&] { return report::simulation_html(*scenario, network, *outcome); });
+    if (const Status written = outputs.write(); !written) return report_error(written.error());
+    if (const Status written = messages->publish(); !written) return report_error(written.error());
   }
-  fmt::print("{}", report::simulation_text(*scenario, network, *outcome, {took.count()}));
-  std::string written;
-  for (const std::string& path : {options.html, options.messages})
-    if (!path.empty()) written += fmt::format("written: {}\n", path);
-  if (!written.empty()) fmt::print("\n{}", written);
-  return 0;
+  print_result(options, *scenario, network, *outcome, took.count());
+  if (!outcome->stopped_at) return 0;
+  return report_error({Code::kUnavailable, "stopped on request; no file was written"});
 }
 
 }  // namespace
@@ -239,7 +248,7 @@ void add_fabric_simulate(CLI::App& fabric, int& exit_status) {
       fabric, "simulate", "Simulate the traffic of a scenario over the network of a cluster",
       "regatta fabric simulate examples/scenario.yaml --html fabric.html",
       [options, &exit_status] { exit_status = run_simulate(*options); });
-  command->add_option("SCENARIO", options->scenario, "The scenario file (docs/formats/scenario.md)")
+  command->add_option("SCENARIO", options->scenario, "Scenario file (docs/formats/scenario.md)")
       ->required();
   command
       ->add_option("--cluster", options->cluster, "Cluster file, instead of that of the scenario")

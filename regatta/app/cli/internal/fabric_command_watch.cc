@@ -1,5 +1,5 @@
-// `regatta fabric watch`: which ports pauses hold for good, by the counters of this machine's NICs
-// or of switches.
+// `regatta fabric watch`: reports ports that pauses block permanently, from the counters of this
+// machine's NICs or of switches.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -159,7 +159,7 @@ Result<std::vector<PfcPortCounters>> read_device(const std::string& device) {
   return ports;
 }
 
-// Those that are named, of which each must count pauses, or all that do.
+// The named devices, each of which must count pauses, or all devices that do.
 Result<std::vector<std::string>> devices_to_watch(const WatchOptions& options) {
   std::vector<std::string> names = options.devices;
   if (names.empty()) {
@@ -239,7 +239,7 @@ Result<std::size_t> run(const WatchOptions& options) {
   if (period.value < 1e-3 || period.value > 10)
     return Error{Code::kInvalidInput, "--period: must be from 1ms to 10s, like 100ms"};
   REGATTA_TRY(storm_after, time_flag("--storm-after", options.storm_after, "ms"));
-  // The lines of a file come as they come.
+  // Lines of a file have no period.
   const Seconds least = options.counters.empty() ? period : Seconds{1e-3};
   if (storm_after < least || storm_after.value > 100)
     return Error{
@@ -265,7 +265,7 @@ Result<std::size_t> run(const WatchOptions& options) {
                             {"storms", reporter.storms()}}
                            .dump());
   else
-    fmt::print("ports watched: {}, with {} directions of priorities; pause storms: {}\n",
+    fmt::print("ports watched: {}; priorities and directions: {}; pause storms: {}\n",
                watch.ports(), watch.queues(), reporter.storms());
   return reporter.storms();
 }

@@ -84,8 +84,9 @@ void add_plan_command(CLI::App& app, int& exit_status) {
                    "GPUs: the software stack that trains; an unknown name lists them all")
       ->type_name("NAME")
       ->check(not_empty());
-  command->add_flag("--every-form", options->every_form,
-                    "GPUs: also schedules that split the backward pass, offload, hybrid sharding");
+  command->add_flag("--extended-search,--every-form", options->every_form,
+                    "GPUs: also schedules that split the backward pass, offload, hybrid sharding "
+                    "(--every-form is the old name)");
   command->add_flag("--exhaustive", options->exhaustive,
                     "GPUs: evaluate every strategy, without bounds");
   command->add_flag("--frontier", options->frontier,

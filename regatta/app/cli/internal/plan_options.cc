@@ -24,7 +24,7 @@ std::array<Given, 10> gpu_options(const PlanOptions& options) {
            {"--stack", !options.stack.empty(), true},
            {"--frontier", options.frontier},
            {"--exhaustive", options.exhaustive},
-           {"--every-form", options.every_form},
+           {"--extended-search", options.every_form},
            {"--servers", options.servers > 0},
            {"--without", !options.without.empty()}}};
 }

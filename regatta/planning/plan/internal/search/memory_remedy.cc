@@ -38,13 +38,13 @@ int enough_devices(PlanningProblem problem, const FitsPredicate& fits) {
 std::string suggest_memory_remedy(const PlanningProblem& problem, const FitsPredicate& fits) {
   PlanningProblem wider = problem;
   wider.every_form = true;
-  if (!problem.every_form && fits(wider)) return "with --every-form a strategy fits";
+  if (!problem.every_form && fits(wider)) return "with --extended-search a strategy fits";
   workload::StrategyRequest freed = problem.request;
   freed.zero.reset();
   freed.recompute.reset();
   freed.offload.reset();
   if (!(freed == problem.request) && fits(with_request(wider, freed)))
-    return "leave zero, recompute and offload of the strategy free, with --every-form";
+    return "leave zero, recompute and offload of the strategy free, with --extended-search";
   const int devices = enough_devices(problem, fits);
   if (devices > 0) return fmt::format("{} of these devices fit it", devices);
   return "more of these devices do not help; use devices with more memory, or a smaller model";
