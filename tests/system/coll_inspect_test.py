@@ -82,7 +82,7 @@ class CollInspect(unittest.TestCase):
                 (str(os.getpid()), "it is no rank of a regatta job"),
                 ("no-such-job", "job no-such-job: no process on this machine"),
                 ("no/such/file.json", "no/such/file.json: no such file"),
-                (lab_case.__file__, "no JSON")]:
+                (lab_case.__file__, "not JSON")]:
             done = lab_case.regatta("coll", "inspect", target)
             self.assertEqual((done.returncode, done.stdout), (2, ""), target)
             self.assertIn(sentence, done.stderr)

@@ -31,6 +31,10 @@ Result<ComparisonResult> run_comparison(
   for (const std::string& peer : options.peers)
     REGATTA_TRY_DO(find_peer(peer));
   for (int round = 0; round < options.rounds; ++round) {
+    if (options.stop != nullptr && *options.stop) {
+      if (round > 0) break;
+      return Error{Code::kUnavailable, "stopped before the first round"};
+    }
     on_turn(round, "regatta");
     auto own_run = run_regatta_ranks(task, options.environment);
     if (!own_run) return own_run.error();

@@ -2,6 +2,7 @@
 // phase of the machine affects all of them.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <string>
 #include <vector>
@@ -15,7 +16,8 @@ namespace regatta::bench {
 struct ComparisonOptions {
   int rounds = 3;
   TestEnvironment environment;
-  std::vector<std::string> peers;  // on this machine only
+  std::vector<std::string> peers;           // on this machine only
+  const std::atomic<bool>* stop = nullptr;  // once true, no further round begins
 };
 
 struct ComparisonResult {
@@ -24,6 +26,7 @@ struct ComparisonResult {
 };
 
 // Regatta's contenders first, then the named peers. `on_turn` is called before each contender.
+// Returns the rounds that were complete when `stop` became true; kUnavailable when none was.
 // kUnsupported when a peer's program is missing or has no such operation; the error of a contender
 // names it.
 Result<ComparisonResult> run_comparison(

@@ -113,11 +113,12 @@ void add_size(report::BenchResult& result, std::vector<bench::Contender> race) {
     result.race[i].timings.push_back(std::move(race[i].timings.front()));
 }
 
-// Measures size by size, so that each row is printed as it comes and a signal loses only the size
+// Measures size by size, so that each row is printed as it comes and a signal loses only the round
 // under way. Fails when the first size does.
-Status measure_sizes(const bench::ComparisonOptions& options, bool prints_rows,
+Status measure_sizes(bench::ComparisonOptions options, bool prints_rows,
                      report::BenchResult& result, std::vector<comm::TuningChoice>& choices) {
   const std::atomic<bool>& stop = watch_stop_signals();
+  options.stop = &stop;
   const std::vector<std::size_t> sizes = result.task.sizes;
   for (std::size_t i = 0; i < sizes.size() && !stop; ++i) {
     bench::BenchTask one = result.task;
