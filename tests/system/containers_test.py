@@ -65,7 +65,7 @@ class Cdi(OciCase):
         bundle.mkdir()
         (bundle / "config.json").write_text(json.dumps({"annotations": {"regatta.gpu.memroy": "1GiB"}}))
         state = {"ociVersion": "1.0.2", "id": "c1", "status": "creating", "pid": 1, "bundle": str(bundle)}
-        cases = [((), "", "is no state of a container"),
+        cases = [((), "", "writes the state of the container to it"),
                  ((), json.dumps({**state, "bundle": "/nowhere"}), "check the bundle"),
                  ((), json.dumps(state), "did you mean regatta.gpu.memory?"),
                  (("--memory", "x"), json.dumps(state), "--memory")]

@@ -41,8 +41,8 @@ class OneServerWithoutFabric(lab_case.unittest.TestCase):
         self.assertRegex(up, rf"^lab {self.name}: up in [\d.]+ m?s, 1 server\b")
         (lab,) = json.loads(self.regatta("lab", "status", self.name, "--json"))["labs"]
         self.assertEqual(lab["links"], [])
-        interfaces = self.regatta("lab", "exec", "--lab", self.name, "s0", "--", "ls", "/sys/class/net").split()
-        self.assertEqual(interfaces, ["lo"])
+        interfaces = json.loads(self.regatta("lab", "exec", "--lab", self.name, "s0", "--", "ip", "-j", "link"))
+        self.assertEqual([interface["ifname"] for interface in interfaces], ["lo"])
 
     def test_run_trains_over_shared_memory(self):
         data = self.folder / "data.txt"

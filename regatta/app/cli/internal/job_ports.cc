@@ -165,6 +165,8 @@ std::vector<std::string> port_choices() {
 }
 
 Result<PortChoice> choose_ports(const std::string& asked, const topo::Cluster& cluster) {
+  if (cluster.servers.size() == 1)
+    return PortChoice{kHashed, "one server sends nothing over the fabric"};
   const auto unknown = unknown_hash(cluster);
   if (asked == kPlanned && unknown)
     return Error{Code::kInvalidInput,
