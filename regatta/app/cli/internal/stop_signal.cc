@@ -41,6 +41,11 @@ const std::atomic<bool>& watch_stop_signals() {
   return g_stop;
 }
 
+const std::atomic<bool>& watch_interrupt() {
+  set_handler(SIGINT, request_stop, 0);
+  return g_stop;
+}
+
 RemoveFileOnSignal::RemoveFileOnSignal(const std::string& path) {
   if (path.empty() || path.size() >= sizeof g_removed) return;
   g_removed[path.copy(g_removed, path.size())] = '\0';

@@ -10,6 +10,9 @@ namespace regatta::cli {
 // once, after it has removed the file of RemoveFileOnSignal; agents, workers and the lab die too.
 const std::atomic<bool>& watch_stop_signals();
 
+// The same for SIGINT alone: SIGTERM and SIGHUP end the process at once.
+const std::atomic<bool>& watch_interrupt();
+
 // While it lives, the signal that ends this process removes a file first. One object at a time.
 class RemoveFileOnSignal {
  public:
