@@ -24,19 +24,21 @@ SENTENCE_END = re.compile(r"(?<=[.!?:])\s+")
 
 
 def code_blocks(text):
-    """(line number, text) of each comment; line comments on consecutive lines are one."""
-    blocks, last = [], -1
+    """(line number, text) of each comment; line comments below each other in one column are one."""
+    blocks, last, last_column = [], -1, -1
     for match in CODE_TOKEN.finditer(text):
         words = match.group("line") if match.group("line") is not None else match.group("block")
         if words is None:
             continue
         number = text.count("\n", 0, match.start()) + 1
-        own_line = not text[text.rfind("\n", 0, match.start()) + 1:match.start()].strip()
-        if blocks and own_line and number == last + 1 and match.group("line") is not None and words.strip():
+        before = text[text.rfind("\n", 0, match.start()) + 1:match.start()]
+        # A comment below another in its column goes on with it; in another column it is a new one.
+        goes_on = not before.strip() and number == last + 1 and len(before) == last_column
+        if goes_on and match.group("line") is not None and words.strip():
             blocks[-1] = (blocks[-1][0], blocks[-1][1] + " " + words.strip())
         else:
             blocks.append((number, re.sub(r"\s*\n\s*\*?\s*", " ", words.strip())))
-        last = number if words.strip() else -1
+        last, last_column = (number, len(before)) if words.strip() else (-1, -1)
     return blocks
 
 

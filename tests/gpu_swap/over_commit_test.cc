@@ -35,7 +35,7 @@ TEST_F(OverCommit, MovesAtTheSpeedOfTheLink) {
   start(0, 160 * kMiB);
   start(1, 160 * kMiB);
   wait_for_turns(2, 2);  // the memory of the host is pinned now
-  // What came in, from when it began to when it was all there.
+  // Waits until a move to the device has begun.
   const auto began = [&](long long before) {
     return wait_until([&] { return memory_of(0)["moved_in_bytes"] > before; });
   };

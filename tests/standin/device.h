@@ -130,7 +130,7 @@ class Device {
 
   void open_context(Key context);
   void close_context(Key context);  // what its streams still had to do is dropped
-  // Of kernels of a context that wait for processors those of the lower number come first.
+  // A lower `priority` comes first among the kernels of a context that wait for processors.
   void open_stream(Key stream, std::uint64_t context, StreamKind kind, int priority = 0);
   void close_stream(Key stream);  // once it has done what it was given
   // False when there is no such stream.

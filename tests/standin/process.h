@@ -46,7 +46,7 @@ struct Work {
   std::function<void()> action;  // of a copy or call
   std::uint64_t mark = 0;        // the event that it records
   Dependency after{};            // stream 0: after nothing but its stream
-  // What it is as a node of a graph.
+  // Its type as a node of a graph.
   int node_type = CU_GRAPH_NODE_TYPE_EMPTY;
   CUresult fails = CUDA_SUCCESS;  // what its end does to the context
   std::shared_ptr<const KernelNode> kernel{};

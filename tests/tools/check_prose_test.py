@@ -21,6 +21,10 @@ class CheckProse(unittest.TestCase):
         self.assertEqual(problems("a.h", "// It counts packets\n// Of the last window.\n"), [])
         self.assertEqual(len(problems("a.h", "// It counts packets.\n// Of the last window.\n")), 1)
 
+    def test_begins_a_comment_anew_below_one_behind_code(self):
+        self.assertEqual(len(problems("a.h", "int a;  // the count\n// Of the last window.\n")), 1)
+        self.assertEqual(problems("a.h", "int a;  // the count\n        // Of the last window.\n"), [])
+
     def test_lets_questions_and_strings_stand(self):
         self.assertEqual(problems("a.h", '// What happens when it is empty?\nauto t = "// What it is.";\n'), [])
 

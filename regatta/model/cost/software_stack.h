@@ -81,7 +81,7 @@ struct SoftwareStack {
   StackTraits traits;
   Calibration calibration;
   std::string fitted_on;  // which published rows, or whose scalars it takes
-  // Of measured over predicted step times, replay/: a tenth lie below, a tenth above.
+  // A tenth of the ratios of measured to predicted step times (replay/) lie below, a tenth above.
   double low = 0.9;
   double high = 1.1;
 };

@@ -54,7 +54,7 @@ class TurnManager {
   std::vector<TurnScheduler> devices_;
   std::vector<std::array<bool, kTenantsMax>> is_swapped_out_;  // of each device
   std::vector<char> is_connected_;                             // of each client
-  // Of each client on each device: the use that is accounted for.
+  // The use that is accounted for, by client and device.
   std::vector<std::array<std::uint64_t, kDevicesMax>> used_ns_;
   std::uint64_t hold_until_ns_;
 };

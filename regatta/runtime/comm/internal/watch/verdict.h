@@ -57,7 +57,7 @@ struct Verdict {
   Finding finding = Finding::kBlocked;
   std::vector<int> ranks;  // world ranks, in order
   std::string text;        // "rank 2 at s1 has not called it"
-  // Of kMismatch: no call that is not known yet can change the minority.
+  // kMismatch only: the calls that are still unknown cannot change which ranks are the minority.
   bool is_certain = true;
 };
 
