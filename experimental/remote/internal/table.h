@@ -3,6 +3,7 @@
 #pragma once
 
 #include "experimental/remote/internal/launch_argument_kinds.h"
+#include "regatta/base/core/stats.h"
 
 namespace regatta::remote {
 
@@ -36,10 +37,9 @@ struct Row;
 
 // Two builds are compatible when they have the same table.
 constexpr std::uint64_t table_mark() {
-  std::uint64_t mark = 0xcbf29ce484222325;
-#define ROW(...)                         \
-  for (const char letter : #__VA_ARGS__) \
-    mark = (mark ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
+  std::uint64_t mark = kFnv1aBasis;
+#define ROW(...) \
+  mark = fnv1a({#__VA_ARGS__, sizeof #__VA_ARGS__}, mark);  // with the zero at its end
 #define CALL(...) ROW(__VA_ARGS__)
 #define TWIN(...) ROW(__VA_ARGS__)
 #define HAND(...) ROW(__VA_ARGS__)

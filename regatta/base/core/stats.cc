@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstring>
 #include <numeric>
 #include <optional>
 #include <vector>
@@ -57,6 +58,14 @@ std::optional<double> spearman(const std::vector<double>& a, const std::vector<d
   }
   if (variance_a == 0 || variance_b == 0) return std::nullopt;
   return covariance / std::sqrt(variance_a * variance_b);
+}
+
+std::uint64_t fnv1a_words(std::span<const std::byte> bytes, std::uint64_t hash) {
+  for (std::uint32_t word = 0; bytes.size() >= sizeof word; bytes = bytes.subspan(sizeof word)) {
+    std::memcpy(&word, bytes.data(), sizeof word);
+    hash = (hash ^ word) * 0x100000001b3U;
+  }
+  return hash;
 }
 
 }  // namespace regatta

@@ -1,5 +1,9 @@
 #include "regatta/base/core/stats.h"
 
+#include <array>
+#include <cstdint>
+#include <span>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -45,6 +49,31 @@ TEST(Spearman, IsUndefinedForTooFewConstantOrUnequalSides) {
   EXPECT_FALSE(spearman({1, 2}, {1, 2}).has_value());
   EXPECT_FALSE(spearman({1, 2, 3}, {5, 5, 5}).has_value());
   EXPECT_FALSE(spearman({1, 2, 3}, {1, 2}).has_value());
+}
+
+// The first numbers that its authors' program draws from the seed 1234567.
+TEST(SplitMix, DrawsThePublishedNumbers) {
+  EXPECT_EQ(splitmix(1234567), 6457827717110365317U);
+  EXPECT_EQ(splitmix(1234567 + kSplitMixStep), 3203168211198807973U);
+  EXPECT_EQ(splitmix_finish(0), 0U);
+}
+
+// RFC 9923, the test vectors of its appendix.
+TEST(Fnv1a, GivesThePublishedHashes) {
+  EXPECT_EQ(fnv1a(""), 0xcbf29ce484222325U);
+  EXPECT_EQ(fnv1a("a"), 0xaf63dc4c8601ec8cU);
+  EXPECT_EQ(fnv1a("foobar"), 0x85944171f73967e8U);
+  EXPECT_EQ(fnv1a("bar", fnv1a("foo")), fnv1a("foobar"));
+  EXPECT_EQ(fnv1a_32(""), 0x811c9dc5U);
+  EXPECT_EQ(fnv1a_32("a"), 0xe40c292cU);
+  EXPECT_EQ(fnv1a_32("foobar"), 0xbf9cf968U);
+}
+
+TEST(Fnv1aWords, TakesWordsWhereTheOtherTakesLetters) {
+  const std::array<std::uint32_t, 2> words = {'f', 'o'};
+  EXPECT_EQ(fnv1a_words(std::as_bytes(std::span(words))), fnv1a("fo"));
+  EXPECT_EQ(fnv1a_words(std::as_bytes(std::span(words)).first(7)), fnv1a("f"));
+  EXPECT_EQ(fnv1a_words(std::as_bytes(std::span(words)).last(4), fnv1a("f")), fnv1a("fo"));
 }
 
 }  // namespace

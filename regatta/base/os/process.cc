@@ -12,7 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "regatta/base/core/text.h"
 #include "regatta/base/os/clock.h"
+#include "regatta/base/os/file.h"
 #include "regatta/base/os/unique_fd.h"
 
 namespace regatta::os {
@@ -98,6 +100,11 @@ int usable_cores() {
   cpu_set_t set;
   CPU_ZERO(&set);
   return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+Result<std::string> boot_id() {
+  REGATTA_TRY(text, read_file("/proc/sys/kernel/random/boot_id"));
+  return std::string(trim(text));
 }
 
 Result<std::string> executable_folder() {

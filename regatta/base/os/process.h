@@ -70,6 +70,9 @@ Result<ExitState> terminate(pid_t pid, Seconds timeout = Seconds{1.0});
 // The cores that this process may run on, at least 1.
 int usable_cores();
 
+// A random text that is new after each start of this machine. Source: random(4).
+Result<std::string> boot_id();
+
 // The folder of the running executable, in which the other programs of Regatta lie.
 Result<std::string> executable_folder();
 

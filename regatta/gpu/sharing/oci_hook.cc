@@ -9,6 +9,7 @@
 #include <fmt/core.h>
 
 #include "regatta/base/core/json.h"
+#include "regatta/base/core/stats.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/os/file.h"
 
@@ -22,14 +23,6 @@ const std::vector<std::string> kKeys = {"memory", "compute", "weight", "priority
 
 Error bad_container(const std::string& what) {
   return {Code::kInvalidInput, what};
-}
-
-// Source: Fowler, Noll, Vo, FNV-1a of 64 bits.
-std::uint64_t hash_of(std::string_view text) {
-  std::uint64_t hash = 14695981039346656037ULL;
-  for (const unsigned char letter : text)
-    hash = (hash ^ letter) * 1099511628211ULL;
-  return hash;
 }
 
 bool is_name_letter(unsigned char letter) {
@@ -102,8 +95,7 @@ std::string tenant_name_of(const std::string& container) {
   std::string name;
   std::copy_if(container.begin(), container.end(), std::back_inserter(name), is_name_letter);
   if (name == container && !name.empty() && name.size() <= kNameMax) return name;
-  return fmt::format("{}{}{:016x}", name.substr(0, 30), name.empty() ? "" : "-",
-                     hash_of(container));
+  return fmt::format("{}{}{:016x}", name.substr(0, 30), name.empty() ? "" : "-", fnv1a(container));
 }
 
 Result<os::CgroupPath> own_cgroup(const std::string& container,

@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "regatta/base/core/text.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/file.h"
+#include "regatta/base/os/process.h"
 #include "regatta/base/os/unique_fd.h"
 
 namespace regatta::sharing {
@@ -47,11 +47,6 @@ Status check(const StateFile& file, const std::string& path) {
     }
   }
   return {};
-}
-
-Result<std::string> boot_id() {
-  REGATTA_TRY(text, os::read_file("/proc/sys/kernel/random/boot_id"));
-  return std::string(trim(text));
 }
 
 // Initializes an empty file; the magic is written last.
@@ -108,7 +103,7 @@ Result<MappedState> MappedState::open(const std::string& folder) {
       ::mmap(nullptr, sizeof(StateFile), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
   if (memory == MAP_FAILED) return os::errno_error(path);
   MappedState state(folder, std::move(fd), static_cast<StateFile*>(memory));
-  REGATTA_TRY(boot, boot_id());
+  REGATTA_TRY(boot, os::boot_id());
   // A daemon that was killed between making the file and writing its head left zeros.
   const bool is_new = state->magic == 0 && state->version <= kVersion;
   if (is_new) write_head(*state, boot);

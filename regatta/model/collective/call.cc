@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "regatta/base/core/stats.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 
@@ -81,10 +82,7 @@ std::uint64_t encode_transfer(bool is_send, int peer) {
 }
 
 std::uint32_t fingerprint(std::uint64_t code, std::uint64_t bytes) {
-  std::uint64_t x = code * 0x9e3779b97f4a7c15ULL ^ bytes;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-  return static_cast<std::uint32_t>(x >> 32) | 1U;
+  return static_cast<std::uint32_t>(splitmix_finish(code * kSplitMixStep ^ bytes) >> 32) | 1U;
 }
 
 std::uint64_t encode_compressed(CallKind kind, ReduceOp op, CompressionKind compression) {

@@ -3,18 +3,12 @@
 #include <fmt/format.h>
 
 #include "regatta/base/core/result.h"
+#include "regatta/base/core/stats.h"
 
 namespace regatta::topo {
 namespace {
 
 constexpr std::uint32_t kFirstAddress = 0x0a400000;  // 10.64.0.0
-
-// FNV-1a, of 32 bits.
-std::uint32_t hash_on(std::uint32_t hash, std::string_view text) {
-  for (const char letter : text)
-    hash = (hash ^ static_cast<unsigned char>(letter)) * 16777619U;
-  return hash;
-}
 
 }  // namespace
 
@@ -35,7 +29,7 @@ std::string address_text(std::uint32_t address) {
 }
 
 std::uint32_t hash_seed(std::string_view cluster, std::string_view node) {
-  const std::uint32_t hash = hash_on(hash_on(hash_on(2166136261U, cluster), "/"), node);
+  const std::uint32_t hash = fnv1a_32(node, fnv1a_32("/", fnv1a_32(cluster)));
   return hash == 0 ? 1 : hash;  // 0 means the key that all namespaces of a kernel share
 }
 

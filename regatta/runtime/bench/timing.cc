@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
+#include "regatta/base/core/stats.h"
+
 namespace regatta::bench {
 
 Seconds Timing::median() const {
-  std::vector<double> sorted = batches_s;
-  std::sort(sorted.begin(), sorted.end());
-  return {sorted[sorted.size() / 2]};
+  return {regatta::median(batches_s)};
 }
 
 Seconds Timing::least() const {

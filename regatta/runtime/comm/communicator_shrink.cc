@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "regatta/base/core/stats.h"
 #include "regatta/runtime/comm/internal/communicator_impl.h"
 #include "regatta/runtime/comm/internal/engine/membership.h"
 #include "regatta/runtime/comm/internal/group_scope.h"
@@ -21,13 +22,12 @@ constexpr int kVainAttemptsMax = 3;
 // Connections without a discovered path by then leave from any port: survivors wait.
 constexpr Seconds kPathDiscoveryTime{0.2};
 
-// The same on all ranks that have the same endpoints (FNV-1a, RFC 9923). No other process knows
-// the endpoints, which hold random names.
+// The same on all ranks that have the same endpoints. No other process knows the endpoints, which
+// hold random names.
 std::uint64_t rendezvous_id_of(const std::vector<std::string>& endpoints) {
-  std::uint64_t hash = 0xcbf29ce484222325ULL;
+  std::uint64_t hash = kFnv1aBasis;
   for (const std::string& endpoint : endpoints)
-    for (const char c : endpoint)
-      hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+    hash = fnv1a(endpoint, hash);
   return hash;
 }
 

@@ -1,8 +1,11 @@
 #include "regatta/runtime/comm/compression.h"
 
 #include <cstring>
+#include <span>
 
 #include <fmt/core.h>
+
+#include "regatta/base/core/stats.h"
 
 namespace regatta::comm::compress {
 namespace {
@@ -14,17 +17,6 @@ struct Header {
   std::uint64_t residual = 0;  // elements
   std::uint64_t factor = 0;
 };
-
-// FNV-1a over 32-bit words: finds torn and swapped bytes, no more.
-std::uint64_t checksum(const std::byte* data, std::size_t bytes) {
-  std::uint64_t hash = 0xcbf29ce484222325ULL;
-  for (std::size_t at = 0; at + sizeof(std::uint32_t) <= bytes; at += sizeof(std::uint32_t)) {
-    std::uint32_t word = 0;
-    std::memcpy(&word, data + at, sizeof word);
-    hash = (hash ^ word) * 0x100000001b3ULL;
-  }
-  return hash;
-}
 
 Error broken(const std::string& what) {
   return {Code::kInvalidInput, "gradient feedback: " + what + "; start without it"};
@@ -70,7 +62,7 @@ std::vector<std::byte> to_bytes(const ErrorFeedback& feedback) {
   put(&header, sizeof header);
   put(feedback.residual.data(), header.residual * sizeof(float));
   put(feedback.factor.data(), header.factor * sizeof(float));
-  const std::uint64_t sum = checksum(bytes.data(), bytes.size() - sizeof sum);
+  const std::uint64_t sum = fnv1a_words(std::span(bytes).first(bytes.size() - sizeof sum));
   put(&sum, sizeof sum);
   return bytes;
 }
@@ -90,7 +82,7 @@ Result<ErrorFeedback> error_feedback_from_bytes(const std::vector<std::byte>& by
       bytes.size() != kAround + elements * sizeof(float))
     return broken(fmt::format("{} bytes do not fit its head", bytes.size()));
   std::memcpy(&sum, bytes.data() + bytes.size() - sizeof sum, sizeof sum);
-  if (sum != checksum(bytes.data(), bytes.size() - sizeof sum))
+  if (sum != fnv1a_words(std::span(bytes).first(bytes.size() - sizeof sum)))
     return broken("its content changed since it was written");
   ErrorFeedback feedback{.residual = std::vector<float>(header.residual),
                          .factor = std::vector<float>(header.factor),

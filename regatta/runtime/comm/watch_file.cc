@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "regatta/base/core/stats.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/unique_fd.h"
 
@@ -24,16 +25,10 @@ void write_text(WatchText& box, std::string_view text) {
   box.write(words);
 }
 
-std::uint64_t mix(std::uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31);
-}
-
 std::uint64_t hash_text(std::uint64_t seed, std::string_view text) {
-  std::uint64_t sum = mix(seed + text.size());
+  std::uint64_t sum = splitmix_finish(seed + text.size());
   for (const char c : text)
-    sum = mix(sum + static_cast<unsigned char>(c) + 0x9e3779b97f4a7c15ULL);
+    sum = splitmix(sum + static_cast<unsigned char>(c));
   return sum;
 }
 

@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 
 #include "regatta/base/core/result.h"
+#include "regatta/base/core/stats.h"
 
 namespace regatta::measure {
 namespace {
@@ -130,14 +131,6 @@ Result<std::vector<cost::PathRates>> path_rates(const topo::Cluster& cluster,
 
 int device_sample_count(const MeasurementSchedule& schedule, int world_size) {
   return static_cast<int>(schedule.device_tasks.size()) * schedule.passes * world_size;
-}
-
-double median(std::vector<double> values) {
-  REGATTA_CHECK(!values.empty());
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  return (*middle + *std::max_element(values.begin(), middle)) / 2;
 }
 
 double harmonic_mean(const std::vector<double>& rates) {

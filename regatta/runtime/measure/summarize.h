@@ -48,10 +48,6 @@ struct Samples {
 // The number of device samples of a complete measurement, for progress. Paths have one a task.
 int device_sample_count(const MeasurementSchedule& schedule, int world_size);
 
-// The middle value; the mean of the two in the middle of an even number. REGATTA_CHECKs that there
-// is one.
-double median(std::vector<double> values);
-
 // How far the passes differ: for each loop of each rank the largest minus the smallest rate over
 // the middle one, and of these the median. 0 where no loop ran twice. Above some 0.1 the machine
 // was doing other work.

@@ -49,12 +49,6 @@ TEST(DeviceSampleCount, CountsEveryLoopOfEveryPassOnEveryRank) {
   EXPECT_EQ(device_sample_count(schedule, 4), 84);
 }
 
-TEST(Median, IsTheMiddleOrTheMeanOfTheTwoInTheMiddle) {
-  EXPECT_EQ(median({5}), 5);
-  EXPECT_EQ(median({9, 1, 5}), 5);
-  EXPECT_EQ(median({8, 1, 2, 4}), 3);
-}
-
 TEST(HarmonicMean, IsTheRateOfTheMeanTime) {
   EXPECT_DOUBLE_EQ(harmonic_mean({5}), 5);
   EXPECT_DOUBLE_EQ(harmonic_mean({1, 3}), 1.5);

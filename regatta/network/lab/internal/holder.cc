@@ -135,7 +135,7 @@ struct Built {
 // Records the facts that are known before anything is built.
 Status identify(const Blueprint& blueprint, LabState& state) {
   REGATTA_TRY(self, os::read_process(::getpid()));
-  REGATTA_TRY(boot_id, read_boot_id());
+  REGATTA_TRY(boot_id, os::boot_id());
   state.info.name = blueprint.name;
   state.info.holder = self.pid;
   state.holder_start = self.start_time;

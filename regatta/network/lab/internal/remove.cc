@@ -18,7 +18,7 @@ constexpr Seconds kPatience{1.0};
 
 // After a reboot only the folder can be left, and the process ids belong to strangers.
 bool is_of_this_boot(const LabState& state) {
-  const auto boot_id = read_boot_id();
+  const auto boot_id = os::boot_id();
   return boot_id && *boot_id == state.boot_id;
 }
 

@@ -12,7 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "regatta/base/core/text.h"
 #include "regatta/base/os/file.h"
 #include "regatta/base/os/process.h"
 #include "regatta/base/os/unique_fd.h"
@@ -129,11 +128,6 @@ std::vector<std::string> state_names() {
 
 bool holder_is_alive(const LabState& state) {
   return os::is_alive(state.info.holder, state.holder_start);
-}
-
-Result<std::string> read_boot_id() {
-  REGATTA_TRY(text, os::read_file("/proc/sys/kernel/random/boot_id"));
-  return std::string(trim(text));
 }
 
 Result<LabState> living_state(const LabInfo& info) {

@@ -47,7 +47,6 @@ Result<LabState> load_state(const std::string& name);
 std::vector<std::string> state_names();
 
 bool holder_is_alive(const LabState& state);
-Result<std::string> read_boot_id();
 
 // The state of the living lab behind `info`; kUnavailable when its holder has died.
 Result<LabState> living_state(const LabInfo& info);

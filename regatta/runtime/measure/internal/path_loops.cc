@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "regatta/base/core/stats.h"
 #include "regatta/base/os/clock.h"
 
 namespace regatta::measure {

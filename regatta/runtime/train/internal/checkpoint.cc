@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <system_error>
 
@@ -14,7 +15,9 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/core/json.h"
+#include "regatta/base/core/stats.h"
 #include "regatta/base/os/file.h"
 #include "regatta/base/os/unique_fd.h"
 #include "regatta/model/workload/job.h"
@@ -43,21 +46,11 @@ std::array<const Tensor*, 3> arrays_of(const Parameters& parameters) {
   return {&parameters.master, &parameters.first_moment, &parameters.second_moment};
 }
 
-// FNV-1a over 32-bit words: finds torn and swapped files, no more.
-std::uint64_t checksum(const Tensor& array, std::uint64_t hash) {
-  const float* values = array.data_ptr<float>();
-  for (std::int64_t i = 0; i < array.numel(); ++i) {
-    std::uint32_t word = 0;
-    std::memcpy(&word, values + i, sizeof word);
-    hash = (hash ^ word) * 0x100000001b3ULL;
-  }
-  return hash;
-}
-
 std::uint64_t checksum(const Parameters& parameters) {
-  std::uint64_t hash = 0xcbf29ce484222325ULL;
+  std::uint64_t hash = kFnv1aBasis;
   for (const Tensor* array : arrays_of(parameters))
-    hash = checksum(*array, hash);
+    hash = fnv1a_words(std::as_bytes(std::span(array->data_ptr<float>(), as_index(array->numel()))),
+                       hash);
   return hash;
 }
 

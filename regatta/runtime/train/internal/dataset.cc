@@ -7,6 +7,7 @@
 
 #include <fmt/core.h>
 
+#include "regatta/base/core/stats.h"
 #include "regatta/base/os/file.h"
 
 namespace regatta::train {
@@ -49,20 +50,13 @@ Status append_file(const std::string& path, std::vector<std::uint8_t>& bytes) {
   return {};
 }
 
-std::uint64_t mix(std::uint64_t x) {  // splitmix64: Steele, Lea and Flood, OOPSLA 2014
-  x += 0x9e3779b97f4a7c15ULL;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31);
-}
-
 // A permutation of [0, 2^(2 half_bits)) chosen by `key`: four rounds of a Feistel network.
 std::uint64_t permute(std::uint64_t value, int half_bits, std::uint64_t key) {
   const std::uint64_t half_mask = (std::uint64_t{1} << half_bits) - 1;
   std::uint64_t left = value >> half_bits;
   std::uint64_t right = value & half_mask;
   for (std::uint64_t round = 0; round < 4; ++round) {
-    const std::uint64_t next = left ^ (mix(key ^ mix(right + (round << 56))) & half_mask);
+    const std::uint64_t next = left ^ (splitmix(key ^ splitmix(right + (round << 56))) & half_mask);
     left = right;
     right = next;
   }
@@ -108,7 +102,7 @@ long long window_of(std::uint64_t seed, long long index, long long windows) {
   // Values past the end are permuted again until they fall inside: still a permutation.
   auto value = static_cast<std::uint64_t>(index % windows);
   do {
-    value = permute(value, half_bits, mix(seed) ^ mix(epoch + 1));
+    value = permute(value, half_bits, splitmix(seed) ^ splitmix(epoch + 1));
   } while (value >= count);
   return static_cast<long long>(value);
 }

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <cstddef>
-#include <string_view>
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/empty.h>
@@ -10,28 +9,20 @@
 #include <fmt/core.h>
 
 #include "regatta/base/core/result.h"
+#include "regatta/base/core/stats.h"
 
 namespace regatta::train {
 namespace {
 
 constexpr double kDeviation = 0.02;  // of weights, as GPT-2 starts them
 
-// FNV-1a: the same on every machine, unlike std::hash.
-std::uint64_t hash_of(std::uint64_t seed, std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325ULL ^ (seed * 0x9e3779b97f4a7c15ULL);
-  for (const char letter : text) {
-    hash ^= static_cast<unsigned char>(letter);
-    hash *= 0x100000001b3ULL;
-  }
-  return hash;
-}
-
 Tensor full_parameter(const ParameterSpec& spec, std::uint64_t seed) {
   const std::int64_t columns = spec.columns == 0 ? 1 : spec.columns;
   Tensor full = at::zeros({spec.rows, columns}, at::kFloat);
   if (spec.init == Init::kOne) full.fill_(1);
   if (spec.init == Init::kNormal) {
-    auto generator = at::make_generator<at::CPUGeneratorImpl>(hash_of(seed, spec.name));
+    auto generator = at::make_generator<at::CPUGeneratorImpl>(
+        fnv1a(spec.name, kFnv1aBasis ^ (seed * kSplitMixStep)));
     full.normal_(0, spec.deviation, generator);
   }
   return full;

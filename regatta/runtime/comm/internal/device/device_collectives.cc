@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "regatta/base/os/file.h"
+#include "regatta/base/os/process.h"
 #include "regatta/model/collective/data_type.h"
 #include "regatta/runtime/comm/internal/collective_names.h"
 #include "regatta/runtime/comm/internal/group_scope.h"
@@ -39,7 +39,7 @@ Error cannot_use_device(const std::string& call, Rank peer) {
 
 std::array<char, 40> this_server() {
   std::array<char, 40> id{};
-  if (const auto text = os::read_file("/proc/sys/kernel/random/boot_id"))
+  if (const auto text = os::boot_id())
     std::memcpy(id.data(), text->data(), std::min(text->size(), id.size() - 1));
   return id;
 }

@@ -1,7 +1,6 @@
 // The cost of the watch file: two worlds of the same two threads, one watched and one not, take
 // turns. The result is the ratio of the medians of their batches, as the median of several such
 // pairs, because a world also chooses at its start how it writes its stages.
-#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <memory>
@@ -10,6 +9,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include "regatta/base/core/stats.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/runtime/comm/communicator.h"
 #include "regatta/runtime/comm/test_world.h"
@@ -57,12 +57,6 @@ Seconds time_batch(Communicator& world, Buffers& buffers, std::size_t bytes, int
   return (os::monotonic_now() - start) / calls;
 }
 
-double median_of(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<long>(values.size() / 2),
-                   values.end());
-  return values[values.size() / 2];
-}
-
 struct TunedCall {
   TestLayout layout = TestLayout::kShm;
   std::size_t bytes = 0;
@@ -89,7 +83,7 @@ Medians take_turns(Communicator& watched, Communicator& bare, const TunedCall& g
     off.push_back(time_batch(bare, others, given.bytes, calls).value);
     if (batch % 2 != 0) on.push_back(time_batch(watched, ones, given.bytes, calls).value);
   }
-  return {median_of(on), median_of(off)};
+  return {median(on), median(off)};
 }
 
 // args: layout, bytes, registered.
@@ -122,9 +116,9 @@ void watch_overhead(benchmark::State& state) {
       if (error) state.SkipWithError(error->message.c_str());
   }
   if (ratios.empty()) return;
-  state.counters["on_us"] = median_of(on) * 1e6;
-  state.counters["off_us"] = median_of(off) * 1e6;
-  state.counters["overhead_percent"] = (median_of(ratios) - 1) * 100;
+  state.counters["on_us"] = median(on) * 1e6;
+  state.counters["off_us"] = median(off) * 1e6;
+  state.counters["overhead_percent"] = (median(ratios) - 1) * 100;
 }
 
 void sizes(benchmark::internal::Benchmark* bench) {
