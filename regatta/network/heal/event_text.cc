@@ -1,11 +1,13 @@
 #include "regatta/network/heal/event_text.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "regatta/base/core/json.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 #include "regatta/model/topo/graph_names.h"
@@ -40,31 +42,40 @@ Result<LinkId> find_link(const topo::Graph& graph, const std::string& name) {
                            graph.links.empty() ? "leaf0-spine1" : graph.links.back().name));
 }
 
-Result<std::vector<Fault>> parse_broken(const topo::Graph& graph, const json& broken, Harm harm) {
-  if (broken.contains("switch")) {
-    REGATTA_TRY(node, find_switch(graph, broken.at("switch").get<std::string>()));
+Result<std::vector<Fault>> parse_broken(const topo::Graph& graph, const JsonReader& broken,
+                                        Harm harm) {
+  std::string switch_name;
+  std::string link_text;
+  std::string from;
+  std::string towards;
+  broken.read_if("switch", switch_name);
+  broken.read_if("link", link_text);
+  broken.read_if("from", from);
+  broken.read_if("towards", towards);
+  REGATTA_TRY_DO(broken.status());
+  if (broken.has("switch")) {
+    REGATTA_TRY(node, find_switch(graph, switch_name));
     return std::vector<Fault>{{Place::kSwitch, 0, node, harm}};
   }
-  if (!broken.contains("link"))
+  if (!broken.has("link"))
     return wrong("'broken' names neither a switch nor a link; give one of them");
-  REGATTA_TRY(link, find_link(graph, broken.at("link").get<std::string>()));
+  REGATTA_TRY(link, find_link(graph, link_text));
   const std::uint32_t forward = fabric::number_of({link, true});
-  if (!broken.contains("from")) {
-    if (broken.contains("towards")) return wrong("'towards' needs 'from', an end of the link");
+  if (!broken.has("from")) {
+    if (broken.has("towards")) return wrong("'towards' needs 'from', an end of the link");
     return std::vector<Fault>{{Place::kLink, forward, {}, harm},
                               {Place::kLink, forward + 1, {}, harm}};
   }
-  const auto from = broken.at("from").get<std::string>();
   Fault fault{Place::kLink, forward, {}, harm};
-  if (name_of(graph, graph.links[link.index()].b) == from) {
+  const topo::Link& ends = graph.links[link.index()];
+  if (name_of(graph, ends.b) == from) {
     ++fault.link;
-  } else if (name_of(graph, graph.links[link.index()].a) != from) {
-    return wrong(fmt::format(
-        "'{}' is no end of link {}; it has {} and {}", from, graph.links[link.index()].name,
-        name_of(graph, graph.links[link.index()].a), name_of(graph, graph.links[link.index()].b)));
+  } else if (name_of(graph, ends.a) != from) {
+    return wrong(fmt::format("'{}' is no end of link {}; it has {} and {}", from, ends.name,
+                             name_of(graph, ends.a), name_of(graph, ends.b)));
   }
-  if (broken.contains("towards")) {
-    REGATTA_TRY(leaf, find_switch(graph, broken.at("towards").get<std::string>()));
+  if (broken.has("towards")) {
+    REGATTA_TRY(leaf, find_switch(graph, towards));
     if (graph.nodes[leaf.index()].kind != topo::NodeKind::kLeaf)
       return wrong(fmt::format("'{}' is no leaf; 'towards' names the leaf that traffic goes to",
                                name_of(graph, leaf)));
@@ -195,24 +206,16 @@ std::string_view to_string(Harm harm) {
 }
 
 Result<FaultReport> parse_report(const topo::Graph& graph, std::string_view text) {
-  const json line = json::parse(text, nullptr, false);
-  if (!line.is_object() || !line.contains("broken") || !line.at("broken").is_object())
+  static constexpr std::array kHarms = {Harm::kLoss, Harm::kBlackHole, Harm::kNoCarrier};
+  const auto report = JsonReader::parse(text, "report");
+  if (!report || !report->has("broken"))
     return wrong(R"(not understood; write it like {"broken": {"link": "leaf0-spine1"}})");
-  try {
-    const auto word = line.value("harm", "eats");
-    Harm harm = Harm::kBlackHole;
-    if (word == to_string(Harm::kLoss)) {
-      harm = Harm::kLoss;
-    } else if (word == to_string(Harm::kNoCarrier)) {
-      harm = Harm::kNoCarrier;
-    } else if (word != to_string(Harm::kBlackHole)) {
-      return wrong(fmt::format("harm '{}' is not known; choose loses, eats or no carrier", word));
-    }
-    REGATTA_TRY(faults, parse_broken(graph, line.at("broken"), harm));
-    return FaultReport{std::move(faults), printable(line.value("why", "reported"), kLongest)};
-  } catch (const json::exception&) {
-    return wrong("names are texts; write them in quotes");
-  }
+  Harm harm = Harm::kBlackHole;
+  std::string why = "reported";
+  report->read_if("harm", harm, kHarms);
+  report->read_if("why", why);
+  REGATTA_TRY(faults, parse_broken(graph, report->at("broken"), harm));
+  return FaultReport{std::move(faults), printable(why, kLongest)};
 }
 
 json to_json(const topo::Graph& graph, const Event& event) {

@@ -56,9 +56,11 @@ TEST(ParseReport, SaysWhatIsWrong) {
        "report: 'spine0' is no leaf; 'towards' names the leaf that traffic goes to"},
       {R"({"broken": {"link": "leaf0-spine1", "towards": "leaf1"}})",
        "report: 'towards' needs 'from', an end of the link"},
-      {R"({"broken": {"link": 4}})", "report: names are texts; write them in quotes"},
+      {R"({"broken": {"link": 4}})", "report: broken.link: expected a string, found 4"},
+      {R"({"broken": 4})", "report: broken: expected an object, found 4"},
+      {R"({"broken": {"switch": "spine0"}, "why": 4})", "report: why: expected a string, found 4"},
       {R"({"broken": {"switch": "spine0"}, "harm": "much"})",
-       "report: harm 'much' is not known; choose loses, eats or no carrier"}};
+       "report: harm: expected one of loses, eats, no carrier, found the string \"much\""}};
   for (const auto& [text, message] : cases) {
     const auto report = parse_report(fabric.graph, text);
     ASSERT_FALSE(report) << text;
