@@ -92,15 +92,6 @@ Status set_converging(const LabInfo& lab, bool on) {
   return ask(lab, {{"op", "converge"}, {"on", on}});
 }
 
-Result<std::vector<LinkState>> link_states(const LabInfo& lab) {
-  REGATTA_TRY(answer, request(lab, {{"op", "links"}}));
-  try {
-    return links_from_json(answer.at("links"));
-  } catch (const nlohmann::json::exception& error) {
-    return Error{Code::kUnavailable, fmt::format("lab {}: {}", lab.name, error.what())};
-  }
-}
-
 Result<std::vector<LinkCounter>> link_counters(const LabInfo& lab, const topo::Cluster& cluster) {
   REGATTA_TRY_DO(check_same_cluster(lab, cluster));
   REGATTA_TRY(states, link_states(lab));

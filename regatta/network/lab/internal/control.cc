@@ -1,7 +1,9 @@
 #include "regatta/network/lab/internal/control.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <utility>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -14,8 +16,7 @@
 namespace regatta::lab {
 namespace {
 
-constexpr int kClientSeconds = 10;
-constexpr int kHolderSeconds = 2;  // a silent client must not keep the holder from the others
+constexpr timeval kAnswerLimit{.tv_sec = 10, .tv_usec = 0};
 
 // Its name comes from that of the cluster, so nobody can choose another path.
 Result<std::string> path_in(const std::string& folder) {
@@ -26,20 +27,10 @@ Result<std::string> path_in(const std::string& folder) {
       path + ": too long for a socket; shorten the name of the cluster, or XDG_RUNTIME_DIR"};
 }
 
-void limit_waits(int fd, int seconds) {
-  const timeval limit{seconds, 0};
-  ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-  ::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-}
-
-// Sends the text and tells the other side that it is complete.
-Status send_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t count = ::send(fd, text.data(), text.size(), MSG_NOSIGNAL);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return os::errno_error("control socket");
-    text.remove_prefix(static_cast<std::size_t>(count));
-  }
+// Sends the line and tells the other side that it is complete.
+Status send_line(int fd, const std::string& line) {
+  const ssize_t count = ::send(fd, line.data(), line.size(), MSG_NOSIGNAL);
+  if (count != static_cast<ssize_t>(line.size())) return os::errno_error("control socket");
   ::shutdown(fd, SHUT_WR);
   return {};
 }
@@ -55,62 +46,86 @@ Result<std::string> receive_all(int fd) {
     }
     if (count < 0) return os::errno_error("control socket");
     if (count == 0) return text;
-    text.append(block.data(), static_cast<std::size_t>(count));
+    text.append(block.data(), as_index(count));
   }
 }
 
-nlohmann::json parse(const std::string& text) {
-  return nlohmann::json::parse(text, nullptr, false);
+LinkState read_link(const JsonReader& link) {
+  LinkState state;
+  link.read("name", state.name);
+  link.read("a", state.a);
+  link.read("b", state.b);
+  link.read("up", state.up);
+  link.read("rate_Bps", state.rate);
+  link.read("drop_share", state.drop_share);
+  link.read("has_fault", state.has_fault);
+  link.read("sent_by_a_bytes", state.sent_by_a);
+  link.read("sent_by_b_bytes", state.sent_by_b);
+  return state;
 }
 
 }  // namespace
 
-Result<nlohmann::json> request(const LabInfo& lab, const nlohmann::json& message) {
+Result<JsonReader> request(const LabInfo& lab, const nlohmann::json& message) {
   REGATTA_TRY(path, path_in(lab.folder));
   const auto socket = os::connect_unix(path);
   if (!socket) return gone(lab.name);
-  limit_waits(socket->get(), kClientSeconds);
-  REGATTA_TRY_DO(send_all(socket->get(), message.dump()));
+  ::setsockopt(socket->get(), SOL_SOCKET, SO_RCVTIMEO, &kAnswerLimit, sizeof kAnswerLimit);
+  REGATTA_TRY_DO(send_line(socket->get(), message.dump() + "\n"));
   REGATTA_TRY(text, receive_all(socket->get()));
-  const nlohmann::json answer = parse(text);
-  if (!answer.is_object()) {
+  auto answer = JsonReader::parse(text, fmt::format("lab {}: answer of its holder", lab.name));
+  if (!answer) {
     return Error{
         Code::kUnavailable,
         fmt::format("lab {}: its holder gave no answer; take it down with regatta lab down {} and "
                     "bring it up again",
                     lab.name, lab.name)};
   }
-  if (answer.contains("error")) {
-    return Error{static_cast<Code>(answer.value("code", 0)),
-                 answer.value("error", std::string("unknown error"))};
-  }
+  if (auto error = read_error(*answer)) return *std::move(error);
   return answer;
 }
 
-Result<os::UniqueFd> listen_for_requests(const std::string& folder) {
+Result<std::vector<LinkState>> link_states(const LabInfo& lab) {
+  std::vector<LinkState> states;
+  std::size_t count = 0;
+  do {
+    REGATTA_TRY(answer, request(lab, {{"op", "links"}, {"first", states.size()}}));
+    const auto links = answer.at("links").items();
+    for (const JsonReader& link : links)
+      states.push_back(read_link(link));
+    answer.read_if("count", count);  // an older holder sends all at once
+    if (!answer.status()) return Error{Code::kUnavailable, answer.status().error().message};
+    if (links.empty()) break;
+  } while (states.size() < count);
+  return states;
+}
+
+Result<net::LineServer> listen_for_requests(const std::string& folder) {
   REGATTA_TRY(path, path_in(folder));
-  return os::listen_unix(path);
+  REGATTA_TRY(listener, os::listen_unix(path));
+  return net::LineServer::create(
+      std::move(listener),
+      {.refusal = to_json(Error{Code::kExhausted, "too many clients"}).dump()});
 }
 
-void serve_one(const os::UniqueFd& listener, const RequestHandler& handler) {
-  const os::UniqueFd client = os::accept_connection(listener, 0);
-  if (!client) return;
-  limit_waits(client.get(), kHolderSeconds);
-  const auto text = receive_all(client.get());
-  if (!text) return;
-  const nlohmann::json message = parse(*text);
-  if (!message.is_object()) return;
-  const auto answer = handler(message);
-  const nlohmann::json reply =
-      answer ? *answer
-             : nlohmann::json{{"error", answer.error().message},
-                              {"code", static_cast<int>(answer.error().code)}};
-  static_cast<void>(send_all(client.get(), reply.dump()).has_value());
+void serve_requests(net::LineServer& server, Seconds limit, const RequestHandler& handler) {
+  const net::LineHandlers handlers{
+      .connected = {},
+      .line = [&](net::ClientId client, std::string_view line) -> Status {
+        const auto answer = JsonReader::parse(line, "request").and_then(handler);
+        server.send(client, (answer ? *answer : to_json(answer.error())).dump() + "\n");
+        server.close(client);
+        return {};
+      },
+      .closed = {}};
+  // An error of the wait is not lasting: the next call waits again.
+  static_cast<void>(server.serve(limit, handlers));
 }
 
-nlohmann::json links_to_json(const std::vector<LinkState>& states) {
+nlohmann::json links_to_json(const std::vector<LinkState>& states, std::size_t first) {
   nlohmann::json links = nlohmann::json::array();
-  for (const LinkState& state : states) {
+  for (std::size_t i = first; i < std::min(states.size(), first + kLinksMax); ++i) {
+    const LinkState& state = states[i];
     links.push_back({{"name", state.name},
                      {"a", state.a},
                      {"b", state.b},
@@ -121,25 +136,20 @@ nlohmann::json links_to_json(const std::vector<LinkState>& states) {
                      {"sent_by_a_bytes", state.sent_by_a.value},
                      {"sent_by_b_bytes", state.sent_by_b.value}});
   }
-  return links;
+  return {{"links", links}, {"count", states.size()}};
 }
 
-std::vector<LinkState> links_from_json(const nlohmann::json& json) {
-  std::vector<LinkState> states;
-  for (const auto& link : json) {
-    LinkState state;
-    link.at("name").get_to(state.name);
-    link.at("a").get_to(state.a);
-    link.at("b").get_to(state.b);
-    link.at("up").get_to(state.up);
-    link.at("rate_Bps").get_to(state.rate.value);
-    link.at("drop_share").get_to(state.drop_share);
-    link.at("has_fault").get_to(state.has_fault);
-    link.at("sent_by_a_bytes").get_to(state.sent_by_a.value);
-    link.at("sent_by_b_bytes").get_to(state.sent_by_b.value);
-    states.push_back(std::move(state));
-  }
-  return states;
+nlohmann::json to_json(const Error& error) {
+  return {{"error", error.message}, {"code", static_cast<int>(error.code)}};
+}
+
+std::optional<Error> read_error(const JsonReader& answer) {
+  if (!answer.has("error")) return std::nullopt;
+  constexpr IntRange kCodes{.low = 0, .high = static_cast<int>(Code::kUnsupported)};
+  Error error;
+  answer.read("error", error.message);
+  error.code = static_cast<Code>(answer.at("code").as<int>(kCodes));
+  return answer.status() ? error : Error{Code::kUnavailable, answer.status().error().message};
 }
 
 }  // namespace regatta::lab

@@ -100,36 +100,58 @@ Status record_namespaces(const Network& network, const Blueprint& blueprint, Lab
   return {};
 }
 
-Result<nlohmann::json> handle(Network& network, const nlohmann::json& message) {
-  const std::string op = message.value("op", "");
-  if (op == "links") {
+enum class Operation { kLinks, kDown, kSlow, kDrop, kClear, kConverge };
+constexpr EnumNames<6> kOperations = {"links", "down", "slow", "drop", "clear", "converge"};
+
+struct Request {
+  Operation operation = Operation::kLinks;
+  std::string link;  // "": all, of kClear
+  BytesPerSecond rate;
+  double share = 0;
+  std::size_t first = 0;
+  bool on = true;
+};
+
+Result<Request> read_request(const JsonReader& message) {
+  Request request;
+  message.read("op", request.operation, kOperations);
+  message.read_if("link", request.link);
+  message.read_if("rate_Bps", request.rate, kNotNegative);
+  message.read_if("share", request.share, NumberRange{.low = 0, .high = 1});
+  message.read_if("first", request.first);
+  message.read_if("on", request.on);
+  return message.finish(request);
+}
+
+Status change_link(Network& network, const Request& request) {
+  const auto link = network.find(request.link);
+  if (!link) return Error{Code::kNotFound, "link " + request.link + ": not in this lab"};
+  if (request.operation == Operation::kDown) return network.take_down(*link);
+  if (request.operation == Operation::kSlow) return network.slow(*link, request.rate);
+  if (request.operation == Operation::kDrop) return network.drop(*link, request.share);
+  return network.clear(*link);
+}
+
+Result<nlohmann::json> handle(Network& network, const JsonReader& message) {
+  REGATTA_TRY(request, read_request(message));
+  if (request.operation == Operation::kLinks) {
     REGATTA_TRY(states, network.states());
-    return nlohmann::json{{"links", links_to_json(states)}};
+    return links_to_json(states, request.first);
   }
-  if (op == "converge") {
-    network.set_converging(message.value("on", true));
-    return nlohmann::json::object();
-  }
-  const std::string name = message.value("link", "");
-  if (op == "clear" && name.empty()) {
+  if (request.operation == Operation::kConverge) {
+    network.set_converging(request.on);
+  } else if (request.operation == Operation::kClear && request.link.empty()) {
     for (std::size_t i = 0; i < network.link_count(); ++i)
       REGATTA_TRY_DO(network.clear(i));
-    return nlohmann::json::object();
+  } else {
+    REGATTA_TRY_DO(change_link(network, request));
   }
-  const auto link = network.find(name);
-  if (!link) return Error{Code::kNotFound, "link " + name + ": not in this lab"};
-  Status status = Error{Code::kInvalidInput, "request " + op + ": unknown to the holder"};
-  if (op == "down") status = network.take_down(*link);
-  if (op == "slow") status = network.slow(*link, BytesPerSecond{message.value("rate_Bps", 0.0)});
-  if (op == "drop") status = network.drop(*link, message.value("share", 0.0));
-  if (op == "clear") status = network.clear(*link);
-  if (!status) return status.error();
   return nlohmann::json::object();
 }
 
 struct Built {
   Network network;
-  os::UniqueFd listener;
+  net::LineServer server;
 };
 
 // Records the facts that are known before anything is built.
@@ -154,11 +176,11 @@ Result<Built> build(const Blueprint& blueprint, LabState& state) {
   REGATTA_TRY_DO(enter_privilege(state));
   REGATTA_TRY(network, Network::build(blueprint));
   REGATTA_TRY_DO(record_namespaces(network, blueprint, state));
-  REGATTA_TRY(listener, listen_for_requests(state.info.folder));
+  REGATTA_TRY(server, listen_for_requests(state.info.folder));
   state.ready = true;
   state.info.up_seconds = (os::monotonic_now() - start).value;
   REGATTA_TRY_DO(save_state(state));
-  return Built{std::move(network), std::move(listener)};
+  return Built{std::move(network), std::move(server)};
 }
 
 void report(const nlohmann::json& message) {
@@ -169,13 +191,13 @@ void report(const nlohmann::json& message) {
 
 // Answers requests until `caller` (a pidfd, or nothing) has ended.
 void serve(Built& built, const os::UniqueFd& caller) {
-  std::array<pollfd, 2> waits{pollfd{built.listener.get(), POLLIN, 0},
+  std::array<pollfd, 2> waits{pollfd{built.server.fd(), POLLIN, 0},
                               pollfd{caller.get(), POLLIN, 0}};  // a negative one is passed over
   for (;;) {
     if (::poll(waits.data(), waits.size(), -1) < 0) continue;
     if (waits[1].revents != 0) return;
-    serve_one(built.listener,
-              [&](const nlohmann::json& message) { return handle(built.network, message); });
+    serve_requests(built.server, Seconds{0},
+                   [&](const JsonReader& message) { return handle(built.network, message); });
   }
 }
 
@@ -195,7 +217,7 @@ struct Orders {
   state.info.folder = orders.folder;
   auto built = detached ? build(orders.blueprint, state) : Result<Built>(detached.error());
   if (!built) {
-    report({{"error", built.error().message}, {"code", static_cast<int>(built.error().code)}});
+    report(to_json(built.error()));
     ::_exit(1);
   }
   report(to_json(state.info));
@@ -247,16 +269,14 @@ Result<LabInfo> start_holder(const Blueprint& blueprint, const std::string& fold
   while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
   REGATTA_TRY(text, read_report(pipe.read_end, blueprint.name));
-  const nlohmann::json answer = nlohmann::json::parse(text, nullptr, false);
-  if (!answer.is_object()) {
+  const auto answer = JsonReader::parse(text, fmt::format("lab {}: its report", blueprint.name));
+  if (!answer) {
     return Error{Code::kUnavailable,
                  fmt::format("lab {}: its holder ended while building", blueprint.name)};
   }
-  if (answer.contains("error")) {
-    return Error{static_cast<Code>(answer.value("code", 0)),
-                 fmt::format("lab {}: {}", blueprint.name, answer.value("error", ""))};
-  }
-  return info_from_json(answer);
+  if (const auto error = read_error(*answer))
+    return Error{error->code, fmt::format("lab {}: {}", blueprint.name, error->message)};
+  return answer->finish(read_info(*answer));
 }
 
 }  // namespace regatta::lab

@@ -39,18 +39,21 @@ nlohmann::json to_json(const LabState& state) {
           {"nodes", nodes}};
 }
 
-LabState state_from_json(const nlohmann::json& json) {
+LabState read_state(const JsonReader& json) {
   LabState state;
-  state.info = info_from_json(json.at("info"));
-  json.at("holder_start").get_to(state.holder_start);
-  json.at("boot_id").get_to(state.boot_id);
-  json.at("cgroup").get_to(state.cgroup);
-  json.at("join_cgroup").get_to(state.join_cgroup);
-  json.at("description").get_to(state.description);
-  json.at("ready").get_to(state.ready);
-  for (const auto& node : json.at("nodes")) {
-    state.nodes.push_back(
-        {node.at("name"), node.at("holder_fd"), node.at("inode"), node.at("cookie")});
+  state.info = read_info(json.at("info"));
+  json.read("holder_start", state.holder_start);
+  json.read("boot_id", state.boot_id);
+  json.read("cgroup", state.cgroup);
+  json.read("join_cgroup", state.join_cgroup);
+  json.read("description", state.description);
+  json.read("ready", state.ready);
+  for (const JsonReader& node : json.at("nodes").items()) {
+    NodeState& read = state.nodes.emplace_back();
+    node.read("name", read.name);
+    node.read("holder_fd", read.holder_fd);
+    node.read("inode", read.inode);
+    node.read("cookie", read.cookie);
   }
   return state;
 }
@@ -107,11 +110,11 @@ Status save_state(const LabState& state) {
 Result<LabState> load_state(const std::string& name) {
   REGATTA_TRY(folder, lab_folder(name));
   REGATTA_TRY(text, os::read_file(folder + kStateFile));
-  try {
-    return state_from_json(nlohmann::json::parse(text));
-  } catch (const nlohmann::json::exception& error) {
-    return Error{Code::kUnavailable, fmt::format("{}{}: {}", folder, kStateFile, error.what())};
-  }
+  auto state = JsonReader::parse(text, folder + kStateFile).and_then([](const JsonReader& json) {
+    return json.finish(read_state(json));
+  });
+  if (!state) return Error{Code::kUnavailable, state.error().message};
+  return state;
 }
 
 std::vector<std::string> state_names() {
@@ -156,23 +159,24 @@ nlohmann::json to_json(const LabInfo& info) {
           {"up_seconds", info.up_seconds}};
 }
 
-LabInfo info_from_json(const nlohmann::json& json) {
+LabInfo read_info(const JsonReader& json) {
   LabInfo info;
-  json.at("name").get_to(info.name);
-  json.at("holder").get_to(info.holder);
-  json.at("user_namespace").get_to(info.user_namespace);
-  json.at("fixed_speed").get_to(info.fixed_speed);
-  json.at("speed_note").get_to(info.speed_note);
-  json.at("cpu_share").get_to(info.cpu_share);
-  for (const auto& server : json.at("servers")) {
+  json.read("name", info.name);
+  json.read("holder", info.holder);
+  json.read("user_namespace", info.user_namespace);
+  json.read("fixed_speed", info.fixed_speed);
+  json.read("speed_note", info.speed_note);
+  json.read("cpu_share", info.cpu_share);
+  for (const JsonReader& server : json.at("servers").items()) {
     LabServer& read = info.servers.emplace_back();
-    server.at("name").get_to(read.name);
-    server.at("nic_addresses").get_to(read.nic_addresses);
-    for (const auto& device : server.at("devices"))
-      read.devices.push_back({device.at("cpu_share"), device.at("cgroup")});
+    server.read("name", read.name);
+    server.read("nic_addresses", read.nic_addresses);
+    for (const JsonReader& device : server.at("devices").items())
+      read.devices.push_back(
+          {device.at("cpu_share").as<double>(), device.at("cgroup").as<std::string>()});
   }
-  json.at("folder").get_to(info.folder);
-  json.at("up_seconds").get_to(info.up_seconds);
+  json.read("folder", info.folder);
+  json.read("up_seconds", info.up_seconds);
   return info;
 }
 

@@ -5,8 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
+#include "regatta/base/core/json.h"
 #include "regatta/base/core/result.h"
 #include "regatta/base/os/unique_fd.h"
 #include "regatta/network/lab/lab.h"
@@ -52,6 +51,6 @@ bool holder_is_alive(const LabState& state);
 Result<LabState> living_state(const LabInfo& info);
 
 nlohmann::json to_json(const LabInfo& info);
-LabInfo info_from_json(const nlohmann::json& json);  // throws nlohmann::json::exception
+LabInfo read_info(const JsonReader& json);
 
 }  // namespace regatta::lab
