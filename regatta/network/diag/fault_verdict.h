@@ -75,6 +75,13 @@ struct FaultVerdict {
   std::vector<Culprit> alternatives;
 };
 
+struct FaultChanges {
+  std::vector<FaultVerdict> begun;  // includes host noise
+  std::vector<FaultVerdict> over;
+  std::vector<FaultVerdict> changed;  // last with another symptom than was reported
+  bool is_empty() const { return begun.empty() && over.empty() && changed.empty(); }
+};
+
 // Whether the verdict calls for action: neither kNone nor kHostNoise.
 bool is_fault(const FaultVerdict& verdict);
 
