@@ -31,6 +31,11 @@ struct FlowsOrder {};     // segments of connections since the last one
 struct CarriersOrder {};  // states of all NICs
 using Order = std::variant<TraceOrder, FlowsOrder, CarriersOrder>;
 
+struct EvidenceRequest {
+  NodeId server;
+  Order order;
+};
+
 // Packets that should have ended at a router, and how many it answered.
 struct TraceHop {
   std::uint16_t sent = 0;
@@ -62,6 +67,23 @@ struct NicCarrier {
 };
 
 using Evidence = std::variant<Trace, FlowCounts, NicCarrier>;
+
+// Evidence about a culprit: packets of traceroutes over it that should end at the last router
+// before it and at the routers behind it, and segments of connections that cross it and of others.
+struct CollectedEvidence {
+  std::uint32_t before_sent = 0;
+  std::uint32_t before_answered = 0;
+  std::uint32_t behind_sent = 0;
+  std::uint32_t behind_answered = 0;
+  std::uint64_t segments = 0;
+  std::uint64_t again = 0;
+  std::uint64_t other_segments = 0;
+  std::uint64_t other_again = 0;
+
+  bool has_traces() const { return before_sent + behind_sent > 0; }
+  bool has_connections() const { return segments > 0; }
+  friend bool operator==(const CollectedEvidence&, const CollectedEvidence&) = default;
+};
 
 // All include the end of the line.
 std::string order_line(const Order& order);

@@ -2,14 +2,12 @@
 // path at first and every ten minutes, compared with the plan; while probes are lost, traceroutes
 // of those paths and the retransmits of connections. Pure: the caller sends the requests and passes
 // the time of the clock that numbers the windows.
-//
-// Routers answer few requests a second, so requests are spread over time.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -20,7 +18,10 @@
 #include "regatta/network/diag/observation.h"
 #include "regatta/network/fabric/routes.h"
 #include "regatta/network/probe/evidence.h"
+#include "regatta/network/probe/internal/connection_losses.h"
 #include "regatta/network/probe/internal/measured_paths.h"
+#include "regatta/network/probe/internal/router_answers.h"
+#include "regatta/network/probe/internal/trace_schedule.h"
 #include "regatta/network/probe/matrix.h"
 
 namespace regatta::probe {
@@ -28,28 +29,6 @@ namespace regatta::probe {
 // Within this time traceroutes show whether a switch hashes differently: the value of
 // diag::LocatorOptions::confirmation_delay with an EvidenceCollector.
 inline constexpr Seconds kDoubt{1};
-
-struct EvidenceRequest {
-  NodeId server;
-  Order order;
-};
-
-// Evidence about a culprit: packets of traceroutes over it that should end at the last router
-// before it and at the routers behind it, and segments of connections that cross it and of others.
-struct CollectedEvidence {
-  std::uint32_t before_sent = 0;
-  std::uint32_t before_answered = 0;
-  std::uint32_t behind_sent = 0;
-  std::uint32_t behind_answered = 0;
-  std::uint64_t segments = 0;
-  std::uint64_t again = 0;
-  std::uint64_t other_segments = 0;
-  std::uint64_t other_again = 0;
-
-  bool has_traces() const { return before_sent + behind_sent > 0; }
-  bool has_connections() const { return segments > 0; }
-  friend bool operator==(const CollectedEvidence&, const CollectedEvidence&) = default;
-};
 
 class EvidenceCollector {
  public:
@@ -63,11 +42,11 @@ class EvidenceCollector {
                                    std::span<const diag::FaultVerdict> standing,
                                    std::span<const diag::Culprit> doubted, Seconds now);
   // The sender of the packets on this path.
-  NodeId server_of(std::uint32_t path) const;
+  NodeId server_of(std::uint32_t path) const { return schedule_.server_of(path); }
   // A prober reports for this server now: requests its unconfirmed paths.
-  void heard(NodeId server);
+  void heard(NodeId server) { schedule_.add_reporter(server, known_); }
   // The request had no recipient.
-  void put_off(const EvidenceRequest& question);
+  void put_off(const EvidenceRequest& request) { schedule_.postpone(request); }
 
   // Evaluates an answer of `server` about known paths. kInvalidInput for one that it cannot give.
   Result<std::vector<diag::PassiveCount>> take(NodeId server, const Trace& trace, Seconds now);
@@ -84,75 +63,28 @@ class EvidenceCollector {
   // As in MeasuredPaths, once no path waits for its second traceroute.
   std::optional<fabric::Paths> take_measured();
   // Whether every path has an answer, or was given up.
-  bool has_surveyed() const;
+  bool has_surveyed() const { return schedule_.is_discovery_complete(); }
 
  private:
-  struct Path {
-    Seconds next{-1e9};  // of its traceroutes on suspicion
-    Seconds pause;
-    int surveys = 0;  // questions of this survey about it
-  };
   struct RecentTrace {
     Seconds at;
     std::uint32_t path = 0;
     std::vector<TraceHop> hops;
   };
-  struct RecentFlow {
-    Seconds at;
-    std::vector<std::uint32_t> links;
-    std::uint32_t segments = 0;
-    std::uint32_t again = 0;
-  };
-  struct Answers {
-    std::uint64_t asked = 0;
-    std::uint64_t answered = 0;
-  };
 
-  int routers_on(std::uint32_t path) const;
-  std::size_t hops_back_alike(std::uint32_t path) const;
-  struct Asked {
-    Seconds at;
-    std::uint32_t path = 0;
-  };
-  void begin_path_discovery(Seconds now);
-  void path_discovery(Seconds now, std::vector<EvidenceRequest>& questions);
-  void ask_again(Seconds now);
-  void suspect(std::span<const std::uint32_t> lossy, Seconds now,
-               std::vector<EvidenceRequest>& questions);
-  void check(std::span<const diag::Culprit> doubted, Seconds now,
-             std::vector<EvidenceRequest>& questions);
-  void ask_for_flows(std::span<const std::uint32_t> lossy, Seconds now,
-                     std::vector<EvidenceRequest>& questions);
+  std::set<NodeId> ends_of(std::span<const std::uint32_t> paths) const;
   void forget(Seconds now);
-  std::optional<std::vector<std::uint32_t>> round_trip(NodeId server,
-                                                       const fabric::FiveTuple& flow) const;
-  void find_usual();
-  bool crosses_broken(std::span<const std::uint32_t> links) const;
 
   const topo::Graph& graph_;
-  const fabric::Routes& routes_;
-  std::span<const std::uint32_t> seeds_;
   const Matrix& matrix_;  // its paths may be replaced by take_measured()
   MeasuredPaths known_;
-  std::vector<Path> paths_;
+  TraceSchedule schedule_;
+  RouterAnswers routers_;
+  ConnectionLosses connections_;
+  std::deque<RecentTrace> traces_;
   std::vector<bool> is_lossy_;  // per path, at the last call of ask()
   bool has_broken_ = false;
-  std::vector<bool> is_broken_;                         // per directed link
-  std::vector<std::deque<std::uint32_t>> to_discover_;  // by server: paths
-  std::deque<Asked> surveyed_;                          // not answered yet, oldest first
-  std::deque<Asked> to_check_;                          // that lead elsewhere: when to ask again
-  std::size_t phase_ = 0;                               // which servers are asked next
-  Seconds surveyed_at_{-1e9};                           // when a survey began
-  Seconds next_path_discovery_{-1e9};                   // the next paths of it
-  Seconds next_suspicion_{-1e9};
-  Seconds next_check_{-1e9};
-  Seconds next_flows_{-1e9};
-  Seconds flows_pause_;
-  std::vector<Answers> answers_;  // by node: of routers on paths that lost nothing
-  std::deque<RecentTrace> traces_;
-  std::deque<RecentFlow> flows_;
-  double usually_again_;              // the share that half of all connections stay below
-  std::vector<bool> is_flows_asked_;  // by node: an answer is awaited
+  std::vector<bool> is_broken_;  // per directed link
 };
 
 }  // namespace regatta::probe

@@ -20,14 +20,14 @@ namespace {
 const std::string kWhat = "counters of interfaces";
 
 template <typename Body>
-struct EvidenceRequest {
+struct NetlinkRequest {
   nlmsghdr head{};
   Body body{};
 };
 
 template <typename Body>
-EvidenceRequest<Body> question_for(std::uint16_t type) {
-  EvidenceRequest<Body> question;
+NetlinkRequest<Body> question_for(std::uint16_t type) {
+  NetlinkRequest<Body> question;
   question.head.nlmsg_len = sizeof question;
   question.head.nlmsg_type = type;
   question.head.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;

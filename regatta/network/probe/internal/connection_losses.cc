@@ -1,0 +1,123 @@
+#include "regatta/network/probe/internal/connection_losses.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "regatta/model/topo/addresses.h"
+
+namespace regatta::probe {
+namespace {
+
+constexpr std::size_t kFlowsKept = 20000;
+constexpr Seconds kFlowsStep{1};
+constexpr Seconds kFlowsPauseMost{2.5};
+constexpr Seconds kFlowsForgotten{10};       // without losses for so long
+constexpr std::size_t kOthersMost = 8;       // servers that lose nothing, to compare with
+constexpr std::uint32_t kSegmentsMost = 50;  // that a connection weighs: its losses are no draws
+constexpr double kAgainBackground = 0.01;
+
+}  // namespace
+
+ConnectionLosses::ConnectionLosses(const topo::Graph& graph, const fabric::Routes& routes,
+                                   std::span<const std::uint32_t> seeds)
+    : graph_(graph),
+      routes_(routes),
+      seeds_(seeds),
+      usual_share_(kAgainBackground),
+      is_requested_(graph.nodes.size()) {}
+
+void ConnectionLosses::request(std::set<NodeId> suspects, Seconds now,
+                               std::vector<EvidenceRequest>& requests) {
+  if (now < next_request_) return;
+  // The difference of two counts, soon one after the other, is what was sent in between.
+  const bool is_new = now - next_request_ > kFlowsForgotten;
+  pause_ = is_new ? kFlowsStep : std::min(1.25 * pause_, kFlowsPauseMost);
+  next_request_ = now + pause_;
+  std::size_t others = 0;
+  for (std::size_t node = 0; node < graph_.nodes.size() && others < kOthersMost; ++node) {
+    if (graph_.nodes[node].kind != topo::NodeKind::kServer) break;
+    others += suspects.insert(NodeId{static_cast<int>(node)}).second ? 1 : 0;
+  }
+  for (const NodeId server : suspects) {
+    is_requested_[server.index()] = true;
+    requests.push_back({server, FlowsOrder()});
+  }
+  usual_share_ = usual_share();
+}
+
+bool ConnectionLosses::consume_request(NodeId server) {
+  const bool is_requested = is_requested_[server.index()];
+  is_requested_[server.index()] = false;
+  return is_requested;
+}
+
+// There and back; none where an end is no NIC of this server, or of the cluster.
+std::optional<std::vector<std::uint32_t>> ConnectionLosses::round_trip(
+    NodeId server, const fabric::FiveTuple& flow) const {
+  const auto nic = [&](std::uint32_t address) -> std::optional<LinkId> {
+    const auto link = topo::link_of(address);
+    if (!link || link->index() >= graph_.links.size() || graph_.links[link->index()].a_nic < 0 ||
+        topo::address_of(*link) != address)
+      return std::nullopt;
+    return link;
+  };
+  const auto from = nic(flow.from);
+  const auto to = nic(flow.to);
+  if (!from || !to || graph_.links[from->index()].a != server) return std::nullopt;
+  const fabric::FiveTuple back{flow.to, flow.from, flow.to_port, flow.from_port, flow.protocol};
+  auto links = routes_.path(*from, *to, fabric::EcmpNextHop{flow, seeds_});
+  const auto returns = routes_.path(*to, *from, fabric::EcmpNextHop{back, seeds_});
+  if (!links || !returns) return std::nullopt;
+  links->insert(links->end(), returns->begin(), returns->end());
+  return links;
+}
+
+double ConnectionLosses::usual_share() const {
+  std::vector<double> shares;
+  for (const RecentFlow& one : flows_)
+    shares.push_back(static_cast<double>(one.again) / static_cast<double>(one.segments));
+  if (shares.empty()) return kAgainBackground;
+  const auto middle = shares.begin() + static_cast<std::ptrdiff_t>(shares.size() / 2);
+  std::nth_element(shares.begin(), middle, shares.end());
+  return std::max(kAgainBackground, *middle);
+}
+
+std::vector<diag::PassiveCount> ConnectionLosses::evaluate(NodeId server, const FlowCounts& counts,
+                                                           const std::vector<bool>& is_broken,
+                                                           Seconds now) {
+  std::vector<diag::PassiveCount> passed;
+  for (const FlowCount& one : counts.flows) {
+    auto links = round_trip(server, one.flow);
+    if (!links || one.segments == 0) continue;
+    flows_.push_back({.at = now, .links = *links, .segments = one.segments, .again = one.again});
+    if (std::ranges::any_of(*links, [&](std::uint32_t link) { return is_broken[link]; })) continue;
+    const double weight = std::min(1.0, kSegmentsMost / static_cast<double>(one.segments));
+    passed.push_back({.window = counts.window,
+                      .links = std::move(*links),
+                      .sent = static_cast<std::uint32_t>(std::ceil(weight * one.segments)),
+                      .lost = static_cast<std::uint32_t>(std::lround(weight * one.again)),
+                      .background = usual_share_});
+  }
+  if (flows_.size() > kFlowsKept)
+    flows_.erase(flows_.begin(), flows_.end() - static_cast<std::ptrdiff_t>(kFlowsKept));
+  return passed;
+}
+
+void ConnectionLosses::forget_before(Seconds oldest) {
+  while (!flows_.empty() && flows_.front().at < oldest)
+    flows_.pop_front();
+}
+
+void ConnectionLosses::add_to(CollectedEvidence& sum, const std::vector<bool>& is_its,
+                              Seconds since) const {
+  for (const RecentFlow& one : flows_) {
+    if (one.at < since) continue;
+    const bool is_over =
+        std::ranges::any_of(one.links, [&](std::uint32_t link) { return is_its[link]; });
+    (is_over ? sum.segments : sum.other_segments) += one.segments;
+    (is_over ? sum.again : sum.other_again) += one.again;
+  }
+}
+
+}  // namespace regatta::probe

@@ -1,0 +1,70 @@
+#include "regatta/network/probe/internal/connection_losses.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "regatta/network/probe/test_clusters.h"
+
+namespace regatta::probe {
+namespace {
+
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class ConnectionLossesTest : public testing::Test {
+ protected:
+  LinkId nic(int server) const { return topo::nic_link(fabric_.graph, ServerId{server}, 0); }
+  NodeId node(int server) const { return fabric_.graph.links[nic(server).index()].a; }
+  FlowCounts counts(std::uint32_t segments, std::uint32_t again) const {
+    return {
+        .window = 9,
+        .flows = {
+            {{topo::address_of(nic(0)), topo::address_of(nic(7)), 1, 2, kTcp}, segments, again}}};
+  }
+
+  Fabric fabric_{{.servers = 8, .servers_per_leaf = 2, .spines = 2}};
+  ConnectionLosses connections_{fabric_.graph, fabric_.routes, fabric_.seeds};
+  std::vector<bool> is_broken_ = std::vector<bool>(2 * fabric_.graph.links.size());
+};
+
+TEST_F(ConnectionLossesTest, RequestTheCountsOfSuspectsAndOfServersToCompareWith) {
+  std::vector<EvidenceRequest> requests;
+  connections_.request({node(0)}, Seconds{100}, requests);
+  EXPECT_THAT(requests, SizeIs(8));
+  EXPECT_TRUE(connections_.consume_request(node(0)));
+  EXPECT_FALSE(connections_.consume_request(node(0))) << "answered";
+  connections_.request({node(0)}, Seconds{100.5}, requests);
+  EXPECT_THAT(requests, SizeIs(8)) << "within the pause";
+}
+
+TEST_F(ConnectionLossesTest, WeighALongConnectionLikeAShortOne) {
+  const auto passed = connections_.evaluate(node(0), counts(5000, 500), is_broken_, Seconds{1});
+  ASSERT_THAT(passed, SizeIs(1));
+  EXPECT_EQ(passed[0].sent, 50U);
+  EXPECT_EQ(passed[0].lost, 5U);
+  EXPECT_EQ(passed[0].links.size(), 8U) << "there and back";
+}
+
+TEST_F(ConnectionLossesTest, IgnoreConnectionsOfOtherServersAndOverBrokenLinks) {
+  EXPECT_THAT(connections_.evaluate(node(1), counts(50, 5), is_broken_, Seconds{1}), IsEmpty());
+  is_broken_[2 * nic(0).index()] = is_broken_[2 * nic(0).index() + 1] = true;
+  EXPECT_THAT(connections_.evaluate(node(0), counts(50, 5), is_broken_, Seconds{1}), IsEmpty());
+}
+
+TEST_F(ConnectionLossesTest, SumTheSegmentsOverTheLinksOfACulpritAndOfOthers) {
+  connections_.evaluate(node(0), counts(50, 5), is_broken_, Seconds{1});
+  std::vector<bool> is_its = is_broken_;
+  is_its[2 * nic(0).index()] = true;
+  CollectedEvidence sum;
+  connections_.add_to(sum, is_its, Seconds{0});
+  connections_.add_to(sum, is_broken_, Seconds{0});
+  EXPECT_EQ(
+      sum, (CollectedEvidence{.segments = 50, .again = 5, .other_segments = 50, .other_again = 5}));
+  connections_.forget_before(Seconds{2});
+  CollectedEvidence later;
+  connections_.add_to(later, is_its, Seconds{0});
+  EXPECT_EQ(later, CollectedEvidence());
+}
+
+}  // namespace
+}  // namespace regatta::probe
