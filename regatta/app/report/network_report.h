@@ -1,4 +1,4 @@
-// report/network_report.h: probes, verdicts and labs: text for people, JSON for programs. Texts end
+// report/network_report.h: probes, verdicts, traffic and labs: text for people, JSON for programs. Texts end
 // with a newline.
 #pragma once
 
@@ -11,6 +11,7 @@
 #include "regatta/base/core/units.h"
 #include "regatta/model/topo/graph.h"
 #include "regatta/network/diag/locator.h"
+#include "regatta/network/diag/traffic_analysis.h"
 #include "regatta/network/lab/lab.h"
 #include "regatta/network/probe/collector.h"
 #include "regatta/network/probe/evidence_collector.h"
@@ -24,6 +25,12 @@ std::string lab_status_text(const lab::LabInfo& lab, const std::vector<lab::Link
                             const std::vector<lab::LabProcess>& processes);
 nlohmann::json lab_status_json(const lab::LabInfo& lab, const std::vector<lab::LinkState>& links,
                                const std::vector<lab::LabProcess>& processes);
+
+// `regatta traffic`: analyzed traffic (docs/formats/traffic.md); pages.h has its page.
+std::string traffic_text(const diag::TrafficAnalysis& analysis);
+nlohmann::json traffic_json(const diag::TrafficAnalysis& analysis);
+// The rates by pair of ranks in the intervals from `since`, a time after the start of `record`.
+nlohmann::json traffic_interval_json(const diag::TrafficRecord& record, Seconds since);
 
 // The events of `regatta probe`: each function returns one event as lines of text, or as a JSON
 // object in a line. `at`: since the start. The arguments of the constructor outlive the object.

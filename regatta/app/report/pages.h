@@ -9,6 +9,7 @@
 #include "regatta/model/topo/cluster.h"
 #include "regatta/model/workload/model.h"
 #include "regatta/model/workload/strategy.h"
+#include "regatta/network/diag/traffic_analysis.h"
 #include "regatta/network/simulate/run_scenario.h"
 #include "regatta/network/simulate/scenario.h"
 #include "regatta/network/simulate/simulated_network.h"
@@ -49,6 +50,9 @@ std::string estimated_plan_trace(const plan::StageTimeline& timeline);
 std::string simulation_html(const simulate::Scenario& scenario,
                             const simulate::SimulatedNetwork& network,
                             const simulate::SimulationResult& outcome);
+
+// Traffic by job, collective and step. `place`: the lab or machine.
+std::string traffic_html(const diag::TrafficAnalysis& analysis, const std::string& place);
 
 // A cluster as an SVG file, for light and dark pages: tiers in rows, cables wider the faster they
 // are, servers with their devices and NICs below their leaves. Draws every server and switch of a

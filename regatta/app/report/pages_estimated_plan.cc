@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "regatta/app/report/html_text.h"
 #include "regatta/app/report/internal/cluster_sizes_html.h"
+#include "regatta/app/report/internal/html_text.h"
 #include "regatta/app/report/internal/stage_memory_svg.h"
 #include "regatta/app/report/internal/stage_timeline_svg.h"
 #include "regatta/app/report/internal/trace_json.h"

@@ -1,7 +1,7 @@
 #include <string>
 
-#include "regatta/app/report/html_text.h"
 #include "regatta/app/report/internal/html_sections.h"
+#include "regatta/app/report/internal/html_text.h"
 #include "regatta/app/report/pages.h"
 
 namespace regatta::report {

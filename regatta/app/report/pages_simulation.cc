@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "regatta/app/report/html_text.h"
+#include "regatta/app/report/internal/html_text.h"
 #include "regatta/app/report/internal/simulation_link_charts.h"
 #include "regatta/app/report/pages.h"
 #include "regatta/base/core/text.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,11 +16,12 @@
 #include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/lab_polarisation.h"
 #include "regatta/app/cli/internal/output_files.h"
+#include "regatta/app/cli/internal/print_now.h"
 #include "regatta/app/cli/internal/stop_signal.h"
 #include "regatta/app/cli/internal/time_flag.h"
-#include "regatta/app/cli/internal/traffic_html.h"
 #include "regatta/app/cli/internal/traffic_recorder.h"
-#include "regatta/app/cli/internal/traffic_text.h"
+#include "regatta/app/report/network_report.h"
+#include "regatta/app/report/pages.h"
 #include "regatta/base/core/units.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/network/diag/traffic_analysis.h"
@@ -57,26 +57,8 @@ Result<Seconds> duration_of(const TrafficOptions& options, Seconds period) {
   return duration;
 }
 
-// Prints the intervals since `told`.
-void print_line(const diag::TrafficRecord& record, Seconds& told) {
-  nlohmann::json jobs = nlohmann::json::array();
-  const auto from = static_cast<std::size_t>(told / record.interval);
-  diag::TrafficRecord part = record;
-  part.start += record.interval * static_cast<double>(from);
-  part.intervals -= std::min(part.intervals, from);
-  for (diag::WatchedFlow& flow : part.flows)
-    flow.bytes.erase(flow.bytes.begin(), flow.bytes.begin() + static_cast<std::ptrdiff_t>(std::min(
-                                                                  from, flow.bytes.size())));
-  for (const diag::JobRates& job : diag::job_rates(part))
-    jobs.push_back({{"job", job.job},
-                    {"from", job.from},
-                    {"to", job.to},
-                    {"mean_Bps", job.peaks.mean.value},
-                    {"peak_Bps", job.peaks.peak.value}});
-  fmt::print("{}\n", nlohmann::json{{"at_s", told.value}, {"pairs", std::move(jobs)}}.dump(
-                         -1, ' ', false, nlohmann::json::error_handler_t::replace));
-  std::fflush(stdout);
-  told = record.interval * static_cast<double>(record.intervals);
+std::string json_text(const nlohmann::json& value) {
+  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 Result<diag::TrafficAnalysis> watch(const std::optional<lab::LabInfo>& lab, Seconds duration,
@@ -84,7 +66,7 @@ Result<diag::TrafficAnalysis> watch(const std::optional<lab::LabInfo>& lab, Seco
   const std::atomic<bool>& stop = watch_stop_signals();
   REGATTA_TRY(watch, TrafficRecorder::open(lab, period));
   const Seconds begin = os::monotonic_now();
-  Seconds told;
+  Seconds reported;
   for (Seconds next = begin + Seconds{1.0}; !stop;) {
     const Seconds now = os::monotonic_now();
     if (now >= begin + duration) break;
@@ -92,7 +74,10 @@ Result<diag::TrafficAnalysis> watch(const std::optional<lab::LabInfo>& lab, Seco
     if (os::monotonic_now() < next) continue;
     next += Seconds{1.0};
     watch->sample_ranks();
-    if (as_json) print_line(watch->record(), told);
+    if (!as_json) continue;
+    const diag::TrafficRecord record = watch->record();
+    print_now(json_text(report::traffic_interval_json(record, reported)));
+    reported = record.interval * static_cast<double>(record.intervals);
   }
   REGATTA_TRY_DO(watch->stop());
   diag::TrafficRecord record = watch->record();
@@ -124,12 +109,12 @@ Status run(const TrafficOptions& options) {
     view.polarisation = std::move(found);
   }
   if (options.json)
-    fmt::print("{}\n",
-               traffic_json(view).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    print_now(json_text(report::traffic_json(view)));
   else
-    fmt::print("{}", traffic_text(view));
+    print_now(report::traffic_text(view));
   OutputFiles outputs;
-  outputs.add(html, [&] { return traffic_html(view, lab ? "lab " + lab->name : "this machine"); });
+  outputs.add(
+      html, [&] { return report::traffic_html(view, lab ? "lab " + lab->name : "this machine"); });
   return outputs.write();
 }
 

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "regatta/app/report/html_text.h"
+#include "regatta/app/report/internal/html_text.h"
 #include "regatta/base/core/units.h"
 
 namespace regatta::report {

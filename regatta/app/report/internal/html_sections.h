@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "regatta/app/report/html_text.h"
+#include "regatta/app/report/internal/html_text.h"
 #include "regatta/app/report/run_result.h"
 
 namespace regatta::report {

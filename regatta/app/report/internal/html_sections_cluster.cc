@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "regatta/app/report/html_text.h"
 #include "regatta/app/report/internal/html_sections.h"
+#include "regatta/app/report/internal/html_text.h"
 #include "regatta/app/report/internal/link_rows.h"
 #include "regatta/app/report/internal/svg.h"
 #include "regatta/base/core/units.h"

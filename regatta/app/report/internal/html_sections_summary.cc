@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "regatta/app/report/html_text.h"
 #include "regatta/app/report/internal/html_sections.h"
+#include "regatta/app/report/internal/html_text.h"
 #include "regatta/base/core/units.h"
 #include "regatta/model/topo/cluster.h"
 #include "regatta/model/workload/model.h"

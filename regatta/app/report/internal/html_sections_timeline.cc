@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "regatta/app/report/html_text.h"
 #include "regatta/app/report/internal/html_sections.h"
+#include "regatta/app/report/internal/html_text.h"
 #include "regatta/app/report/internal/svg.h"
 #include "regatta/model/topo/cluster.h"
 

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "regatta/app/report/html_text.h"
 #include "regatta/app/report/internal/html_sections.h"
+#include "regatta/app/report/internal/html_text.h"
 #include "regatta/app/report/internal/link_rows.h"
 #include "regatta/base/core/units.h"
 #include "regatta/model/topo/graph.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "regatta/app/report/html_text.h"
+#include "regatta/app/report/internal/html_text.h"
 #include "regatta/network/simulate/run_scenario.h"
 #include "regatta/network/simulate/simulated_network.h"
 

@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "regatta/app/report/html_text.h"
+#include "regatta/app/report/internal/html_text.h"
 #include "regatta/app/report/internal/stage_timeline_window.h"
 #include "regatta/app/report/internal/svg.h"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "regatta/app/report/html_text.h"
+#include "regatta/app/report/internal/html_text.h"
 
 namespace regatta::report {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "regatta/app/report/html_text.h"
+#include "regatta/app/report/internal/html_text.h"
 #include "regatta/base/core/text.h"
 
 namespace regatta::report {

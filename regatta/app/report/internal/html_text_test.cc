@@ -1,4 +1,4 @@
-#include "regatta/app/report/html_text.h"
+#include "regatta/app/report/internal/html_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,4 @@
-#include "regatta/app/cli/internal/traffic_text.h"
-
+// The traffic of a network by job, collective and step.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -7,10 +6,12 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "regatta/app/report/internal/traffic_parts.h"
+#include "regatta/app/report/network_report.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 
-namespace regatta::cli {
+namespace regatta::report {
 namespace {
 
 using nlohmann::json;
@@ -75,13 +76,13 @@ std::string inferred_text(const diag::InferredJob& one) {
 
 namespace {
 
-std::vector<std::string> heads(Seconds interval) {
+std::vector<std::string> traffic_headings(Seconds interval) {
   return {"from",         "to",     "rate",   "peak " + format_seconds(interval),
           "peak 1 s",     "bursts", "hidden", "retransmits",
           "mostly during"};
 }
 
-std::vector<std::string> row_of(const diag::PairTraffic& pair) {
+std::vector<std::string> traffic_row(const diag::PairTraffic& pair) {
   return {
       pair.from,
       pair.to,
@@ -95,12 +96,12 @@ std::vector<std::string> row_of(const diag::PairTraffic& pair) {
       main_operation(pair)};
 }
 
-std::string job_text(const diag::JobTraffic& job, Seconds interval) {
+std::string traffic_job_text(const diag::JobTraffic& job, Seconds interval) {
   std::string text = fmt::format("job {}: {} ranks, {} pairs; {}\n\n", printable(job.job, 63),
                                  job.ranks, job.pairs.size(), step_line(job));
-  std::vector<std::vector<std::string>> rows{heads(interval)};
+  std::vector<std::vector<std::string>> rows{traffic_headings(interval)};
   for (const diag::PairTraffic* pair : pairs_by_bytes(job))
-    if (rows.size() <= kPairsShown) rows.push_back(row_of(*pair));
+    if (rows.size() <= kPairsShown) rows.push_back(traffic_row(*pair));
   text += format_table(rows);
   if (job.pairs.size() > kPairsShown)
     text += fmt::format("and {} more\n", job.pairs.size() - kPairsShown);
@@ -114,7 +115,7 @@ json peaks_json(const diag::Peaks& peaks) {
 }
 
 // `too_short` and `regularity` are the old names, until the next minor version.
-void add_steps(json& out, const std::optional<diag::StepTiming>& steps, bool is_clear) {
+void add_step_timing(json& out, const std::optional<diag::StepTiming>& steps, bool is_clear) {
   out["periodicity"] = steps ? steps->periodicity : 0.0;
   out["clear"] = is_clear;
   out["too_short"] = steps && !is_clear;
@@ -129,7 +130,7 @@ void add_steps(json& out, const std::optional<diag::StepTiming>& steps, bool is_
                   {"marks_s", std::move(marks)}};
 }
 
-json pair_json(const diag::PairTraffic& pair) {
+json traffic_pair_json(const diag::PairTraffic& pair) {
   json out = peaks_json(pair.peaks);
   out.update({{"from", pair.from},
               {"to", pair.to},
@@ -153,51 +154,70 @@ json pair_json(const diag::PairTraffic& pair) {
 
 }  // namespace
 
-std::string traffic_text(const diag::TrafficAnalysis& view) {
+std::string traffic_text(const diag::TrafficAnalysis& analysis) {
   std::string text;
-  for (const diag::JobTraffic& job : view.jobs)
-    text += job_text(job, view.interval);
-  if (view.jobs.empty()) text += "no rank of a regatta job sent or received anything\n\n";
-  if (!view.inferred.empty()) text += "What the flows alone say:\n";
-  for (const diag::InferredJob& one : view.inferred)
+  for (const diag::JobTraffic& job : analysis.jobs)
+    text += traffic_job_text(job, analysis.interval);
+  if (analysis.jobs.empty()) text += "no rank of a regatta job sent or received anything\n\n";
+  if (!analysis.inferred.empty()) text += "What the flows alone say:\n";
+  for (const diag::InferredJob& one : analysis.inferred)
     text += "  " + inferred_text(one);
-  for (const std::string& found : view.polarisation)
+  for (const std::string& found : analysis.polarisation)
     text += found + "\n";
   text += fmt::format(
       "{} of connections that are no rank's; looking at {} connections each {} "
       "took {:.2f} % of a core\n",
-      format_bytes(view.other_bytes), view.connections, format_seconds(view.interval),
-      100 * view.cost);
+      format_bytes(analysis.other_bytes), analysis.connections, format_seconds(analysis.interval),
+      100 * analysis.cost);
   return text;
 }
 
-json traffic_json(const diag::TrafficAnalysis& view) {
-  json out = {{"duration_s", view.duration.value},
-              {"interval_s", view.interval.value},
-              {"other_bytes", view.other_bytes.value},
-              {"connections", view.connections},
-              {"cost", view.cost},
+json traffic_interval_json(const diag::TrafficRecord& record, Seconds since) {
+  const auto first = static_cast<std::size_t>(since / record.interval);
+  diag::TrafficRecord part = record;
+  part.start += record.interval * static_cast<double>(first);
+  part.intervals -= std::min(part.intervals, first);
+  for (diag::WatchedFlow& flow : part.flows) {
+    const std::size_t cut = std::min(first, flow.bytes.size());
+    flow.bytes.erase(flow.bytes.begin(), flow.bytes.begin() + static_cast<std::ptrdiff_t>(cut));
+  }
+  json pairs = json::array();
+  for (const diag::JobRates& job : diag::job_rates(part))
+    pairs.push_back({{"job", job.job},
+                     {"from", job.from},
+                     {"to", job.to},
+                     {"mean_Bps", job.peaks.mean.value},
+                     {"peak_Bps", job.peaks.peak.value}});
+  return {{"at_s", since.value}, {"pairs", std::move(pairs)}};
+}
+
+json traffic_json(const diag::TrafficAnalysis& analysis) {
+  json out = {{"duration_s", analysis.duration.value},
+              {"interval_s", analysis.interval.value},
+              {"other_bytes", analysis.other_bytes.value},
+              {"connections", analysis.connections},
+              {"cost", analysis.cost},
               {"jobs", json::array()},
               {"inferred", json::array()},
-              {"polarisation", view.polarisation}};
-  for (const diag::JobTraffic& job : view.jobs) {
+              {"polarisation", analysis.polarisation}};
+  for (const diag::JobTraffic& job : analysis.jobs) {
     json one = peaks_json(job.peaks);
     one.update({{"job", job.job},
                 {"world", fmt::format("{:016x}", job.world)},
                 {"ranks", job.ranks},
                 {"step_by_ranks_s", job.step_by_ranks ? json(job.step_by_ranks->value) : json()},
                 {"pairs", json::array()}});
-    add_steps(one, job.steps, job.is_clear);
+    add_step_timing(one, job.steps, job.is_clear);
     for (const diag::PairTraffic& pair : job.pairs)
-      one["pairs"].push_back(pair_json(pair));
+      one["pairs"].push_back(traffic_pair_json(pair));
     out["jobs"].push_back(std::move(one));
   }
-  for (const diag::InferredJob& inferred : view.inferred) {
+  for (const diag::InferredJob& inferred : analysis.inferred) {
     json one = {{"servers", inferred.servers}, {"flows", inferred.flows}, {"jobs", inferred.jobs}};
-    add_steps(one, inferred.steps, inferred.is_clear);
+    add_step_timing(one, inferred.steps, inferred.is_clear);
     out["inferred"].push_back(std::move(one));
   }
   return out;
 }
 
-}  // namespace regatta::cli
+}  // namespace regatta::report

@@ -1,5 +1,4 @@
-// report/html_text.h: the frame that all pages share, and the elements that their sections are
-// written with.
+// report/internal/html_text.h: the frame that all pages share, and the elements of their sections.
 #pragma once
 
 #include <string>

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "regatta/app/report/html_text.h"
+#include "regatta/app/report/internal/html_text.h"
 #include "regatta/app/report/internal/svg.h"
 
 namespace regatta::report {

@@ -1,9 +1,10 @@
-#include "regatta/app/cli/internal/traffic_text.h"
-
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-namespace regatta::cli {
+#include "regatta/app/report/network_report.h"
+#include "regatta/app/report/pages.h"
+
+namespace regatta::report {
 namespace {
 
 using testing::HasSubstr;
@@ -21,13 +22,13 @@ diag::TrafficAnalysis analysis(bool is_clear, double periodicity) {
   return view;
 }
 
-TEST(TrafficText, StatesAClearStepWithItsPeriodicity) {
+TEST(TrafficReport, StatesAClearStepWithItsPeriodicity) {
   const diag::TrafficAnalysis view = analysis(true, 0.83);
   EXPECT_THAT(traffic_text(view), HasSubstr("step 177 ms over 50 steps, periodicity 0.83 (high)"));
   EXPECT_EQ(traffic_json(view)["inferred"][0]["steps"]["step_time_s"], 0.177);
 }
 
-TEST(TrafficText, StatesNoStepThatIsNotClear) {
+TEST(TrafficReport, StatesNoStepThatIsNotClear) {
   const diag::TrafficAnalysis view = analysis(false, 0.43);
   EXPECT_THAT(traffic_text(view), HasSubstr("step time not clear yet, periodicity 0.43 (low)"));
   EXPECT_THAT(traffic_text(view), Not(HasSubstr("177 ms")));
@@ -36,5 +37,18 @@ TEST(TrafficText, StatesNoStepThatIsNotClear) {
   EXPECT_EQ(one["periodicity"], 0.43);
 }
 
+TEST(TrafficReport, WritesEachInferredJobOnThePage) {
+  const std::string page = traffic_html(analysis(true, 0.83), "lab <tiny>");
+  EXPECT_THAT(page, HasSubstr("2 flows between s0, s1: step 177 ms over 50 steps"));
+  EXPECT_THAT(page, HasSubstr("lab &lt;tiny&gt;"));
+}
+
+TEST(TrafficReport, CountsOnlyTheIntervalsSinceTheLastLine) {
+  diag::TrafficRecord record{.start = {100}, .interval = {0.5}, .intervals = 4};
+  const nlohmann::json line = traffic_interval_json(record, Seconds{1.0});
+  EXPECT_EQ(line["at_s"], 1.0);
+  EXPECT_TRUE(line["pairs"].empty());
+}
+
 }  // namespace
-}  // namespace regatta::cli
+}  // namespace regatta::report

@@ -1,20 +1,13 @@
-// cli/internal/traffic_text.h: analyzed traffic as tables and as JSON (docs/formats/traffic.md).
+// report/internal/traffic_parts.h: the texts that the table and the page of analyzed traffic share.
 #pragma once
 
 #include <cstddef>
 #include <string>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "regatta/network/diag/traffic_analysis.h"
 
-namespace regatta::cli {
-
-std::string traffic_text(const diag::TrafficAnalysis& analysis);
-nlohmann::json traffic_json(const diag::TrafficAnalysis& analysis);
-
-// Its parts, for the page too.
+namespace regatta::report {
 
 std::size_t hidden_bursts(const diag::PairTraffic& pair);
 std::string main_operation(const diag::PairTraffic& pair);  // "all_reduce of 4 MiB (93 %)"
@@ -22,4 +15,4 @@ std::string step_line(const diag::JobTraffic& job);         // the step time by 
 std::vector<const diag::PairTraffic*> pairs_by_bytes(const diag::JobTraffic& job);  // most first
 std::string inferred_text(const diag::InferredJob& one);                            // a line
 
-}  // namespace regatta::cli
+}  // namespace regatta::report
