@@ -17,7 +17,6 @@ constexpr double kStrictness = 8;
 // than one step count as steps; with kRivalShorter 0.8, some doubled steps.
 constexpr std::size_t kClearSteps = 10;
 constexpr double kClearCoverage = 0.9;
-constexpr double kClearPeriodicity = 0.5;
 // Ratio to the periodicity of a longer period, from which a shorter one makes it ambiguous, and
 // below which a shorter one is.
 constexpr double kRivalShorter = 0.65;
@@ -353,8 +352,8 @@ StepTiming timing_of(const std::vector<double>& places, StepTiming steps, std::s
 
 }  // namespace
 
-bool StepTiming::is_clear() const {
-  return steps() >= kClearSteps && coverage >= kClearCoverage && periodicity >= kClearPeriodicity &&
+bool StepTiming::is_clear(double periodicity_min) const {
+  return steps() >= kClearSteps && coverage >= kClearCoverage && periodicity >= periodicity_min &&
          !is_ambiguous;
 }
 

@@ -20,6 +20,7 @@ bool carries(const FlowSeries& flow) {
 struct Unit {
   std::vector<std::uint32_t> flows;
   std::vector<double> bytes;  // of all of them
+  bool is_process = false;    // else one flow of an unknown process
 };
 
 using Numbers = std::vector<std::uint32_t>;  // of units
@@ -33,7 +34,7 @@ std::vector<Unit> units_of(const TrafficSeries& traffic) {
     std::size_t unit = units.size();
     if (series.process != 0) unit = of_process.try_emplace(series.process, unit).first->second;
     if (unit == units.size()) {
-      units.push_back({{flow}, series.bytes});
+      units.push_back({{flow}, series.bytes, series.process != 0});
       continue;
     }
     units[unit].flows.push_back(flow);
@@ -105,23 +106,35 @@ struct Seed {
   StepTiming steps;
 };
 
-// Units with a clear step of their own, longest step first: other units of a job may repeat several
+// Chance alone repeats a little, the more so the fewer steps there are.
+bool repeats_with(const Search& search, std::uint32_t unit, const StepTiming& steps) {
+  return search.periodicity(unit, steps) >=
+         std::max(search.options.periodicity_min, 1.5 / static_cast<double>(steps.steps()));
+}
+
+// Whether the steps of `unit`, less periodic than clear ones, are those of another process too. Jobs
+// on the same servers disturb each other's steps.
+bool is_confirmed(const Search& search, const Numbers& units, std::uint32_t unit,
+                  const StepTiming& steps) {
+  if (!search.units[unit].is_process) return false;
+  if (!steps.is_clear(search.options.confirmed_periodicity_min)) return false;
+  return std::ranges::any_of(units, [&](std::uint32_t other) {
+    return other != unit && search.units[other].is_process && repeats_with(search, other, steps);
+  });
+}
+
+// Units whose steps tell jobs apart, longest step first: other units of a job may repeat several
 // times within it.
 std::vector<Seed> seeds_of(const Search& search, const Numbers& units) {
   std::vector<Seed> seeds;
   for (const std::uint32_t unit : units) {
     auto steps = search.steps({unit});
-    if (steps && steps->is_clear()) seeds.push_back({unit, *std::move(steps)});
+    if (steps && (steps->is_clear() || is_confirmed(search, units, unit, *steps)))
+      seeds.push_back({unit, *std::move(steps)});
   }
   std::ranges::stable_sort(
       seeds, [](const Seed& a, const Seed& b) { return a.steps.mean > b.steps.mean; });
   return seeds;
-}
-
-// Chance alone repeats a little, the more so the fewer steps there are.
-bool repeats_with(const Search& search, std::uint32_t unit, const StepTiming& steps) {
-  return search.periodicity(unit, steps) >=
-         std::max(search.options.periodicity_min, 1.5 / static_cast<double>(steps.steps()));
 }
 
 // Whether `part` divides `step`: then they are of one job, which does something several times in
@@ -153,9 +166,10 @@ void adopt(const Search& search, std::vector<Job>& jobs, Numbers& loose) {
   });
 }
 
-// `units`: their servers are joined. They are one job unless several clear steps tell them apart.
-void split(const Search& search, Numbers units, std::vector<Job>& out) {
+// `all`: units whose servers are joined. They are one job unless several steps tell them apart.
+void split(const Search& search, const Numbers& all, std::vector<Job>& out) {
   std::vector<Job> jobs;
+  Numbers units = all;
   for (const Seed& seed : seeds_of(search, units)) {
     if (std::ranges::find(units, seed.unit) == units.end()) continue;
     Numbers members;
@@ -171,9 +185,10 @@ void split(const Search& search, Numbers units, std::vector<Job>& out) {
     else
       same->units.insert(same->units.end(), members.begin(), members.end());
   }
-  if (jobs.empty()) {
-    auto steps = search.steps(units);
-    out.push_back({std::move(units), std::move(steps)});
+  // Steps that are confirmed but not clear say only which of several jobs a flow belongs to.
+  if (jobs.size() < 2 &&
+      std::ranges::none_of(jobs, [](const Job& job) { return job.steps->is_clear(); })) {
+    out.push_back({all, search.steps(all)});
     return;
   }
   std::vector<Numbers> keepers;
@@ -200,8 +215,8 @@ std::vector<JobGroup> find_jobs(const TrafficSeries& traffic, const JobSearchOpt
   Numbers units(search.units.size());
   std::iota(units.begin(), units.end(), 0U);
   std::vector<Job> found;
-  for (auto& set : joined(search, units))
-    split(search, std::move(set), found);
+  for (const Numbers& set : joined(search, units))
+    split(search, set, found);
   std::vector<JobGroup> jobs;
   for (Job& job : found) {
     const std::set<NodeId> servers = search.servers(job.units);

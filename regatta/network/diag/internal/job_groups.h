@@ -1,6 +1,6 @@
 // diag/job_groups.h: groups flows by job, from the flows alone: servers that exchange traffic
-// belong together, unless their flows have different clear steps. Pure. Source: LLMPrism (2025):
-// union-find over flows, and their periods.
+// belong together, unless their flows have different steps that are clear or that several processes
+// share. Pure. Source: LLMPrism (2025): union-find over flows, and their periods.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +24,8 @@ struct JobSearchOptions {
   StepSearchOptions steps;
   // Least periodicity of a flow with the steps of the job that it belongs to.
   double periodicity_min = 0.15;
+  // Least periodicity of steps that tell jobs apart because another process has them too.
+  double confirmed_periodicity_min = 0.25;
 };
 
 // Each flow that carried anything is in one group, with all others of its process; largest group

@@ -78,6 +78,35 @@ TEST(FindJobs, KeepsTheFlowsOfAProcessTogether) {
   }
 }
 
+// Each process repeats too little for a clear step of its own; another one with the same step
+// confirms it.
+TEST(FindJobs, SeparatesTwoJobsThatDisturbEachOther) {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    SCOPED_TRACE(seed);
+    TestJobTraffic test(8, kInterval, seed);
+    test.add({.stages = {{0, 1, 2}}, .step_s = 0.11, .step_jitter = 0.03});
+    const auto first = static_cast<std::uint32_t>(test.traffic.flows.size());
+    test.add({.stages = {{0, 1, 2}}, .step_s = 0.16, .step_jitter = 0.03});
+    const auto all = static_cast<std::uint32_t>(test.traffic.flows.size());
+    std::mt19937_64 random(seed);
+    for (std::uint32_t flow = 0; flow < all; ++flow) {
+      FlowSeries& series = test.traffic.flows[flow];
+      series.process = flow + 1;
+      const double most = *std::ranges::max_element(series.bytes);
+      std::normal_distribution<double> noise(0, 0.6 * most);
+      for (double& one : series.bytes)
+        one = std::max(0.0, one + noise(random));
+      const auto steps = find_steps({series.bytes}, {kInterval});
+      EXPECT_FALSE(steps && steps->is_clear());
+    }
+    const auto jobs = find_jobs(test.traffic);
+    ASSERT_EQ(jobs.size(), 2u);
+    const bool is_swapped = jobs[0].flows.front() != 0;
+    EXPECT_EQ(jobs[is_swapped ? 1 : 0].flows, range(0, first));
+    EXPECT_EQ(jobs[is_swapped ? 0 : 1].flows, range(first, all));
+  }
+}
+
 TEST(FindJobs, FindsNoStepsInNoise) {
   std::mt19937_64 random(7);
   std::exponential_distribution<double> bytes(1e-5);
