@@ -222,13 +222,13 @@ class PlanCommand(unittest.TestCase):
         a, b = self.plans()
         plan = json.loads(b.read_text())
         self.assertTrue(all(isinstance(value, int) for value in plan["memory"].values()))
-        for change, sentence in (({"step_time_s": -1}, '"step_time_s" is not a time above 0; write the plan anew'),
-                                 ({"step_time_s": 0}, '"step_time_s" is not a time above 0; write the plan anew'),
-                                 ({"step_time_s": 1e308}, '"step_time_s" is not a time above 0; write the plan anew'),
-                                 ({"memory_per_device_bytes": 0}, '"memory_per_device_bytes" is not what a device holds; write the '
-                                                                  "plan anew"),
-                                 ({"breakdown": {"matmul_s": 1e308}}, '"matmul_s" is not a time; write the plan anew'),
-                                 ({"breakdown": {"matmul_s": -1}}, '"matmul_s" is not a time; write the plan anew')):
+        for change, sentence in (({"step_time_s": -1}, "step_time_s: expected a number above 0, at most 1000000000, found -1"),
+                                 ({"step_time_s": 0}, "step_time_s: expected a number above 0, at most 1000000000, found 0"),
+                                 ({"memory_per_device_bytes": "1"}, "memory_per_device_bytes: expected a number above 0, at most "
+                                                                    '1000000000000000, found the string "1"'),
+                                 ({"breakdown": {"matmul": 1}}, "breakdown.matmul: not a time: its name does not end in _s"),
+                                 ({"breakdown": {"matmul_s": 1e308}}, "breakdown.matmul_s: expected a number from 0 to 1000000000, "
+                                                                      "found 1e+308")):
             b.write_text(json.dumps(plan | change))
             self.check(["plan", "diff", a, b], f"{b}: {sentence}")
         b.write_text(json.dumps(plan | {"breakdown": {}}))

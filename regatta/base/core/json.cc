@@ -34,9 +34,11 @@ std::string integer_text(long long low, std::uint64_t high) {
 }
 
 std::string number_text(NumberRange range) {
+  const bool is_positive = range.low == kPositive.low;
   if (range.high < std::numeric_limits<double>::max())
-    return fmt::format("a number from {} to {}", range.low, range.high);
-  if (range.low == kPositive.low) return "a number above 0";
+    return is_positive ? fmt::format("a number above 0, at most {}", range.high)
+                       : fmt::format("a number from {} to {}", range.low, range.high);
+  if (is_positive) return "a number above 0";
   if (range.low < 0) return "a number";
   return fmt::format("a number, at least {}", range.low);
 }

@@ -94,6 +94,8 @@ TEST(JsonReader, ChecksNumbersAgainstTheirRange) {
             "f.json: a: expected a number, at least 0, found -0.5");
   EXPECT_EQ(error_of<double>(R"({"a": 2})", NumberRange{0, 1}),
             "f.json: a: expected a number from 0 to 1, found 2");
+  EXPECT_EQ(error_of<double>(R"({"a": 0})", NumberRange{kPositive.low, 8}),
+            "f.json: a: expected a number above 0, at most 8, found 0");
   EXPECT_EQ(error_of<double>(R"({"a": -1e308})"), "none");
 }
 

@@ -16,6 +16,7 @@
 #include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/output_files.h"
 #include "regatta/app/report/measure_report.h"
+#include "regatta/base/core/json.h"
 #include "regatta/runtime/bench/caveats.h"
 #include "regatta/runtime/bench/regatta_ranks.h"
 #include "regatta/runtime/comm/tuner.h"
@@ -57,7 +58,7 @@ Result<std::vector<TuningChoice>> find_choices(const ExplainOptions& given,
 
 // A tuning file, with the notes.
 void print_json(const std::vector<TuningChoice>& choices, const std::vector<std::string>& notes) {
-  nlohmann::json json = nlohmann::json::parse(format_tuning(choices));
+  nlohmann::json json = JsonReader::parse(format_tuning(choices), "choices").value().raw();
   json["notes"] = notes;
   fmt::print("{}\n", json.dump(2));
 }

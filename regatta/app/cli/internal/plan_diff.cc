@@ -15,6 +15,7 @@
 #include "regatta/app/cli/internal/plan_gpu.h"
 #include "regatta/app/cli/internal/planning_inputs.h"
 #include "regatta/app/report/plan_report.h"
+#include "regatta/base/core/json.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 #include "regatta/base/os/file.h"
@@ -23,8 +24,6 @@
 
 namespace regatta::cli {
 namespace {
-
-using nlohmann::json;
 
 struct DiffOptions {
   std::string a;
@@ -46,56 +45,42 @@ struct Side {
 constexpr double kStepMost = 1e9;
 constexpr double kBytesMost = 1e15;
 
-Error wrong_figure(const std::string& path, const std::string& key, const char* wanted) {
-  return {Code::kInvalidInput,
-          fmt::format("{}: \"{}\" is not {}; write the plan anew", path, key, wanted)};
-}
-
-// Figures that a plan cannot have.
-Status check_figures(const std::string& path, const json& file, const plan::ComparedPlan& plan) {
-  if (!(plan.memory > 0) || plan.memory > kBytesMost)
-    return wrong_figure(path, "memory_per_device_bytes", "what a device holds");
-  for (const plan::NamedStepPart& part : plan.parts)
-    if (!(part.time.value >= 0) || part.time.value > kStepMost)
-      return wrong_figure(path, part.name + "_s", "a time");
-  const double step = file.value("step_time_s", json(0)).is_number()
-                          ? file.value("step_time_s", json(0)).get<double>()
-                          : 0;
-  if (!(step > 0) || step > kStepMost) return wrong_figure(path, "step_time_s", "a time above 0");
+// The parts of "breakdown" make the step.
+Status check_sum(const std::string& path, const plan::ComparedPlan& plan, Seconds step) {
   constexpr double kRounding = 1e-3;
-  if (std::abs(plan.step().value / step - 1) <= kRounding) return {};
+  if (std::abs(plan.step() / step - 1) <= kRounding) return {};
   return Error{Code::kInvalidInput,
                fmt::format("{}: the parts of \"breakdown\" make {}, \"step_time_s\" is {}; write "
                            "the plan anew",
-                           path, format_seconds(plan.step()), format_seconds({step}))};
-}
-
-std::string text_of(const json& file, const char* key) {
-  const auto found = file.find(key);
-  return found != file.end() && found->is_string() ? found->get<std::string>() : "";
+                           path, format_seconds(plan.step()), format_seconds(step))};
 }
 
 // Reads the output of `regatta plan --json`.
 Result<Side> read_plan(const std::string& name, const std::string& path) {
   const auto text = os::read_file(path, os::kTextFileMost);
   if (!text) return Error{Code::kInvalidInput, text.error().message + "; check the path"};
-  const json file = json::parse(*text, nullptr, false);
-  if (!file.is_object() || !file.contains("breakdown") || !file["breakdown"].is_object() ||
-      !file.contains("memory_per_device_bytes") || !file["memory_per_device_bytes"].is_number()) {
+  const auto file = JsonReader::parse(*text, path);
+  if (!file || !file->has("breakdown") || !file->has("memory_per_device_bytes")) {
     return Error{Code::kInvalidInput,
                  path +
                      ": no plan for GPUs; write one with regatta plan JOB --cluster CLUSTER "
                      "--json > plan.json"};
   }
-  plan::ComparedPlan plan{.name = name, .memory = file["memory_per_device_bytes"].get<double>()};
-  for (const auto& [key, value] : file["breakdown"].items()) {
-    if (!value.is_number() || !key.ends_with("_s"))
-      return Error{Code::kInvalidInput, path + ": breakdown: \"" + printable(key, 40) +
-                                            "\" is no time; write the plan anew"};
-    plan.parts.push_back({key.substr(0, key.size() - 2), Seconds{value.get<double>()}});
+  Side side{.plan = {.name = name}};
+  Seconds step;
+  file->read("memory_per_device_bytes", side.plan.memory,
+             NumberRange{.low = kPositive.low, .high = kBytesMost});
+  file->read("step_time_s", step, NumberRange{.low = kPositive.low, .high = kStepMost});
+  for (const auto& [key, value] : file->at("breakdown").members()) {
+    if (!key.ends_with("_s")) value.fail("not a time: its name does not end in _s");
+    side.plan.parts.push_back({key.substr(0, key.size() - 2),
+                               value.as<Seconds>(NumberRange{.low = 0, .high = kStepMost})});
   }
-  REGATTA_TRY_DO(check_figures(path, file, plan));
-  return Side{plan, text_of(file, "job"), text_of(file, "cluster")};
+  file->read_if("job", side.job);
+  file->read_if("cluster", side.cluster);
+  REGATTA_TRY_DO(file->status());
+  REGATTA_TRY_DO(check_sum(path, side.plan, step));
+  return side;
 }
 
 // A strategy, completed by the search of what it leaves open.
