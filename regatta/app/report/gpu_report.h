@@ -9,19 +9,30 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
+#include "regatta/base/core/json.h"
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/units.h"
 
 namespace regatta::report {
 
+// An answer of the daemon, for the functions below. Their errors have kInvalidInput: the answer is of
+// another version.
+Result<JsonReader> parse_daemon_answer(const std::string& text);
+
 // `regatta gpu ps`: a row for each tenant and GPU, from the answer to `ps`.
-std::string gpu_tenants_table(const nlohmann::json& answer);
+Result<std::string> gpu_tenants_table(const JsonReader& answer);
 // One tenant's limits in a line.
-std::string gpu_tenant_text(const nlohmann::json& tenant);
-// `regatta gpu drain`: a line about one GPU of the answer.
-std::string gpu_drain_text(const nlohmann::json& gpu);
+Result<std::string> gpu_tenant_text(const JsonReader& tenant);
+
+// A GPU of the answer to `drain`.
+struct DrainedGpu {
+  int gpu = 0;
+  bool is_drained = false;
+  std::vector<std::string> tenants;  // still there
+};
+Result<std::vector<DrainedGpu>> read_drained_gpus(const JsonReader& answer);
+// `regatta gpu drain`: a line.
+std::string gpu_drain_text(const DrainedGpu& gpu);
 
 // `regatta gpu top`: the use of GPUs now and in the last minute.
 
@@ -60,8 +71,8 @@ struct GpuTop {
   std::vector<TenantUse> tenants;
 };
 
-// Parses the daemon's answer to {"request":"ps"}. kInvalidInput: the answer is of another version.
-Result<GpuTop> parse_gpu_top(const std::string& text);
+// The answer to {"request":"ps"}.
+Result<GpuTop> read_gpu_top(const JsonReader& answer);
 
 // The use of each GPU by each tenant in earlier samples.
 class GpuTopHistory {

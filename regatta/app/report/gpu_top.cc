@@ -4,7 +4,6 @@
 #include <cstddef>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "regatta/app/report/gpu_report.h"
 #include "regatta/base/core/ids.h"
@@ -14,38 +13,36 @@
 namespace regatta::report {
 namespace {
 
-using nlohmann::json;
-
 constexpr int kNameColumns = 16;
 constexpr int kBytesColumns = 10;
 constexpr int kLeastBar = 6;
 constexpr int kMostBar = 40;
 
-TenantUse parse_use(const json& tenant, const json& memory) {
-  TenantUse use{.name = tenant.at("name"),
-                .gpu = memory.at("gpu"),
-                .used = {memory.at("used_bytes").get<long long>()},
-                .swapped_out = {memory.value("swapped_bytes", 0LL)},
-                .limit = {memory.at("limit_bytes").get<long long>()},
-                .share_percent = tenant.at("share_percent"),
-                .is_high_priority = tenant.at("priority") == "high"};
-  for (const json& time : tenant.at("time")) {
-    if (time.at("gpu") == use.gpu) use.used_percent = time.at("last_second_percent");
-  }
+TenantUse read_use(const JsonReader& tenant, const JsonReader& memory) {
+  TenantUse use;
+  tenant.read("name", use.name);
+  tenant.read("share_percent", use.share_percent);
+  use.is_high_priority = tenant.at("priority").as<std::string>() == "high";
+  memory.read("gpu", use.gpu);
+  memory.read("used_bytes", use.used);
+  memory.read_if("swapped_bytes", use.swapped_out);
+  memory.read("limit_bytes", use.limit);
+  const auto is_there = [&](const JsonReader& one) { return one.at("gpu").as<int>() == use.gpu; };
+  for (const JsonReader& time : tenant.at("time").items())
+    if (is_there(time)) time.read("last_second_percent", use.used_percent);
   const std::map<std::string, double*> engines = {{"copy_to_device", &use.copied_in},
                                                   {"copy_from_device", &use.copied_out},
                                                   {"encode", &use.encoded},
                                                   {"decode", &use.decoded}};
-  for (const json& one : tenant.at("engines")) {
-    const auto engine = engines.find(one.at("engine"));
-    if (engine != engines.end() && one.at("gpu") == use.gpu)
-      *engine->second = one.at("last_second");
+  for (const JsonReader& one : tenant.at("engines").items()) {
+    const auto engine = engines.find(one.at("engine").as<std::string>());
+    if (engine != engines.end() && is_there(one)) one.read("last_second", *engine->second);
   }
-  for (const json& process : tenant.at("processes")) {
-    for (const json& held : process.at("memory")) {
-      if (held.at("gpu") != use.gpu) continue;
-      use.processes.push_back(
-          {process.at("pid"), process.at("name"), {held.at("used_bytes").get<long long>()}});
+  for (const JsonReader& process : tenant.at("processes").items()) {
+    for (const JsonReader& held : process.at("memory").items()) {
+      if (!is_there(held)) continue;
+      use.processes.push_back({process.at("pid").as<int>(), process.at("name").as<std::string>(),
+                               held.at("used_bytes").as<Bytes>()});
     }
   }
   return use;
@@ -186,27 +183,19 @@ std::vector<TenantUse> sorted_uses(const GpuTop& now, int gpu) {
 
 }  // namespace
 
-Result<GpuTop> parse_gpu_top(const std::string& text) {
-  const json books = json::parse(text, nullptr, false);
-  const Error wrong{Code::kInvalidInput,
-                    "the daemon's answer is of another version; start regatta gpu daemon again"};
-  if (books.is_discarded()) return wrong;
-  try {  // the library says by exceptions what is missing
-    GpuTop top{.policy = books.at("policy")};
-    for (const json& gpu : books.at("gpus")) {
-      GpuUse use{.is_drained = gpu.at("drained")};
-      if (!gpu.at("memory_bytes").is_null())
-        use.memory = Bytes{gpu.at("memory_bytes").get<long long>()};
-      top.gpus.push_back(use);
-    }
-    for (const json& tenant : books.at("tenants")) {
-      for (const json& memory : tenant.at("memory"))
-        top.tenants.push_back(parse_use(tenant, memory));
-    }
-    return top;
-  } catch (const json::exception&) {
-    return wrong;
+Result<GpuTop> read_gpu_top(const JsonReader& answer) {
+  GpuTop top;
+  answer.read("policy", top.policy);
+  for (const JsonReader& gpu : answer.at("gpus").items()) {
+    GpuUse& use = top.gpus.emplace_back();
+    gpu.read("drained", use.is_drained);
+    gpu.read_if("memory_bytes", use.memory);
   }
+  for (const JsonReader& tenant : answer.at("tenants").items()) {
+    for (const JsonReader& memory : tenant.at("memory").items())
+      top.tenants.push_back(read_use(tenant, memory));
+  }
+  return answer.finish(top);
 }
 
 void GpuTopHistory::add(const GpuTop& now) {

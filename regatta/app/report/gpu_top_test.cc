@@ -25,6 +25,10 @@ constexpr const char* kAnswer = R"({
                 {"gpu": 1, "limit_bytes": 1048576, "used_bytes": 1048576, "spare_bytes": 0}],
      "time": [{"gpu": 0, "last_second_percent": 60, "seconds": 12}], "engines": [], "processes": []}]})";
 
+Result<GpuTop> parse_gpu_top(const std::string& text) {
+  return parse_daemon_answer(text).and_then(read_gpu_top);
+}
+
 GpuTop sample() {
   auto top = parse_gpu_top(kAnswer);
   EXPECT_TRUE(top);
@@ -73,6 +77,27 @@ TEST(GpuTop, AnAnswerOfAnotherVersionIsNoPicture) {
     ASSERT_FALSE(top) << text;
     EXPECT_EQ(top.error().code, Code::kInvalidInput);
   }
+}
+
+TEST(DaemonAnswer, OfAnotherVersionIsAnErrorOfEveryText) {
+  for (const char* const text : {"[]", "{}", R"({"policy":"fixed","gpus":[{"gpu":"0"}]})",
+                                 R"({"policy":"fixed","gpus":[],"tenants":[{"name":"a"}]})"}) {
+    const auto answer = parse_daemon_answer(text);
+    ASSERT_TRUE(answer) << text;
+    EXPECT_FALSE(gpu_tenants_table(*answer)) << text;
+  }
+  EXPECT_EQ(
+      gpu_tenant_text(*parse_daemon_answer(R"({"name":"a","memory":[{"gpu":0,"used_bytes":1}]})"))
+          .error()
+          .message,
+      "the daemon's answer is of another version; start regatta gpu daemon again: "
+      "memory[0].limit_bytes: missing");
+  EXPECT_EQ(read_drained_gpus(*parse_daemon_answer(R"({"gpus":[{"gpu":0,"drained":1}]})"))
+                .error()
+                .message,
+            "the daemon's answer is of another version; start regatta gpu daemon again: "
+            "gpus[0].drained: expected true or false, found 1");
+  EXPECT_FALSE(parse_daemon_answer("not JSON"));
 }
 
 TEST(GpuTop, WhoHadMostComesFirst) {

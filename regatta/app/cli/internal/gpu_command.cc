@@ -167,18 +167,20 @@ int run_program(const GpuOptions& options) {
   return report_error(error);
 }
 
-// Asks the daemon; prints its JSON, or what `show` makes of it.
-int ask(const GpuOptions& options, const json& request,
-        const std::function<std::string(const json&)>& show) {
-  const auto answer = sharing::send_control_request(options.socket, request.dump());
+// Sends the request to the daemon; prints its JSON, or what `show` makes of it.
+int send_request(const GpuOptions& options, const json& message,
+                 const std::function<Result<std::string>(const JsonReader&)>& show) {
+  const auto answer = sharing::send_control_request(options.socket, message.dump())
+                          .and_then(report::parse_daemon_answer);
   if (!answer) return report_error(answer.error());
-  const json parsed = json::parse(*answer);
-  std::fputs(options.json ? (parsed.dump(2) + "\n").c_str() : show(parsed).c_str(), stdout);
+  const auto text = options.json ? answer->raw().dump(2) + "\n" : show(*answer);
+  if (!text) return report_error(text.error());
+  std::fputs(text->c_str(), stdout);
   return 0;
 }
 
 int run_ps(const GpuOptions& options) {
-  return ask(options, {{"request", "ps"}}, report::gpu_tenants_table);
+  return send_request(options, {{"request", "ps"}}, report::gpu_tenants_table);
 }
 
 int run_set(const GpuOptions& options) {
@@ -189,14 +191,15 @@ int run_set(const GpuOptions& options) {
     return report_error({Code::kInvalidInput,
                          "gpu set: give --memory, --compute, --weight, --priority or --on-fault"});
   }
-  return ask(options, request, report::gpu_tenant_text);
+  return send_request(options, request, report::gpu_tenant_text);
 }
 
 int run_policy(const GpuOptions& options) {
   json request{{"request", "policy"}};
   if (!options.policy.empty()) request["policy"] = options.policy;
-  return ask(options, request,
-             [](const json& answer) { return answer["policy"].get<std::string>() + "\n"; });
+  return send_request(options, request, [](const JsonReader& answer) {
+    return answer.finish(answer.at("policy").as<std::string>() + "\n");
+  });
 }
 
 int run_metrics(const GpuOptions& options) {

@@ -32,56 +32,55 @@ struct DrainOptions {
   bool json = false;
 };
 
-bool is_meant(const json& gpu, const DrainOptions& options) {
-  return options.gpu < 0 || gpu["gpu"] == options.gpu;
-}
+struct Answer {
+  nlohmann::json raw;
+  std::vector<report::DrainedGpu> gpus;  // those that are meant
+};
 
-std::string tenants_of(const json& gpu) {
-  return join(gpu["tenants"].get<std::vector<std::string>>(), ", ");
-}
-
-Result<json> ask(const DrainOptions& options, const json& request) {
-  REGATTA_TRY(answer, sharing::send_control_request(options.socket, request.dump()));
-  return json::parse(answer);
+Result<Answer> request_drain(const DrainOptions& options, const json& request) {
+  REGATTA_TRY(text, sharing::send_control_request(options.socket, request.dump()));
+  REGATTA_TRY(answer, report::parse_daemon_answer(text));
+  REGATTA_TRY(gpus, report::read_drained_gpus(answer));
+  if (options.gpu >= 0)
+    std::erase_if(gpus, [&](const report::DrainedGpu& gpu) { return gpu.gpu != options.gpu; });
+  return Answer{answer.raw(), std::move(gpus)};
 }
 
 // Waits until no tenant is left on the devices. kTimeout names those that are.
-Status wait_until_empty(const DrainOptions& options, json& answer) {
+Status wait_until_empty(const DrainOptions& options, Answer& answer) {
   const std::atomic<bool>& stop = watch_stop_signals();
   const Seconds end = os::monotonic_now() + Seconds{static_cast<double>(options.wait_s)};
   for (;;) {
-    std::string left;
-    for (const json& gpu : answer["gpus"]) {
-      if (is_meant(gpu, options) && !gpu["tenants"].empty())
-        left += fmt::format("{}GPU {}: {}", left.empty() ? "" : "; ", gpu["gpu"].get<int>(),
-                            tenants_of(gpu));
+    std::vector<std::string> left;
+    for (const report::DrainedGpu& gpu : answer.gpus) {
+      if (!gpu.tenants.empty())
+        left.push_back(fmt::format("GPU {}: {}", gpu.gpu, join(gpu.tenants, ", ")));
     }
     if (left.empty()) return {};
     if (stop || os::monotonic_now() >= end) {
       return Error{Code::kTimeout,
                    fmt::format("gpu drain: after {} s there is still {}; end them or wait longer "
                                "with --wait",
-                               options.wait_s, left)};
+                               options.wait_s, join(left, "; "))};
     }
     os::sleep_for(Seconds{0.1});
-    REGATTA_TRY(now, ask(options, {{"request", "drain"}}));
-    answer = now;
+    REGATTA_TRY(now, request_drain(options, {{"request", "drain"}}));
+    answer = std::move(now);
   }
 }
 
 int run_drain(const DrainOptions& options) {
   json request{{"request", "drain"}, {"drained", !options.undo}};
   if (options.gpu >= 0) request["gpus"] = json::array({options.gpu});
-  auto answer = ask(options, request);
+  auto answer = request_drain(options, request);
   if (!answer) return report_error(answer.error());
   Status waited;
   if (options.wait_s != 0) waited = wait_until_empty(options, *answer);
   if (options.json) {
-    fmt::print("{}\n", answer->dump(2));
+    fmt::print("{}\n", answer->raw.dump(2));
   } else if (waited) {
-    for (const json& gpu : (*answer)["gpus"]) {
-      if (is_meant(gpu, options)) fmt::print("{}", report::gpu_drain_text(gpu));
-    }
+    for (const report::DrainedGpu& gpu : answer->gpus)
+      fmt::print("{}", report::gpu_drain_text(gpu));
   }
   return waited ? 0 : report_error(waited.error());
 }

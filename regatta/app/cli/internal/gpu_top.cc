@@ -118,7 +118,8 @@ int run_top(const TopOptions& options) {
   std::unique_ptr<Terminal> terminal;
   for (int shown = 0; !stop; ++shown) {
     const auto answer = sharing::send_control_request(options.socket, R"({"request":"ps"})");
-    const auto now = answer ? report::parse_gpu_top(*answer) : answer.error();
+    const auto now = answer ? report::parse_daemon_answer(*answer).and_then(report::read_gpu_top)
+                            : answer.error();
     // One that was there may be started again.
     if (!now && (!is_terminal || !last)) return report_error(now.error());
     if (now) {
