@@ -1,0 +1,99 @@
+#include "regatta/planning/plan/internal/estimate/stage_times.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "regatta/base/core/ids.h"
+
+namespace regatta::plan {
+
+// The remainder of blocks goes to the middle stages (workload::stage_layers), so the ends hold the
+// fewest; blocks without experts are the first of the model.
+double StageTimes::fewest_blocks() const {
+  return std::max(1.0, std::floor(layers() / strategy_.pp));
+}
+
+double StageTimes::most_blocks() const {
+  return std::ceil(layers() / strategy_.pp);
+}
+
+StageBlocks StageTimes::first_stage() const {
+  const double blocks = strategy_.pp > 2 ? fewest_blocks() : most_blocks();
+  const double dense = std::min<double>(dense_layers(input_.model), blocks);
+  return {.dense = dense, .expert = blocks - dense};
+}
+
+StageBlocks StageTimes::other_stage(double blocks) const {
+  if (strategy_.pp == 1) return first_stage();
+  return has_experts(input_.model) ? StageBlocks{.expert = blocks} : StageBlocks{.dense = blocks};
+}
+
+const StageBlocks& StageTimes::of_stage(int stage) const {
+  return at(split_->blocks, stage);
+}
+
+StageBlocks StageTimes::heaviest_blocks() const {
+  return split_ != nullptr ? of_stage(split_->heaviest) : other_stage(most_blocks());
+}
+
+StageBlocks StageTimes::slowest_blocks() const {
+  return split_ != nullptr ? of_stage(split_->slowest) : heaviest_blocks();
+}
+
+bool StageTimes::has_output(int stage) const {
+  return stage == output_stage(strategy_);
+}
+
+StageTime StageTimes::time_of(const StageBlocks& blocks) const {
+  StageTime stage;
+  stage.all = work_.dense.time;
+  stage.all *= blocks.dense;
+  stage.forward = work_.dense.forward * blocks.dense;
+  stage.weight_gradient = work_.dense.weight_gradient * blocks.dense;
+  if (blocks.expert > 0) {
+    StepBreakdown experts = work_.expert.time;
+    experts *= blocks.expert;
+    stage.all += experts;
+    stage.forward += work_.expert.forward * blocks.expert;
+    stage.weight_gradient += work_.expert.weight_gradient * blocks.expert;
+  }
+  return stage;
+}
+
+StageTime StageTimes::with_output(StageTime stage) const {
+  stage.all += work_.embedding_and_head;
+  stage.forward += work_.embedding_and_head.total() / 3;
+  return stage;
+}
+
+StageTime StageTimes::slowest() const {
+  if (split_ != nullptr) {
+    const StageTime slowest = time_of(of_stage(split_->slowest));
+    return has_output(split_->slowest) ? with_output(slowest) : slowest;
+  }
+  const StageTime last = with_output(time_of(other_stage(fewest_blocks())));
+  if (strategy_.pp == 1) return last;
+  const StageTime middle = time_of(heaviest_blocks());
+  return last.all.total() > middle.all.total() ? last : middle;
+}
+
+// The sum of the stages beside the slowest.
+StageTime StageTimes::other_stages() const {
+  const StageBlocks& slowest = of_stage(split_->slowest);
+  const double dense = dense_layers(input_.model);
+  const StageTime others =
+      time_of({.dense = dense - slowest.dense, .expert = layers() - dense - slowest.expert});
+  return has_output(split_->slowest) ? others : with_output(others);
+}
+
+StagePartTime StageTimes::mean_part(double parts) const {
+  const StageTime stage = split_ != nullptr ? other_stages() : time_of(heaviest_blocks());
+  const double mean =
+      (split_ != nullptr ? 1.0 / (strategy_.pp - 1) : layers() / strategy_.pp / most_blocks()) /
+      parts;
+  return {.all = stage.all.total() * mean,
+          .forward = stage.forward * mean,
+          .weight_gradient = stage.weight_gradient * mean};
+}
+
+}  // namespace regatta::plan
