@@ -33,13 +33,13 @@ Status Datagrams::make() {
     return device_error(device_.name(), what, errno);
   };
   memory_.resize((shape_.sends + shape_.receives) * kDatagramSlotBytes);
-  region_ =
-      library_.reg_mr(device_.domain(), memory_.data(), memory_.size(), IBV_ACCESS_LOCAL_WRITE);
+  region_ = library_.memory.reg_mr(device_.domain(), memory_.data(), memory_.size(),
+                                   IBV_ACCESS_LOCAL_WRITE);
   if (region_ == nullptr) return failed("register memory for datagrams");
-  sent_ =
-      library_.create_cq(device_.context(), static_cast<int>(shape_.sends), nullptr, nullptr, 0);
-  received_ =
-      library_.create_cq(device_.context(), static_cast<int>(shape_.receives), nullptr, nullptr, 0);
+  sent_ = library_.completions.create_cq(device_.context(), static_cast<int>(shape_.sends), nullptr,
+                                         nullptr, 0);
+  received_ = library_.completions.create_cq(device_.context(), static_cast<int>(shape_.receives),
+                                             nullptr, nullptr, 0);
   if (sent_ == nullptr || received_ == nullptr) return failed("create a completion queue");
   ibv_qp* const pair = make_pair(shape_.receives);
   if (pair == nullptr) return failed("create a queue pair for datagrams");
@@ -57,7 +57,7 @@ ibv_qp* Datagrams::make_pair(std::uint32_t receives) {
               .max_recv_sge = 1,
               .max_inline_data = 0};
   pair.qp_type = IBV_QPT_UD;
-  return library_.create_qp(device_.domain(), &pair);
+  return library_.queues.create_qp(device_.domain(), &pair);
 }
 
 // The numbers of queue pairs ascend, so their ports go through all that there are.
@@ -76,7 +76,7 @@ Status Datagrams::allow_ports(const std::set<std::uint16_t>& ports) {
                                          std::to_string(*missing.begin())};
     const std::uint16_t port = udp_port_of_queue(pair->qp_num);
     if (missing.erase(port) == 0) {
-      library_.destroy_qp(pair);
+      library_.queues.destroy_qp(pair);
       continue;
     }
     pairs_.push_back({.pair = pair, .port = port});
@@ -87,14 +87,14 @@ Status Datagrams::allow_ports(const std::set<std::uint16_t>& ports) {
 
 Datagrams::~Datagrams() {
   for (const Pair& one : pairs_)
-    library_.destroy_qp(one.pair);
-  if (received_ != nullptr) library_.destroy_cq(received_);
-  if (sent_ != nullptr) library_.destroy_cq(sent_);
-  if (region_ != nullptr) library_.dereg_mr(region_);
+    library_.queues.destroy_qp(one.pair);
+  if (received_ != nullptr) library_.completions.destroy_cq(received_);
+  if (sent_ != nullptr) library_.completions.destroy_cq(sent_);
+  if (region_ != nullptr) library_.memory.dereg_mr(region_);
 }
 
 Status Datagrams::change(ibv_qp* pair, ibv_qp_attr attributes, int mask) {
-  const int error = library_.modify_qp(pair, &attributes, mask);
+  const int error = library_.queues.modify_qp(pair, &attributes, mask);
   if (error == 0) return {};
   return device_error(device_.name(), "start a queue pair for datagrams", error);
 }
@@ -165,7 +165,7 @@ ibv_ah* Datagrams::make_path(const Gid& to, std::uint16_t source_port) {
   attributes.grh.hop_limit = kHopLimit;
   attributes.grh.traffic_class = shape_.traffic_class;
   attributes.grh.flow_label = flow_label_of(source_port);
-  return library_.create_ah(device_.domain(), &attributes);
+  return library_.queues.create_ah(device_.domain(), &attributes);
 }
 
 ibv_qp* Datagrams::pair_for(std::uint16_t port) const {

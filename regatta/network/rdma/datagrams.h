@@ -69,7 +69,7 @@ class Datagrams {
         library_(device.library()),
         shape_(shape),
         paths_({.make = [this](const Gid& to, std::uint16_t port) { return make_path(to, port); },
-                .free = [this](ibv_ah* path) { library_.destroy_ah(path); }}) {}
+                .free = [this](ibv_ah* path) { library_.queues.destroy_ah(path); }}) {}
 
   struct Pair {
     ibv_qp* pair = nullptr;

@@ -40,19 +40,19 @@ Result<std::unique_ptr<Device>> Device::open(const std::string& address) {
   if (!has_any_device()) return none;
   REGATTA_TRY(library, load_library());
   int count = 0;
-  ibv_device** const list = library->get_device_list(&count);
+  ibv_device** const list = library->devices.get_device_list(&count);
   if (list == nullptr) return none;
   std::unique_ptr<Device> found;
   for (int i = 0; i < count && found == nullptr; ++i) {
-    ibv_context* const context = library->open_device(list[i]);
+    ibv_context* const context = library->devices.open_device(list[i]);
     if (context == nullptr) continue;
     std::unique_ptr<Device> device(new Device(*library, context));
     if (!device->find(gid)) continue;
-    device->name_ =
-        std::string(library->get_device_name(list[i])) + " port " + std::to_string(device->port_);
+    device->name_ = std::string(library->devices.get_device_name(list[i])) + " port " +
+                    std::to_string(device->port_);
     found = std::move(device);
   }
-  library->free_device_list(list);
+  library->devices.free_device_list(list);
   if (found == nullptr) return none;
   REGATTA_TRY_DO(found->try_out());
   return found;
@@ -60,19 +60,19 @@ Result<std::unique_ptr<Device>> Device::open(const std::string& address) {
 
 bool Device::find(const Gid& gid) {
   ibv_device_attr device{};
-  if (library_.query_device(context_, &device) != 0) return false;
+  if (library_.devices.query_device(context_, &device) != 0) return false;
   is_software_ = device.vendor_id == kSoftwareVendor;
   for (std::uint8_t port = 1; port <= device.phys_port_cnt; ++port) {
     ibv_port_attr attributes{};
     // The library's own type for this call ends before the newest members of ours.
-    if (library_.query_port(context_, port,
-                            reinterpret_cast<_compat_ibv_port_attr*>(&attributes)) != 0 ||
+    if (library_.devices.query_port(context_, port,
+                                    reinterpret_cast<_compat_ibv_port_attr*>(&attributes)) != 0 ||
         attributes.state != IBV_PORT_ACTIVE)
       continue;
     for (int index = 0; index < attributes.gid_tbl_len && index <= UINT8_MAX; ++index) {
       ibv_gid_entry entry{};
-      if (library_.query_gid_ex(context_, port, static_cast<std::uint32_t>(index), &entry, 0,
-                                sizeof entry) != 0 ||
+      if (library_.devices.query_gid_ex(context_, port, static_cast<std::uint32_t>(index), &entry,
+                                        0, sizeof entry) != 0 ||
           entry.gid_type != IBV_GID_TYPE_ROCE_V2 ||
           std::memcmp(entry.gid.raw, gid.data(), gid.size()) != 0)
         continue;
@@ -89,37 +89,37 @@ bool Device::find(const Gid& gid) {
 bool Device::is_active() const {
   ibv_port_attr attributes{};
   ibv_gid_entry entry{};
-  return library_.query_port(context_, port_,
-                             reinterpret_cast<_compat_ibv_port_attr*>(&attributes)) == 0 &&
+  return library_.devices.query_port(context_, port_,
+                                     reinterpret_cast<_compat_ibv_port_attr*>(&attributes)) == 0 &&
          attributes.state == IBV_PORT_ACTIVE &&
-         library_.query_gid_ex(context_, port_, gid_index_, &entry, 0, sizeof entry) == 0 &&
+         library_.devices.query_gid_ex(context_, port_, gid_index_, &entry, 0, sizeof entry) == 0 &&
          entry.gid_type == IBV_GID_TYPE_ROCE_V2 &&
          std::memcmp(entry.gid.raw, gid_.data(), gid_.size()) == 0;
 }
 
 // Tries all steps now: after a later failure a fallback to TCP is not possible.
 Status Device::try_out() {
-  domain_ = library_.alloc_pd(context_);
+  domain_ = library_.devices.alloc_pd(context_);
   if (domain_ == nullptr) return device_error(name_, "allocate a protection domain", errno);
   REGATTA_TRY(queues, Queues::create(*this, {}));
   return {};
 }
 
 Device::~Device() {
-  if (domain_ != nullptr) library_.dealloc_pd(domain_);
-  library_.close_device(context_);
+  if (domain_ != nullptr) library_.devices.dealloc_pd(domain_);
+  library_.devices.close_device(context_);
 }
 
 Result<MemoryRegistrar::Registered> Device::add(const MemoryRange& range) {
   const int access = range.is_writable ? IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE : 0;
   ibv_mr* const region =
-      library_.reg_mr(domain_, const_cast<std::byte*>(range.data), range.bytes, access);
+      library_.memory.reg_mr(domain_, const_cast<std::byte*>(range.data), range.bytes, access);
   if (region == nullptr) return device_error(name_, "register memory", errno);
   return Registered{.keys = {.local = region->lkey, .remote = region->rkey}, .handle = region};
 }
 
 void Device::remove(void* handle) {
-  library_.dereg_mr(static_cast<ibv_mr*>(handle));
+  library_.memory.dereg_mr(static_cast<ibv_mr*>(handle));
 }
 
 }  // namespace regatta::rdma

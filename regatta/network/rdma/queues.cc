@@ -66,19 +66,19 @@ Status Queues::make() {
   };
   memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kPage, memory_bytes())));
   if (memory_ == nullptr) return failed("allocate memory for packets");
-  region_ =
-      library_.reg_mr(device_.domain(), memory_.get(), memory_bytes(), IBV_ACCESS_LOCAL_WRITE);
+  region_ = library_.memory.reg_mr(device_.domain(), memory_.get(), memory_bytes(),
+                                   IBV_ACCESS_LOCAL_WRITE);
   if (region_ == nullptr) return failed("register memory for packets");
-  channel_ = library_.create_comp_channel(device_.context());
+  channel_ = library_.completions.create_comp_channel(device_.context());
   if (channel_ == nullptr) return failed("create a completion channel");
   fcntl(channel_->fd, F_SETFL, fcntl(channel_->fd, F_GETFL) | O_NONBLOCK);
-  completion_ = library_.create_cq(device_.context(),
-                                   static_cast<int>(shape_.receive_slots + shape_.send_slots),
-                                   nullptr, channel_, 0);
+  completion_ = library_.completions.create_cq(
+      device_.context(), static_cast<int>(shape_.receive_slots + shape_.send_slots), nullptr,
+      channel_, 0);
   if (completion_ == nullptr) return failed("create a completion queue");
   ibv_srq_init_attr receives{};
   receives.attr = {.max_wr = shape_.receive_slots, .max_sge = 1, .srq_limit = 0};
-  receives_ = library_.create_srq(device_.domain(), &receives);
+  receives_ = library_.queues.create_srq(device_.domain(), &receives);
   if (receives_ == nullptr) return failed("create a receive queue");
   for (int i = 0; i < shape_.queue_pairs; ++i) {
     ibv_qp_init_attr pair{};
@@ -90,7 +90,7 @@ Status Queues::make() {
                 .max_recv_sge = 0,
                 .max_inline_data = 0};
     pair.qp_type = IBV_QPT_RC;
-    ibv_qp* const made = library_.create_qp(device_.domain(), &pair);
+    ibv_qp* const made = library_.queues.create_qp(device_.domain(), &pair);
     if (made == nullptr) return failed("create a queue pair");
     pairs_.push_back(made);
   }
@@ -102,11 +102,11 @@ Status Queues::make() {
 
 Queues::~Queues() {
   for (ibv_qp* pair : pairs_)
-    library_.destroy_qp(pair);
-  if (receives_ != nullptr) library_.destroy_srq(receives_);
-  if (completion_ != nullptr) library_.destroy_cq(completion_);
-  if (channel_ != nullptr) library_.destroy_comp_channel(channel_);
-  if (region_ != nullptr) library_.dereg_mr(region_);
+    library_.queues.destroy_qp(pair);
+  if (receives_ != nullptr) library_.queues.destroy_srq(receives_);
+  if (completion_ != nullptr) library_.completions.destroy_cq(completion_);
+  if (channel_ != nullptr) library_.completions.destroy_comp_channel(channel_);
+  if (region_ != nullptr) library_.memory.dereg_mr(region_);
 }
 
 QueueCard Queues::card() const {
@@ -139,7 +139,7 @@ Status Queues::connect_one(std::size_t index, const QueueCard& theirs, std::uint
   start.pkey_index = 0;
   start.port_num = device_.port();
   start.qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
-  int error = library_.modify_qp(
+  int error = library_.queues.modify_qp(
       pair, &start, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
   if (error != 0) return failed(error);
 
@@ -156,9 +156,10 @@ Status Queues::connect_one(std::size_t index, const QueueCard& theirs, std::uint
   receive.ah_attr.grh.sgid_index = device_.gid_index();
   receive.ah_attr.grh.hop_limit = kHopLimit;
   receive.ah_attr.grh.flow_label = flow_label_of(source_port);
-  error = library_.modify_qp(pair, &receive,
-                             IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-                                 IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+  error = library_.queues.modify_qp(pair, &receive,
+                                    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+                                        IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+                                        IBV_QP_MIN_RNR_TIMER);
   if (error != 0) return failed(error);
 
   ibv_qp_attr send{};
@@ -168,9 +169,10 @@ Status Queues::connect_one(std::size_t index, const QueueCard& theirs, std::uint
   send.retry_cnt = kRetries;
   send.rnr_retry = kRetriesOfReceive;
   send.max_rd_atomic = 0;
-  error = library_.modify_qp(pair, &send,
-                             IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-                                 IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
+  error =
+      library_.queues.modify_qp(pair, &send,
+                                IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+                                    IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
   if (error != 0) return failed(error);
   return {};
 }
@@ -242,16 +244,16 @@ void Queues::take_events() {
   ibv_cq* queue = nullptr;
   void* context = nullptr;
   unsigned taken = 0;
-  while (library_.get_cq_event(channel_, &queue, &context) == 0)
+  while (library_.completions.get_cq_event(channel_, &queue, &context) == 0)
     ++taken;
-  if (taken > 0) library_.ack_cq_events(completion_, taken);
+  if (taken > 0) library_.completions.ack_cq_events(completion_, taken);
 }
 
 void Queues::stop() {
   ibv_qp_attr error{};
   error.qp_state = IBV_QPS_ERR;
   for (ibv_qp* pair : pairs_)
-    library_.modify_qp(pair, &error, IBV_QP_STATE);
+    library_.queues.modify_qp(pair, &error, IBV_QP_STATE);
 }
 
 }  // namespace regatta::rdma

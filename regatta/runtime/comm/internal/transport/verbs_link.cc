@@ -124,8 +124,10 @@ void VerbsLink::complete(const ibv_wc& completion) {
   if (is_send)
     writer_.complete(static_cast<std::uint32_t>(completion.wr_id - kReceiveSlots), is_good);
   if (!is_good)
-    return lose("connection lost (RDMA: " +
-                std::string(device_->device().library().wc_status_str(completion.status)) + ")");
+    return lose(
+        "connection lost (RDMA: " +
+        std::string(device_->device().library().completions.wc_status_str(completion.status)) +
+        ")");
   if (is_send) return;
   if (completion.opcode == IBV_WC_RECV_RDMA_WITH_IMM)
     complete_write(completion);
