@@ -1,5 +1,5 @@
-// fuzz/control_fuzz.cc: any bytes as what ranks tell each other beside the data (answers to
-// queries, statements of an agreement, aborts, queue pairs), and as a tuning file.
+// fuzz/control_fuzz.cc: any bytes as the messages between ranks beside the data (progress
+// replies, statements of an agreement, aborts, queue pairs), and as a tuning file.
 
 #include <algorithm>
 #include <cmath>
@@ -22,12 +22,12 @@ using namespace regatta::comm;  // NOLINT(google-build-using-namespace): a progr
 
 constexpr int kRanks = 5;
 
-void check_answer(const std::string& text) {
-  const auto answer = decode_answer(text);
-  if (!answer) return;
-  if (answer->busiest)
-    REGATTA_CHECK(std::isfinite(answer->busiest->rate.value) && answer->busiest->busy <= 1);
-  REGATTA_CHECK(decode_answer(encode_answer(*answer)).has_value());
+void check_progress_reply(const std::string& text) {
+  const auto reply = decode_progress_reply(text);
+  if (!reply) return;
+  if (reply->busiest)
+    REGATTA_CHECK(std::isfinite(reply->busiest->rate.value) && reply->busiest->busy <= 1);
+  REGATTA_CHECK(decode_progress_reply(encode_progress_reply(*reply)).has_value());
 }
 
 void check_statement(const std::string& text) {
@@ -48,7 +48,7 @@ void check_card(std::span<const std::byte> bytes) {
 void check_tuning(const std::string& text) {
   const auto choices = parse_tuning(text);
   if (!choices) return;
-  for (const Choice& choice : *choices)
+  for (const TuningChoice& choice : *choices)
     REGATTA_CHECK(choice.tried.empty() || choice.chosen < choice.tried.size());
   REGATTA_CHECK(parse_tuning(format_tuning(*choices)).has_value());
 }
@@ -58,14 +58,14 @@ void check_tuning(const std::string& text) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
   const auto bytes = std::as_bytes(std::span(text));
-  check_answer(text);
+  check_progress_reply(text);
   check_statement(text);
   check_card(bytes);
   check_tuning(text);
   (void)decode_abort(text);
   // With a right beginning, so that the fields behind it are reached.
-  const std::string answer = encode_answer({});
-  check_answer((answer.substr(0, 1) + text + answer).substr(0, answer.size()));
+  const std::string reply = encode_progress_reply({});
+  check_progress_reply((reply.substr(0, 1) + text + reply).substr(0, reply.size()));
   const std::vector<std::byte> card =
       regatta::rdma::encode_card({.mtu = 1024, .slots = 8, .numbers = {1}});
   std::vector<std::byte> marked(card.begin(), card.begin() + 4);

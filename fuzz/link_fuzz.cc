@@ -72,7 +72,7 @@ class Speaker {
     }
     links_.push_back(nullptr);
     links_.push_back(std::make_unique<TcpLink>(kPeer, std::move(connections), sink_));
-    operation_.group = std::make_shared<Group>();
+    operation_.group = std::make_shared<CommunicatorState>();
     operation_.group->id = 1;
     operation_.group->members = {0, kPeer};
     operation_.handle = std::make_shared<Handle::State>();
@@ -97,7 +97,7 @@ class Speaker {
   // Begins the next of the messages.
   void begin_next() {
     if (begun_ == operation_.transfers.size() || sink_.has_failed) return;
-    Transfer& transfer = operation_.transfers[begun_++];
+    MessageTransfer& transfer = operation_.transfers[begun_++];
     if (operation_.schedule.steps()[transfer.step].kind == StepKind::kSend)
       matcher_.post_send(transfer);
     else
@@ -105,7 +105,7 @@ class Speaker {
     note_errors();
   }
 
-  void hear(std::size_t connection, const std::vector<std::byte>& bytes) {
+  void receive(std::size_t connection, const std::vector<std::byte>& bytes) {
     std::size_t done = 0;
     while (done < bytes.size() && !sink_.is_lost) {
       const ssize_t sent = send(far_[connection].get(), bytes.data() + done, bytes.size() - done,
@@ -132,7 +132,7 @@ class Speaker {
       links_[kPeer]->on_event(static_cast<int>(i), EPOLLIN | EPOLLOUT);
     }
     links_[kPeer]->progress();
-    for (const Transfer* transfer : matcher_.take_ended())
+    for (const MessageTransfer* transfer : matcher_.consume_ended())
       REGATTA_CHECK(transfer->received == transfer->bytes() || transfer->out.written > 0 ||
                     transfer->bytes() == 0 || transfer->received == 0);
     note_errors();
@@ -147,7 +147,7 @@ class Speaker {
   }
 
   std::vector<std::string> names_;
-  std::vector<std::unique_ptr<Link>> links_;
+  std::vector<std::unique_ptr<PeerLink>> links_;
   MessageMatcher matcher_;
   Sink sink_;
   Operation operation_;

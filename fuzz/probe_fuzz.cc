@@ -1,5 +1,5 @@
-// fuzz/probe_fuzz.cc: any bytes as labelled faults, as what a prober tells, and as the connection
-// of somebody who says to be one.
+// fuzz/probe_fuzz.cc: any bytes as labelled faults, as the reports of a prober, and as the
+// connection of a peer that claims to be one.
 
 #include <algorithm>
 #include <cstddef>
@@ -16,7 +16,6 @@
 #include "regatta/network/probe/evidence.h"
 #include "regatta/network/probe/evidence_collector.h"
 #include "regatta/network/probe/handshake.h"
-#include "regatta/network/probe/internal/line_splitter.h"
 #include "regatta/network/probe/internal/report_text.h"
 #include "regatta/network/probe/internal/simulation/scenario.h"
 #include "regatta/network/probe/matrix.h"
@@ -57,8 +56,8 @@ void as_reports(const Fabric& fabric, const Matrix& matrix, std::string_view tex
   }
 }
 
-// RankHandshake, then lines, in pieces whose size the first byte says; the clock is where windows
-// lead.
+// Handshake, then lines, in pieces whose size the first byte chooses; the clock is that of the
+// windows.
 void as_connection(const Fabric& fabric, const Matrix& matrix, std::string_view bytes) {
   using regatta::NodeId;
   using regatta::Seconds;
@@ -67,20 +66,26 @@ void as_connection(const Fabric& fabric, const Matrix& matrix, std::string_view 
   collector.begin(Seconds{2e6});
   const regatta::probe::ExpectedReporters expected{
       .servers = {"s0", "s1"}, .period = {0.01}, .plan = 0, .token = {}};
-  regatta::probe::LineSplitter lines(regatta::probe::kHandshakeBytesMax);
+  regatta::LineSplitter lines(regatta::probe::kHandshakeBytesMax);
   bool is_in = false;
+  const auto accept = [&](std::string_view line) {
+    if (lines.is_too_long(line)) return false;
+    if (is_in) return collector.take(NodeId{1}, line, now).has_value();
+    is_in = true;  // whatever the handshake claims
+    const auto handshake = regatta::probe::parse_handshake(line);
+    if (handshake) static_cast<void>(check(*handshake, expected, now).has_value());
+    lines.set_line_max(collector.longest_line(NodeId{1}));
+    return true;
+  };
   const std::size_t size = bytes.empty() ? 1 : 1 + static_cast<unsigned char>(bytes.front()) % 64;
-  while (!bytes.empty()) {
-    const auto status = lines.add(bytes.substr(0, size), [&](std::string_view line) {
-      if (is_in) return collector.take(NodeId{1}, line, now);
-      is_in = true;  // whatever it says of itself
-      const auto handshake = regatta::probe::parse_handshake(line);
-      if (handshake) static_cast<void>(check(*handshake, expected, now).has_value());
-      lines.set_longest(collector.longest_line(NodeId{1}));
-      return regatta::Status();
-    });
-    if (!status) break;
-    bytes.remove_prefix(std::min(size, bytes.size()));
+  bool is_open = true;
+  for (; is_open && !bytes.empty(); bytes.remove_prefix(std::min(size, bytes.size()))) {
+    lines.append(bytes.substr(0, size));
+    while (is_open) {
+      const auto line = lines.next();
+      if (!line) break;
+      is_open = accept(*line);
+    }
   }
   static_cast<void>(collector.look(now));
 }
