@@ -139,15 +139,15 @@ Result<std::vector<Flow>> make_flows(const LabNet& net, std::mt19937& random) {
   return flows;
 }
 
-// A place of this kind of damage that at least one flow meets. `ways`: of the flows, between
+// A place of this kind of damage that at least one flow meets. `paths`: of the flows, between
 // switches; half of the links of each lead up, half down.
 Target choose(const LabNet& net, Damage damage,
               const std::vector<std::vector<std::uint32_t>>& paths, std::mt19937& random) {
-  const std::vector<std::uint32_t>& way = ways[random() % paths.size()];
-  const std::size_t up = way.size() / 2;
-  Target target{way[0], {}};
-  if (damage == Damage::kDownstream) target.link = way[up + random() % up];
-  if (damage == Damage::kBlackHole) target.node = net.paths.end_of[way[random() % up]];
+  const std::vector<std::uint32_t>& path = paths[random() % paths.size()];
+  const std::size_t up = path.size() / 2;
+  Target target{path[0], {}};
+  if (damage == Damage::kDownstream) target.link = path[up + random() % up];
+  if (damage == Damage::kBlackHole) target.node = net.paths.end_of[path[random() % up]];
   return target;
 }
 
