@@ -1,5 +1,5 @@
 // pipeline/internal/stage_order_builder.h: writes down the order of one stage, each part's
-// micro-batches in turn; what order.cc and the files of single schedules share.
+// micro-batches in turn; what pipeline_order.cc and the files of single schedules share.
 #pragma once
 
 #include <array>
