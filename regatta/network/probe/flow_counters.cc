@@ -37,8 +37,7 @@ constexpr Seconds kMomentAgo{0.05};
 // tell of next to nothing, that is the begin of a burst once, and not at one dump after the other.
 constexpr std::uint64_t kQueued = 262144;
 constexpr int kLatenessMost = 3;
-// By one name in all answers that ask for it.
-constexpr std::string_view kWhat = "counters of connections";
+constexpr std::string_view kCountersName = "counters of connections";
 
 }  // namespace
 
@@ -65,7 +64,7 @@ struct FlowCounters::Impl {
   std::vector<SockDiagRequest> questions;
   std::vector<char> buffer = std::vector<char>(std::max(kDumpBytes, kTogether* kAnswerBytes));
 
-  Error failure() const { return os::errno_error(std::string(kWhat)); }
+  Error failure() const { return os::errno_error(std::string(kCountersName)); }
 
   // True at the end of the dump.
   Result<bool> take_block(std::size_t count) {

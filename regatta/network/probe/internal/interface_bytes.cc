@@ -17,7 +17,7 @@
 namespace regatta::probe {
 namespace {
 
-const std::string kWhat = "counters of interfaces";
+const std::string kInterfacesName = "counters of interfaces";
 
 template <typename Body>
 struct NetlinkRequest {
@@ -38,7 +38,7 @@ NetlinkRequest<Body> question_for(std::uint16_t type) {
 
 Result<InterfaceBytes> InterfaceBytes::open() {
   os::UniqueFd socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
-  if (!socket) return os::errno_error(kWhat);
+  if (!socket) return os::errno_error(kInterfacesName);
   InterfaceBytes bytes(std::move(socket));
   REGATTA_TRY_DO(bytes.look_for_interfaces());
   REGATTA_TRY_DO(bytes.read());
@@ -53,18 +53,19 @@ Status InterfaceBytes::dump(const void* question, std::size_t bytes, Take&& take
   std::memcpy(&head, buffer_.data(), sizeof head);
   head.nlmsg_seq = ++sequence_;
   std::memcpy(buffer_.data(), &head, sizeof head);
-  if (::send(socket_.get(), buffer_.data(), bytes, 0) < 0) return os::errno_error(kWhat);
+  if (::send(socket_.get(), buffer_.data(), bytes, 0) < 0) return os::errno_error(kInterfacesName);
   for (;;) {
     const ssize_t count = ::recv(socket_.get(), buffer_.data(), buffer_.size(), 0);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return os::errno_error(kWhat);
+    if (count < 0) return os::errno_error(kInterfacesName);
     auto left = static_cast<unsigned>(count);
     for (const auto* message = reinterpret_cast<const nlmsghdr*>(buffer_.data());
          NLMSG_OK(message, left); message = NLMSG_NEXT(message, left)) {
       if (message->nlmsg_seq != sequence_) continue;  // of a question before
       if (message->nlmsg_type == NLMSG_DONE) return {};
       if (message->nlmsg_type == NLMSG_ERROR)
-        return os::errno_error(kWhat, -static_cast<const nlmsgerr*>(NLMSG_DATA(message))->error);
+        return os::errno_error(kInterfacesName,
+                               -static_cast<const nlmsgerr*>(NLMSG_DATA(message))->error);
       take(*message);
     }
   }
