@@ -117,7 +117,7 @@ void add_size(report::BenchResult& result, std::vector<bench::Contender> race) {
 // under way. Fails when the first size does.
 Status measure_sizes(bench::ComparisonOptions options, bool prints_rows,
                      report::BenchResult& result, std::vector<comm::TuningChoice>& choices) {
-  const std::atomic<bool>& stop = watch_interrupt();
+  const std::atomic<bool>& stop = watch_stop_signals({SIGINT});
   options.stop = &stop;
   const std::vector<std::size_t> sizes = result.task.sizes;
   for (std::size_t i = 0; i < sizes.size() && !stop; ++i) {

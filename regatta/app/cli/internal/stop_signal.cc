@@ -1,7 +1,5 @@
 #include "regatta/app/cli/internal/stop_signal.h"
 
-#include <csignal>
-
 #include <unistd.h>
 
 namespace regatta::cli {
@@ -35,14 +33,9 @@ void request_stop(int signal) {
 
 }  // namespace
 
-const std::atomic<bool>& watch_stop_signals() {
-  for (const int signal : kStopSignals)
+const std::atomic<bool>& watch_stop_signals(std::initializer_list<int> signals) {
+  for (const int signal : signals)
     set_handler(signal, request_stop, 0);
-  return g_stop;
-}
-
-const std::atomic<bool>& watch_interrupt() {
-  set_handler(SIGINT, request_stop, 0);
   return g_stop;
 }
 

@@ -2,16 +2,16 @@
 #pragma once
 
 #include <atomic>
+#include <csignal>
+#include <initializer_list>
 #include <string>
 
 namespace regatta::cli {
 
-// From now on SIGINT, SIGTERM and SIGHUP set the returned flag. A second one ends this process at
-// once, after it has removed the file of RemoveFileOnSignal; agents, workers and the lab die too.
-const std::atomic<bool>& watch_stop_signals();
-
-// The same for SIGINT alone: SIGTERM and SIGHUP end the process at once.
-const std::atomic<bool>& watch_interrupt();
+// From now on the `signals` set the returned flag. A second one ends this process at once, after it
+// has removed the file of RemoveFileOnSignal; agents, workers and the lab die too.
+const std::atomic<bool>& watch_stop_signals(std::initializer_list<int> signals = {SIGINT, SIGTERM,
+                                                                                  SIGHUP});
 
 // While it lives, the signal that ends this process removes a file first. One object at a time.
 class RemoveFileOnSignal {
