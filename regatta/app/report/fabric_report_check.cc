@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/app/report/fabric_report.h"
+#include "regatta/app/report/internal/link_names.h"
 #include "regatta/app/report/internal/old_names.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
-#include "regatta/model/topo/graph_names.h"
 
 namespace regatta::report {
 namespace {
@@ -62,16 +62,10 @@ std::string cycle_table(const std::vector<Dependency>& dependencies) {
   return format_table(rows) + "each link waits for the next one, the last one for the first\n";
 }
 
-std::vector<std::string> loop_names(const topo::Graph& graph, const fabric::RouteLoop& loop) {
-  std::vector<std::string> names;
-  for (const std::uint32_t link : loop.links)
-    names.push_back(topo::directed_link_name(graph, link));
-  return names;
-}
-
 std::string loop_text(const topo::Graph& graph, const fabric::RouteLoop& loop) {
   return fmt::format("\nthe routes contain a loop: traffic to {} on {} never arrives\n",
-                     graph.nodes[loop.leaf.index()].name, join(loop_names(graph, loop), ", "));
+                     graph.nodes[loop.leaf.index()].name,
+                     join(link_names(graph, loop.links), ", "));
 }
 
 std::string deadlock_text(const topo::Graph& graph, const fabric::Routes& routes,
@@ -193,7 +187,7 @@ nlohmann::json fabric_check_json(const topo::Graph& graph, const fabric::Routes&
                       {"cycle", "circle"}});
   if (result.loop)
     all["loop"] = {{"leaf", graph.nodes[result.loop->leaf.index()].name},
-                   {"links", loop_names(graph, *result.loop)}};
+                   {"links", link_names(graph, result.loop->links)}};
   all["failures"] = json::array();
   for (const FailureCheckResult& after : result.after) {
     const fabric::FailureCheck& check = after.check;
@@ -228,14 +222,11 @@ std::string deadlock_proof_text(const topo::Graph& graph,
   if (witness->deadlock.empty())
     return fmt::format("not reproduced: all {} messages of {} over the cycle arrive\n",
                        witness->messages, format_bytes(witness->bytes));
-  std::vector<std::string> links;
-  for (const std::uint32_t link : witness->deadlock)
-    links.push_back(topo::directed_link_name(graph, link));
   return fmt::format(
       "reproduced packet by packet: {} of {} messages of {} over the cycle never arrive; after {} "
       "nothing moves, and these links wait for each other:\n  {}\n",
       witness->messages - witness->arrived, witness->messages, format_bytes(witness->bytes),
-      format_seconds(witness->quiescent_at), join(links, ", "));
+      format_seconds(witness->quiescent_at), join(link_names(graph, witness->deadlock), ", "));
 }
 
 json deadlock_proof_json(const topo::Graph& graph, const Result<fabric::DeadlockWitness>& witness) {
@@ -247,8 +238,7 @@ json deadlock_proof_json(const topo::Graph& graph, const Result<fabric::Deadlock
   if (witness->deadlock.empty()) return proof;
   proof["quiescent_s"] = witness->quiescent_at.value;
   add_old_names(proof, {{"quiescent_s", "still_s"}});
-  for (const std::uint32_t link : witness->deadlock)
-    proof["links"].push_back(topo::directed_link_name(graph, link));
+  proof["links"] = link_names(graph, witness->deadlock);
   return proof;
 }
 

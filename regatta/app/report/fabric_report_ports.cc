@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/app/report/fabric_report.h"
+#include "regatta/app/report/internal/link_names.h"
 #include "regatta/app/report/internal/old_names.h"
 #include "regatta/base/core/text.h"
 #include "regatta/model/topo/addresses.h"
@@ -44,15 +45,6 @@ const std::vector<std::string>& connection_heading() {
 std::string priority_text(int priority) {
   return priority == fabric::kAllPriorities ? "all priorities"
                                             : fmt::format("priority {}", priority);
-}
-
-std::vector<std::string> directed_link_names(const topo::Graph& graph,
-                                             const std::vector<std::uint32_t>& links) {
-  std::vector<std::string> names;
-  names.reserve(links.size());
-  for (const std::uint32_t link : links)
-    names.push_back(topo::directed_link_name(graph, link));
-  return names;
 }
 
 }  // namespace
@@ -122,7 +114,7 @@ std::string storm_alarm_text(const topo::Graph* graph, const fabric::PortStormAl
     if (!alarm.tree->cycle.empty())
       text +=
           fmt::format(", where a cycle of {} links wait for each other", alarm.tree->cycle.size());
-    text += "; paused links: " + join(directed_link_names(*graph, alarm.tree->links), ", ");
+    text += "; paused links: " + join(link_names(*graph, alarm.tree->links), ", ");
   }
   return text + "\n";
 }
@@ -138,9 +130,9 @@ json storm_alarm_json(const topo::Graph* graph, const fabric::PortStormAlarm& al
       {"at_s", alarm.alarm.at.value}};
   if (graph == nullptr || !alarm.tree) return one;
   one["root"] = graph->nodes[alarm.tree->root].name;
-  one["cycle"] = directed_link_names(*graph, alarm.tree->cycle);
+  one["cycle"] = link_names(*graph, alarm.tree->cycle);
   add_old_names(one, {{"cycle", "circle"}});
-  one["links"] = directed_link_names(*graph, alarm.tree->links);
+  one["links"] = link_names(*graph, alarm.tree->links);
   return one;
 }
 

@@ -7,6 +7,8 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "regatta/app/report/internal/link_names.h"
+#include "regatta/app/report/internal/old_names.h"
 #include "regatta/app/report/network_report.h"
 #include "regatta/base/core/json.h"
 #include "regatta/base/core/text.h"
@@ -25,17 +27,11 @@ constexpr const char* kNotMeasured = "-";
 constexpr const char* kNotMeasuredHelp =
     "-: no probe is sent between the two, or none was answered in time\n";
 
-std::string event_line(const nlohmann::json& event) {
-  return json_line(event) + "\n";
-}
+using OldNames = std::initializer_list<std::pair<const char*, const char*>>;
 
-std::vector<std::string> link_texts(const topo::Graph& graph,
-                                    const std::vector<std::uint32_t>& links) {
-  std::vector<std::string> all;
-  all.reserve(links.size());
-  for (const std::uint32_t link : links)
-    all.push_back(probe::link_text(graph, link));
-  return all;
+std::string event_line(nlohmann::json event, OldNames new_and_old = {}) {
+  add_old_names(event, new_and_old);
+  return json_line(std::move(event)) + "\n";
 }
 
 // "0 %", "12.3 %", or "-" for a share of nothing.
@@ -70,7 +66,6 @@ std::string timed(Seconds at, const std::string& text) {
 
 }  // namespace
 
-// Keys `ways`, `ways_hit`, `way`, `taken` and `elsewhere` are old names, until the next minor version.
 std::string ProbeEventFormat::coverage(const probe::Coverage& coverage) const {
   if (!options_.is_json)
     return fmt::format(
@@ -84,14 +79,15 @@ std::string ProbeEventFormat::coverage(const probe::Coverage& coverage) const {
   nlohmann::json hidden = nlohmann::json::array();
   for (const auto& [link, other] : coverage.hidden)
     hidden.push_back({probe::link_text(graph_, link), probe::link_text(graph_, other)});
-  return event_line({{"event", "coverage"},
-                     {"probes", matrix_.probes.size()},
-                     {"paths", links},
-                     {"ways", links},
-                     {"missing", link_texts(graph_, coverage.missing)},
-                     {"thin", link_texts(graph_, coverage.thin)},
-                     {"always_together", hidden},
-                     {"hidden_by_two", link_texts(graph_, coverage.hidden_by_two)}});
+  return event_line(
+      {{"event", "coverage"},
+       {"probes", matrix_.probes.size()},
+       {"paths", links},
+       {"missing", link_names(graph_, coverage.missing, probe::link_text)},
+       {"thin", link_names(graph_, coverage.thin, probe::link_text)},
+       {"always_together", hidden},
+       {"hidden_by_two", link_names(graph_, coverage.hidden_by_two, probe::link_text)}},
+      {{"paths", "ways"}});
 }
 
 std::string ProbeEventFormat::listening(const std::string& address) const {
@@ -165,11 +161,10 @@ std::string ProbeEventFormat::verdict(const std::string& event, const diag::Faul
                        {"lost", verdict.evidence.lost},
                        {"paths", verdict.evidence.paths},
                        {"paths_hit", verdict.evidence.paths_hit},
-                       {"ways", verdict.evidence.paths},
-                       {"ways_hit", verdict.evidence.paths_hit},
                        {"since_s", verdict.since.value},
                        {"at_s", verdict.at.value},
-                       {"or", alternatives}});
+                       {"or", alternatives}},
+                      {{"paths", "ways"}, {"paths_hit", "ways_hit"}});
   if (event == "over") return timed(at, to_string(graph_, verdict.culprit) + ": over");
   if (event == "changed") return timed(at, to_string(graph_, verdict) + " (changed)");
   std::string text = timed(at, to_string(graph_, verdict));
@@ -241,10 +236,9 @@ std::string ProbeEventFormat::divergent_paths(const std::vector<probe::Divergent
       text += event_line({{"event", "elsewhere"},
                           {"seconds", at.value},
                           {"path", path},
-                          {"way", path},
                           {"planned", planned},
-                          {"actual", taken},
-                          {"taken", taken}});
+                          {"actual", taken}},
+                         {{"path", "way"}, {"actual", "taken"}});
       continue;
     }
     if (++divergent_shown_ == kDivergentPathsShown + 1) text += "           and others\n";
@@ -260,10 +254,9 @@ std::string ProbeEventFormat::survey(const probe::EvidenceCollector& evidence, S
     return event_line({{"event", "surveyed"},
                        {"seconds", at.value},
                        {"paths", known.count()},
-                       {"ways", known.count()},
                        {"confirmed", known.confirmed()},
-                       {"divergent", known.elsewhere()},
-                       {"elsewhere", known.elsewhere()}});
+                       {"divergent", known.elsewhere()}},
+                      {{"paths", "ways"}, {"divergent", "elsewhere"}});
   std::string text =
       fmt::format("traceroutes confirm {} of {} paths", known.confirmed(), known.count());
   if (known.elsewhere() > 0)
@@ -279,8 +272,8 @@ std::string ProbeEventFormat::remapped(const probe::EvidenceCollector& evidence,
           ? event_line({{"event", "remapped"},
                         {"seconds", at.value},
                         {"confirmed", known.confirmed()},
-                        {"divergent", known.elsewhere()},
-                        {"elsewhere", known.elsewhere()}})
+                        {"divergent", known.elsewhere()}},
+                       {{"divergent", "elsewhere"}})
           : timed(at, fmt::format("measured paths replace the planned ones; {} of {} are measured",
                                   known.confirmed(), known.count()));
   return text + coverage(probe::cover(graph_, matrix_));
