@@ -1,20 +1,26 @@
 #!/usr/bin/env python3
 """Fails when a header does not compile alone, with the flags of the sources beside it.
 
-A header that passed is skipped while its text, its flags and all it includes stay the same.
+A header that passed is skipped while its text, its flags and all it includes stay the same. With
+ccache, what another checkout has compiled before costs little.
 
     tools/check_headers.py [BUILD_FOLDER]   (default build/dev; it needs compile_commands.json)
 """
 import concurrent.futures
+import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
 import sources
 
 COMPILER = "c++"
-# The source is one #include line on standard input: a header as the main file draws other warnings.
-EXTRA = ["-Wno-unused-function", "-x", "c++", "-fsyntax-only"]
+CCACHE = shutil.which("ccache")
+# ccache keeps objects alone, so with it an object is made, as cheaply as possible. Its paths are
+# relative to the checkout, as those of the build (cmake/regatta_ccache.cmake).
+EXTRA = ["-Wno-unused-function", *(["-O0", "-g0"] if CCACHE else ["-fsyntax-only"])]
+ENVIRONMENT = {**os.environ, "CCACHE_BASEDIR": str(sources.ROOT), "CCACHE_NOHASHDIR": "1"}
 
 
 def dependencies(text):
@@ -57,14 +63,17 @@ class Checker:
         record = self.cache.folder / self.cache.key(name)
         if self.is_known(record, flags):
             return name, "", True
-        # -MD with -fsyntax-only makes the list of what was read in the same pass.
-        rule = record.with_suffix(".d")
-        command = [COMPILER, *flags, *EXTRA, "-MD", "-MF", str(rule), "-MT", "header", "-"]
-        done = subprocess.run(command, input=f'#include "{path}"\n', cwd=sources.ROOT, capture_output=True,
-                              text=True, check=False)
+        # The main file is one #include line: a header as the main file draws other warnings.
+        main, rule, made = (record.with_suffix(suffix) for suffix in (".cc", ".d", ".o"))
+        main.write_text(f'#include "{name}"\n')
+        launcher = [CCACHE] if CCACHE else []
+        command = [*launcher, COMPILER, *flags, *EXTRA, "-MD", "-MF", str(rule), "-c", str(main), "-o", str(made)]
+        done = subprocess.run(command, cwd=sources.ROOT, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+        for path_left in (main, made):
+            path_left.unlink(missing_ok=True)
         if done.returncode:
             return name, done.stderr or "the compiler failed", False
-        files = dependencies(rule.read_text())
+        files = [str(sources.ROOT / file) for file in dependencies(rule.read_text()) if pathlib.Path(file).name != main.name]
         rule.unlink()
         key = self.cache.key(" ".join(flags), fingerprint(files))
         record.write_text(key + "\n" + "\n".join(files))
