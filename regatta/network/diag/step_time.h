@@ -32,7 +32,7 @@ struct StepTiming {
 
   std::size_t steps() const { return marks.size() - 1; }
   // Whether the mean is the step time: enough steps that cover the series, high periodicity and no
-  // rival period. Of 4,232 clear steps of 10,000 jobs like those of step_time_test.cc, 5 were off
+  // rival period. In 10,000 jobs like those of step_time_test.cc, 5 of 4,232 clear steps were off
   // by 10 % or more: parts of a step in records of a few steps, and doubled steps.
   bool is_clear(double periodicity_min = 0.5) const;
 };

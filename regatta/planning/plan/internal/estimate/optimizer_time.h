@@ -17,7 +17,7 @@ Seconds optimizer_time(const EstimateInput& input, const MachineModel& machine,
 Seconds optimizer_offload_time(const EstimateInput& input, const MachineModel& machine,
                                const cost::RankParameters& held);
 
-// What a micro-batch offloads of its activations, beside its computation.
+// Activations that a micro-batch offloads beside its computation, and the times of the transfers.
 struct OffloadedActivations {
   double bytes = 0;
   Seconds forward;
