@@ -11,6 +11,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "regatta/base/core/ids.h"
+#include "regatta/base/core/json.h"
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/units.h"
 #include "regatta/model/cost/rates.h"
@@ -112,7 +113,7 @@ class Aggregator {
     int phases_reported = 0;
     workload::PhaseTimes phases;  // summed over ranks
   };
-  std::optional<StepRecord> add_step(int rank, const nlohmann::json& event);
+  Result<std::optional<StepRecord>> add_step(Rank rank, const JsonReader& event);
   std::vector<const StepState*> complete_steps() const;
 
   int world_size_;

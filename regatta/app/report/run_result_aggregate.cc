@@ -36,43 +36,41 @@ workload::PhaseTimes typical_phases(const std::vector<workload::PhaseTimes>& ste
 
 Aggregator::Aggregator(int world_size) : world_size_(world_size) {}
 
-std::optional<StepRecord> Aggregator::add_step(int rank, const nlohmann::json& event) {
-  const int step = event.at("step").get<int>();
-  const Seconds time{event.at("time_s").get<double>()};
-  const double loss = event.at("loss").get<double>();
-  auto& state = steps_[step];
-  if (!state.reported.insert(rank).second) return std::nullopt;
-  tokens_ = event.at("tokens").get<long long>();
-  state.record.step = step;
-  state.record.loss = loss;
-  state.record.time = std::max(state.record.time, time);
-  if (static_cast<int>(state.reported.size()) < world_size_) return std::nullopt;
-  return state.record;
+Result<std::optional<StepRecord>> Aggregator::add_step(Rank rank, const JsonReader& event) {
+  StepRecord step;
+  long long tokens = 0;
+  event.read("step", step.step);
+  event.read("time_s", step.time);
+  event.read("loss", step.loss);
+  event.read("tokens", tokens);
+  REGATTA_TRY_DO(event.status());
+  auto& state = steps_[step.step];
+  if (!state.reported.insert(rank.value).second) return std::optional<StepRecord>();
+  tokens_ = tokens;
+  step.time = std::max(state.record.time, step.time);
+  state.record = step;
+  if (static_cast<int>(state.reported.size()) < world_size_) return std::optional<StepRecord>();
+  return std::optional(state.record);
 }
 
 Result<std::optional<StepRecord>> Aggregator::add(Rank rank, const nlohmann::json& event) {
-  std::string kind;
-  try {
-    kind = event.at("event").get<std::string>();
-    if (kind == "step") return add_step(rank.value, event);
-    if (kind == "phases") {
-      REGATTA_TRY(phases, workload::phases_from_json(event.at("phases")));
-      auto& state = steps_[event.at("step").get<int>()];
-      ++state.phases_reported;
-      for (std::size_t i = 0; i < workload::kPhaseCount; ++i) {
-        state.phases.times[i] += phases.times[i];
-      }
-    }
-    if (kind == "spans") {
-      REGATTA_TRY(spans, workload::timeline_from_json(event.at("spans")));
-      timeline_.insert(timeline_.end(), spans.begin(), spans.end());
-    }
-  } catch (const nlohmann::json::exception& error) {
-    return Error{Code::kInvalidInput,
-                 fmt::format("rank {}: the event \"{}\" has not the agreed form: {}", rank.value,
-                             kind, error.what())};
+  const JsonReader reader(event, fmt::format("rank {}: event", rank.value));
+  const auto kind = reader.at("event").as<std::string>();
+  if (kind == "step") return add_step(rank, reader);
+  if (kind == "phases") {
+    REGATTA_TRY(phases, workload::phases_from_json(reader.at("phases").raw()));
+    const int step = reader.at("step").as<int>();
+    REGATTA_TRY_DO(reader.status());
+    auto& state = steps_[step];
+    ++state.phases_reported;
+    for (std::size_t i = 0; i < workload::kPhaseCount; ++i)
+      state.phases.times[i] += phases.times[i];
   }
-  return std::optional<StepRecord>();
+  if (kind == "spans") {
+    REGATTA_TRY(spans, workload::timeline_from_json(reader.at("spans").raw()));
+    timeline_.insert(timeline_.end(), spans.begin(), spans.end());
+  }
+  return reader.finish(std::optional<StepRecord>());
 }
 
 std::vector<const Aggregator::StepState*> Aggregator::complete_steps() const {
