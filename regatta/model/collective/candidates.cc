@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/model/collective/internal/choose.h"
 
 namespace regatta::collective {
@@ -68,8 +69,8 @@ class Model {
     std::map<int, double> out;
     std::map<int, double> in;
     for (const Flow& flow : flows) {
-      const int from = server_[static_cast<std::size_t>(flow.from)];
-      const int to = server_[static_cast<std::size_t>(flow.to)];
+      const int from = at(server_, flow.from);
+      const int to = at(server_, flow.to);
       if (from == to) continue;
       out[from] += flow.bytes;
       in[to] += flow.bytes;

@@ -13,6 +13,7 @@
 
 #include <gtest/gtest.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/model/collective/internal/group_position.h"
 #include "regatta/model/collective/test_schedule_runner.h"
 
@@ -55,7 +56,7 @@ struct TrialOutcome {
 
   std::size_t sent_by(int rank) const {
     std::size_t sum = 0;
-    for (const std::size_t bytes : sent[static_cast<std::size_t>(rank)])
+    for (const std::size_t bytes : sent[as_index(rank)])
       sum += bytes;
     return sum;
   }
@@ -73,7 +74,7 @@ inline TrialOutcome run_trial(const CollectiveTrial& trial, const Build& build, 
         memory.emplace_back(std::max(in_at + trial.in_count, out_at + trial.out_count), -1);
     for (std::size_t i = 0; i < trial.in_count; ++i)
       mine[in_at + i] = trial.fill(rank, i);
-    CollectiveSchedule& schedule = schedules[static_cast<std::size_t>(rank)];
+    CollectiveSchedule& schedule = schedules[as_index(rank)];
     schedule.reduction = trial.reduction;
     schedule.reduction.divisor = trial.ranks;
     build(schedule, {rank, trial.ranks},
@@ -85,12 +86,12 @@ inline TrialOutcome run_trial(const CollectiveTrial& trial, const Build& build, 
   outcome.ended = runner.run();
   outcome.rounds = runner.rounds();
   for (int rank = 0; rank < trial.ranks; ++rank) {
-    const TrialValues& mine = memory[static_cast<std::size_t>(rank)];
+    const TrialValues& mine = memory[as_index(rank)];
     const auto first = mine.begin() + static_cast<std::ptrdiff_t>(trial.out_at(rank));
     outcome.out.emplace_back(first, first + static_cast<std::ptrdiff_t>(trial.out_count));
     auto& sent = outcome.sent.emplace_back(ranks);
     for (int to = 0; to < trial.ranks; ++to)
-      sent[static_cast<std::size_t>(to)] = runner.sent(rank, to);
+      sent[as_index(to)] = runner.sent(rank, to);
   }
   return outcome;
 }
@@ -110,7 +111,7 @@ inline void expect_outcome(const CollectiveTrial& trial, const Build& build,
     for (int rank = 0; rank < trial.ranks; ++rank) {
       if (!who.empty() && std::find(who.begin(), who.end(), rank) == who.end()) continue;
       for (std::size_t i = 0; i < trial.out_count; ++i)
-        ASSERT_EQ(outcome.out[static_cast<std::size_t>(rank)][i], expected(rank, i))
+        ASSERT_EQ(outcome.out[as_index(rank)][i], expected(rank, i))
             << what << ", rank " << rank << ", element " << i;
     }
   }

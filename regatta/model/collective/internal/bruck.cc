@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/model/collective/internal/bundle.h"
 
 namespace regatta::collective {
@@ -44,7 +45,7 @@ void bruck_all_to_all(CollectiveSchedule& schedule, const GroupPosition& self,
     SourcePieces pieces;
     std::vector<StepIndex> after;
     for (int i = distance; i < ranks; ++i) {
-      const Part& part = parts[static_cast<std::size_t>(i)];
+      const Part& part = parts[as_index(i)];
       if ((i & distance) == 0) continue;
       pieces.add(part.at, bytes);
       if (part.made && std::find(after.begin(), after.end(), *part.made) == after.end())
@@ -59,12 +60,12 @@ void bruck_all_to_all(CollectiveSchedule& schedule, const GroupPosition& self,
                                              .bytes = pieces.bytes()});
     for (int i = distance; i < ranks; ++i) {
       if ((i & distance) == 0) continue;
-      parts[static_cast<std::size_t>(i)] = {arrived, received};
+      parts[as_index(i)] = {arrived, received};
       arrived += bytes;
     }
   }
   for (int i = 0; i < ranks; ++i) {
-    const Part& part = parts[static_cast<std::size_t>(i)];
+    const Part& part = parts[as_index(i)];
     const StepIndex copy = schedule.add({.dst = buffers.out + part_at(buffers, self.neighbour(-i)),
                                          .src = part.at,
                                          .bytes = bytes});

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/model/collective/internal/group_position.h"
 #include "regatta/model/collective/schedule.h"
 
@@ -38,7 +39,7 @@ inline GatheredMessages gather_all(CollectiveSchedule& schedule, const GroupPosi
     if (message.written) schedule.wait_for(gathered.steps.back(), *message.written);
     const int from = self.neighbour(-d);
     std::byte* const at = schedule.scratch(message.bytes);
-    gathered.messages[static_cast<std::size_t>(from)] = at;
+    gathered.messages[as_index(from)] = at;
     gathered.steps.push_back(schedule.add({.kind = StepKind::kReceive,
                                            .peer = from,
                                            .tag = message.tag,

@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/model/collective/data_type.h"
 #include "regatta/model/collective/internal/chunk_window.h"
 #include "regatta/model/collective/internal/server_rows.h"
@@ -71,9 +72,9 @@ class HierarchicalBuilder {
   ByteRange piece(int local, int server) const {
     double begin = 0;
     for (int s = 0; s < server; ++s)
-      begin += grid_.weights[static_cast<std::size_t>(s)];
+      begin += grid_.weights[as_index(s)];
     const bool is_last = server + 1 == servers();
-    const double end = is_last ? 1 : begin + grid_.weights[static_cast<std::size_t>(server)];
+    const double end = is_last ? 1 : begin + grid_.weights[as_index(server)];
     return part(slice(local), begin, end);
   }
 
@@ -125,7 +126,7 @@ class HierarchicalBuilder {
   void reduce_inside() {
     for (int d = 1; d < locals(); ++d) {
       const int local = wrap_around(local_, d, locals());
-      read_in_[static_cast<std::size_t>(local)] =
+      read_in_[as_index(local)] =
           send(rank_at(grid_.servers, server_, local), tag_of(chunk_, MessagePurpose::kGather, 0),
                buffers_.in, slice(local), kNoStep);
     }
@@ -151,19 +152,17 @@ class HierarchicalBuilder {
       const int out = wrap_around(server_, -1 - k, n);
       const int in = wrap_around(server_, -2 - k, n);
       const auto tag = tag_of(chunk_, MessagePurpose::kReduce, k);
-      sent[static_cast<std::size_t>(out)] =
-          send(to, tag, k == 0 ? sum() : buffers_.out, piece(local_, out), made);
+      sent[as_index(out)] = send(to, tag, k == 0 ? sum() : buffers_.out, piece(local_, out), made);
       made = reduce(from, tag, sum(), piece(local_, in), ready_, k + 2 == n);
     }
-    final_[static_cast<std::size_t>(server_)] = made;
+    final_[as_index(server_)] = made;
     for (int k = 0; k + 1 < n; ++k) {
       const int out = wrap_around(server_, -k, n);
       const int in = wrap_around(server_, -1 - k, n);
       const auto tag = tag_of(chunk_, MessagePurpose::kResult, k);
-      send(to, tag, buffers_.out, piece(local_, out), final_[static_cast<std::size_t>(out)]);
+      send(to, tag, buffers_.out, piece(local_, out), final_[as_index(out)]);
       // Its old content went away in the first half.
-      final_[static_cast<std::size_t>(in)] =
-          receive(from, tag, piece(local_, in), sent[static_cast<std::size_t>(in)]);
+      final_[as_index(in)] = receive(from, tag, piece(local_, in), sent[as_index(in)]);
     }
   }
 
@@ -172,9 +171,8 @@ class HierarchicalBuilder {
     std::vector<StepIndex> sent(static_cast<std::size_t>(n), kNoStep);
     for (int d = 1; d < n; ++d) {
       const int owner = wrap_around(server_, d, n);
-      sent[static_cast<std::size_t>(owner)] =
-          send(partner(owner), tag_of(chunk_, MessagePurpose::kReduce, 0), sum(),
-               piece(local_, owner), ready_);
+      sent[as_index(owner)] = send(partner(owner), tag_of(chunk_, MessagePurpose::kReduce, 0),
+                                   sum(), piece(local_, owner), ready_);
     }
     StepIndex made = ready_;
     const ByteRange own = piece(local_, server_);
@@ -182,14 +180,13 @@ class HierarchicalBuilder {
       made =
           reduce(partner(wrap_around(server_, -d, n)), tag_of(chunk_, MessagePurpose::kReduce, 0),
                  d == 1 ? sum() : buffers_.out, own, made, d + 1 == n);
-    final_[static_cast<std::size_t>(server_)] = made;
+    final_[as_index(server_)] = made;
     for (int d = 1; d < n; ++d) {
       send(partner(wrap_around(server_, d, n)), tag_of(chunk_, MessagePurpose::kResult, 0),
            buffers_.out, own, made);
       const int owner = wrap_around(server_, -d, n);
-      final_[static_cast<std::size_t>(owner)] =
-          receive(partner(owner), tag_of(chunk_, MessagePurpose::kResult, 0), piece(local_, owner),
-                  sent[static_cast<std::size_t>(owner)]);
+      final_[as_index(owner)] = receive(partner(owner), tag_of(chunk_, MessagePurpose::kResult, 0),
+                                        piece(local_, owner), sent[as_index(owner)]);
     }
   }
 
@@ -199,12 +196,12 @@ class HierarchicalBuilder {
       const auto tag = tag_of(chunk_, MessagePurpose::kSpread, s);
       for (int d = 1; d < locals(); ++d) {
         send(rank_at(grid_.servers, server_, wrap_around(local_, d, locals())), tag, buffers_.out,
-             piece(local_, s), final_[static_cast<std::size_t>(s)]);
+             piece(local_, s), final_[as_index(s)]);
         const int local = wrap_around(local_, -d, locals());
         // In place its old content has to be sent before.
         const bool in_place = buffers_.in == buffers_.out;
         receive(rank_at(grid_.servers, server_, local), tag, piece(local, s),
-                in_place ? read_in_[static_cast<std::size_t>(local)] : kNoStep);
+                in_place ? read_in_[as_index(local)] : kNoStep);
       }
     }
   }

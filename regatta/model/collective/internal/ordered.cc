@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/model/collective/internal/chunk_window.h"
 #include "regatta/model/collective/internal/gather_all.h"
 #include "regatta/model/collective/internal/server_rows.h"
@@ -191,15 +192,15 @@ class OrderedBuilder {
     const ByteRange own = slice(local_);
     std::vector<const std::byte*> sources(static_cast<std::size_t>(locals()));
     std::vector<StepIndex> arrived;
-    sources[static_cast<std::size_t>(local_)] = buffers_.in + own.from;
+    sources[as_index(local_)] = buffers_.in + own.from;
     for (int d = 1; d < locals(); ++d) {
       const auto tag = tag_of(chunk_, MessagePurpose::kGather, 0);
       const int to = wrap_around(local_, d, locals());
-      read_in_[static_cast<std::size_t>(to)] = send(
-          rank_at(rows_, server_, to), tag, buffers_.in + slice(to).from, slice(to).bytes, kNoStep);
+      read_in_[as_index(to)] = send(rank_at(rows_, server_, to), tag, buffers_.in + slice(to).from,
+                                    slice(to).bytes, kNoStep);
       const int from = wrap_around(local_, -d, locals());
       std::byte* const at = desk().gathered + times(from, slice_bytes_);
-      sources[static_cast<std::size_t>(from)] = at;
+      sources[as_index(from)] = at;
       arrived.push_back(receive(rank_at(rows_, server_, from), tag, at, own.bytes, kNoStep));
     }
     Reduction partial = schedule_.reduction;
@@ -222,21 +223,21 @@ class OrderedBuilder {
     const ByteRange own = piece(local_, server_);
     std::vector<const std::byte*> sources(static_cast<std::size_t>(n));
     std::vector<StepIndex> after{ready_};
-    sources[static_cast<std::size_t>(server_)] = value(own);
+    sources[as_index(server_)] = value(own);
     sent_.assign(static_cast<std::size_t>(n), kNoStep);
     for (int d = 1; d < n; ++d) {
       const auto tag = tag_of(chunk_, MessagePurpose::kReduce, 0);
       const int to = wrap_around(server_, d, n);
       const ByteRange theirs = piece(local_, to);
-      sent_[static_cast<std::size_t>(to)] =
+      sent_[as_index(to)] =
           send(rank_at(rows_, to, local_), tag, value(theirs), theirs.bytes, ready_);
       const int from = wrap_around(server_, -d, n);
       std::byte* const at = desk().arrived + times(from, piece_bytes_);
-      sources[static_cast<std::size_t>(from)] = at;
+      sources[as_index(from)] = at;
       after.push_back(receive(rank_at(rows_, from, local_), tag, at, own.bytes, kNoStep));
     }
     if (own.bytes > 0)
-      final_[static_cast<std::size_t>(server_)] =
+      final_[as_index(server_)] =
           reduce(schedule_.reduction, std::move(sources), result(own), own.bytes, after);
   }
 
@@ -246,15 +247,15 @@ class OrderedBuilder {
     for (int d = 1; d < n; ++d) {
       const auto tag = tag_of(chunk_, MessagePurpose::kResult, 0);
       send(rank_at(rows_, wrap_around(server_, d, n), local_), tag, buffers_.out + own.from,
-           own.bytes, final_[static_cast<std::size_t>(server_)]);
+           own.bytes, final_[as_index(server_)]);
       const int owner = wrap_around(server_, -d, n);
       const ByteRange theirs = piece(local_, owner);
       // In place, what lay there has to be sent before.
-      final_[static_cast<std::size_t>(owner)] =
+      final_[as_index(owner)] =
           receive(rank_at(rows_, owner, local_), tag, buffers_.out + theirs.from, theirs.bytes,
-                  sent_[static_cast<std::size_t>(owner)]);
-      if (final_[static_cast<std::size_t>(owner)] != kNoStep && ready_ != kNoStep)
-        schedule_.wait_for(final_[static_cast<std::size_t>(owner)], ready_);
+                  sent_[as_index(owner)]);
+      if (final_[as_index(owner)] != kNoStep && ready_ != kNoStep)
+        schedule_.wait_for(final_[as_index(owner)], ready_);
     }
     for (int s = 0; s < n; ++s)
       spread_inside(s);
@@ -266,11 +267,11 @@ class OrderedBuilder {
     for (int d = 1; d < locals(); ++d) {
       const ByteRange mine = piece(local_, s);
       send(rank_at(rows_, server_, wrap_around(local_, d, locals())), tag, buffers_.out + mine.from,
-           mine.bytes, final_[static_cast<std::size_t>(s)]);
+           mine.bytes, final_[as_index(s)]);
       const int from = wrap_around(local_, -d, locals());
       const ByteRange theirs = piece(from, s);
       receive(rank_at(rows_, server_, from), tag, buffers_.out + theirs.from, theirs.bytes,
-              read_in_[static_cast<std::size_t>(from)]);
+              read_in_[as_index(from)]);
     }
   }
 
@@ -278,14 +279,14 @@ class OrderedBuilder {
     const auto tag = tag_of(chunk_, MessagePurpose::kResult, 0);
     const ByteRange own = piece(0, server_);
     if (rank_ != root_) {
-      send(root_, tag, desk().result, own.bytes, final_[static_cast<std::size_t>(server_)]);
+      send(root_, tag, desk().result, own.bytes, final_[as_index(server_)]);
       return;
     }
     for (int s = 0; s < servers(); ++s) {
       if (s == server_) continue;
       const ByteRange theirs = piece(0, s);
       receive(rank_at(rows_, s, 0), tag, buffers_.out + theirs.from, theirs.bytes,
-              sent_[static_cast<std::size_t>(s)]);
+              sent_[as_index(s)]);
     }
   }
 
@@ -382,7 +383,7 @@ void ordered_reduce_scatter_v(CollectiveSchedule& schedule, const GroupPosition&
            .bytes = theirs.bytes});
       const int from = self.neighbour(-d);
       std::byte* const at = desks[window.slot()] + desk_bytes * static_cast<std::size_t>(from);
-      sources[static_cast<std::size_t>(from)] = at;
+      sources[as_index(from)] = at;
       add({.kind = StepKind::kReceive, .peer = from, .tag = tag, .dst = at, .bytes = chunk.bytes});
     }
     if (chunk.bytes > 0) {

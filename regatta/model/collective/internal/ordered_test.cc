@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/model/collective/test_reduction_tree.h"
 #include "regatta/model/collective/test_schedule_runner.h"
 
@@ -144,8 +145,7 @@ TEST(OrderedReduce, GivesTheRootTheBitsOfTheTree) {
               ordered_reduce(schedule, self, buffers, root);
             });
     ASSERT_TRUE(result.ended) << "round " << round;
-    ASSERT_TRUE(result.out[static_cast<std::size_t>(root)] ==
-                reduce_by_tree(given.reduction(), given.inputs()))
+    ASSERT_TRUE(at(result.out, root) == reduce_by_tree(given.reduction(), given.inputs()))
         << "round " << round;
   }
 }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/model/collective/data_type.h"
 
 namespace regatta::collective {
@@ -25,7 +26,7 @@ class RankParts {
     }
   }
 
-  const ByteRange& of(int rank) const { return parts_[static_cast<std::size_t>(rank)]; }
+  const ByteRange& of(int rank) const { return at(parts_, rank); }
   std::size_t begin(int rank) const { return of(rank).from; }
   std::size_t bytes(int rank) const { return of(rank).bytes; }
   // The end of the vector, and its longest part.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/model/collective/internal/bundle.h"
 #include "regatta/model/collective/internal/chunk_window.h"
 
@@ -34,7 +35,7 @@ class RingBuilder {
   void send(int k, const std::byte* from, std::uint32_t step) {
     const std::size_t bytes = segments_.bytes(k);
     const PieceSplit cut = split_into_pieces(bytes, options_);
-    auto& ready = ready_[static_cast<std::size_t>(k)];
+    auto& ready = ready_[as_index(k)];
     ready.resize(cut.pieces, kNoStep);
     last_sends_.assign(cut.pieces, kNoStep);
     for (std::uint32_t i = 0; i < cut.pieces; ++i) {
@@ -59,7 +60,7 @@ class RingBuilder {
                const std::vector<StepIndex>& after = {}) {
     const std::size_t bytes = segments_.bytes(k);
     const PieceSplit cut = split_into_pieces(bytes, options_);
-    auto& ready = ready_[static_cast<std::size_t>(k)];
+    auto& ready = ready_[as_index(k)];
     ready.assign(cut.pieces, kNoStep);
     last_receives_.clear();
     for (std::uint32_t i = 0; i < cut.pieces; ++i) {

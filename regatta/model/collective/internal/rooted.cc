@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/model/collective/internal/ring.h"
 
 namespace regatta::collective {
@@ -68,7 +69,7 @@ void direct_reduce(CollectiveSchedule& schedule, const GroupPosition& self, cons
   for (int distance = 1; distance < self.world_size; ++distance) {
     const int from = self.neighbour(distance);
     std::byte* const at = arrivals + part_at(buffers, from);
-    parts[static_cast<std::size_t>(from)] = at;
+    parts[as_index(from)] = at;
     receives.push_back(
         schedule.add({.kind = StepKind::kReceive, .peer = from, .dst = at, .bytes = bytes}));
   }

@@ -6,12 +6,14 @@
 #include <cstdint>
 #include <vector>
 
+#include "regatta/base/core/ids.h"
+
 namespace regatta::collective {
 
 using ServerRows = std::vector<std::vector<int>>;
 
 inline int rank_at(const ServerRows& rows, int server, int local) {
-  return rows[static_cast<std::size_t>(server)][static_cast<std::size_t>(local)];
+  return at(rows, server)[as_index(local)];
 }
 
 // The purpose of a message; a pair exchanges one of each kind, chunk and index.
