@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/core/mutex.h"
 #include "regatta/base/os/clock.h"
 
@@ -14,7 +15,7 @@ constexpr double kLongestWaitNs = 10e6;  // until the rate is read again
 
 void EngineRateLimiter::give(Client& client, int device, regatta_engine engine,
                              std::uint64_t units) {
-  Engine& own = engines_[static_cast<std::size_t>(device)][engine];
+  Engine& own = at(engines_, device)[engine];
   regatta_engine_usage& usage = client.pages().engine_usage(device, engine);
   bool is_waiting = false;
   for (;;) {

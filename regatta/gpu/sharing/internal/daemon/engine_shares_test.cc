@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/os/file.h"
 #include "regatta/gpu/sharing/internal/client/token_bucket.h"
 
@@ -31,7 +32,7 @@ class EngineSharesTest : public testing::Test {
     return client;
   }
   regatta_engine_usage& usage(int client, regatta_engine engine = REGATTA_COPY_TO_DEVICE) {
-    return pages_[static_cast<std::size_t>(client)]->engine_usage[0][engine];
+    return pages_[as_index(client)]->engine_usage[0][engine];
   }
   std::uint64_t rate(int tenant, regatta_engine engine = REGATTA_COPY_TO_DEVICE) {
     return tenant_store_.tenants().engine_rates(tenant, 0)[engine];

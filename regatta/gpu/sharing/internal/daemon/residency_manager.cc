@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/log.h"
 #include "regatta/base/os/memory.h"
@@ -117,8 +118,7 @@ void ResidencyManager::sample_client(const TenantStore& tenant_store, int client
 regatta_residency_tenant ResidencyManager::sample(const TenantStore& tenant_store, int tenant,
                                                   int device, std::uint64_t now) {
   regatta_residency_tenant seen{};
-  TenantState& asked =
-      devices_[static_cast<std::size_t>(device)].asked[static_cast<std::size_t>(tenant)];
+  TenantState& asked = at(devices_, device).asked[as_index(tenant)];
   asked.is_at_work = false;
   const bool leaves = tenant_store.swappable().is_checkpointable(tenant, device);
   for (const int client : tenant_store.clients().of_tenant(tenant)) {
@@ -166,7 +166,7 @@ void ResidencyManager::forget_tenant(int tenant) {
 }
 
 void ResidencyManager::sample_all(TenantStore& tenant_store, int device, std::uint64_t now) {
-  Device& of = devices_[static_cast<std::size_t>(device)];
+  Device& of = at(devices_, device);
   update_checkpointable(tenant_store, device);
   of.policy.capacity = tenant_store.swappable().device_capacity(device);
   for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
@@ -194,7 +194,7 @@ void ResidencyManager::sample_all(TenantStore& tenant_store, int device, std::ui
 std::uint64_t ResidencyManager::give_turns(const TenantStore& tenant_store,
                                            TurnManager& turn_manager, int device,
                                            std::uint64_t now) {
-  Device& of = devices_[static_cast<std::size_t>(device)];
+  Device& of = at(devices_, device);
   unsigned long long wake = TimerFd::kNever;
   const int alone = regatta_exclusive_leases_step(&of.leases, now, &wake);
   for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
@@ -213,8 +213,7 @@ std::uint64_t ResidencyManager::give_turns(const TenantStore& tenant_store,
 // meanwhile.
 bool ResidencyManager::may_call_back(const TurnManager& turn_manager, int tenant, int device,
                                      std::uint64_t now) {
-  TenantState& asked =
-      devices_[static_cast<std::size_t>(device)].asked[static_cast<std::size_t>(tenant)];
+  TenantState& asked = at(devices_, device).asked[as_index(tenant)];
   if (asked.leaves_ns == 0) asked.leaves_ns = std::max<std::uint64_t>(now, 1);
   if (now - asked.leaves_ns >= kTurnNs) return true;
   return !asked.is_at_work && !turn_manager.has_turn(tenant, device);
@@ -246,15 +245,14 @@ void ResidencyManager::grant(const TenantStore& tenant_store, int tenant, int de
       if (load(page->granted) != part) write_may(*page, part);
     }
   }
-  TenantState& asked =
-      devices_[static_cast<std::size_t>(device)].asked[static_cast<std::size_t>(tenant)];
+  TenantState& asked = at(devices_, device).asked[as_index(tenant)];
   asked.may_lease = std::min(may, asked.wanted);
 }
 
 // Updates, decides and grants until nothing changes. Returns when to call again.
 std::uint64_t ResidencyManager::step_device(TenantStore& tenant_store, TurnManager& turn_manager,
                                             int device, std::uint64_t now) {
-  Device& of = devices_[static_cast<std::size_t>(device)];
+  Device& of = at(devices_, device);
   std::uint64_t wake = TimerFd::kNever;
   for (int round = 0; round < 4; ++round) {
     sample_all(tenant_store, device, now);

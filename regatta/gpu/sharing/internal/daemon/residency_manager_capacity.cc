@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/gpu/sharing/internal/daemon/residency_manager.h"
 
@@ -38,12 +39,12 @@ ResidencyManager::Usage ResidencyManager::usage_of(const TenantStore& tenant_sto
 
 // Bytes that are on the device or were granted a place there.
 std::uint64_t ResidencyManager::taken(const TenantStore& tenant_store, int device) const {
-  const Device& of = devices_[static_cast<std::size_t>(device)];
+  const Device& of = at(devices_, device);
   std::uint64_t sum = 0;
   for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
     if (!tenant_store.tenants().is_live(tenant)) continue;
     const bool moves = tenant_store.tenants().is_overcommitted(tenant);
-    if (moves) sum += of.asked[static_cast<std::size_t>(tenant)].may_lease;
+    if (moves) sum += at(of.asked, tenant).may_lease;
     for (const int client : tenant_store.clients().of_tenant(tenant)) {
       if (checkpoints_.is_lost(client)) continue;
       const bool is_away =
@@ -78,9 +79,9 @@ bool ResidencyManager::may_begin(const TenantStore& tenant_store, int client, bo
 // A tenant that waits for room has its turn when the policy allowed it as much; no other tenant
 // takes the memory that is being freed for it.
 bool ResidencyManager::is_its_turn(int tenant, int device, std::uint64_t bytes) const {
-  const Device& of = devices_[static_cast<std::size_t>(device)];
-  if (of.asked[static_cast<std::size_t>(tenant)].may_lease >= bytes) return true;
-  const regatta_residency_tenant& known = of.policy.tenants[static_cast<std::size_t>(tenant)];
+  const Device& of = at(devices_, device);
+  if (at(of.asked, tenant).may_lease >= bytes) return true;
+  const regatta_residency_tenant& known = at(of.policy.tenants, tenant);
   if (known.has_slice != 0 && known.is_admitted != 0) return true;
   for (unsigned other = 0; other < of.policy.count; ++other)
     if (static_cast<int>(other) != tenant && is_waiting(of.policy.tenants[other])) return false;
@@ -122,10 +123,10 @@ ResidencyManager::Admission ResidencyManager::pin(TenantStore& tenant_store, int
 
 ResidencyManager::Admission ResidencyManager::admit(TenantStore& tenant_store, int client,
                                                     int device, std::uint64_t bytes) {
-  Device& of = devices_[static_cast<std::size_t>(device)];
+  Device& of = at(devices_, device);
   if (of.policy.count == 0) return Admission::kNow;  // nobody's memory moves
   const auto tenant = tenant_store.clients().tenant_of(client);
-  TenantState& asked = of.asked[static_cast<std::size_t>(tenant)];
+  TenantState& asked = at(of.asked, tenant);
   const bool moves = tenant_store.tenants().is_overcommitted(tenant);
   is_changed_ = true;
   if (moves && !checkpoints_.is_decided()) return Admission::kLater;

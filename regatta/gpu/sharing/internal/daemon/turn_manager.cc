@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/memory.h"
 
@@ -57,10 +58,10 @@ Result<TurnManager> TurnManager::create(const TenantStore& tenant_store,
 
 void TurnManager::set_event_connection(const TenantStore& tenant_store, int client,
                                        bool is_connected) {
-  is_connected_[static_cast<std::size_t>(client)] = is_connected ? 1 : 0;
+  at(is_connected_, client) = is_connected ? 1 : 0;
   for (int device = 0; device < tenant_store.device_count(); ++device) {
     const regatta_work* work = tenant_store.clients().work(client, device);
-    used_ns_[static_cast<std::size_t>(client)][static_cast<std::size_t>(device)] =
+    at(used_ns_, client)[as_index(device)] =
         work == nullptr ? 0 : __atomic_load_n(&work->used_ns, __ATOMIC_RELAXED);
   }
   sample(tenant_store, tenant_store.clients().tenant_of(client));
@@ -80,17 +81,16 @@ void TurnManager::sample(const TenantStore& tenant_store, int tenant) {
 
 void TurnManager::sample(const TenantStore& tenant_store, int tenant, int device,
                          std::uint64_t now) {
-  TurnScheduler& scheduler = devices_[static_cast<std::size_t>(device)];
+  TurnScheduler& scheduler = at(devices_, device);
   TenantActivity doing;
   bool all_end = scheduler.open_tenant() == tenant;
   bool all_used_up = scheduler.open_tenant() == tenant;
   for (const int client : tenant_store.clients().of_tenant(tenant)) {
     const regatta_work* work = tenant_store.clients().work(client, device);
-    if (work == nullptr || is_connected_[static_cast<std::size_t>(client)] == 0) continue;
+    if (work == nullptr || at(is_connected_, client) == 0) continue;
     const unsigned word = __atomic_load_n(&work->word, __ATOMIC_SEQ_CST);
     const regatta_activity what = regatta_work_activity(word);
-    std::uint64_t& known =
-        used_ns_[static_cast<std::size_t>(client)][static_cast<std::size_t>(device)];
+    std::uint64_t& known = at(used_ns_, client)[as_index(device)];
     const std::uint64_t used = __atomic_load_n(&work->used_ns, __ATOMIC_RELAXED);
     if (used > known) doing.used_ns += used - known;
     known = used;
@@ -107,7 +107,7 @@ void TurnManager::sample(const TenantStore& tenant_store, int tenant, int device
   }
   if (!all_end) doing.ends_ns = 0;
   doing.is_used_up = doing.wants && all_used_up;
-  if (is_swapped_out_[static_cast<std::size_t>(device)][static_cast<std::size_t>(tenant)]) {
+  if (at(is_swapped_out_, device)[as_index(tenant)]) {
     doing.is_swapped_out = true;
     doing.wants = false;
   }
@@ -119,7 +119,7 @@ void TurnManager::set_tenants(const TenantStore& tenant_store) {
   for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
     const TenantRecord& record = tenant_store.state().tenants[tenant];
     if (record.live == 0) continue;
-    auto& one = tenants[static_cast<std::size_t>(tenant)];
+    auto& one = at(tenants, tenant);
     one.limits = tenant_store.share_request(tenant);
     one.is_high = (record.flags & kHighPriority) != 0;
   }
@@ -133,7 +133,7 @@ void TurnManager::set_tenants(const TenantStore& tenant_store) {
 
 void TurnManager::set_swapped_out(const TenantStore& tenant_store, int tenant, int device,
                                   bool is_swapped_out) {
-  bool& known = is_swapped_out_[static_cast<std::size_t>(device)][static_cast<std::size_t>(tenant)];
+  bool& known = at(is_swapped_out_, device)[as_index(tenant)];
   if (known == is_swapped_out) return;
   known = is_swapped_out;
   set_tenants(tenant_store);
@@ -142,7 +142,7 @@ void TurnManager::set_swapped_out(const TenantStore& tenant_store, int tenant, i
 
 void TurnManager::forget(int tenant) {
   for (auto& is_swapped_out : is_swapped_out_)
-    is_swapped_out[static_cast<std::size_t>(tenant)] = false;
+    at(is_swapped_out, tenant) = false;
   for (TurnScheduler& scheduler : devices_)
     scheduler.forget(tenant, os::monotonic_ns());
 }
@@ -160,7 +160,7 @@ void TurnManager::step(const TenantStore& tenant_store) {
   if (os::monotonic_ns() >= hold_until_ns_) {
     wake = TimerFd::kNever;
     for (int device = 0; device < tenant_store.device_count(); ++device) {
-      TurnScheduler& scheduler = devices_[static_cast<std::size_t>(device)];
+      TurnScheduler& scheduler = at(devices_, device);
       if (scheduler.open_tenant() >= 0 && os::monotonic_ns() >= scheduler.wake_ns())
         sample(tenant_store, scheduler.open_tenant(), device, os::monotonic_ns());
       while (const auto order = scheduler.next_order(os::monotonic_ns())) {
@@ -176,14 +176,12 @@ void TurnManager::step(const TenantStore& tenant_store) {
 }
 
 double TurnManager::last_second(int tenant, int device) const {
-  return 1e-9 *
-         static_cast<double>(devices_[static_cast<std::size_t>(device)].history().last_second(
-             tenant, os::monotonic_ns()));
+  return 1e-9 * static_cast<double>(
+                    at(devices_, device).history().last_second(tenant, os::monotonic_ns()));
 }
 
 double TurnManager::seconds(int tenant, int device) const {
-  return 1e-9 *
-         static_cast<double>(devices_[static_cast<std::size_t>(device)].history().total(tenant));
+  return 1e-9 * static_cast<double>(at(devices_, device).history().total(tenant));
 }
 
 }  // namespace regatta::sharing

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/core/result.h"
 #include "regatta/gpu/sharing/internal/daemon/tenant_store.h"
 #include "regatta/gpu/sharing/internal/daemon/timer_fd.h"
@@ -35,7 +36,7 @@ class TurnManager {
   void set_swapped_out(const TenantStore& tenant_store, int tenant, int device,
                        bool is_swapped_out);
   bool has_turn(int tenant, int device) const {
-    return devices_[static_cast<std::size_t>(device)].open_tenant() == tenant;
+    return at(devices_, device).open_tenant() == tenant;
   }
 
   void acknowledge_timer();

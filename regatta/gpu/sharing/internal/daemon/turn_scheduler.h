@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/gpu/sharing/internal/daemon/use_history.h"
 #include "regatta/gpu/sharing/internal/ledger/page_layout.h"
 #include "regatta/gpu/sharing/internal/policy/share.h"
@@ -81,7 +82,7 @@ class TurnScheduler {
   std::uint64_t opened_ns() const { return opened_ns_; }
   int open_tenant() const { return open_; }  // -1: none
   unsigned turn_number() const { return number_; }
-  unsigned share_ppm(int tenant) const { return shares_[static_cast<std::size_t>(tenant)]; }
+  unsigned share_ppm(int tenant) const { return at(shares_, tenant); }
   const UseHistory& history() const { return history_; }
 
  private:

@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include "regatta/base/core/ids.h"
+
 namespace regatta::sharing {
 namespace {
 
@@ -104,7 +106,7 @@ class Machine {
   void obey() {
     if (scheduler.open_tenant() >= 0) say(static_cast<std::size_t>(scheduler.open_tenant()));
     while (const auto order = scheduler.next_order(now)) {
-      Process& one = processes[static_cast<std::size_t>(order->tenant)];
+      Process& one = processes[as_index(order->tenant)];
       one.deadline_ns = order->deadline_ns;
       if (order->kind == TurnCommand::Kind::kChange) continue;
       one.number = order->number;

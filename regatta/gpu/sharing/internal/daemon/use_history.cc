@@ -2,11 +2,13 @@
 
 #include <algorithm>
 
+#include "regatta/base/core/ids.h"
+
 namespace regatta::sharing {
 
 void UseHistory::add(int tenant, std::uint64_t begin_ns, std::uint64_t end_ns) {
   if (end_ns <= begin_ns) return;
-  uses_[static_cast<std::size_t>(tenant)].total += end_ns - begin_ns;
+  uses_[as_index(tenant)].total += end_ns - begin_ns;
   // Only the last part of a long turn still counts.
   const std::uint64_t kept = (kSlots - 1) * kSlotNs;
   std::uint64_t at = end_ns - begin_ns > kept ? end_ns - kept : begin_ns;
@@ -19,12 +21,12 @@ void UseHistory::add(int tenant, std::uint64_t begin_ns, std::uint64_t end_ns) {
 }
 
 void UseHistory::count(int tenant, std::uint64_t units, std::uint64_t now_ns) {
-  uses_[static_cast<std::size_t>(tenant)].total += units;
+  uses_[as_index(tenant)].total += units;
   add_to_slot(tenant, now_ns / kSlotNs, units);
 }
 
 void UseHistory::add_to_slot(int tenant, std::uint64_t number, std::uint64_t used) {
-  Slot& slot = uses_[static_cast<std::size_t>(tenant)].slots[number % kSlots];
+  Slot& slot = uses_[as_index(tenant)].slots[number % kSlots];
   if (slot.number != number) slot = {number, 0};
   slot.used += used;
 }
@@ -32,7 +34,7 @@ void UseHistory::add_to_slot(int tenant, std::uint64_t number, std::uint64_t use
 std::uint64_t UseHistory::last_second(int tenant, std::uint64_t now_ns) const {
   const std::uint64_t number = now_ns / kSlotNs;
   std::uint64_t used = 0;
-  for (const Slot& slot : uses_[static_cast<std::size_t>(tenant)].slots) {
+  for (const Slot& slot : uses_[as_index(tenant)].slots) {
     if (slot.number < number && slot.number + 10 >= number) used += slot.used;
   }
   return used;

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/gpu/sharing/internal/policy/share.h"
 
 namespace regatta::sharing {
@@ -15,9 +16,9 @@ class UseHistory {
   void add(int tenant, std::uint64_t begin_ns, std::uint64_t end_ns);
   // The tenant used `units`, as observed at `now_ns`.
   void count(int tenant, std::uint64_t units, std::uint64_t now_ns);
-  void forget(int tenant) { uses_[static_cast<std::size_t>(tenant)] = Use(); }
+  void forget(int tenant) { at(uses_, tenant) = Use(); }
 
-  std::uint64_t total(int tenant) const { return uses_[static_cast<std::size_t>(tenant)].total; }
+  std::uint64_t total(int tenant) const { return at(uses_, tenant).total; }
   // Use in the ten whole tenths of a second before `now_ns`.
   std::uint64_t last_second(int tenant, std::uint64_t now_ns) const;
 

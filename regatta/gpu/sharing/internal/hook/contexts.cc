@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/core/mutex.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/gpu/sharing/internal/client/client.h"
@@ -44,7 +45,7 @@ ContextState& context_state() {
   return *only;
 }
 Share& share(CUdevice device) {
-  return context_state().shares[static_cast<std::size_t>(device)];
+  return context_state().shares[as_index(device)];
 }
 
 constexpr std::uint64_t kLeastContext = 2ULL << 20;

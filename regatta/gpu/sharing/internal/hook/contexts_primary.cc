@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/core/mutex.h"
 #include "regatta/gpu/sharing/internal/hook/contexts.h"
 #include "regatta/gpu/sharing/internal/hook/exports.h"
@@ -34,7 +35,7 @@ CUcontext forget_primary(CUdevice device) {
   CUcontext context = nullptr;
   {
     const MutexLock lock(primary_state().mutex);
-    std::swap(context, primary_state().primaries[static_cast<std::size_t>(device)]);
+    std::swap(context, primary_state().primaries[as_index(device)]);
   }
   forget_context(context);
   return context;
@@ -78,7 +79,7 @@ CUcontext primary_context(CUdevice device) {
 
 bool is_known_primary(const DeviceContext& place) {
   const MutexLock lock(primary_state().mutex);
-  return primary_state().primaries[static_cast<std::size_t>(place.device)] == place.context;
+  return primary_state().primaries[as_index(place.device)] == place.context;
 }
 
 CUresult retain_primary(DriverFunction<DriverEntry::cuDevicePrimaryCtxRetain> real,
@@ -91,7 +92,7 @@ CUresult retain_primary(DriverFunction<DriverEntry::cuDevicePrimaryCtxRetain> re
           : real(context, device);
   if (result != CUDA_SUCCESS || !is_known(device)) return result;
   const MutexLock lock(primary_state().mutex);
-  primary_state().primaries[static_cast<std::size_t>(device)] = *context;
+  primary_state().primaries[as_index(device)] = *context;
   return result;
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <vector>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/core/mutex.h"
 #include "regatta/gpu/sharing/internal/hook/exports.h"
 #include "regatta/gpu/sharing/internal/hook/launch_gate.h"
@@ -74,7 +75,7 @@ CUresult note(CUresult result, const CUgraphExec* executable, CUgraph graph) {
 }
 
 DriverReportedUsage::Outcome settle_graph(int device, const DriverReportedUsage::Call& call) {
-  return graph_state().memory[static_cast<std::size_t>(device)].settle(
+  return graph_state().memory[as_index(device)].settle(
       device, call, [&]() -> std::optional<std::uint64_t> {
         std::uint64_t bytes = 0;
         if (driver<DriverEntry::cuDeviceGetGraphMemAttribute>()(
@@ -90,8 +91,7 @@ bool begin(const Needs& needs, Calls& calls, AccountingGuard& busy) {
   for (const auto& [device, bytes] : needs) {
     // A reservation on one device counts while the call waits for another one.
     AccountingGuard* const pausing = calls.empty() ? &busy : nullptr;
-    const auto call =
-        graph_state().memory[static_cast<std::size_t>(device)].begin(device, bytes, pausing);
+    const auto call = graph_state().memory[as_index(device)].begin(device, bytes, pausing);
     if (!call) return false;
     calls[device] = *call;
   }

@@ -5,6 +5,7 @@
 
 #include <sys/mman.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/core/mutex.h"
 #include "regatta/gpu/sharing/internal/client/cuda_stream_events.h"
 #include "regatta/gpu/sharing/internal/hook/exports.h"
@@ -67,7 +68,7 @@ LaunchGate* make_gate(LaunchGates& all, Client& client, int device) {
     if (!is_said.exchange(true)) report("the driver is too old; launches are not held back");
     return nullptr;
   }
-  std::atomic<LaunchGate*>& place = all.of_device[static_cast<std::size_t>(device)];
+  std::atomic<LaunchGate*>& place = at(all.of_device, device);
   if (LaunchGate* const known = place.load()) return known;
   // For the life of the process: its thread may be at work when the process ends.
   auto* const made = new LaunchGate(client, device, stream_events());
@@ -129,8 +130,7 @@ LaunchGate* find_gate(LaunchGates& all, CUresult& refusal) {
     refusal = refuse(device);
     return nullptr;
   }
-  LaunchGate* const known =
-      all.of_device[static_cast<std::size_t>(device)].load(std::memory_order_acquire);
+  LaunchGate* const known = at(all.of_device, device).load(std::memory_order_acquire);
   return known != nullptr ? known : make_gate(all, *client, device);
 }
 

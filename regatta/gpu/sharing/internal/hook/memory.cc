@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/core/mutex.h"
 #include "regatta/gpu/sharing/internal/hook/exports.h"
 #include "regatta/gpu/sharing/internal/hook/swap.h"
@@ -18,7 +19,7 @@ AllocationTable& allocations() {
 
 Blocks& blocks(int device) {
   static auto* const all = new std::array<Blocks, REGATTA_DEVICES_MAX>;
-  return (*all)[static_cast<std::size_t>(device)];
+  return (*all)[as_index(device)];
 }
 
 std::optional<DeviceContext> current_device_context() {

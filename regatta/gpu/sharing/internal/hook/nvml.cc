@@ -7,6 +7,7 @@
 
 #include <unistd.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/gpu/sharing/internal/hook/exports.h"
 #include "regatta/gpu/sharing/internal/hook/tenant.h"
 #include "regatta/gpu/sharing/internal/ledger/ledger.h"
@@ -20,7 +21,7 @@ nvmlDevice_t device_of(int device) {
   static const bool is_started = driver<DriverEntry::nvmlInit_v2>() != nullptr &&
                                  driver<DriverEntry::nvmlInit_v2>()() == NVML_SUCCESS;
   if (!is_started) return nullptr;
-  auto& entry = known[static_cast<std::size_t>(device)];
+  auto& entry = known[as_index(device)];
   if (nvmlDevice_t const found = entry.load()) return found;
   CUuuid id{};
   if (driver<DriverEntry::cuDeviceGetUuid>()(&id, device) != CUDA_SUCCESS) return nullptr;

@@ -3,6 +3,7 @@
 #include <array>
 #include <string>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/core/mutex.h"
 #include "regatta/gpu/sharing/internal/client/client.h"
 #include "regatta/gpu/sharing/internal/hook/exports.h"
@@ -83,7 +84,7 @@ std::array<std::atomic<Device*>, REGATTA_DEVICES_MAX> devices{};
 
 Device* device_at(int number) {
   if (number < 0 || number >= REGATTA_DEVICES_MAX) return nullptr;
-  return devices[static_cast<std::size_t>(number)].load(std::memory_order_acquire);
+  return at(devices, number).load(std::memory_order_acquire);
 }
 
 // Null where memory does not move: the tenant has no over-commit, or the driver is too old.
@@ -101,7 +102,7 @@ Device* make_device(int number) {
     return nullptr;
   }
   auto* const made = new Device(*client, number);
-  devices[static_cast<std::size_t>(number)].store(made, std::memory_order_release);
+  at(devices, number).store(made, std::memory_order_release);
   has_swappable.store(true, std::memory_order_release);
   return made;
 }

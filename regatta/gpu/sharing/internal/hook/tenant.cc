@@ -7,6 +7,7 @@
 
 #include <sys/mman.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/core/mutex.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/gpu/sharing/internal/client/client.h"
@@ -97,7 +98,7 @@ std::optional<std::uint64_t> owe(int device, std::uint64_t bytes, const std::str
   if (!after_fault(why, kMemory)) return std::nullopt;
   if (!is_known(device)) return 0;
   debt_bytes += bytes;
-  tenant().owed[static_cast<std::size_t>(device)] += bytes;
+  tenant().owed[as_index(device)] += bytes;
   return bytes;
 }
 
@@ -117,7 +118,7 @@ bool pay(Client& client, int device, bool is_pressing) {
     return is_pressing ? client.try_reserve(device, bytes)
                        : client.try_reserve_within(kMoment, device, bytes);
   };
-  std::atomic<std::uint64_t>& owed = tenant().owed[static_cast<std::size_t>(device)];
+  std::atomic<std::uint64_t>& owed = tenant().owed[as_index(device)];
   std::uint64_t bytes = owed.load();
   if (bytes == 0) return true;
   Status status = lease(bytes);
@@ -191,15 +192,15 @@ std::optional<std::uint64_t> reserve(int device, std::uint64_t bytes, Accounting
   if (busy != nullptr) busy->pause();
   const auto granted = ask_for(device, bytes);
   if (busy != nullptr) busy->go_on();
-  if (granted && *granted != 0) tenant().reserved[static_cast<std::size_t>(device)] += *granted;
+  if (granted && *granted != 0) tenant().reserved[as_index(device)] += *granted;
   return granted;
 }
 
 void release(int device, std::uint64_t bytes) {
   Client* const client = tenant().client.load(std::memory_order_acquire);
   if (bytes == 0 || !is_known(device)) return;
-  tenant().reserved[static_cast<std::size_t>(device)] -= bytes;
-  const std::uint64_t struck = strike(tenant().owed[static_cast<std::size_t>(device)], bytes);
+  tenant().reserved[as_index(device)] -= bytes;
+  const std::uint64_t struck = strike(tenant().owed[as_index(device)], bytes);
   if (client != nullptr) client->release(device, bytes - struck);
 }
 
@@ -214,7 +215,7 @@ void pay_known_debts(bool is_pressing) {
 }
 
 std::uint64_t reserved_bytes(int device) {
-  return tenant().reserved[static_cast<std::size_t>(device)].load();
+  return tenant().reserved[as_index(device)].load();
 }
 
 // Null where the tenant has no part of the device's engines.

@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include "regatta/base/core/ids.h"
+
 namespace regatta::sharing {
 namespace {
 
@@ -44,10 +46,10 @@ class Device {
       const Ns begin = now_;
       regatta_turns_begin(&turns_, static_cast<unsigned>(tenant), now_);
       do {
-        now_ += kernels_[static_cast<std::size_t>(tenant)];
+        now_ += kernels_[as_index(tenant)];
       } while (now_ < end && regatta_turns_left(&turns_, now_) != 0);
       regatta_turns_end(&turns_, now_);
-      std::vector<Use>& own = uses_[static_cast<std::size_t>(tenant)];
+      std::vector<Use>& own = uses_[as_index(tenant)];
       const Ns before = own.empty() ? 0 : own.back().before + own.back().end - own.back().begin;
       own.push_back({begin, now_, before});
     }
@@ -71,7 +73,7 @@ class Device {
 
  private:
   Ns used_until(int tenant, Ns time) const {
-    const std::vector<Use>& own = uses_[static_cast<std::size_t>(tenant)];
+    const std::vector<Use>& own = uses_[as_index(tenant)];
     const auto next = std::partition_point(own.begin(), own.end(),
                                            [&](const Use& use) { return use.begin < time; });
     if (next == own.begin()) return 0;

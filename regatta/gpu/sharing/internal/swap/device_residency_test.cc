@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/gpu/sharing/internal/daemon/test_daemon.h"
 #include "regatta/gpu/sharing/internal/swap/fake_swap_device.h"
 
@@ -181,8 +182,8 @@ TEST_F(DeviceResidencyTest, WhoIsKilledInTheMiddleGivesAllBack) {
     for (int i = 0; i < 3; ++i)
       start_worker(i, 80);
     os::sleep_for(Seconds{0.02 + 0.013 * round});
-    ::kill(pids_[static_cast<std::size_t>(round % 3)], SIGKILL);
-    EXPECT_NE(wait_status(pids_[static_cast<std::size_t>(round % 3)]), 0);
+    ::kill(at(pids_, round % 3), SIGKILL);
+    EXPECT_NE(wait_status(at(pids_, round % 3)), 0);
     pids_.erase(pids_.begin() + round % 3);
     for (auto& turns : state_->turns)
       turns = 0;
