@@ -70,7 +70,7 @@ void as_connection(const Fabric& fabric, const Matrix& matrix, std::string_view 
   bool is_in = false;
   const auto accept = [&](std::string_view line) {
     if (lines.is_too_long(line)) return false;
-    if (is_in) return collector.take(NodeId{1}, line, now).has_value();
+    if (is_in) return collector.accept(NodeId{1}, line, now).has_value();
     is_in = true;  // whatever the handshake claims
     const auto handshake = regatta::probe::parse_handshake(line);
     if (handshake) static_cast<void>(check(*handshake, expected, now).has_value());
@@ -87,7 +87,7 @@ void as_connection(const Fabric& fabric, const Matrix& matrix, std::string_view 
       is_open = accept(*line);
     }
   }
-  static_cast<void>(collector.look(now));
+  static_cast<void>(collector.locate(now));
 }
 
 // Requests to probers and their replies: parsing and printing give the same bytes.
@@ -106,12 +106,13 @@ void as_evidence(const Fabric& fabric, const Matrix& matrix, std::string_view te
     std::visit(
         [&](const auto& one) {
           if constexpr (std::is_same_v<std::decay_t<decltype(one)>, regatta::probe::NicCarrier>)
-            static_cast<void>(evidence_collector.take(regatta::NodeId{1}, one).has_value());
+            static_cast<void>(evidence_collector.accept(regatta::NodeId{1}, one).has_value());
           else
-            static_cast<void>(evidence_collector.take(regatta::NodeId{1}, one, now).has_value());
+            static_cast<void>(evidence_collector.accept(regatta::NodeId{1}, one, now).has_value());
         },
         *evidence);
-    static_cast<void>(evidence_collector.ask(std::vector<std::uint32_t>{0, 3}, {}, {}, now));
+    static_cast<void>(
+        evidence_collector.due_requests(std::vector<std::uint32_t>{0, 3}, {}, {}, now));
   }
 }
 

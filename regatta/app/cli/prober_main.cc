@@ -124,8 +124,8 @@ Status report_to_collector(const Options& options, const probe::ServerPlan& plan
   REGATTA_TRY(trace_agent,
               probe::TraceAgent::open(plan.matrix, plan.part,
                                       {.window = period * probe::ProberOptions().periods_per_window,
-                                       .tell = [&](const std::string& line) {
-                                         if (auto* const to = answers_to.load()) to->tell(line);
+                                       .send = [&](const std::string& line) {
+                                         if (auto* const to = answers_to.load()) to->send(line);
                                        }}));
   REGATTA_TRY(uplink,
               probe::CollectorConnection::open(
@@ -137,10 +137,10 @@ Status report_to_collector(const Options& options, const probe::ServerPlan& plan
                                  .token = token},
                    .again = Seconds{1},
                    .note = [](const std::string& text) { say(text); },
-                   .hear = [&](std::string_view line) { return trace_agent.order(line); }}));
+                   .on_line = [&](std::string_view line) { return trace_agent.order(line); }}));
   answers_to = &uplink;
   Status status = prober.run(g_stop, [&](const std::string& line) -> Status {
-    uplink.tell(line);
+    uplink.send(line);
     return {};
   });
   trace_agent.stop();  // before its output ends

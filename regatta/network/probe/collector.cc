@@ -77,7 +77,7 @@ void Collector::count(const std::vector<Latency>& latencies) {
   }
 }
 
-Status Collector::take(NodeId node, std::string_view text, Seconds now) {
+Status Collector::accept(NodeId node, std::string_view text, Seconds now) {
   Server& server = servers_[node.index()];
   REGATTA_TRY(line, parse_line(text, server.part, periods_));
   const auto* const report = std::get_if<diag::ProbeReport>(&line);

@@ -42,13 +42,13 @@ class Collector {
   void begin(Seconds now);
   // Handles a line of the prober of `server`. kInvalidInput for a malformed line and for windows in
   // the future.
-  Status take(NodeId server, std::string_view line, Seconds now);
+  Status accept(NodeId server, std::string_view line, Seconds now);
   void add(const diag::CarrierEvent& event) { locator_.add(event); }
   void add(const diag::PassiveCount& count) { locator_.add(count); }
-  diag::FaultChanges look(Seconds now) { return locator_.locate(now); }
+  diag::FaultChanges locate(Seconds now) { return locator_.locate(now); }
 
   void leave_out(std::vector<bool> paths) { locator_.leave_out(std::move(paths)); }
-  // As of the last look(): paths with losses, and active faults.
+  // As of the last locate(): paths with losses, and active faults.
   const std::vector<std::uint32_t>& lossy() const { return locator_.lossy(); }
   const std::vector<diag::FaultVerdict>& standing() const { return locator_.active_faults(); }
   // Culprits whose verdicts wait: traceroutes may show that a switch has changed its hash instead.
@@ -99,7 +99,7 @@ struct CollectorConnectionOptions {
   std::function<void(const std::string&)> note;
   // Called from the same thread with each line of the collector, without its end; an error closes
   // the connection.
-  std::function<Status(std::string_view)> hear;
+  std::function<Status(std::string_view)> on_line;
 };
 
 // kInvalidInput for an address at which no collector can be: one that open() refuses, an unknown
@@ -116,7 +116,7 @@ class CollectorConnection {
 
   // Sends a complete line without waiting: drops it without a collector, and drops the connection
   // if the collector does not read.
-  void tell(const std::string& line);
+  void send(const std::string& line);
 
  private:
   struct Impl;

@@ -26,8 +26,8 @@ void bm_window_of_all_servers(benchmark::State& state) {
     ++window;
     const std::string line = "w " + std::to_string(window) + " 120 1 0 0";
     for (int server = 0; server < servers; ++server)
-      REGATTA_CHECK(collector.take(NodeId{server}, line, now()).has_value());
-    benchmark::DoNotOptimize(collector.look(now()));
+      REGATTA_CHECK(collector.accept(NodeId{server}, line, now()).has_value());
+    benchmark::DoNotOptimize(collector.locate(now()));
   }
   state.SetItemsProcessed(state.iterations() * servers);
 }

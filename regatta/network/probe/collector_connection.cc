@@ -166,7 +166,7 @@ Status CollectorConnection::Impl::ask_in(int socket, LineSplitter& lines) {
     REGATTA_TRY_DO(
         receive(socket, lines, "the collector hangs up", [&](std::string_view line) -> Status {
           // An order may come right behind the answer.
-          if (answer) return options.hear ? options.hear(line) : Status();
+          if (answer) return options.on_line ? options.on_line(line) : Status();
           answer = parse_answer(line);
           return {};
         }));
@@ -183,7 +183,7 @@ Status CollectorConnection::Impl::listen(int socket, LineSplitter& lines) {
     if (has_stopped()) return {};
     REGATTA_TRY_DO(receive(socket, lines, "", [&](std::string_view line) -> Status {
       if (line.starts_with("no ")) return parse_answer(line);
-      return options.hear ? options.hear(line) : Status();
+      return options.on_line ? options.on_line(line) : Status();
     }));
   }
 }
@@ -255,7 +255,7 @@ Result<CollectorConnection> CollectorConnection::open(CollectorConnectionOptions
   return CollectorConnection(std::move(impl));
 }
 
-void CollectorConnection::tell(const std::string& line) {
+void CollectorConnection::send(const std::string& line) {
   Impl& impl = *impl_;
   const MutexLock lock(impl.mutex);
   if (impl.fd < 0) return;

@@ -53,7 +53,7 @@ class ConnectionAndListener : public testing::TestWithParam<std::string> {
                const std::lock_guard lock(mutex_);
                notes_.push_back(note);
              },
-         .hear = [this](std::string_view line) -> Status {
+         .on_line = [this](std::string_view line) -> Status {
            const std::lock_guard lock(mutex_);
            orders_.emplace_back(line);
            return {};
@@ -78,7 +78,7 @@ class ConnectionAndListener : public testing::TestWithParam<std::string> {
             came_[server.value].emplace_back(line);
             return {};
           }));
-      for (const RefusedReporter& one : listener_->take_refusals())
+      for (const RefusedReporter& one : listener_->consume_refusals())
         refusals_.push_back(one.why);
     }
     return true;
@@ -86,7 +86,7 @@ class ConnectionAndListener : public testing::TestWithParam<std::string> {
   // Tells it again and again until a line came.
   bool comes(CollectorConnection& uplink, int server, const std::string& line) {
     return wait([&] {
-      uplink.tell(line + "\n");
+      uplink.send(line + "\n");
       return std::ranges::count(came_[server], line) > 0;
     });
   }
@@ -121,21 +121,21 @@ TEST_P(ConnectionAndListener, BringLinesWithTheServerTheyAreOf) {
 
 TEST_P(ConnectionAndListener, BringOrdersBack) {
   CollectorConnection uplink = connect_to("s0");
-  EXPECT_FALSE(listener_->tell(NodeId{0}, "too early\n"));
+  EXPECT_FALSE(listener_->send(NodeId{0}, "too early\n"));
   ASSERT_TRUE(comes(uplink, 0, "here"));
-  EXPECT_TRUE(listener_->tell(NodeId{0}, "flows\ncarriers\n"));
-  EXPECT_FALSE(listener_->tell(NodeId{1}, "nobody is there\n"));
+  EXPECT_TRUE(listener_->send(NodeId{0}, "flows\ncarriers\n"));
+  EXPECT_FALSE(listener_->send(NodeId{1}, "nobody is there\n"));
   EXPECT_TRUE(wait([&] { return orders().size() == 2; }));
   EXPECT_THAT(orders(), ElementsAre("flows", "carriers"));
 }
 
 TEST_P(ConnectionAndListener, BringAnOrderThatComesRightBehindTheAnswer) {
   const CollectorConnection uplink = connect_to("s0");
-  EXPECT_TRUE(wait([&] { return listener_->tell(NodeId{0}, "carriers\n"); }));
+  EXPECT_TRUE(wait([&] { return listener_->send(NodeId{0}, "carriers\n"); }));
   EXPECT_TRUE(wait([&] { return !orders().empty(); }));
   EXPECT_THAT(orders(), ElementsAre("carriers"));
-  EXPECT_THAT(listener_->take_arrivals(), ElementsAre(NodeId{0}));
-  EXPECT_THAT(listener_->take_arrivals(), IsEmpty());
+  EXPECT_THAT(listener_->consume_arrivals(), ElementsAre(NodeId{0}));
+  EXPECT_THAT(listener_->consume_arrivals(), IsEmpty());
   EXPECT_THAT(notes(), IsEmpty());
 }
 
@@ -144,7 +144,7 @@ TEST_P(ConnectionAndListener, SayOnceThatAProberIsSentAwayAgainAndAgain) {
   for (int i = 0; i < 3; ++i) {
     ASSERT_TRUE(comes(uplink, 0, "good" + std::to_string(i)));
     const std::size_t before = refusals_.size();
-    uplink.tell("bad\n");
+    uplink.send("bad\n");
     ASSERT_TRUE(wait([&] { return refusals_.size() > before; }));
   }
   EXPECT_EQ(std::ranges::count_if(
@@ -157,7 +157,7 @@ TEST_P(ConnectionAndListener, FindEachOtherAgainWhenTheListenerWasClosed) {
   ASSERT_TRUE(comes(uplink, 0, "first"));
   listener_.reset();
   ASSERT_TRUE(wait([&] {
-    uplink.tell("into nothing\n");
+    uplink.send("into nothing\n");
     return !notes().empty();
   }));
   EXPECT_THAT(notes()[0], HasSubstr("is gone; this goes on without it"));
@@ -189,7 +189,7 @@ TEST_P(ConnectionAndListener, LetInOneProberForEachServer) {
   ASSERT_TRUE(comes(one, 0, "mine"));
   CollectorConnection other = connect_to("s0");
   ASSERT_TRUE(wait([&] {
-    one.tell("still here\n");
+    one.send("still here\n");
     return !refusals_.empty();
   }));
   EXPECT_THAT(refusals_[0], HasSubstr("another prober reports for server s0"));
@@ -208,11 +208,11 @@ TEST_P(ConnectionAndListener, TakeANewProberAtOnceWhenTheOldOneHasEnded) {
 TEST_P(ConnectionAndListener, PartAfterALineThatIsNoneOrTooLong) {
   CollectorConnection uplink = connect_to("s0");
   ASSERT_TRUE(comes(uplink, 0, "good"));
-  uplink.tell("bad\n");
+  uplink.send("bad\n");
   ASSERT_TRUE(wait([&] { return !refusals_.empty(); }));
   EXPECT_EQ(refusals_[0], "that is no line");
   ASSERT_TRUE(comes(uplink, 0, "back"));
-  uplink.tell(std::string(101, 'x'));
+  uplink.send(std::string(101, 'x'));
   ASSERT_TRUE(wait([&] { return refusals_.size() > 1; }));
   EXPECT_THAT(refusals_[1], HasSubstr("a line is longer than 100 bytes"));
   EXPECT_TRUE(comes(uplink, 0, "and back"));
@@ -224,7 +224,7 @@ TEST_P(ConnectionAndListener, GiveUpACollectorThatDoesNotReadInsteadOfWaiting) {
   const Seconds begin = os::monotonic_now();
   const std::string line = std::string(99, 'x') + "\n";
   for (int i = 0; i < 200000 && notes().empty(); ++i)
-    uplink.tell(line);
+    uplink.send(line);
   EXPECT_LT((os::monotonic_now() - begin).value, 5);
   const auto heard = [this] { return !notes().empty(); };
   for (int i = 0; i < 500 && !heard(); ++i)
@@ -299,7 +299,7 @@ TEST_F(ListenerOnly, KeepsABoundedNumberOfGuests) {
     ASSERT_TRUE(listener_->wait(Seconds{0.001}, [](auto, auto) { return Status(); }));
   }
   ASSERT_TRUE(listener_->wait(Seconds{0.05}, [](auto, auto) { return Status(); }));
-  EXPECT_EQ(listener_->take_refusals().size(), 16U) << "so many are told";
+  EXPECT_EQ(listener_->consume_refusals().size(), 16U) << "so many are told";
   char byte = 0;
   EXPECT_EQ(::recv(guests.front().get(), &byte, 1, MSG_DONTWAIT), 1) << "the first had to go";
   EXPECT_EQ(::recv(guests.back().get(), &byte, 1, MSG_DONTWAIT), -1) << "the last may still speak";

@@ -36,7 +36,7 @@ class CollectorOfFour : public testing::Test {
     return text;
   }
   Status take(int node, diag::Window window, std::uint16_t answered = 3) {
-    return collector_.take(NodeId{node}, line(node, window, answered), at(window + 2));
+    return collector_.accept(NodeId{node}, line(node, window, answered), at(window + 2));
   }
   std::uint64_t sent_by(std::size_t from) {
     std::uint64_t sum = 0;
@@ -88,17 +88,17 @@ TEST_F(CollectorOfFour, CountsAWindowThatIsToldAgainOnce) {
 
 TEST_F(CollectorOfFour, RefusesWindowsThatAreYetToComeAndLeavesOutOldOnes) {
   collector_.begin(at(kFirst));
-  const auto early = collector_.take(NodeId{0}, line(0, kFirst + 1000), at(kFirst));
+  const auto early = collector_.accept(NodeId{0}, line(0, kFirst + 1000), at(kFirst));
   ASSERT_FALSE(early);
   EXPECT_THAT(early.error().message, HasSubstr("server s0: tells of what is yet to come"));
-  EXPECT_FALSE(collector_.take(NodeId{0}, "w 9223372036854775807 1 6 0 0", at(kFirst)));
-  EXPECT_TRUE(collector_.take(NodeId{0}, line(0, 5), at(kFirst)));
+  EXPECT_FALSE(collector_.accept(NodeId{0}, "w 9223372036854775807 1 6 0 0", at(kFirst)));
+  EXPECT_TRUE(collector_.accept(NodeId{0}, line(0, 5), at(kFirst)));
   EXPECT_EQ(sent_by(0), 0U);
 }
 
 TEST_F(CollectorOfFour, RefusesProbesOfOthers) {
   const std::uint32_t other = part_of(fabric_.graph, matrix_, NodeId{1}).sends[0];
-  const auto status = collector_.take(
+  const auto status = collector_.accept(
       NodeId{0}, "w " + std::to_string(kFirst) + " 1 6 0 0 s " + std::to_string(other) + ":3:0",
       at(kFirst));
   EXPECT_FALSE(status);
@@ -121,9 +121,9 @@ TEST_F(CollectorOfFour, BlamesASilentServerThatAnswersNobody) {
         for (const std::uint32_t probe : part.answers)
           if (!answers && fabric_.graph.links[matrix_.probes[probe].from.index()].a == NodeId{3})
             text += " a " + std::to_string(probe) + ":0";
-        EXPECT_TRUE(collector_.take(NodeId{node}, text, at(window + 2)));
+        EXPECT_TRUE(collector_.accept(NodeId{node}, text, at(window + 2)));
       }
-      for (const diag::FaultVerdict& verdict : collector_.look(at(window + 2)).begun)
+      for (const diag::FaultVerdict& verdict : collector_.locate(at(window + 2)).begun)
         begun.push_back(verdict);
     }
     return begun;
@@ -167,8 +167,8 @@ TEST_F(CollectorOfFour, TakesOrRefusesAnyBytesAndStaysSound) {
                                       : " :swal\x00\xff\n"[random() % 9];
     }
     const Seconds now = at(kFirst + 12 + i / 100);
-    static_cast<void>(collector_.take(NodeId{node}, text, now).has_value());
-    if (i % 100 == 0) static_cast<void>(collector_.look(now));
+    static_cast<void>(collector_.accept(NodeId{node}, text, now).has_value());
+    if (i % 100 == 0) static_cast<void>(collector_.locate(now));
   }
   for (std::size_t from = 0; from < 4; ++from)
     for (std::size_t to = 0; to < 4; ++to)

@@ -31,10 +31,9 @@ std::set<NodeId> EvidenceCollector::ends_of(std::span<const std::uint32_t> paths
   return ends;
 }
 
-std::vector<EvidenceRequest> EvidenceCollector::ask(std::span<const std::uint32_t> lossy,
-                                                    std::span<const diag::FaultVerdict> standing,
-                                                    std::span<const diag::Culprit> doubted,
-                                                    Seconds now) {
+std::vector<EvidenceRequest> EvidenceCollector::due_requests(
+    std::span<const std::uint32_t> lossy, std::span<const diag::FaultVerdict> standing,
+    std::span<const diag::Culprit> doubted, Seconds now) {
   forget(now);
   is_lossy_.assign(is_lossy_.size(), false);
   for (const std::uint32_t path : lossy)
@@ -56,30 +55,30 @@ std::vector<EvidenceRequest> EvidenceCollector::ask(std::span<const std::uint32_
   return requests;
 }
 
-Result<std::vector<diag::PassiveCount>> EvidenceCollector::take(NodeId server, const Trace& trace,
-                                                                Seconds now) {
+Result<std::vector<diag::PassiveCount>> EvidenceCollector::accept(NodeId server, const Trace& trace,
+                                                                  Seconds now) {
   if (trace.path >= is_lossy_.size() || server_of(trace.path) != server ||
       static_cast<int>(trace.hops.size()) != schedule_.routers_on(trace.path))
     return Error{Code::kInvalidInput, "tells of a traceroute on a path that is not its own"};
   schedule_.accept_answer(trace.path);
-  const MeasuredPaths::Said said = known_.take(trace, has_broken_, now);
-  if (said == MeasuredPaths::Said::kElsewhere) schedule_.recheck(trace.path, now);
-  if (known_.take_rehashed()) schedule_.restart_discovery(now);
-  if (said != MeasuredPaths::Said::kAsPlanned) return std::vector<diag::PassiveCount>();
+  const MeasuredPaths::PathMatch match = known_.accept(trace, has_broken_, now);
+  if (match == MeasuredPaths::PathMatch::kElsewhere) schedule_.recheck(trace.path, now);
+  if (known_.consume_rehash()) schedule_.restart_discovery(now);
+  if (match != MeasuredPaths::PathMatch::kAsPlanned) return std::vector<diag::PassiveCount>();
   traces_.push_back({.at = now, .path = trace.path, .hops = trace.hops});
   return routers_.evaluate(trace, is_lossy_[trace.path]);
 }
 
-Result<std::vector<diag::PassiveCount>> EvidenceCollector::take(NodeId server,
-                                                                const FlowCounts& counts,
-                                                                Seconds now) {
+Result<std::vector<diag::PassiveCount>> EvidenceCollector::accept(NodeId server,
+                                                                  const FlowCounts& counts,
+                                                                  Seconds now) {
   // Ignores a server that reports without a request.
   if (!connections_.consume_request(server) || !known_.is_hash_known())
     return std::vector<diag::PassiveCount>();
   return connections_.evaluate(server, counts, is_broken_, now);
 }
 
-Result<diag::CarrierEvent> EvidenceCollector::take(NodeId server, const NicCarrier& nic) const {
+Result<diag::CarrierEvent> EvidenceCollector::accept(NodeId server, const NicCarrier& nic) const {
   const auto link = topo::link_of(nic.address);
   if (!link || link->index() >= graph_.links.size() || graph_.links[link->index()].a_nic < 0 ||
       graph_.links[link->index()].a != server || topo::address_of(*link) != nic.address)
@@ -115,9 +114,9 @@ CollectedEvidence EvidenceCollector::about(const diag::Culprit& culprit, Seconds
   return sum;
 }
 
-std::optional<fabric::Paths> EvidenceCollector::take_measured() {
+std::optional<fabric::Paths> EvidenceCollector::consume_measured_paths() {
   if (schedule_.has_rechecks()) return std::nullopt;
-  auto measured = known_.take_measured();
+  auto measured = known_.consume_measured_paths();
   // These answers were evaluated against other paths.
   if (measured) traces_.clear();
   return measured;

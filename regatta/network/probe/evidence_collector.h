@@ -38,32 +38,34 @@ class EvidenceCollector {
 
   // Requests that are due. `lossy`: paths with losses; `standing`: active faults; `doubted`:
   // culprits that may have another hash instead (diag::Locator::unconfirmed()).
-  std::vector<EvidenceRequest> ask(std::span<const std::uint32_t> lossy,
-                                   std::span<const diag::FaultVerdict> standing,
-                                   std::span<const diag::Culprit> doubted, Seconds now);
+  std::vector<EvidenceRequest> due_requests(std::span<const std::uint32_t> lossy,
+                                            std::span<const diag::FaultVerdict> standing,
+                                            std::span<const diag::Culprit> doubted, Seconds now);
   // The sender of the packets on this path.
   NodeId server_of(std::uint32_t path) const { return schedule_.server_of(path); }
   // A prober reports for this server now: requests its unconfirmed paths.
-  void heard(NodeId server) { schedule_.add_reporter(server, known_); }
+  void add_reporter(NodeId server) { schedule_.add_reporter(server, known_); }
   // The request had no recipient.
-  void put_off(const EvidenceRequest& request) { schedule_.postpone(request); }
+  void postpone(const EvidenceRequest& request) { schedule_.postpone(request); }
 
   // Evaluates an answer of `server` about known paths. kInvalidInput for one that it cannot give.
-  Result<std::vector<diag::PassiveCount>> take(NodeId server, const Trace& trace, Seconds now);
-  Result<std::vector<diag::PassiveCount>> take(NodeId server, const FlowCounts& counts,
-                                               Seconds now);
-  Result<diag::CarrierEvent> take(NodeId server, const NicCarrier& nic) const;
+  Result<std::vector<diag::PassiveCount>> accept(NodeId server, const Trace& trace, Seconds now);
+  Result<std::vector<diag::PassiveCount>> accept(NodeId server, const FlowCounts& counts,
+                                                 Seconds now);
+  Result<diag::CarrierEvent> accept(NodeId server, const NicCarrier& nic) const;
 
   // From answers since `since`.
   CollectedEvidence about(const diag::Culprit& culprit, Seconds since) const;
   // The paths that routers have confirmed.
   const MeasuredPaths& known() const { return known_; }
-  std::vector<DivergentPath> take_elsewhere() { return known_.take_elsewhere(); }
-  std::optional<std::vector<bool>> take_unknown() { return known_.take_unknown(); }
+  std::vector<DivergentPath> consume_divergent_paths() { return known_.consume_divergent_paths(); }
+  std::optional<std::vector<bool>> consume_unknown_paths() {
+    return known_.consume_unknown_paths();
+  }
   // As in MeasuredPaths, once no path waits for its second traceroute.
-  std::optional<fabric::Paths> take_measured();
+  std::optional<fabric::Paths> consume_measured_paths();
   // Whether every path has an answer, or was given up.
-  bool has_surveyed() const { return schedule_.is_discovery_complete(); }
+  bool is_discovery_complete() const { return schedule_.is_discovery_complete(); }
 
  private:
   struct RecentTrace {
@@ -76,13 +78,13 @@ class EvidenceCollector {
   void forget(Seconds now);
 
   const topo::Graph& graph_;
-  const Matrix& matrix_;  // its paths may be replaced by take_measured()
+  const Matrix& matrix_;  // its paths may be replaced by consume_measured_paths()
   MeasuredPaths known_;
   TraceSchedule schedule_;
   RouterAnswers routers_;
   ConnectionLosses connections_;
   std::deque<RecentTrace> traces_;
-  std::vector<bool> is_lossy_;  // per path, at the last call of ask()
+  std::vector<bool> is_lossy_;  // per path, at the last call of due_requests()
   bool has_broken_ = false;
   std::vector<bool> is_broken_;  // per directed link
 };

@@ -56,7 +56,7 @@ class EvidenceCollectorTest : public testing::Test {
   // All paths, without losses.
   void path_discovery() {
     for (std::uint32_t path = 0; path < matrix_.paths.size(); ++path)
-      EXPECT_TRUE(evidence_collector_.take(sender_of(path), trace_of(path), now_));
+      EXPECT_TRUE(evidence_collector_.accept(sender_of(path), trace_of(path), now_));
   }
   // One that goes from leaf to leaf, and its last link between switches.
   std::uint32_t long_path() const {
@@ -65,18 +65,18 @@ class EvidenceCollectorTest : public testing::Test {
     ADD_FAILURE();
     return 0;
   }
-  std::vector<EvidenceRequest> ask(std::vector<std::uint32_t> lossy,
-                                   const std::vector<diag::FaultVerdict>& standing = {}) {
-    return evidence_collector_.ask(lossy, standing, {}, now_);
+  std::vector<EvidenceRequest> due_requests(std::vector<std::uint32_t> lossy,
+                                            const std::vector<diag::FaultVerdict>& standing = {}) {
+    return evidence_collector_.due_requests(lossy, standing, {}, now_);
   }
   // How many paths it asks about; all is as planned.
-  std::size_t asked_within(Seconds time) {
+  std::size_t requested_within(Seconds time) {
     std::set<std::uint32_t> asked;
     for (const Seconds until = now_ + time; now_ < until; now_ = now_ + Seconds{0.05})
-      for (const EvidenceRequest& one : ask({})) {
+      for (const EvidenceRequest& one : due_requests({})) {
         const std::uint32_t path = std::get<TraceOrder>(one.order).path;
         asked.insert(path);
-        EXPECT_TRUE(evidence_collector_.take(one.server, trace_of(path, 1), now_));
+        EXPECT_TRUE(evidence_collector_.accept(one.server, trace_of(path, 1), now_));
       }
     return asked.size();
   }
@@ -88,9 +88,9 @@ class EvidenceCollectorTest : public testing::Test {
   }
 
   // So that counts of connections are awaited.
-  void ask_for_flows(const std::vector<diag::FaultVerdict>& standing = {}) {
+  void request_flows(const std::vector<diag::FaultVerdict>& standing = {}) {
     now_ = now_ + Seconds{5};
-    ask({0}, standing);
+    due_requests({0}, standing);
   }
 
   Fabric fabric_;
@@ -103,32 +103,32 @@ TEST_F(EvidenceCollectorTest, OnceAboutEveryPathAndSpreadsTheQuestions) {
   std::map<std::uint32_t, int> asked;
   for (int i = 0; i < 2000; ++i) {
     std::map<NodeId, int> of_server;
-    for (const EvidenceRequest& one : ask({})) {
+    for (const EvidenceRequest& one : due_requests({})) {
       const auto& order = std::get<TraceOrder>(one.order);
       EXPECT_EQ(one.server, sender_of(order.path));
       EXPECT_EQ(order.tries, 1);
       EXPECT_EQ(order.hops, static_cast<int>(matrix_.paths.links(order.path).size()) - 1);
       ++asked[order.path];
       EXPECT_EQ(++of_server[one.server], 1);
-      EXPECT_TRUE(evidence_collector_.take(one.server, trace_of(order.path, 1), now_));
+      EXPECT_TRUE(evidence_collector_.accept(one.server, trace_of(order.path, 1), now_));
     }
     now_ = now_ + Seconds{0.01};
   }
   EXPECT_EQ(asked.size(), matrix_.paths.size());
   EXPECT_TRUE(std::ranges::all_of(asked, [](const auto& one) { return one.second == 1; }));
-  EXPECT_TRUE(evidence_collector_.has_surveyed());
+  EXPECT_TRUE(evidence_collector_.is_discovery_complete());
 }
 
 TEST_F(EvidenceCollectorTest, AFewTimesAboutPathsThatNobodyAnswers) {
   std::map<std::uint32_t, int> asked;
   for (int i = 0; i < 10000; ++i) {
-    for (const TraceOrder& order : traces(ask({})))
+    for (const TraceOrder& order : traces(due_requests({})))
       ++asked[order.path];
     now_ = now_ + Seconds{0.01};
   }
   EXPECT_EQ(asked.size(), matrix_.paths.size());
   EXPECT_TRUE(std::ranges::all_of(asked, [](const auto& one) { return one.second == 3; }));
-  EXPECT_TRUE(evidence_collector_.has_surveyed()) << "one that is silent holds up nobody";
+  EXPECT_TRUE(evidence_collector_.is_discovery_complete()) << "one that is silent holds up nobody";
 }
 
 TEST_F(EvidenceCollectorTest, AgainAboutWhatNobodyHeardOnceSomebodyDoes) {
@@ -137,23 +137,23 @@ TEST_F(EvidenceCollectorTest, AgainAboutWhatNobodyHeardOnceSomebodyDoes) {
   const auto answer = [&](const EvidenceRequest& one) {
     const std::uint32_t path = std::get<TraceOrder>(one.order).path;
     ++heard[path];
-    EXPECT_TRUE(evidence_collector_.take(one.server, trace_of(path, 1), now_));
+    EXPECT_TRUE(evidence_collector_.accept(one.server, trace_of(path, 1), now_));
   };
   const auto go_on = [&](bool is_there) {
     for (int i = 0; i < 2000; ++i) {
-      for (const EvidenceRequest& one : ask({})) {
+      for (const EvidenceRequest& one : due_requests({})) {
         if (is_there || one.server != absent)
           answer(one);
         else
-          evidence_collector_.put_off(one);
+          evidence_collector_.postpone(one);
       }
       now_ = now_ + Seconds{0.01};
     }
   };
   go_on(false);
-  EXPECT_TRUE(evidence_collector_.has_surveyed()) << "without that server";
+  EXPECT_TRUE(evidence_collector_.is_discovery_complete()) << "without that server";
   EXPECT_FALSE(heard.contains(0));
-  evidence_collector_.heard(absent);
+  evidence_collector_.add_reporter(absent);
   go_on(true);
   EXPECT_EQ(heard.size(), matrix_.paths.size());
 }
@@ -161,8 +161,8 @@ TEST_F(EvidenceCollectorTest, AgainAboutWhatNobodyHeardOnceSomebodyDoes) {
 TEST_F(EvidenceCollectorTest, AndSaysWhichPathLeadsElsewhereThanPlanned) {
   const std::uint32_t path = long_path();
   Trace trace = trace_of(path);
-  EXPECT_TRUE(evidence_collector_.take(sender_of(path), trace, now_));
-  EXPECT_THAT(evidence_collector_.take_elsewhere(), IsEmpty());
+  EXPECT_TRUE(evidence_collector_.accept(sender_of(path), trace, now_));
+  EXPECT_THAT(evidence_collector_.consume_divergent_paths(), IsEmpty());
   EXPECT_EQ(evidence_collector_.known().confirmed(), 1U);
   // The other uplink of the same leaf.
   const std::uint32_t planned = matrix_.paths.links(path)[1];
@@ -173,23 +173,23 @@ TEST_F(EvidenceCollectorTest, AndSaysWhichPathLeadsElsewhereThanPlanned) {
       taken = fabric::number_of({link, true});
   ASSERT_NE(taken, planned);
   trace.hops[1].router = router_behind(taken);
-  const auto counts = evidence_collector_.take(sender_of(path), trace, now_);
+  const auto counts = evidence_collector_.accept(sender_of(path), trace, now_);
   ASSERT_TRUE(counts);
   EXPECT_THAT(*counts, IsEmpty()) << "nobody knows which links it counts for";
-  const auto elsewhere = evidence_collector_.take_elsewhere();
+  const auto elsewhere = evidence_collector_.consume_divergent_paths();
   ASSERT_THAT(elsewhere, SizeIs(1));
   EXPECT_EQ(elsewhere[0].path, path);
   EXPECT_EQ(elsewhere[0].planned, planned);
   EXPECT_EQ(elsewhere[0].taken, taken);
   EXPECT_EQ(evidence_collector_.known().elsewhere(), 1U);
   EXPECT_EQ(evidence_collector_.known().confirmed(), 0U);
-  EXPECT_TRUE(evidence_collector_.take(sender_of(path), trace, now_));
-  EXPECT_THAT(evidence_collector_.take_elsewhere(), IsEmpty()) << "once";
+  EXPECT_TRUE(evidence_collector_.accept(sender_of(path), trace, now_));
+  EXPECT_THAT(evidence_collector_.consume_divergent_paths(), IsEmpty()) << "once";
 }
 
 TEST_F(EvidenceCollectorTest, AndTakesWholePathsAsTheyWereMeasured) {
   const std::uint32_t path = long_path();
-  EXPECT_FALSE(evidence_collector_.take_measured());
+  EXPECT_FALSE(evidence_collector_.consume_measured_paths());
   // Over the other spine.
   const auto planned = matrix_.paths.links(path);
   const auto other = [&](NodeId, std::size_t) {
@@ -213,35 +213,35 @@ TEST_F(EvidenceCollectorTest, AndTakesWholePathsAsTheyWereMeasured) {
   Trace silent = trace;
   silent.hops[2] = {.sent = 1};
   path_discovery();
-  ASSERT_TRUE(evidence_collector_.take(sender_of(path), trace, now_));
-  EXPECT_FALSE(evidence_collector_.take_measured()) << "it may be so for a moment only";
-  EXPECT_TRUE(evidence_collector_.take_unknown()->at(path));
+  ASSERT_TRUE(evidence_collector_.accept(sender_of(path), trace, now_));
+  EXPECT_FALSE(evidence_collector_.consume_measured_paths()) << "it may be so for a moment only";
+  EXPECT_TRUE(evidence_collector_.consume_unknown_paths()->at(path));
   const Seconds found = now_;
   const auto asked_again = [&] {
     for (int i = 0; i < 1000; ++i) {
       now_ = now_ + Seconds{0.05};
-      for (const TraceOrder& order : traces(ask({})))
+      for (const TraceOrder& order : traces(due_requests({})))
         if (order.path == path && order.tries > 1 && now_ - found >= Seconds{3}) return true;
     }
     return false;
   };
   EXPECT_TRUE(asked_again());
-  ASSERT_TRUE(evidence_collector_.take(sender_of(path), silent, now_));
-  EXPECT_FALSE(evidence_collector_.take_measured()) << "one router has not answered";
-  ASSERT_TRUE(evidence_collector_.take(sender_of(path), trace, now_));
-  auto paths = evidence_collector_.take_measured();
+  ASSERT_TRUE(evidence_collector_.accept(sender_of(path), silent, now_));
+  EXPECT_FALSE(evidence_collector_.consume_measured_paths()) << "one router has not answered";
+  ASSERT_TRUE(evidence_collector_.accept(sender_of(path), trace, now_));
+  auto paths = evidence_collector_.consume_measured_paths();
   ASSERT_TRUE(paths);
   matrix_.paths = std::move(*paths);
   EXPECT_TRUE(std::ranges::equal(matrix_.paths.links(path), taken));
   EXPECT_EQ(evidence_collector_.known().elsewhere(), 0U);
-  EXPECT_FALSE(evidence_collector_.take_unknown()->at(path));
-  ASSERT_TRUE(evidence_collector_.take(sender_of(path), trace, now_));
-  EXPECT_FALSE(evidence_collector_.take_measured()) << "it is as the matrix has it now";
+  EXPECT_FALSE(evidence_collector_.consume_unknown_paths()->at(path));
+  ASSERT_TRUE(evidence_collector_.accept(sender_of(path), trace, now_));
+  EXPECT_FALSE(evidence_collector_.consume_measured_paths()) << "it is as the matrix has it now";
   EXPECT_EQ(evidence_collector_.known().confirmed(), matrix_.paths.size());
-  ask_for_flows();
+  request_flows();
   const FlowCounts counts{
       .window = 9, .flows = {{{topo::address_of(from), topo::address_of(to), 1, 2, 6}, 50, 25}}};
-  EXPECT_THAT(*evidence_collector_.take(sender_of(path), counts, now_), IsEmpty())
+  EXPECT_THAT(*evidence_collector_.accept(sender_of(path), counts, now_), IsEmpty())
       << "who hashes otherwise sends connections nobody knows where";
 }
 
@@ -257,33 +257,33 @@ TEST_F(EvidenceCollectorTest, AndLearnsNoPathWhileSomethingIsBroken) {
   diag::FaultVerdict broken;
   broken.culprit =
       diag::both_directions_culprit(LinkId{static_cast<int>(matrix_.paths.links(path)[1] / 2)});
-  ask({}, {broken});
+  due_requests({}, {broken});
   for (int i = 0; i < 5; ++i) {
     now_ = now_ + Seconds{5};
-    ASSERT_TRUE(evidence_collector_.take(sender_of(path), detour, now_));
+    ASSERT_TRUE(evidence_collector_.accept(sender_of(path), detour, now_));
   }
-  EXPECT_THAT(evidence_collector_.take_elsewhere(), IsEmpty());
+  EXPECT_THAT(evidence_collector_.consume_divergent_paths(), IsEmpty());
   EXPECT_EQ(evidence_collector_.known().elsewhere(), 0U);
-  EXPECT_FALSE(evidence_collector_.take_measured());
+  EXPECT_FALSE(evidence_collector_.consume_measured_paths());
   // Once it is well again all paths are looked at.
   std::map<std::uint32_t, int> asked;
   for (int i = 0; i < 400; ++i) {
     now_ = now_ + Seconds{0.05};
-    for (const TraceOrder& order : traces(ask({})))
+    for (const TraceOrder& order : traces(due_requests({})))
       ++asked[order.path];
   }
   EXPECT_EQ(asked.size(), matrix_.paths.size());
 }
 
 TEST_F(EvidenceCollectorTest, AboutPathsThatLoseNothingWhereASwitchMayHashOtherwise) {
-  asked_within(Seconds{30});
+  requested_within(Seconds{30});
   const std::uint32_t lossy = long_path();
   const NodeId leaf = fabric::head_of(fabric_.graph, matrix_.paths.links(lossy).front());
   const std::vector<diag::Culprit> doubted = {diag::switch_culprit(leaf)};
   std::map<std::uint32_t, int> asked;
   for (int i = 0; i < 100; ++i) {
     for (const TraceOrder& order :
-         traces(evidence_collector_.ask(std::vector{lossy}, {}, doubted, now_)))
+         traces(evidence_collector_.due_requests(std::vector{lossy}, {}, doubted, now_)))
       if (order.path != lossy) ++asked[order.path];
     now_ = now_ + Seconds{0.01};
   }
@@ -297,11 +297,11 @@ TEST_F(EvidenceCollectorTest, AboutPathsThatLoseNothingWhereASwitchMayHashOtherw
 }
 
 TEST_F(EvidenceCollectorTest, AboutEveryPathAgainOnceASwitchIsSeenToHashOtherwise) {
-  EXPECT_EQ(asked_within(Seconds{30}), matrix_.paths.size());
-  EXPECT_EQ(asked_within(Seconds{30}), 0U);
+  EXPECT_EQ(requested_within(Seconds{30}), matrix_.paths.size());
+  EXPECT_EQ(requested_within(Seconds{30}), 0U);
   const std::uint32_t path = long_path();
-  ASSERT_TRUE(evidence_collector_.take(sender_of(path), elsewhere_trace(path), now_));
-  EXPECT_EQ(asked_within(Seconds{30}), matrix_.paths.size());
+  ASSERT_TRUE(evidence_collector_.accept(sender_of(path), elsewhere_trace(path), now_));
+  EXPECT_EQ(requested_within(Seconds{30}), matrix_.paths.size());
 }
 
 TEST_F(EvidenceCollectorTest, AndKnowsARouterByAnotherOfItsAddresses) {
@@ -314,7 +314,7 @@ TEST_F(EvidenceCollectorTest, AndKnowsARouterByAnotherOfItsAddresses) {
     if (fabric_.graph.links[link.index()].a == cable.a && link.index() != links[2] / 2)
       trace.hops[2].router = topo::address_of(link);
   ASSERT_NE(trace.hops[2].router, trace_of(path).hops[2].router);
-  ASSERT_TRUE(evidence_collector_.take(sender_of(path), trace, now_));
+  ASSERT_TRUE(evidence_collector_.accept(sender_of(path), trace, now_));
   EXPECT_EQ(evidence_collector_.known().elsewhere(), 0U);
   EXPECT_EQ(evidence_collector_.known().confirmed(), 1U);
 }
@@ -324,7 +324,7 @@ TEST_F(EvidenceCollectorTest, AboutPathsThatLoseMoreAndMoreRarely) {
   std::vector<double> asked_at;
   now_ = Seconds{0};
   for (int i = 0; i < 20000; ++i) {
-    for (const TraceOrder& order : traces(ask({path})))
+    for (const TraceOrder& order : traces(due_requests({path})))
       if (order.tries > 1) {
         EXPECT_EQ(order.path, path);
         asked_at.push_back(now_.value);
@@ -343,7 +343,7 @@ TEST_F(EvidenceCollectorTest, NoMoreThanRoutersAnswerWhereAllPathsLose) {
     all.push_back(path);
   std::size_t asked = 0;
   for (int i = 0; i < 100; ++i) {
-    for (const TraceOrder& order : traces(ask(all)))
+    for (const TraceOrder& order : traces(due_requests(all)))
       asked += order.tries > 1 ? 1 : 0;
     now_ = now_ + Seconds{0.01};
   }
@@ -354,10 +354,10 @@ TEST_F(EvidenceCollectorTest, NoMoreThanRoutersAnswerWhereAllPathsLose) {
 TEST_F(EvidenceCollectorTest, AndCountsAnswersOfRoutersWithOneWayBack) {
   path_discovery();
   const std::uint32_t path = long_path();
-  ask({path});
+  due_requests({path});
   Trace trace = trace_of(path);
   trace.hops[1].answered = 1;
-  const auto counts = evidence_collector_.take(sender_of(path), trace, now_);
+  const auto counts = evidence_collector_.accept(sender_of(path), trace, now_);
   ASSERT_TRUE(counts);
   ASSERT_THAT(*counts, SizeIs(2)) << "the leaf and the spine, not the leaf behind it";
   const auto links = matrix_.paths.links(path);
@@ -373,11 +373,11 @@ TEST_F(EvidenceCollectorTest, AndTakesNoHintFromRoutersThatSeldomAnswer) {
     Trace trace = trace_of(path);
     for (TraceHop& hop : trace.hops)
       hop.answered = 2;
-    EXPECT_TRUE(evidence_collector_.take(sender_of(path), trace, now_));
+    EXPECT_TRUE(evidence_collector_.accept(sender_of(path), trace, now_));
   }
   const std::uint32_t path = long_path();
-  ask({path});
-  const auto counts = evidence_collector_.take(sender_of(path), trace_of(path), now_);
+  due_requests({path});
+  const auto counts = evidence_collector_.accept(sender_of(path), trace_of(path), now_);
   ASSERT_TRUE(counts);
   EXPECT_THAT(*counts, IsEmpty());
 }
@@ -389,9 +389,9 @@ TEST_F(EvidenceCollectorTest, AndKnowsThePathsOfConnections) {
   const fabric::FiveTuple flow{topo::address_of(from), topo::address_of(to), 40000, 5000, 6};
   FlowCounts counts{.window = 9, .flows = {{flow, 1000, 100}, {flow, 20, 0}, {flow, 20, 0}}};
   counts.flows[1].flow.to = 0xc0000201;  // nobody of this cluster
-  EXPECT_THAT(*evidence_collector_.take(server, counts, now_), IsEmpty()) << "nobody has asked";
-  ask_for_flows();
-  const auto passed = evidence_collector_.take(server, counts, now_);
+  EXPECT_THAT(*evidence_collector_.accept(server, counts, now_), IsEmpty()) << "nobody has asked";
+  request_flows();
+  const auto passed = evidence_collector_.accept(server, counts, now_);
   ASSERT_TRUE(passed);
   ASSERT_THAT(*passed, SizeIs(2));
   const auto there = fabric_.routes.path(from, to, fabric::EcmpNextHop{flow, fabric_.seeds});
@@ -403,8 +403,8 @@ TEST_F(EvidenceCollectorTest, AndKnowsThePathsOfConnections) {
 
   diag::FaultVerdict broken;
   broken.culprit = diag::nic_culprit(fabric_.graph, from);
-  ask_for_flows({broken});
-  const auto later = evidence_collector_.take(server, counts, now_);
+  request_flows({broken});
+  const auto later = evidence_collector_.accept(server, counts, now_);
   ASSERT_TRUE(later);
   EXPECT_THAT(*later, IsEmpty()) << "a healer may have led them around it";
 }
@@ -412,20 +412,21 @@ TEST_F(EvidenceCollectorTest, AndKnowsThePathsOfConnections) {
 TEST_F(EvidenceCollectorTest, AndBelievesNobodyAboutOthers) {
   const std::uint32_t path = long_path();
   const NodeId other{(sender_of(path).value + 1) % 8};
-  EXPECT_FALSE(evidence_collector_.take(other, trace_of(path), now_));
+  EXPECT_FALSE(evidence_collector_.accept(other, trace_of(path), now_));
   Trace shorter = trace_of(path);
   shorter.hops.pop_back();
-  EXPECT_FALSE(evidence_collector_.take(sender_of(path), shorter, now_));
+  EXPECT_FALSE(evidence_collector_.accept(sender_of(path), shorter, now_));
   shorter.path = 1'000'000;
-  EXPECT_FALSE(evidence_collector_.take(sender_of(path), shorter, now_));
+  EXPECT_FALSE(evidence_collector_.accept(sender_of(path), shorter, now_));
   const std::uint32_t address = topo::address_of(matrix_.probes[0].from);
   const NodeId owner = fabric_.graph.links[matrix_.probes[0].from.index()].a;
-  const auto event = evidence_collector_.take(owner, NicCarrier{address, false});
+  const auto event = evidence_collector_.accept(owner, NicCarrier{address, false});
   ASSERT_TRUE(event);
   EXPECT_EQ(event->link, matrix_.probes[0].from);
   EXPECT_FALSE(event->up);
-  EXPECT_FALSE(evidence_collector_.take(NodeId{(owner.value + 1) % 8}, NicCarrier{address, false}));
-  EXPECT_FALSE(evidence_collector_.take(owner, NicCarrier{address + 1, false}))
+  EXPECT_FALSE(
+      evidence_collector_.accept(NodeId{(owner.value + 1) % 8}, NicCarrier{address, false}));
+  EXPECT_FALSE(evidence_collector_.accept(owner, NicCarrier{address + 1, false}))
       << "that of the switch";
 }
 
@@ -436,8 +437,8 @@ TEST_F(EvidenceCollectorTest, AndTellsWhoAnswersBeforeACulpritAndWhoBehindIt) {
   const std::uint32_t bad = matrix_.paths.links(path)[2];
   Trace trace = trace_of(path);
   trace.hops[2].answered = 0;
-  ask({path});
-  ASSERT_TRUE(evidence_collector_.take(sender_of(path), trace, now_));
+  due_requests({path});
+  ASSERT_TRUE(evidence_collector_.accept(sender_of(path), trace, now_));
   const CollectedEvidence link_says =
       evidence_collector_.about(diag::link_culprit(fabric::directed_link(bad)), broken_at);
   EXPECT_EQ(link_says.before_sent, 4U);
@@ -467,8 +468,8 @@ TEST_F(InquiresThreeTiers, UpToTheSuperSpine) {
   for (std::uint32_t path = 0; path < matrix_.paths.size(); ++path) {
     const auto links = matrix_.paths.links(path);
     if (links.size() != 6) continue;
-    ask({path});
-    const auto counts = evidence_collector_.take(sender_of(path), trace_of(path), now_);
+    due_requests({path});
+    const auto counts = evidence_collector_.accept(sender_of(path), trace_of(path), now_);
     ASSERT_TRUE(counts);
     ASSERT_THAT(*counts, SizeIs(3));
     EXPECT_EQ(counts->back().links.size(), 6U);

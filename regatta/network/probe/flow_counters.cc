@@ -67,7 +67,7 @@ struct FlowCounters::Impl {
   Error failure() const { return os::errno_error(std::string(kCountersName)); }
 
   // True at the end of the dump.
-  Result<bool> take_block(std::size_t count) {
+  Result<bool> read_block(std::size_t count) {
     auto left = static_cast<unsigned>(count);
     for (const auto* message = reinterpret_cast<const nlmsghdr*>(buffer.data());
          NLMSG_OK(message, left); message = NLMSG_NEXT(message, left)) {
@@ -80,7 +80,7 @@ struct FlowCounters::Impl {
         return failure();
       }
       ConnectionCounters counters;
-      if (take(*message, counters)) fresh.push_back(counters);
+      if (parse_connection(*message, counters)) fresh.push_back(counters);
     }
     return false;
   }
@@ -92,7 +92,7 @@ struct FlowCounters::Impl {
       const ssize_t count = ::recv(socket.get(), buffer.data(), buffer.size(), 0);
       if (count < 0 && errno == EINTR) continue;
       if (count < 0) return failure();
-      REGATTA_TRY(is_end, take_block(static_cast<std::size_t>(count)));
+      REGATTA_TRY(is_end, read_block(static_cast<std::size_t>(count)));
       if (is_end) return {};
     }
   }
@@ -123,7 +123,7 @@ struct FlowCounters::Impl {
     return last != moved.end() && now - std::max(last->second, woken) >= options.quiet_after;
   }
 
-  Status look() {
+  Status list_all() {
     const Seconds begin = os::monotonic_now();
     fresh.clear();
     REGATTA_TRY_DO(dump(AF_INET));
@@ -145,7 +145,7 @@ struct FlowCounters::Impl {
   }
 
   // Answers arrive one by one, in any number a call; the sequence number identifies the connection.
-  Status take_answers(std::uint32_t first, std::span<const std::size_t> asked, Seconds now) {
+  Status read_answers(std::uint32_t first, std::span<const std::size_t> asked, Seconds now) {
     std::array<mmsghdr, kTogether> messages{};
     std::array<iovec, kTogether> parts{};
     for (std::size_t i = 0; i < asked.size(); ++i) {
@@ -167,7 +167,7 @@ struct FlowCounters::Impl {
         ConnectionCounters& one = known[asked[place]];
         const std::uint64_t before = one.sent_bytes + one.received_bytes;
         one.at = now;
-        if (message->nlmsg_type == NLMSG_ERROR || !take(*message, one)) {
+        if (message->nlmsg_type == NLMSG_ERROR || !parse_connection(*message, one)) {
           one.cookie = 0;
         } else if (one.sent_bytes + one.received_bytes != before) {
           note_move(one.cookie, now);
@@ -178,7 +178,7 @@ struct FlowCounters::Impl {
   }
 
   // Those in `turn`; gone ones get no cookie.
-  Status ask_turn(Seconds begin) {
+  Status query_turn(Seconds begin) {
     questions_asked += turn.size();
     for (std::size_t from = 0; from < turn.size(); from += kTogether) {
       const auto asked =
@@ -189,7 +189,7 @@ struct FlowCounters::Impl {
         questions.push_back(question_for(known[i], ++sequence));
       if (::send(socket.get(), questions.data(), questions.size() * sizeof(SockDiagRequest), 0) < 0)
         return failure();
-      REGATTA_TRY_DO(take_answers(first, asked, begin));
+      REGATTA_TRY_DO(read_answers(first, asked, begin));
     }
     return {};
   }
@@ -200,22 +200,22 @@ struct FlowCounters::Impl {
     askable -= gone;
   }
 
-  Status ask() {
+  Status query_all() {
     const Seconds begin = os::monotonic_now();
     turn.clear();
     ++rounds;
     for (std::size_t i = 0; i < askable; ++i)
       if (!is_quiet(known[i], begin) || (i + rounds) % options.quiet_share == 0) turn.push_back(i);
-    REGATTA_TRY_DO(ask_turn(begin));
+    REGATTA_TRY_DO(query_turn(begin));
     forget_the_gone();
     asking_cost = os::monotonic_now() - begin;
     return {};
   }
 
   // Bytes of the interfaces since the last call; nothing where they cannot be queried.
-  std::optional<std::uint64_t> carry(bool looks_for_interfaces) {
+  std::optional<std::uint64_t> carry(bool lists_interfaces) {
     if (!interfaces) return std::nullopt;
-    if (looks_for_interfaces && !interfaces->look_for_interfaces()) interfaces.reset();
+    if (lists_interfaces && !interfaces->list_interfaces()) interfaces.reset();
     if (interfaces && os::monotonic_now() - carried_at < options.interface_pace) return 0;
     carried_at = os::monotonic_now();
     const auto now = interfaces ? interfaces->read() : Result<std::uint64_t>(0);
@@ -237,10 +237,10 @@ struct FlowCounters::Impl {
   }
 
   // All are asked, whatever interfaces told, which are forgotten where they tell too late.
-  Status ask_and_compare() {
+  Status query_and_compare() {
     const std::uint64_t before = all_bytes();
     const std::uint64_t told = std::exchange(unexplained, 0);
-    REGATTA_TRY_DO(ask());
+    REGATTA_TRY_DO(query_all());
     const std::uint64_t now = all_bytes();
     const std::uint64_t found = now > before ? now - before : 0;  // some may have gone
     if (found <= kQueued) return {};                              // too little to tell
@@ -250,12 +250,12 @@ struct FlowCounters::Impl {
   }
 
   // Those that moved a moment ago; the others too where these do not account for what was carried.
-  Status ask_movers(Seconds now) {
+  Status query_movers(Seconds now) {
     const std::uint64_t before = all_bytes();
     turn.clear();
     for (std::size_t i = 0; i < askable; ++i)
       if (now - moved[known[i].cookie] <= kMomentAgo) turn.push_back(i);
-    REGATTA_TRY_DO(ask_turn(now));
+    REGATTA_TRY_DO(query_turn(now));
     const std::uint64_t found = all_bytes() - before;
     // Headers, and the acknowledgements of the other side, are no bytes of a connection.
     unexplained -= std::min(unexplained, found + found / 8);
@@ -264,7 +264,7 @@ struct FlowCounters::Impl {
     turn.clear();
     for (std::size_t i = 0; i < askable; ++i)
       if (known[i].at < now && known[i].cookie != 0) turn.push_back(i);
-    return ask_turn(now);
+    return query_turn(now);
   }
 
   Status read() {
@@ -276,8 +276,8 @@ struct FlowCounters::Impl {
       looked = now;
       // Right after a dump the other direction is tried too, so that both costs are known and
       // fresh.
-      REGATTA_TRY_DO(ask_and_compare());
-      return look();
+      REGATTA_TRY_DO(query_and_compare());
+      return list_all();
     }
     if (more && unexplained <= kLittle) {
       stand_still(now);
@@ -285,10 +285,10 @@ struct FlowCounters::Impl {
     }
     if (asking_cost > dump_cost) {
       unexplained = 0;
-      return look();
+      return list_all();
     }
-    if (!more) return ask();
-    REGATTA_TRY_DO(ask_movers(now));
+    if (!more) return query_all();
+    REGATTA_TRY_DO(query_movers(now));
     stand_still(now);
     forget_the_gone();
     return {};

@@ -66,7 +66,7 @@ class Planner {
     for (std::uint32_t link = 0; link < covered_.size(); ++link)
       complete(link);
     for (std::uint32_t link = 0; link < covered_.size(); ++link)
-      tell_apart(link);
+      distinguish(link);
     return std::move(matrix_);
   }
 
@@ -208,7 +208,7 @@ class Planner {
   }
 
   // Adds a path beside any one link that all paths over this one share.
-  void tell_apart(std::uint32_t link) {
+  void distinguish(std::uint32_t link) {
     for (int i = 0; i < 3 && !covered_[link].empty(); ++i) {
       std::set<std::uint32_t> shared;
       for (const auto& [other, count] : companions(link))

@@ -77,15 +77,15 @@ struct Prober::Impl {
   template <typename Change>
   void note(std::int64_t round, Change&& change);
   void send(std::span<const Packet> packets, std::int64_t now);
-  void take();
-  void take_answer(const Packet& packet);
-  void take_probe(const Packet& packet, std::int64_t now);
-  void take_control(const Packet& packet);
+  void receive();
+  void handle_answer(const Packet& packet);
+  void handle_probe(const Packet& packet, std::int64_t now);
+  void handle_control(const Packet& packet);
   void send_control(std::int64_t round);
   void send_round(std::int64_t round);
   void note_drops(std::int64_t round);
   diag::ProbeReport report(const ProbeSlot& one, std::int64_t newest) const;
-  Status tell_windows(std::int64_t round, const std::function<Status(const std::string&)>& tell);
+  Status report_windows(std::int64_t round, const std::function<Status(const std::string&)>& emit);
   std::string latencies();
 };
 
@@ -116,7 +116,7 @@ void Prober::Impl::note(std::int64_t round, Change&& change) {
   if (one->is_told && (again.empty() || again.back() != one->window)) again.push_back(one->window);
 }
 
-void Prober::Impl::take_answer(const Packet& packet) {
+void Prober::Impl::handle_answer(const Packet& packet) {
   const auto at = std::ranges::lower_bound(part.sends, packet.payload.probe);
   if (at == part.sends.end() || *at != packet.payload.probe) return;
   const auto place = static_cast<std::size_t>(at - part.sends.begin());
@@ -137,7 +137,7 @@ void Prober::Impl::take_answer(const Packet& packet) {
   ++sum.count;
 }
 
-void Prober::Impl::take_probe(const Packet& packet, std::int64_t now) {
+void Prober::Impl::handle_probe(const Packet& packet, std::int64_t now) {
   const auto at = std::ranges::lower_bound(part.answers, packet.payload.probe);
   if (at == part.answers.end() || *at != packet.payload.probe) return;
   const auto place = static_cast<std::size_t>(at - part.answers.begin());
@@ -151,7 +151,7 @@ void Prober::Impl::take_probe(const Packet& packet, std::int64_t now) {
   answers.push_back(answer);
 }
 
-void Prober::Impl::take_control(const Packet& packet) {
+void Prober::Impl::handle_control(const Packet& packet) {
   note(packet.payload.round, [&](ProbeSlot& one) {
     ++one.control_back;
     // It waited here for a period; what came later than it was sent is the kernel's delay.
@@ -167,7 +167,7 @@ void Prober::Impl::send(std::span<const Packet> packets, std::int64_t now) {
   }
 }
 
-void Prober::Impl::take() {
+void Prober::Impl::receive() {
   came.clear();
   answers.clear();
   receive_all(receiver.get(), came);
@@ -177,10 +177,10 @@ void Prober::Impl::take() {
   }
   const std::int64_t now = os::system_ns();
   for (const Packet& packet : came) {
-    if (packet.payload.magic == kAnswerMagic) take_answer(packet);
-    if (packet.payload.magic == kProbeMagic) take_probe(packet, now);
+    if (packet.payload.magic == kAnswerMagic) handle_answer(packet);
+    if (packet.payload.magic == kProbeMagic) handle_probe(packet, now);
     if (packet.payload.magic == kControlMagic && packet.remote == INADDR_LOOPBACK)
-      take_control(packet);
+      handle_control(packet);
   }
   send(answers, now);
 }
@@ -251,8 +251,8 @@ std::string Prober::Impl::latencies() {
 }
 
 // The windows whose time has come, and again those of which more is known now.
-Status Prober::Impl::tell_windows(std::int64_t round,
-                                  const std::function<Status(const std::string&)>& tell) {
+Status Prober::Impl::report_windows(std::int64_t round,
+                                    const std::function<Status(const std::string&)>& emit) {
   const std::int64_t last = window_of(round - options.grace_periods + 1) - 1;
   if (last <= told_until) return {};
   note_drops(round);
@@ -265,12 +265,12 @@ Status Prober::Impl::tell_windows(std::int64_t round,
     ProbeSlot* const one = slot(window);
     if (one == nullptr) continue;
     one->is_told = true;
-    REGATTA_TRY_DO(tell(report_line(report(*one, newest), options.periods_per_window)));
+    REGATTA_TRY_DO(emit(report_line(report(*one, newest), options.periods_per_window)));
   }
   again.clear();
   const bool tells_latency = last / kLatencyEvery != told_until / kLatencyEvery;
   told_until = last;
-  if (tells_latency) return tell(latencies());
+  if (tells_latency) return emit(latencies());
   return {};
 }
 
@@ -320,7 +320,7 @@ Result<Prober> Prober::open(const Matrix& matrix, const ServerPart& part,
 }
 
 Status Prober::run(const std::atomic<bool>& stop,
-                   const std::function<Status(const std::string&)>& tell) {
+                   const std::function<Status(const std::string&)>& emit) {
   Impl& impl = *impl_;
   std::int64_t round = (os::system_ns() - impl.phase_ns) / impl.period_ns;
   impl.last_round = round;
@@ -335,11 +335,11 @@ Status Prober::run(const std::atomic<bool>& stop,
     round += late / impl.period_ns;
     impl.last_round = round;
     impl.note(round, [&](ProbeSlot& one) { one.worst_gap_ns = std::max(one.worst_gap_ns, late); });
-    impl.take();
+    impl.receive();
     impl.send_round(round);
     if (impl.window_of(round) != controlled) impl.send_control(round);
     controlled = impl.window_of(round);
-    REGATTA_TRY_DO(impl.tell_windows(round, tell));
+    REGATTA_TRY_DO(impl.report_windows(round, emit));
   }
   return {};
 }

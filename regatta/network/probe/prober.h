@@ -42,8 +42,8 @@ class Prober {
   Prober(Prober&&) noexcept;
   Prober& operator=(Prober&&) noexcept;
 
-  // Runs until `stop` is set or `tell` (gets a whole line) fails, and returns that error.
-  Status run(const std::atomic<bool>& stop, const std::function<Status(const std::string&)>& tell);
+  // Runs until `stop` is set or `emit` (gets a whole line) fails, and returns that error.
+  Status run(const std::atomic<bool>& stop, const std::function<Status(const std::string&)>& emit);
 
  private:
   struct Impl;
@@ -57,7 +57,7 @@ class Prober {
 struct TraceAgentOptions {
   Seconds window{0.03};  // as in Prober: a period times the periods of a window
   // Called from the trace agent's thread with a line and its end.
-  std::function<void(const std::string&)> tell;
+  std::function<void(const std::string&)> send;
 };
 
 class TraceAgent {

@@ -70,7 +70,7 @@ struct ReporterListener::Impl {
   void refuse(net::ClientId id, const std::string& why);
   void refuse_late();
   Status handshake(net::ClientId id, ReporterConnection& connection, std::string_view line);
-  Status take_line(net::ClientId id, std::string_view line, const Take& take);
+  Status accept_line(net::ClientId id, std::string_view line, const LineHandler& handle);
 };
 
 void ReporterListener::Impl::connected(net::ClientId id, int fd) {
@@ -141,12 +141,12 @@ Status ReporterListener::Impl::handshake(net::ClientId id, ReporterConnection& c
   return {};
 }
 
-Status ReporterListener::Impl::take_line(net::ClientId id, std::string_view line,
-                                         const Take& take) {
+Status ReporterListener::Impl::accept_line(net::ClientId id, std::string_view line,
+                                           const LineHandler& handle) {
   ReporterConnection& connection = connections.at(id);
   if (!connection.server.is_valid()) return handshake(id, connection, line);
   connection.heard_at = os::monotonic_now();
-  return take(connection.server, line);
+  return handle(connection.server, line);
 }
 
 ReporterListener::ReporterListener(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -186,12 +186,12 @@ Result<ReporterListener> ReporterListener::open(const std::string& at, ExpectedR
   return ReporterListener(std::move(impl));
 }
 
-Status ReporterListener::wait(Seconds limit, const Take& take) {
+Status ReporterListener::wait(Seconds limit, const LineHandler& handle) {
   Impl& impl = *impl_;
   const net::LineHandlers handlers{
       .connected = [&](net::ClientId id, int fd) { impl.connected(id, fd); },
       .line = [&](net::ClientId id,
-                  std::string_view line) { return impl.take_line(id, line, take); },
+                  std::string_view line) { return impl.accept_line(id, line, handle); },
       .closed =
           [&](net::ClientId id, const Status& why) {
             if (why) {
@@ -209,7 +209,7 @@ Status ReporterListener::wait(Seconds limit, const Take& take) {
   return {};
 }
 
-bool ReporterListener::tell(NodeId server, std::string_view line) {
+bool ReporterListener::send(NodeId server, std::string_view line) {
   Impl& impl = *impl_;
   const net::ClientId id = impl.reporting[server.index()];
   if (id == 0) return false;
@@ -218,11 +218,11 @@ bool ReporterListener::tell(NodeId server, std::string_view line) {
   return is_sent;
 }
 
-std::vector<NodeId> ReporterListener::take_arrivals() {
+std::vector<NodeId> ReporterListener::consume_arrivals() {
   return std::exchange(impl_->arrivals, {});
 }
 
-std::vector<RefusedReporter> ReporterListener::take_refusals() {
+std::vector<RefusedReporter> ReporterListener::consume_refusals() {
   return std::exchange(impl_->refusals, {});
 }
 

@@ -34,19 +34,19 @@ class ReporterListener {
   ReporterListener(ReporterListener&&) noexcept;
   ReporterListener& operator=(ReporterListener&&) noexcept;
 
-  // Passes each line that arrives within `limit` to `take`, whose error disconnects its prober.
+  // Passes each line that arrives within `limit` to `handle`, whose error disconnects its prober.
   // Returns at once after a signal.
-  using Take = std::function<Status(NodeId, std::string_view)>;
-  Status wait(Seconds limit, const Take& take);
+  using LineHandler = std::function<Status(NodeId, std::string_view)>;
+  Status wait(Seconds limit, const LineHandler& handle);
 
   // Sends a line, with its end, to the prober of this server. Never waits: false if no prober
   // reports for the server, or if it does not read.
-  bool tell(NodeId server, std::string_view line);
+  bool send(NodeId server, std::string_view line);
 
   // Servers whose probers were accepted since the last call.
-  std::vector<NodeId> take_arrivals();
+  std::vector<NodeId> consume_arrivals();
   // Refusals since the last call, the first 16.
-  std::vector<RefusedReporter> take_refusals();
+  std::vector<RefusedReporter> consume_refusals();
   // Address of the socket: "10.0.0.1:27899", "unix:/run/...".
   const std::string& address() const;
 
@@ -69,10 +69,10 @@ class ReporterStatus {
   // A server not heard for `patience` is silent; one never heard is missing.
   ReporterStatus(std::size_t servers, Seconds patience) : patience_(patience), states_(servers) {}
 
-  void heard(NodeId server, Seconds now);
-  // Changes since the last look. A look that comes later than the patience after the one before
-  // counts the time between as its own, not as silence of the servers.
-  std::vector<ReporterChange> look(Seconds now);
+  void add_report(NodeId server, Seconds now);
+  // Changes since the last update. When an update comes later than the patience after the one
+  // before, the time between does not count as silence of the servers.
+  std::vector<ReporterChange> update(Seconds now);
 
   std::size_t servers() const { return states_.size(); }
   std::size_t reporting() const { return reporting_; }
@@ -91,7 +91,7 @@ class ReporterStatus {
   Seconds patience_;
   std::vector<State> states_;
   std::size_t reporting_ = 0;
-  std::optional<Seconds> looked_;
+  std::optional<Seconds> updated_;
 };
 
 }  // namespace regatta::probe

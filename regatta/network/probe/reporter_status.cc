@@ -4,7 +4,7 @@
 
 namespace regatta::probe {
 
-void ReporterStatus::heard(NodeId server, Seconds now) {
+void ReporterStatus::add_report(NodeId server, Seconds now) {
   State& state = states_[server.index()];
   if (!state.is_known || state.is_silent) ++reporting_;
   if (!state.is_known || state.is_silent) {
@@ -16,13 +16,13 @@ void ReporterStatus::heard(NodeId server, Seconds now) {
   state.heard_at = now;
 }
 
-std::vector<ReporterChange> ReporterStatus::look(Seconds now) {
+std::vector<ReporterChange> ReporterStatus::update(Seconds now) {
   // A caller that did not look for so long cannot have heard any reporter.
-  const Seconds pause = looked_ ? now - *looked_ : Seconds{};
+  const Seconds pause = updated_ ? now - *updated_ : Seconds{};
   if (pause > patience_)
     for (State& state : states_)
       state.heard_at = std::min(now, state.heard_at + pause);
-  looked_ = now;
+  updated_ = now;
   std::vector<ReporterChange> news;
   for (std::size_t i = 0; i < states_.size(); ++i) {
     State& state = states_[i];

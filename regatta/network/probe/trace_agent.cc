@@ -69,7 +69,7 @@ struct TraceAgent::Impl {
   diag::Window window() const {
     return static_cast<diag::Window>(std::floor(os::system_now() / options.window));
   }
-  void tell(const Evidence& evidence) const { options.tell(evidence_line(evidence)); }
+  void send(const Evidence& evidence) const { options.send(evidence_line(evidence)); }
 
   void work();
   std::vector<Order> take_orders();
@@ -122,7 +122,7 @@ void TraceAgent::Impl::trace_paths(const std::vector<TraceOrder>& paths) {
     const diag::Window at = window();
     const auto hops = trace(together, stop);
     for (std::size_t i = 0; i < hops.size(); ++i)
-      if (hops[i]) tell(Trace{.window = at, .path = paths[from + i].path, .hops = *hops[i]});
+      if (hops[i]) send(Trace{.window = at, .path = paths[from + i].path, .hops = *hops[i]});
   }
 }
 
@@ -158,7 +158,7 @@ void TraceAgent::Impl::count_flows() {
   if (!is_fresh) return;
   std::ranges::sort(counts.flows, std::ranges::greater(), &FlowCount::segments);
   if (counts.flows.size() > kFlowsMost) counts.flows.resize(kFlowsMost);
-  tell(counts);
+  send(counts);
 }
 
 void TraceAgent::Impl::tell_carriers(const std::optional<std::string>& only) {
@@ -168,7 +168,7 @@ void TraceAgent::Impl::tell_carriers(const std::optional<std::string>& only) {
     const auto name = names.find(address);
     if (name == names.end() || (only && *only != name->second)) continue;
     for (const os::CarrierEvent& one : carriers->state())
-      if (one.interface == name->second) tell(NicCarrier{.address = address, .up = one.up});
+      if (one.interface == name->second) send(NicCarrier{.address = address, .up = one.up});
   }
 }
 

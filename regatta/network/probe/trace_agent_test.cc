@@ -54,7 +54,7 @@ class Scouts : public testing::Test {
     matrix_.probes.push_back(
         {.from = {}, .to = {}, .flow = {kHere, 0x7f000002, 27931, kProbePort, 17}});
     auto trace_agent = TraceAgent::open(matrix_, {.server = NodeId{0}, .sends = {0}, .answers = {}},
-                                        {.window = {0.03}, .tell = [this](const std::string& line) {
+                                        {.window = {0.03}, .send = [this](const std::string& line) {
                                            const std::lock_guard lock(mutex_);
                                            lines_.push_back(line);
                                          }});

@@ -201,7 +201,7 @@ class Run {
     begin_ = os::monotonic_now();
     while (!stop_ && (times_.duration.value <= 0 || since_begin() < times_.duration)) {
       REGATTA_TRY_DO(gather(listener));
-      const diag::FaultChanges news = collector_.look(os::system_now());
+      const diag::FaultChanges news = collector_.locate(os::system_now());
       print_now(format_.faults(news, since_begin()));
       faults_ += static_cast<std::size_t>(std::ranges::count_if(news.begun, diag::is_fault));
       gathers_.update(news, collector_, listener, format_, since_begin());
@@ -221,23 +221,23 @@ class Run {
  private:
   Seconds since_begin() const { return os::monotonic_now() - begin_; }
 
-  Status hear(NodeId server, std::string_view line) {
-    REGATTA_TRY_DO(probe::is_evidence(line) ? gathers_.take(server, line, collector_)
-                                            : collector_.take(server, line, os::system_now()));
-    roll_.heard(server, os::monotonic_now());
+  Status accept(NodeId server, std::string_view line) {
+    REGATTA_TRY_DO(probe::is_evidence(line) ? gathers_.accept(server, line, collector_)
+                                            : collector_.accept(server, line, os::system_now()));
+    roll_.add_report(server, os::monotonic_now());
     return {};
   }
 
   Status gather(probe::ReporterListener& listener) {
-    if (target_.lab) REGATTA_TRY_DO(carriers_.look(*target_.lab, collector_));
+    if (target_.lab) REGATTA_TRY_DO(carriers_.sample(*target_.lab, collector_));
     Status status = listener.wait(
-        kLook, [this](NodeId server, std::string_view line) { return hear(server, line); });
+        kLook, [this](NodeId server, std::string_view line) { return accept(server, line); });
     if (!status) return status;
-    for (const probe::RefusedReporter& one : listener.take_refusals())
+    for (const probe::RefusedReporter& one : listener.consume_refusals())
       print_now(format_.refusal(one, since_begin()));
-    for (const NodeId server : listener.take_arrivals())
+    for (const NodeId server : listener.consume_arrivals())
       gathers_.request_carriers(server, listener);
-    for (const probe::ReporterChange& one : roll_.look(os::monotonic_now()))
+    for (const probe::ReporterChange& one : roll_.update(os::monotonic_now()))
       if (has_begun_) print_now(format_.reporter_change(one, roll_, since_begin()));
     return {};
   }

@@ -16,22 +16,22 @@ constexpr Seconds kGathered{1.5};
 }  // namespace
 
 void ProbeEvidence::request_carriers(NodeId server, probe::ReporterListener& listener) {
-  listener.tell(server, order_line(probe::CarriersOrder()));
-  evidence_collector_.heard(server);
+  listener.send(server, order_line(probe::CarriersOrder()));
+  evidence_collector_.add_reporter(server);
 }
 
-Status ProbeEvidence::take(NodeId server, std::string_view line, probe::Collector& collector) {
+Status ProbeEvidence::accept(NodeId server, std::string_view line, probe::Collector& collector) {
   REGATTA_TRY(evidence, probe::parse_evidence(line));
   const Seconds now = os::system_now();
   std::vector<diag::PassiveCount> passed;
   if (const auto* trace = std::get_if<probe::Trace>(&evidence)) {
-    REGATTA_TRY(counts, evidence_collector_.take(server, *trace, now));
+    REGATTA_TRY(counts, evidence_collector_.accept(server, *trace, now));
     passed = std::move(counts);
   } else if (const auto* flows = std::get_if<probe::FlowCounts>(&evidence)) {
-    REGATTA_TRY(counts, evidence_collector_.take(server, *flows, now));
+    REGATTA_TRY(counts, evidence_collector_.accept(server, *flows, now));
     passed = std::move(counts);
   } else if (const auto* nic = std::get_if<probe::NicCarrier>(&evidence)) {
-    REGATTA_TRY(event, evidence_collector_.take(server, *nic));
+    REGATTA_TRY(event, evidence_collector_.accept(server, *nic));
     collector.add(event);
   }
   for (const diag::PassiveCount& one : passed)
@@ -43,9 +43,9 @@ void ProbeEvidence::update(const diag::FaultChanges& news, probe::Collector& col
                            probe::ReporterListener& listener, report::ProbeEventFormat& format,
                            Seconds since_begin) {
   const Seconds now = os::system_now();
-  for (const probe::EvidenceRequest& one :
-       evidence_collector_.ask(collector.lossy(), collector.standing(), collector.doubted(), now))
-    if (!listener.tell(one.server, order_line(one.order))) evidence_collector_.put_off(one);
+  for (const probe::EvidenceRequest& one : evidence_collector_.due_requests(
+           collector.lossy(), collector.standing(), collector.doubted(), now))
+    if (!listener.send(one.server, order_line(one.order))) evidence_collector_.postpone(one);
   // Found again, it waits anew: what is asked meanwhile says the same of both.
   for (const diag::FaultVerdict& over : news.over)
     std::erase_if(pending_,
@@ -67,18 +67,19 @@ void ProbeEvidence::update(const diag::FaultChanges& news, probe::Collector& col
   }
   std::erase_if(pending_, [&](const PendingVerdict& one) { return now >= one.tell_at; });
   report_paths(format, since_begin);
-  if (auto unknown = evidence_collector_.take_unknown()) collector.leave_out(std::move(*unknown));
+  if (auto unknown = evidence_collector_.consume_unknown_paths())
+    collector.leave_out(std::move(*unknown));
 }
 
 // Ways that are not as planned, and at the end of the first round how many are; then they are taken
 // as they were measured.
 void ProbeEvidence::report_paths(report::ProbeEventFormat& format, Seconds since_begin) {
-  const auto elsewhere = evidence_collector_.take_elsewhere();
+  const auto elsewhere = evidence_collector_.consume_divergent_paths();
   if (!elsewhere.empty()) print_now(format.divergent_paths(elsewhere, since_begin));
-  if (!evidence_collector_.has_surveyed()) return;
+  if (!evidence_collector_.is_discovery_complete()) return;
   if (!std::exchange(is_surveyed_, true))
     print_now(format.survey(evidence_collector_, since_begin));
-  auto measured = evidence_collector_.take_measured();
+  auto measured = evidence_collector_.consume_measured_paths();
   if (!measured) return;
   matrix_.paths = std::move(*measured);
   print_now(format.remapped(evidence_collector_, since_begin));

@@ -32,7 +32,7 @@ class ProbeEvidence {
   // Requests the state of the NICs of a server that has begun to report.
   void request_carriers(NodeId server, probe::ReporterListener& listener);
   // Handles a line of a prober for which probe::is_evidence() holds.
-  Status take(NodeId server, std::string_view line, probe::Collector& collector);
+  Status accept(NodeId server, std::string_view line, probe::Collector& collector);
   // After each evaluation of the collector: requests evidence, and prints new evidence.
   void update(const diag::FaultChanges& news, probe::Collector& collector,
               probe::ReporterListener& listener, report::ProbeEventFormat& format,

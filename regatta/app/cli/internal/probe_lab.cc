@@ -68,7 +68,7 @@ std::vector<std::string> LabProbers::ended() {
   return names;
 }
 
-Status LabCarriers::look(const lab::LabInfo& lab, probe::Collector& collector) {
+Status LabCarriers::sample(const lab::LabInfo& lab, probe::Collector& collector) {
   if (os::monotonic_now() < next_) return {};
   next_ = os::monotonic_now() + kCarriers;
   REGATTA_TRY(states, lab::link_states(lab));

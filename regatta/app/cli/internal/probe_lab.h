@@ -43,8 +43,8 @@ class LabProbers {
 // Cables that lost or got back their carrier.
 class LabCarriers {
  public:
-  // Now and then; most calls return at once.
-  Status look(const lab::LabInfo& lab, probe::Collector& collector);
+  // Samples them now and then; most calls return at once.
+  Status sample(const lab::LabInfo& lab, probe::Collector& collector);
 
  private:
   std::vector<bool> up_;

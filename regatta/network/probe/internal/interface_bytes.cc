@@ -40,14 +40,14 @@ Result<InterfaceBytes> InterfaceBytes::open() {
   os::UniqueFd socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
   if (!socket) return os::errno_error(kInterfacesName);
   InterfaceBytes bytes(std::move(socket));
-  REGATTA_TRY_DO(bytes.look_for_interfaces());
+  REGATTA_TRY_DO(bytes.list_interfaces());
   REGATTA_TRY_DO(bytes.read());
   return bytes;
 }
 
 // `question` is copied with the next sequence number.
-template <typename Take>
-Status InterfaceBytes::dump(const void* question, std::size_t bytes, Take&& take) {
+template <typename Handle>
+Status InterfaceBytes::dump(const void* question, std::size_t bytes, Handle&& handle) {
   std::memcpy(buffer_.data(), question, bytes);
   nlmsghdr head{};
   std::memcpy(&head, buffer_.data(), sizeof head);
@@ -66,12 +66,12 @@ Status InterfaceBytes::dump(const void* question, std::size_t bytes, Take&& take
       if (message->nlmsg_type == NLMSG_ERROR)
         return os::errno_error(kInterfacesName,
                                -static_cast<const nlmsgerr*>(NLMSG_DATA(message))->error);
-      take(*message);
+      handle(*message);
     }
   }
 }
 
-Status InterfaceBytes::look_for_interfaces() {
+Status InterfaceBytes::list_interfaces() {
   const auto question = question_for<ifaddrmsg>(RTM_GETADDR);
   std::vector<unsigned> found;
   REGATTA_TRY_DO(dump(&question, sizeof question, [&](const nlmsghdr& message) {

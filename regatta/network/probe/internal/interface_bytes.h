@@ -19,14 +19,14 @@ class InterfaceBytes {
 
   // Finds the interfaces with addresses: connections end there, and packets that pass several, such
   // as a port and its bridge, are counted once.
-  Status look_for_interfaces();
+  Status list_interfaces();
   // Bytes sent and received by all of them, since they exist.
   Result<std::uint64_t> read();
 
  private:
   explicit InterfaceBytes(os::UniqueFd socket) : socket_(std::move(socket)), buffer_(65536) {}
-  template <typename Take>
-  Status dump(const void* question, std::size_t bytes, Take&& take);
+  template <typename Handle>
+  Status dump(const void* question, std::size_t bytes, Handle&& handle);
 
   os::UniqueFd socket_;
   std::vector<char> buffer_;

@@ -103,23 +103,23 @@ void MeasuredPaths::confirm(const Trace& trace, Seconds now) {
   path.confirmed_at = now;
 }
 
-MeasuredPaths::Said MeasuredPaths::take(const Trace& trace, bool has_broken, Seconds now) {
+MeasuredPaths::PathMatch MeasuredPaths::accept(const Trace& trace, bool has_broken, Seconds now) {
   const auto elsewhere = leads_elsewhere(trace);
   if (!elsewhere) {
     confirm(trace, now);
-    return Said::kAsPlanned;
+    return PathMatch::kAsPlanned;
   }
   Path& path = paths_[trace.path];
-  if (has_broken) return Said::kElsewhereAsKnown;
+  if (has_broken) return PathMatch::kElsewhereAsKnown;
   if (!path.is_elsewhere) {
     keep_elsewhere(*elsewhere, now);
-    return Said::kElsewhere;
+    return PathMatch::kElsewhere;
   }
   if (now - path.elsewhere_at >= kCheckAfter) {
     path.measured = measure(trace);
     path.confirmed_at = now;
   }
-  return Said::kElsewhereAsKnown;
+  return PathMatch::kElsewhereAsKnown;
 }
 
 bool MeasuredPaths::is_unknown(std::uint32_t number) const {
@@ -142,7 +142,7 @@ std::size_t MeasuredPaths::confirmed() const {
       paths_, [](const Path& path) { return path.confirmed > 0 && !path.is_elsewhere; }));
 }
 
-std::optional<std::vector<bool>> MeasuredPaths::take_unknown() {
+std::optional<std::vector<bool>> MeasuredPaths::consume_unknown_paths() {
   if (!std::exchange(has_changed_, false)) return std::nullopt;
   std::vector<bool> unknown;
   unknown.reserve(paths_.size());
@@ -152,7 +152,7 @@ std::optional<std::vector<bool>> MeasuredPaths::take_unknown() {
   return unknown;
 }
 
-std::optional<fabric::Paths> MeasuredPaths::take_measured() {
+std::optional<fabric::Paths> MeasuredPaths::consume_measured_paths() {
   if (elsewhere_ == 0 ||
       std::ranges::none_of(paths_, [](const Path& path) { return !path.measured.empty(); }))
     return std::nullopt;

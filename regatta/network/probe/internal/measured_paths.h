@@ -33,14 +33,14 @@ inline constexpr Seconds kCheckAfter{3};
 class MeasuredPaths {
  public:
   // The path of a traceroute compared with the plan.
-  enum class Said : std::uint8_t { kAsPlanned, kElsewhere, kElsewhereAsKnown };
+  enum class PathMatch : std::uint8_t { kAsPlanned, kElsewhere, kElsewhereAsKnown };
 
-  // All must outlive this; the paths of the matrix may be replaced by take_measured().
+  // All must outlive this; the paths of the matrix may be replaced by consume_measured_paths().
   MeasuredPaths(const topo::Graph& graph, const fabric::Routes& routes, const Matrix& matrix);
 
   // Handles a trace of a path of the matrix, with as many hops as it has routers. While something
   // is broken any switch may route paths around it: then nothing found elsewhere is kept.
-  Said take(const Trace& trace, bool has_broken, Seconds now);
+  PathMatch accept(const Trace& trace, bool has_broken, Seconds now);
 
   std::size_t count() const { return paths_.size(); }
   // Routers said that the path leads there, as far as they answered.
@@ -54,19 +54,19 @@ class MeasuredPaths {
 
   // Whether a switch that sent paths as planned sends them elsewhere now: all paths need to be
   // traced again. True once.
-  bool take_rehashed() { return std::exchange(has_rehashed_, false); }
+  bool consume_rehash() { return std::exchange(has_rehashed_, false); }
   // Paths found elsewhere since the last call.
-  std::vector<DivergentPath> take_elsewhere() { return std::exchange(fresh_, {}); }
+  std::vector<DivergentPath> consume_divergent_paths() { return std::exchange(fresh_, {}); }
   // By path, if anything of it is new since the last call: whether its route is unknown. Also
   // unknown are paths elsewhere, and those beyond a switch that was seen to hash otherwise, unless
   // routers behind it have confirmed them since.
-  std::optional<std::vector<bool>> take_unknown();
+  std::optional<std::vector<bool>> consume_unknown_paths();
   // How many these were at the last call.
   std::size_t unknown() const { return unknown_; }
   // All paths as they are known now, if routers have reported whole paths that differ from the
   // matrix; none if there is no such path. The caller puts them into the matrix, and then the path
   // counts as confirmed.
-  std::optional<fabric::Paths> take_measured();
+  std::optional<fabric::Paths> consume_measured_paths();
 
  private:
   struct Path {
@@ -94,8 +94,8 @@ class MeasuredPaths {
   std::size_t elsewhere_ = 0;
   std::size_t unknown_ = 0;
   bool is_hash_known_ = true;
-  bool has_changed_ = false;   // since take_unknown()
-  bool has_rehashed_ = false;  // since take_rehashed()
+  bool has_changed_ = false;   // since consume_unknown_paths()
+  bool has_rehashed_ = false;  // since consume_rehash()
 };
 
 }  // namespace regatta::probe

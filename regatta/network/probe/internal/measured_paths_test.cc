@@ -12,7 +12,7 @@ namespace regatta::probe {
 namespace {
 
 using testing::Each;
-using Said = MeasuredPaths::Said;
+using PathMatch = MeasuredPaths::PathMatch;
 
 // Four spines, so that a leaf has four paths to send what goes to another leaf.
 class KnowsPaths : public testing::Test {
@@ -47,7 +47,7 @@ class KnowsPaths : public testing::Test {
     return paths;
   }
   std::vector<bool> unknown(const std::vector<std::uint32_t>& paths) {
-    const auto all = known_.take_unknown();
+    const auto all = known_.consume_unknown_paths();
     std::vector<bool> chosen;
     chosen.reserve(paths.size());
     for (const std::uint32_t path : paths)
@@ -62,10 +62,10 @@ class KnowsPaths : public testing::Test {
 };
 
 TEST_F(KnowsPaths, AsPlannedUntilSomebodySaysOtherwise) {
-  EXPECT_FALSE(known_.take_unknown());
+  EXPECT_FALSE(known_.consume_unknown_paths());
   for (std::uint32_t path = 0; path < matrix_.paths.size(); ++path)
-    EXPECT_EQ(known_.take(trace_of(path), false, Seconds{1}), Said::kAsPlanned);
-  EXPECT_FALSE(known_.take_unknown()) << "nothing is new";
+    EXPECT_EQ(known_.accept(trace_of(path), false, Seconds{1}), PathMatch::kAsPlanned);
+  EXPECT_FALSE(known_.consume_unknown_paths()) << "nothing is new";
   EXPECT_EQ(known_.confirmed(), matrix_.paths.size());
   EXPECT_TRUE(known_.is_hash_known());
 }
@@ -73,13 +73,13 @@ TEST_F(KnowsPaths, AsPlannedUntilSomebodySaysOtherwise) {
 TEST_F(KnowsPaths, OfASwitchThatHashesOtherwiseOnlyWhereItsRoutersConfirmThem) {
   const auto paths = paths_from(leaf_);
   ASSERT_GE(paths.size(), 3U);
-  EXPECT_EQ(known_.take(trace_of(paths[0]), false, Seconds{1}), Said::kAsPlanned);
-  EXPECT_EQ(known_.take(other_trace(paths[1]), false, Seconds{2}), Said::kElsewhere);
-  EXPECT_FALSE(known_.take_rehashed()) << "nobody has ever seen it as planned";
+  EXPECT_EQ(known_.accept(trace_of(paths[0]), false, Seconds{1}), PathMatch::kAsPlanned);
+  EXPECT_EQ(known_.accept(other_trace(paths[1]), false, Seconds{2}), PathMatch::kElsewhere);
+  EXPECT_FALSE(known_.consume_rehash()) << "nobody has ever seen it as planned";
   std::vector<bool> expected(paths.size(), true);
   expected[0] = false;  // was seen to be as planned
   EXPECT_EQ(unknown(paths), expected);
-  EXPECT_EQ(known_.take(trace_of(paths[2]), false, Seconds{3}), Said::kAsPlanned);
+  EXPECT_EQ(known_.accept(trace_of(paths[2]), false, Seconds{3}), PathMatch::kAsPlanned);
   expected[2] = false;
   EXPECT_EQ(unknown(paths), expected);
   EXPECT_EQ(known_.unknown(), paths.size() - 2);
@@ -88,17 +88,17 @@ TEST_F(KnowsPaths, OfASwitchThatHashesOtherwiseOnlyWhereItsRoutersConfirmThem) {
 TEST_F(KnowsPaths, NoLongerAfterASwitchHasChangedItsHash) {
   const auto paths = paths_from(leaf_);
   for (std::uint32_t path = 0; path < matrix_.paths.size(); ++path)
-    known_.take(trace_of(path), false, Seconds{1});
-  EXPECT_EQ(known_.take(other_trace(paths[0]), false, Seconds{2}), Said::kElsewhere);
-  EXPECT_TRUE(known_.take_rehashed());
+    known_.accept(trace_of(path), false, Seconds{1});
+  EXPECT_EQ(known_.accept(other_trace(paths[0]), false, Seconds{2}), PathMatch::kElsewhere);
+  EXPECT_TRUE(known_.consume_rehash());
   EXPECT_THAT(unknown(paths), Each(true)) << "all that it chooses for";
   // A path that loses its packets behind the leaf stays unknown; a path confirmed again does not.
   Trace lossy = trace_of(paths[1]);
   lossy.hops[1] = lossy.hops[2] = {.sent = 4};
-  EXPECT_EQ(known_.take(lossy, false, Seconds{3}), Said::kAsPlanned);
-  EXPECT_EQ(known_.take(trace_of(paths[2]), false, Seconds{3}), Said::kAsPlanned);
-  EXPECT_EQ(known_.take(other_trace(paths[3]), false, Seconds{3}), Said::kElsewhere);
-  EXPECT_FALSE(known_.take_rehashed()) << "the same change";
+  EXPECT_EQ(known_.accept(lossy, false, Seconds{3}), PathMatch::kAsPlanned);
+  EXPECT_EQ(known_.accept(trace_of(paths[2]), false, Seconds{3}), PathMatch::kAsPlanned);
+  EXPECT_EQ(known_.accept(other_trace(paths[3]), false, Seconds{3}), PathMatch::kElsewhere);
+  EXPECT_FALSE(known_.consume_rehash()) << "the same change";
   const auto after = unknown(paths);
   EXPECT_TRUE(after[0] && after[1] && after[3]);
   EXPECT_FALSE(after[2]);
@@ -106,15 +106,15 @@ TEST_F(KnowsPaths, NoLongerAfterASwitchHasChangedItsHash) {
 
 TEST_F(KnowsPaths, WellOfOtherSwitches) {
   for (std::uint32_t path = 0; path < matrix_.paths.size(); ++path)
-    known_.take(trace_of(path), false, Seconds{1});
-  known_.take(other_trace(paths_from(leaf_).front()), false, Seconds{2});
+    known_.accept(trace_of(path), false, Seconds{1});
+  known_.accept(other_trace(paths_from(leaf_).front()), false, Seconds{2});
   EXPECT_THAT(unknown(paths_from(leaf_, false)), Each(false));
 }
 
 TEST_F(KnowsPaths, AndKeepsNothingWhileSomethingIsBroken) {
   const auto paths = paths_from(leaf_);
-  EXPECT_EQ(known_.take(other_trace(paths[0]), true, Seconds{2}), Said::kElsewhereAsKnown);
-  EXPECT_FALSE(known_.take_unknown());
+  EXPECT_EQ(known_.accept(other_trace(paths[0]), true, Seconds{2}), PathMatch::kElsewhereAsKnown);
+  EXPECT_FALSE(known_.consume_unknown_paths());
   EXPECT_EQ(known_.elsewhere(), 0U);
 }
 

@@ -101,7 +101,7 @@ class VerbsPort final : public RdmaPort {
 
   void receive(std::vector<Packet>& packets) override {
     for (auto& [address, nic] : nics_) {
-      take_cards(nic);
+      receive_cards(nic);
       while (const auto arrived = nic.datagrams->receive()) {
         Frame frame;
         if (arrived->payload.size() != sizeof frame) continue;
@@ -136,16 +136,16 @@ class VerbsPort final : public RdmaPort {
   void ask(const Nic& nic, std::uint32_t address, Peer& peer) const {
     if (now_ns_ - peer.asked_ns < kAskAgainNs) return;
     peer.asked_ns = now_ns_;
-    tell(nic, place_of(address), {.magic = kAskMagic, .number = nic.datagrams->number()});
+    send_card(nic, place_of(address), {.magic = kAskMagic, .number = nic.datagrams->number()});
   }
 
-  static void tell(const Nic& nic, const sockaddr_in& to, const Card& card) {
+  static void send_card(const Nic& nic, const sockaddr_in& to, const Card& card) {
     static_cast<void>(::sendto(nic.cards.get(), &card, sizeof card, MSG_DONTWAIT,
                                reinterpret_cast<const sockaddr*>(&to), sizeof to));
   }
 
   // A request carries the number of its sender too.
-  void take_cards(Nic& nic) const {
+  void receive_cards(Nic& nic) const {
     for (int i = 0; i < 64; ++i) {
       Card card;
       sockaddr_in from{};
@@ -155,7 +155,7 @@ class VerbsPort final : public RdmaPort {
       if (count < 0) return;
       if (count != sizeof card || (card.magic != kAskMagic && card.magic != kTellMagic)) continue;
       if (card.magic == kAskMagic)
-        tell(nic, from, {.magic = kTellMagic, .number = nic.datagrams->number()});
+        send_card(nic, from, {.magic = kTellMagic, .number = nic.datagrams->number()});
       // Only peers of this server count; others cannot fill its memory.
       const auto peer = nic.peers.find(::ntohl(from.sin_addr.s_addr));
       if (peer == nic.peers.end()) continue;

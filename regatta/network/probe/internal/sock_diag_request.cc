@@ -43,7 +43,7 @@ SockDiagRequest question_for(const ConnectionCounters& known, std::uint32_t sequ
   return question;
 }
 
-bool take(const nlmsghdr& message, ConnectionCounters& out) {
+bool parse_connection(const nlmsghdr& message, ConnectionCounters& out) {
   if (message.nlmsg_len < NLMSG_LENGTH(sizeof(inet_diag_msg))) return false;
   const auto* body = static_cast<const inet_diag_msg*>(NLMSG_DATA(&message));
   out.connection.is_ipv6 = body->idiag_family == AF_INET6;

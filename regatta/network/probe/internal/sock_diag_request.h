@@ -21,6 +21,6 @@ SockDiagRequest question_for(std::uint8_t family, std::uint16_t flags, std::uint
 // About this connection alone.
 SockDiagRequest question_for(const ConnectionCounters& known, std::uint32_t sequence);
 // False when the answer lacks the queried data.
-bool take(const nlmsghdr& message, ConnectionCounters& out);
+bool parse_connection(const nlmsghdr& message, ConnectionCounters& out);
 
 }  // namespace regatta::probe

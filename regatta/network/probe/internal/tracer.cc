@@ -71,8 +71,8 @@ class PathTrace {
     --hop.sent;
   }
 
-  void take() {
-    while (fd_ && take_one()) {
+  void read_answers() {
+    while (fd_ && read_answer()) {
     }
   }
 
@@ -82,7 +82,7 @@ class PathTrace {
   }
 
  private:
-  bool take_one() {
+  bool read_answer() {
     Mark mark{.magic = 0};
     iovec part{&mark, sizeof mark};
     alignas(cmsghdr) std::array<char, 256> control{};
@@ -139,11 +139,11 @@ std::vector<std::optional<std::vector<TraceHop>>> trace(std::span<const Traced> 
     sleep_until(due);
     if (stop || os::monotonic_now() - due > kLateMost) return {};
     for (PathTrace& one : all)
-      one.take();
+      one.read_answers();
   }
   if (steps > 0) sleep_until(due + kTraceGrace);
   for (PathTrace& one : all)
-    one.take();
+    one.read_answers();
   std::vector<std::optional<std::vector<TraceHop>>> results;
   for (const Traced& path : paths)
     results.push_back(all[place.at(path.flow)].result());

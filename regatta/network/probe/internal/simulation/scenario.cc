@@ -69,8 +69,8 @@ std::optional<NodeId> find_node(const topo::Graph& graph, const std::string& nam
   return std::nullopt;
 }
 
-// Takes the words that say who; what is left says how.
-Result<diag::Culprit> take_culprit(const topo::Graph& graph, std::vector<std::string>& words) {
+// Consumes the words of the culprit; the others describe the fault.
+Result<diag::Culprit> parse_culprit(const topo::Graph& graph, std::vector<std::string>& words) {
   const std::string kind = words[0];
   const std::string name = words[1];
   const auto unknown = [&] { return wrong(kind + " " + name + ": is not in this network"); };
@@ -149,7 +149,7 @@ Result<std::vector<Scenario>> parse_scenarios(std::string_view text, const std::
 Result<SimulatedFault> parse_fault(const topo::Graph& graph, std::string_view text) {
   std::vector<std::string> words = words_of(text);
   if (words.size() < 3) return wrong(printable(text, 60) + ": a fault says who, and what it does");
-  REGATTA_TRY(culprit, take_culprit(graph, words));
+  REGATTA_TRY(culprit, parse_culprit(graph, words));
   SimulatedFault fault{.culprit = culprit};
   const bool is_server = culprit.kind == diag::CulpritKind::kServer;
   if (is_server && words == std::vector<std::string>{"dead"}) return fault;

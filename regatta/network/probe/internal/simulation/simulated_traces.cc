@@ -9,7 +9,7 @@ namespace regatta::probe {
 
 void SimulatedTraces::go_on(Simulation& simulation, diag::Locator& locator) {
   const Seconds now = simulation.now();
-  for (const EvidenceRequest& one : evidence_collector_.ask(
+  for (const EvidenceRequest& one : evidence_collector_.due_requests(
            locator.lossy(), locator.active_faults(), locator.unconfirmed(), now)) {
     const auto* const order = std::get_if<TraceOrder>(&one.order);
     if (order == nullptr) continue;
@@ -19,7 +19,7 @@ void SimulatedTraces::go_on(Simulation& simulation, diag::Locator& locator) {
   for (auto at = coming_.begin(); at != end; ++at) {
     const Trace& trace = at->second.trace;
     const auto counts =
-        evidence_collector_.take(evidence_collector_.server_of(trace.path), trace, now);
+        evidence_collector_.accept(evidence_collector_.server_of(trace.path), trace, now);
     REGATTA_CHECK(counts.has_value());
     for (const diag::PassiveCount& count : *counts)
       locator.add(count);
