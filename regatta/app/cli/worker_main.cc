@@ -20,9 +20,9 @@
 namespace regatta {
 namespace {
 
-// SIGTERM and SIGINT are taken by a thread of their own: it asks the training to end between two
-// micro-batches, and ends the process when that takes longer than a second.
-void take_signals() {
+// SIGTERM and SIGINT are handled by a thread of their own, which requests the end of the training between two
+// micro-batches, and ends the process when that lasts longer than a second.
+void handle_signals() {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
@@ -62,7 +62,7 @@ int run(int argc, char** argv) {
                stderr);
     return 2;
   }
-  take_signals();
+  handle_signals();
   device::prepare_process();
   auto channel = rpc::WorkerChannel::open();
   if (!channel) {

@@ -59,7 +59,7 @@ int EventSocket::fd() const {
   return impl_->server->fd();
 }
 
-std::vector<FaultReport> EventSocket::take(const topo::Graph& graph) {
+std::vector<FaultReport> EventSocket::consume_reports(const topo::Graph& graph) {
   net::LineServer& server = *impl_->server;
   std::vector<FaultReport> reports;
   const net::LineHandlers handlers{
@@ -81,7 +81,7 @@ std::vector<FaultReport> EventSocket::take(const topo::Graph& graph) {
   return reports;
 }
 
-void EventSocket::tell(const std::string& line) {
+void EventSocket::broadcast(const std::string& line) {
   impl_->server->send_to_all(line + "\n");
 }
 

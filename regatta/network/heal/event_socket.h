@@ -24,13 +24,13 @@ class EventSocket {
   EventSocket(EventSocket&&) noexcept;
   EventSocket& operator=(EventSocket&&) noexcept;
 
-  // Readable when take() has work.
+  // Readable when consume_reports() has work.
   int fd() const;
   // Accepts and drops subscribers; returns their reports. Answers any other line with
   // {"error": "..."}.
-  std::vector<FaultReport> take(const topo::Graph& graph);
+  std::vector<FaultReport> consume_reports(const topo::Graph& graph);
   // Sends a line to all subscribers.
-  void tell(const std::string& line);
+  void broadcast(const std::string& line);
   std::size_t subscribers() const;
 
  private:

@@ -41,7 +41,9 @@ class EventSocketOf : public testing::Test {
     EXPECT_TRUE(fd) << fd.error().message;
     return fd ? std::move(*fd) : os::UniqueFd();
   }
-  std::vector<FaultReport> take() { return event_socket_->take(fabric_.graph); }
+  std::vector<FaultReport> consume_reports() {
+    return event_socket_->consume_reports(fabric_.graph);
+  }
   static void send(const os::UniqueFd& fd, const std::string& text) {
     EXPECT_EQ(::send(fd.get(), text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
   }
@@ -62,8 +64,8 @@ TEST_F(EventSocketOf, GreetsAndTellsEverySubscriber) {
   const os::UniqueFd two = connect();
   pollfd wait{event_socket_->fd(), POLLIN, 0};
   EXPECT_EQ(::poll(&wait, 1, 0), 1);
-  EXPECT_THAT(take(), IsEmpty());
-  event_socket_->tell("news");
+  EXPECT_THAT(consume_reports(), IsEmpty());
+  event_socket_->broadcast("news");
   EXPECT_EQ(read(one), "hello\nnews\n");
   EXPECT_EQ(read(two), "hello\nnews\n");
   EXPECT_EQ(::poll(&wait, 1, 0), 0);
@@ -71,37 +73,37 @@ TEST_F(EventSocketOf, GreetsAndTellsEverySubscriber) {
 
 TEST_F(EventSocketOf, TakesReportsThatComeInPieces) {
   const os::UniqueFd fd = connect();
-  take();
+  consume_reports();
   send(fd, R"({"broken": {"switch)");
-  EXPECT_THAT(take(), IsEmpty());
+  EXPECT_THAT(consume_reports(), IsEmpty());
   send(fd, "\": \"spine0\"}}\n\n{\"broken\": {\"switch\": \"spine1\"}}\n");
-  const auto reports = take();
+  const auto reports = consume_reports();
   ASSERT_THAT(reports, SizeIs(2));
   EXPECT_EQ(reports[1].faults[0], fabric_.broken_switch("spine1"));
 }
 
 TEST_F(EventSocketOf, AnswersALineThatIsNoReport) {
   const os::UniqueFd fd = connect();
-  take();
+  consume_reports();
   read(fd);
   send(fd, "what?\n");
-  EXPECT_THAT(take(), IsEmpty());
+  EXPECT_THAT(consume_reports(), IsEmpty());
   EXPECT_THAT(read(fd), testing::StartsWith(R"({"error":"report: not understood)"));
 }
 
 TEST_F(EventSocketOf, ForgetsASubscriberThatLeavesOrDoesNotRead) {
   {
     const os::UniqueFd fd = connect();
-    take();
+    consume_reports();
     EXPECT_EQ(event_socket_->subscribers(), 1U);
   }
-  take();
+  consume_reports();
   EXPECT_EQ(event_socket_->subscribers(), 0U);
   const os::UniqueFd deaf = connect();
-  take();
+  consume_reports();
   const std::string line(100'000, 'x');
   for (int i = 0; i < 50 && event_socket_->subscribers() > 0; ++i)
-    event_socket_->tell(line);
+    event_socket_->broadcast(line);
   EXPECT_EQ(event_socket_->subscribers(), 0U);
 }
 
@@ -112,7 +114,7 @@ std::size_t resident_bytes() {
   return std::stoul(text->substr(text->find(' '))) * static_cast<std::size_t>(::getpagesize());
 }
 
-// A client that never stops writing `piece` while take() is called; the longest call.
+// A client that never stops writing `piece` while consume_reports() is called; the longest call.
 Seconds longest_take(EventSocket& socket, const topo::Graph& graph, const os::UniqueFd& fd,
                      const std::string& piece) {
   std::atomic<bool> stop = false;
@@ -123,7 +125,7 @@ Seconds longest_take(EventSocket& socket, const topo::Graph& graph, const os::Un
   Seconds longest;
   const Seconds until = os::monotonic_now() + Seconds{0.3};
   for (Seconds now = os::monotonic_now(); now < until;) {
-    socket.take(graph);
+    socket.consume_reports(graph);
     const Seconds end = os::monotonic_now();
     longest = std::max(longest, end - now);
     now = end;
@@ -135,7 +137,7 @@ Seconds longest_take(EventSocket& socket, const topo::Graph& graph, const os::Un
 
 TEST_F(EventSocketOf, ClosesAClientThatFloodsItWithoutALineEnd) {
   const os::UniqueFd fd = connect();
-  take();
+  consume_reports();
   const std::size_t before = resident_bytes();
   const Seconds longest =
       longest_take(*event_socket_, fabric_.graph, fd, std::string(1 << 20, 'x'));
@@ -147,7 +149,7 @@ TEST_F(EventSocketOf, ClosesAClientThatFloodsItWithoutALineEnd) {
 TEST_F(EventSocketOf, ServesOthersBesideAClientThatReportsWithoutEnd) {
   const os::UniqueFd flood = connect();
   const os::UniqueFd other = connect();
-  take();
+  consume_reports();
   std::string piece;
   while (piece.size() < 1 << 20)
     piece += R"({"broken": {"switch": "spine0"}})"
@@ -156,7 +158,7 @@ TEST_F(EventSocketOf, ServesOthersBesideAClientThatReportsWithoutEnd) {
   send(other, "{\"broken\": {\"switch\": \"spine1\"}}\n");
   bool is_heard = false;
   for (int i = 0; i < 100 && !is_heard; ++i)
-    for (const FaultReport& report : take())
+    for (const FaultReport& report : consume_reports())
       is_heard = is_heard || report.faults[0] == fabric_.broken_switch("spine1");
   EXPECT_TRUE(is_heard);
 }
@@ -166,10 +168,10 @@ TEST_F(EventSocketOf, RefusesMoreClientsThanItsLimit) {
   for (int i = 0; i < 64; ++i)
     clients.push_back(connect());
   for (int i = 0; i < 4; ++i)
-    take();
+    consume_reports();
   EXPECT_EQ(event_socket_->subscribers(), 64U);
   const os::UniqueFd more = connect();
-  take();
+  consume_reports();
   EXPECT_EQ(event_socket_->subscribers(), 64U);
   EXPECT_EQ(read(more), "{\"error\":\"too many subscribers; end another one\"}\n");
 }

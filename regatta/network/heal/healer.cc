@@ -83,7 +83,7 @@ Status Healer::come_on(const CarrierChange& change) {
   return switches_.apply(routes);
 }
 
-Status Healer::take_carriers(Seconds now) {
+Status Healer::apply_carriers(Seconds now) {
   REGATTA_TRY(changes, switches_.carriers());
   Status status;
   for (const CarrierChange& change : changes) {
@@ -107,7 +107,7 @@ Status Healer::take_carriers(Seconds now) {
   return status;
 }
 
-void Healer::tell_refusals(const Decision& decision, Seconds now, std::vector<Event>& events) {
+void Healer::report_refusals(const Decision& decision, Seconds now, std::vector<Event>& events) {
   const std::vector<Fault> faults = damper_.faults();
   Event event{EventKind::kRefused, now, {}, {}, {}, {}};
   std::vector<Fault> refused;
@@ -132,7 +132,7 @@ void Healer::act(const std::vector<HeldFault>& released, Seconds now, std::vecto
   if (!changes.empty() && !dry_run_) done = switches_.apply(changes);
   // Else they stay to be made, also where nobody can tell what is installed.
   if (done) tables_.apply(changes);
-  tell_failure(done, now, events);
+  report_failure(done, now, events);
   Event out{EventKind::kWithdrawn, now, std::exchange(news_, {}), {}, {}, {}};
   Event back{EventKind::kReturned, now, {}, {}, {}, {}};
   for (const HeldFault& held : released)
@@ -144,11 +144,11 @@ void Healer::act(const std::vector<HeldFault>& released, Seconds now, std::vecto
   if (out.changes.empty()) out.kind = EventKind::kHarmless;
   for (Event* const event : {&back, &out})
     if (!event->reasons.empty() || !event->changes.empty()) events.push_back(std::move(*event));
-  tell_refusals(decision, now, events);
+  report_refusals(decision, now, events);
 }
 
 // And tries again, less often when that fails too.
-void Healer::tell_failure(const Status& status, Seconds now, std::vector<Event>& events) {
+void Healer::report_failure(const Status& status, Seconds now, std::vector<Event>& events) {
   if (status) return;
   events.push_back({EventKind::kFailed, now, {}, {}, {}, status.error().message});
   if (retry_) return;
@@ -160,11 +160,11 @@ Result<std::vector<Event>> Healer::step(Seconds now) {
   std::vector<Event> events;
   const bool tries_again = retry_ && now >= *retry_;
   if (tries_again) retry_.reset();
-  tell_failure(take_carriers(now), now, events);
+  report_failure(apply_carriers(now), now, events);
   if (tries_again) {
     const Status learnt = learn_installed();
     if (learnt) is_due_ = true;
-    tell_failure(learnt, now, events);
+    report_failure(learnt, now, events);
   }
   const std::vector<HeldFault> released = damper_.release(now);
   if (is_due_ || !released.empty()) {

@@ -72,11 +72,11 @@ class Healer {
   static constexpr Seconds kFirstPause{0.1};
 
   Status learn_installed();
-  Status take_carriers(Seconds now);
+  Status apply_carriers(Seconds now);
   Status come_on(const CarrierChange& change);
   void act(const std::vector<HeldFault>& released, Seconds now, std::vector<Event>& events);
-  void tell_failure(const Status& status, Seconds now, std::vector<Event>& events);
-  void tell_refusals(const Decision& decision, Seconds now, std::vector<Event>& events);
+  void report_failure(const Status& status, Seconds now, std::vector<Event>& events);
+  void report_refusals(const Decision& decision, Seconds now, std::vector<Event>& events);
 
   const topo::Graph& graph_;
   Switches& switches_;

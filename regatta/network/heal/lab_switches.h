@@ -9,7 +9,7 @@
 
 namespace regatta::heal {
 
-// `graph`: of this lab. For a lab in a user namespace, call lab::take_rights() first.
+// `graph`: of this lab. For a lab in a user namespace, call lab::enter_user_namespace() first.
 Result<std::unique_ptr<LinuxSwitches>> open_lab_switches(const lab::LabInfo& lab,
                                                          const topo::Graph& graph,
                                                          const FabricPaths& paths);

@@ -125,11 +125,11 @@ struct LinkCounter {
 Result<topo::Graph> graph_of(const LabInfo& lab);
 
 // Network namespace of a server or switch, for programs that run the fabric from outside. In a lab
-// that was built without root the caller has to call take_rights() first.
+// that was built without root the caller has to call enter_user_namespace() first.
 Result<os::UniqueFd> open_network(const LabInfo& lab, const std::string& node);
 // Moves the calling process, which must have one thread, into the user namespace of a lab that has
 // one.
-Status take_rights(const LabInfo& lab);
+Status enter_user_namespace(const LabInfo& lab);
 
 // Whether the lab itself changes the routes when inject() or clear() changes a carrier, like a
 // routing protocol that converges at once. Off: another program is the routing protocol, and only

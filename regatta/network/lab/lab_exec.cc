@@ -67,7 +67,7 @@ Result<os::UniqueFd> open_network(const LabInfo& lab, const std::string& node) {
   return open_file(fmt::format("/proc/{}/fd/{}", lab.holder, holder_fd), O_RDONLY);
 }
 
-Status take_rights(const LabInfo& lab) {
+Status enter_user_namespace(const LabInfo& lab) {
   if (!lab.user_namespace) return {};
   REGATTA_TRY(user, open_file(fmt::format("/proc/{}/ns/user", lab.holder), O_RDONLY));
   if (::setns(user.get(), CLONE_NEWUSER) != 0) return os::errno_error("lab " + lab.name);

@@ -76,7 +76,7 @@ class MessageReporter {
 
   std::size_t messages() const { return messages_; }
 
-  void tell(std::uint32_t part, const fabric::FlowTimes& times) {
+  void report(std::uint32_t part, const fabric::FlowTimes& times) {
     std::uint32_t flow = part;
     if (!left_.empty()) {
       if (part >= flow_of_.size()) return;  // a join
@@ -140,7 +140,7 @@ class NicBounds {
   }
 
   // In seconds, and begins anew.
-  double take() {
+  double consume() {
     double most = 0;
     for (const std::uint32_t link : used_) {
       most = std::max(most, bytes_[link] / workload_.network.links.capacity[link]);
@@ -211,7 +211,7 @@ void add_operations(SimulationResult& outcome, const ScenarioWorkload& workload,
       one.network_bytes += crossing_bytes(workload, of);
       bounds.add(of);
     }
-    one.bound = bounds.take();
+    one.bound = bounds.consume();
     if (operation.bytes.value > 0 && operation.bus_factor > 0 && one.time() > 0) {
       one.algbw = static_cast<double>(operation.bytes.value) * operation.repeat / one.time();
       one.busbw = one.algbw * operation.bus_factor;
@@ -332,7 +332,7 @@ Status run_flows(const Scenario& scenario, const ScenarioWorkload& workload,
                   {.changes = problem.changes,
                    .history = options.keeps_history ? &outcome.history : nullptr,
                    .on_sent = [&](std::uint32_t part,
-                                  const fabric::FlowTimes& times) { reporter.tell(part, times); },
+                                  const fabric::FlowTimes& times) { reporter.report(part, times); },
                    .resolution = scenario.resolution.value,
                    .stop = options.stop}));
   const auto carry = [&](std::uint32_t from, std::uint32_t to) {
@@ -365,7 +365,7 @@ Status run_packets(const Scenario& scenario, const ScenarioWorkload& workload,
   MessageReporter reporter(workload, whole, options);
   PacketListeners listeners{
       .on_arrived = [&](std::uint32_t flow,
-                        const fabric::FlowTimes& times) { reporter.tell(flow, times); },
+                        const fabric::FlowTimes& times) { reporter.report(flow, times); },
       .stop = options.stop};
   if (options.keeps_history) {
     listeners.history = &outcome.history;

@@ -30,8 +30,8 @@ struct ContainerOptions {
   bool leave = false;
 };
 
-// Asks the daemon; what it answers is for programs.
-int ask(const ContainerOptions& options, const json& request) {
+// Sends a request to the daemon; its answer is for programs.
+int send_request(const ContainerOptions& options, const json& request) {
   const auto answer = sharing::send_control_request(options.socket, request.dump());
   return answer ? 0 : report_error(answer.error());
 }
@@ -40,11 +40,11 @@ int run_enroll(const ContainerOptions& options) {
   json request{{"request", "enroll"}, {"name", options.name}, {"cgroup", options.cgroup}};
   if (const Status added = add_limits(request, options.limits); !added)
     return report_error(added.error());
-  return ask(options, request);
+  return send_request(options, request);
 }
 
 int run_leave(const ContainerOptions& options) {
-  return ask(options, {{"request", "leave"}, {"name", options.name}});
+  return send_request(options, {{"request", "leave"}, {"name", options.name}});
 }
 
 Result<std::string> read_standard_input() {
@@ -75,7 +75,7 @@ Result<json> hook_request(const ContainerOptions& options) {
 
 int run_hook(const ContainerOptions& options) {
   const auto request = hook_request(options);
-  return request ? ask(options, *request) : report_error(request.error());
+  return request ? send_request(options, *request) : report_error(request.error());
 }
 
 CLI::App* add(CLI::App& parent, const std::string& name, const std::string& help,

@@ -115,7 +115,7 @@ Status heal_until_stopped(const Fabric& fabric) {
   const Seconds began = os::monotonic_now();
   const auto publish = [&](const std::vector<heal::Event>& events) {
     for (const heal::Event& event : events) {
-      event_socket.tell(json_line(to_json(graph, event)));
+      event_socket.broadcast(json_line(to_json(graph, event)));
       print(graph, event, began, as_json);
     }
   };
@@ -132,7 +132,7 @@ Status heal_until_stopped(const Fabric& fabric) {
   publish(first);
   while (!stop) {
     if (!wait_for_news(fabric)) return lab::gone(fabric.options.lab);
-    for (const heal::FaultReport& report : event_socket.take(graph))
+    for (const heal::FaultReport& report : event_socket.consume_reports(graph))
       for (const heal::Fault& fault : report.faults)
         healer.report(fault, report.why, os::monotonic_now());
     REGATTA_TRY(events, healer.step(os::monotonic_now()));
@@ -169,7 +169,7 @@ Status heal_lab(const HealOptions& options, const heal::HealerOptions& healer_op
   REGATTA_TRY(lab, find_lab(options.lab));
   REGATTA_TRY(graph, lab::graph_of(lab));
   const std::string socket = options.socket.empty() ? lab.folder + "/heal.sock" : options.socket;
-  REGATTA_TRY_DO(lab::take_rights(lab));
+  REGATTA_TRY_DO(lab::enter_user_namespace(lab));
   const heal::FabricPaths paths(graph);
   REGATTA_TRY(switches, open_lab_switches(lab, graph, paths));
   REGATTA_TRY(holder, os::open_pidfd(lab.holder));

@@ -57,7 +57,7 @@ Result<std::unique_ptr<TrafficRecorder>> TrafficRecorder::open(
     const std::optional<lab::LabInfo>& lab, Seconds interval) {
   std::unique_ptr<TrafficRecorder> watch(new TrafficRecorder(interval));
   if (lab) {
-    REGATTA_TRY_DO(lab::take_rights(*lab));
+    REGATTA_TRY_DO(lab::enter_user_namespace(*lab));
     for (const lab::LabServer& server : lab->servers)
       for (const std::string& address : server.nic_addresses)
         watch->addresses_[address.substr(0, address.find('/'))] = server.name;

@@ -269,7 +269,7 @@ Status LinuxSwitches::restore_probe_paths(const CarrierChange& change) {
 }
 
 // `changes` gets all that was heard, also when this fails: a switch tells each only once.
-Status LinuxSwitches::hear(std::vector<CarrierChange>& changes) {
+Status LinuxSwitches::read_carriers(std::vector<CarrierChange>& changes) {
   std::array<epoll_event, 64> events;
   const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
   if (count < 0 && errno != EINTR) return os::errno_error("epoll");
@@ -304,7 +304,7 @@ void LinuxSwitches::restore_all() {
 Result<std::vector<CarrierChange>> LinuxSwitches::carriers() {
   // Told apart from the changes, which count whatever becomes of the probes' paths.
   if (!restored_) return std::exchange(restored_, {}).error();
-  REGATTA_TRY_DO(hear(first_));
+  REGATTA_TRY_DO(read_carriers(first_));
   std::vector<CarrierChange> changes = std::exchange(first_, {});
   for (const CarrierChange& change : changes) {
     std::erase_if(unrestored_, [&](const CarrierChange& older) {

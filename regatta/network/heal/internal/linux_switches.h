@@ -49,7 +49,7 @@ class LinuxSwitches final : public Switches {
   Status send(Switch& one, std::span<const RouteChange> changes, std::uint8_t table);
   Status restore_probe_paths(const CarrierChange& change);
   Status await(Switch& one);
-  Status hear(std::vector<CarrierChange>& changes);
+  Status read_carriers(std::vector<CarrierChange>& changes);
   void restore_all();
 
   const topo::Graph& graph_;

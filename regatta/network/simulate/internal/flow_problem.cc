@@ -114,7 +114,7 @@ std::vector<std::uint32_t> link_representatives(const ScenarioWorkload& workload
                                                 PathFinder& finder,
                                                 const std::vector<TopologyEvent>& outages) {
   LinkClasses classes(workload.network.links);
-  finder.take(workload.network.routes);
+  finder.set_routes(workload.network.routes);
   finder.add_sprayed_paths(classes);
   for (const TopologyEvent& outage : outages) {
     for_each_capacity(workload.network, outage, [&](std::uint32_t link, double capacity) {
@@ -122,7 +122,7 @@ std::vector<std::uint32_t> link_representatives(const ScenarioWorkload& workload
     });
     if (!outage.routes_change) continue;
     const fabric::Routes routes = routes_without(workload.network, outage);
-    finder.take(routes);
+    finder.set_routes(routes);
     finder.add_sprayed_paths(classes);
   }
   return classes.link_representatives();
@@ -145,7 +145,7 @@ void add_changes(const ScenarioWorkload& workload, PathFinder& finder,
     });
     if (!outage.routes_change) continue;
     const fabric::Routes routes = routes_without(workload.network, outage);
-    finder.take(routes);
+    finder.set_routes(routes);
     for (std::uint32_t number = 0; number < paths.size(); ++number) {
       std::optional<WeightedPath> path = finder.find(number);
       if (!path || *path == paths[number]) continue;  // without a path it waits on the one it had
@@ -186,7 +186,7 @@ Result<FlowProblem> build_flow_problem(const Scenario& scenario, const ScenarioW
     problem.link_representatives = link_representatives(workload, finder, outages);
     finder.merge_links(problem.link_representatives);
   }
-  finder.take(workload.network.routes);
+  finder.set_routes(workload.network.routes);
   std::vector<WeightedPath> paths;
   for (std::uint32_t number = 0; number < finder.count(); ++number) {
     std::optional<WeightedPath> path = finder.find(number);

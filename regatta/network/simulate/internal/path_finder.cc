@@ -40,7 +40,7 @@ EndpointPair PathFinder::ranks_of(std::uint32_t number) const {
   return workload_.ranks_of[number / paths_of_pair_];
 }
 
-void PathFinder::take(const fabric::Routes& routes) {
+void PathFinder::set_routes(const fabric::Routes& routes) {
   routes_ = &routes;
   between_.clear();
 }

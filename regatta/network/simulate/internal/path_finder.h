@@ -41,7 +41,7 @@ class PathFinder {
   EndpointPair ranks_of(std::uint32_t number) const;
 
   // Finds paths under these routes from now on; they outlive their use.
-  void take(const fabric::Routes& routes);
+  void set_routes(const fabric::Routes& routes);
   // None: no path leads there, or for a ring: for one of its pairs. The path of a bundle takes of
   // its links what all its messages take; its end links are from AggregateLinks.
   std::optional<WeightedPath> find(std::uint32_t number);
