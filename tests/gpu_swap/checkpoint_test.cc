@@ -156,7 +156,7 @@ TEST_F(Checkpointed, WhoIsKilledWhileItIsAwayOrOnItsWayLeavesNothingBehind) {
     ::kill(pids_[victim], SIGKILL);
     EXPECT_NE(sharing::wait_status(pids_[victim]), 0);
     ASSERT_TRUE(wait_until([&] {
-      const auto listing = daemon_->ask({{"request", "ps"}});
+      const auto listing = daemon_->query({{"request", "ps"}});
       return listing && (*listing)["tenants"].size() == 3;
     }));
     start(static_cast<int>(victim), 32 * kMiB, 0, victim % 2 == 0 ? "swappable" : "staying");
@@ -222,7 +222,7 @@ TEST_F(Checkpointed, ADriverThatHangsStopsOnlyWhomItWasAskedFor) {
   // Whichever asked first: at the latest once nobody waits any more for the helper that hangs.
   ASSERT_TRUE(wait_until([&] { return control_->rounds[1] > 2; }, 15)) << "fits beside it";
   const Seconds begin = os::monotonic_now();
-  EXPECT_TRUE(daemon_->ask({{"request", "ps"}}).has_value());
+  EXPECT_TRUE(daemon_->query({{"request", "ps"}}).has_value());
   EXPECT_LT((os::monotonic_now() - begin).value, 1.0);
   os::sleep_for(Seconds{7.0});  // longer than anybody is waited for
   control_->idle[0] = false;

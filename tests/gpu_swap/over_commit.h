@@ -106,7 +106,7 @@ class OverCommit : public testing::Test {
     EXPECT_TRUE(all) << "least turns of one: " << *std::min_element(turn.begin(), turn.end());
   }
   nlohmann::json memory_of(int number) const {
-    const auto listing = daemon_->ask({{"request", "ps"}});
+    const auto listing = daemon_->query({{"request", "ps"}});
     if (!listing) return {};
     for (const auto& tenant : (*listing)["tenants"])
       if (tenant["name"] == "t" + std::to_string(number) && !tenant["memory"].empty())
@@ -116,7 +116,7 @@ class OverCommit : public testing::Test {
   // "0", or what the daemon counts on the device is not what the device has.
   std::string difference() const {
     std::uint64_t counted = 0;
-    const auto listing = daemon_->ask({{"request", "ps"}});
+    const auto listing = daemon_->query({{"request", "ps"}});
     if (!listing) return "no answer";
     for (const auto& tenant : (*listing)["tenants"])
       if (!tenant["memory"].empty())

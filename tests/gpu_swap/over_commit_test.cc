@@ -121,10 +121,10 @@ TEST_F(OverCommit, WhoIsKilledWhileMemoryMovesLeavesNothingBehind) {
     // Its name is another's once the daemon knows that it is gone.
     std::vector<bool> is_there(4);
     ASSERT_TRUE(wait_until([&] {
-      const auto listing = daemon_->ask({{"request", "ps"}});
+      const auto listing = daemon_->query({{"request", "ps"}});
       return listing && (*listing)["tenants"].size() == 3;
     }));
-    const auto listing = daemon_->ask({{"request", "ps"}});
+    const auto listing = daemon_->query({{"request", "ps"}});
     for (const auto& tenant : (*listing)["tenants"])
       is_there[static_cast<std::size_t>(tenant["name"].get<std::string>()[1] - '0')] = true;
     for (int i = 0; i < 4; ++i)

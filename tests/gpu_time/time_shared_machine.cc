@@ -121,11 +121,11 @@ std::vector<Interval> TimeSharedMachine::log() const {
 }
 
 void TimeSharedMachine::set_policy(const std::string& policy) {
-  if (!daemon_.ask({{"request", "policy"}, {"policy", policy}})) std::abort();
+  if (!daemon_.query({{"request", "policy"}, {"policy", policy}})) std::abort();
 }
 
 void TimeSharedMachine::set_weight(const std::string& name, int weight) {
-  if (!daemon_.ask({{"request", "set"}, {"name", name}, {"weight", weight}})) std::abort();
+  if (!daemon_.query({{"request", "set"}, {"name", name}, {"weight", weight}})) std::abort();
 }
 
 std::vector<double> TimeSharedMachine::latencies(std::size_t number, Time how_long) {

@@ -31,7 +31,7 @@ class Engines : public testing::Test {
     auto program = std::make_unique<TenantProgram>(daemon_, name, 256 * kMiB, words,
                                                    environment_on(device_, HookMode::kPreloaded));
     EXPECT_EQ(program->read_line(), "ready");
-    EXPECT_TRUE(daemon_.ask({{"request", "set"}, {"name", name}, {"compute_ppm", compute_ppm}}));
+    EXPECT_TRUE(daemon_.query({{"request", "set"}, {"name", name}, {"compute_ppm", compute_ppm}}));
     return program;
   }
   // Its share of `whole` in each second; a program that had to wait for a processor reports longer
@@ -68,7 +68,7 @@ class Engines : public testing::Test {
     }
   }
   double total(const std::string& engine) {
-    const auto listing = daemon_.ask({{"request", "ps"}});
+    const auto listing = daemon_.query({{"request", "ps"}});
     for (const auto& one : (*listing)["tenants"][0]["engines"])
       if (one["engine"] == engine) return one["total"];
     return 0;
@@ -103,7 +103,7 @@ TEST_F(Engines, GiveOneTenantNoMoreThanItsPartUnlessThePolicyDoes) {
   alone->go_on();
   EXPECT_GT(std::stod(alone->read_line()), 0);
   ::usleep(1'000'000);
-  ASSERT_TRUE(daemon_.ask({{"request", "policy"}, {"policy", "burst-weight"}}));
+  ASSERT_TRUE(daemon_.query({{"request", "policy"}, {"policy", "burst-weight"}}));
   const auto rest = parts(*alone, kLink);
   ASSERT_EQ(rest.size(), 3U);
   EXPECT_LT(rest.front(), 0.3);  // of two seconds
@@ -140,7 +140,7 @@ TEST_F(Engines, OpenAsManySessionsAsATenantsPartAndTheSameAgainAfterTheyWereClos
 TEST_F(Engines, OpenSessionsUncountedWithoutADaemonWhereTheTenantIsOpenOnFault) {
   testing::internal::CaptureStderr();
   const auto program = start("a", 300'000, {"sessions"});
-  EXPECT_TRUE(daemon_.ask({{"request", "set"}, {"name", "a"}, {"on_fault", "open"}}));
+  EXPECT_TRUE(daemon_.query({{"request", "set"}, {"name", "a"}, {"on_fault", "open"}}));
   daemon_.kill();
   program->go_on();
   EXPECT_EQ(program->read_line(), "100 encoders, then 0");

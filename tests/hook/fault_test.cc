@@ -129,7 +129,7 @@ TEST(DaemonFault, LetsMemoryPassThatIsCountedWhenTheDaemonIsThereAgain) {
     TenantProgram program(daemon, "a", static_cast<std::uint64_t>(quota) * kMiB,
                           {kProgram, "outage"}, environment_on(device, HookMode::kPreloaded));
     ASSERT_EQ(program.read_line(), "ready");
-    ASSERT_TRUE(daemon.ask({{"request", "set"}, {"name", "a"}, {"on_fault", "open"}}));
+    ASSERT_TRUE(daemon.query({{"request", "set"}, {"name", "a"}, {"on_fault", "open"}}));
     daemon.kill();
     program.go_on();
     EXPECT_EQ(program.read_line(), "taken 0 0 0");
@@ -164,7 +164,7 @@ TEST(DaemonFault, ByWhichItHangsHoldsNobodyUpWhoWaitsForWork) {
   TenantProgram program(daemon, "a", 100 * kMiB, {kProgram, "hang"},
                         environment_on(device, HookMode::kPreloaded));
   ASSERT_EQ(program.read_line(), "ready");
-  ASSERT_TRUE(daemon.ask({{"request", "set"}, {"name", "a"}, {"on_fault", "open"}}));
+  ASSERT_TRUE(daemon.query({{"request", "set"}, {"name", "a"}, {"on_fault", "open"}}));
   daemon.stop();
   program.go_on();
   EXPECT_EQ(program.read_line(), "taken 0");
@@ -185,7 +185,7 @@ TEST(DaemonFault, LetsNoThreadHaveTheQuotaBesideWhatAnotherOneIsPaying) {
   TenantProgram program(daemon, "a", 44 * kMiB, {kProgram, "debts"},
                         environment_on(device, HookMode::kPreloaded));
   ASSERT_EQ(program.read_line(), "ready");
-  ASSERT_TRUE(daemon.ask({{"request", "set"}, {"name", "a"}, {"on_fault", "open"}}));
+  ASSERT_TRUE(daemon.query({{"request", "set"}, {"name", "a"}, {"on_fault", "open"}}));
   daemon.stop();
   program.go_on();
   EXPECT_EQ(program.read_line(), "asked");

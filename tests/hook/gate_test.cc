@@ -22,7 +22,7 @@ class HookedLaunchGate : public testing::Test {
   std::string run_beside_another(const std::string& what) {
     const DeviceProcess device({"--memory", "1GiB"});
     const sharing::TestDaemon daemon;
-    EXPECT_TRUE(daemon.ask({{"request", "policy"}, {"policy", "equal"}}));
+    EXPECT_TRUE(daemon.query({{"request", "policy"}, {"policy", "equal"}}));
     TenantProgram other(daemon, "other", 100 * kMiB, {kProgram, "flood"},
                         environment_on(device, HookMode::kPreloaded));
     EXPECT_EQ(other.read_line(), "floods");
@@ -51,7 +51,7 @@ std::string run_on_two_devices(bool has_both, std::uint64_t (&kernels)[2]) {
   const DeviceProcess first({"--memory", "1GiB"});
   const DeviceProcess second({"--memory", "1GiB"});
   const sharing::TestDaemon daemon({Bytes{1LL << 30}, Bytes{1LL << 30}});
-  EXPECT_TRUE(daemon.ask({{"request", "policy"}, {"policy", "equal"}}));
+  EXPECT_TRUE(daemon.query({{"request", "policy"}, {"policy", "equal"}}));
   auto output = os::make_pipe();
   const pid_t pid = sharing::start_process([&] {
     os::UniqueFd page;

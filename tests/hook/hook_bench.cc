@@ -62,7 +62,7 @@ int main() {
   constexpr int kProcesses = 256;
   const regatta::sharing::TestDaemon daemon;
   // A tenant that is alone is never held back.
-  if (!daemon.ask({{"request", "policy"}, {"policy", "burst-weight"}})) return 1;
+  if (!daemon.query({{"request", "policy"}, {"policy", "burst-weight"}})) return 1;
   const Costs plain = measure(daemon, false, kProcesses);
   const Costs hooked = measure(daemon, true, kProcesses);
   std::printf("%-38s %9s %9s %9s\n", "", "plain", "hooked", "added");

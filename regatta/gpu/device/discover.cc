@@ -178,7 +178,7 @@ void read_accelerators(hwloc_topology_t topology, DiscoveredServer& server) {
 }
 
 // Without accelerators the cores are the devices.
-void take_cores_as_devices(hwloc_topology_t topology, DiscoveredServer& server) {
+void use_cores_as_devices(hwloc_topology_t topology, DiscoveredServer& server) {
   const topo::DevicePreset* preset = topo::find_device_preset("cpu");
   server.type.device = preset->device;
   server.type.intra = preset->intra;
@@ -237,7 +237,7 @@ Result<DiscoveredServer> discover_server(const DiscoverOptions& options) {
   if (options.xml_file.empty())
     server.memory = std::max(server.memory, total_memory_of_this_machine());
   read_accelerators(topology.get(), server);
-  if (server.type.device_count == 0) take_cores_as_devices(topology.get(), server);
+  if (server.type.device_count == 0) use_cores_as_devices(topology.get(), server);
   read_nics(topology.get(), options.sys_root, server);
   return server;
 }

@@ -35,7 +35,7 @@ TEST(Daemon, GrantsATenantItsMemoryToTheByteAndTakesItBack) {
     (*client)->release(0, 7);
     EXPECT_IN_TENANT((*client)->reserve(0, 7));
     EXPECT_IN_TENANT(!(*client)->reserve(1, 1));
-    EXPECT_IN_TENANT(daemon.ask({{"request", "ps"}}).error().code == Code::kUnsupported);
+    EXPECT_IN_TENANT(daemon.query({{"request", "ps"}}).error().code == Code::kUnsupported);
     return 0;
   });
   EXPECT_EQ(wait_status(tenant), 0);
@@ -176,7 +176,7 @@ TEST(Daemon, NeverGrantsSixtyFourRacingProcessesAByteTooMuch) {
 TEST(Daemon, IsToldLimitsThatFitAndRefusesOthersInOneSentence) {
   const TestDaemon daemon({8_GiB});
   const auto asked = [&](json request) {
-    const auto answer = daemon.ask(request);
+    const auto answer = daemon.query(request);
     return answer ? std::string("done") : answer.error().message;
   };
   const pid_t tenant = daemon.start_tenant("a", 5_GiB, [](int) {
@@ -245,14 +245,14 @@ TEST(Daemon, LowersALimitAtOnceAndGrantsAgainWhenItIsRaised) {
   });
   while (*step == 0)
     os::sleep_for(Seconds{0.001});
-  EXPECT_TRUE(
-      daemon.ask({{"request", "set"}, {"name", "a"}, {"memory", {{"0", 50 * kMiB}}}}).has_value());
+  EXPECT_TRUE(daemon.query({{"request", "set"}, {"name", "a"}, {"memory", {{"0", 50 * kMiB}}}})
+                  .has_value());
   EXPECT_EQ(daemon.memory("spare_bytes"), 0);
   *step = 2;
   while (*step == 2)
     os::sleep_for(Seconds{0.001});
-  EXPECT_TRUE(
-      daemon.ask({{"request", "set"}, {"name", "a"}, {"memory", {{"0", 200 * kMiB}}}}).has_value());
+  EXPECT_TRUE(daemon.query({{"request", "set"}, {"name", "a"}, {"memory", {{"0", 200 * kMiB}}}})
+                  .has_value());
   *step = 4;
   EXPECT_EQ(wait_status(tenant), 0);
 }

@@ -104,7 +104,7 @@ Status Client::reserve_slowly(int device, std::uint64_t bytes) {
 }
 
 // True: taken from the lease counter. False: the counter has enough now, to be taken next.
-Result<bool> Client::take_or_lease(int device, std::uint64_t bytes, bool* is_later) {
+Result<bool> Client::reserve_or_lease(int device, std::uint64_t bytes, bool* is_later) {
   // A daemon that died before its reply may have put into the counter what it granted.
   if (regatta_lease_counter_take(&pages_.lease_counter(device), bytes) != 0) return true;
   const std::uint64_t spare = pages_.spare(device);
@@ -130,7 +130,7 @@ Status Client::reserve_slowly(int device, std::uint64_t bytes, Seconds timeout,
     if (!connection_.is_open()) status = connection_.handshake(timeout_);
     const bool is_connected = status.has_value();
     if (is_connected) {
-      const auto is_taken = take_or_lease(device, bytes, &is_later);
+      const auto is_taken = reserve_or_lease(device, bytes, &is_later);
       if (is_taken && *is_taken) return {};
       if (is_taken) continue;
       status = is_taken.error();
@@ -165,7 +165,7 @@ Status Client::reserve_within(Seconds timeout, int device, std::uint64_t bytes) 
   else
     status = connection_.handshake(timeout);
   while (status) {
-    const auto is_taken = take_or_lease(device, bytes, nullptr);
+    const auto is_taken = reserve_or_lease(device, bytes, nullptr);
     if (is_taken && *is_taken) break;
     if (!is_taken) status = is_taken.error();
     if (is_taken && os::monotonic_now() > end)

@@ -86,7 +86,7 @@ class Client {
   Status reserve_slowly(int device, std::uint64_t bytes);
   Status reserve_slowly(int device, std::uint64_t bytes, Seconds timeout, Seconds room_timeout);
   Status reserve_within(Seconds timeout, int device, std::uint64_t bytes) REGATTA_REQUIRES(mutex_);
-  Result<bool> take_or_lease(int device, std::uint64_t bytes, bool* is_later)
+  Result<bool> reserve_or_lease(int device, std::uint64_t bytes, bool* is_later)
       REGATTA_REQUIRES(mutex_);
 
   const Seconds timeout_;

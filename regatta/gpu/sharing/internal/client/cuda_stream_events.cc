@@ -11,7 +11,7 @@ constexpr int kRelaxed = 2;            // CU_STREAM_CAPTURE_MODE_RELAXED
 
 }  // namespace
 
-CudaStreamEvents::CudaEvent* CudaStreamEvents::take(CUcontext handle) {
+CudaStreamEvents::CudaEvent* CudaStreamEvents::acquire_event(CUcontext handle) {
   std::shared_ptr<Context> context;
   {
     const MutexLock lock(mutex_);
@@ -40,7 +40,7 @@ CudaStreamEvents::CudaEvent* CudaStreamEvents::take(CUcontext handle) {
 StreamEvents::Event CudaStreamEvents::record(void* stream) {
   CUcontext context = nullptr;
   if (calls_.context_get(&context) != CUDA_SUCCESS || context == nullptr) return nullptr;
-  CudaEvent* event = take(context);
+  CudaEvent* event = acquire_event(context);
   if (event == nullptr) return nullptr;
   if (calls_.event_record(event->event, static_cast<CUstream>(stream)) == CUDA_SUCCESS)
     return event;

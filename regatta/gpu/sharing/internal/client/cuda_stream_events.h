@@ -69,7 +69,7 @@ class CudaStreamEvents : public StreamEvents {
     bool is_lost = false;  // it is unknown when the device reached it
   };
   bool is_capturing(void* stream) override;
-  CudaEvent* take(CUcontext context);
+  CudaEvent* acquire_event(CUcontext context);
   bool enter(Context& context);
   void exit(Context& context);
   // Runs `call` in the event's context; an error where the context is gone.

@@ -13,8 +13,8 @@ constexpr double kLongestWaitNs = 10e6;  // until the rate is read again
 
 }  // namespace
 
-void EngineRateLimiter::give(Client& client, int device, regatta_engine engine,
-                             std::uint64_t units) {
+void EngineRateLimiter::acquire(Client& client, int device, regatta_engine engine,
+                                std::uint64_t units) {
   Engine& own = at(engines_, device)[engine];
   regatta_engine_usage& usage = client.pages().engine_usage(device, engine);
   bool is_waiting = false;
@@ -23,7 +23,7 @@ void EngineRateLimiter::give(Client& client, int device, regatta_engine engine,
     {
       const MutexLock lock(own.mutex);
       wait = own.bucket.wait_ns(rate(client, device, engine), os::monotonic_ns());
-      if (wait == 0) own.bucket.give(units);
+      if (wait == 0) own.bucket.grant(units);
     }
     if (wait == 0) break;
     if (!is_waiting) __atomic_fetch_add(&usage.waiting, 1U, __ATOMIC_RELAXED);

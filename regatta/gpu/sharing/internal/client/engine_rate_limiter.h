@@ -13,13 +13,13 @@ namespace regatta::sharing {
 
 class EngineRateLimiter {
  public:
-  // Units a second that this process may give now; 0: unlimited.
+  // Units a second that this process may use now; 0: unlimited.
   static std::uint64_t rate(const Client& client, int device, regatta_engine engine) {
     return __atomic_load_n(&client.pages().tenant().rates[device][engine], __ATOMIC_RELAXED);
   }
 
   // Waits until the rate allows `units`, and counts them. Not for captured work.
-  void give(Client& client, int device, regatta_engine engine, std::uint64_t units);
+  void acquire(Client& client, int device, regatta_engine engine, std::uint64_t units);
 
  private:
   struct Engine {

@@ -231,7 +231,7 @@ void LaunchGate::complete_unrecorded(MutexLock& lock) {
   const auto pause = std::clamp<std::uint64_t>(work_.in_flight_ns(), 20'000, kEventIntervalMostNs);
   if (worker_wake_.wait_for(lock, seconds(pause))) return;
   if (!spans_.empty()) return;
-  lanes_.take_unrecorded(
+  lanes_.consume_unrecorded(
       [this](std::uint64_t cost) { work_.complete(cost, cost, os::monotonic_ns()); });
   if (waiting_ > 0) progress_.notify_all();
 }

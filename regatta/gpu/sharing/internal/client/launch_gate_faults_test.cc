@@ -59,7 +59,7 @@ TEST(LaunchGate, LetsAProcessThatWasIdleGoOnWithoutTheDaemonWhileItIsAlone) {
 TEST(LaunchGate, OpensWithoutADaemonAndComesBackToTheNextOne) {
   Shared<Log> log;
   TestDaemon daemon;
-  ASSERT_TRUE(daemon.ask({{"request", "policy"}, {"policy", "equal"}}));
+  ASSERT_TRUE(daemon.query({{"request", "policy"}, {"policy", "equal"}}));
   std::vector<pid_t> tenants;
   for (const int tenant : {0, 1})
     tenants.push_back(
@@ -90,7 +90,7 @@ TEST(LaunchGate, OpensWithoutADaemonAndComesBackToTheNextOne) {
 TEST(LaunchGate, PassesTheTurnOfAKilledProcessOn) {
   Shared<Log> log;
   const TestDaemon daemon;
-  ASSERT_TRUE(daemon.ask({{"request", "policy"}, {"policy", "burst-weight"}}));
+  ASSERT_TRUE(daemon.query({{"request", "policy"}, {"policy", "burst-weight"}}));
   const pid_t killed =
       daemon.start_tenant("a", 1_GiB, [&](int page) { return flood(page, 0, 2 * kMs, *log); });
   const pid_t other =

@@ -19,7 +19,7 @@ using namespace regatta::literals;
 TEST(LaunchGate, LetsOneTenantRunAtATimeAndEachItsPart) {
   Shared<Log> log;
   const TestDaemon daemon;
-  ASSERT_TRUE(daemon.ask({{"request", "policy"}, {"policy", "equal"}}));
+  ASSERT_TRUE(daemon.query({{"request", "policy"}, {"policy", "equal"}}));
   std::vector<pid_t> tenants;
   for (const int tenant : {0, 1}) {
     tenants.push_back(daemon.start_tenant(
@@ -31,7 +31,7 @@ TEST(LaunchGate, LetsOneTenantRunAtATimeAndEachItsPart) {
     os::sleep_for(1.0_ms);
   const Ns begin = clock_ns() + 100 * kMs;
   os::sleep_for(Seconds{1.1});
-  const auto listing = daemon.ask({{"request", "ps"}});
+  const auto listing = daemon.query({{"request", "ps"}});
   log->stop = true;
   for (const pid_t tenant : tenants)
     EXPECT_EQ(wait_status(tenant), 0);
@@ -110,7 +110,7 @@ TEST(LaunchGate, LetsStreamsOfAProcessWorkAtOnceInItsTurns) {
   constexpr Ns kKernel = 400 * kUs;
   Shared<Log> log;
   const TestDaemon daemon;
-  ASSERT_TRUE(daemon.ask({{"request", "policy"}, {"policy", "equal"}}));
+  ASSERT_TRUE(daemon.query({{"request", "policy"}, {"policy", "equal"}}));
   const pid_t other =
       daemon.start_tenant("b", 1_GiB, [&](int page) { return flood(page, 1, kKernel, *log); });
   const pid_t tenant = daemon.start_tenant("a", 1_GiB, [&](int page) {
@@ -146,7 +146,7 @@ TEST(LaunchGate, LetsStreamsOfAProcessWorkAtOnceInItsTurns) {
 TEST(LaunchGate, NeverTouchesAStreamThatIsCapturedAndDoesNotHoldItBack) {
   Shared<Log> log;
   const TestDaemon daemon;
-  ASSERT_TRUE(daemon.ask({{"request", "policy"}, {"policy", "equal"}}));
+  ASSERT_TRUE(daemon.query({{"request", "policy"}, {"policy", "equal"}}));
   const pid_t other =
       daemon.start_tenant("b", 1_GiB, [&](int page) { return flood(page, 1, 5 * kMs, *log); });
   const pid_t tenant = daemon.start_tenant("a", 1_GiB, [&](int page) {
@@ -178,7 +178,7 @@ TEST(LaunchGate, NeverTouchesAStreamThatIsCapturedAndDoesNotHoldItBack) {
 TEST(LaunchGate, ServesAllThreadsOfAProcess) {
   Shared<Log> log;
   const TestDaemon daemon;
-  ASSERT_TRUE(daemon.ask({{"request", "policy"}, {"policy", "equal"}}));
+  ASSERT_TRUE(daemon.query({{"request", "policy"}, {"policy", "equal"}}));
   const pid_t other =
       daemon.start_tenant("b", 1_GiB, [&](int page) { return flood(page, 1, 2 * kMs, *log); });
   const pid_t tenant = daemon.start_tenant("a", 1_GiB, [&](int page) {

@@ -52,7 +52,7 @@ class StreamLanes {
   }
   // Takes the work of all lanes that has no event after it; calls use(cost) for each lane.
   template <typename F>
-  void take_unrecorded(F&& use) {
+  void consume_unrecorded(F&& use) {
     for (StreamLane& lane : lanes_)
       use(lane.unrecorded_ns.exchange(0));
   }

@@ -26,7 +26,7 @@ class TokenBucket {
     if (backlog_ <= ahead) return 0;
     return static_cast<std::uint64_t>((backlog_ - ahead) / rate) + 1;
   }
-  void give(std::uint64_t units) { backlog_ += static_cast<double>(units); }
+  void grant(std::uint64_t units) { backlog_ += static_cast<double>(units); }
 
  private:
   double backlog_ = 0;  // units given ahead of the rate

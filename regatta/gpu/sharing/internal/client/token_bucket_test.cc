@@ -16,8 +16,8 @@ struct Grant {
 };
 
 // Gives pieces as fast as the pace allows, until `end_ns`.
-std::vector<Grant> give_always(std::uint64_t rate, std::uint64_t most, std::uint64_t end_ns,
-                               std::mt19937_64& random) {
+std::vector<Grant> grant_always(std::uint64_t rate, std::uint64_t most, std::uint64_t end_ns,
+                                std::mt19937_64& random) {
   TokenBucket bucket;
   std::vector<Grant> gifts;
   std::uniform_int_distribution<std::uint64_t> piece(1, most);
@@ -27,7 +27,7 @@ std::vector<Grant> give_always(std::uint64_t rate, std::uint64_t most, std::uint
       continue;
     }
     gifts.push_back({now, piece(random)});
-    bucket.give(gifts.back().units);
+    bucket.grant(gifts.back().units);
     now += 100;  // giving takes time, too
   }
   return gifts;
@@ -37,7 +37,7 @@ TEST(TokenBucket, NoWindowHasMoreThanTheRateAndWhatMayBeAhead) {
   std::mt19937_64 random(7);
   for (const std::uint64_t rate : {1'000'000ULL, 25'000'000'000ULL}) {
     for (const std::uint64_t most : {rate / 100'000, rate / 100, rate / 2}) {
-      const auto gifts = give_always(rate, most, 3 * kSecondNs, random);
+      const auto gifts = grant_always(rate, most, 3 * kSecondNs, random);
       for (std::size_t first = 0; first < gifts.size(); first += 1 + gifts.size() / 50) {
         std::uint64_t sum = 0;
         for (std::size_t last = first; last < gifts.size(); ++last) {
@@ -55,7 +55,7 @@ TEST(TokenBucket, WhoAlwaysGivesHasItsRate) {
   std::mt19937_64 random(8);
   for (const std::uint64_t rate : {1'000'000ULL, 3'333'333ULL, 25'000'000'000ULL}) {
     std::uint64_t sum = 0;
-    for (const Grant& grant : give_always(rate, rate / 1000, 2 * kSecondNs, random))
+    for (const Grant& grant : grant_always(rate, rate / 1000, 2 * kSecondNs, random))
       sum += grant.units;
     EXPECT_NEAR(static_cast<double>(sum), 2.0 * static_cast<double>(rate),
                 0.02 * static_cast<double>(rate));
@@ -66,7 +66,7 @@ TEST(TokenBucket, OneWithoutALimitNeverWaits) {
   TokenBucket bucket;
   for (std::uint64_t now = 0; now < 100; ++now) {
     EXPECT_EQ(bucket.wait_ns(0, now), 0U);
-    bucket.give(1ULL << 40);
+    bucket.grant(1ULL << 40);
   }
   // A limit that comes later does not ask for what was given before it.
   EXPECT_EQ(bucket.wait_ns(0, 100), 0U);
@@ -75,7 +75,7 @@ TEST(TokenBucket, OneWithoutALimitNeverWaits) {
 
 TEST(TokenBucket, ANewRateHoldsAtOnce) {
   TokenBucket bucket;
-  bucket.give(1000);
+  bucket.grant(1000);
   const std::uint64_t slow = bucket.wait_ns(100, 1);
   EXPECT_NEAR(static_cast<double>(slow), 10e9 - 0.01e9, 10);
   EXPECT_NEAR(static_cast<double>(bucket.wait_ns(1000, 1)), 1e9 - 0.01e9, 10);
@@ -85,7 +85,7 @@ TEST(TokenBucket, ANewRateHoldsAtOnce) {
 TEST(TokenBucket, AClockThatStandsOrGoesBackIsNoTime) {
   TokenBucket bucket;
   EXPECT_EQ(bucket.wait_ns(1000, 5 * kSecondNs), 0U);
-  bucket.give(1000);
+  bucket.grant(1000);
   const std::uint64_t wait = bucket.wait_ns(1000, 5 * kSecondNs);
   EXPECT_EQ(bucket.wait_ns(1000, 4 * kSecondNs), wait);
   EXPECT_EQ(bucket.wait_ns(1000, 5 * kSecondNs), wait);

@@ -62,7 +62,7 @@ TEST(StreamLanes, GiveUpTheWorkThatHasNoEventBehindIt) {
   int stream = 0;
   lanes.of(&stream).unrecorded_ns = 7;
   std::uint64_t sum = 0;
-  lanes.take_unrecorded([&](std::uint64_t cost) { sum += cost; });
+  lanes.consume_unrecorded([&](std::uint64_t cost) { sum += cost; });
   EXPECT_EQ(sum, 7U);
   EXPECT_EQ(lanes.of(&stream).in_flight_ns(), 0U);
 }

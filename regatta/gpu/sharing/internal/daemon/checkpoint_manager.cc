@@ -139,7 +139,7 @@ void CheckpointManager::notice(const TenantStore& tenant_store, int client) {
   if (place(tenant_store, client) != REGATTA_PROCESS_RUNNING) known(tenant_store, client);
 }
 
-void CheckpointManager::want(const TenantStore& tenant_store, int client, bool here) {
+void CheckpointManager::request(const TenantStore& tenant_store, int client, bool here) {
   if (tenant_store.clients().process(client) == nullptr) return;
   if (here && !clients_.contains(client) && place(tenant_store, client) == REGATTA_PROCESS_RUNNING)
     return;

@@ -49,7 +49,7 @@ class CheckpointManager {
 
   // Takes over a client that an earlier daemon was moving.
   void notice(const TenantStore& tenant_store, int client);
-  void want(const TenantStore& tenant_store, int client, bool here);
+  void request(const TenantStore& tenant_store, int client, bool here);
   void forget(int client);  // it has ended
 
   // Begins the steps that are due and ends those that are done. `may_begin`: whether a client can

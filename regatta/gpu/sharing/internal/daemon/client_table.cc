@@ -60,7 +60,7 @@ void ClientTable::remove(int client) {
 
 Result<os::UniqueFd> ClientTable::create_page(int client) {
   REGATTA_TRY(made, SharedPage::create(REGATTA_CLIENT_PAGE_NAME, false));
-  os::UniqueFd fd = made.take_fd();
+  os::UniqueFd fd = made.release_fd();
   store(state_->clients[client].page_inode, made.inode());
   at(pages_, client) = std::move(made);
   return fd;
@@ -71,7 +71,7 @@ Status ClientTable::adopt_page(int client, os::UniqueFd fd) {
   REGATTA_TRY(mapped, SharedPage::map(std::move(fd)));
   if (inode == 0 || mapped.inode() != inode)
     return Error{Code::kConflict, "the page is not the one that this client was given"};
-  mapped.take_fd();
+  mapped.release_fd();
   at(pages_, client) = std::move(mapped);
   return {};
 }

@@ -170,7 +170,7 @@ TEST_F(EngineSharesTest, AnySecondHasEachTenantsPartWithinTwoPoints) {
         one.next_ns = now + wait;
         if (wait > 0) break;
         const std::uint64_t piece = rate_limited_piece(rate(one.tenant), 1 << 20);
-        one.bucket.give(piece);
+        one.bucket.grant(piece);
         usage(one.client).given += piece;
         one.in_second[now / (1000 * kMs)] += piece;
       }

@@ -58,7 +58,7 @@ int in_orphan(const std::function<int()>& body) {
 }
 
 bool is_refused(const TestDaemon& daemon, const nlohmann::json& request) {
-  const auto answer = daemon.ask(request);
+  const auto answer = daemon.query(request);
   return !answer && answer.error().code == Code::kUnsupported;
 }
 

@@ -191,9 +191,9 @@ void ResidencyManager::sample_all(TenantStore& tenant_store, int device, std::ui
 
 // Tenants whose memory is resident may have turns; during an exclusive lease, only its holder.
 // Returns when that changes.
-std::uint64_t ResidencyManager::give_turns(const TenantStore& tenant_store,
-                                           TurnManager& turn_manager, int device,
-                                           std::uint64_t now) {
+std::uint64_t ResidencyManager::assign_turns(const TenantStore& tenant_store,
+                                             TurnManager& turn_manager, int device,
+                                             std::uint64_t now) {
   Device& of = at(devices_, device);
   unsigned long long wake = TimerFd::kNever;
   const int alone = regatta_exclusive_leases_step(&of.leases, now, &wake);
@@ -232,7 +232,7 @@ void ResidencyManager::grant(const TenantStore& tenant_store, int tenant, int de
   const bool is_here = may >= bound;
   for (const int client : tenant_store.clients().of_tenant(tenant))
     if (!leaves || tenant_store.leases().leased(client, device) != 0)
-      checkpoints_.want(tenant_store, client, is_here);
+      checkpoints_.request(tenant_store, client, is_here);
   may = is_here ? may - bound : 0;
   for (const bool working : {true, false}) {
     for (const int client : tenant_store.clients().of_tenant(tenant)) {
@@ -256,7 +256,7 @@ std::uint64_t ResidencyManager::step_device(TenantStore& tenant_store, TurnManag
   std::uint64_t wake = TimerFd::kNever;
   for (int round = 0; round < 4; ++round) {
     sample_all(tenant_store, device, now);
-    const std::uint64_t turns_wake = give_turns(tenant_store, turn_manager, device, now);
+    const std::uint64_t turns_wake = assign_turns(tenant_store, turn_manager, device, now);
     std::array<unsigned long long, REGATTA_TENANTS_MAX> may{};
     wake = std::min<std::uint64_t>(regatta_residency_step(&of.policy, now, may.data()), turns_wake);
     bool is_changed = false;

@@ -97,8 +97,8 @@ class ResidencyManager {
   bool can_leave(const TenantStore& tenant_store, int tenant, int device) const;
   bool may_call_back(const TurnManager& turn_manager, int tenant, int device, std::uint64_t now);
   void sample_all(TenantStore& tenant_store, int device, std::uint64_t now);
-  std::uint64_t give_turns(const TenantStore& tenant_store, TurnManager& turn_manager, int device,
-                           std::uint64_t now);
+  std::uint64_t assign_turns(const TenantStore& tenant_store, TurnManager& turn_manager, int device,
+                             std::uint64_t now);
   std::uint64_t step_device(TenantStore& tenant_store, TurnManager& turn_manager, int device,
                             std::uint64_t now);
   void grant(const TenantStore& tenant_store, int tenant, int device, std::uint64_t may);

@@ -23,7 +23,7 @@ class SharedPage {
   ~SharedPage();
 
   int fd() const { return fd_.get(); }
-  os::UniqueFd take_fd() { return std::move(fd_); }
+  os::UniqueFd release_fd() { return std::move(fd_); }
   std::uint64_t inode() const { return inode_; }
   template <typename T>
   T* as() const {

@@ -35,7 +35,7 @@ class ByCgroup : public testing::TestWithParam<os::CgroupVersion> {
     return asked(request);
   }
   std::string asked(const json& request) const {
-    const auto answer = daemon_.ask(request);
+    const auto answer = daemon_.query(request);
     return answer ? "done" : answer.error().message;
   }
   // A process in the group that takes `take` bytes and must not get one more than `quota`.
@@ -50,7 +50,7 @@ class ByCgroup : public testing::TestWithParam<os::CgroupVersion> {
       return 0;
     }));
   }
-  std::size_t tenants() const { return (*daemon_.ask({{"request", "ps"}}))["tenants"].size(); }
+  std::size_t tenants() const { return (*daemon_.query({{"request", "ps"}}))["tenants"].size(); }
   bool ends() const {
     const Seconds end = os::monotonic_now() + kTimeout;
     while (tenants() != 0 && os::monotonic_now() < end)
@@ -182,8 +182,8 @@ TEST_P(ByCgroup, ATenantEndsByOrderAndNotBeforeItsLastProcess) {
   });
   while (*step != 1)
     os::sleep_for(Seconds{0.001});
-  EXPECT_EQ((*daemon_.ask({{"request", "leave"}, {"container", "none"}}))["left"], 0);
-  EXPECT_EQ((*daemon_.ask({{"request", "leave"}, {"container", "c1"}}))["left"], 1);
+  EXPECT_EQ((*daemon_.query({{"request", "leave"}, {"container", "none"}}))["left"], 0);
+  EXPECT_EQ((*daemon_.query({{"request", "leave"}, {"container", "c1"}}))["left"], 1);
   EXPECT_EQ(tenants(), 1U);
   EXPECT_THAT(asked({{"request", "leave"}, {"name", "a"}}), HasSubstr("has no cgroup"));
   *step = 2;
@@ -218,7 +218,7 @@ TEST_P(ByCgroup, ATenantGivesNoOrdersAndNamesNoOtherTenant) {
             json{{"request", "enroll"}, {"name", "b"}, {"cgroup", cgroup_->name()}},
             json{{"request", "leave"}, {"name", "a"}},
             json{{"request", "drain"}, {"drained", true}}, json{{"request", "ps"}}}) {
-        const auto answer = daemon_.ask(order);
+        const auto answer = daemon_.query(order);
         EXPECT_IN_TENANT(!answer && answer.error().code == Code::kUnsupported);
       }
       const auto as_other = Client::connect(page.get(), kTimeout);
@@ -262,7 +262,7 @@ TEST_P(ByCgroup, ADaemonThatDiesInAnOrderLeavesAllOfItOrNothing) {
     ::kill(orders, SIGKILL);
     EXPECT_TRUE(os::wait_for(orders));
     daemon_.start();
-    const auto listing = daemon_.ask({{"request", "ps"}});
+    const auto listing = daemon_.query({{"request", "ps"}});
     ASSERT_TRUE(listing);
     for (const json& tenant : (*listing)["tenants"])
       EXPECT_EQ(tenant["cgroups"].size(), 1U) << "after round " << round;

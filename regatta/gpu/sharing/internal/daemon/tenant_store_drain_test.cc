@@ -16,7 +16,7 @@ using nlohmann::json;
 using testing::HasSubstr;
 
 std::string asked(const TestDaemon& daemon, const json& request) {
-  const auto answer = daemon.ask(request);
+  const auto answer = daemon.query(request);
   return answer ? answer->dump() : answer.error().message;
 }
 
@@ -74,7 +74,7 @@ TEST(Drain, TakesNoNewTenantAndGivesNoMoreMemory) {
   };
   EXPECT_THAT(set(101 * kMiB), HasSubstr("is drained"));
   EXPECT_THAT(set(100 * kMiB), HasSubstr(R"("name":"a")"));
-  EXPECT_TRUE((*daemon.ask({{"request", "ps"}}))["gpus"][0]["drained"]);
+  EXPECT_TRUE((*daemon.query({{"request", "ps"}}))["gpus"][0]["drained"]);
   EXPECT_THAT(*send_control_request(daemon.socket(), R"({"request":"metrics"})"),
               HasSubstr("regatta_gpu_drained{gpu=\"0\"} 1\n"));
   asked(daemon, {{"request", "drain"}, {"drained", false}});

@@ -78,7 +78,7 @@ TEST(TenantStore, GoOnAfterTheirDaemonWithEveryTenantAndClient) {
   EXPECT_GE(tenant_store.leases().tenant_holding(0, 0).leased, 100 * kMiB);
   EXPECT_FALSE(tenant_store.leases().lease(client, 0, 1));
   auto other = SharedPage::create(REGATTA_CLIENT_PAGE_NAME, false);
-  EXPECT_FALSE(tenant_store.adopt_client_page(client, other->take_fd()));
+  EXPECT_FALSE(tenant_store.adopt_client_page(client, other->release_fd()));
   ASSERT_TRUE(tenant_store.adopt_client_page(client, std::move(page)));
   EXPECT_TRUE(tenant_store.leases().lease(client, 0, 1));
   tenant_store.remove_client(client);

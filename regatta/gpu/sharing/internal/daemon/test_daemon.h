@@ -116,14 +116,14 @@ class TestDaemon {
   void stop() const { ::kill(pid_, SIGSTOP); }
   void go_on() const { ::kill(pid_, SIGCONT); }
 
-  Result<nlohmann::json> ask(const nlohmann::json& request) const {
+  Result<nlohmann::json> query(const nlohmann::json& request) const {
     REGATTA_TRY(text, send_control_request(socket(), request.dump()));
     return nlohmann::json::parse(text);
   }
 
   // The only tenant's figure of GPU 0: limit_bytes, used_bytes or spare_bytes; -1: there is none.
   long long memory(const char* what) const {
-    const auto listing = ask({{"request", "ps"}});
+    const auto listing = query({{"request", "ps"}});
     if (!listing || (*listing)["tenants"].empty()) return -1;
     const auto& memory = (*listing)["tenants"][0]["memory"];
     return memory.empty() ? 0 : memory[0][what].get<long long>();
@@ -151,7 +151,7 @@ class TestDaemon {
  private:
   void wait_for_answer() const {
     const Seconds end = os::monotonic_now() + Seconds{10.0};
-    while (!ask({{"request", "policy"}}) && os::monotonic_now() < end)
+    while (!query({{"request", "policy"}}) && os::monotonic_now() < end)
       os::sleep_for(Seconds{0.001});
   }
 

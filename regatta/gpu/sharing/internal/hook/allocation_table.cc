@@ -34,7 +34,7 @@ void AllocationTable::put(const Allocation& allocation) {
   stripe.allocations.insert_or_assign(allocation.address, allocation);
 }
 
-std::optional<Allocation> AllocationTable::take(std::uint64_t address) {
+std::optional<Allocation> AllocationTable::extract(std::uint64_t address) {
   Stripe& stripe = stripe_of(address);
   const MutexLock lock(stripe.mutex);
   const auto at = stripe.allocations.find(address);
@@ -44,7 +44,7 @@ std::optional<Allocation> AllocationTable::take(std::uint64_t address) {
   return found;
 }
 
-std::vector<Allocation> AllocationTable::take_of(CUcontext context) {
+std::vector<Allocation> AllocationTable::extract_of(CUcontext context) {
   std::vector<Allocation> taken;
   for (Stripe& stripe : stripes_) {
     const MutexLock lock(stripe.mutex);

@@ -39,8 +39,8 @@ struct Allocation {
 class AllocationTable {
  public:
   void put(const Allocation& allocation);  // in place of one that is forgotten
-  std::optional<Allocation> take(std::uint64_t address);
-  std::vector<Allocation> take_of(CUcontext context);
+  std::optional<Allocation> extract(std::uint64_t address);
+  std::vector<Allocation> extract_of(CUcontext context);
 
  private:
   struct Stripe {

@@ -72,12 +72,12 @@ TEST(AllocationTable, GiveBackWhatWasPutOnceAndByContext) {
   auto* const second = reinterpret_cast<CUcontext>(0x20);
   for (std::uint64_t i = 1; i <= 100; ++i)
     sizes.put({.address = i << 9, .bytes = i, .context = i % 2 != 0 ? first : second});
-  EXPECT_EQ(sizes.take(7 << 9)->bytes, 7U);
-  EXPECT_FALSE(sizes.take(7 << 9));
-  EXPECT_FALSE(sizes.take(12345));
-  EXPECT_EQ(sizes.take_of(first).size(), 49U);
-  EXPECT_TRUE(sizes.take_of(first).empty());
-  EXPECT_EQ(sizes.take_of(second).size(), 50U);
+  EXPECT_EQ(sizes.extract(7 << 9)->bytes, 7U);
+  EXPECT_FALSE(sizes.extract(7 << 9));
+  EXPECT_FALSE(sizes.extract(12345));
+  EXPECT_EQ(sizes.extract_of(first).size(), 49U);
+  EXPECT_TRUE(sizes.extract_of(first).empty());
+  EXPECT_EQ(sizes.extract_of(second).size(), 50U);
 }
 
 }  // namespace

@@ -133,8 +133,8 @@ CUresult load(RequestType&& ask, Undo&& undo) {
 
 }  // namespace
 
-CUresult ask_for_context(CUdevice device, const std::function<CUresult()>& ask,
-                         const std::function<void()>& undo) {
+CUresult begin_context(CUdevice device, const std::function<CUresult()>& ask,
+                       const std::function<void()>& undo) {
   if (!is_known(device)) return ask();
   std::uint64_t expected = share(device).context_bytes;
   CUresult result = CUDA_SUCCESS;
@@ -170,7 +170,7 @@ CUdevice forget_context(CUcontext context) {
 
 void forget_allocations(const std::vector<Allocation>& had, CUdevice device) {
   for (const Allocation& allocation : had) {
-    give_back(allocation);
+    release_bytes(allocation);
     if (allocation.pool != nullptr) forget_in_pool(allocation);
   }
   settle_pools(true);
@@ -180,7 +180,7 @@ void forget_allocations(const std::vector<Allocation>& had, CUdevice device) {
 CUresult end_context(CUcontext context, CUdevice device, const std::function<CUresult()>& ask,
                      const std::function<bool()>& is_gone) {
   free_swappable_of(context);
-  const std::vector<Allocation> had = allocations().take_of(context);
+  const std::vector<Allocation> had = allocations().extract_of(context);
   leave_context(context);
   const CUresult result = ask();
   if (result != CUDA_SUCCESS || !is_gone()) {
@@ -224,7 +224,7 @@ CUresult start(DriverFunction<DriverEntry::cuInit> real, unsigned flags) {
 
 CUresult create_context(DriverFunction<DriverEntry::cuCtxCreate_v2> real, CUcontext* context,
                         unsigned flags, CUdevice device) {
-  const CUresult result = ask_for_context(
+  const CUresult result = begin_context(
       device, [&] { return real(context, flags, device); },
       [&] { driver<DriverEntry::cuCtxDestroy_v2>()(*context); });
   return note_context(result, context, device);
@@ -232,7 +232,7 @@ CUresult create_context(DriverFunction<DriverEntry::cuCtxCreate_v2> real, CUcont
 
 CUresult create_context(DriverFunction<DriverEntry::cuCtxCreate_v3> real, CUcontext* context,
                         void* affinities, int count, unsigned flags, CUdevice device) {
-  const CUresult result = ask_for_context(
+  const CUresult result = begin_context(
       device, [&] { return real(context, affinities, count, flags, device); },
       [&] { driver<DriverEntry::cuCtxDestroy_v2>()(*context); });
   return note_context(result, context, device);
@@ -240,7 +240,7 @@ CUresult create_context(DriverFunction<DriverEntry::cuCtxCreate_v3> real, CUcont
 
 CUresult create_context(DriverFunction<DriverEntry::cuCtxCreate_v4> real, CUcontext* context,
                         void* parameters, unsigned flags, CUdevice device) {
-  const CUresult result = ask_for_context(
+  const CUresult result = begin_context(
       device, [&] { return real(context, parameters, flags, device); },
       [&] { driver<DriverEntry::cuCtxDestroy_v2>()(*context); });
   return note_context(result, context, device);

@@ -16,8 +16,8 @@ inline bool is_known(CUdevice device) {
 
 // Calls the driver by `ask` for something that takes memory of its own; undoes it by `undo` when
 // the tenant may not have that much.
-CUresult ask_for_context(CUdevice device, const std::function<CUresult()>& ask,
-                         const std::function<void()>& undo);
+CUresult begin_context(CUdevice device, const std::function<CUresult()>& ask,
+                       const std::function<void()>& undo);
 // Destroys a context by `ask`, and forgets its allocations when `is_gone()`.
 CUresult end_context(CUcontext context, CUdevice device, const std::function<CUresult()>& ask,
                      const std::function<bool()>& is_gone);

@@ -49,7 +49,7 @@ CUresult give_up_primary(DriverFunction<DriverEntry::cuDevicePrimaryCtxRelease_v
   CUcontext context = forget_primary(device);
   if (context == nullptr) return result;
   free_swappable_of(context);
-  forget_allocations(allocations().take_of(context), device);
+  forget_allocations(allocations().extract_of(context), device);
   return result;
 }
 
@@ -86,7 +86,7 @@ CUresult retain_primary(DriverFunction<DriverEntry::cuDevicePrimaryCtxRetain> re
                         CUcontext* context, CUdevice device) {
   const CUresult result =
       is_known(device) && is_primary_gone(device)
-          ? ask_for_context(
+          ? begin_context(
                 device, [&] { return real(context, device); },
                 [&] { driver<DriverEntry::cuDevicePrimaryCtxRelease_v2>()(device); })
           : real(context, device);

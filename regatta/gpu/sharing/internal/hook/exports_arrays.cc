@@ -65,10 +65,10 @@ CUresult create(Handle* handle, std::uint64_t bytes, RequestType&& ask) {
 template <typename Handle, typename RequestType>
 CUresult destroy(Handle handle, RequestType&& ask) {
   const AccountingGuard busy;
-  const auto known = allocations().take(reinterpret_cast<std::uint64_t>(handle));
+  const auto known = allocations().extract(reinterpret_cast<std::uint64_t>(handle));
   const CUresult result = ask();
   if (known && result != CUDA_SUCCESS) allocations().put(*known);
-  if (known && result == CUDA_SUCCESS) give_back(*known);
+  if (known && result == CUDA_SUCCESS) release_bytes(*known);
   return result;
 }
 

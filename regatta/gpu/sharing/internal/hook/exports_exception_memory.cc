@@ -17,7 +17,7 @@ struct alignas(16) Slot {
 };
 Slot slots[8];
 
-void* take_slot(std::size_t bytes) {
+void* allocate_slot(std::size_t bytes) {
   for (Slot& slot : slots)
     if (bytes <= sizeof slot.bytes && !slot.is_used.exchange(true)) return slot.bytes;
   return nullptr;
@@ -31,7 +31,7 @@ extern "C" {
 void* __cxa_allocate_exception(std::size_t bytes) noexcept {
   const std::size_t all = bytes + kHeaderBytes;
   void* memory = std::malloc(all);
-  if (memory == nullptr) memory = take_slot(all);
+  if (memory == nullptr) memory = allocate_slot(all);
   if (memory == nullptr) std::terminate();
   std::memset(memory, 0, kHeaderBytes);
   return static_cast<char*>(memory) + kHeaderBytes;

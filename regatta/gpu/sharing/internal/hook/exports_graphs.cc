@@ -116,7 +116,7 @@ void trim(const Needs& needs) {
 }
 
 template <typename RequestType>
-CUresult ask_for_memory(CUgraphExec graph, RequestType&& ask) {
+CUresult request_graph_memory(CUgraphExec graph, RequestType&& ask) {
   Executable known;
   {
     const MutexLock lock(graph_state().mutex);
@@ -145,7 +145,7 @@ CUresult ask_for_memory(CUgraphExec graph, RequestType&& ask) {
 CUresult launch_with_memory(DriverFunction<DriverEntry::cuGraphLaunch> real, CUgraphExec graph,
                             CUstream stream) {
   const std::uint64_t trims = graph_state().trims;
-  const CUresult result = ask_for_memory(graph, [&] { return real(graph, stream); });
+  const CUresult result = request_graph_memory(graph, [&] { return real(graph, stream); });
   if (result != CUDA_SUCCESS) return result;
   const MutexLock lock(graph_state().mutex);
   const auto at = graph_state().executables.find(graph);
@@ -155,7 +155,7 @@ CUresult launch_with_memory(DriverFunction<DriverEntry::cuGraphLaunch> real, CUg
 
 CUresult upload(DriverFunction<DriverEntry::cuGraphUpload> real, CUgraphExec graph,
                 CUstream stream) {
-  return ask_for_memory(graph, [&] { return real(graph, stream); });
+  return request_graph_memory(graph, [&] { return real(graph, stream); });
 }
 
 CUresult instantiate(DriverFunction<DriverEntry::cuGraphInstantiate> real, CUgraphExec* executable,

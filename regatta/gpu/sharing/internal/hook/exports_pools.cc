@@ -220,7 +220,7 @@ CUresult free_async(DriverFunction<DriverEntry::cuMemFreeAsync> real, CUdevicept
     const bool is_free = !is_capturing(explicit_stream(is_own, stream)) && free_swappable(address);
     return is_free ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   }
-  const auto known = allocations().take(address);
+  const auto known = allocations().extract(address);
   const CUresult result = real(address, stream);
   if (known && result != CUDA_SUCCESS) allocations().put(*known);
   if (known && result == CUDA_SUCCESS && known->pool != nullptr) forget_in_pool(*known);

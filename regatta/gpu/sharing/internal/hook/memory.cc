@@ -33,7 +33,7 @@ std::optional<DeviceContext> current_device_context() {
   return place;
 }
 
-void give_back(const Allocation& allocation) {
+void release_bytes(const Allocation& allocation) {
   std::uint64_t bytes = allocation.charged;
   if (allocation.bytes != 0)
     bytes += blocks(allocation.device).remove(allocation.address, allocation.bytes);
@@ -153,14 +153,14 @@ CUresult free_known(DriverFunction<DriverEntry::cuMemFree_v2> real, CUdeviceptr 
   }
   const AccountingGuard busy;
   // Taken out first: as soon as it is free, another thread may get the same address.
-  const auto known = allocations().take(address);
+  const auto known = allocations().extract(address);
   const CUresult result = real(address);
   if (!known) return result;
   if (result != CUDA_SUCCESS) {
     allocations().put(*known);
     return result;
   }
-  give_back(*known);
+  release_bytes(*known);
   if (known->pool != nullptr) forget_in_pool(*known);
   settle_pools(false);  // the driver waited for work
   return result;

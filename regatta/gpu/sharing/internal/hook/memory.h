@@ -49,7 +49,7 @@ class AccountingGuard {
 };
 
 // Releases the bytes that were counted for an allocation which the driver has freed.
-void give_back(const Allocation& allocation);
+void release_bytes(const Allocation& allocation);
 
 // Memory whose size only the driver can tell, as that of a pool: the count follows its answer after
 // each call, and the possible growth of a call in progress is counted before it.

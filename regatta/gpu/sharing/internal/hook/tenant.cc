@@ -170,7 +170,7 @@ bool join_tenant() {
 }
 
 // As reserve(), which counts it.
-static std::optional<std::uint64_t> ask_for(int device, std::uint64_t bytes) {
+static std::optional<std::uint64_t> request_room(int device, std::uint64_t bytes) {
   std::string error;
   Client* const client = connected(error);
   if (client == nullptr) return owe(device, bytes, error);
@@ -190,7 +190,7 @@ static std::optional<std::uint64_t> ask_for(int device, std::uint64_t bytes) {
 std::optional<std::uint64_t> reserve(int device, std::uint64_t bytes, AccountingGuard* busy) {
   if (bytes == 0) return 0;
   if (busy != nullptr) busy->pause();
-  const auto granted = ask_for(device, bytes);
+  const auto granted = request_room(device, bytes);
   if (busy != nullptr) busy->go_on();
   if (granted && *granted != 0) tenant().reserved[as_index(device)] += *granted;
   return granted;
@@ -231,7 +231,7 @@ std::uint64_t engine_rate(int device, regatta_engine engine) {
 
 void acquire_engine(int device, regatta_engine engine, std::uint64_t units) {
   if (Client* const client = client_on(device))
-    tenant().rate_limiter.give(*client, device, engine, units);
+    tenant().rate_limiter.acquire(*client, device, engine, units);
 }
 
 bool open_session(int device, regatta_engine engine) {

@@ -118,7 +118,7 @@ class DeviceResidencyTest : public testing::Test {
     }
   }
   nlohmann::json memory_of(const std::string& name) const {
-    const auto listing = daemon_.ask({{"request", "ps"}});
+    const auto listing = daemon_.query({{"request", "ps"}});
     if (!listing) return {};
     for (const auto& tenant : (*listing)["tenants"])
       if (tenant["name"] == name)
@@ -292,12 +292,12 @@ TEST_F(DeviceResidencyTest, MayBeNoMoreThanTheHostHolds) {
   const Seconds end = os::monotonic_now() + 20.0_s;
   while (memory_of("t9").is_null() && os::monotonic_now() < end)
     os::sleep_for(1.0_ms);
-  const auto too_many = daemon_.ask(
+  const auto too_many = daemon_.query(
       {{"request", "join"}, {"name", "more"}, {"memory", {{"0", kBlock}}}, {"overcommit", true}});
   ASSERT_FALSE(too_many);
   EXPECT_THAT(too_many.error().message, testing::HasSubstr("0 B of the host's memory are left"));
   const auto plain =
-      daemon_.ask({{"request", "join"}, {"name", "plain"}, {"memory", {{"0", kBlock}}}});
+      daemon_.query({{"request", "join"}, {"name", "plain"}, {"memory", {{"0", kBlock}}}});
   ASSERT_FALSE(plain) << "the largest tenant has to fit beside those without over-commit";
   finish();
 }

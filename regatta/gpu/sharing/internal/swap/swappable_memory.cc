@@ -97,7 +97,7 @@ void SwappableMemory::report(const Progress& progress) const {
   if (progress) progress(totals_);
 }
 
-void SwappableMemory::take_away(Chunk& chunk, const Progress& progress) {
+void SwappableMemory::unmap_chunk(Chunk& chunk, const Progress& progress) {
   device_.unmap(chunk.address, chunk.bytes);
   chunk.is_there = false;
   totals_.resident -= chunk.bytes;
@@ -108,14 +108,14 @@ bool SwappableMemory::finish_out(const Move& move, const Progress& progress) {
   if (!device_.wait(move.home, move.ticket)) return false;
   move.chunk->is_saved = true;
   totals_.moved_out += move.chunk->bytes;
-  take_away(*move.chunk, progress);
+  unmap_chunk(*move.chunk, progress);
   return true;
 }
 
 bool SwappableMemory::begin_out(Home home, Chunk& chunk, std::vector<Move>& moves,
                                 const Progress& progress) {
   if (chunk.is_blank || chunk.is_saved) {
-    take_away(chunk, progress);
+    unmap_chunk(chunk, progress);
     return true;
   }
   if (chunk.host == nullptr) {

@@ -97,7 +97,7 @@ class SwappableMemory {
   Allocation* allocation_at(std::uint64_t address);
   bool finish_out(const Move& move, const Progress& progress);
   bool finish_in(const Move& move, const Progress& progress);
-  void take_away(Chunk& chunk, const Progress& progress);
+  void unmap_chunk(Chunk& chunk, const Progress& progress);
   bool begin_out(Home home, Chunk& chunk, std::vector<Move>& moves, const Progress& progress);
   bool begin_in(Home home, Chunk& chunk, std::vector<Move>& moves, const Progress& progress);
   void report(const Progress& progress) const;
