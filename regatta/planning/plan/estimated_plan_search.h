@@ -5,11 +5,13 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/units.h"
 #include "regatta/model/topo/cluster.h"
+#include "regatta/model/workload/job.h"
 #include "regatta/model/workload/strategy.h"
 #include "regatta/planning/plan/estimate.h"
 
@@ -27,6 +29,21 @@ struct PlanningProblem {
   int devices = 0;          // all of them are used
   bool every_form = false;  // plan/internal/search/strategy_space.h
 };
+
+// The software stack of that name; where it is empty, the usual one of the job on the cluster's
+// first device. kInvalidInput lists the names.
+Result<const cost::SoftwareStack*> choose_software_stack(const std::string& name,
+                                                         const workload::Job& job,
+                                                         const topo::Cluster& cluster);
+
+// kInvalidInput: the job fixes the placement, which a plan for a GPU cluster decides.
+Status check_placement_is_open(const workload::Job& job);
+
+// The problem of a job on all devices of a cluster of equal servers; the arguments outlive it.
+// Fails with kInvalidInput for servers of several types, for servers that no network joins, and for
+// a device whose rate in the job's precision is not known.
+Result<PlanningProblem> planning_problem(const workload::Job& job, const topo::Cluster& cluster,
+                                         const cost::SoftwareStack& stack);
 
 EstimateInput input_of(const PlanningProblem& problem, const workload::Strategy& strategy);
 // The micro-batches of one rank in a step, for a strategy that divides the job.

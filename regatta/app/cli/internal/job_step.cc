@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "regatta/app/cli/internal/plan_gpu.h"
+#include "regatta/app/cli/internal/planning_inputs.h"
 #include "regatta/model/cost/collective.h"
 #include "regatta/planning/plan/estimate.h"
 #include "regatta/planning/plan/estimated_plan_search.h"
@@ -47,8 +48,8 @@ Result<JobStep> plan_job_step(const workload::Job& job, const topo::Cluster& clu
   }
   workload::Job planned = job;
   if (!planned.strategy.schedule) planned.strategy.schedule = workload::PipelineSchedule::k1F1B;
-  REGATTA_TRY(stack, stack_of("", planned, cluster));
-  REGATTA_TRY(problem, planning_problem(planned, cluster, *stack));
+  REGATTA_TRY(stack, plan::choose_software_stack("", planned, cluster));
+  REGATTA_TRY(problem, plan::planning_problem(planned, cluster, *stack));
   std::optional<workload::Strategy> strategy =
       plan::fixed_strategy(planned.strategy, problem.devices);
   if (!strategy) {

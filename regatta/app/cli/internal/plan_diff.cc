@@ -97,7 +97,7 @@ Result<Side> predict(const DiffOptions& options, const std::string& name,
   job.strategy = workload::merged(request, job.strategy);
   REGATTA_TRY_DO(workload::check_request(job.strategy));
   REGATTA_TRY(stack, stack_of(options.stack, job, cluster));
-  REGATTA_TRY(problem, planning_problem(job, cluster, *stack));
+  REGATTA_TRY(problem, plan::planning_problem(job, cluster, *stack));
   if (const auto fixed = plan::fixed_strategy(job.strategy, problem.devices)) {
     REGATTA_TRY(estimate, plan::estimate_on(problem, *fixed));
     return Side{plan::compared_plan(name, {*fixed, estimate}), job.name, cluster.name};

@@ -108,61 +108,9 @@ int search_threads() {
 
 Result<const cost::SoftwareStack*> stack_of(const std::string& name, const workload::Job& job,
                                             const topo::Cluster& cluster) {
-  if (name.empty()) {
-    return &cost::default_software_stack(job.model, job.precision, job.strategy,
-                                         cluster.type_of(ServerId{0}).device);
-  }
-  if (const cost::SoftwareStack* stack = cost::find_software_stack(name)) return stack;
-  const std::string nearest = nearest_word(name, cost::software_stack_names());
-  return Error{
-      Code::kInvalidInput,
-      fmt::format("--stack: there is no software stack '{}'; {}choose one of {}",
-                  printable(name, 60), nearest.empty() ? "" : fmt::format("write {}, or ", nearest),
-                  join(cost::software_stack_names(), ", "))};
-}
-
-Status check_gpu_job(const workload::Job& job) {
-  if (job.placement.empty()) return {};
-  return Error{Code::kInvalidInput,
-               fmt::format("job {}: placement: on a cluster of GPUs the plan says where ranks go; "
-                           "write placement: auto, or leave the key out",
-                           job.name)};
-}
-
-Result<PlanningProblem> planning_problem(const workload::Job& job, const topo::Cluster& cluster,
-                                         const cost::SoftwareStack& stack) {
-  REGATTA_TRY_DO(check_gpu_job(job));
-  const topo::ServerType& server = cluster.type_of(ServerId{0});
-  for (const topo::Server& one : cluster.servers) {
-    if (one.type == cluster.servers.front().type) continue;
-    return Error{Code::kInvalidInput,
-                 fmt::format("cluster {}: its servers are of several types ({}, {}); name servers "
-                             "of one type",
-                             cluster.name, cluster.servers.front().type, one.type)};
-  }
-  const workload::Strategy none;
-  plan::MachineModel machine = plan::machine_model({.model = job.model,
-                                                    .strategy = none,
-                                                    .precision = job.precision,
-                                                    .server = server,
-                                                    .stack = stack});
-  machine.network = cost::cluster_network(cluster, stack);
-  REGATTA_TRY_DO(plan::check_machine_model(machine, server.device, job.precision));
-  if (cluster.servers.size() > 1 && machine.network.reach.back().rate.value <= 0) {
-    return Error{
-        Code::kInvalidInput,
-        fmt::format("cluster {}: nothing carries data between its servers; give server type "
-                    "{} NICs with a rate, and the fabric uplinks",
-                    cluster.name, cluster.servers.front().type)};
-  }
-  return PlanningProblem{.model = job.model,
-                         .global_batch = job.global_batch,
-                         .precision = job.precision,
-                         .request = job.strategy,
-                         .server = server,
-                         .stack = stack,
-                         .machine = machine,
-                         .devices = static_cast<int>(cluster.servers.size()) * server.device_count};
+  auto stack = plan::choose_software_stack(name, job, cluster);
+  if (!stack) return Error{stack.error().code, "--stack: " + stack.error().message};
+  return stack;
 }
 
 int show_gpu_plans(const PlanOptions& options, const workload::Job& job,
@@ -173,7 +121,7 @@ int show_gpu_plans(const PlanOptions& options, const workload::Job& job,
   if (!stack) return report_error(stack.error());
   if (has_heterogeneous_servers(cluster))
     return show_heterogeneous_plans(options, job, cluster, **stack);
-  auto problem = planning_problem(job, cluster, **stack);
+  auto problem = plan::planning_problem(job, cluster, **stack);
   if (!problem) return report_error(problem.error());
   problem->every_form = options.every_form;
   const auto left = plan::servers_without(cluster, options.without);

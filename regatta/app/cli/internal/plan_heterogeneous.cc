@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/app/cli/internal/job_file.h"
-#include "regatta/app/cli/internal/plan_gpu.h"
 #include "regatta/app/cli/internal/search_progress.h"
 #include "regatta/app/report/plan_report.h"
 #include "regatta/model/workload/job.h"
@@ -24,7 +23,8 @@ int show_heterogeneous_plans(const PlanOptions& options, const workload::Job& jo
                              const topo::Cluster& cluster, const cost::SoftwareStack& stack) {
   if (const Status known = check_heterogeneous_options(options, cluster.name); !known)
     return report_error(known.error());
-  if (const Status known = check_gpu_job(job); !known) return report_error(known.error());
+  if (const Status known = plan::check_placement_is_open(job); !known)
+    return report_error(known.error());
   const plan::HeterogeneousProblem problem{.model = job.model,
                                            .global_batch = job.global_batch,
                                            .precision = job.precision,

@@ -14,10 +14,7 @@
 #include "regatta/app/cli/internal/plan_gpu.h"
 #include "regatta/app/cli/internal/planning_inputs.h"
 #include "regatta/app/report/plan_report.h"
-#include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
-#include "regatta/model/topo/cluster_yaml.h"
-#include "regatta/model/topo/presets.h"
 #include "regatta/planning/plan/estimated_plan_metrics.h"
 
 namespace regatta::cli {
@@ -38,69 +35,7 @@ struct Choice {
   topo::Cluster cluster;
 };
 
-Error bad_change(const std::string& change, const std::string& why) {
-  return {Code::kInvalidInput, fmt::format("--with {}: {}", printable(change, 60), why)};
-}
-
-Result<int> count_of(const std::string& change, const std::string& value) {
-  const auto count = parse_number<int>(value);
-  if (!count || *count < 1 || *count > topo::kMaxServers)
-    return bad_change(change, fmt::format("write a whole number from 1 to {}", topo::kMaxServers));
-  return *count;
-}
-
-// As a cluster file must have it.
-Status check_rails(const topo::Cluster& cluster, const std::string& change) {
-  const int rails = cluster.fabric.rails;
-  const int nics = cluster.server_types.at(cluster.servers.front().type).nic_count;
-  if (rails <= 1 || (nics > 0 && nics % rails == 0)) return {};
-  return bad_change(change, fmt::format("the {} rails of cluster {} do not divide {} NICs; choose "
-                                        "a multiple of {}",
-                                        rails, cluster.name, nics, rails));
-}
-
-Status change_servers(topo::Cluster& cluster, int count) {
-  const std::string type = cluster.servers.front().type;
-  cluster.servers.clear();
-  for (int i = 0; i < count; ++i)
-    cluster.servers.push_back({.name = "s" + std::to_string(i), .type = type});
-  return {};
-}
-
-// The cluster with one thing another: a server preset, NICs, servers, uplinks.
-Result<topo::Cluster> changed(topo::Cluster cluster, const std::string& change) {
-  const std::size_t equals = change.find('=');
-  if (equals == std::string::npos) return bad_change(change, "write it like nic_rate=800Gbps");
-  const std::string key = change.substr(0, equals);
-  const std::string value = change.substr(equals + 1);
-  topo::ServerType& server = cluster.server_types.at(cluster.servers.front().type);
-  const std::vector<std::string> keys = {"nic_rate", "nics", "servers", "uplink", "server"};
-  if (key == "nic_rate" || key == "uplink") {
-    const auto rate = parse_bytes_per_second(value);
-    if (!rate) return bad_change(change, rate.error().message);
-    (key == "uplink" ? cluster.fabric.uplink : server.nic_rate) = *rate;
-  } else if (key == "nics") {
-    REGATTA_TRY(count, count_of(change, value));
-    server.nic_count = count;
-  } else if (key == "servers") {
-    REGATTA_TRY(count, count_of(change, value));
-    REGATTA_TRY_DO(change_servers(cluster, count));
-  } else if (key == "server") {
-    const topo::ServerType* preset = topo::find_server_preset(value);
-    if (preset == nullptr)
-      return bad_change(change, "choose one of " + join(topo::server_preset_names(), ", "));
-    server = *preset;
-  } else {
-    const std::string nearest = nearest_word(key, keys);
-    return bad_change(change,
-                      fmt::format("only {} can change{}", join(keys, ", "),
-                                  nearest.empty() ? "" : "; did you mean " + nearest + "?"));
-  }
-  REGATTA_TRY_DO(check_rails(cluster, change));
-  return cluster;
-}
-
-Result<std::vector<Choice>> enum_choices(const WhatIfOptions& options) {
+Result<std::vector<Choice>> load_choices(const WhatIfOptions& options) {
   std::vector<Choice> choices;
   for (const std::string& path : options.clusters) {
     REGATTA_TRY(cluster, load_cluster(path));
@@ -108,8 +43,9 @@ Result<std::vector<Choice>> enum_choices(const WhatIfOptions& options) {
   }
   const topo::Cluster first = choices.front().cluster;
   for (const std::string& change : options.changes) {
-    REGATTA_TRY(cluster, changed(first, change));
-    choices.push_back({first.name + " " + change, std::move(cluster)});
+    auto cluster = plan::changed_cluster(first, change);
+    if (!cluster) return Error{cluster.error().code, "--with " + cluster.error().message};
+    choices.push_back({first.name + " " + change, *std::move(cluster)});
   }
   return choices;
 }
@@ -118,7 +54,7 @@ Result<std::vector<Choice>> enum_choices(const WhatIfOptions& options) {
 Result<report::ComparedCluster> evaluate(const WhatIfOptions& options, const workload::Job& job,
                                          const Choice& choice) {
   REGATTA_TRY(stack, stack_of(options.stack, job, choice.cluster));
-  REGATTA_TRY(problem, planning_problem(job, choice.cluster, *stack));
+  REGATTA_TRY(problem, plan::planning_problem(job, choice.cluster, *stack));
   report::ComparedCluster row{.name = choice.name, .devices = problem.devices};
   const int threads = search_threads();
   auto found = plan::fastest_plan(problem, threads);
@@ -143,7 +79,7 @@ int compare(const WhatIfOptions& options) {
   }
   const auto job = load_job_with(options.job, options.strategy);
   if (!job) return report_error(job.error());
-  const auto choices = enum_choices(options);
+  const auto choices = load_choices(options);
   if (!choices) return report_error(choices.error());
   std::vector<report::ComparedCluster> rows;
   for (const Choice& choice : *choices) {

@@ -1,0 +1,69 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "regatta/model/topo/presets.h"
+#include "regatta/planning/plan/estimated_plan_search.h"
+
+namespace regatta::plan {
+namespace {
+
+using testing::HasSubstr;
+
+topo::Cluster two_servers(const char* first, const char* second) {
+  topo::Cluster cluster{.name = "pair"};
+  for (const char* type : {first, second}) {
+    cluster.server_types[type] = *topo::find_server_preset(type);
+    cluster.servers.push_back({.name = type, .type = type});
+  }
+  cluster.fabric = {.tiers = 1, .servers_per_leaf = 2};
+  return cluster;
+}
+
+workload::Job gpt_job() {
+  workload::Job job{.name = "gpt"};
+  job.model = workload::find_model_preset("gpt3-6.7b")->model;
+  job.global_batch = 64;
+  job.precision = workload::Precision::kBf16;
+  return job;
+}
+
+TEST(PlanningProblem, UsesAllDevicesOfEqualServers) {
+  const workload::Job job = gpt_job();
+  const topo::Cluster cluster = two_servers("dgx-h100", "dgx-h100");
+  const auto stack = choose_software_stack("", job, cluster);
+  ASSERT_TRUE(stack);
+  const auto problem = planning_problem(job, cluster, **stack);
+  ASSERT_TRUE(problem) << problem.error().message;
+  EXPECT_EQ(problem->devices, 16);
+  EXPECT_EQ(problem->global_batch, 64);
+}
+
+TEST(PlanningProblem, RejectsServersOfSeveralTypesAndAFixedPlacement) {
+  workload::Job job = gpt_job();
+  const topo::Cluster mixed = two_servers("dgx-h100", "dgx-a100-80g");
+  const cost::SoftwareStack& stack = **choose_software_stack("", job, mixed);
+  EXPECT_THAT(planning_problem(job, mixed, stack).error().message,
+              HasSubstr("its servers are of several types (dgx-h100, dgx-a100-80g)"));
+  job.placement.resize(1);
+  EXPECT_THAT(planning_problem(job, mixed, stack).error().message,
+              HasSubstr("write placement: auto"));
+}
+
+TEST(PlanningProblem, RejectsServersThatNoNetworkJoins) {
+  const workload::Job job = gpt_job();
+  topo::Cluster cluster = two_servers("dgx-h100", "dgx-h100");
+  cluster.server_types["dgx-h100"].nic_count = 0;
+  const cost::SoftwareStack& stack = **choose_software_stack("", job, cluster);
+  EXPECT_THAT(planning_problem(job, cluster, stack).error().message,
+              HasSubstr("nothing carries data between its servers"));
+}
+
+TEST(PlanningProblem, NamesTheNearestSoftwareStack) {
+  const auto stack =
+      choose_software_stack("megatron-cor", gpt_job(), two_servers("dgx-h100", "dgx-h100"));
+  ASSERT_FALSE(stack);
+  EXPECT_THAT(stack.error().message, HasSubstr("write megatron-core, or choose one of"));
+}
+
+}  // namespace
+}  // namespace regatta::plan
