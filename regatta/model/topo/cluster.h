@@ -42,6 +42,13 @@ struct IntraLink {
   Seconds latency;
 };
 
+// The PCIe switches of a server: devices and NICs are spread evenly over them, in order.
+struct PcieTree {
+  int switches = 0;                  // 0, or no divisor of both counts: not known
+  bool has_cascades = false;         // parts of one switch are several bridges apart: PXB, else PIX
+  bool has_one_host_bridge = false;  // in each NUMA node: PHB between its switches, else NODE
+};
+
 struct ServerType {
   std::string name;
   DeviceType device;
@@ -50,6 +57,7 @@ struct ServerType {
   int nic_count = 0;        // NIC i serves the devices d with d % nic_count == i, on rail i % rails
   BytesPerSecond nic_rate;  // per NIC, per direction
   int numa_nodes = 1;       // devices and NICs are spread evenly over them, in order
+  PcieTree pcie = {};
   std::string source;
 };
 

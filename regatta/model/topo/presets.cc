@@ -129,36 +129,59 @@ struct ServerRow {
   const char* device;
   int nics;
   BytesPerSecond nic_rate;
+  int numa_nodes;  // that hold devices
+  PcieTree pcie;
   const char* source;
 };
 
-// Eight devices and two processor sockets each; numa_nodes counts sockets (a DGX A100 is shipped
-// with four NUMA nodes a socket, two of which hold two devices each). NICs are those of the compute
-// network, storage and management left out.
+// A switch for each device and its NIC, or for two devices and theirs.
+constexpr PcieTree kPixEach{.switches = 8};
+constexpr PcieTree kPxbEach{.switches = 8, .has_cascades = true};
+constexpr PcieTree kPxbPairs{.switches = 4, .has_cascades = true};
+constexpr PcieTree kPixPairs{.switches = 4, .has_one_host_bridge = true};
+
+// Eight devices and two processor sockets each. NICs are those of the compute network, storage and
+// management left out. PCIe is as published matrices of `nvidia-smi topo -m` show it.
 std::vector<ServerType> make_server_presets() {
   const std::vector<ServerRow> rows = {
-      {"dgx-v100", "v100", 4, 100_Gbps,
+      {"dgx-v100", "v100", 4, 100_Gbps, 2, kPixPairs,
        "NVIDIA DGX-1 with Tesla V100 system architecture, WP-08437 (2017): 4 x EDR InfiniBand; the "
-       "hybrid cube mesh gives four of seven neighbours one or two bricks, one is taken"},
-      {"dgx-a100-80g", "a100-sxm4-80g", 8, 200_Gbps,
+       "hybrid cube mesh gives four of seven neighbours one or two bricks, one is taken; PCIe: "
+       "figure "
+       "of the same document, two devices and a NIC a switch, two switches a socket"},
+      {"dgx-a100-80g", "a100-sxm4-80g", 8, 200_Gbps, 4, kPxbPairs,
        "NVIDIA DGX A100 user guide, DU-09821-001 (2020), hardware overview: 8 x ConnectX-6 HDR 200 "
-       "Gb/s, NVSwitch between all devices"},
-      {"a800-8", "a800-sxm4-80g", 8, 200_Gbps,
-       "HGX A800 8-GPU board; NICs as in DGX A100 (an assumption: servers differ)"},
-      {"l20-8", "l20", 2, 200_Gbps,
-       "8 x L20 cards on PCIe 4.0; 2 NICs (an assumption: servers differ)"},
-      {"h20-8", "h20", 8, 400_Gbps,
-       "HGX H20 8-GPU board; NICs as in DGX H100 (an assumption: servers differ)"},
-      {"dgx-h100", "h100-sxm", 8, 400_Gbps,
+       "Gb/s, NVSwitch between all devices; PCIe: NVIDIA/DCGM issue 149, PXB within four pairs, "
+       "SYS "
+       "between them, whose NUMA nodes differ"},
+      {"a800-8", "a800-sxm4-80g", 8, 200_Gbps, 2, kPixEach,
+       "HGX A800 8-GPU board; NICs as in DGX A100 (an assumption: servers differ); PCIe: "
+       "NVIDIA/nccl "
+       "issue 933, eight devices of eight NVLinks, PIX and NODE"},
+      {"l20-8",
+       "l20",
+       2,
+       200_Gbps,
+       2,
+       {},
+       "8 x L20 cards on PCIe 4.0; 2 NICs (an assumption: servers differ); PCIe switches not "
+       "known"},
+      {"h20-8", "h20", 8, 400_Gbps, 2, kPixEach,
+       "HGX H20 8-GPU board; NICs as in DGX H100 (an assumption: servers differ); PCIe: "
+       "deepseek-ai/DeepEP issue 137, 8 x H20, PIX and NODE"},
+      {"dgx-h100", "h100-sxm", 8, 400_Gbps, 2, kPxbEach,
        "NVIDIA DGX BasePOD reference architecture, core components, DGX H200 and H100: 8 "
-       "single-port ConnectX-7, 400 Gb/s"},
-      {"h800-8", "h800-sxm", 8, 400_Gbps,
-       "HGX H800 8-GPU board; 50 GB/s of InfiniBand a device as in the DeepSeek-V3 report (2024)"},
-      {"h200-8", "h200-sxm", 8, 400_Gbps,
+       "single-port ConnectX-7, 400 Gb/s; PCIe: vllm-project/vllm issue 6746, 8 x H100, PXB and "
+       "NODE"},
+      {"h800-8", "h800-sxm", 8, 400_Gbps, 2, kPixEach,
+       "HGX H800 8-GPU board; 50 GB/s of InfiniBand a device as in the DeepSeek-V3 report "
+       "(2024); PCIe as a800-8"},
+      {"h200-8", "h200-sxm", 8, 400_Gbps, 2, kPxbEach,
        "NVIDIA DGX BasePOD reference architecture, core components, DGX H200 and H100: 8 "
-       "single-port ConnectX-7, 400 Gb/s"},
-      {"dgx-b200", "b200-sxm", 8, 400_Gbps,
-       "NVIDIA DGX B200 data sheet (2024): 8 single-port ConnectX-7, 400 Gb/s"},
+       "single-port ConnectX-7, 400 Gb/s; PCIe as dgx-h100"},
+      {"dgx-b200", "b200-sxm", 8, 400_Gbps, 2, kPxbEach,
+       "NVIDIA DGX B200 data sheet (2024): 8 single-port ConnectX-7, 400 Gb/s; PCIe: "
+       "vllm-project/vllm issue 16336, PXB and NODE"},
   };
   std::vector<ServerType> presets;
   for (const ServerRow& row : rows) {
@@ -170,7 +193,8 @@ std::vector<ServerType> make_server_presets() {
                        .intra = device->intra,
                        .nic_count = row.nics,
                        .nic_rate = row.nic_rate,
-                       .numa_nodes = 2,
+                       .numa_nodes = row.numa_nodes,
+                       .pcie = row.pcie,
                        .source = row.source});
   }
   return presets;

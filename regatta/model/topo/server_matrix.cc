@@ -23,6 +23,22 @@ int numa_of(int index, int count, int numa_nodes) {
   return static_cast<int>(static_cast<long long>(index) * numa_nodes / count);
 }
 
+// Empty where the tree is not known.
+std::vector<std::string> described_bridges(const ServerType& type, std::string_view kind, int index,
+                                           int count, int numa) {
+  const PcieTree& pcie = type.pcie;
+  if (pcie.switches <= 0 || type.device_count % pcie.switches != 0 ||
+      type.nic_count % pcie.switches != 0)
+    return {};
+  const int number = index * pcie.switches / count;
+  const std::string name = fmt::format("switch{}", number);
+  const std::string host = pcie.has_one_host_bridge ? fmt::format("host{}", numa) : name + ".host";
+  std::vector<std::string> bridges = {host, name};
+  for (int level = 0; pcie.has_cascades && level < 2; ++level)
+    bridges.push_back(fmt::format("{}.{}{}.{}", name, kind, index, level));
+  return bridges;
+}
+
 PathKind pcie_path(const ServerComponent& a, const ServerComponent& b) {
   std::size_t shared = 0;
   while (shared < a.bridges.size() && shared < b.bridges.size() &&
@@ -83,17 +99,19 @@ std::vector<ServerComponent> described_components(const ServerType& type) {
   std::vector<ServerComponent> parts;
   parts.reserve(static_cast<std::size_t>(type.device_count + type.nic_count));
   for (int i = 0; i < type.device_count; ++i) {
+    const int numa = numa_of(i, type.device_count, type.numa_nodes);
     parts.push_back({.name = fmt::format("dev{}", i),
                      .is_nic = false,
-                     .numa = numa_of(i, type.device_count, type.numa_nodes),
-                     .bridges = {},
+                     .numa = numa,
+                     .bridges = described_bridges(type, "dev", i, type.device_count, numa),
                      .rate = {}});
   }
   for (int i = 0; i < type.nic_count; ++i) {
+    const int numa = numa_of(i, type.nic_count, type.numa_nodes);
     parts.push_back({.name = fmt::format("nic{}", i),
                      .is_nic = true,
-                     .numa = numa_of(i, type.nic_count, type.numa_nodes),
-                     .bridges = {},
+                     .numa = numa,
+                     .bridges = described_bridges(type, "nic", i, type.nic_count, numa),
                      .rate = type.nic_rate});
   }
   return parts;

@@ -38,8 +38,8 @@ struct ServerMatrix {
   std::vector<std::vector<PairPath>> paths;  // square, symmetric
 };
 
-// The parts that the description implies: "dev0".., "nic0".., spread evenly over the NUMA nodes in
-// order.
+// The parts that the description implies: "dev0".., "nic0".., spread evenly over the NUMA nodes and
+// the PCIe switches in order.
 std::vector<ServerComponent> described_components(const ServerType& type);
 
 // Paths of `parts`, devices joined by `intra`. The bandwidth of a pair is that of the narrower

@@ -39,17 +39,42 @@ TEST(ServerMatrix, ClassifiesPciePathsByTheirNearestMeeting) {
   }
 }
 
-TEST(ServerMatrix, ShowsNvlinkBetweenDevicesAndNumaToNics) {
+TEST(ServerMatrix, ShowsNvlinkBetweenDevicesAndPcieToNics) {
   const ServerType* type = find_server_preset("dgx-a100-80g");
   ASSERT_NE(type, nullptr);
   const ServerMatrix matrix = server_matrix(*type);
   ASSERT_THAT(matrix.parts, SizeIs(16));
   EXPECT_EQ(matrix.paths[0][7].kind, PathKind::kNvlink);
   EXPECT_DOUBLE_EQ(matrix.paths[0][7].bandwidth.value, 300e9);
-  EXPECT_EQ(matrix.paths[0][8].kind, PathKind::kNode);
+  EXPECT_EQ(matrix.paths[0][8].kind, PathKind::kPxb);
   EXPECT_DOUBLE_EQ(matrix.paths[0][8].bandwidth.value, 25e9);
   EXPECT_EQ(matrix.paths[0][15].kind, PathKind::kSys);
   EXPECT_TRUE(placement_notes(matrix).empty());
+}
+
+// A row of `nvidia-smi topo -m`: from device 0 to every NIC.
+std::string nic_row(const char* preset) {
+  const ServerMatrix matrix = server_matrix(*find_server_preset(preset));
+  std::string row;
+  for (std::size_t i = 8; i < matrix.parts.size(); ++i)
+    row += std::string(to_string(matrix.paths[0][i].kind)) + " ";
+  return row;
+}
+
+TEST(ServerMatrix, ShowsThePciePathsOfPublishedMatrices) {
+  EXPECT_EQ(nic_row("dgx-v100"), "PIX PHB SYS SYS ");
+  EXPECT_EQ(nic_row("dgx-a100-80g"), "PXB PXB SYS SYS SYS SYS SYS SYS ");
+  EXPECT_EQ(nic_row("dgx-h100"), "PXB NODE NODE NODE SYS SYS SYS SYS ");
+  EXPECT_EQ(nic_row("h800-8"), "PIX NODE NODE NODE SYS SYS SYS SYS ");
+  EXPECT_EQ(nic_row("h20-8"), "PIX NODE NODE NODE SYS SYS SYS SYS ");
+  EXPECT_EQ(nic_row("dgx-b200"), "PXB NODE NODE NODE SYS SYS SYS SYS ");
+  EXPECT_EQ(nic_row("l20-8"), "NODE SYS ");
+}
+
+TEST(ServerMatrix, KnowsNoPcieSwitchesWhereTheyDoNotDivideTheNics) {
+  ServerType type = *find_server_preset("dgx-h100");
+  type.nic_count = 4;
+  EXPECT_EQ(server_matrix(type).paths[0][8].kind, PathKind::kNode);
 }
 
 TEST(ServerMatrix, TellsWhichDevicesReachTheirNicAcrossNumaNodes) {
