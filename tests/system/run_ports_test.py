@@ -127,7 +127,7 @@ class RunPorts(lab_case.LabCase):
             self.assertIn(f"\nports {taken}: ", done.stderr)
             if taken == "planned":
                 self.assertEqual(ports["sets"], [{"name": "data-parallel rings", "connections": 2 * SPINES,
-                                                  "most_on_a_link": 1}])
+                                                  "max_link_connections": 1, "most_on_a_link": 1}])
                 self.assertIn(f"data-parallel rings: {2 * SPINES} connections across switches, 1 at most on a link", done.stderr)
             else:
                 self.assertEqual(ports["sets"], [])
@@ -141,7 +141,7 @@ class RunPorts(lab_case.LabCase):
         ports = json.loads(done.stdout)["ports"]
         self.assertEqual(ports["avoided"], ["leaf0-spine3"])
         # Eight connections on the seven ways that are left.
-        self.assertEqual([one["most_on_a_link"] for one in ports["sets"]], [2])
+        self.assertEqual([one["max_link_connections"] for one in ports["sets"]], [2])
 
     def test_refuses_to_plan_where_the_hash_is_not_known(self):
         text = self.cluster.read_text().replace("servers: {count: 4, type: cpu-1}", "servers:\n" + "".join(

@@ -83,7 +83,7 @@ std::string parts_table(const FabricDesignResult& drawn) {
 }
 
 std::string distances_table(const FabricDesignResult& drawn) {
-  std::vector<std::vector<std::string>> rows = {{"from s0 to", "links", "latency", "narrowest"}};
+  std::vector<std::vector<std::string>> rows = {{"from s0 to", "links", "latency", "bottleneck"}};
   for (const topo::Distance& distance : drawn.summary.distances)
     rows.push_back({distance.to, std::to_string(distance.hops), format_seconds(distance.latency),
                     format_bits_per_second(distance.narrowest)});

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/app/report/internal/sample_clusters.h"
+#include "regatta/app/report/pages.h"
 #include "regatta/model/topo/addresses.h"
 
 namespace regatta::report {
@@ -24,7 +25,7 @@ TEST(ClusterText, ShowsTheShareOfACoreInEveryFigure) {
   const topo::Cluster cluster = cluster_of(kLab);
   const std::string text = cluster_text(cluster);
   EXPECT_THAT(text, StartsWith("cluster sample: 4 servers, 8 devices\n\nserver type cpu-2\n"));
-  EXPECT_THAT(text, HasSubstr("cpu with 15.0 % of a core, fp32 14.4 GFLOPS"));
+  EXPECT_THAT(text, HasSubstr("cpu with 15.0 % of a core, fp32 peak 14.4 GFLOPS"));
   EXPECT_THAT(text, HasSubstr("fabric: 1 rail, 2 leaves, 2 spines, 0 super-spines\n"));
   const auto device = cluster_json(cluster)["server_types"][0]["device"];
   EXPECT_DOUBLE_EQ(device["fp32_peak_flops"].get<double>(), 14.4e9);
@@ -45,6 +46,16 @@ TEST(FabricCheckText, BeginsWithTheVerdict) {
   EXPECT_THAT(text, HasSubstr(" between them, no cycle\nproof: 2 layers of 4, 4 directed links; "));
   EXPECT_THAT(text, HasSubstr("\n1 failure at once: all 8 checked; "));
   EXPECT_THAT(text, EndsWith("no deadlock: no cycle after any of them\n"));
+}
+
+TEST(ClusterText, ShowsThePeakOfADeviceThatItsDrawingShows) {
+  EXPECT_THAT(fabric_svg(cluster_of(kLab)), HasSubstr("bf16 peak 14.4 GFLOPS"));
+}
+
+TEST(ClusterJson, KeepsTheOldNameOfTheBottleneck) {
+  const auto distance = cluster_json(cluster_of(kLab))["fabric"]["distances"][0];
+  EXPECT_EQ(distance["bottleneck_Bps"], 25e6);
+  EXPECT_EQ(distance["narrowest_Bps"], distance["bottleneck_Bps"]);
 }
 
 TEST(FabricCheckJson, KeepsTheOldNamesOfItsKeys) {

@@ -1,11 +1,13 @@
 // Servers and fabrics as they are described or discovered.
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "regatta/app/report/fabric_report.h"
+#include "regatta/app/report/internal/old_names.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 #include "regatta/model/topo/presets.h"
@@ -16,18 +18,13 @@ namespace {
 
 using nlohmann::json;
 
-// A cluster file describes whole cores: the share of a device is part of every figure shown.
-double core_share(const topo::DeviceType& device) {
-  return device.cpu_share > 0 ? device.cpu_share : 1;
-}
-
 std::string device_type_text(const topo::DeviceType& device) {
-  const double share = core_share(device);
+  const double share = topo::described_share(device);
   std::string text = device.name;
   if (device.cpu_share > 0) text += fmt::format(" with {} of a core", format_percent(share));
-  text += fmt::format(", fp32 {}", format_flops_per_second(device.fp32_peak * share));
+  text += fmt::format(", fp32 peak {}", format_flops_per_second(device.fp32_peak * share));
   if (device.bf16_peak.value > 0)
-    text += fmt::format(", bf16 {}", format_flops_per_second(device.bf16_peak * share));
+    text += fmt::format(", bf16 peak {}", format_flops_per_second(device.bf16_peak * share));
   return text + fmt::format(", {}", format_bytes(device.memory));
 }
 
@@ -64,7 +61,7 @@ std::string fabric_summary_text(const topo::FabricSummary& fabric) {
     text += fmt::format("  oversubscription at the spines: {}\n",
                         excess_text(fabric.spine_oversubscription));
   text += fmt::format("  bisection bandwidth: {}\n", format_bits_per_second(fabric.bisection));
-  std::vector<std::vector<std::string>> rows = {{"from s0 to", "hops", "latency", "narrowest"}};
+  std::vector<std::vector<std::string>> rows = {{"from s0 to", "hops", "latency", "bottleneck"}};
   for (const topo::Distance& distance : fabric.distances)
     rows.push_back({distance.to, std::to_string(distance.hops), format_seconds(distance.latency),
                     format_bits_per_second(distance.narrowest)});
@@ -95,8 +92,8 @@ json server_type_json(const topo::ServerType& type, const topo::ServerMatrix& ma
   return {{"name", type.name},
           {"device",
            {{"type", device.name},
-            {"fp32_peak_flops", device.fp32_peak.value * core_share(device)},
-            {"bf16_peak_flops", device.bf16_peak.value * core_share(device)},
+            {"fp32_peak_flops", device.fp32_peak.value * topo::described_share(device)},
+            {"bf16_peak_flops", device.bf16_peak.value * topo::described_share(device)},
             {"memory_bytes", device.memory.value},
             {"memory_bandwidth_Bps", device.memory_bandwidth.value},
             {"cpu_share", device.cpu_share},
@@ -117,10 +114,12 @@ json server_type_json(const topo::ServerType& type, const topo::ServerMatrix& ma
 json fabric_summary_json(const topo::FabricSummary& fabric) {
   json distances = json::array();
   for (const topo::Distance& distance : fabric.distances) {
-    distances.push_back({{"to", distance.to},
-                         {"hops", distance.hops},
-                         {"latency_s", distance.latency.value},
-                         {"narrowest_Bps", distance.narrowest.value}});
+    json one = {{"to", distance.to},
+                {"hops", distance.hops},
+                {"latency_s", distance.latency.value},
+                {"bottleneck_Bps", distance.narrowest.value}};
+    add_old_names(one, {{"bottleneck_Bps", "narrowest_Bps"}});
+    distances.push_back(std::move(one));
   }
   return {{"tiers", fabric.tiers},
           {"rails", fabric.rails},

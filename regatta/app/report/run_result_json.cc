@@ -1,11 +1,13 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "regatta/app/report/internal/link_rows.h"
+#include "regatta/app/report/internal/old_names.h"
 #include "regatta/app/report/run_result.h"
 #include "regatta/model/topo/cluster.h"
 #include "regatta/model/topo/graph.h"
@@ -64,9 +66,12 @@ Json measured_json(const MeasuredRun& measured, const std::vector<LinkRow>& rows
 
 Json ports_json(const PortAssignment& ports) {
   Json sets = Json::array();
-  for (const PortAssignmentSet& set : ports.sets)
-    sets.push_back(
-        {{"name", set.name}, {"connections", set.connections}, {"most_on_a_link", set.most}});
+  for (const PortAssignmentSet& set : ports.sets) {
+    Json one = {
+        {"name", set.name}, {"connections", set.connections}, {"max_link_connections", set.most}};
+    add_old_names(one, {{"max_link_connections", "most_on_a_link"}});
+    sets.push_back(std::move(one));
+  }
   return {{"taken", ports.method}, {"why", ports.why}, {"sets", sets}, {"avoided", ports.avoided}};
 }
 

@@ -33,6 +33,11 @@ struct DeviceType {
   std::string source;  // where the figures are from
 };
 
+// The share of a core whose peak rates a device has: 1 for GPUs, and where none is given.
+inline double described_share(const DeviceType& device) {
+  return device.cpu_share > 0 ? device.cpu_share : 1;
+}
+
 enum class IntraKind { kShm, kPcie, kNvlink };
 
 // Between two devices of one server, per direction.

@@ -149,8 +149,9 @@ std::string type_text(const topo::ServerType& type, int count) {
   if (device.cpu_share > 0)
     text += fmt::format(" of {} of a core", format_percent(device.cpu_share));
   const FlopsPerSecond peak = device.bf16_peak.value > 0 ? device.bf16_peak : device.fp32_peak;
-  text += fmt::format(", {}, {} {}", format_bytes(device.memory),
-                      device.bf16_peak.value > 0 ? "bf16" : "fp32", format_flops_per_second(peak));
+  text += fmt::format(", {}, {} peak {}", format_bytes(device.memory),
+                      device.bf16_peak.value > 0 ? "bf16" : "fp32",
+                      format_flops_per_second(peak * topo::described_share(device)));
   text += fmt::format("; {} {}", topo::to_string(type.intra.kind),
                       format_bytes_per_second(type.intra.bandwidth));
   if (type.nic_count == 0) return text;

@@ -10,8 +10,9 @@
 namespace regatta::report {
 
 // Copies the value of each new key that `object` has to its old key.
-inline void add_old_names(nlohmann::json& object,
-                          std::initializer_list<std::pair<const char*, const char*>> new_and_old) {
+template <typename Json>
+void add_old_names(Json& object,
+                   std::initializer_list<std::pair<const char*, const char*>> new_and_old) {
   for (const auto& [name, old_name] : new_and_old)
     if (object.contains(name)) object[old_name] = object[name];
 }
