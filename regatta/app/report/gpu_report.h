@@ -1,5 +1,5 @@
-// report/gpu_report.h: the answers of the GPU daemon as text: tenants, their limits and their use
-// of GPUs. Pure.
+// report/gpu_report.h: the answers of GPU daemons as text: tenants, their limits and their use of
+// GPUs; the GPUs of a pool of servers. Pure.
 #pragma once
 
 #include <deque>
@@ -9,6 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
+#include "experimental/remote/pool_client.h"
 #include "regatta/base/core/json.h"
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/units.h"
@@ -33,6 +36,10 @@ struct DrainedGpu {
 Result<std::vector<DrainedGpu>> read_drained_gpus(const JsonReader& answer);
 // `regatta gpu drain`: a line.
 std::string gpu_drain_text(const DrainedGpu& gpu);
+
+// `regatta gpu pool ls`: the GPUs of servers; the JSON has the servers that did not answer, too.
+std::string gpu_pool_table(const std::vector<remote::ServerView>& servers);
+nlohmann::json gpu_pool_json(const std::vector<remote::ServerView>& servers);
 
 // `regatta gpu top`: the use of GPUs now and in the last minute.
 

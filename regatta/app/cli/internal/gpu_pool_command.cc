@@ -15,15 +15,13 @@
 #include "regatta/app/cli/internal/gpu_limits.h"
 #include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/stop_signal.h"
-#include "regatta/base/core/text.h"
+#include "regatta/app/report/gpu_report.h"
 #include "regatta/base/core/units.h"
 #include "regatta/base/os/process.h"
 #include "regatta/gpu/sharing/daemon.h"
 
 namespace regatta::cli {
 namespace {
-
-using nlohmann::json;
 
 struct PoolOptions {
   std::string listen;
@@ -68,60 +66,25 @@ Status serve(const PoolOptions& options) {
                             watch_stop_signals());
 }
 
-json device_json(const remote::PoolDevice& device) {
-  const auto bytes = [](const std::optional<Bytes>& size) {
-    return size ? json(size->value) : json();
-  };
-  return {{"server", device.server},
-          {"gpu", device.gpu},
-          {"memory_bytes", bytes(device.memory)},
-          {"memory_free_bytes", bytes(device.memory_free)},
-          {"compute_free_percent", device.compute_free_ppm / 1e4},
-          {"tenants", device.tenants},
-          {"rdma", device.has_rdma}};
-}
-
-std::vector<std::string> device_row(const remote::PoolDevice& device) {
-  const auto bytes = [](const std::optional<Bytes>& size) {
-    return size ? format_bytes(*size) : std::string("unknown");
-  };
-  return {device.server,
-          std::to_string(device.gpu),
-          bytes(device.memory),
-          bytes(device.memory_free),
-          fmt::format("{:.4g}", device.compute_free_ppm / 1e4),
-          std::to_string(device.tenants),
-          device.has_rdma ? "yes" : "no"};
-}
-
 // Lists servers that do not answer beside those that do; when none does, the exit status is that of
 // the last.
 Result<int> list(const PoolOptions& options) {
   REGATTA_TRY(servers, remote::parse_servers(options.servers));
   REGATTA_TRY(token, remote::read_token(options.token_file));
-  json shown{{"gpus", json::array()}, {"unreachable", json::array()}};
-  std::vector<std::vector<std::string>> rows = {
-      {"server", "gpu", "memory", "free", "free %", "tenants", "rdma"}};
+  const std::vector<remote::ServerView> views = remote::view_servers(servers, token);
   int status = 1;
   bool is_any_there = false;
-  for (const remote::ServerView& view : remote::view_servers(servers, token)) {
-    if (!view.devices) {
-      shown["unreachable"].push_back(
-          {{"server", view.server}, {"why", view.devices.error().message}});
+  for (const remote::ServerView& view : views) {
+    if (view.devices)
+      is_any_there = true;
+    else
       status =
           options.json ? exit_status(view.devices.error()) : report_error(view.devices.error());
-      continue;
-    }
-    is_any_there = true;
-    for (const remote::PoolDevice& device : *view.devices) {
-      shown["gpus"].push_back(device_json(device));
-      rows.push_back(device_row(device));
-    }
   }
   if (options.json)
-    fmt::print("{}\n", shown.dump(2));
+    fmt::print("{}\n", report::gpu_pool_json(views).dump(2));
   else if (is_any_there)
-    fmt::print("{}", format_table(rows));
+    fmt::print("{}", report::gpu_pool_table(views));
   return is_any_there ? 0 : status;
 }
 
