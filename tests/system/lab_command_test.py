@@ -34,6 +34,20 @@ class LabCommand(lab_case.LabCase):
         status = json.loads(lab_case.regatta("lab", "status", self.name, "--json").stdout)
         self.assertEqual([one["has_fault"] for one in status["labs"][0]["links"]], [False, False, False])
 
+    def test_lists_the_labs_that_are_up(self):
+        rows = [line.split() for line in lab_case.regatta("lab", "ls").stdout.splitlines()]
+        self.assertEqual(rows[0], ["lab", "servers", "switches", "state", "age"])
+        self.assertIn([self.name, "3", "1", "up"], [row[:4] for row in rows])
+        labs = json.loads(lab_case.regatta("lab", "ls", "--json").stdout)["labs"]
+        [here] = [one for one in labs if one["name"] == self.name]
+        self.assertEqual((here["servers"], here["switches"], here["faulty_links"]), (3, 1, 0))
+        self.assertTrue(0 < here["age_s"] < 600, here)
+
+    def test_shows_the_status_of_the_lab_that_the_flag_names(self):
+        self.assertEqual(self.lab("status").stdout.split(" (")[0], f"lab {self.name}")
+        both = lab_case.regatta("lab", "status", self.name, "--lab", self.name)
+        self.assertEqual(both.returncode, 2, both.stdout)
+
     def test_names_what_exists_when_a_name_is_wrong(self):
         links = ", ".join(f"s{i}.nic0-leaf0" for i in range(3))
         self.refused(["fault", "down", "s9.nic0-leaf0"],

@@ -20,6 +20,19 @@
 
 namespace regatta::report {
 
+// A running lab in the list of `regatta lab ls`.
+struct RunningLab {
+  std::string name;
+  std::size_t servers = 0;
+  std::size_t switches = 0;
+  std::size_t faults = 0;  // injected into links
+  Seconds age;
+};
+std::string lab_list_text(const std::vector<RunningLab>& labs);
+nlohmann::json lab_list_json(const std::vector<RunningLab>& labs);
+// `regatta lab up`: a lab that came up.
+std::string lab_up_text(const lab::LabInfo& lab);
+
 // `regatta lab status`: servers, links and processes of a lab.
 std::string lab_status_text(const lab::LabInfo& lab, const std::vector<lab::LinkState>& links,
                             const std::vector<lab::LabProcess>& processes);

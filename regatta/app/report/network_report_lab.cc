@@ -23,7 +23,40 @@ long processes_on(const std::vector<lab::LabProcess>& processes, const std::stri
                        [&](const lab::LabProcess& process) { return process.node == node; });
 }
 
+std::string lab_state(const RunningLab& lab) {
+  return lab.faults == 0 ? "up" : "up, " + pluralized(lab.faults, "faulty link");
+}
+
 }  // namespace
+
+std::string lab_list_text(const std::vector<RunningLab>& labs) {
+  if (labs.empty()) return "no lab is up\n";
+  std::vector<std::vector<std::string>> rows = {{"lab", "servers", "switches", "state", "age"}};
+  for (const RunningLab& lab : labs)
+    rows.push_back({lab.name, std::to_string(lab.servers), std::to_string(lab.switches),
+                    lab_state(lab), format_seconds(lab.age)});
+  return format_table(rows);
+}
+
+nlohmann::json lab_list_json(const std::vector<RunningLab>& labs) {
+  nlohmann::json all = nlohmann::json::array();
+  for (const RunningLab& lab : labs)
+    all.push_back({{"name", lab.name},
+                   {"servers", lab.servers},
+                   {"switches", lab.switches},
+                   {"state", "up"},
+                   {"faulty_links", lab.faults},
+                   {"age_s", lab.age.value}});
+  return {{"labs", all}};
+}
+
+std::string lab_up_text(const lab::LabInfo& lab) {
+  std::string text = fmt::format(
+      "lab {}: up in {}, {}{}\n", lab.name, format_seconds(Seconds{lab.up_seconds}),
+      pluralized(lab.servers.size(), "server"), lab.user_namespace ? ", in a user namespace" : "");
+  if (!lab.fixed_speed) text += fmt::format("device speed is not fixed: {}\n", lab.speed_note);
+  return text;
+}
 
 std::string lab_status_text(const lab::LabInfo& lab, const std::vector<lab::LinkState>& links,
                             const std::vector<lab::LabProcess>& processes) {

@@ -1,6 +1,7 @@
 #include "regatta/app/report/network_report.h"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "regatta/network/probe/test_clusters.h"
 
@@ -29,6 +30,17 @@ TEST_F(ProbeSummary, CountsTheFaultsOfARun) {
 
 TEST_F(ProbeSummary, ClaimsNothingWithoutProbes) {
   EXPECT_EQ(summary(0, 0), "no probe was sent\n");
+}
+
+TEST(LabList, IsATableOfRunningLabsAndSaysWhenThereIsNone) {
+  const std::vector<RunningLab> labs = {
+      {.name = "lab-4x2", .servers = 4, .switches = 4, .faults = 1, .age = {90}}};
+  const std::string text = lab_list_text(labs);
+  EXPECT_NE(text.find("lab-4x2"), std::string::npos);
+  EXPECT_NE(text.find("up, 1 faulty link"), std::string::npos);
+  EXPECT_EQ(lab_list_json(labs)["labs"][0]["age_s"], 90.0);
+  EXPECT_EQ(lab_list_text({}), "no lab is up\n");
+  EXPECT_TRUE(lab_list_json({})["labs"].empty());
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "regatta/app/cli/internal/lab_command.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -11,11 +12,12 @@
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
+#include <time.h>
+#include <unistd.h>
 
 #include "regatta/app/cli/internal/arguments.h"
 #include "regatta/app/cli/internal/find_lab.h"
 #include "regatta/app/cli/internal/job_file.h"
-#include "regatta/app/cli/internal/pluralized.h"
 #include "regatta/app/report/network_report.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
@@ -76,10 +78,7 @@ int run_up(const LabOptions& options) {
     fmt::print("{}\n", report::lab_status_json(*lab, {}, {}).dump(2));
     return 0;
   }
-  fmt::print("lab {}: up in {}, {}{}\n", lab->name, format_seconds(Seconds{lab->up_seconds}),
-             pluralized(lab->servers.size(), "server"),
-             lab->user_namespace ? ", in a user namespace" : "");
-  if (!lab->fixed_speed) fmt::print("device speed is not fixed: {}\n", lab->speed_note);
+  fmt::print("{}", report::lab_up_text(*lab));
   return 0;
 }
 
@@ -106,6 +105,41 @@ int run_down(const LabOptions& options) {
   if (names.empty() && !options.json) fmt::print("no lab is up\n");
   if (options.json && worst == 0) fmt::print("{}\n", nlohmann::json{{"down", names}}.dump(2));
   return worst;
+}
+
+// Since the holder of the lab started; 0 when it has ended.
+Seconds age_of(const lab::LabInfo& lab) {
+  const auto holder = os::read_process(lab.holder);
+  timespec now = {};
+  if (!holder || ::clock_gettime(CLOCK_BOOTTIME, &now) != 0) return {};
+  const double since_boot =
+      static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+  const double started =
+      static_cast<double>(holder->start_time) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+  return Seconds{std::max(0.0, since_boot - started)};
+}
+
+Result<report::RunningLab> inspect_lab(const lab::LabInfo& lab) {
+  REGATTA_TRY(graph, lab::graph_of(lab));
+  REGATTA_TRY(links, lab::link_states(lab));
+  return report::RunningLab{
+      .name = lab.name,
+      .servers = lab.servers.size(),
+      .switches = graph.nodes.size() - lab.servers.size(),
+      .faults = static_cast<std::size_t>(std::ranges::count_if(links, &lab::LinkState::has_fault)),
+      .age = age_of(lab)};
+}
+
+int run_ls(const LabOptions& options) {
+  std::vector<report::RunningLab> labs;
+  for (const lab::LabInfo& lab : lab::list()) {
+    auto one = inspect_lab(lab);
+    if (!one) return report_error(one.error());
+    labs.push_back(*std::move(one));
+  }
+  fmt::print("{}", options.json ? report::lab_list_json(labs).dump(2) + "\n"
+                                : report::lab_list_text(labs));
+  return 0;
 }
 
 int run_status(const LabOptions& options) {
@@ -191,8 +225,8 @@ int run_fault(const std::string& kind, const LabOptions& options) {
 
 using Shared = std::shared_ptr<LabOptions>;
 
-void add_lab_option(CLI::App& command, LabOptions& options) {
-  command.add_option("--lab", options.lab, "Name or cluster file, when several labs are up")
+CLI::Option* add_lab_option(CLI::App& command, LabOptions& options) {
+  return command.add_option("--lab", options.lab, "Name or cluster file, when several labs are up")
       ->type_name("LAB")
       ->check(not_empty());
 }
@@ -265,10 +299,17 @@ void add_lab_command(CLI::App& app, int& exit_status) {
   down->add_flag("--all", options->all, "Every lab of this user");
   down->add_flag("--json", options->json, "Print JSON");
 
+  CLI::App* ls =
+      add_command(*lab, "ls", "List the labs that are up, with their size and age",
+                  "regatta lab ls --json", [=, &exit_status] { exit_status = run_ls(*options); });
+  ls->add_flag("--json", options->json, "Print JSON");
+
   CLI::App* status = add_command(*lab, "status", "Show servers, addresses, links and processes",
                                  "regatta lab status lab-4x2",
                                  [=, &exit_status] { exit_status = run_status(*options); });
-  status->add_option("LAB", options->lab, "Name or cluster file; all labs when left out");
+  auto* place =
+      status->add_option("LAB", options->lab, "Name or cluster file; all labs when left out");
+  add_lab_option(*status, *options)->excludes(place);
   status->add_flag("--json", options->json, "Print JSON");
 
   CLI::App* exec = add_command(*lab, "exec", "Run a command on a server or switch of the lab",
