@@ -4,6 +4,22 @@
 
 namespace regatta::fabric {
 
+std::vector<std::uint32_t> unmet_dependencies(const FlowGraph& traffic) {
+  const FlowDependents dependents(traffic);
+  std::vector<std::uint32_t> pending_dependencies;
+  std::vector<std::uint32_t> free;
+  for (const FlowGraph::Flow& flow : traffic.flows())
+    pending_dependencies.push_back(flow.pending_dependencies);
+  for (std::uint32_t flow = 0; flow < pending_dependencies.size(); ++flow)
+    if (pending_dependencies[flow] == 0) free.push_back(flow);
+  for (std::size_t i = 0; i < free.size(); ++i)
+    dependents.for_each(free[i], [&](std::uint32_t next, After) {
+      if (--pending_dependencies[next] == 0) free.push_back(next);
+    });
+  if (free.size() == pending_dependencies.size()) pending_dependencies.clear();
+  return pending_dependencies;
+}
+
 Error dependency_cycle_error(const FlowGraph& traffic,
                              const std::vector<std::uint32_t>& pending_dependencies) {
   std::vector<std::uint32_t> waits_on(pending_dependencies.size(), 0);

@@ -46,6 +46,9 @@ class FlowDependents {
   std::vector<std::uint32_t> dependents_;
 };
 
+// For how many flows each still waits when all flows that can start are done. Empty: all can start.
+std::vector<std::uint32_t> unmet_dependencies(const FlowGraph& traffic);
+
 // The error that flows wait for each other in a cycle. `pending_dependencies`: for how many flows
 // each still waits when all others are done; at least one waits.
 Error dependency_cycle_error(const FlowGraph& traffic,

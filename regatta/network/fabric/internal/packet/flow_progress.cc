@@ -4,12 +4,13 @@
 
 namespace regatta::fabric::packet {
 
-bool FlowProgress::fingerprint(StateFingerprint& fingerprint, Picoseconds now) const {
+bool FlowProgress::fingerprint(StateFingerprint& fingerprint, const SimulationClock& clock) const {
   constexpr std::size_t kMostDue = 4096;
   if (starts_.size() > kMostDue) return false;
-  for (std::priority_queue<Start> starts = starts_; !starts.empty(); starts.pop()) {
-    fingerprint.add(static_cast<std::uint64_t>(starts.top().at - skipped_ - now));
-    fingerprint.add_flow(starts.top().flow);
+  for (StartQueue starts = starts_; !starts.empty();) {
+    const StartQueue::Start start = starts.pop();
+    fingerprint.add(static_cast<std::uint64_t>(start.at - clock.flow_time()));
+    fingerprint.add_flow(start.flow);
   }
   fingerprint.add_flow(low_);
   fingerprint.add_flow(high_);
@@ -40,38 +41,32 @@ std::uint64_t FlowProgress::repeats(const Snapshot& before, const Snapshot& now,
   return alike <= now.high ? 0 : (alike - now.high - 1) / shift + 1;
 }
 
-void FlowProgress::repeat(const Snapshot& before, const Snapshot& now, std::uint32_t shift,
-                          std::uint64_t times) {
+Picoseconds FlowProgress::repeat(const Snapshot& before, const Snapshot& now, std::uint32_t shift,
+                                 std::uint64_t times) {
   const Picoseconds period = now.at - before.at;
-  for (std::size_t i = before.notes; i < now.notes; ++i) {
-    auto flow = static_cast<std::uint32_t>(notes_[i] / 3);
-    const std::uint64_t what = notes_[i] % 3;
-    Picoseconds at = time_of(flow, what);
+  log_.for_each(before.events, now.events, [&](std::uint32_t flow, FlowEvent event) {
+    Picoseconds at = time_of(flow, event);
     for (std::uint64_t k = 0; k < times; ++k)
-      time_of(flow += shift, what) = at += period;
-    if (what != 2) continue;
+      time_of(flow += shift, event) = at += period;
+    if (event != FlowEvent::kArrived) return;
     arrived_ += times;
     end_ = std::max(end_, at);
-  }
-  for (std::uint64_t k = 1; on_arrived_ && k <= times; ++k) {
-    for (std::size_t i = before.notes; i < now.notes; ++i) {
-      const auto flow = static_cast<std::uint32_t>(notes_[i] / 3 + k * shift);
-      if (notes_[i] % 3 == 2) on_arrived_(flow, this->times(flow));
-    }
-  }
+  });
+  for (std::uint64_t k = 1; on_arrived_ && k <= times; ++k)
+    log_.for_each(before.events, now.events, [&](std::uint32_t first, FlowEvent event) {
+      const auto flow = static_cast<std::uint32_t>(first + k * shift);
+      if (event == FlowEvent::kArrived) on_arrived_(flow, this->times(flow));
+    });
   const Picoseconds time = static_cast<Picoseconds>(times) * period;
   const auto all = static_cast<std::uint32_t>(times * shift);
   for (std::uint32_t flow = high_ + 1; flow-- > low_;) {
     left_[flow + all] = left_[flow];
     pending_dependencies_[flow + all] = pending_dependencies_[flow];
   }
-  std::priority_queue<Start> starts;
-  for (; !starts_.empty(); starts_.pop())
-    starts.push({starts_.top().at + time, starts_.top().flow + all});
-  starts_ = std::move(starts);
+  starts_.shift(time, all);
   low_ += all;
   high_ += all;
-  skipped_ += time;
+  return time;
 }
 
 }  // namespace regatta::fabric::packet

@@ -55,29 +55,29 @@ Result<MixedReport> PacketEngine::run() {
   for (;;) {
     if (events_ % kEventsPerStopCheck == 0 && is_stopped()) break;
     const Picoseconds timer = timers_.empty() ? kNever : timers_.top().at;
-    const Picoseconds start_at = flows_.next_start();
+    const Picoseconds start_at = flows_.next_start(clock_);
     const Picoseconds look_at = steady_state_ ? steady_state_->look_at() : kNever;
     const CalendarQueue::Event event =
         calendar_.pop(std::min({timer, start_at, look_at, next_control_at_}));
     if (event.at != kNever) {
-      now_ = event.at;
+      clock_.now = event.at;
       handle(event);
     } else if (look_at < std::min({timer, start_at, next_control_at_}) && !calendar_.empty()) {
-      now_ = look_at;
+      clock_.now = look_at;
       look();
     } else if (next_control_at_ != kNever && next_control_at_ <= std::min(timer, start_at) &&
                goes_on(std::min(timer, start_at))) {
-      now_ = next_control_at_;
+      clock_.now = next_control_at_;
       run_control();
       continue;
     } else if (timer <= start_at && timer != kNever) {
-      now_ = timer;
+      clock_.now = timer;
       if (is_resting_) wake();
       const Timer due = timers_.top();
       timers_.pop();
       handle(due);
     } else if (start_at != kNever) {
-      now_ = start_at;
+      clock_.now = start_at;
       if (is_resting_) wake();
       start(flows_.start());
     } else {
@@ -86,10 +86,10 @@ Result<MixedReport> PacketEngine::run() {
     ++events_;
   }
   if (flows_.not_arrived() != 0 && !is_stopped())
-    if (const auto pending_dependencies = flows_.waits_without_end(); !pending_dependencies.empty())
-      return dependency_cycle_error(flows_.traffic(), pending_dependencies);
+    if (const auto unmet = unmet_dependencies(flows_.traffic()); !unmet.empty())
+      return dependency_cycle_error(flows_.traffic(), unmet);
   if (recorder_.is_on()) record();
-  quiescent_at_ = now_ + flows_.skipped();
+  quiescent_at_ = clock_.flow_time();
   if (!is_stopped()) poll_until_quiescent();
   return report();
 }
@@ -104,10 +104,10 @@ inline void PacketEngine::handle(const CalendarQueue::Event& event) {
       if (network_.links[link].is_from_host)
         packet_sent(link);
       else
-        link_queues_.send_waiting(link, now_);
+        link_queues_.send_waiting(link, clock_.now);
       break;
     case LinkEvent::kPauseFrame:
-      link_queues_.receive_pause_frame(link, now_);
+      link_queues_.receive_pause_frame(link, clock_.now);
       if (network_.links[link].is_from_host) send_next(link);
       if (steady_state_) check_recurrence(link);
       break;
@@ -121,7 +121,7 @@ void PacketEngine::handle(const Timer& timer) {
       break;
     case TimerKind::kCnp:
       ++cnps_;
-      senders_.receive_cnp(timer.of, now_);
+      senders_.receive_cnp(timer.of, clock_.now);
       break;
     case TimerKind::kRetransmit:
       senders_.retransmit(lost_[timer.of]);
@@ -135,8 +135,8 @@ void PacketEngine::start(std::uint32_t flow) {
   const std::uint32_t first = flows_.pair(flow) * connections_;
   const std::uint64_t bytes = flows_.bytes(flow);
   if (network_.path_of[first] == kNone) {
-    flows_.sent(flow, now_);
-    flows_.arrived(flow, now_);
+    flows_.sent(flow, clock_);
+    flows_.arrived(flow, clock_);
     return;
   }
   std::uint32_t parts = 0;
@@ -158,7 +158,7 @@ void PacketEngine::start(std::uint32_t flow) {
 
 inline void PacketEngine::note_change() {
   if (!steady_state_) return;
-  steady_state_->changed(now_);
+  steady_state_->changed(clock_.now);
   recurrence_detector_.changed();
 }
 
@@ -167,7 +167,7 @@ inline void PacketEngine::packet_sent(std::uint32_t link) {
   if (std::uint32_t& ending = senders_.ending(link); ending != kNone) {
     const std::uint32_t flow = ending;
     ending = kNone;
-    flows_.part_sent(flow, now_);
+    flows_.part_sent(flow, clock_);
     note_change();
   }
   senders_.is_busy(link) = false;
@@ -177,20 +177,20 @@ inline void PacketEngine::packet_sent(std::uint32_t link) {
 // From a NIC, if it can.
 inline void PacketEngine::send_next(std::uint32_t link) {
   if (senders_.is_busy(link) || link_queues_.is_paused(link)) return;
-  if (const Picoseconds at = senders_.next_at(link, now_); at != now_) {
+  if (const Picoseconds at = senders_.next_at(link, clock_.now); at != clock_.now) {
     // A wake that is set for later than this one is as good as none.
-    if (at != kNever && (wakes_[link] <= now_ || wakes_[link] > at)) {
+    if (at != kNever && (wakes_[link] <= clock_.now || wakes_[link] > at)) {
       wakes_[link] = at;
       set_timer(at, TimerKind::kWake, link);
     }
     return;
   }
   const auto next =
-      senders_.next(link, now_, [this](std::uint32_t flow) { return flows_.bytes(flow); });
+      senders_.next(link, clock_.now, [this](std::uint32_t flow) { return flows_.bytes(flow); });
   if (next.is_last) senders_.ending(link) = next.packet.flow;
   senders_.is_busy(link) = true;
-  if (steady_state_) steady_state_->sent(next.packet, now_);
-  link_queues_.transmit(link, next.packet, now_);
+  if (steady_state_) steady_state_->sent(next.packet, clock_.now);
+  link_queues_.transmit(link, next.packet, clock_.now);
   calendar_.push(LinkQueues::number(link, LinkEvent::kFree), link_queues_.free_at(link));
 }
 
@@ -215,14 +215,14 @@ inline void PacketEngine::arrive(std::uint32_t link) {
     return;
   }
   packet.from = link;
-  if (link_queues_.enqueue(next, packet, now_)) return;
+  if (link_queues_.enqueue(next, packet, clock_.now)) return;
   ++lost_count_;
   lose(packet);
 }
 
 // The link that a packet takes after `link`; kNone at the end of its path.
 inline std::uint32_t PacketEngine::next_link(std::uint32_t link, Packet& packet) {
-  if (is_by_packet_) return load_balancer_.next(network_.links[link].end, packet, now_);
+  if (is_by_packet_) return load_balancer_.next(network_.links[link].end, packet, clock_.now);
   std::uint32_t next = network_.paths[packet.next];
   if ((next & PacketNetwork::kLoopsBack) != 0) {
     if (next == PacketNetwork::kPathEnds) return kNone;
@@ -235,21 +235,21 @@ inline std::uint32_t PacketEngine::next_link(std::uint32_t link, Packet& packet)
 
 inline void PacketEngine::receive(const Packet& packet) {
   ++packets_;
-  if (steady_state_) steady_state_->arrived(packet, now_);
+  if (steady_state_) steady_state_->arrived(packet, clock_.now);
   if (packet.is_retransmit && senders_.release(packet.connection))
     send_next(senders_.first_link(packet.connection));
   ReorderBuffer& buffer = reorder_buffers_[packet.connection];
   if (buffer.take(packet.sequence)) ++reordered_;
   reorder_buffer_peak_ = std::max(reorder_buffer_peak_, buffer.held());
   if (packet.is_marked)
-    if (const auto at = senders_.cnp_of(packet.connection, now_))
+    if (const auto at = senders_.cnp_of(packet.connection, clock_.now))
       set_timer(*at, TimerKind::kCnp, packet.connection);
-  flows_.packet_arrived(packet.flow, now_);
+  flows_.packet_arrived(packet.flow, clock_);
 }
 
 void PacketEngine::lose(const Packet& packet) {
-  if (steady_state_) steady_state_->lost(packet, now_);
-  set_timer(now_ + retransmit_after_, TimerKind::kRetransmit, keep(packet));
+  if (steady_state_) steady_state_->lost(packet, clock_.now);
+  set_timer(clock_.now + retransmit_after_, TimerKind::kRetransmit, keep(packet));
 }
 
 // Keeps the packet until it is sent again; returns its place in lost_.
@@ -272,25 +272,25 @@ bool PacketEngine::goes_on(Picoseconds next) const {
 
 // Runs events by the clock of the flows: outages, samples of the history, polls of the watchdog.
 void PacketEngine::run_control() {
-  if (next_outage() <= now_) apply_outage();
-  if (now_ + flows_.skipped() >= recorder_.next_at()) {
+  if (next_outage() <= clock_.now) apply_outage();
+  if (clock_.flow_time() >= recorder_.next_at()) {
     record();
     is_resting_ = calendar_.empty();
   }
-  if (now_ + flows_.skipped() >= storms_.next_at()) poll();
+  if (clock_.flow_time() >= storms_.next_at()) poll();
   schedule_control();
 }
 
 void PacketEngine::schedule_control() {
   next_control_at_ = next_outage();
   if (const Picoseconds at = recorder_.next_at(); at != kNever && !is_resting_)
-    next_control_at_ = std::min(next_control_at_, std::max(now_, at - flows_.skipped()));
+    next_control_at_ = std::min(next_control_at_, clock_.packet_time(at));
   if (const Picoseconds at = storms_.next_at(); at != kNever)
-    next_control_at_ = std::min(next_control_at_, std::max(now_, at - flows_.skipped()));
+    next_control_at_ = std::min(next_control_at_, clock_.packet_time(at));
 }
 
 void PacketEngine::record() {
-  recorder_.look(link_queues_, now_, now_ + flows_.skipped());
+  recorder_.look(link_queues_, clock_.now, clock_.flow_time());
 }
 
 // Something happens again after nothing did.
@@ -302,7 +302,7 @@ void PacketEngine::wake() {
 
 // So much time is over at once.
 void PacketEngine::pass(Picoseconds time) {
-  flows_.fast_forward(time);
+  clock_.skipped += time;
   schedule_control();
   if (recorder_.is_on()) record();
 }
@@ -315,7 +315,7 @@ MixedReport PacketEngine::report() const {
   MixedReport report;
   for (std::uint32_t flow = 0; flow < flows_.traffic().flows().size(); ++flow)
     report.flows.push_back(flows_.times(flow));
-  link_queues_.report(report, now_);
+  link_queues_.report(report, clock_.now);
   report.end = {seconds(flows_.end())};
   report.packets = packets_;
   report.crossings = link_queues_.crossings();
@@ -325,7 +325,7 @@ MixedReport PacketEngine::report() const {
   report.lost_on_links = lost_on_links_;
   report.expired = expired_;
   report.bound = {bound_ * 1e-12};
-  report.skipped = {seconds(flows_.skipped())};
+  report.skipped = {seconds(clock_.skipped)};
   report.fast_forwards = fast_forwards_;
   report.fast_forwards_by_max_min = fast_forwards_by_max_min_;
   report.fast_forwards_by_recurrence = fast_forwards_by_recurrence_;

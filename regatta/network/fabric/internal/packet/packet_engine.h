@@ -19,6 +19,7 @@
 #include "regatta/network/fabric/internal/packet/recurrence_detector.h"
 #include "regatta/network/fabric/internal/packet/reorder_buffer.h"
 #include "regatta/network/fabric/internal/packet/senders.h"
+#include "regatta/network/fabric/internal/packet/simulation_clock.h"
 #include "regatta/network/fabric/internal/packet/steady_state_detector.h"
 #include "regatta/network/fabric/packet_simulation.h"
 
@@ -33,7 +34,7 @@ class PacketEngine {
   void enable_fast_forward(const PacketOptions& packets, const MixedOptions& options) {
     steady_state_.emplace(network_, packets, options);
     most_error_ = options.most_error;
-    flows_.set_notes();
+    flows_.log().enable();
   }
   Result<MixedReport> run();
 
@@ -69,7 +70,7 @@ class PacketEngine {
   // As the packets count time.
   Picoseconds next_outage() const {
     if (outages_past_ == outages_.size()) return kNever;
-    return std::max(now_, picoseconds(outages_[outages_past_].at.value) - flows_.skipped());
+    return clock_.packet_time(picoseconds(outages_[outages_past_].at.value));
   }
   void apply_outage();
   bool goes_on(Picoseconds next) const;
@@ -115,7 +116,7 @@ class PacketEngine {
   std::vector<Packet> lost_;         // that are to be sent again
   std::vector<std::uint32_t> free_;  // places in it
   std::vector<Picoseconds> wakes_;   // per link: the first one that is set
-  Picoseconds now_ = 0;
+  SimulationClock clock_;
   Picoseconds quiescent_at_ = 0;  // by the clock of the flows
   std::uint64_t packets_ = 0;
   std::uint64_t events_ = 0;

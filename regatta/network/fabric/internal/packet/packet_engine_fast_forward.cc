@@ -26,7 +26,7 @@ double stride_of(const std::vector<double>& rates, double fastest) {
 // Whether rates stay, and if so, fast-forwards.
 void PacketEngine::look() {
   const std::vector<ActiveSend> sending = senders_.sending();
-  const auto steady = steady_state_->look(sending, now_, link_queues_.is_calm());
+  const auto steady = steady_state_->look(sending, clock_.now, link_queues_.is_calm());
   if (!steady) return;
   if (timers_.empty()) fast_forward(sending, *steady);
   steady_state_->stop_looking();  // until something changes
@@ -38,7 +38,7 @@ void PacketEngine::check_recurrence(std::uint32_t link) {
   StateFingerprint fingerprint;
   if (!fingerprint_all(fingerprint)) return;
   std::vector<ActiveSend> sending = senders_.sending();
-  const auto period = recurrence_detector_.look(fingerprint, sending, now_);
+  const auto period = recurrence_detector_.look(fingerprint, sending, clock_.now);
   if (!period) return;
   const std::uint64_t least = kLeastLeft * mtu_;
   auto times = static_cast<std::uint64_t>(time_to_change() / static_cast<double>(period->time));
@@ -57,18 +57,18 @@ void PacketEngine::check_recurrence(std::uint32_t link) {
 
 // Adds packets in flight, queues and pending events; false: some event lies too far ahead.
 bool PacketEngine::fingerprint_all(StateFingerprint& fingerprint) const {
-  link_queues_.fingerprint(fingerprint, now_);
+  link_queues_.fingerprint(fingerprint, clock_.now);
   senders_.fingerprint(fingerprint);
   return calendar_.for_each([&](Picoseconds at, std::uint32_t number) {
-    fingerprint.add(static_cast<std::uint64_t>(at - now_));
+    fingerprint.add(static_cast<std::uint64_t>(at - clock_.now));
     fingerprint.add(number);
   });
 }
 
 // Picoseconds until the next flow starts that waits for its time alone, or an outage happens.
 double PacketEngine::time_to_change() const {
-  const Picoseconds change_at = std::min(flows_.next_start(), next_outage());
-  return change_at == kNever ? 0x1p62 : static_cast<double>(change_at - now_);
+  const Picoseconds change_at = std::min(flows_.next_start(clock_), next_outage());
+  return change_at == kNever ? 0x1p62 : static_cast<double>(change_at - clock_.now);
 }
 
 void PacketEngine::fast_forward_packets(const ActiveSend& sending, std::uint64_t packets) {
@@ -124,8 +124,8 @@ void PacketEngine::check_cycle(std::uint32_t flow) {
       !cycle_detector_.should_check(flows_.pair(flow)))
     return;
   CycleSnapshot snapshot{
-      .fingerprint = StateFingerprint(flow), .flow = flow, .mark = flows_.mark(now_)};
-  if (!flows_.fingerprint(snapshot.fingerprint, now_)) return;
+      .fingerprint = StateFingerprint(flow), .flow = flow, .mark = flows_.mark(clock_)};
+  if (!flows_.fingerprint(snapshot.fingerprint, clock_)) return;
   if (!fingerprint_all(snapshot.fingerprint)) return;
   senders_.fingerprint_messages(snapshot.fingerprint);
   for (const double rest : rests_)
@@ -138,7 +138,7 @@ void PacketEngine::check_cycle(std::uint32_t flow) {
     const Picoseconds period = snapshot.mark.at - before->mark.at;
     std::uint64_t times = flows_.repeats(before->mark, snapshot.mark, shift);
     if (const Picoseconds outage_at = next_outage(); outage_at != kNever && period > 0)
-      times = std::min(times, static_cast<std::uint64_t>((outage_at - now_) / period));
+      times = std::min(times, static_cast<std::uint64_t>((outage_at - clock_.now) / period));
     if (times != 0) {
       repeat(*before, snapshot, times);
       return;
@@ -146,8 +146,8 @@ void PacketEngine::check_cycle(std::uint32_t flow) {
   }
   if (cycle_detector_.is_full()) {
     cycle_detector_.forget();
-    flows_.forget_notes();
-    snapshot.mark.notes = 0;
+    flows_.log().clear();
+    snapshot.mark.events = 0;
   }
   snapshot.counts = link_queues_.counts();
   cycle_detector_.keep(std::move(snapshot));
@@ -158,7 +158,7 @@ void PacketEngine::repeat(const CycleSnapshot& before, const CycleSnapshot& now,
   const std::uint32_t shift = now.flow - before.flow;
   const auto all = static_cast<std::uint32_t>(times * shift);
   if (recorder_.is_on()) record();
-  flows_.repeat(before.mark, now.mark, shift, times);
+  clock_.skipped += flows_.repeat(before.mark, now.mark, shift, times);
   link_queues_.repeat(before.counts, times, all);
   link_queues_.add_crossings(times * (now.crossings - before.crossings));
   senders_.repeat(all);
@@ -168,7 +168,7 @@ void PacketEngine::repeat(const CycleSnapshot& before, const CycleSnapshot& now,
   cycle_detector_.forget();
   cycle_detector_.set_found();
   pass(0);
-  flows_.forget_notes();
+  flows_.log().clear();
 }
 
 }  // namespace regatta::fabric::packet

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "regatta/network/fabric/internal/packet/flow_progress.h"
 #include "regatta/network/fabric/internal/packet/link_queues.h"
+#include "regatta/network/fabric/internal/packet/simulation_clock.h"
 #include "regatta/network/fabric/internal/pfc_watchdog.h"
 #include "regatta/network/fabric/packet_simulation.h"
 

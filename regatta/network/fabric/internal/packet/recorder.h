@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "regatta/network/fabric/flow_simulation.h"
-#include "regatta/network/fabric/internal/packet/flow_progress.h"
 #include "regatta/network/fabric/internal/packet/link_queues.h"
+#include "regatta/network/fabric/internal/packet/simulation_clock.h"
 #include "regatta/network/fabric/packet_simulation.h"
 
 namespace regatta::fabric::packet {
