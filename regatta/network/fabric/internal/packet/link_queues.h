@@ -1,5 +1,5 @@
 // fabric/internal/packet/link_queues.h: the links, the queues before them, and how switches react
-// to long queues: they pause senders, mark packets, or drop them.
+// to long queues: they pause senders (link_pauses.h), mark packets, or drop them.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +8,8 @@
 
 #include "regatta/network/fabric/internal/packet/calendar_queue.h"
 #include "regatta/network/fabric/internal/packet/fifo_queue.h"
+#include "regatta/network/fabric/internal/packet/link_event.h"
+#include "regatta/network/fabric/internal/packet/link_pauses.h"
 #include "regatta/network/fabric/internal/packet/packet.h"
 #include "regatta/network/fabric/internal/packet/random.h"
 #include "regatta/network/fabric/internal/packet/recurrence_detector.h"
@@ -16,26 +18,17 @@
 
 namespace regatta::fabric::packet {
 
-// Events of a link in the calendar: a packet reaches its end; the link is free for the next packet;
-// a PFC frame that pauses or resumes the link reaches its begin.
-enum class LinkEvent : std::uint8_t { kArrival, kFree, kPauseFrame };
-inline constexpr std::uint32_t kLinkEvents = 3;
-
 class LinkQueues {
  public:
   LinkQueues(const PacketNetwork& network, const PacketOptions& options, CalendarQueue& calendar,
              Random& random);
 
-  static std::uint32_t number(std::uint32_t link, LinkEvent event) {
-    return link * kLinkEvents + static_cast<std::uint32_t>(event);
-  }
-
   // Adds the packet to the queue of the link; false: there is no room, the packet is lost.
   bool enqueue(std::uint32_t link, Packet packet, Picoseconds now) {
     LinkQueue& link_queue = links_[link];
     const Picoseconds wait = backlog(link, now);
-    if (pauses_) {
-      if (!hold(packet, now)) return false;
+    if (can_pause_) {
+      if (!pauses_.reserve(packet.from, packet.bytes + header_, now)) return false;
     } else if (wait > link_queue.most_wait) {
       return false;
     }
@@ -46,11 +39,12 @@ class LinkQueues {
     link_queue.longest = std::max(link_queue.longest, wait);
     link_queue.waited += wait;
     ++link_queue.queued;
-    if (!pauses_) {
+    if (!can_pause_) {
       // The link never pauses, so the time at which the packet leaves is known now: `flying` is the
       // only queue needed.
       transmit(link, packet, now + wait);
-    } else if (link_queue.waiting.empty() && !link_queue.is_paused && link_queue.free_at <= now) {
+    } else if (link_queue.waiting.empty() && !pauses_.is_paused(link) &&
+               link_queue.free_at <= now) {
       leave(link, packet, now);
     } else {
       link_queue.waiting.push(packet);
@@ -73,7 +67,7 @@ class LinkQueues {
     link_queue.free_at = start + of.time_of(packet.bytes + header_);
     link_queue.bytes += packet.bytes;
     const Picoseconds arrives = link_queue.free_at + of.latency;
-    if (link_queue.flying.empty()) calendar_.push(number(link, LinkEvent::kArrival), arrives);
+    if (link_queue.flying.empty()) calendar_.push(event_number(link, LinkEvent::kArrival), arrives);
     link_queue.flying.push({arrives, packet});
     ++crossings_;
   }
@@ -83,7 +77,7 @@ class LinkQueues {
     LinkQueue& link_queue = links_[link];
     const Packet packet = link_queue.flying.pop().packet;
     if (!link_queue.flying.empty())
-      calendar_.push(number(link, LinkEvent::kArrival), link_queue.flying.front().arrives);
+      calendar_.push(event_number(link, LinkEvent::kArrival), link_queue.flying.front().arrives);
     return packet;
   }
 
@@ -96,29 +90,15 @@ class LinkQueues {
   void send_waiting(std::uint32_t link, Picoseconds now) {
     LinkQueue& link_queue = links_[link];
     link_queue.is_looking = false;
-    if (link_queue.is_paused || link_queue.waiting.empty()) return;
+    if (pauses_.is_paused(link) || link_queue.waiting.empty()) return;
     const Packet packet = link_queue.waiting.pop();
     link_queue.waiting_time -= network_.links[link].time_of(packet.bytes + header_);
     leave(link, packet, now);
     look_again(link, now);
   }
 
-  // A pause frame arrives: it pauses the link if it runs, and resumes it if it is paused.
   void receive_pause_frame(std::uint32_t link, Picoseconds now) {
-    LinkQueue& link_queue = links_[link];
-    link_queue.pause_frames.pop();
-    if (!link_queue.pause_frames.empty())
-      calendar_.push(number(link, LinkEvent::kPauseFrame), link_queue.pause_frames.front());
-    link_queue.is_paused = !link_queue.is_paused;
-    if (link_queue.is_paused) {
-      ++link_queue.pauses;
-      link_queue.paused_since = now;
-    } else {
-      link_queue.paused_for += now - link_queue.paused_since;
-      longest_pause_ = std::max(longest_pause_, now - link_queue.paused_since);
-      --asked_;
-      look_again(link, now);
-    }
+    if (pauses_.receive_frame(link, now)) look_again(link, now);
   }
 
   // So many whole packets cross the link while time fast-forwards.
@@ -135,8 +115,7 @@ class LinkQueues {
   struct Counts {
     std::uint64_t bytes = 0;
     std::uint64_t marks = 0;
-    std::uint64_t pauses = 0;
-    Picoseconds paused_for = 0;
+    LinkPauses::Counts pauses;
   };
   std::vector<Counts> counts() const;
   // Adds the counts since `before` another `times` times, and raises the flow numbers of all
@@ -150,26 +129,18 @@ class LinkQueues {
   };
   LinkSample sample(std::uint32_t link, Picoseconds now);
 
-  // No link pauses, or is about to.
-  bool is_calm() const { return asked_ == 0; }
-  Picoseconds longest_pause() const { return longest_pause_; }
-  bool is_paused(std::uint32_t link) const { return links_[link].is_paused; }
   Picoseconds free_at(std::uint32_t link) const { return links_[link].free_at; }
   std::uint64_t crossings() const { return crossings_; }
 
   // Writes what it knows into the vectors per link; `now`: the end.
   void report(PacketReport& report, Picoseconds now) const;
-  // Links that wait for each other, where nothing happens any more; empty: none.
-  DependencyCycle find_waits() const;
-  // Paused links; and per link, the paused links at its end that packets from it wait for.
-  std::vector<std::uint32_t> paused() const;
-  std::vector<std::vector<std::uint32_t>> waits() const;
   // The switch's counters of the queue before the link; `at` and `is_up` are not sampled.
   PfcSample pfc_sample(std::uint32_t link, Picoseconds now) const;
 
-  // The NIC at the end of the link pauses it, or resumes it if it has paused it.
-  void pause_by_nic(std::uint32_t link, Picoseconds now) { send_pause_frame(link, now); }
-  bool is_asked(std::uint32_t link) const { return links_[link].is_asked; }
+  LinkPauses& pauses() { return pauses_; }
+  const LinkPauses& pauses() const { return pauses_; }
+  // The packets before the link, where links pause.
+  const FifoQueue<Packet>& waiting(std::uint32_t link) const { return links_[link].waiting; }
 
  private:
   struct Flying {
@@ -190,16 +161,7 @@ class LinkQueues {
     std::uint64_t marks = 0;
     FifoQueue<Packet> waiting;  // with pauses
     Picoseconds waiting_time = 0;
-    std::uint64_t held = 0;               // bytes at the switch at its end that came by it
-    std::uint64_t most_held = 0;          // for which there is room
-    std::uint64_t xoff = 0;               // more is too much
-    FifoQueue<Picoseconds> pause_frames;  // when they reach its begin
-    Picoseconds paused_since = 0;
-    Picoseconds paused_for = 0;
-    std::uint64_t pauses = 0;
     bool is_looking = false;  // kFree is in the calendar
-    bool is_paused = false;
-    bool is_asked = false;  // to pause, by its end
   };
 
   bool is_to_mark(const LinkQueue& link_queue, Picoseconds wait) {
@@ -209,54 +171,30 @@ class LinkQueues {
            mark_part_ * static_cast<double>(wait - link_queue.mark_from);
   }
 
-  // Reserves room for a packet in the buffer of the link that it came by; false: there is none.
-  bool hold(const Packet& packet, Picoseconds now) {
-    LinkQueue& in = links_[packet.from];
-    const std::uint64_t held = in.held + packet.bytes + header_;
-    if (held > in.most_held) return false;
-    in.held = held;
-    if (held > in.xoff && !in.is_asked) send_pause_frame(packet.from, now);
-    return true;
-  }
-
   void leave(std::uint32_t link, const Packet& packet, Picoseconds now) {
-    LinkQueue& in = links_[packet.from];
-    in.held -= packet.bytes + header_;
-    if (in.is_asked && in.held <= xon_) send_pause_frame(packet.from, now);
+    pauses_.release(packet.from, packet.bytes + header_, now);
     transmit(link, packet, now);
-  }
-
-  void send_pause_frame(std::uint32_t link, Picoseconds now) {
-    LinkQueue& link_queue = links_[link];
-    link_queue.is_asked = !link_queue.is_asked;
-    if (link_queue.is_asked) ++asked_;
-    const Picoseconds arrives = now + network_.links[link].latency;
-    if (link_queue.pause_frames.empty())
-      calendar_.push(number(link, LinkEvent::kPauseFrame), arrives);
-    link_queue.pause_frames.push(arrives);
   }
 
   void look_again(std::uint32_t link, Picoseconds now) {
     LinkQueue& link_queue = links_[link];
-    if (link_queue.is_looking || link_queue.is_paused || link_queue.waiting.empty()) return;
+    if (link_queue.is_looking || pauses_.is_paused(link) || link_queue.waiting.empty()) return;
     link_queue.is_looking = true;
-    calendar_.push(number(link, LinkEvent::kFree), std::max(link_queue.free_at, now));
+    calendar_.push(event_number(link, LinkEvent::kFree), std::max(link_queue.free_at, now));
   }
 
   const PacketNetwork& network_;
   const std::uint64_t header_;
   const std::uint64_t whole_;  // bytes of a packet, at most, on the wire
   const double payload_;       // part of these
-  const bool pauses_;
+  const bool can_pause_;
   const bool marks_;
-  std::uint64_t xon_ = 0;
-  double mark_part_ = 0;
+  const double mark_part_;
   CalendarQueue& calendar_;
   Random& random_;
+  LinkPauses pauses_;
   std::vector<LinkQueue> links_;
   std::uint64_t crossings_ = 0;
-  std::uint64_t asked_ = 0;  // links that are to pause, and have not gone on
-  Picoseconds longest_pause_ = 0;
 };
 
 }  // namespace regatta::fabric::packet

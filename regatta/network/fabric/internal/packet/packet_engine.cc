@@ -5,6 +5,7 @@
 
 #include "regatta/base/core/result.h"
 #include "regatta/network/fabric/internal/packet/packet_network.h"
+#include "regatta/network/fabric/internal/packet/pause_dependencies.h"
 
 namespace regatta::fabric::packet {
 namespace {
@@ -176,7 +177,7 @@ inline void PacketEngine::packet_sent(std::uint32_t link) {
 
 // From a NIC, if it can.
 inline void PacketEngine::send_next(std::uint32_t link) {
-  if (senders_.is_busy(link) || link_queues_.is_paused(link)) return;
+  if (senders_.is_busy(link) || link_queues_.pauses().is_paused(link)) return;
   if (const Picoseconds at = senders_.next_at(link, clock_.now); at != clock_.now) {
     // A wake that is set for later than this one is as good as none.
     if (at != kNever && (wakes_[link] <= clock_.now || wakes_[link] > at)) {
@@ -191,7 +192,7 @@ inline void PacketEngine::send_next(std::uint32_t link) {
   senders_.is_busy(link) = true;
   if (steady_state_) steady_state_->sent(next.packet, clock_.now);
   link_queues_.transmit(link, next.packet, clock_.now);
-  calendar_.push(LinkQueues::number(link, LinkEvent::kFree), link_queues_.free_at(link));
+  calendar_.push(event_number(link, LinkEvent::kFree), link_queues_.free_at(link));
 }
 
 inline void PacketEngine::arrive(std::uint32_t link) {
@@ -337,7 +338,7 @@ MixedReport PacketEngine::report() const {
   report.not_arrived = flows_.not_arrived();
   report.is_stopped = is_stopped() && report.not_arrived != 0;
   if (report.is_stopped) report.end = std::max(report.end, report.quiescent_at);
-  if (report.not_arrived != 0) report.deadlock = link_queues_.find_waits();
+  if (report.not_arrived != 0) report.deadlock = find_cycle(pause_dependencies(link_queues_));
   return report;
 }
 

@@ -26,7 +26,7 @@ double stride_of(const std::vector<double>& rates, double fastest) {
 // Whether rates stay, and if so, fast-forwards.
 void PacketEngine::look() {
   const std::vector<ActiveSend> sending = senders_.sending();
-  const auto steady = steady_state_->look(sending, clock_.now, link_queues_.is_calm());
+  const auto steady = steady_state_->look(sending, clock_.now, link_queues_.pauses().is_calm());
   if (!steady) return;
   if (timers_.empty()) fast_forward(sending, *steady);
   steady_state_->stop_looking();  // until something changes
@@ -101,7 +101,7 @@ void PacketEngine::fast_forward(const std::vector<ActiveSend>& sending, const St
     if (std::abs(exact[i] - std::round(exact[i])) > 1e-3)
       slip = std::max(slip, 2 / steady.rates[i]);
   }
-  if (!steady.is_max_min) slip += 2 * static_cast<double>(link_queues_.longest_pause());
+  if (!steady.is_max_min) slip += 2 * static_cast<double>(link_queues_.pauses().longest_pause());
   const double error = steady.deviation * static_cast<double>(time) + slip;
   if (error > most_error_ * static_cast<double>(time)) return;
   if (recorder_.is_on()) record();

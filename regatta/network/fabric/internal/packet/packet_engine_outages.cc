@@ -56,8 +56,8 @@ void PacketEngine::apply_outage() {
   for (const bool is_stuck : {true, false})
     for (const LinkId link : is_stuck ? outage.stuck : outage.freed)
       if (const std::uint32_t down = number_of({link, false});
-          link_queues_.is_asked(down) != is_stuck)
-        link_queues_.pause_by_nic(down, clock_.now);
+          link_queues_.pauses().is_asked(down) != is_stuck)
+        link_queues_.pauses().send_frame(down, clock_.now);
   if (outage.routes) take_routes(outage.routes());
   for (const Parked& one : parked_) {
     const Picoseconds tries = (clock_.flow_time() - one.lost_at) / retransmit_after_ + 1;
@@ -87,7 +87,7 @@ void PacketEngine::poll() {
 void PacketEngine::poll_until_quiescent() {
   if (storms_.next_at() == kNever || flows_.not_arrived() == 0) return;
   const Picoseconds end = clock_.now + storms_.most();
-  for (; clock_.now < end && !link_queues_.is_calm();) {
+  for (; clock_.now < end && !link_queues_.pauses().is_calm();) {
     clock_.now = std::max(clock_.now, storms_.next_at() - clock_.skipped);
     poll();
   }

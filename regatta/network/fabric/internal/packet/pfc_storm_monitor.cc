@@ -4,6 +4,8 @@
 #include <set>
 #include <utility>
 
+#include "regatta/network/fabric/internal/packet/pause_dependencies.h"
+
 namespace regatta::fabric::packet {
 
 PfcStormMonitor::PfcStormMonitor(const PacketNetwork& network, const PacketOptions& options)
@@ -33,9 +35,9 @@ void PfcStormMonitor::follow(const LinkQueues& link_queues, const std::vector<st
     --open_;
   }
   if (begun.empty()) return;
-  const auto waits = link_queues.waits();
+  const PauseDependencies waits = pause_dependencies(link_queues);
   const auto trees = pause_trees(
-      link_queues.paused(), [&](std::uint32_t link) { return waits[link]; },
+      link_queues.pauses().paused(), [&](std::uint32_t link) { return waits[link]; },
       [&](std::uint32_t link) { return network_.links[link].end; });
   for (const PauseTree& tree : trees)
     if (std::ranges::any_of(
@@ -47,7 +49,7 @@ std::vector<PfcStorm> PfcStormMonitor::storms(const LinkQueues& link_queues) con
   std::vector<PfcStorm> all = storms_;
   for (std::size_t i = 0; i < all.size(); ++i)
     all[i].is_held = !all[i].over && std::ranges::any_of(nearest_[i], [&](std::uint32_t link) {
-      return link_queues.is_paused(link);
+      return link_queues.pauses().is_paused(link);
     });
   return all;
 }

@@ -25,7 +25,7 @@ class PfcStormMonitor {
   template <typename IsUp>
   void poll(const LinkQueues& link_queues, Picoseconds now, Picoseconds time, IsUp&& is_up) {
     next_ = (time / period_ + 1) * period_;
-    if (link_queues.is_calm() && open_ == 0) return;
+    if (link_queues.pauses().is_calm() && open_ == 0) return;
     std::vector<std::uint32_t> begun;
     since_ = {seconds(time)};
     over_ = {};
