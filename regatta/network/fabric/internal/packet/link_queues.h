@@ -97,6 +97,7 @@ class LinkQueues {
     look_again(link, now);
   }
 
+  // A pause frame reaches the begin of the link.
   void receive_pause_frame(std::uint32_t link, Picoseconds now) {
     if (pauses_.receive_frame(link, now)) look_again(link, now);
   }
