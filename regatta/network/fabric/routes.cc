@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/core/result.h"
 
 namespace regatta::fabric {
@@ -62,8 +63,7 @@ DModKNextHop::DModKNextHop(const topo::Graph& graph) : divisor_(graph.nodes.size
 std::span<const std::uint32_t> Routes::next_hops(NodeId node, NodeId leaf) const {
   const int number = number_of_leaf_[leaf.index()];
   REGATTA_CHECK(number >= 0);
-  const std::uint32_t set =
-      set_of_[node.index() * leaves_.size() + static_cast<std::size_t>(number)];
+  const std::uint32_t set = set_of_[node.index() * leaves_.size() + as_index(number)];
   return std::span(hops_).subspan(first_of_set_[set], first_of_set_[set + 1] - first_of_set_[set]);
 }
 
@@ -72,7 +72,7 @@ void Routes::set_next_hops(NodeId node, NodeId leaf, std::span<const std::uint32
   REGATTA_CHECK(number >= 0);
   hops_.insert(hops_.end(), hops.begin(), hops.end());
   first_of_set_.push_back(static_cast<std::uint32_t>(hops_.size()));
-  set_of_[node.index() * leaves_.size() + static_cast<std::size_t>(number)] =
+  set_of_[node.index() * leaves_.size() + as_index(number)] =
       static_cast<std::uint32_t>(first_of_set_.size() - 2);
 }
 

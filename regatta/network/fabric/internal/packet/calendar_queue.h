@@ -11,6 +11,7 @@
 #include <queue>
 #include <vector>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/core/result.h"
 
 namespace regatta::fabric::packet {
@@ -68,7 +69,7 @@ class CalendarQueue {
   template <typename Use>
   bool for_each(Use&& use) const {
     for (Picoseconds bucket = 0; bucket < kBuckets && in_buckets_ != 0; ++bucket) {
-      const auto place = static_cast<std::size_t>((current_ + bucket) % kBuckets);
+      const std::size_t place = as_index((current_ + bucket) % kBuckets);
       for (std::uint32_t number = buckets_[place].head; number != kNone;
            number = entries_[number].next)
         use(entries_[number].at, number);
@@ -99,7 +100,7 @@ class CalendarQueue {
 
   void enter(std::uint32_t number, Picoseconds at) {
     ++in_buckets_;
-    const std::size_t place = static_cast<std::size_t>((at >> shift_) % kBuckets);
+    const std::size_t place = as_index((at >> shift_) % kBuckets);
     Bucket& bucket = buckets_[place];
     Entry& entry = entries_[number];
     entry.at = at;
@@ -137,15 +138,15 @@ class CalendarQueue {
 
   // The first bucket with events, from the current one on, cyclically.
   std::size_t first_bucket() const {
-    const std::size_t start = static_cast<std::size_t>(current_ % kBuckets);
+    const std::size_t start = as_index(current_ % kBuckets);
     const std::size_t word = start / 64;
     if (const std::uint64_t here = bits_[word] >> (start % 64); here != 0)
-      return start + static_cast<std::size_t>(std::countr_zero(here));
+      return start + as_index(std::countr_zero(here));
     // The words after this one, then those up to it, whose buckets before the current one come
     // last.
     const std::uint64_t after = word == 63 ? 0 : words_ >> (word + 1) << (word + 1);
-    const auto found = static_cast<std::size_t>(std::countr_zero(after != 0 ? after : words_));
-    return found * 64 + static_cast<std::size_t>(std::countr_zero(bits_[found]));
+    const std::size_t found = as_index(std::countr_zero(after != 0 ? after : words_));
+    return found * 64 + as_index(std::countr_zero(bits_[found]));
   }
 
   std::vector<Entry> entries_;  // per event

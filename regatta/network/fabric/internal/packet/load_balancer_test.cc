@@ -6,6 +6,7 @@
 
 #include <gmock/gmock.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/network/fabric/internal/packet/reorder_buffer.h"
 #include "regatta/network/fabric/internal/packet/test_simulate.h"
 
@@ -15,7 +16,7 @@ namespace {
 // Bytes on the links from a server's leaf to its spines.
 std::vector<double> bytes_up(const TestPacketSetup& one, const PacketReport& report, int server) {
   std::vector<double> bytes;
-  const NodeId leaf = one.graph.links[one.nics[static_cast<std::size_t>(server)].index()].b;
+  const NodeId leaf = one.graph.links[at(one.nics, server).index()].b;
   for (const LinkId link : one.graph.links_of[leaf.index()])
     if (one.graph.links[link.index()].a == leaf)
       bytes.push_back(report.bytes_of_link[number_of({link, true})]);
