@@ -6,7 +6,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "regatta/app/report/internal/traffic_parts.h"
+#include "regatta/app/report/internal/traffic_texts.h"
 #include "regatta/app/report/network_report.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "regatta/app/report/internal/html_text.h"
-#include "regatta/app/report/internal/traffic_parts.h"
+#include "regatta/app/report/internal/traffic_texts.h"
 #include "regatta/app/report/pages.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"

@@ -1,4 +1,4 @@
-// report/internal/traffic_parts.h: the texts that the table and the page of analyzed traffic share.
+// report/internal/traffic_texts.h: the texts that the table and the page of analyzed traffic share.
 #pragma once
 
 #include <cstddef>
