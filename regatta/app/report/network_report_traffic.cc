@@ -159,13 +159,13 @@ std::string traffic_text(const diag::TrafficAnalysis& analysis) {
   for (const diag::JobTraffic& job : analysis.jobs)
     text += traffic_job_text(job, analysis.interval);
   if (analysis.jobs.empty()) text += "no rank of a regatta job sent or received anything\n\n";
-  if (!analysis.inferred.empty()) text += "What the flows alone say:\n";
+  if (!analysis.inferred.empty()) text += "Inferred from the flows alone:\n";
   for (const diag::InferredJob& one : analysis.inferred)
     text += "  " + inferred_text(one);
   for (const std::string& found : analysis.polarisation)
     text += found + "\n";
   text += fmt::format(
-      "{} of connections that are no rank's; looking at {} connections each {} "
+      "{} of connections without a rank; sampling {} connections each {} "
       "took {:.2f} % of a core\n",
       format_bytes(analysis.other_bytes), analysis.connections, format_seconds(analysis.interval),
       100 * analysis.cost);
