@@ -139,13 +139,14 @@ void CheckpointManager::notice(const TenantStore& tenant_store, int client) {
   if (place(tenant_store, client) != REGATTA_PROCESS_RUNNING) known(tenant_store, client);
 }
 
-void CheckpointManager::request(const TenantStore& tenant_store, int client, bool here) {
+void CheckpointManager::set_target(const TenantStore& tenant_store, int client, bool is_resident) {
   if (tenant_store.clients().process(client) == nullptr) return;
-  if (here && !clients_.contains(client) && place(tenant_store, client) == REGATTA_PROCESS_RUNNING)
+  if (is_resident && !clients_.contains(client) &&
+      place(tenant_store, client) == REGATTA_PROCESS_RUNNING)
     return;
   ClientState& one = known(tenant_store, client);
-  if (!here && one.has_failed) return;
-  one.is_wanted_here = here;
+  if (!is_resident && one.has_failed) return;
+  one.is_wanted_here = is_resident;
 }
 
 void CheckpointManager::forget(int client) {

@@ -49,7 +49,8 @@ class CheckpointManager {
 
   // Takes over a client that an earlier daemon was moving.
   void notice(const TenantStore& tenant_store, int client);
-  void request(const TenantStore& tenant_store, int client, bool here);
+  // Whether the client's memory is to be on the device; the steps follow.
+  void set_target(const TenantStore& tenant_store, int client, bool is_resident);
   void forget(int client);  // it has ended
 
   // Begins the steps that are due and ends those that are done. `may_begin`: whether a client can

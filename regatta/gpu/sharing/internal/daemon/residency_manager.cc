@@ -232,7 +232,7 @@ void ResidencyManager::grant(const TenantStore& tenant_store, int tenant, int de
   const bool is_here = may >= bound;
   for (const int client : tenant_store.clients().of_tenant(tenant))
     if (!leaves || tenant_store.leases().leased(client, device) != 0)
-      checkpoints_.request(tenant_store, client, is_here);
+      checkpoints_.set_target(tenant_store, client, is_here);
   may = is_here ? may - bound : 0;
   for (const bool working : {true, false}) {
     for (const int client : tenant_store.clients().of_tenant(tenant)) {

@@ -116,7 +116,7 @@ ResidencyManager::Admission ResidencyManager::pin(TenantStore& tenant_store, int
     return Admission::kNever;
   if (CheckpointManager::place(tenant_store, client) != REGATTA_PROCESS_RUNNING)
     return Admission::kLater;
-  checkpoints_.request(tenant_store, client, true);  // it may be about to leave
+  checkpoints_.set_target(tenant_store, client, true);  // it may be about to leave
   store(tenant_store.clients().process(client)->pinned, 1U);
   return Admission::kNow;
 }
