@@ -45,13 +45,13 @@ void FastForwarder::outage_happened() {
 }
 
 // Whether rates stay, and if so, fast-forwards.
-void FastForwarder::look() {
+void FastForwarder::check_steady_rates() {
   const std::vector<ActiveSend> sending = state_.senders.sending();
   const auto steady =
-      steady_state_.look(sending, state_.clock.now, state_.link_queues.pauses().is_calm());
+      steady_state_.check(sending, state_.clock.now, state_.link_queues.pauses().is_calm());
   if (!steady) return;
   if (state_.timers.empty()) fast_forward(sending, *steady);
-  steady_state_.stop_looking();  // until something changes
+  steady_state_.stop_checks();  // until something changes
 }
 
 // Whether all is as it was, and if so, fast-forwards.
@@ -74,7 +74,7 @@ void FastForwarder::pause_frame_arrived(std::uint32_t link) {
   state_.skip(static_cast<Picoseconds>(times) * period->time);
   ++fast_forwards_;
   ++fast_forwards_by_recurrence_;
-  steady_state_.stop_looking();
+  steady_state_.stop_checks();
 }
 
 // Adds packets in flight, queues and pending events; false: some event lies too far ahead.

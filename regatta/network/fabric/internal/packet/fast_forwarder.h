@@ -32,12 +32,13 @@ class FastForwarder {
     steady_state_.changed(state_.clock.now);
     recurrence_detector_.changed();
   }
+  // Links or routes have changed.
   void outage_happened();
 
   // When to check for steady rates; kNever: not before something changes.
-  Picoseconds look_at() const { return steady_state_.look_at(); }
+  Picoseconds check_at() const { return steady_state_.check_at(); }
   // Each checks one reason to skip time, and skips it where the reason holds.
-  void look();
+  void check_steady_rates();
   void pause_frame_arrived(std::uint32_t link);
   void flow_started(std::uint32_t flow);
 

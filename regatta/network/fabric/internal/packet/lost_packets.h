@@ -10,7 +10,7 @@ namespace regatta::fabric::packet {
 
 class LostPackets {
  public:
-  // Keeps the packet until take(); returns its place.
+  // Keeps the packet until consume(); returns its place.
   std::uint32_t keep(const Packet& packet) {
     if (free_.empty()) {
       free_.push_back(static_cast<std::uint32_t>(packets_.size()));
@@ -21,16 +21,16 @@ class LostPackets {
     packets_[place] = packet;
     return place;
   }
-  Packet take(std::uint32_t place) {
+  Packet consume(std::uint32_t place) {
     free_.push_back(place);
     return packets_[place];
   }
 
-  // Keeps the packet, which is not sent again before unpark(). `lost_at`: by the clock of the flows.
+  // Keeps the packet, which is not sent again before unpark(). `lost_at`: by the flows' clock.
   void park(const Packet& packet, Picoseconds lost_at) {
     parked_.push_back({keep(packet), lost_at});
   }
-  // Calls use(place, lost_at) for each parked packet; they stay at their places until take().
+  // Calls use(place, lost_at) for each parked packet; they stay at their places until consume().
   template <typename Use>
   void unpark(Use&& use) {
     for (const Parked& one : parked_)

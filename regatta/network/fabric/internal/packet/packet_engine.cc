@@ -35,14 +35,14 @@ Result<MixedReport> PacketEngine::run() {
     const Picoseconds timer = state_.timers.next_at();
     const Picoseconds start_at = state_.flows.next_start(state_.clock);
     const Picoseconds due = std::min({timer, start_at, state_.next_control_at});
-    const Picoseconds look_at = fast_forwarder_ ? fast_forwarder_->look_at() : kNever;
-    const CalendarQueue::Event event = state_.calendar.pop(std::min(due, look_at));
+    const Picoseconds check_at = fast_forwarder_ ? fast_forwarder_->check_at() : kNever;
+    const CalendarQueue::Event event = state_.calendar.pop(std::min(due, check_at));
     if (event.at != kNever) {
       state_.clock.now = event.at;
       handle(event);
-    } else if (look_at < due && !state_.calendar.empty()) {
-      state_.clock.now = look_at;
-      fast_forwarder_->look();
+    } else if (check_at < due && !state_.calendar.empty()) {
+      state_.clock.now = check_at;
+      fast_forwarder_->check_steady_rates();
     } else if (due != kNever && state_.next_control_at == due &&
                goes_on(std::min(timer, start_at))) {
       state_.clock.now = due;
@@ -100,7 +100,7 @@ void PacketEngine::handle(const TimerQueue::Timer& timer) {
       state_.senders.receive_cnp(timer.of, state_.clock.now);
       break;
     case TimerKind::kRetransmit: {
-      const Packet packet = lost_.take(timer.of);
+      const Packet packet = lost_.consume(timer.of);
       state_.senders.retransmit(packet);
       send_next(state_.senders.first_link(packet.connection));
       break;

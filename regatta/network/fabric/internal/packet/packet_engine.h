@@ -39,7 +39,7 @@ class PacketEngine {
   void lose_on(std::uint32_t link, const Packet& packet);
   void lose_for_good(const Packet& packet);
   void apply_outage();
-  void take_routes(const Routes& routes);
+  void set_routes(const Routes& routes);
   bool goes_on(Picoseconds next) const;
   void run_control();
   void wake();

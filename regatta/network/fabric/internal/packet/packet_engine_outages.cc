@@ -41,7 +41,7 @@ void PacketEngine::apply_outage() {
       if (const std::uint32_t down = number_of({link, false});
           state_.link_queues.pauses().is_asked(down) != is_stuck)
         state_.link_queues.pauses().send_frame(down, state_.clock.now);
-  if (outage.routes) take_routes(outage.routes());
+  if (outage.routes) set_routes(outage.routes());
   lost_.unpark([&](std::uint32_t place, Picoseconds lost_at) {
     const Picoseconds tries = (state_.clock.flow_time() - lost_at) / retransmit_after_ + 1;
     state_.timers.push(lost_at + tries * retransmit_after_ - state_.clock.skipped,
@@ -51,7 +51,7 @@ void PacketEngine::apply_outage() {
   if (fast_forwarder_) fast_forwarder_->outage_happened();
 }
 
-void PacketEngine::take_routes(const Routes& routes) {
+void PacketEngine::set_routes(const Routes& routes) {
   routes_.emplace(routes);
   update_paths({setup_.graph, *routes_, setup_.seeds, setup_.pairs}, policy_, state_.network);
   load_balancer_.set_routes(*routes_);

@@ -12,7 +12,7 @@ namespace regatta::fabric::packet {
 // Per link: the links that it waits for.
 using PauseDependencies = std::vector<std::vector<std::uint32_t>>;
 
-// A paused link waits for room where its packets stand: before other links that are paused.
+// A paused link waits for each paused link before which packets that came over it are queued.
 PauseDependencies pause_dependencies(const LinkQueues& link_queues);
 
 // Links that wait for each other; empty: none do.

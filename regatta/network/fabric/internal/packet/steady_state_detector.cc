@@ -18,8 +18,8 @@ SteadyStateDetector::SteadyStateDetector(const PacketNetwork& network, const Pac
       options_window_(static_cast<Picoseconds>(options.window.value * 1e12)),
       counts_(network.path_of.size()) {}
 
-std::optional<SteadyRates> SteadyStateDetector::look(const std::vector<ActiveSend>& sending,
-                                                     Picoseconds now, bool is_calm) {
+std::optional<SteadyRates> SteadyStateDetector::check(const std::vector<ActiveSend>& sending,
+                                                      Picoseconds now, bool is_calm) {
   SteadyRates found;
   const bool is_known =
       !sending.empty() && missing_ == 0 && has_drained(sending) &&
@@ -109,7 +109,7 @@ void SteadyStateDetector::next_window(const std::vector<ActiveSend>& sending, Pi
   is_first_ = false;
   window_ *= 2;  // pauses may come and go slowly
   begun_at_ = now;
-  look_at_ = now + window_;
+  check_at_ = now + window_;
 }
 
 }  // namespace regatta::fabric::packet

@@ -36,7 +36,7 @@ class SteadyStateDetector {
     is_first_ = true;
     begun_at_ = now;
     window_ = options_window_;
-    look_at_ = now + window_;
+    check_at_ = now + window_;
   }
   void sent(const Packet& packet, Picoseconds now) {
     Counts& counts = counts_[packet.connection];
@@ -75,12 +75,12 @@ class SteadyStateDetector {
   bool is_complete() const { return missing_ == 0; }
 
   // When to check whether the rates are steady; kNever: not before something changes.
-  Picoseconds look_at() const { return look_at_; }
-  void stop_looking() { look_at_ = kNever; }
-  // Checks at look_at(); `sending` are all active sends; calm: no link pauses. None: not steady;
-  // look_at() is later.
-  std::optional<SteadyRates> look(const std::vector<ActiveSend>& sending, Picoseconds now,
-                                  bool is_calm);
+  Picoseconds check_at() const { return check_at_; }
+  void stop_checks() { check_at_ = kNever; }
+  // Checks at check_at(); `sending` are all active sends; calm: no link pauses. None: not steady;
+  // check_at() is later.
+  std::optional<SteadyRates> check(const std::vector<ActiveSend>& sending, Picoseconds now,
+                                   bool is_calm);
 
  private:
   struct Stream {
@@ -129,7 +129,7 @@ class SteadyStateDetector {
   bool is_first_ = true;      // window since something changed
   Picoseconds begun_at_ = 0;  // the window
   Picoseconds window_ = 0;
-  Picoseconds look_at_ = kNever;
+  Picoseconds check_at_ = kNever;
 };
 
 }  // namespace regatta::fabric::packet
