@@ -100,7 +100,7 @@ TEST(DaemonAnswer, OfAnotherVersionIsAnErrorOfEveryText) {
   EXPECT_FALSE(parse_daemon_answer("not JSON"));
 }
 
-TEST(GpuTop, WhoHadMostComesFirst) {
+TEST(GpuTop, ListsTheLargestUserFirst) {
   const std::string picture = gpu_top_screen(sample(), {}, {.columns = 120, .is_utf8 = false});
   EXPECT_LT(picture.find("\n  b "), picture.find("\n  a "));
   const std::string line = line_with(picture, "  a ");

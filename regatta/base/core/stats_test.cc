@@ -69,7 +69,7 @@ TEST(Fnv1a, GivesThePublishedHashes) {
   EXPECT_EQ(fnv1a_32("foobar"), 0xbf9cf968U);
 }
 
-TEST(Fnv1aWords, TakesWordsWhereTheOtherTakesLetters) {
+TEST(Fnv1aWords, HashesWordsLikeLetters) {
   const std::array<std::uint32_t, 2> words = {'f', 'o'};
   EXPECT_EQ(fnv1a_words(std::as_bytes(std::span(words))), fnv1a("fo"));
   EXPECT_EQ(fnv1a_words(std::as_bytes(std::span(words)).first(7)), fnv1a("f"));

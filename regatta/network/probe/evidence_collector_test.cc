@@ -99,7 +99,7 @@ class EvidenceCollectorTest : public testing::Test {
   Seconds now_{1000};
 };
 
-TEST_F(EvidenceCollectorTest, OnceAboutEveryPathAndSpreadsTheQuestions) {
+TEST_F(EvidenceCollectorTest, RequestsEveryPathOnceAndSpreadsTheRequests) {
   std::map<std::uint32_t, int> asked;
   for (int i = 0; i < 2000; ++i) {
     std::map<NodeId, int> of_server;
@@ -119,7 +119,7 @@ TEST_F(EvidenceCollectorTest, OnceAboutEveryPathAndSpreadsTheQuestions) {
   EXPECT_TRUE(evidence_collector_.is_discovery_complete());
 }
 
-TEST_F(EvidenceCollectorTest, AFewTimesAboutPathsThatNobodyAnswers) {
+TEST_F(EvidenceCollectorTest, RequestsPathsWithoutAnswersAFewTimes) {
   std::map<std::uint32_t, int> asked;
   for (int i = 0; i < 10000; ++i) {
     for (const TraceOrder& order : traces(due_requests({})))
@@ -131,7 +131,7 @@ TEST_F(EvidenceCollectorTest, AFewTimesAboutPathsThatNobodyAnswers) {
   EXPECT_TRUE(evidence_collector_.is_discovery_complete()) << "one that is silent holds up nobody";
 }
 
-TEST_F(EvidenceCollectorTest, AgainAboutWhatNobodyHeardOnceSomebodyDoes) {
+TEST_F(EvidenceCollectorTest, RequestsPathsAgainOnceTheirServerReports) {
   const NodeId absent = sender_of(0);
   std::map<std::uint32_t, int> heard;
   const auto answer = [&](const EvidenceRequest& one) {
@@ -158,7 +158,7 @@ TEST_F(EvidenceCollectorTest, AgainAboutWhatNobodyHeardOnceSomebodyDoes) {
   EXPECT_EQ(heard.size(), matrix_.paths.size());
 }
 
-TEST_F(EvidenceCollectorTest, AndSaysWhichPathLeadsElsewhereThanPlanned) {
+TEST_F(EvidenceCollectorTest, ReportsOnceWhichPathLeadsElsewhereThanPlanned) {
   const std::uint32_t path = long_path();
   Trace trace = trace_of(path);
   EXPECT_TRUE(evidence_collector_.accept(sender_of(path), trace, now_));
@@ -187,7 +187,7 @@ TEST_F(EvidenceCollectorTest, AndSaysWhichPathLeadsElsewhereThanPlanned) {
   EXPECT_THAT(evidence_collector_.consume_divergent_paths(), IsEmpty()) << "once";
 }
 
-TEST_F(EvidenceCollectorTest, AndTakesWholePathsAsTheyWereMeasured) {
+TEST_F(EvidenceCollectorTest, ReplacesWholePathsByMeasuredOnes) {
   const std::uint32_t path = long_path();
   EXPECT_FALSE(evidence_collector_.consume_measured_paths());
   // Over the other spine.
@@ -245,7 +245,7 @@ TEST_F(EvidenceCollectorTest, AndTakesWholePathsAsTheyWereMeasured) {
       << "who hashes otherwise sends connections nobody knows where";
 }
 
-TEST_F(EvidenceCollectorTest, AndLearnsNoPathWhileSomethingIsBroken) {
+TEST_F(EvidenceCollectorTest, LearnsNoPathWhileAFaultLasts) {
   path_discovery();
   const std::uint32_t path = long_path();
   Trace detour = trace_of(path);
@@ -275,7 +275,7 @@ TEST_F(EvidenceCollectorTest, AndLearnsNoPathWhileSomethingIsBroken) {
   EXPECT_EQ(asked.size(), matrix_.paths.size());
 }
 
-TEST_F(EvidenceCollectorTest, AboutPathsThatLoseNothingWhereASwitchMayHashOtherwise) {
+TEST_F(EvidenceCollectorTest, RequestsTracesOfLosslessPathsThroughADoubtedSwitch) {
   requested_within(Seconds{30});
   const std::uint32_t lossy = long_path();
   const NodeId leaf = fabric::head_of(fabric_.graph, matrix_.paths.links(lossy).front());
@@ -296,7 +296,7 @@ TEST_F(EvidenceCollectorTest, AboutPathsThatLoseNothingWhereASwitchMayHashOtherw
   }
 }
 
-TEST_F(EvidenceCollectorTest, AboutEveryPathAgainOnceASwitchIsSeenToHashOtherwise) {
+TEST_F(EvidenceCollectorTest, RequestsEveryPathAgainOnceASwitchHashesOtherwise) {
   EXPECT_EQ(requested_within(Seconds{30}), matrix_.paths.size());
   EXPECT_EQ(requested_within(Seconds{30}), 0U);
   const std::uint32_t path = long_path();
@@ -304,7 +304,7 @@ TEST_F(EvidenceCollectorTest, AboutEveryPathAgainOnceASwitchIsSeenToHashOtherwis
   EXPECT_EQ(requested_within(Seconds{30}), matrix_.paths.size());
 }
 
-TEST_F(EvidenceCollectorTest, AndKnowsARouterByAnotherOfItsAddresses) {
+TEST_F(EvidenceCollectorTest, RecognizesARouterByAnotherOfItsAddresses) {
   const std::uint32_t path = long_path();
   const auto links = matrix_.paths.links(path);
   Trace trace = trace_of(path);
@@ -319,7 +319,7 @@ TEST_F(EvidenceCollectorTest, AndKnowsARouterByAnotherOfItsAddresses) {
   EXPECT_EQ(evidence_collector_.known().confirmed(), 1U);
 }
 
-TEST_F(EvidenceCollectorTest, AboutPathsThatLoseMoreAndMoreRarely) {
+TEST_F(EvidenceCollectorTest, RequestsTracesOfLossyPathsMoreAndMoreRarely) {
   const std::uint32_t path = long_path();
   std::vector<double> asked_at;
   now_ = Seconds{0};
@@ -337,7 +337,7 @@ TEST_F(EvidenceCollectorTest, AboutPathsThatLoseMoreAndMoreRarely) {
   EXPECT_LE(asked_at.size(), 12U) << "in 200 s";
 }
 
-TEST_F(EvidenceCollectorTest, NoMoreThanRoutersAnswerWhereAllPathsLose) {
+TEST_F(EvidenceCollectorTest, RequestsNoMoreThanRoutersAnswerWhereAllPathsLose) {
   std::vector<std::uint32_t> all;
   for (std::uint32_t path = 0; path < matrix_.paths.size(); ++path)
     all.push_back(path);
@@ -351,7 +351,7 @@ TEST_F(EvidenceCollectorTest, NoMoreThanRoutersAnswerWhereAllPathsLose) {
   EXPECT_LE(asked, 80U) << "in a second";
 }
 
-TEST_F(EvidenceCollectorTest, AndCountsAnswersOfRoutersWithOneWayBack) {
+TEST_F(EvidenceCollectorTest, CountsAnswersOfRoutersWithOnePathBack) {
   path_discovery();
   const std::uint32_t path = long_path();
   due_requests({path});
@@ -368,7 +368,7 @@ TEST_F(EvidenceCollectorTest, AndCountsAnswersOfRoutersWithOneWayBack) {
   EXPECT_EQ((*counts)[1].lost, 3U);
 }
 
-TEST_F(EvidenceCollectorTest, AndTakesNoHintFromRoutersThatSeldomAnswer) {
+TEST_F(EvidenceCollectorTest, CountsNoAnswersOfRoutersThatSeldomAnswer) {
   for (std::uint32_t path = 0; path < matrix_.paths.size(); ++path) {
     Trace trace = trace_of(path);
     for (TraceHop& hop : trace.hops)
@@ -382,7 +382,7 @@ TEST_F(EvidenceCollectorTest, AndTakesNoHintFromRoutersThatSeldomAnswer) {
   EXPECT_THAT(*counts, IsEmpty());
 }
 
-TEST_F(EvidenceCollectorTest, AndKnowsThePathsOfConnections) {
+TEST_F(EvidenceCollectorTest, ComputesThePathsOfConnections) {
   const LinkId from = matrix_.probes[0].from;
   const LinkId to = matrix_.probes[0].to;
   const NodeId server = fabric_.graph.links[from.index()].a;
@@ -409,7 +409,7 @@ TEST_F(EvidenceCollectorTest, AndKnowsThePathsOfConnections) {
   EXPECT_THAT(*later, IsEmpty()) << "a healer may have led them around it";
 }
 
-TEST_F(EvidenceCollectorTest, AndBelievesNobodyAboutOthers) {
+TEST_F(EvidenceCollectorTest, RejectsReportsAboutOtherServers) {
   const std::uint32_t path = long_path();
   const NodeId other{(sender_of(path).value + 1) % 8};
   EXPECT_FALSE(evidence_collector_.accept(other, trace_of(path), now_));
@@ -430,7 +430,7 @@ TEST_F(EvidenceCollectorTest, AndBelievesNobodyAboutOthers) {
       << "that of the switch";
 }
 
-TEST_F(EvidenceCollectorTest, AndTellsWhoAnswersBeforeACulpritAndWhoBehindIt) {
+TEST_F(EvidenceCollectorTest, CountsAnswersBeforeAndBehindACulprit) {
   path_discovery();
   const Seconds broken_at = now_ = now_ + Seconds{1};
   const std::uint32_t path = long_path();
@@ -453,9 +453,9 @@ TEST_F(EvidenceCollectorTest, AndTellsWhoAnswersBeforeACulpritAndWhoBehindIt) {
   EXPECT_EQ(spine_says.behind_answered, 0U);
 }
 
-class InquiresThreeTiers : public EvidenceCollectorTest {
+class ThreeTierEvidenceCollectorTest : public EvidenceCollectorTest {
  protected:
-  InquiresThreeTiers()
+  ThreeTierEvidenceCollectorTest()
       : EvidenceCollectorTest({.servers = 16,
                                .servers_per_leaf = 2,
                                .spines = 2,
@@ -463,7 +463,7 @@ class InquiresThreeTiers : public EvidenceCollectorTest {
                                .super_spines = 4}) {}
 };
 
-TEST_F(InquiresThreeTiers, UpToTheSuperSpine) {
+TEST_F(ThreeTierEvidenceCollectorTest, CountsAnswersUpToTheSuperSpine) {
   path_discovery();
   for (std::uint32_t path = 0; path < matrix_.paths.size(); ++path) {
     const auto links = matrix_.paths.links(path);

@@ -19,30 +19,30 @@ struct Grant {
 std::vector<Grant> grant_always(std::uint64_t rate, std::uint64_t most, std::uint64_t end_ns,
                                 std::mt19937_64& random) {
   TokenBucket bucket;
-  std::vector<Grant> gifts;
+  std::vector<Grant> grants;
   std::uniform_int_distribution<std::uint64_t> piece(1, most);
   for (std::uint64_t now = 1; now < end_ns;) {
     if (const std::uint64_t wait = bucket.wait_ns(rate, now); wait > 0) {
       now += wait;
       continue;
     }
-    gifts.push_back({now, piece(random)});
-    bucket.grant(gifts.back().units);
+    grants.push_back({now, piece(random)});
+    bucket.grant(grants.back().units);
     now += 100;  // giving takes time, too
   }
-  return gifts;
+  return grants;
 }
 
 TEST(TokenBucket, NoWindowHasMoreThanTheRateAndWhatMayBeAhead) {
   std::mt19937_64 random(7);
   for (const std::uint64_t rate : {1'000'000ULL, 25'000'000'000ULL}) {
     for (const std::uint64_t most : {rate / 100'000, rate / 100, rate / 2}) {
-      const auto gifts = grant_always(rate, most, 3 * kSecondNs, random);
-      for (std::size_t first = 0; first < gifts.size(); first += 1 + gifts.size() / 50) {
+      const auto grants = grant_always(rate, most, 3 * kSecondNs, random);
+      for (std::size_t first = 0; first < grants.size(); first += 1 + grants.size() / 50) {
         std::uint64_t sum = 0;
-        for (std::size_t last = first; last < gifts.size(); ++last) {
-          sum += gifts[last].units;
-          const auto window = static_cast<double>(gifts[last].at_ns - gifts[first].at_ns);
+        for (std::size_t last = first; last < grants.size(); ++last) {
+          sum += grants[last].units;
+          const auto window = static_cast<double>(grants[last].at_ns - grants[first].at_ns);
           const double due = static_cast<double>(rate) * (window + kBurstNs) * 1e-9;
           ASSERT_LE(static_cast<double>(sum), due + static_cast<double>(most) + 1);
         }
@@ -51,7 +51,7 @@ TEST(TokenBucket, NoWindowHasMoreThanTheRateAndWhatMayBeAhead) {
   }
 }
 
-TEST(TokenBucket, WhoAlwaysGivesHasItsRate) {
+TEST(TokenBucket, GrantsTheRateToASteadyUser) {
   std::mt19937_64 random(8);
   for (const std::uint64_t rate : {1'000'000ULL, 3'333'333ULL, 25'000'000'000ULL}) {
     std::uint64_t sum = 0;
