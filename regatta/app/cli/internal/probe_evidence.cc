@@ -46,7 +46,7 @@ void ProbeEvidence::update(const diag::FaultChanges& news, probe::Collector& col
   for (const probe::EvidenceRequest& one : evidence_collector_.due_requests(
            collector.lossy(), collector.standing(), collector.doubted(), now))
     if (!listener.send(one.server, order_line(one.order))) evidence_collector_.postpone(one);
-  // Found again, it waits anew: what is asked meanwhile says the same of both.
+  // A fault that is found again waits again: evidence collected meanwhile holds for both.
   for (const diag::FaultVerdict& over : news.over)
     std::erase_if(pending_,
                   [&](const PendingVerdict& one) { return one.verdict.culprit == over.culprit; });
@@ -71,8 +71,8 @@ void ProbeEvidence::update(const diag::FaultChanges& news, probe::Collector& col
     collector.leave_out(std::move(*unknown));
 }
 
-// Ways that are not as planned, and at the end of the first round how many are; then they are taken
-// as they were measured.
+// Prints paths that differ from the plan, and after the first round their number; then measured
+// paths replace planned ones.
 void ProbeEvidence::report_paths(report::ProbeEventFormat& format, Seconds since_begin) {
   const auto elsewhere = evidence_collector_.consume_divergent_paths();
   if (!elsewhere.empty()) print_now(format.divergent_paths(elsewhere, since_begin));

@@ -5,7 +5,8 @@
 namespace regatta::diag {
 namespace {
 
-constexpr Window kNear = 3;  // windows in which a server that was busy in one may have been it too
+// A server that was busy in a window counts as busy in so many windows before and after it.
+constexpr Window kNear = 3;
 
 }  // namespace
 

@@ -12,9 +12,10 @@ namespace {
 constexpr std::size_t kFlowsKept = 20000;
 constexpr Seconds kFlowsStep{1};
 constexpr Seconds kFlowsPauseMost{2.5};
-constexpr Seconds kFlowsForgotten{10};       // without losses for so long
-constexpr std::size_t kOthersMost = 8;       // servers that lose nothing, to compare with
-constexpr std::uint32_t kSegmentsMost = 50;  // that a connection weighs: its losses are no draws
+constexpr Seconds kFlowsForgotten{10};  // without losses for so long
+constexpr std::size_t kOthersMost = 8;  // servers that lose nothing, to compare with
+// The most segments that a connection counts for: its losses are not independent.
+constexpr std::uint32_t kSegmentsMost = 50;
 constexpr double kAgainBackground = 0.01;
 
 }  // namespace

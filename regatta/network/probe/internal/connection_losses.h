@@ -28,8 +28,8 @@ class ConnectionLosses {
   void request(std::set<NodeId> suspects, Seconds now, std::vector<EvidenceRequest>& requests);
   // Whether an answer of this server was awaited; it no longer is.
   bool consume_request(NodeId server);
-  // Counts of the connections that cross no link of `is_broken` (per directed link): a healer may
-  // have led these around it.
+  // Leaves out connections over links of `is_broken` (per directed link), which a healer may have
+  // rerouted.
   std::vector<diag::PassiveCount> evaluate(NodeId server, const FlowCounts& counts,
                                            const std::vector<bool>& is_broken, Seconds now);
   void forget_before(Seconds oldest);

@@ -41,7 +41,7 @@ class TraceSchedule {
                      Seconds now, std::vector<EvidenceRequest>& requests);
 
   void accept_answer(std::uint32_t path) { paths_[path].requests = 0; }
-  // A path that leads elsewhere is traced again, by kCheckAfter.
+  // A path that leads elsewhere is traced again after kCheckAfter.
   void recheck(std::uint32_t path, Seconds now);
   bool has_rechecks() const { return !to_recheck_.empty(); }
   // A prober reports for this server now: requests its unconfirmed paths.
