@@ -20,8 +20,8 @@
 namespace regatta {
 namespace {
 
-// SIGTERM and SIGINT are handled by a thread of their own, which requests the end of the training between two
-// micro-batches, and ends the process when that lasts longer than a second.
+// SIGTERM and SIGINT are handled by a thread of their own, which requests the end of the training
+// between two micro-batches, and ends the process when that lasts longer than a second.
 void handle_signals() {
   sigset_t signals;
   sigemptyset(&signals);

@@ -18,8 +18,8 @@
 
 namespace regatta::report {
 
-// An answer of the daemon, for the functions below. Their errors have kInvalidInput: the answer is of
-// another version.
+// An answer of the daemon, for the functions below. Their errors have kInvalidInput: the answer is
+// of another version.
 Result<JsonReader> parse_daemon_answer(const std::string& text);
 
 // `regatta gpu ps`: a row for each tenant and GPU, from the answer to `ps`.

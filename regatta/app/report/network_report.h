@@ -1,5 +1,5 @@
-// report/network_report.h: probes, verdicts, traffic and labs: text for people, JSON for programs. Texts end
-// with a newline.
+// report/network_report.h: probes, verdicts, traffic and labs: text for people, JSON for programs.
+// Texts end with a newline.
 #pragma once
 
 #include <cstddef>

@@ -112,8 +112,8 @@ bool repeats_with(const Search& search, std::uint32_t unit, const StepTiming& st
          std::max(search.options.periodicity_min, 1.5 / static_cast<double>(steps.steps()));
 }
 
-// Whether the steps of `unit`, less periodic than clear ones, are those of another process too. Jobs
-// on the same servers disturb each other's steps.
+// Whether the steps of `unit`, less periodic than clear ones, are those of another process too.
+// Jobs on the same servers disturb each other's steps.
 bool is_confirmed(const Search& search, const Numbers& units, std::uint32_t unit,
                   const StepTiming& steps) {
   if (!search.units[unit].is_process) return false;

@@ -27,8 +27,8 @@ namespace regatta::lab {
 // An answer fits the buffer of a socket, because the server never waits for a client.
 inline constexpr std::size_t kLinksMax = 500;
 
-// Client side. kUnavailable when the holder is gone or answers nothing of use, kTimeout when it does
-// not answer within 10 s.
+// Client side. kUnavailable when the holder is gone or answers nothing of use, kTimeout when it
+// does not answer within 10 s.
 Result<JsonReader> request(const LabInfo& lab, const nlohmann::json& message);
 // link_states() of lab.h is here, too.
 

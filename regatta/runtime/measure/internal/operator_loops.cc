@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <ATen/Parallel.h>
-#include <ATen/core/ivalue.h>  // clang 14 in C++20 needs the whole type of what ATen/Parallel.h names
+#include <ATen/core/ivalue.h>  // the whole type of an ATen/Parallel.h name, for clang 14 in C++20
 #include <ATen/ops/_softmax.h>
 #include <ATen/ops/_softmax_backward_data.h>
 #include <ATen/ops/baddbmm.h>

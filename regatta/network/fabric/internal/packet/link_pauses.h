@@ -1,5 +1,5 @@
-// fabric/internal/packet/link_pauses.h: PFC: the buffer at the end of each link for the packets that
-// came by it, and the pause frames that the end sends when they are too many.
+// fabric/internal/packet/link_pauses.h: PFC: the buffer at the end of each link for the packets
+// that came by it, and the pause frames that the end sends when they are too many.
 #pragma once
 
 #include <algorithm>
@@ -44,8 +44,8 @@ class LinkPauses {
     if (state.frames.empty()) calendar_.push(event_number(link, LinkEvent::kPauseFrame), arrives);
     state.frames.push(arrives);
   }
-  // A frame reaches the begin of the link: pauses it, or resumes it if it is paused. Returns whether
-  // it resumes.
+  // A frame reaches the begin of the link: pauses it, or resumes it if it is paused. Returns
+  // whether it resumes.
   bool receive_frame(std::uint32_t link, Picoseconds now) {
     State& state = links_[link];
     state.frames.pop();

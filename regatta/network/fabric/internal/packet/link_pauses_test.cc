@@ -5,7 +5,7 @@
 namespace regatta::fabric::packet {
 namespace {
 
-// One link of 1 ps per byte and 100 ps; its end has room for 30 bytes, and asks for a pause above 10.
+// One link of 1 ps per byte and 100 ps; its end holds 30 bytes, and asks for a pause above 10.
 struct PausedLink {
   PausedLink() {
     network.links.push_back({.rate = 1U << 20U, .latency = 100, .end = 0});

@@ -1,5 +1,5 @@
-// fabric/internal/packet/outage_schedule.h: the outages of a simulation, past and to come, and which
-// links are dead meanwhile.
+// fabric/internal/packet/outage_schedule.h: the outages of a simulation, past and to come, and
+// which links are dead meanwhile.
 #pragma once
 
 #include <cstddef>

@@ -48,7 +48,7 @@ class PeriodicObservers {
     record();
   }
 
-  // Nothing happens any more, so that paused links stay paused: polls until every storm is detected.
+  // Nothing happens any more, so paused links stay paused: polls until every storm is detected.
   void poll_until_quiescent() {
     if (storms_.next_at() == kNever) return;
     const Picoseconds end = clock_.now + storms_.most();
