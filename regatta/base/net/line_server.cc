@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include <fmt/core.h>
 #include <sys/epoll.h>
@@ -12,6 +13,7 @@
 
 #include "regatta/base/core/ids.h"
 #include "regatta/base/core/text.h"
+#include "regatta/base/os/clock.h"
 #include "regatta/base/os/socket.h"
 #include "regatta/base/os/unique_fd.h"
 
@@ -25,6 +27,8 @@ constexpr ClientId kListener = 0;
 struct Client {
   os::UniqueFd fd;
   LineSplitter lines;
+  Seconds since;  // when it connected
+  bool has_sent_line = false;
 };
 
 // Never waits for a client with a full buffer.
@@ -52,6 +56,7 @@ struct LineServer::Impl {
   void read_block(ClientId id, const LineHandlers& handlers);
   Status take_lines(ClientId id, const LineHandlers& handlers);
   void end(ClientId id, const Status& why, const LineHandlers& handlers);
+  void end_silent(const LineHandlers& handlers);
 };
 
 // Accepts a bounded number, so that a stream of new clients does not delay the others.
@@ -66,7 +71,7 @@ void LineServer::Impl::accept_some(const LineHandlers& handlers) {
     const ClientId id = next_id++;
     if (!watch(fd.get(), id)) continue;
     const int number = fd.get();
-    clients.emplace(id, Client{std::move(fd), LineSplitter(options.line_max)});
+    clients.emplace(id, Client{std::move(fd), LineSplitter(options.line_max), os::monotonic_now()});
     if (handlers.connected) handlers.connected(id, number);
   }
 }
@@ -77,6 +82,16 @@ void LineServer::Impl::end(ClientId id, const Status& why, const LineHandlers& h
   clients.erase(id);
 }
 
+void LineServer::Impl::end_silent(const LineHandlers& handlers) {
+  if (!(options.first_line_limit.value > 0)) return;
+  const Seconds oldest = os::monotonic_now() - options.first_line_limit;
+  std::vector<ClientId> silent;
+  for (const auto& [id, client] : clients)
+    if (!client.has_sent_line && client.since < oldest) silent.push_back(id);
+  for (const ClientId id : silent)
+    end(id, {}, handlers);
+}
+
 // A handler may close any client, this one too.
 Status LineServer::Impl::take_lines(ClientId id, const LineHandlers& handlers) {
   for (;;) {
@@ -85,6 +100,7 @@ Status LineServer::Impl::take_lines(ClientId id, const LineHandlers& handlers) {
     LineSplitter& lines = client->second.lines;
     const auto line = lines.next();
     if (!line) return {};
+    client->second.has_sent_line = true;
     if (lines.is_too_long(*line))
       return Error{Code::kInvalidInput,
                    fmt::format("a line is longer than {} bytes", lines.line_max())};
@@ -127,6 +143,7 @@ Result<bool> LineServer::serve(Seconds limit, const LineHandlers& handlers) {
   const int count = ::epoll_wait(impl_->epoll.get(), events.data(), kEventsMax,
                                  static_cast<int>(std::ceil(limit.value * 1e3)));
   if (count < 0 && errno != EINTR) return os::errno_error("cannot wait for clients");
+  impl_->end_silent(handlers);
   for (int i = 0; i < count; ++i) {
     const ClientId id = at(events, i).data.u64;
     if (id == kListener) {

@@ -23,6 +23,8 @@ struct LineServerOptions {
   std::size_t clients_max = 64;  // one more gets `refusal` and is closed
   std::size_t line_max = 65536;  // bytes of a line without its newline
   std::string refusal;           // without its newline
+  // A client that has not sent a whole line after so long is closed; 0: no limit.
+  Seconds first_line_limit;
 };
 
 // The owner's handlers; each may call send(), close() and set_line_max() of the server. An empty
@@ -32,7 +34,7 @@ struct LineHandlers {
   std::function<void(ClientId, int fd)> connected;
   // An error closes the connection.
   std::function<Status(ClientId, std::string_view)> line;
-  // The client closed (no error), sent a line that is too long, or a handler failed (the error).
+  // The client closed or was silent for too long (no error), sent a line that is too long, or a handler failed (the error).
   // Not called for clients that the owner closed. send() still reaches the client for a last line.
   std::function<void(ClientId, const Status&)> closed;
 };

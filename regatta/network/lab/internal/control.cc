@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <string_view>
 #include <utility>
 
 #include <fmt/core.h>
@@ -17,6 +18,7 @@ namespace regatta::lab {
 namespace {
 
 constexpr timeval kAnswerLimit{.tv_sec = 10, .tv_usec = 0};
+constexpr Seconds kRequestLimit{2};  // from the connection of a client to its request
 
 // Its name comes from that of the cluster, so nobody can choose another path.
 Result<std::string> path_in(const std::string& folder) {
@@ -29,8 +31,12 @@ Result<std::string> path_in(const std::string& folder) {
 
 // Sends the line and tells the other side that it is complete.
 Status send_line(int fd, const std::string& line) {
-  const ssize_t count = ::send(fd, line.data(), line.size(), MSG_NOSIGNAL);
-  if (count != static_cast<ssize_t>(line.size())) return os::errno_error("control socket");
+  for (std::string_view left = line; !left.empty();) {
+    const ssize_t count = ::send(fd, left.data(), left.size(), MSG_NOSIGNAL);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return os::errno_error("control socket");
+    left.remove_prefix(as_index(count));
+  }
   ::shutdown(fd, SHUT_WR);
   return {};
 }
@@ -71,6 +77,7 @@ Result<JsonReader> request(const LabInfo& lab, const nlohmann::json& message) {
   const auto socket = os::connect_unix(path);
   if (!socket) return gone(lab.name);
   ::setsockopt(socket->get(), SOL_SOCKET, SO_RCVTIMEO, &kAnswerLimit, sizeof kAnswerLimit);
+  ::setsockopt(socket->get(), SOL_SOCKET, SO_SNDTIMEO, &kAnswerLimit, sizeof kAnswerLimit);
   REGATTA_TRY_DO(send_line(socket->get(), message.dump() + "\n"));
   REGATTA_TRY(text, receive_all(socket->get()));
   auto answer = JsonReader::parse(text, fmt::format("lab {}: answer of its holder", lab.name));
@@ -105,7 +112,10 @@ Result<net::LineServer> listen_for_requests(const std::string& folder) {
   REGATTA_TRY(listener, os::listen_unix(path));
   return net::LineServer::create(
       std::move(listener),
-      {.refusal = to_json(Error{Code::kExhausted, "too many clients"}).dump()});
+      {.refusal = to_json(Error{Code::kExhausted,
+                                "the lab has too many clients; end one of them and try again"})
+                      .dump(),
+       .first_line_limit = kRequestLimit});
 }
 
 void serve_requests(net::LineServer& server, Seconds limit, const RequestHandler& handler) {

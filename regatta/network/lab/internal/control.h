@@ -30,13 +30,12 @@ inline constexpr std::size_t kLinksMax = 500;
 // Client side. kUnavailable when the holder is gone or answers nothing of use, kTimeout when it
 // does not answer within 10 s.
 Result<JsonReader> request(const LabInfo& lab, const nlohmann::json& message);
-// link_states() of lab.h is here, too.
 
 // Holder side.
 Result<net::LineServer> listen_for_requests(const std::string& folder);
 using RequestHandler = std::function<Result<nlohmann::json>(const JsonReader&)>;
-// Waits at most `limit` for requests and answers them. A client that breaks the protocol only hurts
-// itself.
+// Waits at most `limit` for requests and answers them. A client without a request is closed after
+// 2 s, so that silent clients keep others out no longer than that.
 void serve_requests(net::LineServer& server, Seconds limit, const RequestHandler& handler);
 
 nlohmann::json links_to_json(const std::vector<LinkState>& states, std::size_t first);

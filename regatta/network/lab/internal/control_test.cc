@@ -1,9 +1,11 @@
 #include "regatta/network/lab/internal/control.h"
 
+#include <chrono>
 #include <filesystem>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -11,6 +13,7 @@
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/file.h"
 #include "regatta/base/os/socket.h"
+#include "regatta/base/os/unique_fd.h"
 
 namespace regatta::lab {
 namespace {
@@ -95,6 +98,24 @@ TEST_F(ControlSocket, LetsNoSilentClientDelayAnother) {
   const Seconds start = os::monotonic_now();
   EXPECT_TRUE(request(lab_, {{"op", "converge"}}));
   EXPECT_LT((os::monotonic_now() - start).value, 1);
+}
+
+TEST_F(ControlSocket, ClosesSilentClientsThatKeepOthersOut) {
+  serve([](const JsonReader&) -> Result<nlohmann::json> { return nlohmann::json::object(); });
+  std::vector<os::UniqueFd> silent;
+  for (int i = 0; i < 64; ++i) {
+    auto fd = os::connect_unix(lab_.folder + "/control.sock");
+    ASSERT_TRUE(fd) << fd.error().message;
+    silent.push_back(std::move(*fd));
+  }
+  const Seconds start = os::monotonic_now();
+  auto answer = request(lab_, {{"op", "converge"}});
+  EXPECT_FALSE(answer);
+  while (!answer && os::monotonic_now() - start < Seconds{10}) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    answer = request(lab_, {{"op", "converge"}});
+  }
+  EXPECT_TRUE(answer) << answer.error().message;
 }
 
 }  // namespace
