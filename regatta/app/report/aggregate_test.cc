@@ -110,6 +110,7 @@ TEST(Aggregator, PassesOverOtherEventsAndRefusesBrokenOnes) {
     const auto result = aggregator.add(Rank{0}, broken);
     ASSERT_FALSE(result) << broken.dump();
     EXPECT_EQ(result.error().code, Code::kInvalidInput);
+    EXPECT_THAT(result.error().message, testing::StartsWith("rank 0: event"));
   }
   EXPECT_TRUE(aggregator.measured(5, {}).steps.empty());
   EXPECT_EQ(aggregator.measured(5, {}).step_time.value, 0);

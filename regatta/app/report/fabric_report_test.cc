@@ -50,6 +50,7 @@ TEST(FabricCheckText, BeginsWithTheVerdict) {
 
 TEST(ClusterText, ShowsThePeakOfADeviceThatItsDrawingShows) {
   EXPECT_THAT(fabric_svg(cluster_of(kLab)), HasSubstr("bf16 peak 14.4 GFLOPS"));
+  EXPECT_THAT(cluster_text(cluster_of(kLab)), HasSubstr("14.4 GFLOPS"));
 }
 
 TEST(ClusterJson, KeepsTheOldNameOfTheBottleneck) {

@@ -59,7 +59,7 @@ std::string holders_text(const JsonReader& tenant) {
 
 Result<JsonReader> parse_daemon_answer(const std::string& text) {
   return JsonReader::parse(
-      text, "the daemon's answer is of another version; start regatta gpu daemon again");
+      text, "answer of the GPU daemon (after an update, restart regatta gpu daemon)");
 }
 
 Result<std::string> gpu_tenants_table(const JsonReader& answer) {

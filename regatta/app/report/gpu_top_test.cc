@@ -90,12 +90,12 @@ TEST(DaemonAnswer, OfAnotherVersionIsAnErrorOfEveryText) {
       gpu_tenant_text(*parse_daemon_answer(R"({"name":"a","memory":[{"gpu":0,"used_bytes":1}]})"))
           .error()
           .message,
-      "the daemon's answer is of another version; start regatta gpu daemon again: "
+      "answer of the GPU daemon (after an update, restart regatta gpu daemon): "
       "memory[0].limit_bytes: missing");
   EXPECT_EQ(read_drained_gpus(*parse_daemon_answer(R"({"gpus":[{"gpu":0,"drained":1}]})"))
                 .error()
                 .message,
-            "the daemon's answer is of another version; start regatta gpu daemon again: "
+            "answer of the GPU daemon (after an update, restart regatta gpu daemon): "
             "gpus[0].drained: expected true or false, found 1");
   EXPECT_FALSE(parse_daemon_answer("not JSON"));
 }

@@ -32,6 +32,10 @@ workload::PhaseTimes typical_phases(const std::vector<workload::PhaseTimes>& ste
   return phases;
 }
 
+Error of_rank(Rank rank, const Error& error) {
+  return {error.code, fmt::format("rank {}: event: {}", rank.value, error.message)};
+}
+
 }  // namespace
 
 Aggregator::Aggregator(int world_size) : world_size_(world_size) {}
@@ -58,17 +62,19 @@ Result<std::optional<StepRecord>> Aggregator::add(Rank rank, const nlohmann::jso
   const auto kind = reader.at("event").as<std::string>();
   if (kind == "step") return add_step(rank, reader);
   if (kind == "phases") {
-    REGATTA_TRY(phases, workload::phases_from_json(reader.at("phases").raw()));
+    const auto phases = workload::phases_from_json(reader.at("phases").raw());
+    if (!phases) return of_rank(rank, phases.error());
     const int step = reader.at("step").as<int>();
     REGATTA_TRY_DO(reader.status());
     auto& state = steps_[step];
     ++state.phases_reported;
     for (std::size_t i = 0; i < workload::kPhaseCount; ++i)
-      state.phases.times[i] += phases.times[i];
+      state.phases.times[i] += phases->times[i];
   }
   if (kind == "spans") {
-    REGATTA_TRY(spans, workload::timeline_from_json(reader.at("spans").raw()));
-    timeline_.insert(timeline_.end(), spans.begin(), spans.end());
+    const auto spans = workload::timeline_from_json(reader.at("spans").raw());
+    if (!spans) return of_rank(rank, spans.error());
+    timeline_.insert(timeline_.end(), spans->begin(), spans->end());
   }
   return reader.finish(std::optional<StepRecord>());
 }

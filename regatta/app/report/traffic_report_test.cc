@@ -45,9 +45,18 @@ TEST(TrafficReport, WritesEachInferredJobOnThePage) {
 
 TEST(TrafficReport, CountsOnlyTheIntervalsSinceTheLastLine) {
   diag::TrafficRecord record{.start = {100}, .interval = {0.5}, .intervals = 4};
+  record.ranks = {{.job = "tiny", .world = 1, .rank = 0, .server = "s0", .operations = {}},
+                  {.job = "tiny", .world = 1, .rank = 1, .server = "s1", .operations = {}}};
+  record.flows = {{.from = "s0",
+                   .to = "s1",
+                   .from_rank = 0,
+                   .to_rank = 1,
+                   .round_trip = {},
+                   .bytes = {9e6, 9e6, 0, 2e6}}};
   const nlohmann::json line = traffic_interval_json(record, Seconds{1.0});
   EXPECT_EQ(line["at_s"], 1.0);
-  EXPECT_TRUE(line["pairs"].empty());
+  ASSERT_EQ(line["pairs"].size(), 1U);
+  EXPECT_EQ(line["pairs"][0]["mean_Bps"], 2e6);
 }
 
 }  // namespace

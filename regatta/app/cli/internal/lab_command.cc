@@ -107,11 +107,12 @@ int run_down(const LabOptions& options) {
   return worst;
 }
 
-// Since the holder of the lab started; 0 when it has ended.
-Seconds age_of(const lab::LabInfo& lab) {
+// Since the holder of the lab started.
+Result<Seconds> age_of(const lab::LabInfo& lab) {
   const auto holder = os::read_process(lab.holder);
+  if (!holder) return lab::gone(lab.name);
   timespec now = {};
-  if (!holder || ::clock_gettime(CLOCK_BOOTTIME, &now) != 0) return {};
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
   const double since_boot =
       static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
   const double started =
@@ -122,24 +123,29 @@ Seconds age_of(const lab::LabInfo& lab) {
 Result<report::RunningLab> inspect_lab(const lab::LabInfo& lab) {
   REGATTA_TRY(graph, lab::graph_of(lab));
   REGATTA_TRY(links, lab::link_states(lab));
+  REGATTA_TRY(age, age_of(lab));
   return report::RunningLab{
       .name = lab.name,
       .servers = lab.servers.size(),
       .switches = graph.nodes.size() - lab.servers.size(),
       .faults = static_cast<std::size_t>(std::ranges::count_if(links, &lab::LinkState::has_fault)),
-      .age = age_of(lab)};
+      .age = age};
 }
 
+// Lists the labs that answer, and reports an error for each other one.
 int run_ls(const LabOptions& options) {
   std::vector<report::RunningLab> labs;
+  int worst = 0;
   for (const lab::LabInfo& lab : lab::list()) {
     auto one = inspect_lab(lab);
-    if (!one) return report_error(one.error());
-    labs.push_back(*std::move(one));
+    if (one)
+      labs.push_back(*std::move(one));
+    else
+      worst = report_error(one.error());
   }
   fmt::print("{}", options.json ? report::lab_list_json(labs).dump(2) + "\n"
                                 : report::lab_list_text(labs));
-  return 0;
+  return worst;
 }
 
 int run_status(const LabOptions& options) {

@@ -8,8 +8,6 @@ namespace {
 std::atomic<bool> g_stop = false;
 static_assert(std::atomic<bool>::is_always_lock_free, "set from a signal handler");
 
-constexpr int kStopSignals[] = {SIGINT, SIGTERM, SIGHUP};
-
 // The path that the handler removes; g_removes is set once it is complete.
 char g_removed[4096];
 std::atomic<bool> g_removes = false;

@@ -8,10 +8,11 @@
 
 namespace regatta::cli {
 
+inline constexpr std::initializer_list<int> kStopSignals = {SIGINT, SIGTERM, SIGHUP};
+
 // From now on the `signals` set the returned flag. A second one ends this process at once, after it
 // has removed the file of RemoveFileOnSignal; agents, workers and the lab die too.
-const std::atomic<bool>& watch_stop_signals(std::initializer_list<int> signals = {SIGINT, SIGTERM,
-                                                                                  SIGHUP});
+const std::atomic<bool>& watch_stop_signals(std::initializer_list<int> signals = kStopSignals);
 
 // While it lives, the signal that ends this process removes a file first. One object at a time.
 class RemoveFileOnSignal {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "regatta/base/core/result.h"
 #include "regatta/base/core/stats.h"
 #include "regatta/base/os/clock.h"
 
@@ -46,6 +47,7 @@ Result<Seconds> time_round_trips(Peer& peer, int count) {
     REGATTA_TRY_DO(peer.receive(&word, sizeof word));
     if (i >= kWarmUpRoundTrips) times.push_back((os::monotonic_now() - start).value);
   }
+  REGATTA_CHECK(!times.empty());
   return Seconds{median(std::move(times))};
 }
 
@@ -110,6 +112,7 @@ Result<PathSample> lead(Peer& peer, const MeasurementSchedule& schedule) {
     REGATTA_TRY(rate, time_transfer(peer, size, round_trip));
     rates.push_back(rate.value);
   }
+  REGATTA_CHECK(!rates.empty());
   return PathSample{.task = 0, .latency = round_trip / 2, .bandwidth = {median(std::move(rates))}};
 }
 
