@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "regatta/base/core/ids.h"
+
 namespace regatta::diag {
 namespace {
 
@@ -78,10 +80,10 @@ std::vector<double> smoothed(const std::vector<double>& autocorrelation) {
     for (std::ptrdiff_t i = std::max<std::ptrdiff_t>(0, lag - width);
          i <= std::min(last, lag + width); ++i) {
       const double weight = static_cast<double>(width + 1 - std::abs(i - lag));
-      sum += weight * autocorrelation[static_cast<std::size_t>(i)];
+      sum += weight * at(autocorrelation, i);
       weights += weight;
     }
-    out[static_cast<std::size_t>(lag)] = sum / weights;
+    at(out, lag) = sum / weights;
   }
   return out;
 }

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/network/diag/internal/job_groups.h"
 #include "regatta/network/diag/test_job_traffic.h"
 
@@ -33,7 +34,7 @@ Trial random_trial(std::uint64_t seed, double steps) {
   };
   const std::vector<std::vector<std::vector<int>>> layouts = {
       {{0, 1, 2, 3}}, {{0, 1}, {2, 3}}, {{0}, {1}, {2}, {3}}, {{0, 1}, {2, 3}, {4, 5}, {6, 7}}};
-  TestJob job{.stages = layouts[static_cast<std::size_t>(whole(0, 3))],
+  TestJob job{.stages = at(layouts, whole(0, 3)),
               .step_s = kDuration_s / steps,
               .step_jitter = real(0, 0.1),
               .burst_jitter = real(0, 0.03),

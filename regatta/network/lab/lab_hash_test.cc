@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/os/file.h"
 #include "regatta/model/topo/cluster_yaml.h"
 #include "regatta/network/fabric/port_plan.h"
@@ -43,7 +44,7 @@ class Hashes : public Lab {
   }
 
   const std::string& address_of(int server) const {
-    return lab_.servers[static_cast<std::size_t>(server)].nic_addresses[0];
+    return at(lab_.servers, server).nic_addresses[0];
   }
   fabric::PlannedConnection connection(int from, int to, std::uint16_t from_port,
                                        std::uint16_t to_port, std::uint8_t protocol) const {

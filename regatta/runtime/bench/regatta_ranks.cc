@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/process.h"
 #include "regatta/base/os/unique_fd.h"
@@ -87,8 +88,7 @@ void write_task(SharedControl& control, const BenchTask& task, const TestEnviron
     control.sizes[i] = task.sizes[i];
   for (int rank = 0; rank < task.ranks; ++rank) {
     SharedControl::RankSlot& slot = control.slots[rank];
-    const RankHost place =
-        environment.lab ? environment.places[static_cast<std::size_t>(rank)] : RankHost{};
+    const RankHost place = environment.lab ? at(environment.places, rank) : RankHost{};
     put_text(slot.server, place.server);
     put_text(slot.address, place.address);
     slot.link_rate_Bps = place.link_rate.value;
@@ -101,8 +101,7 @@ Result<pid_t> start_rank(const std::string& program, int rank, const TestEnviron
   if (environment.lab) {
     lab::ExecOptions options;
     options.stdin_fd = control_fd;
-    return lab::spawn(*environment.lab, environment.places[static_cast<std::size_t>(rank)].server,
-                      command, options);
+    return lab::spawn(*environment.lab, at(environment.places, rank).server, command, options);
   }
   os::SpawnOptions options;
   options.stdin_fd = control_fd;

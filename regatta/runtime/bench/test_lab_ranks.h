@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/os/process.h"
 #include "regatta/model/topo/cluster.h"
 #include "regatta/model/topo/cluster_yaml.h"
@@ -81,9 +82,8 @@ class LabRanks : public testing::Test {
                  const std::function<void(comm::CommunicatorOptions&)>& set) {
     comm::run_all(comm::TestLayout::kTcp, static_cast<int>(spaces_.size()), body,
                   [&](int rank, comm::CommunicatorOptions& options) {
-                    const std::size_t index = server_of_.empty()
-                                                  ? static_cast<std::size_t>(rank)
-                                                  : server_of_[static_cast<std::size_t>(rank)];
+                    const std::size_t index =
+                        server_of_.empty() ? static_cast<std::size_t>(rank) : at(server_of_, rank);
                     // On the rank's own thread: sockets belong to the namespace where they
                     // were made.
                     const Status inside = os::enter_network_namespace(spaces_[index]);

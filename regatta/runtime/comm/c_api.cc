@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/runtime/comm/internal/c_api_impl.h"
 
 namespace regatta::comm {
@@ -148,7 +149,7 @@ std::int32_t regatta_coll_endpoints_set(regatta_coll_endpoints* all, std::int32_
       return Error{Code::kInvalidInput, "endpoints_set: rank " + std::to_string(rank) +
                                             " is not in a world of " +
                                             std::to_string(all->texts.size()) + " ranks"};
-    all->texts[static_cast<std::size_t>(rank)] = text;
+    at(all->texts, rank) = text;
     return {};
   });
 }

@@ -14,6 +14,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "regatta/base/core/ids.h"
+
 namespace {
 
 using testing::ElementsAre;
@@ -26,7 +28,7 @@ class Table {
 
   void put_and_wait(int rank, const char* text) {
     std::unique_lock lock(mutex_);
-    texts_[static_cast<std::size_t>(rank)] = text;
+    regatta::at(texts_, rank) = text;
     ++given_;
     changed_.notify_all();
     changed_.wait(lock, [this] { return given_ == texts_.size(); });

@@ -97,8 +97,8 @@ void Communicator::Impl::enter_watch() {
 void Communicator::Impl::create_algorithm_selector() const {
   cost::RankLocations mine;
   for (const int member : group->members) {
-    mine.server.push_back(world_config->sites.server[static_cast<std::size_t>(member)]);
-    mine.rate.push_back(world_config->sites.rate[static_cast<std::size_t>(member)]);
+    mine.server.push_back(at(world_config->sites.server, member));
+    mine.rate.push_back(at(world_config->sites.rate, member));
   }
   auto algorithm_selector = std::make_shared<AlgorithmSelector>(AlgorithmSelectorSetup{
       .self = group_position(),

@@ -26,7 +26,7 @@ Handle begun(std::shared_ptr<Handle::State> state) {
 
 // Bytes that this rank sends to `peer`, on average.
 std::size_t bytes_to(const Call& call, const GroupPosition& self, int peer) {
-  if (call.parts != nullptr) return call.parts->give[static_cast<std::size_t>(peer)].bytes;
+  if (call.parts != nullptr) return at(call.parts->give, peer).bytes;
   const bool is_root = self.rank == call.root;
   switch (call.kind) {
     case CallKind::kBarrier:

@@ -159,14 +159,13 @@ TEST_P(CollectiveTest, EveryPairSendsBothWaysAtOnce) {
     std::vector<Handle> handles;
     for (int peer = 0; peer < world.world_size(); ++peer) {
       handles.push_back(world.send(mine.data(), mine.size(), DataType::kI64, Rank{peer}));
-      handles.push_back(world.recv(theirs[static_cast<std::size_t>(peer)].data(), mine.size(),
-                                   DataType::kI64, Rank{peer}));
+      handles.push_back(
+          world.recv(at(theirs, peer).data(), mine.size(), DataType::kI64, Rank{peer}));
     }
     for (Handle& handle : handles)
       expect_ok(handle.wait());
     for (int peer = 0; peer < world.world_size(); ++peer)
-      EXPECT_TRUE(theirs[static_cast<std::size_t>(peer)] ==
-                  values<std::int64_t>(peer, mine.size()));
+      EXPECT_TRUE(at(theirs, peer) == values<std::int64_t>(peer, mine.size()));
     expect_ok(world.barrier().wait());
   });
 }

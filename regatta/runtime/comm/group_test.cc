@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/runtime/comm/communicator.h"
 #include "regatta/runtime/comm/test_ranks.h"
 #include "regatta/runtime/comm/test_status.h"
@@ -54,9 +55,7 @@ TEST_P(GroupTest, TakesSendsReceivesAndCollectivesInAnyOrder) {
       if (rank == 0) reduce();
       for (int step = 0; step < 4; ++step) {
         const int peer = rank < 2 ? step : 3 - step;
-        const auto receive = [&] {
-          world.recv(theirs[static_cast<std::size_t>(peer)].data(), kMany, kI32, Rank{peer});
-        };
+        const auto receive = [&] { world.recv(at(theirs, peer).data(), kMany, kI32, Rank{peer}); };
         if (rank % 2 == 0) receive();
         world.send(mine.data(), kMany, kI32, Rank{peer});
         if (rank % 2 == 1) receive();
@@ -168,14 +167,13 @@ TEST(Groups, NameTheRankThatDoesNotTakePart) {
           std::vector<std::vector<std::int32_t>> in(3, std::vector<std::int32_t>(kMany));
           Status status;
           if (rank < 2) {
-            status =
-                group_calls([&] {
-                  for (int peer = 0; peer < 3; ++peer) {
-                    if (peer == rank) continue;
-                    world.send(data.data(), kMany, kI32, Rank{peer});
-                    world.recv(in[static_cast<std::size_t>(peer)].data(), kMany, kI32, Rank{peer});
-                  }
-                }).wait();
+            status = group_calls([&] {
+                       for (int peer = 0; peer < 3; ++peer) {
+                         if (peer == rank) continue;
+                         world.send(data.data(), kMany, kI32, Rank{peer});
+                         world.recv(at(in, peer).data(), kMany, kI32, Rank{peer});
+                       }
+                     }).wait();
             ASSERT_FALSE(status);
             EXPECT_THAT(status.error().message,
                         testing::ContainsRegex("rank 2 at s. has not called it"));

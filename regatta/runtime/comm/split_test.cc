@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/runtime/comm/communicator.h"
 #include "regatta/runtime/comm/test_ranks.h"
@@ -56,7 +57,7 @@ TEST_P(WorldTest, GroupsInOppositeOrderDoNotBlockEachOther) {
     for (int i = 0; i < kRounds; ++i) {
       for (const int turn : {0, 1}) {
         const bool use_row = (turn + rank) % 2 == 0;
-        auto& data = sums[static_cast<std::size_t>(2 * i + (use_row ? 0 : 1))];
+        auto& data = at(sums, 2 * i + (use_row ? 0 : 1));
         data.assign(kCount, rank + i);
         Communicator& group = use_row ? *row : *column;
         handles.push_back(
@@ -68,9 +69,8 @@ TEST_P(WorldTest, GroupsInOppositeOrderDoNotBlockEachOther) {
     for (int i = 0; i < kRounds; ++i) {
       const int row_sum = 4 * (rank / 2) + 1 + 2 * i;
       const int column_sum = 2 * (rank % 2) + 2 + 2 * i;
-      EXPECT_EQ(sums[static_cast<std::size_t>(2 * i)], std::vector<std::int32_t>(kCount, row_sum));
-      EXPECT_EQ(sums[static_cast<std::size_t>(2 * i + 1)],
-                std::vector<std::int32_t>(kCount, column_sum));
+      EXPECT_EQ(at(sums, 2 * i), std::vector<std::int32_t>(kCount, row_sum));
+      EXPECT_EQ(at(sums, 2 * i + 1), std::vector<std::int32_t>(kCount, column_sum));
     }
   });
 }
@@ -175,7 +175,7 @@ TEST_P(WorldTest, ResultsAreBitEqualOnAllRanksAndInAllRuns) {
           [](int, CommunicatorOptions& options) { options.measure = Measure::kTransport; });
       for (const auto& one : ranks)
         EXPECT_TRUE(one == ranks[0]);
-      results[static_cast<std::size_t>(run)] = ranks[0];
+      at(results, run) = ranks[0];
     }
     EXPECT_TRUE(results[0] == results[1]);
   }

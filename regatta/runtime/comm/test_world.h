@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/core/text.h"
 #include "regatta/runtime/comm/communicator.h"
 
@@ -59,7 +60,7 @@ class LocalExchange {
   Exchange of(int rank) {
     return [this, rank](const std::string& mine) -> Result<std::vector<std::string>> {
       std::unique_lock lock(mutex_);
-      texts_[static_cast<std::size_t>(rank)] = mine;
+      at(texts_, rank) = mine;
       ++given_;
       changed_.notify_all();
       const auto all = [this] { return given_ == static_cast<int>(texts_.size()); };
@@ -107,7 +108,7 @@ inline CommunicatorOptions test_options(TestLayout layout, int rank) {
       if (world)
         body(*world);
       else
-        errors[static_cast<std::size_t>(rank)] = world.error();
+        at(errors, rank) = world.error();
     });
   for (std::thread& thread : threads)
     thread.join();

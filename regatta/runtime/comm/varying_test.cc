@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/runtime/comm/communicator.h"
 #include "regatta/runtime/comm/test_ranks.h"
 #include "regatta/runtime/comm/test_status.h"
@@ -140,16 +141,16 @@ TEST_P(VaryingTest, AllToAllGivesEveryRankItsPart) {
       Memory in(world, is_shared || round == 3, give.end);
       Memory out(world, round % 2 == 1, take.end);
       for (int to = 0; to < ranks(); ++to)
-        for (std::size_t i = 0; i < give.counts[static_cast<std::size_t>(to)]; ++i)
-          in[give.offsets[static_cast<std::size_t>(to)] + i] = value_of(rank, to, i);
+        for (std::size_t i = 0; i < at(give.counts, to); ++i)
+          in[at(give.offsets, to) + i] = value_of(rank, to, i);
       expect_ok(
           world.all_to_all_v(in.data(), give.parts(), out.data(), take.parts(), DataType::kI32)
               .wait());
       for (int from = 0; from < ranks(); ++from) {
-        const std::size_t at = take.offsets[static_cast<std::size_t>(from)];
-        for (std::size_t i = 0; i < taken[static_cast<std::size_t>(from)]; ++i)
-          ASSERT_EQ(out[at + i], value_of(from, rank, i)) << "round " << round;
-        ASSERT_EQ(out[at + taken[static_cast<std::size_t>(from)]], -1) << "round " << round;
+        const std::size_t begin = at(take.offsets, from);
+        for (std::size_t i = 0; i < at(taken, from); ++i)
+          ASSERT_EQ(out[begin + i], value_of(from, rank, i)) << "round " << round;
+        ASSERT_EQ(out[begin + at(taken, from)], -1) << "round " << round;
       }
     }
   });
@@ -184,8 +185,8 @@ TEST_P(VaryingTest, ReduceScatterGivesEachRankItsPart) {
       Memory in(world, round == 1, laid.end);
       Memory out(world, round == 2, own);
       for (int to = 0; to < ranks(); ++to)
-        for (std::size_t i = 0; i < laid.counts[static_cast<std::size_t>(to)]; ++i)
-          in[laid.offsets[static_cast<std::size_t>(to)] + i] = value_of(rank, to, i);
+        for (std::size_t i = 0; i < at(laid.counts, to); ++i)
+          in[at(laid.offsets, to) + i] = value_of(rank, to, i);
       expect_ok(
           world
               .reduce_scatter_v(in.data(), laid.parts(), out.data(), DataType::kI32, ReduceOp::kSum)

@@ -9,6 +9,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/core/result.h"
 #include "regatta/gpu/device/device.h"
 #include "regatta/runtime/comm/test_world.h"
@@ -92,7 +93,7 @@ std::vector<RankOutcome> run_job(const workload::Job& job, const workload::Strat
       // Two ranks a server: both transports carry something.
       spec.server = fmt::format("s{}", rank / 2);
       spec.job_token = token;
-      RankOutcome& outcome = outcomes[static_cast<std::size_t>(rank)];
+      RankOutcome& outcome = at(outcomes, rank);
       outcome.status = run_rank(spec, exchange, outcome.steps);
     });
   }

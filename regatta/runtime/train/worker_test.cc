@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/model/workload/job.h"
 #include "regatta/runtime/train/internal/train_spec_json.h"
 #include "regatta/runtime/train/test_run.h"
@@ -33,13 +34,13 @@ class Agent {
   }
 
   rpc::WorkerChannel channel(int rank) {
-    Line& line = lines_[static_cast<std::size_t>(rank)];
+    Line& line = at(lines_, rank);
     return rpc::WorkerChannel::over(line.worker_input, line.worker_output);
   }
 
   // Answers endpoints and gives the other events of `rank` until its channel ends.
   std::vector<json> serve(int rank) {
-    Line& line = lines_[static_cast<std::size_t>(rank)];
+    Line& line = at(lines_, rank);
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> events(::fdopen(line.agent_input, "r"),
                                                                  &std::fclose);
     std::vector<json> seen;
@@ -77,7 +78,7 @@ class Agent {
 
   void note_endpoint(int rank, const std::string& text) {
     const std::lock_guard lock(mutex_);
-    endpoints_[static_cast<std::size_t>(rank)] = text;
+    at(endpoints_, rank) = text;
     if (++arrived_ < endpoints_.size()) return;
     const std::string answer = json{{"peers", endpoints_}}.dump() + "\n";
     for (const Line& line : lines_) {
@@ -104,7 +105,7 @@ std::vector<Outcome> run_workers(const workload::Job& job, const workload::Strat
   std::vector<Outcome> outcomes(static_cast<std::size_t>(workers));
   std::vector<std::thread> threads;
   for (int rank = 0; rank < workers; ++rank) {
-    Outcome& outcome = outcomes[static_cast<std::size_t>(rank)];
+    Outcome& outcome = at(outcomes, rank);
     TrainSpec spec;
     spec.job = job;
     spec.strategy = strategy;

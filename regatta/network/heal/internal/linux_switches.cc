@@ -12,6 +12,7 @@
 #include <linux/rtnetlink.h>
 #include <sys/epoll.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/os/unique_fd.h"
 #include "regatta/model/topo/addresses.h"
 #include "regatta/network/fabric/routes.h"
@@ -275,7 +276,7 @@ Status LinuxSwitches::read_carriers(std::vector<CarrierChange>& changes) {
   if (count < 0 && errno != EINTR) return os::errno_error("epoll");
   Status first;
   for (int i = 0; i < count; ++i) {
-    Switch& one = *static_cast<Switch*>(events[static_cast<std::size_t>(i)].data.ptr);
+    Switch& one = *static_cast<Switch*>(at(events, i).data.ptr);
     const Status status = one.notices.receive(false, [&](const nlmsghdr& message) {
       if (message.nlmsg_type == RTM_NEWLINK || message.nlmsg_type == RTM_DELLINK)
         one.note(parse_link(message), changes);

@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/core/result.h"
 
 namespace regatta::heal {
@@ -39,7 +40,7 @@ std::vector<std::uint32_t> holders(std::span<const Part> parts, std::size_t coun
     const long long end = begin + part.weight;
     for (long long piece = (begin * pieces + total - 1) / total;
          (piece + 1) * total <= end * pieces; ++piece)
-      holder[static_cast<std::size_t>(piece)] = part.hop;
+      at(holder, piece) = part.hop;
     begin = end;
   }
   return holder;

@@ -57,10 +57,10 @@ void RunTracker::on_event(std::size_t server, const proto::AgentEvent& event, Se
   if (event.has_line()) on_line(event.line(), now);
   if (event.has_exit()) on_exit(event.exit(), now);
   if (event.has_log() && knows_rank(event.log().run(), event.log().rank())) {
-    ranks_[static_cast<std::size_t>(event.log().rank())].last_log = event.log().text();
+    at(ranks_, event.log().rank()).last_log = event.log().text();
   }
   if (event.has_pause() && knows_rank(event.pause().run(), event.pause().rank())) {
-    auto& paused = ranks_[static_cast<std::size_t>(event.pause().rank())].paused;
+    auto& paused = at(ranks_, event.pause().rank()).paused;
     paused.reset();
     if (event.pause().paused()) paused.emplace(now, event.pause().signal());
   }
@@ -73,13 +73,12 @@ void RunTracker::on_event(std::size_t server, const proto::AgentEvent& event, Se
   if (event.has_launch_failure()) {
     const auto& failure = event.launch_failure();
     if (!knows_rank(failure.run(), failure.rank())) return;
-    auto& rank = ranks_[static_cast<std::size_t>(failure.rank())];
+    auto& rank = at(ranks_, failure.rank());
     rank.ended = rank.has_reported_error = true;
     causes_.push_back(
         {CauseKind::kWorkerLost, now,
          Error{code_of_name(failure.code()),
-               fmt::format("{}: did not start: {}",
-                           description_.rank_names[static_cast<std::size_t>(failure.rank())],
+               fmt::format("{}: did not start: {}", at(description_.rank_names, failure.rank()),
                            failure.message())}});
   }
 }

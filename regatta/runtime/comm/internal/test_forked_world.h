@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/runtime/comm/communicator.h"
 #include "regatta/runtime/comm/test_world.h"
@@ -71,7 +72,7 @@ class ForkedWorld {
   bool wait(Seconds limit, const std::vector<int>& without = {}) {
     const Seconds deadline = os::monotonic_now() + limit;
     for (int rank = 0; rank < world_size_; ++rank) {
-      pid_t& pid = pids_[static_cast<std::size_t>(rank)];
+      pid_t& pid = at(pids_, rank);
       const bool is_awaited = std::count(without.begin(), without.end(), rank) == 0;
       while (is_awaited && pid > 0) {
         if (waitpid(pid, nullptr, WNOHANG) == pid)
@@ -85,7 +86,7 @@ class ForkedWorld {
     return true;
   }
 
-  pid_t pid(int rank) const { return pids_[static_cast<std::size_t>(rank)]; }
+  pid_t pid(int rank) const { return at(pids_, rank); }
   SharedTestState& state() { return *state_; }
   std::string result(int rank) const { return state_->results[rank]; }
   Seconds ended_at(int rank) const { return {state_->ended_s[rank].load()}; }

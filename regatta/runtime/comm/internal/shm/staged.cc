@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/runtime/comm/internal/shm/varying.h"
 
 namespace regatta::comm {
@@ -44,8 +45,7 @@ class SourcePieces {
  public:
   SourcePieces(const ShmPeers& peers, unsigned stage, std::size_t at_piece, const std::byte* own) {
     for (int peer = 0; peer < peers.size(); ++peer)
-      all_[static_cast<std::size_t>(peer)] =
-          peer == peers.rank ? own : peers.of(peer).pieces[stage] + at_piece;
+      at(all_, peer) = peer == peers.rank ? own : peers.of(peer).pieces[stage] + at_piece;
     count_ = static_cast<std::size_t>(peers.size());
   }
   std::span<const std::byte* const> all() const { return {all_.data(), count_}; }

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <span>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/model/collective/streamed_copy.h"
 #include "regatta/runtime/comm/internal/collective_names.h"
 
@@ -52,25 +53,25 @@ PartPlace place_of_parts(const ShmPeers& peers, int peer, unsigned slot) {
 // Calls work(peer, part of the input, place in the stream) for the parts of the stream in order.
 template <typename Work>
 void for_stream(const Call& call, const ShmPeers& peers, const Work& work) {
-  std::size_t at = 0;
+  std::size_t place = 0;
   for (int step = 1; step < peers.size(); ++step) {
     const int peer = (peers.rank + step) % peers.size();
-    const ByteRange& part = call.parts->give[static_cast<std::size_t>(peer)];
-    work(peer, part, at);
+    const ByteRange& part = at(call.parts->give, peer);
+    work(peer, part, place);
     // All ranks read the same part of an all_gather_v.
-    if (call.kind != CallKind::kAllGatherV) at += part.bytes;
+    if (call.kind != CallKind::kAllGatherV) place += part.bytes;
   }
 }
 
 std::byte* place_of(const Call& call, int peer) {
   std::byte* const out =
       call.kind == CallKind::kReduceScatterV ? call.parts->arrivals.get() : call.out;
-  return out + call.parts->take[static_cast<std::size_t>(peer)].from;
+  return out + at(call.parts->take, peer).from;
 }
 
 void keep_own(const Staged& staged, const ShmPeers& peers) {
   if (staged.call.kind == CallKind::kReduceScatterV) return;  // end_varying() reads it in place
-  const ByteRange& own = staged.call.parts->give[static_cast<std::size_t>(peers.rank)];
+  const ByteRange& own = at(staged.call.parts->give, peers.rank);
   if (own.bytes > 0)
     move_bytes(place_of(staged.call, peers.rank), staged.call.in + own.from, own.bytes,
                staged.store);
@@ -78,7 +79,7 @@ void keep_own(const Staged& staged, const ShmPeers& peers) {
 
 // Where the input of `peer` lies in this process.
 const std::byte* input_of(const ShmPeers& peers, int peer, unsigned slot) {
-  return peers.buffers[static_cast<std::size_t>(peer)] + peers.of(peer).entries[slot].post.in;
+  return at(peers.buffers, peer) + peers.of(peer).entries[slot].post.in;
 }
 
 }  // namespace
@@ -106,7 +107,7 @@ PartMismatch find_mismatch(const Call& call, const ShmPeers& peers, unsigned slo
   for (int peer = 0; peer < peers.size(); ++peer) {
     if (peer == peers.rank) continue;
     const std::uint64_t given = entry_for_us(peers, peer, slot).bytes;
-    const std::uint64_t taken = call.parts->take[static_cast<std::size_t>(peer)].bytes;
+    const std::uint64_t taken = at(call.parts->take, peer).bytes;
     if (given != taken) return {peer, given, taken};
   }
   return {};
@@ -181,7 +182,7 @@ void collect_parts(const Staged& staged, const ShmPeers& peers) {
 
 void end_varying(const Call& call, const ShmPeers& peers) {
   if (call.kind != CallKind::kReduceScatterV) return;
-  const ByteRange& own = call.parts->give[static_cast<std::size_t>(peers.rank)];
+  const ByteRange& own = at(call.parts->give, peers.rank);
   if (own.bytes == 0) return;
   std::array<const std::byte*, kPeersMax> sources{};
   const auto ranks = static_cast<std::size_t>(peers.size());

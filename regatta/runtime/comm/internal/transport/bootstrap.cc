@@ -11,6 +11,7 @@
 
 #include <poll.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 #include "regatta/base/os/clock.h"
@@ -111,7 +112,7 @@ Status Bootstrap::read_endpoints() {
   REGATTA_TRY_DO(choose_rdma());
   REGATTA_TRY_DO(allow_descriptors());
   for (int peer = 0; peer < rank_; ++peer) {
-    const PeerEndpoint& theirs = endpoints_[static_cast<std::size_t>(peer)];
+    const PeerEndpoint& theirs = at(endpoints_, peer);
     call(peer, theirs.server == options_.server && !theirs.unix_name.empty());
   }
   return {};
@@ -121,10 +122,9 @@ Status Bootstrap::read_endpoints() {
 // it does not work.
 Status Bootstrap::choose_rdma() {
   for (int peer = 0; peer < world_size_; ++peer) {
-    const PeerEndpoint& theirs = endpoints_[static_cast<std::size_t>(peer)];
+    const PeerEndpoint& theirs = at(endpoints_, peer);
     const bool is_remote = peer != rank_ && theirs.server != options_.server;
-    channels_[static_cast<std::size_t>(peer)].uses_rdma =
-        is_remote && theirs.has_rdma && rdma_ != nullptr;
+    at(channels_, peer).uses_rdma = is_remote && theirs.has_rdma && rdma_ != nullptr;
     if (is_remote && !theirs.has_rdma && options_.rdma == Rdma::kRequired)
       return Error{Code::kUnsupported, name(peer) + " offers no RDMA at its address " +
                                            theirs.address +
@@ -148,7 +148,7 @@ Status Bootstrap::allow_descriptors() const {
 }
 
 RankHandshake Bootstrap::handshake(int peer, std::size_t connection, bool is_shared) const {
-  const bool uses_rdma = channels_[static_cast<std::size_t>(peer)].uses_rdma;
+  const bool uses_rdma = at(channels_, peer).uses_rdma;
   const std::size_t count = is_shared ? 0 : uses_rdma ? 1 : connections() + 1;
   return {.rank = static_cast<std::uint32_t>(rank_),
           .world_size = static_cast<std::uint32_t>(world_size_),
@@ -159,16 +159,16 @@ RankHandshake Bootstrap::handshake(int peer, std::size_t connection, bool is_sha
 }
 
 void Bootstrap::call(int peer, bool is_shared) {
-  connectors_.emplace_back(peer, endpoints_[static_cast<std::size_t>(peer)],
+  connectors_.emplace_back(peer, at(endpoints_, peer),
                            TcpAddress{.address = options_.listen_address},
                            handshake(peer, 0, is_shared), shared_segment_.fd());
   if (!is_shared) discover_paths(peer);
 }
 
 void Bootstrap::discover_paths(int peer) {
-  if (channels_[static_cast<std::size_t>(peer)].uses_rdma) return;
-  const PeerEndpoint& to = endpoints_[static_cast<std::size_t>(peer)];
-  channels_[static_cast<std::size_t>(peer)].tcp.out.resize(connections());
+  if (at(channels_, peer).uses_rdma) return;
+  const PeerEndpoint& to = at(endpoints_, peer);
+  at(channels_, peer).tcp.out.resize(connections());
   // There is no router on the path to this machine.
   if (to.address == options_.listen_address) {
     for (std::size_t connection = 1; connection <= connections(); ++connection)
@@ -191,7 +191,7 @@ bool Bootstrap::connect_from_planned_ports(int peer) {
   if (planned.ports.size() < connections()) return false;
   paths_ = std::max(paths_, planned.paths);
   for (std::size_t connection = 1; connection <= connections(); ++connection)
-    connectors_.emplace_back(peer, endpoints_[static_cast<std::size_t>(peer)],
+    connectors_.emplace_back(peer, at(endpoints_, peer),
                              TcpAddress{options_.listen_address, planned.ports[connection - 1]},
                              handshake(peer, connection, false), -1);
   return true;
@@ -209,7 +209,7 @@ void Bootstrap::serve_path_discoveries(Seconds now) {
     paths_ = std::max(paths_, path_discoveries_[i]->paths());
     std::size_t connection = 1;
     for (PathDiscovery::Start& start : path_discoveries_[i]->take())
-      connectors_.emplace_back(peer, endpoints_[static_cast<std::size_t>(peer)],
+      connectors_.emplace_back(peer, at(endpoints_, peer),
                                TcpAddress{options_.listen_address, start.port},
                                handshake(peer, connection++, false), -1, std::move(start.fd));
     path_discoveries_[i].reset();
@@ -223,7 +223,7 @@ void Bootstrap::serve_connectors(Seconds now) {
     if (connector.poll_fd() >= 0 && !ready_.has(connector.poll_fd())) return false;
     const Connector::State state = connector.serve(now);
     if (state == Connector::State::kInProgress) return false;
-    PeerChannel& channel = channels_[static_cast<std::size_t>(connector.peer())];
+    PeerChannel& channel = at(channels_, connector.peer());
     if (state == Connector::State::kNoSharedMemory) {
       os::log_warning("coll: no shared memory with " + name(connector.peer()) +
                       ", TCP is used instead");
@@ -318,7 +318,7 @@ void Bootstrap::wait(Seconds limit) {
 std::vector<int> Bootstrap::missing() const {
   std::vector<int> ranks;
   for (int peer = 0; peer < world_size_; ++peer) {
-    const PeerChannel& channel = channels_[static_cast<std::size_t>(peer)];
+    const PeerChannel& channel = at(channels_, peer);
     if (peer == rank_ || channel.segment) continue;
     if (!is_whole(channel)) ranks.push_back(peer);
   }
@@ -338,7 +338,7 @@ Error Bootstrap::describe_missing(const std::vector<int>& absent) const {
 // Whether all ranks can still connect: connections are open, and the others have a listener.
 Status Bootstrap::check_peers(const std::vector<int>& absent, Seconds now) {
   for (int peer = 0; peer < world_size_; ++peer) {
-    PeerChannel& channel = channels_[static_cast<std::size_t>(peer)];
+    PeerChannel& channel = at(channels_, peer);
     const int fd = close_event_fd(channel);
     if (fd < 0 || !ready_.has(fd)) continue;
     if (const auto reason = read_abort_message(channel)) return *reason;
@@ -349,11 +349,11 @@ Status Bootstrap::check_peers(const std::vector<int>& absent, Seconds now) {
     if (liveness_probes_.size() == kLivenessProbesAtOnce) break;
     const auto is_of_peer = [&](const LivenessProbe& probe) { return probe.peer() == peer; };
     if (std::any_of(liveness_probes_.begin(), liveness_probes_.end(), is_of_peer)) continue;
-    const PeerEndpoint& to = endpoints_[static_cast<std::size_t>(peer)];
+    const PeerEndpoint& to = at(endpoints_, peer);
     liveness_probes_.emplace_back(peer, to, options_.listen_address, to.server == options_.server);
   }
   std::erase_if(liveness_probes_, [&](const LivenessProbe& probe) {
-    return close_event_fd(channels_[static_cast<std::size_t>(probe.peer())]) >= 0;
+    return close_event_fd(at(channels_, probe.peer())) >= 0;
   });
   for (LivenessProbe& probe : liveness_probes_)
     if (probe.finds_peer_gone(now))
@@ -396,7 +396,7 @@ Result<RendezvousResult> Bootstrap::connect_all() {
 }
 
 std::string Bootstrap::name(int peer) const {
-  const std::string& server = endpoints_[static_cast<std::size_t>(peer)].server;
+  const std::string& server = at(endpoints_, peer).server;
   return name_of(peer, options_) + (server.empty() ? "" : " at " + server);
 }
 

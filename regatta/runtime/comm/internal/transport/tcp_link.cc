@@ -20,6 +20,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/os/unique_fd.h"
 
 namespace regatta::comm {
@@ -301,7 +302,7 @@ void TcpLink::check_closed() {
 }
 
 void TcpLink::on_event(int slot, std::uint32_t events) {
-  Connection& connection = *connections_[static_cast<std::size_t>(slot)];
+  Connection& connection = *at(connections_, slot);
   if (connection.closed) return;
   if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) connection.readable = true;
   if ((events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0) connection.writable = true;

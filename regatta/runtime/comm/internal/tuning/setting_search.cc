@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "regatta/base/core/ids.h"
+
 namespace regatta::comm {
 namespace {
 
@@ -141,7 +143,7 @@ SettingSearch::Trial SettingSearch::next() {
 void SettingSearch::give(int ticket, Seconds took) {
   const int place = ticket - first_ticket_;
   if (place < 0 || place >= static_cast<int>(handed_)) return;
-  Seconds& time = times_[static_cast<std::size_t>(place)];
+  Seconds& time = at(times_, place);
   if (time.value >= 0) return;
   time = took;
   if (--missing_ > 0) return;
