@@ -10,7 +10,6 @@
 #include <span>
 #include <string_view>
 #include <system_error>
-#include <unordered_map>
 #include <utility>
 
 #include <linux/inet_diag.h>
@@ -22,6 +21,7 @@
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/unique_fd.h"
 #include "regatta/network/probe/internal/interface_bytes.h"
+#include "regatta/network/probe/internal/poll_schedule.h"
 #include "regatta/network/probe/internal/sock_diag_request.h"
 
 namespace regatta::probe {
@@ -31,35 +31,23 @@ constexpr std::size_t kTogether = 32;       // questions in one call to the kern
 constexpr std::size_t kAnswerBytes = 1024;  // of one connection
 constexpr std::size_t kDumpBytes = 32768;
 constexpr int kQueueBytes = 1 << 20;
-constexpr std::uint64_t kLittle = 16384;  // bytes that nobody looks for
-constexpr Seconds kMomentAgo{0.05};
-// Connections count what waits in a queue before its interface: where so much moved, and interfaces
-// tell of next to nothing, that is the begin of a burst once, and not at one dump after the other.
-constexpr std::uint64_t kQueued = 262144;
-constexpr int kLatenessMost = 3;
 constexpr std::string_view kCountersName = "counters of connections";
 
 }  // namespace
 
 struct FlowCounters::Impl {
+  explicit Impl(const CounterOptions& given)
+      : options(given), schedule(given, os::monotonic_now()) {}
+
   os::UniqueFd socket;
-  CounterOptions options;
+  const CounterOptions options;
+  PollSchedule schedule;
   std::uint32_t sequence = 0;
-  Seconds looked;  // for new connections
-  Seconds dump_cost;
-  Seconds asking_cost;
   std::vector<ConnectionCounters> known;
   std::size_t askable = 0;  // of these, the first ones; the others are left out
   std::vector<ConnectionCounters> fresh;
-  std::unordered_map<std::uint64_t, Seconds> moved;  // when a byte was seen last, by cookie
-  std::vector<std::size_t> turn;                     // of `known`, those to ask now
-  std::size_t rounds = 0;
-  Seconds woken;  // one that was quiet is no more
   std::optional<InterfaceBytes> interfaces;
-  std::uint64_t carried = 0;      // by them, at the last look
-  std::uint64_t unexplained = 0;  // of it by no connection that was asked
-  Seconds carried_at;
-  int lateness = 0;  // dumps in a row that found much of which interfaces told nothing
+  Seconds carried_at;  // when they were read last
   std::uint64_t questions_asked = 0;
   std::vector<SockDiagRequest> questions;
   std::vector<char> buffer = std::vector<char>(std::max(kDumpBytes, kTogether* kAnswerBytes));
@@ -97,32 +85,6 @@ struct FlowCounters::Impl {
     }
   }
 
-  // From the last dump or questions in `known` to the dump in `fresh`.
-  void note_moves() {
-    std::unordered_map<std::uint64_t, std::uint64_t> bytes;
-    for (const ConnectionCounters& one : known)
-      bytes.emplace(one.cookie, one.sent_bytes + one.received_bytes);
-    std::unordered_map<std::uint64_t, Seconds> kept;
-    for (const ConnectionCounters& one : fresh) {
-      const auto before = bytes.find(one.cookie);
-      const bool has_moved =
-          before == bytes.end() || before->second != one.sent_bytes + one.received_bytes;
-      kept.emplace(one.cookie, has_moved ? note_move(one.cookie, one.at) : moved[one.cookie]);
-    }
-    moved.swap(kept);
-  }
-
-  Seconds note_move(std::uint64_t cookie, Seconds now) {
-    const auto [last, is_new] = moved.try_emplace(cookie, now);
-    if (now - last->second >= options.quiet_after) woken = now;
-    return last->second = now;
-  }
-
-  bool is_quiet(const ConnectionCounters& one, Seconds now) const {
-    const auto last = moved.find(one.cookie);
-    return last != moved.end() && now - std::max(last->second, woken) >= options.quiet_after;
-  }
-
   Status list_all() {
     const Seconds begin = os::monotonic_now();
     fresh.clear();
@@ -130,7 +92,7 @@ struct FlowCounters::Impl {
     REGATTA_TRY_DO(dump(AF_INET6));
     for (ConnectionCounters& one : fresh)
       one.at = begin;
-    note_moves();
+    schedule.note_dump(known, fresh);
     known.swap(fresh);
     askable = known.size();
     if (options.is_left_out) {
@@ -140,7 +102,7 @@ struct FlowCounters::Impl {
           [this](const ConnectionCounters& one) { return !options.is_left_out(one.connection); });
       askable -= static_cast<std::size_t>(known.end() - rest);
     }
-    dump_cost = os::monotonic_now() - begin;
+    schedule.set_dump_cost(os::monotonic_now() - begin);
     return {};
   }
 
@@ -170,19 +132,18 @@ struct FlowCounters::Impl {
         if (message->nlmsg_type == NLMSG_ERROR || !parse_connection(*message, one)) {
           one.cookie = 0;
         } else if (one.sent_bytes + one.received_bytes != before) {
-          note_move(one.cookie, now);
+          schedule.note_move(one.cookie, now);
         }
       }
     }
     return {};
   }
 
-  // Those in `turn`; gone ones get no cookie.
-  Status query_turn(Seconds begin) {
-    questions_asked += turn.size();
-    for (std::size_t from = 0; from < turn.size(); from += kTogether) {
-      const auto asked =
-          std::span<const std::size_t>(turn).subspan(from, std::min(kTogether, turn.size() - from));
+  // The connections at these places of `known`; gone ones get no cookie.
+  Status query(std::span<const std::size_t> chosen, Seconds begin) {
+    questions_asked += chosen.size();
+    for (std::size_t from = 0; from < chosen.size(); from += kTogether) {
+      const auto asked = chosen.subspan(from, std::min(kTogether, chosen.size() - from));
       const std::uint32_t first = sequence + 1;
       questions.clear();
       for (const std::size_t i : asked)
@@ -200,15 +161,13 @@ struct FlowCounters::Impl {
     askable -= gone;
   }
 
+  std::span<const ConnectionCounters> asked_ones() const { return std::span(known).first(askable); }
+
   Status query_all() {
     const Seconds begin = os::monotonic_now();
-    turn.clear();
-    ++rounds;
-    for (std::size_t i = 0; i < askable; ++i)
-      if (!is_quiet(known[i], begin) || (i + rounds) % options.quiet_share == 0) turn.push_back(i);
-    REGATTA_TRY_DO(query_turn(begin));
+    REGATTA_TRY_DO(query(schedule.choose_all(asked_ones(), begin), begin));
     forget_the_gone();
-    asking_cost = os::monotonic_now() - begin;
+    schedule.set_query_cost(os::monotonic_now() - begin);
     return {};
   }
 
@@ -223,10 +182,7 @@ struct FlowCounters::Impl {
       interfaces.reset();
       return std::nullopt;
     }
-    // One that went took its count along.
-    const std::uint64_t more = *now >= carried ? *now - carried : kLittle + 1;
-    carried = *now;
-    return more;
+    return schedule.carried_since(*now);
   }
 
   std::uint64_t all_bytes() const {
@@ -239,58 +195,42 @@ struct FlowCounters::Impl {
   // All are asked, whatever interfaces told, which are forgotten where they tell too late.
   Status query_and_compare() {
     const std::uint64_t before = all_bytes();
-    const std::uint64_t told = std::exchange(unexplained, 0);
     REGATTA_TRY_DO(query_all());
     const std::uint64_t now = all_bytes();
     const std::uint64_t found = now > before ? now - before : 0;  // some may have gone
-    if (found <= kQueued) return {};                              // too little to tell
-    lateness = told <= kLittle ? lateness + 1 : 0;
-    if (lateness >= kLatenessMost) interfaces.reset();
+    if (schedule.are_interfaces_late(found)) interfaces.reset();
     return {};
   }
 
   // Those that moved a moment ago; the others too where these do not account for what was carried.
   Status query_movers(Seconds now) {
     const std::uint64_t before = all_bytes();
-    turn.clear();
-    for (std::size_t i = 0; i < askable; ++i)
-      if (now - moved[known[i].cookie] <= kMomentAgo) turn.push_back(i);
-    REGATTA_TRY_DO(query_turn(now));
+    REGATTA_TRY_DO(query(schedule.choose_movers(asked_ones(), now), now));
     const std::uint64_t found = all_bytes() - before;
-    // Headers, and the acknowledgements of the other side, are no bytes of a connection.
-    unexplained -= std::min(unexplained, found + found / 8);
-    if (unexplained <= kLittle) return {};
-    unexplained = 0;
-    turn.clear();
-    for (std::size_t i = 0; i < askable; ++i)
-      if (known[i].at < now && known[i].cookie != 0) turn.push_back(i);
-    return query_turn(now);
+    if (schedule.has_unexplained_bytes(found))
+      REGATTA_TRY_DO(query(PollSchedule::choose_others(asked_ones(), now), now));
+    stand_still(now);
+    forget_the_gone();
+    return {};
   }
 
   Status read() {
     const Seconds now = os::monotonic_now();
-    const bool is_due = now - looked >= options.look_for_new;
-    const auto more = carry(is_due);
-    unexplained += more.value_or(0);
-    if (is_due) {
-      looked = now;
-      // Right after a dump the other direction is tried too, so that both costs are known and
-      // fresh.
-      REGATTA_TRY_DO(query_and_compare());
-      return list_all();
+    const auto more = carry(schedule.is_dump_due(now));
+    switch (schedule.next(now, more)) {
+      case Poll::kNothing:
+        stand_still(now);
+        return {};
+      case Poll::kMovers:
+        return query_movers(now);
+      case Poll::kAll:
+        return query_all();
+      case Poll::kDump:
+        return list_all();
+      case Poll::kAllAndDump:
+        REGATTA_TRY_DO(query_and_compare());
+        return list_all();
     }
-    if (more && unexplained <= kLittle) {
-      stand_still(now);
-      return {};
-    }
-    if (asking_cost > dump_cost) {
-      unexplained = 0;
-      return list_all();
-    }
-    if (!more) return query_all();
-    REGATTA_TRY_DO(query_movers(now));
-    stand_still(now);
-    forget_the_gone();
     return {};
   }
 
@@ -307,9 +247,7 @@ FlowCounters& FlowCounters::operator=(FlowCounters&&) noexcept = default;
 FlowCounters::~FlowCounters() = default;
 
 Result<FlowCounters> FlowCounters::open(const CounterOptions& options) {
-  auto impl = std::make_unique<Impl>();
-  impl->options = options;
-  impl->looked = os::monotonic_now() - options.look_for_new;
+  auto impl = std::make_unique<Impl>(options);
   impl->socket = os::UniqueFd(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
   if (!impl->socket) return impl->failure();
   // Room for the answers to all questions of one call; more is the administrator's to allow.

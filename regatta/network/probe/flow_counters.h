@@ -1,5 +1,5 @@
 // probe/flow_counters.h: bytes and segments of each TCP connection of a network namespace so far,
-// queried from the kernel often and cheaply. Acts: Linux.
+// queried from the kernel often and cheaply. Acts: Linux. internal/poll_schedule.h decides when.
 // Source: sock_diag(7), linux/inet_diag.h, linux/tcp.h.
 //
 // There are two methods. A dump walks the hash table of all connections of the machine, at the same
