@@ -39,6 +39,10 @@ std::string lab_status_text(const lab::LabInfo& lab, const std::vector<lab::Link
 nlohmann::json lab_status_json(const lab::LabInfo& lab, const std::vector<lab::LinkState>& links,
                                const std::vector<lab::LabProcess>& processes);
 
+// `regatta probe --heal`: the healer that listens at `socket` is lost, or back.
+std::string healer_lost_text(const std::string& socket);
+std::string healer_back_text(const std::string& socket);
+
 // `regatta traffic`: analyzed traffic (docs/formats/traffic.md); pages.h has its page.
 std::string traffic_text(const diag::TrafficAnalysis& analysis);
 nlohmann::json traffic_json(const diag::TrafficAnalysis& analysis);

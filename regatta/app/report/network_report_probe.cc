@@ -66,6 +66,14 @@ std::string timed(Seconds at, const std::string& text) {
 
 }  // namespace
 
+std::string healer_lost_text(const std::string& socket) {
+  return socket + ": the healer is gone; this looks for it again, start regatta heal\n";
+}
+
+std::string healer_back_text(const std::string& socket) {
+  return socket + ": the healer is back\n";
+}
+
 std::string ProbeEventFormat::coverage(const probe::Coverage& coverage) const {
   if (!options_.is_json)
     return fmt::format(

@@ -32,6 +32,12 @@ TEST_F(ProbeSummary, ClaimsNothingWithoutProbes) {
   EXPECT_EQ(summary(0, 0), "no probe was sent\n");
 }
 
+TEST(HealerText, NamesTheSocketAndWhatToStart) {
+  EXPECT_EQ(healer_lost_text("/run/heal.sock"),
+            "/run/heal.sock: the healer is gone; this looks for it again, start regatta heal\n");
+  EXPECT_EQ(healer_back_text("/run/heal.sock"), "/run/heal.sock: the healer is back\n");
+}
+
 TEST(LabList, IsATableOfRunningLabsAndSaysWhenThereIsNone) {
   const std::vector<RunningLab> labs = {
       {.name = "lab-4x2", .servers = 4, .switches = 4, .faults = 1, .age = {90}}};

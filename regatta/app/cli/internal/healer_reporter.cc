@@ -5,6 +5,7 @@
 
 #include <sys/socket.h>
 
+#include "regatta/app/report/network_report.h"
 #include "regatta/base/os/socket.h"
 #include "regatta/network/heal/verdicts.h"
 
@@ -23,29 +24,29 @@ Result<HealerReporter> HealerReporter::open(const std::string& path, const topo:
   return HealerReporter(path, std::move(*fd), graph);
 }
 
-std::string HealerReporter::tell(const diag::FaultChanges& news, Seconds now) {
+std::string HealerReporter::report(const diag::FaultChanges& news, Seconds now) {
   for (const diag::FaultVerdict& verdict : news.over)
     std::erase_if(lasting_,
                   [&](const diag::FaultVerdict& one) { return one.culprit == verdict.culprit; });
   std::string lines;
   for (const diag::FaultVerdict& verdict : news.begun) {
-    const std::string told = heal::report_lines(*graph_, verdict);
-    if (told.empty()) continue;
-    lines += told;
+    const std::string own = heal::report_lines(*graph_, verdict);
+    if (own.empty()) continue;
+    lines += own;
     lasting_.push_back(verdict);
   }
-  const bool is_due = now - told_ >= kAgain;
-  if (is_due) told_ = now;
+  const bool is_due = now - reported_ >= kAgain;
+  if (is_due) reported_ = now;
   if (!fd_) {
     auto fd = is_due ? os::connect_unix(path_) : Result<os::UniqueFd>(Error{});
     if (!fd) return {};
     fd_ = std::move(*fd);
-    if (send(all_lasting())) return path_ + ": the healer is back";
+    if (send(all_lasting())) return report::healer_back_text(path_);
     return {};
   }
   discard_input();
   if (send(is_due ? all_lasting() : lines)) return {};
-  return path_ + ": the healer is gone; this looks for it again, start regatta heal";
+  return report::healer_lost_text(path_);
 }
 
 std::string HealerReporter::all_lasting() const {

@@ -22,8 +22,8 @@ class HealerReporter {
 
   // Reports new faults at once and lasting ones every second: a healer takes a fault that is no
   // longer reported as gone. Never waits: it tries every second to reach a lost healer, and then
-  // reports the lasting faults. Returns the sentence to print about that, once; "": none.
-  std::string tell(const diag::FaultChanges& news, Seconds now);
+  // reports the lasting faults. Returns the line to print when it is lost or back; "": neither.
+  std::string report(const diag::FaultChanges& news, Seconds now);
 
  private:
   HealerReporter(std::string path, os::UniqueFd fd, const topo::Graph& graph)
@@ -36,7 +36,7 @@ class HealerReporter {
   os::UniqueFd fd_;  // empty while the healer is gone
   const topo::Graph* graph_;
   std::vector<diag::FaultVerdict> lasting_;
-  Seconds told_;
+  Seconds reported_;  // all lasting faults
 };
 
 }  // namespace regatta::cli
