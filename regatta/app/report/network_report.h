@@ -32,6 +32,21 @@ std::string lab_list_text(const std::vector<RunningLab>& labs);
 nlohmann::json lab_list_json(const std::vector<RunningLab>& labs);
 // `regatta lab up`: a lab that came up.
 std::string lab_up_text(const lab::LabInfo& lab);
+// `regatta lab down`: labs that were ended; a line for each.
+std::string lab_down_text(const std::string& name);
+nlohmann::json lab_down_json(const std::vector<std::string>& names);
+// `regatta run`: the lab that it trains in.
+std::string lab_speed_text(const lab::LabInfo& lab);
+
+// `regatta lab fault`: a fault that was injected, or cleared.
+struct LabFaultChange {
+  std::string lab;
+  std::string kind;    // the command's last word: "down", "slow", "clear"
+  std::string target;  // link or server; empty: all
+  std::string amount;  // as the user wrote it; empty: the kind has none
+};
+std::string lab_fault_text(const LabFaultChange& change);
+nlohmann::json lab_fault_json(const LabFaultChange& change);
 
 // `regatta lab status`: servers, links and processes of a lab.
 std::string lab_status_text(const lab::LabInfo& lab, const std::vector<lab::LinkState>& links,
@@ -48,6 +63,9 @@ std::string traffic_text(const diag::TrafficAnalysis& analysis);
 nlohmann::json traffic_json(const diag::TrafficAnalysis& analysis);
 // The rates by pair of ranks in the intervals from `since`, a time after the start of `record`.
 nlohmann::json traffic_interval_json(const diag::TrafficRecord& record, Seconds since);
+
+// `regatta heal`: the fabric that it heals and the socket of its reports and subscribers.
+std::string healing_text(const topo::Graph& graph, const std::string& socket, bool is_dry_run);
 
 // The events of `regatta probe`: each function returns one event as lines of text, or as a JSON
 // object in a line. `at`: since the start. The arguments of the constructor outlive the object.

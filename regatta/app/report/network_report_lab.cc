@@ -1,4 +1,4 @@
-// The state of a lab.
+// The state of a lab, and what changes it.
 #include <algorithm>
 
 #include <fmt/core.h>
@@ -56,6 +56,39 @@ std::string lab_up_text(const lab::LabInfo& lab) {
       pluralized(lab.servers.size(), "server"), lab.user_namespace ? ", in a user namespace" : "");
   if (!lab.fixed_speed) text += fmt::format("device speed is not fixed: {}\n", lab.speed_note);
   return text;
+}
+
+std::string lab_down_text(const std::string& name) {
+  return fmt::format("lab {}: down\n", name);
+}
+
+nlohmann::json lab_down_json(const std::vector<std::string>& names) {
+  return {{"down", names}};
+}
+
+std::string lab_speed_text(const lab::LabInfo& lab) {
+  return fmt::format("lab {}: {} servers, {:.1f} % of a core for each device\n", lab.name,
+                     lab.servers.size(), 100 * lab.cpu_share);
+}
+
+// "leaf0-spine1: down", "s0.nic0-leaf0: slow, 10Mbps", "all faults: clear"
+std::string lab_fault_text(const LabFaultChange& change) {
+  return fmt::format("lab {}: {}: {}{}\n", change.lab,
+                     change.target.empty() ? "all faults" : change.target, change.kind,
+                     change.amount.empty() ? "" : ", " + change.amount);
+}
+
+nlohmann::json lab_fault_json(const LabFaultChange& change) {
+  return {{"lab", change.lab}, {"fault", change.kind}, {"target", change.target}};
+}
+
+std::string healing_text(const topo::Graph& graph, const std::string& socket, bool is_dry_run) {
+  const auto is_switch = [](const topo::Node& node) {
+    return node.kind != topo::NodeKind::kServer;
+  };
+  return fmt::format("healing {} switches{}; reports and subscribers: {}\n",
+                     std::ranges::count_if(graph.nodes, is_switch),
+                     is_dry_run ? " (dry run: nothing is changed)" : "", socket);
 }
 
 std::string lab_status_text(const lab::LabInfo& lab, const std::vector<lab::LinkState>& links,

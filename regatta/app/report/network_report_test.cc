@@ -49,5 +49,35 @@ TEST(LabList, IsATableOfRunningLabsAndSaysWhenThereIsNone) {
   EXPECT_TRUE(lab_list_json({})["labs"].empty());
 }
 
+TEST(LabTexts, SayWhatALabHasAndThatItIsDown) {
+  lab::LabInfo lab;
+  lab.name = "lab-4x2";
+  lab.cpu_share = 0.125;
+  lab.servers.resize(2);
+  EXPECT_EQ(lab_speed_text(lab), "lab lab-4x2: 2 servers, 12.5 % of a core for each device\n");
+  EXPECT_EQ(lab_down_text("lab-4x2"), "lab lab-4x2: down\n");
+  EXPECT_EQ(lab_down_json({"a", "b"}).dump(), R"({"down":["a","b"]})");
+}
+
+TEST(LabFaultText, NamesTheTargetTheKindAndTheAmount) {
+  LabFaultChange change{.lab = "l", .kind = "slow", .target = "s0.nic0-leaf0", .amount = "10Mbps"};
+  EXPECT_EQ(lab_fault_text(change), "lab l: s0.nic0-leaf0: slow, 10Mbps\n");
+  EXPECT_EQ(lab_fault_json(change).dump(),
+            R"({"fault":"slow","lab":"l","target":"s0.nic0-leaf0"})");
+  change = {.lab = "l", .kind = "clear", .target = "", .amount = ""};
+  EXPECT_EQ(lab_fault_text(change), "lab l: all faults: clear\n");
+}
+
+TEST(HealingText, CountsSwitchesAndSaysThatADryRunChangesNothing) {
+  topo::Graph graph;
+  graph.nodes = {{.kind = topo::NodeKind::kServer, .name = "s0"},
+                 {.kind = topo::NodeKind::kLeaf, .name = "leaf0"}};
+  EXPECT_EQ(healing_text(graph, "/run/h.sock", false),
+            "healing 1 switches; reports and subscribers: /run/h.sock\n");
+  EXPECT_EQ(healing_text(graph, "/run/h.sock", true),
+            "healing 1 switches (dry run: nothing is changed); reports and subscribers: "
+            "/run/h.sock\n");
+}
+
 }  // namespace
 }  // namespace regatta::report

@@ -19,6 +19,7 @@
 #include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/stop_signal.h"
 #include "regatta/app/cli/internal/time_flag.h"
+#include "regatta/app/report/network_report.h"
 #include "regatta/base/core/json.h"
 #include "regatta/base/core/units.h"
 #include "regatta/base/os/clock.h"
@@ -122,11 +123,7 @@ Status heal_until_stopped(const Fabric& fabric) {
   const std::atomic<bool>& stop = watch_stop_signals();
   REGATTA_TRY(first, healer.start(began));
   if (!as_json) {
-    fmt::print("healing {} switches{}; reports and subscribers: {}\n",
-               std::ranges::count_if(
-                   graph.nodes,
-                   [](const topo::Node& node) { return node.kind != topo::NodeKind::kServer; }),
-               fabric.options.dry_run ? " (dry run: nothing is changed)" : "", fabric.socket);
+    fmt::print("{}", report::healing_text(graph, fabric.socket, fabric.options.dry_run));
     std::fflush(stdout);
   }
   publish(first);

@@ -100,10 +100,10 @@ int run_down(const LabOptions& options) {
   for (const std::string& name : names) {
     const Status status = lab::down(name);
     if (!status) worst = report_error(as_input(status.error()));
-    if (status && !options.json) fmt::print("lab {}: down\n", name);
+    if (status && !options.json) fmt::print("{}", report::lab_down_text(name));
   }
-  if (names.empty() && !options.json) fmt::print("no lab is up\n");
-  if (options.json && worst == 0) fmt::print("{}\n", nlohmann::json{{"down", names}}.dump(2));
+  if (names.empty() && !options.json) fmt::print("{}", report::lab_list_text({}));
+  if (options.json && worst == 0) fmt::print("{}\n", report::lab_down_json(names).dump(2));
   return worst;
 }
 
@@ -165,7 +165,7 @@ int run_status(const LabOptions& options) {
     if (!options.json) std::fputs(report::lab_status_text(lab, *links, *processes).c_str(), stdout);
   }
   if (options.json) fmt::print("{}\n", nlohmann::json{{"labs", all}}.dump(2));
-  if (!options.json && labs.empty()) fmt::print("no lab is up\n");
+  if (!options.json && labs.empty()) fmt::print("{}", report::lab_list_text({}));
   return 0;
 }
 
@@ -202,12 +202,6 @@ Result<lab::Fault> to_fault(const std::string& kind, const LabOptions& options) 
   return fault;
 }
 
-// "leaf0-spine1: down", "s0.nic0-leaf0: slow, 10Mbps", "all faults: clear"
-std::string fault_text(const std::string& kind, const LabOptions& options) {
-  const std::string target = options.target.empty() ? "all faults" : options.target;
-  return target + ": " + kind + (options.amount.empty() ? "" : ", " + options.amount);
-}
-
 int run_fault(const std::string& kind, const LabOptions& options) {
   const auto lab = choose_lab(options.lab);
   if (!lab) return report_error(lab.error());
@@ -218,14 +212,11 @@ int run_fault(const std::string& kind, const LabOptions& options) {
     const auto fault = to_fault(kind, options);
     status = fault ? lab::inject(*lab, *fault) : Status(fault.error());
   }
-  if (status && !options.json) {
-    fmt::print("lab {}: {}\n", lab->name, fault_text(kind, options));
-  }
-  if (status && options.json) {
-    fmt::print(
-        "{}\n",
-        nlohmann::json{{"lab", lab->name}, {"fault", kind}, {"target", options.target}}.dump(2));
-  }
+  const report::LabFaultChange change{
+      .lab = lab->name, .kind = kind, .target = options.target, .amount = options.amount};
+  if (status)
+    fmt::print("{}", options.json ? report::lab_fault_json(change).dump(2) + "\n"
+                                  : report::lab_fault_text(change));
   return finish(status);
 }
 

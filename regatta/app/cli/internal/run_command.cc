@@ -23,6 +23,7 @@
 #include "regatta/app/cli/internal/planning_inputs.h"
 #include "regatta/app/cli/internal/run_training.h"
 #include "regatta/app/cli/internal/stop_signal.h"
+#include "regatta/app/report/network_report.h"
 #include "regatta/app/report/pages.h"
 #include "regatta/app/report/plan_report.h"
 #include "regatta/app/report/run_result.h"
@@ -175,8 +176,7 @@ Result<report::RunResult> train_all(const Prepared& prepared, const RunOptions& 
   REGATTA_TRY(session, agent::Session::open(prepared.inputs.cluster, {}));
   if (session.lab()) {
     result.speed_note = session.lab()->speed_note;
-    fmt::print(out, "lab {}: {} servers, {:.1f} % of a core for each device\n", session.lab()->name,
-               session.lab()->servers.size(), 100 * session.lab()->cpu_share);
+    fmt::print(out, "{}", report::lab_speed_text(*session.lab()));
     std::fflush(out);
   }
   TrainingRequest request{.job = prepared.inputs.job,
