@@ -143,8 +143,22 @@ std::string result_json_text(const RunResult& result);
 // Format" (Chromium), complete events ("ph": "X").
 std::string trace_json_text(const RunResult& result);
 
-// The end of a run on the terminal: predicted beside measured per phase, the comparison and the
-// sweep; ends with a newline.
+// The end of a run on the terminal: predicted beside measured per phase, the comparison, the sweep
+// and the cost of its choice by prediction; ends with a newline.
 std::string text_report(const RunResult& result);
+
+// A run that goes on.
+struct TrainingProgress {
+  std::string title;     // begins the line: "main", "compare", "sweep 3/8"
+  int steps = 0;         // of the whole run
+  long long tokens = 0;  // of a step
+  Seconds mean_step;     // of the newest steps, for the time left
+};
+// A line, without a newline, after `step`.
+std::string progress_text(const TrainingProgress& run, const StepRecord& step);
+// The run continues the checkpoint in `folder` after `steps` steps; ends with a newline.
+std::string resumed_text(const std::string& title, int steps, const std::string& folder);
+// The end of one plan's training: its step beside the predicted one, its source ports.
+std::string trained_plan_text(const std::string& title, const PlanRun& run);
 
 }  // namespace regatta::report

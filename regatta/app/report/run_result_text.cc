@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -7,6 +8,7 @@
 #include "regatta/app/report/internal/number_text.h"
 #include "regatta/app/report/run_result.h"
 #include "regatta/base/core/text.h"
+#include "regatta/base/core/units.h"
 #include "regatta/model/workload/strategy.h"
 #include "regatta/model/workload/timeline.h"
 
@@ -40,6 +42,32 @@ std::string sweep_table(const RunResult& result) {
   return format_table(rows);
 }
 
+// The cost of choosing by prediction: the sweep's first plan is the one ranked first.
+std::string choice_text(const RunResult& result) {
+  if (result.sweep.size() < 2) return "";
+  const Seconds first = result.sweep.front().measured.step_time;
+  Seconds best = first;
+  for (const PlanRun& run : result.sweep)
+    best = std::min(best, run.measured.step_time);
+  if (first == best) return "the plan ranked first is the fastest one measured\n";
+  return fmt::format("the plan ranked first is {:.1f} % slower than the fastest one measured\n",
+                     100 * (first / best - 1));
+}
+
+// "planned: data-parallel rings: 16 connections across switches, 1 at most on a link; ...".
+std::string ports_text(const PortAssignment& ports) {
+  if (ports.method != "planned") return fmt::format("{} ({})", ports.method, ports.why);
+  std::vector<std::string> parts;
+  for (const PortAssignmentSet& set : ports.sets)
+    if (set.connections > 0)
+      parts.push_back(fmt::format("{}: {} connections across switches, {} at most on a link",
+                                  set.name, set.connections, set.most));
+  if (parts.empty()) parts.push_back("no connections cross switches that have a choice");
+  const std::string avoided =
+      ports.avoided.empty() ? "" : fmt::format("; around {}", join(ports.avoided, ", "));
+  return fmt::format("planned: {}{}", join(parts, "; "), avoided);
+}
+
 }  // namespace
 
 std::string text_report(const RunResult& result) {
@@ -65,7 +93,26 @@ std::string text_report(const RunResult& result) {
   if (const auto correlation = sweep_spearman(result))
     text += fmt::format("rank correlation (Spearman) {:.3f} over {} plans\n", *correlation,
                         result.sweep.size());
-  return text;
+  return text + choice_text(result);
+}
+
+std::string progress_text(const TrainingProgress& run, const StepRecord& step) {
+  const int done = step.step + 1;
+  const Seconds left = run.mean_step * static_cast<double>(run.steps - done);
+  return fmt::format("{}: step {}/{}  loss {:.4f}  {:.0f} tokens/s  {} a step  {:.0f} s left",
+                     run.title, done, run.steps, step.loss,
+                     static_cast<double>(run.tokens) / step.time.value, format_seconds(step.time),
+                     left.value);
+}
+
+std::string resumed_text(const std::string& title, int steps, const std::string& folder) {
+  return fmt::format("{}: resumed after step {} from the checkpoint in {}\n", title, steps, folder);
+}
+
+std::string trained_plan_text(const std::string& title, const PlanRun& run) {
+  return fmt::format("{0}: {1} a step, predicted {2}\n{0}: ports {3}\n", title,
+                     format_seconds(run.measured.step_time),
+                     format_seconds(run.plan.prediction.step_time), ports_text(run.ports));
 }
 
 }  // namespace regatta::report

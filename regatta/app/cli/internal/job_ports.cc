@@ -13,7 +13,6 @@
 #include <arpa/inet.h>
 #include <fmt/core.h>
 
-#include "regatta/base/core/text.h"
 #include "regatta/model/topo/addresses.h"
 #include "regatta/model/topo/graph.h"
 #include "regatta/model/workload/strategy.h"
@@ -202,19 +201,6 @@ bench::BenchPortPlanner bench_port_planner(const PortChoice& choice, const topo:
              const std::vector<std::string>& endpoints) {
     return plan_on(fabric, cables_down(&lab, fabric.graph), sets, endpoints);
   };
-}
-
-std::string ports_text(const report::PortAssignment& ports) {
-  if (ports.method != kPlanned) return fmt::format("{} ({})", ports.method, ports.why);
-  std::vector<std::string> parts;
-  for (const report::PortAssignmentSet& set : ports.sets)
-    if (set.connections > 0)
-      parts.push_back(fmt::format("{}: {} connections across switches, {} at most on a link",
-                                  set.name, set.connections, set.most));
-  if (parts.empty()) parts.push_back("no connections cross switches that have a choice");
-  const std::string avoided =
-      ports.avoided.empty() ? "" : fmt::format("; around {}", join(ports.avoided, ", "));
-  return fmt::format("planned: {}{}", join(parts, "; "), avoided);
 }
 
 }  // namespace regatta::cli

@@ -40,7 +40,4 @@ agent::RankPortPlanner port_planner(const PortChoice& choice, const topo::Cluste
 bench::BenchPortPlanner bench_port_planner(const PortChoice& choice, const topo::Cluster& cluster,
                                            const lab::LabInfo& lab, const bench::BenchTask& task);
 
-// "data-parallel rings: 16 connections across switches, at most 1 on a link; ...".
-std::string ports_text(const report::PortAssignment& ports);
-
 }  // namespace regatta::cli

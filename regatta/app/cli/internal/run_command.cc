@@ -28,7 +28,6 @@
 #include "regatta/app/report/plan_report.h"
 #include "regatta/app/report/run_result.h"
 #include "regatta/base/core/text.h"
-#include "regatta/base/core/units.h"
 #include "regatta/base/os/file.h"
 #include "regatta/model/workload/runtime_support.h"
 #include "regatta/planning/plan/simulated_plan.h"
@@ -154,10 +153,7 @@ Result<report::PlanRun> train_and_tell(agent::Session& session, const Prepared& 
   request.flight_dir = live.flight_dir;
   auto run = train_plan(session, prepared.inputs.cluster, request, live.stop);
   if (run) {
-    fmt::print(live.out, "{}: {} a step, predicted {}\n", request.title,
-               format_seconds(run->measured.step_time),
-               format_seconds(run->plan.prediction.step_time));
-    fmt::print(live.out, "{}: ports {}\n", request.title, ports_text(run->ports));
+    fmt::print(live.out, "{}", report::trained_plan_text(request.title, *run));
     std::fflush(live.out);
   }
   return run;
@@ -240,22 +236,6 @@ Status write_files(const report::RunResult& result, const std::string& folder) {
   return files.write();
 }
 
-// The cost of choosing by prediction: the sweep's first plan is the one ranked first.
-void print_choice(std::FILE* out, const report::RunResult& result) {
-  if (result.sweep.size() < 2) return;
-  Seconds best = result.sweep.front().measured.step_time;
-  const Seconds first = best;
-  for (const auto& run : result.sweep) {
-    best = std::min(best, run.measured.step_time);
-  }
-  if (first == best) {
-    fmt::print(out, "the plan ranked first is the fastest one measured\n");
-    return;
-  }
-  fmt::print(out, "the plan ranked first is {:.1f} % slower than the fastest one measured\n",
-             100 * (first / best - 1));
-}
-
 int run(const RunOptions& options) {
   // With --json standard output is for the program that reads it.
   std::FILE* out = options.json ? stderr : stdout;
@@ -276,7 +256,6 @@ int run(const RunOptions& options) {
   const auto result = train_all(*prepared, options, {out, watch_stop_signals(), flight_dir});
   if (!result) return report_error(result.error());
   fmt::print(out, "\n{}", report::text_report(*result));
-  print_choice(out, *result);
   if (!options.no_report) {
     if (const Status status = write_files(*result, folder); !status) {
       return report_error(status.error());

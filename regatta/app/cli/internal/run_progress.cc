@@ -28,8 +28,7 @@ std::string fitted(std::string line, std::FILE* out) {
 
 RunProgress::RunProgress(std::FILE* out, std::string title, int steps)
     : out_(out),
-      title_(std::move(title)),
-      steps_(steps),
+      state_{.title = std::move(title), .steps = steps, .mean_step = {}},
       is_terminal_(::isatty(::fileno(out)) == 1),
       last_printed_(os::monotonic_now()) {}
 
@@ -39,32 +38,26 @@ RunProgress::~RunProgress() {
   std::fflush(out_);
 }
 
-std::string RunProgress::line(const report::StepRecord& step, long long tokens) const {
-  const int done = step.step + 1;
-  const Seconds left = mean_step_ * static_cast<double>(steps_ - done);
-  return fmt::format("{}: step {}/{}  loss {:.4f}  {:.0f} tokens/s  {} a step  {:.0f} s left",
-                     title_, done, steps_, step.loss, static_cast<double>(tokens) / step.time.value,
-                     format_seconds(step.time), left.value);
-}
-
 void RunProgress::on_resumed(int steps, const std::string& folder) {
-  fmt::print(out_, "{}{}: resumed after step {} from the checkpoint in {}\n",
-             is_terminal_ ? kClearLine : "", title_, steps, folder);
+  fmt::print(out_, "{}{}", is_terminal_ ? kClearLine : "",
+             report::resumed_text(state_.title, steps, folder));
   std::fflush(out_);
 }
 
 void RunProgress::on_step(const report::StepRecord& step, long long tokens) {
-  mean_step_ =
-      mean_step_.value <= 0 ? step.time : mean_step_ * (1 - kNewShare) + step.time * kNewShare;
+  const Seconds mean = state_.mean_step;
+  state_.mean_step = mean.value <= 0 ? step.time : mean * (1 - kNewShare) + step.time * kNewShare;
+  state_.tokens = tokens;
+  const std::string line = report::progress_text(state_, step);
   if (is_terminal_) {
-    std::fputs((kClearLine + fitted(line(step, tokens), out_)).c_str(), out_);
+    std::fputs((kClearLine + fitted(line, out_)).c_str(), out_);
     std::fflush(out_);
     return;
   }
   const Seconds now = os::monotonic_now();
-  if (now - last_printed_ < kPlainEvery && step.step + 1 != steps_) return;
+  if (now - last_printed_ < kPlainEvery && step.step + 1 != state_.steps) return;
   last_printed_ = now;
-  fmt::print(out_, "{}\n", line(step, tokens));
+  fmt::print(out_, "{}\n", line);
   std::fflush(out_);
 }
 

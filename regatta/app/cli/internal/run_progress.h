@@ -25,13 +25,9 @@ class RunProgress {
   void on_step(const report::StepRecord& step, long long tokens);
 
  private:
-  std::string line(const report::StepRecord& step, long long tokens) const;
-
   std::FILE* out_;
-  std::string title_;
-  int steps_;
+  report::TrainingProgress state_;
   bool is_terminal_;
-  Seconds mean_step_;     // moving mean, for the time left
   Seconds last_printed_;  // plain lines
 };
 
