@@ -35,13 +35,21 @@ struct SimulatedSearchReport {
   std::vector<std::string> warnings = {};
 };
 
-// "420 plans of 35 strategies evaluated, 3 strategies ruled out".
-std::string evaluation_count_text(const plan::SimulatedSearchResult& result);
 // The ranking, what was ruled out and why, and the fastest plan in full.
 std::string simulated_search_text(const SimulatedSearchReport& search);
 nlohmann::json simulated_search_json(const SimulatedSearchReport& search);
-// The plan that `regatta run` trains, and the four next ones.
-std::string chosen_plan_table(const plan::SimulatedSearchResult& result);
+
+// The plan that `regatta run` trains: the fastest of a search.
+struct ChosenPlanReport {
+  const workload::Job& job;
+  const topo::Cluster& cluster;
+  std::string rates_source;
+  const plan::SimulatedSearchResult& result;
+  std::string ports_method;  // of its connections: "hashed"
+  std::string ports_reason;  // "asked for"
+};
+// The job, the chosen plan and the four next ones, the method of source ports.
+std::string chosen_plan_text(const ChosenPlanReport& chosen);
 
 // Plans of GPU clusters in closed form.
 

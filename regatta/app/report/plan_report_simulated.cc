@@ -138,8 +138,7 @@ std::string best_plan_text(const SimulatedSearchReport& search, const plan::Simu
              format_bytes(m.buffers), tokens / p.step_time.value);
 }
 
-}  // namespace
-
+// "420 plans of 35 strategies evaluated, 3 strategies ruled out".
 std::string evaluation_count_text(const plan::SimulatedSearchResult& result) {
   // The best placement of every strategy but the fastest is among the rejected, as slower.
   const auto slower = std::ranges::count(result.rejected, plan::RejectionReason::kSlower,
@@ -151,6 +150,20 @@ std::string evaluation_count_text(const plan::SimulatedSearchResult& result) {
     text += fmt::format(", {} ruled out", pluralized(ruled_out, "strategy", "strategies"));
   return text;
 }
+
+std::string chosen_plan_table(const plan::SimulatedSearchResult& result) {
+  std::vector<std::vector<std::string>> rows{{"", "plan", "placement", "step", "memory"}};
+  for (std::size_t i = 0; i < std::min(result.ranked.size(), kNextPlans + 1); ++i) {
+    const plan::SimulatedPlan& plan = result.ranked[i];
+    rows.push_back({i == 0 ? "chosen" : fmt::format("next {}", i),
+                    workload::to_string(plan.strategy), plan.placement_name,
+                    format_seconds(plan.prediction.step_time),
+                    format_bytes(plan.prediction.memory.total())});
+  }
+  return format_table(rows);
+}
+
+}  // namespace
 
 std::string simulated_search_text(const SimulatedSearchReport& search) {
   return fmt::format("job {} on cluster {}: {}, in {}; rates: {}\n\n", search.job.name,
@@ -174,16 +187,10 @@ nlohmann::json simulated_search_json(const SimulatedSearchReport& search) {
   return all;
 }
 
-std::string chosen_plan_table(const plan::SimulatedSearchResult& result) {
-  std::vector<std::vector<std::string>> rows{{"", "plan", "placement", "step", "memory"}};
-  for (std::size_t i = 0; i < std::min(result.ranked.size(), kNextPlans + 1); ++i) {
-    const plan::SimulatedPlan& plan = result.ranked[i];
-    rows.push_back({i == 0 ? "chosen" : fmt::format("next {}", i),
-                    workload::to_string(plan.strategy), plan.placement_name,
-                    format_seconds(plan.prediction.step_time),
-                    format_bytes(plan.prediction.memory.total())});
-  }
-  return format_table(rows);
+std::string chosen_plan_text(const ChosenPlanReport& chosen) {
+  return fmt::format("job {} on cluster {}: {}; rates: {}\n\n{}\nports {}: {}\n", chosen.job.name,
+                     chosen.cluster.name, evaluation_count_text(chosen.result), chosen.rates_source,
+                     chosen_plan_table(chosen.result), chosen.ports_method, chosen.ports_reason);
 }
 
 }  // namespace regatta::report

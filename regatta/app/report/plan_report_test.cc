@@ -10,7 +10,9 @@
 namespace regatta::report {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 TEST(Thousands, SeparatesGroupsOfThreeDigits) {
@@ -74,8 +76,17 @@ TEST(SimulatedSearch, CountsPlansStrategiesAndWhatWasRuledOut) {
   result.evaluated = 12;
   result.rejected = {{.kind = plan::RejectionReason::kSlower},
                      {.kind = plan::RejectionReason::kMemory}};
-  EXPECT_EQ(evaluation_count_text(result),
-            "12 plans of 2 strategies evaluated, 1 strategy ruled out");
+  const RunResult run = sample_run_result();
+  const ChosenPlanReport chosen{.job = run.job,
+                                .cluster = run.cluster,
+                                .rates_source = "described",
+                                .result = result,
+                                .ports_method = "hashed",
+                                .ports_reason = "asked for"};
+  EXPECT_THAT(chosen_plan_text(chosen),
+              StartsWith("job " + run.job.name + " on cluster " + run.cluster.name +
+                         ": 12 plans of 2 strategies evaluated, 1 strategy ruled out; rates: "
+                         "described\n\n"));
 }
 
 TEST(SimulatedSearch, ShowsTheRankingTheReasonsAndTheBestPlan) {
@@ -96,12 +107,18 @@ TEST(SimulatedSearch, ShowsTheRankingTheReasonsAndTheBestPlan) {
   EXPECT_EQ(simulated_search_json(search)["search"]["ranked"].size(), 2U);
 }
 
-TEST(ChosenPlanTable, ListsTheChosenPlanAndTheFourNext) {
+TEST(ChosenPlanText, ListsTheChosenPlanAndTheFourNextAndThePorts) {
   const RunResult run = sample_run_result();
-  const std::string table = chosen_plan_table(run.search);
-  EXPECT_THAT(table, HasSubstr("\nchosen  "));
-  EXPECT_EQ(std::ranges::count(table, '\n'),
-            std::min<std::ptrdiff_t>(6, 1 + std::ssize(run.search.ranked)));
+  const std::string text = chosen_plan_text({.job = run.job,
+                                             .cluster = run.cluster,
+                                             .rates_source = "described",
+                                             .result = run.search,
+                                             .ports_method = "hashed",
+                                             .ports_reason = "asked for"});
+  EXPECT_THAT(text, HasSubstr("\nchosen  "));
+  EXPECT_THAT(text, HasSubstr("\nnext 4  "));
+  EXPECT_THAT(text, Not(HasSubstr("next 5")));
+  EXPECT_THAT(text, EndsWith("\n\nports hashed: asked for\n"));
 }
 
 }  // namespace

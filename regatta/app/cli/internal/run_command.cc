@@ -102,11 +102,13 @@ Result<Prepared> prepare(const RunOptions& options) {
 }
 
 void print_plans(std::FILE* out, const Prepared& prepared) {
-  fmt::print(out, "job {} on cluster {}: {}; rates: {}\n\n", prepared.inputs.job.name,
-             prepared.inputs.cluster.name, report::evaluation_count_text(prepared.search),
-             prepared.inputs.rates.source);
-  fmt::print(out, "{}\nports {}: {}\n", report::chosen_plan_table(prepared.search),
-             prepared.ports.method, prepared.ports.why);
+  fmt::print(out, "{}",
+             report::chosen_plan_text({.job = prepared.inputs.job,
+                                       .cluster = prepared.inputs.cluster,
+                                       .rates_source = prepared.inputs.rates.source,
+                                       .result = prepared.search,
+                                       .ports_method = prepared.ports.method,
+                                       .ports_reason = prepared.ports.why}));
   std::fflush(out);
 }
 
