@@ -2,6 +2,7 @@
 // for people, JSON for programs. Texts end with a newline.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "regatta/base/core/result.h"
+#include "regatta/base/core/units.h"
 #include "regatta/gpu/device/discover.h"
 #include "regatta/model/topo/cluster.h"
 #include "regatta/model/topo/fabric_summary.h"
@@ -22,6 +24,7 @@
 #include "regatta/network/simulate/run_scenario.h"
 #include "regatta/network/simulate/scenario.h"
 #include "regatta/network/simulate/simulated_network.h"
+#include "regatta/network/simulate/step_shape.h"
 
 namespace regatta::report {
 
@@ -84,6 +87,19 @@ nlohmann::json simulation_json(const simulate::Scenario& scenario,
 std::string simulation_text(const simulate::Scenario& scenario,
                             const simulate::SimulatedNetwork& network,
                             const simulate::SimulationResult& outcome, Seconds wall_time);
+// The file of --messages: CSV, a line for each message below the heading.
+std::string message_csv_heading();
+std::string message_csv_line(const simulate::Scenario& scenario,
+                             const simulate::SimulatedNetwork& network,
+                             const simulate::MessageRecord& message);
+// An item of traffic that is the step of a job: its numbers come from the job's plan.
+struct JobStepItem {
+  std::string name;
+  std::string job;
+  std::string strategy;
+  const simulate::SimulatedStep& step;
+};
+std::string job_step_text(const JobStepItem& item);
 
 // `regatta fabric ports`: source ports of connections. The references outlive the call.
 
@@ -106,5 +122,21 @@ nlohmann::json port_plan_json(const PortPlanReport& plan);
 // `regatta fabric watch`: one line for an alarm. `graph`: of the cluster, or nullptr.
 std::string storm_alarm_text(const topo::Graph* graph, const fabric::PortStormAlarm& alarm);
 nlohmann::json storm_alarm_json(const topo::Graph* graph, const fabric::PortStormAlarm& alarm);
+// A device of this machine that cannot be read, or can be again.
+struct WatchedDeviceChange {
+  std::string device;
+  std::string reason;  // why not; empty: it can be again
+  Seconds at;
+};
+std::string watched_device_text(const WatchedDeviceChange& change);
+nlohmann::json watched_device_json(const WatchedDeviceChange& change);
+// The end of a watch.
+struct StormWatchSummary {
+  std::size_t ports = 0;
+  std::size_t queues = 0;
+  std::size_t storms = 0;  // that began
+};
+std::string storm_watch_text(const StormWatchSummary& summary);
+nlohmann::json storm_watch_json(const StormWatchSummary& summary);
 
 }  // namespace regatta::report

@@ -136,4 +136,32 @@ json storm_alarm_json(const topo::Graph* graph, const fabric::PortStormAlarm& al
   return one;
 }
 
+std::string watched_device_text(const WatchedDeviceChange& change) {
+  return fmt::format(
+      "{:.3f} s  {}\n", change.at.value,
+      change.reason.empty()
+          ? printable(change.device, 60) + ": its counters are read again"
+          : printable(change.reason, 200) + "; it is watched again once it can be read");
+}
+
+json watched_device_json(const WatchedDeviceChange& change) {
+  json one = {{"event", change.reason.empty() ? "back" : "lost"},
+              {"port", change.device},
+              {"at_s", change.at.value}};
+  if (!change.reason.empty()) one["reason"] = change.reason;
+  return one;
+}
+
+std::string storm_watch_text(const StormWatchSummary& summary) {
+  return fmt::format("ports watched: {}; priorities and directions: {}; pause storms: {}\n",
+                     summary.ports, summary.queues, summary.storms);
+}
+
+json storm_watch_json(const StormWatchSummary& summary) {
+  return {{"event", "end"},
+          {"ports", summary.ports},
+          {"queues", summary.queues},
+          {"storms", summary.storms}};
+}
+
 }  // namespace regatta::report

@@ -61,6 +61,14 @@ std::string rank_name(const SimulatedNetwork& network, std::uint32_t rank) {
   return to_string(network.cluster, network.devices[rank]);
 }
 
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char letter : text)
+    quoted += letter == '"' ? std::string("\"\"") : std::string(1, letter);
+  return quoted + "\"";
+}
+
 json links_json(const SimulatedNetwork& network, const std::vector<std::uint32_t>& links) {
   json names = json::array();
   for (const std::uint32_t link : links)
@@ -317,6 +325,26 @@ std::string simulation_text(const Scenario& scenario, const SimulatedNetwork& ne
   text += busiest_links_table(network, outcome) + slowest_messages_table(network, outcome);
   if (!outcome.slowest.empty()) text += "slowdown: against an idle network\n";
   return text;
+}
+
+std::string message_csv_heading() {
+  return "item,from,to,bytes,start_s,arrived_s\n";
+}
+
+std::string message_csv_line(const Scenario& scenario, const SimulatedNetwork& network,
+                             const simulate::MessageRecord& message) {
+  return fmt::format("{},{},{},{:.0f},{:.9g},{:.9g}\n",
+                     csv_field(scenario.traffic[message.operation].name),
+                     rank_name(network, message.from), rank_name(network, message.to),
+                     message.bytes, message.start, message.arrived);
+}
+
+std::string job_step_text(const JobStepItem& item) {
+  return fmt::format(
+      "item {}: {} of job {}: forward {}, backward {}, {} to the next stage, {} of gradients\n",
+      item.name, item.strategy, item.job, format_seconds(item.step.forward),
+      format_seconds(item.step.backward), format_bytes(item.step.activations),
+      format_bytes(item.step.gradients));
 }
 
 }  // namespace regatta::report

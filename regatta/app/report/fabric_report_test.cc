@@ -106,5 +106,47 @@ TEST(StormAlarmText, SaysWhichSidePauses) {
   EXPECT_EQ(storm_alarm_json(nullptr, alarm)["event"], "over");
 }
 
+TEST(WatchedDeviceText, SaysWhyADeviceIsLostAndThatItIsBack) {
+  WatchedDeviceChange change{.device = "eth0", .reason = "eth0: no such device", .at = {1.5}};
+  EXPECT_EQ(watched_device_text(change),
+            "1.500 s  eth0: no such device; it is watched again once it can be read\n");
+  EXPECT_EQ(watched_device_json(change).dump(),
+            R"({"at_s":1.5,"event":"lost","port":"eth0","reason":"eth0: no such device"})");
+  change.reason.clear();
+  EXPECT_EQ(watched_device_text(change), "1.500 s  eth0: its counters are read again\n");
+  EXPECT_EQ(watched_device_json(change).dump(), R"({"at_s":1.5,"event":"back","port":"eth0"})");
+}
+
+TEST(StormWatchText, CountsPortsQueuesAndStorms) {
+  const StormWatchSummary summary{.ports = 2, .queues = 8, .storms = 1};
+  EXPECT_EQ(storm_watch_text(summary),
+            "ports watched: 2; priorities and directions: 8; pause storms: 1\n");
+  EXPECT_EQ(storm_watch_json(summary).dump(), R"({"event":"end","ports":2,"queues":8,"storms":1})");
+}
+
+TEST(MessageCsv, HasALineBelowTheHeadingAndQuotesNames) {
+  const simulate::SimulatedNetwork network(cluster_of(kLab));
+  simulate::Scenario scenario;
+  scenario.traffic.resize(2);
+  scenario.traffic[0].name = "plain";
+  scenario.traffic[1].name = "a \"b\", c";
+  EXPECT_EQ(message_csv_heading(), "item,from,to,bytes,start_s,arrived_s\n");
+  EXPECT_EQ(message_csv_line(scenario, network, {0, 0, 3, 1048576, 0.25, 0.5}),
+            "plain,s0/0,s1/1,1048576,0.25,0.5\n");
+  EXPECT_EQ(message_csv_line(scenario, network, {1, 0, 3, 1, 0, 1e-6}),
+            "\"a \"\"b\"\", c\",s0/0,s1/1,1,0,1e-06\n");
+}
+
+TEST(JobStepText, HasTheNumbersThatAreSimulated) {
+  const simulate::SimulatedStep step{.forward = {0.002},
+                                     .backward = {0.004},
+                                     .activations = {1 << 20},
+                                     .gradients = {3 << 20},
+                                     .optimizer = {}};
+  EXPECT_EQ(job_step_text({.name = "train", .job = "gpt", .strategy = "tp2 pp4", .step = step}),
+            "item train: tp2 pp4 of job gpt: forward 2 ms, backward 4 ms, 1 MiB to the next stage, "
+            "3 MiB of gradients\n");
+}
+
 }  // namespace
 }  // namespace regatta::report

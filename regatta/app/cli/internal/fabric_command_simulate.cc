@@ -91,24 +91,10 @@ Status fill_steps(const SimulateOptions& options, const topo::Cluster& cluster,
     const bool aggregates = item.step.aggregates;
     item.step = step.shape;
     item.step.aggregates = aggregates;
-    if (!options.json) {
-      fmt::print(
-          "item {}: {} of job {}: forward {}, backward {}, {} to the next stage, {} of "
-          "gradients\n",
-          item.name, step.strategy, job.name, format_seconds(step.shape.forward),
-          format_seconds(step.shape.backward), format_bytes(step.shape.activations),
-          format_bytes(step.shape.gradients));
-    }
+    if (!options.json)
+      fmt::print("{}", report::job_step_text({item.name, job.name, step.strategy, step.shape}));
   }
   return {};
-}
-
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char letter : text)
-    quoted += letter == '"' ? std::string("\"\"") : std::string(1, letter);
-  return quoted + "\"";
 }
 
 // Writes a line for each message as it is sent; publish() replaces the file.
@@ -129,16 +115,13 @@ class MessageFile {
       return Error{Code::kInvalidInput, path +
                                             ": cannot be written; choose another place with "
                                             "--messages"};
-    std::fputs("item,from,to,bytes,start_s,arrived_s\n", file.out_.get());
+    std::fputs(report::message_csv_heading().c_str(), file.out_.get());
     return file;
   }
   bool is_open() const { return out_ != nullptr; }
   void add(const Scenario& scenario, const SimulatedNetwork& network,
            const simulate::MessageRecord& one) {
-    const std::string line = fmt::format(
-        "{},{},{},{:.0f},{:.9g},{:.9g}\n", csv_field(scenario.traffic[one.operation].name),
-        to_string(network.cluster, network.devices[one.from]),
-        to_string(network.cluster, network.devices[one.to]), one.bytes, one.start, one.arrived);
+    const std::string line = report::message_csv_line(scenario, network, one);
     if (std::fputs(line.c_str(), out_.get()) < 0 && failed_ == 0) failed_ = errno;
   }
   Status close(const std::string& path) {

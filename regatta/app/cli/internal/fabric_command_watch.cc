@@ -34,6 +34,7 @@ namespace {
 using fabric::PfcPortCounters;
 using fabric::PortStormAlarm;
 using nlohmann::json;
+using report::WatchedDeviceChange;
 
 constexpr std::size_t kLongestLine = 4096;
 
@@ -58,24 +59,14 @@ class AlarmReporter {
                    : report::storm_alarm_text(graph_, alarm));
   }
 
-  void report_lost(const std::string& device, const std::string& why, Seconds now) const {
-    report_event("lost", device, now, why,
-                 fmt::format("{}; it is watched again once it can be read", printable(why, 200)));
-  }
-  void report_back(const std::string& device, Seconds now) const {
-    report_event("back", device, now, "", printable(device, 60) + ": its counters are read again");
+  void report_device(const WatchedDeviceChange& change) const {
+    print(is_json_ ? to_line(report::watched_device_json(change))
+                   : report::watched_device_text(change));
   }
 
   std::size_t storms() const { return storms_; }
 
  private:
-  void report_event(const char* event, const std::string& device, Seconds now,
-                    const std::string& why, const std::string& text) const {
-    json one = {{"event", event}, {"port", device}, {"at_s", now.value}};
-    if (!why.empty()) one["reason"] = why;
-    print(is_json_ ? to_line(one) : fmt::format("{:.3f} s  {}\n", now.value, text));
-  }
-
   static std::string to_line(const json& one) {
     return one.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
   }
@@ -202,10 +193,11 @@ Status watch_device(const std::string& device, Seconds begin, fabric::PortPfcWat
   if (!ports || ports->empty()) {
     const std::string why =
         ports ? device + ": its driver counts no pauses any more" : ports.error().message;
-    if (watch.lose("", device)) reporter.report_lost(device, why, now);
+    if (watch.lose("", device))
+      reporter.report_device({.device = device, .reason = why, .at = now});
     return {};
   }
-  if (watch.regain("", device)) reporter.report_back(device, now);
+  if (watch.regain("", device)) reporter.report_device({.device = device, .reason = "", .at = now});
   for (PfcPortCounters port : *ports) {
     port.at = port.at - begin;
     REGATTA_TRY_DO(add(watch, port, reporter));
@@ -258,15 +250,9 @@ Result<std::size_t> run(const WatchOptions& options) {
     REGATTA_TRY_DO(watch_devices(options, period, duration, watch, reporter));
   else
     REGATTA_TRY_DO(watch_file(options.counters, watch, reporter));
-  if (options.json)
-    fmt::print("{}\n", json{{"event", "end"},
-                            {"ports", watch.ports()},
-                            {"queues", watch.queues()},
-                            {"storms", reporter.storms()}}
-                           .dump());
-  else
-    fmt::print("ports watched: {}; priorities and directions: {}; pause storms: {}\n",
-               watch.ports(), watch.queues(), reporter.storms());
+  const report::StormWatchSummary summary{watch.ports(), watch.queues(), reporter.storms()};
+  fmt::print("{}", options.json ? report::storm_watch_json(summary).dump() + "\n"
+                                : report::storm_watch_text(summary));
   return reporter.storms();
 }
 
