@@ -73,9 +73,9 @@ std::string fabric_check_text(const topo::Graph& graph, const fabric::Routes& ro
 nlohmann::json fabric_check_json(const topo::Graph& graph, const fabric::Routes& routes,
                                  const FabricCheckResult& result);
 
-// Whether traffic over a cycle of dependencies stops for good.
+// Whether traffic over a cycle of dependencies stops for good; nullopt: there is no cycle.
 std::string deadlock_proof_text(const topo::Graph& graph,
-                                const Result<fabric::DeadlockWitness>& witness);
+                                const std::optional<Result<fabric::DeadlockWitness>>& proof);
 nlohmann::json deadlock_proof_json(const topo::Graph& graph,
                                    const Result<fabric::DeadlockWitness>& witness);
 

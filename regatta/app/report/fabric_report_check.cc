@@ -217,7 +217,9 @@ nlohmann::json fabric_check_json(const topo::Graph& graph, const fabric::Routes&
 }
 
 std::string deadlock_proof_text(const topo::Graph& graph,
-                                const Result<fabric::DeadlockWitness>& witness) {
+                                const std::optional<Result<fabric::DeadlockWitness>>& proof) {
+  if (!proof) return "nothing to prove: there is no cycle\n";
+  const Result<fabric::DeadlockWitness>& witness = *proof;
   if (!witness) return fmt::format("not reproduced: {}\n", witness.error().message);
   if (witness->deadlock.empty())
     return fmt::format("not reproduced: all {} messages of {} over the cycle arrive\n",

@@ -90,6 +90,7 @@ TEST(DeadlockProofText, SaysHowManyMessagesNeverArrive) {
                          "never arrive; after 2 ms nothing moves"));
   EXPECT_EQ(deadlock_proof_text(graph, Error{Code::kNotFound, "no traffic"}),
             "not reproduced: no traffic\n");
+  EXPECT_EQ(deadlock_proof_text(graph, std::nullopt), "nothing to prove: there is no cycle\n");
   EXPECT_EQ(deadlock_proof_json(graph, Error{Code::kNotFound, "x"})["deadlocks"], false);
 }
 

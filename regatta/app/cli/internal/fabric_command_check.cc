@@ -129,8 +129,7 @@ int check(const CheckOptions& options) {
     fmt::print("{}\n", all.dump(2));
   } else {
     fmt::print("{}", report::fabric_check_text(graph, routes, result));
-    if (proof) fmt::print("{}", report::deadlock_proof_text(graph, *proof));
-    if (options.proves && !proof) fmt::print("nothing to prove: there is no cycle\n");
+    if (options.proves) fmt::print("{}", report::deadlock_proof_text(graph, proof));
   }
   return result.has_cycle() ? 1 : 0;
 }
