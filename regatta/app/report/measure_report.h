@@ -17,27 +17,37 @@
 
 namespace regatta::report {
 
-// `regatta measure`: matrix products by shape, operators, copies, and each path beside its
-// description in the cluster file.
-std::string rates_text(const cost::Rates& rates);
+// `regatta measure`: the cluster and the source of its rates, matrix products by shape, operators,
+// copies, and each path beside its description in the cluster file.
+std::string rates_text(const std::string& cluster, const cost::Rates& rates);
 
 // `regatta bench coll`.
 struct BenchResult {
   bench::BenchTask task;
   std::vector<bench::Contender> race;  // the first `own` are Regatta's, the others its peers
   std::size_t own = 2;
-  std::vector<Seconds> bounds;  // by size: lower bound of an all_reduce; empty: not known
+  std::vector<Seconds> bounds;     // by size: lower bound of an all_reduce; empty: not known
+  std::vector<std::string> notes;  // bench/caveats.h
 };
 // The table in the columns of nccl-tests, in parts, so that rows can be printed as they come. A row
 // shows one size of the result.
 std::string bench_heading(const BenchResult& result);
 std::string bench_row(const BenchResult& result, std::size_t size);
-// The units, and where there are peers a table of all contenders beside the best peer.
+// The units, where there are peers a table of all contenders beside the best peer, and the notes.
 std::string bench_summary(const BenchResult& result);
 nlohmann::json bench_json(const BenchResult& result);
 
-// `regatta coll explain`: the setting that is used, the reason, and the others with their times.
-std::string tuning_choice_text(const comm::TuningChoice& choice);
+// `regatta coll explain`: the settings of a collective.
+struct TuningReport {
+  std::string op;
+  int ranks = 0;
+  std::vector<comm::TuningChoice> choices;  // of its sizes
+  std::vector<std::string> notes;           // bench/caveats.h
+};
+// For each choice the setting that is used, the reason, and the others with their times.
+std::string tuning_text(const TuningReport& report);
+// A tuning file, with the notes.
+nlohmann::json tuning_json(const TuningReport& report);
 
 // `regatta coll inspect`: views of ranks at one time.
 struct Inspection {
@@ -49,5 +59,8 @@ struct Inspection {
 // Per job the verdict, then the ranks; ranks without an operation are counted where they are many.
 std::string inspection_text(const Inspection& inspection);
 nlohmann::json inspection_json(const Inspection& inspection);
+// With --watch: a process, or a job, of which nothing is left.
+std::string ended_process_text(const std::string& pid);
+std::string ended_job_text(const std::string& job);
 
 }  // namespace regatta::report

@@ -105,16 +105,18 @@ std::string bench_summary(const BenchResult& result) {
   if (is_compressed(result.race[result.own - 1]))
     text += "; error: |result - sum| / |sum|, bandwidths of the bytes before compression";
   text += "\n";
-  return result.race.size() > result.own ? text + race_table(result) : text;
+  if (result.race.size() > result.own) text += race_table(result);
+  for (const std::string& note : result.notes)
+    text += fmt::format("note: {}\n", note);
+  return text;
 }
 
 nlohmann::json bench_json(const BenchResult& result) {
   const BenchTask& task = result.task;
-  nlohmann::json json = {{"op", to_string(task.op)},
-                         {"type", "f32"},
-                         {"ranks", task.ranks},
-                         {"batches", result.race[0].timings[0].batches_s.size()},
-                         {"sizes", nlohmann::json::array()}};
+  nlohmann::json json = {
+      {"op", to_string(task.op)}, {"type", "f32"},
+      {"ranks", task.ranks},      {"batches", result.race[0].timings[0].batches_s.size()},
+      {"notes", result.notes},    {"sizes", nlohmann::json::array()}};
   for (std::size_t size = 0; size < task.sizes.size(); ++size) {
     nlohmann::json row = {{"bytes", call_bytes(task, size)}};
     if (!result.bounds.empty()) row["bound_s"] = result.bounds[size].value;

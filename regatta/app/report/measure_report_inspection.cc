@@ -208,4 +208,12 @@ nlohmann::json inspection_json(const Inspection& inspection) {
   return {{"ranks", std::move(ranks)}, {"verdicts", verdicts_of(inspection)}};
 }
 
+std::string ended_process_text(const std::string& pid) {
+  return fmt::format("process {} has ended\n", pid);
+}
+
+std::string ended_job_text(const std::string& job) {
+  return fmt::format("job {} has ended\n", job);
+}
+
 }  // namespace regatta::report

@@ -77,8 +77,8 @@ std::string paths_text(const cost::Rates& rates) {
 
 }  // namespace
 
-std::string rates_text(const cost::Rates& rates) {
-  std::string text;
+std::string rates_text(const std::string& cluster, const cost::Rates& rates) {
+  std::string text = fmt::format("cluster {}: {}\n\n", cluster, rates.source);
   for (const auto& [name, device] : rates.devices) {
     text += fmt::format("device {}: matrix products, GFLOP/s (tokens, output x input features)\n\n",
                         name);

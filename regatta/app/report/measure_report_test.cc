@@ -7,6 +7,7 @@
 namespace regatta::report {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
@@ -17,6 +18,7 @@ BenchResult bench_result() {
   result.race = {{"private", {{.batches_s = {1e-3, 2e-3, 3e-3}}}},
                  {"shared", {{.batches_s = {1e-3}}}},
                  {"gloo", {{.batches_s = {4e-3}}}}};
+  result.notes = {"more ranks than cores"};
   return result;
 }
 
@@ -28,15 +30,30 @@ TEST(BenchText, HasARowForEachSizeInTheColumnsOfNcclTests) {
               StartsWith("     1048576       262144       2000.00     0.52     0.52      0 "));
   EXPECT_THAT(bench_summary(result), HasSubstr("algbw, busbw: GB/s\n"));
   EXPECT_THAT(bench_summary(result), HasSubstr("gloo         2.00x   4.00x\n"));
+  EXPECT_THAT(bench_summary(result), EndsWith("\nnote: more ranks than cores\n"));
   EXPECT_EQ(bench_json(result)["sizes"][0]["gloo"]["wrong"], 0);
+  EXPECT_EQ(bench_json(result)["notes"][0], "more ranks than cores");
 }
 
-TEST(TuningChoiceText, NamesTheOnlyOption) {
+TEST(RatesText, BeginsWithTheClusterAndTheSourceOfItsRates) {
+  cost::Rates rates;
+  rates.source = "measured on 8 devices";
+  EXPECT_EQ(rates_text("lab-4x2", rates), "cluster lab-4x2: measured on 8 devices\n\n");
+}
+
+TEST(TuningText, NamesTheOnlyOption) {
   comm::TuningChoice choice{.kind = comm::CallKind::kBarrier,
                             .reason = comm::ChoiceReason::kOnlyOne,
                             .tried = {{}},
                             .calls = 3};
-  EXPECT_THAT(tuning_choice_text(choice), HasSubstr("\n  reason: only option; 3 calls\n"));
+  const TuningReport report{
+      .op = "barrier", .ranks = 4, .choices = {choice}, .notes = {"no chunks in it"}};
+  EXPECT_THAT(tuning_text(report),
+              StartsWith("barrier between 4 ranks; predicted and measured: times per call; * marks "
+                         "the setting in use\n\nbarrier "));
+  EXPECT_THAT(tuning_text(report), HasSubstr("\n  reason: only option; 3 calls\n"));
+  EXPECT_THAT(tuning_text(report), EndsWith("\n\nnote: no chunks in it\n"));
+  EXPECT_EQ(tuning_json(report)["notes"][0], "no chunks in it");
 }
 
 comm::RankView idle_rank(int rank, int world_size) {
@@ -70,6 +87,11 @@ TEST(InspectionText, ListsAFewIdleRanks) {
 
 TEST(InspectionText, SaysThatNoJobRuns) {
   EXPECT_EQ(inspection_text({}), "no rank of a regatta job runs on this machine\n");
+}
+
+TEST(InspectionText, SaysWhatHasEnded) {
+  EXPECT_EQ(ended_process_text("4711"), "process 4711 has ended\n");
+  EXPECT_EQ(ended_job_text("gpt"), "job gpt has ended\n");
 }
 
 }  // namespace

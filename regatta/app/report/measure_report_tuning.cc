@@ -3,8 +3,10 @@
 #include <vector>
 
 #include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
 #include "regatta/app/report/measure_report.h"
+#include "regatta/base/core/json.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 #include "regatta/runtime/comm/shared_segment.h"
@@ -68,8 +70,6 @@ std::string choice_reason(const TuningChoice& choice) {
   return "";
 }
 
-}  // namespace
-
 std::string tuning_choice_text(const TuningChoice& choice) {
   const std::string sizes = choice.bytes_from == 0 ? "up to " + class_size(comm::kSlotBytes)
                                                    : "from " + class_size(choice.bytes_from);
@@ -85,6 +85,26 @@ std::string tuning_choice_text(const TuningChoice& choice) {
                     observed_text(choice, one), std::to_string(one.calls)});
   }
   return text + format_table(rows);
+}
+
+}  // namespace
+
+std::string tuning_text(const TuningReport& report) {
+  std::string text = fmt::format(
+      "{} between {} ranks; predicted and measured: times per call; * marks the setting in use\n",
+      report.op, report.ranks);
+  for (const TuningChoice& choice : report.choices)
+    text += tuning_choice_text(choice);
+  for (const std::string& note : report.notes)
+    text += fmt::format("\nnote: {}\n", note);
+  return text;
+}
+
+nlohmann::json tuning_json(const TuningReport& report) {
+  nlohmann::json json =
+      JsonReader::parse(comm::format_tuning(report.choices), "choices").value().raw();
+  json["notes"] = report.notes;
+  return json;
 }
 
 }  // namespace regatta::report

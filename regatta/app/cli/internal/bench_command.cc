@@ -87,7 +87,6 @@ void append(std::vector<std::string>& all, std::vector<std::string> more) {
 
 struct Measured {
   report::BenchResult result;
-  std::vector<std::string> notes;
   std::size_t sizes_asked = 0;  // more than were measured when a signal ended the run
 };
 
@@ -158,26 +157,20 @@ Result<Measured> measure(const BenchOptions& given) {
   const std::size_t sizes_asked = result.task.sizes.size();
   std::vector<comm::TuningChoice> choices;
   REGATTA_TRY_DO(measure_sizes(options, !given.json, result, choices));
-  auto notes =
+  result.notes =
       bench::describe_unused_settings(result.task, bench::choices_for_task(result.task, choices));
-  append(notes, bench::describe_rounding(result.task));
-  append(notes, bench::describe_oversubscription(result.task, options.peers, os::usable_cores()));
-  return Measured{std::move(result), std::move(notes), sizes_asked};
+  append(result.notes, bench::describe_rounding(result.task));
+  append(result.notes,
+         bench::describe_oversubscription(result.task, options.peers, os::usable_cores()));
+  return Measured{std::move(result), sizes_asked};
 }
 
 int run(const BenchOptions& given) {
   const auto measured = measure(given);
   if (!measured) return report_error(measured.error());
-  const auto& [result, notes, sizes_asked] = *measured;
-  if (given.json) {
-    nlohmann::json json = report::bench_json(result);
-    json["notes"] = notes;
-    fmt::print("{}\n", json.dump(2));
-  } else {
-    fmt::print("{}", report::bench_summary(result));
-    for (const std::string& note : notes)
-      fmt::print("note: {}\n", note);
-  }
+  const auto& [result, sizes_asked] = *measured;
+  fmt::print(
+      "{}", given.json ? report::bench_json(result).dump(2) + "\n" : report::bench_summary(result));
   if (const std::size_t done = result.task.sizes.size(); done < sizes_asked)
     return report_error(
         {Code::kUnavailable,

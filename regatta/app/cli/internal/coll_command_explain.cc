@@ -16,7 +16,6 @@
 #include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/output_files.h"
 #include "regatta/app/report/measure_report.h"
-#include "regatta/base/core/json.h"
 #include "regatta/runtime/bench/caveats.h"
 #include "regatta/runtime/bench/regatta_ranks.h"
 #include "regatta/runtime/comm/tuner.h"
@@ -56,13 +55,6 @@ Result<std::vector<TuningChoice>> find_choices(const ExplainOptions& given,
   return run.choices;
 }
 
-// A tuning file, with the notes.
-void print_json(const std::vector<TuningChoice>& choices, const std::vector<std::string>& notes) {
-  nlohmann::json json = JsonReader::parse(format_tuning(choices), "choices").value().raw();
-  json["notes"] = notes;
-  fmt::print("{}\n", json.dump(2));
-}
-
 int run(const ExplainOptions& given) {
   auto task = task_of(given.coll);
   if (!task) return report_error(task.error());
@@ -76,20 +68,14 @@ int run(const ExplainOptions& given) {
   OutputFiles outputs;
   outputs.add(save, [&] { return format_tuning(*found); });
   if (const Status saved = outputs.write(); !saved) return report_error(saved.error());
-  std::vector<TuningChoice> choices = bench::choices_for_task(*task, *found);
-  mark_forced(choices, task->settings.forced);
-  const std::vector<std::string> notes = bench::describe_unused_settings(*task, choices);
-  if (given.json) {
-    print_json(choices, notes);
-    return 0;
-  }
-  fmt::print(
-      "{} between {} ranks; predicted and measured: times per call; * marks the setting in use\n",
-      given.coll.op, given.coll.ranks);
-  for (const TuningChoice& choice : choices)
-    fmt::print("{}", report::tuning_choice_text(choice));
-  for (const std::string& note : notes)
-    fmt::print("\nnote: {}\n", note);
+  report::TuningReport shown{.op = given.coll.op,
+                             .ranks = given.coll.ranks,
+                             .choices = bench::choices_for_task(*task, *found),
+                             .notes = {}};
+  mark_forced(shown.choices, task->settings.forced);
+  shown.notes = bench::describe_unused_settings(*task, shown.choices);
+  fmt::print("{}",
+             given.json ? report::tuning_json(shown).dump(2) + "\n" : report::tuning_text(shown));
   return 0;
 }
 

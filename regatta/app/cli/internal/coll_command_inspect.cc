@@ -125,7 +125,9 @@ std::string to_text(const nlohmann::json& json) {
 void drop_ended(std::vector<std::string>& targets) {
   std::erase_if(targets, [](const std::string& target) {
     const bool has_ended = !find_target(target);
-    if (has_ended) fmt::print("{} {} has ended\n", is_pid(target) ? "process" : "job", target);
+    if (has_ended)
+      fmt::print("{}", is_pid(target) ? report::ended_process_text(target)
+                                      : report::ended_job_text(target));
     return has_ended;
   });
 }

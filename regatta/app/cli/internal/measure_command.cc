@@ -139,8 +139,7 @@ int run(const MeasureOptions& options) {
   if (options.json) {
     std::fputs(text.c_str(), stdout);
   } else {
-    fmt::print("cluster {}: {}\n\n{}\nsaved: {}\n", cluster->name, rates->source,
-               report::rates_text(*rates), path);
+    fmt::print("{}\nsaved: {}\n", report::rates_text(cluster->name, *rates), path);
   }
   return 0;
 }
