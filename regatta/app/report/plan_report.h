@@ -118,11 +118,17 @@ double reference_rate(const std::vector<ComparedCluster>& clusters);
 std::string compared_clusters_text(const std::vector<ComparedCluster>& clusters, bool has_price);
 nlohmann::json compared_clusters_json(const std::vector<ComparedCluster>& clusters, bool has_price);
 
+// The job and cluster of a plan; empty: not known.
+struct PlanPurpose {
+  std::string job;
+  std::string cluster;
+};
 // Two plans beside each other, A and B.
 struct ComparedPlans {
   const plan::ComparedPlan& a;
   const plan::ComparedPlan& b;
-  std::string note;  // they are not of one job and cluster; empty: they are, or it is not known
+  PlanPurpose a_purpose;
+  PlanPurpose b_purpose;
 };
 std::string compared_plans_text(const ComparedPlans& plans);
 nlohmann::json compared_plans_json(const ComparedPlans& plans);

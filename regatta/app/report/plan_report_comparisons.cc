@@ -91,6 +91,19 @@ std::vector<std::string> difference_row(const std::string& name, Seconds a, Seco
   return {name, part_time(a), part_time(b), sign + part_time(Seconds{std::abs(more.value)})};
 }
 
+// "A is of job x, B of y"; "" where both are for the same, or it is not known.
+std::string purpose_differences(const PlanPurpose& a, const PlanPurpose& b) {
+  std::vector<std::string> words;
+  const auto compare = [&](const char* what, const std::string& in_a, const std::string& in_b) {
+    if (!in_a.empty() && !in_b.empty() && in_a != in_b)
+      words.push_back(
+          fmt::format("A is of {} {}, B of {}", what, printable(in_a, 64), printable(in_b, 64)));
+  };
+  compare("job", a.job, b.job);
+  compare("cluster", a.cluster, b.cluster);
+  return join(words, "; ");
+}
+
 }  // namespace
 
 std::string cluster_sizes_text(const ClusterSizesReport& report) {
@@ -167,8 +180,8 @@ std::string compared_plans_text(const ComparedPlans& plans) {
   rows.push_back({"memory", format_bytes(Bytes{plan::whole_bytes(plans.a.memory)}),
                   format_bytes(Bytes{plan::whole_bytes(plans.b.memory)}), ""});
   std::string text = difference.sentence + "\n\n" + format_table(rows);
-  if (!plans.note.empty())
-    text += fmt::format("note: the plans are not for the same problem: {}\n", plans.note);
+  if (const std::string note = purpose_differences(plans.a_purpose, plans.b_purpose); !note.empty())
+    text += fmt::format("note: the plans are not for the same problem: {}\n", note);
   return text;
 }
 
@@ -183,7 +196,8 @@ json compared_plans_json(const ComparedPlans& plans) {
               {"b_memory_per_device_bytes", plan::whole_bytes(plans.b.memory)},
               {"parts", parts},
               {"why", difference.sentence}};
-  if (!plans.note.empty()) all["note"] = plans.note;
+  if (const std::string note = purpose_differences(plans.a_purpose, plans.b_purpose); !note.empty())
+    all["note"] = note;
   return all;
 }
 

@@ -59,7 +59,7 @@ TEST(ComparedClusters, HaveNoReferenceWhereNoneHasAPlan) {
 TEST(ComparedPlans, BeginWithTheReasonForTheDifference) {
   const plan::ComparedPlan a{.name = "A", .parts = {{"matmul", {1.0}}, {"bubble", {0.5}}}};
   const plan::ComparedPlan b{.name = "B", .parts = {{"matmul", {1.0}}, {"bubble", {1.0}}}};
-  const ComparedPlans plans{a, b, "A is for job x, B for y"};
+  ComparedPlans plans{a, b, {.job = "x", .cluster = "small"}, {.job = "y", .cluster = "large"}};
   EXPECT_EQ(compared_plans_text(plans),
             plan::compare_plans(a, b).sentence +
                 "\n\n"
@@ -67,8 +67,13 @@ TEST(ComparedPlans, BeginWithTheReasonForTheDifference) {
                 "bubble  500 ms  1 s  +500 ms\n"
                 "step    1.50 s  2 s  +500 ms\n"
                 "memory     0 B  0 B\n"
-                "note: the plans are not for the same problem: A is for job x, B for y\n");
+                "note: the plans are not for the same problem: A is of job x, B of y; A is of "
+                "cluster small, B of large\n");
   EXPECT_EQ(compared_plans_json(plans)["b_step_time_s"], 2.0);
+  plans.b_purpose = {.job = "", .cluster = "large"};
+  EXPECT_EQ(compared_plans_json(plans)["note"], "A is of cluster small, B of large");
+  plans.b_purpose.cluster = "small";
+  EXPECT_FALSE(compared_plans_json(plans).contains("note"));
 }
 
 TEST(SimulatedSearch, CountsPlansStrategiesAndWhatWasRuledOut) {

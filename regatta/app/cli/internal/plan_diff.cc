@@ -4,7 +4,6 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -34,11 +33,9 @@ struct DiffOptions {
   bool json = false;
 };
 
-// A plan, and what it is of.
 struct Side {
   plan::ComparedPlan plan;
-  std::string job;
-  std::string cluster;
+  report::PlanPurpose purpose;
 };
 
 // Longer than any step, more than any device holds: beyond, figures overflow.
@@ -66,7 +63,7 @@ Result<Side> read_plan(const std::string& name, const std::string& path) {
                      ": no plan for GPUs; write one with regatta plan JOB --cluster CLUSTER "
                      "--json > plan.json"};
   }
-  Side side{.plan = {.name = name}};
+  Side side{.plan = {.name = name}, .purpose = {}};
   Seconds step;
   file->read("memory_per_device_bytes", side.plan.memory,
              NumberRange{.low = kPositive.low, .high = kBytesMost});
@@ -76,8 +73,8 @@ Result<Side> read_plan(const std::string& name, const std::string& path) {
     side.plan.parts.push_back({key.substr(0, key.size() - 2),
                                value.as<Seconds>(NumberRange{.low = 0, .high = kStepMost})});
   }
-  file->read_if("job", side.job);
-  file->read_if("cluster", side.cluster);
+  file->read_if("job", side.purpose.job);
+  file->read_if("cluster", side.purpose.cluster);
   REGATTA_TRY_DO(file->status());
   REGATTA_TRY_DO(check_sum(path, side.plan, step));
   return side;
@@ -100,10 +97,10 @@ Result<Side> predict(const DiffOptions& options, const std::string& name,
   REGATTA_TRY(problem, plan::planning_problem(job, cluster, *stack));
   if (const auto fixed = plan::fixed_strategy(job.strategy, problem.devices)) {
     REGATTA_TRY(estimate, plan::estimate_on(problem, *fixed));
-    return Side{plan::compared_plan(name, {*fixed, estimate}), job.name, cluster.name};
+    return Side{plan::compared_plan(name, {*fixed, estimate}), {job.name, cluster.name}};
   }
   REGATTA_TRY(found, plan::search_estimated_plans(problem, plan::SearchMode::kPruned, 1));
-  return Side{plan::compared_plan(name, found.ranked.front()), job.name, cluster.name};
+  return Side{plan::compared_plan(name, found.ranked.front()), {job.name, cluster.name}};
 }
 
 bool is_strategy(const std::string& given) {
@@ -129,26 +126,13 @@ Status check_options(const DiffOptions& options) {
   return {};
 }
 
-// "" where both are of the same job and cluster, or a file does not say.
-std::string differences_of(const Side& a, const Side& b) {
-  std::vector<std::string> words;
-  const auto compare = [&](const char* what, const std::string& in_a, const std::string& in_b) {
-    if (!in_a.empty() && !in_b.empty() && in_a != in_b)
-      words.push_back(
-          fmt::format("A is of {} {}, B of {}", what, printable(in_a, 64), printable(in_b, 64)));
-  };
-  compare("job", a.job, b.job);
-  compare("cluster", a.cluster, b.cluster);
-  return join(words, "; ");
-}
-
 int show_difference(const DiffOptions& options) {
   if (const Status known = check_options(options); !known) return report_error(known.error());
   const auto a = side(options, "A", options.a);
   if (!a) return report_error(a.error());
   const auto b = side(options, "B", options.b);
   if (!b) return report_error(b.error());
-  const report::ComparedPlans plans{a->plan, b->plan, differences_of(*a, *b)};
+  const report::ComparedPlans plans{a->plan, b->plan, a->purpose, b->purpose};
   fmt::print("{}", options.json ? report::compared_plans_json(plans).dump(2) + "\n"
                                 : report::compared_plans_text(plans));
   return 0;
