@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/app/report/measure_report.h"
-#include "regatta/base/core/json.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 #include "regatta/runtime/comm/shared_segment.h"
@@ -101,8 +100,7 @@ std::string tuning_text(const TuningReport& report) {
 }
 
 nlohmann::json tuning_json(const TuningReport& report) {
-  nlohmann::json json =
-      JsonReader::parse(comm::format_tuning(report.choices), "choices").value().raw();
+  nlohmann::json json = comm::tuning_json(report.choices);
   json["notes"] = report.notes;
   return json;
 }

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/units.h"
 #include "regatta/model/collective/candidates.h"
@@ -102,6 +104,8 @@ inline constexpr int kConnectionsMost = 64;
 // Communicator::allocate(); "" for both.
 std::string buffers_of(const TuningChoice& choice);
 
+nlohmann::json tuning_json(const std::vector<TuningChoice>& choices);
+// The same as the text of a file.
 std::string format_tuning(const std::vector<TuningChoice>& choices);
 // "" has no choices. kInvalidInput names the path of the key that is missing or wrong.
 Result<std::vector<TuningChoice>> parse_tuning(const std::string& text);

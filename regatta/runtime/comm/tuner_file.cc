@@ -91,7 +91,7 @@ std::string buffers_of(const TuningChoice& choice) {
   }
 }
 
-std::string format_tuning(const std::vector<TuningChoice>& choices) {
+Json tuning_json(const std::vector<TuningChoice>& choices) {
   Json list = Json::array();
   for (const TuningChoice& choice : choices) {
     Json tried = Json::array();
@@ -108,7 +108,11 @@ std::string format_tuning(const std::vector<TuningChoice>& choices) {
     if (const std::string buffers = buffers_of(choice); !buffers.empty())
       list.back()["buffers"] = buffers;
   }
-  return Json{{"version", kTuningVersion}, {"choices", list}}.dump(2) + "\n";
+  return {{"version", kTuningVersion}, {"choices", list}};
+}
+
+std::string format_tuning(const std::vector<TuningChoice>& choices) {
+  return tuning_json(choices).dump(2) + "\n";
 }
 
 Result<std::vector<TuningChoice>> parse_tuning(const std::string& text) {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 namespace regatta::comm {
 namespace {
@@ -89,6 +90,16 @@ Tuner measured_tuner() {
     if (ticket.is_timed()) tuner.give(ticket, Seconds{setting.connections == 2 ? 0.5 : 1.0});
   } while (!tuner.is_settled());
   return tuner;
+}
+
+TEST(TuningFile, IsTheTextOfItsJson) {
+  const std::vector<TuningChoice> found = measured_tuner().choices();
+  const nlohmann::json json = tuning_json(found);
+  EXPECT_EQ(nlohmann::json::parse(format_tuning(found)), json);
+  EXPECT_EQ(json["choices"][0]["operation"], "all_reduce");
+  EXPECT_EQ(json["choices"][0]["why"], "measured");
+  EXPECT_EQ(json["choices"][0]["tried"].size(), found[0].tried.size());
+  EXPECT_EQ(tuning_json({})["choices"], nlohmann::json::array());
 }
 
 TEST(TuningFile, GivesTheNextRunWhatThisOneFound) {
