@@ -128,4 +128,16 @@ void Tuner::load(const std::vector<TuningChoice>& choices) {
       loaded_.push_back(choice);
 }
 
+void mark_forced(std::vector<TuningChoice>& choices, const Setting& forced) {
+  for (TuningChoice& choice : choices) {
+    const MeasuredSetting& used = choice.tried[choice.chosen];
+    const bool is_requested =
+        (forced.chunk_bytes > 0 && used.setting.chunk_bytes == forced.chunk_bytes) ||
+        (forced.connections > 0 && used.setting.connections == forced.connections);
+    const bool is_only = choice.reason == ChoiceReason::kOnlyOne ||
+                         (choice.reason == ChoiceReason::kModel && used.predicted.value == 0);
+    if (is_requested && is_only) choice.reason = ChoiceReason::kForced;
+  }
+}
+
 }  // namespace regatta::comm

@@ -92,6 +92,11 @@ class Tuner {
   std::vector<TuningChoice> loaded_;
 };
 
+// Gives the reason kForced to choices whose chunks or connections are those of `forced` and that
+// had nothing else to try. The tuner does not know that they were given and reports them as the
+// only setting.
+void mark_forced(std::vector<TuningChoice>& choices, const Setting& forced);
+
 // The tuning file: choices and their measurements as JSON for the next run
 // (docs/formats/tuning.md).
 

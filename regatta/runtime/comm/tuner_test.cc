@@ -92,6 +92,34 @@ Tuner measured_tuner() {
   return tuner;
 }
 
+// The reason of a choice with this reason and one tried setting, once marked.
+ChoiceReason marked_reason(const MeasuredSetting& used, ChoiceReason reason,
+                           const Setting& forced) {
+  std::vector<TuningChoice> choices = {{.reason = reason, .tried = {used}}};
+  mark_forced(choices, forced);
+  return choices[0].reason;
+}
+
+TEST(MarkForced, MarksGivenChunksAndConnectionsThatWereTheOnlyOnes) {
+  const MeasuredSetting chunks{.setting = {.chunk_bytes = 65536, .connections = 2}};
+  const Setting given{.chunk_bytes = 65536};
+  EXPECT_EQ(marked_reason(chunks, ChoiceReason::kOnlyOne, given), ChoiceReason::kForced);
+  EXPECT_EQ(marked_reason(chunks, ChoiceReason::kModel, {.connections = 2}), ChoiceReason::kForced);
+}
+
+TEST(MarkForced, LeavesTheReasonOfWhatWasNotGivenOrHadOthersBesideIt) {
+  const MeasuredSetting used{.setting = {.chunk_bytes = 65536, .connections = 2}};
+  EXPECT_EQ(marked_reason(used, ChoiceReason::kOnlyOne, {}), ChoiceReason::kOnlyOne);
+  EXPECT_EQ(marked_reason(used, ChoiceReason::kOnlyOne, {.chunk_bytes = 4096, .connections = 4}),
+            ChoiceReason::kOnlyOne);
+  EXPECT_EQ(marked_reason(used, ChoiceReason::kMeasured, {.connections = 2}),
+            ChoiceReason::kMeasured);
+  // The model saw a difference to others.
+  const MeasuredSetting predicted{.setting = used.setting, .predicted = Seconds{1.0}};
+  EXPECT_EQ(marked_reason(predicted, ChoiceReason::kModel, {.connections = 2}),
+            ChoiceReason::kModel);
+}
+
 TEST(TuningFile, IsTheTextOfItsJson) {
   const std::vector<TuningChoice> found = measured_tuner().choices();
   const nlohmann::json json = tuning_json(found);

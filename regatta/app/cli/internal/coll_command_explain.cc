@@ -23,8 +23,6 @@
 namespace regatta::cli {
 namespace {
 
-using comm::ChoiceReason;
-using comm::MeasuredSetting;
 using comm::TuningChoice;
 
 struct ExplainOptions {
@@ -32,20 +30,6 @@ struct ExplainOptions {
   std::string save;
   bool json = false;
 };
-
-// With given chunks and connections there is nothing left to try. The tuner does not know that they
-// were given and reports them as the only option.
-void mark_forced(std::vector<TuningChoice>& choices, const comm::Setting& forced) {
-  for (TuningChoice& choice : choices) {
-    const MeasuredSetting& used = choice.tried[choice.chosen];
-    const bool is_requested =
-        (forced.chunk_bytes > 0 && used.setting.chunk_bytes == forced.chunk_bytes) ||
-        (forced.connections > 0 && used.setting.connections == forced.connections);
-    const bool is_only = choice.reason == ChoiceReason::kOnlyOne ||
-                         (choice.reason == ChoiceReason::kModel && used.predicted.value == 0);
-    if (is_requested && is_only) choice.reason = ChoiceReason::kForced;
-  }
-}
 
 Result<std::vector<TuningChoice>> find_choices(const ExplainOptions& given,
                                                const bench::BenchTask& task) {
