@@ -54,6 +54,8 @@ std::string lab_status_text(const lab::LabInfo& lab, const std::vector<lab::Link
 nlohmann::json lab_status_json(const lab::LabInfo& lab, const std::vector<lab::LinkState>& links,
                                const std::vector<lab::LabProcess>& processes);
 
+// An event of `regatta probe` or `regatta heal`, behind its time since the start.
+std::string timed_line(Seconds at, const std::string& event);
 // `regatta probe --heal`: the healer that listens at `socket` is lost, or back.
 std::string healer_lost_text(const std::string& socket);
 std::string healer_back_text(const std::string& socket);

@@ -60,11 +60,11 @@ std::string overlaps_in_short(const probe::Coverage& coverage) {
 }
 
 // "   1.25 s  text"
-std::string timed(Seconds at, const std::string& text) {
-  return fmt::format("{:>7.2f} s  {}\n", at.value, text);
-}
-
 }  // namespace
+
+std::string timed_line(Seconds at, const std::string& event) {
+  return fmt::format("{:>7.2f} s  {}\n", at.value, event);
+}
 
 std::string healer_lost_text(const std::string& socket) {
   return socket + ": the healer is gone; this looks for it again, start regatta heal\n";
@@ -137,9 +137,9 @@ std::string ProbeEventFormat::reporter_change(const probe::ReporterChange& chang
     what = "reports again after " + format_seconds(change.silence);
   // When most servers are silent, this host's network is the likelier cause.
   const bool is_alone = change.is_silent && 2 * status.reporting() < status.servers();
-  return timed(at, fmt::format("server {}: its prober {}; {} of {} servers report{}", name, what,
-                               status.reporting(), status.servers(),
-                               is_alone ? ": check the network of this host first" : ""));
+  return timed_line(at, fmt::format("server {}: its prober {}; {} of {} servers report{}", name,
+                                    what, status.reporting(), status.servers(),
+                                    is_alone ? ": check the network of this host first" : ""));
 }
 
 std::string ProbeEventFormat::refusal(const probe::RefusedReporter& refusal, Seconds at) const {
@@ -148,7 +148,7 @@ std::string ProbeEventFormat::refusal(const probe::RefusedReporter& refusal, Sec
                        {"seconds", at.value},
                        {"from", refusal.from},
                        {"why", refusal.why}});
-  return timed(at, fmt::format("refused {}: {}", refusal.from, refusal.why));
+  return timed_line(at, fmt::format("refused {}: {}", refusal.from, refusal.why));
 }
 
 std::string ProbeEventFormat::verdict(const std::string& event, const diag::FaultVerdict& verdict,
@@ -173,9 +173,9 @@ std::string ProbeEventFormat::verdict(const std::string& event, const diag::Faul
                        {"at_s", verdict.at.value},
                        {"or", alternatives}},
                       {{"paths", "ways"}, {"paths_hit", "ways_hit"}});
-  if (event == "over") return timed(at, to_string(graph_, verdict.culprit) + ": over");
-  if (event == "changed") return timed(at, to_string(graph_, verdict) + " (changed)");
-  std::string text = timed(at, to_string(graph_, verdict));
+  if (event == "over") return timed_line(at, to_string(graph_, verdict.culprit) + ": over");
+  if (event == "changed") return timed_line(at, to_string(graph_, verdict) + " (changed)");
+  std::string text = timed_line(at, to_string(graph_, verdict));
   for (const std::string& other : alternatives)
     text += fmt::format("           or {}\n", other);
   return text;
@@ -230,7 +230,7 @@ std::string ProbeEventFormat::evidence(const diag::FaultVerdict& first,
         evidence.again, evidence.segments, loss_share(evidence.again, evidence.segments),
         loss_share(evidence.other_again, evidence.other_segments)));
   if (!ruled_out.empty()) parts.push_back("ruled out: " + join(ruled_out, ", "));
-  return timed(at, culprit + ": " + join(parts, "; "));
+  return timed_line(at, culprit + ": " + join(parts, "; "));
 }
 
 std::string ProbeEventFormat::divergent_paths(const std::vector<probe::DivergentPath>& paths,
@@ -251,7 +251,8 @@ std::string ProbeEventFormat::divergent_paths(const std::vector<probe::Divergent
     }
     if (++divergent_shown_ == kDivergentPathsShown + 1) text += "           and others\n";
     if (divergent_shown_ <= kDivergentPathsShown)
-      text += timed(at, fmt::format("the path {} uses {} instead of {}", path, taken, planned));
+      text +=
+          timed_line(at, fmt::format("the path {} uses {} instead of {}", path, taken, planned));
   }
   return text;
 }
@@ -270,7 +271,7 @@ std::string ProbeEventFormat::survey(const probe::EvidenceCollector& evidence, S
   if (known.elsewhere() > 0)
     text += fmt::format("; {} differ: switches hash differently from the cluster file",
                         known.elsewhere());
-  return timed(at, text);
+  return timed_line(at, text);
 }
 
 std::string ProbeEventFormat::remapped(const probe::EvidenceCollector& evidence, Seconds at) const {
@@ -282,8 +283,9 @@ std::string ProbeEventFormat::remapped(const probe::EvidenceCollector& evidence,
                         {"confirmed", known.confirmed()},
                         {"divergent", known.elsewhere()}},
                        {{"divergent", "elsewhere"}})
-          : timed(at, fmt::format("measured paths replace the planned ones; {} of {} are measured",
-                                  known.confirmed(), known.count()));
+          : timed_line(at,
+                       fmt::format("measured paths replace the planned ones; {} of {} are measured",
+                                   known.confirmed(), known.count()));
   return text + coverage(probe::cover(graph_, matrix_));
 }
 

@@ -32,6 +32,11 @@ TEST_F(ProbeSummary, ClaimsNothingWithoutProbes) {
   EXPECT_EQ(summary(0, 0), "no probe was sent\n");
 }
 
+TEST(TimedLine, AlignsTheTimesOfEvents) {
+  EXPECT_EQ(timed_line(Seconds{0.5}, "over"), "   0.50 s  over\n");
+  EXPECT_EQ(timed_line(Seconds{1234.5}, "over"), "1234.50 s  over\n");
+}
+
 TEST(HealerText, NamesTheSocketAndWhatToStart) {
   EXPECT_EQ(healer_lost_text("/run/heal.sock"),
             "/run/heal.sock: the healer is gone; this looks for it again, start regatta heal\n");

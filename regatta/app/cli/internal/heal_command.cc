@@ -71,7 +71,7 @@ void print(const topo::Graph& graph, const heal::Event& event, Seconds began, bo
   if (as_json) {
     fmt::print("{}\n", json_line(to_json(graph, event)));
   } else {
-    fmt::print("{:>7.2f} s  {}\n", (event.at - began).value, to_text(graph, event));
+    fmt::print("{}", report::timed_line(event.at - began, to_text(graph, event)));
   }
   std::fflush(stdout);
 }
