@@ -147,9 +147,9 @@ struct Live {
   std::string flight_dir;
 };
 
-// Trains one plan and leaves one line about it.
-Result<report::PlanRun> train_and_tell(agent::Session& session, const Prepared& prepared,
-                                       TrainingRequest request, const Live& live) {
+// Trains one plan and prints its end.
+Result<report::PlanRun> train_and_print(agent::Session& session, const Prepared& prepared,
+                                        TrainingRequest request, const Live& live) {
   request.out = live.out;
   request.ports = prepared.ports;
   request.flight_dir = live.flight_dir;
@@ -181,21 +181,21 @@ Result<report::RunResult> train_all(const Prepared& prepared, const RunOptions& 
                           .plan = prepared.search.ranked.front(),
                           .resume = options.resume,
                           .title = prepared.inputs.job.name};
-  REGATTA_TRY(main, train_and_tell(session, prepared, request, live));
+  REGATTA_TRY(main, train_and_print(session, prepared, request, live));
   result.main = std::move(main);
   if (prepared.compare) {
     request = extra_run(prepared, *prepared.compare,
                         options.compare_steps > 0 ? options.compare_steps
                                                   : std::min(prepared.inputs.job.steps, 20));
     request.title = options.compare;
-    REGATTA_TRY(compare, train_and_tell(session, prepared, request, live));
+    REGATTA_TRY(compare, train_and_print(session, prepared, request, live));
     result.compare = std::move(compare);
   }
   for (std::size_t i = 0; i < prepared.sweep.size(); ++i) {
     request = extra_run(prepared, prepared.sweep[i], options.sweep_steps);
     request.title = fmt::format("sweep {}/{} {}", i + 1, prepared.sweep.size(),
                                 workload::to_string(prepared.sweep[i].strategy));
-    REGATTA_TRY(run, train_and_tell(session, prepared, request, live));
+    REGATTA_TRY(run, train_and_print(session, prepared, request, live));
     result.sweep.push_back(std::move(run));
   }
   return result;
