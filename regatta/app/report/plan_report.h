@@ -53,17 +53,12 @@ std::string chosen_plan_text(const ChosenPlanReport& chosen);
 
 // Plans of GPU clusters in closed form.
 
-struct ReportedPlacement {
-  plan::FabricPlacement placement;
-  plan::PlacementScore score;
-};
-
 struct EstimatedPlanReport {
   const workload::Job& job;
   const topo::Cluster& cluster;
   const plan::PlanningProblem& problem;
   const plan::EstimatedPlan& plan;
-  std::optional<ReportedPlacement> placement;  // none where the fabric does not matter
+  std::optional<plan::ScoredPlacement> placement;  // none where the fabric does not matter
 };
 
 struct EstimatedSearchReport {

@@ -2,6 +2,7 @@
 // placement.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "regatta/model/workload/strategy.h"
 #include "regatta/network/fabric/port_plan.h"
 #include "regatta/planning/plan/estimate.h"
+#include "regatta/planning/plan/estimated_plan_search.h"
 #include "regatta/planning/plan/internal/placement/placement_problem.h"
 #include "regatta/planning/plan/simulated_plan.h"
 
@@ -83,5 +85,17 @@ PlacementScore score_placement(const topo::Cluster& cluster, const workload::Mod
 // them meet on an uplink by chance", a line for each set; "" for one rank.
 std::string score_text(const topo::Cluster& cluster, const PlacementScore& score);
 nlohmann::json score_json(const PlacementScore& score);
+
+struct ScoredPlacement {
+  FabricPlacement placement;
+  PlacementScore score;
+};
+
+// The ranks of a plan on the servers without `names`. Nothing where the fabric has one tier, so
+// that the placement does not matter, and where servers_without() or place_on_fabric() fails.
+std::optional<ScoredPlacement> place_plan(const topo::Cluster& cluster,
+                                          const PlanningProblem& problem,
+                                          const workload::Strategy& strategy,
+                                          const std::vector<std::string>& names);
 
 }  // namespace regatta::plan

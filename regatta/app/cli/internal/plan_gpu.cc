@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -30,32 +29,6 @@ namespace {
 using plan::EstimatedPlan;
 using plan::PlanningProblem;
 
-// The placement of the ranks, on fabrics where it matters; nothing where the strategy does not fill
-// servers.
-std::optional<report::ReportedPlacement> placement_of(const PlanOptions& options,
-                                                      const topo::Cluster& cluster,
-                                                      const workload::Job& job,
-                                                      const PlanningProblem& problem,
-                                                      const EstimatedPlan& plan) {
-  if (cluster.fabric.tiers < 2) return std::nullopt;
-  const auto servers = plan::servers_without(cluster, options.without);
-  if (!servers) return std::nullopt;
-  const plan::EstimateInput input = plan::input_of(problem, plan.strategy);
-  const plan::StrategyTraffic traffic =
-      plan::strategy_traffic(input, plan::micro_batch_work(input, problem.machine),
-                             plan::micro_batches_of(problem, plan.strategy));
-  const auto placement =
-      plan::place_on_fabric({.cluster = cluster,
-                             .strategy = plan.strategy,
-                             .traffic = traffic,
-                             .servers = *servers,
-                             .network_efficiency = problem.stack.calibration.network_efficiency});
-  if (!placement) return std::nullopt;
-  return report::ReportedPlacement{
-      *placement,
-      plan::score_placement(cluster, job.model, plan.strategy, placement->device_of_rank)};
-}
-
 int show_fixed(const PlanOptions& options, const workload::Job& job, const topo::Cluster& cluster,
                const PlanningProblem& problem, const workload::Strategy& strategy) {
   const auto estimate = plan::estimate_on(problem, strategy);
@@ -66,8 +39,9 @@ int show_fixed(const PlanOptions& options, const workload::Job& job, const topo:
   const auto is_printed = write_outputs(options, {job, cluster, problem, plan});
   if (!is_printed) return report_error(is_printed.error());
   if (*is_printed) return 0;
-  const report::EstimatedPlanReport shown{job, cluster, problem, plan,
-                                          placement_of(options, cluster, job, problem, plan)};
+  const report::EstimatedPlanReport shown{
+      job, cluster, problem, plan,
+      plan::place_plan(cluster, problem, plan.strategy, options.without)};
   fmt::print("{}", options.json ? report::fixed_plan_json(shown).dump(2) + "\n"
                                 : report::fixed_plan_text(shown));
   return 0;
@@ -90,7 +64,8 @@ int show_search(const PlanOptions& options, const workload::Job& job, const topo
   if (!is_printed) return report_error(is_printed.error());
   if (*is_printed) return 0;
   const report::EstimatedSearchReport shown{
-      .best = {job, cluster, problem, best, placement_of(options, cluster, job, problem, best)},
+      .best = {job, cluster, problem, best,
+               plan::place_plan(cluster, problem, best.strategy, options.without)},
       .result = *result,
       .search_time = {took.count()},
       .has_frontier = options.frontier,

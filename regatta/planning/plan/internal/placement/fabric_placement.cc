@@ -190,4 +190,25 @@ Result<FabricPlacement> place_on_fabric(const FabricPlacementInput& input) {
   return placement;
 }
 
+std::optional<ScoredPlacement> place_plan(const topo::Cluster& cluster,
+                                          const PlanningProblem& problem,
+                                          const workload::Strategy& strategy,
+                                          const std::vector<std::string>& names) {
+  if (cluster.fabric.tiers < 2) return std::nullopt;
+  const auto servers = servers_without(cluster, names);
+  if (!servers) return std::nullopt;
+  const EstimateInput input = input_of(problem, strategy);
+  const StrategyTraffic traffic = strategy_traffic(input, micro_batch_work(input, problem.machine),
+                                                   micro_batches_of(problem, strategy));
+  const auto placement =
+      place_on_fabric({.cluster = cluster,
+                       .strategy = strategy,
+                       .traffic = traffic,
+                       .servers = *servers,
+                       .network_efficiency = problem.stack.calibration.network_efficiency});
+  if (!placement) return std::nullopt;
+  return ScoredPlacement{
+      *placement, score_placement(cluster, problem.model, strategy, placement->device_of_rank)};
+}
+
 }  // namespace regatta::plan

@@ -155,5 +155,64 @@ TEST(PlaceOnFabric, PlacesOnAThousandServersInASecondFarBelowARandomOrder) {
   }
 }
 
+// Eight servers of eight H100, two below a leaf whose uplinks carry a quarter.
+topo::Cluster h100_cluster() {
+  topo::Cluster cluster = placement_test_cluster({.per_leaf = 2});
+  cluster.server_types["gpu"] = *topo::find_server_preset("dgx-h100");
+  return cluster;
+}
+
+workload::Job llama_job() {
+  workload::Job job{.name = "llama"};
+  job.model = workload::find_model_preset("llama2-7b")->model;
+  job.global_batch = 64;
+  return job;
+}
+
+TEST(PlacePlan, GivesThePlacementAtTheRatesOfTheStackWithItsScore) {
+  const workload::Job job = llama_job();
+  const topo::Cluster cluster = h100_cluster();
+  const cost::SoftwareStack& stack = *cost::find_software_stack("megatron-core");
+  auto problem = planning_problem(job, cluster, stack);
+  ASSERT_TRUE(problem) << problem.error().message;
+  problem->devices = 32;
+  const workload::Strategy strategy{.tp = 8, .pp = 2, .dp = 2};
+  const auto placed = place_plan(cluster, *problem, strategy, {"s1", "s6"});
+  ASSERT_TRUE(placed);
+  for (const topo::DeviceRef device : placed->placement.device_of_rank)
+    EXPECT_TRUE(device.server.value != 1 && device.server.value != 6) << device.server.value;
+  const EstimateInput input = input_of(*problem, strategy);
+  const StrategyTraffic traffic =
+      strategy_traffic(input, micro_batch_work(input, problem->machine), 32);
+  const auto expected =
+      place_on_fabric({.cluster = cluster,
+                       .strategy = strategy,
+                       .traffic = traffic,
+                       .servers = *servers_without(cluster, {"s1", "s6"}),
+                       .network_efficiency = stack.calibration.network_efficiency});
+  ASSERT_TRUE(expected);
+  EXPECT_GT(placed->placement.time.total.value, 0);
+  EXPECT_DOUBLE_EQ(placed->placement.time.total.value, expected->time.total.value);
+  EXPECT_EQ(placed->placement.device_of_rank, expected->device_of_rank);
+  const PlacementScore score =
+      score_placement(cluster, job.model, strategy, expected->device_of_rank);
+  EXPECT_GT(score.all.hops, 0);
+  EXPECT_EQ(placed->score.all.hops, score.all.hops);
+}
+
+TEST(PlacePlan, GivesNothingWhereNoPlacementIsNeededOrFound) {
+  const workload::Job job = llama_job();
+  topo::Cluster cluster = h100_cluster();
+  const auto problem = planning_problem(job, cluster, *cost::find_software_stack("megatron-core"));
+  ASSERT_TRUE(problem) << problem.error().message;
+  const workload::Strategy strategy{.tp = 8, .dp = 4};
+  EXPECT_TRUE(place_plan(cluster, *problem, strategy, {}));
+  EXPECT_FALSE(place_plan(cluster, *problem, strategy, {"s9"}));
+  EXPECT_FALSE(place_plan(cluster, *problem, strategy, {"s0", "s1", "s2", "s3", "s4"}));
+  EXPECT_FALSE(place_plan(cluster, *problem, {.dp = 12}, {}));
+  cluster.fabric.tiers = 1;
+  EXPECT_FALSE(place_plan(cluster, *problem, strategy, {}));
+}
+
 }  // namespace
 }  // namespace regatta::plan
