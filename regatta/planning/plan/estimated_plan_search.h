@@ -30,6 +30,9 @@ struct PlanningProblem {
   bool every_form = false;  // plan/internal/search/strategy_space.h
 };
 
+// Whether a server type has GPUs: their plans are estimated in closed form, others are simulated.
+bool is_gpu_cluster(const topo::Cluster& cluster);
+
 // The software stack of that name; where it is empty, the usual one of the job on the cluster's
 // first device. kInvalidInput lists the names.
 Result<const cost::SoftwareStack*> choose_software_stack(const std::string& name,

@@ -7,12 +7,16 @@
 // stage for each, and the timeline is more exact.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/units.h"
+#include "regatta/model/topo/cluster.h"
+#include "regatta/model/workload/job.h"
 #include "regatta/model/workload/strategy.h"
 #include "regatta/model/workload/timeline.h"
+#include "regatta/network/simulate/step_shape.h"
 #include "regatta/planning/plan/estimate.h"
 
 namespace regatta::plan {
@@ -77,5 +81,16 @@ double timeline_difference(const StageTimeline& timeline);
 // The same as phases that fill every row from 0 to the makespan, stages for ranks; traces are
 // written from it. Weight gradients are backward, pauses bubble, transfers of offload other.
 workload::Timeline phases_of(const StageTimeline& timeline);
+
+// The step of a job as numbers for a simulation of its traffic.
+struct JobStep {
+  simulate::SimulatedStep shape;  // its compute times are means over the timeline
+  std::string strategy;           // that of the plan
+};
+
+// The plan of the job on all servers: its strategy where it names one, else the fastest of 1F1B
+// that fits, found on `threads` threads. Fails as search_estimated_plans() and stage_timeline(),
+// with kUnsupported for clusters without GPUs and for other schedules.
+Result<JobStep> plan_job_step(const workload::Job& job, const topo::Cluster& cluster, int threads);
 
 }  // namespace regatta::plan

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 
 #include <fmt/format.h>
@@ -8,6 +9,12 @@
 #include "regatta/planning/plan/estimated_plan_search.h"
 
 namespace regatta::plan {
+
+bool is_gpu_cluster(const topo::Cluster& cluster) {
+  return std::ranges::any_of(cluster.server_types, [](const auto& type) {
+    return type.second.device.kind == topo::DeviceKind::kGpu;
+  });
+}
 
 Result<const cost::SoftwareStack*> choose_software_stack(const std::string& name,
                                                          const workload::Job& job,
