@@ -1,6 +1,7 @@
 #include "regatta/runtime/bench/regatta_ranks.h"
 
 #include <cstddef>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/process.h"
 #include "regatta/base/os/unique_fd.h"
+#include "regatta/model/cost/hierarchical_layout.h"
 #include "regatta/runtime/bench/internal/shared_control.h"
 #include "regatta/runtime/comm/tuner.h"
 
@@ -165,6 +167,22 @@ std::vector<Contender> results(const SharedControl& control) {
 }
 
 }  // namespace
+
+std::vector<Seconds> all_reduce_bounds(const BenchTask& task, const TestEnvironment& environment) {
+  std::vector<Seconds> bounds;
+  if (task.op != CollectiveOp::kAllReduce || !environment.lab) return bounds;
+  std::map<std::string, int> numbers;
+  cost::RankLocations sites;
+  for (const RankHost& place : environment.places) {
+    const auto next = static_cast<int>(numbers.size());
+    sites.server.push_back(numbers.try_emplace(place.server, next).first->second);
+    sites.rate.push_back(place.link_rate);
+  }
+  if (numbers.size() < 2) return bounds;
+  for (const std::size_t size : task.sizes)
+    bounds.push_back(all_reduce_bound(Bytes{static_cast<long long>(size)}, sites));
+  return bounds;
+}
 
 Result<RegattaRun> run_regatta_ranks(const BenchTask& task, const TestEnvironment& environment) {
   REGATTA_TRY_DO(check_task(task, environment));

@@ -41,6 +41,11 @@ struct TestEnvironment {
   BenchPortPlanner plan_ports;   // null: each rank discovers the paths of its ports itself
 };
 
+// The lower bound of an all_reduce of each of the task's sizes over the network of a lab; empty:
+// not known, because the task calls another collective, or no lab or one server alone is used.
+// Pure.
+std::vector<Seconds> all_reduce_bounds(const BenchTask& task, const TestEnvironment& environment);
+
 struct RegattaRun {
   std::vector<Contender> contenders;
   // Rank 0's final choices for private buffers; none where their text has kTuningMax bytes or more.

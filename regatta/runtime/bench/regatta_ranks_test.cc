@@ -61,6 +61,36 @@ TEST(RegattaRanksWithCompression, TimeCompressedCallsBesidePlainOnes) {
   EXPECT_FALSE(run->contenders[0].timings[0].error);
 }
 
+// In a lab that gives a rank to each of these servers, over links of 1 Gbit/s.
+TestEnvironment lab_with(const std::vector<std::string>& servers) {
+  TestEnvironment environment{.lab = lab::LabInfo{}};
+  for (const std::string& server : servers)
+    environment.places.push_back({.server = server, .link_rate = {125e6}});
+  return environment;
+}
+
+TEST(AllReduceBounds, AreThoseOfTheServersForEachSize) {
+  const BenchTask task{.sizes = {1'000'000, 4'000'000}, .ranks = 4};
+  const auto four = all_reduce_bounds(task, lab_with({"s0", "s1", "s2", "s3"}));
+  ASSERT_EQ(four.size(), 2U);
+  EXPECT_NEAR(four[0].value, 1.5e6 / 125e6, 1e-12);
+  EXPECT_NEAR(four[1].value, 6e6 / 125e6, 1e-12);
+  // Ranks of a server share its link, in whatever order they come.
+  const auto two = all_reduce_bounds(task, lab_with({"s0", "s1", "s0", "s1"}));
+  ASSERT_EQ(two.size(), 2U);
+  EXPECT_NEAR(two[0].value, 1e6 / 125e6, 1e-12);
+}
+
+TEST(AllReduceBounds, AreNotKnownForOtherCallsOnOneServerAndWithoutALab) {
+  const BenchTask task{.sizes = {1'000'000}, .ranks = 2};
+  EXPECT_TRUE(all_reduce_bounds(task, lab_with({"s0", "s0"})).empty());
+  TestEnvironment no_lab = lab_with({"s0", "s1"});
+  no_lab.lab.reset();
+  EXPECT_TRUE(all_reduce_bounds(task, no_lab).empty());
+  const BenchTask broadcast{.op = CollectiveOp::kBroadcast, .sizes = {1'000'000}, .ranks = 2};
+  EXPECT_TRUE(all_reduce_bounds(broadcast, lab_with({"s0", "s1"})).empty());
+}
+
 TEST(RegattaRanksLimits, RefuseWhatDoesNotFitIntoTheSharedControl) {
   const BenchTask good{.sizes = {1024}, .ranks = 2, .batches = 1};
   std::vector<BenchTask> wrong(6, good);

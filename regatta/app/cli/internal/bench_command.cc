@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstdio>
 #include <iterator>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,7 +21,6 @@
 #include "regatta/app/report/measure_report.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/os/process.h"
-#include "regatta/model/cost/hierarchical_layout.h"
 #include "regatta/runtime/bench/caveats.h"
 #include "regatta/runtime/bench/comparison_run.h"
 #include "regatta/runtime/bench/lab_environment.h"
@@ -61,24 +59,6 @@ Result<std::vector<std::string>> parse_peers(const std::string& text) {
 // On a terminal only: the next line overwrites it.
 void show_turn(int round, const std::string& name) {
   if (::isatty(STDERR_FILENO) == 1) fmt::print(stderr, "\rround {}: {:<10}\r", round + 1, name);
-}
-
-// Lower bounds of an all_reduce of these sizes in that environment; empty: not known.
-std::vector<Seconds> bounds_of(const bench::BenchTask& task,
-                               const bench::TestEnvironment& environment) {
-  std::vector<Seconds> bounds;
-  if (task.op != bench::CollectiveOp::kAllReduce || !environment.lab) return bounds;
-  std::map<std::string, int> numbers;
-  cost::RankLocations sites;
-  for (const bench::RankHost& place : environment.places) {
-    const auto next = static_cast<int>(numbers.size());
-    sites.server.push_back(numbers.try_emplace(place.server, next).first->second);
-    sites.rate.push_back(place.link_rate);
-  }
-  if (numbers.size() < 2) return bounds;
-  for (const std::size_t size : task.sizes)
-    bounds.push_back(all_reduce_bound(Bytes{static_cast<long long>(size)}, sites));
-  return bounds;
 }
 
 void append(std::vector<std::string>& all, std::vector<std::string> more) {
@@ -153,7 +133,7 @@ Result<Measured> measure(const BenchOptions& given) {
     result.own = 1;
   }
   if (result.task.settings.compression != comm::compress::CompressionKind::kNone) ++result.own;
-  result.bounds = bounds_of(result.task, options.environment);
+  result.bounds = bench::all_reduce_bounds(result.task, options.environment);
   const std::size_t sizes_asked = result.task.sizes.size();
   std::vector<comm::TuningChoice> choices;
   REGATTA_TRY_DO(measure_sizes(options, !given.json, result, choices));
