@@ -1,5 +1,5 @@
-// os/process.h: processes and threads: starting, ending and listing them; their namespaces and
-// cgroups.
+// os/process.h: processes and threads: starting, ending and listing them; their libraries,
+// namespaces and cgroups.
 #pragma once
 
 #include <csignal>
@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <dlfcn.h>
 #include <sys/types.h>
 
 #include "regatta/base/core/result.h"
@@ -94,6 +95,9 @@ std::vector<ProcessEntry> list_processes(const std::string& proc = "/proc");
 // True when `pid` is the process that started at `start_time` and has not ended (zombies have).
 bool is_alive(pid_t pid, unsigned long long start_time, const std::string& proc = "/proc");
 
+// The time since the process started, sleep of the machine included. Source: proc(5), starttime.
+Seconds age_of(const ProcessEntry& process);
+
 // Inode of the network namespace of `pid`: equal for processes that share one. Nothing when the
 // process is gone or may not be inspected.
 std::optional<unsigned long long> network_namespace_of(pid_t pid,
@@ -112,6 +116,13 @@ std::thread signal_masked_thread(Work&& work) {
   std::thread thread(std::forward<Work>(work));
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return thread;
+}
+
+// A function of a library that dlopen(3) opened; null, and false, when the library lacks it.
+template <typename Function>
+bool find_symbol(void* library, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(::dlsym(library, name));
+  return function != nullptr;
 }
 
 // Network and user namespaces of the calling thread or process.

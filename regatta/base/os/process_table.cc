@@ -5,6 +5,8 @@
 #include <system_error>
 
 #include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "regatta/base/core/text.h"
 #include "regatta/base/os/file.h"
@@ -55,6 +57,16 @@ std::vector<ProcessEntry> list_processes(const std::string& proc) {
 bool is_alive(pid_t pid, unsigned long long start_time, const std::string& proc) {
   const auto entry = read_process(pid, proc);
   return entry && entry->start_time == start_time && entry->state != 'Z' && entry->state != 'X';
+}
+
+Seconds age_of(const ProcessEntry& process) {
+  timespec now = {};
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  const double since_boot =
+      static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+  const double started =
+      static_cast<double>(process.start_time) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+  return Seconds{std::max(0.0, since_boot - started)};
 }
 
 std::optional<unsigned long long> network_namespace_of(pid_t pid, const std::string& proc) {

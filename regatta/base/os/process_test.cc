@@ -142,6 +142,17 @@ TEST(ProcessTable, KnowsThisProcess) {
   EXPECT_TRUE(found);
 }
 
+TEST(ProcessTable, TellsTheAgeOfAProcessSinceItsStart) {
+  const pid_t child = *spawn({"sleep", "60"}, {});
+  const Seconds young = age_of(*read_process(child));
+  sleep_for(Seconds{0.1});
+  const Seconds older = age_of(*read_process(child));
+  EXPECT_GE(young.value, 0);
+  EXPECT_LT(young.value, 30);
+  EXPECT_GE((older - young).value, 0.1);
+  EXPECT_TRUE(terminate(child));
+}
+
 TEST(ProcessTable, ReadsCommandsWithSpacesAndBrackets) {
   auto folder = TempFolder::create();
   ASSERT_TRUE(folder);

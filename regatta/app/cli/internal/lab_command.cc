@@ -12,8 +12,6 @@
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
-#include <time.h>
-#include <unistd.h>
 
 #include "regatta/app/cli/internal/arguments.h"
 #include "regatta/app/cli/internal/find_lab.h"
@@ -107,29 +105,17 @@ int run_down(const LabOptions& options) {
   return worst;
 }
 
-// Since the holder of the lab started.
-Result<Seconds> age_of(const lab::LabInfo& lab) {
-  const auto holder = os::read_process(lab.holder);
-  if (!holder) return lab::gone(lab.name);
-  timespec now = {};
-  ::clock_gettime(CLOCK_BOOTTIME, &now);
-  const double since_boot =
-      static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-  const double started =
-      static_cast<double>(holder->start_time) / static_cast<double>(::sysconf(_SC_CLK_TCK));
-  return Seconds{std::max(0.0, since_boot - started)};
-}
-
 Result<report::RunningLab> inspect_lab(const lab::LabInfo& lab) {
   REGATTA_TRY(graph, lab::graph_of(lab));
   REGATTA_TRY(links, lab::link_states(lab));
-  REGATTA_TRY(age, age_of(lab));
+  const auto holder = os::read_process(lab.holder);
+  if (!holder) return lab::gone(lab.name);
   return report::RunningLab{
       .name = lab.name,
       .servers = lab.servers.size(),
       .switches = graph.nodes.size() - lab.servers.size(),
       .faults = static_cast<std::size_t>(std::ranges::count_if(links, &lab::LinkState::has_fault)),
-      .age = age};
+      .age = os::age_of(*holder)};
 }
 
 // Lists the labs that answer, and reports an error for each other one.
