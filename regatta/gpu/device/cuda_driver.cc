@@ -4,41 +4,38 @@
 
 #include <dlfcn.h>
 
+#include "regatta/base/os/process.h"
+
 namespace regatta::device {
 namespace {
 
-template <typename Function>
-bool find(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(dlsym(library, name));
-  return function != nullptr;
-}
-
 // True when it has all of them.
 bool find_all(void* library, CudaDriver& cuda) {
-  return find(library, "cuInit", cuda.init) &&
-         find(library, "cuGetErrorString", cuda.get_error_string) &&
-         find(library, "cuDevicePrimaryCtxRetain", cuda.primary_context_retain) &&
-         find(library, "cuDevicePrimaryCtxRelease_v2", cuda.primary_context_release) &&
-         find(library, "cuCtxPushCurrent_v2", cuda.context_push) &&
-         find(library, "cuCtxPopCurrent_v2", cuda.context_pop) &&
-         find(library, "cuPointerGetAttribute", cuda.pointer_get_attribute) &&
-         find(library, "cuMemGetAddressRange_v2", cuda.get_address_range) &&
-         find(library, "cuMemAlloc_v2", cuda.alloc) && find(library, "cuMemFree_v2", cuda.free) &&
-         find(library, "cuMemAllocHost_v2", cuda.alloc_host) &&
-         find(library, "cuMemFreeHost", cuda.free_host) &&
-         find(library, "cuMemcpyDtoHAsync_v2", cuda.copy_to_host) &&
-         find(library, "cuMemcpyHtoDAsync_v2", cuda.copy_to_device) &&
-         find(library, "cuMemcpyAsync", cuda.copy) &&
-         find(library, "cuStreamCreate", cuda.stream_create) &&
-         find(library, "cuStreamDestroy_v2", cuda.stream_destroy) &&
-         find(library, "cuStreamSynchronize", cuda.stream_synchronize) &&
-         find(library, "cuEventCreate", cuda.event_create) &&
-         find(library, "cuEventDestroy_v2", cuda.event_destroy) &&
-         find(library, "cuEventRecord", cuda.event_record) &&
-         find(library, "cuEventSynchronize", cuda.event_synchronize) &&
-         find(library, "cuIpcGetMemHandle", cuda.ipc_get_handle) &&
-         find(library, "cuIpcOpenMemHandle_v2", cuda.ipc_open_handle) &&
-         find(library, "cuIpcCloseMemHandle", cuda.ipc_close_handle);
+  return os::find_symbol(library, "cuInit", cuda.init) &&
+         os::find_symbol(library, "cuGetErrorString", cuda.get_error_string) &&
+         os::find_symbol(library, "cuDevicePrimaryCtxRetain", cuda.primary_context_retain) &&
+         os::find_symbol(library, "cuDevicePrimaryCtxRelease_v2", cuda.primary_context_release) &&
+         os::find_symbol(library, "cuCtxPushCurrent_v2", cuda.context_push) &&
+         os::find_symbol(library, "cuCtxPopCurrent_v2", cuda.context_pop) &&
+         os::find_symbol(library, "cuPointerGetAttribute", cuda.pointer_get_attribute) &&
+         os::find_symbol(library, "cuMemGetAddressRange_v2", cuda.get_address_range) &&
+         os::find_symbol(library, "cuMemAlloc_v2", cuda.alloc) &&
+         os::find_symbol(library, "cuMemFree_v2", cuda.free) &&
+         os::find_symbol(library, "cuMemAllocHost_v2", cuda.alloc_host) &&
+         os::find_symbol(library, "cuMemFreeHost", cuda.free_host) &&
+         os::find_symbol(library, "cuMemcpyDtoHAsync_v2", cuda.copy_to_host) &&
+         os::find_symbol(library, "cuMemcpyHtoDAsync_v2", cuda.copy_to_device) &&
+         os::find_symbol(library, "cuMemcpyAsync", cuda.copy) &&
+         os::find_symbol(library, "cuStreamCreate", cuda.stream_create) &&
+         os::find_symbol(library, "cuStreamDestroy_v2", cuda.stream_destroy) &&
+         os::find_symbol(library, "cuStreamSynchronize", cuda.stream_synchronize) &&
+         os::find_symbol(library, "cuEventCreate", cuda.event_create) &&
+         os::find_symbol(library, "cuEventDestroy_v2", cuda.event_destroy) &&
+         os::find_symbol(library, "cuEventRecord", cuda.event_record) &&
+         os::find_symbol(library, "cuEventSynchronize", cuda.event_synchronize) &&
+         os::find_symbol(library, "cuIpcGetMemHandle", cuda.ipc_get_handle) &&
+         os::find_symbol(library, "cuIpcOpenMemHandle_v2", cuda.ipc_open_handle) &&
+         os::find_symbol(library, "cuIpcCloseMemHandle", cuda.ipc_close_handle);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "regatta/base/os/process.h"
 #include "regatta/base/os/unique_fd.h"
 #include "regatta/gpu/device/abi/checkpoint.h"
 
@@ -28,26 +29,21 @@ struct Calls {
   }
 };
 
-template <typename Function>
-void find(void* library, const char* name, Function*& function) {
-  function = reinterpret_cast<Function*>(::dlsym(library, name));
-}
-
 Calls find_calls(const std::string& path) {
   Calls calls;
   void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return calls;
-  calls.start = reinterpret_cast<CUresult (*)(unsigned)>(::dlsym(library, "cuInit"));
-  find(library, "cuCheckpointProcessGetState", calls.get_state);
-  find(library, "cuCheckpointProcessLock", calls.lock);
-  find(library, "cuCheckpointProcessCheckpoint", calls.out);
-  find(library, "cuCheckpointProcessRestore", calls.restore);
-  find(library, "cuCheckpointProcessUnlock", calls.unlock);
+  os::find_symbol(library, "cuInit", calls.start);
+  os::find_symbol(library, "cuCheckpointProcessGetState", calls.get_state);
+  os::find_symbol(library, "cuCheckpointProcessLock", calls.lock);
+  os::find_symbol(library, "cuCheckpointProcessCheckpoint", calls.out);
+  os::find_symbol(library, "cuCheckpointProcessRestore", calls.restore);
+  os::find_symbol(library, "cuCheckpointProcessUnlock", calls.unlock);
   return calls;
 }
 
 // kLater, or none: the driver tells the result when it is asked for the process's state.
-std::optional<CheckpointOutcome> take_out(const Calls& calls, pid_t pid, CUprocessState state,
+std::optional<CheckpointOutcome> swap_out(const Calls& calls, pid_t pid, CUprocessState state,
                                           Seconds lock_time) {
   if (state == CU_PROCESS_STATE_RUNNING) {
     CUcheckpointLockArgs arguments{};
@@ -97,7 +93,7 @@ CheckpointOutcome run_checkpoint(const std::string& library, CheckpointAction ac
     return CheckpointOutcome::kUnknown;
   if (action == CheckpointAction::kIn) {
     bring_in(calls, pid, state);
-  } else if (const auto later = take_out(calls, pid, state, lock_time)) {
+  } else if (const auto later = swap_out(calls, pid, state, lock_time)) {
     return *later;
   }
   if (calls.get_state(pid, &state) != CUDA_SUCCESS) return CheckpointOutcome::kUnknown;
