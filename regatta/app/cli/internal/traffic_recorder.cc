@@ -124,8 +124,8 @@ void TrafficRecorder::add(std::vector<double>& series, double bytes, Seconds fro
 }
 
 // `told`: the connection at this position of the last sample; null: none.
-void TrafficRecorder::take(std::size_t place, const probe::ConnectionCounters& one,
-                           ObservedConnection*& told) {
+void TrafficRecorder::add_counters(std::size_t place, const probe::ConnectionCounters& one,
+                                   ObservedConnection*& told) {
   if (told == nullptr || told->last.cookie != one.cookie) {
     const auto [entry, is_new] = seen_.try_emplace({place, one.cookie});
     told = &entry->second;
@@ -149,7 +149,7 @@ Status TrafficRecorder::sample(std::size_t place) {
   std::vector<ObservedConnection*>& told = places_[place].told;
   told.resize(all->size(), nullptr);
   for (std::size_t i = 0; i < all->size(); ++i)
-    if (!probe::is_loopback((*all)[i].connection)) take(place, (*all)[i], told[i]);
+    if (!probe::is_loopback((*all)[i].connection)) add_counters(place, (*all)[i], told[i]);
   return {};
 }
 

@@ -57,8 +57,8 @@ class TrafficRecorder {
   explicit TrafficRecorder(Seconds interval);
   void run();
   Status sample(std::size_t place);
-  void take(std::size_t place, const probe::ConnectionCounters& one, ObservedConnection*& told)
-      REGATTA_REQUIRES(mutex_);
+  void add_counters(std::size_t place, const probe::ConnectionCounters& one,
+                    ObservedConnection*& told) REGATTA_REQUIRES(mutex_);
   void add(std::vector<double>& series, double bytes, Seconds from, Seconds to) const;
   const ObservedConnection* paired_end(const ObservedConnection& seen) const
       REGATTA_REQUIRES(mutex_);

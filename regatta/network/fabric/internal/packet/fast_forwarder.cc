@@ -60,7 +60,7 @@ void FastForwarder::pause_frame_arrived(std::uint32_t link) {
   StateFingerprint fingerprint;
   if (!fingerprint_all(fingerprint)) return;
   std::vector<ActiveSend> sending = state_.senders.sending();
-  const auto period = recurrence_detector_.look(fingerprint, sending, state_.clock.now);
+  const auto period = recurrence_detector_.find_period(fingerprint, sending, state_.clock.now);
   if (!period) return;
   const std::uint64_t least = kLeastLeft * mtu_;
   auto times = static_cast<std::uint64_t>(time_to_change() / static_cast<double>(period->time));

@@ -40,7 +40,7 @@ void LinkQueues::fingerprint(StateFingerprint& fingerprint, Picoseconds now) con
     if (link_queue.free_at == 0) continue;  // nothing has ever crossed it
     fingerprint.add(static_cast<std::uint64_t>(std::max<Picoseconds>(link_queue.free_at - now, 0)));
     fingerprint.add(link_queue.flying.size() << 32U | link_queue.waiting.size() << 1U |
-                    std::uint64_t{link_queue.is_looking});
+                    std::uint64_t{link_queue.has_send_scheduled});
     for (std::size_t i = 0; i < link_queue.flying.size(); ++i) {
       fingerprint.add(static_cast<std::uint64_t>(link_queue.flying.at(i).arrives - now));
       fingerprint.add(link_queue.flying.at(i).packet);

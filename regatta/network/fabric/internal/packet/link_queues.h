@@ -49,7 +49,7 @@ class LinkQueues {
     } else {
       link_queue.waiting.push(packet);
       link_queue.waiting_time += network_.links[link].time_of(packet.bytes + header_);
-      look_again(link, now);
+      schedule_next_send(link, now);
     }
     return true;
   }
@@ -73,7 +73,7 @@ class LinkQueues {
   }
 
   // Returns the packet that arrives at the end of the link, and schedules the next arrival.
-  Packet take(std::uint32_t link) {
+  Packet receive(std::uint32_t link) {
     LinkQueue& link_queue = links_[link];
     const Packet packet = link_queue.flying.pop().packet;
     if (!link_queue.flying.empty())
@@ -89,17 +89,17 @@ class LinkQueues {
   // A switch's link is free.
   void send_waiting(std::uint32_t link, Picoseconds now) {
     LinkQueue& link_queue = links_[link];
-    link_queue.is_looking = false;
+    link_queue.has_send_scheduled = false;
     if (pauses_.is_paused(link) || link_queue.waiting.empty()) return;
     const Packet packet = link_queue.waiting.pop();
     link_queue.waiting_time -= network_.links[link].time_of(packet.bytes + header_);
     leave(link, packet, now);
-    look_again(link, now);
+    schedule_next_send(link, now);
   }
 
   // A pause frame reaches the begin of the link.
   void receive_pause_frame(std::uint32_t link, Picoseconds now) {
-    if (pauses_.receive_frame(link, now)) look_again(link, now);
+    if (pauses_.receive_frame(link, now)) schedule_next_send(link, now);
   }
 
   // So many whole packets cross the link while time fast-forwards.
@@ -162,7 +162,7 @@ class LinkQueues {
     std::uint64_t marks = 0;
     FifoQueue<Packet> waiting;  // with pauses
     Picoseconds waiting_time = 0;
-    bool is_looking = false;  // kFree is in the calendar
+    bool has_send_scheduled = false;  // kFree is in the calendar
   };
 
   bool is_to_mark(const LinkQueue& link_queue, Picoseconds wait) {
@@ -177,10 +177,11 @@ class LinkQueues {
     transmit(link, packet, now);
   }
 
-  void look_again(std::uint32_t link, Picoseconds now) {
+  void schedule_next_send(std::uint32_t link, Picoseconds now) {
     LinkQueue& link_queue = links_[link];
-    if (link_queue.is_looking || pauses_.is_paused(link) || link_queue.waiting.empty()) return;
-    link_queue.is_looking = true;
+    if (link_queue.has_send_scheduled || pauses_.is_paused(link) || link_queue.waiting.empty())
+      return;
+    link_queue.has_send_scheduled = true;
     calendar_.push(event_number(link, LinkEvent::kFree), std::max(link_queue.free_at, now));
   }
 

@@ -163,7 +163,7 @@ inline void PacketEngine::send_next(std::uint32_t link) {
 }
 
 inline void PacketEngine::arrive(std::uint32_t link) {
-  Packet packet = state_.link_queues.take(link);
+  Packet packet = state_.link_queues.receive(link);
   if (!state_.outages.is_up(link)) [[unlikely]] {
     state_.link_queues.cancel_transmit(link, packet);
     lose_on(link, packet);

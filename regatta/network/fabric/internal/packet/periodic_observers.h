@@ -40,7 +40,7 @@ class PeriodicObservers {
   }
   // Records up to now, if there are histories.
   void record() {
-    if (recorder_.is_on()) recorder_.look(link_queues_, clock_.now, clock_.flow_time());
+    if (recorder_.is_on()) recorder_.sample(link_queues_, clock_.now, clock_.flow_time());
   }
   bool is_resting() const { return is_resting_; }
   void wake() {

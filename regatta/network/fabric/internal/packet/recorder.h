@@ -23,7 +23,7 @@ class Recorder {
   Picoseconds next_at() const { return is_on() ? next_ : kNever; }
 
   // `now`: the clock of the packets; `time`: the clock of the flows.
-  void look(LinkQueues& link_queues, Picoseconds now, Picoseconds time) {
+  void sample(LinkQueues& link_queues, Picoseconds now, Picoseconds time) {
     if (time > last_) {
       bytes_.resize(link_queues.count(), 0);
       for (std::uint32_t link = 0; link < bytes_.size(); ++link)

@@ -62,8 +62,8 @@ class RecurrenceDetector {
     return anchor_ == link && seen_.size() < kMost;
   }
 
-  std::optional<RecurrencePeriod> look(const StateFingerprint& fingerprint,
-                                       std::vector<ActiveSend> sending, Picoseconds now) {
+  std::optional<RecurrencePeriod> find_period(const StateFingerprint& fingerprint,
+                                              std::vector<ActiveSend> sending, Picoseconds now) {
     for (const Seen& one : seen_) {
       if (one.fingerprint != fingerprint || one.sending.size() != sending.size()) continue;
       RecurrencePeriod period{.time = now - one.at};
