@@ -38,9 +38,9 @@ constexpr std::uint64_t splitmix(std::uint64_t value) {
   return splitmix_finish(value + kSplitMixStep);
 }
 
-// FNV-1a of the bytes of `text`, and of native 32-bit words, of which an incomplete last one is left
-// out; `hash` continues an earlier one. Finds torn and swapped data, no attack. Files and messages
-// hold these values. Source: Fowler, Noll, Vo, Eastlake and Hansen, RFC 9923.
+// FNV-1a of the bytes of `text`, and of native 32-bit words without an incomplete last one; `hash`
+// continues an earlier one. Finds torn and swapped data, no attack. Files and messages hold these
+// values. Source: Fowler, Noll, Vo, Eastlake and Hansen, RFC 9923.
 
 inline constexpr std::uint64_t kFnv1aBasis = 0xcbf29ce484222325U;
 inline constexpr std::uint32_t kFnv1aBasis32 = 0x811c9dc5U;

@@ -34,8 +34,9 @@ struct LineHandlers {
   std::function<void(ClientId, int fd)> connected;
   // An error closes the connection.
   std::function<Status(ClientId, std::string_view)> line;
-  // The client closed or was silent for too long (no error), sent a line that is too long, or a handler failed (the error).
-  // Not called for clients that the owner closed. send() still reaches the client for a last line.
+  // The client closed or was silent for too long (no error), sent a line that is too long, or a
+  // handler failed (the error). Not called for clients that the owner closed. send() still
+  // reaches the client for a last line.
   std::function<void(ClientId, const Status&)> closed;
 };
 
