@@ -16,8 +16,8 @@
 #include "regatta/app/cli/internal/arguments.h"
 #include "regatta/app/cli/internal/fabric_command.h"
 #include "regatta/app/cli/internal/job_file.h"
-#include "regatta/app/cli/internal/job_step.h"
 #include "regatta/app/cli/internal/output_files.h"
+#include "regatta/app/cli/internal/plan_gpu.h"
 #include "regatta/app/cli/internal/search_progress.h"
 #include "regatta/app/cli/internal/stop_signal.h"
 #include "regatta/app/report/fabric_report.h"
@@ -29,6 +29,7 @@
 #include "regatta/base/os/unique_fd.h"
 #include "regatta/network/simulate/run_scenario.h"
 #include "regatta/network/simulate/scenario_yaml.h"
+#include "regatta/planning/plan/stage_timeline.h"
 
 namespace regatta::cli {
 namespace {
@@ -87,7 +88,7 @@ Status fill_steps(const SimulateOptions& options, const topo::Cluster& cluster,
     if (item.job.empty()) continue;
     REGATTA_TRY(job, load_job(beside(options, item.job)));
     const SearchProgress progress(stderr, "planning " + job.name);
-    REGATTA_TRY(step, plan_job_step(job, cluster));
+    REGATTA_TRY(step, plan::plan_job_step(job, cluster, search_threads()));
     const bool aggregates = item.step.aggregates;
     item.step = step.shape;
     item.step.aggregates = aggregates;

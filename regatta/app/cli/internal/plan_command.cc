@@ -19,6 +19,7 @@
 #include "regatta/app/report/plan_report.h"
 #include "regatta/model/topo/cluster_yaml.h"
 #include "regatta/planning/plan/estimated_plan_metrics.h"
+#include "regatta/planning/plan/estimated_plan_search.h"
 #include "regatta/planning/plan/simulated_plan.h"
 
 namespace regatta::cli {
@@ -33,7 +34,7 @@ int show_plans(const PlanOptions& options) {
   }
   const auto cluster = load_cluster(options.cluster);
   if (!cluster) return report_error(cluster.error());
-  if (is_gpu_cluster(*cluster)) {
+  if (plan::is_gpu_cluster(*cluster)) {
     const auto job = load_job_with(options.job, options.strategy);
     return job ? show_gpu_plans(options, *job, *cluster) : report_error(job.error());
   }

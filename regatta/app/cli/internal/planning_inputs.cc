@@ -1,6 +1,5 @@
 #include "regatta/app/cli/internal/planning_inputs.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <string>
@@ -77,12 +76,6 @@ Result<PlanningInputs> load_planning_inputs(const std::string& job_path,
   inputs.job = std::move(job);
   inputs.rates = std::move(rates);
   return inputs;
-}
-
-bool is_gpu_cluster(const topo::Cluster& cluster) {
-  return std::ranges::any_of(cluster.server_types, [](const auto& type) {
-    return type.second.device.kind == topo::DeviceKind::kGpu;
-  });
 }
 
 Status check_devices_run_here(const topo::Cluster& cluster, const std::string& command) {

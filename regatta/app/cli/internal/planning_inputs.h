@@ -36,8 +36,6 @@ Result<PlanningInputs> load_planning_inputs(const std::string& job_path,
 // The job of a file, with what the flag --strategy fixes.
 Result<workload::Job> load_job_with(const std::string& job_path, const std::string& strategy);
 
-bool is_gpu_cluster(const topo::Cluster& cluster);
-
 // Whether this build can run jobs on the devices of the cluster: it drives CPU devices alone.
 // kInvalidInput names the GPUs, begins with `command` and offers `regatta plan`.
 Status check_devices_run_here(const topo::Cluster& cluster, const std::string& command);
