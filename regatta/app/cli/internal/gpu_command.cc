@@ -20,6 +20,7 @@
 #include "regatta/app/cli/internal/gpu_pool_command.h"
 #include "regatta/app/cli/internal/gpu_top.h"
 #include "regatta/app/cli/internal/job_file.h"
+#include "regatta/app/cli/internal/query_daemon.h"
 #include "regatta/app/cli/internal/stop_signal.h"
 #include "regatta/app/report/gpu_report.h"
 #include "regatta/base/core/text.h"
@@ -168,10 +169,9 @@ int run_program(const GpuOptions& options) {
 }
 
 // Sends the request to the daemon; prints its JSON, or what `show` makes of it.
-int send_request(const GpuOptions& options, const json& message,
-                 const std::function<Result<std::string>(const JsonReader&)>& show) {
-  const auto answer = sharing::send_control_request(options.socket, message.dump())
-                          .and_then(report::parse_daemon_answer);
+int show_answer(const GpuOptions& options, const json& request,
+                const std::function<Result<std::string>(const JsonReader&)>& show) {
+  const auto answer = query_daemon(options.socket, request);
   if (!answer) return report_error(answer.error());
   const auto text = options.json ? answer->raw().dump(2) + "\n" : show(*answer);
   if (!text) return report_error(text.error());
@@ -180,7 +180,7 @@ int send_request(const GpuOptions& options, const json& message,
 }
 
 int run_ps(const GpuOptions& options) {
-  return send_request(options, {{"request", "ps"}}, report::gpu_tenants_table);
+  return show_answer(options, {{"request", "ps"}}, report::gpu_tenants_table);
 }
 
 int run_set(const GpuOptions& options) {
@@ -191,13 +191,13 @@ int run_set(const GpuOptions& options) {
     return report_error({Code::kInvalidInput,
                          "gpu set: give --memory, --compute, --weight, --priority or --on-fault"});
   }
-  return send_request(options, request, report::gpu_tenant_text);
+  return show_answer(options, request, report::gpu_tenant_text);
 }
 
 int run_policy(const GpuOptions& options) {
   json request{{"request", "policy"}};
   if (!options.policy.empty()) request["policy"] = options.policy;
-  return send_request(options, request, [](const JsonReader& answer) {
+  return show_answer(options, request, [](const JsonReader& answer) {
     return answer.finish(answer.at("policy").as<std::string>() + "\n");
   });
 }

@@ -11,6 +11,7 @@
 #include "regatta/app/cli/internal/arguments.h"
 #include "regatta/app/cli/internal/gpu_limits.h"
 #include "regatta/app/cli/internal/job_file.h"
+#include "regatta/app/cli/internal/query_daemon.h"
 #include "regatta/app/cli/internal/stop_signal.h"
 #include "regatta/app/report/gpu_report.h"
 #include "regatta/base/core/text.h"
@@ -38,8 +39,7 @@ struct Answer {
 };
 
 Result<Answer> request_drain(const DrainOptions& options, const json& request) {
-  REGATTA_TRY(text, sharing::send_control_request(options.socket, request.dump()));
-  REGATTA_TRY(answer, report::parse_daemon_answer(text));
+  REGATTA_TRY(answer, query_daemon(options.socket, request));
   REGATTA_TRY(gpus, report::read_drained_gpus(answer));
   if (options.gpu >= 0)
     std::erase_if(gpus, [&](const report::DrainedGpu& gpu) { return gpu.gpu != options.gpu; });

@@ -16,6 +16,7 @@
 #include "regatta/app/cli/internal/arguments.h"
 #include "regatta/app/cli/internal/gpu_limits.h"
 #include "regatta/app/cli/internal/job_file.h"
+#include "regatta/app/cli/internal/query_daemon.h"
 #include "regatta/app/cli/internal/stop_signal.h"
 #include "regatta/app/report/gpu_report.h"
 #include "regatta/base/os/clock.h"
@@ -117,9 +118,8 @@ int run_top(const TopOptions& options) {
   std::optional<report::GpuTop> last;
   std::unique_ptr<Terminal> terminal;
   for (int shown = 0; !stop; ++shown) {
-    const auto answer = sharing::send_control_request(options.socket, R"({"request":"ps"})");
-    const auto now = answer ? report::parse_daemon_answer(*answer).and_then(report::read_gpu_top)
-                            : answer.error();
+    const auto answer = query_daemon(options.socket, {{"request", "ps"}});
+    const auto now = answer ? report::read_gpu_top(*answer) : answer.error();
     // One that was there may be started again.
     if (!now && (!is_terminal || !last)) return report_error(now.error());
     if (now) {
@@ -132,7 +132,7 @@ int run_top(const TopOptions& options) {
     if (terminal) {
       terminal->show(report::gpu_top_screen(*last, history, screen));
     } else {
-      std::fputs(options.json ? (*answer + "\n").c_str()
+      std::fputs(options.json ? (answer->raw().dump() + "\n").c_str()
                               : report::gpu_top_screen(*last, history, screen).c_str(),
                  stdout);
       // The reader has gone.
