@@ -15,6 +15,7 @@ constexpr std::uint64_t kMuch = 1'000'000;
 // With cookies 1, 2 ..., which sent so many bytes and were queried at `at`.
 std::vector<ConnectionCounters> connections(const std::vector<std::uint64_t>& sent, Seconds at) {
   std::vector<ConnectionCounters> all;
+  all.reserve(sent.size());
   for (const std::uint64_t bytes : sent)
     all.push_back({.cookie = all.size() + 1, .sent_bytes = bytes, .at = at});
   return all;
