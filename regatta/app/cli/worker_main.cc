@@ -53,9 +53,9 @@ Status run_mode(Mode mode, rpc::WorkerChannel& channel) {
 }
 
 int run(int argc, char** argv) {
-  // Libraries of mathematics start their threads when they are loaded, before main: start again
-  // with the environment that keeps them from it.
-  if (device::pin_math_threads_in_environment()) ::execv("/proc/self/exe", argv);
+  // Libraries of mathematics start their threads and choose their kernels when they are loaded,
+  // before main: start again with the environment for both.
+  if (device::prepare_math_environment()) ::execv("/proc/self/exe", argv);
   const Mode mode = mode_of(argc, argv);
   if (mode == nullptr) {
     std::fputs("regatta-worker: give it one mode, train or measure; regatta-agent starts it\n",

@@ -1,11 +1,14 @@
 #include "regatta/gpu/device/device.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <string_view>
 
 #include <dlfcn.h>
 #include <fmt/core.h>
 #include <malloc.h>
+#include <strings.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -54,6 +57,38 @@ void call_if_loaded(const char* setter) {
   if (found != nullptr) reinterpret_cast<SetThreads>(found)(1);
 }
 
+VectorInstructions vector_instructions() {
+#if defined(__x86_64__)
+  return {.avx2_fma = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"),
+          .avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512cd") &&
+                    __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+                    __builtin_cpu_supports("avx512vl")};
+#else
+  return {};
+#endif
+}
+
+// Whether the environment has changed.
+bool choose_blas_kernels() {
+  const char* const variable = "OPENBLAS_CORETYPE";
+  using GetName = const char* (*)();
+  GetName get_name = nullptr;
+  if (std::getenv(variable) != nullptr ||
+      !os::find_symbol(RTLD_DEFAULT, "openblas_get_corename", get_name))
+    return false;
+  VectorInstructions processor = vector_instructions();
+  // Before 0.3 the library has no kernels for AVX-512, and takes its oldest for a name that it does
+  // not know.
+  GetName get_config = nullptr;
+  const bool has_config = os::find_symbol(RTLD_DEFAULT, "openblas_get_config", get_config);
+  if (!has_config || std::string_view(get_config()).starts_with("OpenBLAS 0.2"))
+    processor.avx512 = false;
+  const std::string core = openblas_core_type(get_name(), processor);
+  if (core.empty()) return false;
+  ::setenv(variable, core.c_str(), 1);
+  return true;
+}
+
 // A line "Name:   123 kB" of /proc/meminfo.
 Result<Bytes> memory_line(const std::string& text, std::string_view name) {
   for (const std::string& line : split(text, '\n')) {
@@ -65,14 +100,27 @@ Result<Bytes> memory_line(const std::string& text, std::string_view name) {
 
 }  // namespace
 
-bool pin_math_threads_in_environment() {
+std::string openblas_core_type(std::string_view chosen, VectorInstructions processor) {
+  // All that use AVX2 at least.
+  static constexpr std::array<std::string_view, 5> kGood = {"Haswell", "Zen", "SkylakeX",
+                                                            "Cooperlake", "Sapphirerapids"};
+  const auto is_chosen = [&](std::string_view good) {
+    return good.size() == chosen.size() &&
+           ::strncasecmp(good.data(), chosen.data(), good.size()) == 0;
+  };
+  if (chosen.empty() || std::ranges::any_of(kGood, is_chosen)) return "";
+  if (processor.avx512) return "SKYLAKEX";
+  return processor.avx2_fma ? "HASWELL" : "";
+}
+
+bool prepare_math_environment() {
   const bool openblas = pin_variable("OPENBLAS_NUM_THREADS");
   const bool openmp = pin_variable("OMP_NUM_THREADS");
-  return openblas || openmp;
+  return choose_blas_kernels() || openblas || openmp;
 }
 
 void prepare_process() {
-  pin_math_threads_in_environment();
+  prepare_math_environment();
   call_if_loaded("openblas_set_num_threads");
   call_if_loaded("omp_set_num_threads");
   ::mallopt(M_MMAP_THRESHOLD, 1 << 30);

@@ -22,11 +22,22 @@ struct ComputeDevice {
   std::string description;  // "cpu 1: one thread, 15.0 % of a core, enforced by /sys/fs/..."
 };
 
-// Once per process, before libraries of mathematics are loaded where that can be arranged:
-// OPENBLAS_NUM_THREADS and OMP_NUM_THREADS become 1 in the environment. True when one of them had
-// another value: the caller may then start its own executable again, so that libraries which read
-// them when they are loaded start no helper threads.
-bool pin_math_threads_in_environment();
+// Once per process: OPENBLAS_NUM_THREADS and OMP_NUM_THREADS become 1 in the environment, and
+// OPENBLAS_CORETYPE, unless it is set, what openblas_core_type() says. True when one of them had
+// another value: the caller may then start its own executable again, so that the libraries, which
+// read them when they are loaded, start no helper threads and choose better kernels.
+bool prepare_math_environment();
+
+// The instructions that kernels of a library need.
+struct VectorInstructions {
+  bool avx2_fma = false;
+  bool avx512 = false;  // F, CD, DQ, BW and VL
+};
+// An OpenBLAS that is older than its processor does not know it and takes kernels of 2004, which
+// multiply matrices at a fifth of the speed of those that the processor runs. The value of
+// OPENBLAS_CORETYPE that gives better ones than `chosen`, the name that the library has; "": none.
+// Source: OpenBLAS, driver/others/dynamic.c.
+std::string openblas_core_type(std::string_view chosen, VectorInstructions processor);
 
 // Once per process: one compute thread in the libraries of mathematics that are loaded (OpenBLAS,
 // OpenMP), and large blocks of memory are kept instead of going back to the kernel after each use

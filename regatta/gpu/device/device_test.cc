@@ -56,10 +56,10 @@ TEST(Device, ReadsTheMemoryOfTheMachine) {
 
 TEST(Device, PinsMathThreadsOnceAndSaysWhetherThatWasNew) {
   ::setenv("OPENBLAS_NUM_THREADS", "8", 1);
-  EXPECT_TRUE(pin_math_threads_in_environment());
+  EXPECT_TRUE(prepare_math_environment());
   EXPECT_STREQ(std::getenv("OPENBLAS_NUM_THREADS"), "1");
   EXPECT_STREQ(std::getenv("OMP_NUM_THREADS"), "1");
-  EXPECT_FALSE(pin_math_threads_in_environment());
+  EXPECT_FALSE(prepare_math_environment());
   prepare_process();
 }
 
@@ -127,6 +127,21 @@ TEST(ComputeThread, IsNotHeldUpWhereNothingLimitsIt) {
   end_operator();
   begin_wait();
   EXPECT_LT(os::monotonic_now().value - start, 1);
+}
+
+TEST(OpenblasCoreType, ReplacesKernelsThatTheProcessorOutgrew) {
+  const VectorInstructions avx512{.avx2_fma = true, .avx512 = true};
+  const VectorInstructions avx2{.avx2_fma = true};
+  EXPECT_EQ(openblas_core_type("Prescott", avx512), "SKYLAKEX");
+  EXPECT_EQ(openblas_core_type("Nehalem", avx2), "HASWELL");
+}
+
+TEST(OpenblasCoreType, KeepsKernelsThatUseTheProcessor) {
+  const VectorInstructions avx512{.avx2_fma = true, .avx512 = true};
+  for (const char* const good : {"SkylakeX", "SKYLAKEX", "Cooperlake", "SapphireRapids", "Zen"})
+    EXPECT_EQ(openblas_core_type(good, avx512), "") << good;
+  EXPECT_EQ(openblas_core_type("Prescott", {}), "") << "the processor has no more";
+  EXPECT_EQ(openblas_core_type("", avx512), "") << "no such library";
 }
 
 }  // namespace
