@@ -8,6 +8,7 @@
 
 #include "regatta/base/core/ids.h"
 #include "regatta/model/collective/internal/choose.h"
+#include "regatta/model/cost/collective.h"
 
 namespace regatta::collective {
 namespace {
@@ -40,7 +41,7 @@ class Model {
   // ceil(log2 p).
   double levels() const { return std::bit_width(static_cast<unsigned>(ranks_ - 1)); }
   double others() const { return ranks_ - 1; }
-  double share() const { return others() / ranks_; }
+  double share() const { return cost::pass_share(ranks_); }
 
   // Every rank sends so many vectors to ranks all over the group.
   Seconds spread(double steps, double vectors) const {

@@ -37,8 +37,4 @@ Seconds cpu_throttling_wait(double cpu_share, int ranks) {
   return kCfsPeriod * ((1 - cpu_share) * (n / (n + 1) - 0.5));
 }
 
-Seconds collective_time(const CollectiveCost& cost, Seconds latency, BytesPerSecond bandwidth) {
-  return latency * cost.steps + Seconds{cost.bytes / bandwidth.value};
-}
-
 }  // namespace regatta::cost

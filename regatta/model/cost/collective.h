@@ -45,7 +45,4 @@ inline constexpr Seconds kCfsPeriod{0.01};
 // 0 for one rank and for a share of 0 (not known) or 1.
 Seconds cpu_throttling_wait(double cpu_share, int ranks);
 
-// The textbook time on one homogeneous path: steps * latency + bytes / bandwidth.
-Seconds collective_time(const CollectiveCost& cost, Seconds latency, BytesPerSecond bandwidth);
-
 }  // namespace regatta::cost

@@ -39,10 +39,6 @@ TEST(AllReduceCost, IsAReduceScatterAndAnAllGather) {
   }
 }
 
-TEST(CollectiveTime, AddsLatencyAndBandwidth) {
-  EXPECT_DOUBLE_EQ(collective_time({6, 3e6}, {1e-3}, {1e6}).value, 3.006);
-}
-
 // The mean of the largest of n uniform numbers from 0 to 1 is n / (n + 1).
 TEST(CpuThrottlingWait, IsTheLastPauseOverTheMeanOne) {
   EXPECT_EQ(cpu_throttling_wait(0.15, 1).value, 0);
