@@ -12,7 +12,6 @@
 #include "regatta/app/cli/internal/arguments.h"
 #include "regatta/app/cli/internal/gpu_limits.h"
 #include "regatta/app/cli/internal/job_file.h"
-#include "regatta/app/cli/internal/query_daemon.h"
 #include "regatta/base/os/unique_fd.h"
 #include "regatta/gpu/sharing/control.h"
 #include "regatta/gpu/sharing/messages.h"
@@ -31,8 +30,10 @@ struct ContainerOptions {
   bool leave = false;
 };
 
-// Prints nothing: hooks of container runtimes call these commands.
-int exit_status_of(const Result<JsonReader>& answer) {
+// The answer is not read: the daemon has done what it was asked, and a hook that fails ends the
+// container.
+int send_request(const ContainerOptions& options, const json& request) {
+  const auto answer = sharing::send_control_request(options.socket, request.dump());
   return answer ? 0 : report_error(answer.error());
 }
 
@@ -40,12 +41,11 @@ int run_enroll(const ContainerOptions& options) {
   json request{{"request", "enroll"}, {"name", options.name}, {"cgroup", options.cgroup}};
   if (const Status added = add_limits(request, options.limits); !added)
     return report_error(added.error());
-  return exit_status_of(query_daemon(options.socket, request));
+  return send_request(options, request);
 }
 
 int run_leave(const ContainerOptions& options) {
-  return exit_status_of(
-      query_daemon(options.socket, {{"request", "leave"}, {"name", options.name}}));
+  return send_request(options, {{"request", "leave"}, {"name", options.name}});
 }
 
 Result<std::string> read_standard_input() {
@@ -76,8 +76,7 @@ Result<json> hook_request(const ContainerOptions& options) {
 
 int run_hook(const ContainerOptions& options) {
   const auto request = hook_request(options);
-  if (!request) return report_error(request.error());
-  return exit_status_of(query_daemon(options.socket, *request));
+  return request ? send_request(options, *request) : report_error(request.error());
 }
 
 CLI::App* add(CLI::App& parent, const std::string& name, const std::string& help,
