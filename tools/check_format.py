@@ -9,13 +9,14 @@ import sources
 
 
 COLUMNS = 100
-COMMENT = re.compile(r"(^|\s)//(?!.*\")")  # outside of strings
+COMMENT = re.compile(r"(^|\s)//")
+STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
 def wide_comments(text):
     """The lines, from 1, of the comments that end behind the last column."""
     return [number for number, line in enumerate(text.splitlines(), 1)
-            if len(line) > COLUMNS and COMMENT.search(line)]
+            if len(line) > COLUMNS and COMMENT.search(line if line.lstrip().startswith("//") else STRING.sub("", line))]
 
 
 def main(arguments):

@@ -16,6 +16,9 @@ class CheckFormat(unittest.TestCase):
     def test_lets_a_comment_of_100_columns_stand(self):
         self.assertEqual(check_format.wide_comments("// " + "x" * 97), [])
 
+    def test_names_wide_comments_with_quotes(self):
+        self.assertEqual(check_format.wide_comments(f'// "a" {LONG}\nf("b");  // {LONG}\n'), [1, 2])
+
     def test_lets_wide_strings_stand(self):
         self.assertEqual(check_format.wide_comments(f'R"(http://{LONG})"\n"// {LONG}"'), [])
 
