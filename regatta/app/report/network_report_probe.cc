@@ -59,9 +59,9 @@ std::string overlaps_in_short(const probe::Coverage& coverage) {
   return "probes alone cannot distinguish " + join(parts, ", ") + "; --coverage lists them\n";
 }
 
-// "   1.25 s  text"
 }  // namespace
 
+// "   1.25 s  text"
 std::string timed_line(Seconds at, const std::string& event) {
   return fmt::format("{:>7.2f} s  {}\n", at.value, event);
 }

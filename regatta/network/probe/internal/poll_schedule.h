@@ -71,7 +71,7 @@ class PollSchedule {
   Seconds dump_cost_;                                 // of the last dump
   Seconds query_cost_;                                // of the last queries for all
   std::unordered_map<std::uint64_t, Seconds> moved_;  // when a byte was seen last, by cookie
-  Seconds woken_;                                     // one that was quiet is no more
+  Seconds woken_;                                     // when a quiet connection moved again
   std::size_t rounds_ = 0;
   std::uint64_t carried_ = 0;      // by the interfaces, at the last look
   std::uint64_t unexplained_ = 0;  // of it by no connection that was asked
