@@ -1,5 +1,6 @@
 #include "regatta/base/net/line_server.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cmath>
@@ -10,6 +11,8 @@
 #include <fmt/core.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
 
 #include "regatta/base/core/ids.h"
 #include "regatta/base/core/text.h"
@@ -23,12 +26,17 @@ namespace {
 constexpr std::size_t kBlock = 65536;
 constexpr int kEventsMax = 64;
 constexpr ClientId kListener = 0;
+constexpr ClientId kTimer = ~ClientId{0};
+constexpr long kResumeNs = 10'000'000;  // 10 ms: a paused client earns several lines meanwhile
 
 struct Client {
   os::UniqueFd fd;
   LineSplitter lines;
   Seconds since;  // when it connected
+  double credit;  // lines that it may send now
+  Seconds credited_at;
   bool has_sent_line = false;
+  bool is_paused = false;  // not read until it has credit again
 };
 
 // Never waits for a client with a full buffer.
@@ -43,8 +51,9 @@ struct LineServer::Impl {
   LineServerOptions options;
   os::UniqueFd listener;
   os::UniqueFd epoll;
+  os::UniqueFd timer;  // readable when a paused client is to be read again; empty without a rate
   std::map<ClientId, Client> clients;
-  ClientId next_id = kListener + 1;
+  ClientId next_id = kListener + 1;  // never reaches kTimer
 
   bool watch(int fd, ClientId id) const {
     epoll_event event{};
@@ -55,6 +64,9 @@ struct LineServer::Impl {
   void accept_some(const LineHandlers& handlers);
   void read_block(ClientId id, const LineHandlers& handlers);
   Status take_lines(ClientId id, const LineHandlers& handlers);
+  bool has_credit(Client& client) const;
+  void set_paused(ClientId id, Client& client, bool is_paused);
+  void resume_due(const LineHandlers& handlers);
   void end(ClientId id, const Status& why, const LineHandlers& handlers);
   void end_silent(const LineHandlers& handlers);
 };
@@ -71,7 +83,9 @@ void LineServer::Impl::accept_some(const LineHandlers& handlers) {
     const ClientId id = next_id++;
     if (!watch(fd.get(), id)) continue;
     const int number = fd.get();
-    clients.emplace(id, Client{std::move(fd), LineSplitter(options.line_max), os::monotonic_now()});
+    const Seconds now = os::monotonic_now();
+    clients.emplace(
+        id, Client{std::move(fd), LineSplitter(options.line_max), now, options.burst_lines, now});
     if (handlers.connected) handlers.connected(id, number);
   }
 }
@@ -97,14 +111,57 @@ Status LineServer::Impl::take_lines(ClientId id, const LineHandlers& handlers) {
   for (;;) {
     const auto client = clients.find(id);
     if (client == clients.end()) return {};
+    if (!has_credit(client->second)) {
+      set_paused(id, client->second, true);
+      return {};
+    }
     LineSplitter& lines = client->second.lines;
     const auto line = lines.next();
     if (!line) return {};
+    client->second.credit -= 1;
     client->second.has_sent_line = true;
     if (lines.is_too_long(*line))
       return Error{Code::kInvalidInput,
                    fmt::format("a line is longer than {} bytes", lines.line_max())};
     if (handlers.line) REGATTA_TRY_DO(handlers.line(id, *line));
+  }
+}
+
+bool LineServer::Impl::has_credit(Client& client) const {
+  if (!(options.lines_per_second > 0)) return true;
+  const Seconds now = os::monotonic_now();
+  const double earned = (now - client.credited_at).value * options.lines_per_second;
+  client.credit = std::min(client.credit + earned, options.burst_lines);
+  client.credited_at = now;
+  return client.credit >= 1;
+}
+
+void LineServer::Impl::set_paused(ClientId id, Client& client, bool is_paused) {
+  if (client.is_paused == is_paused) return;
+  client.is_paused = is_paused;
+  // Removed, not only masked: the end of a paused client is seen after its lines.
+  if (!is_paused) {
+    watch(client.fd.get(), id);
+    return;
+  }
+  static_cast<void>(::epoll_ctl(epoll.get(), EPOLL_CTL_DEL, client.fd.get(), nullptr) == 0);
+  itimerspec next{};
+  next.it_value.tv_nsec = kResumeNs;
+  static_cast<void>(::timerfd_settime(timer.get(), 0, &next, nullptr) == 0);
+}
+
+// Handles the lines that paused clients sent before, and reads those that have none left.
+void LineServer::Impl::resume_due(const LineHandlers& handlers) {
+  std::uint64_t expirations = 0;
+  static_cast<void>(::read(timer.get(), &expirations, sizeof expirations) > 0);
+  std::vector<ClientId> paused;
+  for (const auto& [id, client] : clients)
+    if (client.is_paused) paused.push_back(id);
+  for (const ClientId id : paused) {
+    const auto client = clients.find(id);
+    if (client == clients.end()) continue;
+    set_paused(id, client->second, false);
+    if (const Status taken = take_lines(id, handlers); !taken) end(id, taken, handlers);
   }
 }
 
@@ -131,6 +188,11 @@ Result<LineServer> LineServer::create(os::UniqueFd listener, LineServerOptions o
   impl->epoll.reset(::epoll_create1(EPOLL_CLOEXEC));
   if (!impl->epoll || !impl->watch(impl->listener.get(), kListener))
     return os::errno_error("cannot wait for clients");
+  if (impl->options.lines_per_second > 0) {
+    impl->timer.reset(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
+    if (!impl->timer || !impl->watch(impl->timer.get(), kTimer))
+      return os::errno_error("cannot wait for clients");
+  }
   return LineServer(std::move(impl));
 }
 
@@ -148,6 +210,8 @@ Result<bool> LineServer::serve(Seconds limit, const LineHandlers& handlers) {
     const ClientId id = at(events, i).data.u64;
     if (id == kListener) {
       impl_->accept_some(handlers);
+    } else if (id == kTimer) {
+      impl_->resume_due(handlers);
     } else {
       impl_->read_block(id, handlers);
     }

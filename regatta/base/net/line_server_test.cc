@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <sys/socket.h>
 
+#include "regatta/base/os/clock.h"
 #include "regatta/base/os/file.h"
 #include "regatta/base/os/socket.h"
 
@@ -93,6 +94,49 @@ TEST_F(LineServerOf, TellsThatAClientLeft) {
   EXPECT_EQ(server_->client_count(), 0U);
   EXPECT_THAT(closed_, ElementsAre("left"));
   EXPECT_FALSE(server_->send(connected_[0], "anybody?\n"));
+}
+
+// As many lines as `server` takes from one client in `time`, of more than enough.
+std::size_t lines_taken(LineServer& server, const std::string& path, Seconds time) {
+  auto fd = os::connect_unix(path);
+  EXPECT_TRUE(fd);
+  std::string piece;
+  for (int i = 0; i < 2000; ++i)
+    piece += "a\n";
+  EXPECT_EQ(::send(fd->get(), piece.data(), piece.size(), MSG_DONTWAIT | MSG_NOSIGNAL),
+            static_cast<ssize_t>(piece.size()));
+  fd->reset();  // its lines are taken all the same
+  std::size_t count = 0;
+  LineHandlers handlers;
+  handlers.line = [&](ClientId, std::string_view) -> Status {
+    ++count;
+    return {};
+  };
+  const Seconds end = os::monotonic_now() + time;
+  for (Seconds now = os::monotonic_now(); now < end; now = os::monotonic_now())
+    EXPECT_TRUE(server.serve(end - now, handlers));
+  return count;
+}
+
+TEST_F(LineServerOf, ReadsAClientThatSendsManyLinesMoreSlowly) {
+  const std::string limited = folder_->path() + "/limited";
+  auto server = LineServer::create(*os::listen_unix(limited),
+                                   {.clients_max = 2, .lines_per_second = 500, .burst_lines = 10});
+  ASSERT_TRUE(server);
+  const std::size_t first = lines_taken(*server, limited, Seconds{0.2});
+  EXPECT_GE(first, 20U);
+  EXPECT_LE(first, 111U);  // 10 + 0.2 s x 500, and one more
+  EXPECT_EQ(server->client_count(), 1U);
+}
+
+TEST_F(LineServerOf, TakesAllLinesOfASlowedClientThatHasLeft) {
+  const std::string limited = folder_->path() + "/limited";
+  auto server =
+      LineServer::create(*os::listen_unix(limited),
+                         {.clients_max = 2, .lines_per_second = 100'000, .burst_lines = 100});
+  ASSERT_TRUE(server);
+  EXPECT_EQ(lines_taken(*server, limited, Seconds{1}), 2000U);
+  EXPECT_EQ(server->client_count(), 0U);
 }
 
 TEST_F(LineServerOf, RefusesAClientBeyondTheLimitAndTakesOneAgainLater) {

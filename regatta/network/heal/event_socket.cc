@@ -15,6 +15,10 @@ namespace {
 
 constexpr std::size_t kLineMax = 65536;
 constexpr std::size_t kClientsMax = 64;
+// A locator reports each of its faults once a second, and all clients together can take 20 ms at
+// most from the healer.
+constexpr double kLinesPerSecond = 500;
+constexpr double kBurstLines = 32;
 
 }  // namespace
 
@@ -50,7 +54,10 @@ Result<EventSocket> EventSocket::open(const std::string& path,
                   std::move(*listener),
                   {.clients_max = kClientsMax,
                    .line_max = kLineMax,
-                   .refusal = json_line({{"error", "too many subscribers; end another one"}})}));
+                   .refusal = json_line({{"error", "too many subscribers; end another one"}}),
+                   .first_line_limit = {},
+                   .lines_per_second = kLinesPerSecond,
+                   .burst_lines = kBurstLines}));
   impl->server.emplace(std::move(server));
   return EventSocket(std::move(impl));
 }
