@@ -196,6 +196,8 @@ std::string_view to_string(EventKind kind) {
       return "noted";
     case EventKind::kFailed:
       return "failed";
+    case EventKind::kRepaired:
+      return "repaired";
   }
   return "";
 }

@@ -4,6 +4,9 @@
 #include <array>
 #include <utility>
 
+#include <fmt/core.h>
+
+#include "regatta/base/core/text.h"
 #include "regatta/network/fabric/routes.h"
 
 namespace regatta::heal {
@@ -15,6 +18,22 @@ std::array<Fault, 2> both_directions(LinkId link) {
   const std::uint32_t forward = fabric::number_of({link, true});
   return {Fault{Place::kLink, forward, {}, Harm::kNoCarrier},
           Fault{Place::kLink, forward + 1, {}, Harm::kNoCarrier}};
+}
+
+// "another program changed the routes leaf0 to leaf2 (as boot); they are restored".
+std::string alteration_text(const topo::Graph& graph, std::span<const AlteredRoute> altered) {
+  std::vector<std::string> routes;
+  std::vector<std::string> programs;
+  for (const AlteredRoute& one : altered) {
+    routes.push_back(fmt::format("{} to {}", graph.nodes[one.repair.node.index()].name,
+                                 graph.nodes[one.repair.leaf.index()].name));
+    std::string program = one.protocol == 0 ? "removed" : "as " + protocol_name(one.protocol);
+    if (std::ranges::find(programs, program) == programs.end())
+      programs.push_back(std::move(program));
+  }
+  constexpr std::size_t kNamed = 4;
+  return fmt::format("another program changed the routes {} ({}); they are restored",
+                     shortened_list(std::move(routes), kNamed), join(programs, ", "));
 }
 
 }  // namespace
@@ -30,8 +49,14 @@ Healer::Healer(const topo::Graph& graph, const FabricPaths& paths, Switches& swi
       is_off_(graph.links.size()) {}
 
 std::optional<Seconds> Healer::next() const {
-  const auto due = damper_.next();
-  return due && retry_ ? std::min(*due, *retry_) : (due ? due : retry_);
+  std::optional<Seconds> first;
+  const auto add = [&first](const std::optional<Seconds>& due) {
+    if (due && (!first || *due < *first)) first = due;
+  };
+  add(damper_.next());
+  add(retry_);
+  if (can_audit()) add(audit_.next());
+  return first;
 }
 
 Status Healer::learn_installed() {
@@ -147,6 +172,22 @@ void Healer::act(const std::vector<HeldFault>& released, Seconds now, std::vecto
   report_refusals(decision, now, events);
 }
 
+void Healer::audit(Seconds now, std::vector<Event>& events) {
+  if (!can_audit()) return;
+  if (switches_.consume_foreign_change()) audit_.hurry(now);
+  if (now < audit_.next()) return;
+  const auto installed = switches_.installed();
+  if (!installed) return report_failure(installed.error(), now, events);
+  const std::vector<AlteredRoute> altered = audit_.compare(tables_, *installed, now);
+  if (altered.empty()) return;
+  Event event{EventKind::kRepaired, now, {}, {}, {}, alteration_text(graph_, altered)};
+  for (const AlteredRoute& one : altered)
+    event.changes.push_back(one.repair);
+  const Status done = switches_.apply(event.changes);
+  if (done) events.push_back(std::move(event));
+  report_failure(done, now, events);
+}
+
 // And tries again, less often when that fails too.
 void Healer::report_failure(const Status& status, Seconds now, std::vector<Event>& events) {
   if (status) return;
@@ -171,6 +212,7 @@ Result<std::vector<Event>> Healer::step(Seconds now) {
     is_due_ = false;
     act(released, now, events);
   }
+  audit(now, events);
   if (!retry_) pause_ = kFirstPause;
   return events;
 }

@@ -12,6 +12,7 @@
 #include "regatta/model/topo/graph.h"
 #include "regatta/network/heal/internal/decide.h"
 #include "regatta/network/heal/internal/flap_damper.h"
+#include "regatta/network/heal/internal/route_audit.h"
 #include "regatta/network/heal/internal/switches.h"
 #include "regatta/network/heal/internal/tables.h"
 
@@ -24,6 +25,7 @@ enum class EventKind : std::uint8_t {
   kRefused,    // no other path leads there: the broken path stays in use
   kHarmless,   // no route of a switch uses it, or all possible ones do: nothing to withdraw
   kFailed,     // a switch did not apply its change; the healer tries again
+  kRepaired,   // routes that another program had changed are as decided again
 };
 
 struct EventReason {
@@ -36,9 +38,9 @@ struct Event {
   EventKind kind = EventKind::kWithdrawn;
   Seconds at;                               // os::monotonic_now() of the caller
   std::vector<EventReason> reasons;         // new faults, or faults that are no longer held
-  std::vector<RouteChange> changes;         // kTakenOver, kWithdrawn, kReturned
+  std::vector<RouteChange> changes;         // kTakenOver, kWithdrawn, kReturned, kRepaired
   std::vector<RefusedWithdrawal> refusals;  // kRefused: of reasons
-  std::string message;                      // kFailed
+  std::string message;                      // kFailed, kRepaired
 };
 
 struct HealerOptions {
@@ -60,8 +62,9 @@ class Healer {
   // Accepts a sighting of `fault`. It counts from the next step() on.
   void report(const Fault& fault, const std::string& why, Seconds now);
 
-  // Handles carrier changes, releases faults after their clean period, changes routes. Call it when
-  // switches.fd() is readable, after report(), and at next().
+  // Handles carrier changes, releases faults after their clean period, changes routes, and repairs
+  // those that another program has changed. Call it when switches.fd() is readable, after report(),
+  // and at next().
   Result<std::vector<Event>> step(Seconds now);
   std::optional<Seconds> next() const;
 
@@ -76,6 +79,8 @@ class Healer {
   Status come_on(const CarrierChange& change);
   void act(const std::vector<HeldFault>& released, Seconds now, std::vector<Event>& events);
   void report_failure(const Status& status, Seconds now, std::vector<Event>& events);
+  bool can_audit() const { return !dry_run_ && !retry_ && switches_.tells_installed(); }
+  void audit(Seconds now, std::vector<Event>& events);
   void report_refusals(const Decision& decision, Seconds now, std::vector<Event>& events);
 
   const topo::Graph& graph_;
@@ -84,6 +89,7 @@ class Healer {
   FlapDamper damper_;
   const FabricPaths& paths_;
   Tables tables_;
+  RouteAudit audit_;
   std::vector<EventReason> news_;
   std::vector<std::pair<bool, bool>> is_off_;  // per link: its ends a and b
   std::vector<Fault> refused_;                 // already reported

@@ -31,7 +31,9 @@ class FakeSwitches final : public Switches {
   }
   Result<std::vector<CarrierChange>> carriers() override { return std::exchange(coming, {}); }
   int fd() const override { return -1; }
+  bool tells_installed() const override { return tells; }
 
+  bool tells = false;
   std::vector<Installed> at_start;
   std::vector<CarrierChange> coming;
   std::vector<RouteChange> applied;
@@ -138,6 +140,20 @@ TEST_F(HealerOf, ActsOnWhatProbesSawAsLongAsTheySeeIt) {
   healer.report(fault, "3 of 3 probes lost", Seconds{4});
   EXPECT_THAT(step(6.1), IsEmpty());
   EXPECT_THAT(kinds(step(9)), ElementsAre(EventKind::kReturned));
+}
+
+TEST_F(HealerOf, RestoresRoutesThatAnotherProgramChangedAndNamesThem) {
+  switches.tells = true;
+  ASSERT_TRUE(healer.start(Seconds{0}));
+  switches.at_start = {{fabric.node("leaf0"), fabric.node("leaf1"), {}, {}, {}}};
+  EXPECT_THAT(step(1), IsEmpty());
+  EXPECT_EQ(healer.next(), Seconds{1.02});
+  const auto events = step(1.02);
+  ASSERT_THAT(kinds(events), ElementsAre(EventKind::kRepaired));
+  EXPECT_EQ(events[0].message,
+            "another program changed the routes leaf0 to leaf1 (removed); they are restored");
+  ASSERT_THAT(switches.applied, SizeIs(1));
+  EXPECT_THAT(switches.applied[0].returned, SizeIs(2));
 }
 
 TEST_F(HealerOf, TellsOnceThatItRefusesToCutALeafOff) {

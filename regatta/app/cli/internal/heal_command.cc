@@ -140,13 +140,17 @@ Status heal_until_stopped(const Fabric& fabric) {
 
 // The routes of a lab while this process looks after them: the lab does again when this ends.
 struct RoutesTaken {
-  explicit RoutesTaken(const lab::LabInfo& from) : lab(from) {}
+  RoutesTaken(const lab::LabInfo& from, heal::LinuxSwitches& of) : lab(from), switches(of) {}
   RoutesTaken(const RoutesTaken&) = delete;
   RoutesTaken& operator=(const RoutesTaken&) = delete;
   // The lab may have ended before: then there is nothing to hand back.
-  ~RoutesTaken() { static_cast<void>(lab::set_converging(lab, true).has_value()); }
+  ~RoutesTaken() {
+    static_cast<void>(switches.remove_probe_paths().has_value());
+    static_cast<void>(lab::set_converging(lab, true).has_value());
+  }
 
   const lab::LabInfo& lab;
+  heal::LinuxSwitches& switches;
 };
 
 // Rejects these commands in a lab, whose switches are reached without them.
@@ -176,7 +180,7 @@ Status heal_lab(const HealOptions& options, const heal::HealerOptions& healer_op
   std::optional<RoutesTaken> taken;
   if (!options.dry_run) {
     REGATTA_TRY_DO(lab::set_converging(lab, false));
-    taken.emplace(lab);
+    taken.emplace(lab, *switches);
     REGATTA_TRY_DO(switches->keep_probe_paths());
   }
   return heal_until_stopped(

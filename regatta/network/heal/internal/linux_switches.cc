@@ -5,10 +5,8 @@
 #include <cerrno>
 #include <map>
 #include <optional>
-#include <string>
 #include <utility>
 
-#include <fmt/core.h>
 #include <linux/rtnetlink.h>
 #include <sys/epoll.h>
 
@@ -16,58 +14,20 @@
 #include "regatta/base/os/unique_fd.h"
 #include "regatta/model/topo/addresses.h"
 #include "regatta/network/fabric/routes.h"
-#include "regatta/network/heal/internal/route_messages.h"
-#include "regatta/network/heal/internal/route_socket.h"
 
 namespace regatta::heal {
 namespace {
 
-constexpr std::size_t kBlockBytes = 32768;  // well below what a socket takes at once
 constexpr std::uint8_t kProbeTable = 77;
 
-}  // namespace
-
-struct LinuxSwitches::Switch {
-  NodeId node;
-  RouteSocket routes;
-  RouteSocket notices;
-  struct Port {
-    LinkId link;
-    int interface = 0;
-    bool on = true;
-    bool carrier = true;
-  };
-  std::vector<Port> ports;           // as in links_of
-  std::vector<std::uint32_t> asked;  // the last message of each block that waits for an answer
-  std::uint32_t sequence = 0;
-  bool has_lost_notices = false;
-
-  Port* port_of(int interface) {
-    const auto found = std::ranges::find(ports, interface, &Port::interface);
-    return found == ports.end() ? nullptr : &*found;
-  }
-  const Port& port_of(LinkId link) const { return *std::ranges::find(ports, link, &Port::link); }
-
-  // None where a hop leaves by an interface that is none of these ports.
-  std::optional<std::vector<Part>> parts_of(const topo::Graph& graph, const KernelRoute& route) {
-    std::vector<Part> parts;
-    for (const KernelHop& hop : route.hops) {
-      const Port* const port = port_of(hop.interface);
-      if (port == nullptr) return std::nullopt;
-      const bool forward = graph.links[port->link.index()].a == node;
-      parts.push_back({fabric::number_of({port->link, forward}), hop.weight});
-    }
-    return parts;
-  }
-
-  void note(const KernelLink& now, std::vector<CarrierChange>& changes) {
-    Port* const port = port_of(now.interface);
-    if (port == nullptr) return;
-    if (port->carrier != now.carrier) changes.push_back({node, port->link, now.carrier});
-    port->on = now.on;
-    port->carrier = now.carrier;
-  }
+// The addresses of one leaf's NICs, as one switch routes them.
+struct FoundRoute {
+  std::optional<std::vector<Part>> parts;  // of the first
+  std::size_t alike = 0;                   // addresses with these parts
+  std::uint8_t protocol = 0;               // of the last that differs, or of the first
 };
+
+}  // namespace
 
 LinuxSwitches::LinuxSwitches(const topo::Graph& graph, const FabricPaths& paths)
     : graph_(graph),
@@ -81,8 +41,6 @@ LinuxSwitches::LinuxSwitches(const topo::Graph& graph, const FabricPaths& paths)
   }
 }
 
-LinuxSwitches::~LinuxSwitches() = default;
-
 Result<std::unique_ptr<LinuxSwitches>> LinuxSwitches::open(const topo::Graph& graph,
                                                            const FabricPaths& paths,
                                                            std::vector<SwitchSpace> spaces) {
@@ -95,43 +53,17 @@ Result<std::unique_ptr<LinuxSwitches>> LinuxSwitches::open(const topo::Graph& gr
 }
 
 Status LinuxSwitches::add(SwitchSpace space) {
-  const std::string& name = graph_.nodes[space.node.index()].name;
-  REGATTA_TRY(routes, RouteSocket::open(space.space, 0));
-  REGATTA_TRY(notices, RouteSocket::open(space.space, RTMGRP_LINK));
-  auto one = std::make_unique<Switch>(
-      Switch{space.node, std::move(routes), std::move(notices), {}, {}, 0, false});
-  std::map<std::uint32_t, int> interfaces;
-  REGATTA_TRY_DO(one->routes.dump(RTM_GETADDR, [&](const nlmsghdr& message) {
-    if (const auto found = parse_address(message)) interfaces[found->address] = found->interface;
-  }));
-  for (const LinkId link : graph_.links_of[space.node.index()]) {
-    const std::uint32_t address =
-        topo::address_of(link, graph_.links[link.index()].b == space.node);
-    const auto found = interfaces.find(address);
-    if (found == interfaces.end()) {
-      return Error{Code::kNotFound,
-                   fmt::format("switch {}: no interface has the address {} of link {}; is this the "
-                               "fabric that was described",
-                               name, topo::address_text(address), graph_.links[link.index()].name)};
-    }
-    one->ports.push_back({link, found->second, true, true});
-  }
-  REGATTA_TRY_DO(learn_links(*one, first_));
+  REGATTA_TRY(opened, LinuxSwitch::open(graph_, space.node, space.space));
+  auto one = std::make_unique<LinuxSwitch>(std::move(opened));
+  REGATTA_TRY_DO(one->read_links(first_));
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.ptr = one.get();
-  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, one->notices.fd(), &event) != 0)
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, one->notices_fd(), &event) != 0)
     return os::errno_error("epoll");
   of_node_[space.node.index()] = one.get();
   switches_.push_back(std::move(one));
   return {};
-}
-
-// As they are now: at the start, and after notices were lost.
-Status LinuxSwitches::learn_links(Switch& one, std::vector<CarrierChange>& changes) {
-  return one.routes.dump(RTM_GETLINK, [&](const nlmsghdr& message) {
-    if (message.nlmsg_type == RTM_NEWLINK) one.note(parse_link(message), changes);
-  });
 }
 
 Result<std::vector<Installed>> LinuxSwitches::installed() {
@@ -141,76 +73,32 @@ Result<std::vector<Installed>> LinuxSwitches::installed() {
       leaf_of[address] = leaf;
   std::vector<Installed> all;
   for (const auto& one : switches_) {
-    // Per leaf: the parts, and for how many of its addresses they are so.
-    std::map<NodeId, std::pair<std::optional<std::vector<Part>>, std::size_t>> found;
-    REGATTA_TRY_DO(one->routes.dump(RTM_GETROUTE, [&](const nlmsghdr& message) {
-      const auto route = parse_route(message);
-      const auto leaf = route ? leaf_of.find(route->destination) : leaf_of.end();
+    std::map<NodeId, FoundRoute> found;
+    REGATTA_TRY_DO(one->read_routes([&](const LinuxSwitch::Route& route) {
+      const auto leaf = leaf_of.find(route.destination);
       if (leaf == leaf_of.end()) return;
-      const auto parts = one->parts_of(graph_, *route);
-      if (!parts) return;
-      auto& [known, count] = found[leaf->second];
-      if (!known) known = parts;
-      if (known == parts) ++count;
+      FoundRoute& known = found[leaf->second];
+      if (!route.parts) {
+        known.protocol = route.protocol;
+        return;
+      }
+      if (!known.parts) known.parts = route.parts;
+      if (known.parts == route.parts) ++known.alike;
+      if (known.parts != route.parts || known.protocol == 0) known.protocol = route.protocol;
     }));
+    const std::vector<std::uint32_t> off = one->hops_off();
     for (const NodeId leaf : paths_.routes.leaves()) {
-      if (paths_.routes.next_hops(one->node, leaf).empty()) continue;
-      const auto& [known, count] = found[leaf];
-      const bool is_whole = known && count == addresses_of_[leaf.index()].size();
-      all.push_back({one->node, leaf, is_whole ? *known : std::vector<Part>()});
+      if (paths_.routes.next_hops(one->node(), leaf).empty()) continue;
+      const FoundRoute& known = found[leaf];
+      const bool is_whole = known.parts && known.alike == addresses_of_[leaf.index()].size();
+      all.push_back({.node = one->node(),
+                     .leaf = leaf,
+                     .parts = is_whole ? *known.parts : std::vector<Part>(),
+                     .off = off,
+                     .protocol = known.protocol});
     }
   }
   return all;
-}
-
-Status LinuxSwitches::send(Switch& one, std::span<const RouteChange> changes, std::uint8_t table) {
-  std::vector<KernelRoute> routes;
-  for (const RouteChange& change : changes) {
-    KernelRoute route;
-    for (const Part& part : change.parts) {
-      const LinkId link{static_cast<int>(part.hop / 2)};
-      const Switch::Port& port = one.port_of(link);
-      const bool is_at_b = graph_.links[link.index()].a == one.node;  // the gateway
-      if (port.on)
-        route.hops.push_back({port.interface, topo::address_of(link, is_at_b), part.weight});
-    }
-    if (route.hops.empty()) continue;
-    for (const std::uint32_t address : addresses_of_[change.leaf.index()]) {
-      route.destination = address;
-      routes.push_back(route);
-    }
-  }
-  std::string block;
-  for (std::size_t i = 0; i < routes.size(); ++i) {
-    const bool ends = i + 1 == routes.size() || block.size() > kBlockBytes;
-    append_route(block, routes[i], ++one.sequence, ends, table);
-    if (!ends) continue;
-    REGATTA_TRY_DO(one.routes.send(block));
-    one.asked.push_back(one.sequence);
-    block.clear();
-  }
-  return {};
-}
-
-// Failures are told for each message, success for the last one of a block.
-Status LinuxSwitches::await(Switch& one) {
-  int failure = 0;
-  while (!one.asked.empty()) {
-    Status status = one.routes.receive(true, [&](const nlmsghdr& message) {
-      if (message.nlmsg_type != NLMSG_ERROR) return true;
-      const auto* answer = static_cast<const nlmsgerr*>(NLMSG_DATA(&message));
-      if (answer->error != 0 && failure == 0) failure = -answer->error;
-      if (message.nlmsg_seq == one.asked.front()) one.asked.erase(one.asked.begin());
-      return !one.asked.empty();
-    });
-    if (!status) {
-      one.asked.clear();
-      return status;
-    }
-  }
-  if (failure == 0) return {};
-  return os::errno_error(fmt::format("routes of switch {}", graph_.nodes[one.node.index()].name),
-                         failure);
 }
 
 Status LinuxSwitches::apply(std::span<const RouteChange> changes) {
@@ -227,36 +115,46 @@ Status LinuxSwitches::apply(std::span<const RouteChange> changes) {
     if (first && !status) first = status;
   };
   for (const NodeId node : order)
-    keep(send(*of_node_[node.index()], by_node[node], RT_TABLE_MAIN));
+    keep(of_node_[node.index()]->send_routes(by_node[node], addresses_of_, RT_TABLE_MAIN));
   for (const NodeId node : order)
-    keep(await(*of_node_[node.index()]));
+    keep(of_node_[node.index()]->await());
   return first;
 }
 
 Status LinuxSwitches::keep_probe_paths() {
   keeps_probe_paths_ = true;
   for (const auto& one : switches_) {
-    std::string rule;
-    append_rule(rule, topo::kProbeTos, kProbeTable, ++one->sequence);
-    REGATTA_TRY_DO(one->routes.send(rule));
-    one->asked.push_back(one->sequence);
-    // A healer before may have made it.
-    Status made = await(*one);
-    if (!made && made.error().code != Code::kConflict) return made;
+    // An earlier healer that was killed left some, and an older version one for each start.
+    REGATTA_TRY_DO(one->remove_rules(topo::kProbeTos, kProbeTable));
     std::vector<RouteChange> routes;
     for (const NodeId leaf : paths_.routes.leaves()) {
-      const auto hops = paths_.routes.next_hops(one->node, leaf);
-      if (!hops.empty()) routes.push_back({one->node, leaf, even_parts(hops), {}, {}});
+      const auto hops = paths_.routes.next_hops(one->node(), leaf);
+      if (!hops.empty()) routes.push_back({one->node(), leaf, even_parts(hops), {}, {}});
     }
-    REGATTA_TRY_DO(send(*one, routes, kProbeTable));
-    REGATTA_TRY_DO(await(*one));
+    REGATTA_TRY_DO(one->send_routes(routes, addresses_of_, kProbeTable));
+    REGATTA_TRY_DO(one->await());
+    REGATTA_TRY_DO(one->add_rule(topo::kProbeTos, kProbeTable));
   }
   return {};
 }
 
+Status LinuxSwitches::remove_probe_paths() {
+  keeps_probe_paths_ = false;
+  Status first;
+  for (const auto& one : switches_) {
+    std::vector<NodeId> leaves;
+    for (const NodeId leaf : paths_.routes.leaves())
+      if (!paths_.routes.next_hops(one->node(), leaf).empty()) leaves.push_back(leaf);
+    Status removed = one->remove_rules(topo::kProbeTos, kProbeTable);
+    if (removed) removed = one->remove_routes(leaves, addresses_of_, kProbeTable);
+    if (first && !removed) first = removed;
+  }
+  return first;
+}
+
 // The kernel forgot those through an interface that was off.
 Status LinuxSwitches::restore_probe_paths(const CarrierChange& change) {
-  Switch& one = *of_node_[change.node.index()];
+  LinuxSwitch& one = *of_node_[change.node.index()];
   const bool forward = graph_.links[change.link.index()].a == change.node;
   const std::uint32_t link = fabric::number_of({change.link, forward});
   std::vector<RouteChange> routes;
@@ -265,8 +163,8 @@ Status LinuxSwitches::restore_probe_paths(const CarrierChange& change) {
     if (std::ranges::find(hops, link) != hops.end())
       routes.push_back({change.node, leaf, even_parts(hops), {}, {}});
   }
-  REGATTA_TRY_DO(send(one, routes, kProbeTable));
-  return await(one);
+  REGATTA_TRY_DO(one.send_routes(routes, addresses_of_, kProbeTable));
+  return one.await();
 }
 
 // `changes` gets all that was heard, also when this fails: a switch tells each only once.
@@ -276,22 +174,22 @@ Status LinuxSwitches::read_carriers(std::vector<CarrierChange>& changes) {
   if (count < 0 && errno != EINTR) return os::errno_error("epoll");
   Status first;
   for (int i = 0; i < count; ++i) {
-    Switch& one = *static_cast<Switch*>(at(events, i).data.ptr);
-    const Status status = one.notices.receive(false, [&](const nlmsghdr& message) {
-      if (message.nlmsg_type == RTM_NEWLINK || message.nlmsg_type == RTM_DELLINK)
-        one.note(parse_link(message), changes);
-      return true;
-    });
-    if (!status && status.error().code == Code::kExhausted) one.has_lost_notices = true;
-    if (!status && status.error().code != Code::kExhausted && first) first = status;
+    const Status status = static_cast<LinuxSwitch*>(at(events, i).data.ptr)->read_notices(changes);
+    if (!status && first) first = status;
   }
   for (const auto& one : switches_) {
-    if (!one->has_lost_notices) continue;
-    const Status learnt = learn_links(*one, changes);
-    one->has_lost_notices = !learnt;
-    if (!learnt && first) first = learnt;
+    if (!one->has_lost_notices()) continue;
+    const Status status = one->read_notices(changes);
+    if (!status && first) first = status;
   }
   return first;
+}
+
+bool LinuxSwitches::consume_foreign_change() {
+  bool is_changed = false;
+  for (const auto& one : switches_)
+    is_changed = one->consume_foreign_change() || is_changed;
+  return is_changed;
 }
 
 void LinuxSwitches::restore_all() {

@@ -9,6 +9,7 @@
 #include "regatta/base/os/unique_fd.h"
 #include "regatta/model/topo/graph.h"
 #include "regatta/network/heal/internal/decide.h"
+#include "regatta/network/heal/internal/linux_switch.h"
 #include "regatta/network/heal/internal/switches.h"
 
 namespace regatta::heal {
@@ -29,38 +30,36 @@ class LinuxSwitches final : public Switches {
   static Result<std::unique_ptr<LinuxSwitches>> open(const topo::Graph& graph,
                                                      const FabricPaths& paths,
                                                      std::vector<SwitchSpace> spaces);
-  ~LinuxSwitches() override;
 
   // Gives packets of type of service topo::kProbeTos a table of their own with the routes as they
   // are meant to be, whatever is withdrawn from the others: so that probes keep to the paths that
-  // they were made for, and see when these are well again. Stays when this ends.
+  // they were made for, and see when these are well again. Replaces what an earlier healer left.
   Status keep_probe_paths();
+  // Removes that table and its rules: probes go as all other packets again. Tries all switches.
+  Status remove_probe_paths();
 
   Result<std::vector<Installed>> installed() override;
   Status apply(std::span<const RouteChange> changes) override;
   Result<std::vector<CarrierChange>> carriers() override;
+  bool consume_foreign_change() override;
+  bool tells_installed() const override { return true; }
   int fd() const override;
 
  private:
-  struct Switch;
   LinuxSwitches(const topo::Graph& graph, const FabricPaths& paths);
   Status add(SwitchSpace space);
-  Status learn_links(Switch& one, std::vector<CarrierChange>& changes);
-  Status send(Switch& one, std::span<const RouteChange> changes, std::uint8_t table);
   Status restore_probe_paths(const CarrierChange& change);
-  Status await(Switch& one);
   Status read_carriers(std::vector<CarrierChange>& changes);
   void restore_all();
 
   const topo::Graph& graph_;
   const FabricPaths& paths_;
-  std::vector<std::unique_ptr<Switch>> switches_;
-  std::vector<Switch*> of_node_;
-  std::vector<std::vector<std::uint32_t>> addresses_of_;  // per node: of the NICs below a leaf
-  std::vector<CarrierChange> first_;                      // for the next carriers()
-  std::vector<CarrierChange> unrestored_;                 // links whose probes' paths are to be
-                                                          // restored
-  Status restored_;                                       // result of that, for the next carriers()
+  std::vector<std::unique_ptr<LinuxSwitch>> switches_;
+  std::vector<LinuxSwitch*> of_node_;
+  LeafAddresses addresses_of_;
+  std::vector<CarrierChange> first_;       // for the next carriers()
+  std::vector<CarrierChange> unrestored_;  // links whose probes' paths are to be restored
+  Status restored_;                        // result of that, for the next carriers()
   bool keeps_probe_paths_ = false;
   os::UniqueFd epoll_;
 };

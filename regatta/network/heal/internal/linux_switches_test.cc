@@ -5,6 +5,7 @@
 #include <random>
 
 #include <gmock/gmock.h>
+#include <linux/fib_rules.h>
 
 #include "regatta/base/os/clock.h"
 #include "regatta/network/heal/healer.h"
@@ -199,6 +200,90 @@ TEST_F(LinuxSwitchesOfALab, KeepProbesOnThePathsThatWereMeant) {
   EXPECT_EQ(taken(node("spine0"), flows_, topo::kProbeTos),
             std::vector<std::uint32_t>(flows_.size(), link("spine0", "leaf1")));
   EXPECT_TRUE(switches_->keep_probe_paths());
+}
+
+// The rules for packets of a type of service that a switch has.
+int probe_rules(const lab::LabInfo& lab, const std::string& name) {
+  const auto space = lab::open_network(lab, name);
+  const auto socket = RouteSocket::open(*space, 0);
+  EXPECT_TRUE(socket);
+  int rules = 0;
+  EXPECT_TRUE(socket->dump(RTM_GETRULE, [&](const nlmsghdr& message) {
+    const auto* head = static_cast<const fib_rule_hdr*>(NLMSG_DATA(&message));
+    rules += head->tos == topo::kProbeTos ? 1 : 0;
+  }));
+  return rules;
+}
+
+TEST_F(LinuxSwitchesOfALab, LeaveNoRuleBehindHoweverOftenTheyKeptProbePaths) {
+  bring_up(lab_text("rules", 4, 2, 0));
+  if (IsSkipped()) return;
+  for (int i = 0; i < 3; ++i)
+    ASSERT_TRUE(switches_->keep_probe_paths());
+  EXPECT_EQ(probe_rules(lab_, "leaf0"), 1);
+  const auto removed = switches_->remove_probe_paths();
+  ASSERT_TRUE(removed) << removed.error().message;
+  for (const char* const name : {"leaf0", "leaf1", "spine0", "spine1"})
+    EXPECT_EQ(probe_rules(lab_, name), 0) << name;
+  EXPECT_TRUE(switches_->remove_probe_paths());
+  ASSERT_TRUE(switches_->keep_probe_paths());
+  EXPECT_EQ(probe_rules(lab_, "spine1"), 1);
+}
+
+// Routes of one switch, changed as `ip route` does.
+void change_routes(const lab::LabInfo& lab, const std::string& name,
+                   const std::vector<std::string>& arguments) {
+  const auto space = lab::open_network(lab, name);
+  ASSERT_TRUE(space);
+  std::vector<std::string> argv = {"ip", "route"};
+  argv.insert(argv.end(), arguments.begin(), arguments.end());
+  const auto pid = os::spawn(argv, {.namespaces = {space->get()}});
+  ASSERT_TRUE(pid) << pid.error().message;
+  const auto end = os::wait_for(*pid, Seconds{5});
+  ASSERT_TRUE(end && end->is_success());
+}
+
+TEST_F(LinuxSwitchesOfALab, GetBackRoutesThatAnotherProgramRemovesOrReplaces) {
+  bring_up(lab_text("foreign", 4, 2, 0));
+  if (IsSkipped()) return;
+  Healer healer(graph_, *paths_, *switches_, {{Seconds{60}, Seconds{60}, Seconds{10}}, false});
+  ASSERT_TRUE(healer.start(os::monotonic_now()));
+  // A held fault: the program puts its hop back.
+  healer.report({Place::kLink, link("leaf0", "spine1"), {}, Harm::kBlackHole}, "test",
+                os::monotonic_now());
+  ASSERT_TRUE(healer.step(os::monotonic_now()));
+  const auto held = installed();
+  const std::string to = topo::address_text(address(2));  // below leaf1
+  const LinkId by{static_cast<int>(link("leaf0", "spine1") / 2)};
+  const std::string gateway =
+      topo::address_text(topo::address_of(by, graph_.links[by.index()].a == node("leaf0")));
+  const std::vector<std::vector<std::string>> attacks = {
+      {"del", to}, {"replace", "blackhole", to}, {"replace", to, "via", gateway}};
+  for (const auto& attack : attacks) {
+    change_routes(lab_, "leaf0", attack);
+    std::vector<Event> repairs;
+    const Seconds begin = os::monotonic_now();
+    while (repairs.empty() && os::monotonic_now() < begin + Seconds{5}) {
+      auto events = healer.step(os::monotonic_now());
+      ASSERT_TRUE(events);
+      for (Event& event : *events) {
+        EXPECT_EQ(event.kind, EventKind::kRepaired) << event.message;
+        repairs.push_back(std::move(event));
+      }
+      os::sleep_for(Seconds{0.001});
+    }
+    ASSERT_THAT(repairs, SizeIs(1)) << attack[0];
+    EXPECT_THAT(repairs[0].message, testing::HasSubstr("leaf0 to leaf1")) << attack[0];
+    EXPECT_LT((os::monotonic_now() - begin).value, 1.0) << attack[0];
+    const auto now = installed();
+    for (std::size_t i = 0; i < held.size(); ++i)
+      EXPECT_EQ(now[i].parts, held[i].parts) << attack[0];
+  }
+  // Its own changes are no news.
+  for (int i = 0; i < 200; ++i) {
+    EXPECT_THAT(*healer.step(os::monotonic_now()), SizeIs(0));
+    os::sleep_for(Seconds{0.005});
+  }
 }
 
 // As a healer finds them after a reboot of a switch, or of itself.

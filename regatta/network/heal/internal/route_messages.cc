@@ -80,6 +80,17 @@ void for_each_attribute(const nlmsghdr& message, const Handle& handle) {
     handle(at);
 }
 
+constexpr std::uint32_t kRulePriority = 1000;  // before the main table's
+
+fib_rule_hdr rule_head(std::uint8_t tos, std::uint8_t table) {
+  fib_rule_hdr head{};
+  head.family = AF_INET;
+  head.tos = tos;
+  head.table = table;
+  head.action = FR_ACT_TO_TBL;
+  return head;
+}
+
 std::vector<KernelHop> parse_hops(const rtattr* attribute) {
   std::vector<KernelHop> hops;
   auto left = static_cast<int>(RTA_PAYLOAD(attribute));
@@ -126,13 +137,27 @@ void append_route(std::string& block, const KernelRoute& route, std::uint32_t se
   message.close(hops);
 }
 
+void append_route_removal(std::string& block, std::uint32_t destination, std::uint32_t sequence,
+                          std::uint8_t table) {
+  rtmsg head{};
+  head.rtm_family = AF_INET;
+  head.rtm_dst_len = 32;
+  head.rtm_table = table;
+  head.rtm_scope = RT_SCOPE_NOWHERE;  // any
+  Builder message(block, RTM_DELROUTE, NLM_F_ACK, sequence, head);
+  message.add(RTA_DST, ::htonl(destination));
+}
+
 void append_rule(std::string& block, std::uint8_t tos, std::uint8_t table, std::uint32_t sequence) {
-  fib_rule_hdr head{};
-  head.family = AF_INET;
-  head.tos = tos;
-  head.table = table;
-  head.action = FR_ACT_TO_TBL;
-  Builder(block, RTM_NEWRULE, NLM_F_CREATE | NLM_F_EXCL | NLM_F_ACK, sequence, head);
+  Builder message(block, RTM_NEWRULE, NLM_F_CREATE | NLM_F_EXCL | NLM_F_ACK, sequence,
+                  rule_head(tos, table));
+  // Without one the kernel chooses a new priority, and the rule is never equal to one that exists.
+  message.add(FRA_PRIORITY, kRulePriority);
+}
+
+void append_rule_removal(std::string& block, std::uint8_t tos, std::uint8_t table,
+                         std::uint32_t sequence) {
+  Builder(block, RTM_DELRULE, NLM_F_ACK, sequence, rule_head(tos, table));
 }
 
 void append_dump(std::string& block, std::uint16_t type, std::uint32_t sequence) {
@@ -166,9 +191,9 @@ void append_question(std::string& block, const Question& question, std::uint32_t
 std::optional<KernelRoute> parse_route(const nlmsghdr& message) {
   const auto* head = static_cast<const rtmsg*>(NLMSG_DATA(&message));
   if (message.nlmsg_type != RTM_NEWROUTE || head->rtm_family != AF_INET ||
-      head->rtm_dst_len != 32 || head->rtm_table != RT_TABLE_MAIN || head->rtm_type != RTN_UNICAST)
+      head->rtm_dst_len != 32 || head->rtm_table != RT_TABLE_MAIN)
     return std::nullopt;
-  KernelRoute route;
+  KernelRoute route{.destination = 0, .hops = {}, .protocol = head->rtm_protocol};
   KernelHop single;
   for_each_attribute<rtmsg>(message, [&](const rtattr* at) {
     if (at->rta_type == RTA_DST) route.destination = ::ntohl(read<std::uint32_t>(at));
@@ -177,7 +202,7 @@ std::optional<KernelRoute> parse_route(const nlmsghdr& message) {
     if (at->rta_type == RTA_MULTIPATH) route.hops = parse_hops(at);
   });
   if (route.hops.empty() && single.gateway != 0) route.hops.push_back(single);
-  if (route.hops.empty()) return std::nullopt;
+  if (head->rtm_type != RTN_UNICAST) route.hops.clear();
   return route;
 }
 

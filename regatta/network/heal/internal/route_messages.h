@@ -24,6 +24,7 @@ struct KernelHop {
 struct KernelRoute {
   std::uint32_t destination = 0;
   std::vector<KernelHop> hops;
+  std::uint8_t protocol = RTPROT_STATIC;  // which kind of program installed it
 
   friend bool operator==(const KernelRoute&, const KernelRoute&) = default;
 };
@@ -32,9 +33,15 @@ struct KernelRoute {
 // the kernel answers also when all is well.
 void append_route(std::string& block, const KernelRoute& route, std::uint32_t sequence,
                   bool acknowledge, std::uint8_t table = RT_TABLE_MAIN);
+// Removes the route to this address from the table. The kernel answers (ESRCH if there is none).
+void append_route_removal(std::string& block, std::uint32_t destination, std::uint32_t sequence,
+                          std::uint8_t table);
 // A rule that makes packets of this type of service look into `table` first. The kernel answers
 // (EEXIST if the rule exists).
 void append_rule(std::string& block, std::uint8_t tos, std::uint8_t table, std::uint32_t sequence);
+// Removes one such rule, whatever its priority. The kernel answers (ENOENT if there is none).
+void append_rule_removal(std::string& block, std::uint8_t tos, std::uint8_t table,
+                         std::uint32_t sequence);
 // A request for all routes, links or addresses: RTM_GETROUTE, RTM_GETLINK, RTM_GETADDR.
 void append_dump(std::string& block, std::uint16_t type, std::uint32_t sequence);
 
@@ -50,7 +57,8 @@ struct Question {
 };
 void append_question(std::string& block, const Question& question, std::uint32_t sequence);
 
-// Parses an RTM_NEWROUTE; nothing for another table, a prefix, or a route without gateways.
+// Parses an RTM_NEWROUTE; nothing for another table or a prefix. A route that delivers or discards
+// has no hops.
 std::optional<KernelRoute> parse_route(const nlmsghdr& message);
 // RTA_OIF of an answer to a question; 0: none.
 int parse_answer(const nlmsghdr& message);

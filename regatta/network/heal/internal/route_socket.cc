@@ -30,7 +30,10 @@ Result<RouteSocket> RouteSocket::open(const os::UniqueFd& space, unsigned groups
   // Answers repeat the question unless told not to.
   const int on = 1;
   static_cast<void>(::setsockopt(fd.get(), SOL_NETLINK, NETLINK_CAP_ACK, &on, sizeof on) == 0);
-  return RouteSocket(std::move(fd));
+  socklen_t size = sizeof address;
+  if (::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0)
+    return os::errno_error("routing socket");
+  return RouteSocket(std::move(fd), address.nl_pid);
 }
 
 Status RouteSocket::send(std::string_view block) const {

@@ -2,6 +2,7 @@
 // was opened: blocks of messages out, single messages in.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string_view>
 
@@ -29,10 +30,13 @@ class RouteSocket {
   Status dump(unsigned short type, const std::function<void(const nlmsghdr&)>& handler) const;
 
   int fd() const { return fd_.get(); }
+  // Names this socket in the notices of the changes that it made.
+  std::uint32_t port_id() const { return port_id_; }
 
  private:
-  explicit RouteSocket(os::UniqueFd fd) : fd_(std::move(fd)) {}
+  RouteSocket(os::UniqueFd fd, std::uint32_t port_id) : fd_(std::move(fd)), port_id_(port_id) {}
   os::UniqueFd fd_;
+  std::uint32_t port_id_;
 };
 
 }  // namespace regatta::heal
