@@ -93,7 +93,20 @@ Result<std::vector<Event>> Healer::start(Seconds now) {
   return events;
 }
 
+// A wider verdict may replace those on single links while no route can avoid the whole switch: the
+// links stay held as long as it is seen.
+void Healer::renew_links_of(NodeId node, Seconds now) {
+  const std::vector<HeldFault> held = damper_.held();
+  for (const HeldFault& one : held) {
+    const bool is_inside =
+        one.fault.place != Place::kSwitch &&
+        (paths_.start_of[one.fault.link] == node || paths_.end_of[one.fault.link] == node);
+    if (is_inside) static_cast<void>(damper_.bad(one.fault, one.why, now, false));
+  }
+}
+
 void Healer::report(const Fault& fault, const std::string& why, Seconds now) {
+  if (fault.place == Place::kSwitch) renew_links_of(fault.node, now);
   if (!damper_.bad(fault, why, now, false)) return;
   is_due_ = true;
   for (const HeldFault& held : damper_.held())

@@ -76,6 +76,7 @@ class Healer {
 
   Status learn_installed();
   Status apply_carriers(Seconds now);
+  void renew_links_of(NodeId node, Seconds now);
   Status come_on(const CarrierChange& change);
   void act(const std::vector<HeldFault>& released, Seconds now, std::vector<Event>& events);
   void report_failure(const Status& status, Seconds now, std::vector<Event>& events);

@@ -156,6 +156,20 @@ TEST_F(HealerOf, RestoresRoutesThatAnotherProgramChangedAndNamesThem) {
   EXPECT_THAT(switches.applied[0].returned, SizeIs(2));
 }
 
+// The locator may see three dead links of a leaf as one fault of that leaf, which no route avoids.
+TEST_F(HealerOf, HoldsTheLinksOfASwitchAsLongAsTheSwitchIsReported) {
+  healer.report(fabric.broken_link("leaf0", "spine0"), "probes", Seconds{1});
+  step(1);
+  const auto held = switches.tables.parts(fabric.node("leaf0"), fabric.node("leaf1"));
+  for (double now = 2; now < 20; now += 1) {
+    healer.report(fabric.broken_switch("leaf0"), "some flows", Seconds{now});
+    for (const Event& event : step(now))
+      EXPECT_NE(event.kind, EventKind::kReturned) << now;
+  }
+  EXPECT_EQ(switches.tables.parts(fabric.node("leaf0"), fabric.node("leaf1")), held);
+  EXPECT_THAT(kinds(step(24.1)), testing::Contains(EventKind::kReturned));
+}
+
 TEST_F(HealerOf, TellsOnceThatItRefusesToCutALeafOff) {
   healer.report(fabric.broken_link("leaf0", "spine0"), "probes", Seconds{1});
   step(1);
