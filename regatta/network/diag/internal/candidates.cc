@@ -11,6 +11,12 @@
 namespace regatta::diag {
 namespace {
 
+// A cable of which both directions are known to be broken stands for each of them.
+bool is_direction_of(const Culprit& direction, const Culprit& cable) {
+  return direction.kind == CulpritKind::kLink && cable.kind == CulpritKind::kLink &&
+         direction.link == cable.link && cable.forward && cable.backward;
+}
+
 class CandidateMaker {
  public:
   CandidateMaker(const Components& components, std::span<const PathCounts> paths,
@@ -121,7 +127,9 @@ class CandidateMaker {
   }
 
   const KnownFault* find_known_fault(const Culprit& culprit) const {
-    const auto at = std::ranges::find(known_faults_, culprit, &KnownFault::culprit);
+    const auto at = std::ranges::find_if(known_faults_, [&](const KnownFault& known) {
+      return known.culprit == culprit || is_direction_of(culprit, known.culprit);
+    });
     return at == known_faults_.end() ? nullptr : &*at;
   }
   bool is_standing(const Culprit& culprit) const { return find_known_fault(culprit) != nullptr; }
