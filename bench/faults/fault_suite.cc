@@ -1,6 +1,7 @@
 // Runs the labelled faults of this folder through the simulated probers and the locator, and says
 // who was blamed for what: README.md. Exit status 1 when a bar is missed.
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -12,6 +13,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 #include "regatta/base/os/file.h"
@@ -19,13 +21,15 @@
 #include "regatta/model/topo/cluster_yaml.h"
 #include "regatta/network/diag/locator.h"
 #include "regatta/network/fabric/routes.h"
+#include "regatta/network/probe/internal/simulation/repair_scenario.h"
 #include "regatta/network/probe/internal/simulation/scenario.h"
 
 namespace regatta {
 namespace {
 
-constexpr double kSingleBar = 0.99;
-constexpr double kDoubleBar = 0.95;
+constexpr std::array kClusters = {"two-tiers", "three-tiers", "two-nics-a-leaf", "eight-rails"};
+constexpr std::array kGroups = {"single", "double", "triple", "quadruple"};  // by faults - 1
+constexpr std::array kBars = {0.99, 0.97, 0.90, 0.0};                        // right; of each
 
 struct FaultSuiteNetwork {
   explicit FaultSuiteNetwork(const topo::Cluster& cluster)
@@ -123,8 +127,9 @@ class Suite {
     const probe::Planned planned{network->routes, network->seeds};
     const probe::Outcome outcome = try_scenario(network->graph, network->matrix, faults,
                                                 options_of(scenario), traces_ ? &planned : nullptr);
-    const std::string group = fmt::format("{}, {}", faults.size() == 1 ? "single" : "double",
-                                          scenario.is_busy ? "busy" : "quiet");
+    const std::string group =
+        fmt::format("{}, {}", kGroups[std::min(faults.size(), kGroups.size()) - 1],
+                    scenario.is_busy ? "busy" : "quiet");
     SuiteScore& score = scores_[group];
     ++score.all;
     score.right += outcome.is_right ? 1 : 0;
@@ -134,6 +139,21 @@ class Suite {
       if (after.value >= 0) score.after.push_back(after.value);
     confuse(network->graph, outcome);
     if (!outcome.is_right || verbose_) tell(scenario, network->graph, outcome);
+    return {};
+  }
+
+  Status run_repair(const FaultSuiteNetwork& network, const probe::SimulatedFault& fault,
+                    const probe::SimulationOptions& options) {
+    const probe::Planned planned{network.routes, network.seeds};
+    const probe::RepairOutcome outcome =
+        try_repair(network.graph, network.matrix, fault, options, traces_ ? &planned : nullptr);
+    ++repairs_;
+    repairs_named_ += outcome.is_named ? 1 : 0;
+    repairs_not_over_ += outcome.is_named && outcome.over_after.value < 0 ? 1 : 0;
+    repairs_blamed_ += outcome.blamed.empty() ? 0 : 1;
+    for (const diag::FaultVerdict& verdict : outcome.blamed)
+      fmt::print("repair of {}, seed {}: blamed {} at {}\n", fault_text(network.graph, fault),
+                 options.seed, to_string(network.graph, verdict), format_seconds(verdict.at));
     return {};
   }
 
@@ -151,13 +171,13 @@ class Suite {
                       share(score.threshold),
                       after.empty() ? "-" : format_seconds({after[after.size() / 2]}),
                       after.empty() ? "-" : format_seconds({after.back()})});
-      SuiteScore& whole = sums[group.starts_with("single") ? "single" : "double"];
+      SuiteScore& whole = sums[group.substr(0, group.find(','))];
       whole.all += score.all;
       whole.right += score.right;
     }
     if (!scores_.empty()) std::fputs(format_table(rows).c_str(), stdout);
     for (const auto& [group, whole] : sums) {
-      const double bar = group == "single" ? kSingleBar : kDoubleBar;
+      const double bar = at(kBars, std::ranges::find(kGroups, group) - kGroups.begin());
       fmt::print("{}: {} of {} right, at least {} wanted\n", group, whole.right, whole.all,
                  format_percent(bar));
       good = good && whole.right >= bar * whole.all;
@@ -181,7 +201,12 @@ class Suite {
           "\nnothing broken, busy servers: {} simulated, {} verdicts, {} told as host noise\n",
           format_duration(healthy_), false_verdicts_, noise_told_);
     }
-    return good && false_verdicts_ == 0;
+    if (repairs_ > 0)
+      fmt::print(
+          "\nrepairs: {}, {} of the faults named before, {} held for 6 s after, {} with a "
+          "verdict after\n",
+          repairs_, repairs_named_, repairs_not_over_, repairs_blamed_);
+    return good && false_verdicts_ == 0 && repairs_blamed_ == 0;
   }
 
  private:
@@ -228,24 +253,26 @@ class Suite {
   std::map<std::string, std::map<std::string, int>> confusion_;
   Seconds healthy_;
   int false_verdicts_ = 0;
+  int repairs_ = 0;
+  int repairs_named_ = 0;
+  int repairs_not_over_ = 0;
+  int repairs_blamed_ = 0;  // somebody, after them
   int noise_told_ = 0;
 };
 
 // Lines of random faults: how the files here came about.
 Result<std::string> generate(FaultSuiteNetworks& networks, int faults, int count,
                              std::uint64_t seed) {
-  const std::vector<std::string> clusters = {"two-tiers", "three-tiers", "two-nics-a-leaf",
-                                             "eight-rails"};
   std::mt19937_64 random(seed);
   std::string lines;
   for (int i = 0; i < count; ++i) {
-    const std::string& cluster = clusters[static_cast<std::size_t>(i) % clusters.size()];
+    const std::string cluster = at(kClusters, i % std::ssize(kClusters));
     REGATTA_TRY(network, networks.get(cluster));
     std::vector<std::string> texts;
     for (const auto& fault : random_faults(network->graph, network->coverage, faults, random))
       texts.push_back(fault_text(network->graph, fault));
     lines +=
-        fmt::format("{}{:03} {} {} {} {}\n", faults == 1 ? "single" : "double", i, cluster,
+        fmt::format("{}{:03} {} {} {} {}\n", at(kGroups, faults - 1), i, cluster,
                     random() % 1'000'000, i / 4 % 2 == 0 ? "quiet" : "busy", join(texts, "; "));
   }
   return lines;
@@ -260,10 +287,29 @@ Status run_text(Suite& suite, const std::string& text, const std::string& file) 
   return {};
 }
 
+// Black holes of all or of some flows, drawn anew until there are enough.
+Status run_repairs(FaultSuiteNetworks& networks, Suite& suite, int count, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  for (int i = 0; i < count;) {
+    REGATTA_TRY(network, networks.get(at(kClusters, i % std::ssize(kClusters))));
+    const auto faults = random_faults(network->graph, network->coverage, 1, random);
+    const bool is_black_hole = faults[0].loss >= 1 || faults[0].some_flows;
+    if (!is_black_hole || faults[0].culprit.kind == diag::CulpritKind::kServer) continue;
+    probe::SimulationOptions options;
+    options.seed = random() % 1'000'000;
+    options.noise = i / std::ssize(kClusters) % 2 == 0 ? probe::quiet() : probe::busy();
+    REGATTA_TRY_DO(suite.run_repair(*network, faults[0], options));
+    ++i;
+  }
+  return {};
+}
+
 struct Options {
   std::vector<std::string> files;
   std::vector<std::uint64_t> seeds;  // of scenarios that nobody has seen yet
   int count = 200;                   // single faults for each seed, and half as many double ones
+  std::vector<int> faults = {1, 2};  // at once
+  int repairs = 0;                   // for each seed
   bool verbose = false;
   bool traces = false;
 };
@@ -275,10 +321,13 @@ Status run_suite(FaultSuiteNetworks& networks, const Options& options, bool& goo
     REGATTA_TRY_DO(run_text(suite, text, file));
   }
   for (const std::uint64_t seed : options.seeds)
-    for (const int faults : {1, 2}) {
-      REGATTA_TRY(text, generate(networks, faults, options.count / faults, seed));
+    for (const int faults : options.faults) {
+      REGATTA_TRY(text, generate(networks, faults, std::max(1, options.count / faults), seed));
       REGATTA_TRY_DO(run_text(suite, text, fmt::format("seed {}", seed)));
     }
+  for (const std::uint64_t seed :
+       options.repairs > 0 ? options.seeds : std::vector<std::uint64_t>())
+    REGATTA_TRY_DO(run_repairs(networks, suite, options.repairs, seed));
   good = suite.print();
   return {};
 }
@@ -304,14 +353,19 @@ int main(int count, char** values) {
   app.add_option("--count", options.count, "Single faults for each seed; double ones half of it")
       ->check(CLI::Range(2, 1'000'000))
       ->capture_default_str();
+  app.add_option("--faults", options.faults, "Faults at once in the scenarios of --seeds (1 2)")
+      ->check(CLI::Range(1, 4));
+  app.add_option("--repairs", options.repairs,
+                 "Also repair N black holes for each seed: nobody may be blamed afterwards")
+      ->check(CLI::Range(1, 1'000'000));
   app.add_flag("--verbose", options.verbose, "Tell of each scenario, not only of those gone wrong");
   app.add_flag("--traces", options.traces, "Weigh simulated traceroutes, too");
   int faults = 1;
   std::uint64_t seed = 1;
   CLI::App* prints = app.add_subcommand("generate", "Print COUNT random scenarios");
-  prints->add_option("FAULTS", faults, "In each of them: 1 or 2")
+  prints->add_option("FAULTS", faults, "In each of them: 1 to 4")
       ->required()
-      ->check(CLI::Range(1, 2));
+      ->check(CLI::Range(1, 4));
   prints->add_option("COUNT", options.count)->required()->check(CLI::Range(1, 1'000'000));
   prints->add_option("SEED", seed)->required();
   CLI11_PARSE(app, count, values);

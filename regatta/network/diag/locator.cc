@@ -34,7 +34,8 @@ Locator::Locator(const topo::Graph& graph, const fabric::Paths& paths,
       options_(options),
       windows_(graph, paths, options),
       carriers_(graph),
-      faults_(graph, options) {}
+      faults_(graph, options),
+      ended_faults_(graph) {}
 
 void Locator::add(const ProbeReport& report) {
   windows_.add(report);
@@ -126,7 +127,8 @@ std::vector<FaultVerdict> Locator::evaluate(Seconds now, Window last) {
   std::ranges::move(silent_servers(graph_, windows_, last, options_), std::back_inserter(found));
   lossy_paths_.clear();
   if (!windows_.has_losses()) return found;
-  const PathTally counted = tally(now, last);
+  PathTally counted = tally(now, last);
+  ended_faults_.trim(faults_.verdicts(), counted);
   for (std::uint32_t path = 0; path < paths_.size(); ++path)
     if (counted.has_lost(path)) lossy_paths_.push_back(path);
   for (Explanation& one : explain(graph_, counted.counts(), faults_.known(), options_.explain)) {
@@ -147,6 +149,34 @@ std::vector<FaultVerdict> Locator::evaluate(Seconds now, Window last) {
   return found;
 }
 
+// Whether answers came back over most of the paths across the culprit during the clean time.
+bool Locator::is_observed(const FaultVerdict& verdict, Window last) const {
+  if (verdict.symptom == Symptom::kNoCarrier || verdict.symptom == Symptom::kSilent ||
+      !is_fault(verdict))
+    return true;
+  const auto links = links_to_avoid(graph_, verdict.culprit);
+  const auto crosses = [&](std::uint32_t path) {
+    return std::ranges::any_of(paths_.links(path), [&](std::uint32_t link) {
+      return std::ranges::find(links, link) != links.end();
+    });
+  };
+  const auto clean = static_cast<Window>(std::ceil(options_.clean_time / options_.window));
+  const Window first = std::max(windows_.first_counted(last), last - clean);
+  int crossing = 0;
+  int answered = 0;
+  for (std::uint32_t probe = 0; probe < windows_.probes(); ++probe) {
+    if (!crosses(2 * probe) && !crosses(2 * probe + 1)) continue;
+    ++crossing;
+    for (Window window = first; window <= last; ++window) {
+      const ProbeWindows::Cell& one = windows_.cell(probe, window);
+      if (one.sent == ProbeWindows::kUnknown || one.answered == 0) continue;
+      ++answered;
+      break;
+    }
+  }
+  return 2 * answered >= crossing;
+}
+
 FaultChanges Locator::locate(Seconds now) {
   const auto last =
       static_cast<Window>(std::floor((now - options_.grace).value / options_.window.value)) - 1;
@@ -154,7 +184,8 @@ FaultChanges Locator::locate(Seconds now) {
   windows_.advance(last);
   std::erase_if(passive_counts_,
                 [&](const PassiveCount& one) { return !windows_.is_in_memory(one.window); });
-  return faults_.update(evaluate(now, last), now);
+  return faults_.update(evaluate(now, last), now,
+                        [&](const FaultVerdict& verdict) { return is_observed(verdict, last); });
 }
 
 }  // namespace regatta::diag

@@ -15,6 +15,7 @@
 #include "regatta/network/diag/fault_verdict.h"
 #include "regatta/network/diag/internal/active_faults.h"
 #include "regatta/network/diag/internal/carrier_states.h"
+#include "regatta/network/diag/internal/ended_faults.h"
 #include "regatta/network/diag/internal/locator_options.h"
 #include "regatta/network/diag/internal/path_tally.h"
 #include "regatta/network/diag/internal/probe_windows.h"
@@ -56,6 +57,7 @@ class Locator {
   PathTally tally(Seconds now, Window last) const;
   void count_probe(std::uint32_t probe, Seconds now, PathTally& tally) const;
   void count_passive(PathTally& tally) const;
+  bool is_observed(const FaultVerdict& verdict, Window last) const;
   std::vector<FaultVerdict> evaluate(Seconds now, Window last);
 
   const topo::Graph& graph_;
@@ -67,6 +69,7 @@ class Locator {
   std::vector<std::uint32_t> lossy_paths_;
   std::vector<bool> is_left_out_;  // per path; empty: none
   ActiveFaults faults_;
+  EndedFaults ended_faults_;
 };
 
 }  // namespace regatta::diag

@@ -71,11 +71,12 @@ bool ActiveFaults::is_replaced(const FaultVerdict& old,
   });
 }
 
-void ActiveFaults::end_old(Seconds now, FaultChanges& changes) {
+void ActiveFaults::end_old(Seconds now, const IsObserved& is_observed, FaultChanges& changes) {
   for (std::size_t i = 0; i < verdicts_.size();) {
     const Seconds held_at = states_[i].held_at;
-    const bool has_ended = now - held_at > options_.clean_time ||
-                           (held_at < now && is_replaced(verdicts_[i], changes.begun));
+    const bool is_clean =
+        now - held_at > options_.clean_time && (!is_observed || is_observed(verdicts_[i]));
+    const bool has_ended = is_clean || (held_at < now && is_replaced(verdicts_[i], changes.begun));
     if (!has_ended) {
       ++i;
       continue;
@@ -86,11 +87,12 @@ void ActiveFaults::end_old(Seconds now, FaultChanges& changes) {
   }
 }
 
-FaultChanges ActiveFaults::update(std::vector<FaultVerdict> found, Seconds now) {
+FaultChanges ActiveFaults::update(std::vector<FaultVerdict> found, Seconds now,
+                                  const IsObserved& is_observed) {
   FaultChanges changes;
   for (FaultVerdict& verdict : found)
     update_one(std::move(verdict), now, changes);
-  end_old(now, changes);
+  end_old(now, is_observed, changes);
   std::erase_if(unconfirmed_,
                 [&](const Unconfirmed& one) { return now - one.held_at > options_.changes; });
   return changes;

@@ -2,6 +2,7 @@
 // new verdicts make. Pure.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "regatta/model/topo/graph.h"
@@ -16,8 +17,12 @@ class ActiveFaults {
   ActiveFaults(const topo::Graph& graph, const LocatorOptions& options)
       : graph_(graph), options_(options) {}
 
-  // Splits the verdicts of one evaluation into new, lasting and ended faults.
-  FaultChanges update(std::vector<FaultVerdict> found, Seconds now);
+  // Splits the verdicts of one evaluation into new, lasting and ended faults. A fault that is not
+  // found any more lasts while `is_observed` denies that probes have crossed it: silence of servers
+  // is not health of the network.
+  using IsObserved = std::function<bool(const FaultVerdict&)>;
+  FaultChanges update(std::vector<FaultVerdict> found, Seconds now,
+                      const IsObserved& is_observed = {});
 
   const std::vector<FaultVerdict>& verdicts() const { return verdicts_; }
   std::vector<KnownFault> known() const;
@@ -41,7 +46,7 @@ class ActiveFaults {
   bool is_unconfirmed(const FaultVerdict& verdict, Seconds now);
   void update_one(FaultVerdict verdict, Seconds now, FaultChanges& changes);
   bool is_replaced(const FaultVerdict& old, const std::vector<FaultVerdict>& begun) const;
-  void end_old(Seconds now, FaultChanges& changes);
+  void end_old(Seconds now, const IsObserved& is_observed, FaultChanges& changes);
 
   const topo::Graph& graph_;
   LocatorOptions options_;

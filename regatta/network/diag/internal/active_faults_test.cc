@@ -34,6 +34,16 @@ TEST_F(ActiveFaultsTest, BeginOnceAndEndAfterACleanTime) {
   EXPECT_THAT(faults_.verdicts(), IsEmpty());
 }
 
+TEST_F(ActiveFaultsTest, DoNotEndWhileNobodyObservesThem) {
+  const Culprit culprit = nic_culprit(fabric_.graph, nic_);
+  faults_.update({verdict(culprit)}, Seconds{1});
+  bool is_observed = false;
+  const auto observed = [&](const FaultVerdict&) { return is_observed; };
+  EXPECT_TRUE(faults_.update({}, Seconds{10}, observed).is_empty());
+  is_observed = true;
+  EXPECT_THAT(faults_.update({}, Seconds{11}, observed).over, SizeIs(1));
+}
+
 TEST_F(ActiveFaultsTest, DoNotBeginWithoutConfidence) {
   FaultVerdict unsure = verdict(server());
   unsure.confidence = 0.9;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "regatta/network/diag/fault_verdict.h"
@@ -38,6 +39,19 @@ class PathTally {
     lost_[cell] = static_cast<std::uint16_t>(lost);
   }
 
+  // As if nothing had been sent in these windows, of which those outside are ignored.
+  void clear(std::size_t path, Window first, Window last) {
+    for (Window window = std::max(first, first_); window <= std::min(last, last_); ++window)
+      set(path, window, 0, 0);
+  }
+
+  std::size_t size() const { return paths_.size(); }
+  std::span<const std::uint32_t> links(std::size_t path) const { return paths_[path].links; }
+  // Packets sent and lost.
+  std::pair<std::uint16_t, std::uint16_t> counts_at(std::size_t path, Window window) const {
+    const std::size_t cell = path * windows_ + static_cast<std::size_t>(window - first_);
+    return {sent_[cell], lost_[cell]};
+  }
   bool has_lost(std::size_t path) const {
     return std::ranges::any_of(windows_of(lost_, path),
                                [](std::uint16_t count) { return count > 0; });

@@ -23,6 +23,7 @@ struct SimulatedFault {
   double loss = 1;          // share of the packets that cross it
   bool some_flows = false;  // all packets of every second flow instead, by its hash
   Seconds at;
+  Seconds until{1e300};  // repaired then; servers are not
 };
 
 // How often a server stands still, and for how long; each draw is even between two times.

@@ -1,0 +1,119 @@
+#include "regatta/network/diag/internal/ended_faults.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace regatta::diag {
+namespace {
+
+constexpr int kCleanWindows = 3;  // without a loss that make an end sure
+constexpr int kMixedWindows = 3;
+constexpr int kChangedWindows = 8;  // with few losses: it has become another fault
+
+bool is_black_hole(const FaultVerdict& verdict) {
+  return is_fault(verdict) &&
+         (verdict.symptom == Symptom::kBlackHole || verdict.symptom == Symptom::kSomeFlows);
+}
+
+std::vector<std::uint32_t> sorted_links(const topo::Graph& graph, const Culprit& culprit) {
+  std::vector<std::uint32_t> links = links_to_avoid(graph, culprit);
+  std::ranges::sort(links);
+  return links;
+}
+
+bool crosses(std::span<const std::uint32_t> path, const std::vector<std::uint32_t>& links) {
+  return std::ranges::any_of(
+      path, [&](std::uint32_t link) { return std::ranges::binary_search(links, link); });
+}
+
+void clear_across(const std::vector<std::uint32_t>& links, Window first, Window last,
+                  PathTally& tally) {
+  for (std::size_t path = 0; path < tally.size(); ++path)
+    if (crosses(tally.links(path), links)) tally.clear(path, first, last);
+}
+
+// The newest windows, in which most of the paths that a black hole had closed deliver again.
+struct OpenRun {
+  int windows = 0;          // 0: the paths are still closed
+  int mixed = 0;            // in which only some do
+  bool is_clean = true;     // the newest kCleanWindows of them lost nothing
+  Window last_closed = -1;  // before them; -1: none
+  Window last_lossy = -1;   // among or before them
+};
+
+OpenRun open_run(const std::vector<std::size_t>& closed, const PathTally& tally) {
+  OpenRun run;
+  for (Window window = tally.last(); window >= tally.first(); --window) {
+    int sending = 0;
+    int open = 0;
+    bool is_lossy = false;
+    for (const std::size_t path : closed) {
+      const auto [sent, lost] = tally.counts_at(path, window);
+      sending += sent > 0 ? 1 : 0;
+      open += sent > lost ? 1 : 0;
+      is_lossy = is_lossy || lost > 0;
+    }
+    if (sending == 0) continue;
+    if (is_lossy) run.last_lossy = std::max(run.last_lossy, window);
+    if (2 * open < sending) {
+      // The window of the end itself: it began while the paths were closed.
+      if (open > 0 && ++run.mixed <= kMixedWindows) continue;
+      run.last_closed = window;
+      return run;
+    }
+    if (is_lossy && run.windows < kCleanWindows) run.is_clean = false;
+    ++run.windows;
+  }
+  return run;
+}
+
+// Whether a black hole has closed the path for a while.
+bool was_closed(std::size_t path, const PathTally& tally) {
+  constexpr int kWindows = 2;
+  int closed = 0;
+  for (Window window = tally.first(); window <= tally.last() && closed < kWindows; ++window) {
+    const auto [sent, lost] = tally.counts_at(path, window);
+    closed += sent > 0 && lost == sent ? 1 : 0;
+  }
+  return closed == kWindows;
+}
+
+}  // namespace
+
+void EndedFaults::trim_one(std::span<const std::vector<std::uint32_t>> active, std::size_t place,
+                           PathTally& tally) {
+  const std::vector<std::uint32_t>& links = active[place];
+  std::vector<std::size_t> closed;
+  for (std::size_t path = 0; path < tally.size(); ++path) {
+    if (!crosses(tally.links(path), links) || !was_closed(path, tally)) continue;
+    bool is_shared = false;
+    for (std::size_t other = 0; other < active.size(); ++other)
+      is_shared = is_shared || (other != place && crosses(tally.links(path), active[other]));
+    if (!is_shared) closed.push_back(path);
+  }
+  const OpenRun run = open_run(closed, tally);
+  if (run.windows + run.mixed == 0 || run.last_closed < 0) return;
+  // A fault that loses some packets instead of all does not get clean.
+  const bool has_changed = run.windows >= kChangedWindows;
+  if (!has_changed && (run.windows < kCleanWindows || !run.is_clean)) {
+    clear_across(links, run.last_closed + 1, tally.last(), tally);
+    return;
+  }
+  const Window last = run.is_clean ? run.last_lossy : run.last_closed;
+  clear_across(links, tally.first(), last, tally);
+  std::erase_if(ended_, [&](const EndedFault& one) { return one.links == links; });
+  ended_.push_back({links, last});
+}
+
+void EndedFaults::trim(std::span<const FaultVerdict> active, PathTally& tally) {
+  std::erase_if(ended_, [&](const EndedFault& one) { return one.last_lossy < tally.first(); });
+  for (const EndedFault& one : ended_)
+    clear_across(one.links, tally.first(), one.last_lossy, tally);
+  std::vector<std::vector<std::uint32_t>> links;
+  for (const FaultVerdict& verdict : active)
+    links.push_back(sorted_links(graph_, verdict.culprit));
+  for (std::size_t i = 0; i < active.size(); ++i)
+    if (is_black_hole(active[i])) trim_one(links, i, tally);
+}
+
+}  // namespace regatta::diag
