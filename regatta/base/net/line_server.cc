@@ -51,6 +51,7 @@ struct LineServer::Impl {
   LineServerOptions options;
   os::UniqueFd listener;
   os::UniqueFd epoll;
+  bool is_timer_set = false;
   os::UniqueFd timer;  // readable when a paused client is to be read again; empty without a rate
   std::map<ClientId, Client> clients;
   ClientId next_id = kListener + 1;  // never reaches kTimer
@@ -65,7 +66,8 @@ struct LineServer::Impl {
   void read_block(ClientId id, const LineHandlers& handlers);
   Status take_lines(ClientId id, const LineHandlers& handlers);
   bool has_credit(Client& client) const;
-  void set_paused(ClientId id, Client& client, bool is_paused);
+  void pause(Client& client);
+  bool resume(ClientId id, Client& client);
   void resume_due(const LineHandlers& handlers);
   void end(ClientId id, const Status& why, const LineHandlers& handlers);
   void end_silent(const LineHandlers& handlers);
@@ -112,7 +114,7 @@ Status LineServer::Impl::take_lines(ClientId id, const LineHandlers& handlers) {
     const auto client = clients.find(id);
     if (client == clients.end()) return {};
     if (!has_credit(client->second)) {
-      set_paused(id, client->second, true);
+      pause(client->second);
       return {};
     }
     LineSplitter& lines = client->second.lines;
@@ -136,32 +138,36 @@ bool LineServer::Impl::has_credit(Client& client) const {
   return client.credit >= 1;
 }
 
-void LineServer::Impl::set_paused(ClientId id, Client& client, bool is_paused) {
-  if (client.is_paused == is_paused) return;
-  client.is_paused = is_paused;
-  // Removed, not only masked: the end of a paused client is seen after its lines.
-  if (!is_paused) {
-    watch(client.fd.get(), id);
-    return;
-  }
+// Removed from epoll, not only masked: the end of a paused client is seen after its lines.
+void LineServer::Impl::pause(Client& client) {
+  if (client.is_paused) return;
+  client.is_paused = true;
   static_cast<void>(::epoll_ctl(epoll.get(), EPOLL_CTL_DEL, client.fd.get(), nullptr) == 0);
+  if (is_timer_set) return;
   itimerspec next{};
   next.it_value.tv_nsec = kResumeNs;
-  static_cast<void>(::timerfd_settime(timer.get(), 0, &next, nullptr) == 0);
+  is_timer_set = ::timerfd_settime(timer.get(), 0, &next, nullptr) == 0;
+}
+
+bool LineServer::Impl::resume(ClientId id, Client& client) {
+  client.is_paused = false;
+  return watch(client.fd.get(), id);
 }
 
 // Handles the lines that paused clients sent before, and reads those that have none left.
 void LineServer::Impl::resume_due(const LineHandlers& handlers) {
   std::uint64_t expirations = 0;
   static_cast<void>(::read(timer.get(), &expirations, sizeof expirations) > 0);
+  is_timer_set = false;
   std::vector<ClientId> paused;
   for (const auto& [id, client] : clients)
     if (client.is_paused) paused.push_back(id);
   for (const ClientId id : paused) {
     const auto client = clients.find(id);
     if (client == clients.end()) continue;
-    set_paused(id, client->second, false);
-    if (const Status taken = take_lines(id, handlers); !taken) end(id, taken, handlers);
+    Status taken = os::errno_error("cannot wait for the client");
+    if (resume(id, client->second)) taken = take_lines(id, handlers);
+    if (!taken) end(id, taken, handlers);
   }
 }
 
@@ -184,6 +190,7 @@ LineServer::~LineServer() = default;
 Result<LineServer> LineServer::create(os::UniqueFd listener, LineServerOptions options) {
   auto impl = std::make_unique<Impl>();
   impl->options = std::move(options);
+  impl->options.burst_lines = std::max(1.0, impl->options.burst_lines);
   impl->listener = std::move(listener);
   impl->epoll.reset(::epoll_create1(EPOLL_CLOEXEC));
   if (!impl->epoll || !impl->watch(impl->listener.get(), kListener))

@@ -27,7 +27,7 @@ struct LineServerOptions {
   Seconds first_line_limit;
   // A client that sends more is read more slowly, so that it waits; 0: no limit.
   double lines_per_second = 0;
-  double burst_lines = 32;  // beyond that rate, after a pause
+  double burst_lines = 32;  // beyond that rate, after a pause; at least 1
 };
 
 // The owner's handlers; each may call send(), close() and set_line_max() of the server. An empty
@@ -55,7 +55,8 @@ class LineServer {
   // Readable when serve() has something to do.
   int fd() const;
   // Waits at most `limit` for events and handles them; reads one block of 64 KiB from each ready
-  // client whose lines it has handled. Returns whether a signal ended the wait. kUnavailable when the system cannot wait.
+  // client whose lines it has handled. Returns whether a signal ended the wait. kUnavailable when
+  // the system cannot wait.
   Result<bool> serve(Seconds limit, const LineHandlers& handlers);
 
   // `lines` end with a newline. Never waits: a client whose socket buffer does not hold all of it
