@@ -163,8 +163,9 @@ TEST_F(EventSocketOf, ServesOthersBesideAClientThatReportsWithoutEnd) {
   EXPECT_TRUE(is_heard);
 }
 
-// 64 clients that write lines as fast as they can: the healer comes back to its switches in time.
-TEST_F(EventSocketOf, ReturnsWithin20msWhileAllItsClientsFlood) {
+// 64 clients that write lines as fast as they can: the healer returns to its switches after a few
+// lines of each, some milliseconds of work.
+TEST_F(EventSocketOf, TakesFewLinesAtOnceWhileAllItsClientsFlood) {
   std::vector<os::UniqueFd> clients;
   for (int i = 0; i < 64; ++i)
     clients.push_back(connect());
@@ -175,16 +176,15 @@ TEST_F(EventSocketOf, ReturnsWithin20msWhileAllItsClientsFlood) {
   while (piece.size() < 1 << 16)
     piece += R"({"broken": {"switch": "spine0"}})"
              "\n";
-  std::vector<double> spent;  // of this thread: the test machine may have others at work
+  std::size_t most = 0;
   const Seconds until = os::monotonic_now() + Seconds{0.5};
   while (os::monotonic_now() < until) {
     for (const os::UniqueFd& fd : clients)
       static_cast<void>(::send(fd.get(), piece.data(), piece.size(), MSG_DONTWAIT | MSG_NOSIGNAL));
-    const Seconds begin = os::thread_cpu_time();
-    consume_reports();
-    spent.push_back((os::thread_cpu_time() - begin).value);
+    most = std::max(most, consume_reports().size());
   }
-  EXPECT_LT(std::ranges::max(spent), 0.02);
+  EXPECT_GT(most, 0U);
+  EXPECT_LE(most, std::size_t{64} * 40);
 }
 
 TEST_F(EventSocketOf, RefusesMoreClientsThanItsLimit) {

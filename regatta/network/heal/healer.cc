@@ -80,7 +80,9 @@ Result<std::vector<Event>> Healer::start(Seconds now) {
     if (!one.parts.empty() && !change.withdrawn.empty()) taken.changes.push_back(change);
     tables_.set(one.node, one.leaf, std::move(one.parts));
   }
-  for (const Fault& fault : tables_.missing()) {
+  for (Fault fault : tables_.missing()) {
+    // How much harm it did is not known: what is seen now counts for more.
+    fault.harm = Harm::kLoss;
     if (hops_of(tables_.parts(paths_.start_of[fault.link], fault.node)).empty()) continue;
     const std::string why = "withdrawn by whoever healed before";
     damper_.bad(fault, why, now, false);
@@ -93,8 +95,8 @@ Result<std::vector<Event>> Healer::start(Seconds now) {
   return events;
 }
 
-// A wider verdict may replace those on single links while no route can avoid the whole switch: the
-// links stay held as long as it is seen.
+// A wider verdict may replace those on single links although no route avoids the whole switch: the
+// links stay held as long as it is reported.
 void Healer::renew_links_of(NodeId node, Seconds now) {
   const std::vector<HeldFault> held = damper_.held();
   for (const HeldFault& one : held) {
@@ -176,7 +178,10 @@ void Healer::act(const std::vector<HeldFault>& released, Seconds now, std::vecto
   for (const HeldFault& held : released)
     back.reasons.push_back({held.fault, held.why, held.clean});
   // Without news nothing breaks: what a route gets back then was missing for another reason.
-  const bool gives_back = !back.reasons.empty() || out.reasons.empty();
+  // And where all paths are equally broken now, those withdrawn before are as good as the others.
+  const bool takes_nothing = std::ranges::all_of(
+      changes, [](const RouteChange& change) { return change.withdrawn.empty(); });
+  const bool gives_back = !back.reasons.empty() || out.reasons.empty() || takes_nothing;
   for (const RouteChange& change : changes)
     (change.withdrawn.empty() && gives_back ? back : out).changes.push_back(change);
   if (out.changes.empty()) out.kind = EventKind::kHarmless;
@@ -187,7 +192,7 @@ void Healer::act(const std::vector<HeldFault>& released, Seconds now, std::vecto
 
 void Healer::audit(Seconds now, std::vector<Event>& events) {
   if (!can_audit()) return;
-  if (switches_.consume_foreign_change()) audit_.hurry(now);
+  if (switches_.consume_foreign_change()) audit_.read_soon(now);
   if (now < audit_.next()) return;
   const auto installed = switches_.installed();
   if (!installed) return report_failure(installed.error(), now, events);

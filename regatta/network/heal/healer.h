@@ -80,7 +80,7 @@ class Healer {
   Status come_on(const CarrierChange& change);
   void act(const std::vector<HeldFault>& released, Seconds now, std::vector<Event>& events);
   void report_failure(const Status& status, Seconds now, std::vector<Event>& events);
-  bool can_audit() const { return !dry_run_ && !retry_ && switches_.tells_installed(); }
+  bool can_audit() const { return !dry_run_ && !retry_ && switches_.reads_installed(); }
   void audit(Seconds now, std::vector<Event>& events);
   void report_refusals(const Decision& decision, Seconds now, std::vector<Event>& events);
 

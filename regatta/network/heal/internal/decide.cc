@@ -26,6 +26,7 @@ class Ranks {
     });
     for (const std::size_t i : order) {
       fault_of_.push_back(i);
+      level_of_.push_back(1 + static_cast<int>(faults[i].harm));
       const auto rank = static_cast<std::uint32_t>(fault_of_.size());
       const Fault& fault = faults[i];
       if (fault.place == Place::kSwitch) nodes_[fault.node.index()] = rank;
@@ -40,6 +41,8 @@ class Ranks {
     return std::max(links_[link], found == hops_.end() ? 0 : found->second);
   }
   std::size_t fault_of(std::uint32_t rank) const { return fault_of_[rank - 1]; }
+  // Faults that are equally bad have the same level; 0: none.
+  int level(std::uint32_t rank) const { return rank == 0 ? 0 : level_of_[rank - 1]; }
 
  private:
   static std::size_t count_nodes(const FabricPaths& paths) {
@@ -53,6 +56,7 @@ class Ranks {
   std::vector<std::uint32_t> nodes_;
   std::map<std::pair<std::uint32_t, int>, std::uint32_t> hops_;
   std::vector<std::size_t> fault_of_;  // by rank - 1
+  std::vector<int> level_of_;          // the same
 };
 
 // Whether a fault lies on some path to `leaf`.
@@ -106,12 +110,15 @@ Decision decide(const FabricPaths& paths, std::span<const Fault> faults) {
       worst[node.index()] = best;
       if (best > 0 && is_leaf[node.index()])
         decision.refusals.push_back({node, leaf, ranks.fault_of(best)});
-      if (best == std::ranges::max(costs)) continue;
+      const auto is_left = [&](std::uint32_t cost) {
+        return ranks.level(cost) == ranks.level(best);
+      };
+      if (std::ranges::all_of(costs, is_left)) continue;
       Withdrawal& withdrawal = decision.withdrawals.emplace_back();
       withdrawal.node = node;
       withdrawal.leaf = leaf;
       for (std::size_t hop = 0; hop < hops.size(); ++hop)
-        if (costs[hop] == best) withdrawal.left.push_back(hops[hop]);
+        if (is_left(costs[hop])) withdrawal.left.push_back(hops[hop]);
     }
   }
   return decision;

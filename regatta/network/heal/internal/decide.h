@@ -3,8 +3,9 @@
 //
 // Every switch keeps, for each destination leaf, those of its shortest next hops whose paths have
 // the least harm; only shortest paths count, as with equal-cost BGP in a CLOS (RFC 7938), so that
-// no loop can arise. If every path is broken the least broken stay: a withdrawal that would cut a
-// leaf off is refused and reported.
+// no loop can arise. If every path is broken the least broken all stay, as without a healer, and so
+// does the first of them that is repaired: a withdrawal that would cut a leaf off is refused and
+// reported.
 #pragma once
 
 #include <compare>
@@ -80,9 +81,8 @@ struct Decision {
   std::vector<RefusedWithdrawal> refusals;
 };
 
-// `faults`: oldest first. If the worst faults of two paths do equal harm, the path with the younger
-// fault is better: the last broken path then stays in use when nothing else is left, and nothing
-// has to move. Time: switches x leaves x next hops.
+// `faults`: oldest first; a refusal names the youngest of equal harm. Time: switches x leaves x
+// next hops.
 Decision decide(const FabricPaths& paths, std::span<const Fault> faults);
 
 // "leaf0-spine1 from leaf0 to spine1", "switch spine0", "leaf0-spine1 from leaf0 towards leaf2".

@@ -16,13 +16,23 @@ namespace {
 
 constexpr std::size_t kBlockBytes = 32768;  // well below what a socket takes at once
 
+// All that has arrived, also where more notices are lost meanwhile.
+Status discard_notices(const RouteSocket& socket) {
+  for (;;) {
+    const Status read = socket.receive(false, [](const nlmsghdr&) { return true; });
+    if (read || read.error().code != Code::kExhausted) return read;
+  }
+}
+
 }  // namespace
 
 Result<LinuxSwitch> LinuxSwitch::open(const topo::Graph& graph, NodeId node,
                                       const os::UniqueFd& space) {
   REGATTA_TRY(routes, RouteSocket::open(space, 0));
-  REGATTA_TRY(notices, RouteSocket::open(space, RTMGRP_LINK | RTMGRP_IPV4_ROUTE));
-  LinuxSwitch one(graph, node, std::move(routes), std::move(notices));
+  REGATTA_TRY(link_notices, RouteSocket::open(space, RTMGRP_LINK));
+  REGATTA_TRY(route_notices, RouteSocket::open(space, RTMGRP_IPV4_ROUTE));
+  LinuxSwitch one(graph, node, std::move(routes), std::move(link_notices),
+                  std::move(route_notices));
   std::map<std::uint32_t, int> interfaces;
   REGATTA_TRY_DO(one.routes_.dump(RTM_GETADDR, [&](const nlmsghdr& message) {
     if (const auto found = parse_address(message)) interfaces[found->address] = found->interface;
@@ -69,20 +79,37 @@ Status LinuxSwitch::read_links(std::vector<CarrierChange>& changes) {
   });
 }
 
-Status LinuxSwitch::read_notices(std::vector<CarrierChange>& changes) {
-  const Status heard = notices_.receive(false, [&](const nlmsghdr& message) {
+Status LinuxSwitch::read_link_notices(std::vector<CarrierChange>& changes) {
+  const Status heard = link_notices_.receive(false, [&](const nlmsghdr& message) {
     if (message.nlmsg_type == RTM_NEWLINK || message.nlmsg_type == RTM_DELLINK)
       note(parse_link(message), changes);
-    const bool is_route = message.nlmsg_type == RTM_NEWROUTE || message.nlmsg_type == RTM_DELROUTE;
-    if (is_route && message.nlmsg_pid != routes_.port_id()) has_foreign_change_ = true;
     return true;
   });
   if (!heard && heard.error().code != Code::kExhausted) return heard;
-  if (!heard) has_lost_notices_ = has_foreign_change_ = true;
+  if (!heard) has_lost_notices_ = true;
   if (!has_lost_notices_) return {};
+  // Those still waiting are older than what is read now.
+  REGATTA_TRY_DO(discard_notices(link_notices_));
   const Status read = read_links(changes);
   has_lost_notices_ = !read;
   return read;
+}
+
+Status LinuxSwitch::read_route_notices() {
+  const Status heard = route_notices_.receive(false, [&](const nlmsghdr& message) {
+    if (message.nlmsg_pid != routes_.port_id() && is_single_main_route(message))
+      has_foreign_change_ = true;
+    return true;
+  });
+  if (heard || heard.error().code != Code::kExhausted) return heard;
+  has_foreign_change_ = true;
+  return discard_notices(route_notices_);
+}
+
+Status LinuxSwitch::read_notices(std::vector<CarrierChange>& changes) {
+  const Status links = read_link_notices(changes);
+  const Status routes = read_route_notices();
+  return links ? routes : links;
 }
 
 Status LinuxSwitch::read_routes(const std::function<void(const Route&)>& handle) {

@@ -2,6 +2,7 @@
 // its routes and the notices of its kernel, by rtnetlink.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -30,21 +31,23 @@ class LinuxSwitch {
   static Result<LinuxSwitch> open(const topo::Graph& graph, NodeId node, const os::UniqueFd& space);
 
   NodeId node() const { return node_; }
-  // Readable when read_notices() has work.
-  int notices_fd() const { return notices_.fd(); }
+  // Readable when read_notices() has work: notices of links, and of routes.
+  std::array<int, 2> notices_fds() const { return {link_notices_.fd(), route_notices_.fd()}; }
 
   // Appends the changes of carriers that were heard, also when it fails: the kernel tells each only
   // once. Where notices were lost, the state of all links is read instead.
   Status read_notices(std::vector<CarrierChange>& changes);
   // Whether read_notices() could not make good for lost notices, and has to be called again.
   bool has_lost_notices() const { return has_lost_notices_; }
-  // Whether another process has changed a route of the main table since the last call.
+  // Whether another process has changed a route to a single address in the main table since the
+  // last call, or may have.
   bool consume_foreign_change() { return std::exchange(has_foreign_change_, false); }
   // Carriers as they are now: appends those that differ from what was known.
   Status read_links(std::vector<CarrierChange>& changes);
 
-  // Passes each route of the main table to a NIC by its destination; no parts where a hop leaves by
-  // an interface that is none of the ports. `protocol`: RTPROT_* of the program that installed it.
+  // Calls `handle` for each route to a single address in the main table, without those of a metric
+  // or a type of service. No parts: a hop leaves by an interface that is none of the ports.
+  // `protocol`: RTPROT_* of the program that installed it.
   struct Route {
     std::uint32_t destination = 0;
     std::uint8_t protocol = 0;
@@ -74,8 +77,15 @@ class LinuxSwitch {
     bool on = true;
     bool carrier = true;
   };
-  LinuxSwitch(const topo::Graph& graph, NodeId node, RouteSocket routes, RouteSocket notices)
-      : graph_(&graph), node_(node), routes_(std::move(routes)), notices_(std::move(notices)) {}
+  LinuxSwitch(const topo::Graph& graph, NodeId node, RouteSocket routes, RouteSocket link_notices,
+              RouteSocket route_notices)
+      : graph_(&graph),
+        node_(node),
+        routes_(std::move(routes)),
+        link_notices_(std::move(link_notices)),
+        route_notices_(std::move(route_notices)) {}
+  Status read_link_notices(std::vector<CarrierChange>& changes);
+  Status read_route_notices();
   Port* port_of(int interface);
   const Port& port_of(LinkId link) const;
   std::uint32_t hop_of(const Port& port) const;
@@ -87,7 +97,9 @@ class LinuxSwitch {
   const topo::Graph* graph_;
   NodeId node_;
   RouteSocket routes_;
-  RouteSocket notices_;
+  // Apart, so that many changes of routes, the healer's own too, displace no notice of a link.
+  RouteSocket link_notices_;
+  RouteSocket route_notices_;
   std::vector<Port> ports_;             // as in links_of
   std::vector<std::uint32_t> awaited_;  // the last message of each block that waits for an answer
   std::uint32_t sequence_ = 0;

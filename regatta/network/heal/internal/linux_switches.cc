@@ -23,8 +23,9 @@ constexpr std::uint8_t kProbeTable = 77;
 // The addresses of one leaf's NICs, as one switch routes them.
 struct FoundRoute {
   std::optional<std::vector<Part>> parts;  // of the first
+  std::size_t found = 0;                   // addresses with a route
   std::size_t alike = 0;                   // addresses with these parts
-  std::uint8_t protocol = 0;               // of the last that differs, or of the first
+  std::uint8_t protocol = RTPROT_STATIC;   // of one that this healer did not install, if any
 };
 
 }  // namespace
@@ -56,11 +57,12 @@ Status LinuxSwitches::add(SwitchSpace space) {
   REGATTA_TRY(opened, LinuxSwitch::open(graph_, space.node, space.space));
   auto one = std::make_unique<LinuxSwitch>(std::move(opened));
   REGATTA_TRY_DO(one->read_links(first_));
-  epoll_event event{};
-  event.events = EPOLLIN;
-  event.data.ptr = one.get();
-  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, one->notices_fd(), &event) != 0)
-    return os::errno_error("epoll");
+  for (const int fd : one->notices_fds()) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.ptr = one.get();
+    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) return os::errno_error("epoll");
+  }
   of_node_[space.node.index()] = one.get();
   switches_.push_back(std::move(one));
   return {};
@@ -78,24 +80,23 @@ Result<std::vector<Installed>> LinuxSwitches::installed() {
       const auto leaf = leaf_of.find(route.destination);
       if (leaf == leaf_of.end()) return;
       FoundRoute& known = found[leaf->second];
-      if (!route.parts) {
-        known.protocol = route.protocol;
-        return;
-      }
+      ++known.found;
+      if (route.protocol != RTPROT_STATIC) known.protocol = route.protocol;
+      if (!route.parts) return;
       if (!known.parts) known.parts = route.parts;
       if (known.parts == route.parts) ++known.alike;
-      if (known.parts != route.parts || known.protocol == 0) known.protocol = route.protocol;
     }));
     const std::vector<std::uint32_t> off = one->hops_off();
     for (const NodeId leaf : paths_.routes.leaves()) {
       if (paths_.routes.next_hops(one->node(), leaf).empty()) continue;
       const FoundRoute& known = found[leaf];
-      const bool is_whole = known.parts && known.alike == addresses_of_[leaf.index()].size();
+      const std::size_t addresses = addresses_of_[leaf.index()].size();
+      const bool is_whole = known.parts && known.alike == addresses;
       all.push_back({.node = one->node(),
                      .leaf = leaf,
                      .parts = is_whole ? *known.parts : std::vector<Part>(),
                      .off = off,
-                     .protocol = known.protocol});
+                     .protocol = known.found == addresses ? known.protocol : std::uint8_t{0}});
     }
   }
   return all;

@@ -42,7 +42,7 @@ class LinuxSwitches final : public Switches {
   Status apply(std::span<const RouteChange> changes) override;
   Result<std::vector<CarrierChange>> carriers() override;
   bool consume_foreign_change() override;
-  bool tells_installed() const override { return true; }
+  bool reads_installed() const override { return true; }
   int fd() const override;
 
  private:

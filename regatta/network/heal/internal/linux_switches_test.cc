@@ -257,10 +257,10 @@ TEST_F(LinuxSwitchesOfALab, GetBackRoutesThatAnotherProgramRemovesOrReplaces) {
   const LinkId by{static_cast<int>(link("leaf0", "spine1") / 2)};
   const std::string gateway =
       topo::address_text(topo::address_of(by, graph_.links[by.index()].a == node("leaf0")));
-  const std::vector<std::vector<std::string>> attacks = {
+  const std::vector<std::vector<std::string>> foreign_changes = {
       {"del", to}, {"replace", "blackhole", to}, {"replace", to, "via", gateway}};
-  for (const auto& attack : attacks) {
-    change_routes(lab_, "leaf0", attack);
+  for (const auto& change : foreign_changes) {
+    change_routes(lab_, "leaf0", change);
     std::vector<Event> repairs;
     const Seconds begin = os::monotonic_now();
     while (repairs.empty() && os::monotonic_now() < begin + Seconds{5}) {
@@ -272,12 +272,12 @@ TEST_F(LinuxSwitchesOfALab, GetBackRoutesThatAnotherProgramRemovesOrReplaces) {
       }
       os::sleep_for(Seconds{0.001});
     }
-    ASSERT_THAT(repairs, SizeIs(1)) << attack[0];
-    EXPECT_THAT(repairs[0].message, testing::HasSubstr("leaf0 to leaf1")) << attack[0];
-    EXPECT_LT((os::monotonic_now() - begin).value, 1.0) << attack[0];
+    ASSERT_THAT(repairs, SizeIs(1)) << change[0];
+    EXPECT_THAT(repairs[0].message, testing::HasSubstr("leaf0 to leaf1")) << change[0];
+    EXPECT_LT((os::monotonic_now() - begin).value, 1.0) << change[0];
     const auto now = installed();
     for (std::size_t i = 0; i < held.size(); ++i)
-      EXPECT_EQ(now[i].parts, held[i].parts) << attack[0];
+      EXPECT_EQ(now[i].parts, held[i].parts) << change[0];
   }
   // Its own changes are no news.
   for (int i = 0; i < 200; ++i) {

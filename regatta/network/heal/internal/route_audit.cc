@@ -10,7 +10,7 @@ namespace {
 
 constexpr Seconds kRegular{1.0};
 constexpr Seconds kLongestPause{1.0};
-constexpr Seconds kCalm{10.0};  // after a repair: the other program has stopped
+constexpr Seconds kCalm{10.0};  // without a change: the other program has stopped
 
 // Without the hops that no route can use now.
 std::vector<Part> usable(std::vector<Part> parts, const std::vector<std::uint32_t>& off) {
@@ -47,29 +47,34 @@ std::vector<AlteredRoute> altered(const Tables& tables, std::span<const Installe
 
 }  // namespace
 
-void RouteAudit::hurry(Seconds now) {
+void RouteAudit::read_soon(Seconds now) {
+  is_hurried_ = true;
   next_ = std::min(next_, std::max(now, read_at_ + pause_));
 }
 
 std::vector<AlteredRoute> RouteAudit::compare(const Tables& tables,
                                               std::span<const Installed> installed, Seconds now) {
-  std::vector<AlteredRoute> now_altered = altered(tables, installed);
   std::vector<AlteredRoute> sure;
-  for (const AlteredRoute& one : now_altered)
-    if (std::ranges::find(suspects_, one) != suspects_.end()) sure.push_back(one);
+  std::vector<std::pair<NodeId, NodeId>> suspects;
+  for (AlteredRoute& one : altered(tables, installed)) {
+    const std::pair key{one.repair.node, one.repair.leaf};
+    if (std::ranges::find(suspects_, key) != suspects_.end()) {
+      sure.push_back(std::move(one));
+    } else {
+      suspects.push_back(key);
+    }
+  }
   read_at_ = now;
-  if (!sure.empty()) {
-    repaired_at_ = now;
+  // A program that goes on changing routes, these or others, does not keep the healer busy.
+  if (!sure.empty() || (is_hurried_ && suspects.empty())) {
+    disturbed_at_ = now;
     pause_ = std::min(pause_ * 2.0, kLongestPause);
-  } else if (now - repaired_at_ > kCalm) {
+  } else if (now - disturbed_at_ > kCalm) {
     pause_ = kFirstPause;
   }
-  const bool has_suspects = sure.size() < now_altered.size();
-  suspects_ = std::move(now_altered);
-  std::erase_if(suspects_, [&](const AlteredRoute& one) {
-    return std::ranges::find(sure, one) != sure.end();
-  });
-  next_ = now + (has_suspects ? pause_ : kRegular);
+  is_hurried_ = false;
+  suspects_ = std::move(suspects);
+  next_ = now + (suspects_.empty() ? kRegular : pause_);
   return sure;
 }
 

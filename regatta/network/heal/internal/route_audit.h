@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "regatta/base/core/units.h"
@@ -27,10 +28,10 @@ class RouteAudit {
   // When the installed routes are to be read again: each second, or earlier.
   Seconds next() const { return next_; }
   // Another program has changed a route: reads soon, but less often while it goes on doing so.
-  void hurry(Seconds now);
+  void read_soon(Seconds now);
 
-  // Routes that differ in this reading and were the same in the one before: an interface that goes
-  // off between two messages of a kernel looks like a change for a moment.
+  // Routes that differ in this reading, as it found them, and differed in the one before: an
+  // interface that goes off between two messages of a kernel looks like a change for a moment.
   std::vector<AlteredRoute> compare(const Tables& tables, std::span<const Installed> installed,
                                     Seconds now);
 
@@ -39,9 +40,10 @@ class RouteAudit {
 
   Seconds next_;
   Seconds read_at_;
-  Seconds repaired_at_;
+  Seconds disturbed_at_;         // by another program, last
   Seconds pause_ = kFirstPause;  // between two readings after a change
-  std::vector<AlteredRoute> suspects_;
+  bool is_hurried_ = false;
+  std::vector<std::pair<NodeId, NodeId>> suspects_;  // switch and leaf of routes that differed once
 };
 
 // "boot", "bird", "protocol 77". Source: linux/rtnetlink.h.

@@ -81,19 +81,39 @@ TEST_F(RouteAuditOf, IgnoresHopsWhoseInterfaceIsOff) {
   EXPECT_THAT(audit.compare(tables, installed, Seconds{2}), IsEmpty());
 }
 
+TEST_F(RouteAuditOf, NamesARouteThatDiffersOtherwiseEachTime) {
+  auto other = changed();
+  for (Installed& one : other)
+    if (one.protocol == RTPROT_BOOT) one.parts.clear();
+  audit.compare(tables, changed(), Seconds{1});
+  const auto altered = audit.compare(tables, other, Seconds{1.02});
+  ASSERT_THAT(altered, SizeIs(1));
+  EXPECT_THAT(altered[0].found, IsEmpty());
+}
+
+TEST_F(RouteAuditOf, ReadsLessOftenWhileAnotherProgramChangesOtherRoutes) {
+  int readings = 0;
+  for (Seconds now{1}; now < Seconds{11}; now = audit.next()) {
+    audit.compare(tables, all(), now);
+    audit.read_soon(now);
+    ++readings;
+  }
+  EXPECT_LT(readings, 20);
+}
+
 TEST_F(RouteAuditOf, ReadsLessOftenWhileAnotherProgramGoesOn) {
   Seconds now{1};
   int readings = 0;
   for (; now < Seconds{11}; now = audit.next()) {
     audit.compare(tables, changed(), now);
-    audit.hurry(now);
+    audit.read_soon(now);
     ++readings;
   }
   EXPECT_LT(readings, 40);  // not one each 20 ms
   // And as soon as at first once it has stopped for long enough.
   audit.compare(tables, all(), now + Seconds{1});
   audit.compare(tables, all(), now + Seconds{12});
-  audit.hurry(now + Seconds{12});
+  audit.read_soon(now + Seconds{12});
   EXPECT_LT(audit.next(), now + Seconds{12.1});
 }
 

@@ -188,19 +188,28 @@ void append_question(std::string& block, const Question& question, std::uint32_t
   message.add(RTA_DPORT, ::htons(question.to_port));
 }
 
+bool is_single_main_route(const nlmsghdr& message) {
+  const auto* head = static_cast<const rtmsg*>(NLMSG_DATA(&message));
+  return (message.nlmsg_type == RTM_NEWROUTE || message.nlmsg_type == RTM_DELROUTE) &&
+         message.nlmsg_len >= NLMSG_LENGTH(sizeof *head) && head->rtm_family == AF_INET &&
+         head->rtm_dst_len == 32 && head->rtm_table == RT_TABLE_MAIN;
+}
+
 std::optional<KernelRoute> parse_route(const nlmsghdr& message) {
   const auto* head = static_cast<const rtmsg*>(NLMSG_DATA(&message));
-  if (message.nlmsg_type != RTM_NEWROUTE || head->rtm_family != AF_INET ||
-      head->rtm_dst_len != 32 || head->rtm_table != RT_TABLE_MAIN)
+  if (message.nlmsg_type != RTM_NEWROUTE || !is_single_main_route(message) || head->rtm_tos != 0)
     return std::nullopt;
+  std::uint32_t metric = 0;
   KernelRoute route{.destination = 0, .hops = {}, .protocol = head->rtm_protocol};
   KernelHop single;
   for_each_attribute<rtmsg>(message, [&](const rtattr* at) {
+    if (at->rta_type == RTA_PRIORITY) metric = read<std::uint32_t>(at);
     if (at->rta_type == RTA_DST) route.destination = ::ntohl(read<std::uint32_t>(at));
     if (at->rta_type == RTA_OIF) single.interface = read<int>(at);
     if (at->rta_type == RTA_GATEWAY) single.gateway = ::ntohl(read<std::uint32_t>(at));
     if (at->rta_type == RTA_MULTIPATH) route.hops = parse_hops(at);
   });
+  if (metric != 0) return std::nullopt;
   if (route.hops.empty() && single.gateway != 0) route.hops.push_back(single);
   if (head->rtm_type != RTN_UNICAST) route.hops.clear();
   return route;

@@ -57,8 +57,11 @@ struct Question {
 };
 void append_question(std::string& block, const Question& question, std::uint32_t sequence);
 
-// Parses an RTM_NEWROUTE; nothing for another table or a prefix. A route that delivers or discards
-// has no hops.
+// Whether an RTM_NEWROUTE or RTM_DELROUTE is about a single IPv4 address in the main table.
+bool is_single_main_route(const nlmsghdr& message);
+// Parses an RTM_NEWROUTE; nothing where is_single_main_route() is false, and for a route with a
+// metric or a type of service, beside which others to the same address may stand. A route that
+// delivers or discards has no hops.
 std::optional<KernelRoute> parse_route(const nlmsghdr& message);
 // RTA_OIF of an answer to a question; 0: none.
 int parse_answer(const nlmsghdr& message);

@@ -26,7 +26,7 @@ struct Installed {
   NodeId leaf;
   std::vector<Part> parts;
   std::vector<std::uint32_t> off;  // hops of the switch that no route can use now
-  std::uint8_t protocol = 0;       // RTPROT_* of the program that installed it; 0: unknown
+  std::uint8_t protocol = 0;       // RTPROT_* of the program that installed it; 0: some is missing
 };
 
 class Switches {
@@ -36,7 +36,7 @@ class Switches {
   // Routes that are not all equal parts of all hops, at the least.
   virtual Result<std::vector<Installed>> installed() = 0;
   // Whether installed() reads the switches.
-  virtual bool tells_installed() const { return false; }
+  virtual bool reads_installed() const { return false; }
   // Whether carriers() heard since the last call that another program changed a route.
   virtual bool consume_foreign_change() { return false; }
   // Installs the routes on all switches at the same time; tries all, and returns the first failure.
