@@ -149,7 +149,17 @@ std::vector<FaultVerdict> Locator::evaluate(Seconds now, Window last) {
   return found;
 }
 
-// Whether answers came back over most of the paths across the culprit during the clean time.
+// Whether both its servers have ever reported, and its packets take the planned paths.
+bool Locator::can_count(std::uint32_t probe) const {
+  const auto takes_its_path = [&](std::uint32_t path) {
+    return counts(path) && !carriers_.is_rerouted(paths_.links(path));
+  };
+  return windows_.newest_of(windows_.sender(probe)) >= 0 &&
+         windows_.newest_of(windows_.receiver(probe)) >= 0 && takes_its_path(2 * probe) &&
+         takes_its_path(2 * probe + 1);
+}
+
+// Whether the servers of most paths across the culprit have reported during the clean time.
 bool Locator::is_observed(const FaultVerdict& verdict, Window last) const {
   if (verdict.symptom == Symptom::kNoCarrier || verdict.symptom == Symptom::kSilent ||
       !is_fault(verdict))
@@ -163,18 +173,21 @@ bool Locator::is_observed(const FaultVerdict& verdict, Window last) const {
   const auto clean = static_cast<Window>(std::ceil(options_.clean_time / options_.window));
   const Window first = std::max(windows_.first_counted(last), last - clean);
   int crossing = 0;
-  int answered = 0;
+  int observed = 0;
   for (std::uint32_t probe = 0; probe < windows_.probes(); ++probe) {
     if (!crosses(2 * probe) && !crosses(2 * probe + 1)) continue;
+    if (!can_count(probe)) continue;
     ++crossing;
     for (Window window = first; window <= last; ++window) {
       const ProbeWindows::Cell& one = windows_.cell(probe, window);
-      if (one.sent == ProbeWindows::kUnknown || one.answered == 0) continue;
-      ++answered;
+      const bool is_known = one.sent != ProbeWindows::kUnknown && one.sent > 0 &&
+                            (one.answered > 0 || one.arrived != ProbeWindows::kUnknown);
+      if (!is_known) continue;
+      ++observed;
       break;
     }
   }
-  return 2 * answered >= crossing;
+  return 2 * observed >= crossing;
 }
 
 FaultChanges Locator::locate(Seconds now) {

@@ -41,8 +41,9 @@ class Locator {
   // Excludes paths that differ from `paths`, by number: losses on them do not count.
   void leave_out(std::vector<bool> paths) { is_left_out_ = std::move(paths); }
 
-  // Changes of the verdicts up to `now`, by the clock that numbers the windows. Cost: all probes
-  // times the windows in memory with losses.
+  // Changes of the verdicts up to `now`, by the clock that numbers the windows. A fault is over
+  // when probes have crossed it without a loss for a while. Cost: all probes times the windows in
+  // memory with losses, and times the faults that are not found any more.
   FaultChanges locate(Seconds now);
 
   // Faults that have begun and are not over.
@@ -57,6 +58,7 @@ class Locator {
   PathTally tally(Seconds now, Window last) const;
   void count_probe(std::uint32_t probe, Seconds now, PathTally& tally) const;
   void count_passive(PathTally& tally) const;
+  bool can_count(std::uint32_t probe) const;
   bool is_observed(const FaultVerdict& verdict, Window last) const;
   std::vector<FaultVerdict> evaluate(Seconds now, Window last);
 

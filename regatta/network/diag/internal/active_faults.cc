@@ -73,10 +73,12 @@ bool ActiveFaults::is_replaced(const FaultVerdict& old,
 
 void ActiveFaults::end_old(Seconds now, const IsObserved& is_observed, FaultChanges& changes) {
   for (std::size_t i = 0; i < verdicts_.size();) {
-    const Seconds held_at = states_[i].held_at;
-    const bool is_clean =
-        now - held_at > options_.clean_time && (!is_observed || is_observed(verdicts_[i]));
-    const bool has_ended = is_clean || (held_at < now && is_replaced(verdicts_[i], changes.begun));
+    State& state = states_[i];
+    const bool is_found = state.held_at >= now;
+    const bool has_successor = !is_found && is_replaced(verdicts_[i], changes.begun);
+    // The clean time begins anew as long as nobody observes the fault.
+    if (!is_found && is_observed && !is_observed(verdicts_[i])) state.held_at = now;
+    const bool has_ended = has_successor || now - state.held_at > options_.clean_time;
     if (!has_ended) {
       ++i;
       continue;

@@ -41,7 +41,8 @@ TEST_F(ActiveFaultsTest, DoNotEndWhileNobodyObservesThem) {
   const auto observed = [&](const FaultVerdict&) { return is_observed; };
   EXPECT_TRUE(faults_.update({}, Seconds{10}, observed).is_empty());
   is_observed = true;
-  EXPECT_THAT(faults_.update({}, Seconds{11}, observed).over, SizeIs(1));
+  EXPECT_TRUE(faults_.update({}, Seconds{10.5}, observed).is_empty());
+  EXPECT_THAT(faults_.update({}, Seconds{11.1}, observed).over, SizeIs(1));
 }
 
 TEST_F(ActiveFaultsTest, DoNotBeginWithoutConfidence) {

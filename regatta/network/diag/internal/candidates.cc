@@ -127,9 +127,11 @@ class CandidateMaker {
   }
 
   const KnownFault* find_known_fault(const Culprit& culprit) const {
-    const auto at = std::ranges::find_if(known_faults_, [&](const KnownFault& known) {
-      return known.culprit == culprit || is_direction_of(culprit, known.culprit);
-    });
+    auto at = std::ranges::find(known_faults_, culprit, &KnownFault::culprit);
+    if (at == known_faults_.end())
+      at = std::ranges::find_if(known_faults_, [&](const KnownFault& known) {
+        return is_direction_of(culprit, known.culprit);
+      });
     return at == known_faults_.end() ? nullptr : &*at;
   }
   bool is_standing(const Culprit& culprit) const { return find_known_fault(culprit) != nullptr; }

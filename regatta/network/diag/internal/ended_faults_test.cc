@@ -71,5 +71,34 @@ TEST_F(EndedFaultsTest, KeepAllWindowsOfALossThatHasCleanOnes) {
   EXPECT_EQ(windows_left(counted, 0, 0, kLast), 20);
 }
 
+TEST_F(EndedFaultsTest, CountAFaultAgainThatComesBack) {
+  PathTally counted = tally(kLast - 5);
+  ended_.trim(std::vector{verdict(Symptom::kBlackHole)}, counted);
+  PathTally again = tally(kLast - 5);
+  for (Window window = kLast - 1; window <= kLast; ++window)
+    again.set(0, window, 10, 10);
+  ended_.trim(std::vector{verdict(Symptom::kBlackHole)}, again);
+  EXPECT_EQ(windows_left(again, 0, 0, kLast - 5), 0) << "before the first end";
+  EXPECT_EQ(windows_left(again, 0, kLast - 4, kLast), 5);
+}
+
+TEST_F(EndedFaultsTest, TakeABlackHoleThatLosesSomePacketsForAnotherFaultInTheEnd) {
+  PathTally counted = tally(kLast - 10);
+  for (Window window = kLast - 9; window <= kLast; ++window)
+    counted.set(0, window, 10, 3);
+  ended_.trim(std::vector{verdict(Symptom::kBlackHole)}, counted);
+  EXPECT_EQ(windows_left(counted, 0, 0, kLast - 10), 0);
+  EXPECT_EQ(windows_left(counted, 0, kLast - 9, kLast), 10);
+}
+
+TEST_F(EndedFaultsTest, JudgeNoPathThatAnotherActiveFaultCloses) {
+  // Both faults lie on both paths; the second one lasts.
+  PathTally counted = tally(kLast - 5);
+  FaultVerdict other = verdict(Symptom::kBlackHole);
+  other.culprit = nic_culprit(fabric_.graph, fabric_.nics[0]);
+  ended_.trim(std::vector{verdict(Symptom::kBlackHole), other}, counted);
+  EXPECT_EQ(windows_left(counted, 0, 0, kLast), 20);
+}
+
 }  // namespace
 }  // namespace regatta::diag

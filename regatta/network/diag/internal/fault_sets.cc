@@ -325,6 +325,33 @@ void FaultSetSearch::swap_members(const FaultSet& set, Growth& growth) const {
   }
 }
 
+// Puts the cables that explain most in the place of each switch: one at a time they explain less
+// than it does, and together they may be likelier.
+void FaultSetSearch::split_switches(const FaultSet& set, Growth& growth) const {
+  for (std::size_t place = 0; place < set.members.size(); ++place) {
+    if (made_.all[set.members[place].candidate].culprit.kind != CulpritKind::kSwitch) continue;
+    FaultSet split = set;
+    split.members.erase(split.members.begin() + static_cast<std::ptrdiff_t>(place));
+    while (split.members.size() < options_.most_faults) {
+      const DeliveryShares passing = passing_of(split.members);
+      FaultMember best{.gain = 0};
+      for (std::size_t i = 0; i < made_.all.size(); ++i) {
+        if (!is_cable(made_.all[i].culprit) || !fits(split, i)) continue;
+        const FaultMember one = weigh(i, passing);
+        if (one.gain > best.gain) best = one;
+      }
+      if (best.gain <= 0) break;
+      const std::size_t before = split.members.size();
+      split.members.push_back(best);
+      settle(split);
+      if (split.members.size() <= before) break;
+    }
+    settle(split);
+    // Else it would only speak against the switch.
+    if (split.score > set.score) growth.add(std::move(split));
+  }
+}
+
 std::vector<FaultSet> FaultSetSearch::run() const {
   Growth growth;
   growth.add({});
@@ -349,6 +376,7 @@ std::vector<FaultSet> FaultSetSearch::run() const {
     const FaultSet best = growth.all.front();
     if (!swapped.insert(names(best)).second) break;
     swap_members(best, growth);
+    split_switches(best, growth);
     grow(best, growth);
   }
   by_score(growth.all);

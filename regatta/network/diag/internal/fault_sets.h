@@ -1,8 +1,9 @@
 // diag/internal/fault_sets.h: sets of faults that explain what was lost, likeliest first.
 //
 // A beam search: the best few sets grow by the candidates that raise the likelihood most, and each
-// of their members is replaced by others. So a set that looks worse while it is small is not lost,
-// and what speaks against a culprit are whole other sets, not only another one in its place.
+// of their members is replaced by others, a switch also by several cables. So a set that looks
+// worse while it is small is not lost, and what speaks against a culprit are whole other sets, not
+// only another one in its place.
 #pragma once
 
 #include <cstddef>
@@ -73,6 +74,7 @@ class FaultSetSearch {
   void settle(FaultSet& set) const;
   void grow(const FaultSet& set, Growth& growth) const;
   void swap_members(const FaultSet& set, Growth& growth) const;
+  void split_switches(const FaultSet& set, Growth& growth) const;
 
   const FaultCandidates& made_;
   const ExplainOptions& options_;

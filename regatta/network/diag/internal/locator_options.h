@@ -13,7 +13,7 @@ struct LocatorOptions {
   Seconds worst_gap{0.4};       // reports of a server that stalled for longer do not count
   Seconds longest_pause{1.75};  // of a server that is only busy
   double confidence = 0.99;     // least confidence of a reported verdict
-  Seconds clean_time{1.0};      // without a new loss until a fault is over
+  Seconds clean_time{1.0};      // of probes without a new loss until a fault is over
   Seconds changes{0.5};         // until another symptom is reported
   // Delay of a verdict about a switch or link that loses all packets of some flows only: behind a
   // switch with another hash, other faults look the same, and traceroutes may show that meanwhile.

@@ -39,6 +39,32 @@ TEST_F(RepairOf, ABlackHoleLeavesNobodyToBlame) {
     }
 }
 
+// Taken together they look much like a leaf that loses some flows.
+TEST_F(RepairOf, ThreeDeadLinksStayNamedAsLongAsTheyAreDead) {
+  std::vector<SimulatedFault> broken;
+  std::vector<diag::Culprit> truth;
+  for (const char* const link : {"leaf0-spine0", "leaf0-spine1", "leaf1-spine2"}) {
+    broken.push_back(fault(std::string("link ") + link + " both loss 100%"));
+    broken.back().at = Seconds{1};
+    truth.push_back(broken.back().culprit);
+  }
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    Simulation simulation(fabric_.graph, matrix_, broken, {.noise = quiet(), .seed = seed});
+    diag::Locator locator(fabric_.graph, matrix_.paths);
+    while (simulation.now() < Seconds{9}) {
+      for (const diag::ProbeReport& report : simulation.next_window())
+        locator.add(report);
+      locator.locate(simulation.now());
+      if (simulation.now() < Seconds{2}) continue;
+      std::vector<diag::Culprit> named;
+      for (const diag::FaultVerdict& verdict : locator.active_faults())
+        named.push_back(verdict.culprit);
+      ASSERT_THAT(named, testing::UnorderedElementsAreArray(truth))
+          << "seed " << seed << " at " << simulation.now().value;
+    }
+  }
+}
+
 // Nobody has seen it healthy.
 TEST_F(RepairOf, AFaultIsNotOverBecauseTheServersBelowItFallSilent) {
   SimulatedFault broken = fault("link leaf0-spine1 both loss 100%");
