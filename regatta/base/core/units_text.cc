@@ -1,9 +1,12 @@
 #include <array>
+#include <charconv>
 #include <cmath>
-#include <cstdlib>
+#include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -46,21 +49,41 @@ constexpr std::array<Unit, 14> kRateUnits{{{"bps", 0.125},
 constexpr std::array<Unit, 5> kFlopsUnits{
     {{"MFLOPS", 1e6}, {"GFLOPS", 1e9}, {"TFLOPS", 1e12}, {"PFLOPS", 1e15}, {"EFLOPS", 1e18}}};
 
+// The decimal number at the begin of `text`, which loses it; nothing where there is none. Numbers
+// in hexadecimal are none here, for 0x10Gbps would be 16 Gbps.
+std::optional<double> take_number(std::string_view& text) {
+  const std::size_t sign = text.starts_with('+') ? 1 : 0;
+  if (sign == 1 && text.substr(1).starts_with('-')) return std::nullopt;
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data() + sign, text.data() + text.size(), number);
+  if (error == std::errc::result_out_of_range) {
+    const std::string_view digits(text.data(), static_cast<std::size_t>(end - text.data()));
+    const bool is_tiny = digits.find("e-") != digits.npos || digits.find("E-") != digits.npos;
+    number = is_tiny ? 0 : std::numeric_limits<double>::infinity();
+  } else if (error != std::errc()) {
+    return std::nullopt;
+  }
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return number;
+}
+
 // The value of `text` in base units; `example` completes the message: "write it like 80GiB".
 Result<double> parse_with_units(std::string_view text, std::span<const Unit> units,
                                 std::string_view example) {
   const auto wrong = [&](std::string_view why) {
     return Error{Code::kInvalidInput, fmt::format("'{}' {}; write it like {}", text, why, example)};
   };
-  const std::string copy(trim(text));
-  char* end = nullptr;
-  const double number = std::strtod(copy.c_str(), &end);
-  if (end == copy.c_str()) return wrong("is not a number with a unit");
-  if (!std::isfinite(number)) return wrong("is not a finite number");
-  const std::string_view suffix = trim(end);
+  std::string_view rest = trim(text);
+  const std::optional<double> number = take_number(rest);
+  if (!number) return wrong("is not a number with a unit");
+  if (!std::isfinite(*number)) return wrong("is not a finite number");
+  const std::string_view suffix = trim(rest);
   if (suffix.empty()) return wrong("has no unit");
   for (const Unit& unit : units) {
-    if (unit.name == suffix) return number * unit.factor;
+    if (unit.name != suffix) continue;
+    const double value = *number * unit.factor;
+    if (!std::isfinite(value)) return wrong("is not a finite number");
+    return value;
   }
   return wrong(fmt::format("has the unknown unit '{}'", suffix));
 }
@@ -109,15 +132,14 @@ Result<FlopsPerSecond> parse_flops_per_second(std::string_view text) {
 }
 
 Result<double> parse_ratio(std::string_view text) {
-  const std::string copy(trim(text));
-  char* end = nullptr;
-  const double number = std::strtod(copy.c_str(), &end);
-  const std::string_view suffix = trim(end);
-  if (end == copy.c_str() || !std::isfinite(number) || !(suffix.empty() || suffix == "%")) {
+  std::string_view rest = trim(text);
+  const std::optional<double> number = take_number(rest);
+  const std::string_view suffix = trim(rest);
+  if (!number || !std::isfinite(*number) || !(suffix.empty() || suffix == "%")) {
     return Error{Code::kInvalidInput,
                  fmt::format("'{}' is not a ratio; write it like 20% or 0.2", text)};
   }
-  return suffix.empty() ? number : number / 100;
+  return suffix.empty() ? *number : *number / 100;
 }
 
 std::string format_bytes(Bytes size) {

@@ -62,6 +62,15 @@ TEST(ParseBytes, NamesTheRemedyForBadText) {
   }
 }
 
+TEST(ParseBytesPerSecond, RefusesHexadecimalAndInfiniteNumbers) {
+  for (const char* const text :
+       {"0x10Gbps", "0x1p4 Gbps", "1e308Tbps", "1e400bps", "infGbps", "nanGbps", "+-5Gbps"})
+    EXPECT_FALSE(parse_bytes_per_second(text)) << text;
+  EXPECT_EQ(parse_bytes_per_second("+1e1Gbps")->value, 1.25e9);
+  EXPECT_FALSE(parse_ratio("0x1"));
+  EXPECT_EQ(parse_seconds("1e-400s")->value, 0);
+}
+
 TEST(ParseRatio, RefusesUnits) {
   EXPECT_EQ(parse_ratio("2GiB").error().message, "'2GiB' is not a ratio; write it like 20% or 0.2");
 }

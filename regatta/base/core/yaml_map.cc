@@ -219,9 +219,11 @@ long long YamlMap::long_integer_or(std::string_view key, long long fallback, Int
 double YamlMap::number_or(std::string_view key, double fallback, NumberRange range) const {
   const std::string* value = scalar(key);
   if (value == nullptr) return fallback;
-  char* end = nullptr;
-  const double number = std::strtod(value->c_str(), &end);
-  if (value->empty() || end != value->c_str() + value->size() || !std::isfinite(number)) {
+  const bool has_plus = value->starts_with('+') && !value->starts_with("+-");
+  const std::string_view digits = std::string_view(*value).substr(has_plus ? 1 : 0);
+  const double number =
+      parse_number<double>(digits).value_or(std::numeric_limits<double>::quiet_NaN());
+  if (!std::isfinite(number)) {
     fail(key, fmt::format("{} is not a number; write it like 3e-4", quoted_value(*value)));
     return fallback;
   }
