@@ -64,6 +64,9 @@ Status add_schedules(ScenarioWorkload& workload, std::span<const CollectiveSched
   // Each message is a flow; what is no message, a flow of nothing.
   std::unordered_map<Key, std::uint32_t, KeyHash> sent;
   std::vector<std::vector<std::uint32_t>> flow_of(schedules.size());
+  // A connection sends one message after the other, so that the first arrives early and what waits
+  // for it begins.
+  std::unordered_map<std::uint64_t, std::uint32_t> last_of_pair;
   for (std::size_t rank = 0; rank < schedules.size(); ++rank) {
     for (const Step& step : schedules[rank].steps()) {
       if (step.kind != StepKind::kSend) {
@@ -75,6 +78,9 @@ Status add_schedules(ScenarioWorkload& workload, std::span<const CollectiveSched
       const std::uint32_t flow = workload.traffic.add(pair, {static_cast<long long>(step.bytes)});
       sent[key_of(rank, peer, step.tag)] = flow;
       flow_of[rank].push_back(flow);
+      const auto [last, is_first] = last_of_pair.try_emplace(key_of(rank, peer, 0).pair, flow);
+      if (!is_first) workload.traffic.depend(flow, last->second, fabric::After::kSent);
+      last->second = flow;
     }
   }
   for (std::size_t rank = 0; rank < schedules.size(); ++rank) {

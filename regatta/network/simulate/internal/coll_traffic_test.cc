@@ -44,16 +44,16 @@ TEST(CollTraffic, OfARingEndsWhenTheSimulatorsOwnRingDoes) {
   for (int rank = 0; rank < 8; ++rank)
     collective::ring_all_reduce(
         schedules[static_cast<std::size_t>(rank)], {rank, 8},
-        {.in = at(44), .out = at(45), .count = 1 << 20, .element_bytes = 4});
+        {.in = at(44), .out = at(45), .count = 1 << 24, .element_bytes = 4});
   ScenarioWorkload workload(network, 1);
   ASSERT_TRUE(add_schedules(workload, schedules, all_ranks(network)));
   Scenario scenario;
   scenario.traffic.push_back(
-      {.name = "ring", .pattern = TrafficPattern::kRing, .bytes = {4 << 20}});
+      {.name = "ring", .pattern = TrafficPattern::kRing, .bytes = {64 << 20}});
   auto own = build_workload(scenario, network);
   ASSERT_TRUE(own) << own.error().message;
   EXPECT_DOUBLE_EQ(bytes_of(workload), bytes_of(*own));
-  // coll cuts chunks into pieces that follow each other.
+  // coll cuts chunks into pieces that follow each other, and hides the latency of most.
   EXPECT_NEAR(end_of(workload), end_of(*own), 0.1 * end_of(*own));
 }
 

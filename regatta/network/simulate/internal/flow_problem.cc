@@ -109,6 +109,28 @@ void for_each_capacity(const SimulatedNetwork& network, const TopologyEvent& out
       }
 }
 
+// The cables that are dead during the events of a topology, one after the other.
+class DeadCables {
+ public:
+  explicit DeadCables(std::size_t cables) : is_dead_(cables, false) {}
+
+  const std::vector<bool>& after(const TopologyEvent& event) {
+    for (const LinkId link : event.dead)
+      is_dead_[link.index()] = true;
+    for (const LinkId link : event.back)
+      is_dead_[link.index()] = false;
+    return is_dead_;
+  }
+
+ private:
+  std::vector<bool> is_dead_;
+};
+
+// Whether paths may change: those of sprayed packets do as soon as a link dies.
+bool changes_paths(const TopologyEvent& event, RoutePolicy policy) {
+  return event.routes_change || policy == RoutePolicy::kSpray;
+}
+
 // Links that all sprayed paths cross alike, before and after each outage.
 std::vector<std::uint32_t> link_representatives(const ScenarioWorkload& workload,
                                                 PathFinder& finder,
@@ -116,23 +138,26 @@ std::vector<std::uint32_t> link_representatives(const ScenarioWorkload& workload
   LinkClasses classes(workload.network.links);
   finder.set_routes(workload.network.routes);
   finder.add_sprayed_paths(classes);
+  DeadCables dead(workload.network.graph.links.size());
   for (const TopologyEvent& outage : outages) {
     for_each_capacity(workload.network, outage, [&](std::uint32_t link, double capacity) {
       classes.add_change(link, outage.time, capacity);
     });
-    if (!outage.routes_change) continue;
     const fabric::Routes routes = routes_without(workload.network, outage);
     finder.set_routes(routes);
+    finder.set_dead(dead.after(outage));
     finder.add_sprayed_paths(classes);
   }
+  finder.set_dead({});
   return classes.link_representatives();
 }
 
 // Adds the changes that the outages make to each path, in turn.
 void add_changes(const ScenarioWorkload& workload, PathFinder& finder,
                  const AggregateLinks& aggregate_links, const std::vector<TopologyEvent>& outages,
-                 std::vector<WeightedPath> paths, FlowProblem& problem) {
+                 RoutePolicy policy, std::vector<WeightedPath> paths, FlowProblem& problem) {
   using Kind = fabric::NetworkChange::Kind;
+  DeadCables dead(workload.network.graph.links.size());
   for (const TopologyEvent& outage : outages) {
     for_each_capacity(workload.network, outage, [&](std::uint32_t link, double capacity) {
       problem.changes.push_back(
@@ -143,9 +168,11 @@ void add_changes(const ScenarioWorkload& workload, PathFinder& finder,
                                    .which = *aggregate_link,
                                    .capacity = capacity});
     });
-    if (!outage.routes_change) continue;
+    const std::vector<bool>& is_dead = dead.after(outage);
+    if (!changes_paths(outage, policy)) continue;
     const fabric::Routes routes = routes_without(workload.network, outage);
     finder.set_routes(routes);
+    finder.set_dead(is_dead);
     for (std::uint32_t number = 0; number < paths.size(); ++number) {
       std::optional<WeightedPath> path = finder.find(number);
       if (!path || *path == paths[number]) continue;  // without a path it waits on the one it had
@@ -205,7 +232,8 @@ Result<FlowProblem> build_flow_problem(const Scenario& scenario, const ScenarioW
   }
   const std::uint32_t nothing = problem.paths.add({});
   Divider(workload, finder, nothing).divide(problem);
-  add_changes(workload, finder, aggregate_links, outages, std::move(paths), problem);
+  add_changes(workload, finder, aggregate_links, outages, routing.policy, std::move(paths),
+              problem);
   return problem;
 }
 

@@ -45,6 +45,11 @@ void PathFinder::set_routes(const fabric::Routes& routes) {
   between_.clear();
 }
 
+void PathFinder::set_dead(const std::vector<bool>& is_dead) {
+  sprayed_path_finder_.set_dead(is_dead);
+  between_.clear();
+}
+
 std::optional<WeightedPath> PathFinder::find(std::uint32_t number) {
   if (number >= first_bundle()) return of_bundle(workload_.bundles[number - first_bundle()]);
   if (number >= first_ring_) return of_ring(number - first_ring_);
@@ -125,7 +130,7 @@ std::optional<WeightedPath> PathFinder::sprayed(LinkId from, LinkId to) {
   path.links.push_back(fabric::number_of({from, true}));
   path.links.insert(path.links.end(), inner->links.begin(), inner->links.end());
   path.links.push_back(fabric::number_of({to, false}));
-  path.amounts.push_back(1);
+  path.amounts.push_back(inner->sent);
   path.amounts.insert(path.amounts.end(), inner->amounts.begin(), inner->amounts.end());
   path.amounts.push_back(1);
   path.latency = graph.links[from.index()].latency.value + graph.links[to.index()].latency.value +
@@ -156,7 +161,7 @@ std::optional<WeightedPath> PathFinder::of_bundle(const Bundle& bundle) {
     amount *= static_cast<double>(bundle.messages);
   path->links.front() = aggregate_links_.of(path->links.front());
   path->links.back() = aggregate_links_.of(path->links.back());
-  path->amounts.front() = sends;
+  path->amounts.front() *= sends / static_cast<double>(bundle.messages);
   path->amounts.back() = receives;
   return path;
 }

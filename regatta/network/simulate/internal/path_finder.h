@@ -42,6 +42,8 @@ class PathFinder {
 
   // Finds paths under these routes from now on; they outlive their use.
   void set_routes(const fabric::Routes& routes);
+  // Cables that are dead from now on, for sprayed paths: those on one path stand still.
+  void set_dead(const std::vector<bool>& is_dead);
   // None: no path leads there, or for a ring: for one of its pairs. The path of a bundle takes of
   // its links what all its messages take; its end links are from AggregateLinks.
   std::optional<WeightedPath> find(std::uint32_t number);

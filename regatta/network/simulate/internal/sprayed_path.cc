@@ -19,13 +19,15 @@ bool SprayedPathFinder::find(const fabric::Routes& routes, NodeId from, NodeId t
   nodes_ = {from};
   at_node_[from.index()] = 1;
   bool leads = true;
-  while (leads && !(nodes_.size() == 1 && nodes_[0] == to))
+  while (leads && !nodes_.empty() && !(nodes_.size() == 1 && nodes_[0] == to))
     leads = step(routes, to, into);
+  const double arriving = leads && !nodes_.empty() ? at_node_[to.index()] : 0;
   for (const NodeId node : nodes_)
     at_node_[node.index()] = 0;
+  into.sent = arriving > 0 ? 1 / arriving : 0;
   for (const std::uint32_t link : into.links)
-    into.amounts.push_back(std::exchange(of_link_[link], 0));
-  return leads;
+    into.amounts.push_back(std::exchange(of_link_[link], 0) * into.sent);
+  return arriving > 0;
 }
 
 // All that is not there yet takes one hop.
@@ -46,6 +48,7 @@ bool SprayedPathFinder::step(const fabric::Routes& routes, NodeId to, SprayedPat
     const std::span<const std::uint32_t> hops = routes.next_hops(node, to);
     leads = leads && !hops.empty();
     for (const std::uint32_t hop : hops) {
+      if (is_dead(hop)) continue;
       const double part = share / static_cast<double>(hops.size());
       if (of_link_[hop] == 0) into.links.push_back(hop);
       of_link_[hop] += part;
