@@ -137,6 +137,36 @@ class Heal(unittest.TestCase):
         for devices in self.hops("leaf1").values():
             self.assertEqual(len(devices), 2)
 
+    def test_restores_routes_that_others_change_and_leaves_no_rule_behind(self):
+        def rules():
+            return lab_case.regatta("lab", "exec", "--lab", self.name, "leaf0", "--", "ip", "rule").stdout
+
+        rules_before = rules()
+        before = self.hops("leaf0")
+        healer = self.start()
+        self.assertNotEqual(rules(), rules_before)
+        target = sorted(before)[0]
+        done = lab_case.regatta("lab", "exec", "--lab", self.name, "leaf0", "--", "ip", "route", "replace", "blackhole", target)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(lab_case.wait_until(lambda: healer.of_kind("repaired"), 5), healer.events)
+        event = healer.of_kind("repaired")[0]
+        self.assertIn("leaf0 to leaf1 (as boot)", event["message"])
+        self.assertEqual(self.hops("leaf0"), before)
+        self.assertEqual(healer.end(), 0)
+        self.assertEqual(rules(), rules_before)
+
+    def test_is_found_by_probes_that_began_before_it(self):
+        probe = subprocess.Popen([lab_case.BIN / "regatta", "probe", self.cluster, "--heal"], text=True,
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.addCleanup(probe.stdout.close)
+        self.addCleanup(probe.wait)
+        self.addCleanup(probe.kill)
+        self.assertIn("no healer listens there yet", probe.stdout.readline())
+        threading.Thread(target=probe.stdout.read, daemon=True).start()
+        self.fault("drop", "leaf0-spine1", "100%")
+        healer = self.start(clean="3s")
+        self.assertTrue(lab_case.wait_until(lambda: healer.of_kind("withdrawn"), 25), healer.events)
+
     def test_acts_on_reports_and_tells_subscribers(self):
         healer = self.start(clean="1s")
         client = self.connect()

@@ -210,6 +210,14 @@ class ProbeCommand(ProbeLab):
         self.assertTrue(all(pair["mean_us"] > 0 for pair in events[-2]["pairs"]))
         self.assertEqual(self.probers(), [])
 
+    def test_starts_a_killed_prober_again_and_counts_it(self):
+        probe = self.start()
+        os.kill(self.probers()[0], signal.SIGKILL)
+        self.assertTrue(lab_case.wait_until(lambda: probe.named("restarted"), 10), probe.events)
+        self.assertTrue(lab_case.wait_until(lambda: len(self.probers()) == self.servers, 5))
+        self.assertEqual(probe.end(), 0)
+        self.assertEqual(probe.named("summary")[0]["restarted_probers"], 1)
+
     def test_leaves_no_prober_when_it_is_killed(self):
         probe = self.start()
         probe.end(signal.SIGKILL)

@@ -56,7 +56,9 @@ nlohmann::json lab_status_json(const lab::LabInfo& lab, const std::vector<lab::L
 
 // An event of `regatta probe` or `regatta heal`, behind its time since the start.
 std::string timed_line(Seconds at, const std::string& event);
-// `regatta probe --heal`: the healer that listens at `socket` is lost, or back.
+// `regatta probe --heal`: no healer listens at `socket` yet, one does now, is lost, or back.
+std::string healer_awaited_text(const std::string& socket);
+std::string healer_found_text(const std::string& socket);
 std::string healer_lost_text(const std::string& socket);
 std::string healer_back_text(const std::string& socket);
 
@@ -100,8 +102,16 @@ class ProbeEventFormat {
   std::string remapped(const probe::EvidenceCollector& evidence, Seconds at) const;
   // Loss and latency between servers.
   std::string pairs(const probe::Collector& collector) const;
-  // The end of a run: `faults` found by `probes` sent.
-  std::string summary(std::uint64_t probes, std::size_t faults, Seconds at) const;
+  // The prober of this server had ended and was started again.
+  std::string restarted(const std::string& server, Seconds at) const;
+  struct Totals {
+    std::uint64_t probes = 0;  // sent
+    std::size_t faults = 0;    // that began
+    std::size_t restarts = 0;  // of probers
+    Seconds time;
+  };
+  // The end of a run, verdict first: "healthy: 24 links, 0 faults, 0 never covered; ...".
+  std::string summary(const probe::Coverage& coverage, const Totals& totals) const;
 
  private:
   std::string verdict(const std::string& event, const diag::FaultVerdict& verdict,

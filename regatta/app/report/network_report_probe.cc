@@ -1,5 +1,6 @@
 // Events of `regatta probe`.
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -64,6 +65,14 @@ std::string overlaps_in_short(const probe::Coverage& coverage) {
 // "   1.25 s  text"
 std::string timed_line(Seconds at, const std::string& event) {
   return fmt::format("{:>7.2f} s  {}\n", at.value, event);
+}
+
+std::string healer_awaited_text(const std::string& socket) {
+  return socket + ": no healer listens there yet; this looks for it, start regatta heal\n";
+}
+
+std::string healer_found_text(const std::string& socket) {
+  return socket + ": a healer listens now\n";
 }
 
 std::string healer_lost_text(const std::string& socket) {
@@ -323,17 +332,36 @@ std::string ProbeEventFormat::pairs(const probe::Collector& collector) const {
   return event_line({{"event", "pairs"}, {"pairs", pairs}});
 }
 
-std::string ProbeEventFormat::summary(std::uint64_t probes, std::size_t faults, Seconds at) const {
+std::string ProbeEventFormat::restarted(const std::string& server, Seconds at) const {
+  if (options_.is_json)
+    return event_line({{"event", "restarted"}, {"at_s", at.value}, {"server", server}});
+  return timed_line(at, fmt::format("the prober of {} had ended; it is started again", server));
+}
+
+std::string ProbeEventFormat::summary(const probe::Coverage& coverage, const Totals& totals) const {
+  const std::size_t links = graph_.links.size();
+  std::set<std::uint32_t> uncovered;  // cables, in some direction
+  for (const std::uint32_t link : coverage.missing)
+    uncovered.insert(link / 2);
   if (options_.is_json)
     return event_line({{"event", "summary"},
-                       {"seconds", at.value},
-                       {"faults", faults},
-                       {"probes", probes},
+                       {"seconds", totals.time.value},
+                       {"healthy", totals.faults == 0 && totals.probes > 0},
+                       {"faults", totals.faults},
+                       {"links", links},
+                       {"never_covered", uncovered.size()},
+                       {"restarted_probers", totals.restarts},
+                       {"probes", totals.probes},
                        {"paths", matrix_.paths.size()}});
-  if (probes == 0) return "no probe was sent\n";
-  const std::string found = faults == 0 ? "no fault" : pluralized(faults, "fault");
-  return fmt::format("{} found in {} probes of {} paths over {:.0f} s\n", found, probes,
-                     matrix_.paths.size(), at.value);
+  if (totals.probes == 0) return "no probe was sent\n";
+  const std::string restarts =
+      totals.restarts == 0
+          ? ""
+          : fmt::format(", {} started again", pluralized(totals.restarts, "prober"));
+  return fmt::format("{}: {}, {}, {} never covered; {} probes of {} paths over {:.0f} s{}\n",
+                     totals.faults == 0 ? "healthy" : "faulty", pluralized(links, "link"),
+                     pluralized(totals.faults, "fault"), uncovered.size(), totals.probes,
+                     matrix_.paths.size(), totals.time.value, restarts);
 }
 
 std::string ProbeEventFormat::loss_and_latency(const probe::Collector& collector) const {

@@ -1,6 +1,6 @@
 #include "regatta/app/report/network_report.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
 #include "regatta/network/probe/test_clusters.h"
@@ -10,9 +10,13 @@ namespace {
 
 class ProbeSummary : public testing::Test {
  protected:
-  std::string summary(std::uint64_t probes, std::size_t faults, bool is_json = false) const {
+  std::string summary(std::uint64_t probes, std::size_t faults, bool is_json = false,
+                      std::size_t restarts = 0) const {
+    probe::Coverage coverage;
+    coverage.missing = {4, 5, 9};  // both directions of a cable, and one of another
     return ProbeEventFormat(fabric_.graph, matrix_, {.is_json = is_json})
-        .summary(probes, faults, Seconds{10});
+        .summary(coverage,
+                 {.probes = probes, .faults = faults, .restarts = restarts, .time = Seconds{10}});
   }
 
   probe::Fabric fabric_{{.servers = 4}};
@@ -20,12 +24,28 @@ class ProbeSummary : public testing::Test {
 };
 
 TEST_F(ProbeSummary, SaysThatAHealthyNetworkHasNoFault) {
-  EXPECT_EQ(summary(1200, 0), "no fault found in 1200 probes of 0 paths over 10 s\n");
+  EXPECT_EQ(summary(1200, 0), "healthy: " + std::to_string(fabric_.graph.links.size()) +
+                                  " links, 0 faults, 2 never covered; 1200 probes of 0 paths over "
+                                  "10 s\n");
   EXPECT_NE(summary(1200, 0, true).find("\"faults\":0"), std::string::npos);
 }
 
 TEST_F(ProbeSummary, CountsTheFaultsOfARun) {
-  EXPECT_EQ(summary(1200, 2), "2 faults found in 1200 probes of 0 paths over 10 s\n");
+  EXPECT_THAT(summary(1200, 2), testing::StartsWith("faulty: "));
+  EXPECT_THAT(summary(1200, 2), testing::HasSubstr(" links, 2 faults, "));
+}
+
+TEST_F(ProbeSummary, CountsTheProbersThatWereStartedAgain) {
+  EXPECT_THAT(summary(1200, 0, false, 2), testing::EndsWith(", 2 probers started again\n"));
+  EXPECT_NE(summary(1200, 0, true, 2).find("\"restarted_probers\":2"), std::string::npos);
+}
+
+TEST_F(ProbeSummary, NamesTheServerOfAProberThatWasStartedAgain) {
+  const ProbeEventFormat text(fabric_.graph, matrix_, {});
+  EXPECT_EQ(text.restarted("s1", Seconds{2}),
+            "   2.00 s  the prober of s1 had ended; it is started again\n");
+  const ProbeEventFormat json(fabric_.graph, matrix_, {.is_json = true});
+  EXPECT_THAT(json.restarted("s1", Seconds{2}), testing::HasSubstr("\"event\":\"restarted\""));
 }
 
 TEST_F(ProbeSummary, ClaimsNothingWithoutProbes) {
@@ -38,6 +58,9 @@ TEST(TimedLine, AlignsTheTimesOfEvents) {
 }
 
 TEST(HealerText, NamesTheSocketAndWhatToStart) {
+  EXPECT_EQ(healer_awaited_text("/run/heal.sock"),
+            "/run/heal.sock: no healer listens there yet; this looks for it, start regatta heal\n");
+  EXPECT_EQ(healer_found_text("/run/heal.sock"), "/run/heal.sock: a healer listens now\n");
   EXPECT_EQ(healer_lost_text("/run/heal.sock"),
             "/run/heal.sock: the healer is gone; this looks for it again, start regatta heal\n");
   EXPECT_EQ(healer_back_text("/run/heal.sock"), "/run/heal.sock: the healer is back\n");

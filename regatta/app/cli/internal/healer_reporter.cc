@@ -18,10 +18,10 @@ constexpr Seconds kAgain{1};
 
 Result<HealerReporter> HealerReporter::open(const std::string& path, const topo::Graph& graph) {
   auto fd = os::connect_unix(path);
-  if (!fd)
-    return Error{Code::kInvalidInput,
-                 fd.error().message + ": no healer listens there; start regatta heal first"};
-  return HealerReporter(path, std::move(*fd), graph);
+  const bool can_wait =
+      fd || fd.error().code == Code::kNotFound || fd.error().code == Code::kUnavailable;
+  if (!can_wait) return Error{Code::kInvalidInput, fd.error().message + "; correct --heal-socket"};
+  return HealerReporter(path, fd ? std::move(*fd) : os::UniqueFd(), graph);
 }
 
 std::string HealerReporter::report(const diag::FaultChanges& news, Seconds now) {
@@ -41,8 +41,9 @@ std::string HealerReporter::report(const diag::FaultChanges& news, Seconds now) 
     auto fd = is_due ? os::connect_unix(path_) : Result<os::UniqueFd>(Error{});
     if (!fd) return {};
     fd_ = std::move(*fd);
-    if (send(all_lasting())) return report::healer_back_text(path_);
-    return {};
+    if (!send(all_lasting())) return {};
+    return std::exchange(was_connected_, true) ? report::healer_back_text(path_)
+                                               : report::healer_found_text(path_);
   }
   discard_input();
   if (send(is_due ? all_lasting() : lines)) return {};

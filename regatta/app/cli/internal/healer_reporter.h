@@ -16,9 +16,12 @@ namespace regatta::cli {
 
 class HealerReporter {
  public:
-  // `path`: the socket of `regatta heal`. kInvalidInput where none listens there. `graph` outlives
-  // it.
+  // `path`: the socket of `regatta heal`; where none listens there yet, report() looks for it every
+  // second. kInvalidInput for a path that cannot be a socket. `graph` outlives it.
   static Result<HealerReporter> open(const std::string& path, const topo::Graph& graph);
+
+  const std::string& path() const { return path_; }
+  bool is_connected() const { return static_cast<bool>(fd_); }
 
   // Reports new faults at once and lasting ones every second: a healer takes a fault that is no
   // longer reported as gone. Never waits: it tries every second to reach a lost healer, and then
@@ -27,13 +30,17 @@ class HealerReporter {
 
  private:
   HealerReporter(std::string path, os::UniqueFd fd, const topo::Graph& graph)
-      : path_(std::move(path)), fd_(std::move(fd)), graph_(&graph) {}
+      : path_(std::move(path)),
+        fd_(std::move(fd)),
+        was_connected_(static_cast<bool>(fd_)),
+        graph_(&graph) {}
   std::string all_lasting() const;
   bool send(const std::string& lines);
   void discard_input();
 
   std::string path_;
   os::UniqueFd fd_;  // empty while the healer is gone
+  bool was_connected_;
   const topo::Graph* graph_;
   std::vector<diag::FaultVerdict> lasting_;
   Seconds reported_;  // all lasting faults

@@ -186,6 +186,8 @@ class Run {
 
   Status probe() {
     REGATTA_TRY(healer, open_healer(options_, target_));
+    if (healer && !healer->is_connected())
+      fmt::print(stderr, "regatta: {}", report::healer_awaited_text(healer->path()));
     REGATTA_TRY(listener, open_listener(options_, target_, matrix_, times_.period, collector_));
     print_now(format_.coverage(probe::cover(target_.graph, matrix_)));
     LabProbers probers;  // end before the listener is shut
@@ -209,12 +211,20 @@ class Run {
         const std::string note = healer->report(news, os::monotonic_now());
         if (!note.empty()) fmt::print(stderr, "regatta: {}", note);
       }
-      if (target_.lab && probers.ended().size() == probers.count())
+      if (!target_.lab) continue;
+      if (probers.ended().size() == probers.count())
         return Error{Code::kUnavailable,
                      "all probers have ended; the lab is down, or see what they printed"};
+      for (const std::string& server : probers.restart_ended(os::monotonic_now()))
+        print_now(format_.restarted(server, since_begin()));
     }
     print_now(format_.pairs(collector_));
-    print_now(format_.summary(collector_.probes_sent(), faults_, since_begin()));
+    // By the paths that were measured meanwhile.
+    print_now(
+        format_.summary(probe::cover(target_.graph, matrix_), {.probes = collector_.probes_sent(),
+                                                               .faults = faults_,
+                                                               .restarts = probers.restarts(),
+                                                               .time = since_begin()}));
     return {};
   }
 

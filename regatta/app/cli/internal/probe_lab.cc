@@ -37,21 +37,29 @@ LabProbers::~LabProbers() {
     if (!one.has_ended) static_cast<void>(os::terminate(one.pid, Seconds{0.5}).has_value());
 }
 
+Result<pid_t> LabProbers::start_one(NodeId server) const {
+  REGATTA_TRY(folder, os::executable_folder());
+  const auto part = part_of(*plan_.graph, *plan_.matrix, server);
+  REGATTA_TRY(plan, file_of(plan_text(*plan_.graph, *plan_.matrix, part, plan_.number)));
+  return lab::spawn(*plan_.lab, plan_.graph->nodes[server.index()].name,
+                    {folder + "/regatta-prober", "--plan", "-", "--collector", plan_.collector,
+                     "--period", plan_.period},
+                    {.environment = {}, .stdin_fd = plan.get()});
+}
+
+const std::string& LabProbers::name_of(const Prober& one) const {
+  return plan_.graph->nodes[one.server.index()].name;
+}
+
 Status LabProbers::start(const lab::LabInfo& lab, const topo::Graph& graph,
                          const probe::Matrix& matrix, const std::string& collector,
                          const std::string& period) {
-  REGATTA_TRY(folder, os::executable_folder());
-  const std::uint64_t number = plan_number(graph, matrix);
+  plan_ = {&lab, &graph, &matrix, plan_number(graph, matrix), collector, period};
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     if (graph.nodes[i].kind != topo::NodeKind::kServer) continue;
-    const auto part = part_of(graph, matrix, NodeId{static_cast<int>(i)});
-    REGATTA_TRY(plan, file_of(plan_text(graph, matrix, part, number)));
-    const std::string& server = graph.nodes[i].name;
-    REGATTA_TRY(pid, lab::spawn(lab, server,
-                                {folder + "/regatta-prober", "--plan", "-", "--collector",
-                                 collector, "--period", period},
-                                {.environment = {}, .stdin_fd = plan.get()}));
-    probers_.push_back({.pid = pid, .server = server});
+    const NodeId server{static_cast<int>(i)};
+    REGATTA_TRY(pid, start_one(server));
+    probers_.push_back({.server = server, .pid = pid, .started_at = os::monotonic_now()});
   }
   return {};
 }
@@ -63,7 +71,23 @@ std::vector<std::string> LabProbers::ended() {
       const auto state = os::try_wait(one.pid);
       one.has_ended = !state || state->has_value();
     }
-    if (one.has_ended) names.push_back(one.server);
+    if (one.has_ended) names.push_back(name_of(one));
+  }
+  return names;
+}
+
+std::vector<std::string> LabProbers::restart_ended(Seconds now) {
+  constexpr Seconds kPause{1};
+  std::vector<std::string> names;
+  for (Prober& one : probers_) {
+    if (!one.has_ended || now - one.started_at < kPause) continue;
+    one.started_at = now;
+    const auto pid = start_one(one.server);
+    if (!pid) continue;
+    one.pid = *pid;
+    one.has_ended = false;
+    ++restarts_;
+    names.push_back(name_of(one));
   }
   return names;
 }

@@ -24,20 +24,40 @@ class LabProbers {
   LabProbers(const LabProbers&) = delete;
   LabProbers& operator=(const LabProbers&) = delete;
 
-  // `collector`: where they report; `period` as the user wrote it.
+  // `collector`: where they report; `period` as the user wrote it. `lab`, `graph` and `matrix` must
+  // outlive this.
   Status start(const lab::LabInfo& lab, const topo::Graph& graph, const probe::Matrix& matrix,
                const std::string& collector, const std::string& period);
   // Names of the servers whose prober has ended by itself.
   std::vector<std::string> ended();
+  // Starts those again, each at most once a second; the names of their servers. One that cannot be
+  // started is tried again after a second.
+  std::vector<std::string> restart_ended(Seconds now);
   std::size_t count() const { return probers_.size(); }
+  std::size_t restarts() const { return restarts_; }
 
  private:
   struct Prober {
+    NodeId server;
     pid_t pid = -1;
-    std::string server;
     bool has_ended = false;
+    Seconds started_at;
   };
+  // Arguments of start().
+  struct Plan {
+    const lab::LabInfo* lab = nullptr;
+    const topo::Graph* graph = nullptr;
+    const probe::Matrix* matrix = nullptr;
+    std::uint64_t number = 0;
+    std::string collector;
+    std::string period;
+  };
+  Result<pid_t> start_one(NodeId server) const;
+  const std::string& name_of(const Prober& one) const;
+
+  Plan plan_;
   std::vector<Prober> probers_;
+  std::size_t restarts_ = 0;
 };
 
 // Cables that lost or got back their carrier.
