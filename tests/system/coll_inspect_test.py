@@ -1,4 +1,5 @@
 """What `regatta coll inspect` shows of a running job from outside, and of the files that a failed one leaves."""
+import contextlib
 import json
 import os
 import pathlib
@@ -26,7 +27,8 @@ class CollInspect(unittest.TestCase):
     def end(self):
         if self.bench.poll() is None:
             for rank in self.look()["ranks"]:
-                os.kill(rank["pid"], signal.SIGCONT)
+                with contextlib.suppress(ProcessLookupError):  # it may have ended since
+                    os.kill(rank["pid"], signal.SIGCONT)
             self.bench.terminate()
             self.bench.wait()
 
