@@ -52,9 +52,8 @@ bool pin_variable(const char* name) {
 
 // These libraries are reached by name: gpu links neither, and works with whichever is loaded.
 void call_if_loaded(const char* setter) {
-  using SetThreads = void (*)(int);
-  void* found = ::dlsym(RTLD_DEFAULT, setter);
-  if (found != nullptr) reinterpret_cast<SetThreads>(found)(1);
+  void (*set_threads)(int) = nullptr;
+  if (os::find_symbol(RTLD_DEFAULT, setter, set_threads)) set_threads(1);
 }
 
 VectorInstructions vector_instructions() {
