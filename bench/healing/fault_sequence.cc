@@ -169,7 +169,7 @@ class FaultSequence {
     Passing passing{std::vector<double>(2 * graph_.links.size(), 1.0),
                     std::vector<double>(graph_.nodes.size(), 1.0)};
     for (const probe::SimulatedFault& fault : faults_) {
-      if (simulation_.now() < fault.at || simulation_.now() >= fault.until) continue;
+      if (!fault.is_broken(simulation_.now())) continue;
       const double share = fault.some_flows ? 0.5 : 1 - fault.loss;
       const diag::Culprit& culprit = fault.culprit;
       if (culprit.kind == diag::CulpritKind::kSwitch) passing.node[culprit.node.index()] *= share;

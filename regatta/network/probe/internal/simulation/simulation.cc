@@ -24,10 +24,6 @@ std::vector<std::uint32_t> links_of(const topo::Graph& graph, const diag::Culpri
   return links;
 }
 
-bool is_broken(const SimulatedFault& fault, double time) {
-  return time >= fault.at.value && time < fault.until.value;
-}
-
 }  // namespace
 
 Noise quiet() {
@@ -131,7 +127,7 @@ bool Simulation::is_lost_inside(const Server& server, double time) {
 
 bool Simulation::is_lost_on(std::uint32_t path, double time) {
   for (const Effect& effect : effects_[path])
-    if (is_broken(faults_[effect.fault], time) && (effect.loss >= 1 || chance(effect.loss)))
+    if (faults_[effect.fault].is_broken(Seconds{time}) && (effect.loss >= 1 || chance(effect.loss)))
       return true;
   return false;
 }
@@ -140,7 +136,7 @@ bool Simulation::is_lost_on(std::uint32_t path, double time) {
 bool Simulation::is_lost_to(std::uint32_t path, std::size_t hop, double time) {
   const auto links = matrix_.paths.links(path).first(hop + 1);
   for (std::size_t i = 0; i < faults_.size(); ++i) {
-    if (!is_broken(faults_[i], time)) continue;
+    if (!faults_[i].is_broken(Seconds{time})) continue;
     // One switch answers what ends there though it passes nothing on, the other is dead.
     const bool answers =
         faults_[i].culprit.kind == diag::CulpritKind::kSwitch && (options_.seed + i) % 2 == 0;

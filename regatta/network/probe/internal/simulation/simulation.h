@@ -24,6 +24,8 @@ struct SimulatedFault {
   bool some_flows = false;  // all packets of every second flow instead, by its hash
   Seconds at;
   Seconds until{1e300};  // repaired then; servers are not
+
+  bool is_broken(Seconds now) const { return now >= at && now < until; }
 };
 
 // How often a server stands still, and for how long; each draw is even between two times.
