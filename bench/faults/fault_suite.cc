@@ -324,8 +324,7 @@ Status run_suite(FaultSuiteNetworks& networks, const Options& options, bool& goo
       REGATTA_TRY(text, generate(networks, faults, std::max(1, options.count / faults), seed));
       REGATTA_TRY_DO(run_text(suite, text, fmt::format("seed {}", seed)));
     }
-  for (const std::uint64_t seed :
-       options.repairs > 0 ? options.seeds : std::vector<std::uint64_t>())
+  for (const std::uint64_t seed : options.seeds)
     REGATTA_TRY_DO(run_repairs(networks, suite, options.repairs, seed));
   good = suite.print();
   return {};
