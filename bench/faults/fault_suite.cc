@@ -30,6 +30,7 @@ namespace {
 constexpr std::array kClusters = {"two-tiers", "three-tiers", "two-nics-a-leaf", "eight-rails"};
 constexpr std::array kGroups = {"single", "double", "triple", "quadruple"};  // by faults - 1
 constexpr std::array kBars = {0.99, 0.97, 0.90, 0.0};                        // right; of each
+constexpr double kVariantBar = 0.99;  // of single faults of one packet variant
 
 struct FaultSuiteNetwork {
   explicit FaultSuiteNetwork(const topo::Cluster& cluster)
@@ -103,6 +104,18 @@ bool is_right_roughly(const topo::Graph& graph, const std::vector<diag::Culprit>
           truth[0].kind == diag::CulpritKind::kServer);
 }
 
+// The row of the scores that scenarios with these faults belong to.
+std::string group_of(const std::vector<probe::SimulatedFault>& faults) {
+  if (faults[0].only)
+    return *faults[0].only == diag::PacketVariant::kLarge ? "large packets" : "users' packets";
+  return at(kGroups, std::min(faults.size(), kGroups.size()) - 1);
+}
+
+double bar_of(const std::string& group) {
+  const auto place = std::ranges::find(kGroups, group);
+  return place == kGroups.end() ? kVariantBar : at(kBars, place - kGroups.begin());
+}
+
 struct SuiteScore {
   int all = 0;
   int right = 0;
@@ -128,8 +141,7 @@ class Suite {
     const probe::Outcome outcome = try_scenario(network->graph, network->matrix, faults,
                                                 options_of(scenario), traces_ ? &planned : nullptr);
     const std::string group =
-        fmt::format("{}, {}", kGroups[std::min(faults.size(), kGroups.size()) - 1],
-                    scenario.is_busy ? "busy" : "quiet");
+        fmt::format("{}, {}", group_of(faults), scenario.is_busy ? "busy" : "quiet");
     SuiteScore& score = scores_[group];
     ++score.all;
     score.right += outcome.is_right ? 1 : 0;
@@ -176,7 +188,7 @@ class Suite {
     }
     if (!scores_.empty()) std::fputs(format_table(rows).c_str(), stdout);
     for (const auto& [group, whole] : sums) {
-      const double bar = at(kBars, std::ranges::find(kGroups, group) - kGroups.begin());
+      const double bar = bar_of(group);
       fmt::print("{}: {} of {} right, at least {} wanted\n", group, whole.right, whole.all,
                  format_percent(bar));
       good = good && whole.right >= bar * whole.all;
@@ -215,8 +227,7 @@ class Suite {
                           {.confirmation_delay = traces_ ? probe::kDoubt : Seconds{0}});
     probe::SimulatedTraces traces(network.graph, {network.routes, network.seeds}, network.matrix);
     while (simulation.now() < scenario.lasts) {
-      for (const diag::ProbeReport& report : simulation.next_window())
-        locator.add(report);
+      simulate_window(simulation, locator);
       if (traces_) traces.go_on(simulation, locator);
       for (const diag::FaultVerdict& verdict : locator.locate(simulation.now()).begun) {
         ++(diag::is_fault(verdict) ? false_verdicts_ : noise_told_);
@@ -277,6 +288,20 @@ Result<std::string> generate(FaultSuiteNetworks& networks, int faults, int count
   return lines;
 }
 
+// The same of single faults that take the packets of one variant.
+Result<std::string> generate_variants(FaultSuiteNetworks& networks, int count, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::string lines;
+  for (int i = 0; i < count; ++i) {
+    const std::string cluster = at(kClusters, i % std::ssize(kClusters));
+    REGATTA_TRY(network, networks.get(cluster));
+    const auto fault = random_variant_fault(network->graph, network->coverage, random);
+    lines += fmt::format("variant{:03} {} {} {} {}\n", i, cluster, random() % 1'000'000,
+                         i / 4 % 2 == 0 ? "quiet" : "busy", fault_text(network->graph, fault));
+  }
+  return lines;
+}
+
 Status run_text(Suite& suite, const std::string& text, const std::string& file) {
   REGATTA_TRY(scenarios, probe::parse_scenarios(text, file));
   for (const probe::Scenario& scenario : scenarios) {
@@ -309,6 +334,7 @@ struct Options {
   int count = 200;                   // / N scenarios of N faults for each seed
   std::vector<int> faults = {1, 2};  // at once
   int repairs = 0;                   // for each seed
+  int variants = 0;                  // for each seed
   bool verbose = false;
   bool traces = false;
 };
@@ -324,6 +350,10 @@ Status run_suite(FaultSuiteNetworks& networks, const Options& options, bool& goo
       REGATTA_TRY(text, generate(networks, faults, std::max(1, options.count / faults), seed));
       REGATTA_TRY_DO(run_text(suite, text, fmt::format("seed {}", seed)));
     }
+  for (const std::uint64_t seed : options.seeds) {
+    REGATTA_TRY(text, generate_variants(networks, options.variants, seed));
+    REGATTA_TRY_DO(run_text(suite, text, fmt::format("seed {}", seed)));
+  }
   for (const std::uint64_t seed : options.seeds)
     REGATTA_TRY_DO(run_repairs(networks, suite, options.repairs, seed));
   good = suite.print();
@@ -355,6 +385,10 @@ int main(int count, char** values) {
       ->check(CLI::Range(1, 4));
   app.add_option("--repairs", options.repairs,
                  "Also repair N black holes for each seed: nobody may be blamed afterwards")
+      ->check(CLI::Range(1, 1'000'000))
+      ->needs("--seeds");
+  app.add_option("--variants", options.variants,
+                 "Also try N faults of large packets or of users' packets alone for each seed")
       ->check(CLI::Range(1, 1'000'000))
       ->needs("--seeds");
   app.add_flag("--verbose", options.verbose, "Tell of each scenario, not only of those gone wrong");

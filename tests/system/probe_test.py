@@ -148,6 +148,59 @@ class ProbeCommand(ProbeLab):
     def test_names_a_server_that_hangs(self):
         self.names("server s4", "stop", "s4")
 
+    def inside(self, node, *command):
+        done = lab_case.regatta("lab", "exec", "--lab", self.name, node, "--", *command)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def routes_to(self, server, switch):
+        routes = json.loads(self.inside(switch, "ip", "-j", "route"))
+        return [route for route in routes if route["dst"] == self.address(server)]
+
+    def names_a_loss_of(self, packets, culprits, breaks, repairs):
+        """What `breaks` is named as a loss of these packets alone, at one of the places that look alike, and over after `repairs`."""
+        probe = self.start()
+        self.assertEqual(probe.verdicts(), [], "nothing is broken yet")
+        begin = time.monotonic()
+        breaks()
+        try:
+            lab_case.wait_until(probe.verdicts, 8)
+            time.sleep(1)
+        finally:
+            repairs()
+        self.wait(lambda: probe.named("over"))
+        time.sleep(2)
+        self.assertEqual(probe.end(), 0)
+        found = [event for _, event in probe.verdicts()]
+        self.assertEqual([event["symptom"] for event in found], [f"loss of {packets} packets"], found)
+        self.assertIn(found[0]["culprit"], culprits)
+        self.assertEqual(len(found[0]["told_apart_by"]), len(found[0]["or"]))
+        after = probe.verdicts()[0][0] - begin
+        print(f"  {found[0]['culprit']} after {after:.2f} s")
+        self.assertLess(after, 5)
+
+    def test_names_a_cable_whose_mtu_is_too_small_for_large_packets(self):
+        device = self.routes_to("s0", "leaf1")[0]["nexthops"][1]["dev"]
+        self.names_a_loss_of("large", ["link leaf1-spine1, both ways"],
+                             lambda: self.inside("leaf1", "ip", "link", "set", device, "mtu", "1000"),
+                             lambda: self.inside("leaf1", "ip", "link", "set", device, "mtu", "9000"))
+
+    def test_names_a_route_that_only_users_packets_take(self):
+        """Probes keep to a table of their own, as beside a healer, and in the main table a spine drops what is bound for a leaf."""
+        for route in self.inside("spine0", "ip", "route").splitlines():
+            self.inside("spine0", "sh", "-c", f"ip route add {route.replace('linkdown', '')} table 99")
+        self.inside("spine0", "ip", "rule", "add", "tos", "0x10", "lookup", "99", "priority", "99")
+        self.addCleanup(self.inside, "spine0", "sh", "-c", "ip rule del priority 99; ip route flush table 99")
+        routes = [self.routes_to(server, "spine0")[0] for server in ("s4", "s5")]
+
+        def replace(to):
+            for route in routes:
+                way = f"via {route['gateway']} dev {route['dev']} proto static"
+                self.inside("spine0", "sh", "-c", f"ip route del {route['dst']}; ip route add " + to(route["dst"], way))
+        self.names_a_loss_of("users'", ["link leaf2-spine0 from spine0 to leaf2"],
+                             lambda: replace(lambda target, way: f"blackhole {target}"),
+                             lambda: replace(lambda target, way: f"{target} {way}"))
+
     def test_says_what_connections_and_routers_say_of_a_lossy_link(self):
         listener = self.script("s4", "import socket\n"
                                "l = socket.create_server(('', 5000))\n"

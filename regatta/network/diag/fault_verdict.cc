@@ -10,8 +10,14 @@ namespace regatta::diag {
 namespace {
 
 constexpr EnumNames<6> kKindNames = {"none", "link", "switch", "nic", "server", "host noise"};
-constexpr EnumNames<6> kSymptomNames = {"loss",       "black hole", "some flows",
-                                        "no carrier", "silent",     "late"};
+constexpr EnumNames<8> kSymptomNames = {"loss",
+                                        "black hole",
+                                        "some flows",
+                                        "no carrier",
+                                        "silent",
+                                        "late",
+                                        "loss of large packets",
+                                        "loss of users' packets"};
 
 const std::string& name_of(const topo::Graph& graph, NodeId node) {
   return graph.nodes[node.index()].name;
@@ -58,6 +64,10 @@ Culprit server_culprit(NodeId node) {
 
 Culprit host_noise_culprit(NodeId node) {
   return {.kind = CulpritKind::kHostNoise, .link = {}, .node = node};
+}
+
+bool is_of_variant(Symptom symptom) {
+  return symptom == Symptom::kLargePackets || symptom == Symptom::kUserPackets;
 }
 
 bool is_fault(const FaultVerdict& verdict) {

@@ -50,7 +50,12 @@ enum class Symptom : std::uint8_t {
   kNoCarrier,  // one end reports it
   kSilent,     // a server whose prober has stopped reporting
   kLate,       // host noise
+  kLargePackets,  // all large packets of some or all flows, while small ones get through
+  kUserPackets,   // the same of packets with the users' type of service, while probes get through
 };
+
+// Whether packets of one variant only are lost (observation.h): kLargePackets, kUserPackets.
+bool is_of_variant(Symptom symptom);
 
 // Counts of probes whose path crosses the culprit. A probe and its answer are two paths where both
 // ends reported their counts.

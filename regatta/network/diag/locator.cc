@@ -5,6 +5,7 @@
 #include <iterator>
 #include <map>
 
+#include "regatta/network/diag/internal/path_crossing.h"
 #include "regatta/network/diag/internal/silent_servers.h"
 
 namespace regatta::diag {
@@ -35,10 +36,18 @@ Locator::Locator(const topo::Graph& graph, const fabric::Paths& paths,
       windows_(graph, paths, options),
       carriers_(graph),
       faults_(graph, options),
-      ended_faults_(graph) {}
+      ended_faults_(graph),
+      diverted_(graph) {
+  for (const Symptom symptom : {Symptom::kLargePackets, Symptom::kUserPackets})
+    variants_.emplace_back(graph, paths, symptom, options_);
+}
 
 void Locator::add(const ProbeReport& report) {
   windows_.add(report);
+}
+
+void Locator::add(const VariantReport& report) {
+  at(variants_, static_cast<int>(report.variant)).add(report);
 }
 
 void Locator::add(const CarrierEvent& event) {
@@ -128,10 +137,14 @@ std::vector<FaultVerdict> Locator::evaluate(Seconds now, Window last) {
   lossy_paths_.clear();
   if (!windows_.has_losses()) return found;
   PathTally counted = tally(now, last);
-  ended_faults_.trim(faults_.verdicts(), counted);
+  std::vector<FaultVerdict> active = faults_.verdicts();
+  std::erase_if(active, [](const FaultVerdict& one) { return is_of_variant(one.symptom); });
+  ended_faults_.trim(active, counted);
   for (std::uint32_t path = 0; path < paths_.size(); ++path)
     if (counted.has_lost(path)) lossy_paths_.push_back(path);
-  for (Explanation& one : explain(graph_, counted.counts(), faults_.known(), options_.explain)) {
+  std::vector<KnownFault> known = faults_.known();
+  std::erase_if(known, [](const KnownFault& one) { return one.is_of_variant; });
+  for (Explanation& one : explain(graph_, counted.counts(), known, options_.explain)) {
     const Window onset = counted.first() + static_cast<Window>(one.onset);
     one.verdict.since = static_cast<double>(onset) * options_.window;
     found.push_back(std::move(one.verdict));
@@ -149,6 +162,26 @@ std::vector<FaultVerdict> Locator::evaluate(Seconds now, Window last) {
   return found;
 }
 
+// Adds faults of packets that probes do not show: whatever shares a link with a fault that probes
+// show says no more, and large packets are lost whose ever they are.
+void Locator::add_variants(Window last, std::vector<FaultVerdict>& found) {
+  for (VariantLocator& variant : variants_) {
+    const bool is_user = variant.symptom() == Symptom::kUserPackets;
+    const auto is_planned = [&](std::uint32_t path) {
+      const auto links = paths_.links(path);
+      return counts(path) && !carriers_.is_rerouted(links) &&
+             carriers_.unsure_until(links) < last - 2 * kWindowsPerCycle &&
+             !(is_user && options_.is_healed && diverted_.crosses(links));
+    };
+    std::vector<std::uint32_t> known;
+    for (const FaultVerdict& verdict : found)
+      std::ranges::copy(links_to_avoid(graph_, verdict.culprit), std::back_inserter(known));
+    std::ranges::sort(known);
+    for (const FaultVerdict& one : variant.evaluate(windows_, faults_.verdicts(), is_planned, last))
+      if (!crosses_any(links_to_avoid(graph_, one.culprit), known)) found.push_back(one);
+  }
+}
+
 // Whether both its servers have ever reported, and its packets take the planned paths.
 bool Locator::can_count(std::uint32_t probe) const {
   const auto takes_its_path = [&](std::uint32_t path) {
@@ -164,12 +197,10 @@ bool Locator::is_observed(const FaultVerdict& verdict, Window last) const {
   if (verdict.symptom == Symptom::kNoCarrier || verdict.symptom == Symptom::kSilent ||
       !is_fault(verdict))
     return true;
-  const auto links = links_to_avoid(graph_, verdict.culprit);
-  const auto crosses = [&](std::uint32_t path) {
-    return std::ranges::any_of(paths_.links(path), [&](std::uint32_t link) {
-      return std::ranges::find(links, link) != links.end();
-    });
-  };
+  for (const VariantLocator& variant : variants_)
+    if (variant.symptom() == verdict.symptom) return variant.is_observed(verdict);
+  const auto links = sorted_links(graph_, verdict.culprit);
+  const auto crosses = [&](std::uint32_t path) { return crosses_any(paths_.links(path), links); };
   const auto clean = static_cast<Window>(std::ceil(options_.clean_time / options_.window));
   const Window first = std::max(windows_.first_counted(last), last - clean);
   int crossing = 0;
@@ -197,8 +228,14 @@ FaultChanges Locator::locate(Seconds now) {
   windows_.advance(last);
   std::erase_if(passive_counts_,
                 [&](const PassiveCount& one) { return !windows_.is_in_memory(one.window); });
-  return faults_.update(evaluate(now, last), now,
-                        [&](const FaultVerdict& verdict) { return is_observed(verdict, last); });
+  std::vector<FaultVerdict> found = evaluate(now, last);
+  add_variants(last, found);
+  FaultChanges changes = faults_.update(std::move(found), now, [&](const FaultVerdict& verdict) {
+    return is_observed(verdict, last);
+  });
+  diverted_.update(changes, now);
+  diverted_.expire(now);
+  return changes;
 }
 
 }  // namespace regatta::diag

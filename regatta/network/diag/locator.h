@@ -15,10 +15,12 @@
 #include "regatta/network/diag/fault_verdict.h"
 #include "regatta/network/diag/internal/active_faults.h"
 #include "regatta/network/diag/internal/carrier_states.h"
+#include "regatta/network/diag/internal/diverted_links.h"
 #include "regatta/network/diag/internal/ended_faults.h"
 #include "regatta/network/diag/internal/locator_options.h"
 #include "regatta/network/diag/internal/path_tally.h"
 #include "regatta/network/diag/internal/probe_windows.h"
+#include "regatta/network/diag/internal/variant_locator.h"
 #include "regatta/network/diag/observation.h"
 #include "regatta/network/fabric/traffic.h"
 
@@ -35,6 +37,7 @@ class Locator {
 
   // Ignores windows that are older than the memory, or equally far in the future.
   void add(const ProbeReport& report);
+  void add(const VariantReport& report);
   void add(const CarrierEvent& event);
   void add(const PassiveCount& count);
 
@@ -60,6 +63,7 @@ class Locator {
   void count_passive(PathTally& tally) const;
   bool can_count(std::uint32_t probe) const;
   bool is_observed(const FaultVerdict& verdict, Window last) const;
+  void add_variants(Window last, std::vector<FaultVerdict>& found);
   std::vector<FaultVerdict> evaluate(Seconds now, Window last);
 
   const topo::Graph& graph_;
@@ -72,6 +76,8 @@ class Locator {
   std::vector<bool> is_left_out_;  // per path; empty: none
   ActiveFaults faults_;
   EndedFaults ended_faults_;
+  std::vector<VariantLocator> variants_;  // by PacketVariant
+  DivertedLinks diverted_;                // around which a healer may lead users' packets
 };
 
 }  // namespace regatta::diag

@@ -45,6 +45,25 @@ struct ProbeReport {
   std::vector<ArrivedCount> arrived;
 };
 
+// Other forms of a probe's packet, each sent more rarely: what a network does with them need not be
+// what it does with small packets of the probes' own type of service.
+enum class PacketVariant : std::uint8_t {
+  kLarge,  // as large as the sender's MTU allows
+  kUser,   // of the type of service of users' packets, so by their routes; of several sizes
+};
+inline constexpr int kPacketVariants = 2;
+inline constexpr int kWindowsPerCycle = 8;  // each probe sends one packet of each variant
+
+// One cycle of one variant at a server, as ProbeReport for one window: windows are cycles, and the
+// counts are 0 or 1.
+struct VariantReport {
+  NodeId server;
+  PacketVariant variant = PacketVariant::kLarge;
+  Window cycle = 0;  // starts at its number times kWindowsPerCycle windows
+  std::vector<SentCount> sent;
+  std::vector<ArrivedCount> arrived;
+};
+
 // The carrier of a cable was lost or restored, as reported by one end.
 struct CarrierEvent {
   LinkId link;

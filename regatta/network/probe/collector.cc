@@ -19,13 +19,19 @@ diag::Window window_at(Seconds time, Seconds window) {
   return static_cast<diag::Window>(std::floor(time / window));
 }
 
+diag::LocatorOptions locator_options(Seconds period, bool is_healed) {
+  diag::LocatorOptions options = diag::options_for(period, kDoubt);
+  options.is_healed = is_healed;
+  return options;
+}
+
 }  // namespace
 
-Collector::Collector(const topo::Graph& graph, const Matrix& matrix, Seconds period)
+Collector::Collector(const topo::Graph& graph, const Matrix& matrix, Seconds period, bool is_healed)
     : graph_(graph),
       matrix_(matrix),
       window_(period * periods_),
-      locator_(graph, matrix.paths, diag::options_for(period, kDoubt)) {
+      locator_(graph, matrix.paths, locator_options(period, is_healed)) {
   for (std::size_t i = 0; i < graph.nodes.size(); ++i)
     if (graph.nodes[i].kind == topo::NodeKind::kServer)
       servers_.push_back({.part = part_of(graph_, matrix_, NodeId{static_cast<int>(i)})});
@@ -80,15 +86,25 @@ void Collector::count(const std::vector<Latency>& latencies) {
 Status Collector::accept(NodeId node, std::string_view text, Seconds now) {
   Server& server = servers_[node.index()];
   REGATTA_TRY(line, parse_line(text, server.part, periods_));
+  const bool has_begun = counts_from_ >= 0;
+  if (const auto* latencies = std::get_if<std::vector<Latency>>(&line)) {
+    if (has_begun && server.counts_from >= 0) count(*latencies);
+    return {};
+  }
   const auto* const report = std::get_if<diag::ProbeReport>(&line);
-  if (report != nullptr && static_cast<double>(report->window) * window_.value >
-                               (now + kAheadMost).value + window_.value)
+  const auto* const variant = std::get_if<diag::VariantReport>(&line);
+  // As numbers with a fraction: no product overflows.
+  const auto window = report != nullptr
+                          ? static_cast<double>(report->window)
+                          : static_cast<double>(variant->cycle) * diag::kWindowsPerCycle;
+  if (window * window_.value > (now + kAheadMost).value + window_.value)
     return Error{Code::kInvalidInput, "server " + graph_.nodes[node.index()].name +
                                           ": tells of what is yet to come; keep the clocks of all "
                                           "servers together by NTP or PTP"};
-  const bool has_begun = counts_from_ >= 0;
-  if (report == nullptr) {
-    if (has_begun && server.counts_from >= 0) count(std::get<std::vector<Latency>>(line));
+  if (variant != nullptr) {
+    const diag::Window first = std::max(server.counts_from, counts_from_);
+    if (has_begun && server.counts_from >= 0 && variant->cycle * diag::kWindowsPerCycle >= first)
+      locator_.add(*variant);
     return {};
   }
   if (server.counts_from < 0) server.counts_from = has_begun ? report->window + kSettles : 0;

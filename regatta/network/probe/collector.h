@@ -35,8 +35,8 @@ struct PairSum {
 // a server that first reports later.
 class Collector {
  public:
-  // Graph and matrix must outlive this.
-  Collector(const topo::Graph& graph, const Matrix& matrix, Seconds period);
+  // Graph and matrix must outlive this. `is_healed`: as in diag::LocatorOptions.
+  Collector(const topo::Graph& graph, const Matrix& matrix, Seconds period, bool is_healed = false);
 
   // Reporters that have not reported yet count as missing.
   void begin(Seconds now);

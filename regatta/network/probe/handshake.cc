@@ -17,7 +17,7 @@ namespace regatta::probe {
 namespace {
 
 constexpr std::string_view kName = "regatta-prober";
-constexpr int kVersion = 2;
+constexpr int kVersion = 3;
 constexpr std::string_view kNoToken = "-";
 
 bool is_word(std::string_view text) {

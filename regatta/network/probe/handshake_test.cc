@@ -25,7 +25,7 @@ std::string refusal(const Handshake& handshake, const ExpectedReporters& expecte
 
 TEST(Handshake, IsReadAsItIsWritten) {
   EXPECT_EQ(handshake_line(kHandshake),
-            "regatta-prober 2 s1 10000 000000000000feed 1000000000000000 open-sesame");
+            "regatta-prober 3 s1 10000 000000000000feed 1000000000000000 open-sesame");
   const auto read = parse_handshake(handshake_line(kHandshake));
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(handshake_line(*read), handshake_line(kHandshake));
@@ -81,15 +81,15 @@ TEST(Handshake, ThatIsNoneIsRefused) {
   const std::string good = handshake_line(kHandshake);
   for (const std::string& line :
        {std::string(), std::string("GET / HTTP/1.1"), std::string("regatta-prober"),
-        std::string("regatta-prober 2 s1 10000 feed 1"), good + " more", " " + good,
-        std::string("regatta-prober 2 s1 -1 feed 1 -"),
-        std::string("regatta-prober 2 s1 1 feeg 1 -"),
+        std::string("regatta-prober 3 s1 10000 feed 1"), good + " more", " " + good,
+        std::string("regatta-prober 3 s1 -1 feed 1 -"),
+        std::string("regatta-prober 3 s1 1 feeg 1 -"),
         std::string("regatta-prober 1 s\x01 1 feed 1 -"),
         std::string("regatta-prober 1  1 feed 1 -"),
         "regatta-prober 1 " + std::string(2000, 's') + " 1 feed 1 -"})
     EXPECT_FALSE(parse_handshake(line)) << line;
-  EXPECT_THAT(parse_handshake("regatta-prober 3 s1 what comes then").error().message,
-              HasSubstr("speaks version 3, the collector 2"));
+  EXPECT_THAT(parse_handshake("regatta-prober 4 s1 what comes then").error().message,
+              HasSubstr("speaks version 4, the collector 3"));
 }
 
 TEST(Handshake, CutOrChangedAnywhereIsReadOrRefusedButNeverMoreThanItSays) {

@@ -13,34 +13,23 @@
 #include "regatta/base/os/unique_fd.h"
 #include "regatta/network/probe/handshake.h"
 #include "regatta/network/probe/internal/batch.h"
+#include "regatta/network/probe/internal/packet_variant.h"
 #include "regatta/network/probe/internal/rdma_port.h"
+#include "regatta/network/probe/internal/window_counts.h"
 
 namespace regatta::probe {
 namespace {
 
-constexpr std::size_t kSlots = 128;  // windows that answers may still come for
 // Packets that leave with one stamp: the first waits for the last of them.
 constexpr std::size_t kStampedTogether = 4;
 constexpr std::int64_t kLatencyEvery = 33;           // windows
+constexpr int kUsualMtu = 1500;                      // of a NIC that does not say
 constexpr std::int64_t kLatestNs = 100'000'000'000;  // that an answer is timed
 
 void sleep_until(std::int64_t time_ns) {
   const timespec until{.tv_sec = time_ns / 1'000'000'000LL, .tv_nsec = time_ns % 1'000'000'000LL};
   ::clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &until, nullptr);
 }
-
-// Counts of a window.
-struct ProbeSlot {
-  std::int64_t window = -1;
-  std::int64_t worst_gap_ns = 0;
-  std::uint32_t control_sent = 0;
-  std::uint32_t control_back = 0;
-  std::uint32_t overflows = 0;
-  std::vector<std::uint16_t> sent;      // as ServerPart::sends
-  std::vector<std::uint16_t> answered;  // the same
-  std::vector<std::uint16_t> arrived;   // as ServerPart::answers
-  bool is_told = false;
-};
 
 struct Sum {
   std::uint32_t count = 0;
@@ -58,24 +47,27 @@ struct Prober::Impl {
   std::int64_t phase_ns = 0;  // servers do not all wake up at once
   os::UniqueFd receiver;
   Sender sender;
-  std::unique_ptr<RdmaPort> rdma;        // carries probes and answers, if it is there
-  std::vector<Packet> probes;            // of a round
-  std::vector<std::uint32_t> answerers;  // as ServerPart::sends: who may answer
-  std::vector<std::uint32_t> senders;    // as ServerPart::answers: who may send
-  std::vector<ProbeSlot> slots{kSlots};
+  std::unique_ptr<RdmaPort> rdma;           // carries probes and answers, if it is there
+  std::vector<Packet> probes;               // of a round
+  std::vector<std::uint32_t> answerers;     // as ServerPart::sends: who may answer
+  std::vector<std::uint32_t> senders;       // as ServerPart::answers: who may send
+  std::vector<std::size_t> place_of_probe;  // as ServerPart::sends: place in `probes`
+  std::vector<int> mtus;                    // as ServerPart::sends: of the NIC that it leaves from
+  std::vector<Packet> due;                  // packets of a variant in a round
+  WindowCounts counts{0, 0, 1};             // of probes
+  // By PacketVariant, their windows are cycles; empty by RDMA.
+  std::vector<WindowCounts> variant_counts;
   std::vector<Sum> latency;     // as ServerPart::sends
   std::vector<Packet> came;     // what the last look found
   std::vector<Packet> answers;  // to what of it is a probe
   std::uint32_t dropped_before = 0;
   std::int64_t last_round = -1;
-  std::int64_t told_until = -1;     // window
-  std::vector<std::int64_t> again;  // windows of which more is known than was told
 
-  // Slot of the window, or none when it is too old.
-  ProbeSlot* slot(std::int64_t window);
-  std::int64_t window_of(std::int64_t round) const { return round / options.periods_per_window; }
+  int rounds_per_cycle() const { return options.periods_per_window * diag::kWindowsPerCycle; }
   template <typename Change>
-  void note(std::int64_t round, Change&& change);
+  void note(WindowCounts& its, std::int64_t round, Change&& change);
+  // Counts of what a packet with this magic number belongs to; none for other packets.
+  WindowCounts* counts_for(std::uint32_t magic);
   void send(std::span<const Packet> packets, std::int64_t now);
   void receive();
   void handle_answer(const Packet& packet);
@@ -83,47 +75,40 @@ struct Prober::Impl {
   void handle_control(const Packet& packet);
   void send_control(std::int64_t round);
   void send_round(std::int64_t round);
+  void send_variant(diag::PacketVariant variant, std::int64_t round);
   void note_drops(std::int64_t round);
-  diag::ProbeReport report(const ProbeSlot& one, std::int64_t newest) const;
+  template <typename Report>
+  void fill_counts(const WindowCounts::Slot& one, Report& report) const;
+  diag::ProbeReport report(const WindowCounts::Slot& one, std::int64_t round) const;
   Status report_windows(std::int64_t round, const std::function<Status(const std::string&)>& emit);
   std::string latencies();
 };
 
-ProbeSlot* Prober::Impl::slot(std::int64_t window) {
-  if (window < 0) return nullptr;
-  ProbeSlot& one = slots[static_cast<std::size_t>(window) % kSlots];
-  if (one.window > window) return nullptr;
-  if (one.window < window) {
-    one.window = window;
-    one.worst_gap_ns = 0;
-    one.control_sent = one.control_back = one.overflows = 0;
-    one.is_told = false;
-    one.sent.assign(part.sends.size(), 0);
-    one.answered.assign(part.sends.size(), 0);
-    one.arrived.assign(part.answers.size(), 0);
-  }
-  return &one;
-}
-
 template <typename Change>
-void Prober::Impl::note(std::int64_t round, Change&& change) {
+void Prober::Impl::note(WindowCounts& its, std::int64_t round, Change&& change) {
   // Nobody makes this server keep windows that are yet to come; two clocks may differ by so much.
   const auto clocks = static_cast<std::int64_t>(2 * kClockMost / options.period);
   if (round > last_round + clocks + std::int64_t{4} * options.periods_per_window) return;
-  ProbeSlot* const one = slot(window_of(round));
-  if (one == nullptr) return;
-  change(*one);
-  if (one->is_told && (again.empty() || again.back() != one->window)) again.push_back(one->window);
+  its.note(round, change);
+}
+
+WindowCounts* Prober::Impl::counts_for(std::uint32_t magic) {
+  if (magic == kProbeMagic || magic == kAnswerMagic) return &counts;
+  const auto variant = variant_of(magic);
+  return variant && !variant_counts.empty() ? &at(variant_counts, static_cast<int>(*variant))
+                                            : nullptr;
 }
 
 void Prober::Impl::handle_answer(const Packet& packet) {
   const auto at = std::ranges::lower_bound(part.sends, packet.payload.probe);
   if (at == part.sends.end() || *at != packet.payload.probe) return;
   const auto place = static_cast<std::size_t>(at - part.sends.begin());
-  if (packet.remote != answerers[place]) return;
-  note(packet.payload.round, [&](ProbeSlot& one) {
+  WindowCounts* const its = counts_for(packet.payload.magic);
+  if (packet.remote != answerers[place] || its == nullptr) return;
+  note(*its, packet.payload.round, [&](WindowCounts::Slot& one) {
     if (one.answered[place] < one.sent[place]) ++one.answered[place];
   });
+  if (its != &counts) return;
   // Times that somebody else wrote are not believed; without a stamp there are none.
   const std::int64_t sent = packet.payload.sent_ns;
   const std::int64_t held = packet.payload.held_ns;
@@ -141,18 +126,23 @@ void Prober::Impl::handle_probe(const Packet& packet, std::int64_t now) {
   const auto at = std::ranges::lower_bound(part.answers, packet.payload.probe);
   if (at == part.answers.end() || *at != packet.payload.probe) return;
   const auto place = static_cast<std::size_t>(at - part.answers.begin());
-  if (packet.remote != senders[place]) return;
-  note(packet.payload.round, [&](ProbeSlot& one) { ++one.arrived[place]; });
+  WindowCounts* const its = counts_for(packet.payload.magic);
+  if (packet.remote != senders[place] || its == nullptr) return;
+  note(*its, packet.payload.round, [&](WindowCounts::Slot& one) { ++one.arrived[place]; });
   Packet answer = packet;
   answer.local_port = packet.remote_port;
   answer.remote_port = kProbePort;
-  answer.payload.magic = kAnswerMagic;
+  const auto variant = variant_of(packet.payload.magic);
+  answer.payload.magic = variant ? answer_magic(*variant) : kAnswerMagic;
+  // As large as the probe: nobody gets more bytes out of a prober than he sends.
+  answer.size = variant ? packet.size : sizeof(Payload);
+  answer.type_of_service = variant ? type_of_service(*variant) : topo::kProbeTos;
   answer.payload.held_ns = packet.arrived_ns == 0 ? 0 : now - packet.arrived_ns;
   answers.push_back(answer);
 }
 
 void Prober::Impl::handle_control(const Packet& packet) {
-  note(packet.payload.round, [&](ProbeSlot& one) {
+  note(counts, packet.payload.round, [&](WindowCounts::Slot& one) {
     ++one.control_back;
     // It waited here for a period; what came later than it was sent is the kernel's delay.
     one.worst_gap_ns = std::max(one.worst_gap_ns, packet.arrived_ns - packet.payload.sent_ns);
@@ -177,10 +167,12 @@ void Prober::Impl::receive() {
   }
   const std::int64_t now = os::system_ns();
   for (const Packet& packet : came) {
-    if (packet.payload.magic == kAnswerMagic) handle_answer(packet);
-    if (packet.payload.magic == kProbeMagic) handle_probe(packet, now);
-    if (packet.payload.magic == kControlMagic && packet.remote == INADDR_LOOPBACK)
-      handle_control(packet);
+    const std::uint32_t magic = packet.payload.magic;
+    const auto variant = variant_of(magic);
+    if (!variant && packet.size != sizeof(Payload)) continue;
+    if (variant ? magic == answer_magic(*variant) : magic == kAnswerMagic) handle_answer(packet);
+    if (variant ? magic == probe_magic(*variant) : magic == kProbeMagic) handle_probe(packet, now);
+    if (magic == kControlMagic && packet.remote == INADDR_LOOPBACK) handle_control(packet);
   }
   send(answers, now);
 }
@@ -194,7 +186,7 @@ void Prober::Impl::send_control(std::int64_t round) {
       .payload = {.magic = kControlMagic, .round = round, .sent_ns = os::system_ns()}};
   for (int i = 0; i < kControlsPerWindow; ++i)
     sender.send(std::span(&packet, 1));
-  note(round, [&](ProbeSlot& one) { one.control_sent += kControlsPerWindow; });
+  note(counts, round, [&](WindowCounts::Slot& one) { one.control_sent += kControlsPerWindow; });
 }
 
 void Prober::Impl::send_round(std::int64_t round) {
@@ -208,34 +200,53 @@ void Prober::Impl::send_round(std::int64_t round) {
     }
     send(together, now);
   }
-  note(round, [&](ProbeSlot& one) {
+  note(counts, round, [&](WindowCounts::Slot& one) {
     for (std::uint16_t& count : one.sent)
       ++count;
   });
+}
+
+void Prober::Impl::send_variant(diag::PacketVariant variant, std::int64_t round) {
+  due.clear();
+  for (std::size_t place = 0; place < part.sends.size(); ++place) {
+    if (!is_due(variant, part.sends[place], round, rounds_per_cycle())) continue;
+    note(at(variant_counts, static_cast<int>(variant)), round,
+         [&](WindowCounts::Slot& one) { ++one.sent[place]; });
+    Packet packet = probes[place_of_probe[place]];
+    packet.payload.magic = probe_magic(variant);
+    packet.payload.round = round;
+    packet.payload.sent_ns = 0;  // not timed
+    packet.size = payload_bytes(variant, part.sends[place], mtus[place]);
+    packet.type_of_service = type_of_service(variant);
+    due.push_back(packet);
+  }
+  sender.send(due);
 }
 
 void Prober::Impl::note_drops(std::int64_t round) {
   const std::uint32_t all = dropped(receiver.get());
   const std::uint32_t fresh = all - dropped_before;
   dropped_before = all;
-  if (fresh > 0) note(round, [&](ProbeSlot& one) { one.overflows += fresh; });
+  if (fresh > 0) note(counts, round, [&](WindowCounts::Slot& one) { one.overflows += fresh; });
 }
 
-diag::ProbeReport Prober::Impl::report(const ProbeSlot& one, std::int64_t newest) const {
-  diag::ProbeReport report{.server = part.server, .window = one.window};
-  std::int64_t gap = 0;
-  for (std::int64_t window = one.window; window <= newest; ++window) {
-    const ProbeSlot& later = slots[static_cast<std::size_t>(window) % kSlots];
-    if (later.window == window) gap = std::max(gap, later.worst_gap_ns);
-  }
-  report.host = {.worst_gap = Seconds{static_cast<double>(gap) * 1e-9},
-                 .control_sent = one.control_sent,
-                 .control_lost = one.control_sent - std::min(one.control_sent, one.control_back),
-                 .overflows = one.overflows};
+// Into a ProbeReport or VariantReport.
+template <typename Report>
+void Prober::Impl::fill_counts(const WindowCounts::Slot& one, Report& report) const {
   for (std::size_t i = 0; i < part.sends.size(); ++i)
     report.sent.push_back({part.sends[i], one.sent[i], one.answered[i]});
   for (std::size_t i = 0; i < part.answers.size(); ++i)
     report.arrived.push_back({part.answers[i], one.arrived[i]});
+}
+
+diag::ProbeReport Prober::Impl::report(const WindowCounts::Slot& one, std::int64_t round) const {
+  diag::ProbeReport report{.server = part.server, .window = one.window};
+  const std::int64_t gap = counts.worst_gap_ns(one.window, round);
+  report.host = {.worst_gap = Seconds{static_cast<double>(gap) * 1e-9},
+                 .control_sent = one.control_sent,
+                 .control_lost = one.control_sent - std::min(one.control_sent, one.control_back),
+                 .overflows = one.overflows};
+  fill_counts(one, report);
   return report;
 }
 
@@ -250,27 +261,24 @@ std::string Prober::Impl::latencies() {
   return latency_line(all);
 }
 
-// The windows whose time has come, and again those of which more is known now.
+// The windows and cycles whose time has come, and again those of which more is known now.
 Status Prober::Impl::report_windows(std::int64_t round,
                                     const std::function<Status(const std::string&)>& emit) {
-  const std::int64_t last = window_of(round - options.grace_periods + 1) - 1;
-  if (last <= told_until) return {};
+  const std::int64_t until = round - options.grace_periods + 1;
+  const diag::Window before = counts.reported_until();
+  if (counts.window_of(until) - 1 <= before) return {};
   note_drops(round);
-  const std::int64_t newest = window_of(round);
-  std::ranges::sort(again);
-  again.erase(std::unique(again.begin(), again.end()), again.end());
-  for (std::int64_t window = std::max(told_until + 1, last - 64); window <= last; ++window)
-    again.push_back(window);
-  for (const std::int64_t window : again) {
-    ProbeSlot* const one = slot(window);
-    if (one == nullptr) continue;
-    one->is_told = true;
-    REGATTA_TRY_DO(emit(report_line(report(*one, newest), options.periods_per_window)));
-  }
-  again.clear();
-  const bool tells_latency = last / kLatencyEvery != told_until / kLatencyEvery;
-  told_until = last;
-  if (tells_latency) return emit(latencies());
+  for (const WindowCounts::Slot* one : counts.consume_due(until))
+    REGATTA_TRY_DO(emit(report_line(report(*one, round), options.periods_per_window)));
+  for (std::size_t i = 0; i < variant_counts.size(); ++i)
+    for (const WindowCounts::Slot* one : variant_counts[i].consume_due(until)) {
+      diag::VariantReport its{.server = part.server,
+                              .variant = static_cast<diag::PacketVariant>(i),
+                              .cycle = one->window};
+      fill_counts(*one, its);
+      REGATTA_TRY_DO(emit(variant_line(its)));
+    }
+  if (counts.reported_until() / kLatencyEvery != before / kLatencyEvery) return emit(latencies());
   return {};
 }
 
@@ -287,6 +295,7 @@ Result<Prober> Prober::open(const Matrix& matrix, const ServerPart& part,
   impl->period_ns = static_cast<std::int64_t>(std::llround(options.period.value * 1e9));
   impl->phase_ns = impl->period_ns * (static_cast<std::int64_t>(part.server.value) * 7 % 16) / 16;
   impl->latency.resize(part.sends.size());
+  impl->counts = WindowCounts(part.sends.size(), part.answers.size(), options.periods_per_window);
   REGATTA_TRY(receiver, open_socket(kProbePort));
   impl->receiver = std::move(receiver);
   std::set<std::uint16_t> ports;
@@ -298,6 +307,7 @@ Result<Prober> Prober::open(const Matrix& matrix, const ServerPart& part,
     const fabric::FiveTuple& flow = matrix.probes[number].flow;
     ports.insert(flow.from_port);
     impl->answerers.push_back(flow.to);
+    impl->mtus.push_back(mtu_of(flow.from).value_or(kUsualMtu));
     impl->probes.push_back({.local = flow.from,
                             .remote = flow.to,
                             .local_port = flow.from_port,
@@ -308,6 +318,15 @@ Result<Prober> Prober::open(const Matrix& matrix, const ServerPart& part,
   std::ranges::sort(impl->probes, {}, [](const Packet& one) {
     return std::tuple(one.local_port, one.payload.probe);
   });
+  impl->place_of_probe.resize(part.sends.size());
+  for (std::size_t i = 0; i < impl->probes.size(); ++i) {
+    const auto place = std::ranges::lower_bound(part.sends, impl->probes[i].payload.probe);
+    at(impl->place_of_probe, place - part.sends.begin()) = i;
+  }
+  if (options.transport == Transport::kUdp)
+    impl->variant_counts.assign(
+        diag::kPacketVariants,
+        WindowCounts(part.sends.size(), part.answers.size(), impl->rounds_per_cycle()));
   if (options.transport == Transport::kRdma) {
     REGATTA_TRY(rdma, RdmaPort::open(own_addresses(matrix, part), ports));
     impl->rdma = std::move(rdma);
@@ -324,7 +343,9 @@ Status Prober::run(const std::atomic<bool>& stop,
   Impl& impl = *impl_;
   std::int64_t round = (os::system_ns() - impl.phase_ns) / impl.period_ns;
   impl.last_round = round;
-  impl.told_until = impl.window_of(round + impl.options.periods_per_window);
+  impl.counts.begin_after(round + impl.options.periods_per_window);
+  for (WindowCounts& its : impl.variant_counts)
+    its.begin_after(round);
   std::int64_t controlled = -1;  // window
   while (!stop) {
     ++round;
@@ -334,11 +355,15 @@ Status Prober::run(const std::atomic<bool>& stop,
     const std::int64_t late = now - (round * impl.period_ns + impl.phase_ns);
     round += late / impl.period_ns;
     impl.last_round = round;
-    impl.note(round, [&](ProbeSlot& one) { one.worst_gap_ns = std::max(one.worst_gap_ns, late); });
+    impl.note(impl.counts, round, [&](WindowCounts::Slot& one) {
+      one.worst_gap_ns = std::max(one.worst_gap_ns, late);
+    });
     impl.receive();
     impl.send_round(round);
-    if (impl.window_of(round) != controlled) impl.send_control(round);
-    controlled = impl.window_of(round);
+    for (std::size_t i = 0; i < impl.variant_counts.size(); ++i)
+      impl.send_variant(static_cast<diag::PacketVariant>(i), round);
+    if (impl.counts.window_of(round) != controlled) impl.send_control(round);
+    controlled = impl.counts.window_of(round);
     REGATTA_TRY_DO(impl.report_windows(round, emit));
   }
   return {};

@@ -50,6 +50,16 @@ TEST(ProberLines, AreReadAsTheyAreWritten) {
   ASSERT_THAT(read.sent, SizeIs(2));
   EXPECT_EQ(read.sent[1].answered, 3);
 
+  diag::VariantReport cycle{.server = NodeId{2},
+                            .variant = diag::PacketVariant::kUser,
+                            .cycle = 77,
+                            .sent = {{4, 1, 0}, {9, 1, 1}},
+                            .arrived = {{1, 1}, {7, 0}}};
+  EXPECT_EQ(variant_line(cycle), "v user 77 s 4:1:0 a 7:0\n");
+  const auto of_variant = parse_line(variant_line(cycle), kPart, 3);
+  ASSERT_TRUE(of_variant) << of_variant.error().message;
+  EXPECT_EQ(variant_line(std::get<diag::VariantReport>(*of_variant)), variant_line(cycle));
+
   const auto latencies = parse_line(latency_line({{9, 33, 1.5, 2.5, 90}}), kPart, 3);
   ASSERT_TRUE(latencies);
   const auto& all = std::get<std::vector<Latency>>(*latencies);
@@ -59,11 +69,31 @@ TEST(ProberLines, AreReadAsTheyAreWritten) {
 }
 
 TEST(ProberLines, ThatAreNoneAreRefused) {
-  for (const char* line :
-       {"", "x", "w", "w 1 2 3 4", "w -1 2 3 4 5", "w 1 2 3 4 5 s", "w 1 2 3 4 5 s 9:1",
-        "w 1 2 3 4 5 s 5:1:1", "w 1 2 3 4 5 s 9:1:2", "w 1 2 3 4 5 a 9:1", "w 1 2 3 4 5 q 9:1",
-        "w 1 2 3 4 5 a 7:99999", "l 9:1:1:1", "l 5:1:1:1:1", "l x", "l 9:1:nan:1:1",
-        "l 9:1:1:inf:1", "l 9:1:1:1:1e300"})
+  for (const char* line : {"",
+                           "x",
+                           "w",
+                           "w 1 2 3 4",
+                           "w -1 2 3 4 5",
+                           "w 1 2 3 4 5 s",
+                           "w 1 2 3 4 5 s 9:1",
+                           "w 1 2 3 4 5 s 5:1:1",
+                           "w 1 2 3 4 5 s 9:1:2",
+                           "w 1 2 3 4 5 a 9:1",
+                           "w 1 2 3 4 5 q 9:1",
+                           "w 1 2 3 4 5 a 7:99999",
+                           "l 9:1:1:1",
+                           "l 5:1:1:1:1",
+                           "l x",
+                           "l 9:1:nan:1:1",
+                           "l 9:1:1:inf:1",
+                           "l 9:1:1:1:1e300",
+                           "v",
+                           "v large",
+                           "v tiny 1",
+                           "v user -1",
+                           "v user 1 s 5:1:1",
+                           "v user 1 s 9:0:1",
+                           "v large 1 a"})
     EXPECT_FALSE(parse_line(line, kPart, 3)) << line;
 }
 
@@ -114,13 +144,22 @@ TEST_F(Loopback, AnswersAndCountsWhatItSends) {
   int windows = 0;
   int latencies = 0;
   std::map<diag::Window, diag::ProbeReport> last;
+  std::map<std::pair<diag::PacketVariant, diag::Window>, diag::VariantReport> cycles;
   for (const std::string& line : lines) {
     const auto one = parse_line(line, part, 3);
     ASSERT_TRUE(one) << line;
-    if (std::holds_alternative<diag::ProbeReport>(*one))
-      last[std::get<diag::ProbeReport>(*one).window] = std::get<diag::ProbeReport>(*one);
+    if (const auto* report = std::get_if<diag::ProbeReport>(&*one))
+      last[report->window] = *report;
+    else if (const auto* variant = std::get_if<diag::VariantReport>(&*one))
+      cycles[{variant->variant, variant->cycle}] = *variant;
     else
       latencies += static_cast<int>(std::get<std::vector<Latency>>(*one).size());
+  }
+  // Three seconds hold twelve cycles of each variant, of which the first and last may be missing.
+  EXPECT_GE(cycles.size(), 16U);
+  for (const auto& [key, report] : cycles) {
+    EXPECT_EQ(report.sent[0].answered, report.sent[0].sent);
+    EXPECT_EQ(report.arrived[0].arrived, report.sent[0].sent);
   }
   for (const auto& [window, report] : last) {
     ++windows;

@@ -179,7 +179,8 @@ class Run {
         times_(times),
         format_(target.graph, matrix,
                 {.is_json = options.json, .lists_overlaps = options.lists_overlaps}),
-        collector_(target.graph, matrix, times.period),
+        collector_(target.graph, matrix, times.period,
+                   options.heals || !options.heal_socket.empty()),
         roll_(collector_.servers(), std::max(Seconds{2}, 15 * times.period)),
         matrix_(matrix),
         gathers_(target.graph, target.routes, target.seeds, matrix) {}

@@ -10,7 +10,8 @@ namespace regatta::diag {
 std::vector<KnownFault> ActiveFaults::known() const {
   std::vector<KnownFault> faults;
   for (std::size_t i = 0; i < verdicts_.size(); ++i)
-    faults.push_back({verdicts_[i].culprit, states_[i].is_settled});
+    faults.push_back(
+        {verdicts_[i].culprit, states_[i].is_settled, is_of_variant(verdicts_[i].symptom)});
   return faults;
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "regatta/network/diag/internal/path_crossing.h"
+
 namespace regatta::diag {
 namespace {
 
@@ -12,24 +14,14 @@ constexpr int kChangedWindows = 8;  // with few losses: it has become another fa
 
 bool is_black_hole(const FaultVerdict& verdict) {
   return is_fault(verdict) &&
-         (verdict.symptom == Symptom::kBlackHole || verdict.symptom == Symptom::kSomeFlows);
-}
-
-std::vector<std::uint32_t> sorted_links(const topo::Graph& graph, const Culprit& culprit) {
-  std::vector<std::uint32_t> links = links_to_avoid(graph, culprit);
-  std::ranges::sort(links);
-  return links;
-}
-
-bool crosses(std::span<const std::uint32_t> path, const std::vector<std::uint32_t>& links) {
-  return std::ranges::any_of(
-      path, [&](std::uint32_t link) { return std::ranges::binary_search(links, link); });
+         (verdict.symptom == Symptom::kBlackHole || verdict.symptom == Symptom::kSomeFlows ||
+          is_of_variant(verdict.symptom));
 }
 
 void clear_across(const std::vector<std::uint32_t>& links, Window first, Window last,
                   PathTally& tally) {
   for (std::size_t path = 0; path < tally.size(); ++path)
-    if (crosses(tally.links(path), links)) tally.clear(path, first, last);
+    if (crosses_any(tally.links(path), links)) tally.clear(path, first, last);
 }
 
 // The newest windows, in which most of the paths that a black hole had closed deliver again.
@@ -85,10 +77,10 @@ void EndedFaults::trim_one(std::span<const std::vector<std::uint32_t>> active, s
   const std::vector<std::uint32_t>& links = active[place];
   std::vector<std::size_t> closed;
   for (std::size_t path = 0; path < tally.size(); ++path) {
-    if (!crosses(tally.links(path), links) || !was_closed(path, tally)) continue;
+    if (!crosses_any(tally.links(path), links) || !was_closed(path, tally)) continue;
     bool is_shared = false;
     for (std::size_t other = 0; other < active.size(); ++other)
-      is_shared = is_shared || (other != place && crosses(tally.links(path), active[other]));
+      is_shared = is_shared || (other != place && crosses_any(tally.links(path), active[other]));
     if (!is_shared) closed.push_back(path);
   }
   const OpenRun run = open_run(closed, tally);

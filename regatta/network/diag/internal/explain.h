@@ -65,7 +65,8 @@ struct Explanation {
 // A known fault.
 struct KnownFault {
   Culprit culprit;
-  bool is_settled = false;  // other packets have told it from those that look the same to probes
+  bool is_settled = false;     // other packets have told it from those that look the same to probes
+  bool is_of_variant = false;  // it takes packets of one variant only
 };
 
 // Likeliest first; `known_faults`: of earlier ones. Confidence is the share of the likelihood

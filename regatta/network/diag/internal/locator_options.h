@@ -19,6 +19,8 @@ struct LocatorOptions {
   // switch with another hash, other faults look the same, and traceroutes may show that meanwhile.
   // 0: there are no traceroutes.
   Seconds confirmation_delay{0};
+  // A healer leads users' packets around faults, and probes of its own type of service not.
+  bool is_healed = false;
   Seconds routes_back{2.0};  // from the return of a carrier to that of its routes
   ExplainOptions explain;
 };

@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 #include <string>
 
 #include <arpa/inet.h>
+#include <ifaddrs.h>
 #include <linux/sock_diag.h>
+#include <net/if.h>
 #include <netinet/ip.h>
 #include <netinet/udp.h>
+#include <sys/ioctl.h>
 
 #include "regatta/base/os/unique_fd.h"
 #include "regatta/model/topo/addresses.h"
@@ -23,12 +27,19 @@ constexpr int kBufferBytes = 1 << 20;
 constexpr std::size_t kHeaderBytes = sizeof(iphdr) + sizeof(udphdr);
 constexpr std::uint8_t kTimeToLive = 64;
 
+constexpr std::uint16_t kDoNotFragment = 0x4000;
+
+std::array<std::byte, kPayloadBytesMax>& zeros() {
+  static std::array<std::byte, kPayloadBytesMax> all{};
+  return all;
+}
+
 // The space that one message of a batch needs.
 struct Slot {
   Payload payload;
   std::array<std::byte, kHeaderBytes + sizeof(Payload)> frame;  // of what leaves raw
   sockaddr_in remote{};
-  iovec data{};
+  std::array<iovec, 2> data{};  // the payload or frame, and the zeros behind it
   alignas(cmsghdr) std::array<char, 128> control{};
 };
 
@@ -38,12 +49,12 @@ struct Batch {
 
   void prepare(std::size_t i, std::size_t control_size) {
     Slot& slot = slots[i];
-    slot.data = {&slot.payload, sizeof slot.payload};
+    slot.data[0] = {&slot.payload, sizeof slot.payload};
     msghdr& header = messages[i].msg_hdr;
     header = {};
     header.msg_name = &slot.remote;
     header.msg_namelen = sizeof slot.remote;
-    header.msg_iov = &slot.data;
+    header.msg_iov = slot.data.data();
     header.msg_iovlen = 1;
     header.msg_control = slot.control.data();
     header.msg_controllen = control_size;
@@ -55,20 +66,38 @@ Batch& batch() {
   return own;
 }
 
-void set_local(msghdr& header, std::uint32_t address) {
-  cmsghdr* const control = CMSG_FIRSTHDR(&header);
+template <typename T>
+void set_control(cmsghdr* control, int type, const T& value) {
   control->cmsg_level = IPPROTO_IP;
-  control->cmsg_type = IP_PKTINFO;
-  control->cmsg_len = CMSG_LEN(sizeof(in_pktinfo));
-  in_pktinfo info{};
-  info.ipi_spec_dst.s_addr = ::htonl(address);
-  std::memcpy(CMSG_DATA(control), &info, sizeof info);
+  control->cmsg_type = type;
+  control->cmsg_len = CMSG_LEN(sizeof value);
+  std::memcpy(CMSG_DATA(control), &value, sizeof value);
 }
 
-Packet read_slot(const Slot& slot, msghdr& header) {
+// Address that the packet leaves from, and type of service where it is not the socket's.
+void set_controls(msghdr& header, const Packet& packet) {
+  constexpr std::size_t kAddressSpace = CMSG_SPACE(sizeof(in_pktinfo));
+  const bool has_service = packet.type_of_service != topo::kProbeTos;
+  header.msg_controllen = kAddressSpace + (has_service ? CMSG_SPACE(sizeof(int)) : 0);
+  in_pktinfo info{};
+  info.ipi_spec_dst.s_addr = ::htonl(packet.local);
+  cmsghdr* const first = CMSG_FIRSTHDR(&header);
+  set_control(first, IP_PKTINFO, info);
+  if (has_service) set_control(CMSG_NXTHDR(&header, first), IP_TOS, int{packet.type_of_service});
+}
+
+void add_zeros(Slot& slot, msghdr& header, const Packet& packet) {
+  if (packet.size <= sizeof packet.payload) return;
+  const std::size_t bytes = std::min(packet.size, zeros().size()) - sizeof packet.payload;
+  slot.data[1] = {zeros().data(), bytes};
+  header.msg_iovlen = 2;
+}
+
+Packet read_slot(const Slot& slot, std::size_t size, msghdr& header) {
   Packet packet{.remote = ::ntohl(slot.remote.sin_addr.s_addr),
                 .remote_port = ::ntohs(slot.remote.sin_port),
-                .payload = slot.payload};
+                .payload = slot.payload,
+                .size = size};
   for (cmsghdr* at = CMSG_FIRSTHDR(&header); at != nullptr; at = CMSG_NXTHDR(&header, at)) {
     if (at->cmsg_level == IPPROTO_IP && at->cmsg_type == IP_PKTINFO) {
       in_pktinfo info;
@@ -95,6 +124,9 @@ Result<os::UniqueFd> open_socket(std::uint16_t port, std::uint32_t address) {
   // Where a healer leads other traffic around a fault, probes still see whether it is well.
   const int tos = topo::kProbeTos;
   ::setsockopt(fd.get(), IPPROTO_IP, IP_TOS, &tos, sizeof tos);
+  // Without the sizes that routers have asked for: a path that is too narrow is to be seen.
+  const int whole = IP_PMTUDISC_PROBE;
+  ::setsockopt(fd.get(), IPPROTO_IP, IP_MTU_DISCOVER, &whole, sizeof whole);
   // Beyond the system's limit where the rights allow it: a busy server takes its probes later.
   if (::setsockopt(fd.get(), SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) != 0)
     ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
@@ -121,12 +153,13 @@ std::uint32_t word_sum(const T& value, std::uint32_t sum) {
   return sum;
 }
 
-// The kernel fills in what is left of the header of IP.
+// The kernel fills in what is left of the header of IP. Zeros behind it add nothing to a checksum.
 void write_frame(const Packet& packet, Slot& slot) {
   iphdr ip{};
   ip.version = 4;
   ip.ihl = sizeof ip / 4;
-  ip.tos = topo::kProbeTos;
+  ip.tos = packet.type_of_service;
+  ip.frag_off = ::htons(kDoNotFragment);
   ip.ttl = kTimeToLive;
   ip.protocol = IPPROTO_UDP;
   ip.saddr = ::htonl(packet.local);
@@ -134,7 +167,8 @@ void write_frame(const Packet& packet, Slot& slot) {
   udphdr udp{};
   udp.source = ::htons(packet.local_port);
   udp.dest = ::htons(packet.remote_port);
-  udp.len = ::htons(sizeof udp + sizeof packet.payload);
+  udp.len = ::htons(
+      static_cast<std::uint16_t>(sizeof udp + std::max(packet.size, sizeof packet.payload)));
   std::uint32_t sum = word_sum(ip.saddr, word_sum(ip.daddr, ::htons(IPPROTO_UDP) + udp.len));
   sum = word_sum(packet.payload, word_sum(udp, sum));
   while (sum > 0xffff)
@@ -153,20 +187,21 @@ std::size_t send_batches(int socket, bool raw, std::span<const Packet> packets) 
     const std::size_t count = std::min(kBatch, packets.size() - done);
     for (std::size_t i = 0; i < count; ++i) {
       const Packet& packet = packets[done + i];
-      space.prepare(i, CMSG_SPACE(sizeof(in_pktinfo)));
+      space.prepare(i, 0);
       Slot& slot = space.slots[i];
       slot.remote = {};
       slot.remote.sin_family = AF_INET;
       slot.remote.sin_addr.s_addr = ::htonl(packet.remote);
       if (raw) {
         write_frame(packet, slot);
-        slot.data = {slot.frame.data(), slot.frame.size()};
+        slot.data[0] = {slot.frame.data(), slot.frame.size()};
       } else {
         slot.payload = packet.payload;
         slot.remote.sin_port = ::htons(packet.remote_port);
       }
       // A route may depend on the address that a packet leaves from: also where the frame has it.
-      set_local(space.messages[i].msg_hdr, packet.local);
+      set_controls(space.messages[i].msg_hdr, packet);
+      add_zeros(slot, space.messages[i].msg_hdr, packet);
     }
     const int sent =
         ::sendmmsg(socket, space.messages.data(), static_cast<unsigned>(count), MSG_DONTWAIT);
@@ -214,14 +249,34 @@ void receive_all(int socket, std::vector<Packet>& packets) {
   for (;;) {
     for (std::size_t i = 0; i < kBatch; ++i)
       space.prepare(i, space.slots[i].control.size());
-    const int count = ::recvmmsg(socket, space.messages.data(), kBatch, MSG_DONTWAIT, nullptr);
+    const int count =
+        ::recvmmsg(socket, space.messages.data(), kBatch, MSG_DONTWAIT | MSG_TRUNC, nullptr);
     for (int i = 0; i < count; ++i) {
       const auto at = static_cast<std::size_t>(i);
-      if (space.messages[at].msg_len != sizeof(Payload)) continue;
-      packets.push_back(read_slot(space.slots[at], space.messages[at].msg_hdr));
+      const std::size_t size = space.messages[at].msg_len;
+      if (size < sizeof(Payload)) continue;
+      packets.push_back(read_slot(space.slots[at], size, space.messages[at].msg_hdr));
     }
     if (count < static_cast<int>(kBatch)) return;
   }
+}
+
+std::optional<int> mtu_of(std::uint32_t address) {
+  ifaddrs* all = nullptr;
+  if (::getifaddrs(&all) != 0) return std::nullopt;
+  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(all, &::freeifaddrs);
+  for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
+    if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET) continue;
+    sockaddr_in own;
+    std::memcpy(&own, one->ifa_addr, sizeof own);
+    if (::ntohl(own.sin_addr.s_addr) != address) continue;
+    const os::UniqueFd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    ifreq request{};
+    std::strncpy(request.ifr_name, one->ifa_name, IFNAMSIZ - 1);
+    if (::ioctl(socket.get(), SIOCGIFMTU, &request) != 0) return std::nullopt;
+    return request.ifr_mtu;
+  }
+  return std::nullopt;
 }
 
 std::uint32_t dropped(int socket) {

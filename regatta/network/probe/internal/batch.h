@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <vector>
@@ -16,6 +17,7 @@
 
 #include "regatta/base/core/result.h"
 #include "regatta/base/os/unique_fd.h"
+#include "regatta/model/topo/addresses.h"
 
 namespace regatta::probe {
 
@@ -32,6 +34,8 @@ inline constexpr std::uint32_t kProbeMagic = 0x52505231;  // "RPR1"
 inline constexpr std::uint32_t kAnswerMagic = 0x52505232;
 inline constexpr std::uint32_t kControlMagic = 0x52505233;
 
+inline constexpr int kPayloadBytesMax = 9216 - 28;  // jumbo frames without the headers
+
 struct Packet {
   std::uint32_t local = 0;  // addresses and ports as numbers: 10.0.0.1 is 0x0a000001
   std::uint32_t remote = 0;
@@ -39,6 +43,9 @@ struct Packet {
   std::uint16_t remote_port = 0;
   std::int64_t arrived_ns = 0;  // of received packets
   Payload payload;
+  // In bytes, with the zeros behind `payload`; of packets to send at most kPayloadBytesMax.
+  std::size_t size = sizeof(Payload);
+  std::uint8_t type_of_service = topo::kProbeTos;  // of packets to send
 };
 
 // A socket on `port` of all addresses, or of `address`; port 0: any free one. kConflict when it is
@@ -54,7 +61,8 @@ class Sender {
   bool is_raw() const { return static_cast<bool>(raw_); }
 
   // Sends as many as the kernel accepts at once; returns their number. Never waits. Packets from
-  // ports that it was not opened with may be left out.
+  // ports that it was not opened with may be left out. No router divides them (ip(7) "don't
+  // fragment").
   std::size_t send(std::span<const Packet> packets);
 
  private:
@@ -62,8 +70,11 @@ class Sender {
   std::map<std::uint16_t, os::UniqueFd> sockets_;  // by port
 };
 
-// Appends the received packets that have the size of a payload. Never waits.
+// Appends the received packets that are as long as a payload, or longer. Never waits.
 void receive_all(int socket, std::vector<Packet>& packets);
+
+// MTU of the interface of this network namespace that has the address; none if there is none.
+std::optional<int> mtu_of(std::uint32_t address);
 
 // Packets dropped at a full receive buffer since the socket was opened.
 std::uint32_t dropped(int socket);

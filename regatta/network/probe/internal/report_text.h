@@ -3,9 +3,11 @@
 //
 //   w WINDOW GAP_us CONTROL_SENT CONTROL_LOST OVERFLOWS [s PROBE:SENT:ANSWERED]...
 //     [a PROBE:ARRIVED]...
+//   v large|user CYCLE [s PROBE:SENT:ANSWERED]... [a PROBE:ARRIVED]...
 //   l PROBE:COUNT:LEAST_us:MEAN_us:MOST_us...
 //
-// Probes that are not named were sent, answered or arrived as often as a window has periods.
+// Probes that are not named were sent, answered or arrived as often as a window has periods; of a
+// variant once in a cycle.
 #pragma once
 
 #include <cstdint>
@@ -44,11 +46,11 @@ struct Latency {
 };
 
 std::string report_line(const diag::ProbeReport& report, int periods);
+std::string variant_line(const diag::VariantReport& report);
 std::string latency_line(const std::vector<Latency>& latencies);
 
 // kInvalidInput for what is no such line, or names probes that are not the server's.
-Result<std::variant<diag::ProbeReport, std::vector<Latency>>> parse_line(std::string_view line,
-                                                                         const ServerPart& part,
-                                                                         int periods);
+using ProberLine = std::variant<diag::ProbeReport, diag::VariantReport, std::vector<Latency>>;
+Result<ProberLine> parse_line(std::string_view line, const ServerPart& part, int periods);
 
 }  // namespace regatta::probe

@@ -22,8 +22,7 @@ RepairOutcome try_repair(const topo::Graph& graph, const Matrix& matrix, Simulat
   if (planned != nullptr) traces.emplace(graph, *planned, matrix);
   RepairOutcome outcome;
   while (simulation.now() < fault.until + kWatched) {
-    for (const diag::ProbeReport& report : simulation.next_window())
-      locator.add(report);
+    simulate_window(simulation, locator);
     if (traces) traces->go_on(simulation, locator);
     const diag::FaultChanges changes = locator.locate(simulation.now());
     const bool is_repaired = simulation.now() > fault.until;

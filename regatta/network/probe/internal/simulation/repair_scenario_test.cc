@@ -52,8 +52,7 @@ TEST_F(RepairOf, ThreeDeadLinksStayNamedAsLongAsTheyAreDead) {
     Simulation simulation(fabric_.graph, matrix_, broken, {.noise = quiet(), .seed = seed});
     diag::Locator locator(fabric_.graph, matrix_.paths);
     while (simulation.now() < Seconds{9}) {
-      for (const diag::ProbeReport& report : simulation.next_window())
-        locator.add(report);
+      simulate_window(simulation, locator);
       locator.locate(simulation.now());
       if (simulation.now() < Seconds{2}) continue;
       std::vector<diag::Culprit> named;

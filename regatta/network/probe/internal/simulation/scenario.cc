@@ -101,6 +101,15 @@ Result<diag::Culprit> parse_culprit(const topo::Graph& graph, std::vector<std::s
   return diag::link_culprit({*link, forward});
 }
 
+// Consumes "of large" or "of users" at the end.
+std::optional<diag::PacketVariant> consume_variant(std::vector<std::string>& words) {
+  if (words.size() < 2 || words[words.size() - 2] != "of") return std::nullopt;
+  const bool is_large = words.back() == "large";
+  if (!is_large && words.back() != "users") return std::nullopt;
+  words.resize(words.size() - 2);
+  return is_large ? diag::PacketVariant::kLarge : diag::PacketVariant::kUser;
+}
+
 bool same_culprits(std::vector<diag::Culprit> one, std::vector<diag::Culprit> two) {
   std::ranges::sort(one);
   std::ranges::sort(two);
@@ -117,7 +126,7 @@ std::vector<diag::Culprit> culprits_of(const topo::Graph& graph,
       return other.culprit.kind == diag::CulpritKind::kLink && own.kind == other.culprit.kind &&
              other.culprit.link == own.link && other.culprit.forward == own.backward &&
              own.forward != own.backward && other.loss == faults[i].loss && !other.some_flows &&
-             !faults[i].some_flows;
+             other.only == faults[i].only && !faults[i].some_flows;
     };
     if (!std::ranges::any_of(faults, is_other_half)) {
       all.push_back(own);
@@ -151,6 +160,7 @@ Result<SimulatedFault> parse_fault(const topo::Graph& graph, std::string_view te
   if (words.size() < 3) return wrong(printable(text, 60) + ": a fault says who, and what it does");
   REGATTA_TRY(culprit, parse_culprit(graph, words));
   SimulatedFault fault{.culprit = culprit};
+  fault.only = consume_variant(words);
   const bool is_server = culprit.kind == diag::CulpritKind::kServer;
   if (is_server && words == std::vector<std::string>{"dead"}) return fault;
   if (!is_server && words == std::vector<std::string>{"some-flows"}) {
@@ -159,7 +169,9 @@ Result<SimulatedFault> parse_fault(const topo::Graph& graph, std::string_view te
   }
   if (is_server || words.size() != 2 || words[0] != "loss")
     return wrong(printable(text, 60) + ": must end with " +
-                 (is_server ? "\"dead\"" : "\"loss SHARE\" or \"some-flows\""));
+                 (is_server ? "\"dead\""
+                            : "\"loss SHARE\" or \"some-flows\", and \"of large\" or \"of users\" "
+                              "behind it"));
   REGATTA_TRY(loss, parse_ratio(words[1]));
   if (!(loss > 0 && loss <= 1)) return wrong("loss " + words[1] + ": must be above 0, to 100%");
   fault.loss = loss;
@@ -179,8 +191,9 @@ std::string fault_text(const topo::Graph& graph, const SimulatedFault& fault) {
     text = to_string(graph, culprit);
   }
   if (culprit.kind == diag::CulpritKind::kServer) return text + " dead";
-  if (fault.some_flows) return text + " some-flows";
-  return text + fmt::format(" loss {}%", fault.loss * 100);
+  text += fault.some_flows ? " some-flows" : fmt::format(" loss {}%", fault.loss * 100);
+  if (!fault.only) return text;
+  return text + (*fault.only == diag::PacketVariant::kLarge ? " of large" : " of users");
 }
 
 std::vector<SimulatedFault> random_faults(const topo::Graph& graph, const Coverage& coverage,
@@ -218,6 +231,19 @@ std::vector<SimulatedFault> random_faults(const topo::Graph& graph, const Covera
   return faults;
 }
 
+SimulatedFault random_variant_fault(const topo::Graph& graph, const Coverage& coverage,
+                                    std::mt19937_64& random) {
+  for (;;) {
+    SimulatedFault fault = random_faults(graph, coverage, 1, random)[0];
+    if (fault.culprit.kind == diag::CulpritKind::kServer) continue;
+    const bool is_large = random() % 2 == 0;
+    if (is_large && fault.some_flows) continue;
+    fault.loss = 1;
+    fault.only = is_large ? diag::PacketVariant::kLarge : diag::PacketVariant::kUser;
+    return fault;
+  }
+}
+
 Outcome try_scenario(const topo::Graph& graph, const Matrix& matrix,
                      std::vector<SimulatedFault> faults, const SimulationOptions& options,
                      const Planned* planned) {
@@ -235,8 +261,7 @@ Outcome try_scenario(const topo::Graph& graph, const Matrix& matrix,
   if (planned != nullptr) traces.emplace(graph, *planned, matrix);
   outcome.after.resize(outcome.truth.size(), Seconds{-1});
   while (simulation.now() < start + kLimit - options.period * options.periods_per_window) {
-    for (const diag::ProbeReport& report : simulation.next_window())
-      locator.add(report);
+    simulate_window(simulation, locator);
     if (traces) traces->go_on(simulation, locator);
     for (const diag::FaultVerdict& verdict : locator.locate(simulation.now()).begun) {
       if (!diag::is_fault(verdict)) continue;

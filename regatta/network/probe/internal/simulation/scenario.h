@@ -39,6 +39,10 @@ std::string fault_text(const topo::Graph& graph, const SimulatedFault& fault);
 std::vector<SimulatedFault> random_faults(const topo::Graph& graph, const Coverage& coverage,
                                           int count, std::mt19937_64& random);
 
+// A random fault that takes all packets of one variant, or all of some flows of users.
+SimulatedFault random_variant_fault(const topo::Graph& graph, const Coverage& coverage,
+                                    std::mt19937_64& random);
+
 struct Outcome {
   std::vector<diag::Culprit> truth;
   std::vector<diag::FaultVerdict> blamed;  // faults ever reported as begun

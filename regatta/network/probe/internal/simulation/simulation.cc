@@ -45,6 +45,7 @@ Simulation::Simulation(const topo::Graph& graph, const Matrix& matrix,
       options_(options),
       random_(options.seed),
       trace_random_(options.seed + 77),
+      variant_random_(options.seed + 154),
       effects_(matrix.paths.size()),
       since_fault_(matrix.probes.size()) {
   for (std::size_t node = 0; node < graph.nodes.size(); ++node) {
@@ -125,18 +126,22 @@ bool Simulation::is_lost_inside(const Server& server, double time) {
   return false;
 }
 
-bool Simulation::is_lost_on(std::uint32_t path, double time) {
-  for (const Effect& effect : effects_[path])
-    if (faults_[effect.fault].is_broken(Seconds{time}) && (effect.loss >= 1 || chance(effect.loss)))
-      return true;
-  return false;
+bool Simulation::is_lost_on(std::uint32_t path, double time,
+                            std::optional<diag::PacketVariant> variant) {
+  const auto is_hit = [&](const Effect& effect) {
+    const SimulatedFault& fault = faults_[effect.fault];
+    if (!fault.is_broken(Seconds{time}) || (fault.only && fault.only != variant)) return false;
+    if (effect.loss >= 1) return true;
+    return variant ? variant_chance(effect.loss) : chance(effect.loss);
+  };
+  return std::ranges::any_of(effects_[path], is_hit);
 }
 
 // A packet that ends at the router behind link `hop` of the path, or the router's answer.
 bool Simulation::is_lost_to(std::uint32_t path, std::size_t hop, double time) {
   const auto links = matrix_.paths.links(path).first(hop + 1);
   for (std::size_t i = 0; i < faults_.size(); ++i) {
-    if (!faults_[i].is_broken(Seconds{time})) continue;
+    if (!faults_[i].is_broken(Seconds{time}) || faults_[i].only) continue;
     // One switch answers what ends there though it passes nothing on, the other is dead.
     const bool answers =
         faults_[i].culprit.kind == diag::CulpritKind::kSwitch && (options_.seed + i) % 2 == 0;
@@ -250,6 +255,65 @@ void Simulation::report(std::size_t server, const std::vector<Seen>& seen) {
   }
 }
 
+// One packet of each probe in the cycle that ends now, at a time of its own.
+void Simulation::send_variant(diag::PacketVariant variant, double start) {
+  const double length = window_length() * diag::kWindowsPerCycle;
+  std::vector<diag::VariantReport> first(servers_.size());
+  std::vector<diag::VariantReport> last(servers_.size());  // with what was known later
+  std::vector<double> known_at(servers_.size());
+  for (std::size_t server = 0; server < servers_.size(); ++server) {
+    first[server] = {.server = NodeId{static_cast<int>(server)},
+                     .variant = variant,
+                     .cycle = window_ / diag::kWindowsPerCycle - 1};
+    last[server] = first[server];
+    known_at[server] = awake(servers_[server], start + length + options_.grace.value);
+  }
+  const std::vector<double> written = known_at;
+  for (std::uint32_t probe = 0; probe < from_.size(); ++probe) {
+    const std::size_t from = from_[probe];
+    const std::size_t to = to_[probe];
+    const double due = start + even_(variant_random_) * (length - options_.period.value);
+    const double sent = awake(servers_[from], due);
+    const bool was_sent = sent - due < options_.period.value && sent < servers_[from].dead_from;
+    const double arrived = awake(servers_[to], sent + kOneWay);
+    const bool has_arrived = was_sent && arrived < servers_[to].dead_from &&
+                             !is_lost_on(2 * probe, sent, variant) &&
+                             !is_lost_inside(servers_[to], arrived);
+    const double answered = awake(servers_[from], arrived + kOneWay);
+    const bool was_answered = has_arrived && !is_lost_on(2 * probe + 1, arrived, variant) &&
+                              !is_lost_inside(servers_[from], answered);
+    const auto count = [](bool is_so) { return static_cast<std::uint16_t>(is_so ? 1 : 0); };
+    first[from].sent.push_back(
+        {probe, count(was_sent), count(was_answered && answered <= written[from])});
+    last[from].sent.push_back({probe, count(was_sent), count(was_answered)});
+    first[to].arrived.push_back({probe, count(has_arrived && arrived <= written[to])});
+    last[to].arrived.push_back({probe, count(has_arrived)});
+    if (was_answered) known_at[from] = std::max(known_at[from], answered);
+    if (has_arrived) known_at[to] = std::max(known_at[to], arrived);
+  }
+  for (std::size_t server = 0; server < servers_.size(); ++server) {
+    if (known_at[server] >= servers_[server].dead_from) continue;
+    written_variants_.emplace(written[server], first[server]);
+    if (known_at[server] > written[server])
+      written_variants_.emplace(known_at[server], last[server]);
+  }
+}
+
+void Simulation::send_variants() {
+  const double start = static_cast<double>(window_ - diag::kWindowsPerCycle) * window_length();
+  for (const auto variant : {diag::PacketVariant::kLarge, diag::PacketVariant::kUser})
+    send_variant(variant, start);
+}
+
+std::vector<diag::VariantReport> Simulation::consume_variant_reports() {
+  std::vector<diag::VariantReport> reports;
+  const auto end = written_variants_.upper_bound(now().value);
+  for (auto at = written_variants_.begin(); at != end; ++at)
+    reports.push_back(std::move(at->second));
+  written_variants_.erase(written_variants_.begin(), end);
+  return reports;
+}
+
 std::vector<diag::ProbeReport> Simulation::next_window() {
   const double start = static_cast<double>(window_) * window_length();
   for (Server& server : servers_)
@@ -261,12 +325,20 @@ std::vector<diag::ProbeReport> Simulation::next_window() {
   for (std::size_t server = 0; server < servers_.size(); ++server)
     report(server, seen);
   ++window_;
+  if (window_ % diag::kWindowsPerCycle == 0) send_variants();
   std::vector<diag::ProbeReport> reports;
   const auto end = written_.upper_bound(now().value);
   for (auto at = written_.begin(); at != end; ++at)
     reports.push_back(std::move(at->second));
   written_.erase(written_.begin(), end);
   return reports;
+}
+
+void simulate_window(Simulation& simulation, diag::Locator& locator) {
+  for (const diag::ProbeReport& report : simulation.next_window())
+    locator.add(report);
+  for (const diag::VariantReport& report : simulation.consume_variant_reports())
+    locator.add(report);
 }
 
 }  // namespace regatta::probe

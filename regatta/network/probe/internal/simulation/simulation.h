@@ -12,6 +12,7 @@
 #include "regatta/base/core/units.h"
 #include "regatta/model/topo/graph.h"
 #include "regatta/network/diag/fault_verdict.h"
+#include "regatta/network/diag/locator.h"
 #include "regatta/network/diag/observation.h"
 #include "regatta/network/probe/evidence.h"
 #include "regatta/network/probe/matrix.h"
@@ -19,9 +20,10 @@
 namespace regatta::probe {
 
 struct SimulatedFault {
-  diag::Culprit culprit;    // link, NIC, switch, or a server that dies
-  double loss = 1;          // share of the packets that cross it
-  bool some_flows = false;  // all packets of every second flow instead, by its hash
+  diag::Culprit culprit;                    // link, NIC, switch, or a server that dies
+  double loss = 1;                          // share of the packets that cross it
+  bool some_flows = false;                  // all packets of every second flow instead, by its hash
+  std::optional<diag::PacketVariant> only;  // packets of this variant alone
   Seconds at;
   Seconds until{1e300};  // repaired then; servers are not
 
@@ -75,6 +77,8 @@ class Simulation {
 
   // The next window; the reports that were written until it ended, in the order of their writing.
   std::vector<diag::ProbeReport> next_window();
+  // The reports on cycles that were written until then, since the last call.
+  std::vector<diag::VariantReport> consume_variant_reports();
   // Result of a traceroute that begins at the end of the last window, and when it is known; none if
   // its server stalls meanwhile. Answers return over the links of the request.
   struct Answer {
@@ -118,11 +122,15 @@ class Simulation {
   // When `server` continues if it stalls at `time`; else `time`.
   double awake(const Server& server, double time) const;
   bool is_lost_inside(const Server& server, double time);
-  bool is_lost_on(std::uint32_t path, double time);
+  bool is_lost_on(std::uint32_t path, double time,
+                  std::optional<diag::PacketVariant> variant = std::nullopt);
   bool is_lost_to(std::uint32_t path, std::size_t hop, double time);
   void send(std::uint32_t probe, double due, Seen& seen);
   diag::HostState state(std::size_t server, double start, double written);
   void report(std::size_t server, const std::vector<Seen>& seen);
+  void send_variants();
+  void send_variant(diag::PacketVariant variant, double start);
+  bool variant_chance(double share) { return even_(variant_random_) < share; }
   bool chance(double share) { return even_(random_) < share; }
   bool traced_chance(double share) { return even_(trace_random_) < share; }
 
@@ -131,6 +139,7 @@ class Simulation {
   SimulationOptions options_;
   std::mt19937_64 random_;
   std::mt19937_64 trace_random_;  // of its own: what probes meet is the same with traces
+  std::mt19937_64 variant_random_;
   std::uniform_real_distribution<double> even_{0, 1};
   std::vector<Server> servers_;    // by node
   std::vector<std::size_t> from_;  // server of each probe
@@ -141,6 +150,10 @@ class Simulation {
   double first_fault_ = 1e300;
   diag::Window window_ = 0;
   std::multimap<double, diag::ProbeReport> written_;
+  std::multimap<double, diag::VariantReport> written_variants_;
 };
+
+// Simulates the next window and passes all reports that were written until its end to the locator.
+void simulate_window(Simulation& simulation, diag::Locator& locator);
 
 }  // namespace regatta::probe

@@ -119,6 +119,7 @@ TEST_F(Simulated, FaultsAreReadAsTheyAreWritten) {
   for (const char* text :
        {"link leaf0-spine1 from leaf0 loss 1%", "link leaf0-spine1 from spine1 some-flows",
         "link leaf2-spine0 both loss 100%", "nic s3.nic0 loss 5%", "switch spine0 some-flows",
+        "link leaf2-spine0 both loss 100% of large", "switch spine0 some-flows of users",
         "server s2 dead"})
     EXPECT_EQ(fault_text(fabric_.graph, fault(text)), text);
 }
