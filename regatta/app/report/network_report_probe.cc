@@ -163,8 +163,11 @@ std::string ProbeEventFormat::refusal(const probe::RefusedReporter& refusal, Sec
 std::string ProbeEventFormat::verdict(const std::string& event, const diag::FaultVerdict& verdict,
                                       Seconds at) const {
   std::vector<std::string> alternatives;
-  for (const diag::Culprit& other : verdict.alternatives)
+  std::vector<std::string> checks;
+  for (const diag::Culprit& other : verdict.alternatives) {
     alternatives.push_back(to_string(graph_, other));
+    checks.push_back(distinguishing_check(graph_, verdict.culprit, other));
+  }
   if (options_.is_json)
     return event_line({{"event", event},
                        {"seconds", at.value},
@@ -180,13 +183,14 @@ std::string ProbeEventFormat::verdict(const std::string& event, const diag::Faul
                        {"paths_hit", verdict.evidence.paths_hit},
                        {"since_s", verdict.since.value},
                        {"at_s", verdict.at.value},
-                       {"or", alternatives}},
+                       {"or", alternatives},
+                       {"told_apart_by", checks}},
                       {{"paths", "ways"}, {"paths_hit", "ways_hit"}});
   if (event == "over") return timed_line(at, to_string(graph_, verdict.culprit) + ": over");
   if (event == "changed") return timed_line(at, to_string(graph_, verdict) + " (changed)");
   std::string text = timed_line(at, to_string(graph_, verdict));
-  for (const std::string& other : alternatives)
-    text += fmt::format("           or {}\n", other);
+  for (std::size_t i = 0; i < alternatives.size(); ++i)
+    text += fmt::format("           or {}; to tell: {}\n", alternatives[i], checks[i]);
   return text;
 }
 

@@ -1,5 +1,7 @@
 #include "regatta/network/diag/fault_verdict.h"
 
+#include <optional>
+
 #include <fmt/core.h>
 
 #include "regatta/base/core/text.h"
@@ -125,6 +127,61 @@ std::string to_string(const topo::Graph& graph, const Culprit& culprit) {
       break;
   }
   return kind + " " + name_of(graph, culprit.node);
+}
+
+namespace {
+
+bool is_node(const Culprit& culprit) {
+  return culprit.kind == CulpritKind::kSwitch || culprit.kind == CulpritKind::kServer;
+}
+
+// The node that both cables share; none if they share no end.
+std::optional<NodeId> common_end(const topo::Graph& graph, LinkId one, LinkId other) {
+  const topo::Link& first = graph.links[one.index()];
+  const topo::Link& second = graph.links[other.index()];
+  for (const NodeId node : {first.a, first.b})
+    if (node == second.a || node == second.b) return node;
+  return std::nullopt;
+}
+
+std::string cable_name(const topo::Graph& graph, const Culprit& culprit) {
+  return graph.links[culprit.link.index()].name;
+}
+
+std::string check_of_cable_and_node(const topo::Graph& graph, const Culprit& cable,
+                                    const Culprit& node) {
+  const std::string name = name_of(graph, node.node);
+  if (node.kind == CulpritKind::kServer)
+    return fmt::format("log in to {} over another network: it is well if only {} is broken", name,
+                       cable_name(graph, cable));
+  return fmt::format(
+      "read the error and drop counters of {} at both ends: they count for the "
+      "cable; drops inside {} count at none of its ports or at several",
+      cable_name(graph, cable), name);
+}
+
+}  // namespace
+
+std::string distinguishing_check(const topo::Graph& graph, const Culprit& culprit,
+                                 const Culprit& alternative) {
+  if (culprit == alternative) return {};
+  if (is_node(culprit) && is_node(alternative))
+    return fmt::format("look at {} and {} over another network, and read their drop counters",
+                       name_of(graph, culprit.node), name_of(graph, alternative.node));
+  if (is_node(culprit)) return check_of_cable_and_node(graph, alternative, culprit);
+  if (is_node(alternative)) return check_of_cable_and_node(graph, culprit, alternative);
+  if (culprit.link == alternative.link)
+    return fmt::format(
+        "read the counters of {} at both ends: the direction is broken in which more "
+        "is sent than received",
+        cable_name(graph, culprit));
+  if (const auto node = common_end(graph, culprit.link, alternative.link))
+    return fmt::format(
+        "trace the lossy paths to {}, where {} and {} meet: what gets that far has "
+        "crossed only the first of them",
+        name_of(graph, *node), cable_name(graph, culprit), cable_name(graph, alternative));
+  return fmt::format("read the error and drop counters of {} and {} at both ends",
+                     cable_name(graph, culprit), cable_name(graph, alternative));
 }
 
 std::string to_string(const topo::Graph& graph, const FaultVerdict& verdict) {

@@ -98,6 +98,10 @@ std::string_view to_string(CulpritKind kind);  // "link", "host noise"
 std::string_view to_string(Symptom symptom);   // "loss", "black hole"
 // "link leaf0-spine1 from leaf0 to spine1", "nic s3.nic0", "switch spine0", "server s2".
 std::string to_string(const topo::Graph& graph, const Culprit& culprit);
+// An instruction that would tell the culprit from this alternative: "read the error and drop
+// counters of leaf0-spine1 at both ends: ...". Empty where both are the same.
+std::string distinguishing_check(const topo::Graph& graph, const Culprit& culprit,
+                                 const Culprit& alternative);
 // "switch spine0: loss 4.8 %, 37 of 771 probes on 12 of 40 paths, confidence 0.999".
 std::string to_string(const topo::Graph& graph, const FaultVerdict& verdict);
 

@@ -81,5 +81,21 @@ TEST_F(FaultVerdictTest, NeverBlameHostNoise) {
   EXPECT_THAT(links_to_avoid(graph_, host_noise_culprit(node("s1"))), IsEmpty());
 }
 
+TEST_F(FaultVerdictTest, SayWhatTellsTheCulpritFromAnAlternative) {
+  const auto check = [&](const Culprit& one, const Culprit& other) {
+    return distinguishing_check(graph_, one, other);
+  };
+  const auto cable = [&](const char* name) { return both_directions_culprit(link(name)); };
+  const Culprit spine = switch_culprit(node("spine0"));
+  EXPECT_EQ(check(cable("leaf0-spine0"), cable("leaf1-spine0")),
+            "trace the lossy paths to spine0, where leaf0-spine0 and leaf1-spine0 meet: what gets "
+            "that far has crossed only the first of them");
+  EXPECT_THAT(check(cable("leaf0-spine0"), spine), testing::HasSubstr("counters of leaf0-spine0"));
+  EXPECT_EQ(check(spine, cable("leaf0-spine0")), check(cable("leaf0-spine0"), spine));
+  EXPECT_EQ(check(cable("leaf0-spine0"), cable("leaf1-spine1")),
+            "read the error and drop counters of leaf0-spine0 and leaf1-spine1 at both ends");
+  EXPECT_EQ(check(spine, spine), "");
+}
+
 }  // namespace
 }  // namespace regatta::diag
