@@ -86,7 +86,13 @@ class PlanCommand(unittest.TestCase):
 
     def test_reads_no_file_without_an_end(self):
         for arguments in (["plan", "/dev/zero", "--cluster", CLUSTER], ["plan", JOB, "--cluster", "/dev/zero"]):
-            self.check(arguments, "/dev/zero: holds more than 268435456 bytes, or has no end; check the path")
+            self.check(arguments, "/dev/zero: is no text: a byte of it is 0; check the path")
+        endless = self.folder / "endless"
+        os.mkfifo(endless)
+        for arguments in (["plan", endless, "--cluster", CLUSTER], ["plan", JOB, "--cluster", endless]):
+            with subprocess.Popen(["sh", "-c", 'exec yes "model: large" > "$0"', endless]) as source:
+                self.check(arguments, f"{endless}: holds more than 1048576 bytes, or has no end; check the path")
+                source.terminate()
 
     def test_reports_output_that_is_lost(self):
         def no_room():

@@ -19,6 +19,7 @@
 #include "regatta/app/cli/internal/help.h"
 #include "regatta/app/cli/internal/pluralized.h"
 #include "regatta/app/cli/internal/time_flag.h"
+#include "regatta/base/core/json.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/os/netlink.h"
 #include "regatta/base/os/unique_fd.h"
@@ -84,7 +85,8 @@ Result<probe::ServerPlan> make_plan(const Options& options) {
     return Error{Code::kInvalidInput, "--plan " + options.plan + ": has all that " +
                                           options.cluster + " would say; leave one of them out"};
   if (!options.plan.empty()) {
-    REGATTA_TRY(text, cli::read_named_file(options.plan == "-" ? "/dev/stdin" : options.plan));
+    REGATTA_TRY(text, cli::read_named_file(options.plan == "-" ? "/dev/stdin" : options.plan,
+                                           JsonLimits{}.size_max));
     auto plan = probe::parse_plan(text);
     if (!plan)
       return Error{Code::kInvalidInput, "--plan " + options.plan + ": " + plan.error().message +

@@ -1,5 +1,6 @@
 #include "regatta/base/os/file.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -33,24 +34,42 @@ Status close_file(UniqueFd& file, const std::string& path) {
   return {};
 }
 
-}  // namespace
-
-Result<std::string> read_file(const std::string& path, std::size_t most) {
+// check(block) fails where a part of the file must not be there.
+template <typename Check>
+Result<std::string> read_blocks(const std::string& path, std::size_t most, Check&& check) {
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return errno_error(path);
   std::string text;
   std::array<char, 16384> block{};
+  struct stat status {};
+  if (::fstat(file.get(), &status) == 0 && status.st_size > 0)  // 0: of /proc, pipes and devices
+    text.reserve(std::min(static_cast<std::size_t>(status.st_size), most) + block.size());
   for (;;) {
     const ssize_t count = ::read(file.get(), block.data(), block.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return errno_error(path);
     if (count == 0) return text;
-    text.append(block.data(), static_cast<std::size_t>(count));
+    const std::string_view read(block.data(), static_cast<std::size_t>(count));
+    REGATTA_TRY_DO(check(read));
+    text.append(read);
     if (text.size() > most) {
       return Error{Code::kInvalidInput,
                    fmt::format("{}: holds more than {} bytes, or has no end", path, most)};
     }
   }
+}
+
+}  // namespace
+
+Result<std::string> read_file(const std::string& path, std::size_t most) {
+  return read_blocks(path, most, [](std::string_view) { return Status(); });
+}
+
+Result<std::string> read_text_file(const std::string& path, std::size_t most) {
+  return read_blocks(path, most, [&](std::string_view block) -> Status {
+    if (block.find('\0') == block.npos) return {};
+    return Error{Code::kInvalidInput, path + ": is no text: a byte of it is 0"};
+  });
 }
 
 Status write_file(const std::string& path, std::string_view text) {

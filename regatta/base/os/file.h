@@ -18,6 +18,9 @@ inline constexpr std::size_t kTextFileMost = std::size_t{256} << 20;
 Result<std::string> read_file(const std::string& path,
                               std::size_t most = std::numeric_limits<std::size_t>::max());
 
+// The same of a text: fails with kInvalidInput at the first byte 0 too, which no text has.
+Result<std::string> read_text_file(const std::string& path, std::size_t most = kTextFileMost);
+
 // One write into an existing or new file, as settings in /proc, /sys and cgroups want it.
 Status write_file(const std::string& path, std::string_view text);
 

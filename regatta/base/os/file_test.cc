@@ -86,6 +86,22 @@ TEST(File, WithoutAnEndIsNotReadOn) {
   EXPECT_FALSE(read_file(path, 999));
 }
 
+TEST(File, WithAByteZeroIsNoText) {
+  const auto endless = read_text_file("/dev/zero");
+  ASSERT_FALSE(endless);
+  EXPECT_EQ(endless.error().code, Code::kInvalidInput);
+  EXPECT_EQ(endless.error().message, "/dev/zero: is no text: a byte of it is 0");
+  auto folder = TempFolder::create();
+  ASSERT_TRUE(folder);
+  const std::string path = folder->path() + "/text";
+  const std::string text(100'000, 'x');
+  ASSERT_TRUE(write_file(path, text));
+  EXPECT_EQ(*read_text_file(path), text);
+  EXPECT_FALSE(read_text_file(path, 99'999));
+  ASSERT_TRUE(write_file(path, text + '\0'));
+  EXPECT_FALSE(read_text_file(path));
+}
+
 TEST(File, WrittenAtomicallyLeavesNothingBeside) {
   auto folder = TempFolder::create();
   ASSERT_TRUE(folder);

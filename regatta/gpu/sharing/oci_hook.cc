@@ -124,7 +124,7 @@ Result<json> enroll_request(const ContainerState& container, const GpuSlice& mos
     return bad_container(name +
                          ": has no process; give --leave after its end, createRuntime before");
   const std::string path = container.bundle + "/config.json";
-  const auto config = os::read_file(path);
+  const auto config = os::read_text_file(path);
   if (!config) return bad_container(name + ": " + config.error().message + "; check the bundle");
   REGATTA_TRY(annotations, parse_annotations(*config, path));
   REGATTA_TRY(wish, parse_container_request(container.id, annotations));

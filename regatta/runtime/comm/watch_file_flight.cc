@@ -188,7 +188,7 @@ Status write_flight_file(const std::string& folder, const RankView& view) {
 }
 
 Result<RankView> read_flight_file(const std::string& path) {
-  REGATTA_TRY(text, os::read_file(path));
+  REGATTA_TRY(text, os::read_text_file(path));
   const auto reader = JsonReader::parse(text, path);
   if (!reader)
     return Error{Code::kInvalidInput,

@@ -3,13 +3,14 @@
 #include <filesystem>
 #include <system_error>
 
+#include "regatta/base/core/yaml_map.h"
 #include "regatta/base/os/file.h"
 #include "regatta/model/topo/cluster_yaml.h"
 
 namespace regatta::cli {
 
-Result<std::string> read_named_file(const std::string& path) {
-  Result<std::string> text = os::read_file(path, os::kTextFileMost);
+Result<std::string> read_named_file(const std::string& path, std::size_t most) {
+  Result<std::string> text = os::read_text_file(path, most);
   if (!text) return Error{Code::kInvalidInput, text.error().message + "; check the path"};
   return text;
 }
@@ -24,7 +25,7 @@ Result<topo::Cluster> load_cluster(const std::string& path) {
                                           ": no such file; check the path, or write a cluster file "
                                           "like examples/cluster.yaml, or with regatta fabric "
                                           "design --gpus N --out FILE"};
-  REGATTA_TRY(text, read_named_file(path));
+  REGATTA_TRY(text, read_named_file(path, kYamlMaxBytes));
   if (has_key(text, "model") && !has_key(text, "servers"))
     return Error{Code::kInvalidInput, path + ": this is a job file; give a cluster file here"};
   return topo::parse_cluster(text, path);

@@ -2,6 +2,7 @@
 // where the user has named a file that cannot be read.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "regatta/base/core/result.h"
@@ -9,8 +10,9 @@
 
 namespace regatta::cli {
 
-// kInvalidInput, with a remedy, when the file cannot be read.
-Result<std::string> read_named_file(const std::string& path);
+// kInvalidInput, with a remedy, when the file cannot be read, is no text or holds more than `most`
+// bytes.
+Result<std::string> read_named_file(const std::string& path, std::size_t most);
 
 // Whether a line of `text` starts with `key`: tells a job from a cluster before either is parsed.
 bool has_key(const std::string& text, const std::string& key);

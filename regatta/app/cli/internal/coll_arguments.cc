@@ -7,6 +7,7 @@
 #include "regatta/app/cli/internal/arguments.h"
 #include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/job_ports.h"
+#include "regatta/base/core/json.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/os/file.h"
 #include "regatta/runtime/bench/regatta_ranks.h"
@@ -80,7 +81,7 @@ Result<std::string> read_tuning(const std::string& path) {
     return Error{Code::kInvalidInput,
                  path + problem + "; save it again with `regatta coll explain --save`"};
   };
-  auto text = os::read_file(path, os::kTextFileMost);
+  auto text = os::read_text_file(path, JsonLimits{}.size_max);
   if (!text)
     return Error{Code::kInvalidInput, text.error().message +
                                           "; give --tuning a file that `regatta coll explain "

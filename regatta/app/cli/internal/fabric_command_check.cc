@@ -77,7 +77,7 @@ Result<fabric::DeadlockWitness> prove_deadlock(const topo::Cluster& cluster,
 
 Result<fabric::Routes> load_routes(const topo::Graph& graph, const std::string& path) {
   if (path.empty()) return fabric::Routes(graph);
-  const auto text = os::read_file(path, os::kTextFileMost);
+  const auto text = os::read_text_file(path);
   if (!text) return Error{Code::kInvalidInput, text.error().message + "; check the path"};
   return fabric::parse_routes(graph, *text, path);
 }

@@ -59,7 +59,7 @@ Result<fabric::NicPairs> pairs_of(const topo::Cluster& cluster, const topo::Grap
   if (options.pairs.empty())
     return Error{Code::kInvalidInput,
                  "fabric ports: name the pairs of NICs with --pairs FILE, --ring or --permutation"};
-  const auto text = os::read_file(options.pairs, os::kTextFileMost);
+  const auto text = os::read_text_file(options.pairs);
   if (!text) return Error{Code::kInvalidInput, text.error().message + "; check the path"};
   return fabric::parse_pairs(cluster, graph, options.connections, *text, options.pairs);
 }

@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/app/cli/internal/arguments.h"
+#include "regatta/app/cli/internal/cluster_file.h"
 #include "regatta/app/cli/internal/fabric_command.h"
 #include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/output_files.h"
@@ -24,6 +25,7 @@
 #include "regatta/app/report/pages.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
+#include "regatta/base/core/yaml_map.h"
 #include "regatta/base/os/file.h"
 #include "regatta/base/os/memory.h"
 #include "regatta/base/os/unique_fd.h"
@@ -47,24 +49,18 @@ struct SimulateOptions {
   bool json = false;
 };
 
-Result<std::string> read(const std::string& path) {
-  auto text = os::read_file(path);
-  if (text) return text;
-  return Error{Code::kInvalidInput, text.error().message + "; check the path"};
-}
-
 // Paths in a scenario are relative to its file.
 std::string beside(const SimulateOptions& options, const std::string& path) {
   return (std::filesystem::path(options.scenario).parent_path() / path).string();
 }
 
 Result<Scenario> load_scenario(const SimulateOptions& options) {
-  REGATTA_TRY(text, read(options.scenario));
+  REGATTA_TRY(text, read_named_file(options.scenario, kYamlMaxBytes));
   REGATTA_TRY(scenario, simulate::parse_scenario(text, options.scenario));
   for (simulate::TrafficItem& item : scenario.traffic) {
     if (item.trace_file.empty()) continue;
     item.trace_file = beside(options, item.trace_file);
-    REGATTA_TRY(trace, read(item.trace_file));
+    REGATTA_TRY(trace, read_named_file(item.trace_file, os::kTextFileMost));
     REGATTA_TRY(messages, simulate::parse_trace(trace, item.trace_file));
     item.trace = std::move(messages);
   }

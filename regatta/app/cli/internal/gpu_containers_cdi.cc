@@ -69,7 +69,7 @@ Result<std::string> find_preload(const CdiCommandOptions& options, const std::st
   std::error_code error;
   if (fs::is_directory(path, error))
     return wrong(fmt::format("--preload: {}: is a folder; name the file in it", path));
-  const auto text = os::read_file(path);
+  const auto text = os::read_text_file(path);
   if (text && text->find(library) != std::string::npos) return path;
   return wrong(fmt::format("--preload: {}: {}; write it with: echo {} > {}", path,
                            text ? "does not name the library" : "no such file", library, path));

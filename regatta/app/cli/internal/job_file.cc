@@ -9,6 +9,8 @@
 #include <google/protobuf/io/zero_copy_stream_impl.h>
 #include <unistd.h>
 
+#include "regatta/base/core/json.h"
+#include "regatta/base/core/yaml_map.h"
 #include "regatta/base/os/unique_fd.h"
 #include "regatta/model/workload/hf_config.h"
 #include "regatta/model/workload/job.h"
@@ -40,14 +42,14 @@ Result<workload::ModelShape> load_onnx(const std::string& path) {
 // The model that `from:` names in a job.
 Result<workload::ModelShape> load_model(const std::string& path) {
   if (path.ends_with(".onnx")) return load_onnx(path);
-  REGATTA_TRY(text, read_named_file(path));
+  REGATTA_TRY(text, read_named_file(path, JsonLimits{}.size_max));
   return workload::parse_hf_config(text, path);
 }
 
 }  // namespace
 
 Result<workload::Job> load_job(const std::string& path) {
-  REGATTA_TRY(text, read_named_file(path));
+  REGATTA_TRY(text, read_named_file(path, kYamlMaxBytes));
   if (has_key(text, "servers") && !has_key(text, "model"))
     return Error{Code::kInvalidInput, path + ": this is a cluster file; give a job file here"};
   REGATTA_TRY(job, workload::parse_job(text, path, load_model));

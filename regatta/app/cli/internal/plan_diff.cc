@@ -54,7 +54,7 @@ Status check_sum(const std::string& path, const plan::ComparedPlan& plan, Second
 
 // Reads the output of `regatta plan --json`.
 Result<Side> read_plan(const std::string& name, const std::string& path) {
-  const auto text = os::read_file(path, os::kTextFileMost);
+  const auto text = os::read_text_file(path, JsonLimits{}.size_max);
   if (!text) return Error{Code::kInvalidInput, text.error().message + "; check the path"};
   const auto file = JsonReader::parse(*text, path);
   if (!file || !file->has("breakdown") || !file->has("memory_per_device_bytes")) {

@@ -69,7 +69,7 @@ Result<std::vector<ReplayedSet>> load_sets(const std::vector<std::string>& files
                       file)};
     }
     const std::string name = std::filesystem::path(file).stem().string();
-    auto text = os::read_file(file, os::kTextFileMost);
+    auto text = os::read_text_file(file);
     if (!text)
       return Error{Code::kInvalidInput, text.error().message + "; give a table of published runs"};
     auto set = make_set(name, *text);

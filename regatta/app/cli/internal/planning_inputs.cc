@@ -10,6 +10,7 @@
 #include <fmt/core.h>
 
 #include "regatta/app/cli/internal/job_file.h"
+#include "regatta/base/core/json.h"
 #include "regatta/base/os/file.h"
 #include "regatta/model/cost/rates.h"
 #include "regatta/model/workload/job.h"
@@ -19,7 +20,7 @@ namespace {
 
 // The user removes a path that blocks a measurement: it may be somebody's folder.
 Result<cost::Rates> read_rates(const std::string& path, const std::string& cluster_path) {
-  const Result<std::string> text = os::read_file(path, os::kTextFileMost);
+  const Result<std::string> text = os::read_text_file(path, JsonLimits{}.size_max);
   if (text) return cost::parse_rates(*text, path);
   return Error{Code::kInvalidInput, fmt::format("{}; remove it and run `regatta measure {}` again",
                                                 text.error().message, cluster_path)};

@@ -109,7 +109,7 @@ Status save_state(const LabState& state) {
 
 Result<LabState> load_state(const std::string& name) {
   REGATTA_TRY(folder, lab_folder(name));
-  REGATTA_TRY(text, os::read_file(folder + kStateFile));
+  REGATTA_TRY(text, os::read_text_file(folder + kStateFile));
   auto state = JsonReader::parse(text, folder + kStateFile).and_then([](const JsonReader& json) {
     return json.finish(read_state(json));
   });

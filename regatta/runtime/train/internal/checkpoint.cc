@@ -159,7 +159,7 @@ Result<int> newest_checkpoint(const std::string& folder) {
 Status check_manifest(const std::string& folder, int step, const workload::Job& job,
                       const workload::Strategy& strategy) {
   const std::string path = manifest_path(folder, step);
-  const Result<std::string> text = os::read_file(path);
+  const Result<std::string> text = os::read_text_file(path);
   if (!text) return unreadable(path);
   const Result<JsonReader> parsed = JsonReader::parse(*text, "manifest");
   if (!parsed) return broken_checkpoint(path, parsed.error().message);
@@ -194,7 +194,7 @@ Status check_manifest(const std::string& folder, int step, const workload::Job& 
 }
 
 int saved_error_feedbacks(const std::string& folder, int step) {
-  const Result<std::string> text = os::read_file(manifest_path(folder, step));
+  const Result<std::string> text = os::read_text_file(manifest_path(folder, step));
   const Result<JsonReader> saved = JsonReader::parse(text.value_or(""), "manifest");
   if (!saved) return 0;
   const workload::Strategy strategy = workload::read_strategy(saved->at("strategy"));

@@ -23,7 +23,13 @@ Result<std::vector<std::string>> files_of(const std::string& path) {
         Code::kInvalidInput,
         fmt::format("data {}: no such file or folder; correct data.text in the job", path)};
   }
-  if (!fs::is_directory(status)) return std::vector<std::string>{path};
+  if (fs::is_regular_file(status)) return std::vector<std::string>{path};
+  if (!fs::is_directory(status)) {
+    return Error{Code::kInvalidInput,
+                 fmt::format("data {}: is no file and no folder, and a device or pipe may have no "
+                             "end; correct data.text in the job",
+                             path)};
+  }
   std::vector<std::string> files;
   fs::recursive_directory_iterator entry(path, error);
   while (!error && entry != fs::recursive_directory_iterator()) {

@@ -22,7 +22,7 @@ Result<std::uint32_t> parse_devices(const std::string& text, const std::string& 
 
 Result<DrainedDevices> DrainedDevices::load(const std::string& folder) {
   const std::string path = folder + "/drained.json";
-  const auto text = os::read_file(path);
+  const auto text = os::read_text_file(path);
   if (!text && text.error().code == Code::kNotFound) return DrainedDevices(path, 0);
   if (!text) {
     return Error{Code::kInvalidInput,
