@@ -90,21 +90,39 @@ std::optional<long long> whole_number(const YamlMap& map, std::string_view key,
   return number;
 }
 
+// How a unit is read and printed.
 template <typename T>
-T quantity(const YamlMap& map, std::string_view key, T fallback,
-           Result<T> (*parse)(std::string_view), bool accepts_zero) {
+struct UnitText {
+  Result<T> (*parse)(std::string_view);
+  std::string (*format)(T);
+};
+
+template <typename T>
+std::string range_text(NumberRange range, const UnitText<T>& unit) {
+  const auto text = [&](double value) {
+    return value == 0 ? "0" : unit.format(T{static_cast<decltype(T::value)>(value)});
+  };
+  if (range.high < std::numeric_limits<double>::max())
+    return fmt::format("write a value from {} to {}", text(range.low), text(range.high));
+  return range.low > 0 ? "it must be more than zero" : "it must be zero or more";
+}
+
+template <typename T>
+T quantity(const YamlMap& map, std::string_view key, T fallback, const UnitText<T>& unit,
+           NumberRange range) {
   const std::string* value = map.scalar(key);
   if (value == nullptr) return fallback;
   // A longer text is no quantity; cutting it keeps the message readable.
   constexpr std::size_t kLongest = 64;
-  const Result<T> parsed = parse(std::string_view(*value).substr(0, kLongest));
+  const Result<T> parsed = unit.parse(std::string_view(*value).substr(0, kLongest));
   if (!parsed) {
     map.fail(key, parsed.error().message);
     return fallback;
   }
-  if (parsed->value < 0 || (!accepts_zero && !(parsed->value > 0))) {
-    map.fail(key, fmt::format("{} is out of range; it must be {}", quoted_value(*value),
-                              accepts_zero ? "zero or more" : "more than zero"));
+  if (const auto number = static_cast<double>(parsed->value);
+      number < range.low || number > range.high) {
+    map.fail(key,
+             fmt::format("{} is out of range; {}", quoted_value(*value), range_text(range, unit)));
     return fallback;
   }
   return *parsed;
@@ -247,22 +265,27 @@ bool YamlMap::boolean_or(std::string_view key, bool fallback) const {
   return fallback;
 }
 
-Bytes YamlMap::bytes(std::string_view key, std::optional<Bytes> fallback) const {
+Bytes YamlMap::bytes(std::string_view key, std::optional<Bytes> fallback, NumberRange range) const {
   if (!fallback) require(*this, key, "a size like 80GiB");
-  return quantity(*this, key, fallback.value_or(Bytes{}), parse_bytes, false);
+  return quantity(*this, key, fallback.value_or(Bytes{}),
+                  UnitText<Bytes>{parse_bytes, format_bytes}, range);
 }
 
-Seconds YamlMap::seconds_or(std::string_view key, Seconds fallback) const {
-  return quantity(*this, key, fallback, parse_seconds, true);
+Seconds YamlMap::seconds_or(std::string_view key, Seconds fallback, NumberRange range) const {
+  return quantity(*this, key, fallback, UnitText<Seconds>{parse_seconds, format_seconds}, range);
 }
 
-BytesPerSecond YamlMap::rate(std::string_view key, std::optional<BytesPerSecond> fallback) const {
+BytesPerSecond YamlMap::rate(std::string_view key, std::optional<BytesPerSecond> fallback,
+                             NumberRange range) const {
   if (!fallback) require(*this, key, "a rate like 400Gbps or 50GB/s");
-  return quantity(*this, key, fallback.value_or(BytesPerSecond{}), parse_bytes_per_second, false);
+  return quantity(*this, key, fallback.value_or(BytesPerSecond{}),
+                  UnitText<BytesPerSecond>{parse_bytes_per_second, format_bits_per_second}, range);
 }
 
-FlopsPerSecond YamlMap::flops_or(std::string_view key, FlopsPerSecond fallback) const {
-  return quantity(*this, key, fallback, parse_flops_per_second, true);
+FlopsPerSecond YamlMap::flops_or(std::string_view key, FlopsPerSecond fallback,
+                                 NumberRange range) const {
+  return quantity(*this, key, fallback,
+                  UnitText<FlopsPerSecond>{parse_flops_per_second, format_flops_per_second}, range);
 }
 
 double YamlMap::ratio_or(std::string_view key, double fallback) const {

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -84,9 +85,11 @@ class YamlDocument {
 };
 
 // A view of one map of a document; cheap to copy. A getter without a fallback requires the key: its
-// absence is an error. Quantities must be positive unless the getter's comment says otherwise.
+// absence is an error. Sizes and rates must be positive, times and speeds may be zero.
 class YamlMap {
  public:
+  static constexpr NumberRange kAboveZero{.low = std::numeric_limits<double>::denorm_min()};
+
   // Makes every other key an error that names the nearest of `keys`; call it before the getters.
   void allow(const std::vector<std::string>& keys) const;
 
@@ -103,10 +106,14 @@ class YamlMap {
   double number_or(std::string_view key, double fallback, NumberRange range = {}) const;
   bool boolean_or(std::string_view key, bool fallback) const;  // true, false
 
-  Bytes bytes(std::string_view key, std::optional<Bytes> fallback = {}) const;
-  Seconds seconds_or(std::string_view key, Seconds fallback) const;  // 0s is accepted
-  BytesPerSecond rate(std::string_view key, std::optional<BytesPerSecond> fallback = {}) const;
-  FlopsPerSecond flops_or(std::string_view key, FlopsPerSecond fallback) const;  // 0 is accepted
+  // Quantities; `range` is in base units.
+  Bytes bytes(std::string_view key, std::optional<Bytes> fallback = {},
+              NumberRange range = kAboveZero) const;
+  Seconds seconds_or(std::string_view key, Seconds fallback, NumberRange range = {}) const;
+  BytesPerSecond rate(std::string_view key, std::optional<BytesPerSecond> fallback = {},
+                      NumberRange range = kAboveZero) const;
+  FlopsPerSecond flops_or(std::string_view key, FlopsPerSecond fallback,
+                          NumberRange range = {}) const;
   double ratio_or(std::string_view key, double fallback) const;  // "20%" or 0.2: 0 < ratio <= 1
 
   // One of the names of `choices`.

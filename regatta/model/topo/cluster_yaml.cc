@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cstddef>
 #include <cstdlib>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -20,6 +21,13 @@ namespace regatta::topo {
 namespace {
 
 constexpr Seconds kHopLatency{1e-6};  // a switch, a cable and its ends
+// Simulations and plans reckon with these values exactly, and no real network lies outside of them:
+// in seconds, bytes and bytes per second.
+constexpr NumberRange kLatencies{.low = 0, .high = 1};
+constexpr NumberRange kLinkRates{.low = 125, .high = 1e14};
+constexpr NumberRange kMemoryRates{.low = 1e3, .high = 1e15};
+constexpr NumberRange kMemories{.low = 1, .high = 0x1p50};
+constexpr NumberRange kSpeeds{.low = 0, .high = 1e21};  // operations per second
 constexpr std::size_t kLongestName = 32;
 
 const Choices<IntraKind>& intra_kinds() {
@@ -78,12 +86,12 @@ void read_devices(const YamlMap& map, ServerType& type, bool has_preset) {
   if (map.has("cpu_share") && device.kind != DeviceKind::kCpu)
     map.fail("cpu_share", "only devices of type cpu have a share of a core; remove it");
   device.cpu_share = map.ratio_or("cpu_share", device.cpu_share);
-  device.memory = map.bytes("memory", device.memory);
-  device.memory_bandwidth = map.rate("memory_bandwidth", device.memory_bandwidth);
-  device.fp32_peak = map.flops_or("fp32_peak", device.fp32_peak);
-  device.bf16_peak = map.flops_or("bf16_peak", device.bf16_peak);
-  device.fp16_peak = map.flops_or("fp16_peak", device.fp16_peak);
-  device.fp8_peak = map.flops_or("fp8_peak", device.fp8_peak);
+  device.memory = map.bytes("memory", device.memory, kMemories);
+  device.memory_bandwidth = map.rate("memory_bandwidth", device.memory_bandwidth, kMemoryRates);
+  device.fp32_peak = map.flops_or("fp32_peak", device.fp32_peak, kSpeeds);
+  device.bf16_peak = map.flops_or("bf16_peak", device.bf16_peak, kSpeeds);
+  device.fp16_peak = map.flops_or("fp16_peak", device.fp16_peak, kSpeeds);
+  device.fp8_peak = map.flops_or("fp8_peak", device.fp8_peak, kSpeeds);
   device.processors = map.integer_or("processors", device.processors, {1, 10'000});
 }
 
@@ -95,8 +103,8 @@ void read_intra(const YamlMap& map, ServerType& type) {
     map.fail("kind", fmt::format("'nvlink' on {} has no usual bandwidth; add bandwidth: 300GB/s",
                                  type.device.name));
   }
-  type.intra.bandwidth = map.rate("bandwidth", type.intra.bandwidth);
-  type.intra.latency = map.seconds_or("latency", type.intra.latency);
+  type.intra.bandwidth = map.rate("bandwidth", type.intra.bandwidth, kLinkRates);
+  type.intra.latency = map.seconds_or("latency", type.intra.latency, kLatencies);
 }
 
 void read_nics(const YamlMap& map, ServerType& type, bool has_preset) {
@@ -105,7 +113,8 @@ void read_nics(const YamlMap& map, ServerType& type, bool has_preset) {
   type.nic_count =
       has_preset ? map.integer_or("count", type.nic_count, kCount) : map.integer("count", kCount);
   if (type.nic_count > 0)
-    type.nic_rate = has_preset ? map.rate("rate", type.nic_rate) : map.rate("rate");
+    type.nic_rate =
+        map.rate("rate", has_preset ? std::optional(type.nic_rate) : std::nullopt, kLinkRates);
 }
 
 ServerType read_server_type(const YamlMap& map, const std::string& name) {
@@ -235,7 +244,7 @@ void refuse_keys_of_missing_tiers(const YamlMap& map, int tiers) {
 void read_upper_tiers(const YamlMap& map, Fabric& fabric) {
   if (fabric.tiers >= 2) {
     fabric.spines = map.integer("spines", {1, 4096});
-    fabric.uplink = map.rate("uplink");
+    fabric.uplink = map.rate("uplink", {}, kLinkRates);
     fabric.uplink_cables = map.integer_or("uplink_cables", 1, {1, 1024});
     if (fabric.spines % fabric.planes != 0) {
       map.fail("spines", fmt::format("{} is not a multiple of planes {}; every plane needs the "
@@ -246,7 +255,7 @@ void read_upper_tiers(const YamlMap& map, Fabric& fabric) {
   if (fabric.tiers < 3) return;
   fabric.leaves_per_group = map.integer("leaves_per_group", {1, 65536});
   fabric.super_spines = map.integer("super_spines", {1, 65536});
-  fabric.super_uplink = map.rate("super_uplink", fabric.uplink);
+  fabric.super_uplink = map.rate("super_uplink", fabric.uplink, kLinkRates);
   fabric.super_uplink_cables = map.integer_or("super_uplink_cables", 1, {1, 1024});
   if (fabric.leaves_per_group % fabric.rails != 0) {
     map.fail("leaves_per_group", fmt::format("{} is not a multiple of rails {}; a group holds all "
@@ -328,7 +337,7 @@ void read_fabric(const YamlMap& root, Cluster& cluster) {
   fabric.servers_per_leaf = fabric.tiers == 1
                                 ? map.integer_or("servers_per_leaf", servers, {1, kMaxServers})
                                 : map.integer("servers_per_leaf", {1, kMaxServers});
-  fabric.hop_latency = map.seconds_or("hop_latency", kHopLatency);
+  fabric.hop_latency = map.seconds_or("hop_latency", kHopLatency, kLatencies);
   refuse_keys_of_missing_tiers(map, fabric.tiers);
   read_upper_tiers(map, fabric);
 }

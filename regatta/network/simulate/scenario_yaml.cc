@@ -13,6 +13,10 @@ namespace {
 
 constexpr int kMostMtu = 65'535;
 constexpr double kLatest = 1e6;  // seconds: beyond it, fractions of a packet's time are lost
+constexpr NumberRange kDurations{.low = 0, .high = kLatest};
+constexpr NumberRange kGaps{.low = 0, .high = 100};
+constexpr NumberRange kSizes{.low = 1, .high = 0x1p50};  // of messages: sums of them stay exact
+constexpr NumberRange kBuffers{.low = 1, .high = 0x1p40};
 
 // The name by which the file gives a key: the old one is accepted until the next minor version.
 const char* given_name(const YamlMap& map, const char* name, const char* old_name) {
@@ -56,7 +60,7 @@ Routing read_routing(const YamlMap& map) {
   routing.connections = map.integer_or("connections", 1, {1, kMostConnections});
   routing.plans_ports = map.choice<bool>("ports", {{"chance", false}, {"planned", true}}, false);
   routing.shares_seed = map.choice<bool>("hash_seeds", {{"own", false}, {"shared", true}}, false);
-  routing.flowlet_gap = map.seconds_or("flowlet_gap", routing.flowlet_gap);
+  routing.flowlet_gap = map.seconds_or("flowlet_gap", routing.flowlet_gap, kGaps);
   if (routing.plans_ports && routing.policy != RoutePolicy::kEcmp)
     map.fail("ports", "only switches that hash (policy: ecmp) use ports; remove it");
   if (routing.shares_seed && routing.policy != RoutePolicy::kEcmp)
@@ -76,7 +80,7 @@ PacketSettings read_packet(const YamlMap& map) {
   else
     packet.header = map.bytes("header", packet.header);
   packet.is_lossless = map.boolean_or("lossless", packet.is_lossless);
-  packet.buffer = map.bytes("buffer", packet.buffer);
+  packet.buffer = map.bytes("buffer", packet.buffer, kBuffers);
   packet.storm_after = map.seconds_or("storm_after", packet.storm_after);
   packet.has_dcqcn =
       map.choice<bool>("congestion_control", {{"none", false}, {"dcqcn", true}}, false);
@@ -99,11 +103,12 @@ SimulatedStep read_step(const YamlMap& item) {
   step.pp = item.integer_or("pp", 1, {1, 1024});
   step.dp = item.integer_or("dp", 1, {1, 65'536});
   step.micro_batches = item.integer_or("micro_batches", 1, {1, 65'536});
-  step.forward = item.seconds_or("forward", {});
-  step.backward = item.seconds_or("backward", {});
-  step.optimizer = item.seconds_or("optimizer", {});
-  if (step.pp > 1 || item.has("activations")) step.activations = item.bytes("activations");
-  if (step.dp > 1 || item.has("gradients")) step.gradients = item.bytes("gradients");
+  step.forward = item.seconds_or("forward", {}, kDurations);
+  step.backward = item.seconds_or("backward", {}, kDurations);
+  step.optimizer = item.seconds_or("optimizer", {}, kDurations);
+  if (step.pp > 1 || item.has("activations"))
+    step.activations = item.bytes("activations", {}, kSizes);
+  if (step.dp > 1 || item.has("gradients")) step.gradients = item.bytes("gradients", {}, kSizes);
   step.aggregates = read_aggregate(item);
   return step;
 }
@@ -186,7 +191,7 @@ TrafficItem read_item(const YamlMap& map, std::size_t number) {
     }
     return item;
   }
-  item.bytes = map.bytes("bytes");
+  item.bytes = map.bytes("bytes", {}, kSizes);
   if (item.pattern == TrafficPattern::kAllToAll) item.aggregates = read_aggregate(map);
   if (item.pattern == TrafficPattern::kMessage) item.from = read_end(map, "from", "sends");
   if (item.pattern == TrafficPattern::kMessage || item.pattern == TrafficPattern::kIncast)
@@ -265,7 +270,7 @@ Result<Scenario> parse_scenario(std::string_view text, const std::string& file) 
       Level::kFlow);
   scenario.seed = static_cast<std::uint64_t>(
       root.long_integer_or("seed", 1, {0, std::numeric_limits<int>::max()}));
-  scenario.resolution = root.seconds_or("resolution", {});
+  scenario.resolution = root.seconds_or("resolution", {}, kDurations);
   if (root.has("routing")) scenario.routing = read_routing(root.map("routing"));
   if (root.has("packet")) scenario.packet = read_packet(root.map("packet"));
   read_traffic(root, scenario);
@@ -305,6 +310,8 @@ Result<std::vector<TraceMessage>> parse_trace(std::string_view text, const std::
     const auto bytes = parse_number<long long>(fields[3]);
     if (!bytes || *bytes < 0)
       return wrong("the bytes are no whole number from 0 on; write them like 1048576");
+    if (static_cast<double>(*bytes) > kSizes.high)
+      return wrong("the bytes are more than 1024 TiB, which is 1125899906842624; write fewer");
     message.start.value = *start;
     message.bytes.value = *bytes;
     message.from = fields[1];
