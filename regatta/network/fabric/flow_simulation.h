@@ -69,6 +69,9 @@ class LinkHistory {
   // Adds the bytes that crossed `from` to `to`.
   void add_all(std::uint32_t from, std::uint32_t to);
 
+  // Widens the bins until `end`, in seconds, is in one.
+  void reach(double end) { bins_.reach(end); }
+
   double width() const { return bins_.width(); }     // seconds
   std::size_t used() const { return bins_.used(); }  // bins, up to the last one that is not empty
   double bytes(std::uint32_t link, std::size_t bin) const { return bins_.at(link, bin); }

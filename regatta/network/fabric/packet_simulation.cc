@@ -9,7 +9,7 @@
 namespace regatta::fabric {
 namespace {
 
-constexpr double kLatest = 4e6;  // seconds that picoseconds can count, with some to spare
+constexpr double kLatest = packet::seconds(packet::kLatest);
 
 Error wrong(std::string message) {
   return {Code::kInvalidInput, std::move(message)};

@@ -34,6 +34,9 @@ class QueueHistory {
   // At most `bytes` waited for the link from `begin` to `end`, in seconds, 0 <= begin <= end.
   void add(std::uint32_t link, double bytes, double begin, double end);
 
+  // Widens the bins until `end`, in seconds, is in one.
+  void reach(double end) { bins_.reach(end); }
+
   double width() const { return bins_.width(); }     // seconds
   std::size_t used() const { return bins_.used(); }  // bins, up to the last one that is not empty
   double bytes(std::uint32_t link, std::size_t bin) const { return bins_.at(link, bin); }

@@ -40,6 +40,38 @@ TEST(PacketSimulation, SendsTheNextPacketWhileTheFirstIsUnderWay) {
                    4.0 * (10 * 4096 + 1));
 }
 
+// The product of a packet's bytes and the picoseconds of a byte overflowed on links of 1 kbps.
+TEST(PacketSimulation, TakesItsTimeOnSlowAndOnFastLinks) {
+  for (const double rate : {125.0, 1e3, 7e3, 1e5, 50e9, 1e13, 1e14}) {
+    SCOPED_TRACE(rate);
+    TestPacketSetup one(4, 4, {rate});
+    one.traffic.add(one.pair(0, 1), {3 * 65'535});
+    for (const bool is_lossless : {false, true}) {
+      PacketOptions options{.mtu = {65'535}, .header = {65'535}};
+      if (is_lossless) options.pauses = PfcOptions{};
+      options.buffer = is_lossless ? std::nullopt : std::optional<Bytes>(1LL << 40);
+      const PacketReport report = simulate(one, options);
+      const double packet = 2 * 65'535 / rate;
+      const double rounding = std::max(1e-4 * packet, 4e-12);
+      EXPECT_NEAR(report.flows[0].sent, 3 * packet, rounding);
+      EXPECT_NEAR(report.end.value, 4 * packet + 2e-6, rounding);
+      EXPECT_EQ(report.lost, 0U);
+    }
+  }
+}
+
+TEST(PacketSimulation, RefusesWhatTakesLongerThanPicosecondsCount) {
+  TestPacketSetup one(4, 4, {125});
+  one.traffic.add(one.pair(0, 1), {1'000'000'000});
+  const auto packets = simulate_packets(one.setup(), one.traffic);
+  const auto mixed = simulate_mixed(one.setup(), one.traffic);
+  ASSERT_FALSE(packets || mixed);
+  EXPECT_EQ(packets.error().message,
+            "packets take more than 4e+06 s, which is more than picoseconds can count; send fewer "
+            "bytes, or take faster links or the flow level");
+  EXPECT_EQ(mixed.error().message, packets.error().message);
+}
+
 TEST(PacketSimulation, DividesALinkPacketByPacketAndTellsWhoWaits) {
   TestPacketSetup one(4, 4, kRate);
   for (const std::uint32_t from : {0U, 1U})

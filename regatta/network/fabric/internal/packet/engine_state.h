@@ -26,7 +26,10 @@ struct EngineState {
   EngineState& operator=(const EngineState&) = delete;
 
   Picoseconds next_outage_at() const { return outages.next_at(clock); }
-  void schedule_control() { next_control_at = std::min(next_outage_at(), observers.next_at()); }
+  void schedule_control() {
+    next_control_at = std::min({next_outage_at(), observers.next_at(), clock.packet_time(kLatest)});
+  }
+  bool is_too_late() const { return clock.flow_time() >= kLatest; }
   // The clock of the flows skips so much time.
   void skip(Picoseconds time) {
     clock.skipped += time;
@@ -44,7 +47,7 @@ struct EngineState {
   TimerQueue timers;
   OutageSchedule outages;
   PeriodicObservers observers;
-  Picoseconds next_control_at = kNever;  // the next outage or observer
+  Picoseconds next_control_at = kNever;  // the next outage or observer, or kLatest
   std::uint64_t packets = 0;             // arrived
 };
 

@@ -87,11 +87,13 @@ bool FastForwarder::fingerprint_all(StateFingerprint& fingerprint) const {
   });
 }
 
-// Picoseconds until the next flow starts that waits for its time alone, or an outage happens.
+// Picoseconds until the next flow starts that waits for its time alone, an outage happens, or no
+// later time can be counted.
 double FastForwarder::time_to_change() const {
   const Picoseconds change_at =
-      std::min(state_.flows.next_start(state_.clock), state_.next_outage_at());
-  return change_at == kNever ? 0x1p62 : static_cast<double>(change_at - state_.clock.now);
+      std::min({state_.flows.next_start(state_.clock), state_.next_outage_at(),
+                state_.clock.packet_time(kLatest)});
+  return static_cast<double>(change_at - state_.clock.now);
 }
 
 void FastForwarder::fast_forward_packets(const ActiveSend& sending, std::uint64_t packets) {
@@ -162,8 +164,10 @@ void FastForwarder::flow_started(std::uint32_t flow) {
     const std::uint32_t shift = flow - before->flow;
     const Picoseconds period = snapshot.mark.at - before->mark.at;
     std::uint64_t times = state_.flows.repeats(before->mark, snapshot.mark, shift);
-    if (const Picoseconds outage_at = state_.next_outage_at(); outage_at != kNever && period > 0)
-      times = std::min(times, static_cast<std::uint64_t>((outage_at - state_.clock.now) / period));
+    if (period > 0) {
+      const Picoseconds end = std::min(state_.next_outage_at(), state_.clock.packet_time(kLatest));
+      times = std::min(times, static_cast<std::uint64_t>((end - state_.clock.now) / period));
+    }
     if (times != 0) {
       repeat(*before, snapshot, times);
       return;

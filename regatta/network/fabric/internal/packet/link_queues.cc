@@ -25,7 +25,8 @@ LinkQueues::LinkQueues(const PacketNetwork& network, const PacketOptions& option
     if (link.is_intra_server) continue;  // there is room for all
     LinkQueue& link_queue = links_[i];
     const auto time_of = [&](Bytes bytes) {
-      return link.time_of(static_cast<std::uint64_t>(bytes.value));
+      const double time = static_cast<double>(bytes.value) / link.bytes_per_picosecond();
+      return time < 0x1p62 ? static_cast<Picoseconds>(time) : kNever / 2;
     };
     if (options.buffer) link_queue.most_wait = time_of(*options.buffer);
     if (!marks_) continue;
@@ -99,7 +100,7 @@ void LinkQueues::report(PacketReport& report, Picoseconds now) const {
         static_cast<double>(of.bytes_in(std::max(link_queue.longest, link_queue.longest_before))));
     report.mean_queue.push_back(link_queue.queued == 0
                                     ? 0
-                                    : static_cast<double>(of.bytes_in(link_queue.waited)) /
+                                    : link_queue.waited * of.bytes_per_picosecond() /
                                           static_cast<double>(link_queue.queued));
     report.marks_of_link.push_back(link_queue.marks);
     report.pauses_of_link.push_back({pauses, {seconds(pauses_.paused_for(link, now))}});

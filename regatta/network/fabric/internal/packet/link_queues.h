@@ -37,7 +37,7 @@ class LinkQueues {
       ++link_queue.marks;
     }
     link_queue.longest = std::max(link_queue.longest, wait);
-    link_queue.waited += wait;
+    link_queue.waited += static_cast<double>(wait);
     ++link_queue.queued;
     if (!can_pause_) {
       // The link never pauses, so the time at which the packet leaves is known now: `flying` is the
@@ -156,7 +156,7 @@ class LinkQueues {
     Picoseconds most_wait = kNever;  // more is dropped
     Picoseconds mark_from = kNever;  // waits that are marked by chance
     Picoseconds mark_to = kNever;    // longer ones always are
-    Picoseconds waited = 0;          // by all that queued
+    double waited = 0;               // picoseconds, by all that queued
     std::uint64_t queued = 0;
     std::uint64_t bytes = 0;
     std::uint64_t marks = 0;

@@ -24,19 +24,23 @@ struct Packet {
 
 struct PacketNetwork {
   struct Link {
-    std::uint64_t rate;  // picoseconds per byte, in units of 2^-20
+    std::uint64_t rate;  // picoseconds per byte, in units of 2^-shift
     Picoseconds latency;
     std::uint32_t end;  // the node it leads to
+    std::uint8_t shift = 20;
     bool is_to_host = false;
     bool is_from_host = false;
     bool is_intra_server = false;  // inside a server
 
+    // For one packet, of at most 2^18 bytes.
     Picoseconds time_of(std::uint64_t bytes) const {
-      return static_cast<Picoseconds>((bytes * rate) >> 20U);
+      return static_cast<Picoseconds>((bytes * rate) >> shift);
+    }
+    double bytes_per_picosecond() const {
+      return static_cast<double>(std::uint64_t{1} << shift) / static_cast<double>(rate);
     }
     std::uint64_t bytes_in(Picoseconds time) const {
-      return static_cast<std::uint64_t>(static_cast<double>(time) * 0x1p20 /
-                                        static_cast<double>(rate));
+      return static_cast<std::uint64_t>(static_cast<double>(time) * bytes_per_picosecond());
     }
   };
   std::vector<Link> links;  // by number_of()

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "regatta/base/core/result.h"
 #include "regatta/network/fabric/internal/packet/packet_network.h"
 #include "regatta/network/fabric/internal/packet/pause_dependencies.h"
@@ -12,6 +14,13 @@ namespace {
 
 constexpr std::uint64_t kEventsPerStopCheck = 4096;
 constexpr std::uint8_t kMostHops = 64;  // as the time to live that Linux gives to packets
+
+Error too_late() {
+  return {Code::kInvalidInput,
+          fmt::format("packets take more than {:.0e} s, which is more than picoseconds can count; "
+                      "send fewer bytes, or take faster links or the flow level",
+                      seconds(kLatest))};
+}
 
 }  // namespace
 
@@ -46,6 +55,7 @@ Result<MixedReport> PacketEngine::run() {
     } else if (due != kNever && state_.next_control_at == due &&
                goes_on(std::min(timer, start_at))) {
       state_.clock.now = due;
+      if (state_.is_too_late()) return too_late();
       run_control();
       continue;
     } else if (timer <= start_at && timer != kNever) {

@@ -12,11 +12,27 @@
 namespace regatta::fabric::packet {
 namespace {
 
+// The fractions of picoseconds that are kept: fewer on slow links, whose packets take long, so that
+// no product of rate and bytes of a packet overflows.
+std::uint8_t shift_of(double per_byte) {
+  constexpr double kMostRate = 0x1p46;
+  std::uint8_t shift = 20;
+  while (shift > 0 && per_byte * static_cast<double>(1U << shift) >= kMostRate)
+    --shift;
+  return shift;
+}
+
+std::uint64_t rate_of(double per_byte) {
+  return static_cast<std::uint64_t>(
+      std::llround(per_byte * static_cast<double>(1U << shift_of(per_byte))));
+}
+
 PacketNetwork::Link link_of(const topo::Link& link, bool forward) {
   const double per_byte = 1e12 / link.rate.value;
-  return {.rate = static_cast<std::uint64_t>(std::llround(per_byte * 0x1p20)),
+  return {.rate = rate_of(per_byte),
           .latency = std::llround(link.latency.value * 1e12),
           .end = static_cast<std::uint32_t>(forward ? link.b.value : link.a.value),
+          .shift = shift_of(per_byte),
           .is_to_host = link.a_nic >= 0 && !forward,
           .is_from_host = link.a_nic >= 0 && forward};
 }
@@ -24,10 +40,11 @@ PacketNetwork::Link link_of(const topo::Link& link, bool forward) {
 // Both intra_server_links of a device lead to and from one node that all servers share.
 PacketNetwork::Link intra_server_link_of(const Links& intra_server_links, std::size_t i,
                                          std::size_t inside) {
-  return {.rate = static_cast<std::uint64_t>(
-              std::llround(1e12 / intra_server_links.capacity[i] * 0x1p20)),
+  const double per_byte = 1e12 / intra_server_links.capacity[i];
+  return {.rate = rate_of(per_byte),
           .latency = std::llround(intra_server_links.latency[i] * 1e12),
           .end = static_cast<std::uint32_t>(inside),
+          .shift = shift_of(per_byte),
           .is_to_host = i % 2 == 1,
           .is_from_host = i % 2 == 0,
           .is_intra_server = true};

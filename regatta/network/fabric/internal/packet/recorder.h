@@ -30,6 +30,9 @@ class Recorder {
         write(link, link_queues.sample(link, now), time);
       last_ = time;
     }
+    // Later bins are no narrower than the whole needs, also where nothing has been sent for long.
+    if (links_ != nullptr) links_->reach(seconds(time));
+    if (queues_ != nullptr) queues_->reach(seconds(time));
     const double width = links_ != nullptr ? links_->width() : queues_->width();
     const Picoseconds step = std::max<Picoseconds>(picoseconds(width), 1);
     next_ = (time / step + 1) * step;

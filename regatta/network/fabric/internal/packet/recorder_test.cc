@@ -1,3 +1,5 @@
+#include "regatta/network/fabric/internal/packet/recorder.h"
+
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -130,6 +132,22 @@ TEST(PacketRecorder, LosesNothingOfDrawnTraffic) {
     }
     expect_whole(one, look(one, options, seed % 2 == 0));
   }
+}
+
+// Samples are as rare as bins are wide that still hold all of the time, also where nothing is sent.
+TEST(PacketRecorder, SamplesRarelyWhileNothingIsSentForLong) {
+  const packet::PacketNetwork network;
+  const PacketOptions options;
+  packet::CalendarQueue calendar(1, 1000);
+  packet::Random random(1);
+  packet::LinkQueues link_queues(network, options, calendar, random);
+  LinkHistory links(0, 64, 1e-6);
+  QueueHistory queues(0, 64, 1e-6);
+  packet::Recorder recorder(&links, &queues);
+  int samples = 0;
+  for (; recorder.next_at() < packet::picoseconds(1000); ++samples)
+    recorder.sample(link_queues, recorder.next_at(), recorder.next_at());
+  EXPECT_LT(samples, 2000);
 }
 
 // Looking changes nothing.

@@ -30,8 +30,7 @@ class Senders {
         nics_(network.links.size()) {
     for (std::uint32_t i = 0; control_ && i < connections_.size(); ++i) {
       const bool is_inside = network.path_of[i] == kNone;
-      rates_.emplace_back(
-          is_inside ? 1 : 0x1p20 / static_cast<double>(network.links[first_link(i)].rate));
+      rates_.emplace_back(is_inside ? 1 : network.links[first_link(i)].bytes_per_picosecond());
     }
   }
 

@@ -12,9 +12,12 @@ namespace regatta::fabric::packet {
 inline Picoseconds picoseconds(double seconds) {
   return std::llround(seconds * 1e12);
 }
-inline double seconds(Picoseconds time) {
+constexpr double seconds(Picoseconds time) {
   return static_cast<double>(time) * 1e-12;
 }
+
+// Picoseconds can count more, with some to spare.
+inline constexpr Picoseconds kLatest = 4'000'000'000'000'000'000;
 
 struct SimulationClock {
   Picoseconds now = 0;  // of the packets

@@ -89,8 +89,8 @@ std::vector<double> SteadyStateDetector::max_min(const std::vector<ActiveSend>& 
       if ((link & PacketNetwork::kLoopsBack) != 0) break;
       const auto [place, is_new] = number_of_link.try_emplace(link, 0);
       if (is_new)
-        place->second = max_min_problem.add_link(
-            0x1p20 / static_cast<double>(network_.links[link].rate) / wire_);
+        place->second =
+            max_min_problem.add_link(network_.links[link].bytes_per_picosecond() / wire_);
       over.push_back(place->second);
       if (network_.links[link].is_to_host) break;
     }
