@@ -16,6 +16,7 @@ namespace regatta::fabric::packet {
 struct CycleSnapshot {
   StateFingerprint fingerprint;
   std::uint32_t flow = 0;
+  Picoseconds now = 0;  // by the clock of the packets
   FlowProgress::Snapshot mark;
   std::vector<LinkQueues::Counts> counts;
   std::uint64_t crossings = 0;

@@ -30,11 +30,13 @@ struct EngineState {
     next_control_at = std::min({next_outage_at(), observers.next_at(), clock.packet_time(kLatest)});
   }
   bool is_too_late() const { return clock.flow_time() >= kLatest; }
-  // The clock of the flows skips so much time.
-  void skip(Picoseconds time) {
+  // The clock of the flows skips so much time, after observers.begin_skip(): what happened since
+  // `since`, by the clock of the packets, happens another `times` times.
+  void skip(Picoseconds time, Picoseconds since, std::uint64_t times) {
     clock.skipped += time;
+    link_queues.pauses().skip(since, times, time);
+    observers.end_skip();
     schedule_control();
-    observers.record();
   }
 
   PacketNetwork network;

@@ -68,10 +68,11 @@ void FastForwarder::pause_frame_arrived(std::uint32_t link) {
     if (period->bytes[i] != 0)
       times = std::min(times, (std::max(sending[i].left, least) - least) / period->bytes[i]);
   if (times == 0) return;
-  state_.observers.record();
+  state_.observers.begin_skip();
   for (std::size_t i = 0; i < sending.size(); ++i)
     fast_forward_packets(sending[i], times * (period->bytes[i] / mtu_));
-  state_.skip(static_cast<Picoseconds>(times) * period->time);
+  state_.skip(static_cast<Picoseconds>(times) * period->time, state_.clock.now - period->time,
+              times);
   ++fast_forwards_;
   ++fast_forwards_by_recurrence_;
   steady_state_.stop_checks();
@@ -131,13 +132,15 @@ void FastForwarder::fast_forward(const std::vector<ActiveSend>& sending,
     slip += 2 * static_cast<double>(state_.link_queues.pauses().longest_pause());
   const double error = steady.deviation * static_cast<double>(time) + slip;
   if (error > most_error_ * static_cast<double>(time)) return;
-  state_.observers.record();
+  state_.observers.begin_skip();
   for (std::size_t i = 0; i < sending.size(); ++i) {
     const double packets = std::max(std::round(exact[i]), 0.0);
     rests_[sending[i].connection] = exact[i] - packets;
     fast_forward_packets(sending[i], static_cast<std::uint64_t>(packets));
   }
-  state_.skip(time);
+  const Picoseconds window = state_.clock.now - steady_state_.begun_at();
+  state_.skip(time, steady_state_.begun_at(),
+              static_cast<std::uint64_t>(time / std::max<Picoseconds>(window, 1)));
   recurrence_detector_.stop();
   bound_ += error;
   ++fast_forwards_;
@@ -150,8 +153,10 @@ void FastForwarder::flow_started(std::uint32_t flow) {
   if (!state_.timers.empty() || !steady_state_.is_complete() ||
       !cycle_detector_.should_check(state_.flows.pair(flow)))
     return;
-  CycleSnapshot snapshot{
-      .fingerprint = StateFingerprint(flow), .flow = flow, .mark = state_.flows.mark(state_.clock)};
+  CycleSnapshot snapshot{.fingerprint = StateFingerprint(flow),
+                         .flow = flow,
+                         .now = state_.clock.now,
+                         .mark = state_.flows.mark(state_.clock)};
   if (!state_.flows.fingerprint(snapshot.fingerprint, state_.clock)) return;
   if (!fingerprint_all(snapshot.fingerprint)) return;
   state_.senders.fingerprint_messages(snapshot.fingerprint);
@@ -186,7 +191,7 @@ void FastForwarder::repeat(const CycleSnapshot& before, const CycleSnapshot& now
                            std::uint64_t times) {
   const std::uint32_t shift = now.flow - before.flow;
   const auto all = static_cast<std::uint32_t>(times * shift);
-  state_.observers.record();
+  state_.observers.begin_skip();
   const Picoseconds time = state_.flows.repeat(before.mark, now.mark, shift, times);
   state_.link_queues.repeat(before.counts, times, all);
   state_.link_queues.add_crossings(times * (now.crossings - before.crossings));
@@ -196,7 +201,7 @@ void FastForwarder::repeat(const CycleSnapshot& before, const CycleSnapshot& now
   cycles_repeated_ += times;
   cycle_detector_.forget();
   cycle_detector_.set_found();
-  state_.skip(time);
+  state_.skip(time, before.now, 0);
   state_.flows.log().clear();
 }
 

@@ -32,6 +32,15 @@ std::vector<std::uint32_t> LinkPauses::paused() const {
   return links;
 }
 
+void LinkPauses::skip(Picoseconds since, std::uint64_t times, Picoseconds time) {
+  for (State& state : links_) {
+    if (state.is_paused && state.paused_since <= since)
+      state.skipped.paused_for += time;
+    else if (state.counts.pauses > 0 && state.paused_since > since)
+      state.skipped.pauses += times;
+  }
+}
+
 void LinkPauses::fingerprint(std::uint32_t link, StateFingerprint& fingerprint,
                              Picoseconds now) const {
   const State& state = links_[link];

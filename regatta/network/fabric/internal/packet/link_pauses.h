@@ -86,6 +86,11 @@ class LinkPauses {
     counts.pauses += times * (counts.pauses - before.pauses);
     counts.paused_for += static_cast<Picoseconds>(times) * (counts.paused_for - before.paused_for);
   }
+  // Time is skipped in which what happened since `since` happens another `times` times: counted by
+  // skipped() alone.
+  void skip(Picoseconds since, std::uint64_t times, Picoseconds time);
+  // The pauses of the link in skipped time.
+  const Counts& skipped(std::uint32_t link) const { return links_[link].skipped; }
   // Adds all state of the link that later events depend on.
   void fingerprint(std::uint32_t link, StateFingerprint& fingerprint, Picoseconds now) const;
 
@@ -95,8 +100,9 @@ class LinkPauses {
     std::uint64_t most_held = 0;    // for which there is room
     std::uint64_t xoff = 0;         // more is too much
     FifoQueue<Picoseconds> frames;  // when they reach its begin
-    Picoseconds paused_since = 0;
+    Picoseconds paused_since = 0;   // also the begin of the last pause
     Counts counts;
+    Counts skipped;
     bool is_paused = false;
     bool is_asked = false;  // to pause, by its end
   };

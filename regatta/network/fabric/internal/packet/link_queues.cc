@@ -56,7 +56,8 @@ std::vector<LinkQueues::Counts> LinkQueues::counts() const {
   std::vector<Counts> counts;
   counts.reserve(links_.size());
   for (std::uint32_t link = 0; link < links_.size(); ++link)
-    counts.push_back({links_[link].bytes, links_[link].marks, pauses_.counts(link)});
+    counts.push_back(
+        {links_[link].bytes, links_[link].sent(), links_[link].marks, pauses_.counts(link)});
   return counts;
 }
 
@@ -65,6 +66,7 @@ void LinkQueues::repeat(const std::vector<Counts>& before, std::uint64_t times,
   for (std::uint32_t link = 0; link < links_.size(); ++link) {
     LinkQueue& link_queue = links_[link];
     link_queue.bytes += times * (link_queue.bytes - before[link].bytes);
+    link_queue.skipped += times * (link_queue.sent() - before[link].sent);
     link_queue.marks += times * (link_queue.marks - before[link].marks);
     pauses_.repeat(link, before[link].pauses, times);
     for (std::size_t k = 0; k < link_queue.flying.size(); ++k)
@@ -112,9 +114,9 @@ void LinkQueues::report(PacketReport& report, Picoseconds now) const {
 PfcSample LinkQueues::pfc_sample(std::uint32_t link, Picoseconds now) const {
   const LinkQueue& link_queue = links_[link];
   return {.queued = network_.links[link].bytes_in(link_queue.waiting_time),
-          .sent = link_queue.queued - link_queue.waiting.size(),
-          .paused = {seconds(pauses_.paused_for(link, now))},
-          .pauses = pauses_.counts(link).pauses};
+          .sent = link_queue.sent(),
+          .paused = {seconds(pauses_.paused_for(link, now) + pauses_.skipped(link).paused_for)},
+          .pauses = pauses_.counts(link).pauses + pauses_.skipped(link).pauses};
 }
 
 }  // namespace regatta::fabric::packet

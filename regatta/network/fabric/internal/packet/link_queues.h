@@ -105,6 +105,7 @@ class LinkQueues {
   // So many whole packets cross the link while time fast-forwards.
   void fast_forward(std::uint32_t link, std::uint64_t packets, std::uint64_t bytes) {
     links_[link].bytes += packets * bytes;
+    links_[link].skipped += packets;
     crossings_ += packets;
   }
   void add_crossings(std::uint64_t packets) { crossings_ += packets; }
@@ -115,6 +116,7 @@ class LinkQueues {
   // Counters, per link.
   struct Counts {
     std::uint64_t bytes = 0;
+    std::uint64_t sent = 0;  // packets, by switches
     std::uint64_t marks = 0;
     LinkPauses::Counts pauses;
   };
@@ -149,6 +151,8 @@ class LinkQueues {
     Packet packet = {};
   };
   struct LinkQueue {
+    std::uint64_t sent() const { return queued - waiting.size() + skipped; }
+
     FifoQueue<Flying> flying;  // with pauses; without them also what waits
     Picoseconds free_at = 0;
     Picoseconds longest = 0;         // wait, since the last sample
@@ -158,6 +162,7 @@ class LinkQueues {
     Picoseconds mark_to = kNever;    // longer ones always are
     double waited = 0;               // picoseconds, by all that queued
     std::uint64_t queued = 0;
+    std::uint64_t skipped = 0;  // packets sent in skipped time
     std::uint64_t bytes = 0;
     std::uint64_t marks = 0;
     FifoQueue<Packet> waiting;  // with pauses

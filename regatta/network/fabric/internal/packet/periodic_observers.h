@@ -42,6 +42,16 @@ class PeriodicObservers {
   void record() {
     if (recorder_.is_on()) recorder_.sample(link_queues_, clock_.now, clock_.flow_time());
   }
+  // Time is skipped in between.
+  void begin_skip() {
+    record();
+    storms_.begin_skip(link_queues_, clock_.now, clock_.flow_time(),
+                       [this](std::uint32_t link) { return outages_.is_up(link); });
+  }
+  void end_skip() {
+    storms_.end_skip(link_queues_, clock_.now, clock_.flow_time());
+    record();
+  }
   bool is_resting() const { return is_resting_; }
   void wake() {
     is_resting_ = false;

@@ -1,6 +1,6 @@
 #include "regatta/network/fabric/internal/packet/pfc_storm_monitor.h"
 
-#include <cmath>
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -14,12 +14,39 @@ PfcStormMonitor::PfcStormMonitor(const PacketNetwork& network, const PacketOptio
   period_ = std::max<Picoseconds>(picoseconds(options.storms->period.value), 1);
   next_ = period_;
   const PfcWatchdogOptions& rule = options.storms->rule;
-  calm_ = {seconds(period_) *
-           std::ceil(kPfcWatchdogSlack * rule.recovery.value / seconds(period_))};
   most_ = 3 * period_ + picoseconds(rule.detection.value);
+  settled_ = 3 * period_ + picoseconds(std::max(rule.detection, rule.recovery).value);
   for (std::uint32_t link = 0; link < network.links.size(); ++link)
     if (!network.links[link].is_from_host && !network.links[link].is_intra_server)
       watched_.push_back(link);
+}
+
+void PfcStormMonitor::end_skip(const LinkQueues& link_queues, Picoseconds now, Picoseconds time) {
+  if (next_ == kNever || time <= skipped_from_) return;
+  const Picoseconds last = time / period_ * period_;
+  const auto poll = [&](Picoseconds at) {
+    const double share =
+        static_cast<double>(at - skipped_from_) / static_cast<double>(time - skipped_from_);
+    const auto between = [share](std::uint64_t from, std::uint64_t to) {
+      return from + static_cast<std::uint64_t>(share * static_cast<double>(to - from));
+    };
+    std::size_t number = 0;
+    take_samples(link_queues, at, [&](std::uint32_t link) {
+      const PfcSample& from = before_skip_[number++];
+      PfcSample sample = link_queues.pfc_sample(link, now);
+      sample.is_up = from.is_up;
+      sample.sent = between(from.sent, sample.sent);
+      sample.pauses = between(from.pauses, sample.pauses);
+      sample.paused = from.paused + (sample.paused - from.paused) * share;
+      return sample;
+    });
+  };
+  Picoseconds at = next_;
+  next_ = std::max(next_, last + period_);
+  if (before_skip_.empty()) return;
+  for (const Picoseconds end = std::min(last, at + settled_); at <= end; at += period_)
+    poll(at);
+  if (at <= last) poll(last);
 }
 
 // Links that began a storm belong to the trees that hold them now. A storm is over when those
@@ -31,7 +58,7 @@ void PfcStormMonitor::follow(const LinkQueues& link_queues, const std::vector<st
           return watch_.is_in_storm({.link = link});
         }))
       continue;
-    storms_[i].over = over_ > Seconds{} ? over_ : time;
+    storms_[i].over = time;
     --open_;
   }
   if (begun.empty()) return;

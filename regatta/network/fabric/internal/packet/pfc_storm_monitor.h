@@ -25,30 +25,49 @@ class PfcStormMonitor {
   template <typename IsUp>
   void poll(const LinkQueues& link_queues, Picoseconds now, Picoseconds time, IsUp&& is_up) {
     next_ = (time / period_ + 1) * period_;
-    if (link_queues.pauses().is_calm() && open_ == 0) return;
-    std::vector<std::uint32_t> begun;
-    since_ = {seconds(time)};
-    over_ = {};
-    for (const std::uint32_t link : watched_) {
+    if (is_at_rest(link_queues)) return;
+    take_samples(link_queues, time, [&](std::uint32_t link) {
       PfcSample sample = link_queues.pfc_sample(link, now);
-      sample.at = {seconds(time)};
       sample.is_up = is_up(link);
-      const auto alarm = watch_.add({.link = link}, sample);
-      if (!alarm) continue;
-      if (!alarm->is_storm) {
-        over_ = std::max(over_, std::min(alarm->at, alarm->since + calm_));
-        continue;
-      }
-      begun.push_back(link);
-      since_ = std::min(since_, alarm->since);
-    }
-    follow(link_queues, begun, {seconds(time)});
+      return sample;
+    });
   }
+  // Time is skipped from `time` on, by the clock of the flows, until end_skip() says how far: what
+  // the polls meanwhile would see lies evenly between the two.
+  template <typename IsUp>
+  void begin_skip(const LinkQueues& link_queues, Picoseconds now, Picoseconds time, IsUp&& is_up) {
+    before_skip_.clear();
+    skipped_from_ = time;
+    if (next_ == kNever || is_at_rest(link_queues)) return;
+    for (const std::uint32_t link : watched_) {
+      before_skip_.push_back(link_queues.pfc_sample(link, now));
+      before_skip_.back().is_up = is_up(link);
+    }
+  }
+  void end_skip(const LinkQueues& link_queues, Picoseconds now, Picoseconds time);
 
   // All storms so far; is_held is set for open ones that still pause links.
   std::vector<PfcStorm> storms(const LinkQueues& link_queues) const;
 
  private:
+  bool is_at_rest(const LinkQueues& link_queues) const {
+    return link_queues.pauses().is_calm() && open_ == 0;
+  }
+  // Adds sample(link) of each watched link to the watchdog, as polled at `time`.
+  template <typename Sample>
+  void take_samples(const LinkQueues& link_queues, Picoseconds time, Sample&& sample_of) {
+    std::vector<std::uint32_t> begun;
+    since_ = {seconds(time)};
+    for (const std::uint32_t link : watched_) {
+      PfcSample sample = sample_of(link);
+      sample.at = {seconds(time)};
+      const auto alarm = watch_.add({.link = link}, sample);
+      if (!alarm || !alarm->is_storm) continue;
+      begun.push_back(link);
+      since_ = std::min(since_, alarm->since);
+    }
+    follow(link_queues, begun, {seconds(time)});
+  }
   void follow(const LinkQueues& link_queues, const std::vector<std::uint32_t>& begun, Seconds time);
   std::vector<std::uint32_t> nearest_of(const PauseTree& tree) const;
   void begin(PauseTree tree, Seconds time);
@@ -56,6 +75,7 @@ class PfcStormMonitor {
   const PacketNetwork& network_;
   Picoseconds period_ = 1;
   Picoseconds most_ = 0;
+  Picoseconds settled_ = 0;  // after so much time in which links do the same, polls tell no more
   Picoseconds next_ = kNever;
   PfcWatchdog watch_;
   std::vector<std::uint32_t> watched_;  // links that switches send by
@@ -63,8 +83,8 @@ class PfcStormMonitor {
   std::vector<std::vector<std::uint32_t>> nearest_;  // per storm: its links whose end tells it
   std::size_t open_ = 0;                             // storms
   Seconds since_;                                    // the earliest of the alarms of a poll
-  Seconds over_;  // the latest of those that end: what is skipped was polled as it would be
-  Seconds calm_;  // from the last pause to the poll that tells the end
+  std::vector<PfcSample> before_skip_;               // per watched link; empty: nothing to watch
+  Picoseconds skipped_from_ = 0;
 };
 
 }  // namespace regatta::fabric::packet

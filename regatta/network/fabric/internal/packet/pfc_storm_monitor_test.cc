@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <gmock/gmock.h>
 
 #include "regatta/network/fabric/internal/packet/test_simulate.h"
@@ -82,6 +84,58 @@ TEST(PfcStorms, AreOverWhenAPollWouldSaySoThoughItIsSkipped) {
   ASSERT_EQ(mixed->storms.size(), 1U);
   ASSERT_TRUE(packets.storms.at(0).over && mixed->storms[0].over);
   EXPECT_NEAR(mixed->storms[0].over->value, packets.storms[0].over->value, 201e-6);
+}
+
+// The mixed level polls also in the time that it skips: each storm of it has the same origin, and
+// begins, is detected and is over within two polls of the same times.
+TEST(PfcStorms, AreThoseOfThePacketLevelForDrawnTraffic) {
+  double skipped = 0;
+  int storms = 0;
+  for (unsigned seed = 1; seed <= 60; ++seed) {
+    SCOPED_TRACE(seed);
+    RandomIndex draw(seed);
+    TestPacketSetup one(16, 4, kRate);
+    one.draw_seeds(seed);
+    PacketOptions options{.pauses = PfcOptions{}};
+    options.storms = kQuick;
+    for (std::uint32_t nic = 0; nic <= seed % 2; ++nic) {
+      for (std::uint32_t i = 0; i < 1 + draw(3); ++i)
+        one.traffic.add(one.pair(2 + draw(14), nic), {1'000'000 + draw(20'000'000)},
+                        {1e-9 * draw(1'000'000)});
+      const double at = 1e-9 * draw(2'000'000);
+      const double free = at + 1e-3 + 1e-9 * draw(9'000'000);
+      const bool is_freed = draw(4) != 0;
+      Outage stuck{.at = {at}};
+      stuck.stuck = {one.nics[nic]};
+      options.outages.push_back(stuck);
+      if (!is_freed) continue;
+      Outage freed{.at = {free}};
+      freed.freed = {one.nics[nic]};
+      options.outages.push_back(freed);
+    }
+    std::ranges::stable_sort(options.outages, {}, &Outage::at);
+    for (std::uint32_t i = 0; i < draw(4); ++i)
+      one.traffic.add(one.pair(2 + draw(14), 2 + draw(14)), {100'000'000 + draw(900'000'000)},
+                      {1e-9 * draw(3'000'000)});
+    const PacketReport packets = simulate(one, options);
+    const auto mixed = simulate_mixed(one.setup(), one.traffic, options);
+    ASSERT_TRUE(mixed) << mixed.error().message;
+    skipped += mixed->skipped.value / std::max(mixed->end.value, 1e-9);
+    ASSERT_EQ(mixed->storms.size(), packets.storms.size());
+    for (std::size_t i = 0; i < packets.storms.size(); ++i) {
+      const PfcStorm& of = packets.storms[i];
+      const PfcStorm& same = mixed->storms[i];
+      ++storms;
+      EXPECT_EQ(same.tree.root, of.tree.root);
+      EXPECT_NEAR(same.since.value, of.since.value, 201e-6);
+      EXPECT_NEAR(same.at.value, of.at.value, 201e-6);
+      EXPECT_EQ(same.is_held, of.is_held);
+      ASSERT_EQ(same.over.has_value(), of.over.has_value());
+      EXPECT_NEAR(same.over.value_or(Seconds{}).value, of.over.value_or(Seconds{}).value, 201e-6);
+    }
+  }
+  EXPECT_GT(storms, 40);
+  EXPECT_GT(skipped, 10);
 }
 
 TEST(PfcStorms, HoldNothingAtTheEndOfWhatArrivedBeforeTheyWereOver) {

@@ -77,6 +77,8 @@ class SteadyStateDetector {
   // When to check whether the rates are steady; kNever: not before something changes.
   Picoseconds check_at() const { return check_at_; }
   void stop_checks() { check_at_ = kNever; }
+  // When the window of the last check began.
+  Picoseconds begun_at() const { return begun_at_; }
   // Checks at check_at(); `sending` are all active sends; calm: no link pauses. None: not steady;
   // check_at() is later.
   std::optional<SteadyRates> check(const std::vector<ActiveSend>& sending, Picoseconds now,
