@@ -34,6 +34,8 @@ struct Active {
   double booked = 0;  // bytes, of links that it crossed before
   std::uint32_t flow = kNone;
   std::uint32_t version = 0;
+  bool leaves_first = false;  // the next event is that it has left its sender
+  bool has_left = false;      // its sender; switches hold the rest
 };
 
 // Lists of slots, one for each path; a slot is in one at most.
@@ -150,12 +152,35 @@ class Simulation {
     }
     const std::uint32_t slot = slot_of_[event.flow];
     if (slot == kNone || active_[slot].version != event.version) return;  // its rate has changed
+    if (active_[slot].leaves_first) {
+      leave(slot);
+      return;
+    }
     book(active_[slot], rates_.path(slot), traffic_.flows()[event.flow].bytes);
     slot_of_[event.flow] = kNone;
     if (has_moves_) on_path_.remove(traffic_.flows()[event.flow].path, slot);
-    const std::uint32_t path = rates_.path(slot);
+    const std::uint32_t path = active_[slot].has_left ? path_of(event.flow) : rates_.path(slot);
     rates_.remove(slot);
-    sent(event.flow, path);
+    const bool has_left = active_[slot].has_left;
+    if (!has_left) report_.flows[event.flow].sent = now_;
+    arrive(event.flow, path, active_[slot].rate);
+    release(event.flow, !has_left, true);
+  }
+
+  // All of a flow has left its sender; switches hold the rest.
+  void leave(std::uint32_t slot) {
+    Active& active = active_[slot];
+    const std::uint32_t path = rates_.path(slot);
+    advance(slot);
+    book(active, path, traffic_.flows()[active.flow].bytes - active.left);
+    report_.bytes_of_link[paths_.links(path).front()] += paths_.amount(path, 0) * active.left;
+    rates_.move(slot, paths_.send_ahead(path)->rest);
+    active.rate = 0;
+    ++active.version;
+    active.leaves_first = false;
+    active.has_left = true;
+    report_.flows[active.flow].sent = now_;
+    release(active.flow, true, false);
   }
 
   void change(const NetworkChange& one) {
@@ -191,7 +216,9 @@ class Simulation {
     report_.flows[flow].start = now_;
     const std::uint32_t path = path_of(flow);
     if (paths_.links(path).empty() || traffic_.flows()[flow].bytes == 0) {
-      sent(flow, path);
+      report_.flows[flow].sent = now_;
+      arrive(flow, path, 0);
+      release(flow, true, true);
       return;
     }
     const std::uint32_t slot = rates_.add(path);
@@ -210,14 +237,21 @@ class Simulation {
     active.booked = done;
   }
 
-  void sent(std::uint32_t flow, std::uint32_t path) {
+  // The last byte has crossed the path but for its latency.
+  void arrive(std::uint32_t flow, std::uint32_t path, double rate) {
     FlowTimes& times = report_.flows[flow];
-    times.sent = now_;
-    times.arrived = now_ + paths_.latency(path, links_);
+    times.arrived = now_ + paths_.latency(path, links_) +
+                    paths_.loss_delay(path, traffic_.flows()[flow].bytes, rate, now_);
     report_.end = std::max(report_.end, Seconds{times.arrived});
     ++done_;
     if (options_.on_sent) options_.on_sent(flow, times);
+  }
+
+  // Those that wait for it to be sent, or to arrive, may start.
+  void release(std::uint32_t flow, bool is_sent, bool is_arrived) {
+    const FlowTimes times = report_.flows[flow];
     dependents_.for_each(flow, [&](std::uint32_t next, After after) {
+      if (!(after == After::kSent ? is_sent : is_arrived)) return;
       FlowTimes& its = report_.flows[next];
       // Until it starts: when it may.
       its.start = std::max(its.start, after == After::kSent ? times.sent : times.arrived);
@@ -231,8 +265,26 @@ class Simulation {
     Active& active = active_[slot];
     active.rate = rates_.rate(slot);
     ++active.version;
-    if (active.rate > 0)
-      events_.push({now_ + active.left / active.rate, active.flow, active.version});
+    if (active.rate <= 0) return;
+    double time = now_ + active.left / active.rate;
+    active.leaves_first = false;
+    if (const double leaves = leaves_at(slot); leaves < time * (1 - 1e-12)) {
+      active.leaves_first = true;
+      time = std::max(leaves, now_);
+    }
+    events_.push({time, active.flow, active.version});
+  }
+
+  // When the sender of a flow is done at this rate, if switches hold the rest: not sooner than its
+  // first link can send all.
+  double leaves_at(std::uint32_t slot) const {
+    const Active& active = active_[slot];
+    const std::uint32_t path = rates_.path(slot);
+    const Paths::SendAhead* const ahead = active.has_left ? nullptr : paths_.send_ahead(path);
+    if (ahead == nullptr) return kNever;
+    const double first = links_.capacity[paths_.links(path).front()];
+    return std::max(now_ + (active.left - ahead->bytes) / active.rate,
+                    report_.flows[active.flow].start + traffic_.flows()[active.flow].bytes / first);
   }
 
   void advance(std::uint32_t slot) {

@@ -111,7 +111,8 @@ struct NetworkChange {
 struct FlowOptions {
   std::span<const NetworkChange> changes;  // by time
   LinkHistory* history = nullptr;          // records the bytes that cross each link over time
-  // Called for each flow once it is sent, in that order; `arrived` is known then.
+  // Called for each flow once its last byte has crossed its path but for the latency, in that
+  // order; `arrived` is known then.
   std::function<void(std::uint32_t flow, const FlowTimes& times)> on_sent;
   // Flows that end within so many seconds end together: early by at most this, and by at most 1 %
   // of their duration; >= 0. 0: exact.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -61,6 +62,53 @@ TEST(Flows, SlowDownWhenAnotherOneComes) {
   const FlowReport report = network.run();
   EXPECT_THAT(report.flows[1].sent, DoubleEq(3));
   EXPECT_THAT(report.flows[0].sent, DoubleEq(4));
+}
+
+// Two send to one at half the rate each, so that switches hold what arrives late; the first one
+// sends to another meanwhile.
+TEST(Flows, LetTheirSenderGoOnWhileSwitchesHoldTheRest) {
+  Network network(4);
+  const std::uint32_t path = network.over({0, 2});
+  network.paths.set_send_ahead(path, {.rest = network.over({2}), .bytes = 40});
+  network.traffic.add(path, {200});
+  network.traffic.add(network.over({1, 2}), {200});
+  network.traffic.add(network.over({0, 3}), {100});
+  network.traffic.depend(2, 0, After::kSent);
+  const FlowReport report = network.run();
+  EXPECT_THAT(report.flows[0].sent, DoubleEq(3.2));
+  EXPECT_THAT(report.flows[0].arrived, DoubleEq(6));
+  EXPECT_THAT(report.flows[2].start, DoubleEq(3.2));
+  EXPECT_THAT(report.flows[2].sent, DoubleEq(4.2));
+  EXPECT_THAT(report.bytes_of_link, testing::ElementsAre(300, 200, 400, 100));
+}
+
+// A sender is not done before its own link has carried all.
+TEST(Flows, LeaveTheirSenderNoSoonerThanItsLinkIsDone) {
+  Network network(2);
+  const std::uint32_t path = network.over({0, 1});
+  network.paths.set_send_ahead(path, {.rest = network.over({1}), .bytes = 1e9});
+  network.traffic.add(path, {200});
+  const FlowReport report = network.run();
+  EXPECT_THAT(report.flows[0].sent, DoubleEq(2));
+  EXPECT_THAT(report.flows[0].arrived, DoubleEq(4));
+}
+
+// A second has 100 packets; half of them are lost, and each is sent again a second later: the worst
+// one is lost 7 times.
+TEST(Flows, ArriveLaterWhereTheirLastPacketsAreLost) {
+  // All that is lost until 4 s is sent again within a second.
+  for (const auto& [until, expected] :
+       {std::pair(1e9, 5.5), std::pair(4.0, 3.0), std::pair(1.0, 0.0)}) {
+    Network network(0);
+    const std::uint32_t link = network.links.add({100}, {0});
+    const std::uint32_t path = network.paths.add(std::vector{link}, std::vector{2.0}, {0});
+    network.paths.set_packet_loss(path,
+                                  {.share = 0.5, .packet = 1, .again_after = 1, .until = until});
+    network.traffic.add(path, {100});
+    const FlowReport report = network.run();
+    EXPECT_THAT(report.flows[0].sent, DoubleEq(2));
+    EXPECT_THAT(report.flows[0].arrived, DoubleNear(2 + expected, 0.2));
+  }
 }
 
 TEST(Flows, WaitUntilWhatTheyWaitForIsSentOrHasArrived) {

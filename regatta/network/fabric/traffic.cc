@@ -1,6 +1,7 @@
 #include "regatta/network/fabric/traffic.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace regatta::fabric {
 
@@ -31,6 +32,30 @@ double Paths::latency(std::uint32_t path, const Links& of) const {
   for (const std::uint32_t link : links(path))
     sum += of.latency[link];
   return sum;
+}
+
+void Paths::set_send_ahead(std::uint32_t path, const SendAhead& ahead) {
+  REGATTA_CHECK(path < size() && ahead.rest < size() && ahead.bytes > 0 && !links(path).empty());
+  if (send_aheads_.size() <= path) send_aheads_.resize(path + 1);
+  send_aheads_[path] = ahead;
+}
+
+// Each packet of the last `again_after` seconds is lost, and lost again, by chance: the worst of n
+// is lost k times or more with probability 1 - (1 - share^k)^n. On average the last ones were sent
+// half of that time ago, and what is sent again meanwhile is among the amounts.
+double Paths::loss_delay(std::uint32_t path, double bytes, double rate, double now) const {
+  const auto found = losses_.find(path);
+  if (found == losses_.end() || now >= found->second.until) return 0;
+  const PacketLoss& loss = found->second;
+  const double packets = std::min(bytes, rate * loss.again_after) / loss.packet / (1 - loss.share);
+  double losses = 0;
+  double worst = 1;
+  for (double chance = loss.share; worst > 1e-6; chance *= loss.share) {
+    worst = -std::expm1(std::max(packets, 1.0) * std::log1p(-chance));
+    losses += worst;
+  }
+  const double rounds = std::max(losses - 0.5 - loss.share / (1 - loss.share), losses / 2);
+  return std::min(rounds, 1 + (loss.until - now) / loss.again_after) * loss.again_after;
 }
 
 std::uint32_t FlowGraph::add(std::uint32_t path, Bytes bytes, Seconds delay) {

@@ -56,11 +56,41 @@ class Paths {
   // From one end to the other, in seconds.
   double latency(std::uint32_t path, const Links& of) const;
 
+  // Switches hold up to `bytes` that a sender has sent and that have not arrived, so that what
+  // waits for After::kSent may begin before: the rest then takes path `rest`, this one without its
+  // first link.
+  struct SendAhead {
+    std::uint32_t rest = 0;
+    double bytes = 0;  // > 0
+  };
+  void set_send_ahead(std::uint32_t path, const SendAhead& ahead);
+  // Null: what waits begins once all has arrived but for the latency.
+  const SendAhead* send_ahead(std::uint32_t path) const {
+    if (path >= send_aheads_.size() || send_aheads_[path].bytes <= 0) return nullptr;
+    return &send_aheads_[path];
+  }
+
+  // Packets get lost by chance and are sent again: the amounts hold all of them, but the last one
+  // arrives later.
+  struct PacketLoss {
+    double share = 0;        // of the packets, below 1
+    double packet = 4096;    // bytes, > 0
+    double again_after = 0;  // seconds
+    double until = 0;        // seconds: from then on none is lost
+  };
+  void set_packet_loss(std::uint32_t path, const PacketLoss& loss) { losses_[path] = loss; }
+  void end_packet_loss(std::uint32_t path, double time) { losses_.at(path).until = time; }
+  // By how many seconds the last byte of a flow arrives later that was sent at `now`, as the last
+  // of `bytes` at `rate` bytes per second.
+  double loss_delay(std::uint32_t path, double bytes, double rate, double now) const;
+
  private:
   std::vector<std::uint32_t> first_ = {0};
   std::vector<std::uint32_t> links_;
   std::vector<double> amounts_;              // beside links_; empty: all 1
   std::map<std::uint32_t, double> latency_;  // of paths with amounts
+  std::vector<SendAhead> send_aheads_;       // per path; without bytes: none
+  std::map<std::uint32_t, PacketLoss> losses_;
 };
 
 // A dependent flow waits until a flow has left its sender, or has arrived (later by the latency of

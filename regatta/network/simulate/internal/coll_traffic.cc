@@ -18,6 +18,9 @@ using collective::Step;
 using collective::StepIndex;
 using collective::StepKind;
 
+// More ranks would take more than twice the time to simulate.
+constexpr std::size_t kMostSendingAhead = 64;
+
 bool receives(const Step& step) {
   return step.kind == StepKind::kReceive || step.kind == StepKind::kReceiveReduce;
 }
@@ -54,6 +57,14 @@ cost::RankLocations sites_of(const SimulatedNetwork& network,
     sites.rate.push_back(network.cluster.type_of(server).nic_rate);
   }
   return sites;
+}
+
+// The senders of all flows from `first` on go on while switches hold the rest.
+void set_sends_ahead(ScenarioWorkload& workload, std::size_t first) {
+  workload.sends_ahead.resize(workload.ranks_of.size(), false);
+  for (std::size_t flow = first; flow < workload.traffic.flows().size(); ++flow)
+    if (const std::uint32_t path = workload.traffic.flows()[flow].path; path != kNothing)
+      workload.sends_ahead[path] = true;
 }
 
 }  // namespace
@@ -150,7 +161,14 @@ Status add_collective(ScenarioWorkload& workload, TrafficPattern pattern,
         REGATTA_CHECK(false);
     }
   }
-  return add_schedules(workload, schedules, ranks);
+  const std::size_t first = workload.traffic.flows().size();
+  REGATTA_TRY_DO(add_schedules(workload, schedules, ranks));
+  // Over rails the ranks of a server gather first; without such ranks it is the pairwise exchange.
+  const bool is_pairwise =
+      pattern == TrafficPattern::kPairwise ||
+      (pattern == TrafficPattern::kRail && cost::ranks_by_server(sites).size() == ranks.size());
+  if (is_pairwise && ranks.size() <= kMostSendingAhead) set_sends_ahead(workload, first);
+  return {};
 }
 
 }  // namespace regatta::simulate

@@ -1,10 +1,14 @@
 #include "regatta/network/simulate/internal/flow_problem.h"
 
 #include <algorithm>
+#include <limits>
+#include <map>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "regatta/network/fabric/packet_simulation.h"
 #include "regatta/network/simulate/internal/path_finder.h"
 #include "regatta/network/simulate/internal/topology_events.h"
 
@@ -13,9 +17,49 @@ namespace {
 
 using fabric::After;
 
-std::uint32_t add(fabric::Paths& paths, const WeightedPath& path) {
+constexpr double kEndless = std::numeric_limits<double>::infinity();
+
+// Bytes that switches hold of a sender before they pause it, or else drop packets.
+double held_bytes(const PacketSettings& packet) {
+  return static_cast<double>(packet.is_lossless ? fabric::PfcOptions{}.xon.value
+                                                : packet.buffer.value);
+}
+
+std::uint32_t add(fabric::Paths& paths, const WeightedPath& path, const PacketSettings& packet) {
   if (path.amounts.empty()) return paths.add(path.links);
-  return paths.add(path.links, path.amounts, {path.latency});
+  const std::uint32_t number = paths.add(path.links, path.amounts, {path.latency});
+  if (path.lost > 0)
+    paths.set_packet_loss(number, {.share = path.lost,
+                                   .packet = static_cast<double>(packet.mtu.value),
+                                   .again_after = fabric::PacketOptions{}.retransmit_after.value,
+                                   .until = kEndless});
+  return number;
+}
+
+// Lets the senders of pairs go on while switches hold the rest of what they sent.
+void add_send_aheads(const ScenarioWorkload& workload, std::uint32_t paths_of_pair,
+                     const PacketSettings& packet, fabric::Paths& paths) {
+  for (std::uint32_t pair = 0; pair < workload.sends_ahead.size(); ++pair) {
+    if (!workload.sends_ahead[pair]) continue;
+    const bool is_inside = workload.pairs.pairs[pair].from == workload.pairs.pairs[pair].to;
+    for (std::uint32_t path = pair * paths_of_pair; path < (pair + 1) * paths_of_pair; ++path) {
+      const auto links = paths.links(path);
+      if (links.size() < 2) continue;
+      const std::vector<std::uint32_t> rest(links.begin() + 1, links.end());
+      std::uint32_t number = 0;
+      if (paths.has_amounts()) {
+        std::vector<double> amounts;
+        for (std::uint32_t hop = 1; hop < links.size(); ++hop)
+          amounts.push_back(paths.amount(path, hop));
+        number = paths.add(rest, amounts, {});
+      } else {
+        number = paths.add(rest);
+      }
+      // Inside a server the link out of a device has room for all.
+      paths.set_send_ahead(path,
+                           {.rest = number, .bytes = is_inside ? kEndless : held_bytes(packet)});
+    }
+  }
 }
 
 // The flows of the workload, each divided over the paths of its pair.
@@ -155,7 +199,9 @@ std::vector<std::uint32_t> link_representatives(const ScenarioWorkload& workload
 // Adds the changes that the outages make to each path, in turn.
 void add_changes(const ScenarioWorkload& workload, PathFinder& finder,
                  const AggregateLinks& aggregate_links, const std::vector<TopologyEvent>& outages,
-                 RoutePolicy policy, std::vector<WeightedPath> paths, FlowProblem& problem) {
+                 const Scenario& scenario, std::vector<WeightedPath> paths, FlowProblem& problem) {
+  const RoutePolicy policy = scenario.routing.policy;
+  std::map<std::uint32_t, std::uint32_t> lossy;  // by path: the path that it takes now
   using Kind = fabric::NetworkChange::Kind;
   DeadCables dead(workload.network.graph.links.size());
   for (const TopologyEvent& outage : outages) {
@@ -176,10 +222,14 @@ void add_changes(const ScenarioWorkload& workload, PathFinder& finder,
     for (std::uint32_t number = 0; number < paths.size(); ++number) {
       std::optional<WeightedPath> path = finder.find(number);
       if (!path || *path == paths[number]) continue;  // without a path it waits on the one it had
-      problem.changes.push_back({.time = outage.time,
-                                 .kind = Kind::kPath,
-                                 .which = number,
-                                 .other = add(problem.paths, *path)});
+      const std::uint32_t other = add(problem.paths, *path, scenario.packet);
+      problem.changes.push_back(
+          {.time = outage.time, .kind = Kind::kPath, .which = number, .other = other});
+      if (const auto before = lossy.find(number); before != lossy.end()) {
+        problem.paths.end_packet_loss(before->second, outage.time);
+        lossy.erase(before);
+      }
+      if (path->lost > 0) lossy[number] = other;
       paths[number] = std::move(*path);
     }
   }
@@ -227,13 +277,13 @@ Result<FlowProblem> build_flow_problem(const Scenario& scenario, const ScenarioW
                       to_string(workload.network.cluster, workload.network.devices[ranks.from]),
                       to_string(workload.network.cluster, workload.network.devices[ranks.to]))};
     }
-    add(problem.paths, *path);
+    add(problem.paths, *path, scenario.packet);
     if (!outages.empty()) paths.push_back(std::move(*path));
   }
   const std::uint32_t nothing = problem.paths.add({});
   Divider(workload, finder, nothing).divide(problem);
-  add_changes(workload, finder, aggregate_links, outages, routing.policy, std::move(paths),
-              problem);
+  add_send_aheads(workload, finder.paths_of_pair(), scenario.packet, problem.paths);
+  add_changes(workload, finder, aggregate_links, outages, scenario, std::move(paths), problem);
   return problem;
 }
 

@@ -131,6 +131,7 @@ std::optional<WeightedPath> PathFinder::sprayed(LinkId from, LinkId to) {
   path.links.insert(path.links.end(), inner->links.begin(), inner->links.end());
   path.links.push_back(fabric::number_of({to, false}));
   path.amounts.push_back(inner->sent);
+  path.lost = inner->sent > 1 ? 1 - 1 / inner->sent : 0;
   path.amounts.insert(path.amounts.end(), inner->amounts.begin(), inner->amounts.end());
   path.amounts.push_back(1);
   path.latency = graph.links[from.index()].latency.value + graph.links[to.index()].latency.value +

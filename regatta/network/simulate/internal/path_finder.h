@@ -21,6 +21,7 @@ struct WeightedPath {
   std::vector<std::uint32_t> links;
   std::vector<double> amounts;  // empty: 1 everywhere
   double latency = -1;          // seconds, with amounts
+  double lost = 0;              // share of the packets
   friend bool operator==(const WeightedPath&, const WeightedPath&) = default;
 };
 

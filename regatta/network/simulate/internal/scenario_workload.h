@@ -70,8 +70,10 @@ struct ScenarioWorkload {
   std::uint32_t add_pause(Seconds time) { return traffic.add(kNothing, {0}, time); }
 
   const SimulatedNetwork& network;
-  fabric::NicPairs pairs;                         // with the same NIC twice: inside a server
-  std::vector<EndpointPair> ranks_of;             // per pair
+  fabric::NicPairs pairs;              // with the same NIC twice: inside a server
+  std::vector<EndpointPair> ranks_of;  // per pair
+  // Whether the sender of a pair sends to the next rank what switches hold back of this one.
+  std::vector<bool> sends_ahead;                  // per pair; shorter: not
   std::vector<std::vector<std::uint32_t>> rings;  // pairs that move alike
   RankClasses rank_classes;                       // of those that send in bundles
   std::vector<Bundle> bundles;
