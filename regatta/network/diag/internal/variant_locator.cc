@@ -13,8 +13,6 @@ namespace {
 constexpr Window kCyclesCounted = 24;
 constexpr Window kSettles = 4;  // windows after a cycle, for the reports of both ends
 constexpr Window kRecent = 5;   // cycles in which packets have to cross a culprit
-// Windows of a cycle in which all probes of the same 5-tuple get through; a busy server delays some.
-constexpr int kCleanWindows = 6;
 constexpr Seconds kTriedAgain{60};
 
 // One packet of a path in a cycle, and nothing lost by chance: less is needed than of probes.
@@ -82,15 +80,16 @@ void VariantLocator::count_cycle(Window cycle, const ProbeWindows& probes,
     for (Window window = first; window < first + kWindowsPerCycle; ++window) {
       if (!probes.is_in_memory(window)) continue;
       const ProbeWindows::Cell& one = probes.cell(probe, window);
-      clean += one.sent != ProbeWindows::kUnknown && one.sent > 0 && !one.is_lossy() ? 1 : 0;
+      clean += one.sent != ProbeWindows::kUnknown && !one.is_lossy() ? 1 : 0;
     }
-    return clean >= kCleanWindows;
+    return clean == kWindowsPerCycle;
   };
   for (std::uint32_t probe = 0; probe < probes_; ++probe) {
     const Cell& cell = cells_[slot(cycle) * probes_ + probe];
     if (cell.sent != 1 || (cell.answered == 0 && cell.arrived == kUnknown)) continue;
-    if (!is_planned(2 * probe) || !probes_get_through(probe)) continue;
-    const bool has_arrived = cell.answered > 0 || cell.arrived > 0;
+    const bool is_lost = cell.answered == 0;
+    if (!is_planned(2 * probe) || (is_lost && !probes_get_through(probe))) continue;
+    const bool has_arrived = !is_lost || cell.arrived > 0;
     counted[2 * std::size_t{probe}] = {1, static_cast<std::uint8_t>(has_arrived ? 0 : 1)};
     if (has_arrived && is_planned(2 * probe + 1))
       counted[2 * std::size_t{probe} + 1] = {1, static_cast<std::uint8_t>(1 - cell.answered)};
