@@ -17,7 +17,7 @@ ORDER = [
     "model/topo", "model/workload", "model/pipeline", "model/cost", "model/collective",
     "gpu/device", "gpu/sharing",
     "network/fabric", "network/diag", "network/simulate", "network/lab", "network/rdma", "network/probe",
-    "network/heal",
+    "network/link_rates", "network/heal",
     "planning/plan", "planning/replay",
     "runtime/comm", "runtime/bench", "runtime/train", "runtime/measure", "runtime/agent",
     "experimental/remote",
