@@ -1,0 +1,114 @@
+#include "regatta/network/link_rates/internal/train_schedule.h"
+
+#include <algorithm>
+
+namespace regatta::link_rates {
+namespace {
+
+constexpr std::size_t kLookedAt = 512;  // waiting paths by one call
+
+}  // namespace
+
+TrainSchedule::TrainSchedule(const topo::Graph& graph, TrainScheduleOptions options)
+    : graph_(graph),
+      options_(options),
+      link_in_use_(2 * graph.links.size()),
+      node_in_use_(graph.nodes.size()),
+      free_at_(2 * graph.links.size(), Seconds{-1e18}) {}
+
+std::size_t TrainSchedule::add(std::span<const TrainPath> paths) {
+  const std::size_t first = paths_.size();
+  for (const TrainPath& path : paths) {
+    waiting_.push_back(paths_.size());
+    paths_.push_back({.path = path, .rates = {}});
+  }
+  return first;
+}
+
+TrainShape TrainSchedule::shape(std::size_t number) const {
+  const TrainPath& path = paths_[number].path;
+  return shape_for(described_rate(graph_, path), path.time_to_live().value_or(0));
+}
+
+std::size_t TrainSchedule::wanted() const {
+  return paths_.size() * static_cast<std::size_t>(options_.trains);
+}
+
+bool TrainSchedule::is_finished(const State& state) const {
+  return static_cast<int>(state.rates.size()) >= options_.trains || state.sent >= options_.tries;
+}
+
+bool TrainSchedule::may_start(const State& state, Seconds now,
+                              const std::vector<bool>& busy) const {
+  const topo::Graph& graph = graph_;
+  const auto server = [&](LinkId nic) { return graph.links[nic.index()].a.index(); };
+  if (node_in_use_[server(state.path.from)] || node_in_use_[server(state.path.to)]) return false;
+  return std::ranges::none_of(state.path.links, [&](std::uint32_t link) {
+    return link_in_use_[link] || busy[link] || free_at_[link] > now;
+  });
+}
+
+std::optional<std::size_t> TrainSchedule::start_next(Seconds now, const std::vector<bool>& busy) {
+  if (in_use_ >= options_.together) return std::nullopt;
+  const std::size_t looks = std::min(waiting_.size(), kLookedAt);
+  for (std::size_t i = 0; i < looks; ++i) {
+    const std::size_t number = waiting_.front();
+    waiting_.pop_front();
+    State& state = paths_[number];
+    if (!may_start(state, now, busy)) {
+      waiting_.push_back(number);
+      continue;
+    }
+    state.is_in_use = true;
+    ++state.sent;
+    ++in_use_;
+    for (const std::uint32_t link : state.path.links)
+      link_in_use_[link] = true;
+    for (const LinkId nic : {state.path.from, state.path.to})
+      node_in_use_[graph_.links[nic.index()].a.index()] = true;
+    return number;
+  }
+  return std::nullopt;
+}
+
+void TrainSchedule::finish(std::size_t number, std::optional<BytesPerSecond> rate, Seconds now) {
+  State& state = paths_[number];
+  if (!std::exchange(state.is_in_use, false)) return;
+  --in_use_;
+  for (const std::uint32_t link : state.path.links)
+    link_in_use_[link] = false;
+  for (const LinkId nic : {state.path.from, state.path.to})
+    node_in_use_[graph_.links[nic.index()].a.index()] = false;
+  charge(state, rate, now);
+  if (rate) {
+    state.rates.push_back(*rate);
+    ++arrived_;
+  }
+  if (!is_finished(state)) waiting_.push_back(number);
+}
+
+void TrainSchedule::charge(const State& state, std::optional<BytesPerSecond> rate, Seconds now) {
+  const BytesPerSecond described = described_rate(graph_, state.path);
+  const Bytes bytes = frame_bytes(shape_for(described, state.path.time_to_live().value_or(0)));
+  // Any link of a path that is slower than described may be the one that was busy for so long.
+  const bool is_slow = rate && *rate < 0.9 * described;
+  for (const std::uint32_t link : state.path.loaded_links()) {
+    const BytesPerSecond carried = is_slow ? *rate : graph_.links[link / 2].rate;
+    free_at_[link] = now + (bytes / carried) / options_.share;
+  }
+}
+
+void TrainSchedule::discard_last(std::size_t number) {
+  State& state = paths_[number];
+  if (state.rates.empty()) return;
+  const bool was_finished = is_finished(state);
+  state.rates.pop_back();
+  --arrived_;
+  if (was_finished && !is_finished(state)) waiting_.push_back(number);
+}
+
+bool TrainSchedule::is_done() const {
+  return waiting_.empty() && in_use_ == 0;
+}
+
+}  // namespace regatta::link_rates

@@ -1,0 +1,75 @@
+// link_rates/internal/train_schedule.h: which train goes when: no two share a link or a server, no
+// link carries more than its share of trains, and none starts over a link that has other traffic.
+// Pure.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "regatta/base/core/units.h"
+#include "regatta/model/topo/graph.h"
+#include "regatta/network/link_rates/internal/train.h"
+#include "regatta/network/link_rates/rate_plan.h"
+
+namespace regatta::link_rates {
+
+struct TrainScheduleOptions {
+  double share = 0.05;  // of a link's time that trains may take, at most
+  int trains = 3;       // that must arrive over each path
+  int tries = 9;        // sent over a path at most
+  std::size_t together = 1;
+};
+
+class TrainSchedule {
+ public:
+  TrainSchedule(const topo::Graph& graph, TrainScheduleOptions options);
+
+  // Paths to measure, in this order. Returns the number of the first one.
+  std::size_t add(std::span<const TrainPath> paths);
+  std::size_t paths() const { return paths_.size(); }
+  const TrainPath& path(std::size_t number) const { return paths_[number].path; }
+  TrainShape shape(std::size_t number) const;
+
+  // The next path that may be used, if any; it is in use from now on. `busy` by directed link: has
+  // other traffic.
+  std::optional<std::size_t> start_next(Seconds now, const std::vector<bool>& busy);
+  // The train over it is over. `rate`: how fast it arrived; none: it did not, or was disturbed.
+  void finish(std::size_t number, std::optional<BytesPerSecond> rate, Seconds now);
+  // Other traffic was found where the last train over the path went.
+  void discard_last(std::size_t number);
+
+  // Nothing is left to start or to wait for.
+  bool is_done() const;
+  std::size_t arrived() const { return arrived_; }
+  std::size_t wanted() const;
+  // Rates of the trains that have arrived.
+  const std::vector<BytesPerSecond>& rates(std::size_t number) const {
+    return paths_[number].rates;
+  }
+
+ private:
+  struct State {
+    TrainPath path;
+    int sent = 0;
+    bool is_in_use = false;
+    std::vector<BytesPerSecond> rates;
+  };
+  bool is_finished(const State& state) const;
+  bool may_start(const State& state, Seconds now, const std::vector<bool>& busy) const;
+  void charge(const State& state, std::optional<BytesPerSecond> rate, Seconds now);
+
+  const topo::Graph& graph_;
+  const TrainScheduleOptions options_;
+  std::vector<State> paths_;
+  std::deque<std::size_t> waiting_;
+  std::size_t in_use_ = 0;
+  std::size_t arrived_ = 0;
+  std::vector<bool> link_in_use_;  // by directed link
+  std::vector<bool> node_in_use_;  // by NodeId: servers
+  std::vector<Seconds> free_at_;   // by directed link
+};
+
+}  // namespace regatta::link_rates
