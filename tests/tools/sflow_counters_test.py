@@ -1,0 +1,114 @@
+"""Unit tests of examples/sflow_counters.py: datagrams that are written here by the specification's layout."""
+import pathlib
+import random
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
+sys.path.insert(0, str(EXAMPLES))
+import sflow_counters  # noqa: E402  (the path is set above)
+
+PORTS = {("10.0.0.7", "5"): ("leaf0", "leaf0-spine1")}
+
+
+def interface(index=5, in_bytes=1000, in_drops=3, out_bytes=2000, out_packets=(20, 1, 0), out_drops=7):
+    return struct.pack(">IIQIIQ6IQ6I", index, 6, 100_000_000, 1, 3, in_bytes, 10, 0, 0, in_drops, 4, 0,
+                       out_bytes, *out_packets, out_drops, 8, 0)
+
+
+def datagram(records, uptime_ms=5000, expanded=False):
+    body = b"".join(struct.pack(">II", kind, len(data)) + data for kind, data in records)
+    source = struct.pack(">III", 1, 0, 5) if expanded else struct.pack(">II", 1, 5)
+    sample = source + struct.pack(">I", len(records)) + body
+    flow = b"\0" * 16  # a sample of packets, which says nothing here
+    return (struct.pack(">II4sIIII", 5, 1, socket.inet_aton("10.0.0.7"), 0, 1, uptime_ms, 2) +
+            struct.pack(">II", 1, len(flow)) + flow + struct.pack(">II", 4 if expanded else 2, len(sample)) + sample)
+
+
+class SflowCounters(unittest.TestCase):
+    def lines(self, data, wide=None):
+        return list(sflow_counters.sflow_lines(PORTS, data, wide or sflow_counters.WideCounters(), 12.5))
+
+    def test_reads_generic_counters_of_both_kinds_of_samples(self):
+        for expanded in (False, True):
+            data = datagram([(2, b"\0" * 52), (1, interface())], expanded=expanded)
+            self.assertEqual(self.lines(data), ["12.500,leaf0,leaf0-spine1,100000000,1000,10,3,4,2000,21,7,8,,"])
+
+    def test_an_interface_has_88_bytes(self):
+        self.assertEqual(len(interface()), 88)
+
+    def test_leaves_out_ports_that_are_not_named(self):
+        self.assertEqual(self.lines(datagram([(1, interface(index=6))])), [])
+
+    def test_leaves_unknown_counters_empty(self):
+        data = datagram([(1, interface(in_drops=2**32 - 1, in_bytes=2**64 - 1))])
+        self.assertEqual(self.lines(data), ["12.500,leaf0,leaf0-spine1,100000000,,10,,4,2000,21,7,8,,"])
+
+    def test_extends_counters_that_wrap_and_begins_anew_after_a_restart(self):
+        wide = sflow_counters.WideCounters()
+        self.lines(datagram([(1, interface(out_drops=2**32 - 5))], uptime_ms=5000), wide)
+        wrapped = self.lines(datagram([(1, interface(out_drops=3))], uptime_ms=6000), wide)
+        self.assertEqual(wrapped[0].split(",")[10], str(2**32 + 3))
+        anew = self.lines(datagram([(1, interface(out_drops=1))], uptime_ms=100), wide)
+        self.assertEqual(anew[0].split(",")[10], "1")
+
+    def test_any_cut_or_change_of_a_datagram_is_malformed_or_read(self):
+        whole = datagram([(1, interface())])
+        for end in range(len(whole)):
+            with self.assertRaises(sflow_counters.Malformed):
+                sflow_counters.read_datagram(whole[:end])
+        chance = random.Random(1)
+        for _ in range(3000):
+            data = bytearray(whole)
+            for _ in range(chance.randint(1, 8)):
+                data[chance.randrange(len(data))] = chance.randrange(256)
+            try:
+                sflow_counters.read_datagram(bytes(data))
+            except sflow_counters.Malformed:
+                pass
+
+    def test_reads_events_of_gnmic(self):
+        ports = sflow_counters.GnmicPorts({("leaf0", "Ethernet5"): ("leaf0", "leaf0-spine1")})
+        base = "/interfaces/interface/state/counters/"
+        events = [
+            {"timestamp": 10_000_000_000, "tags": {"source": "leaf0:57400", "interface_name": "Ethernet5"},
+             "values": {base + "out-octets": "2000", base + "out-discards": 7}},
+            {"timestamp": 11_000_000_000, "tags": {"source": "leaf0:57400", "interface_name": "Ethernet5"},
+             "values": {base + "in-errors": 4}},
+            {"timestamp": 11_000_000_000, "tags": {"source": "leaf9:57400", "interface_name": "Ethernet5"},
+             "values": {base + "in-errors": 4}},
+        ]
+        found = [text for event in events for text in ports.lines(event)]
+        self.assertEqual(found, ["10.000,leaf0,leaf0-spine1,,,,,,2000,,7,,,", "11.000,leaf0,leaf0-spine1,,,,,4,2000,,7,,,"])
+
+    def test_cuts_a_stream_into_events(self):
+        stream = ['[{"a": 1}, {"b"', ': 2}]\n{"c": 3}', '\n[', "]"]
+        self.assertEqual(list(sflow_counters.json_events(stream)), [{"a": 1}, {"b": 2}, {"c": 3}])
+
+    def test_receives_datagrams_by_udp(self):
+        with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+            ports = pathlib.Path(folder) / "ports.csv"
+            ports.write_text("# switch,port,device,link\n10.0.0.7,5,leaf0,leaf0-spine1\n")
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+            free.close()
+            collector = subprocess.Popen([sys.executable, EXAMPLES / "sflow_counters.py", "--ports", ports, "--sflow", str(port)],
+                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            try:
+                self.assertEqual(collector.stdout.readline().strip(), sflow_counters.HEADING)
+                with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+                    for data in (b"no datagram", datagram([(1, interface())])):
+                        for _ in range(20):  # until it is bound
+                            sender.sendto(data, ("127.0.0.1", port))
+                self.assertIn(",leaf0,leaf0-spine1,100000000,1000,", collector.stdout.readline())
+            finally:
+                collector.terminate()
+                collector.communicate()
+
+
+if __name__ == "__main__":
+    unittest.main()
