@@ -123,26 +123,45 @@ BytesPerSecond described_rate(const topo::Graph& graph, const TrainPath& path) {
   return narrowest;
 }
 
+std::vector<TrainPath> candidate_flows(const topo::Graph& graph, const RatePlanOptions& options) {
+  std::vector<TrainPath> flows;
+  const Rails rails = rails_of(graph);
+  for (std::uint16_t port = 0; port < options.ports; ++port)
+    for (const std::vector<LinkId>& rail : rails)
+      for (std::size_t own = 0; own < rail.size(); ++own)
+        for (const LinkId to : partners_of(rail, own))
+          flows.push_back(
+              {.from = rail[own],
+               .to = to,
+               .flow = {.from = topo::address_of(rail[own]),
+                        .to = topo::address_of(to),
+                        .from_port = static_cast<std::uint16_t>(kFirstTrainSourcePort + port),
+                        .to_port = kTrainPort,
+                        .protocol = 17},
+               .links = {},
+               .loaded = 0});
+  return flows;
+}
+
+RatePlan plan_rates(const topo::Graph& graph, std::span<const TrainPath> known,
+                    const RatePlanOptions& options) {
+  RatePlanner planner(graph, options);
+  for (const TrainPath& path : known)
+    planner.add(path);
+  return planner.plan();
+}
+
 RatePlan plan_rates(const topo::Graph& graph, const fabric::Routes& routes,
                     std::span<const std::uint32_t> seeds, const RatePlanOptions& options) {
-  RatePlanner planner(graph, options);
-  // Ports outermost: the candidates of a link then come from many NICs.
-  for (std::uint16_t port = 0; port < options.ports; ++port)
-    for (const std::vector<LinkId>& rail : rails_of(graph))
-      for (std::size_t own = 0; own < rail.size(); ++own)
-        for (const LinkId to : partners_of(rail, own)) {
-          const fabric::FiveTuple flow{
-              .from = topo::address_of(rail[own]),
-              .to = topo::address_of(to),
-              .from_port = static_cast<std::uint16_t>(kFirstTrainSourcePort + port),
-              .to_port = kTrainPort,
-              .protocol = 17};
-          auto links = routes.path(rail[own], to, fabric::EcmpNextHop{flow, seeds, options.policy});
-          if (!links || links->size() < 2) continue;
-          planner.add(
-              {.from = rail[own], .to = to, .flow = flow, .links = std::move(*links), .loaded = 0});
-        }
-  return planner.plan();
+  std::vector<TrainPath> known;
+  for (TrainPath& path : candidate_flows(graph, options)) {
+    auto links =
+        routes.path(path.from, path.to, fabric::EcmpNextHop{path.flow, seeds, options.policy});
+    if (!links || links->size() < 2) continue;
+    path.links = std::move(*links);
+    known.push_back(std::move(path));
+  }
+  return plan_rates(graph, known, options);
 }
 
 std::vector<TrainPath> shortened_paths(const RatePlan& plan) {

@@ -64,6 +64,14 @@ struct RatePlan {
 RatePlan plan_rates(const topo::Graph& graph, const fabric::Routes& routes,
                     std::span<const std::uint32_t> seeds, const RatePlanOptions& options = {});
 
+// The same from paths that are known in another way (port_discovery.h).
+RatePlan plan_rates(const topo::Graph& graph, std::span<const TrainPath> known,
+                    const RatePlanOptions& options = {});
+
+// The flows among which the plan chooses, without their links: each NIC to some near and some far
+// ones of its rail, by each source port; all of one port before the next port.
+std::vector<TrainPath> candidate_flows(const topo::Graph& graph, const RatePlanOptions& options);
+
 // The paths of the plan, loaded only up to each of their links.
 std::vector<TrainPath> shortened_paths(const RatePlan& plan);
 

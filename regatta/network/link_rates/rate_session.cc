@@ -113,10 +113,13 @@ struct RateSession::Impl {
     const Train& train = of->second;
     const TrainPath& path = schedule.path(train.path);
     const Bytes bytes = train.is_sent ? frame_bytes(train.shape) : Bytes{};
-    loads[path.from.index()].end_train(bytes, Bytes{}, now);
+    const Bytes answers = train.is_sent ? answer_bytes(train.shape) : Bytes{};
+    loads[path.from.index()].end_train(bytes, answers, now);
     loads[path.to.index()].end_train(Bytes{}, path.time_to_live() ? Bytes{} : bytes, now);
-    for (const std::uint32_t link : path.loaded_links())
+    for (const std::uint32_t link : path.loaded_links()) {
       taken[link] += (bytes / graph.links[link / 2].rate).value;
+      taken[link ^ 1U] += (answers / graph.links[link / 2].rate).value;
+    }
     schedule.finish(train.path, rate, now);
     if (rate) ended.push_back({train.path, now});
     trains.erase(of);

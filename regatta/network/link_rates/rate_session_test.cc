@@ -15,8 +15,8 @@ class RateSessionTest : public testing::Test {
  protected:
   std::string without_end(const std::string& line) { return line.substr(0, line.size() - 1); }
 
-  const TrainPath& path_of(const TrainOrder& order) {
-    for (const TrainPath& path : plan_.paths)
+  TrainPath path_of(const TrainOrder& order) const {
+    for (const TrainPath& path : shortened_paths(plan_))
       if (path.flow == order.flow && path.time_to_live().value_or(0) == order.shape.time_to_live)
         return path;
     REGATTA_CHECK(false);
@@ -35,7 +35,7 @@ class RateSessionTest : public testing::Test {
       tell(order.server, TrainAwaited{train->train});
       return;
     }
-    const TrainPath& path = path_of(*train);
+    const TrainPath path = path_of(*train);
     tell(order.server, TrainSent{train->train, {1e12}});
     tell(fabric_.graph.links[path.to.index()].a,
          TrainReceived{train->train, 30, true_rate(fabric_.graph, path, slow_)});
@@ -81,6 +81,27 @@ TEST_F(RateSessionTest, NamesTheSlowLinkFromTheReportsOfAgents) {
   ASSERT_EQ(verdicts.slow.size(), 1U);
   EXPECT_EQ(verdicts.slow[0].link, link);
   EXPECT_FALSE(session.add_separators());
+}
+
+TEST_F(RateSessionTest, SeparatesWhatLooksAlikeByFurtherTrains) {
+  // One whole path: any of its links may be the slow one.
+  RatePlan plan{.paths = {}, .missing = {}};
+  for (const TrainPath& path : plan_.paths)
+    if (plan.paths.empty() && path.links.size() == 4) plan.paths.push_back(path);
+  plan.paths[0].loaded = 4;
+  slow_[plan.paths[0].links[2]] = {2e8};
+  RateSession session(fabric_.graph, fabric_.routes, plan, 1000);
+  for (int server = 0; server < 6; ++server)
+    session.add_agent(NodeId{server}, {0});
+  run(session, {60});
+  ASSERT_EQ(session.verdicts().slow.size(), 1U);
+  EXPECT_EQ(session.verdicts().slow[0].alternatives.size(), 3U);
+  int rounds = 0;
+  while (session.add_separators() && ++rounds < 4)
+    run(session, {60.0 + 60 * rounds});
+  const RateVerdicts verdicts = session.verdicts();
+  ASSERT_EQ(verdicts.slow.size(), 1U);
+  EXPECT_EQ(verdicts.slow[0].link, plan.paths[0].links[2]);
 }
 
 TEST_F(RateSessionTest, UsesNoServerWithoutAnAgent) {

@@ -20,6 +20,9 @@
 #include "regatta/network/link_rates/internal/train_socket.h"
 #include "regatta/network/link_rates/rate_plan.h"
 #include "regatta/network/link_rates/rate_session.h"
+#include "regatta/network/probe/evidence.h"
+#include "regatta/network/probe/matrix.h"
+#include "regatta/network/probe/prober.h"
 
 namespace regatta::link_rates {
 namespace {
@@ -29,6 +32,8 @@ constexpr std::size_t kAwaitedMost = 16;  // trains
 constexpr Seconds kLooksAtStop{0.1};
 constexpr Seconds kFirstPacket{0.5};  // until none is expected any more
 constexpr Seconds kNextPacket{0.05};
+constexpr Seconds kTracing{1};    // until the sockets of traces are closed
+constexpr int kTracePackets = 2;  // to each router
 
 }  // namespace
 
@@ -47,6 +52,10 @@ struct TrainAgent::Impl {
   std::map<std::uint32_t, std::string> nics;         // names by address: their bytes are reported
   std::map<std::uint64_t, Awaited> awaited;          // by train
   Seconds load_due;
+  std::vector<PathOrder> paths_to_trace;
+  std::atomic<std::size_t> untold = 0;  // paths that the tracer has not reported yet
+  std::optional<probe::TraceAgent> tracer;
+  Seconds tracer_ends;
 
   Mutex mutex;
   std::vector<AgentOrder> orders REGATTA_GUARDED_BY(mutex);
@@ -54,6 +63,9 @@ struct TrainAgent::Impl {
   void report(const AgentReport& one) const { send(report_line(one)); }
   std::vector<AgentOrder> take_orders();
   void carry_out(const AgentOrder& order);
+  void rouse() const;
+  void trace(const std::vector<PathOrder>& orders_of_paths);
+  void trace_waiting();
   void expect(const TrainOrder& order);
   void send_out(const TrainOrder& order) const;
   void receive();
@@ -61,6 +73,11 @@ struct TrainAgent::Impl {
   void report_load();
   Seconds next_due(Seconds now) const;
 };
+
+void TrainAgent::Impl::rouse() const {
+  const std::uint64_t one = 1;
+  static_cast<void>(::write(wake.get(), &one, sizeof one) == sizeof one);
+}
 
 std::vector<AgentOrder> TrainAgent::Impl::take_orders() {
   std::uint64_t count = 0;
@@ -77,11 +94,58 @@ void TrainAgent::Impl::carry_out(const AgentOrder& order) {
       if (const auto name = names.find(address); name != names.end()) nics.insert(*name);
     return;
   }
+  if (const auto* const path = std::get_if<PathOrder>(&order)) {
+    if (paths_to_trace.size() < kOrdersMost) paths_to_trace.push_back(*path);
+    return;
+  }
   const auto& train = std::get<TrainOrder>(order);
   if (train.is_sender)
     send_out(train);
   else
     expect(train);
+}
+
+// The flows of the orders are the probes of a matrix of their own.
+void TrainAgent::Impl::trace(const std::vector<PathOrder>& orders_of_paths) {
+  probe::Matrix matrix;
+  probe::ServerPart part;
+  for (const PathOrder& order : orders_of_paths) {
+    part.sends.push_back(static_cast<std::uint32_t>(matrix.probes.size()));
+    matrix.probes.push_back({.from = {}, .to = {}, .flow = order.flow});
+  }
+  auto opened = probe::TraceAgent::open(
+      matrix, part,
+      {.window = Seconds{0.03}, .send = [this, orders_of_paths](const std::string& line) {
+         const auto evidence =
+             probe::parse_evidence(std::string_view(line).substr(0, line.size() - 1));
+         if (!evidence) return;
+         const auto* const found = std::get_if<probe::Trace>(&*evidence);
+         if (found == nullptr || found->path / 2 >= orders_of_paths.size()) return;
+         PathTraced traced{.number = orders_of_paths[found->path / 2].number, .routers = {}};
+         for (const probe::TraceHop& hop : found->hops)
+           traced.routers.push_back(hop.router);
+         report(traced);
+         if (--untold == 0) rouse();
+       }});
+  if (!opened) return;  // it counts as lost
+  untold = orders_of_paths.size();
+  tracer.emplace(std::move(*opened));
+  tracer_ends = os::monotonic_now() + kTracing;
+  for (std::size_t i = 0; i < orders_of_paths.size(); ++i) {
+    std::string line =
+        probe::order_line(probe::TraceOrder{.path = static_cast<std::uint32_t>(2 * i),
+                                            .hops = orders_of_paths[i].routers,
+                                            .tries = kTracePackets});
+    line.pop_back();
+    static_cast<void>(tracer->order(line).has_value());
+  }
+}
+
+void TrainAgent::Impl::trace_waiting() {
+  // Answers that come later are given up.
+  if (tracer && (untold == 0 || os::monotonic_now() > tracer_ends)) tracer.reset();
+  if (tracer || paths_to_trace.empty()) return;
+  trace(std::exchange(paths_to_trace, {}));
 }
 
 void TrainAgent::Impl::expect(const TrainOrder& order) {
@@ -181,8 +245,7 @@ Status TrainAgent::order(std::string_view line) {
     const MutexLock lock(impl_->mutex);
     if (impl_->orders.size() < kOrdersMost) impl_->orders.push_back(std::move(order));
   }
-  const std::uint64_t one = 1;
-  static_cast<void>(::write(impl_->wake.get(), &one, sizeof one) == sizeof one);
+  impl_->rouse();
   return {};
 }
 
@@ -198,6 +261,7 @@ Status TrainAgent::run(const std::atomic<bool>& stop) {
       return os::errno_error("agent of trains");
     for (const AgentOrder& order : impl.take_orders())
       impl.carry_out(order);
+    impl.trace_waiting();
     impl.receive();
     impl.finish_trains();
     impl.report_load();

@@ -88,6 +88,16 @@ TEST_F(TrainAgentTest, NamesAnAddressThatIsNotItsOwn) {
   EXPECT_FALSE(wait_for("failed abd").empty());
 }
 
+TEST_F(TrainAgentTest, TracesPathsOneOrderAfterTheOther) {
+  for (std::uint32_t number = 1; number <= 3; ++number)
+    order(PathOrder{.number = number, .flow = train_.flow, .routers = 1});
+  for (const char* const traced : {"traced 1", "traced 2", "traced 3"}) {
+    const auto report = parse_agent_report(wait_for(traced));
+    ASSERT_TRUE(report);
+    EXPECT_EQ(std::get<PathTraced>(*report).routers, std::vector<std::uint32_t>{0});  // no router
+  }
+}
+
 TEST_F(TrainAgentTest, ReportsTheBytesOfItsNics) {
   order(LoadOrder{{0x7f000001}});
   const auto load = parse_agent_report(wait_for("load"));

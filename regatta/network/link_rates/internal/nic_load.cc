@@ -60,6 +60,17 @@ bool NicLoad::add(std::uint64_t sent, std::uint64_t received, Seconds now) {
   return shows;
 }
 
+std::vector<std::uint32_t> links_between_leaves(const topo::Graph& graph,
+                                                const fabric::Routes& routes, NodeId from,
+                                                NodeId to) {
+  std::vector<bool> marked(2 * graph.links.size());
+  mark(graph, routes, from, to, marked);
+  std::vector<std::uint32_t> links;
+  for (std::uint32_t link = 0; link < marked.size(); ++link)
+    if (marked[link]) links.push_back(link);
+  return links;
+}
+
 std::vector<bool> links_of_traffic(const topo::Graph& graph, const fabric::Routes& routes,
                                    const std::vector<LinkId>& busy) {
   std::vector<bool> marked(2 * graph.links.size());

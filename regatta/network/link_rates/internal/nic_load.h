@@ -38,6 +38,11 @@ class NicLoad {
   BytesPerSecond rate_;
 };
 
+// The directed links that packets between two leaves may take.
+std::vector<std::uint32_t> links_between_leaves(const topo::Graph& graph,
+                                                const fabric::Routes& routes, NodeId from,
+                                                NodeId to);
+
 // By directed link: what the traffic of the `busy` NICs may cross. That of a single one may go
 // anywhere from its leaf.
 std::vector<bool> links_of_traffic(const topo::Graph& graph, const fabric::Routes& routes,

@@ -11,6 +11,7 @@ constexpr int kPacketBytes = 1472;  // with its headers an Ethernet packet of 15
 constexpr int kPacketsLeast = 32;
 constexpr int kPacketsUsual = 1024;
 constexpr std::size_t kArrivalsLeast = 4;
+constexpr long long kAnswerBytes = 576 + 14;
 
 template <typename Word>
 void put_big(std::byte* at, Word word) {
@@ -38,6 +39,13 @@ Bytes frame_bytes(const TrainShape& shape) {
   for (int i = 0; i < shape.packets; ++i)
     bytes += bytes_of(shape, i) + kFrameOverheadBytes;
   return {bytes};
+}
+
+Bytes answer_bytes(const TrainShape& shape) {
+  long long ending = 0;
+  for (int i = 0; i < shape.packets && shape.time_to_live > 0; ++i)
+    ending += is_marker(shape, i) ? 0 : 1;
+  return {ending * kAnswerBytes};
 }
 
 TrainShape shape_for(BytesPerSecond rate, int time_to_live) {

@@ -38,8 +38,11 @@ inline bool is_marker(const TrainShape& shape, int index) {
 inline int bytes_of(const TrainShape& shape, int index) {
   return is_marker(shape, index) ? kMarkerBytes : shape.packet_bytes;
 }
-// Of all frames on the loaded links.
+// All frames on the loaded links.
 Bytes frame_bytes(const TrainShape& shape);
+// The answers that a router may send for the packets that end there, as Linux does: 576 bytes
+// for each (RFC 1812 4.3.2.3). Most routers send fewer.
+Bytes answer_bytes(const TrainShape& shape);
 
 // 5 ms of a link of this rate, in packets of 1472 bytes; at least 32 of them.
 TrainShape shape_for(BytesPerSecond rate, int time_to_live);

@@ -63,12 +63,16 @@ Error malformed(std::string_view line) {
                       printable(line, 60))};
 }
 
+void read_flow(WordReader& words, fabric::FiveTuple& flow) {
+  flow.from = words.address();
+  flow.from_port = words.number<std::uint16_t>(1, 65535);
+  flow.to = words.address();
+  flow.to_port = words.number<std::uint16_t>(1, 65535);
+}
+
 TrainOrder read_train(WordReader& words, bool is_sender) {
   TrainOrder order{.is_sender = is_sender, .train = words.train(), .flow = {}, .shape = {}};
-  order.flow.from = words.address();
-  order.flow.from_port = words.number<std::uint16_t>(1, 65535);
-  order.flow.to = words.address();
-  order.flow.to_port = words.number<std::uint16_t>(1, 65535);
+  read_flow(words, order.flow);
   order.shape.packets = words.number<int>(1, kTrainPacketsMost);
   order.shape.packet_bytes = words.number<int>(kMarkerBytes, kTrainPacketBytesMost);
   order.shape.time_to_live = words.number<int>(0, kTimeToLiveMost);
@@ -95,6 +99,9 @@ std::string order_line(const AgentOrder& order) {
       line += fmt::format(" {:08x}", address);
     return line + "\n";
   }
+  if (const auto* const path = std::get_if<PathOrder>(&order))
+    return fmt::format("trace {} {:08x} {} {:08x} {} {}\n", path->number, path->flow.from,
+                       path->flow.from_port, path->flow.to, path->flow.to_port, path->routers);
   const auto& train = std::get<TrainOrder>(order);
   return fmt::format("{} {:x} {:08x} {} {:08x} {} {} {} {}\n", train.is_sender ? "send" : "expect",
                      train.train, train.flow.from, train.flow.from_port, train.flow.to,
@@ -113,6 +120,11 @@ Result<AgentOrder> parse_agent_order(std::string_view line) {
     while (words.has_more() && load.addresses.size() < kNicsMost)
       load.addresses.push_back(words.address());
     order = load;
+  } else if (kind == "trace") {
+    PathOrder path{.number = words.number<std::uint32_t>(0, ~std::uint32_t{0}), .flow = {}};
+    read_flow(words, path.flow);
+    path.routers = words.number<int>(1, static_cast<int>(kTracedRoutersMost));
+    order = path;
   } else {
     return malformed(line);
   }
@@ -132,6 +144,11 @@ std::string report_line(const AgentReport& report) {
           return fmt::format("arrived {:x} {} {}\n", one.train, one.arrived, rate_text(one.rate));
         } else if constexpr (std::is_same_v<Kind, TrainFailed>) {
           return fmt::format("failed {:x} {}\n", one.train, printable(one.why, 200));
+        } else if constexpr (std::is_same_v<Kind, PathTraced>) {
+          std::string line = fmt::format("traced {}", one.number);
+          for (const std::uint32_t router : one.routers)
+            line += fmt::format(" {:08x}", router);
+          return line + "\n";
         } else {
           std::string line = "load";
           for (const NicBytes& nic : one.nics)
@@ -163,6 +180,11 @@ Result<AgentReport> parse_agent_report(std::string_view line) {
     report = failed;
   } else if (kind == "load") {
     report = read_load(words);
+  } else if (kind == "traced") {
+    PathTraced traced{.number = words.number<std::uint32_t>(0, ~std::uint32_t{0}), .routers = {}};
+    while (words.has_more() && traced.routers.size() < kTracedRoutersMost)
+      traced.routers.push_back(words.number<std::uint32_t>(0, ~std::uint32_t{0}, 16));
+    report = traced;
   } else {
     return malformed(line);
   }

@@ -26,7 +26,13 @@ struct TrainOrder {
 struct LoadOrder {
   std::vector<std::uint32_t> addresses;
 };
-using AgentOrder = std::variant<TrainOrder, LoadOrder>;
+// Asks which routers the packets of a flow pass.
+struct PathOrder {
+  std::uint32_t number = 0;
+  fabric::FiveTuple flow;
+  int routers = 0;
+};
+using AgentOrder = std::variant<TrainOrder, LoadOrder, PathOrder>;
 
 // From agents.
 struct TrainAwaited {  // the receiver is ready
@@ -53,10 +59,16 @@ struct NicBytes {
 struct LoadReport {
   std::vector<NicBytes> nics;
 };
-using AgentReport = std::variant<TrainAwaited, TrainSent, TrainReceived, TrainFailed, LoadReport>;
+struct PathTraced {
+  std::uint32_t number = 0;
+  std::vector<std::uint32_t> routers;  // their addresses in order; 0: no answer
+};
+using AgentReport =
+    std::variant<TrainAwaited, TrainSent, TrainReceived, TrainFailed, LoadReport, PathTraced>;
 
 inline constexpr std::size_t kAgentLineBytesMost = 1000;
 inline constexpr std::size_t kNicsMost = 16;  // of a server
+inline constexpr std::size_t kTracedRoutersMost = 8;
 
 // With the end of the line.
 std::string order_line(const AgentOrder& order);

@@ -16,7 +16,11 @@ TEST(AgentOrder, IsReadAsWritten) {
       .train = 0xfedc000000000001,
       .flow = {.from = 0x0a400000, .to = 0x0a400004, .from_port = 27951, .to_port = 27950},
       .shape = {.packets = 42, .packet_bytes = 1472, .time_to_live = 2}};
-  for (const AgentOrder& order : {train, AgentOrder(LoadOrder{{0x0a400000, 0x0a400002}})}) {
+  const AgentOrder trace = PathOrder{
+      .number = 3,
+      .flow = {.from = 0x0a400000, .to = 0x0a400004, .from_port = 27951, .to_port = 27950},
+      .routers = 3};
+  for (const AgentOrder& order : {train, trace, AgentOrder(LoadOrder{{0x0a400000, 0x0a400002}})}) {
     const auto read = parse_agent_order(without_end(order_line(order)));
     ASSERT_TRUE(read) << read.error().message;
     EXPECT_EQ(order_line(*read), order_line(order));
@@ -27,6 +31,7 @@ TEST(AgentReport, IsReadAsWritten) {
   for (const AgentReport& report :
        {AgentReport(TrainAwaited{7}), AgentReport(TrainSent{8, {1.25e9}}),
         AgentReport(TrainReceived{9, 41, {1.2e7}}),
+        AgentReport(PathTraced{4, {0x0a400001, 0, 0x0a400003}}),
         AgentReport(TrainFailed{10, "10.64.0.0 is no address of this machine"}),
         AgentReport(LoadReport{{{0x0a400000, 5, 6}, {0x0a400002, 7, ~std::uint64_t{0}}}})}) {
     const std::string line = report_line(report);
@@ -50,11 +55,13 @@ TEST(AgentLines, RefuseWhatNoAgentSends) {
         "arrived 1 5000 3", "load 0a400000 1", "load 00000000 1 2"}) {
     EXPECT_FALSE(parse_agent_report(line)) << line;
   }
-  for (const char* const line : {"", "send", "send 1 0a400000 27951 0a400004 27950 42 1472",
-                                 "load 1 2 x", "send 1 0a400000 27951 0a400004 27950 9999 1472 2",
-                                 "send 1 0a400000 27951 0a400004 27950 42 10 2",
-                                 "send 1 0a400000 27951 0a400004 27950 42 1472 65",
-                                 "expect 1 0a400000 0 0a400004 27950 42 1472 2"}) {
+  for (const char* const line :
+       {"", "send", "send 1 0a400000 27951 0a400004 27950 42 1472", "load 1 2 x",
+        "send 1 0a400000 27951 0a400004 27950 9999 1472 2",
+        "send 1 0a400000 27951 0a400004 27950 42 10 2",
+        "send 1 0a400000 27951 0a400004 27950 42 1472 65",
+        "trace 1 0a400000 27951 0a400004 27950 9", "trace 1 0a400000 27951 0a400004 27950",
+        "expect 1 0a400000 0 0a400004 27950 42 1472 2"}) {
     EXPECT_FALSE(parse_agent_order(line)) << line;
   }
 }

@@ -89,12 +89,16 @@ void TrainSchedule::finish(std::size_t number, std::optional<BytesPerSecond> rat
 
 void TrainSchedule::charge(const State& state, std::optional<BytesPerSecond> rate, Seconds now) {
   const BytesPerSecond described = described_rate(graph_, state.path);
-  const Bytes bytes = frame_bytes(shape_for(described, state.path.time_to_live().value_or(0)));
+  const TrainShape shape = shape_for(described, state.path.time_to_live().value_or(0));
   // Any link of a path that is slower than described may be the one that was busy for so long.
   const bool is_slow = rate && *rate < 0.9 * described;
+  const auto take = [&](std::uint32_t link, Bytes bytes, BytesPerSecond carried) {
+    free_at_[link] = std::max(free_at_[link], now) + (bytes / carried) / options_.share;
+  };
   for (const std::uint32_t link : state.path.loaded_links()) {
-    const BytesPerSecond carried = is_slow ? *rate : graph_.links[link / 2].rate;
-    free_at_[link] = now + (bytes / carried) / options_.share;
+    const BytesPerSecond own = graph_.links[link / 2].rate;
+    take(link, frame_bytes(shape), is_slow ? *rate : own);
+    take(link ^ 1U, answer_bytes(shape), own);
   }
 }
 

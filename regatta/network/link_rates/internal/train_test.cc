@@ -41,6 +41,11 @@ TEST(TrainShape, TakesFiveMillisecondsOfItsLink) {
   EXPECT_GE(shape_for({1}, 0).packets, 32);
 }
 
+TEST(TrainShape, CountsTheAnswersOfTheRouterWhereItsLoadEnds) {
+  EXPECT_EQ(answer_bytes({.packets = 8, .packet_bytes = 1000, .time_to_live = 0}).value, 0);
+  EXPECT_EQ(answer_bytes({.packets = 8, .packet_bytes = 1000, .time_to_live = 2}).value, 6 * 590);
+}
+
 TEST(ArrivalRate, IsThatOfTheBucketBehindItsBurst) {
   for (const int time_to_live : {0, 2})
     for (const double rate : {1e6, 1.25e7, 2.5e7}) {
