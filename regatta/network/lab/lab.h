@@ -101,11 +101,12 @@ Status clear(const LabInfo& lab, const std::string& target);
 // One cable as it is now, from the kernel's counters. `a` and `b` as in topo::Link.
 struct LinkState {
   std::string name;
-  std::string a;          // "s0 nic0": node and interface
-  std::string b;          // "leaf0 port0"
-  bool up = false;        // carrier at both ends
-  BytesPerSecond rate;    // as shaped now
-  double drop_share = 0;  // injected
+  std::string a;                  // "s0 nic0": node and interface
+  std::string b;                  // "leaf0 port0"
+  bool up = false;                // carrier at both ends
+  BytesPerSecond rate;            // as shaped now
+  BytesPerSecond described_rate;  // in the cluster file: `rate` without a fault
+  double drop_share = 0;          // injected
   bool has_fault = false;
   Bytes sent_by_a;
   Bytes sent_by_b;

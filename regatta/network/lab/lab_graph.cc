@@ -41,7 +41,7 @@ Result<topo::Graph> graph_of(const LabInfo& lab) {
     link.b = node_of(state_of.b);
     const std::string port = state_of.a.substr(state_of.a.find(' ') + 1);
     if (port.starts_with("nic")) link.a_nic = std::stoi(port.substr(3));
-    link.rate = state_of.rate;
+    link.rate = state_of.described_rate;
     link.name = state_of.name;
     const LinkId id{static_cast<int>(graph.links.size())};
     for (const NodeId end : {link.a, link.b})

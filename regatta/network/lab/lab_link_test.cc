@@ -141,6 +141,8 @@ TEST_F(Lab, LeavesRoutesToOthersWhenTold) {
 TEST_F(Lab, TellsItsGraph) {
   bring_up(test_cluster("graph", 4, 2, 2));
   if (IsSkipped()) return;
+  // A fault is none of the graph's rates.
+  ASSERT_TRUE(inject(lab_, {FaultKind::kLinkSlow, "s1.nic0-leaf0", BytesPerSecond{1.25e6}, 0}));
   const auto told = graph_of(lab_);
   ASSERT_TRUE(told) << told.error().message;
   const topo::Graph built = build_graph(cluster_);

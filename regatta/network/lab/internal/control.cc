@@ -63,6 +63,8 @@ LinkState read_link(const JsonReader& link) {
   link.read("b", state.b);
   link.read("up", state.up);
   link.read("rate_Bps", state.rate);
+  state.described_rate = state.rate;  // an older holder sends one only
+  link.read_if("described_rate_Bps", state.described_rate);
   link.read("drop_share", state.drop_share);
   link.read("has_fault", state.has_fault);
   link.read("sent_by_a_bytes", state.sent_by_a);
@@ -141,6 +143,7 @@ nlohmann::json links_to_json(const std::vector<LinkState>& states, std::size_t f
                      {"b", state.b},
                      {"up", state.up},
                      {"rate_Bps", state.rate.value},
+                     {"described_rate_Bps", state.described_rate.value},
                      {"drop_share", state.drop_share},
                      {"has_fault", state.has_fault},
                      {"sent_by_a_bytes", state.sent_by_a.value},

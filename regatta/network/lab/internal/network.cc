@@ -152,6 +152,7 @@ Result<std::vector<LinkState>> Network::states() {
     state.b = blueprint_.nodes[cable.b.node.index()].name + " " + cable.b.interface;
     state.up = a.carrier && b.carrier;
     state.rate = faults_[i].rate.value_or(cable.rate);
+    state.described_rate = cable.rate;
     state.drop_share = faults_[i].drop_share;
     state.has_fault = faults_[i].down || faults_[i].rate || faults_[i].drop_share > 0;
     state.sent_by_a = a.sent;
