@@ -11,7 +11,7 @@
 namespace regatta::link_rates {
 namespace {
 
-constexpr std::size_t kLookedAt = 4096;  // waiting flows by one call
+constexpr std::size_t kLookedAt = 1024;  // waiting flows by one call
 
 // Switches on the shortest paths between two NICs; none: there is no path.
 std::optional<std::size_t> switches_between(const fabric::Routes& routes, LinkId from, LinkId to) {

@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::size_t kPartnersMost = 12;    // of a NIC
 constexpr std::size_t kCandidatesMost = 96;  // of a link
+constexpr std::size_t kFlowsMost = 400'000;  // of large fabrics, by fewer source ports
+constexpr std::size_t kPortsLeast = 2;
 
 // NICs by their links, those that reach each other.
 using Rails = std::vector<std::vector<LinkId>>;
@@ -124,22 +126,28 @@ BytesPerSecond described_rate(const topo::Graph& graph, const TrainPath& path) {
 }
 
 std::vector<TrainPath> candidate_flows(const topo::Graph& graph, const RatePlanOptions& options) {
+  std::vector<TrainPath> of_port;
+  for (const std::vector<LinkId>& rail : rails_of(graph))
+    for (std::size_t own = 0; own < rail.size(); ++own)
+      for (const LinkId to : partners_of(rail, own))
+        of_port.push_back({.from = rail[own],
+                           .to = to,
+                           .flow = {.from = topo::address_of(rail[own]),
+                                    .to = topo::address_of(to),
+                                    .from_port = 0,
+                                    .to_port = kTrainPort,
+                                    .protocol = 17},
+                           .links = {},
+                           .loaded = 0});
+  const std::size_t most = kFlowsMost / std::max<std::size_t>(1, of_port.size());
+  const std::size_t ports = std::min<std::size_t>(options.ports, std::max(most, kPortsLeast));
   std::vector<TrainPath> flows;
-  const Rails rails = rails_of(graph);
-  for (std::uint16_t port = 0; port < options.ports; ++port)
-    for (const std::vector<LinkId>& rail : rails)
-      for (std::size_t own = 0; own < rail.size(); ++own)
-        for (const LinkId to : partners_of(rail, own))
-          flows.push_back(
-              {.from = rail[own],
-               .to = to,
-               .flow = {.from = topo::address_of(rail[own]),
-                        .to = topo::address_of(to),
-                        .from_port = static_cast<std::uint16_t>(kFirstTrainSourcePort + port),
-                        .to_port = kTrainPort,
-                        .protocol = 17},
-               .links = {},
-               .loaded = 0});
+  flows.reserve(ports * of_port.size());
+  for (std::size_t port = 0; port < ports; ++port)
+    for (TrainPath flow : of_port) {
+      flow.flow.from_port = static_cast<std::uint16_t>(kFirstTrainSourcePort + port);
+      flows.push_back(std::move(flow));
+    }
   return flows;
 }
 
@@ -162,14 +170,6 @@ RatePlan plan_rates(const topo::Graph& graph, const fabric::Routes& routes,
     known.push_back(std::move(path));
   }
   return plan_rates(graph, known, options);
-}
-
-std::vector<TrainPath> shortened_paths(const RatePlan& plan) {
-  std::vector<TrainPath> paths;
-  for (TrainPath path : plan.paths)
-    for (path.loaded = 1; path.loaded <= path.links.size(); ++path.loaded)
-      paths.push_back(path);
-  return paths;
 }
 
 }  // namespace regatta::link_rates

@@ -80,11 +80,12 @@ TEST(PlanRates, NamesLinksThatNoPathCanLoad) {
   EXPECT_EQ(plan.missing.size(), 2 * fabric.graph.links.size());
 }
 
-TEST(ShortenedPaths, EndAtEachLinkOfThePath) {
-  const Fabric fabric({.servers = 4, .servers_per_leaf = 2, .spines = 2});
-  RatePlan plan = plan_rates(fabric.graph, fabric.routes, fabric.seeds);
-  plan.paths.resize(1);
-  EXPECT_EQ(shortened_paths(plan).size(), plan.paths[0].links.size());
+TEST(CandidateFlows, AreBoundedInLargeFabrics) {
+  const Fabric small({.servers = 8, .servers_per_leaf = 2, .spines = 2});
+  EXPECT_EQ(candidate_flows(small.graph, {}).size(), 8U * 7 * 32);
+  const Fabric large({.servers = 8192, .servers_per_leaf = 32, .spines = 8});
+  EXPECT_LE(candidate_flows(large.graph, {}).size(), 400'000U);
+  EXPECT_TRUE(plan_rates(large.graph, large.routes, large.seeds).missing.empty());
 }
 
 }  // namespace

@@ -53,6 +53,7 @@ struct RateSession::Impl {
   std::vector<bool> has_agent;            // by NodeId
   std::vector<NicLoad> loads;             // by link; of NICs
   std::vector<bool> is_busy;              // by link: the NIC has other traffic
+  std::vector<bool> unusable;             // by directed link: busy, or of a server without an agent
   std::vector<bool> busy;                 // by directed link
   std::deque<Ended> ended;                // lately
   std::map<std::size_t, double> offered;  // by path, the least
@@ -76,19 +77,20 @@ struct RateSession::Impl {
         busy(2 * graph.links.size()),
         taken(2 * graph.links.size()) {
     schedule.add(plan.paths);
+    update_unusable();
   }
 
   NodeId server_of(LinkId nic) const { return graph.links[nic.index()].a; }
 
   // Links of servers without an agent cannot be used either.
-  std::vector<bool> unusable() const {
-    std::vector<bool> result = busy;
+  void update_unusable() {
+    std::vector<bool>& result = unusable;
+    result = busy;
     for (std::size_t i = 0; i < graph.links.size(); ++i) {
       if (graph.links[i].a_nic < 0 || has_agent[graph.links[i].a.index()]) continue;
       result[2 * i] = true;
       result[2 * i + 1] = true;
     }
-    return result;
   }
 
   TrainOrder order_of(std::uint64_t number, const Train& train, bool is_sender) const {
@@ -146,6 +148,7 @@ struct RateSession::Impl {
     for (std::size_t i = 0; i < is_busy.size(); ++i)
       if (is_busy[i]) nics.push_back(LinkId{static_cast<int>(i)});
     busy = links_of_traffic(graph, routes, nics);
+    update_unusable();
     if (disturbed_since) discard_disturbed(*disturbed_since);
   }
 
@@ -211,6 +214,7 @@ RateSession& RateSession::operator=(RateSession&&) noexcept = default;
 void RateSession::add_agent(NodeId server, Seconds) {
   Impl& impl = *impl_;
   impl.has_agent[server.index()] = true;
+  impl.update_unusable();
   LoadOrder order;
   for (std::size_t i = 0; i < impl.graph.links.size(); ++i) {
     const topo::Link& link = impl.graph.links[i];
@@ -237,8 +241,7 @@ std::vector<RateSession::Order> RateSession::due_orders(Seconds now) {
   }
   while (!impl.ended.empty() && now - impl.ended.front().at > kRemembered)
     impl.ended.pop_front();
-  const std::vector<bool> unusable = impl.unusable();
-  while (const auto path = impl.schedule.start_next(now, unusable))
+  while (const auto path = impl.schedule.start_next(now, impl.unusable))
     impl.start(*path, now);
   return std::exchange(impl.orders, {});
 }
@@ -281,7 +284,7 @@ std::vector<PathMeasurement> RateSession::measurements() const {
 }
 
 RateVerdicts RateSession::verdicts() const {
-  return decide_rates(impl_->graph, measurements(), shortened_paths(impl_->plan),
+  return decide_rates(impl_->graph, measurements(), impl_->plan.paths,
                       {.slow_below = impl_->options.slow_below});
 }
 

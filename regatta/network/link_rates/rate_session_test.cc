@@ -16,9 +16,10 @@ class RateSessionTest : public testing::Test {
   std::string without_end(const std::string& line) { return line.substr(0, line.size() - 1); }
 
   TrainPath path_of(const TrainOrder& order) const {
-    for (const TrainPath& path : shortened_paths(plan_))
-      if (path.flow == order.flow && path.time_to_live().value_or(0) == order.shape.time_to_live)
-        return path;
+    for (TrainPath path : plan_.paths)
+      for (path.loaded = 1; path.loaded <= path.links.size(); ++path.loaded)
+        if (path.flow == order.flow && path.time_to_live().value_or(0) == order.shape.time_to_live)
+          return path;
     REGATTA_CHECK(false);
   }
 

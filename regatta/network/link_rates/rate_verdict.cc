@@ -109,12 +109,17 @@ bool loads(const TrainPath& path, std::uint32_t link) {
   return std::ranges::find(path.loaded_links(), link) != path.loaded_links().end();
 }
 
-// A path that is known to load exactly one of the two.
+// A path that is not measured yet and loads exactly one of the two.
 std::optional<TrainPath> separator_of(std::span<const TrainPath> candidates,
                                       std::span<const PathMeasurement> measurements,
                                       std::uint32_t one, std::uint32_t other) {
-  for (const TrainPath& path : candidates) {
-    if (loads(path, one) == loads(path, other)) continue;
+  for (const TrainPath& candidate : candidates) {
+    // Loaded up to the first of the two.
+    const auto first = std::ranges::find_if(
+        candidate.links, [&](std::uint32_t link) { return link == one || link == other; });
+    if (first == candidate.links.end()) continue;
+    TrainPath path = candidate;
+    path.loaded = static_cast<std::size_t>(first - candidate.links.begin()) + 1;
     const bool is_known = std::ranges::any_of(measurements, [&](const PathMeasurement& known) {
       return known.trains > 0 && known.path == path;
     });

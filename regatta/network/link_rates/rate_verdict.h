@@ -62,7 +62,8 @@ struct RateVerdictOptions {
 
 // Every measured path is as fast as its slowest loaded link. The links whose lower rates explain
 // the measurements best are chosen one by one, by least squares of the logarithms, and their rates
-// fitted. `candidates`: paths that may separate a link from its alternatives.
+// fitted. `candidates`: paths that may separate a link from its alternatives, when fewer of their
+// links are loaded.
 RateVerdicts decide_rates(const topo::Graph& graph, std::span<const PathMeasurement> measurements,
                           std::span<const TrainPath> candidates,
                           const RateVerdictOptions& options = {});

@@ -14,7 +14,7 @@ class DecideRates : public testing::Test {
  protected:
   RateVerdicts decide(const SlowRates& slow, double noise = 0.05) const {
     return decide_rates(fabric_.graph, measure(fabric_.graph, plan_.paths, slow, noise),
-                        shortened_paths(plan_));
+                        plan_.paths);
   }
   std::uint32_t link(const std::string& cable, const std::string& from) const {
     return link_called(fabric_.graph, cable, from);
@@ -83,8 +83,8 @@ TEST_F(DecideRates, GivesAlternativesAndAPathThatSeparatesThem) {
     }
   ASSERT_FALSE(whole.empty());
   whole.resize(1);
-  const RateVerdicts verdicts = decide_rates(
-      fabric_.graph, measure(fabric_.graph, whole, {{slow, {2e8}}}), shortened_paths({whole, {}}));
+  const RateVerdicts verdicts =
+      decide_rates(fabric_.graph, measure(fabric_.graph, whole, {{slow, {2e8}}}), whole);
   ASSERT_EQ(verdicts.slow.size(), 1U);
   EXPECT_EQ(verdicts.slow[0].alternatives.size(), 3U);
   for (const SlowLinkAlternative& other : verdicts.slow[0].alternatives)

@@ -1,6 +1,8 @@
 #include "regatta/network/link_rates/internal/train_schedule.h"
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 namespace regatta::link_rates {
 namespace {
@@ -18,10 +20,22 @@ TrainSchedule::TrainSchedule(const topo::Graph& graph, TrainScheduleOptions opti
 
 std::size_t TrainSchedule::add(std::span<const TrainPath> paths) {
   const std::size_t first = paths_.size();
+  std::vector<double> work(2 * graph_.links.size());
   for (const TrainPath& path : paths) {
-    waiting_.push_back(paths_.size());
     paths_.push_back({.path = path, .rates = {}});
+    const TrainShape shape = this->shape(paths_.size() - 1);
+    for (const std::uint32_t link : path.loaded_links()) {
+      work[link] += (frame_bytes(shape) / graph_.links[link / 2].rate).value;
+      work[link ^ 1U] += (answer_bytes(shape) / graph_.links[link / 2].rate).value;
+    }
   }
+  for (std::size_t i = first; i < paths_.size(); ++i) {
+    for (const std::uint32_t link : paths_[i].path.loaded_links())
+      paths_[i].work = std::max(paths_[i].work, work[link]);
+    waiting_.push_back(i);
+  }
+  std::ranges::stable_sort(waiting_, std::greater(),
+                           [this](std::size_t i) { return paths_[i].work; });
   return first;
 }
 
@@ -32,6 +46,12 @@ TrainShape TrainSchedule::shape(std::size_t number) const {
 
 std::size_t TrainSchedule::wanted() const {
   return paths_.size() * static_cast<std::size_t>(options_.trains);
+}
+
+void TrainSchedule::wait(std::size_t number) {
+  const auto behind = std::ranges::upper_bound(waiting_, paths_[number].work, std::greater(),
+                                               [this](std::size_t i) { return paths_[i].work; });
+  waiting_.insert(behind, number);
 }
 
 bool TrainSchedule::is_finished(const State& state) const {
@@ -52,13 +72,10 @@ std::optional<std::size_t> TrainSchedule::start_next(Seconds now, const std::vec
   if (in_use_ >= options_.together) return std::nullopt;
   const std::size_t looks = std::min(waiting_.size(), kLookedAt);
   for (std::size_t i = 0; i < looks; ++i) {
-    const std::size_t number = waiting_.front();
-    waiting_.pop_front();
+    const std::size_t number = waiting_[i];
     State& state = paths_[number];
-    if (!may_start(state, now, busy)) {
-      waiting_.push_back(number);
-      continue;
-    }
+    if (!may_start(state, now, busy)) continue;
+    waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
     state.is_in_use = true;
     ++state.sent;
     ++in_use_;
@@ -84,7 +101,7 @@ void TrainSchedule::finish(std::size_t number, std::optional<BytesPerSecond> rat
     state.rates.push_back(*rate);
     ++arrived_;
   }
-  if (!is_finished(state)) waiting_.push_back(number);
+  if (!is_finished(state)) wait(number);
 }
 
 void TrainSchedule::charge(const State& state, std::optional<BytesPerSecond> rate, Seconds now) {
@@ -108,7 +125,7 @@ void TrainSchedule::discard_last(std::size_t number) {
   const bool was_finished = is_finished(state);
   state.rates.pop_back();
   --arrived_;
-  if (was_finished && !is_finished(state)) waiting_.push_back(number);
+  if (was_finished && !is_finished(state)) wait(number);
 }
 
 bool TrainSchedule::is_done() const {

@@ -56,14 +56,17 @@ class TrainSchedule {
     int sent = 0;
     bool is_in_use = false;
     std::vector<BytesPerSecond> rates;
+    double work = 0;  // seconds that the busiest of its links has to wait for all of its trains
   };
   bool is_finished(const State& state) const;
+  void wait(std::size_t number);
   bool may_start(const State& state, Seconds now, const std::vector<bool>& busy) const;
   void charge(const State& state, std::optional<BytesPerSecond> rate, Seconds now);
 
   const topo::Graph& graph_;
   const TrainScheduleOptions options_;
   std::vector<State> paths_;
+  // Paths over the links that have most to do come first, so that no link is left for the end.
   std::deque<std::size_t> waiting_;
   std::size_t in_use_ = 0;
   std::size_t arrived_ = 0;
