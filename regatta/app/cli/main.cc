@@ -26,6 +26,7 @@
 #include "regatta/app/cli/internal/measure_command.h"
 #include "regatta/app/cli/internal/plan_command.h"
 #include "regatta/app/cli/internal/probe_command.h"
+#include "regatta/app/cli/internal/rates_command.h"
 #include "regatta/app/cli/internal/run_command.h"
 #include "regatta/app/cli/internal/topo_command.h"
 #include "regatta/app/cli/internal/traffic_command.h"
@@ -52,6 +53,7 @@ void add_commands(CLI::App& app, int& exit_status) {
   regatta::cli::add_lab_command(app, exit_status);
   regatta::cli::add_heal_command(app, exit_status);
   regatta::cli::add_probe_command(app, exit_status);
+  regatta::cli::add_rates_command(app, exit_status);
   regatta::cli::add_bench_command(app, exit_status);
   regatta::cli::add_coll_command(app, exit_status);
   regatta::cli::add_fabric_command(app, exit_status);
