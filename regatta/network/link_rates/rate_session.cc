@@ -1,6 +1,7 @@
 #include "regatta/network/link_rates/rate_session.h"
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 #include <map>
 #include <optional>
@@ -19,6 +20,8 @@ namespace {
 
 constexpr Seconds kTrainTimeout{1};  // until a train counts as lost
 constexpr Seconds kRemembered{0.5};  // trains that a late report may show as disturbed
+// A path is explained when its rate is so close to what the verdicts let expect.
+constexpr double kExplained = 0.1;
 constexpr std::size_t kFailuresMost = 16;
 constexpr std::size_t kSeparatorsMost = 64;
 
@@ -59,6 +62,7 @@ struct RateSession::Impl {
   std::map<std::size_t, double> offered;  // by path, the least
   std::vector<double> taken;              // by directed link: time of trains at its described rate
   std::vector<std::string> failures;
+  int settled_rounds = 0;
 
   Impl(const topo::Graph& its_graph, const fabric::Routes& its_routes, RatePlan its_plan,
        std::uint64_t salt, RateSessionOptions its_options)
@@ -241,6 +245,10 @@ std::vector<RateSession::Order> RateSession::due_orders(Seconds now) {
   }
   while (!impl.ended.empty() && now - impl.ended.front().at > kRemembered)
     impl.ended.pop_front();
+  if (const int rounds = impl.schedule.rounds(impl.unusable); rounds > impl.settled_rounds) {
+    impl.settled_rounds = rounds;
+    settle_explained();
+  }
   while (const auto path = impl.schedule.start_next(now, impl.unusable))
     impl.start(*path, now);
   return std::exchange(impl.orders, {});
@@ -252,8 +260,11 @@ bool RateSession::is_done() const {
 std::size_t RateSession::arrived() const {
   return impl_->schedule.arrived();
 }
-std::size_t RateSession::wanted() const {
-  return impl_->schedule.wanted();
+std::size_t RateSession::paths() const {
+  return impl_->schedule.paths();
+}
+std::size_t RateSession::finished() const {
+  return impl_->schedule.finished();
 }
 double RateSession::largest_share(Seconds time) const {
   const std::vector<double>& taken = impl_->taken;
@@ -288,6 +299,23 @@ RateVerdicts RateSession::verdicts() const {
                       {.slow_below = impl_->options.slow_below});
 }
 
+// Trains are repeated where their rate is a surprise, and twice over a link that is slow.
+void RateSession::settle_explained() {
+  Impl& impl = *impl_;
+  const RateVerdicts now = verdicts();
+  const std::vector<PathMeasurement> measured = measurements();
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    if (measured[i].trains == 0) continue;
+    const double error = std::abs(std::log(measured[i].rate / now.expected[i]));
+    const std::uint32_t last = measured[i].path.loaded_links().back();
+    const bool ends_at_slow =
+        std::ranges::any_of(now.slow, [&](const SlowLink& slow) { return slow.link == last; });
+    const bool is_fast = measured[i].rate >= now.expected[i];
+    if ((error < kExplained || is_fast) && (!ends_at_slow || measured[i].trains >= 2))
+      impl.schedule.settle(i);
+  }
+}
+
 bool RateSession::add_separators() {
   std::vector<TrainPath> paths;
   for (const SlowLink& slow : verdicts().slow)
@@ -297,6 +325,7 @@ bool RateSession::add_separators() {
         paths.push_back(*other.separator);
     }
   impl_->schedule.add(paths);
+  impl_->settled_rounds = 0;
   return !paths.empty();
 }
 

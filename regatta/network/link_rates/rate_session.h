@@ -30,7 +30,7 @@ struct RateSessionOptions {
   double share = 0.05;       // of a link's time that trains may take, at most
   double idle_below = 0.05;  // of a NIC's rate: other traffic that does not count
   double slow_below = 0.8;   // of the described rate
-  int trains = 3;            // over each path
+  int trains = 3;            // over a path, while its rate is not explained
   std::size_t together = 1;  // trains at the same time
 };
 
@@ -60,7 +60,8 @@ class RateSession {
   bool is_done() const;
 
   std::size_t arrived() const;  // trains
-  std::size_t wanted() const;
+  std::size_t paths() const;
+  std::size_t finished() const;  // of these
   // The largest part of its described rate that trains took of a link, over `time`.
   double largest_share(Seconds time) const;
   // Directed links with other traffic now.
@@ -74,6 +75,8 @@ class RateSession {
   bool add_separators();
 
  private:
+  void settle_explained();
+
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -77,7 +77,9 @@ TEST_F(RateSessionTest, NamesTheSlowLinkFromTheReportsOfAgents) {
   RateSession session = session_with_agents();
   run(session, {60});
   EXPECT_TRUE(session.is_done());
-  EXPECT_EQ(session.arrived(), 3 * plan_.paths.size());
+  // Once over each path, and again over those that end at the slow link.
+  EXPECT_EQ(session.arrived(), plan_.paths.size() + 3);
+  EXPECT_EQ(session.finished(), session.paths());
   const RateVerdicts verdicts = session.verdicts();
   ASSERT_EQ(verdicts.slow.size(), 1U);
   EXPECT_EQ(verdicts.slow[0].link, link);

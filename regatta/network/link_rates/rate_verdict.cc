@@ -37,10 +37,10 @@ class RateModel {
 
   const std::vector<std::size_t>& paths_of(std::uint32_t link) const { return paths_of_[link]; }
   double rate(std::size_t path) const { return measurements_[path].rate.value; }
-  double limit(std::size_t path) const { return limits_[path]; }
   bool is_slow(std::size_t path) const {
     return measurements_[path].trains > 0 && rate(path) < slow_below_ * predicted_[path];
   }
+  double expected(std::size_t path) const { return predicted_[path]; }
   // The same without the slow links that are known.
   bool is_below_limit(std::size_t path) const {
     return measurements_[path].trains > 0 && rate(path) < slow_below_ * limits_[path];
@@ -170,10 +170,11 @@ void add_evidence(SlowLink& slow, const RateModel& model,
 
 LinkRate rate_of(const topo::Graph& graph, const RateModel& model, std::uint32_t link) {
   LinkRate rate{.link = link, .at_least = {}, .described = graph.links[link / 2].rate};
+  rate.is_measured = model.slow().contains(link);
   for (const std::size_t path : model.paths_of(link)) {
     rate.at_least.value = std::max(rate.at_least.value, model.rate(path));
-    // Its own rate is the narrowest of the path.
-    if (model.limit(path) >= 0.99 * rate.described.value) rate.is_measured = true;
+    // Its own rate is the narrowest of the path, and no slow link hides it.
+    if (model.expected(path) >= 0.99 * rate.described.value) rate.is_measured = true;
   }
   return rate;
 }
@@ -207,6 +208,8 @@ RateVerdicts decide_rates(const topo::Graph& graph, std::span<const PathMeasurem
     slow.measured.value = model.slow().at(slow.link);
     add_evidence(slow, model, measurements);
   }
+  for (std::size_t i = 0; i < measurements.size(); ++i)
+    verdicts.expected.push_back({model.expected(i)});
   for (std::size_t i = 0; i < measurements.size(); ++i)
     verdicts.unexplained += model.is_slow(i) ? 1 : 0;
   for (std::uint32_t link = 0; link < 2 * graph.links.size(); ++link)

@@ -54,6 +54,8 @@ struct RateVerdicts {
   std::vector<SlowLink> slow;   // the one that explains most first
   std::vector<LinkRate> links;  // all directed links, in order
   std::size_t unexplained = 0;  // slow paths that no link explains
+  // By measurement: what the described rates and the slow links let expect.
+  std::vector<BytesPerSecond> expected;
 };
 
 struct RateVerdictOptions {

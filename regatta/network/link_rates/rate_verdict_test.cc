@@ -45,7 +45,19 @@ TEST_F(DecideRates, NamesEachLinkThatIsCutToAThirdAndItsDirection) {
     EXPECT_NEAR(verdicts.slow[0].measured.value, 1e9 / 3, 0.06e9);
     EXPECT_FALSE(verdicts.slow[0].slow_paths.empty());
     EXPECT_EQ(verdicts.unexplained, 0U);
+    EXPECT_TRUE(verdicts.links[link].is_measured);
   }
+}
+
+TEST_F(DecideRates, ClaimsNothingAboutALinkBehindASlowOne) {
+  const Fabric two_leaves({.servers = 4, .servers_per_leaf = 2, .spines = 2});
+  const auto slow = link_called(two_leaves.graph, "leaf0-spine1", "leaf0");
+  const RatePlan plan = plan_rates(two_leaves.graph, two_leaves.routes, two_leaves.seeds);
+  const RateVerdicts verdicts =
+      decide_rates(two_leaves.graph, measure(two_leaves.graph, plan.paths, {{slow, {3e8}}}), {});
+  for (const LinkRate& rate : verdicts.links)
+    EXPECT_EQ(rate.is_measured,
+              rate.link != link_called(two_leaves.graph, "leaf1-spine1", "spine1"));
 }
 
 TEST_F(DecideRates, ShowsThatTheLinksBeforeTheSlowOneAreFast) {

@@ -1,7 +1,7 @@
 #include "regatta/network/link_rates/internal/train_schedule.h"
 
 #include <algorithm>
-#include <functional>
+#include <limits>
 #include <utility>
 
 namespace regatta::link_rates {
@@ -34,8 +34,8 @@ std::size_t TrainSchedule::add(std::span<const TrainPath> paths) {
       paths_[i].work = std::max(paths_[i].work, work[link]);
     waiting_.push_back(i);
   }
-  std::ranges::stable_sort(waiting_, std::greater(),
-                           [this](std::size_t i) { return paths_[i].work; });
+  std::ranges::stable_sort(waiting_,
+                           [this](std::size_t a, std::size_t b) { return is_before(a, b); });
   return first;
 }
 
@@ -44,18 +44,48 @@ TrainShape TrainSchedule::shape(std::size_t number) const {
   return shape_for(described_rate(graph_, path), path.time_to_live().value_or(0));
 }
 
-std::size_t TrainSchedule::wanted() const {
-  return paths_.size() * static_cast<std::size_t>(options_.trains);
+std::size_t TrainSchedule::finished() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(paths_, [this](const State& state) { return is_finished(state); }));
 }
 
 void TrainSchedule::wait(std::size_t number) {
-  const auto behind = std::ranges::upper_bound(waiting_, paths_[number].work, std::greater(),
-                                               [this](std::size_t i) { return paths_[i].work; });
+  const auto behind = std::ranges::upper_bound(
+      waiting_, number, [this](std::size_t a, std::size_t b) { return is_before(a, b); });
   waiting_.insert(behind, number);
 }
 
+bool TrainSchedule::is_before(std::size_t one, std::size_t other) const {
+  const State& a = paths_[one];
+  const State& b = paths_[other];
+  return a.sent != b.sent ? a.sent < b.sent : a.work > b.work;
+}
+
+void TrainSchedule::settle(std::size_t number) {
+  paths_[number].is_settled = true;
+  std::erase(waiting_, number);
+}
+
+bool TrainSchedule::is_idle(const State& state, const std::vector<bool>& busy) const {
+  return std::ranges::none_of(state.path.links, [&](std::uint32_t link) { return busy[link]; });
+}
+
+int TrainSchedule::rounds(const std::vector<bool>& busy) const {
+  int rounds = std::numeric_limits<int>::max();
+  for (std::size_t i = 0; i < std::min(waiting_.size(), kLookedAt); ++i) {
+    if (!is_idle(paths_[waiting_[i]], busy)) continue;
+    rounds = paths_[waiting_[i]].sent;
+    break;
+  }
+  for (const std::size_t path : in_use_)
+    rounds = std::min(rounds, paths_[path].sent - 1);
+  return rounds;
+}
+
 bool TrainSchedule::is_finished(const State& state) const {
-  return static_cast<int>(state.rates.size()) >= options_.trains || state.sent >= options_.tries;
+  if (state.rates.empty()) return state.sent >= options_.tries;
+  return state.is_settled || static_cast<int>(state.rates.size()) >= options_.trains ||
+         state.sent >= options_.tries;
 }
 
 bool TrainSchedule::may_start(const State& state, Seconds now,
@@ -69,16 +99,18 @@ bool TrainSchedule::may_start(const State& state, Seconds now,
 }
 
 std::optional<std::size_t> TrainSchedule::start_next(Seconds now, const std::vector<bool>& busy) {
-  if (in_use_ >= options_.together) return std::nullopt;
+  if (in_use_.size() >= options_.together) return std::nullopt;
   const std::size_t looks = std::min(waiting_.size(), kLookedAt);
+  const int round = rounds(busy);
   for (std::size_t i = 0; i < looks; ++i) {
     const std::size_t number = waiting_[i];
     State& state = paths_[number];
+    if (state.sent > round) break;
     if (!may_start(state, now, busy)) continue;
     waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
     state.is_in_use = true;
     ++state.sent;
-    ++in_use_;
+    in_use_.insert(number);
     for (const std::uint32_t link : state.path.links)
       link_in_use_[link] = true;
     for (const LinkId nic : {state.path.from, state.path.to})
@@ -91,7 +123,7 @@ std::optional<std::size_t> TrainSchedule::start_next(Seconds now, const std::vec
 void TrainSchedule::finish(std::size_t number, std::optional<BytesPerSecond> rate, Seconds now) {
   State& state = paths_[number];
   if (!std::exchange(state.is_in_use, false)) return;
-  --in_use_;
+  in_use_.erase(number);
   for (const std::uint32_t link : state.path.links)
     link_in_use_[link] = false;
   for (const LinkId nic : {state.path.from, state.path.to})
@@ -123,13 +155,14 @@ void TrainSchedule::discard_last(std::size_t number) {
   State& state = paths_[number];
   if (state.rates.empty()) return;
   const bool was_finished = is_finished(state);
+  state.is_settled = false;
   state.rates.pop_back();
   --arrived_;
   if (was_finished && !is_finished(state)) wait(number);
 }
 
 bool TrainSchedule::is_done() const {
-  return waiting_.empty() && in_use_ == 0;
+  return waiting_.empty() && in_use_.empty();
 }
 
 }  // namespace regatta::link_rates

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -41,10 +42,16 @@ class TrainSchedule {
   // Other traffic was found where the last train over the path went.
   void discard_last(std::size_t number);
 
+  // No further train is needed over a path, because its rate is explained.
+  void settle(std::size_t number);
+  // Trains that were sent over each path that needs more, at least, those over busy links left out.
+  // No path gets another train before all have as many.
+  int rounds(const std::vector<bool>& busy) const;
+
   // Nothing is left to start or to wait for.
   bool is_done() const;
   std::size_t arrived() const { return arrived_; }
-  std::size_t wanted() const;
+  std::size_t finished() const;  // paths
   // Rates of the trains that have arrived.
   const std::vector<BytesPerSecond>& rates(std::size_t number) const {
     return paths_[number].rates;
@@ -55,10 +62,13 @@ class TrainSchedule {
     TrainPath path;
     int sent = 0;
     bool is_in_use = false;
+    bool is_settled = false;
     std::vector<BytesPerSecond> rates;
     double work = 0;  // seconds that the busiest of its links has to wait for all of its trains
   };
   bool is_finished(const State& state) const;
+  bool is_idle(const State& state, const std::vector<bool>& busy) const;
+  bool is_before(std::size_t one, std::size_t other) const;
   void wait(std::size_t number);
   bool may_start(const State& state, Seconds now, const std::vector<bool>& busy) const;
   void charge(const State& state, std::optional<BytesPerSecond> rate, Seconds now);
@@ -66,9 +76,10 @@ class TrainSchedule {
   const topo::Graph& graph_;
   const TrainScheduleOptions options_;
   std::vector<State> paths_;
-  // Paths over the links that have most to do come first, so that no link is left for the end.
+  // Those with fewer trains first, and then those over the links that have most to do, so that no
+  // link is left for the end.
   std::deque<std::size_t> waiting_;
-  std::size_t in_use_ = 0;
+  std::set<std::size_t> in_use_;  // paths
   std::size_t arrived_ = 0;
   std::vector<bool> link_in_use_;  // by directed link
   std::vector<bool> node_in_use_;  // by NodeId: servers

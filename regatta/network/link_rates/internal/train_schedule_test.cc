@@ -55,7 +55,8 @@ TEST_F(TrainScheduleTest, KeepsEveryLinkBelowItsShare) {
     taken_.clear();
     const Seconds end = run(schedule);
     EXPECT_TRUE(schedule.is_done());
-    EXPECT_EQ(schedule.arrived(), schedule.wanted());
+    EXPECT_EQ(schedule.arrived(), 3 * schedule.paths());
+    EXPECT_EQ(schedule.finished(), schedule.paths());
     for (const auto& [link, time] : taken_)
       EXPECT_LE(time / end, 0.051);
   }
@@ -96,6 +97,27 @@ TEST_F(TrainScheduleTest, GivesUpAPathWhoseTrainsNeverArrive) {
   }
   EXPECT_EQ(sent, 9);
   EXPECT_TRUE(schedule.rates(0).empty());
+}
+
+TEST_F(TrainScheduleTest, SendsOneTrainOverEachPathBeforeTheSecond) {
+  TrainSchedule schedule(fabric_.graph, {.share = 1, .trains = 2});
+  schedule.add(std::span(plan_.paths).first(5));
+  const std::vector<bool> busy(2 * fabric_.graph.links.size());
+  std::set<std::size_t> seen;
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(schedule.rounds(busy), 0);
+    const auto path = schedule.start_next({1.0 * i}, busy);
+    ASSERT_TRUE(path);
+    seen.insert(*path);
+    schedule.finish(*path, BytesPerSecond{1e9}, {1.0 * i});
+  }
+  EXPECT_EQ(seen.size(), 5U);
+  EXPECT_EQ(schedule.rounds(busy), 1);
+  for (std::size_t path = 1; path < 5; ++path)
+    schedule.settle(path);
+  EXPECT_EQ(schedule.finished(), 4U);
+  EXPECT_EQ(schedule.start_next({10}, busy), 0U);
+  EXPECT_FALSE(schedule.start_next({20}, busy));
 }
 
 TEST_F(TrainScheduleTest, MeasuresAgainWhatWasDisturbed) {
