@@ -98,7 +98,7 @@ class RatesCommand(unittest.TestCase):
         self.assertEqual(events["learned"][0]["thin"], [])
         self.assertEqual({slow["cable"] for slow in events["slow"]}, {"leaf0-spine0"})
         self.assertEqual(events["summary"][0]["slow"], 2)
-        self.assertEqual(events["summary"][0]["not_measured"], 0)
+        self.assertEqual(events["summary"][0]["not_measured"], 1)  # from the spine to the other leaf: behind the slow one
 
     def test_waits_while_links_carry_other_traffic(self):
         target = "10.64.0.4"  # of s2: cables stand in the order of servers
@@ -111,6 +111,7 @@ class RatesCommand(unittest.TestCase):
         events = self.measure("--limit", "3s")
         self.assertGreater(events["summary"][0]["busy_links"], 0)
         self.assertGreater(events["summary"][0]["not_measured"], 0)
+        self.assertFalse(events["summary"][0]["healthy"])
         self.assertEqual(events["slow"], [])
 
     def test_text_begins_the_summary_with_the_verdict(self):

@@ -159,15 +159,15 @@ std::string RateEventFormat::learned(const link_rates::PortDiscovery& discovery,
   return text + "\n";
 }
 
-std::string RateEventFormat::progress(std::size_t arrived, std::size_t wanted,
+std::string RateEventFormat::progress(std::size_t arrived, std::size_t paths,
                                       std::size_t busy_links, Seconds at) const {
   if (is_json_)
     return rate_event_line({{"event", "progress"},
                             {"seconds", at.value},
                             {"trains", arrived},
-                            {"of", wanted},
+                            {"paths", paths},
                             {"busy_links", busy_links}});
-  return timed_line(at, fmt::format("{} of {} trains{}", arrived, wanted,
+  return timed_line(at, fmt::format("{} trains have arrived over {} paths{}", arrived, paths,
                                     busy_links == 0 ? ""
                                                     : fmt::format("; {} with other traffic wait",
                                                                   pluralized(busy_links, "link"))));
@@ -250,7 +250,7 @@ std::string RateEventFormat::rates(const std::vector<LinkRate>& links) const {
     rows.push_back({name(link.link), format_bits_per_second(link.described),
                     has_any ? format_bits_per_second(link.at_least) : "-",
                     link.is_measured ? ""
-                    : has_any        ? "at least: a narrower link or the sender limits it"
+                    : has_any        ? "at least: a narrower or slow link or the sender limits it"
                                      : "no train arrived"});
   }
   return format_table(rows);
@@ -263,7 +263,11 @@ std::string RateEventFormat::summary(const link_rates::RateVerdicts& verdicts,
     slow.insert(one.link);
   const auto unmeasured = static_cast<std::size_t>(
       std::ranges::count_if(verdicts.links, [](const LinkRate& one) { return !one.is_measured; }));
-  const bool is_healthy = slow.empty() && verdicts.unexplained == 0 && totals.trains > 0;
+  const bool is_complete =
+      verdicts.unexplained == 0 && std::ranges::all_of(verdicts.links, [](const LinkRate& one) {
+        return one.at_least.value > 0;
+      });
+  const bool is_healthy = slow.empty() && is_complete;
   if (is_json_)
     return rate_event_line({{"event", "summary"},
                             {"healthy", is_healthy},
@@ -276,7 +280,10 @@ std::string RateEventFormat::summary(const link_rates::RateVerdicts& verdicts,
                             {"largest_share", totals.largest_share},
                             {"seconds", totals.time.value}});
   if (totals.trains == 0) return "no train arrived\n";
-  std::string text = fmt::format("{}: {} directed links, {} slow", is_healthy ? "healthy" : "slow",
+  std::string text = fmt::format("{}: {} directed links, {} slow",
+                                 !slow.empty() ? "slow"
+                                 : is_healthy  ? "healthy"
+                                               : "incomplete",
                                  verdicts.links.size(), slow.size());
   if (!slow.empty()) text += " (" + shortened_list(cable_names(graph_, slow), kLinksNamed) + ")";
   text += fmt::format(", {} not measured", unmeasured);

@@ -29,7 +29,8 @@ class RateEventFormat {
   std::string reporting(std::size_t reporting, std::size_t servers) const;
   // Paths that traces have shown.
   std::string learned(const link_rates::PortDiscovery& discovery, Seconds at) const;
-  std::string progress(std::size_t arrived, std::size_t wanted, std::size_t busy_links,
+  // Trains that arrived; each path needs one at least.
+  std::string progress(std::size_t arrived, std::size_t paths, std::size_t busy_links,
                        Seconds at) const;
   // A slow link with its evidence; `totals`: of its counters, where there are any.
   std::string slow(const link_rates::SlowLink& slow,

@@ -54,11 +54,14 @@ TEST_F(RateReport, SummaryBeginsWithTheVerdictAndJoinsBothDirections) {
   const RateEventFormat::Totals totals{
       .trains = 144, .busy_links = 0, .largest_share = 0.04, .time = {3}};
   EXPECT_EQ(format().summary(verdicts_, totals),
-            "slow: 16 directed links, 2 slow (leaf0-spine1 both ways), 0 not measured; 144 trains "
+            "slow: 16 directed links, 2 slow (leaf0-spine1 both ways), 1 not measured; 144 trains "
             "in 3 s, at most 4.0 % of a link\n");
   auto healthy = verdicts_;
   healthy.slow.clear();
   EXPECT_THAT(format().summary(healthy, totals), StartsWith("healthy: 16 directed links, 0 slow"));
+  healthy.links[0] = {.link = 0, .described = {1e9}};
+  EXPECT_THAT(format().summary(healthy, totals),
+              StartsWith("incomplete: 16 directed links, 0 slow"));
   EXPECT_EQ(format().summary(healthy, {}), "no train arrived\n");
   EXPECT_EQ(nlohmann::json::parse(format(true).summary(verdicts_, totals))["slow"], 2);
 }

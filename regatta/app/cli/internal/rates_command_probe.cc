@@ -234,7 +234,7 @@ class RatesRun {
       REGATTA_TRY_DO(gather());
       if (since_begin() - told < kProgressPeriod) continue;
       told = since_begin();
-      print_now(format_.progress(session_->arrived(), session_->wanted(),
+      print_now(format_.progress(session_->arrived(), session_->paths(),
                                  session_->busy_links().size(), told));
     }
     return {};
@@ -346,7 +346,9 @@ void add_rates_probe(CLI::App& rates, int& exit_status) {
                    "Share of its described rate below which a link is slow")
       ->type_name("SHARE")
       ->capture_default_str();
-  command->add_option("--trains", options->trains, "Trains over each path, 1 to 50")
+  command
+      ->add_option("--trains", options->trains,
+                   "Trains over a path whose rate no verdict explains, 1 to 50")
       ->type_name("N")
       ->check(whole_number(1, 50))
       ->capture_default_str();
