@@ -40,7 +40,7 @@ class Lab:
     def links(self):
         """(name, bits per second, bytes sent by its two ends) of each cable."""
         status = json.loads(self.regatta("lab", "status", "--lab", self.name, "--json"))
-        return [(one["name"], 8 * one["rate_Bps"], one["sent_by_a_bytes"], one["sent_by_b_bytes"]) for one in status["links"]]
+        return [(one["name"], 8 * one["rate_Bps"], one["sent_by_a_bytes"], one["sent_by_b_bytes"]) for one in status["labs"][0]["links"]]
 
 
 def trial(lab, chance, options):
