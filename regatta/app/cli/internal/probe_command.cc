@@ -332,7 +332,7 @@ void add_probe_command(CLI::App& app, int& exit_status) {
       "Inject faults meanwhile with regatta lab fault. On real servers, start on each one\n  "
       "regatta-prober cluster.yaml --server NAME --collector head-1:27899\nand on head-1:\n  "
       "regatta probe cluster.yaml --listen 27899\nProbes find lost packets, not lower rates "
-      "(regatta lab fault slow): these show in regatta\ntraffic and regatta bench coll.",
+      "(regatta lab fault slow): regatta rates\nprobe finds those.",
       [=, &exit_status] {
         const Status status = run_probe(*options);
         exit_status = status ? 0 : report_error(status.error());
