@@ -15,6 +15,8 @@ namespace regatta::heal {
 namespace {
 
 constexpr std::size_t kBlockBytes = 32768;  // well below what a socket takes at once
+// Each is answered, and all answers have to fit into the socket's buffer.
+constexpr std::size_t kRemovalsAtOnce = 128;
 
 // All that has arrived, also where more notices are lost meanwhile.
 Status discard_notices(const RouteSocket& socket) {
@@ -180,14 +182,20 @@ Status LinuxSwitch::send_routes(std::span<const RouteChange> changes,
 Status LinuxSwitch::remove_routes(std::span<const NodeId> leaves, const LeafAddresses& addresses,
                                   std::uint8_t table) {
   Status first;
+  std::string block;
+  std::size_t removals = 0;
+  const auto send = [&] {
+    const Status sent = send_block(std::exchange(block, {}));
+    const Status removed = sent ? await(ESRCH) : sent;  // there is none
+    if (first) first = removed;
+    removals = 0;
+  };
   for (const NodeId leaf : leaves)
     for (const std::uint32_t address : addresses[leaf.index()]) {
-      std::string message;
-      append_route_removal(message, address, ++sequence_, table);
-      const Status removed = ask(message);
-      // ESRCH: there is none.
-      if (first && !removed && removed.error().code != Code::kNotFound) first = removed;
+      append_route_removal(block, address, ++sequence_, table);
+      if (++removals == kRemovalsAtOnce) send();
     }
+  if (removals > 0) send();
   return first;
 }
 
@@ -215,13 +223,14 @@ Status LinuxSwitch::ask(const std::string& message) {
 }
 
 // Failures are told for each message, success for the last one of a block.
-Status LinuxSwitch::await() {
+Status LinuxSwitch::await(int expected) {
   int failure = 0;
   while (!awaited_.empty()) {
     Status status = routes_.receive(true, [&](const nlmsghdr& message) {
       if (message.nlmsg_type != NLMSG_ERROR) return true;
       const auto* answer = static_cast<const nlmsgerr*>(NLMSG_DATA(&message));
-      if (answer->error != 0 && failure == 0) failure = -answer->error;
+      const bool is_failure = answer->error != 0 && -answer->error != expected;
+      if (is_failure && failure == 0) failure = -answer->error;
       if (message.nlmsg_seq == awaited_.front()) awaited_.erase(awaited_.begin());
       return !awaited_.empty();
     });

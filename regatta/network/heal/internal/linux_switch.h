@@ -67,8 +67,8 @@ class LinuxSwitch {
   // rule is there, or is not there, already.
   Status add_rule(std::uint8_t tos, std::uint8_t table);
   Status remove_rules(std::uint8_t tos, std::uint8_t table);
-  // Waits for the answers to all that was sent. The first failure.
-  Status await();
+  // Waits for the answers to all that was sent. The first failure, apart from the errno `expected`.
+  Status await(int expected = 0);
 
  private:
   struct Port {
