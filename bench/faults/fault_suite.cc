@@ -13,58 +13,21 @@
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
+#include "bench/faults/fault_suite_network.h"
 #include "regatta/base/core/ids.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 #include "regatta/base/os/file.h"
-#include "regatta/model/topo/addresses.h"
-#include "regatta/model/topo/cluster_yaml.h"
 #include "regatta/network/diag/locator.h"
-#include "regatta/network/fabric/routes.h"
 #include "regatta/network/probe/internal/simulation/repair_scenario.h"
 #include "regatta/network/probe/internal/simulation/scenario.h"
 
 namespace regatta {
 namespace {
 
-constexpr std::array kClusters = {"two-tiers", "three-tiers", "two-nics-a-leaf", "eight-rails"};
 constexpr std::array kGroups = {"single", "double", "triple", "quadruple"};  // by faults - 1
 constexpr std::array kBars = {0.99, 0.97, 0.90, 0.0};                        // right; of each
 constexpr double kVariantBar = 0.99;  // of single faults of one packet variant
-
-struct FaultSuiteNetwork {
-  explicit FaultSuiteNetwork(const topo::Cluster& cluster)
-      : graph(build_graph(cluster)),
-        routes(graph),
-        seeds(topo::hash_seeds(cluster, graph)),
-        matrix(probe::plan_matrix(graph, routes, seeds)),
-        coverage(cover(graph, matrix)) {}
-
-  topo::Graph graph;
-  fabric::Routes routes;
-  std::vector<std::uint32_t> seeds;
-  probe::Matrix matrix;
-  probe::Coverage coverage;
-};
-
-// Networks by name, built once.
-class FaultSuiteNetworks {
- public:
-  explicit FaultSuiteNetworks(std::string folder) : folder_(std::move(folder)) {}
-
-  Result<const FaultSuiteNetwork*> get(const std::string& name) {
-    const auto at = all_.find(name);
-    if (at != all_.end()) return at->second.get();
-    const std::string path = folder_ + "/clusters/" + name + ".yaml";
-    REGATTA_TRY(text, os::read_file(path));
-    REGATTA_TRY(cluster, topo::parse_cluster(text, path));
-    return (all_[name] = std::make_unique<FaultSuiteNetwork>(cluster)).get();
-  }
-
- private:
-  std::string folder_;
-  std::map<std::string, std::unique_ptr<FaultSuiteNetwork>> all_;
-};
 
 probe::SimulationOptions options_of(const probe::Scenario& scenario) {
   probe::SimulationOptions options;
@@ -276,7 +239,7 @@ Result<std::string> generate(FaultSuiteNetworks& networks, int faults, int count
   std::mt19937_64 random(seed);
   std::string lines;
   for (int i = 0; i < count; ++i) {
-    const std::string cluster = at(kClusters, i % std::ssize(kClusters));
+    const std::string cluster = at(kFaultSuiteClusters, i % std::ssize(kFaultSuiteClusters));
     REGATTA_TRY(network, networks.get(cluster));
     std::vector<std::string> texts;
     for (const auto& fault : random_faults(network->graph, network->coverage, faults, random))
@@ -293,7 +256,7 @@ Result<std::string> generate_variants(FaultSuiteNetworks& networks, int count, s
   std::mt19937_64 random(seed);
   std::string lines;
   for (int i = 0; i < count; ++i) {
-    const std::string cluster = at(kClusters, i % std::ssize(kClusters));
+    const std::string cluster = at(kFaultSuiteClusters, i % std::ssize(kFaultSuiteClusters));
     REGATTA_TRY(network, networks.get(cluster));
     const auto fault = random_variant_fault(network->graph, network->coverage, random);
     lines += fmt::format("variant{:03} {} {} {} {}\n", i, cluster, random() % 1'000'000,
@@ -315,13 +278,14 @@ Status run_text(Suite& suite, const std::string& text, const std::string& file) 
 Status run_repairs(FaultSuiteNetworks& networks, Suite& suite, int count, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   for (int i = 0; i < count;) {
-    REGATTA_TRY(network, networks.get(at(kClusters, i % std::ssize(kClusters))));
+    REGATTA_TRY(network,
+                networks.get(at(kFaultSuiteClusters, i % std::ssize(kFaultSuiteClusters))));
     const auto faults = random_faults(network->graph, network->coverage, 1, random);
     const bool is_black_hole = faults[0].loss >= 1 || faults[0].some_flows;
     if (!is_black_hole || faults[0].culprit.kind == diag::CulpritKind::kServer) continue;
     probe::SimulationOptions options;
     options.seed = random() % 1'000'000;
-    options.noise = i / std::ssize(kClusters) % 2 == 0 ? probe::quiet() : probe::busy();
+    options.noise = i / std::ssize(kFaultSuiteClusters) % 2 == 0 ? probe::quiet() : probe::busy();
     suite.run_repair(*network, faults[0], options);
     ++i;
   }
@@ -402,7 +366,7 @@ int main(int count, char** values) {
   prints->add_option("COUNT", options.count)->required()->check(CLI::Range(1, 1'000'000));
   prints->add_option("SEED", seed)->required();
   CLI11_PARSE(app, count, values);
-  FaultSuiteNetworks networks(REGATTA_FAULTS);
+  FaultSuiteNetworks networks(std::string(REGATTA_FAULTS) + "/clusters");
   if (prints->parsed()) {
     const auto lines = generate(networks, faults, options.count, seed);
     if (lines) fmt::print("{}", *lines);
