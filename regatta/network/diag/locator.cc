@@ -5,6 +5,7 @@
 #include <iterator>
 #include <map>
 
+#include "regatta/network/diag/internal/link_losses.h"
 #include "regatta/network/diag/internal/path_crossing.h"
 #include "regatta/network/diag/internal/silent_servers.h"
 
@@ -221,9 +222,18 @@ bool Locator::is_observed(const FaultVerdict& verdict, Window last) const {
   return 2 * observed >= crossing;
 }
 
+Window Locator::last_window(Seconds now) const {
+  return static_cast<Window>(std::floor((now - options_.grace).value / options_.window.value)) - 1;
+}
+
+std::vector<LinkLoss> Locator::link_losses(Seconds now) const {
+  if (windows_.is_empty() || last_window(now) < windows_.first()) return {};
+  if (!windows_.has_losses() && faults_.verdicts().empty()) return {};
+  return diag::link_losses({graph_, paths_, windows_, is_left_out_}, last_window(now), now);
+}
+
 FaultChanges Locator::locate(Seconds now) {
-  const auto last =
-      static_cast<Window>(std::floor((now - options_.grace).value / options_.window.value)) - 1;
+  const Window last = last_window(now);
   if (windows_.is_empty() || last < windows_.first()) return {};
   windows_.advance(last);
   std::erase_if(passive_counts_,

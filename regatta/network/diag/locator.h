@@ -51,6 +51,8 @@ class Locator {
 
   // Faults that have begun and are not over.
   const std::vector<FaultVerdict>& active_faults() const { return faults_.verdicts(); }
+  // As of the last locate(), for those who keep traffic off links: where probes lose anything.
+  std::vector<LinkLoss> link_losses(Seconds now) const;
   // Culprits whose verdicts wait for LocatorOptions::confirmation_delay.
   std::vector<Culprit> unconfirmed() const { return faults_.unconfirmed(); }
   // Paths with losses that count, as of the last locate().
@@ -58,6 +60,8 @@ class Locator {
 
  private:
   bool counts(std::uint32_t path) const { return is_left_out_.empty() || !is_left_out_[path]; }
+  // The last window that is over by then.
+  Window last_window(Seconds now) const;
   PathTally tally(Seconds now, Window last) const;
   void count_probe(std::uint32_t probe, Seconds now, PathTally& tally) const;
   void count_passive(PathTally& tally) const;

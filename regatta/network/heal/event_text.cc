@@ -42,6 +42,16 @@ Result<LinkId> find_link(const topo::Graph& graph, const std::string& name) {
                            graph.links.empty() ? "leaf0-spine1" : graph.links.back().name));
 }
 
+// The direction of the link that leads away from this end.
+Result<std::uint32_t> direction_from(const topo::Graph& graph, LinkId link,
+                                     const std::string& from) {
+  const topo::Link& ends = graph.links[link.index()];
+  if (name_of(graph, ends.a) == from) return fabric::number_of({link, true});
+  if (name_of(graph, ends.b) == from) return fabric::number_of({link, false});
+  return wrong(fmt::format("'{}' is no end of link {}; it has {} and {}", from, ends.name,
+                           name_of(graph, ends.a), name_of(graph, ends.b)));
+}
+
 Result<std::vector<Fault>> parse_broken(const topo::Graph& graph, const JsonReader& broken,
                                         Harm harm) {
   std::string switch_name;
@@ -66,14 +76,8 @@ Result<std::vector<Fault>> parse_broken(const topo::Graph& graph, const JsonRead
     return std::vector<Fault>{{Place::kLink, forward, {}, harm},
                               {Place::kLink, forward + 1, {}, harm}};
   }
-  Fault fault{Place::kLink, forward, {}, harm};
-  const topo::Link& ends = graph.links[link.index()];
-  if (name_of(graph, ends.b) == from) {
-    ++fault.link;
-  } else if (name_of(graph, ends.a) != from) {
-    return wrong(fmt::format("'{}' is no end of link {}; it has {} and {}", from, ends.name,
-                             name_of(graph, ends.a), name_of(graph, ends.b)));
-  }
+  REGATTA_TRY(direction, direction_from(graph, link, from));
+  Fault fault{Place::kLink, direction, {}, harm};
   if (broken.has("towards")) {
     REGATTA_TRY(leaf, find_switch(graph, towards));
     if (graph.nodes[leaf.index()].kind != topo::NodeKind::kLeaf)
@@ -83,6 +87,28 @@ Result<std::vector<Fault>> parse_broken(const topo::Graph& graph, const JsonRead
     fault.node = leaf;
   }
   return std::vector<Fault>{fault};
+}
+
+Result<FaultReport> parse_losses(const topo::Graph& graph, const JsonReader& lossy) {
+  constexpr NumberRange kShare{.low = 0, .high = 1};
+  FaultReport report;
+  report.losses.emplace();
+  for (const JsonReader& one : lossy.items()) {
+    std::string name;
+    std::string from;
+    diag::LinkLoss loss;
+    one.read("link", name);
+    one.read("from", from);
+    one.read_if("now", loss.now, kShare);
+    one.read_if("left", loss.left, kShare);
+    one.read_if("blind", loss.is_blind);
+    REGATTA_TRY_DO(one.status());
+    REGATTA_TRY(link, find_link(graph, name));
+    REGATTA_TRY(direction, direction_from(graph, link, from));
+    loss.link = direction;
+    report.losses->push_back(loss);
+  }
+  return lossy.finish(std::move(report));
 }
 
 json fault_to_json(const topo::Graph& graph, const Fault& fault) {
@@ -210,6 +236,7 @@ std::string_view to_string(Harm harm) {
 Result<FaultReport> parse_report(const topo::Graph& graph, std::string_view text) {
   static constexpr std::array kHarms = {Harm::kLoss, Harm::kBlackHole, Harm::kNoCarrier};
   const auto report = JsonReader::parse(text, "report");
+  if (report && report->has("lossy")) return parse_losses(graph, report->at("lossy"));
   if (!report || !report->has("broken"))
     return wrong(R"(not understood; write it like {"broken": {"link": "leaf0-spine1"}})");
   Harm harm = Harm::kBlackHole;
@@ -217,7 +244,7 @@ Result<FaultReport> parse_report(const topo::Graph& graph, std::string_view text
   report->read_if("harm", harm, kHarms);
   report->read_if("why", why);
   REGATTA_TRY(faults, parse_broken(graph, report->at("broken"), harm));
-  return FaultReport{std::move(faults), printable(why, kLongest)};
+  return FaultReport{std::move(faults), printable(why, kLongest), {}};
 }
 
 json to_json(const topo::Graph& graph, const Event& event) {

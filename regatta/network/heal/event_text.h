@@ -2,6 +2,7 @@
 // docs/formats/heal.md.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,17 +11,20 @@
 
 #include "regatta/base/core/result.h"
 #include "regatta/model/topo/graph.h"
+#include "regatta/network/diag/observation.h"
 #include "regatta/network/heal/healer.h"
 
 namespace regatta::heal {
 
-// A fault report of a prober, a locator or a person.
+// A line of a prober, a locator or a person: a fault, or what probes lose on the links by now.
 struct FaultReport {
   std::vector<Fault> faults;  // one; two for a link without a direction
   std::string why;
+  std::optional<std::vector<diag::LinkLoss>> losses;  // then there are no faults
 };
 
-// {"broken": {"link": "leaf0-spine1", "from": "leaf0"}, "harm": "eats", "why": "..."}.
+// {"broken": {"link": "leaf0-spine1", "from": "leaf0"}, "harm": "eats", "why": "..."}, or
+// {"lossy": [{"link": "leaf0-spine1", "from": "leaf0", "now": 0.05, "left": 0.01}]}.
 // kInvalidInput names what is wrong and what exists.
 Result<FaultReport> parse_report(const topo::Graph& graph, std::string_view text);
 

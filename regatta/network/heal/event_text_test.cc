@@ -40,6 +40,22 @@ TEST(ParseReport, TakesASwitchAHopAndTheHarm) {
                                                       fabric.node("leaf1"), Harm::kBlackHole}));
 }
 
+TEST(ParseReport, TakesWhatProbesLose) {
+  const TestFabricPaths fabric = TestFabricPaths::two_tiers(2, 2);
+  const auto report = parse_report(
+      fabric.graph, R"({"lossy": [{"link": "leaf0-spine1", "from": "spine1", "now": 0.5},)"
+                    R"( {"link": "leaf0-spine1", "from": "leaf0", "blind": true}]})");
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_THAT(report->faults, testing::IsEmpty());
+  ASSERT_TRUE(report->losses);
+  const std::uint32_t up = fabric.link("leaf0", "spine1");
+  EXPECT_THAT(*report->losses, testing::ElementsAre(diag::LinkLoss{.link = up ^ 1U, .now = 0.5},
+                                                    diag::LinkLoss{.link = up, .is_blind = true}));
+  const auto none = parse_report(fabric.graph, R"({"lossy": []})");
+  ASSERT_TRUE(none && none->losses);
+  EXPECT_THAT(*none->losses, testing::IsEmpty());
+}
+
 TEST(ParseReport, SaysWhatIsWrong) {
   const TestFabricPaths fabric = TestFabricPaths::two_tiers(2, 2);
   const std::vector<std::pair<std::string, std::string>> cases = {
@@ -56,6 +72,11 @@ TEST(ParseReport, SaysWhatIsWrong) {
        "report: 'spine0' is no leaf; 'towards' names the leaf that traffic goes to"},
       {R"({"broken": {"link": "leaf0-spine1", "towards": "leaf1"}})",
        "report: 'towards' needs 'from', an end of the link"},
+      {R"({"lossy": 4})", "report: lossy: expected a list, found 4"},
+      {R"({"lossy": [{"link": "leaf0-spine1", "from": "leaf0", "now": 2}]})",
+       "report: lossy[0].now: expected a number from 0 to 1, found 2"},
+      {R"({"lossy": [{"link": "leaf0-spine1", "from": "leaf1"}]})",
+       "report: 'leaf1' is no end of link leaf0-spine1; it has leaf0 and spine1"},
       {R"({"broken": {"link": 4}})", "report: broken.link: expected a string, found 4"},
       {R"({"broken": 4})", "report: broken: expected an object, found 4"},
       {R"({"broken": {"switch": "spine0"}, "why": 4})", "report: why: expected a string, found 4"},

@@ -13,6 +13,11 @@ namespace regatta::heal {
 namespace {
 
 constexpr Seconds kLongestPause{5.0};
+constexpr Seconds kNamedWithin{10};  // of a loss; also what is named once more
+// From the last loss to the last sighting of a locator: its clean time, which begins anew while
+// other losses look like it, and a report each second.
+constexpr Seconds kLocatorHolds{10};
+constexpr Seconds kLossDelay{0.2};  // from a loss to the last report in which it is new
 
 std::array<Fault, 2> both_directions(LinkId link) {
   const std::uint32_t forward = fabric::number_of({link, true});
@@ -46,6 +51,7 @@ Healer::Healer(const topo::Graph& graph, const FabricPaths& paths, Switches& swi
       damper_(options.damping),
       paths_(paths),
       tables_(paths),
+      losses_(paths),
       is_off_(graph.links.size()) {}
 
 std::optional<Seconds> Healer::next() const {
@@ -108,11 +114,65 @@ void Healer::renew_links_of(NodeId node, Seconds now) {
 }
 
 void Healer::report(const Fault& fault, const std::string& why, Seconds now) {
+  if (is_echo(fault, now)) return;
   if (fault.place == Place::kSwitch) renew_links_of(fault.node, now);
   if (!damper_.bad(fault, why, now, false)) return;
   is_due_ = true;
   for (const HeldFault& held : damper_.held())
     if (held.fault.is_at(fault)) news_.push_back({held.fault, held.why, held.clean});
+}
+
+void Healer::report_losses(std::span<const diag::LinkLoss> losses, Seconds now) {
+  losses_.set(losses, now);
+  has_new_losses_ = losses_.is_lossy() && !damper_.held().empty();
+  is_due_ = is_due_ || has_new_losses_;
+}
+
+// Only where it loses far less than the paths in use, and is no black hole any more. Probes tell
+// that only of what they saw.
+bool Healer::may_return(const HeldFault& held, double in_use) const {
+  constexpr double kFarLess = 1.0 / 3;
+  constexpr double kNoBlackHole = 0.1;
+  const double most = held.fault.harm == Harm::kLoss ? 1 : kNoBlackHole;
+  if (held.lasts || losses_.if_used(held.fault) > std::min(most, kFarLess * in_use)) return false;
+  const bool is_taken_over = held.fault.place == Place::kHop && held.last_bad == held.since;
+  return is_taken_over || held.fault.harm == Harm::kNoCarrier ||
+         losses_.has_lost_since(held.fault, held.since - kNamedWithin);
+}
+
+// Whether it repeats, for the clean time of a locator, what was seen before an early return.
+bool Healer::is_echo(const Fault& fault, Seconds now) {
+  std::erase_if(returned_early_,
+                [&](const EarlyReturn& one) { return now - one.at > kLocatorHolds; });
+  return std::ranges::any_of(returned_early_, [&](const EarlyReturn& one) {
+    return one.fault.is_at(fault) && !losses_.has_lost_since(fault, one.at + kLossDelay);
+  });
+}
+
+Decision Healer::decide_now(Seconds now, std::vector<HeldFault>& released) {
+  Decision decision = decide(paths_, damper_.faults(), has_new_losses_ ? &losses_ : nullptr);
+  std::vector<HeldFault> returned;
+  for (;;) {
+    const std::vector<HeldFault> held = damper_.held();
+    const std::size_t before = returned.size();
+    for (const CostlyFault& costly : decision.costly) {
+      const HeldFault& one = held[costly.fault];
+      if (!may_return(one, costly.in_use)) continue;
+      damper_.release_early(one.fault, now);
+      returned_early_.push_back({one.fault, now});
+      returned.push_back(one);
+    }
+    if (returned.size() == before) break;
+    decision = decide(paths_, damper_.faults(), &losses_);
+  }
+  for (const HeldFault& one : returned) {
+    // Nobody needs to know of a fault that is not held for an instant.
+    const bool is_news = std::erase_if(news_, [&](const EventReason& reason) {
+                           return reason.fault.is_at(one.fault);
+                         }) > 0;
+    if (!is_news) released.push_back(one);
+  }
+  return decision;
 }
 
 // The kernel forgot routes through an interface that was off.
@@ -165,8 +225,9 @@ void Healer::report_refusals(const Decision& decision, Seconds now, std::vector<
   if (!event.reasons.empty()) events.push_back(std::move(event));
 }
 
-void Healer::act(const std::vector<HeldFault>& released, Seconds now, std::vector<Event>& events) {
-  const Decision decision = decide(paths_, damper_.faults());
+void Healer::act(std::vector<HeldFault> released, Seconds now, std::vector<Event>& events) {
+  const Decision decision = decide_now(now, released);
+  has_new_losses_ = false;
   const std::vector<RouteChange> changes = tables_.changes(decision);
   Status done;
   if (!changes.empty() && !dry_run_) done = switches_.apply(changes);
@@ -225,10 +286,10 @@ Result<std::vector<Event>> Healer::step(Seconds now) {
     if (learnt) is_due_ = true;
     report_failure(learnt, now, events);
   }
-  const std::vector<HeldFault> released = damper_.release(now);
+  std::vector<HeldFault> released = damper_.release(now);
   if (is_due_ || !released.empty()) {
     is_due_ = false;
-    act(released, now, events);
+    act(std::move(released), now, events);
   }
   audit(now, events);
   if (!retry_) pause_ = kFirstPause;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "regatta/model/topo/graph.h"
 #include "regatta/network/heal/internal/decide.h"
 #include "regatta/network/heal/internal/flap_damper.h"
+#include "regatta/network/heal/internal/path_losses.h"
 #include "regatta/network/heal/internal/route_audit.h"
 #include "regatta/network/heal/internal/switches.h"
 #include "regatta/network/heal/internal/tables.h"
@@ -62,6 +64,10 @@ class Healer {
   // Accepts a sighting of `fault`. It counts from the next step() on.
   void report(const Fault& fault, const std::string& why, Seconds now);
 
+  // Accepts what probes lose on all links; others lose nothing. In the next step(), what is held is
+  // returned before its clean period is over where it loses less than the paths left in use.
+  void report_losses(std::span<const diag::LinkLoss> losses, Seconds now);
+
   // Handles carrier changes, releases faults after their clean period, changes routes, and repairs
   // those that another program has changed. Call it when switches.fd() is readable, after report(),
   // and at next().
@@ -78,7 +84,10 @@ class Healer {
   Status apply_carriers(Seconds now);
   void renew_links_of(NodeId node, Seconds now);
   Status come_on(const CarrierChange& change);
-  void act(const std::vector<HeldFault>& released, Seconds now, std::vector<Event>& events);
+  void act(std::vector<HeldFault> released, Seconds now, std::vector<Event>& events);
+  Decision decide_now(Seconds now, std::vector<HeldFault>& released);
+  bool may_return(const HeldFault& held, double in_use) const;
+  bool is_echo(const Fault& fault, Seconds now);
   void report_failure(const Status& status, Seconds now, std::vector<Event>& events);
   bool can_audit() const { return !dry_run_ && !retry_ && switches_.reads_installed(); }
   void audit(Seconds now, std::vector<Event>& events);
@@ -91,11 +100,18 @@ class Healer {
   const FabricPaths& paths_;
   Tables tables_;
   RouteAudit audit_;
+  PathLosses losses_;
   std::vector<EventReason> news_;
   std::vector<std::pair<bool, bool>> is_off_;  // per link: its ends a and b
   std::vector<Fault> refused_;                 // already reported
-  std::optional<Seconds> retry_;               // when the installed routes have to be learned again
-  Seconds pause_ = kFirstPause;                // delay of that after the next failure
+  struct EarlyReturn {
+    Fault fault;
+    Seconds at;
+  };
+  std::vector<EarlyReturn> returned_early_;  // of late
+  bool has_new_losses_ = false;
+  std::optional<Seconds> retry_;  // when the installed routes have to be learned again
+  Seconds pause_ = kFirstPause;   // delay of that after the next failure
   bool is_due_ = false;
 };
 

@@ -170,6 +170,51 @@ TEST_F(HealerOf, HoldsTheLinksOfASwitchAsLongAsTheSwitchIsReported) {
   EXPECT_THAT(kinds(step(24.1)), testing::Contains(EventKind::kReturned));
 }
 
+// A repaired link stays out for its clean period, but not while another path is breaking.
+TEST_F(HealerOf, ReturnsARepairedLinkEarlyWhereProbesLosePacketsOnTheOthers) {
+  const diag::LinkLoss first{.link = fabric.link("leaf0", "spine0"), .now = 1, .left = 1};
+  const diag::LinkLoss second{.link = fabric.link("leaf0", "spine1"), .now = 0.2, .left = 0.1};
+  const auto parts = [&] {
+    return hops_of(switches.tables.parts(fabric.node("leaf0"), fabric.node("leaf1")));
+  };
+  const Fault fault = fabric.broken_link("leaf0", "spine0");
+  healer.report_losses(std::vector{first}, Seconds{1});
+  healer.report(fault, "probes", Seconds{1});
+  step(1);
+  EXPECT_THAT(parts(), ElementsAre(second.link));
+  healer.report_losses(std::vector<diag::LinkLoss>(), Seconds{2});
+  EXPECT_THAT(step(2), IsEmpty());
+  healer.report_losses(std::vector{second}, Seconds{2.1});
+  EXPECT_THAT(kinds(step(2.1)), ElementsAre(EventKind::kReturned));
+  EXPECT_THAT(parts(), ElementsAre(first.link, second.link));
+  EXPECT_THAT(healer.held(), IsEmpty());
+  // The locator repeats what it saw, for its clean time.
+  healer.report(fault, "probes", Seconds{2.5});
+  EXPECT_THAT(step(2.5), IsEmpty());
+  // But it breaks again, and stays out for longer.
+  healer.report_losses(std::vector{first}, Seconds{3});
+  healer.report(fault, "probes", Seconds{3});
+  EXPECT_THAT(kinds(step(3)), ElementsAre(EventKind::kWithdrawn));
+  ASSERT_THAT(healer.held(), SizeIs(1));
+  EXPECT_EQ(healer.held()[0].clean, Seconds{10});
+}
+
+TEST_F(HealerOf, ReturnsNothingEarlyThatStillLosesMoreOrThatProbesNeverSaw) {
+  const diag::LinkLoss held{.link = fabric.link("leaf0", "spine0"), .now = 1, .left = 1};
+  const diag::LinkLoss used{.link = fabric.link("leaf0", "spine1"), .now = 0.2, .left = 0.1};
+  const auto parts = [&] {
+    return hops_of(switches.tables.parts(fabric.node("leaf0"), fabric.node("leaf1")));
+  };
+  healer.report(fabric.broken_link("leaf0", "spine0"), "a person", Seconds{1});
+  step(1);
+  healer.report_losses(std::vector{used}, Seconds{1.1});
+  step(1.1);
+  EXPECT_THAT(parts(), ElementsAre(used.link));
+  healer.report_losses(std::vector{held, used}, Seconds{1.2});
+  step(1.2);
+  EXPECT_THAT(parts(), ElementsAre(used.link));
+}
+
 TEST_F(HealerOf, TellsOnceThatItRefusesToCutALeafOff) {
   healer.report(fabric.broken_link("leaf0", "spine0"), "probes", Seconds{1});
   step(1);

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "regatta/base/core/json.h"
 #include "regatta/network/fabric/routes.h"
 #include "regatta/network/heal/event_text.h"
 
@@ -48,6 +49,24 @@ std::string report_lines(const topo::Graph& graph, const diag::FaultVerdict& ver
              "\n";
   }
   return lines;
+}
+
+std::string losses_line(const topo::Graph& graph, std::span<const diag::LinkLoss> losses) {
+  constexpr std::size_t kLinksMost = 500;
+  if (losses.size() > kLinksMost) return "";
+  nlohmann::json lossy = nlohmann::json::array();
+  for (const diag::LinkLoss& loss : losses) {
+    nlohmann::json one{{"link", graph.links[loss.link / 2].name},
+                       {"from", graph.nodes[fabric::tail_of(graph, loss.link).index()].name}};
+    if (loss.is_blind) {
+      one["blind"] = true;
+    } else {
+      one["now"] = loss.now;
+      one["left"] = loss.left;
+    }
+    lossy.push_back(std::move(one));
+  }
+  return json_line({{"lossy", std::move(lossy)}}) + "\n";
 }
 
 }  // namespace regatta::heal

@@ -46,6 +46,8 @@ class Collector {
   void add(const diag::CarrierEvent& event) { locator_.add(event); }
   void add(const diag::PassiveCount& count) { locator_.add(count); }
   diag::FaultChanges locate(Seconds now) { return locator_.locate(now); }
+  // By the last locate(): where probes lost anything lately.
+  std::vector<diag::LinkLoss> link_losses(Seconds now) const { return locator_.link_losses(now); }
 
   void leave_out(std::vector<bool> paths) { locator_.leave_out(std::move(paths)); }
   // As of the last locate(): paths with losses, and active faults.

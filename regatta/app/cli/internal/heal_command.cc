@@ -129,9 +129,11 @@ Status heal_until_stopped(const Fabric& fabric) {
   publish(first);
   while (!stop) {
     if (!wait_for_news(fabric)) return lab::gone(fabric.options.lab);
-    for (const heal::FaultReport& report : event_socket.consume_reports(graph))
+    for (const heal::FaultReport& report : event_socket.consume_reports(graph)) {
       for (const heal::Fault& fault : report.faults)
         healer.report(fault, report.why, os::monotonic_now());
+      if (report.losses) healer.report_losses(*report.losses, os::monotonic_now());
+    }
     REGATTA_TRY(events, healer.step(os::monotonic_now()));
     publish(events);
   }

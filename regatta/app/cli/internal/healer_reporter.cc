@@ -13,6 +13,7 @@ namespace regatta::cli {
 namespace {
 
 constexpr Seconds kAgain{1};
+constexpr Seconds kLossesAgain{0.03};
 
 }  // namespace
 
@@ -24,7 +25,8 @@ Result<HealerReporter> HealerReporter::open(const std::string& path, const topo:
   return HealerReporter(path, fd ? std::move(*fd) : os::UniqueFd(), graph);
 }
 
-std::string HealerReporter::report(const diag::FaultChanges& news, Seconds now) {
+std::string HealerReporter::report(const diag::FaultChanges& news,
+                                   std::span<const diag::LinkLoss> losses, Seconds now) {
   for (const diag::FaultVerdict& verdict : news.over)
     std::erase_if(lasting_,
                   [&](const diag::FaultVerdict& one) { return one.culprit == verdict.culprit; });
@@ -41,12 +43,13 @@ std::string HealerReporter::report(const diag::FaultChanges& news, Seconds now) 
     auto fd = is_due ? os::connect_unix(path_) : Result<os::UniqueFd>(Error{});
     if (!fd) return {};
     fd_ = std::move(*fd);
+    losses_until_ = now + kAgain;
     if (!send(all_lasting())) return {};
     return std::exchange(was_connected_, true) ? report::healer_back_text(path_)
                                                : report::healer_found_text(path_);
   }
   discard_input();
-  if (send(is_due ? all_lasting() : lines)) return {};
+  if (send((is_due ? all_lasting() : lines) + due_losses(losses, now))) return {};
   return report::healer_lost_text(path_);
 }
 
@@ -55,6 +58,14 @@ std::string HealerReporter::all_lasting() const {
   for (const diag::FaultVerdict& verdict : lasting_)
     lines += heal::report_lines(*graph_, verdict);
   return lines;
+}
+
+// A second longer than there are any: what is held has to be seen without losses for a while.
+std::string HealerReporter::due_losses(std::span<const diag::LinkLoss> losses, Seconds now) {
+  if (!losses.empty() || !lasting_.empty()) losses_until_ = now + kAgain;
+  if (now - losses_reported_ < kLossesAgain || now > losses_until_) return "";
+  losses_reported_ = now;
+  return heal::losses_line(*graph_, losses);
 }
 
 // False: the healer is gone, or does not read.

@@ -2,6 +2,7 @@
 // while they last.
 #pragma once
 
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,9 +25,12 @@ class HealerReporter {
   bool is_connected() const { return static_cast<bool>(fd_); }
 
   // Reports new faults at once and lasting ones every second: a healer takes a fault that is no
-  // longer reported as gone. Never waits: it tries every second to reach a lost healer, and then
-  // reports the lasting faults. Returns the line to print when it is lost or back; "": neither.
-  std::string report(const diag::FaultChanges& news, Seconds now);
+  // longer reported as gone. While a fault lasts or probes lose anything, and for a second after,
+  // it also reports `losses` every 30 ms. Never waits: it tries every second to reach a lost
+  // healer, and then reports the lasting faults. Returns the line to print when it is lost or back;
+  // "": neither.
+  std::string report(const diag::FaultChanges& news, std::span<const diag::LinkLoss> losses,
+                     Seconds now);
 
  private:
   HealerReporter(std::string path, os::UniqueFd fd, const topo::Graph& graph)
@@ -35,6 +39,7 @@ class HealerReporter {
         was_connected_(static_cast<bool>(fd_)),
         graph_(&graph) {}
   std::string all_lasting() const;
+  std::string due_losses(std::span<const diag::LinkLoss> losses, Seconds now);
   bool send(const std::string& lines);
   void discard_input();
 
@@ -43,7 +48,9 @@ class HealerReporter {
   bool was_connected_;
   const topo::Graph* graph_;
   std::vector<diag::FaultVerdict> lasting_;
-  Seconds reported_;  // all lasting faults
+  Seconds reported_;         // all lasting faults
+  Seconds losses_reported_;  // and until when they are
+  Seconds losses_until_;
 };
 
 }  // namespace regatta::cli

@@ -99,4 +99,19 @@ bool ProbeWindows::is_usable(std::uint32_t probe, Window window, Seconds now,
                   now - static_cast<double>(window + 1) * options_.window - options_.grace) >= late;
 }
 
+bool ProbeWindows::is_awake(std::uint32_t probe, Window window) const {
+  Seconds gaps;
+  for (const NodeId end : {from_[probe], to_[probe]}) {
+    const HostState* const own = state_of(end, window);
+    if (own == nullptr) return false;
+    for (const Window near : {window - 1, window, window + 1}) {
+      const HostState* const state = state_of(end, near);
+      if (state != nullptr && (state->control_lost > 0 || state->overflows > 0)) return false;
+    }
+    gaps += own->worst_gap;
+  }
+  // The last probe of a window still has the grace time to come back.
+  return gaps <= options_.grace * (2.0 / 3);
+}
+
 }  // namespace regatta::diag

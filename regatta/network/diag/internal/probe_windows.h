@@ -57,6 +57,9 @@ class ProbeWindows {
   // Whether the losses of this probe in this window show the state of the network by now. Adds the
   // ends that were too busy to `noisy`.
   bool is_usable(std::uint32_t probe, Window window, Seconds now, std::vector<NodeId>& noisy) const;
+  // Whether both ends were awake in this window, as far as they have reported: what is missing then
+  // was hardly late.
+  bool is_awake(std::uint32_t probe, Window window) const;
 
  private:
   struct Host {

@@ -9,6 +9,7 @@
 
 #include "regatta/base/core/result.h"
 #include "regatta/model/topo/graph_names.h"
+#include "regatta/network/heal/internal/path_losses.h"
 
 namespace regatta::heal {
 namespace {
@@ -67,6 +68,107 @@ bool touches(const FabricPaths& paths, const Fault& fault, NodeId leaf) {
   return std::ranges::find(hops, fault.link) != hops.end();
 }
 
+// Share that is lost on the way from a switch to the leaf, over the hops that it keeps.
+struct ShareLost {
+  double in_use = 0;
+  double if_used = 0;
+};
+
+// One hop of a switch.
+struct HopChoice {
+  std::uint32_t cost = 0;  // the rank of the worst fault on its best path
+  bool is_kept = false;
+  ShareLost lost;
+};
+
+class Decider {
+ public:
+  Decider(const FabricPaths& paths, std::span<const Fault> faults, const PathLosses* losses)
+      : paths_(paths),
+        ranks_(paths, faults),
+        losses_(losses != nullptr && losses->is_lossy() ? losses : nullptr),
+        is_leaf_(paths.end_of.size(), false),
+        worst_(paths.end_of.size(), 0),
+        lost_(paths.end_of.size()) {
+    for (const NodeId leaf : paths.routes.leaves())
+      is_leaf_[leaf.index()] = true;
+  }
+
+  // The routes of all switches to leaf `number` of paths.routes.leaves().
+  void decide_towards(std::size_t number, Decision& decision) {
+    const NodeId leaf = paths_.routes.leaves()[number];
+    worst_[leaf.index()] = 0;
+    lost_[leaf.index()] = {};
+    for (const NodeId node : paths_.switches[number]) {
+      choose(node, leaf);
+      const std::uint32_t best = worst_[node.index()];
+      if (best > 0 && is_leaf_[node.index()])
+        decision.refusals.push_back({node, leaf, ranks_.fault_of(best)});
+      if (std::ranges::all_of(hops_, &HopChoice::is_kept)) continue;
+      Withdrawal& withdrawal = decision.withdrawals.emplace_back();
+      withdrawal.node = node;
+      withdrawal.leaf = leaf;
+      const auto hops = paths_.routes.next_hops(node, leaf);
+      for (std::size_t hop = 0; hop < hops.size(); ++hop)
+        if (hops_[hop].is_kept) withdrawal.left.push_back(hops[hop]);
+    }
+  }
+
+  // Faults, and the share lost on the paths in use instead.
+  const std::map<std::size_t, double>& costly() const { return costly_; }
+
+ private:
+  void choose(NodeId node, NodeId leaf) {
+    hops_.clear();
+    for (const std::uint32_t hop : paths_.routes.next_hops(node, leaf)) {
+      const NodeId next = paths_.end_of[hop];
+      hops_.push_back(
+          {.cost = std::max({ranks_.of_hop(hop, leaf), ranks_.of_node(next), worst_[next.index()]}),
+           .lost = lost_over(hop)});
+    }
+    const std::uint32_t best = std::ranges::min_element(hops_, {}, &HopChoice::cost)->cost;
+    worst_[node.index()] = best;
+    for (HopChoice& hop : hops_)
+      hop.is_kept = ranks_.level(hop.cost) == ranks_.level(best);
+    if (losses_ == nullptr) return;
+    lost_[node.index()] = {mean_lost(&ShareLost::in_use), mean_lost(&ShareLost::if_used)};
+    for (const HopChoice& hop : hops_) {
+      const bool is_costly = !hop.is_kept && hop.lost.if_used < lost_[node.index()].in_use;
+      if (!is_costly) continue;
+      double& in_use = costly_[ranks_.fault_of(hop.cost)];
+      in_use = std::max(in_use, lost_[node.index()].in_use);
+    }
+  }
+
+  ShareLost lost_over(std::uint32_t hop) const {
+    if (losses_ == nullptr) return {};
+    const ShareLost& rest = lost_[paths_.end_of[hop].index()];
+    return {1 - (1 - losses_->in_use(hop)) * (1 - rest.in_use),
+            1 - (1 - losses_->if_used(hop)) * (1 - rest.if_used)};
+  }
+
+  // Over the hops that are kept.
+  double mean_lost(double ShareLost::*share) const {
+    double sum = 0;
+    int count = 0;
+    for (const HopChoice& hop : hops_) {
+      if (!hop.is_kept) continue;
+      sum += hop.lost.*share;
+      ++count;
+    }
+    return sum / count;
+  }
+
+  const FabricPaths& paths_;
+  const Ranks ranks_;
+  const PathLosses* losses_;          // null: nothing is lost
+  std::vector<bool> is_leaf_;         // by node; nodes are fewer than link ends
+  std::vector<std::uint32_t> worst_;  // on the best path from each switch, without its own
+  std::vector<ShareLost> lost_;       // by node
+  std::vector<HopChoice> hops_;       // of the switch at hand
+  std::map<std::size_t, double> costly_;
+};
+
 }  // namespace
 
 FabricPaths::FabricPaths(const topo::Graph& graph) : routes(graph) {
@@ -83,44 +185,18 @@ FabricPaths::FabricPaths(const topo::Graph& graph) : routes(graph) {
   }
 }
 
-Decision decide(const FabricPaths& paths, std::span<const Fault> faults) {
+Decision decide(const FabricPaths& paths, std::span<const Fault> faults, const PathLosses* losses) {
+  if (faults.empty()) return {};
   Decision decision;
-  if (faults.empty()) return decision;
-  const Ranks ranks(paths, faults);
-  std::vector<bool> is_leaf(paths.end_of.size(), false);  // nodes are fewer than link ends
-  for (const NodeId leaf : paths.routes.leaves())
-    is_leaf[leaf.index()] = true;
-  // Worst fault on the best path from each switch, without the switch's own.
-  std::vector<std::uint32_t> worst(paths.end_of.size(), 0);
-  std::vector<std::uint32_t> costs;
+  Decider decider(paths, faults, losses);
   for (std::size_t i = 0; i < paths.switches.size(); ++i) {
     const NodeId leaf = paths.routes.leaves()[i];
-    if (std::ranges::none_of(faults, [&](const Fault& one) { return touches(paths, one, leaf); }))
-      continue;
-    worst[leaf.index()] = 0;
-    for (const NodeId node : paths.switches[i]) {
-      const auto hops = paths.routes.next_hops(node, leaf);
-      costs.clear();
-      for (const std::uint32_t hop : hops) {
-        const NodeId next = paths.end_of[hop];
-        costs.push_back(
-            std::max({ranks.of_hop(hop, leaf), ranks.of_node(next), worst[next.index()]}));
-      }
-      const std::uint32_t best = std::ranges::min(costs);
-      worst[node.index()] = best;
-      if (best > 0 && is_leaf[node.index()])
-        decision.refusals.push_back({node, leaf, ranks.fault_of(best)});
-      const auto is_left = [&](std::uint32_t cost) {
-        return ranks.level(cost) == ranks.level(best);
-      };
-      if (std::ranges::all_of(costs, is_left)) continue;
-      Withdrawal& withdrawal = decision.withdrawals.emplace_back();
-      withdrawal.node = node;
-      withdrawal.leaf = leaf;
-      for (std::size_t hop = 0; hop < hops.size(); ++hop)
-        if (is_left(costs[hop])) withdrawal.left.push_back(hops[hop]);
-    }
+    const bool is_touched =
+        std::ranges::any_of(faults, [&](const Fault& one) { return touches(paths, one, leaf); });
+    if (is_touched) decider.decide_towards(i, decision);
   }
+  for (const auto& [fault, in_use] : decider.costly())
+    decision.costly.push_back({fault, in_use});
   return decision;
 }
 

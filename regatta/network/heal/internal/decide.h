@@ -76,14 +76,27 @@ struct RefusedWithdrawal {
   friend bool operator==(const RefusedWithdrawal&, const RefusedWithdrawal&) = default;
 };
 
+// A fault that keeps out paths on which probes lose less than on those left in use, of which the
+// broken one may not have been named yet.
+struct CostlyFault {
+  std::size_t fault = 0;  // place in what decide() was given
+  double in_use = 0;      // the largest share lost on paths in use instead
+
+  friend bool operator==(const CostlyFault&, const CostlyFault&) = default;
+};
+
 struct Decision {
   std::vector<Withdrawal> withdrawals;  // by (leaf, node), only where a hop is missing
   std::vector<RefusedWithdrawal> refusals;
+  std::vector<CostlyFault> costly;  // by their place in the list
 };
 
-// `faults`: oldest first; a refusal names the youngest of equal harm. Time: switches x leaves x
-// next hops.
-Decision decide(const FabricPaths& paths, std::span<const Fault> faults);
+class PathLosses;
+
+// `faults`: oldest first; a refusal names the youngest of equal harm. `losses`: what probes lose on
+// each link; null: nothing is known. Time: switches x leaves x next hops.
+Decision decide(const FabricPaths& paths, std::span<const Fault> faults,
+                const PathLosses* losses = nullptr);
 
 // "leaf0-spine1 from leaf0 to spine1", "switch spine0", "leaf0-spine1 from leaf0 towards leaf2".
 std::string to_string(const topo::Graph& graph, const Fault& fault);

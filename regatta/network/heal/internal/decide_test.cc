@@ -8,6 +8,7 @@
 
 #include <gmock/gmock.h>
 
+#include "regatta/network/heal/internal/path_losses.h"
 #include "regatta/network/heal/test_fabric.h"
 
 namespace regatta::heal {
@@ -123,6 +124,27 @@ TEST(Decide, GoesBackToALossyPathWhenTheLastOneIsDead) {
                   fabric.node("leaf0"), fabric.node("leaf1"), {fabric.link("leaf0", "spine0")}}));
   EXPECT_THAT(decision.refusals,
               ElementsAre(RefusedWithdrawal{fabric.node("leaf0"), fabric.node("leaf1"), 0}));
+}
+
+// A pair lost more with a healer than without one, until the second fault was named: 1.3 s.
+TEST(Decide, TellsWhichFaultKeepsOutPathsThatLoseLessThanThoseInUse) {
+  const TestFabricPaths fabric = TestFabricPaths::two_tiers(3, 2);
+  const std::vector<Fault> faults = {fabric.broken_link("leaf2", "spine0"),
+                                     fabric.broken_link("leaf0", "spine0", Harm::kLoss)};
+  PathLosses losses(fabric.paths);
+  const diag::LinkLoss used{.link = fabric.link("spine1", "leaf1"), .now = 0.2, .left = 0.1};
+  const std::uint32_t held = fabric.link("leaf0", "spine0");
+  const diag::LinkLoss black_hole{.link = fabric.link("leaf2", "spine0"), .now = 1, .left = 1};
+  losses.set(std::vector{used, black_hole, {.link = held, .left = 0.01}}, Seconds{1});
+  const std::vector<CostlyFault> costly = decide(fabric.paths, faults, &losses).costly;
+  ASSERT_EQ(costly.size(), 1U);
+  EXPECT_EQ(costly[0].fault, 1U);
+  EXPECT_NEAR(costly[0].in_use, 0.2, 1e-9);
+  losses.set(std::vector{used, black_hole, {.link = held, .now = 0.3, .left = 0.3}}, Seconds{1});
+  EXPECT_THAT(decide(fabric.paths, faults, &losses).costly, IsEmpty());
+  losses.set(std::vector{used, black_hole, {.link = held, .is_blind = true}}, Seconds{1});
+  EXPECT_THAT(decide(fabric.paths, faults, &losses).costly, IsEmpty());
+  EXPECT_THAT(decide(fabric.paths, faults).costly, IsEmpty());
 }
 
 TEST(Decide, KeepsAllPathsToASwitchThatNoneLeadsAround) {

@@ -66,6 +66,17 @@ std::vector<HeldFault> FlapDamper::release(Seconds now) {
   return over;
 }
 
+void FlapDamper::release_early(const Fault& fault, Seconds now) {
+  const HeldFault* const found = find(fault);
+  if (found == nullptr) return;
+  for (Record& record : records_) {
+    if (!record.fault.is_at(fault)) continue;
+    if (found->since == now) record.relapses = std::max(0, record.relapses - 1);
+    record.released = now;
+  }
+  std::erase_if(held_, [&](const HeldFault& held) { return held.fault.is_at(fault); });
+}
+
 std::vector<Fault> FlapDamper::faults() const {
   std::vector<Fault> faults;
   for (const HeldFault& held : held_)

@@ -40,6 +40,9 @@ class FlapDamper {
   void good(const Fault& fault, Seconds now);
   // Faults whose clean period is over, and which are no longer held.
   std::vector<HeldFault> release(Seconds now);
+  // The same of one fault before its clean period is over; a sighting afterwards is a relapse, but
+  // one that is held for no time counts as none.
+  void release_early(const Fault& fault, Seconds now);
 
   // Oldest first.
   const std::vector<HeldFault>& held() const { return held_; }

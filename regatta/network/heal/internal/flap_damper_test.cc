@@ -97,5 +97,19 @@ TEST(FlapDamper, TellsPlacesApart) {
   EXPECT_THAT(damper.faults(), SizeIs(4));
 }
 
+TEST(FlapDamper, CountsWhatBreaksAfterAnEarlyReleaseAsARelapse) {
+  FlapDamper damper(kDamping);
+  damper.bad(kUplink, "probes", at(100), false);
+  damper.release_early(kUplink, at(101));
+  EXPECT_THAT(damper.held(), IsEmpty());
+  EXPECT_TRUE(damper.bad(kUplink, "probes", at(102), false));
+  EXPECT_EQ(damper.next(), at(112));
+  damper.release_early(kUplink, at(103));
+  damper.bad(kUplink, "probes", at(104), false);
+  damper.release_early(kUplink, at(104));
+  damper.bad(kUplink, "probes", at(105), false);
+  EXPECT_EQ(damper.next(), at(125)) << "as the third time";
+}
+
 }  // namespace
 }  // namespace regatta::heal

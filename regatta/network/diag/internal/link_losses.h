@@ -1,0 +1,26 @@
+// diag/internal/link_losses.h: what probes lost of late on the paths over each link, long before it
+// is enough for a verdict. Pure.
+#pragma once
+
+#include <vector>
+
+#include "regatta/model/topo/graph.h"
+#include "regatta/network/diag/internal/probe_windows.h"
+#include "regatta/network/diag/observation.h"
+#include "regatta/network/fabric/traffic.h"
+
+namespace regatta::diag {
+
+struct LinkLossInput {
+  const topo::Graph& graph;
+  const fabric::Paths& paths;
+  const ProbeWindows& windows;
+  const std::vector<bool>& left_out;  // paths that do not count; empty: none
+};
+
+// The links that lost something in the last 17 windows up to `last` or are blind, ascending. Losses
+// count as soon as both ends have reported and were awake, else as for verdicts; and for those
+// links of their path that lose about the largest share of what crosses them.
+std::vector<LinkLoss> link_losses(const LinkLossInput& input, Window last, Seconds now);
+
+}  // namespace regatta::diag

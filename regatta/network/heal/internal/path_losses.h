@@ -1,0 +1,52 @@
+// heal/internal/path_losses.h: what probes lose on each link by now, as one client reports it again
+// and again. Pure: time is an argument.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "regatta/base/core/units.h"
+#include "regatta/network/diag/observation.h"
+#include "regatta/network/heal/internal/decide.h"
+#include "regatta/network/heal/internal/flap_damper.h"
+
+namespace regatta::heal {
+
+// The directed links that packets meet the fault on, and for kHop all from there to the leaf.
+std::vector<std::uint32_t> links_of(const FabricPaths& paths, const Fault& fault);
+
+class PathLosses {
+ public:
+  // `paths` must outlive this.
+  explicit PathLosses(const FabricPaths& paths);
+
+  // All links that lose something or are blind; others lose nothing.
+  void set(std::span<const diag::LinkLoss> lossy, Seconds now);
+
+  // Whether any link lost something just now.
+  bool is_lossy() const { return is_lossy_; }
+  // Share that a link in use loses, 0 to 1.
+  double in_use(std::uint32_t link) const { return links_[link].now; }
+  // Share that it may lose if it is used: 1 while nobody knows.
+  double if_used(std::uint32_t link) const { return links_[link].left; }
+  // The same of the worst link that packets meet the fault on.
+  double if_used(const Fault& fault) const;
+
+  // Whether probes have lost packets where the fault is, since then.
+  bool has_lost_since(const Fault& fault, Seconds since) const;
+
+ private:
+  struct LinkState {
+    double now = 0;
+    double left = 0;
+    Seconds last_lossy{-1e9};
+  };
+
+  const FabricPaths& paths_;
+  std::vector<LinkState> links_;       // per directed link
+  std::vector<std::uint32_t> listed_;  // in the last report
+  bool is_lossy_ = false;
+};
+
+}  // namespace regatta::heal
