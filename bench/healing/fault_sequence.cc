@@ -3,83 +3,44 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <random>
 #include <utility>
-#include <vector>
 
 #include <fmt/core.h>
 
+#include "bench/healing/sequence_switches.h"
 #include "regatta/base/core/ids.h"
 #include "regatta/base/core/text.h"
 #include "regatta/network/diag/locator.h"
-#include "regatta/network/fabric/routes.h"
-#include "regatta/network/heal/healer.h"
+#include "regatta/network/heal/event_text.h"
 #include "regatta/network/heal/verdicts.h"
 #include "regatta/network/probe/internal/simulation/scenario.h"
-#include "regatta/network/probe/internal/simulation/simulation.h"
 
 namespace regatta {
 namespace {
 
-constexpr Seconds kReportEvery{1.0};  // as regatta probe --heal does
-constexpr double kNoise = 1e-9;       // of the shares below
+// As regatta probe --heal does.
+constexpr Seconds kReportEvery{1.0};  // active faults; and how long losses after the last
+constexpr double kNoise = 1e-9;       // of the shares
 
-// Switches that do at once what they are told.
-class ImmediateSwitches final : public heal::Switches {
+class SequenceRun {
  public:
-  explicit ImmediateSwitches(const heal::FabricPaths& paths) : tables(paths), paths_(paths) {}
-
-  Result<std::vector<heal::Installed>> installed() override {
-    std::vector<heal::Installed> all;
-    for (std::size_t i = 0; i < paths_.switches.size(); ++i)
-      for (const NodeId node : paths_.switches[i]) {
-        const NodeId leaf = paths_.routes.leaves()[i];
-        all.push_back({node, leaf, tables.parts(node, leaf), {}, {}});
-      }
-    return all;
-  }
-  Status apply(std::span<const heal::RouteChange> changes) override {
-    tables.apply(changes);
-    return {};
-  }
-  Result<std::vector<heal::CarrierChange>> carriers() override {
-    return std::vector<heal::CarrierChange>();
-  }
-  int fd() const override { return -1; }
-
-  heal::Tables tables;
-
- private:
-  const heal::FabricPaths& paths_;
-};
-
-// A time in which something does not run.
-struct Outage {
-  Seconds from;
-  Seconds until;
-  std::optional<NodeId> server;  // whose reports are lost; none: the healer
-
-  bool covers(Seconds now) const { return now >= from && now < until; }
-};
-
-class FaultSequence {
- public:
-  FaultSequence(const topo::Graph& graph, const probe::Matrix& matrix,
-                const probe::Coverage& coverage, const FaultSequenceOptions& options)
-      : graph_(graph),
-        options_(options),
-        paths_(graph),
+  SequenceRun(const FaultSuiteNetwork& network, const FaultSequence& sequence)
+      : network_(network),
+        graph_(network.graph),
+        sequence_(sequence),
+        paths_(graph_),
         switches_(paths_),
-        faults_(draw_faults(coverage)),
-        outages_(draw_outages()),
-        simulation_(graph, matrix, faults_, simulation_options()),
-        locator_(graph, matrix.paths) {}
+        has_carrier_(graph_.links.size(), true),
+        simulation_(graph_, network.matrix, simulated(sequence), options_of(sequence)),
+        locator_(graph_, network.matrix.paths) {}
 
   FaultSequenceOutcome run() {
     start_healer(Seconds{0});
-    while (simulation_.now() < options_.lasts) {
-      step();
+    while (simulation_.now() < sequence_.lasts) {
+      const std::vector<diag::ProbeReport> reports = simulation_.next_window();
       measure();
+      see_carriers();
+      locate(reports);
     }
     if (lost_of_ > 0) {
       outcome_.lost_with /= lost_of_;
@@ -89,62 +50,70 @@ class FaultSequence {
   }
 
  private:
-  using Pair = std::pair<int, int>;
+  // A pair while it is worse than without healing.
+  struct Worse {
+    double lasts = 0;
+    double most = 0;
+  };
 
-  double draw(double from, double to) {
-    return from + (to - from) * std::uniform_real_distribution<double>(0, 1)(random_);
-  }
-
-  std::vector<probe::SimulatedFault> draw_faults(const probe::Coverage& coverage) {
-    auto faults = random_faults(graph_, coverage, options_.faults, random_);
-    for (probe::SimulatedFault& fault : faults) {
-      fault.at = Seconds{draw(2.5, options_.lasts.value - 8)};
-      const bool is_server = fault.culprit.kind == diag::CulpritKind::kServer;
-      if (!is_server) fault.until = fault.at + Seconds{draw(1, 20)};
-    }
+  static std::vector<probe::SimulatedFault> simulated(const FaultSequence& sequence) {
+    std::vector<probe::SimulatedFault> faults;
+    for (const SequenceFault& one : sequence.faults)
+      faults.push_back(one.fault);
     return faults;
   }
-
-  std::vector<Outage> draw_outages() {
-    std::vector<Outage> outages;
-    if (!options_.kills) return outages;
-    const auto servers =
-        std::ranges::count(graph_.nodes, topo::NodeKind::kServer, &topo::Node::kind);
-    for (int i = 0; i < 3; ++i) {
-      const Seconds from{draw(2.5, options_.lasts.value)};
-      const Seconds until = from + Seconds{draw(0.5, 4)};
-      const bool is_healer = i == 0;
-      const NodeId server{static_cast<int>(random_() % static_cast<std::uint64_t>(servers))};
-      outages.push_back({from, until, is_healer ? std::nullopt : std::optional(server)});
-    }
-    return outages;
-  }
-
-  probe::SimulationOptions simulation_options() const {
+  static probe::SimulationOptions options_of(const FaultSequence& sequence) {
     probe::SimulationOptions options;
-    options.seed = options_.seed;
-    options.noise = options_.is_busy ? probe::busy() : probe::quiet();
+    options.seed = sequence.seed;
+    options.noise = sequence.is_busy ? probe::busy() : probe::quiet();
     return options;
   }
 
-  bool is_out(std::optional<NodeId> server) const {
-    return std::ranges::any_of(outages_, [&](const Outage& one) {
-      return one.server == server && one.covers(simulation_.now());
+  bool is_out(std::optional<NodeId> server, Seconds at) const {
+    return std::ranges::any_of(sequence_.outages, [&](const SequenceOutage& one) {
+      return one.server == server && one.covers(at);
     });
+  }
+  Seconds time_of(diag::Window window) const { return static_cast<double>(window) * Seconds{0.03}; }
+
+  // As if the probers that are killed in its window neither sent nor answered.
+  diag::ProbeReport as_reported(diag::ProbeReport report) const {
+    const Seconds at = time_of(report.window);
+    const auto server_of = [&](LinkId nic) { return graph_.links[nic.index()].a; };
+    for (diag::SentCount& count : report.sent)
+      if (is_out(server_of(network_.matrix.probes[count.probe].to), at)) count.answered = 0;
+    for (diag::ArrivedCount& count : report.arrived)
+      if (is_out(server_of(network_.matrix.probes[count.probe].from), at)) count.arrived = 0;
+    return report;
   }
 
   void start_healer(Seconds now) {
     healer_.emplace(graph_, paths_, switches_, heal::HealerOptions{});
+    losses_until_ = now + kReportEvery;
+    for (std::size_t link = 0; link < has_carrier_.size(); ++link)
+      if (!has_carrier_[link]) switches_.set_carrier(graph_, LinkId{static_cast<int>(link)}, false);
     const auto started = healer_->start(now);
     REGATTA_CHECK(started.has_value());
   }
 
-  void step() {
-    for (const diag::ProbeReport& report : simulation_.next_window())
-      if (!is_out(report.server)) locator_.add(report);
+  void see_carriers() {
+    const DeliveryState state = delivery_state(graph_, sequence_.faults, simulation_.now());
+    for (std::size_t i = 0; i < has_carrier_.size(); ++i) {
+      if (state.has_carrier[i] == has_carrier_[i]) continue;
+      const LinkId link{static_cast<int>(i)};
+      has_carrier_[i] = state.has_carrier[i];
+      switches_.set_carrier(graph_, link, has_carrier_[i]);
+      locator_.add(diag::CarrierEvent{link, has_carrier_[i]});
+    }
+  }
+
+  void locate(const std::vector<diag::ProbeReport>& reports) {
     const Seconds now = simulation_.now();
+    for (const diag::ProbeReport& report : reports)
+      if (!is_out(report.server, now) && !is_out(report.server, time_of(report.window)))
+        locator_.add(as_reported(report));
     const diag::FaultChanges changes = locator_.locate(now);
-    if (is_out(std::nullopt)) {
+    if (is_out(std::nullopt, now)) {
       healer_.reset();
       return;
     }
@@ -154,123 +123,105 @@ class FaultSequence {
     for (const diag::FaultVerdict& verdict : is_due ? locator_.active_faults() : changes.begun)
       for (const heal::Fault& fault : heal::faults_of(verdict))
         healer_->report(fault, to_string(graph_, verdict), now);
+    const std::vector<diag::LinkLoss> losses = locator_.link_losses(now);
+    if (!losses.empty() || !locator_.active_faults().empty()) losses_until_ = now + kReportEvery;
+    if (now <= losses_until_) healer_->report_losses(losses, now);
     const auto events = healer_->step(now);
     REGATTA_CHECK(events.has_value());
+    if (sequence_.tells) tell(changes, *events);
     for (const heal::Event& event : *events)
       outcome_.withdrawals += event.kind == heal::EventKind::kWithdrawn ? 1 : 0;
   }
 
-  // The share that gets through what is broken now: per directed link, and per switch.
-  struct Passing {
-    std::vector<double> link;
-    std::vector<double> node;
-  };
-  Passing passing() const {
-    Passing passing{std::vector<double>(2 * graph_.links.size(), 1.0),
-                    std::vector<double>(graph_.nodes.size(), 1.0)};
-    for (const probe::SimulatedFault& fault : faults_) {
-      if (!fault.is_broken(simulation_.now())) continue;
-      const double share = fault.some_flows ? 0.5 : 1 - fault.loss;
-      const diag::Culprit& culprit = fault.culprit;
-      if (culprit.kind == diag::CulpritKind::kSwitch) passing.node[culprit.node.index()] *= share;
-      if (culprit.kind == diag::CulpritKind::kLink)
-        for (const std::uint32_t link : links_to_avoid(graph_, culprit))
-          passing.link[link] *= share;
-    }
-    return passing;
+  void tell(const diag::FaultChanges& changes, const std::vector<heal::Event>& events) const {
+    const std::string now = format_seconds(simulation_.now());
+    for (const diag::FaultVerdict& verdict : changes.begun)
+      fmt::print("{}: found {}\n", now, to_string(graph_, verdict));
+    for (const diag::FaultVerdict& verdict : changes.over)
+      fmt::print("{}: over {}\n", now, to_string(graph_, verdict));
+    for (const heal::Event& event : events)
+      fmt::print("{}: {}\n", now, to_text(graph_, event));
   }
 
-  // The share of packets between leaves that arrives, by pair. `tables`: null: as designed.
-  std::map<Pair, double> arriving(const Passing& passing, const heal::Tables* tables) const {
-    std::map<Pair, double> shares;
-    for (std::size_t i = 0; i < paths_.switches.size(); ++i) {
-      const NodeId leaf = paths_.routes.leaves()[i];
-      std::vector<double> of_node(graph_.nodes.size(), 0);
-      of_node[leaf.index()] = 1;
-      for (const NodeId node : paths_.switches[i]) {
-        const auto parts = tables != nullptr
-                               ? tables->parts(node, leaf)
-                               : heal::even_parts(paths_.routes.next_hops(node, leaf));
-        double sum = 0;
-        double weights = 0;
-        for (const heal::Part& part : parts) {
-          const NodeId next = paths_.end_of[part.hop];
-          sum += part.weight * passing.link[part.hop] * passing.node[next.index()] *
-                 of_node[next.index()];
-          weights += part.weight;
-        }
-        of_node[node.index()] = weights > 0 ? sum / weights : 0;
-      }
-      for (const NodeId from : paths_.routes.leaves())
-        if (from != leaf)
-          shares[{from.value, leaf.value}] = of_node[from.index()] * passing.node[from.index()];
-    }
-    return shares;
-  }
-
+  // Covers the window that has just ended, with the routes that were installed in it.
   void measure() {
-    const Passing now = passing();
-    const auto with = arriving(now, &switches_.tables);
-    const auto without = arriving(now, nullptr);
+    const DeliveryState state = delivery_state(graph_, sequence_.faults, simulation_.now());
+    const bool is_same = version_ == switches_.version() && state.link == state_.link &&
+                         state.node == state_.node && state.has_carrier == state_.has_carrier;
+    if (!is_same) {
+      state_ = state;
+      version_ = switches_.version();
+      with_ = pair_shares(graph_, paths_, state_, &switches_.tables());
+      without_ = pair_shares(graph_, paths_, state_, nullptr);
+      worse_.resize(with_.size());
+    }
     const double window = (simulation_.now() - measured_at_).value;
     measured_at_ = simulation_.now();
     const bool is_broken =
-        std::ranges::any_of(without, [](const auto& one) { return one.second < 1; });
-    for (const auto& [pair, share] : without) {
+        std::ranges::any_of(without_, [](const PairShare& one) { return one.share < 1; });
+    for (std::size_t i = 0; i < with_.size(); ++i) {
       if (is_broken) {
-        outcome_.lost_with += 1 - with.at(pair);
-        outcome_.lost_without += 1 - share;
+        outcome_.lost_with += 1 - with_[i].share;
+        outcome_.lost_without += 1 - without_[i].share;
         lost_of_ += 1;
       }
-      double& worse = worse_since_[pair];
-      const double difference = share - with.at(pair);
-      worse = difference > kNoise ? worse + window : 0;
-      if (worse > outcome_.longest_worse.value) note_worst(pair, worse, difference);
+      const double difference = (without_[i].share - with_[i].share) * with_[i].ends;
+      if (difference <= kNoise) {
+        worse_[i] = {};
+        continue;
+      }
+      worse_[i].lasts += window;
+      worse_[i].most = std::max(worse_[i].most, difference);
+      if (worse_[i].lasts > outcome_.longest_worse.value) note_worst(with_[i], worse_[i]);
     }
   }
 
-  void note_worst(const Pair& pair, double worse, double difference) {
-    outcome_.longest_worse = Seconds{worse};
-    outcome_.most_worse = std::max(outcome_.most_worse, difference);
+  void note_worst(const PairShare& pair, const Worse& worse) {
+    outcome_.longest_worse = Seconds{worse.lasts};
+    outcome_.most_worse = worse.most;
     std::vector<std::string> broken;
-    for (const probe::SimulatedFault& fault : faults_)
+    for (const auto& [fault, is_carrier] : sequence_.faults)
       if (simulation_.now() >= fault.at)
-        broken.push_back(fmt::format("{} ({} to {})", fault_text(graph_, fault),
-                                     format_seconds(fault.at),
+        broken.push_back(fmt::format("{}{} ({} to {})", fault_text(graph_, fault),
+                                     is_carrier ? ", carrier" : "", format_seconds(fault.at),
                                      fault.until.value < 1e9 ? format_seconds(fault.until) : "-"));
     std::vector<std::string> held;
     if (healer_)
       for (const heal::HeldFault& one : healer_->held())
-        held.push_back(to_string(graph_, one.fault));
+        held.push_back(
+            fmt::format("{} since {}", to_string(graph_, one.fault), format_seconds(one.since)));
     outcome_.worst = fmt::format(
-        "{} to {} at {}: broken {}; held {}", graph_.nodes[NodeId{pair.first}.index()].name,
-        graph_.nodes[NodeId{pair.second}.index()].name, format_seconds(simulation_.now()),
-        join(broken, ", "), held.empty() ? "nothing" : join(held, ", "));
+        "{} to {} until {}: broken {}; {} {}", graph_.nodes[pair.from.index()].name,
+        graph_.nodes[pair.to.index()].name, format_seconds(simulation_.now()), join(broken, ", "),
+        healer_ ? "held" : "no healer,", shortened_list(std::move(held), 6));
   }
 
+  const FaultSuiteNetwork& network_;
   const topo::Graph& graph_;
-  const FaultSequenceOptions options_;
-  std::mt19937_64 random_{options_.seed};
+  const FaultSequence& sequence_;
   heal::FabricPaths paths_;
-  ImmediateSwitches switches_;
-  std::vector<probe::SimulatedFault> faults_;
-  std::vector<Outage> outages_;
+  SequenceSwitches switches_;
+  std::vector<bool> has_carrier_;  // per link, as the switches have reported it
   probe::Simulation simulation_;
   diag::Locator locator_;
   std::optional<heal::Healer> healer_;
   Seconds reported_at_{-1};
+  Seconds losses_until_;
   Seconds measured_at_;
-  std::map<Pair, double> worse_since_;
+  DeliveryState state_;  // of with_ and without_
+  int version_ = -1;
+  std::vector<PairShare> with_;
+  std::vector<PairShare> without_;
+  std::vector<Worse> worse_;  // per pair
   double lost_of_ = 0;
   FaultSequenceOutcome outcome_;
 };
 
 }  // namespace
 
-FaultSequenceOutcome run_fault_sequence(const topo::Graph& graph, const probe::Matrix& matrix,
-                                        const probe::Coverage& coverage,
-                                        const FaultSequenceOptions& options) {
-  return FaultSequence(graph, matrix, coverage, options).run();
+FaultSequenceOutcome run_fault_sequence(const FaultSuiteNetwork& network,
+                                        const FaultSequence& sequence) {
+  return SequenceRun(network, sequence).run();
 }
 
 }  // namespace regatta
