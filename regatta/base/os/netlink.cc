@@ -121,14 +121,23 @@ Result<Netlink> Netlink::open() {
 }
 
 Status Netlink::add_veth(const std::string& name, const std::string& peer_name,
-                         const UniqueFd& peer_namespace) {
+                         const UniqueFd& peer_namespace, const VethIndices& indices) {
   const LinkPtr link(::rtnl_link_veth_alloc());
   if (!link) return Error{Code::kExhausted, "interface " + name + ": out of memory"};
   ::rtnl_link_set_name(link.get(), name.c_str());
+  ::rtnl_link_set_ifindex(link.get(), indices.own);
   const LinkPtr peer(::rtnl_link_veth_get_peer(link.get()));
   ::rtnl_link_set_name(peer.get(), peer_name.c_str());
+  ::rtnl_link_set_ifindex(peer.get(), indices.peer);
   ::rtnl_link_set_ns_fd(peer.get(), peer_namespace.get());
   const int code = ::rtnl_link_add(impl_->socket.get(), link.get(), NLM_F_CREATE | NLM_F_EXCL);
+  if (code < 0) return netlink_error("interface " + name, code);
+  return {};
+}
+
+Status Netlink::remove_link(const std::string& name) {
+  REGATTA_TRY(link, impl_->find(name));
+  const int code = ::rtnl_link_delete(impl_->socket.get(), link.get());
   if (code < 0) return netlink_error("interface " + name, code);
   return {};
 }

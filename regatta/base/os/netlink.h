@@ -39,6 +39,12 @@ struct EgressShape {
   Bytes queue;
 };
 
+// Indices of the two ends of a cable; 0: the kernel chooses.
+struct VethIndices {
+  int own = 0;
+  int peer = 0;
+};
+
 struct NextHop {
   int interface_index = 0;
   std::string gateway;  // IPv4
@@ -56,7 +62,9 @@ class Netlink {
 
   // A cable from `name` here to `peer_name` in the namespace `peer_namespace`, both switched off.
   Status add_veth(const std::string& name, const std::string& peer_name,
-                  const UniqueFd& peer_namespace);
+                  const UniqueFd& peer_namespace, const VethIndices& indices = {});
+  // The other end of a cable goes with it.
+  Status remove_link(const std::string& name);
 
   Result<Interface> interface(const std::string& name);
   Result<std::vector<Interface>> interfaces();

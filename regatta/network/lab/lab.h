@@ -80,13 +80,15 @@ struct ExecOptions {
 Result<pid_t> spawn(const LabInfo& lab, const std::string& node,
                     const std::vector<std::string>& argv, const ExecOptions& options);
 
-enum class FaultKind { kLinkDown, kLinkSlow, kLinkDrop, kServerStop, kServerKill };
+enum class FaultKind { kLinkDown, kLinkSlow, kLinkDrop, kLinkSwap, kServerStop, kServerKill };
 
 struct Fault {
   FaultKind kind = FaultKind::kLinkDown;
   std::string target;     // link name ("s0.nic0-leaf0") or server name
   BytesPerSecond rate;    // kLinkSlow
   double drop_share = 0;  // kLinkDrop: 0 < share <= 1, both directions
+  // kLinkSwap: another link; the ends of both at a switch (end b) are in each other's port.
+  std::string other{};
 };
 
 // Applies a fault; kNotFound lists the names that exist. A link that is down has no carrier at
@@ -115,6 +117,11 @@ struct LinkState {
 // All cables, in the order of topo::build_graph(). Takes a few milliseconds: fit for polling once a
 // second.
 Result<std::vector<LinkState>> link_states(const LabInfo& lab);
+
+// The neighbor that each port hears, which names itself: entry 2 k is the end a of cable k and
+// entry 2 k + 1 its end b; the value numbers the heard port alike, and is -1 where none is heard.
+// Each call has all ports send a frame, and takes a few milliseconds.
+Result<std::vector<int>> heard_ports(const LabInfo& lab);
 
 struct LinkCounter {
   topo::DirectedLink link;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/base/core/text.h"
+#include "regatta/model/topo/addresses.h"
 #include "regatta/network/lab/internal/control.h"
 #include "regatta/network/lab/internal/processes.h"
 #include "regatta/network/lab/internal/state.h"
@@ -58,6 +59,10 @@ Status inject_link(const LabInfo& lab, const Fault& fault) {
                              fault.target)};
   }
   REGATTA_TRY_DO(check_link(lab, fault.target));
+  if (fault.kind == FaultKind::kLinkSwap) {
+    REGATTA_TRY_DO(check_link(lab, fault.other));
+    return ask(lab, {{"op", "swap"}, {"link", fault.target}, {"other", fault.other}});
+  }
   const char* op = fault.kind == FaultKind::kLinkDown   ? "down"
                    : fault.kind == FaultKind::kLinkSlow ? "slow"
                                                         : "drop";
@@ -90,6 +95,16 @@ Status clear(const LabInfo& lab, const std::string& target) {
 
 Status set_converging(const LabInfo& lab, bool on) {
   return ask(lab, {{"op", "converge"}, {"on", on}});
+}
+
+Result<std::vector<int>> heard_ports(const LabInfo& lab) {
+  REGATTA_TRY(answer, request(lab, {{"op", "heard"}}));
+  std::vector<int> ports;
+  constexpr IntRange kPorts{.low = -1,
+                            .high = 2 * static_cast<long long>(topo::kMaxAddressedLinks)};
+  for (const JsonReader& port : answer.at("heard").items())
+    ports.push_back(port.as<int>(kPorts));
+  return answer.finish(std::move(ports));
 }
 
 Result<std::vector<LinkCounter>> link_counters(const LabInfo& lab, const topo::Cluster& cluster) {

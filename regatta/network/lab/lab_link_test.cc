@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "regatta/model/topo/cluster_yaml.h"
+#include "regatta/model/topo/graph_names.h"
 #include "regatta/network/lab/internal/lab_fixture_test.h"
 #include "regatta/network/lab/internal/lab_probe_test.h"
 
@@ -35,6 +36,45 @@ TEST_F(Lab, SpreadsConnectionsOverBothUplinks) {
   const auto second = static_cast<double>(state["leaf0-spine1"].sent_by_a.value);
   EXPECT_GT(first / (first + second), 0.2);
   EXPECT_LT(first / (first + second), 0.8);
+}
+
+TEST_F(Lab, HearsWhichPortIsAtTheOtherEndOfACable) {
+  bring_up(test_cluster("swap", 2, 1, 2));
+  if (IsSkipped()) return;
+  const auto graph = graph_of(lab_);
+  ASSERT_TRUE(graph);
+  const auto end_a = [&](const std::string& name) {
+    return 2 * topo::find_link(*graph, name).value().index();
+  };
+  const auto expect_as_planned = [&] {
+    const auto heard = heard_ports(lab_);
+    ASSERT_TRUE(heard) << heard.error().message;
+    ASSERT_EQ(heard->size(), 2 * graph->links.size());
+    for (std::size_t port = 0; port < heard->size(); ++port)
+      EXPECT_EQ((*heard)[port], static_cast<int>(port ^ 1U));
+  };
+  expect_as_planned();
+  const Fault swap{.kind = FaultKind::kLinkSwap,
+                   .target = "leaf0-spine0",
+                   .rate = {},
+                   .drop_share = 0,
+                   .other = "leaf1-spine1"};
+  ASSERT_TRUE(inject(lab_, swap));
+  const auto heard = heard_ports(lab_);
+  ASSERT_TRUE(heard);
+  const auto one = end_a("leaf0-spine0");
+  const auto other = end_a("leaf1-spine1");
+  EXPECT_EQ((*heard)[one], static_cast<int>(other + 1));
+  EXPECT_EQ((*heard)[other + 1], static_cast<int>(one));
+  EXPECT_EQ((*heard)[other], static_cast<int>(one + 1));
+  EXPECT_EQ((*heard)[end_a("leaf0-spine1")], static_cast<int>(end_a("leaf0-spine1") + 1));
+  EXPECT_TRUE(links()["leaf1-spine1"].has_fault);
+  EXPECT_EQ(inject(lab_, swap).error().code, Code::kConflict);
+  ASSERT_TRUE(clear(lab_, "leaf1-spine1"));
+  expect_as_planned();
+  EXPECT_FALSE(links()["leaf0-spine0"].has_fault);
+  serve("s1");
+  EXPECT_TRUE(can_reach("s0", address(1))) << "routes are back";
 }
 
 class ThreeTiers : public Lab {

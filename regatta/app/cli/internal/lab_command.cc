@@ -180,6 +180,9 @@ Result<lab::Fault> to_fault(const std::string& kind, const LabOptions& options) 
     const auto share = parse_ratio(options.amount);
     if (!share) return Error{share.error().code, "SHARE: " + share.error().message};
     fault.drop_share = *share;
+  } else if (kind == "swap") {
+    fault.kind = lab::FaultKind::kLinkSwap;
+    fault.other = options.amount;
   } else if (kind == "stop") {
     fault.kind = lab::FaultKind::kServerStop;
   } else if (kind == "kill") {
@@ -236,6 +239,8 @@ void add_fault_commands(CLI::App& lab, const Shared& options, int& exit_status) 
        "regatta lab fault slow s0.nic0-leaf0 10Mbps", "LINK", "RATE", "Like 10Mbps or 2MB/s"},
       {"drop", "Drop a share of a link's packets, both directions",
        "regatta lab fault drop leaf0-spine0 5%", "LINK", "SHARE", "Like 5% or 0.05"},
+      {"swap", "Plug two cables in at each other's port, at their far ends",
+       "regatta lab fault swap leaf0-spine0 leaf1-spine0", "LINK", "OTHER", "The other link"},
       {"stop", "Stop every process of a server, like a hang", "regatta lab fault stop s2", "SERVER",
        "", ""},
       {"kill", "Kill every process of a server, like a power loss", "regatta lab fault kill s2",

@@ -3,7 +3,9 @@
 //
 //   {"op": "links", "first": n}                     -> {"links": [...], "count": n}
 //   {"op": "down" | "slow" | "drop" | "clear", "link": NAME, "rate_Bps": x, "share": y} -> {}
+//   {"op": "swap", "link": NAME, "other": NAME}     -> {}
 //   {"op": "converge", "on": b}                     -> {}
+//   {"op": "heard"}                                 -> {"heard": [n...]}, of Network::heard_ports()
 //   an error                                        -> {"error": TEXT, "code": n}
 //
 // `links` lists at most kLinksMax from number `first` on; `count` is the number of all.

@@ -100,12 +100,14 @@ Status record_namespaces(const Network& network, const Blueprint& blueprint, Lab
   return {};
 }
 
-enum class Operation { kLinks, kDown, kSlow, kDrop, kClear, kConverge };
-constexpr EnumNames<6> kOperations = {"links", "down", "slow", "drop", "clear", "converge"};
+enum class Operation { kLinks, kDown, kSlow, kDrop, kSwap, kClear, kConverge, kHeard };
+constexpr EnumNames<8> kOperations = {"links", "down",  "slow",     "drop",
+                                      "swap",  "clear", "converge", "heard"};
 
 struct Request {
   Operation operation = Operation::kLinks;
   std::string link;  // "": all, of kClear
+  std::string other;
   BytesPerSecond rate;
   double share = 0;
   std::size_t first = 0;
@@ -116,6 +118,7 @@ Result<Request> read_request(const JsonReader& message) {
   Request request;
   message.read("op", request.operation, kOperations);
   message.read_if("link", request.link);
+  message.read_if("other", request.other);
   message.read_if("rate_Bps", request.rate, kNotNegative);
   message.read_if("share", request.share, NumberRange{.low = 0, .high = 1});
   message.read_if("first", request.first);
@@ -129,6 +132,11 @@ Status change_link(Network& network, const Request& request) {
   if (request.operation == Operation::kDown) return network.take_down(*link);
   if (request.operation == Operation::kSlow) return network.slow(*link, request.rate);
   if (request.operation == Operation::kDrop) return network.drop(*link, request.share);
+  if (request.operation == Operation::kSwap) {
+    const auto other = network.find(request.other);
+    if (other) return network.swap(*link, *other);
+    return Error{Code::kNotFound, "link " + request.other + ": not in this lab"};
+  }
   return network.clear(*link);
 }
 
@@ -137,6 +145,10 @@ Result<nlohmann::json> handle(Network& network, const JsonReader& message) {
   if (request.operation == Operation::kLinks) {
     REGATTA_TRY(states, network.states());
     return links_to_json(states, request.first);
+  }
+  if (request.operation == Operation::kHeard) {
+    REGATTA_TRY(heard, network.heard_ports());
+    return nlohmann::json{{"heard", heard}};
   }
   if (request.operation == Operation::kConverge) {
     network.set_converging(request.on);

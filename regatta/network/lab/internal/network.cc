@@ -77,9 +77,9 @@ Status Network::make_nodes() {
   return {};
 }
 
-Status Network::make_cable(const Cable& cable) {
+Status Network::make_cable(const Cable& cable, const os::VethIndices& indices) {
   REGATTA_TRY_DO(node_of(cable.a).netlink.add_veth(cable.a.interface, cable.b.interface,
-                                                   node_of(cable.b).space));
+                                                   node_of(cable.b).space, indices));
   REGATTA_TRY_DO(prepare_port(cable.a, cable));
   return prepare_port(cable.b, cable);
 }
@@ -154,7 +154,7 @@ Result<std::vector<LinkState>> Network::states() {
     state.rate = faults_[i].rate.value_or(cable.rate);
     state.described_rate = cable.rate;
     state.drop_share = faults_[i].drop_share;
-    state.has_fault = faults_[i].down || faults_[i].rate || faults_[i].drop_share > 0;
+    state.has_fault = faults_[i].has_any();
     state.sent_by_a = a.sent;
     state.sent_by_b = b.sent;
     states.push_back(std::move(state));
@@ -184,6 +184,14 @@ Status Network::drop(std::size_t link, double share) {
 Status Network::clear(std::size_t link) {
   const Cable& cable = blueprint_.cables[link];
   LinkFaults& faults = faults_[link];
+  if (faults.swapped_with) {
+    const std::size_t other = *faults.swapped_with;
+    REGATTA_TRY_DO(exchange_ends(link, link));
+    REGATTA_TRY_DO(exchange_ends(other, other));
+    faults_[other] = {};
+    faults = {};
+    return restore_routes();
+  }
   if (faults.drop_share > 0) REGATTA_TRY_DO(set_drops(cable, 0));
   if (faults.rate) REGATTA_TRY_DO(shape(cable, cable.rate));
   if (faults.down) {
