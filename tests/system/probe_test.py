@@ -28,6 +28,21 @@ servers: {{count: 6, type: server}}
 """
 
 
+# Adds or removes an address of nic0, by netlink.
+ADDRESS = '''
+import socket, struct, sys
+verb, address = sys.argv[1:]
+data = socket.inet_aton(address)
+attributes = struct.pack("HH4s", 8, 2, data) + struct.pack("HH4s", 8, 1, data)  # IFA_LOCAL, IFA_ADDRESS
+body = struct.pack("BBBBi", socket.AF_INET, 31, 0, 0, socket.if_nametoindex("nic0")) + attributes
+kind, flags = (20, 0x605) if verb == "add" else (21, 5)  # RTM_NEWADDR, RTM_DELADDR
+netlink = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
+netlink.send(struct.pack("IHHII", 16 + len(body), kind, flags, 1, 0) + body)
+error = struct.unpack_from("i", netlink.recv(4096), 16)[0]
+sys.exit(f"netlink: {error}" if error else 0)
+'''
+
+
 class Probe:
     """`regatta probe` in the background; what it says is kept with the time at which it came."""
 
@@ -275,6 +290,42 @@ class ProbeCommand(ProbeLab):
         probe = self.start()
         probe.end(signal.SIGKILL)
         self.assertTrue(lab_case.wait_until(lambda: not self.probers(), 5))
+
+
+class ProbeOfWrongSettings(ProbeLab):
+    """Nothing is broken, and yet packets are lost: what is set up wrongly is named, and no switch or link beside it."""
+
+    def names(self, culprit, symptom, begin, end):
+        probe = self.start()
+        self.assertEqual(probe.verdicts(), [], "nothing is wrong yet")
+        begin()
+        self.wait(probe.verdicts, 6)
+        time.sleep(3)
+        end()
+        self.wait(lambda: probe.named("over"), 10)
+        time.sleep(3)
+        self.assertEqual(probe.end(), 0)
+        found = [(event["culprit"], event["symptom"]) for _, event in probe.verdicts()]
+        self.assertEqual(found, [(culprit, symptom)])
+
+    def swap(self, one, other):
+        # Before, the switch or both links were blamed, in turns, each with confidence 1.
+        self.names(f"cables {one} and {other}", "swapped", lambda: self.fault("swap", one, other),
+                   lambda: lab_case.regatta("lab", "fault", "clear", one, "--lab", self.name))
+
+    def test_names_cables_that_are_swapped_at_one_switch(self):
+        self.swap("leaf0-spine0", "leaf1-spine0")
+
+    def test_names_cables_that_are_swapped_between_two_switches(self):
+        self.swap("leaf0-spine0", "leaf1-spine1")
+
+    def test_names_an_address_that_two_servers_have(self):
+        def on_s4(verb):
+            done = lab_case.regatta("lab", "exec", "--lab", self.name, "s4", "--", "python3", "-c", ADDRESS, verb, self.address("s0"))
+            self.assertEqual(done.returncode, 0, done.stderr)
+
+        # Before: switch leaf2 with confidence 1.
+        self.names("address 10.64.0.0 of s0.nic0 and s4.nic0", "used twice", lambda: on_s4("add"), lambda: on_s4("remove"))
 
 
 class ProbeOfTwoLeaves(ProbeLab):

@@ -123,6 +123,21 @@ class CarrierWatch {
   std::unique_ptr<Impl> impl_;
 };
 
+// Says when an IPv4 address is added to an interface of the calling thread's network namespace, or
+// removed: interfaces_by_address() has the addresses. Not thread safe.
+class AddressWatch {
+ public:
+  static Result<AddressWatch> open();
+  // Readable when consume_change() has something to read.
+  int fd() const { return socket_.get(); }
+  // Whether addresses may have changed since the last call. Never waits.
+  bool consume_change();
+
+ private:
+  explicit AddressWatch(UniqueFd socket) : socket_(std::move(socket)) {}
+  UniqueFd socket_;
+};
+
 // The counters that a network device's driver keeps (`ethtool -S`).
 
 // Name and value, in the driver's order; empty when the driver keeps none. kNotFound when there is

@@ -1,25 +1,30 @@
 #include "regatta/network/diag/fault_verdict.h"
 
+#include <algorithm>
 #include <optional>
 
 #include <fmt/core.h>
 
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
+#include "regatta/model/topo/addresses.h"
 #include "regatta/network/fabric/routes.h"
 
 namespace regatta::diag {
 namespace {
 
-constexpr EnumNames<6> kKindNames = {"none", "link", "switch", "nic", "server", "host noise"};
-constexpr EnumNames<8> kSymptomNames = {"loss",
-                                        "black hole",
-                                        "some flows",
-                                        "no carrier",
-                                        "silent",
-                                        "late",
-                                        "loss of large packets",
-                                        "loss of users' packets"};
+constexpr EnumNames<8> kKindNames = {"none",   "link",       "switch",  "nic",
+                                      "server", "host noise", "cabling", "addresses"};
+constexpr EnumNames<10> kSymptomNames = {"loss",
+                                         "black hole",
+                                         "some flows",
+                                         "no carrier",
+                                         "silent",
+                                         "late",
+                                         "loss of large packets",
+                                         "loss of users' packets",
+                                         "swapped",
+                                         "used twice"};
 
 const std::string& name_of(const topo::Graph& graph, NodeId node) {
   return graph.nodes[node.index()].name;
@@ -31,6 +36,19 @@ std::string direction_text(const topo::Graph& graph, const Culprit& culprit) {
   const NodeId from = culprit.forward ? link.a : link.b;
   const NodeId to = culprit.forward ? link.b : link.a;
   return fmt::format(" from {} to {}", name_of(graph, from), name_of(graph, to));
+}
+
+std::string nic_text(const topo::Graph& graph, LinkId link) {
+  const topo::Link& cable = graph.links[link.index()];
+  return fmt::format("{}.nic{}", name_of(graph, cable.a), cable.a_nic);
+}
+
+// "address 10.64.0.0 of s0.nic0 and s4".
+std::string address_text(const topo::Graph& graph, const Culprit& culprit) {
+  return fmt::format(
+      "address {} of {} and {}", topo::address_text(topo::address_of(culprit.link)),
+      nic_text(graph, culprit.link),
+      culprit.other.is_valid() ? nic_text(graph, culprit.other) : name_of(graph, culprit.node));
 }
 
 }  // namespace
@@ -72,6 +90,17 @@ bool is_of_variant(Symptom symptom) {
   return symptom == Symptom::kLargePackets || symptom == Symptom::kUserPackets;
 }
 
+Culprit cabling_culprit(LinkId one, LinkId other) {
+  return {.kind = CulpritKind::kCabling,
+          .link = std::min(one, other),
+          .node = {},
+          .other = std::max(one, other)};
+}
+
+bool is_misconfiguration(const Culprit& culprit) {
+  return culprit.kind == CulpritKind::kCabling || culprit.kind == CulpritKind::kAddresses;
+}
+
 bool is_fault(const FaultVerdict& verdict) {
   return verdict.culprit.kind != CulpritKind::kNone &&
          verdict.culprit.kind != CulpritKind::kHostNoise;
@@ -81,6 +110,8 @@ std::vector<std::uint32_t> links_to_avoid(const topo::Graph& graph, const Culpri
   switch (culprit.kind) {
     case CulpritKind::kNone:
     case CulpritKind::kHostNoise:
+    case CulpritKind::kCabling:
+    case CulpritKind::kAddresses:
       return {};
     case CulpritKind::kNic:
       return {fabric::number_of({culprit.link, true}), fabric::number_of({culprit.link, false})};
@@ -118,8 +149,12 @@ std::string to_string(const topo::Graph& graph, const Culprit& culprit) {
     case CulpritKind::kLink:
       return kind + " " + graph.links[culprit.link.index()].name + direction_text(graph, culprit);
     case CulpritKind::kNic:
-      return fmt::format("{} {}.nic{}", kind, name_of(graph, culprit.node),
-                         graph.links[culprit.link.index()].a_nic);
+      return kind + " " + nic_text(graph, culprit.link);
+    case CulpritKind::kCabling:
+      return fmt::format("cables {} and {}", graph.links[culprit.link.index()].name,
+                         graph.links[culprit.other.index()].name);
+    case CulpritKind::kAddresses:
+      return address_text(graph, culprit);
     case CulpritKind::kHostNoise:
       return kind + " on " + name_of(graph, culprit.node);
     case CulpritKind::kSwitch:

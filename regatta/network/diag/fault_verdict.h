@@ -22,6 +22,9 @@ enum class CulpritKind : std::uint8_t {
   // No fault of the network: the server was too busy to send, answer or read. Reported, never
   // blamed.
   kHostNoise,
+  // Nothing is broken, but set up wrongly: reported, never routed around.
+  kCabling,    // two cables are plugged in at each other's ports
+  kAddresses,  // two NICs have one address
 };
 
 struct Culprit {
@@ -30,6 +33,10 @@ struct Culprit {
   bool forward = false;   // kLink: from link.a to link.b suffers
   bool backward = false;  // kLink: from link.b to link.a suffers; both may be set
   NodeId node;            // kSwitch; kServer, kNic and kHostNoise: the server
+  // kCabling: `link` is the cable of the smaller number, `other` the second one. kAddresses: `link`
+  // is the cable of the NIC that the address is planned for, `node` the server that has it too, and
+  // `other` the cable of that server's NIC where that is known.
+  LinkId other{};
 
   friend auto operator<=>(const Culprit&, const Culprit&) = default;
 };
@@ -42,6 +49,7 @@ Culprit cable_culprit(const topo::Graph& graph, LinkId link);
 Culprit switch_culprit(NodeId node);
 Culprit server_culprit(NodeId node);
 Culprit host_noise_culprit(NodeId node);
+Culprit cabling_culprit(LinkId one, LinkId other);
 
 enum class Symptom : std::uint8_t {
   kLoss,       // some packets of every flow
@@ -52,6 +60,8 @@ enum class Symptom : std::uint8_t {
   kLate,       // host noise
   kLargePackets,  // all large packets of some or all flows, while small ones get through
   kUserPackets,   // the same of packets with the users' type of service, while probes get through
+  kSwapped,    // kCabling
+  kUsedTwice,  // kAddresses
 };
 
 // Whether packets of one variant only are lost (observation.h): kLargePackets, kUserPackets.
@@ -89,14 +99,17 @@ struct FaultChanges {
 
 // Whether the verdict calls for action: neither kNone nor kHostNoise.
 bool is_fault(const FaultVerdict& verdict);
+// Whether people have to correct it and nothing is to be routed around: kCabling, kAddresses.
+bool is_misconfiguration(const Culprit& culprit);
 
 // Numbers (fabric::number_of) of the directed links to avoid while the fault lasts; none for host
-// noise.
+// noise and misconfigurations.
 std::vector<std::uint32_t> links_to_avoid(const topo::Graph& graph, const Culprit& culprit);
 
 std::string_view to_string(CulpritKind kind);  // "link", "host noise"
 std::string_view to_string(Symptom symptom);   // "loss", "black hole"
-// "link leaf0-spine1 from leaf0 to spine1", "nic s3.nic0", "switch spine0", "server s2".
+// "link leaf0-spine1 from leaf0 to spine1", "nic s3.nic0", "switch spine0", "server s2",
+// "cables leaf0-spine1 and leaf1-spine1", "address 10.64.0.0 of s0.nic0 and s4.nic0".
 std::string to_string(const topo::Graph& graph, const Culprit& culprit);
 // An instruction that would tell the culprit from this alternative: "read the error and drop
 // counters of leaf0-spine1 at both ends: ...". Empty where both are the same.

@@ -36,6 +36,7 @@ Locator::Locator(const topo::Graph& graph, const fabric::Paths& paths,
       options_(options),
       windows_(graph, paths, options),
       carriers_(graph),
+      misconfigurations_(graph),
       faults_(graph, options),
       ended_faults_(graph),
       diverted_(graph) {
@@ -52,8 +53,11 @@ void Locator::add(const VariantReport& report) {
 }
 
 void Locator::add(const CarrierEvent& event) {
-  carriers_.add(event, windows_.newest() +
-                           static_cast<Window>(std::ceil(options_.routes_back / options_.window)));
+  carriers_.add(event, settled());
+}
+
+Window Locator::settled() const {
+  return windows_.newest() + static_cast<Window>(std::ceil(options_.routes_back / options_.window));
 }
 
 void Locator::add(const PassiveCount& count) {
@@ -68,10 +72,11 @@ void Locator::add(const PassiveCount& count) {
 void Locator::count_probe(std::uint32_t probe, Seconds now, PathTally& tally) const {
   const std::uint32_t there = 2 * probe;
   const std::uint32_t back = there + 1;
-  if (carriers_.is_rerouted(paths_.links(there)) || carriers_.is_rerouted(paths_.links(back)))
-    return;
-  const Window unsure = std::max(carriers_.unsure_until(paths_.links(there)),
-                                 carriers_.unsure_until(paths_.links(back)));
+  if (is_explained(paths_.links(there)) || is_explained(paths_.links(back))) return;
+  Window unsure = -1;
+  for (const auto& links : {paths_.links(there), paths_.links(back)})
+    unsure =
+        std::max({unsure, carriers_.unsure_until(links), misconfigurations_.unsure_until(links)});
   std::vector<NodeId> noisy;
   for (Window window = std::max(tally.first(), unsure + 1); window <= tally.last(); ++window) {
     const ProbeWindows::Cell& one = windows_.cell(probe, window);
@@ -104,7 +109,7 @@ void Locator::count_passive(PathTally& tally) const {
   };
   std::map<NodeId, Router> routers;
   const auto is_near = [&](const PassiveCount& one) {
-    return tally.covers(one.window) && !carriers_.is_rerouted(one.links);
+    return tally.covers(one.window) && !is_explained(one.links);
   };
   for (const PassiveCount& one : passive_counts_)
     if (one.asked.is_valid() && is_near(one)) {
@@ -134,6 +139,7 @@ PathTally Locator::tally(Seconds now, Window last) const {
 
 std::vector<FaultVerdict> Locator::evaluate(Seconds now, Window last) {
   std::vector<FaultVerdict> found = carriers_.verdicts();
+  std::ranges::move(misconfigurations_.verdicts(), std::back_inserter(found));
   std::ranges::move(silent_servers(graph_, windows_, last, options_), std::back_inserter(found));
   lossy_paths_.clear();
   if (!windows_.has_losses()) return found;
@@ -186,7 +192,7 @@ void Locator::add_variants(Window last, std::vector<FaultVerdict>& found) {
 // Whether both its servers have ever reported, and its packets take the planned paths.
 bool Locator::can_count(std::uint32_t probe) const {
   const auto takes_its_path = [&](std::uint32_t path) {
-    return counts(path) && !carriers_.is_rerouted(paths_.links(path));
+    return counts(path) && !is_explained(paths_.links(path));
   };
   return windows_.newest_of(windows_.sender(probe)) >= 0 &&
          windows_.newest_of(windows_.receiver(probe)) >= 0 && takes_its_path(2 * probe) &&
@@ -245,6 +251,15 @@ FaultChanges Locator::locate(Seconds now) {
   });
   diverted_.update(changes, now);
   diverted_.expire(now);
+  return changes;
+}
+
+FaultChanges Locator::reconsider(FaultChanges changes, Seconds now) {
+  faults_.take_back(changes.begun);
+  FaultChanges later = locate(now);
+  std::ranges::move(later.over, std::back_inserter(changes.over));
+  std::ranges::move(later.changed, std::back_inserter(changes.changed));
+  changes.begun = std::move(later.begun);
   return changes;
 }
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "regatta/network/diag/internal/diverted_links.h"
 #include "regatta/network/diag/internal/ended_faults.h"
 #include "regatta/network/diag/internal/locator_options.h"
+#include "regatta/network/diag/internal/misconfigurations.h"
 #include "regatta/network/diag/internal/path_tally.h"
 #include "regatta/network/diag/internal/probe_windows.h"
 #include "regatta/network/diag/internal/variant_locator.h"
@@ -40,6 +42,8 @@ class Locator {
   void add(const VariantReport& report);
   void add(const CarrierEvent& event);
   void add(const PassiveCount& count);
+  void add(const HeardPort& port) { misconfigurations_.add(port, settled()); }
+  void add(const ServerAddresses& addresses) { misconfigurations_.add(addresses, settled()); }
 
   // Excludes paths that differ from `paths`, by number: losses on them do not count.
   void leave_out(std::vector<bool> paths) { is_left_out_ = std::move(paths); }
@@ -48,6 +52,9 @@ class Locator {
   // when probes have crossed it without a loss for a while. Cost: all probes times the windows in
   // memory with losses, and times the faults that are not found any more.
   FaultChanges locate(Seconds now);
+  // After locate(): takes back the faults in `changes` that have begun and evaluates again, with
+  // what was added since because of them. Returns the changes since before both.
+  FaultChanges reconsider(FaultChanges changes, Seconds now);
 
   // Faults that have begun and are not over.
   const std::vector<FaultVerdict>& active_faults() const { return faults_.verdicts(); }
@@ -66,6 +73,12 @@ class Locator {
   void count_probe(std::uint32_t probe, Seconds now, PathTally& tally) const;
   void count_passive(PathTally& tally) const;
   bool can_count(std::uint32_t probe) const;
+  // Whether packets planned over these links may be lost or go elsewhere for a known reason.
+  bool is_explained(std::span<const std::uint32_t> links) const {
+    return carriers_.is_rerouted(links) || misconfigurations_.is_affected(links);
+  }
+  // The last window that may still suffer from what is corrected now.
+  Window settled() const;
   bool is_observed(const FaultVerdict& verdict, Window last) const;
   void add_variants(Window last, std::vector<FaultVerdict>& found);
   std::vector<FaultVerdict> evaluate(Seconds now, Window last);
@@ -75,6 +88,7 @@ class Locator {
   LocatorOptions options_;
   ProbeWindows windows_;
   CarrierStates carriers_;
+  Misconfigurations misconfigurations_;
   std::vector<PassiveCount> passive_counts_;  // in memory
   std::vector<std::uint32_t> lossy_paths_;
   std::vector<bool> is_left_out_;  // per path; empty: none

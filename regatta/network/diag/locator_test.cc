@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "regatta/model/topo/addresses.h"
 #include "regatta/model/topo/graph_names.h"
 #include "regatta/network/fabric/test_fabric.h"
 
@@ -122,6 +123,51 @@ TEST_F(LocatorTest, ABlackHoleWithinTwoWindows) {
   for (int i = 0; i < 100; ++i)
     EXPECT_THAT(window(fate), IsEmpty()) << "told once";
   EXPECT_EQ(locator_->active_faults().size(), 1U);
+}
+
+TEST_F(LocatorTest, SwappedCablesInsteadOfTheirSwitchOnceTheirPortsHaveBeenHeard) {
+  warm_up();
+  const auto fate = [&](const Packet& packet) {
+    const auto there = black_hole(link("leaf0-spine0", false))(packet);
+    return there == Fate::kAnswered ? black_hole(link("leaf1-spine0", false))(packet) : there;
+  };
+  while (changes_.begun.empty() && window_ < 200)
+    window(fate);
+  ASSERT_FALSE(changes_.begun.empty());
+  const auto one = link("leaf0-spine0", true);  // its number is that of end a, too
+  const auto other = link("leaf1-spine0", true);
+  for (const auto& [port, heard] : {std::pair(one, other + 1), std::pair(other, one + 1),
+                                    std::pair(one + 1, other), std::pair(other + 1, one)})
+    locator_->add(HeardPort{port, heard});
+  changes_ =
+      locator_->reconsider(changes_, 0.03 * (static_cast<double>(window_) + 1) * Seconds{1.0001});
+  ASSERT_THAT(changes_.begun, SizeIs(1));
+  EXPECT_EQ(to_string(fabric_.graph, changes_.begun[0].culprit),
+            "cables leaf0-spine0 and leaf1-spine0");
+  EXPECT_EQ(changes_.begun[0].symptom, Symptom::kSwapped);
+  EXPECT_GT(changes_.begun[0].since.value, 0);
+  for (int i = 0; i < 100; ++i)
+    EXPECT_THAT(window(fate), IsEmpty());
+  EXPECT_EQ(locator_->active_faults().size(), 1U);
+}
+
+TEST_F(LocatorTest, AnAddressOfTwoServersInsteadOfTheSwitchBetweenThem) {
+  warm_up();
+  const auto fate = [](const Packet& packet) {
+    const auto [low, high] = std::minmax(packet.from, packet.to);
+    return low == 0 && high == 4 ? Fate::kLostThere : Fate::kAnswered;
+  };
+  locator_->add(ServerAddresses{
+      .server = NodeId{4},
+      .interfaces = {{topo::address_of(fabric_.nics[4]), topo::address_of(fabric_.nics[0])}}});
+  EXPECT_THAT(window(fate), ElementsAre("address 10.64.0.0 of s0.nic0 and s4.nic0"));
+  for (int i = 0; i < 100; ++i)
+    EXPECT_THAT(window(fate), IsEmpty());
+  locator_->add(
+      ServerAddresses{.server = NodeId{4}, .interfaces = {{topo::address_of(fabric_.nics[4])}}});
+  for (int i = 0; i < 100; ++i)
+    EXPECT_THAT(window(healthy), IsEmpty());
+  EXPECT_THAT(locator_->active_faults(), IsEmpty());
 }
 
 TEST_F(LocatorTest, TheEndOfAFault) {

@@ -70,6 +70,21 @@ struct CarrierEvent {
   bool up = false;
 };
 
+// Ports of cables by number: 2 k is the end a of cable k, 2 k + 1 its end b.
+using PortNumber = std::uint32_t;
+
+// A port has heard which port is at the other end of its cable.
+struct HeardPort {
+  PortNumber port = 0;
+  PortNumber heard = 0;
+};
+
+// The IPv4 addresses of all interfaces of a server, by interface; 10.0.0.1 is 0x0a000001.
+struct ServerAddresses {
+  NodeId server;
+  std::vector<std::vector<std::uint32_t>> interfaces;
+};
+
 // Other packets of a known round trip: those of a connection, by its retransmits, or of a
 // traceroute up to the queried router. They raise no suspicion; they help to choose among the
 // suspects of the probes.

@@ -237,6 +237,15 @@ Result<FaultReport> parse_report(const topo::Graph& graph, std::string_view text
   static constexpr std::array kHarms = {Harm::kLoss, Harm::kBlackHole, Harm::kNoCarrier};
   const auto report = JsonReader::parse(text, "report");
   if (report && report->has("lossy")) return parse_losses(graph, report->at("lossy"));
+  if (report && report->has("noted")) {
+    FaultReport noted;
+    report->read("noted", noted.noted);
+    report->read_if("why", noted.why);
+    REGATTA_TRY_DO(report->status());
+    return FaultReport{.faults = {},
+                       .why = printable(noted.why, kLongest),
+                       .noted = printable(noted.noted, kLongest)};
+  }
   if (!report || !report->has("broken"))
     return wrong(R"(not understood; write it like {"broken": {"link": "leaf0-spine1"}})");
   Harm harm = Harm::kBlackHole;

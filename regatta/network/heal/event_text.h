@@ -18,13 +18,15 @@ namespace regatta::heal {
 
 // A line of a prober, a locator or a person: a fault, or what probes lose on the links by now.
 struct FaultReport {
-  std::vector<Fault> faults;  // one; two for a link without a direction
+  std::vector<Fault> faults;  // one; two for a link without a direction; none: `noted`
   std::string why;
-  std::optional<std::vector<diag::LinkLoss>> losses;  // then there are no faults
+  std::optional<std::vector<diag::LinkLoss>> losses{};  // then there are no faults
+  std::string noted{};  // set up wrongly, for people to correct: nothing is to be withdrawn
 };
 
-// {"broken": {"link": "leaf0-spine1", "from": "leaf0"}, "harm": "eats", "why": "..."}, or
-// {"lossy": [{"link": "leaf0-spine1", "from": "leaf0", "now": 0.05, "left": 0.01}]}.
+// {"broken": {"link": "leaf0-spine1", "from": "leaf0"}, "harm": "eats", "why": "..."},
+// {"lossy": [{"link": "leaf0-spine1", "from": "leaf0", "now": 0.05, "left": 0.01}]}, or
+// {"noted": "cables leaf0-spine0 and leaf1-spine0", "why": "swapped"}.
 // kInvalidInput names what is wrong and what exists.
 Result<FaultReport> parse_report(const topo::Graph& graph, std::string_view text);
 

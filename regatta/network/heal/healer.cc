@@ -18,6 +18,8 @@ constexpr Seconds kNamedWithin{10};  // of a loss; also what is named once more
 // other losses look like it, and a report each second.
 constexpr Seconds kLocatorHolds{10};
 constexpr Seconds kLossDelay{0.2};  // from a loss to the last report in which it is new
+constexpr Seconds kNoteForgotten{10};
+constexpr std::size_t kNotesMost = 100;
 
 std::array<Fault, 2> both_directions(LinkId link) {
   const std::uint32_t forward = fabric::number_of({link, true});
@@ -175,6 +177,12 @@ Decision Healer::decide_now(Seconds now, std::vector<HeldFault>& released) {
   return decision;
 }
 
+void Healer::note(const std::string& text, Seconds now) {
+  std::erase_if(noted_, [&](const auto& one) { return now - one.second > kNoteForgotten; });
+  if (noted_.size() >= kNotesMost && !noted_.contains(text)) return;
+  if (noted_.insert_or_assign(text, now).second) new_notes_.push_back(text);
+}
+
 // The kernel forgot routes through an interface that was off.
 Status Healer::come_on(const CarrierChange& change) {
   const bool forward = graph_.links[change.link.index()].a == change.node;
@@ -291,6 +299,8 @@ Result<std::vector<Event>> Healer::step(Seconds now) {
     is_due_ = false;
     act(std::move(released), now, events);
   }
+  for (std::string& text : std::exchange(new_notes_, {}))
+    events.push_back({EventKind::kHarmless, now, {}, {}, {}, std::move(text)});
   audit(now, events);
   if (!retry_) pause_ = kFirstPause;
   return events;

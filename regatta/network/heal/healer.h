@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,9 +26,11 @@ enum class EventKind : std::uint8_t {
   kWithdrawn,  // next hops were removed from routes
   kReturned,   // next hops were restored after a clean period
   kRefused,    // no other path leads there: the broken path stays in use
-  kHarmless,   // no route of a switch uses it, or all possible ones do: nothing to withdraw
-  kFailed,     // a switch did not apply its change; the healer tries again
-  kRepaired,   // routes that another program had changed are as decided again
+  // No route of a switch uses it, or all possible ones do: nothing to withdraw; or it is set up
+  // wrongly, for people to correct.
+  kHarmless,
+  kFailed,    // a switch did not apply its change; the healer tries again
+  kRepaired,  // routes that another program had changed are as decided again
 };
 
 struct EventReason {
@@ -42,7 +45,7 @@ struct Event {
   std::vector<EventReason> reasons;         // new faults, or faults that are no longer held
   std::vector<RouteChange> changes;         // kTakenOver, kWithdrawn, kReturned, kRepaired
   std::vector<RefusedWithdrawal> refusals;  // kRefused: of reasons
-  std::string message;                      // kFailed, kRepaired
+  std::string message;                      // kFailed, kRepaired, kHarmless without reasons
 };
 
 struct HealerOptions {
@@ -63,6 +66,9 @@ class Healer {
 
   // Accepts a sighting of `fault`. It counts from the next step() on.
   void report(const Fault& fault, const std::string& why, Seconds now);
+  // Accepts a sighting of something that is set up wrongly, such as two swapped cables. The healer
+  // leaves it alone, and the next step() says so, once until it was not sighted for 10 s.
+  void note(const std::string& text, Seconds now);
 
   // Accepts what probes lose on all links; others lose nothing. In the next step(), what is held is
   // returned before its clean period is over where it loses less than the paths left in use.
@@ -102,6 +108,8 @@ class Healer {
   RouteAudit audit_;
   PathLosses losses_;
   std::vector<EventReason> news_;
+  std::map<std::string, Seconds> noted_;  // texts: when they were sighted last
+  std::vector<std::string> new_notes_;
   std::vector<std::pair<bool, bool>> is_off_;  // per link: its ends a and b
   std::vector<Fault> refused_;                 // already reported
   struct EarlyReturn {

@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 
+#include "regatta/network/heal/event_text.h"
 #include "regatta/network/heal/test_fabric.h"
 
 namespace regatta::heal {
@@ -242,6 +243,20 @@ TEST_F(HealerOf, TellsThatNothingCanBeDoneAboutTheCableOfANic) {
   const auto events = step(1);
   ASSERT_THAT(kinds(events), ElementsAre(EventKind::kHarmless));
   EXPECT_THAT(switches.applied, IsEmpty());
+}
+
+TEST_F(HealerOf, TellsOnceThatItLeavesAloneWhatIsSetUpWrongly) {
+  ASSERT_TRUE(healer.start(Seconds{0}));
+  healer.note("cables a and b: swapped", Seconds{1});
+  const auto events = step(1);
+  ASSERT_THAT(events, SizeIs(1));
+  EXPECT_EQ(events[0].kind, EventKind::kHarmless);
+  EXPECT_EQ(to_text(fabric.graph, events[0]), "noted: cables a and b: swapped");
+  healer.note("cables a and b: swapped", Seconds{2});
+  EXPECT_THAT(step(2), IsEmpty());
+  EXPECT_THAT(switches.applied, IsEmpty());
+  healer.note("cables a and b: swapped", Seconds{20});
+  EXPECT_THAT(step(20), SizeIs(1)) << "seen again";
 }
 
 TEST_F(HealerOf, TakesOverWhatAKilledOneLeft) {

@@ -34,6 +34,11 @@ std::vector<Fault> faults_of(const diag::FaultVerdict& verdict) {
 
 std::string report_lines(const topo::Graph& graph, const diag::FaultVerdict& verdict) {
   std::string lines;
+  if (diag::is_misconfiguration(verdict.culprit))
+    lines += nlohmann::json{{"noted", diag::to_string(graph, verdict.culprit)},
+                            {"why", std::string(diag::to_string(verdict.symptom))}}
+                 .dump() +
+             "\n";
   for (const Fault& fault : faults_of(verdict)) {
     nlohmann::json broken;
     if (fault.place == Place::kSwitch) {

@@ -50,6 +50,17 @@ TEST_F(Verdicts, HoldNothingForServersAndBusyHosts) {
   EXPECT_EQ(report_lines(fabric_.graph, {}), "");
 }
 
+TEST_F(Verdicts, OfWhatIsSetUpWronglyAreNotedAndHoldNothing) {
+  const auto swapped = of(diag::cabling_culprit(link("leaf0", "spine0"), link("leaf1", "spine0")),
+                          diag::Symptom::kSwapped);
+  EXPECT_THAT(faults_of(swapped), IsEmpty());
+  const auto report = parse_report(fabric_.graph, report_lines(fabric_.graph, swapped));
+  ASSERT_TRUE(report);
+  EXPECT_THAT(report->faults, IsEmpty());
+  EXPECT_EQ(report->noted, "cables leaf0-spine0 and leaf1-spine0");
+  EXPECT_EQ(report->why, "swapped");
+}
+
 TEST_F(Verdicts, AreUnderstoodByTheSocket) {
   for (const auto& verdict :
        {of(diag::switch_culprit(fabric_.node("spine0")), diag::Symptom::kLoss),

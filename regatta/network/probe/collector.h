@@ -45,9 +45,15 @@ class Collector {
   Status accept(NodeId server, std::string_view line, Seconds now);
   void add(const diag::CarrierEvent& event) { locator_.add(event); }
   void add(const diag::PassiveCount& count) { locator_.add(count); }
+  void add(const diag::HeardPort& port) { locator_.add(port); }
+  void add(const diag::ServerAddresses& addresses) { locator_.add(addresses); }
   diag::FaultChanges locate(Seconds now) { return locator_.locate(now); }
   // By the last locate(): where probes lost anything lately.
   std::vector<diag::LinkLoss> link_losses(Seconds now) const { return locator_.link_losses(now); }
+  // As in diag::Locator.
+  diag::FaultChanges reconsider(diag::FaultChanges changes, Seconds now) {
+    return locator_.reconsider(std::move(changes), now);
+  }
 
   void leave_out(std::vector<bool> paths) { locator_.leave_out(std::move(paths)); }
   // As of the last locate(): paths with losses, and active faults.

@@ -74,6 +74,20 @@ Result<Evidence> parse_flows(const std::vector<std::string>& words, const Error&
   return Evidence(std::move(counts));
 }
 
+Result<Evidence> parse_addresses(const std::vector<std::string>& words, const Error& wrong) {
+  InterfaceAddresses addresses;
+  std::size_t count = 0;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    std::vector<std::uint32_t>& its = addresses.interfaces.emplace_back();
+    for (const std::string& part : split(words[i], ':')) {
+      const auto address = hex_address(part);
+      if (!address || ++count > kAddressesMost) return wrong;
+      its.push_back(*address);
+    }
+  }
+  return Evidence(std::move(addresses));
+}
+
 struct Writer {
   std::string operator()(const Trace& trace) const {
     std::string line = fmt::format("t {} {}", trace.window, trace.path);
@@ -90,6 +104,13 @@ struct Writer {
   }
   std::string operator()(const NicCarrier& nic) const {
     return fmt::format("n {:08x} {}\n", nic.address, nic.up ? "up" : "down");
+  }
+  std::string operator()(const InterfaceAddresses& addresses) const {
+    std::string line = "i";
+    for (const auto& interface : addresses.interfaces)
+      for (std::size_t i = 0; i < interface.size(); ++i)
+        fmt::format_to(std::back_inserter(line), "{}{:08x}", i == 0 ? ' ' : ':', interface[i]);
+    return line + "\n";
   }
   std::string operator()(const TraceOrder& order) const {
     return fmt::format("trace {} {} {}\n", order.path, order.hops, order.tries);
@@ -109,7 +130,8 @@ std::string evidence_line(const Evidence& evidence) {
 }
 
 bool is_evidence(std::string_view line) {
-  return line.starts_with("t ") || line.starts_with("f ") || line.starts_with("n ");
+  return line.starts_with("t ") || line.starts_with("f ") || line.starts_with("n ") ||
+         line.starts_with("i ") || line == "i";
 }
 
 Result<Order> parse_order(std::string_view line) {
@@ -131,6 +153,7 @@ Result<Evidence> parse_evidence(std::string_view line) {
   const std::vector<std::string> words = split(trim(line), ' ');
   if (words[0] == "t") return parse_trace(words, wrong);
   if (words[0] == "f") return parse_flows(words, wrong);
+  if (words[0] == "i") return parse_addresses(words, wrong);
   if (words.size() != 3 || (words[2] != "up" && words[2] != "down")) return wrong;
   const auto address = hex_address(words[1]);
   if (!address) return wrong;

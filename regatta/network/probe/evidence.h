@@ -19,6 +19,7 @@ inline constexpr std::uint8_t kTcp = 6;                             // protocol 
 inline constexpr int kHopsMost = 8;                                 // routers on a path
 inline constexpr int kTriesMost = 16;                               // packets to each of them
 inline constexpr int kFlowsMost = 256;                              // connections in one answer
+inline constexpr int kAddressesMost = 1024;                         // of a server
 inline constexpr std::size_t kLongestEvidence = 64UL * kFlowsMost;  // bytes of a line
 
 // A traceroute request.
@@ -28,7 +29,7 @@ struct TraceOrder {
   int tries = 1;           // packets to each, 1 to kTriesMost
 };
 struct FlowsOrder {};     // segments of connections since the last one
-struct CarriersOrder {};  // states of all NICs
+struct CarriersOrder {};  // states of all NICs, and all addresses
 using Order = std::variant<TraceOrder, FlowsOrder, CarriersOrder>;
 
 struct EvidenceRequest {
@@ -66,7 +67,12 @@ struct NicCarrier {
   bool up = false;
 };
 
-using Evidence = std::variant<Trace, FlowCounts, NicCarrier>;
+// The IPv4 addresses of the server by interface, without those of 127.0.0.0/8.
+struct InterfaceAddresses {
+  std::vector<std::vector<std::uint32_t>> interfaces;  // none of them empty
+};
+
+using Evidence = std::variant<Trace, FlowCounts, NicCarrier, InterfaceAddresses>;
 
 // Evidence about a culprit: packets of traceroutes over it that should end at the last router
 // before it and at the routers behind it, and segments of connections that cross it and of others.

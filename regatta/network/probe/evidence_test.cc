@@ -38,13 +38,21 @@ TEST(Evidence, ComesBackFromItsLineAsItWas) {
   ASSERT_TRUE(nic);
   EXPECT_EQ(std::get<NicCarrier>(*nic).address, 0x0a400004U);
   EXPECT_TRUE(std::get<NicCarrier>(*nic).up);
+
+  const InterfaceAddresses own{{{0x0a400004, 0x0a400000}, {0xc0a80001}}};
+  EXPECT_EQ(evidence_line(own), "i 0a400004:0a400000 c0a80001\n");
+  const auto addresses = parse_evidence(without_end(evidence_line(own)));
+  ASSERT_TRUE(addresses);
+  EXPECT_EQ(std::get<InterfaceAddresses>(*addresses).interfaces, own.interfaces);
+  EXPECT_TRUE(parse_evidence("i")) << "a server without addresses";
 }
 
 TEST(Evidence, IsRefusedWithCountsThatCannotBe) {
   for (const char* line :
        {"t 1 2 3:4:0a400001", "t 1 2 17:4:0a400001", "t 1 2", "t -1 2 3:3:0a400001",
         "t 1 2 3:3:0a40000", "t 1 2 3:3", "f", "f 1 0a400001:1:0a400002:2:5:6",
-        "f 1 0a400001:1:0a400002:70000:5:5", "n 0a400001 maybe", "n 0a4001 up", "x 1"})
+        "f 1 0a400001:1:0a400002:70000:5:5", "n 0a400001 maybe", "n 0a4001 up", "x 1", "i 0a4001",
+        "i 0a400001:", "i 0a400001  0a400002"})
     EXPECT_FALSE(parse_evidence(line)) << line;
 }
 
@@ -65,13 +73,15 @@ TEST(Evidence, OfTheMostConnectionsFitsTheLongestLine) {
   const FlowCount widest{{0xffffffff, 0xffffffff, 65535, 65535, 6}, 0xffffffff, 0xffffffff};
   counts.flows.assign(kFlowsMost, widest);
   EXPECT_LE(evidence_line(counts).size(), kLongestEvidence);
+  const InterfaceAddresses addresses{{std::vector<std::uint32_t>(kAddressesMost, 0xffffffff)}};
+  EXPECT_LE(evidence_line(addresses).size(), kLongestEvidence);
 }
 
 TEST(Evidence, OfAnyBytesIsReadOrRefused) {
   std::mt19937 random(7);
-  const std::string letters = "tfn 0123456789abcdef:updown";
+  const std::string letters = "tfni 0123456789abcdef:updown";
   for (int i = 0; i < 20000; ++i) {
-    std::string line = std::string(1, "tfn"[random() % 3]) + " ";
+    std::string line = std::string(1, "tfni"[random() % 4]) + " ";
     for (std::size_t k = random() % 40; k > 0; --k)
       line += letters[random() % letters.size()];
     const auto evidence = parse_evidence(line);

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -46,6 +47,7 @@ struct TraceAgent::Impl {
   std::map<std::uint32_t, fabric::FiveTuple> flows;  // by path: those that begin here
   std::set<std::uint32_t> addresses;                 // of its NICs
   std::optional<os::CarrierWatch> carriers;
+  std::optional<os::AddressWatch> address_changes;
   std::optional<FlowCounters> counters;
   std::unordered_map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> counted;  // by cookie
   Seconds counted_at{-1e9};
@@ -77,14 +79,17 @@ struct TraceAgent::Impl {
   void trace_paths(const std::vector<TraceOrder>& paths);
   void count_flows();
   void tell_carriers(const std::optional<std::string>& only = {});
+  void tell_addresses() const;
 };
 
 void TraceAgent::Impl::work() {
   while (!stop) {
-    std::array<pollfd, 2> wait{pollfd{wake.get(), POLLIN, 0},
-                               pollfd{carriers ? carriers->fd() : -1, POLLIN, 0}};
+    std::array<pollfd, 3> wait{pollfd{wake.get(), POLLIN, 0},
+                               pollfd{carriers ? carriers->fd() : -1, POLLIN, 0},
+                               pollfd{address_changes ? address_changes->fd() : -1, POLLIN, 0}};
     if (::poll(wait.data(), wait.size(), -1) < 0 && errno != EINTR) return;
     if (stop) return;
+    if (wait[2].revents != 0 && address_changes->consume_change()) tell_addresses();
     if (wait[0].revents != 0) carry_out(take_orders());
     while (wait[1].revents != 0 && !stop) {
       auto event = carriers->next(Seconds{0});
@@ -107,7 +112,10 @@ void TraceAgent::Impl::carry_out(const std::vector<Order>& all) {
   for (const Order& order : all) {
     if (const auto* path = std::get_if<TraceOrder>(&order)) paths.push_back(*path);
     if (std::holds_alternative<FlowsOrder>(order) && !std::exchange(has_flows, true)) count_flows();
-    if (std::holds_alternative<CarriersOrder>(order)) tell_carriers();
+    if (std::holds_alternative<CarriersOrder>(order)) {
+      tell_carriers();
+      tell_addresses();
+    }
   }
   trace_paths(paths);
 }
@@ -172,6 +180,19 @@ void TraceAgent::Impl::tell_carriers(const std::optional<std::string>& only) {
   }
 }
 
+void TraceAgent::Impl::tell_addresses() const {
+  std::map<std::string, std::vector<std::uint32_t>> by_interface;
+  int count = 0;
+  for (const auto& [address, name] : os::interfaces_by_address()) {
+    const bool is_loopback = address >> 24U == IN_LOOPBACKNET;
+    if (!is_loopback && ++count <= kAddressesMost) by_interface[name].push_back(address);
+  }
+  InterfaceAddresses all;
+  for (auto& [name, its] : by_interface)
+    all.interfaces.push_back(std::move(its));
+  send(all);
+}
+
 TraceAgent::TraceAgent(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 TraceAgent::~TraceAgent() = default;
 TraceAgent::TraceAgent(TraceAgent&&) noexcept = default;
@@ -188,8 +209,9 @@ Result<TraceAgent> TraceAgent::open(const Matrix& matrix, const ServerPart& part
   impl->addresses = own_addresses(matrix, part);
   impl->wake.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!impl->wake) return os::errno_error("scout of a prober");
-  // Without the right to hear of carriers it does without.
+  // Without the right to hear of carriers or addresses it does without.
   if (auto carriers = os::CarrierWatch::open()) impl->carriers = std::move(*carriers);
+  if (auto watch = os::AddressWatch::open()) impl->address_changes = std::move(*watch);
   impl->thread = os::signal_masked_thread([raw = impl.get()] { raw->work(); });
   return TraceAgent(std::move(impl));
 }

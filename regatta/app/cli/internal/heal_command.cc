@@ -76,6 +76,11 @@ void print(const topo::Graph& graph, const heal::Event& event, Seconds began, bo
   std::fflush(stdout);
 }
 
+std::string note_text(const heal::FaultReport& report) {
+  return report.noted + (report.why.empty() ? "" : ": " + report.why) +
+         "; nothing is withdrawn, people have to correct it";
+}
+
 // The fabric to heal.
 struct Fabric {
   const topo::Graph& graph;
@@ -130,6 +135,7 @@ Status heal_until_stopped(const Fabric& fabric) {
   while (!stop) {
     if (!wait_for_news(fabric)) return lab::gone(fabric.options.lab);
     for (const heal::FaultReport& report : event_socket.consume_reports(graph)) {
+      if (!report.noted.empty()) healer.note(note_text(report), os::monotonic_now());
       for (const heal::Fault& fault : report.faults)
         healer.report(fault, report.why, os::monotonic_now());
       if (report.losses) healer.report_losses(*report.losses, os::monotonic_now());

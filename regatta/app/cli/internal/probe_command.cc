@@ -204,7 +204,8 @@ class Run {
     begin_ = os::monotonic_now();
     while (!stop_ && (times_.duration.value <= 0 || since_begin() < times_.duration)) {
       REGATTA_TRY_DO(gather(listener));
-      const diag::FaultChanges news = collector_.locate(os::system_now());
+      diag::FaultChanges news = collector_.locate(os::system_now());
+      if (target_.lab) REGATTA_TRY_DO(cabling_.check(*target_.lab, collector_, news));
       print_now(format_.faults(news, since_begin()));
       faults_ += static_cast<std::size_t>(std::ranges::count_if(news.begun, diag::is_fault));
       gathers_.update(news, collector_, listener, format_, since_begin());
@@ -302,6 +303,7 @@ class Run {
   probe::Collector collector_;
   probe::ReporterStatus roll_;
   LabCarriers carriers_;
+  LabCabling cabling_;
   probe::Matrix& matrix_;
   ProbeEvidence gathers_;
   Seconds begin_;

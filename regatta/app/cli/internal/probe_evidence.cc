@@ -33,6 +33,8 @@ Status ProbeEvidence::accept(NodeId server, std::string_view line, probe::Collec
   } else if (const auto* nic = std::get_if<probe::NicCarrier>(&evidence)) {
     REGATTA_TRY(event, evidence_collector_.accept(server, *nic));
     collector.add(event);
+  } else if (const auto* addresses = std::get_if<probe::InterfaceAddresses>(&evidence)) {
+    collector.add(diag::ServerAddresses{.server = server, .interfaces = addresses->interfaces});
   }
   for (const diag::PassiveCount& one : passed)
     collector.add(one);

@@ -1,6 +1,8 @@
 #include "regatta/app/cli/internal/probe_lab.h"
 
+#include <algorithm>
 #include <csignal>
+#include <utility>
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -14,6 +16,7 @@ namespace regatta::cli {
 namespace {
 
 constexpr Seconds kCarriers{0.3};
+constexpr Seconds kCabling{1};
 
 // A file without a name that holds `text`.
 Result<os::UniqueFd> file_of(const std::string& text) {
@@ -102,6 +105,29 @@ Status LabCarriers::sample(const lab::LabInfo& lab, probe::Collector& collector)
     up_[i] = states[i].up;
     collector.add(diag::CarrierEvent{.link = LinkId{static_cast<int>(i)}, .up = states[i].up});
   }
+  return {};
+}
+
+Status LabCabling::check(const lab::LabInfo& lab, probe::Collector& collector,
+                         diag::FaultChanges& changes) {
+  const bool has_news = std::ranges::any_of(changes.begun, [](const diag::FaultVerdict& one) {
+    return is_fault(one) && !is_misconfiguration(one.culprit) &&
+           one.culprit.kind != diag::CulpritKind::kServer;
+  });
+  if (!has_news && os::monotonic_now() < next_) return {};
+  next_ = os::monotonic_now() + kCabling;
+  REGATTA_TRY(heard, lab::heard_ports(lab));
+  heard_.resize(heard.size(), -1);
+  bool has_changed = false;
+  for (std::size_t port = 0; port < heard.size(); ++port) {
+    // A port that hears nothing now says nothing about where its cable is.
+    if (heard[port] < 0 || heard[port] == heard_[port]) continue;
+    heard_[port] = heard[port];
+    has_changed = true;
+    collector.add(diag::HeardPort{.port = static_cast<diag::PortNumber>(port),
+                                  .heard = static_cast<diag::PortNumber>(heard[port])});
+  }
+  if (has_news && has_changed) changes = collector.reconsider(std::move(changes), os::system_now());
   return {};
 }
 

@@ -71,4 +71,16 @@ class LabCarriers {
   Seconds next_;
 };
 
+// Where the cables of the lab are plugged in.
+class LabCabling {
+ public:
+  // Has all ports name themselves, once a second and where faults have begun that cables at the
+  // wrong ports would cause; then takes `changes` back as far as that is their cause.
+  Status check(const lab::LabInfo& lab, probe::Collector& collector, diag::FaultChanges& changes);
+
+ private:
+  std::vector<int> heard_;  // by port, as of the last look
+  Seconds next_;
+};
+
 }  // namespace regatta::cli

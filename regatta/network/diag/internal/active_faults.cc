@@ -51,7 +51,8 @@ void ActiveFaults::update_one(FaultVerdict verdict, Seconds now, FaultChanges& c
     }
     *known = std::move(verdict);
   } else if (verdict.confidence >= options_.confidence && !is_unconfirmed(verdict, now)) {
-    if (verdict.symptom == Symptom::kNoCarrier) verdict.since = now;
+    if (verdict.symptom == Symptom::kNoCarrier || is_misconfiguration(verdict.culprit))
+      verdict.since = now;
     changes.begun.push_back(verdict);
     states_.push_back({.held_at = now, .reported = verdict.symptom, .reported_at = now});
     verdicts_.push_back(std::move(verdict));
@@ -87,6 +88,15 @@ void ActiveFaults::end_old(Seconds now, const IsObserved& is_observed, FaultChan
     changes.over.push_back(std::move(verdicts_[i]));
     verdicts_.erase(verdicts_.begin() + static_cast<std::ptrdiff_t>(i));
     states_.erase(states_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
+void ActiveFaults::take_back(const std::vector<FaultVerdict>& begun) {
+  for (const FaultVerdict& one : begun) {
+    const auto found = std::ranges::find(verdicts_, one.culprit, &FaultVerdict::culprit);
+    if (found == verdicts_.end()) continue;
+    states_.erase(states_.begin() + (found - verdicts_.begin()));
+    verdicts_.erase(found);
   }
 }
 

@@ -24,6 +24,9 @@ class ActiveFaults {
   FaultChanges update(std::vector<FaultVerdict> found, Seconds now,
                       const IsObserved& is_observed = {});
 
+  // Forgets faults that have just begun.
+  void take_back(const std::vector<FaultVerdict>& begun);
+
   const std::vector<FaultVerdict>& verdicts() const { return verdicts_; }
   std::vector<KnownFault> known() const;
   // Culprits whose verdicts wait for LocatorOptions::confirmation_delay.

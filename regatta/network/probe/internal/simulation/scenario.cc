@@ -12,6 +12,7 @@
 #include "regatta/model/topo/graph_names.h"
 #include "regatta/network/diag/baselines.h"
 #include "regatta/network/diag/locator.h"
+#include "regatta/network/probe/internal/simulation/simulated_settings.h"
 
 namespace regatta::probe {
 namespace {
@@ -69,8 +70,32 @@ std::optional<NodeId> find_node(const topo::Graph& graph, const std::string& nam
   return std::nullopt;
 }
 
+// "cables A and B", "address of SERVER.nicN and SERVER.nicN"; consumes these words.
+Result<diag::Culprit> parse_setting(const topo::Graph& graph, std::vector<std::string>& words) {
+  const bool is_cabling = words[0] == "cables";
+  if (!is_cabling && words[1] != "of")
+    return wrong(words[0] + ": is of two NICs, like address of s0.nic0 and s4.nic0");
+  if (!is_cabling) words.erase(std::ranges::find(words, "of"));
+  if (words.size() < 5 || words[2] != "and")
+    return wrong(words[0] + ": needs two names, with \"and\" between them");
+  const auto find = [&](const std::string& name) {
+    return is_cabling ? topo::find_link(graph, name) : find_nic(graph, name);
+  };
+  const auto one = find(words[1]);
+  const auto other = find(words[3]);
+  if (!one || !other || *one == *other)
+    return wrong(words[1] + " and " + words[3] + ": are not two of this network");
+  words.erase(words.begin(), words.begin() + 4);
+  if (is_cabling) return diag::cabling_culprit(*one, *other);
+  return diag::Culprit{.kind = diag::CulpritKind::kAddresses,
+                       .link = *one,
+                       .node = graph.links[other->index()].a,
+                       .other = *other};
+}
+
 // Consumes the words of the culprit; the others describe the fault.
 Result<diag::Culprit> parse_culprit(const topo::Graph& graph, std::vector<std::string>& words) {
+  if (words[0] == "cables" || words[0] == "address") return parse_setting(graph, words);
   const std::string kind = words[0];
   const std::string name = words[1];
   const auto unknown = [&] { return wrong(kind + " " + name + ": is not in this network"); };
@@ -161,6 +186,12 @@ Result<SimulatedFault> parse_fault(const topo::Graph& graph, std::string_view te
   REGATTA_TRY(culprit, parse_culprit(graph, words));
   SimulatedFault fault{.culprit = culprit};
   fault.only = consume_variant(words);
+  if (diag::is_misconfiguration(culprit)) {
+    const bool is_cabling = culprit.kind == diag::CulpritKind::kCabling;
+    if (words == std::vector<std::string>{is_cabling ? "swapped" : "twice"}) return fault;
+    return wrong(printable(text, 60) + ": must end with " +
+                 (is_cabling ? "\"swapped\"" : "\"twice\""));
+  }
   const bool is_server = culprit.kind == diag::CulpritKind::kServer;
   if (is_server && words == std::vector<std::string>{"dead"}) return fault;
   if (!is_server && words == std::vector<std::string>{"some-flows"}) {
@@ -190,6 +221,9 @@ std::string fault_text(const topo::Graph& graph, const SimulatedFault& fault) {
   } else {
     text = to_string(graph, culprit);
   }
+  if (culprit.kind == diag::CulpritKind::kCabling) return text + " swapped";
+  if (culprit.kind == diag::CulpritKind::kAddresses)
+    return "address" + text.substr(text.find(" of ")) + " twice";
   if (culprit.kind == diag::CulpritKind::kServer) return text + " dead";
   text += fault.some_flows ? " some-flows" : fmt::format(" loss {}%", fault.loss * 100);
   if (!fault.only) return text;
@@ -254,7 +288,7 @@ Outcome try_scenario(const topo::Graph& graph, const Matrix& matrix,
   for (SimulatedFault& fault : faults)
     fault.at = start;
   outcome.truth = culprits_of(graph, faults);
-  Simulation simulation(graph, matrix, std::move(faults), options);
+  Simulation simulation(graph, matrix, faults, options);
   diag::Locator locator(graph, matrix.paths,
                         diag::options_for(options.period, planned != nullptr ? kDoubt : Seconds{}));
   std::optional<SimulatedTraces> traces;
@@ -263,7 +297,9 @@ Outcome try_scenario(const topo::Graph& graph, const Matrix& matrix,
   while (simulation.now() < start + kLimit - options.period * options.periods_per_window) {
     simulate_window(simulation, locator);
     if (traces) traces->go_on(simulation, locator);
-    for (const diag::FaultVerdict& verdict : locator.locate(simulation.now()).begun) {
+    const diag::FaultChanges changes =
+        locate_with_settings(graph, faults, locator, simulation.now());
+    for (const diag::FaultVerdict& verdict : changes.begun) {
       if (!diag::is_fault(verdict)) continue;
       outcome.blamed.push_back(verdict);
       for (std::size_t i = 0; i < outcome.truth.size(); ++i)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "regatta/model/topo/addresses.h"
@@ -18,10 +19,25 @@ constexpr double kOneWay = 20e-6;
 // Directed links on which packets meet the fault, each path at most one of them.
 std::vector<std::uint32_t> links_of(const topo::Graph& graph, const diag::Culprit& culprit) {
   std::vector<std::uint32_t> links = diag::links_to_avoid(graph, culprit);
+  if (culprit.kind == diag::CulpritKind::kCabling)
+    for (const LinkId cable : {culprit.link, culprit.other})
+      for (const bool forward : {true, false})
+        links.push_back(fabric::number_of({cable, forward}));
   if (culprit.kind != diag::CulpritKind::kSwitch) return links;
   std::erase_if(links,
                 [&](std::uint32_t link) { return fabric::head_of(graph, link) != culprit.node; });
   return links;
+}
+
+// Whether a path meets the fault: at `links`, or as one between two NICs with one address.
+bool is_affected(const diag::Culprit& culprit, const std::vector<std::uint32_t>& links,
+                 std::span<const std::uint32_t> path) {
+  if (culprit.kind != diag::CulpritKind::kAddresses)
+    return std::ranges::any_of(
+        path, [&](std::uint32_t link) { return std::ranges::find(links, link) != links.end(); });
+  const LinkId from{static_cast<int>(path.front() / 2)};
+  const LinkId to{static_cast<int>(path.back() / 2)};
+  return std::minmax(from, to) == std::minmax(culprit.link, culprit.other);
 }
 
 }  // namespace
@@ -67,11 +83,7 @@ Simulation::Simulation(const topo::Graph& graph, const Matrix& matrix,
     for (const std::uint32_t link : links)
       hit_.back()[link] = true;
     for (std::uint32_t path = 0; path < matrix.paths.size(); ++path) {
-      const auto its = matrix.paths.links(path);
-      if (!std::ranges::any_of(its, [&](std::uint32_t link) {
-            return std::ranges::find(links, link) != links.end();
-          }))
-        continue;
+      if (!is_affected(fault.culprit, links, matrix.paths.links(path))) continue;
       double loss = fault.loss;
       if (fault.some_flows) {
         fabric::FiveTuple flow = matrix.probes[path / 2].flow;

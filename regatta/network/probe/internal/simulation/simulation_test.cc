@@ -120,7 +120,8 @@ TEST_F(Simulated, FaultsAreReadAsTheyAreWritten) {
        {"link leaf0-spine1 from leaf0 loss 1%", "link leaf0-spine1 from spine1 some-flows",
         "link leaf2-spine0 both loss 100%", "nic s3.nic0 loss 5%", "switch spine0 some-flows",
         "link leaf2-spine0 both loss 100% of large", "switch spine0 some-flows of users",
-        "server s2 dead"})
+        "server s2 dead", "cables leaf0-spine0 and leaf1-spine1 swapped",
+        "address of s0.nic0 and s4.nic0 twice"})
     EXPECT_EQ(fault_text(fabric_.graph, fault(text)), text);
 }
 
@@ -134,6 +135,10 @@ TEST_F(Simulated, FaultsThatCannotBeAreRefused) {
   EXPECT_EQ(message("link leaf0-spine1 from s1 loss 1%"), "link leaf0-spine1: does not end at s1");
   EXPECT_EQ(message("nic s1.nic0 loss 0%"), "loss 0%: must be above 0, to 100%");
   EXPECT_THAT(message("server s1 loss 5%"), HasSubstr("must end with \"dead\""));
+  EXPECT_EQ(message("cables leaf0-spine0 and leaf0-spine0 swapped"),
+            "leaf0-spine0 and leaf0-spine0: are not two of this network");
+  EXPECT_THAT(message("cables leaf0-spine0 and leaf1-spine0 loss 5%"), HasSubstr("\"swapped\""));
+  EXPECT_THAT(message("address s0.nic0 and s1.nic0 twice"), HasSubstr("is of two NICs"));
   EXPECT_EQ(message("cat s1 dead"), "cat: is no link, nic, switch or server");
 }
 
