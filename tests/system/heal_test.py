@@ -8,6 +8,7 @@ import tempfile
 import shutil
 import os
 import threading
+import time
 import unittest
 
 import lab_case
@@ -113,6 +114,33 @@ class Heal(unittest.TestCase):
         self.assertFalse(lab_case.wait_until(lambda: self.used("leaf1") == before, 4.5), "it came back while it was broken")
         self.fault("clear", "leaf0-spine1")
         self.assertTrue(lab_case.wait_until(lambda: self.used("leaf1") == before, 25), healer.events)
+
+    def test_leaves_swapped_cables_to_people(self):
+        before = self.used("leaf1")
+        healer = self.start(clean="1s")
+        probe = subprocess.Popen([lab_case.BIN / "regatta", "probe", self.cluster, "--heal", "--json"],
+                                 text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.addCleanup(probe.stdout.close)
+        self.addCleanup(probe.wait)
+        self.addCleanup(probe.kill)
+        self.assertIn("coverage", probe.stdout.readline())
+        self.assertIn("reporting", probe.stdout.readline())
+        threading.Thread(target=probe.stdout.read, daemon=True).start()
+        time.sleep(2)
+        self.fault("swap", "leaf0-spine0", "leaf1-spine0")
+        noted = "cables leaf0-spine0 and leaf1-spine0: swapped; nothing is withdrawn, people have to correct it"
+
+        def messages():
+            return [event["message"] for event in healer.of_kind("noted") if "message" in event]
+
+        self.assertTrue(lab_case.wait_until(messages, 10), healer.events)
+        # The cables were without a carrier while they were exchanged.
+        self.assertTrue(lab_case.wait_until(lambda: self.used("leaf1") == before, 10), healer.events)
+        time.sleep(3)
+        reasons = {fault["why"] for event in healer.of_kind("withdrawn") for fault in event.get("faults", [])}
+        self.assertLessEqual(reasons, {"no carrier"}, healer.events)
+        self.assertEqual(messages(), [noted])
+        self.assertEqual(self.used("leaf1"), before)
 
     def used(self, switch):
         """The gateways of each route of a switch, each once."""
