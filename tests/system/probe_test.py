@@ -42,6 +42,20 @@ error = struct.unpack_from("i", netlink.recv(4096), 16)[0]
 sys.exit(f"netlink: {error}" if error else 0)
 '''
 
+# Drops TCP packets that arrive at an interface for a range of ports.
+DROP_PORTS = '''
+import ctypes, sys
+nft = ctypes.CDLL("libnftables.so.1")
+nft.nft_ctx_new.restype = ctypes.c_void_p
+context = ctypes.c_void_p(nft.nft_ctx_new(0))
+table = "netdev test_ports"
+rules = (f"add table {table}\\n"
+         f"add chain {table} arrive {{ type filter hook ingress device \\"{sys.argv[1]}\\" priority 1; policy accept; }}\\n"
+         f"add rule {table} arrive tcp dport {sys.argv[2]} drop\\n")
+sys.exit(nft.nft_run_cmd_from_buffer(context, rules.encode()))
+'''
+DROP_NOTHING = DROP_PORTS.partition("table = ")[0] + 'nft.nft_run_cmd_from_buffer(context, b"delete table netdev test_ports")'
+
 
 class Probe:
     """`regatta probe` in the background; what it says is kept with the time at which it came."""
@@ -326,6 +340,52 @@ class ProbeOfWrongSettings(ProbeLab):
 
         # Before: switch leaf2 with confidence 1.
         self.names("address 10.64.0.0 of s0.nic0 and s4.nic0", "used twice", lambda: on_s4("add"), lambda: on_s4("remove"))
+
+    def suspicion_of_dropped(self, ports):
+        """Of spine1, which drops TCP to these ports where it comes from leaf0."""
+        listener = self.script("s4", "import selectors, socket\n"
+                               "s = selectors.DefaultSelector()\n"
+                               "for p in range(5000, 5016):\n"
+                               "    l = socket.create_server(('', p)); s.register(l, 1, l)\n"
+                               "while True:\n"
+                               "    for k, _ in s.select():\n"
+                               "        if k.data: s.register(k.data.accept()[0], 1)\n"
+                               "        else: k.fileobj.recv(65536)\n")
+        inside = ("lab", "exec", "--lab", self.name, "s4", "--", "cat", "/proc/net/tcp")
+        self.wait(lambda: ":1397 " in lab_case.regatta(*inside).stdout)  # port 5015
+        senders = [self.script(server, "import socket, time\n"
+                               f"all = [socket.create_connection(('{self.address('s4')}', p)) for p in range(5000, 5016) for _ in range(4)]\n"
+                               "for c in all: c.setblocking(False)\n"
+                               "while True:\n"
+                               "    for c in all:\n"
+                               "        try: c.send(b'x' * 500)\n"
+                               "        except BlockingIOError: pass\n"
+                               "    time.sleep(0.05)\n") for server in ("s0", "s1", "s2", "s3")]
+        probe = self.start()
+        self.wait(lambda: probe.named("surveyed"))
+        time.sleep(4)
+        self.assertEqual(probe.named("suspected"), [])
+        done = lab_case.regatta("lab", "exec", "--lab", self.name, "spine1", "--", "python3", "-c", DROP_PORTS, "port0", ports)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.addCleanup(lab_case.regatta, "lab", "exec", "--lab", self.name, "spine1", "--", "python3", "-c", DROP_NOTHING)
+        begin = time.monotonic()
+        self.assertTrue(lab_case.wait_until(lambda: probe.named("suspected"), 25), probe.events[-5:])
+        print(f"  after {time.monotonic() - begin:.1f} s: {probe.named('suspected')[0]}")
+        self.assertTrue(all(sender.poll() is None for sender in [listener, *senders]))
+        self.assertEqual(probe.end(), 0)
+        self.assertEqual(probe.verdicts(), [], "no probe is lost")
+        suspicion = probe.named("suspected")[0]
+        self.assertEqual((suspicion["culprit"], suspicion["or"]), ("link leaf0-spine1 from leaf0 to spine1", []))
+        self.assertLessEqual(suspicion["confidence"], 0.95)
+        return suspicion
+
+    def test_suspects_a_link_that_swallows_some_ports_of_connections(self):
+        self.assertEqual(self.suspicion_of_dropped("5000-5007")["to_ports"], [5000, 5007])
+
+    def test_suspects_a_link_that_swallows_all_of_tcp(self):
+        suspicion = self.suspicion_of_dropped("0-65535")
+        self.assertNotIn("to_ports", suspicion)
+        self.assertNotIn("from_ports", suspicion)
 
 
 class ProbeOfTwoLeaves(ProbeLab):

@@ -94,6 +94,8 @@ class ProbeEventFormat {
   // The evidence of routers and connections for a verdict, as it was first and as it is now.
   std::string evidence(const diag::FaultVerdict& first, const diag::FaultVerdict& now,
                        const probe::CollectedEvidence& evidence, Seconds at) const;
+  // A loss that retransmits make likely and probes do not see.
+  std::string suspicion(const diag::LossSuspicion& suspicion, Seconds at) const;
   // Paths that differ from the plan; as text only the first ones of a run.
   std::string divergent_paths(const std::vector<probe::DivergentPath>& paths, Seconds at);
   // The number of paths that routers confirmed.

@@ -246,6 +246,34 @@ std::string ProbeEventFormat::evidence(const diag::FaultVerdict& first,
   return timed_line(at, culprit + ": " + join(parts, "; "));
 }
 
+std::string ProbeEventFormat::suspicion(const diag::LossSuspicion& suspicion, Seconds at) const {
+  if (!options_.is_json)
+    return timed_line(
+        at, "suspected: " + diag::to_string(graph_, suspicion) + "; probes lose nothing there");
+  std::vector<std::string> alternatives;
+  for (const diag::Culprit& other : suspicion.alternatives)
+    alternatives.push_back(to_string(graph_, other));
+  nlohmann::json event{{"event", "suspected"},
+                       {"seconds", at.value},
+                       {"culprit", to_string(graph_, suspicion.culprit)},
+                       {"kind", std::string(to_string(suspicion.culprit.kind))},
+                       {"is_fault", false},
+                       {"protocol", "tcp"},
+                       {"connections", suspicion.connections},
+                       {"connections_hit", suspicion.connections_hit},
+                       {"segments", suspicion.segments},
+                       {"sent_again", suspicion.again},
+                       {"other_connections", suspicion.other_connections},
+                       {"other_segments", suspicion.other_segments},
+                       {"other_sent_again", suspicion.other_again},
+                       {"confidence", suspicion.confidence},
+                       {"or", alternatives}};
+  if (suspicion.side != diag::PortSide::kAny)
+    event[suspicion.side == diag::PortSide::kSource ? "from_ports" : "to_ports"] = {
+        suspicion.first_port, suspicion.last_port};
+  return event_line(std::move(event));
+}
+
 std::string ProbeEventFormat::divergent_paths(const std::vector<probe::DivergentPath>& paths,
                                               Seconds at) {
   std::string text;

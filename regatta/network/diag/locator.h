@@ -19,6 +19,7 @@
 #include "regatta/network/diag/internal/diverted_links.h"
 #include "regatta/network/diag/internal/ended_faults.h"
 #include "regatta/network/diag/internal/locator_options.h"
+#include "regatta/network/diag/internal/loss_suspicions.h"
 #include "regatta/network/diag/internal/misconfigurations.h"
 #include "regatta/network/diag/internal/path_tally.h"
 #include "regatta/network/diag/internal/probe_windows.h"

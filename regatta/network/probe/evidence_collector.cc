@@ -1,6 +1,7 @@
 #include "regatta/network/probe/evidence_collector.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "regatta/model/topo/addresses.h"
@@ -9,6 +10,11 @@ namespace regatta::probe {
 namespace {
 
 constexpr Seconds kRecent{10};
+constexpr Seconds kSuspicionStep{2};
+// Segments that a connection sent before hide at first what it loses; one that gets nothing through
+// sends rarely later.
+constexpr std::array kSuspicionSpans = {Seconds{4}, Seconds{10}};
+constexpr Seconds kSuspicionAgain{60};
 
 }  // namespace
 
@@ -46,6 +52,7 @@ std::vector<EvidenceRequest> EvidenceCollector::due_requests(
     for (const std::uint32_t link : links_to_avoid(graph_, verdict.culprit))
       is_broken_[link] = true;
   std::vector<EvidenceRequest> requests;
+  connections_.request_all(now, requests);
   schedule_.discover(known_, now, requests);
   schedule_.trace_doubted(doubted, is_lossy_, now, requests);
   if (!lossy.empty()) {
@@ -73,9 +80,12 @@ Result<std::vector<diag::PassiveCount>> EvidenceCollector::accept(NodeId server,
                                                                   const FlowCounts& counts,
                                                                   Seconds now) {
   // Ignores a server that reports without a request.
-  if (!connections_.consume_request(server) || !known_.is_hash_known())
+  const ConnectionLosses::Purpose purpose = connections_.consume_request(server);
+  if (purpose == ConnectionLosses::Purpose::kNone || !known_.is_hash_known())
     return std::vector<diag::PassiveCount>();
-  return connections_.evaluate(server, counts, is_broken_, now);
+  auto passed = connections_.evaluate(server, counts, is_broken_, now);
+  if (purpose == ConnectionLosses::Purpose::kSuspicion) passed.clear();
+  return passed;
 }
 
 Result<diag::CarrierEvent> EvidenceCollector::accept(NodeId server, const NicCarrier& nic) const {
@@ -84,6 +94,25 @@ Result<diag::CarrierEvent> EvidenceCollector::accept(NodeId server, const NicCar
       graph_.links[link->index()].a != server || topo::address_of(*link) != nic.address)
     return Error{Code::kInvalidInput, "tells of the carrier of a NIC that is not its own"};
   return diag::CarrierEvent{.link = *link, .up = nic.up};
+}
+
+std::optional<diag::LossSuspicion> EvidenceCollector::consume_suspicion(Seconds now) {
+  if (now < next_suspicion_) return std::nullopt;
+  next_suspicion_ = now + kSuspicionStep;
+  if (has_broken_ || !known_.is_hash_known()) {
+    suspicion_.reset();
+    return std::nullopt;
+  }
+  const auto before = std::exchange(suspicion_, std::nullopt);
+  for (const Seconds span : kSuspicionSpans)
+    if (!suspicion_)
+      suspicion_ = diag::suspect(graph_, connections_.totals(is_broken_, now - span), span);
+  // A single evaluation may have caught a burst.
+  if (!suspicion_ || !before || before->culprit != suspicion_->culprit) return std::nullopt;
+  const auto [told, is_new] = told_suspected_.try_emplace(suspicion_->culprit, now);
+  if (!is_new && now - told->second < kSuspicionAgain) return std::nullopt;
+  told->second = now;
+  return suspicion_;
 }
 
 CollectedEvidence EvidenceCollector::about(const diag::Culprit& culprit, Seconds since) const {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -15,6 +16,7 @@
 #include "regatta/base/core/units.h"
 #include "regatta/model/topo/graph.h"
 #include "regatta/network/diag/fault_verdict.h"
+#include "regatta/network/diag/locator.h"
 #include "regatta/network/diag/observation.h"
 #include "regatta/network/fabric/routes.h"
 #include "regatta/network/probe/evidence.h"
@@ -54,6 +56,10 @@ class EvidenceCollector {
                                                  Seconds now);
   Result<diag::CarrierEvent> accept(NodeId server, const NicCarrier& nic) const;
 
+  // A loss that retransmits of connections make likely and probes do not see, each once a minute at
+  // most. Nothing while something is broken that probes see.
+  std::optional<diag::LossSuspicion> consume_suspicion(Seconds now);
+
   // From answers since `since`.
   CollectedEvidence about(const diag::Culprit& culprit, Seconds since) const;
   // The paths that routers have confirmed.
@@ -87,6 +93,9 @@ class EvidenceCollector {
   std::vector<bool> is_lossy_;  // per path, at the last call of due_requests()
   bool has_broken_ = false;
   std::vector<bool> is_broken_;  // per directed link
+  Seconds next_suspicion_{-1e9};
+  std::optional<diag::LossSuspicion> suspicion_;     // as of the last evaluation
+  std::map<diag::Culprit, Seconds> told_suspected_;  // when
 };
 
 }  // namespace regatta::probe

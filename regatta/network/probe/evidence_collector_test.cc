@@ -65,9 +65,15 @@ class EvidenceCollectorTest : public testing::Test {
     ADD_FAILURE();
     return 0;
   }
+  // Without losses: those of traces.
   std::vector<EvidenceRequest> due_requests(std::vector<std::uint32_t> lossy,
                                             const std::vector<diag::FaultVerdict>& standing = {}) {
-    return evidence_collector_.due_requests(lossy, standing, {}, now_);
+    auto requests = evidence_collector_.due_requests(lossy, standing, {}, now_);
+    if (lossy.empty())
+      std::erase_if(requests, [](const EvidenceRequest& one) {
+        return std::holds_alternative<FlowsOrder>(one.order);
+      });
+    return requests;
   }
   // How many paths it asks about; all is as planned.
   std::size_t requested_within(Seconds time) {
@@ -117,6 +123,53 @@ TEST_F(EvidenceCollectorTest, RequestsEveryPathOnceAndSpreadsTheRequests) {
   EXPECT_EQ(asked.size(), matrix_.paths.size());
   EXPECT_TRUE(std::ranges::all_of(asked, [](const auto& one) { return one.second == 1; }));
   EXPECT_TRUE(evidence_collector_.is_discovery_complete());
+}
+
+TEST_F(EvidenceCollectorTest, RequestsTheConnectionsOfEachServerWithoutALoss) {
+  std::map<NodeId, int> asked;
+  for (int i = 0; i < 400; ++i) {
+    for (const EvidenceRequest& one : evidence_collector_.due_requests({}, {}, {}, now_))
+      if (std::holds_alternative<FlowsOrder>(one.order)) ++asked[one.server];
+    now_ = now_ + Seconds{0.01};
+  }
+  EXPECT_EQ(asked.size(), 8U);
+  for (const auto& [server, count] : asked)
+    EXPECT_NEAR(count, 2, 1) << server.value;
+}
+
+TEST_F(EvidenceCollectorTest, SuspectsALinkWhoseConnectionsRetransmitOnlyIfItIsSeenTwice) {
+  // From server 0 to server 7 and others, from many ports; those to port 5000 get nothing over.
+  const auto report = [&](bool is_broken) {
+    for (int server = 0; server < 8; ++server) {
+      FlowCounts counts{.window = 1, .flows = {}};
+      for (int to = 0; to < 8; ++to)
+        for (std::uint16_t port = 40000; port < 40016 && to / 2 != server / 2; ++port) {
+          const auto nic = [&](int number) {
+            return topo::address_of(topo::nic_link(fabric_.graph, ServerId{number}, 0));
+          };
+          const bool is_dropped = is_broken && server == 0 && port % 2 == 0;
+          const auto to_port = static_cast<std::uint16_t>(5000 + port % 2);
+          const std::uint32_t segments = is_dropped ? 3 : 100;
+          counts.flows.push_back(
+              {{nic(server), nic(to), port, to_port, kTcp}, segments, is_dropped ? segments : 0});
+        }
+      ASSERT_TRUE(evidence_collector_.accept(NodeId{server}, counts, now_));
+    }
+  };
+  int found = 0;
+  for (int i = 0; i < 1500; ++i) {
+    static_cast<void>(evidence_collector_.due_requests({}, {}, {}, now_));
+    if (i % 250 == 249) report(i >= 500);
+    if (const auto one = evidence_collector_.consume_suspicion(now_)) {
+      ++found;
+      EXPECT_GE(i, 940) << "a single evaluation is not enough";
+      EXPECT_EQ(one->side, diag::PortSide::kDestination);
+      EXPECT_EQ(one->first_port, 5000);
+      EXPECT_EQ(one->culprit.link, topo::nic_link(fabric_.graph, ServerId{0}, 0));
+    }
+    now_ = now_ + Seconds{0.01};
+  }
+  EXPECT_EQ(found, 1);
 }
 
 TEST_F(EvidenceCollectorTest, RequestsPathsWithoutAnswersAFewTimes) {

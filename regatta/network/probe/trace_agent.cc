@@ -134,7 +134,7 @@ void TraceAgent::Impl::trace_paths(const std::vector<TraceOrder>& paths) {
   }
 }
 
-// Those that sent most since the last time; nothing the first time.
+// Those that retransmitted, and those that sent most, since the last time; nothing the first time.
 void TraceAgent::Impl::count_flows() {
   if (!counters) {
     auto opened = FlowCounters::open({.look_for_new = Seconds{0}});
@@ -164,7 +164,9 @@ void TraceAgent::Impl::count_flows() {
   counted = std::move(now);
   counted_at = os::monotonic_now();
   if (!is_fresh) return;
-  std::ranges::sort(counts.flows, std::ranges::greater(), &FlowCount::segments);
+  // A connection that gets nothing through sends little.
+  std::ranges::sort(counts.flows, std::ranges::greater(),
+                    [](const FlowCount& one) { return std::pair(one.again > 0, one.segments); });
   if (counts.flows.size() > kFlowsMost) counts.flows.resize(kFlowsMost);
   send(counts);
 }

@@ -69,6 +69,8 @@ void ProbeEvidence::update(const diag::FaultChanges& news, probe::Collector& col
   }
   std::erase_if(pending_, [&](const PendingVerdict& one) { return now >= one.tell_at; });
   report_paths(format, since_begin);
+  if (const auto suspicion = evidence_collector_.consume_suspicion(now))
+    print_now(format.suspicion(*suspicion, since_begin));
   if (auto unknown = evidence_collector_.consume_unknown_paths())
     collector.leave_out(std::move(*unknown));
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <utility>
 
 #include "regatta/model/topo/addresses.h"
@@ -17,6 +18,8 @@ constexpr std::size_t kOthersMost = 8;  // servers that lose nothing, to compare
 // The most segments that a connection counts for: its losses are not independent.
 constexpr std::uint32_t kSegmentsMost = 50;
 constexpr double kAgainBackground = 0.01;
+constexpr std::size_t kTurns = 20;  // that all servers have had one
+constexpr Seconds kTurn{0.1};
 
 }  // namespace
 
@@ -26,7 +29,7 @@ ConnectionLosses::ConnectionLosses(const topo::Graph& graph, const fabric::Route
       routes_(routes),
       seeds_(seeds),
       usual_share_(kAgainBackground),
-      is_requested_(graph.nodes.size()) {}
+      requested_(graph.nodes.size(), Purpose::kNone) {}
 
 void ConnectionLosses::request(std::set<NodeId> suspects, Seconds now,
                                std::vector<EvidenceRequest>& requests) {
@@ -41,20 +44,29 @@ void ConnectionLosses::request(std::set<NodeId> suspects, Seconds now,
     others += suspects.insert(NodeId{static_cast<int>(node)}).second ? 1 : 0;
   }
   for (const NodeId server : suspects) {
-    is_requested_[server.index()] = true;
+    requested_[server.index()] = Purpose::kVerdict;
     requests.push_back({server, FlowsOrder()});
   }
   usual_share_ = usual_share();
 }
 
-bool ConnectionLosses::consume_request(NodeId server) {
-  const bool is_requested = is_requested_[server.index()];
-  is_requested_[server.index()] = false;
-  return is_requested;
+void ConnectionLosses::request_all(Seconds now, std::vector<EvidenceRequest>& requests) {
+  if (now < next_turn_) return;
+  next_turn_ = now + kTurn;
+  turn_ = (turn_ + 1) % kTurns;
+  for (std::size_t node = turn_; node < graph_.nodes.size(); node += kTurns) {
+    if (graph_.nodes[node].kind != topo::NodeKind::kServer) break;
+    if (requested_[node] == Purpose::kNone) requested_[node] = Purpose::kSuspicion;
+    requests.push_back({NodeId{static_cast<int>(node)}, FlowsOrder()});
+  }
+}
+
+ConnectionLosses::Purpose ConnectionLosses::consume_request(NodeId server) {
+  return std::exchange(requested_[server.index()], Purpose::kNone);
 }
 
 // There and back; none where an end is no NIC of this server, or of the cluster.
-std::optional<std::vector<std::uint32_t>> ConnectionLosses::round_trip(
+std::optional<ConnectionLosses::RoundTripPath> ConnectionLosses::round_trip(
     NodeId server, const fabric::FiveTuple& flow) const {
   const auto nic = [&](std::uint32_t address) -> std::optional<LinkId> {
     const auto link = topo::link_of(address);
@@ -70,8 +82,9 @@ std::optional<std::vector<std::uint32_t>> ConnectionLosses::round_trip(
   auto links = routes_.path(*from, *to, fabric::EcmpNextHop{flow, seeds_});
   const auto returns = routes_.path(*to, *from, fabric::EcmpNextHop{back, seeds_});
   if (!links || !returns) return std::nullopt;
+  const std::size_t there = links->size();
   links->insert(links->end(), returns->begin(), returns->end());
-  return links;
+  return RoundTripPath{.links = std::move(*links), .there = there};
 }
 
 double ConnectionLosses::usual_share() const {
@@ -89,13 +102,19 @@ std::vector<diag::PassiveCount> ConnectionLosses::evaluate(NodeId server, const 
                                                            Seconds now) {
   std::vector<diag::PassiveCount> passed;
   for (const FlowCount& one : counts.flows) {
-    auto links = round_trip(server, one.flow);
-    if (!links || one.segments == 0) continue;
-    flows_.push_back({.at = now, .links = *links, .segments = one.segments, .again = one.again});
-    if (std::ranges::any_of(*links, [&](std::uint32_t link) { return is_broken[link]; })) continue;
+    auto path = round_trip(server, one.flow);
+    if (!path || one.segments == 0) continue;
+    std::vector<std::uint32_t>& links = path->links;
+    flows_.push_back({.at = now,
+                      .flow = one.flow,
+                      .links = links,
+                      .there = path->there,
+                      .segments = one.segments,
+                      .again = one.again});
+    if (std::ranges::any_of(links, [&](std::uint32_t link) { return is_broken[link]; })) continue;
     const double weight = std::min(1.0, kSegmentsMost / static_cast<double>(one.segments));
     passed.push_back({.window = counts.window,
-                      .links = std::move(*links),
+                      .links = std::move(links),
                       .sent = static_cast<std::uint32_t>(std::ceil(weight * one.segments)),
                       .lost = static_cast<std::uint32_t>(std::lround(weight * one.again)),
                       .background = usual_share_});
@@ -103,6 +122,28 @@ std::vector<diag::PassiveCount> ConnectionLosses::evaluate(NodeId server, const 
   if (flows_.size() > kFlowsKept)
     flows_.erase(flows_.begin(), flows_.end() - static_cast<std::ptrdiff_t>(kFlowsKept));
   return passed;
+}
+
+std::vector<diag::ConnectionLoss> ConnectionLosses::totals(const std::vector<bool>& is_broken,
+                                                           Seconds since) const {
+  std::map<fabric::FiveTuple, diag::ConnectionLoss> by_flow;
+  for (const RecentFlow& one : flows_) {
+    if (one.at < since) continue;
+    if (std::ranges::any_of(one.links, [&](std::uint32_t link) { return is_broken[link]; }))
+      continue;
+    diag::ConnectionLoss& sum = by_flow[one.flow];
+    sum.flow = one.flow;
+    if (sum.links.empty()) {
+      sum.links = one.links;
+      sum.there = one.there;
+    }
+    sum.segments += one.segments;
+    sum.again += one.again;
+  }
+  std::vector<diag::ConnectionLoss> all;
+  for (auto& [flow, sum] : by_flow)
+    all.push_back(std::move(sum));
+  return all;
 }
 
 void ConnectionLosses::forget_before(Seconds oldest) {

@@ -1,5 +1,7 @@
 #include "regatta/network/probe/internal/connection_losses.h"
 
+#include <map>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,10 +33,38 @@ TEST_F(ConnectionLossesTest, RequestTheCountsOfSuspectsAndOfServersToCompareWith
   std::vector<EvidenceRequest> requests;
   connections_.request({node(0)}, Seconds{100}, requests);
   EXPECT_THAT(requests, SizeIs(8));
-  EXPECT_TRUE(connections_.consume_request(node(0)));
-  EXPECT_FALSE(connections_.consume_request(node(0))) << "answered";
+  EXPECT_EQ(connections_.consume_request(node(0)), ConnectionLosses::Purpose::kVerdict);
+  EXPECT_EQ(connections_.consume_request(node(0)), ConnectionLosses::Purpose::kNone) << "answered";
   connections_.request({node(0)}, Seconds{100.5}, requests);
   EXPECT_THAT(requests, SizeIs(8)) << "within the pause";
+}
+
+TEST_F(ConnectionLossesTest, RequestTheCountsOfEachServerEveryTwoSeconds) {
+  std::map<NodeId, int> requested;
+  for (double now = 100; now < 110; now += 0.01) {
+    std::vector<EvidenceRequest> requests;
+    connections_.request_all(Seconds{now}, requests);
+    for (const EvidenceRequest& one : requests)
+      ++requested[one.server];
+    EXPECT_LE(requests.size(), 1U) << "they are spread";
+  }
+  EXPECT_THAT(requested, SizeIs(8));
+  for (const auto& [server, count] : requested)
+    EXPECT_NEAR(count, 5, 1) << server.value;
+  EXPECT_EQ(connections_.consume_request(node(0)), ConnectionLosses::Purpose::kSuspicion);
+}
+
+TEST_F(ConnectionLossesTest, SumWhatEachConnectionHasSent) {
+  connections_.evaluate(node(0), counts(50, 5), is_broken_, Seconds{1});
+  connections_.evaluate(node(0), counts(30, 1), is_broken_, Seconds{3});
+  const auto all = connections_.totals(is_broken_, Seconds{0});
+  ASSERT_THAT(all, SizeIs(1));
+  EXPECT_EQ(all[0].segments, 80U);
+  EXPECT_EQ(all[0].again, 6U);
+  EXPECT_EQ(all[0].flow.to_port, 2);
+  EXPECT_EQ(connections_.totals(is_broken_, Seconds{2})[0].segments, 30U);
+  is_broken_[2 * nic(0).index()] = true;
+  EXPECT_THAT(connections_.totals(is_broken_, Seconds{0}), IsEmpty());
 }
 
 TEST_F(ConnectionLossesTest, WeighALongConnectionLikeAShortOne) {
