@@ -23,7 +23,8 @@ Misconfigurations::Misconfigurations(const topo::Graph& graph)
       heard_(2 * graph.links.size()),
       addresses_(graph.nodes.size()),
       is_affected_(graph.links.size()),
-      unsure_(graph.links.size(), -1) {
+      unsure_(graph.links.size(), -1),
+      unsure_switch_(graph.nodes.size(), -1) {
   for (PortNumber port = 0; port < heard_.size(); ++port)
     heard_[port] = port ^ 1U;
 }
@@ -93,8 +94,18 @@ void Misconfigurations::evaluate(Window settled) {
     for (const LinkId link : graph_.links_of[culprit.node.index()])
       is_affected_[link.index()] = true;
   }
-  for (std::size_t link = 0; link < before.size(); ++link)
-    if (before[link] && !is_affected_[link]) unsure_[link] = settled;
+  note_changes(before, settled);
+}
+
+void Misconfigurations::note_changes(const std::vector<bool>& was_affected, Window settled) {
+  for (std::size_t link = 0; link < was_affected.size(); ++link) {
+    if (was_affected[link] == is_affected_[link]) continue;
+    if (!is_affected_[link]) unsure_[link] = settled;
+    const topo::Link& cable = graph_.links[link];
+    if (cable.a_nic >= 0) continue;
+    for (const NodeId end : {cable.a, cable.b})
+      unsure_switch_[end.index()] = settled;
+  }
 }
 
 std::vector<FaultVerdict> Misconfigurations::verdicts() const {
@@ -120,7 +131,8 @@ bool Misconfigurations::is_affected(std::span<const std::uint32_t> links) const 
 Window Misconfigurations::unsure_until(std::span<const std::uint32_t> links) const {
   Window until = -1;
   for (const std::uint32_t link : links)
-    until = std::max(until, unsure_[link / 2]);
+    until = std::max({until, unsure_[link / 2], unsure_switch_[graph_.links[link / 2].a.index()],
+                      unsure_switch_[graph_.links[link / 2].b.index()]});
   return until;
 }
 

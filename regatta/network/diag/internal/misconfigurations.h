@@ -28,12 +28,13 @@ class Misconfigurations {
   // Whether a path over these directed links crosses a swapped cable or ends at a NIC whose address
   // two servers have.
   bool is_affected(std::span<const std::uint32_t> links) const;
-  // The last window in which these directed links may not have been corrected for long enough; -1:
-  // none.
+  // The last window in which packets over these directed links may still suffer: from what was
+  // corrected, and from switches that spread their flows anew while cables are exchanged. -1: none.
   Window unsure_until(std::span<const std::uint32_t> links) const;
 
  private:
   void evaluate(Window settled);
+  void note_changes(const std::vector<bool>& was_affected, Window settled);
   void find_swaps();
   void find_conflicts();
   void find_conflicts_of(NodeId server);
@@ -44,6 +45,7 @@ class Misconfigurations {
   std::vector<Culprit> culprits_;           // ascending
   std::vector<bool> is_affected_;           // per cable
   std::vector<Window> unsure_;              // per cable: the last window until it is settled
+  std::vector<Window> unsure_switch_;       // per node: the same
 };
 
 }  // namespace regatta::diag
