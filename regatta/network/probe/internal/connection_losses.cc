@@ -20,6 +20,8 @@ constexpr std::uint32_t kSegmentsMost = 50;
 constexpr double kAgainBackground = 0.01;
 constexpr std::size_t kTurns = 20;  // that all servers have had one
 constexpr Seconds kTurn{0.1};
+constexpr Seconds kLongAgo{-1e9};
+constexpr Seconds kFlowsApart{3};  // two counts, for their difference to be reported
 
 }  // namespace
 
@@ -29,7 +31,7 @@ ConnectionLosses::ConnectionLosses(const topo::Graph& graph, const fabric::Route
       routes_(routes),
       seeds_(seeds),
       usual_share_(kAgainBackground),
-      requested_(graph.nodes.size(), Purpose::kNone) {}
+      servers_(graph.nodes.size()) {}
 
 void ConnectionLosses::request(std::set<NodeId> suspects, Seconds now,
                                std::vector<EvidenceRequest>& requests) {
@@ -44,7 +46,10 @@ void ConnectionLosses::request(std::set<NodeId> suspects, Seconds now,
     others += suspects.insert(NodeId{static_cast<int>(node)}).second ? 1 : 0;
   }
   for (const NodeId server : suspects) {
-    requested_[server.index()] = Purpose::kVerdict;
+    Server& its = servers_[server.index()];
+    if (now - its.suspected_at > kFlowsApart) its.suspected_since = now;
+    its.suspected_at = now;
+    its.requested = Purpose::kVerdict;
     requests.push_back({server, FlowsOrder()});
   }
   usual_share_ = usual_share();
@@ -56,13 +61,16 @@ void ConnectionLosses::request_all(Seconds now, std::vector<EvidenceRequest>& re
   turn_ = (turn_ + 1) % kTurns;
   for (std::size_t node = turn_; node < graph_.nodes.size(); node += kTurns) {
     if (graph_.nodes[node].kind != topo::NodeKind::kServer) break;
-    if (requested_[node] == Purpose::kNone) requested_[node] = Purpose::kSuspicion;
+    Server& its = servers_[node];
+    // Its counts for verdicts are as far apart as request() has them.
+    if (now - its.suspected_at <= kFlowsApart) continue;
+    if (its.requested == Purpose::kNone) its.requested = Purpose::kSuspicion;
     requests.push_back({NodeId{static_cast<int>(node)}, FlowsOrder()});
   }
 }
 
 ConnectionLosses::Purpose ConnectionLosses::consume_request(NodeId server) {
-  return std::exchange(requested_[server.index()], Purpose::kNone);
+  return std::exchange(servers_[server.index()].requested, Purpose::kNone);
 }
 
 // There and back; none where an end is no NIC of this server, or of the cluster.
@@ -101,16 +109,22 @@ std::vector<diag::PassiveCount> ConnectionLosses::evaluate(NodeId server, const 
                                                            const std::vector<bool>& is_broken,
                                                            Seconds now) {
   std::vector<diag::PassiveCount> passed;
+  Server& its = servers_[server.index()];
+  // Probers send no first count.
+  const Seconds from = its.answered_at.value > 0 ? its.answered_at : now;
+  its.answered_at = now;
   for (const FlowCount& one : counts.flows) {
     auto path = round_trip(server, one.flow);
     if (!path || one.segments == 0) continue;
     std::vector<std::uint32_t>& links = path->links;
-    flows_.push_back({.at = now,
+    flows_.push_back({.from = from < its.suspected_since ? kLongAgo : from,
+                      .at = now,
                       .flow = one.flow,
                       .links = links,
                       .there = path->there,
                       .segments = one.segments,
                       .again = one.again});
+    if (from < its.suspected_since) continue;
     if (std::ranges::any_of(links, [&](std::uint32_t link) { return is_broken[link]; })) continue;
     const double weight = std::min(1.0, kSegmentsMost / static_cast<double>(one.segments));
     passed.push_back({.window = counts.window,
@@ -154,7 +168,7 @@ void ConnectionLosses::forget_before(Seconds oldest) {
 void ConnectionLosses::add_to(CollectedEvidence& sum, const std::vector<bool>& is_its,
                               Seconds since) const {
   for (const RecentFlow& one : flows_) {
-    if (one.at < since) continue;
+    if (one.from < since) continue;
     const bool is_over =
         std::ranges::any_of(one.links, [&](std::uint32_t link) { return is_its[link]; });
     (is_over ? sum.segments : sum.other_segments) += one.segments;

@@ -38,7 +38,7 @@ class ConnectionLosses {
   };
   Purpose consume_request(NodeId server);
   // Leaves out connections over links of `is_broken` (per directed link), which a healer may have
-  // rerouted.
+  // rerouted, and counts that began before the server was suspected.
   std::vector<diag::PassiveCount> evaluate(NodeId server, const FlowCounts& counts,
                                            const std::vector<bool>& is_broken, Seconds now);
   void forget_before(Seconds oldest);
@@ -49,6 +49,7 @@ class ConnectionLosses {
 
  private:
   struct RecentFlow {
+    Seconds from;  // the last count before it
     Seconds at;
     fabric::FiveTuple flow;
     std::vector<std::uint32_t> links;
@@ -57,6 +58,12 @@ class ConnectionLosses {
     std::uint32_t again = 0;
   };
 
+  struct Server {
+    Purpose requested = Purpose::kNone;
+    Seconds answered_at{-1e9};
+    Seconds suspected_since{-1e9};  // losses of probes since then, without a long pause
+    Seconds suspected_at{-1e9};     // the last of these
+  };
   struct RoundTripPath {
     std::vector<std::uint32_t> links;
     std::size_t there = 0;  // how many of them lead there
@@ -70,9 +77,9 @@ class ConnectionLosses {
   Seconds next_request_{-1e9};
   Seconds pause_;
   std::deque<RecentFlow> flows_;
-  double usual_share_;              // of retransmits; half of all connections stay below
-  std::vector<Purpose> requested_;  // by node
-  Seconds next_turn_{-1e9};         // of some servers, of request_all()
+  double usual_share_;           // of retransmits; half of all connections stay below
+  std::vector<Server> servers_;  // by node
+  Seconds next_turn_{-1e9};      // of some servers, of request_all()
   std::size_t turn_ = 0;
 };
 

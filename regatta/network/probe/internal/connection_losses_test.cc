@@ -54,6 +54,18 @@ TEST_F(ConnectionLossesTest, RequestTheCountsOfEachServerEveryTwoSeconds) {
   EXPECT_EQ(connections_.consume_request(node(0)), ConnectionLosses::Purpose::kSuspicion);
 }
 
+TEST_F(ConnectionLossesTest, LeaveOutCountsThatBeganBeforeTheLosses) {
+  connections_.evaluate(node(0), counts(50, 0), is_broken_, Seconds{100});
+  std::vector<EvidenceRequest> requests;
+  connections_.request({node(0)}, Seconds{101}, requests);
+  EXPECT_THAT(connections_.evaluate(node(0), counts(50, 3), is_broken_, Seconds{101.1}), IsEmpty());
+  EXPECT_THAT(connections_.evaluate(node(0), counts(50, 5), is_broken_, Seconds{102}), SizeIs(1));
+  CollectedEvidence sum;
+  connections_.add_to(sum, is_broken_, Seconds{101});
+  EXPECT_EQ(sum.other_segments, 50U);
+  EXPECT_EQ(sum.other_again, 5U);
+}
+
 TEST_F(ConnectionLossesTest, SumWhatEachConnectionHasSent) {
   connections_.evaluate(node(0), counts(50, 5), is_broken_, Seconds{1});
   connections_.evaluate(node(0), counts(30, 1), is_broken_, Seconds{3});
