@@ -14,7 +14,7 @@ namespace regatta::diag {
 namespace {
 
 constexpr EnumNames<8> kKindNames = {"none",   "link",       "switch",  "nic",
-                                      "server", "host noise", "cabling", "addresses"};
+                                     "server", "host noise", "cabling", "addresses"};
 constexpr EnumNames<10> kSymptomNames = {"loss",
                                          "black hole",
                                          "some flows",

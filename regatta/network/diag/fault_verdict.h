@@ -60,8 +60,8 @@ enum class Symptom : std::uint8_t {
   kLate,       // host noise
   kLargePackets,  // all large packets of some or all flows, while small ones get through
   kUserPackets,   // the same of packets with the users' type of service, while probes get through
-  kSwapped,    // kCabling
-  kUsedTwice,  // kAddresses
+  kSwapped,       // kCabling
+  kUsedTwice,     // kAddresses
 };
 
 // Whether packets of one variant only are lost (observation.h): kLargePackets, kUserPackets.

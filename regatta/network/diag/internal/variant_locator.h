@@ -1,9 +1,9 @@
 // diag/internal/variant_locator.h: faults that take packets of one variant only: large ones, or
 // those with the users' type of service. Pure.
 //
-// A lost packet counts only where all probes of the same 5-tuple got through around it: then neither
-// the path nor a busy server can have lost it, and one packet in a cycle says as much as a black
-// hole. Losses of some of the packets, as at a full queue, are no fault of this kind.
+// A lost packet counts only where all probes of the same 5-tuple got through around it: then
+// neither the path nor a busy server can have lost it, and one packet in a cycle says as much as a
+// black hole. Losses of some of the packets, as at a full queue, are no fault of this kind.
 #pragma once
 
 #include <cstdint>

@@ -23,8 +23,8 @@ struct SimulatedFault {
   // A link, NIC, switch, or a server that dies; two swapped cables, over which nothing gets; an
   // address of two NICs, between which nothing gets.
   diag::Culprit culprit;
-  double loss = 1;          // share of the packets that cross it
-  bool some_flows = false;  // all packets of every second flow instead, by its hash
+  double loss = 1;                          // share of the packets that cross it
+  bool some_flows = false;                  // all packets of every second flow instead, by its hash
   std::optional<diag::PacketVariant> only;  // packets of this variant alone
   Seconds at;
   Seconds until{1e300};  // repaired then; servers are not
