@@ -81,8 +81,11 @@ Result<std::vector<diag::PassiveCount>> EvidenceCollector::accept(NodeId server,
                                                                   Seconds now) {
   // Ignores a server that reports without a request.
   const ConnectionLosses::Purpose purpose = connections_.consume_request(server);
-  if (purpose == ConnectionLosses::Purpose::kNone || !known_.is_hash_known())
+  if (purpose == ConnectionLosses::Purpose::kNone) return std::vector<diag::PassiveCount>();
+  if (!known_.is_hash_known()) {
+    connections_.skip(server, now);
     return std::vector<diag::PassiveCount>();
+  }
   auto passed = connections_.evaluate(server, counts, is_broken_, now);
   if (purpose == ConnectionLosses::Purpose::kSuspicion) passed.clear();
   return passed;

@@ -50,6 +50,7 @@ void ConnectionLosses::request(std::set<NodeId> suspects, Seconds now,
     if (now - its.suspected_at > kFlowsApart) its.suspected_since = now;
     its.suspected_at = now;
     its.requested = Purpose::kVerdict;
+    if (its.counted_at.value <= 0) its.counted_at = now;
     requests.push_back({server, FlowsOrder()});
   }
   usual_share_ = usual_share();
@@ -65,6 +66,7 @@ void ConnectionLosses::request_all(Seconds now, std::vector<EvidenceRequest>& re
     // Its counts for verdicts are as far apart as request() has them.
     if (now - its.suspected_at <= kFlowsApart) continue;
     if (its.requested == Purpose::kNone) its.requested = Purpose::kSuspicion;
+    if (its.counted_at.value <= 0) its.counted_at = now;
     requests.push_back({NodeId{static_cast<int>(node)}, FlowsOrder()});
   }
 }
@@ -110,9 +112,8 @@ std::vector<diag::PassiveCount> ConnectionLosses::evaluate(NodeId server, const 
                                                            Seconds now) {
   std::vector<diag::PassiveCount> passed;
   Server& its = servers_[server.index()];
-  // Probers send no first count.
-  const Seconds from = its.answered_at.value > 0 ? its.answered_at : now;
-  its.answered_at = now;
+  const Seconds from = its.counted_at.value > 0 ? its.counted_at : now;
+  its.counted_at = now;
   for (const FlowCount& one : counts.flows) {
     auto path = round_trip(server, one.flow);
     if (!path || one.segments == 0) continue;

@@ -37,6 +37,8 @@ class ConnectionLosses {
     kVerdict,    // because probes are lost
   };
   Purpose consume_request(NodeId server);
+  // Notes an answer that is not evaluated: the next one is about what was sent since.
+  void skip(NodeId server, Seconds now) { servers_[server.index()].counted_at = now; }
   // Leaves out connections over links of `is_broken` (per directed link), which a healer may have
   // rerouted, and counts that began before the server was suspected.
   std::vector<diag::PassiveCount> evaluate(NodeId server, const FlowCounts& counts,
@@ -60,7 +62,9 @@ class ConnectionLosses {
 
   struct Server {
     Purpose requested = Purpose::kNone;
-    Seconds answered_at{-1e9};
+    // From when on its next answer counts: its last answer, or the first request, which a prober
+    // does not answer.
+    Seconds counted_at{-1e9};
     Seconds suspected_since{-1e9};  // losses of probes since then, without a long pause
     Seconds suspected_at{-1e9};     // the last of these
   };

@@ -66,6 +66,28 @@ TEST_F(ConnectionLossesTest, LeaveOutCountsThatBeganBeforeTheLosses) {
   EXPECT_EQ(sum.other_again, 5U);
 }
 
+TEST_F(ConnectionLossesTest, LeaveOutWhatWasSentBeforeTheLossesAfterAnAnswerThatWasSkipped) {
+  connections_.skip(node(0), Seconds{99});
+  std::vector<EvidenceRequest> requests;
+  connections_.request({node(0)}, Seconds{101}, requests);
+  EXPECT_THAT(connections_.evaluate(node(0), counts(50, 0), is_broken_, Seconds{101.1}), IsEmpty());
+  CollectedEvidence sum;
+  connections_.add_to(sum, is_broken_, Seconds{101});
+  EXPECT_EQ(sum.other_segments, 0U) << "sent since 99 s";
+}
+
+// A prober does not answer the first request: its first answer is about what was sent since.
+TEST_F(ConnectionLossesTest, LeaveOutWhatWasSentBeforeTheLossesInAFirstAnswer) {
+  std::vector<EvidenceRequest> requests;
+  for (double now = 98; now < 100; now += 0.1)
+    connections_.request_all(Seconds{now}, requests);
+  connections_.request({node(0)}, Seconds{101}, requests);
+  EXPECT_THAT(connections_.evaluate(node(0), counts(50, 0), is_broken_, Seconds{101.1}), IsEmpty());
+  CollectedEvidence sum;
+  connections_.add_to(sum, is_broken_, Seconds{101});
+  EXPECT_EQ(sum.other_segments, 0U) << "sent since 98 s";
+}
+
 TEST_F(ConnectionLossesTest, SumWhatEachConnectionHasSent) {
   connections_.evaluate(node(0), counts(50, 5), is_broken_, Seconds{1});
   connections_.evaluate(node(0), counts(30, 1), is_broken_, Seconds{3});
