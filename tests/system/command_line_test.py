@@ -29,7 +29,7 @@ CASES = [
     (["bench"], "bench: a command is missing; choose one of coll"),
     (["lab"], "lab: a command is missing; choose one of up, down, ls, status, exec, fault"),
     (["lab", "list"], "lab: there is no command 'list'; choose one of up, down, ls, status, exec, fault"),
-    (["lab", "fault", "brek"], "lab fault: there is no command 'brek'; choose one of down, slow, drop, stop, kill, clear"),
+    (["lab", "fault", "brek"], "lab fault: there is no command 'brek'; choose one of down, slow, drop, swap, stop, kill, clear"),
     (["lab", "fault", "slow", "s0.nic0-leaf0"],
      "lab fault slow: RATE is missing; write it like: regatta lab fault slow LINK RATE"),
     (["lab", "down"], "lab down: name a lab or its cluster file, or give --all"),
