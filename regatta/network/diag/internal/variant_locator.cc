@@ -11,8 +11,9 @@ namespace regatta::diag {
 namespace {
 
 constexpr Window kCyclesCounted = 24;
-constexpr Window kSettles = 4;  // windows after a cycle, for the reports of both ends
-constexpr Window kRecent = 5;   // cycles in which packets have to cross a culprit
+// Windows after a cycle until it counts: a prober reports late answers with the next cycle.
+constexpr Window kSettles = kWindowsPerCycle + 4;
+constexpr Window kRecent = 5;  // cycles in which packets have to cross a culprit
 constexpr Seconds kTriedAgain{60};
 
 // One packet of a path in a cycle, and nothing lost by chance: less is needed than of probes.

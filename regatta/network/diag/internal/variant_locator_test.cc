@@ -107,7 +107,7 @@ class VariantLocatorTest : public testing::Test {
 
 TEST_F(VariantLocatorTest, FindsTheDirectionOfALinkThatTakesAllLargePackets) {
   EXPECT_THAT(cycles(10, never), IsEmpty());
-  EXPECT_THAT(cycles(3, over("leaf1-spine0", false)),
+  EXPECT_THAT(cycles(4, over("leaf1-spine0", false)),
               ElementsAre("link leaf1-spine0 from spine0 to leaf1"));
   EXPECT_EQ(found_[0].symptom, Symptom::kLargePackets);
   EXPECT_GT(found_[0].confidence, 0.99);
@@ -121,7 +121,7 @@ TEST_F(VariantLocatorTest, FindsASwitch) {
   const IsLost crosses = [&](std::span<const std::uint32_t> path) {
     return crosses_any(path, links);
   };
-  EXPECT_THAT(cycles(4, crosses), ElementsAre("switch spine1"));
+  EXPECT_THAT(cycles(5, crosses), ElementsAre("switch spine1"));
 }
 
 TEST_F(VariantLocatorTest, SaysNothingWhereProbesAreLostToo) {
@@ -166,7 +166,7 @@ TEST_F(VariantLocatorTest, TakesUpAfterALongSilence) {
   cycles(10, never);
   cycle_ += 100'000;
   EXPECT_THAT(cycles(10, never), IsEmpty());
-  EXPECT_THAT(cycles(3, over("leaf1-spine0", false)),
+  EXPECT_THAT(cycles(4, over("leaf1-spine0", false)),
               ElementsAre("link leaf1-spine0 from spine0 to leaf1"));
 }
 
