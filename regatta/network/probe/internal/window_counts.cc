@@ -22,7 +22,7 @@ WindowCounts::Slot* WindowCounts::slot(diag::Window window) {
 
 std::vector<const WindowCounts::Slot*> WindowCounts::consume_due(std::int64_t round) {
   const diag::Window last = window_of(round) - 1;
-  if (last <= reported_until_) return {};
+  if (last <= reported_until_ && again_.empty()) return {};
   std::ranges::sort(again_);
   again_.erase(std::unique(again_.begin(), again_.end()), again_.end());
   constexpr diag::Window kMost = kSlots / 2;  // after a long sleep
@@ -36,7 +36,7 @@ std::vector<const WindowCounts::Slot*> WindowCounts::consume_due(std::int64_t ro
     due.push_back(one);
   }
   again_.clear();
-  reported_until_ = last;
+  reported_until_ = std::max(reported_until_, last);
   return due;
 }
 

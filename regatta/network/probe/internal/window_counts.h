@@ -46,8 +46,7 @@ class WindowCounts {
   }
 
   // The windows that have ended by this round (exclusive), ascending, unless they were reported;
-  // and of the reported ones those that have changed since. Empty while no window has ended since
-  // the last call.
+  // and of the reported ones those that have changed since.
   std::vector<const Slot*> consume_due(std::int64_t round);
   // The last window that was due.
   diag::Window reported_until() const { return reported_until_; }

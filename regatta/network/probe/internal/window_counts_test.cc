@@ -37,6 +37,16 @@ TEST_F(WindowCountsTest, AreReportedOnceWhenTheirWindowHasEnded) {
   EXPECT_THAT(due(36), ElementsAre(11));
 }
 
+TEST_F(WindowCountsTest, AreReportedAgainBeforeTheNextWindowEnds) {
+  counts_.begin_after(29);
+  send(30);
+  EXPECT_THAT(due(33), ElementsAre(10));
+  answer(30);
+  EXPECT_THAT(due(34), ElementsAre(10));
+  EXPECT_THAT(due(35), IsEmpty());
+  EXPECT_THAT(due(36), ElementsAre(11));
+}
+
 TEST_F(WindowCountsTest, AreReportedAgainWithTheNextWindowWhenMoreIsKnown) {
   counts_.begin_after(29);
   send(30);

@@ -267,47 +267,58 @@ void Simulation::report(std::size_t server, const std::vector<Seen>& seen) {
   }
 }
 
-// One packet of each probe in the cycle that ends now, at a time of its own.
+// One packet of each probe in the cycle that ends now, at a time of its own; reported once when it
+// is over, and again as more becomes known.
 void Simulation::send_variant(diag::PacketVariant variant, double start) {
+  constexpr double kNever = 1e300;
   const double length = window_length() * diag::kWindowsPerCycle;
-  std::vector<diag::VariantReport> first(servers_.size());
-  std::vector<diag::VariantReport> last(servers_.size());  // with what was known later
-  std::vector<double> known_at(servers_.size());
-  for (std::size_t server = 0; server < servers_.size(); ++server) {
-    first[server] = {.server = NodeId{static_cast<int>(server)},
-                     .variant = variant,
-                     .cycle = window_ / diag::kWindowsPerCycle - 1};
-    last[server] = first[server];
-    known_at[server] = awake(servers_[server], start + length + options_.grace.value);
-  }
-  const std::vector<double> written = known_at;
+  struct Fate {
+    bool was_sent = false;
+    double arrived = kNever;
+    double answered = kNever;
+  };
+  std::vector<Fate> fates(from_.size());
   for (std::uint32_t probe = 0; probe < from_.size(); ++probe) {
-    const std::size_t from = from_[probe];
-    const std::size_t to = to_[probe];
+    Server& from = servers_[from_[probe]];
+    Server& to = servers_[to_[probe]];
     const double due = start + even_(variant_random_) * (length - options_.period.value);
-    const double sent = awake(servers_[from], due);
-    const bool was_sent = sent - due < options_.period.value && sent < servers_[from].dead_from;
-    const double arrived = awake(servers_[to], sent + kOneWay);
-    const bool has_arrived = was_sent && arrived < servers_[to].dead_from &&
-                             !is_lost_on(2 * probe, sent, variant) &&
-                             !is_lost_inside(servers_[to], arrived);
-    const double answered = awake(servers_[from], arrived + kOneWay);
-    const bool was_answered = has_arrived && !is_lost_on(2 * probe + 1, arrived, variant) &&
-                              !is_lost_inside(servers_[from], answered);
-    const auto count = [](bool is_so) { return static_cast<std::uint16_t>(is_so ? 1 : 0); };
-    first[from].sent.push_back(
-        {probe, count(was_sent), count(was_answered && answered <= written[from])});
-    last[from].sent.push_back({probe, count(was_sent), count(was_answered)});
-    first[to].arrived.push_back({probe, count(has_arrived && arrived <= written[to])});
-    last[to].arrived.push_back({probe, count(has_arrived)});
-    if (was_answered) known_at[from] = std::max(known_at[from], answered);
-    if (has_arrived) known_at[to] = std::max(known_at[to], arrived);
+    const double sent = awake(from, due);
+    if (sent - due >= options_.period.value || sent >= from.dead_from) continue;
+    fates[probe].was_sent = true;
+    const double arrived = awake(to, sent + kOneWay);
+    if (arrived >= to.dead_from || is_lost_on(2 * probe, sent, variant) ||
+        is_lost_inside(to, sent + kOneWay))
+      continue;
+    fates[probe].arrived = arrived;
+    if (is_lost_on(2 * probe + 1, arrived, variant) || is_lost_inside(from, arrived + kOneWay))
+      continue;
+    fates[probe].answered = awake(from, arrived + kOneWay);
   }
   for (std::size_t server = 0; server < servers_.size(); ++server) {
-    if (known_at[server] >= servers_[server].dead_from) continue;
-    written_variants_.emplace(written[server], first[server]);
-    if (known_at[server] > written[server])
-      written_variants_.emplace(known_at[server], last[server]);
+    const double written = awake(servers_[server], start + length + options_.grace.value);
+    std::set<double> times = {written};
+    const auto report_again = [&](double time) {
+      if (time > written && time < kNever)
+        times.insert(written + window_length() * std::ceil((time - written) / window_length()));
+    };
+    for (std::uint32_t probe = 0; probe < fates.size(); ++probe) {
+      if (from_[probe] == server) report_again(fates[probe].answered);
+      if (to_[probe] == server) report_again(fates[probe].arrived);
+    }
+    for (const double time : times) {
+      if (time >= servers_[server].dead_from) break;
+      diag::VariantReport report{.server = NodeId{static_cast<int>(server)},
+                                 .variant = variant,
+                                 .cycle = window_ / diag::kWindowsPerCycle - 1};
+      const auto count = [](bool is_so) { return static_cast<std::uint16_t>(is_so ? 1 : 0); };
+      for (std::uint32_t probe = 0; probe < fates.size(); ++probe) {
+        const Fate& fate = fates[probe];
+        if (from_[probe] == server)
+          report.sent.push_back({probe, count(fate.was_sent), count(fate.answered <= time)});
+        if (to_[probe] == server) report.arrived.push_back({probe, count(fate.arrived <= time)});
+      }
+      written_variants_.emplace(awake(servers_[server], time), std::move(report));
+    }
   }
 }
 
