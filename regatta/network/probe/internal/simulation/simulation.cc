@@ -131,10 +131,11 @@ double Simulation::awake(const Server& server, double time) const {
   return time;
 }
 
-bool Simulation::is_lost_inside(const Server& server, double time) {
+bool Simulation::is_lost_inside(const Server& server, double time, std::mt19937_64& random) {
   if (time >= server.dead_from) return true;
   for (const Span& overload : server.overloads)
-    if (overload.start <= time && time < overload.end) return chance(options_.noise.overloads.loss);
+    if (overload.start <= time && time < overload.end)
+      return even_(random) < options_.noise.overloads.loss;
   return false;
 }
 
@@ -287,10 +288,11 @@ void Simulation::send_variant(diag::PacketVariant variant, double start) {
     fates[probe].was_sent = true;
     const double arrived = awake(to, sent + kOneWay);
     if (arrived >= to.dead_from || is_lost_on(2 * probe, sent, variant) ||
-        is_lost_inside(to, sent + kOneWay))
+        is_lost_inside(to, sent + kOneWay, variant_random_))
       continue;
     fates[probe].arrived = arrived;
-    if (is_lost_on(2 * probe + 1, arrived, variant) || is_lost_inside(from, arrived + kOneWay))
+    if (is_lost_on(2 * probe + 1, arrived, variant) ||
+        is_lost_inside(from, arrived + kOneWay, variant_random_))
       continue;
     fates[probe].answered = awake(from, arrived + kOneWay);
   }

@@ -123,7 +123,10 @@ class Simulation {
   void draw_pauses(Server& server, double until);
   // When `server` continues if it stalls at `time`; else `time`.
   double awake(const Server& server, double time) const;
-  bool is_lost_inside(const Server& server, double time);
+  bool is_lost_inside(const Server& server, double time) {
+    return is_lost_inside(server, time, random_);
+  }
+  bool is_lost_inside(const Server& server, double time, std::mt19937_64& random);
   bool is_lost_on(std::uint32_t path, double time,
                   std::optional<diag::PacketVariant> variant = std::nullopt);
   bool is_lost_to(std::uint32_t path, std::size_t hop, double time);
@@ -140,8 +143,8 @@ class Simulation {
   std::vector<SimulatedFault> faults_;
   SimulationOptions options_;
   std::mt19937_64 random_;
-  std::mt19937_64 trace_random_;  // of its own: what probes meet is the same with traces
-  std::mt19937_64 variant_random_;
+  std::mt19937_64 trace_random_;    // of its own: what probes meet is the same with traces
+  std::mt19937_64 variant_random_;  // the same with variants
   std::uniform_real_distribution<double> even_{0, 1};
   std::vector<Server> servers_;    // by node
   std::vector<std::size_t> from_;  // server of each probe
