@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 #include <span>
 #include <tuple>
@@ -10,6 +11,7 @@
 #include <time.h>
 
 #include "regatta/base/os/clock.h"
+#include "regatta/base/os/netlink.h"
 #include "regatta/base/os/unique_fd.h"
 #include "regatta/network/probe/handshake.h"
 #include "regatta/network/probe/internal/batch.h"
@@ -303,11 +305,15 @@ Result<Prober> Prober::open(const Matrix& matrix, const ServerPart& part,
     ports.insert(matrix.probes[number].flow.from_port);
     impl->senders.push_back(matrix.probes[number].flow.from);
   }
+  std::map<std::uint32_t, int> mtus;  // by address
+  for (const auto& [address, interface] : os::interfaces_by_address())
+    if (const auto mtu = mtu_of(interface)) mtus[address] = *mtu;
   for (const std::uint32_t number : part.sends) {
     const fabric::FiveTuple& flow = matrix.probes[number].flow;
     ports.insert(flow.from_port);
     impl->answerers.push_back(flow.to);
-    impl->mtus.push_back(mtu_of(flow.from).value_or(kUsualMtu));
+    const auto mtu = mtus.find(flow.from);
+    impl->mtus.push_back(mtu == mtus.end() ? kUsualMtu : mtu->second);
     impl->probes.push_back({.local = flow.from,
                             .remote = flow.to,
                             .local_port = flow.from_port,

@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <memory>
 #include <string>
 
 #include <arpa/inet.h>
-#include <ifaddrs.h>
 #include <linux/sock_diag.h>
 #include <net/if.h>
 #include <netinet/ip.h>
@@ -261,22 +259,12 @@ void receive_all(int socket, std::vector<Packet>& packets) {
   }
 }
 
-std::optional<int> mtu_of(std::uint32_t address) {
-  ifaddrs* all = nullptr;
-  if (::getifaddrs(&all) != 0) return std::nullopt;
-  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(all, &::freeifaddrs);
-  for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
-    if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET) continue;
-    sockaddr_in own;
-    std::memcpy(&own, one->ifa_addr, sizeof own);
-    if (::ntohl(own.sin_addr.s_addr) != address) continue;
-    const os::UniqueFd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    ifreq request{};
-    std::strncpy(request.ifr_name, one->ifa_name, IFNAMSIZ - 1);
-    if (::ioctl(socket.get(), SIOCGIFMTU, &request) != 0) return std::nullopt;
-    return request.ifr_mtu;
-  }
-  return std::nullopt;
+std::optional<int> mtu_of(const std::string& interface) {
+  const os::UniqueFd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  ifreq request{};
+  std::strncpy(request.ifr_name, interface.c_str(), IFNAMSIZ - 1);
+  if (::ioctl(socket.get(), SIOCGIFMTU, &request) != 0) return std::nullopt;
+  return request.ifr_mtu;
 }
 
 std::uint32_t dropped(int socket) {

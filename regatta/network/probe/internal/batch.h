@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <netinet/in.h>
@@ -73,8 +74,8 @@ class Sender {
 // Appends the received packets that are as long as a payload, or longer. Never waits.
 void receive_all(int socket, std::vector<Packet>& packets);
 
-// MTU of the interface of this network namespace that has the address; none if there is none.
-std::optional<int> mtu_of(std::uint32_t address);
+// MTU of the interface of this network namespace with this name; none if there is none.
+std::optional<int> mtu_of(const std::string& interface);
 
 // Packets dropped at a full receive buffer since the socket was opened.
 std::uint32_t dropped(int socket);
