@@ -73,10 +73,8 @@ void Locator::count_probe(std::uint32_t probe, Seconds now, PathTally& tally) co
   const std::uint32_t there = 2 * probe;
   const std::uint32_t back = there + 1;
   if (is_explained(paths_.links(there)) || is_explained(paths_.links(back))) return;
-  Window unsure = -1;
-  for (const auto& links : {paths_.links(there), paths_.links(back)})
-    unsure =
-        std::max({unsure, carriers_.unsure_until(links), misconfigurations_.unsure_until(links)});
+  const Window unsure =
+      std::max(unsure_until(paths_.links(there)), unsure_until(paths_.links(back)));
   std::vector<NodeId> noisy;
   for (Window window = std::max(tally.first(), unsure + 1); window <= tally.last(); ++window) {
     const ProbeWindows::Cell& one = windows_.cell(probe, window);
@@ -176,8 +174,8 @@ void Locator::add_variants(Window last, std::vector<FaultVerdict>& found) {
     const bool is_user = variant.symptom() == Symptom::kUserPackets;
     const auto is_planned = [&](std::uint32_t path) {
       const auto links = paths_.links(path);
-      return counts(path) && !carriers_.is_rerouted(links) &&
-             carriers_.unsure_until(links) < last - 2 * kWindowsPerCycle &&
+      return counts(path) && !is_explained(links) &&
+             unsure_until(links) < last - 2 * kWindowsPerCycle &&
              !(is_user && options_.is_healed && diverted_.crosses(links));
     };
     std::vector<std::uint32_t> known;

@@ -7,6 +7,7 @@
 // busy server stalls.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -74,6 +75,10 @@ class Locator {
   void count_probe(std::uint32_t probe, Seconds now, PathTally& tally) const;
   void count_passive(PathTally& tally) const;
   bool can_count(std::uint32_t probe) const;
+  // The last window in which the routes over these links may not have been settled; -1: none.
+  Window unsure_until(std::span<const std::uint32_t> links) const {
+    return std::max(carriers_.unsure_until(links), misconfigurations_.unsure_until(links));
+  }
   // Whether packets planned over these links may be lost or go elsewhere for a known reason.
   bool is_explained(std::span<const std::uint32_t> links) const {
     return carriers_.is_rerouted(links) || misconfigurations_.is_affected(links);

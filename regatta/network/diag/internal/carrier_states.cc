@@ -8,20 +8,18 @@ CarrierStates::CarrierStates(const topo::Graph& graph)
     : graph_(graph),
       has_no_carrier_(graph.links.size()),
       missing_links_(graph.nodes.size()),
-      unsure_link_(graph.links.size(), -1),
-      unsure_switch_(graph.nodes.size(), -1) {}
+      unsettled_(graph) {}
 
 void CarrierStates::add(const CarrierEvent& event, Window routes_back) {
   const std::size_t link = event.link.index();
   if (has_no_carrier_[link] == !event.up) return;
   has_no_carrier_[link] = !event.up;
-  if (event.up) unsure_link_[link] = routes_back;
+  if (event.up) unsettled_.add_cable(event.link, routes_back);
   const topo::Link& cable = graph_.links[link];
   if (cable.a_nic >= 0) return;
-  for (const NodeId end : {cable.a, cable.b}) {
+  for (const NodeId end : {cable.a, cable.b})
     missing_links_[end.index()] += event.up ? -1 : 1;
-    if (event.up) unsure_switch_[end.index()] = routes_back;
-  }
+  if (event.up) unsettled_.add_ends(event.link, routes_back);
 }
 
 std::vector<FaultVerdict> CarrierStates::verdicts() const {
@@ -45,16 +43,6 @@ bool CarrierStates::is_rerouted(std::span<const std::uint32_t> links) const {
     return has_no_carrier_[link / 2] || missing_links_[cable.a.index()] > 0 ||
            missing_links_[cable.b.index()] > 0;
   });
-}
-
-Window CarrierStates::unsure_until(std::span<const std::uint32_t> links) const {
-  Window until = -1;
-  for (const std::uint32_t link : links) {
-    const topo::Link& cable = graph_.links[link / 2];
-    until = std::max({until, unsure_link_[link / 2], unsure_switch_[cable.a.index()],
-                      unsure_switch_[cable.b.index()]});
-  }
-  return until;
 }
 
 }  // namespace regatta::diag

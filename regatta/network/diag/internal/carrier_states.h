@@ -8,6 +8,7 @@
 
 #include "regatta/model/topo/graph.h"
 #include "regatta/network/diag/fault_verdict.h"
+#include "regatta/network/diag/internal/unsettled_routes.h"
 #include "regatta/network/diag/observation.h"
 
 namespace regatta::diag {
@@ -25,14 +26,15 @@ class CarrierStates {
   // flows over the links that are left.
   bool is_rerouted(std::span<const std::uint32_t> links) const;
   // The last window in which the routes over these directed links may not have been back; -1: none.
-  Window unsure_until(std::span<const std::uint32_t> links) const;
+  Window unsure_until(std::span<const std::uint32_t> links) const {
+    return unsettled_.until(links);
+  }
 
  private:
   const topo::Graph& graph_;
-  std::vector<bool> has_no_carrier_;   // per link
-  std::vector<int> missing_links_;     // per switch: its cables to switches without a carrier
-  std::vector<Window> unsure_link_;    // per link: the last window in which routes may not be back
-  std::vector<Window> unsure_switch_;  // per node: the same
+  std::vector<bool> has_no_carrier_;  // per link
+  std::vector<int> missing_links_;    // per switch: its cables to switches without a carrier
+  UnsettledRoutes unsettled_;         // until the routes over a returned cable are back
 };
 
 }  // namespace regatta::diag

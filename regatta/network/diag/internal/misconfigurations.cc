@@ -23,8 +23,7 @@ Misconfigurations::Misconfigurations(const topo::Graph& graph)
       heard_(2 * graph.links.size()),
       addresses_(graph.nodes.size()),
       is_affected_(graph.links.size()),
-      unsure_(graph.links.size(), -1),
-      unsure_switch_(graph.nodes.size(), -1) {
+      unsettled_(graph) {
   for (PortNumber port = 0; port < heard_.size(); ++port)
     heard_[port] = port ^ 1U;
 }
@@ -100,11 +99,9 @@ void Misconfigurations::evaluate(Window settled) {
 void Misconfigurations::note_changes(const std::vector<bool>& was_affected, Window settled) {
   for (std::size_t link = 0; link < was_affected.size(); ++link) {
     if (was_affected[link] == is_affected_[link]) continue;
-    if (!is_affected_[link]) unsure_[link] = settled;
-    const topo::Link& cable = graph_.links[link];
-    if (cable.a_nic >= 0) continue;
-    for (const NodeId end : {cable.a, cable.b})
-      unsure_switch_[end.index()] = settled;
+    const LinkId cable{static_cast<int>(link)};
+    if (!is_affected_[link]) unsettled_.add_cable(cable, settled);
+    if (graph_.links[link].a_nic < 0) unsettled_.add_ends(cable, settled);
   }
 }
 
@@ -126,14 +123,6 @@ std::vector<FaultVerdict> Misconfigurations::verdicts() const {
 bool Misconfigurations::is_affected(std::span<const std::uint32_t> links) const {
   return !culprits_.empty() &&
          std::ranges::any_of(links, [&](std::uint32_t link) { return is_affected_[link / 2]; });
-}
-
-Window Misconfigurations::unsure_until(std::span<const std::uint32_t> links) const {
-  Window until = -1;
-  for (const std::uint32_t link : links)
-    until = std::max({until, unsure_[link / 2], unsure_switch_[graph_.links[link / 2].a.index()],
-                      unsure_switch_[graph_.links[link / 2].b.index()]});
-  return until;
 }
 
 }  // namespace regatta::diag

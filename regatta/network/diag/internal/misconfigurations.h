@@ -9,6 +9,7 @@
 
 #include "regatta/model/topo/graph.h"
 #include "regatta/network/diag/fault_verdict.h"
+#include "regatta/network/diag/internal/unsettled_routes.h"
 #include "regatta/network/diag/observation.h"
 
 namespace regatta::diag {
@@ -30,7 +31,9 @@ class Misconfigurations {
   bool is_affected(std::span<const std::uint32_t> links) const;
   // The last window in which packets over these directed links may still suffer: from what was
   // corrected, and from switches that spread their flows anew while cables are exchanged. -1: none.
-  Window unsure_until(std::span<const std::uint32_t> links) const;
+  Window unsure_until(std::span<const std::uint32_t> links) const {
+    return unsettled_.until(links);
+  }
 
  private:
   void evaluate(Window settled);
@@ -44,8 +47,7 @@ class Misconfigurations {
   std::vector<ServerAddresses> addresses_;  // by node
   std::vector<Culprit> culprits_;           // ascending
   std::vector<bool> is_affected_;           // per cable
-  std::vector<Window> unsure_;              // per cable: the last window until it is settled
-  std::vector<Window> unsure_switch_;       // per node: the same
+  UnsettledRoutes unsettled_;               // after changes
 };
 
 }  // namespace regatta::diag
