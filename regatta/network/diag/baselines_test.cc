@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "regatta/network/diag/test_round_trips.h"
 #include "regatta/network/fabric/test_fabric.h"
 
 namespace regatta::diag {
@@ -14,26 +15,18 @@ using testing::IsEmpty;
 // Six servers on three leaves, two spines; round trips between all over each spine.
 class BaselinesTest : public testing::Test {
  protected:
-  BaselinesTest() {
-    for (std::uint32_t from = 0; from < 6; ++from)
-      for (std::uint32_t to = 0; to < 6; ++to)
-        for (std::size_t spine = 0; spine < 2 && from / 2 != to / 2; ++spine) {
-          const auto over = [&](NodeId, std::size_t) { return spine; };
-          paths_.push_back(*fabric_.routes.path(fabric_.nics[from], fabric_.nics[to], over));
-          paths_.push_back(*fabric_.routes.path(fabric_.nics[to], fabric_.nics[from], over));
-        }
-  }
-
   // Sends 100 probes and 100 answers on each pair; loses `lost` where either path crosses the
   // cable.
   std::vector<RoundTrip> trips(const std::string& name, std::uint32_t lost) const {
     std::vector<RoundTrip> all;
-    for (std::size_t i = 0; i < paths_.size(); i += 2) {
+    for (std::uint32_t i = 0; i < trips_.paths.size(); i += 2) {
+      const auto there = trips_.paths.links(i);
+      const auto back = trips_.paths.links(i + 1);
       bool goes = false;
-      for (const auto* path : {&paths_[i], &paths_[i + 1]})
-        for (const std::uint32_t link : *path)
+      for (const auto& path : {there, back})
+        for (const std::uint32_t link : path)
           goes = goes || fabric_.graph.links[link / 2].name == name;
-      all.push_back({paths_[i], paths_[i + 1], 100, goes ? lost : 0});
+      all.push_back({there, back, 100, goes ? lost : 0});
     }
     return all;
   }
@@ -46,7 +39,7 @@ class BaselinesTest : public testing::Test {
   }
 
   fabric::TestFabric fabric_{6, 2, {1e9}};
-  std::vector<std::vector<std::uint32_t>> paths_;
+  const TestRoundTrips trips_{fabric_};
 };
 
 TEST_F(BaselinesTest, TheVoteNamesTheCableThatMostLossesShare) {

@@ -9,6 +9,7 @@
 
 #include "regatta/model/topo/addresses.h"
 #include "regatta/model/topo/graph_names.h"
+#include "regatta/network/diag/test_round_trips.h"
 #include "regatta/network/fabric/test_fabric.h"
 
 namespace regatta::diag {
@@ -31,17 +32,7 @@ class LocatorTest : public testing::Test {
   };
   enum class Fate { kAnswered, kLostThere, kLostBack };
 
-  LocatorTest() {
-    for (std::uint32_t from = 0; from < 6; ++from)
-      for (std::uint32_t to = 0; to < 6; ++to)
-        for (std::size_t spine = 0; spine < 2 && from / 2 != to / 2; ++spine) {
-          const auto over = [&](NodeId, std::size_t) { return spine; };
-          paths_.add(*fabric_.routes.path(fabric_.nics[from], fabric_.nics[to], over));
-          paths_.add(*fabric_.routes.path(fabric_.nics[to], fabric_.nics[from], over));
-          ends_.emplace_back(from, to);
-        }
-    locator_.emplace(fabric_.graph, paths_);
-  }
+  LocatorTest() { locator_.emplace(fabric_.graph, paths_); }
 
   std::uint32_t link(const std::string& name, bool forward) const {
     return fabric::number_of({topo::find_link(fabric_.graph, name).value(), forward});
@@ -107,8 +98,9 @@ class LocatorTest : public testing::Test {
   }
 
   fabric::TestFabric fabric_{6, 2, {1e9}};
-  fabric::Paths paths_;
-  std::vector<std::pair<std::size_t, std::size_t>> ends_;
+  const TestRoundTrips trips_{fabric_};
+  const fabric::Paths& paths_ = trips_.paths;
+  const std::vector<std::pair<std::size_t, std::size_t>>& ends_ = trips_.ends;
   std::optional<Locator> locator_;
   Window window_ = 100;
   FaultChanges changes_;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "regatta/network/diag/test_round_trips.h"
 #include "regatta/network/fabric/test_fabric.h"
 
 namespace regatta::diag {
@@ -15,10 +16,8 @@ using testing::IsEmpty;
 class ProbeWindowsTest : public testing::Test {
  protected:
   fabric::Paths there_and_back() const {
-    const auto over = [](NodeId, std::size_t) { return std::size_t{0}; };
     fabric::Paths paths;
-    paths.add(*fabric_.routes.path(fabric_.nics[0], fabric_.nics[5], over));
-    paths.add(*fabric_.routes.path(fabric_.nics[5], fabric_.nics[0], over));
+    add_round_trip(fabric_, 0, 5, 0, paths);
     return paths;
   }
 

@@ -8,6 +8,7 @@
 
 #include "regatta/model/topo/graph_names.h"
 #include "regatta/network/diag/internal/path_crossing.h"
+#include "regatta/network/diag/test_round_trips.h"
 #include "regatta/network/fabric/test_fabric.h"
 
 namespace regatta::diag {
@@ -20,14 +21,6 @@ using testing::IsEmpty;
 class VariantLocatorTest : public testing::Test {
  protected:
   VariantLocatorTest() {
-    for (std::uint32_t from = 0; from < 6; ++from)
-      for (std::uint32_t to = 0; to < 6; ++to)
-        for (std::size_t spine = 0; spine < 2 && from / 2 != to / 2; ++spine) {
-          const auto over = [&](NodeId, std::size_t) { return spine; };
-          paths_.add(*fabric_.routes.path(fabric_.nics[from], fabric_.nics[to], over));
-          paths_.add(*fabric_.routes.path(fabric_.nics[to], fabric_.nics[from], over));
-          ends_.emplace_back(from, to);
-        }
     probes_.emplace(fabric_.graph, paths_, options_);
     locator_.emplace(fabric_.graph, paths_, Symptom::kLargePackets, options_);
   }
@@ -74,8 +67,9 @@ class VariantLocatorTest : public testing::Test {
   }
 
   fabric::TestFabric fabric_{6, 2, {1e9}};
-  fabric::Paths paths_;
-  std::vector<std::pair<std::size_t, std::size_t>> ends_;
+  const TestRoundTrips trips_{fabric_};
+  const fabric::Paths& paths_ = trips_.paths;
+  const std::vector<std::pair<std::size_t, std::size_t>>& ends_ = trips_.ends;
   LocatorOptions options_;
   std::optional<ProbeWindows> probes_;
   std::optional<VariantLocator> locator_;
