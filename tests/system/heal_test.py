@@ -71,6 +71,17 @@ class Heal(unittest.TestCase):
         self.assertTrue(lab_case.wait_until(lambda: self.connect(try_only=True) is not None, 10))
         return healer
 
+    def start_probe(self, *beginnings, as_json=True):
+        """`regatta probe --heal` in the background; its first lines have these words."""
+        probe = subprocess.Popen([lab_case.BIN / "regatta", "probe", self.cluster, "--heal", *(["--json"] if as_json else [])], text=True,
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.addCleanup(probe.stdout.close)
+        self.addCleanup(probe.wait)
+        self.addCleanup(probe.kill)
+        for words in beginnings:
+            self.assertIn(words, probe.stdout.readline())
+        threading.Thread(target=probe.stdout.read, daemon=True).start()
+
     def connect(self, try_only=False):
         status = json.loads(lab_case.regatta("lab", "status", self.name, "--json").stdout)
         client = socket.socket(socket.AF_UNIX)
@@ -100,13 +111,7 @@ class Heal(unittest.TestCase):
     def test_goes_round_what_probes_find_and_back_once_they_find_it_well(self):
         before = self.hops("leaf1")
         healer = self.start(clean="3s")
-        probe = subprocess.Popen([lab_case.BIN / "regatta", "probe", self.cluster, "--heal", "--json"],
-                                 text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        self.addCleanup(probe.stdout.close)
-        self.addCleanup(probe.wait)
-        self.addCleanup(probe.kill)
-        self.assertIn("coverage", probe.stdout.readline())
-        threading.Thread(target=probe.stdout.read, daemon=True).start()
+        self.start_probe("coverage")
         self.fault("drop", "leaf0-spine1", "100%")
         # The first verdict may name fewer or more links than are broken; later verdicts are exact.
         around = {target: [hop for hop in hops if hop != "port3"] for target, hops in before.items()}
@@ -118,14 +123,7 @@ class Heal(unittest.TestCase):
     def test_leaves_swapped_cables_to_people(self):
         before = self.used("leaf1")
         healer = self.start(clean="1s")
-        probe = subprocess.Popen([lab_case.BIN / "regatta", "probe", self.cluster, "--heal", "--json"],
-                                 text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        self.addCleanup(probe.stdout.close)
-        self.addCleanup(probe.wait)
-        self.addCleanup(probe.kill)
-        self.assertIn("coverage", probe.stdout.readline())
-        self.assertIn("reporting", probe.stdout.readline())
-        threading.Thread(target=probe.stdout.read, daemon=True).start()
+        self.start_probe("coverage", "reporting")
         time.sleep(2)
         self.fault("swap", "leaf0-spine0", "leaf1-spine0")
         noted = "cables leaf0-spine0 and leaf1-spine0: swapped; nothing is withdrawn, people have to correct it"
@@ -184,13 +182,7 @@ class Heal(unittest.TestCase):
         self.assertEqual(rules(), rules_before)
 
     def test_is_found_by_probes_that_began_before_it(self):
-        probe = subprocess.Popen([lab_case.BIN / "regatta", "probe", self.cluster, "--heal"], text=True,
-                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        self.addCleanup(probe.stdout.close)
-        self.addCleanup(probe.wait)
-        self.addCleanup(probe.kill)
-        self.assertIn("no healer listens there yet", probe.stdout.readline())
-        threading.Thread(target=probe.stdout.read, daemon=True).start()
+        self.start_probe("no healer listens there yet", as_json=False)
         self.fault("drop", "leaf0-spine1", "100%")
         healer = self.start(clean="3s")
         self.assertTrue(lab_case.wait_until(lambda: healer.of_kind("withdrawn"), 25), healer.events)

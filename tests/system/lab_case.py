@@ -69,6 +69,23 @@ def wait_until(condition, limit_s):
     return condition()
 
 
+def bring_up_lab(case, suffix, text):
+    """Brings up a lab for all tests of the class `case`, which gets its `folder`, `name` and `cluster`; skips them where none can be built,
+    or where the hashes of its switches are not known. `text`: the cluster file, with {name}."""
+    case.folder = pathlib.Path(tempfile.mkdtemp(prefix="regatta-system-"))
+    case.addClassCleanup(shutil.rmtree, case.folder)
+    case.name = f"test-{os.getpid()}-{suffix}"
+    case.cluster = case.folder / "cluster.yaml"
+    case.cluster.write_text(text.format(name=case.name))
+    up = regatta("lab", "up", case.cluster)
+    if up.returncode == 2:
+        raise unittest.SkipTest(f"no lab can be built here: {up.stderr.strip()}")
+    assert up.returncode == 0, up.stderr
+    case.addClassCleanup(regatta, "lab", "down", case.name)
+    if not pathlib.Path("/proc/sys/net/ipv4/fib_multipath_hash_seed").exists():
+        raise unittest.SkipTest("this kernel has no hash seed per namespace: paths are not known")
+
+
 class Run:
     """`regatta run` in the background; its output is kept."""
 

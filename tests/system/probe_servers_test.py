@@ -6,7 +6,6 @@ import pathlib
 import shutil
 import signal
 import subprocess
-import tempfile
 import threading
 import time
 import unittest
@@ -67,18 +66,7 @@ class ProbeOfServers(unittest.TestCase):
             raise unittest.SkipTest("only root can lay cables between namespaces")
         if not shutil.which("nsenter") or not shutil.which("ip"):
             raise unittest.SkipTest("there is no nsenter or no ip: install util-linux and iproute2")
-        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="regatta-system-"))
-        cls.addClassCleanup(shutil.rmtree, cls.folder)
-        cls.name = f"test-{os.getpid()}-servers"
-        cls.cluster = cls.folder / "cluster.yaml"
-        cls.cluster.write_text(CLUSTER.format(name=cls.name))
-        up = lab_case.regatta("lab", "up", cls.cluster)
-        if up.returncode == 2:
-            raise unittest.SkipTest(f"no lab can be built here: {up.stderr.strip()}")
-        assert up.returncode == 0, up.stderr
-        cls.addClassCleanup(lab_case.regatta, "lab", "down", cls.name)
-        if not pathlib.Path("/proc/sys/net/ipv4/fib_multipath_hash_seed").exists():
-            raise unittest.SkipTest("this kernel has no hash seed per namespace: ways are not known")
+        lab_case.bring_up_lab(cls, "servers", CLUSTER)
         cls.head = cls.sleeper("unshare", "--net", "sleep", "600").pid
         assert lab_case.wait_until(lambda: lab_case.network_namespace(cls.head) != lab_case.network_namespace(os.getpid()), 10)
         cls.inside = [cls.namespace_of(f"s{i}") for i in range(SERVERS)]

@@ -1,11 +1,8 @@
 """`regatta probe` in a lab: faults that are injected while it runs are named, and nobody else is; nothing is left of it."""
 import json
 import os
-import pathlib
-import shutil
 import signal
 import subprocess
-import tempfile
 import threading
 import time
 import unittest
@@ -93,18 +90,7 @@ class ProbeLab(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="regatta-system-"))
-        cls.addClassCleanup(shutil.rmtree, cls.folder)
-        cls.name = f"test-{os.getpid()}-probe"
-        cls.cluster = cls.folder / "cluster.yaml"
-        cls.cluster.write_text(CLUSTER.format(name=cls.name).replace("count: 6", f"count: {cls.servers}"))
-        up = lab_case.regatta("lab", "up", cls.cluster)
-        if up.returncode == 2:
-            raise unittest.SkipTest(f"no lab can be built here: {up.stderr.strip()}")
-        assert up.returncode == 0, up.stderr
-        cls.addClassCleanup(lab_case.regatta, "lab", "down", cls.name)
-        if not pathlib.Path("/proc/sys/net/ipv4/fib_multipath_hash_seed").exists():
-            raise unittest.SkipTest("this kernel has no hash seed per namespace: ways are not known")
+        lab_case.bring_up_lab(cls, "probe", CLUSTER.replace("count: 6", f"count: {cls.servers}"))
 
     def probers(self):
         return [pid for pid in lab_case.processes()

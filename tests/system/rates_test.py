@@ -1,10 +1,7 @@
 """`regatta rates` in a lab: the link that was cut to a third of its rate is named, and no other; nothing is left of it."""
 import json
-import os
 import pathlib
-import shutil
 import subprocess
-import tempfile
 import time
 import unittest
 
@@ -31,18 +28,7 @@ HEADING = ("at_s,device,port,rate_bps,in_bytes,in_packets,in_drops,in_errors,"
 class RatesCommand(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="regatta-system-"))
-        cls.addClassCleanup(shutil.rmtree, cls.folder)
-        cls.name = f"test-{os.getpid()}-rates"
-        cls.cluster = cls.folder / "cluster.yaml"
-        cls.cluster.write_text(CLUSTER.format(name=cls.name))
-        up = lab_case.regatta("lab", "up", cls.cluster)
-        if up.returncode == 2:
-            raise unittest.SkipTest(f"no lab can be built here: {up.stderr.strip()}")
-        assert up.returncode == 0, up.stderr
-        cls.addClassCleanup(lab_case.regatta, "lab", "down", cls.name)
-        if not pathlib.Path("/proc/sys/net/ipv4/fib_multipath_hash_seed").exists():
-            raise unittest.SkipTest("this kernel has no hash seed per namespace: paths are not known")
+        lab_case.bring_up_lab(cls, "rates", CLUSTER)
 
     def agents(self):
         return [pid for pid in lab_case.processes()
