@@ -1,4 +1,4 @@
-// diag/test_round_trips.h: the paths of probes and answers in a test fabric of two tiers, for tests.
+// diag/test_round_trips.h: paths of probes and answers in a fabric of two tiers, for tests.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ struct TestRoundTrips {
         }
   }
 
-  fabric::Paths paths;                                     // 2k there and 2k + 1 back
+  fabric::Paths paths;                                    // 2k there and 2k + 1 back
   std::vector<std::pair<std::size_t, std::size_t>> ends;  // of each round trip: servers
 };
 
