@@ -120,7 +120,7 @@ class SequenceRun {
     if (!healer_) start_healer(now);
     const bool is_due = now - reported_at_ >= kReportEvery;
     if (is_due) reported_at_ = now;
-    for (const diag::FaultVerdict& verdict : is_due ? locator_.active_faults() : changes.begun)
+    for (const diag::FaultVerdict& verdict : is_due ? locator_.lasting_faults() : changes.begun)
       for (const heal::Fault& fault : heal::faults_of(verdict))
         healer_->report(fault, to_string(graph_, verdict), now);
     const std::vector<diag::LinkLoss> losses = locator_.link_losses(now);

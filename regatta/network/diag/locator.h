@@ -60,6 +60,9 @@ class Locator {
 
   // Faults that have begun and are not over.
   const std::vector<FaultVerdict>& active_faults() const { return faults_.verdicts(); }
+  // Those of them that the last locate() found again, or that nobody observes: what repeats them
+  // to a healer keeps traffic off no longer than needed.
+  std::vector<FaultVerdict> lasting_faults() const { return faults_.lasting(); }
   // As of the last locate(), for those who keep traffic off links: where probes lose anything.
   std::vector<LinkLoss> link_losses(Seconds now) const;
   // Culprits whose verdicts wait for LocatorOptions::confirmation_delay.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 #include <fmt/core.h>
@@ -177,6 +178,21 @@ Decision Healer::decide_now(Seconds now, std::vector<HeldFault>& released) {
   return decision;
 }
 
+std::vector<HeldFault> Healer::release_proven(Seconds now) {
+  std::vector<HeldFault> proven;
+  for (const HeldFault& one : damper_.held()) {
+    const bool is_proven =
+        !one.lasts && !one.is_relapse &&
+        losses_.is_proven_clean(one.fault, one.since, damper_.damping().proven(), now);
+    if (is_proven) proven.push_back(one);
+  }
+  for (const HeldFault& one : proven) {
+    damper_.release_proven(one.fault, now);
+    returned_early_.push_back({one.fault, now});
+  }
+  return proven;
+}
+
 void Healer::note(const std::string& text, Seconds now) {
   std::erase_if(noted_, [&](const auto& one) { return now - one.second > kNoteForgotten; });
   if (noted_.size() >= kNotesMost && !noted_.contains(text)) return;
@@ -295,6 +311,7 @@ Result<std::vector<Event>> Healer::step(Seconds now) {
     report_failure(learnt, now, events);
   }
   std::vector<HeldFault> released = damper_.release(now);
+  std::ranges::move(release_proven(now), std::back_inserter(released));
   if (is_due_ || !released.empty()) {
     is_due_ = false;
     act(std::move(released), now, events);

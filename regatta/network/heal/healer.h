@@ -71,7 +71,8 @@ class Healer {
   void note(const std::string& text, Seconds now);
 
   // Accepts what probes lose on all links; others lose nothing. In the next step(), what is held is
-  // returned before its clean period is over where it loses less than the paths left in use.
+  // returned before its clean period is over where it loses less than the paths left in use, and
+  // what broke for the first time after Damping::proven() in which probes have missed its losses.
   void report_losses(std::span<const diag::LinkLoss> losses, Seconds now);
 
   // Handles carrier changes, releases faults after their clean period, changes routes, and repairs
@@ -94,6 +95,7 @@ class Healer {
   Decision decide_now(Seconds now, std::vector<HeldFault>& released);
   bool may_return(const HeldFault& held, double in_use) const;
   bool is_echo(const Fault& fault, Seconds now);
+  std::vector<HeldFault> release_proven(Seconds now);
   void report_failure(const Status& status, Seconds now, std::vector<Event>& events);
   bool can_audit() const { return !dry_run_ && !retry_ && switches_.reads_installed(); }
   void audit(Seconds now, std::vector<Event>& events);

@@ -108,8 +108,8 @@ TEST_F(HealerOf, WithdrawsALinkWithoutCarrierFromBothSidesAndReturnsItAfterAClea
   carrier("leaf2", "spine0", true);
   switches.applied.clear();
   EXPECT_THAT(step(21), IsEmpty());
-  EXPECT_EQ(healer.next(), Seconds{26});
-  const auto back = step(26);
+  EXPECT_EQ(healer.next(), Seconds{22}) << "what broke for the first time, and has its carrier";
+  const auto back = step(22);
   ASSERT_THAT(kinds(back), ElementsAre(EventKind::kReturned));
   EXPECT_THAT(back[0].changes, SizeIs(4));
   EXPECT_THAT(healer.held(), IsEmpty());
@@ -183,21 +183,60 @@ TEST_F(HealerOf, ReturnsARepairedLinkEarlyWhereProbesLosePacketsOnTheOthers) {
   healer.report(fault, "probes", Seconds{1});
   step(1);
   EXPECT_THAT(parts(), ElementsAre(second.link));
-  healer.report_losses(std::vector<diag::LinkLoss>(), Seconds{2});
-  EXPECT_THAT(step(2), IsEmpty());
-  healer.report_losses(std::vector{second}, Seconds{2.1});
-  EXPECT_THAT(kinds(step(2.1)), ElementsAre(EventKind::kReturned));
+  healer.report_losses(std::vector<diag::LinkLoss>(), Seconds{1.9});
+  EXPECT_THAT(step(1.9), IsEmpty());
+  healer.report_losses(std::vector{second}, Seconds{1.95});
+  EXPECT_THAT(kinds(step(1.95)), ElementsAre(EventKind::kReturned));
   EXPECT_THAT(parts(), ElementsAre(first.link, second.link));
   EXPECT_THAT(healer.held(), IsEmpty());
   // The locator repeats what it saw, for its clean time.
   healer.report(fault, "probes", Seconds{2.5});
   EXPECT_THAT(step(2.5), IsEmpty());
-  // But it breaks again, and stays out for longer.
+  // But it goes on.
   healer.report_losses(std::vector{first}, Seconds{3});
   healer.report(fault, "probes", Seconds{3});
   EXPECT_THAT(kinds(step(3)), ElementsAre(EventKind::kWithdrawn));
   ASSERT_THAT(healer.held(), SizeIs(1));
-  EXPECT_EQ(healer.held()[0].clean, Seconds{10});
+  EXPECT_EQ(healer.held()[0].clean, Seconds{5});
+}
+
+// A fifth of the clean period without its losses proves a repair, of what broke the first time.
+TEST_F(HealerOf, ReturnsWhatProbesHaveCrossedWithoutALossAndHoldsItForLongerWhenItBreaksAgain) {
+  const diag::LinkLoss loss{.link = fabric.link("leaf0", "spine0"), .now = 0.1, .left = 0.1};
+  const Fault fault = fabric.broken_link("leaf0", "spine0");
+  const auto lose_until = [&](double from, double until) {
+    for (double now = from; now < until; now += 0.03) {
+      healer.report_losses(std::vector{loss}, Seconds{now});
+      healer.report(fault, "probes", Seconds{now});
+      step(now);
+    }
+  };
+  const auto returned_at = [&](double from, double until) {
+    for (double now = from; now < until; now += 0.03) {
+      healer.report_losses(std::vector<diag::LinkLoss>(), Seconds{now});
+      // The locator repeats what it saw until it is over.
+      if (now < from + 2) healer.report(fault, "probes", Seconds{now});
+      for (const Event& event : step(now))
+        if (event.kind == EventKind::kReturned) return now;
+    }
+    return until;
+  };
+  lose_until(1, 3);
+  EXPECT_NEAR(returned_at(3, 20), 4, 0.1);
+  EXPECT_EQ(returned_at(4.2, 10), 10) << "its echo is no news";
+  lose_until(20, 21);
+  EXPECT_NEAR(returned_at(21, 60), 33, 0.1) << "10 s after the last report";
+}
+
+TEST_F(HealerOf, HoldsWhatProbesDoNotSeeForItsWholePeriod) {
+  const Fault fault = fabric.broken_link("leaf0", "spine0");
+  healer.report(fault, "loss of users' packets", Seconds{1});
+  step(1);
+  for (double now = 1.03; now < 5.9; now += 0.03) {
+    healer.report_losses(std::vector<diag::LinkLoss>(), Seconds{now});
+    EXPECT_THAT(step(now), IsEmpty()) << now;
+  }
+  EXPECT_THAT(kinds(step(6)), ElementsAre(EventKind::kReturned));
 }
 
 TEST_F(HealerOf, ReturnsNothingEarlyThatStillLosesMoreOrThatProbesNeverSaw) {

@@ -59,6 +59,8 @@ class Collector {
   // As of the last locate(): paths with losses, and active faults.
   const std::vector<std::uint32_t>& lossy() const { return locator_.lossy(); }
   const std::vector<diag::FaultVerdict>& standing() const { return locator_.active_faults(); }
+  // Those that the last locate() found again, or that nobody observes.
+  std::vector<diag::FaultVerdict> lasting() const { return locator_.lasting_faults(); }
   // Culprits whose verdicts wait: traceroutes may show that a switch has changed its hash instead.
   std::vector<diag::Culprit> doubted() const { return locator_.unconfirmed(); }
 

@@ -2,10 +2,12 @@
 
 #include <cerrno>
 #include <utility>
+#include <vector>
 
 #include <sys/socket.h>
 
 #include "regatta/app/report/network_report.h"
+#include "regatta/base/os/clock.h"
 #include "regatta/base/os/socket.h"
 #include "regatta/network/heal/verdicts.h"
 
@@ -14,6 +16,13 @@ namespace {
 
 constexpr Seconds kAgain{1};
 constexpr Seconds kLossesAgain{0.03};
+
+std::string lines_of(const topo::Graph& graph, const std::vector<diag::FaultVerdict>& verdicts) {
+  std::string lines;
+  for (const diag::FaultVerdict& verdict : verdicts)
+    lines += heal::report_lines(graph, verdict);
+  return lines;
+}
 
 }  // namespace
 
@@ -26,17 +35,7 @@ Result<HealerReporter> HealerReporter::open(const std::string& path, const topo:
 }
 
 std::string HealerReporter::report(const diag::FaultChanges& news,
-                                   std::span<const diag::LinkLoss> losses, Seconds now) {
-  for (const diag::FaultVerdict& verdict : news.over)
-    std::erase_if(lasting_,
-                  [&](const diag::FaultVerdict& one) { return one.culprit == verdict.culprit; });
-  std::string lines;
-  for (const diag::FaultVerdict& verdict : news.begun) {
-    const std::string own = heal::report_lines(*graph_, verdict);
-    if (own.empty()) continue;
-    lines += own;
-    lasting_.push_back(verdict);
-  }
+                                   const probe::Collector& collector, Seconds now) {
   const bool is_due = now - reported_ >= kAgain;
   if (is_due) reported_ = now;
   if (!fd_) {
@@ -44,26 +43,23 @@ std::string HealerReporter::report(const diag::FaultChanges& news,
     if (!fd) return {};
     fd_ = std::move(*fd);
     losses_until_ = now + kAgain;
-    if (!send(all_lasting())) return {};
+    if (!send(lines_of(*graph_, collector.lasting()))) return {};
     return std::exchange(was_connected_, true) ? report::healer_back_text(path_)
                                                : report::healer_found_text(path_);
   }
   discard_input();
-  if (send((is_due ? all_lasting() : lines) + due_losses(losses, now))) return {};
+  std::string lines = lines_of(*graph_, news.begun);
+  if (is_due) lines = lines_of(*graph_, collector.lasting());
+  if (send(lines + due_losses(collector, now))) return {};
   return report::healer_lost_text(path_);
 }
 
-std::string HealerReporter::all_lasting() const {
-  std::string lines;
-  for (const diag::FaultVerdict& verdict : lasting_)
-    lines += heal::report_lines(*graph_, verdict);
-  return lines;
-}
-
 // A second longer than there are any: what is held has to be seen without losses for a while.
-std::string HealerReporter::due_losses(std::span<const diag::LinkLoss> losses, Seconds now) {
-  if (!losses.empty() || !lasting_.empty()) losses_until_ = now + kAgain;
-  if (now - losses_reported_ < kLossesAgain || now > losses_until_) return "";
+std::string HealerReporter::due_losses(const probe::Collector& collector, Seconds now) {
+  if (now - losses_reported_ < kLossesAgain) return "";
+  const std::vector<diag::LinkLoss> losses = collector.link_losses(os::system_now());
+  if (!losses.empty() || !collector.standing().empty()) losses_until_ = now + kAgain;
+  if (now > losses_until_) return "";
   losses_reported_ = now;
   return heal::losses_line(*graph_, losses);
 }

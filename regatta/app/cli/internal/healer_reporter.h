@@ -2,16 +2,15 @@
 // while they last.
 #pragma once
 
-#include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/units.h"
 #include "regatta/base/os/unique_fd.h"
 #include "regatta/model/topo/graph.h"
 #include "regatta/network/diag/locator.h"
+#include "regatta/network/probe/collector.h"
 
 namespace regatta::cli {
 
@@ -24,12 +23,12 @@ class HealerReporter {
   const std::string& path() const { return path_; }
   bool is_connected() const { return static_cast<bool>(fd_); }
 
-  // Reports new faults at once and lasting ones every second: a healer takes a fault that is no
-  // longer reported as gone. While a fault lasts or probes lose anything, and for a second after,
-  // it also reports `losses` every 30 ms. Never waits: it tries every second to reach a lost
-  // healer, and then reports the lasting faults. Returns the line to print when it is lost or back;
-  // "": neither.
-  std::string report(const diag::FaultChanges& news, std::span<const diag::LinkLoss> losses,
+  // Reports new faults at once, and every second those that the collector's last locate() found
+  // again: a healer takes a fault that is no longer reported as gone. While a fault is not over or
+  // probes lose anything, and for a second after, it also reports what they lose every 30 ms. Never
+  // waits: it tries every second to reach a lost healer. Returns the line to print when it is lost
+  // or back; "": neither.
+  std::string report(const diag::FaultChanges& news, const probe::Collector& collector,
                      Seconds now);
 
  private:
@@ -38,8 +37,7 @@ class HealerReporter {
         fd_(std::move(fd)),
         was_connected_(static_cast<bool>(fd_)),
         graph_(&graph) {}
-  std::string all_lasting() const;
-  std::string due_losses(std::span<const diag::LinkLoss> losses, Seconds now);
+  std::string due_losses(const probe::Collector& collector, Seconds now);
   bool send(const std::string& lines);
   void discard_input();
 
@@ -47,7 +45,6 @@ class HealerReporter {
   os::UniqueFd fd_;  // empty while the healer is gone
   bool was_connected_;
   const topo::Graph* graph_;
-  std::vector<diag::FaultVerdict> lasting_;
   Seconds reported_;         // all lasting faults
   Seconds losses_reported_;  // and until when they are
   Seconds losses_until_;

@@ -210,8 +210,7 @@ class Run {
       faults_ += static_cast<std::size_t>(std::ranges::count_if(news.begun, diag::is_fault));
       gathers_.update(news, collector_, listener, format_, since_begin());
       if (healer) {
-        const std::string note =
-            healer->report(news, collector_.link_losses(os::system_now()), os::monotonic_now());
+        const std::string note = healer->report(news, collector_, os::monotonic_now());
         if (!note.empty()) fmt::print(stderr, "regatta: {}", note);
       }
       if (!target_.lab) continue;

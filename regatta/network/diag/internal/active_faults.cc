@@ -15,6 +15,13 @@ std::vector<KnownFault> ActiveFaults::known() const {
   return faults;
 }
 
+std::vector<FaultVerdict> ActiveFaults::lasting() const {
+  std::vector<FaultVerdict> faults;
+  for (std::size_t i = 0; i < verdicts_.size(); ++i)
+    if (states_[i].held_at >= updated_) faults.push_back(verdicts_[i]);
+  return faults;
+}
+
 std::vector<Culprit> ActiveFaults::unconfirmed() const {
   std::vector<Culprit> culprits;
   for (const Unconfirmed& one : unconfirmed_)
@@ -103,6 +110,7 @@ void ActiveFaults::take_back(const std::vector<FaultVerdict>& begun) {
 FaultChanges ActiveFaults::update(std::vector<FaultVerdict> found, Seconds now,
                                   const IsObserved& is_observed) {
   FaultChanges changes;
+  updated_ = now;
   for (FaultVerdict& verdict : found)
     update_one(std::move(verdict), now, changes);
   end_old(now, is_observed, changes);

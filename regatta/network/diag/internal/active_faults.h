@@ -28,6 +28,8 @@ class ActiveFaults {
   void take_back(const std::vector<FaultVerdict>& begun);
 
   const std::vector<FaultVerdict>& verdicts() const { return verdicts_; }
+  // Those that the last update found, or that nobody observes.
+  std::vector<FaultVerdict> lasting() const;
   std::vector<KnownFault> known() const;
   // Culprits whose verdicts wait for LocatorOptions::confirmation_delay.
   std::vector<Culprit> unconfirmed() const;
@@ -56,6 +58,7 @@ class ActiveFaults {
   std::vector<FaultVerdict> verdicts_;
   std::vector<State> states_;  // of each verdict
   std::vector<Unconfirmed> unconfirmed_;
+  Seconds updated_;
 };
 
 }  // namespace regatta::diag

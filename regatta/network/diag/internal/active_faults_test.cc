@@ -45,6 +45,16 @@ TEST_F(ActiveFaultsTest, DoNotEndWhileNobodyObservesThem) {
   EXPECT_THAT(faults_.update({}, Seconds{11.1}, observed).over, SizeIs(1));
 }
 
+TEST_F(ActiveFaultsTest, LastAsLongAsTheyAreFoundAgainOrNobodyObservesThem) {
+  faults_.update({verdict(nic_culprit(fabric_.graph, nic_))}, Seconds{1});
+  EXPECT_THAT(faults_.lasting(), SizeIs(1));
+  faults_.update({}, Seconds{1.1}, [](const FaultVerdict&) { return false; });
+  EXPECT_THAT(faults_.lasting(), SizeIs(1));
+  faults_.update({}, Seconds{1.2}, [](const FaultVerdict&) { return true; });
+  EXPECT_THAT(faults_.lasting(), IsEmpty());
+  EXPECT_THAT(faults_.verdicts(), SizeIs(1));
+}
+
 TEST_F(ActiveFaultsTest, DoNotBeginWithoutConfidence) {
   FaultVerdict unsure = verdict(server());
   unsure.confidence = 0.9;

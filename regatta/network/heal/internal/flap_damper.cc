@@ -11,8 +11,8 @@ HeldFault* FlapDamper::find(const Fault& fault) {
   return found == held_.end() ? nullptr : &*found;
 }
 
-// Also counts the relapse, and forgets those places that behaved long enough.
-Seconds FlapDamper::clean_period(const Fault& fault, Seconds now) {
+// Counts the relapse, and forgets those places that behaved long enough.
+FlapDamper::Record& FlapDamper::seen(const Fault& fault, Seconds now) {
   const auto relapses_left = [&](const Record& record) {
     const double good_times = std::floor((now - record.released) / damping_.forget);
     return static_cast<int>(std::max(-1.0, record.relapses - good_times));
@@ -20,14 +20,18 @@ Seconds FlapDamper::clean_period(const Fault& fault, Seconds now) {
   std::erase_if(records_, [&](const Record& record) { return relapses_left(record) < 0; });
   const auto record =
       std::ranges::find_if(records_, [&](const Record& one) { return one.fault.is_at(fault); });
-  if (record == records_.end()) {
-    records_.push_back({fault, 0, now});
-    return damping_.clean;
-  }
-  record->relapses = relapses_left(*record) + 1;
-  const double doubled = std::ldexp(damping_.clean.value, std::min(record->relapses, 60));
+  if (record == records_.end()) return records_.emplace_back(fault, 0, now);
+  record->relapses = relapses_left(*record) + (record->is_interrupted ? 0 : 1);
+  record->is_interrupted = false;
   // Relapses do not count once the period is at its maximum: forgetting would only take longer.
-  if (doubled > damping_.clean_max.value) --record->relapses;
+  const bool is_at_most = std::ldexp(damping_.clean.value, std::min(record->relapses - 1, 60)) >=
+                          damping_.clean_max.value;
+  if (record->relapses > 0 && is_at_most) --record->relapses;
+  return *record;
+}
+
+Seconds FlapDamper::clean_period(const Record& record) const {
+  const double doubled = std::ldexp(damping_.clean.value, std::min(record.relapses, 60));
   return Seconds{std::min(doubled, damping_.clean_max.value)};
 }
 
@@ -40,7 +44,8 @@ bool FlapDamper::bad(const Fault& fault, const std::string& why, Seconds now, bo
     held->why = why;
     return true;
   }
-  held_.push_back({fault, why, now, now, lasts, clean_period(fault, now)});
+  const Record& record = seen(fault, now);
+  held_.push_back({fault, why, now, now, lasts, clean_period(record), record.relapses > 0});
   return true;
 }
 
@@ -49,6 +54,7 @@ void FlapDamper::good(const Fault& fault, Seconds now) {
   if (held == nullptr || !held->lasts) return;
   held->lasts = false;
   held->last_bad = now;
+  if (!held->is_relapse) held->clean = damping_.proven();
 }
 
 std::vector<HeldFault> FlapDamper::release(Seconds now) {
@@ -66,13 +72,20 @@ std::vector<HeldFault> FlapDamper::release(Seconds now) {
   return over;
 }
 
+void FlapDamper::release_proven(const Fault& fault, Seconds now) {
+  end(fault, now, false);
+}
+
 void FlapDamper::release_early(const Fault& fault, Seconds now) {
-  const HeldFault* const found = find(fault);
-  if (found == nullptr) return;
+  end(fault, now, true);
+}
+
+void FlapDamper::end(const Fault& fault, Seconds now, bool is_interrupted) {
+  const auto is_there = [&](const auto& one) { return one.fault.is_at(fault); };
   for (Record& record : records_) {
-    if (!record.fault.is_at(fault)) continue;
-    if (found->since == now) record.relapses = std::max(0, record.relapses - 1);
+    if (!is_there(record)) continue;
     record.released = now;
+    record.is_interrupted = is_interrupted;
   }
   std::erase_if(held_, [&](const HeldFault& held) { return held.fault.is_at(fault); });
 }

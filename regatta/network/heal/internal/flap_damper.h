@@ -1,6 +1,6 @@
 // heal/internal/flap_damper.h: the current faults, from sightings over time, and when their places
-// may be used again: after a clean period that doubles with every relapse. Pure: time is an
-// argument.
+// may be used again: after a clean period that doubles with every relapse, and sooner where
+// something proves the repair of what broke for the first time. Pure: time is an argument.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +17,11 @@ struct Damping {
   Seconds clean{5.0};  // without a sighting before what broke for the first time is used again
   Seconds clean_max{600.0};  // doubled for each relapse up to this
   Seconds forget{300.0};     // of good behaviour take one relapse back
+
+  // The clean period of what broke for the first time, once something proves that it works: its
+  // carrier has come back, or probes have crossed it. While a link is held that works, a fault of
+  // another link hits more traffic than without healing.
+  Seconds proven() const { return clean * 0.2; }
 };
 
 // One fault that is held against its place.
@@ -27,6 +32,7 @@ struct HeldFault {
   Seconds last_bad;    // the last one
   bool lasts = false;  // bad until good() is said
   Seconds clean;       // how long it has to be clean now
+  bool is_relapse = false;
 };
 
 class FlapDamper {
@@ -40,10 +46,12 @@ class FlapDamper {
   void good(const Fault& fault, Seconds now);
   // Faults whose clean period is over, and which are no longer held.
   std::vector<HeldFault> release(Seconds now);
-  // The same of one fault before its clean period is over; a sighting afterwards is a relapse, but
-  // one that is held for no time counts as none.
+  // Holds a fault no longer that is proven to work; a sighting afterwards is a relapse.
+  void release_proven(const Fault& fault, Seconds now);
+  // The same of a fault that may still be there; a sighting afterwards is no relapse.
   void release_early(const Fault& fault, Seconds now);
 
+  const Damping& damping() const { return damping_; }
   // Oldest first.
   const std::vector<HeldFault>& held() const { return held_; }
   std::vector<Fault> faults() const;
@@ -55,8 +63,11 @@ class FlapDamper {
     Fault fault;
     int relapses = 0;
     Seconds released;
+    bool is_interrupted = false;  // by an early release
   };
-  Seconds clean_period(const Fault& fault, Seconds now);
+  Record& seen(const Fault& fault, Seconds now);
+  Seconds clean_period(const Record& record) const;
+  void end(const Fault& fault, Seconds now, bool is_interrupted);
   HeldFault* find(const Fault& fault);
 
   Damping damping_;

@@ -39,8 +39,19 @@ TEST(FlapDamper, HoldsWhatLastsUntilItIsOver) {
   EXPECT_EQ(damper.next(), std::nullopt);
   EXPECT_THAT(damper.release(at(1e6)), IsEmpty());
   damper.good(kUplink, at(1e6));
-  EXPECT_THAT(damper.release(at(1e6 + 4)), IsEmpty());
-  EXPECT_THAT(damper.release(at(1e6 + 5)), SizeIs(1));
+  EXPECT_EQ(damper.next(), at(1e6 + 1)) << "its return proves that it works";
+  EXPECT_THAT(damper.release(at(1e6 + 0.9)), IsEmpty());
+  EXPECT_THAT(damper.release(at(1e6 + 1)), SizeIs(1));
+}
+
+TEST(FlapDamper, HoldsACarrierThatIsLostAgainForTheWholePeriod) {
+  FlapDamper damper(kDamping);
+  damper.bad(kUplink, "no carrier", at(0), true);
+  damper.good(kUplink, at(1));
+  damper.release(at(2));
+  damper.bad(kUplink, "no carrier", at(3), true);
+  damper.good(kUplink, at(4));
+  EXPECT_EQ(damper.next(), at(14));
 }
 
 TEST(FlapDamper, TakesMoreHarmAsNews) {
@@ -97,18 +108,27 @@ TEST(FlapDamper, TellsPlacesApart) {
   EXPECT_THAT(damper.faults(), SizeIs(4));
 }
 
-TEST(FlapDamper, CountsWhatBreaksAfterAnEarlyReleaseAsARelapse) {
+TEST(FlapDamper, CountsWhatBreaksAfterItWasProvenToWorkAsARelapse) {
+  FlapDamper damper(kDamping);
+  damper.bad(kUplink, "probes", at(100), false);
+  damper.release_proven(kUplink, at(101));
+  EXPECT_THAT(damper.held(), IsEmpty());
+  EXPECT_TRUE(damper.bad(kUplink, "probes", at(102), false));
+  EXPECT_TRUE(damper.held()[0].is_relapse);
+  EXPECT_EQ(damper.next(), at(112));
+}
+
+// It was released because other paths lost more, not because it had been repaired.
+TEST(FlapDamper, GoesOnAfterAnEarlyReleaseAsIfThereHadBeenNone) {
   FlapDamper damper(kDamping);
   damper.bad(kUplink, "probes", at(100), false);
   damper.release_early(kUplink, at(101));
   EXPECT_THAT(damper.held(), IsEmpty());
-  EXPECT_TRUE(damper.bad(kUplink, "probes", at(102), false));
-  EXPECT_EQ(damper.next(), at(112));
-  damper.release_early(kUplink, at(103));
-  damper.bad(kUplink, "probes", at(104), false);
-  damper.release_early(kUplink, at(104));
-  damper.bad(kUplink, "probes", at(105), false);
-  EXPECT_EQ(damper.next(), at(125)) << "as the third time";
+  for (const double again : {102, 104, 106}) {
+    EXPECT_TRUE(damper.bad(kUplink, "probes", at(again), false));
+    EXPECT_EQ(damper.next(), at(again + 5));
+    damper.release_early(kUplink, at(again + 1));
+  }
 }
 
 }  // namespace

@@ -1,9 +1,20 @@
 #include "regatta/network/heal/internal/path_losses.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace regatta::heal {
+namespace {
+
+constexpr Seconds kLately{10};      // from the last loss of a link to its next that goes on with it
+constexpr Seconds kReported{0.2};   // a report is the newest for that long
+constexpr Seconds kNowLasts{0.09};  // the time that LinkLoss::now covers
+constexpr Seconds kReportEvery{0.03};  // reports of losses
+constexpr double kLossesMissing = 7;   // chance of e^-7 that it still loses as before
+
+}  // namespace
+
 std::vector<std::uint32_t> links_of(const FabricPaths& paths, const Fault& fault) {
   if (fault.place == Place::kLink) return {fault.link};
   std::vector<std::uint32_t> links;
@@ -34,9 +45,46 @@ void PathLosses::set(std::span<const diag::LinkLoss> lossy, Seconds now) {
     its.now = loss.now;
     its.left = loss.is_blind ? 1 : loss.left;
     if (loss.now <= 0) continue;
-    its.last_lossy = now;
+    count_loss(its, loss.now, now);
     is_lossy_ = true;
   }
+  reported_ = now;
+}
+
+void PathLosses::count_loss(LinkState& link, double share, Seconds now) {
+  if (now - link.last_lossy > kLately) {
+    link.first_lossy = now;
+    link.lossy_s = 0;
+    link.most = 0;
+  }
+  link.last_lossy = now;
+  link.lossy_s += std::min(now - reported_, kReportEvery).value;
+  link.most = std::max(link.most, share);
+}
+
+// Losses at random leave a share of e^-(kNowLasts / gap) of the reports without one.
+Seconds PathLosses::mean_gap(const LinkState& link) const {
+  const double lasted = (link.last_lossy - link.first_lossy + kReportEvery).value;
+  const double clean_share = std::clamp(1 - link.lossy_s / lasted, 1e-3, 0.99);
+  return kNowLasts / -std::log(clean_share);
+}
+
+bool PathLosses::is_proven_clean(const Fault& fault, Seconds since, Seconds least,
+                                 Seconds now) const {
+  if (now - reported_ > kReported) return false;
+  // A fault that other packets meet is not proven by the few that probes lost nearby.
+  constexpr double kBlackHoleLoses = 0.03;
+  const double visible = fault.harm == Harm::kLoss ? 0 : kBlackHoleLoses;
+  const LinkState* often = nullptr;
+  Seconds last{-1e9};
+  for (const std::uint32_t link : links_of(paths_, fault)) {
+    const LinkState& its = links_[link];
+    if (its.left > 0) return false;
+    last = std::max(last, its.last_lossy);
+    if (its.last_lossy < since - kLately || its.most < visible) continue;
+    if (often == nullptr || mean_gap(its) < mean_gap(*often)) often = &its;
+  }
+  return often != nullptr && now - last >= std::max(least, kLossesMissing * mean_gap(*often));
 }
 
 double PathLosses::if_used(const Fault& fault) const {

@@ -36,16 +36,28 @@ class PathLosses {
   // Whether probes have lost packets where the fault is, since then.
   bool has_lost_since(const Fault& fault, Seconds since) const;
 
+  // Whether probes have crossed the fault without a loss for at least `least`, and for so long that
+  // seven losses are missing, at the rate at which it lost packets in the 10 s before `since` or
+  // later. False where they did not see it lose any, or no longer report.
+  bool is_proven_clean(const Fault& fault, Seconds since, Seconds least, Seconds now) const;
+
  private:
   struct LinkState {
     double now = 0;
     double left = 0;
+    Seconds first_lossy{-1e9};  // of the losses of late
     Seconds last_lossy{-1e9};
+    double lossy_s = 0;  // time for which reports said so
+    double most = 0;     // share lost of late
   };
+  void count_loss(LinkState& link, double share, Seconds now);
+  // Between two losses of late.
+  Seconds mean_gap(const LinkState& link) const;
 
   const FabricPaths& paths_;
   std::vector<LinkState> links_;       // per directed link
   std::vector<std::uint32_t> listed_;  // in the last report
+  Seconds reported_{-1e9};
   bool is_lossy_ = false;
 };
 

@@ -45,6 +45,33 @@ TEST_F(PathLossesTest, RememberWhenAFaultLostPackets) {
   EXPECT_FALSE(losses_.has_lost_since(fault, Seconds{1.5}));
 }
 
+TEST_F(PathLossesTest, ProveARepairOnceSevenLossesAreMissing) {
+  const Fault fault = fabric_.broken_link("leaf0", "spine0", Harm::kLoss);
+  const Seconds least{1};
+  // A loss each second is in three of 33 reports.
+  double now = 1;
+  for (int i = 0; now < 10; now += 0.03, ++i)
+    set(now, i % 33 < 3 ? std::vector{diag::LinkLoss{.link = up_, .now = 0.01, .left = 0.01}}
+                        : std::vector<diag::LinkLoss>{});
+  const double last = now;
+  while (!losses_.is_proven_clean(fault, Seconds{2}, least, Seconds{now}) && now < 30)
+    set(now += 0.03, {});
+  EXPECT_GT(now - last, 5.5);
+  EXPECT_LT(now - last, 8.5);
+  EXPECT_FALSE(losses_.is_proven_clean(fault, Seconds{2}, least, Seconds{now + 0.3}))
+      << "nobody reports any more";
+}
+
+TEST_F(PathLossesTest, ProveNothingOfWhatProbesDidNotSee) {
+  const Fault black_hole = fabric_.broken_link("leaf0", "spine0");
+  set(1, {{.link = up_, .now = 0.01, .left = 0.01}});
+  for (double now = 1.03; now < 9; now += 0.03)
+    set(now, {});
+  EXPECT_FALSE(losses_.is_proven_clean(black_hole, Seconds{1}, Seconds{1}, Seconds{9}));
+  const Fault other = fabric_.broken_link("leaf0", "spine1");
+  EXPECT_FALSE(losses_.is_proven_clean(other, Seconds{1}, Seconds{1}, Seconds{9}));
+}
+
 TEST_F(PathLossesTest, CountTheWholePathThatAnEarlierHealerLeftOut) {
   const Fault taken{Place::kHop, up_, fabric_.node("leaf2"), Harm::kLoss};
   EXPECT_THAT(links_of(fabric_.paths, taken),
