@@ -146,6 +146,7 @@ class CandidateMaker {
     for (FaultCandidate& one : made_.all) {
       for (Culprit& other : one.same)
         if (is_standing(other) && !is_standing(one.culprit)) std::swap(one.culprit, other);
+      one.is_known = is_standing(one.culprit);
       if (const KnownFault* const known = find_known_fault(one.culprit))
         bonus[one.group] = {options_.prior_known_fault - components_.prior(one.component, options_),
                             known->is_settled ? options_.prior_settled : options_.prior_look_alike};
@@ -173,6 +174,10 @@ class CandidateMaker {
 
   // The same components as dropping all of the flows that lost much and nothing of the others.
   void add_some_flows() {
+    // Fewer may be lost by chance in the last window of a flow that another fault hits, and then
+    // the arrivals of that flow would speak against a fault that takes all of its own.
+    constexpr std::uint32_t kProbesLeast = 5;
+    constexpr std::uint32_t kPacketsLeast = 3;  // of others, of which there are few
     const std::size_t count = made_.all.size();
     for (std::size_t i = 0; i < count; ++i) {
       const FaultCandidate& whole = made_.all[i];
@@ -188,7 +193,9 @@ class CandidateMaker {
       std::ranges::fill(some.arrived, 0);
       for (const PathCrossing& at : whole.lossy) {
         const PathSums& path = made_.sums[made_.lossy[at.lossy]];
-        if (path.lost < 3 || !path.is_black_hole) continue;
+        const bool is_its =
+            path.is_probe ? path.lost_at_last >= kProbesLeast : path.lost >= kPacketsLeast;
+        if (!path.is_black_hole || !is_its) continue;
         some.lossy.push_back(at);
         add_arrived(made_.lossy[at.lossy], some.arrived);
       }
@@ -220,6 +227,7 @@ PathSums::PathSums(const PathCounts& path) : is_probe(path.background <= 0) {
     REGATTA_CHECK(path.lost[window] <= path.sent[window]);
     sent += path.sent[window];
     lost += path.lost[window];
+    lost_at_last = path.lost[window] == path.sent[window] ? lost_at_last + path.lost[window] : 0;
     is_black_hole = path.lost[window] == path.sent[window] ||
                     (path.lost[window] > 0 && window + 1 < path.sent.size());
     if (path.lost[window] > 0) windows |= std::uint64_t{1} << window;

@@ -22,7 +22,8 @@ struct PathSums {
   // In the last window that something was sent in all was lost, or nothing is sent any more, as
   // answers to probes that do not arrive.
   bool is_black_hole = false;
-  bool is_probe = true;  // else it only helps to choose
+  std::uint32_t lost_at_last = 0;  // since the last window in which any arrived
+  bool is_probe = true;            // else it only helps to choose
 
   explicit PathSums(const PathCounts& path);
 };
@@ -57,6 +58,7 @@ struct FaultCandidate {
   std::uint32_t component = 0;
   bool some_flows = false;
   bool is_worse = false;  // beside the same one in a set: its loss has increased
+  bool is_known = false;  // to be broken
   Culprit culprit;
   std::vector<Culprit> same;  // other components with the same paths
   double prior = 0;

@@ -143,6 +143,26 @@ TEST_F(ExplainTest, ABlackHoleAndSomeFlowsOfAnotherLinkAtTheSameSpine) {
 }
 
 // Late answers of a stalled server count as lost on a cable that died meanwhile.
+// Whose arrivals before would speak against a fault that takes all of its flows.
+TEST_F(ExplainTest, SomeFlowsOfALinkWhereAnotherFaultTakesTheLastPacketOfAnotherFlow) {
+  const std::uint32_t bad = link("leaf0-spine0", true);
+  const std::uint32_t lossy = link("s4.nic0-leaf1", false);
+  int crossing = 0;
+  for (std::size_t path = 0; path < paths_.size(); ++path) {
+    if (!goes_over(path, bad)) continue;
+    if (++crossing % 3 == 0) {
+      for (std::size_t window = 5; window < kWindows; ++window)
+        lost_[path][window] = sent_[path][window];
+    } else if (goes_over(path, lossy)) {
+      sent_[path].back() = lost_[path].back() = 1;
+      lost_[path][20] = 2;
+    }
+  }
+  lose(lossy, 20);
+  EXPECT_THAT(told(), testing::UnorderedElementsAre("link leaf0-spine0 from leaf0 to spine0",
+                                                    "link s4.nic0-leaf1 from leaf1 to s4"));
+}
+
 TEST_F(ExplainTest, ANicThatDiesAlthoughSomeSeemsToBeLostBefore) {
   lose(link("s4.nic0-leaf1", true), 1, 20);
   lose(link("s4.nic0-leaf1", false), 1, 20);

@@ -352,6 +352,28 @@ void FaultSetSearch::split_switches(const FaultSet& set, Growth& growth) const {
   }
 }
 
+// Of the faults that are known to be broken: what has happened since they were found may lead the
+// search to other sets first, of fewer and larger members, and away from it.
+FaultSet FaultSetSearch::known_set() const {
+  FaultSet set;
+  const DeliveryShares passing = passing_of({});
+  for (std::size_t i = 0; i < made_.all.size(); ++i) {
+    const FaultCandidate& one = made_.all[i];
+    if (!one.is_known || one.is_worse || set.members.size() >= options_.most_faults) continue;
+    const FaultMember member = weigh(i, passing);
+    const auto same = std::ranges::find_if(set.members, [&](const FaultMember& other) {
+      return made_.all[other.candidate].culprit == one.culprit;
+    });
+    if (same == set.members.end()) {
+      if (fits(set, i)) set.members.push_back(member);
+    } else if (member.gain > same->gain) {
+      *same = member;
+    }
+  }
+  settle(set);
+  return set;
+}
+
 std::vector<FaultSet> FaultSetSearch::run() const {
   Growth growth;
   growth.add({});
@@ -370,6 +392,7 @@ std::vector<FaultSet> FaultSetSearch::run() const {
     if (level.empty() || level.front().score < best - kHopeless) break;
     best = std::max(best, level.front().score);
   }
+  growth.add(known_set());
   std::set<std::vector<std::size_t>> swapped;
   for (int round = 0; round < kSwaps; ++round) {
     by_score(growth.all);

@@ -72,6 +72,7 @@ class FaultSetSearch {
   bool has_as_it_was(const FaultSet& set, const Culprit& culprit) const;
   bool fits(const FaultSet& set, std::size_t candidate) const;
   void settle(FaultSet& set) const;
+  FaultSet known_set() const;
   void grow(const FaultSet& set, Growth& growth) const;
   void swap_members(const FaultSet& set, Growth& growth) const;
   void split_switches(const FaultSet& set, Growth& growth) const;
