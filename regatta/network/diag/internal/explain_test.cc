@@ -143,7 +143,7 @@ TEST_F(ExplainTest, ABlackHoleAndSomeFlowsOfAnotherLinkAtTheSameSpine) {
 }
 
 // Late answers of a stalled server count as lost on a cable that died meanwhile.
-// Whose arrivals before would speak against a fault that takes all of its flows.
+// The arrivals of that flow before would speak against a fault that takes all of its flows.
 TEST_F(ExplainTest, SomeFlowsOfALinkWhereAnotherFaultTakesTheLastPacketOfAnotherFlow) {
   const std::uint32_t bad = link("leaf0-spine0", true);
   const std::uint32_t lossy = link("s4.nic0-leaf1", false);

@@ -352,8 +352,8 @@ void FaultSetSearch::split_switches(const FaultSet& set, Growth& growth) const {
   }
 }
 
-// Of the faults that are known to be broken: what has happened since they were found may lead the
-// search to other sets first, of fewer and larger members, and away from it.
+// The faults that are known to be broken: what has happened since they were found may lead the
+// search to other sets first, of fewer and larger members, and away from this one.
 FaultSet FaultSetSearch::known_set() const {
   FaultSet set;
   const DeliveryShares passing = passing_of({});

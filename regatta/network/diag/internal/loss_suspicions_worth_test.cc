@@ -1,7 +1,5 @@
-// What the confidence of a suspicion is worth: how often those of drawn connections name the part
+// The worth of the confidence of a suspicion: how often those of drawn connections name the part
 // that drops segments, beside congestion and random losses.
-#include "regatta/network/diag/internal/loss_suspicions.h"
-
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -13,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "regatta/model/topo/addresses.h"
+#include "regatta/network/diag/internal/loss_suspicions.h"
 #include "regatta/network/fabric/test_fabric.h"
 
 namespace regatta::diag {
@@ -36,7 +35,8 @@ class LossDraw {
     const std::size_t count = 20 + below(400);
     const std::size_t services = 1 + below(6);
     for (std::size_t i = 0; i < count; ++i)
-      drawn.connections.push_back(connection(static_cast<std::uint16_t>(5000 + 100 * below(services))));
+      drawn.connections.push_back(
+          connection(static_cast<std::uint16_t>(5000 + 100 * below(services))));
     congest(drawn.connections);
     if (below(2) == 0) break_one(drawn);
     return drawn;
@@ -46,7 +46,7 @@ class LossDraw {
   std::size_t below(std::size_t most) { return random_() % most; }
   double share() { return std::uniform_real_distribution<double>(0, 1)(random_); }
 
-  // Of two servers below different leaves; answers take any spine.
+  // Between two servers below different leaves; answers take any spine.
   ConnectionLoss connection(std::uint16_t port) {
     const std::size_t servers = fabric_.nics.size();
     const std::size_t from = below(servers);
@@ -87,9 +87,11 @@ class LossDraw {
     const ConnectionLoss& some = drawn.connections[below(drawn.connections.size())];
     const std::uint32_t link = some.links[below(some.there)];
     const std::size_t kind = below(3);
-    drawn.guilty = kind == 0 ? link_culprit(fabric::directed_link(link))
-                   : kind == 1 ? both_directions_culprit(LinkId{static_cast<int>(link / 2)})
-                               : switch_culprit(fabric::head_of(fabric_.graph, some.links[below(some.there - 1)]));
+    drawn.guilty =
+        kind == 0 ? link_culprit(fabric::directed_link(link))
+        : kind == 1
+            ? both_directions_culprit(LinkId{static_cast<int>(link / 2)})
+            : switch_culprit(fabric::head_of(fabric_.graph, some.links[below(some.there - 1)]));
     const bool is_all_of_tcp = below(3) == 0;
     const double dropped = below(2) == 0 ? 1 : 0.1 + 0.9 * share();
     for (ConnectionLoss& one : drawn.connections) {
@@ -97,16 +99,18 @@ class LossDraw {
       const auto ends = is_all_of_tcp ? std::span<const std::uint32_t>(one.links)
                                       : std::span<const std::uint32_t>(one.links).first(one.there);
       if (!is_met(*drawn.guilty, ends)) continue;
-      if (dropped == 1) one.segments = one.again = static_cast<std::uint32_t>(2 + below(6));
-      else one.again = std::max(one.again, std::binomial_distribution<std::uint32_t>(one.segments, dropped)(random_));
+      if (dropped == 1)
+        one.segments = one.again = static_cast<std::uint32_t>(2 + below(6));
+      else
+        one.again = std::max(
+            one.again, std::binomial_distribution<std::uint32_t>(one.segments, dropped)(random_));
     }
   }
 
   bool is_met(const Culprit& guilty, std::span<const std::uint32_t> links) const {
     const std::vector<std::uint32_t> its = links_to_avoid(fabric_.graph, guilty);
-    return std::ranges::any_of(links, [&](std::uint32_t link) {
-      return std::ranges::find(its, link) != its.end();
-    });
+    return std::ranges::any_of(
+        links, [&](std::uint32_t link) { return std::ranges::find(its, link) != its.end(); });
   }
 
   const fabric::TestFabric& fabric_;
