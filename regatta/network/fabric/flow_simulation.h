@@ -69,6 +69,9 @@ class LinkHistory {
   // Adds the bytes that crossed `from` to `to`.
   void add_all(std::uint32_t from, std::uint32_t to);
 
+  // Multiplies all bytes by `factor` >= 0.
+  void multiply(double factor);
+
   // Widens the bins until `end`, in seconds, is in one.
   void reach(double end) { bins_.reach(end); }
 

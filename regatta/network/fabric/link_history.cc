@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "regatta/base/core/result.h"
 #include "regatta/network/fabric/flow_simulation.h"
 
 namespace regatta::fabric {
@@ -23,6 +24,11 @@ void LinkHistory::add(std::uint32_t link, double rate, double begin, double end)
 void LinkHistory::add_all(std::uint32_t from, std::uint32_t to) {
   for (std::size_t bin = 0; bin < used(); ++bin)
     bins_.at(to, bin) += bins_.at(from, bin);
+}
+
+void LinkHistory::multiply(double factor) {
+  REGATTA_CHECK(factor >= 0);
+  bins_.multiply(static_cast<float>(factor));
 }
 
 }  // namespace regatta::fabric

@@ -25,6 +25,17 @@ TEST(LinkHistory, MakesTwoBinsOneWhereTimeGoesOnAndLosesNothing) {
   EXPECT_DOUBLE_EQ(history.bytes(0, 3), 8);
 }
 
+TEST(LinkHistory, MultipliesAllBytes) {
+  LinkHistory history(2, 4, 1);
+  history.add(0, 10, 0, 2);
+  history.add(1, 3, 1, 2);
+  const std::size_t used = history.used();
+  history.multiply(2.5);
+  EXPECT_DOUBLE_EQ(history.bytes(0, 0), 25);
+  EXPECT_DOUBLE_EQ(history.bytes(1, 1), 7.5);
+  EXPECT_EQ(history.used(), used);
+}
+
 TEST(LinkHistory, LeavesOutWhatTakesNoTime) {
   LinkHistory history(1, 2, 1);
   history.add(0, 10, 1, 1);

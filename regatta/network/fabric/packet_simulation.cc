@@ -65,6 +65,12 @@ Result<void> check_storms(const PfcStormOptions& storms) {
 Result<void> check(const PacketOptions& options) {
   if (options.mtu.value < 1 || options.mtu.value > 65535)
     return wrong(fmt::format("the mtu is {} bytes; set it from 1 to 65535", options.mtu.value));
+  if (const auto& coarse = options.coarse; coarse)
+    if (coarse->per_message < 1 || coarse->least.value < 1 || coarse->least > options.mtu)
+      return wrong(
+          fmt::format("messages have {} packets of at least {} bytes; set these to 1 or "
+                      "more, and the bytes up to the mtu",
+                      coarse->per_message, coarse->least.value));
   if (options.header.value < 0 || options.header.value > 65535)
     return wrong(fmt::format("the header of a packet is {} bytes; set it from 0 to 65535",
                              options.header.value));
@@ -141,6 +147,8 @@ Result<PacketReport> simulate_packets(const PacketSetup& setup, const FlowGraph&
 Result<MixedReport> simulate_mixed(const PacketSetup& setup, const FlowGraph& traffic,
                                    const PacketOptions& packets, const MixedOptions& options) {
   if (const auto good = check(packets); !good) return good.error();
+  if (packets.coarse)
+    return wrong("the mixed level has no coarse packets; leave them out, or simulate all packets");
   if (const auto good = check_outages(setup.graph, packets.outages); !good) return good.error();
   if (const auto good = check_sizes(traffic, packets); !good) return good.error();
   if (!(options.tolerance >= 0 && options.tolerance < 1))

@@ -91,9 +91,17 @@ struct PfcStormOptions {
   PfcWatchdogOptions rule;
 };
 
+// Packets that stand for several, so that fewer events are simulated: each message has about as
+// many, unless they would be shorter than `least` or longer than the MTU.
+struct CoarsePackets {
+  std::uint32_t per_message = 32;  // >= 1
+  Bytes least{4096};               // 1 to the MTU
+};
+
 struct PacketOptions {
-  Bytes mtu{4096};   // the most payload of a packet; 1 to 65,535
-  Bytes header{30};  // of each packet, besides its payload
+  Bytes mtu{4096};                      // the most payload of a packet; 1 to 65,535
+  std::optional<CoarsePackets> coarse;  // none: all are as long as the MTU but for the last ones
+  Bytes header{30};                     // of each packet, besides its payload
   HashPolicy policy = HashPolicy::kFields;
   std::uint64_t seed = 1;  // of all random numbers
   LoadBalancing load_balancing = LoadBalancing::kHash;

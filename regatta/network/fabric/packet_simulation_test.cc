@@ -172,6 +172,37 @@ TEST(PacketSimulation, RefusesPacketsThatAreTooLarge) {
   EXPECT_FALSE(simulate_packets(one.setup(), one.traffic, {.header = {-1}}));
 }
 
+TEST(PacketSimulation, SendsAMessageInAFewCoarsePackets) {
+  struct Case {
+    long long bytes;
+    std::uint64_t packets;
+  };
+  for (const auto [bytes, packets] : {Case{1'000'000, 20}, Case{100'000, 20}, Case{10'000, 3},
+                                      Case{1'000'000'000, 15'260}, Case{0, 1}}) {
+    SCOPED_TRACE(bytes);
+    TestPacketSetup one(4, 4, kRate);
+    one.traffic.add(one.pair(0, 1), {bytes});
+    const PacketOptions options{.mtu = {65'535},
+                                .coarse = CoarsePackets{.per_message = 20, .least = {4096}}};
+    const PacketReport report = simulate(one, options);
+    EXPECT_EQ(report.packets, packets);
+    EXPECT_DOUBLE_EQ(one.received(report), static_cast<double>(bytes));
+  }
+}
+
+TEST(PacketSimulation, RefusesCoarsePacketsThatAreLongerThanTheMtuAndTheMixedLevel) {
+  const TestPacketSetup one(4, 4, kRate);
+  const auto simulates = [&](const CoarsePackets& coarse) {
+    return simulate_packets(one.setup(), one.traffic, {.mtu = {9000}, .coarse = coarse})
+        .has_value();
+  };
+  EXPECT_TRUE(simulates({.per_message = 1, .least = {9000}}));
+  EXPECT_FALSE(simulates({.per_message = 1, .least = {9001}}));
+  EXPECT_FALSE(simulates({.per_message = 1, .least = {0}}));
+  EXPECT_FALSE(simulates({.per_message = 0, .least = {9000}}));
+  EXPECT_FALSE(simulate_mixed(one.setup(), one.traffic, {.coarse = CoarsePackets{}}));
+}
+
 // A route that sends back what comes: packets go round until they have crossed 64 links.
 TEST(PacketSimulation, LosesPacketsThatGoRoundInALoop) {
   TestPacketSetup one(8, 2, kRate);

@@ -24,6 +24,11 @@ void TimeBins::use(std::size_t last) {
   used_ = std::max(used_, last + 1);
 }
 
+void TimeBins::multiply(float factor) {
+  for (float& value : values_)
+    value *= factor;
+}
+
 void TimeBins::double_width() {
   for (std::size_t link = 0; link < links_; ++link) {
     float* const of = values_.data() + link * bins_;

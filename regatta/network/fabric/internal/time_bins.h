@@ -25,6 +25,7 @@ class TimeBins {
   void use(std::size_t last);                 // this one is not empty
   float& at(std::uint32_t link, std::size_t bin) { return values_[link * bins_ + bin]; }
   float at(std::uint32_t link, std::size_t bin) const { return values_[link * bins_ + bin]; }
+  void multiply(float factor);
 
  private:
   void double_width();

@@ -31,7 +31,6 @@ PacketEngine::PacketEngine(PacketNetwork network, const PacketSetup& setup,
       policy_(options.policy),
       load_balancing_(options.load_balancing),
       connections_(setup.pairs.connections),
-      mtu_(static_cast<std::uint64_t>(options.mtu.value)),
       retransmit_after_(picoseconds(options.retransmit_after.value)),
       stop_(options.stop),
       load_balancer_(state_.network, setup, options, state_.link_queues, state_.random),
@@ -131,7 +130,8 @@ void PacketEngine::start(std::uint32_t flow) {
   for (; parts < connections_; ++parts) {
     const std::uint64_t part = state_.senders.part(bytes, parts);
     if (part == 0 && parts != 0) break;  // an empty message is one empty packet
-    packets += std::max<std::uint64_t>((part + mtu_ - 1) / mtu_, 1);
+    const std::uint64_t payload = state_.senders.payload(part);
+    packets += std::max<std::uint64_t>((part + payload - 1) / payload, 1);
   }
   REGATTA_CHECK(packets < kNone);
   state_.flows.expect(flow, parts, static_cast<std::uint32_t>(packets));

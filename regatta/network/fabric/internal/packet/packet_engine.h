@@ -51,7 +51,6 @@ class PacketEngine {
   const HashPolicy policy_;
   const LoadBalancing load_balancing_;
   const std::uint32_t connections_;
-  const std::uint64_t mtu_;
   const Picoseconds retransmit_after_;
   const std::atomic<bool>* const stop_;
   LoadBalancer load_balancer_;

@@ -20,7 +20,8 @@ class Senders {
   Senders(const PacketNetwork& network, std::size_t flows, std::uint32_t connections,
           const PacketOptions& options)
       : network_(network),
-        mtu_(static_cast<std::uint64_t>(options.mtu.value)),
+        mtu_(static_cast<std::uint32_t>(options.mtu.value)),
+        coarse_(options.coarse),
         header_(static_cast<std::uint64_t>(options.header.value)),
         per_pair_(connections),
         by_turns_(options.load_balancing == LoadBalancing::kConnections),
@@ -40,6 +41,14 @@ class Senders {
     return bytes / per_pair_ + (i < bytes % per_pair_ ? 1 : 0);
   }
 
+  // The payload of each packet of a part of a message, but for the last one.
+  std::uint32_t payload(std::uint64_t part) const {
+    if (!coarse_) return mtu_;
+    const auto least = static_cast<std::uint64_t>(coarse_->least.value);
+    const std::uint64_t even = (part + coarse_->per_message - 1) / coarse_->per_message;
+    return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(even, least, mtu_));
+  }
+
   // Queues the connection's part of the flow behind its other messages. A part without bytes is a
   // packet without payload.
   void add(std::uint32_t connection, std::uint32_t flow, std::uint64_t bytes) {
@@ -47,7 +56,7 @@ class Senders {
     const std::uint32_t message = flow * per_pair_ + connection % per_pair_;
     if (one.first == kNone) {
       one.first = one.last = message;
-      one.left = part(bytes, connection % per_pair_);
+      begin(one, part(bytes, connection % per_pair_));
       if (!one.is_held) nics_[first_link(connection)].ready.push(connection);
       return;
     }
@@ -85,7 +94,7 @@ class Senders {
     if (!nics_[link].retransmits.empty()) return {nics_[link].retransmits.pop(), false};
     const std::uint32_t connection = nics_[link].ready.pop();
     Connection& one = connections_[connection];
-    const std::uint64_t bytes = std::min(one.left, mtu_);
+    const std::uint64_t bytes = std::min<std::uint64_t>(one.left, one.payload);
     one.left -= bytes;
     const std::uint32_t message = one.first;
     const std::uint32_t sequence = one.sequence++;
@@ -102,7 +111,7 @@ class Senders {
     if (next.is_last) {
       one.first = following_[message];
       if (one.first != kNone)
-        one.left = part(bytes_of(one.first / per_pair_), connection % per_pair_);
+        begin(one, part(bytes_of(one.first / per_pair_), connection % per_pair_));
     }
     if (one.first != kNone) nics_[link].ready.push(connection);
     if (control_) keep_rate(connection, bytes + header_, now);
@@ -207,7 +216,8 @@ class Senders {
     std::uint32_t first = kNone;  // messages: flow * connections + connection
     std::uint32_t last = kNone;
     std::uint32_t sequence = 0;
-    std::uint32_t turn = 0;  // of its pair's paths
+    std::uint32_t turn = 0;     // of its pair's paths
+    std::uint32_t payload = 0;  // of each packet of `first`, but for the last one
     bool is_held = false;
     Picoseconds may_send_at = 0;
     Picoseconds next_cnp = 0;
@@ -218,6 +228,11 @@ class Senders {
     std::uint32_t ending = kNone;
     bool is_busy = false;
   };
+
+  void begin(Connection& one, std::uint64_t bytes) const {
+    one.left = bytes;
+    one.payload = payload(bytes);
+  }
 
   // The path of the next packet.
   std::uint32_t path_of(std::uint32_t connection) {
@@ -244,7 +259,8 @@ class Senders {
   }
 
   const PacketNetwork& network_;
-  const std::uint64_t mtu_;
+  const std::uint32_t mtu_;
+  const std::optional<CoarsePackets> coarse_;
   const std::uint64_t header_;
   const std::uint32_t per_pair_;  // connections
   const bool by_turns_;           // the first one sends over the paths of all
