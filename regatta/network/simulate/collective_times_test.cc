@@ -19,18 +19,18 @@ struct ComparedCollective {
   const char* pattern;
   double least;  // flow level over packet level
   double most;
+  // Summed over so many seeds of the switches' hashes. Which messages of an exchange meet, and so
+  // its time, is chance: packets of 2 KB take up to 14 % more or 8 % less time than those of 4 KB.
+  int seeds;
 };
 
-// Packets that pause a NIC or an uplink for one receiver hold up those for others, which flows do
-// not: where many messages of halving and pairwise exchanges meet on a link, the flow level is
-// faster.
-constexpr ComparedCollective kCollectives[] = {{"ring_all_reduce", 0.95, 1.05},
-                                               {"tree_all_reduce", 0.94, 1.05},
-                                               {"hierarchical_all_reduce", 0.95, 1.05},
-                                               {"halving_doubling_all_reduce", 0.90, 1.05},
-                                               {"all_to_all", 0.95, 1.05},
-                                               {"pairwise_all_to_all", 0.70, 1.10},
-                                               {"rail_all_to_all", 0.70, 1.10}};
+constexpr ComparedCollective kCollectives[] = {{"ring_all_reduce", 0.95, 1.05, 1},
+                                               {"tree_all_reduce", 0.94, 1.05, 1},
+                                               {"hierarchical_all_reduce", 0.95, 1.05, 1},
+                                               {"halving_doubling_all_reduce", 0.95, 1.05, 6},
+                                               {"all_to_all", 0.95, 1.05, 1},
+                                               {"pairwise_all_to_all", 0.95, 1.05, 6},
+                                               {"rail_all_to_all", 0.95, 1.05, 6}};
 
 // Servers of one device below leaves, or of several devices, each on its own rail.
 topo::Cluster cluster_of(int ranks, bool has_rails) {
@@ -53,17 +53,23 @@ TEST(CollectiveTimes, OfTheFlowLevelAreNearThoseOfPackets) {
   const char* const most_text = std::getenv("REGATTA_COLLECTIVE_RANKS");
   const int most = most_text == nullptr ? 16 : std::atoi(most_text);
   for (const bool has_rails : {false, true})
-    for (const auto& [pattern, low, high] : kCollectives) {
+    for (const auto& [pattern, low, high, seeds] : kCollectives) {
       const std::string name = pattern;
-      if (!has_rails && name.starts_with("hierarchical")) continue;  // one device a server: a ring
+      // One device a server: a ring, and a pairwise exchange.
+      if (!has_rails && (name.starts_with("hierarchical") || name.starts_with("rail"))) continue;
       std::string row = fmt::format("{} {}:", has_rails ? "rails" : "one device", name);
-      // Pairs on rails were a quarter too slow from 32 ranks on.
-      const int last = name.starts_with("pairwise") ? std::max(most, 32) : most;
-      for (int ranks = 4; ranks <= last; ranks *= 2) {
+      for (int ranks = 4; ranks <= most; ranks *= 2) {
         const SimulatedNetwork network(cluster_of(ranks, has_rails));
-        const std::string text =
-            "routing: {ports: planned}\ntraffic: [{pattern: " + name + ", bytes: 64MiB}]\n";
-        const double ratio = end_of(network, text) / end_of(network, text + "level: packet\n");
+        double flows = 0;
+        double packets = 0;
+        for (int seed = 1; seed <= seeds; ++seed) {
+          const std::string text = fmt::format(
+              "seed: {}\nrouting: {{ports: planned}}\ntraffic: [{{pattern: {}, bytes: 64MiB}}]\n",
+              seed, name);
+          flows += end_of(network, text);
+          packets += end_of(network, text + "level: packet\n");
+        }
+        const double ratio = flows / packets;
         row += fmt::format(" {:.3f}", ratio);
         EXPECT_GE(ratio, low) << row;
         EXPECT_LE(ratio, high) << row;

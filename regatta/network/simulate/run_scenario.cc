@@ -10,6 +10,7 @@
 #include "regatta/network/diag/polarisation.h"
 #include "regatta/network/fabric/flow_simulation.h"
 #include "regatta/network/simulate/internal/bundles.h"
+#include "regatta/network/simulate/internal/coarse_packets.h"
 #include "regatta/network/simulate/internal/flow_problem.h"
 #include "regatta/network/simulate/internal/packet_level.h"
 
@@ -356,6 +357,29 @@ Status run_flows(const Scenario& scenario, const ScenarioWorkload& workload,
   return {};
 }
 
+Status run_coarse_packets(const Scenario& scenario, const ScenarioWorkload& workload,
+                          const CoarsePacketPlan& plan, const SimulateOptions& options,
+                          SimulationResult& outcome) {
+  const std::size_t links = options.keeps_history ? workload.network.links.capacity.size() : 0;
+  outcome.history = fabric::LinkHistory(links, kBins, kFirstWidth);
+  MessageReporter reporter(workload, FlowProblem{}, options);
+  REGATTA_TRY(
+      report,
+      simulate_coarse_packets(
+          scenario, workload, plan,
+          {.history = options.keeps_history ? &outcome.history : nullptr,
+           .on_arrived = [&](std::uint32_t flow,
+                             const fabric::FlowTimes& times) { reporter.report(flow, times); },
+           .stop = options.stop}));
+  outcome.unfinished = report.unfinished;
+  outcome.end = report.end.value;
+  if (report.is_stopped) outcome.stopped_at = outcome.end;
+  report.flows.resize(workload.traffic.flows().size());
+  report.bytes_of_link.resize(workload.network.links.capacity.size());
+  describe(outcome, workload, report.flows, report.bytes_of_link);
+  return {};
+}
+
 Status run_packets(const Scenario& scenario, const ScenarioWorkload& workload,
                    const SimulateOptions& options, SimulationResult& outcome) {
   const std::size_t links = options.keeps_history ? workload.network.links.capacity.size() : 0;
@@ -394,7 +418,11 @@ Result<SimulationResult> run_scenario(const Scenario& scenario, const SimulatedN
     outcome.ports = plan_ports(workload, scenario.routing, scenario.seed);
   for (const fabric::FlowGraph::Flow& flow : workload.traffic.flows())
     outcome.messages += workload.messages_of(flow.path);
-  if (scenario.level == Level::kFlow)
+  const std::optional<CoarsePacketPlan> coarse =
+      scenario.level == Level::kFlow ? plan_coarse_packets(scenario, workload) : std::nullopt;
+  if (coarse)
+    REGATTA_TRY_DO(run_coarse_packets(scenario, workload, *coarse, options, outcome));
+  else if (scenario.level == Level::kFlow)
     REGATTA_TRY_DO(run_flows(scenario, workload, options, outcome));
   else
     REGATTA_TRY_DO(run_packets(scenario, workload, options, outcome));

@@ -161,6 +161,9 @@ Status add_collective(ScenarioWorkload& workload, TrafficPattern pattern,
         REGATTA_CHECK(false);
     }
   }
+  if (pattern == TrafficPattern::kPairwise || pattern == TrafficPattern::kRail ||
+      pattern == TrafficPattern::kHalvingDoubling)
+    workload.has_exchanges = true;
   const std::size_t first = workload.traffic.flows().size();
   REGATTA_TRY_DO(add_schedules(workload, schedules, ranks));
   // Over rails the ranks of a server gather first; without such ranks it is the pairwise exchange.

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "regatta/network/fabric/packet_simulation.h"
+#include "regatta/network/simulate/internal/coarse_packets.h"
 #include "regatta/network/simulate/internal/topology_events.h"
 
 namespace regatta::simulate {
@@ -116,12 +117,13 @@ Result<std::vector<fabric::Outage>> packet_outages(const Scenario& scenario,
 }
 
 // Flows of nothing go from a NIC to itself.
-fabric::FlowGraph with_paths(const fabric::FlowGraph& from, std::uint32_t nothing) {
+fabric::FlowGraph with_paths(const fabric::FlowGraph& from, std::uint32_t nothing,
+                             double scale = 1) {
   fabric::FlowGraph traffic;
   traffic.reserve(from.flows().size(), from.dependencies().size());
   for (const fabric::FlowGraph::Flow& flow : from.flows())
-    traffic.add(flow.path == kNothing ? nothing : flow.path, {static_cast<long long>(flow.bytes)},
-                {flow.delay});
+    traffic.add(flow.path == kNothing ? nothing : flow.path,
+                {static_cast<long long>(std::ceil(flow.bytes / scale))}, {flow.delay});
   for (const fabric::FlowGraph::Dependency& wait : from.dependencies())
     traffic.depend(wait.flow_and_after / 2, wait.before,
                    static_cast<fabric::After>(wait.flow_and_after % 2));
@@ -129,12 +131,13 @@ fabric::FlowGraph with_paths(const fabric::FlowGraph& from, std::uint32_t nothin
 }
 
 // Out of each device and into it, in rank order, as the network numbers them.
-fabric::IntraServerLinks intra_server_links_of(const ScenarioWorkload& workload) {
+fabric::IntraServerLinks intra_server_links_of(const ScenarioWorkload& workload, double scale = 1) {
   fabric::IntraServerLinks intra_server_links;
   const SimulatedNetwork& network = workload.network;
   for (std::size_t link = 2 * network.graph.links.size(); link < network.links.capacity.size();
        ++link)
-    intra_server_links.links.add({network.links.capacity[link]}, {network.links.latency[link]});
+    intra_server_links.links.add({network.links.capacity[link] / scale},
+                                 {network.links.latency[link]});
   const std::uint32_t first = network.link_out_of(0);
   for (std::size_t pair = 0; pair < workload.ranks_of.size(); ++pair) {
     intra_server_links.paths.emplace_back();
@@ -197,6 +200,39 @@ Result<PacketRun> simulate_packets(const Scenario& scenario, const ScenarioWorkl
   if (!report) return in_file(scenario, report.error());
   PacketStats outcome = outcome_of(*report);
   return PacketRun{*std::move(report), std::move(outcome)};
+}
+
+Result<fabric::FlowReport> simulate_coarse_packets(const Scenario& scenario,
+                                                   const ScenarioWorkload& workload,
+                                                   const CoarsePacketPlan& plan,
+                                                   const PacketListeners& listeners) {
+  topo::Graph graph = workload.network.graph;
+  for (topo::Link& link : graph.links)
+    link.rate.value /= plan.scale;
+  fabric::NicPairs pairs = workload.pairs;
+  const LinkId any{0};
+  const fabric::FlowGraph traffic = with_paths(workload.traffic, pairs.add(any, any), plan.scale);
+  const std::vector<std::uint32_t> seeds = seeds_of(workload.network, scenario.routing);
+  fabric::PacketOptions options = options_of(scenario);
+  options.mtu = plan.most;
+  options.coarse = fabric::CoarsePackets{.per_message = plan.per_message, .least = plan.least};
+  options.header = {};
+  options.storms.reset();
+  REGATTA_TRY(outages, packet_outages(scenario, workload.network));
+  options.outages = std::move(outages);
+  options.history = listeners.history;
+  options.on_arrived = listeners.on_arrived;
+  options.stop = listeners.stop;
+  const fabric::IntraServerLinks intra_server_links = intra_server_links_of(workload, plan.scale);
+  auto report = fabric::simulate_packets(
+      {graph, workload.network.routes, seeds, pairs, &intra_server_links}, traffic, options);
+  if (!report) return in_file(scenario, report.error());
+  report->unfinished = report->not_arrived;
+  for (double& bytes : report->bytes_of_link)
+    bytes *= plan.scale;
+  if (listeners.history != nullptr) listeners.history->multiply(plan.scale);
+  // NOLINTNEXTLINE(cppcoreguidelines-slicing): the flow level has no queues and pauses to report
+  return fabric::FlowReport(*std::move(report));
 }
 
 }  // namespace regatta::simulate

@@ -1,4 +1,5 @@
-// simulate/internal/packet_level.h: simulates a workload at the packet and the mixed level.
+// simulate/internal/packet_level.h: simulates a workload at the packet and the mixed level,
+// or as coarse packets.
 #pragma once
 
 #include <atomic>
@@ -7,6 +8,7 @@
 
 #include "regatta/base/core/result.h"
 #include "regatta/network/fabric/packet_simulation.h"
+#include "regatta/network/simulate/internal/coarse_packets.h"
 #include "regatta/network/simulate/internal/scenario_workload.h"
 #include "regatta/network/simulate/run_scenario.h"
 #include "regatta/network/simulate/scenario.h"
@@ -30,5 +32,12 @@ struct PacketListeners {
 // for messages with more packets than the counters hold. Errors name the scenario's file.
 Result<PacketRun> simulate_packets(const Scenario& scenario, const ScenarioWorkload& workload,
                                    const PacketListeners& listeners);
+
+// The flow level of exchanges: without the headers, the queues and the storms that this level does
+// not report.
+Result<fabric::FlowReport> simulate_coarse_packets(const Scenario& scenario,
+                                                   const ScenarioWorkload& workload,
+                                                   const CoarsePacketPlan& plan,
+                                                   const PacketListeners& listeners);
 
 }  // namespace regatta::simulate

@@ -72,6 +72,8 @@ struct ScenarioWorkload {
   const SimulatedNetwork& network;
   fabric::NicPairs pairs;              // with the same NIC twice: inside a server
   std::vector<EndpointPair> ranks_of;  // per pair
+  // Some collective is an exchange: its ranks send to one peer after the other (coarse_packets.h).
+  bool has_exchanges = false;
   // Whether the sender of a pair sends to the next rank what switches hold back of this one.
   std::vector<bool> sends_ahead;                  // per pair; shorter: not
   std::vector<std::vector<std::uint32_t>> rings;  // pairs that move alike
