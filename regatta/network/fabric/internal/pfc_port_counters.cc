@@ -1,17 +1,16 @@
 #include "regatta/network/fabric/internal/pfc_port_counters.h"
 
-#include <cmath>
 #include <map>
 
 #include <fmt/format.h>
 
 #include "regatta/base/core/text.h"
+#include "regatta/network/fabric/internal/port_counter_line.h"
 
 namespace regatta::fabric {
 namespace {
 
 constexpr int kPriorities = 8;
-constexpr std::size_t kMostText = 64;
 
 // How a driver calls a counter; {} stands for the priority.
 struct Name {
@@ -99,41 +98,24 @@ std::vector<PfcPortCounters> pfc_port_counters(std::span<const NamedCount> count
   return ports;
 }
 
-Result<PfcPortCounters> parse_pfc_port_counters(std::string_view line, const std::string& file,
+Result<PfcPortCounters> parse_pfc_port_counters(std::string_view text, const std::string& file,
                                                 int number) {
-  const auto wrong = [&](std::string_view what) {
-    return Error{Code::kInvalidInput, fmt::format("{}:{}: {}", file, number, what)};
-  };
-  const std::vector<std::string> fields = split(line, ',');
   constexpr std::size_t kFields = 12;
-  if (fields.size() != kFields)
-    return wrong(fmt::format("{} fields; write the {} of the heading", fields.size(), kFields));
-  PfcPortCounters port{.device = fields[1], .port = fields[2]};
-  const auto at = parse_number<double>(fields[0]);
-  if (!at || !std::isfinite(*at)) return wrong("at_s is no number of seconds; write it like 12.5");
-  port.at.value = *at;
-  for (const std::string& name : {port.device, port.port})
-    if (name.empty() || name.size() > kMostText)
-      return wrong("the device or the port is empty or longer than 64 letters; name both");
-  const auto priority =
-      fields[3] == "link" ? kAllPriorities : parse_number<int>(fields[3]).value_or(-1);
-  if (fields[3] != "link" && (priority < 0 || priority >= kPriorities))
-    return wrong("the priority is not 0 to 7, or 'link' for pauses of all of them");
-  port.priority = priority;
-  if (fields[4] != "0" && fields[4] != "1") return wrong("up is neither 0 nor 1");
-  port.is_up = fields[4] == "1";
+  REGATTA_TRY(line, PortCounterLine::parse(text, file, number, {kFields, kFields}));
+  PfcPortCounters port{.at = line.at(), .device = line.device(), .port = line.port()};
+  const std::string& priority = line.field(3);
+  port.priority =
+      priority == "link" ? kAllPriorities : parse_number<int>(priority).value_or(kAllPriorities);
+  if (priority != "link" && (port.priority < 0 || port.priority >= kPriorities))
+    return line.error("the priority is not 0 to 7, or 'link' for pauses of all of them");
+  const std::string& up = line.field(4);
+  if (up != "0" && up != "1") return line.error("up is neither 0 nor 1");
+  port.is_up = up == "1";
   std::optional<std::uint64_t>* const counts[] = {
       &port.queued,        &port.held.packets, &port.held.pauses,    &port.held.paused_us,
       &port.holds.packets, &port.holds.pauses, &port.holds.paused_us};
-  for (std::size_t i = 0; i < std::size(counts); ++i) {
-    if (fields[5 + i].empty()) continue;  // not known
-    *counts[i] = parse_number<std::uint64_t>(fields[5 + i]);
-    if (!*counts[i])
-      return wrong(
-          fmt::format("field {} is no whole number from 0 on; leave it empty where it is "
-                      "not known",
-                      6 + i));
-  }
+  for (std::size_t i = 0; i < std::size(counts); ++i)
+    REGATTA_TRY_DO(line.read(5 + i, *counts[i]));
   return port;
 }
 

@@ -48,7 +48,7 @@ inline constexpr std::string_view kPfcPortCountersHeading =
     "received_packets,tx_pauses,tx_paused_us";
 
 // A line below that heading; `file` and `number` are for messages.
-Result<PfcPortCounters> parse_pfc_port_counters(std::string_view line, const std::string& file,
+Result<PfcPortCounters> parse_pfc_port_counters(std::string_view text, const std::string& file,
                                                 int number);
 
 }  // namespace regatta::fabric
