@@ -37,6 +37,7 @@ Locator::Locator(const topo::Graph& graph, const fabric::Paths& paths,
       windows_(graph, paths, options),
       carriers_(graph),
       misconfigurations_(graph),
+      counters_(graph),
       faults_(graph, options),
       ended_faults_(graph),
       diverted_(graph) {
@@ -149,7 +150,8 @@ std::vector<FaultVerdict> Locator::evaluate(Seconds now, Window last) {
     if (counted.has_lost(path)) lossy_paths_.push_back(path);
   std::vector<KnownFault> known = faults_.known();
   std::erase_if(known, [](const KnownFault& one) { return one.is_of_variant; });
-  for (Explanation& one : explain(graph_, counted.counts(), known, options_.explain)) {
+  const std::vector<std::uint32_t> with_errors = counters_.links_with_errors(now);
+  for (Explanation& one : explain(graph_, counted.counts(), known, options_.explain, with_errors)) {
     const Window onset = counted.first() + static_cast<Window>(one.onset);
     one.verdict.since = static_cast<double>(onset) * options_.window;
     found.push_back(std::move(one.verdict));

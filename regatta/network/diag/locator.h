@@ -17,6 +17,7 @@
 #include "regatta/network/diag/fault_verdict.h"
 #include "regatta/network/diag/internal/active_faults.h"
 #include "regatta/network/diag/internal/carrier_states.h"
+#include "regatta/network/diag/internal/counter_evidence.h"
 #include "regatta/network/diag/internal/diverted_links.h"
 #include "regatta/network/diag/internal/ended_faults.h"
 #include "regatta/network/diag/internal/locator_options.h"
@@ -46,6 +47,7 @@ class Locator {
   void add(const PassiveCount& count);
   void add(const HeardPort& port) { misconfigurations_.add(port, settled()); }
   void add(const ServerAddresses& addresses) { misconfigurations_.add(addresses, settled()); }
+  void add(const PortReading& reading) { counters_.add(reading); }
 
   // Excludes paths that differ from `paths`, by number: losses on them do not count.
   void leave_out(std::vector<bool> paths) { is_left_out_ = std::move(paths); }
@@ -67,6 +69,8 @@ class Locator {
   std::vector<LinkLoss> link_losses(Seconds now) const;
   // Culprits whose verdicts wait for LocatorOptions::confirmation_delay.
   std::vector<Culprit> unconfirmed() const { return faults_.unconfirmed(); }
+  // The evidence of the counters of ports.
+  CounterEvidence& counters() { return counters_; }
   // Paths with losses that count, as of the last locate().
   const std::vector<std::uint32_t>& lossy() const { return lossy_paths_; }
 
@@ -98,6 +102,7 @@ class Locator {
   ProbeWindows windows_;
   CarrierStates carriers_;
   Misconfigurations misconfigurations_;
+  CounterEvidence counters_;
   std::vector<PassiveCount> passive_counts_;  // in memory
   std::vector<std::uint32_t> lossy_paths_;
   std::vector<bool> is_left_out_;  // per path; empty: none

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "regatta/base/core/ids.h"
@@ -77,6 +78,18 @@ using PortNumber = std::uint32_t;
 struct HeardPort {
   PortNumber port = 0;
   PortNumber heard = 0;
+};
+
+// The counts of a port since any beginning, at a time of the clock that numbers the windows; none:
+// it is not known.
+struct PortReading {
+  PortNumber port = 0;
+  Seconds at;
+  std::optional<std::uint64_t> in_packets;
+  std::optional<std::uint64_t> in_errors;
+  std::optional<std::uint64_t> in_drops;  // without an error
+  std::optional<std::uint64_t> out_errors;
+  std::optional<std::uint64_t> out_drops;
 };
 
 // The IPv4 addresses of all interfaces of a server, by interface; 10.0.0.1 is 0x0a000001.

@@ -47,6 +47,7 @@ class Collector {
   void add(const diag::PassiveCount& count) { locator_.add(count); }
   void add(const diag::HeardPort& port) { locator_.add(port); }
   void add(const diag::ServerAddresses& addresses) { locator_.add(addresses); }
+  void add(const diag::PortReading& reading) { locator_.add(reading); }
   diag::FaultChanges locate(Seconds now) { return locator_.locate(now); }
   // By the last locate(): where probes lost anything lately.
   std::vector<diag::LinkLoss> link_losses(Seconds now) const { return locator_.link_losses(now); }
@@ -61,6 +62,7 @@ class Collector {
   const std::vector<diag::FaultVerdict>& standing() const { return locator_.active_faults(); }
   // Those that the last locate() found again, or that nobody observes.
   std::vector<diag::FaultVerdict> lasting() const { return locator_.lasting_faults(); }
+  diag::CounterEvidence& counters() { return locator_.counters(); }
   // Culprits whose verdicts wait: traceroutes may show that a switch has changed its hash instead.
   std::vector<diag::Culprit> doubted() const { return locator_.unconfirmed(); }
 

@@ -20,8 +20,8 @@ bool is_direction_of(const Culprit& direction, const Culprit& cable) {
 class CandidateMaker {
  public:
   CandidateMaker(const Components& components, std::span<const PathCounts> paths,
-                 std::span<const KnownFault> known_faults, const ExplainOptions& options)
-      : components_(components), paths_(paths), known_faults_(known_faults), options_(options) {
+                 const KnownState& known, const ExplainOptions& options)
+      : components_(components), paths_(paths), known_(known), options_(options) {
     for (std::uint32_t path = 0; path < paths.size(); ++path) {
       made_.sums.emplace_back(paths[path]);
       if (made_.sums.back().lost > 0) made_.lossy.push_back(path);
@@ -127,16 +127,31 @@ class CandidateMaker {
   }
 
   const KnownFault* find_known_fault(const Culprit& culprit) const {
-    auto at = std::ranges::find(known_faults_, culprit, &KnownFault::culprit);
-    if (at == known_faults_.end())
-      at = std::ranges::find_if(known_faults_, [&](const KnownFault& known) {
-        return is_direction_of(culprit, known.culprit);
-      });
-    return at == known_faults_.end() ? nullptr : &*at;
+    const std::span<const KnownFault> faults = known_.faults;
+    auto at = std::ranges::find(faults, culprit, &KnownFault::culprit);
+    if (at == faults.end())
+      at = std::ranges::find_if(
+          faults, [&](const KnownFault& known) { return is_direction_of(culprit, known.culprit); });
+    return at == faults.end() ? nullptr : &*at;
   }
   bool is_standing(const Culprit& culprit) const { return find_known_fault(culprit) != nullptr; }
+  bool has_errors(const Culprit& culprit) const {
+    return components_.has_any(culprit, known_.with_errors);
+  }
+  // The known fault among the candidate and those with the same paths.
+  const KnownFault* find_known_fault(const FaultCandidate& one) const {
+    const KnownFault* known = find_known_fault(one.culprit);
+    for (auto other = one.same.begin(); known == nullptr && other != one.same.end(); ++other)
+      known = find_known_fault(*other);
+    return known;
+  }
+  bool is_better_name(const Culprit& one, const Culprit& other) const {
+    if (has_errors(one) != has_errors(other)) return has_errors(one);
+    return is_standing(one) && !is_standing(other);
+  }
 
-  // Among components with the same paths, the known fault gives the name, else the smallest.
+  // Among components with the same paths, the one with errors gives the name, then the known fault,
+  // else the smallest.
   void name_all() {
     struct Bonus {
       double of_group = 0;
@@ -145,9 +160,10 @@ class CandidateMaker {
     std::unordered_map<std::uint64_t, Bonus> bonus;  // by group
     for (FaultCandidate& one : made_.all) {
       for (Culprit& other : one.same)
-        if (is_standing(other) && !is_standing(one.culprit)) std::swap(one.culprit, other);
+        if (is_better_name(other, one.culprit)) std::swap(one.culprit, other);
+      if (has_errors(one.culprit)) one.prior += options_.prior_errors;
       one.is_known = is_standing(one.culprit);
-      if (const KnownFault* const known = find_known_fault(one.culprit))
+      if (const KnownFault* const known = find_known_fault(one))
         bonus[one.group] = {options_.prior_known_fault - components_.prior(one.component, options_),
                             known->is_settled ? options_.prior_settled : options_.prior_look_alike};
     }
@@ -214,7 +230,7 @@ class CandidateMaker {
 
   const Components& components_;
   std::span<const PathCounts> paths_;
-  std::span<const KnownFault> known_faults_;
+  const KnownState& known_;
   const ExplainOptions& options_;
   FaultCandidates made_;
 };
@@ -235,9 +251,8 @@ PathSums::PathSums(const PathCounts& path) : is_probe(path.background <= 0) {
 }
 
 FaultCandidates make_candidates(const Components& components, std::span<const PathCounts> paths,
-                                std::span<const KnownFault> known_faults,
-                                const ExplainOptions& options) {
-  return CandidateMaker(components, paths, known_faults, options).run();
+                                const KnownState& known, const ExplainOptions& options) {
+  return CandidateMaker(components, paths, known, options).run();
 }
 
 }  // namespace regatta::diag

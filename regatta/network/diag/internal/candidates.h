@@ -74,9 +74,13 @@ struct FaultCandidates {
   std::vector<FaultCandidate> all;
 };
 
-// `known_faults`: who is known to be broken.
+// Knowledge besides the paths, as in explain().
+struct KnownState {
+  std::span<const KnownFault> faults;
+  std::span<const std::uint32_t> with_errors;
+};
+
 FaultCandidates make_candidates(const Components& components, std::span<const PathCounts> paths,
-                                std::span<const KnownFault> known_faults,
-                                const ExplainOptions& options);
+                                const KnownState& known, const ExplainOptions& options);
 
 }  // namespace regatta::diag

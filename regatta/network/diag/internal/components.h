@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "regatta/model/topo/graph.h"
 #include "regatta/network/diag/fault_verdict.h"
 #include "regatta/network/diag/internal/explain.h"
+#include "regatta/network/diag/internal/path_crossing.h"
 #include "regatta/network/fabric/routes.h"
 
 namespace regatta::diag {
@@ -44,6 +46,12 @@ class Components {
     const NodeId node{static_cast<int>(component - 3 * links_)};
     return graph_.nodes[node.index()].kind == topo::NodeKind::kServer ? server_culprit(node)
                                                                       : switch_culprit(node);
+  }
+
+  // Whether the culprit is a cable with one of these directed links, which ascend.
+  bool has_any(const Culprit& culprit, std::span<const std::uint32_t> links) const {
+    return !links.empty() && is_cable(culprit) &&
+           crosses_any(links_to_avoid(graph_, culprit), links);
   }
 
   double prior(std::uint32_t component, const ExplainOptions& options) const {

@@ -13,12 +13,13 @@ namespace {
 
 class Explainer {
  public:
-  Explainer(const topo::Graph& graph, std::span<const PathCounts> paths,
-            std::span<const KnownFault> known_faults, const ExplainOptions& options)
+  Explainer(const topo::Graph& graph, std::span<const PathCounts> paths, const KnownState& known,
+            const ExplainOptions& options)
       : components_(graph),
         options_(options),
+        known_(known),
         windows_(paths.empty() ? 0 : paths[0].sent.size()),
-        made_(make_candidates(components_, paths, known_faults, options)),
+        made_(make_candidates(components_, paths, known, options)),
         search_(made_, paths, options) {}
 
   std::vector<Explanation> run() {
@@ -161,6 +162,9 @@ class Explainer {
       if (share > 0.05 &&
           std::ranges::find(verdict.alternatives, culprit) == verdict.alternatives.end())
         verdict.alternatives.push_back(culprit);
+    std::ranges::stable_partition(verdict.alternatives, [&](const Culprit& culprit) {
+      return components_.has_any(culprit, known_.with_errors);
+    });
   }
 
   // By what no other fault explains.
@@ -197,6 +201,7 @@ class Explainer {
 
   Components components_;
   const ExplainOptions& options_;
+  const KnownState& known_;
   std::size_t windows_;
   FaultCandidates made_;
   FaultSetSearch search_;
@@ -208,8 +213,9 @@ class Explainer {
 
 std::vector<Explanation> explain(const topo::Graph& graph, std::span<const PathCounts> paths,
                                  std::span<const KnownFault> known_faults,
-                                 const ExplainOptions& options) {
-  return Explainer(graph, paths, known_faults, options).run();
+                                 const ExplainOptions& options,
+                                 std::span<const std::uint32_t> with_errors) {
+  return Explainer(graph, paths, {known_faults, with_errors}, options).run();
 }
 
 }  // namespace regatta::diag

@@ -44,7 +44,10 @@ struct ExplainOptions {
   double prior_known_fault = -1;  // of a known fault
   double prior_look_alike = -3;   // on top, of others that probes cannot tell from it
   double prior_settled = -12;     // the same if other packets have told them apart before
-  double prior_onset = -4;        // that it began in exactly that window
+  // On top, of a cable over which packets arrive broken: more than looks alike, less than other
+  // packets show.
+  double prior_errors = 6;
+  double prior_onset = -4;  // that it began in exactly that window
   std::size_t most_faults = 8;
   // Conditions of a sure verdict, because a short disturbance is no fault: so many windows with
   // losses, the last so long after the first...
@@ -71,9 +74,11 @@ struct KnownFault {
 
 // Likeliest first; `known_faults`: of earlier ones. Confidence is the share of the likelihood
 // that sets with the culprit have among all sets that were found; culprits with the very same paths
-// are named as alternatives and count as one.
+// are named as alternatives and count as one. `with_errors`: directed links whose counters show
+// errors (internal/counter_evidence.h), ascending; they come first among the alternatives.
 std::vector<Explanation> explain(const topo::Graph& graph, std::span<const PathCounts> paths,
                                  std::span<const KnownFault> known_faults = {},
-                                 const ExplainOptions& options = {});
+                                 const ExplainOptions& options = {},
+                                 std::span<const std::uint32_t> with_errors = {});
 
 }  // namespace regatta::diag

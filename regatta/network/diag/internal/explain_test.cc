@@ -271,7 +271,7 @@ class ExplainTwoLeavesTest : public testing::Test {
     for (const Path& path : paths_)
       counts.push_back(
           {path.links, path.sent, path.lost, path.is_probe ? 0 : 0.02, path.answered_by});
-    return explain(fabric_.graph, counts, known_faults);
+    return explain(fabric_.graph, counts, known_faults, {}, with_errors_);
   }
   std::string name(const Explanation& one) const {
     return to_string(fabric_.graph, one.verdict.culprit);
@@ -282,6 +282,7 @@ class ExplainTwoLeavesTest : public testing::Test {
 
   fabric::TestFabric fabric_{4, 2, {1e9}};
   std::deque<Path> paths_;
+  std::vector<std::uint32_t> with_errors_;
 };
 
 TEST_F(ExplainTwoLeavesTest, ByProbesAloneAllThatLooksTheSame) {
@@ -345,6 +346,45 @@ TEST_F(ExplainTwoLeavesTest, ASwitchThatPassesNothingOnThoughItAnswersItself) {
   const auto all = explanations();
   ASSERT_THAT(all, SizeIs(1));
   EXPECT_EQ(name(all[0]), "switch spine0");
+}
+
+TEST_F(ExplainTwoLeavesTest, ByCountersTheCableWhoseEndHasErrors) {
+  lose("leaf1-spine0", 10);
+  for (const std::string bad : {"leaf0-spine0", "leaf1-spine0"}) {
+    with_errors_ = {fabric::number_of({link(bad), true})};
+    const auto all = explanations();
+    ASSERT_THAT(all, SizeIs(1));
+    EXPECT_EQ(name(all[0]), "link " + bad + ", both ways");
+    EXPECT_GT(all[0].verdict.confidence, 0.99);
+    EXPECT_THAT(all[0].verdict.alternatives, SizeIs(2)) << "to probes they look the same";
+  }
+}
+
+TEST_F(ExplainTwoLeavesTest, ByCountersAnotherThanWasBlamedBefore) {
+  lose("leaf1-spine0", 10);
+  const Culprit blamed = both_directions_culprit(link("leaf0-spine0"));
+  with_errors_ = {fabric::number_of({link("leaf1-spine0"), false})};
+  const auto moved = explanations({{.culprit = blamed}});
+  ASSERT_THAT(moved, SizeIs(1));
+  EXPECT_EQ(name(moved[0]), "link leaf1-spine0, both ways");
+  EXPECT_GT(moved[0].verdict.confidence, 0.99);
+  // It stays there when the counters say no more, and errors elsewhere do not matter.
+  for (const std::vector<std::uint32_t>& later :
+       {std::vector<std::uint32_t>(), {fabric::number_of({link("leaf0-spine1"), true})}}) {
+    with_errors_ = later;
+    const auto after = explanations({{.culprit = moved[0].verdict.culprit}});
+    ASSERT_THAT(after, SizeIs(1));
+    EXPECT_EQ(name(after[0]), "link leaf1-spine0, both ways");
+  }
+}
+
+TEST_F(ExplainTwoLeavesTest, ByTraceroutesTheRightOneThoughAnotherCountsErrors) {
+  ask_spines();
+  lose("leaf1-spine0", 5);
+  with_errors_ = {fabric::number_of({link("leaf0-spine0"), true})};
+  const auto all = explanations();
+  ASSERT_THAT(all, SizeIs(1));
+  EXPECT_EQ(name(all[0]), "link leaf1-spine0, both ways");
 }
 
 }  // namespace
