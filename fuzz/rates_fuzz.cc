@@ -5,15 +5,18 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/text.h"
+#include "regatta/network/diag/locator.h"
 #include "regatta/network/link_rates/counter_verdict.h"
 #include "regatta/network/link_rates/internal/train.h"
 #include "regatta/network/link_rates/internal/train_messages.h"
 #include "regatta/network/link_rates/rate_session.h"
 #include "regatta/network/link_rates/switch_counters.h"
+#include "regatta/network/link_rates/switch_stream.h"
 #include "regatta/network/probe/test_clusters.h"
 
 namespace {
@@ -24,14 +27,36 @@ void as_counters(const probe::Fabric& fabric, std::string_view text) {
   link_rates::SwitchCounterTotals totals(fabric.graph);
   int number = 1;
   for (const std::string& line : split(text, '\n')) {
-    const auto reading = link_rates::parse_switch_counters(line, "fuzz.csv", ++number);
-    if (reading)
+    const auto read = link_rates::parse_switch_line(line, "fuzz.csv", ++number);
+    if (!read)
+      REGATTA_CHECK(read.error().message.starts_with("fuzz.csv:"));
+    else if (const auto* const reading = std::get_if<link_rates::SwitchPortCounters>(&*read))
       static_cast<void>(totals.add(*reading).has_value());
-    else
-      REGATTA_CHECK(reading.error().message.starts_with("fuzz.csv:"));
   }
   for (const auto& fault : find_counter_faults(fabric.graph, totals))
     REGATTA_CHECK(fault.share >= 0 && fault.share <= 1 && fault.measured.value >= 0);
+}
+
+// As `regatta probe --counters` reads them: a second between two lines.
+void as_stream(const probe::Fabric& fabric, std::string_view text) {
+  link_rates::SwitchStream stream(fabric.graph, "fuzz.csv");
+  diag::CounterEvidence evidence(fabric.graph);
+  const auto ports = static_cast<std::uint32_t>(2 * fabric.graph.links.size());
+  Seconds now{1};
+  for (const std::string& line : split(text, '\n')) {
+    stream.add(line, now += Seconds{1});
+    const link_rates::SwitchStreamNews news = stream.consume_news();
+    for (const diag::PortReading& reading : news.readings)
+      evidence.add(reading);
+    for (const diag::HeardPort& port : news.heard)
+      REGATTA_CHECK(port.port < ports && port.heard < ports);
+    if (const auto suspicion = evidence.consume_suspicion({}, now))
+      REGATTA_CHECK(suspicion->growth.in_errors.value_or(0) >= 10);
+  }
+  REGATTA_CHECK(stream.left_out() <= stream.lines() && stream.consume_problems().size() <= 33);
+  for (std::uint32_t link = 0; link < ports; ++link)
+    static_cast<void>(
+        evidence.about(diag::link_culprit(fabric::directed_link(link)), 0.5, {}, now));
 }
 
 void as_lines(const probe::Fabric& fabric, const link_rates::RatePlan& plan,
@@ -73,6 +98,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       link_rates::plan_rates(fabric.graph, fabric.routes, fabric.seeds);
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   as_counters(fabric, text);
+  as_stream(fabric, text);
   as_lines(fabric, plan, text);
   as_train(std::as_bytes(std::span(data, size)));
   return 0;

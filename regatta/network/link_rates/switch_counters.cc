@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <functional>
 
 #include <fmt/core.h>
 
 #include "regatta/base/core/text.h"
+#include "regatta/network/fabric/port_pfc_watchdog.h"
 #include "regatta/network/fabric/routes.h"
 
 namespace regatta::link_rates {
@@ -15,6 +14,7 @@ namespace {
 
 constexpr std::size_t kNameMost = 64;
 constexpr double kRateMost = 1e16;  // bits per second
+constexpr std::string_view kNeighborWord = "neighbor,";
 
 using Count = std::optional<std::uint64_t>;
 
@@ -29,80 +29,106 @@ bool waits(const SwitchPortCounters& reading) {
   return reading.queued.value_or(0) > 0;
 }
 
-}  // namespace
-
-Result<SwitchPortCounters> parse_switch_counters(std::string_view line, const std::string& file,
+Result<SwitchPortCounters> parse_switch_counters(std::string_view text, const std::string& file,
                                                  int number) {
-  const auto wrong = [&](const std::string& problem) {
-    return Error{Code::kInvalidInput, fmt::format("{}:{}: {}", file, number, problem)};
-  };
-  if (line.size() > kSwitchCountersLineMost)
-    return wrong(fmt::format("the line is longer than {} letters", kSwitchCountersLineMost));
-  const std::vector<std::string> fields = split(line, ',');
   constexpr std::size_t kFields = 14;
-  if (fields.size() != kFields)
-    return wrong(fmt::format("{} fields; write the {} of the heading", fields.size(), kFields));
-  SwitchPortCounters reading{.device = fields[1], .port = fields[2]};
-  const auto at = parse_number<double>(fields[0]);
-  if (!at || !std::isfinite(*at)) return wrong("at_s is no number of seconds; write it like 12.5");
-  reading.at.value = *at;
-  for (const std::string& name : {reading.device, reading.port})
-    if (name.empty() || name.size() > kNameMost)
-      return wrong("the device or the port is empty or longer than 64 letters; name both");
-  if (!fields[3].empty()) {
-    const auto rate = parse_number<double>(fields[3]);
+  REGATTA_TRY(line, fabric::PortCounterLine::parse(text, file, number, {kFields, kFields + 1}));
+  SwitchPortCounters reading{.at = line.at(), .device = line.device(), .port = line.port()};
+  if (!line.field(3).empty()) {
+    const auto rate = parse_number<double>(line.field(3));
     if (!rate || !(*rate >= 0) || *rate > kRateMost)
-      return wrong("rate_bps is no rate in bits per second; leave it empty where it is not known");
+      return line.error(
+          "rate_bps is no rate in bits per second; leave it empty where it is not "
+          "known");
     reading.rate = BytesPerSecond{*rate / 8};
   }
   const std::array<Count*, 10> counts = {
       &reading.in.bytes,  &reading.in.packets,  &reading.in.drops,  &reading.in.errors,
       &reading.out.bytes, &reading.out.packets, &reading.out.drops, &reading.out.errors,
       &reading.queued,    &reading.rx_pauses};
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    const std::string& field = fields[4 + i];
-    if (field.empty()) continue;
-    *counts[i] = parse_number<std::uint64_t>(field);
-    if (!*counts[i])
-      return wrong(
-          fmt::format("field {} is no whole number from 0 on; leave it empty where it is "
-                      "not known",
-                      5 + i));
-  }
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    REGATTA_TRY_DO(line.read(4 + i, *counts[i]));
+  const std::string& up = line.field(kFields);
+  if (!up.empty() && up != "0" && up != "1")
+    return line.error("up is neither 0 nor 1; leave it empty where it is not known");
+  if (!up.empty()) reading.is_up = up == "1";
   return reading;
 }
 
-SwitchCounterTotals::SwitchCounterTotals(const topo::Graph& graph)
-    : graph_(graph), totals_(2 * graph.links.size()) {
+Result<SwitchNeighbor> parse_switch_neighbor(std::string_view text, const std::string& file,
+                                             int number) {
+  text.remove_prefix(kNeighborWord.size());
+  constexpr std::size_t kFields = 5;
+  if (std::ranges::count(text, ',') != kFields - 1)
+    return Error{Code::kInvalidInput,
+                 fmt::format("{}:{}: a line of a neighbor has 6 fields; write "
+                             "neighbor,at_s,device,port,neighbor,neighbor_port",
+                             file, number)};
+  REGATTA_TRY(line, fabric::PortCounterLine::parse(text, file, number, {kFields, kFields}));
+  SwitchNeighbor neighbor{.at = line.at(),
+                          .device = line.device(),
+                          .port = line.port(),
+                          .neighbor = line.field(3),
+                          .neighbor_port = line.field(4)};
+  for (const std::string& name : {neighbor.neighbor, neighbor.neighbor_port})
+    if (name.empty() || name.size() > kNameMost)
+      return line.error("the neighbor or its port is empty or longer than 64 letters; name both");
+  return neighbor;
+}
+
+}  // namespace
+
+bool is_switch_counters_heading(std::string_view line) {
+  return line == kSwitchCountersHeading || line == kSwitchCountersShortHeading;
+}
+
+Result<SwitchLine> parse_switch_line(std::string_view line, const std::string& file, int number) {
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  if (line.size() > kSwitchCountersLineMost)
+    return Error{Code::kInvalidInput, fmt::format("{}:{}: the line is longer than {} letters", file,
+                                                  number, kSwitchCountersLineMost)};
+  if (line.empty() || line.starts_with('#') || is_switch_counters_heading(line))
+    return SwitchLine(std::monostate());
+  if (line.starts_with(kNeighborWord)) {
+    REGATTA_TRY(neighbor, parse_switch_neighbor(line, file, number));
+    return SwitchLine(std::move(neighbor));
+  }
+  REGATTA_TRY(reading, parse_switch_counters(line, file, number));
+  return SwitchLine(std::move(reading));
+}
+
+PortNames::PortNames(const topo::Graph& graph) : graph_(graph) {
   for (std::size_t i = 0; i < graph.nodes.size(); ++i)
     nodes_.emplace(graph.nodes[i].name, NodeId{static_cast<int>(i)});
 }
 
-Result<SwitchCounterTotals::PortPlace> SwitchCounterTotals::place_of(
-    const SwitchPortCounters& reading) const {
-  const auto node = nodes_.find(reading.device);
+Result<std::uint32_t> PortNames::find(const std::string& device, const std::string& port) const {
+  const auto node = nodes_.find(device);
   if (node == nodes_.end())
     return Error{Code::kInvalidInput,
                  fmt::format("device {}: is not in the cluster; name a switch or server of it, "
                              "like {}",
-                             printable(reading.device, kNameMost), graph_.nodes.back().name)};
+                             printable(device, kNameMost), graph_.nodes.back().name)};
   const std::vector<LinkId>& links = graph_.links_of[node->second.index()];
   for (const LinkId link : links)
-    if (graph_.links[link.index()].name == reading.port)
-      return PortPlace{fabric::number_of({link, graph_.links[link.index()].a == node->second})};
+    if (graph_.links[link.index()].name == port)
+      return fabric::number_of({link, graph_.links[link.index()].a == node->second});
   return Error{Code::kInvalidInput,
                fmt::format("port {}: {} has no such link; name the port by its link{}",
-                           printable(reading.port, kNameMost), reading.device,
+                           printable(port, kNameMost), device,
                            links.empty() ? "" : ", like " + graph_.links[links[0].index()].name)};
 }
 
+SwitchCounterTotals::SwitchCounterTotals(const topo::Graph& graph)
+    : names_(graph), totals_(2 * graph.links.size()) {}
+
 Status SwitchCounterTotals::add(const SwitchPortCounters& reading) {
-  REGATTA_TRY(place, place_of(reading));
-  const auto before = last_.find(place.out);
+  REGATTA_TRY(out, names_.find(reading.device, reading.port));
+  const auto before = last_.find(out);
   if (before == last_.end()) {
     // The first reading says which counters there are.
-    add_interval(place.out, reading, reading);
-    last_.emplace(place.out, reading);
+    add_interval(out, reading, reading);
+    last_.emplace(out, reading);
     return {};
   }
   if (reading.at <= before->second.at)
@@ -110,7 +136,7 @@ Status SwitchCounterTotals::add(const SwitchPortCounters& reading) {
                  fmt::format("port {} of {}: at_s does not increase; write the readings of a port "
                              "in the order of time",
                              reading.port, reading.device)};
-  add_interval(place.out, before->second, reading);
+  add_interval(out, before->second, reading);
   before->second = reading;
   return {};
 }

@@ -7,27 +7,68 @@
 namespace regatta::link_rates {
 namespace {
 
-TEST(ParseSwitchCounters, ReadsEveryFieldAndLeavesUnknownOnesEmpty) {
-  const auto all =
-      parse_switch_counters("12.5,leaf0,leaf0-spine1,1e8,1,2,3,4,5,6,7,8,9,10", "counters.csv", 2);
-  ASSERT_TRUE(all) << all.error().message;
+std::optional<SwitchPortCounters> counters_in(const std::string& line) {
+  const auto read = parse_switch_line(line, "counters.csv", 2);
+  EXPECT_TRUE(read) << read.error().message;
+  const auto* const counters = read ? std::get_if<SwitchPortCounters>(&*read) : nullptr;
+  return counters != nullptr ? std::optional(*counters) : std::nullopt;
+}
+
+TEST(ParseSwitchLine, ReadsEveryFieldAndLeavesUnknownOnesEmpty) {
+  const auto all = counters_in("12.5,leaf0,leaf0-spine1,1e8,1,2,3,4,5,6,7,8,9,10,0");
+  ASSERT_TRUE(all);
   EXPECT_EQ(all->at.value, 12.5);
   EXPECT_EQ(all->rate->value, 1.25e7);
   EXPECT_EQ(*all->in.bytes + *all->in.packets + *all->in.drops + *all->in.errors, 10U);
   EXPECT_EQ(*all->out.bytes + *all->out.packets + *all->out.drops + *all->out.errors, 26U);
   EXPECT_EQ(*all->queued, 9U);
   EXPECT_EQ(*all->rx_pauses, 10U);
-  const auto few = parse_switch_counters("0,leaf0,leaf0-spine1,,,,,,,,,,,", "counters.csv", 2);
+  EXPECT_EQ(all->is_up, false);
+  const auto few = counters_in("0,leaf0,leaf0-spine1,,,,,,,,,,,,");
   ASSERT_TRUE(few);
-  EXPECT_FALSE(few->rate || few->in.bytes || few->out.errors || few->queued);
+  EXPECT_FALSE(few->rate || few->in.bytes || few->out.errors || few->queued || few->is_up);
 }
 
-TEST(ParseSwitchCounters, NamesFileLineAndRemedy) {
+TEST(ParseSwitchLine, ReadsLinesThatLackTheLastField) {
+  const auto reading = counters_in("0,leaf0,leaf0-spine1,,,,,,,,,,,10\r");
+  ASSERT_TRUE(reading);
+  EXPECT_EQ(*reading->rx_pauses, 10U);
+  EXPECT_FALSE(reading->is_up);
+}
+
+TEST(ParseSwitchLine, ReadsNeighbors) {
+  const auto read =
+      parse_switch_line("neighbor,12.5,leaf0,leaf0-spine1,spine1,leaf0-spine1", "c.csv", 2);
+  ASSERT_TRUE(read);
+  const auto* const neighbor = std::get_if<SwitchNeighbor>(&*read);
+  ASSERT_NE(neighbor, nullptr);
+  EXPECT_EQ(neighbor->at.value, 12.5);
+  EXPECT_EQ(neighbor->device + " " + neighbor->port, "leaf0 leaf0-spine1");
+  EXPECT_EQ(neighbor->neighbor + " " + neighbor->neighbor_port, "spine1 leaf0-spine1");
+}
+
+TEST(ParseSwitchLine, FindsNothingInHeadingsAndComments) {
+  for (const std::string_view line : {std::string_view(), std::string_view("# by gnmic"),
+                                      kSwitchCountersHeading, kSwitchCountersShortHeading}) {
+    const auto read = parse_switch_line(line, "c.csv", 1);
+    ASSERT_TRUE(read);
+    EXPECT_TRUE(std::holds_alternative<std::monostate>(*read)) << line;
+  }
+}
+
+TEST(ParseSwitchLine, NamesFileLineAndRemedy) {
   const struct {
     std::string line;
     std::string says;
   } cases[] = {
-      {"1,leaf0", "2 fields; write the 14"},
+      {"1,leaf0", "2 fields; write the 15"},
+      {"1,leaf0,p,,,,,,,,,,,,,", "16 fields; write the 15"},
+      {"1,leaf0,p,,,,,,,,,,,,UP", "up is neither 0 nor 1"},
+      {"neighbor,1,leaf0,p,spine0,", "the neighbor or its port is empty"},
+      {"neighbor,1,leaf0,p,spine0", "a line of a neighbor has 6 fields"},
+      {"neighbor,1,leaf0,p,spine0,q,r", "a line of a neighbor has 6 fields"},
+      {"neighbor,x,leaf0,p,spine0,q", "at_s is no number"},
+      {"neighbors,1,leaf0,p,spine0,q", "6 fields; write the 15"},
       {"x,leaf0,p,,,,,,,,,,,", "at_s is no number"},
       {"nan,leaf0,p,,,,,,,,,,,", "at_s is no number"},
       {"1,,p,,,,,,,,,,,", "name both"},
@@ -38,7 +79,7 @@ TEST(ParseSwitchCounters, NamesFileLineAndRemedy) {
       {"1,leaf0," + std::string(2000, 'p') + ",,,,,,,,,,,", "longer than 1024"},
   };
   for (const auto& one : cases) {
-    const auto read = parse_switch_counters(one.line, "counters.csv", 7);
+    const auto read = parse_switch_line(one.line, "counters.csv", 7);
     ASSERT_FALSE(read) << one.line;
     EXPECT_TRUE(read.error().message.starts_with("counters.csv:7: ")) << read.error().message;
     EXPECT_NE(read.error().message.find(one.says), std::string::npos) << read.error().message;

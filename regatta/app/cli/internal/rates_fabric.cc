@@ -1,6 +1,7 @@
 #include "regatta/app/cli/internal/rates_fabric.h"
 
 #include <utility>
+#include <variant>
 
 #include <fmt/core.h>
 #include <unistd.h>
@@ -15,21 +16,18 @@
 namespace regatta::cli {
 namespace {
 
-using link_rates::kSwitchCountersHeading;
 using link_rates::kSwitchCountersLineMost;
 
 Status add_line(std::string_view text, const std::string& file, int number,
                 link_rates::SwitchCounterTotals& totals) {
-  if (text.ends_with('\r')) text.remove_suffix(1);
   const std::string place = fmt::format("{}:{}: ", file, number);
-  if (number == 1) {
-    if (text == kSwitchCountersHeading) return {};
+  if (number == 1 && !link_rates::is_switch_counters_heading(trim(text)))
     return Error{Code::kInvalidInput, place + "the first line must be the heading " +
-                                          std::string(kSwitchCountersHeading)};
-  }
-  if (text.empty() || text.starts_with('#')) return {};
-  REGATTA_TRY(reading, link_rates::parse_switch_counters(text, file, number));
-  if (const Status added = totals.add(reading); !added)
+                                          std::string(link_rates::kSwitchCountersHeading)};
+  REGATTA_TRY(line, link_rates::parse_switch_line(text, file, number));
+  const auto* const reading = std::get_if<link_rates::SwitchPortCounters>(&line);
+  if (reading == nullptr) return {};
+  if (const Status added = totals.add(*reading); !added)
     return Error{added.error().code, place + added.error().message};
   return {};
 }
