@@ -1,29 +1,26 @@
 #!/usr/bin/env python3
-"""Writes counters of switch ports, as `regatta rates counters` reads them (docs/formats/switch_counters.md),
-from sFlow version 5 datagrams or from the events that gnmic prints.
+"""Writes counters of switch ports, as `regatta rates counters` and `regatta probe --counters` read them
+(docs/formats/switch_counters.md), from sFlow version 5 datagrams. gnmi_counters.py does so by gNMI.
 
     examples/sflow_counters.py --ports ports.csv --sflow 6343 > counters.csv       until Ctrl-C
-    gnmic subscribe ... --format event | examples/sflow_counters.py --ports ports.csv --gnmic > counters.csv
 
-`ports.csv` says which port is which link, a line each: the switch's address in sFlow or name in gnmic, the
-port's ifIndex or interface name, and the switch and link of the cluster file:
+`ports.csv` says which port is which link, a line each: the switch's address in sFlow, the port's ifIndex, and
+the switch and link of the cluster file:
 
     10.0.0.7,5,leaf0,leaf0-spine1
-    leaf0,Ethernet5,leaf0,leaf0-spine1
 
-Sources: sFlow Version 5 (sflow.org, 2004), the generic interface counters of section 5.5; RFC 2863; the
-OpenConfig model of interfaces.
+Status: tried with datagrams written by the specification's layout, never with a switch.
+Sources: sFlow Version 5 (sflow.org, 2004), the generic interface counters of section 5.5; RFC 2863.
 """
 import argparse
 import ipaddress
-import json
 import socket
 import struct
 import sys
 import time
 
 HEADING = ("at_s,device,port,rate_bps,in_bytes,in_packets,in_drops,in_errors,"
-           "out_bytes,out_packets,out_drops,out_errors,queued_bytes,rx_pauses")
+           "out_bytes,out_packets,out_drops,out_errors,queued_bytes,rx_pauses,up")
 COUNTS = ("in_bytes", "in_packets", "in_drops", "in_errors", "out_bytes", "out_packets", "out_drops", "out_errors")
 COUNTER_SAMPLE, EXPANDED_COUNTER_SAMPLE, GENERIC_INTERFACE = 2, 4, 1
 RECORDS_MOST = 64  # of a sample, and samples of a datagram
@@ -64,8 +61,8 @@ def known(value, most):
 
 def generic_interface(words):
     """The 88 bytes of the generic interface counters, by ifIndex."""
-    index, _, speed, _, _ = words.u32(), words.u32(), words.u64(), words.u32(), words.u32()
-    counts = {}
+    index, _, speed, _, status = words.u32(), words.u32(), words.u64(), words.u32(), words.u32()
+    counts = {"up": status >> 1 & 1}  # ifOperStatus; bit 0 is ifAdminStatus
     for side in ("in", "out"):
         counts[side + "_bytes"] = known(words.u64(), 2**64 - 1)
         packets = [known(words.u32(), 2**32 - 1) for _ in range(3)]  # unicast, multicast, broadcast
@@ -126,7 +123,7 @@ class WideCounters:
 def line(at, device, port, speed_bps, counts):
     fields = [f"{at:.3f}", device, port, str(speed_bps) if speed_bps else ""]
     fields += ["" if counts.get(name) is None else str(counts[name]) for name in COUNTS]
-    return ",".join(fields + [str(counts.get("queued_bytes", "")), str(counts.get("rx_pauses", ""))])
+    return ",".join(fields + [str(counts.get(name, "")) for name in ("queued_bytes", "rx_pauses", "up")])
 
 
 def sflow_lines(ports, data, wide, now):
@@ -136,54 +133,8 @@ def sflow_lines(ports, data, wide, now):
         place = ports.get((agent, str(index)))
         if place:
             # Bytes have 64 bits and do not wrap.
-            narrow = {name: value for name, value in counts.items() if not name.endswith("_bytes")}
+            narrow = {name: value for name, value in counts.items() if name in COUNTS and not name.endswith("_bytes")}
             yield line(now, *place, speed, counts | wide.widen((agent, index), uptime_ms, narrow))
-
-
-# The last element of OpenConfig's paths, below .../state and .../state/counters.
-GNMIC_NAMES = {
-    "in-octets": "in_bytes", "in-pkts": "in_packets", "in-discards": "in_drops", "in-errors": "in_errors",
-    "out-octets": "out_bytes", "out-pkts": "out_packets", "out-discards": "out_drops", "out-errors": "out_errors",
-    "in-mac-pause-frames": "rx_pauses",
-}
-
-
-class GnmicPorts:
-    """The last values of each port: an update may have only those that changed."""
-
-    def __init__(self, ports):
-        self.ports, self.values = ports, {}
-
-    def lines(self, event):
-        tags = event.get("tags") or {}
-        source = str(tags.get("source", "")).rsplit(":", 1)[0]
-        place = self.ports.get((source, str(tags.get("interface_name", ""))))
-        if not place:
-            return
-        counts = self.values.setdefault(place, {})
-        before = dict(counts)
-        for path, value in (event.get("values") or {}).items():
-            name = GNMIC_NAMES.get(path.rsplit("/", 1)[-1])
-            if name and str(value).isdigit():
-                counts[name] = int(value)
-        if counts != before:
-            yield line(int(event["timestamp"]) / 1e9, *place, None, counts)
-
-
-def json_events(stream):
-    """The objects of a stream of JSON lists and objects, as they come."""
-    decoder, text = json.JSONDecoder(), ""
-    for part in stream:
-        text = (text + part).lstrip()
-        while text:
-            try:
-                value, end = decoder.raw_decode(text)
-            except json.JSONDecodeError:
-                if len(text) > 1 << 24:
-                    raise SystemExit("sflow_counters: no end of a JSON value in 16 MiB; give gnmic --format event") from None
-                break
-            yield from value if isinstance(value, list) else [value]
-            text = text[end:].lstrip()
 
 
 def read_ports(path):
@@ -201,18 +152,9 @@ def read_ports(path):
 def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--ports", required=True, help="which port is which link")
-    kind = parser.add_mutually_exclusive_group(required=True)
-    kind.add_argument("--sflow", type=int, metavar="PORT", help="receive sFlow datagrams at this UDP port")
-    kind.add_argument("--gnmic", action="store_true", help="read the events of gnmic from standard input")
+    parser.add_argument("--sflow", type=int, required=True, metavar="PORT", help="receive sFlow datagrams at this UDP port")
     options = parser.parse_args(arguments)
     ports = read_ports(options.ports)
-    if options.gnmic:
-        print(HEADING, flush=True)
-        known_ports = GnmicPorts(ports)
-        for event in json_events(sys.stdin):
-            for text in known_ports.lines(event):
-                print(text, flush=True)
-        return
     receiver, wide = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), WideCounters()
     receiver.bind(("", options.sflow))
     print(HEADING, flush=True)

@@ -15,8 +15,8 @@ import sflow_counters  # noqa: E402  (the path is set above)
 PORTS = {("10.0.0.7", "5"): ("leaf0", "leaf0-spine1")}
 
 
-def interface(index=5, in_bytes=1000, in_drops=3, out_bytes=2000, out_packets=(20, 1, 0), out_drops=7):
-    return struct.pack(">IIQIIQ6IQ6I", index, 6, 100_000_000, 1, 3, in_bytes, 10, 0, 0, in_drops, 4, 0,
+def interface(index=5, in_bytes=1000, in_drops=3, out_bytes=2000, out_packets=(20, 1, 0), out_drops=7, status=3):
+    return struct.pack(">IIQIIQ6IQ6I", index, 6, 100_000_000, 1, status, in_bytes, 10, 0, 0, in_drops, 4, 0,
                        out_bytes, *out_packets, out_drops, 8, 0)
 
 
@@ -36,7 +36,10 @@ class SflowCounters(unittest.TestCase):
     def test_reads_generic_counters_of_both_kinds_of_samples(self):
         for expanded in (False, True):
             data = datagram([(2, b"\0" * 52), (1, interface())], expanded=expanded)
-            self.assertEqual(self.lines(data), ["12.500,leaf0,leaf0-spine1,100000000,1000,10,3,4,2000,21,7,8,,"])
+            self.assertEqual(self.lines(data), ["12.500,leaf0,leaf0-spine1,100000000,1000,10,3,4,2000,21,7,8,,,1"])
+
+    def test_says_whether_the_port_is_in_operation(self):
+        self.assertEqual(self.lines(datagram([(1, interface(status=1))]))[0].rpartition(",")[2], "0")
 
     def test_an_interface_has_88_bytes(self):
         self.assertEqual(len(interface()), 88)
@@ -46,7 +49,7 @@ class SflowCounters(unittest.TestCase):
 
     def test_leaves_unknown_counters_empty(self):
         data = datagram([(1, interface(in_drops=2**32 - 1, in_bytes=2**64 - 1))])
-        self.assertEqual(self.lines(data), ["12.500,leaf0,leaf0-spine1,100000000,,10,,4,2000,21,7,8,,"])
+        self.assertEqual(self.lines(data), ["12.500,leaf0,leaf0-spine1,100000000,,10,,4,2000,21,7,8,,,1"])
 
     def test_extends_counters_that_wrap_and_begins_anew_after_a_restart(self):
         wide = sflow_counters.WideCounters()
@@ -70,24 +73,6 @@ class SflowCounters(unittest.TestCase):
                 sflow_counters.read_datagram(bytes(data))
             except sflow_counters.Malformed:
                 pass
-
-    def test_reads_events_of_gnmic(self):
-        ports = sflow_counters.GnmicPorts({("leaf0", "Ethernet5"): ("leaf0", "leaf0-spine1")})
-        base = "/interfaces/interface/state/counters/"
-        events = [
-            {"timestamp": 10_000_000_000, "tags": {"source": "leaf0:57400", "interface_name": "Ethernet5"},
-             "values": {base + "out-octets": "2000", base + "out-discards": 7}},
-            {"timestamp": 11_000_000_000, "tags": {"source": "leaf0:57400", "interface_name": "Ethernet5"},
-             "values": {base + "in-errors": 4}},
-            {"timestamp": 11_000_000_000, "tags": {"source": "leaf9:57400", "interface_name": "Ethernet5"},
-             "values": {base + "in-errors": 4}},
-        ]
-        found = [text for event in events for text in ports.lines(event)]
-        self.assertEqual(found, ["10.000,leaf0,leaf0-spine1,,,,,,2000,,7,,,", "11.000,leaf0,leaf0-spine1,,,,,4,2000,,7,,,"])
-
-    def test_cuts_a_stream_into_events(self):
-        stream = ['[{"a": 1}, {"b"', ': 2}]\n{"c": 3}', '\n[', "]"]
-        self.assertEqual(list(sflow_counters.json_events(stream)), [{"a": 1}, {"b": 2}, {"c": 3}])
 
     def test_receives_datagrams_by_udp(self):
         with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
