@@ -48,6 +48,8 @@ struct ProbeOptions {
   bool heals = false;
   bool lists_overlaps = false;
   bool json = false;
+
+  bool has_healer() const { return heals || !heal_socket.empty(); }
 };
 
 struct Times {
@@ -159,7 +161,7 @@ Result<probe::ReporterListener> open_listener(const ProbeOptions& options, const
 
 Result<std::optional<HealerReporter>> open_healer(const ProbeOptions& options,
                                                   const Target& target) {
-  if (!options.heals && options.heal_socket.empty()) return std::optional<HealerReporter>();
+  if (!options.has_healer()) return std::optional<HealerReporter>();
   std::string path = options.heal_socket;
   if (path.empty() && target.lab) path = target.lab->folder + "/heal.sock";
   if (path.empty())
@@ -179,8 +181,7 @@ class Run {
         times_(times),
         format_(target.graph, matrix,
                 {.is_json = options.json, .lists_overlaps = options.lists_overlaps}),
-        collector_(target.graph, matrix, times.period,
-                   options.heals || !options.heal_socket.empty()),
+        collector_(target.graph, matrix, times.period, options.has_healer()),
         roll_(collector_.servers(), std::max(Seconds{2}, 15 * times.period)),
         matrix_(matrix),
         gathers_(target.graph, target.routes, target.seeds, matrix) {}
