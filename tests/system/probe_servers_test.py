@@ -185,6 +185,37 @@ class ProbeOfServers(unittest.TestCase):
         self.wait(lambda: collector.events("over"))
         self.assertEqual(collector.end(signal.SIGINT), 0)
 
+    def test_names_swapped_cables_that_switches_hear(self):
+        """No lab says here what its ports hear; a collector of LLDP does. Before, spine0 was blamed."""
+        for i in range(SERVERS):
+            self.prober(i)
+        counters = self.folder / "neighbors.csv"
+        counters.touch()
+        collector = self.collector("--counters", counters)
+        self.assertTrue(self.reports(collector, SERVERS))
+        time.sleep(1.5)
+
+        def hear(*ports):
+            with open(counters, "a", encoding="utf-8") as file:
+                for leaf, cable in ports:
+                    file.write(f"neighbor,1,{leaf},{leaf}-spine0,spine0,{cable}\nneighbor,1,spine0,{cable},{leaf},{leaf}-spine0\n")
+
+        def standing():
+            return set(collector.faults()) - {event["culprit"] for event in collector.events("over")}
+
+        self.fault("swap", "leaf0-spine0", "leaf1-spine0")
+        hear(("leaf0", "leaf1-spine0"), ("leaf1", "leaf0-spine0"))
+        self.wait(lambda: standing() == {"cables leaf0-spine0 and leaf1-spine0"})
+        time.sleep(3)
+        self.assertEqual(standing(), {"cables leaf0-spine0 and leaf1-spine0"}, "and it stays")
+        print(f"  {collector.faults()}")
+        lab_case.regatta("lab", "fault", "clear", "--lab", self.name)
+        hear(("leaf0", "leaf0-spine0"), ("leaf1", "leaf1-spine0"))
+        self.wait(lambda: not standing())
+        time.sleep(3)
+        self.assertEqual(standing(), set())
+        self.assertEqual(collector.end(signal.SIGINT), 0)
+
     def test_refuses_a_prober_that_is_started_on_another_server(self):
         done = self.start(self.inside[0], lab_case.BIN / "regatta-prober", self.cluster, "--server", "s1", "--collector",
                           f"172.31.0.1:{PORT}")

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -96,6 +98,15 @@ class ProbeEventFormat {
                        const probe::CollectedEvidence& evidence, Seconds at) const;
   // A loss that retransmits make likely and probes do not see.
   std::string suspicion(const diag::LossSuspicion& suspicion, Seconds at) const;
+  // The counters of switches on a verdict: `findings` at its culprit; there are errors at `others`,
+  // which are alternatives of it.
+  std::string counted(const diag::FaultVerdict& verdict, const diag::CounterFindings& findings,
+                      const std::vector<diag::Culprit>& others, Seconds at) const;
+  // Errors that counters show where probes lose nothing.
+  std::string suspicion(const diag::CounterSuspicion& suspicion, Seconds at) const;
+  // Lines of counters that are left out, as a sentence; a switch that is not heard of, or again.
+  std::string counters_left_out(const std::string& why, Seconds at) const;
+  std::string counter_silence(const diag::CounterSilence& silence, Seconds at) const;
   // Paths that differ from the plan; as text only the first ones of a run.
   std::string divergent_paths(const std::vector<probe::DivergentPath>& paths, Seconds at);
   // The number of paths that routers confirmed.
@@ -111,6 +122,11 @@ class ProbeEventFormat {
     std::size_t faults = 0;    // that began
     std::size_t restarts = 0;  // of probers
     Seconds time;
+    struct Lines {
+      std::uint64_t all = 0;
+      std::uint64_t left_out = 0;
+    };
+    std::optional<Lines> counters;  // if there was a file of them
   };
   // The end of a run, verdict first: "healthy: 24 links, 0 faults, 0 never covered; ...".
   std::string summary(const probe::Coverage& coverage, const Totals& totals) const;

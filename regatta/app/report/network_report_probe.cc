@@ -255,6 +255,7 @@ std::string ProbeEventFormat::suspicion(const diag::LossSuspicion& suspicion, Se
     alternatives.push_back(to_string(graph_, other));
   nlohmann::json event{{"event", "suspected"},
                        {"seconds", at.value},
+                       {"source", "connections"},
                        {"culprit", to_string(graph_, suspicion.culprit)},
                        {"kind", std::string(to_string(suspicion.culprit.kind))},
                        {"is_fault", false},
@@ -375,25 +376,36 @@ std::string ProbeEventFormat::summary(const probe::Coverage& coverage, const Tot
   std::set<std::uint32_t> uncovered;  // cables, in some direction
   for (const std::uint32_t link : coverage.missing)
     uncovered.insert(link / 2);
-  if (options_.is_json)
-    return event_line({{"event", "summary"},
-                       {"seconds", totals.time.value},
-                       {"healthy", totals.faults == 0 && totals.probes > 0},
-                       {"faults", totals.faults},
-                       {"links", links},
-                       {"never_covered", uncovered.size()},
-                       {"restarted_probers", totals.restarts},
-                       {"probes", totals.probes},
-                       {"paths", matrix_.paths.size()}});
+  if (options_.is_json) {
+    nlohmann::json event{{"event", "summary"},
+                         {"seconds", totals.time.value},
+                         {"healthy", totals.faults == 0 && totals.probes > 0},
+                         {"faults", totals.faults},
+                         {"links", links},
+                         {"never_covered", uncovered.size()},
+                         {"restarted_probers", totals.restarts},
+                         {"probes", totals.probes},
+                         {"paths", matrix_.paths.size()}};
+    if (totals.counters) {
+      event["counter_lines"] = totals.counters->all;
+      event["counter_lines_left_out"] = totals.counters->left_out;
+    }
+    return event_line(std::move(event));
+  }
   if (totals.probes == 0) return "no probe was sent\n";
   const std::string restarts =
       totals.restarts == 0
           ? ""
           : fmt::format(", {} started again", pluralized(totals.restarts, "prober"));
-  return fmt::format("{}: {}, {}, {} never covered; {} probes of {} paths over {:.0f} s{}\n",
+  const std::string counters =
+      totals.counters
+          ? fmt::format(", {} of counters ({} left out)", pluralized(totals.counters->all, "line"),
+                        totals.counters->left_out)
+          : "";
+  return fmt::format("{}: {}, {}, {} never covered; {} probes of {} paths over {:.0f} s{}{}\n",
                      totals.faults == 0 ? "healthy" : "faulty", pluralized(links, "link"),
                      pluralized(totals.faults, "fault"), uncovered.size(), totals.probes,
-                     matrix_.paths.size(), totals.time.value, restarts);
+                     matrix_.paths.size(), totals.time.value, restarts, counters);
 }
 
 std::string ProbeEventFormat::loss_and_latency(const probe::Collector& collector) const {

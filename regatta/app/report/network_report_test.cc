@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
+#include "regatta/model/topo/graph_names.h"
+#include "regatta/network/fabric/routes.h"
 #include "regatta/network/probe/test_clusters.h"
 
 namespace regatta::report {
@@ -50,6 +52,87 @@ TEST_F(ProbeSummary, NamesTheServerOfAProberThatWasStartedAgain) {
 
 TEST_F(ProbeSummary, ClaimsNothingWithoutProbes) {
   EXPECT_EQ(summary(0, 0), "no probe was sent\n");
+}
+
+class CounterEvents : public testing::Test {
+ protected:
+  CounterEvents() {
+    verdict_.culprit = diag::both_directions_culprit(cable_);
+    findings_.ports = {{.port = port_,
+                        .span = Seconds{12},
+                        .in_packets = 30112,
+                        .in_errors = 1204,
+                        .in_drops = 0,
+                        .out_errors = {},
+                        .out_drops = 7}};
+  }
+  std::string counted(const std::vector<diag::Culprit>& others = {}) const {
+    return text_.counted(verdict_, findings_, others, Seconds{2});
+  }
+
+  probe::Fabric fabric_{{.servers = 4}};
+  probe::Matrix matrix_;
+  const LinkId cable_ = topo::find_link(fabric_.graph, "leaf0-spine0").value();
+  const diag::PortNumber port_ = fabric::number_of({cable_, true});
+  diag::FaultVerdict verdict_;
+  diag::CounterFindings findings_;
+  ProbeEventFormat text_{fabric_.graph, matrix_, {}};
+  ProbeEventFormat json_{fabric_.graph, matrix_, {.is_json = true}};
+};
+
+TEST_F(CounterEvents, SayWhatThePortsOfAVerdictHaveCounted) {
+  findings_.errors = 1204;
+  findings_.opinion = diag::CounterOpinion::kAgrees;
+  EXPECT_EQ(counted({diag::switch_culprit(fabric_.graph.links[cable_.index()].b)}),
+            "   2.00 s  link leaf0-spine0, both ways: counters over 12 s: leaf0 at leaf0-spine0: "
+            "1204 of 30112 packets broken, 7 dropped when sent; they agree; errors at switch "
+            "spine0\n");
+  const auto event = nlohmann::json::parse(json_.counted(verdict_, findings_, {}, Seconds{2}));
+  EXPECT_EQ(event["counters"], "agree");
+  EXPECT_EQ(event["ports"][0]["in_errors"], 1204);
+  EXPECT_EQ(event["ports"][0]["device"], "leaf0");
+  EXPECT_FALSE(event["ports"][0].contains("out_errors"));
+}
+
+TEST_F(CounterEvents, SayThatPortsWithoutErrorsDisagree) {
+  findings_.ports[0].in_errors = findings_.ports[0].out_drops = 0;
+  findings_.opinion = diag::CounterOpinion::kDisagrees;
+  EXPECT_EQ(counted(),
+            "   2.00 s  link leaf0-spine0, both ways: counters over 12 s: no errors at 1 port; "
+            "they disagree: a bad cable would show there\n");
+}
+
+TEST_F(CounterEvents, NameASuspicionWithItsSource) {
+  const diag::CounterSuspicion suspicion{
+      .culprit = diag::link_culprit(fabric::directed_link(port_ ^ 1U)),
+      .growth = findings_.ports[0]};
+  EXPECT_EQ(text_.suspicion(suspicion, Seconds{3}),
+            "   3.00 s  suspected: link leaf0-spine0 from spine0 to leaf0: leaf0 counted 1204 of "
+            "30112 packets broken in 12 s; probes lose nothing there\n");
+  const auto event = nlohmann::json::parse(json_.suspicion(suspicion, Seconds{3}));
+  EXPECT_EQ(event["event"], "suspected");
+  EXPECT_EQ(event["source"], "counters");
+  EXPECT_EQ(event["is_fault"], false);
+}
+
+TEST_F(CounterEvents, SayThatCountersAreStaleAndComeAgain) {
+  diag::CounterSilence silence{
+      .node = fabric_.graph.links[cable_.index()].a, .is_stale = true, .silence = Seconds{16}};
+  EXPECT_EQ(text_.counter_silence(silence, Seconds{3}),
+            "   3.00 s  counters of leaf0: none for 16 s, they are stale; see its collector\n");
+  silence.is_stale = false;
+  EXPECT_EQ(text_.counter_silence(silence, Seconds{3}),
+            "   3.00 s  counters of leaf0: they come again\n");
+  EXPECT_THAT(json_.counter_silence(silence, Seconds{3}),
+              testing::HasSubstr("\"event\":\"counters_heard\""));
+}
+
+TEST_F(CounterEvents, CountTheLinesAtTheEnd) {
+  const ProbeEventFormat::Totals totals{
+      .probes = 10, .time = Seconds{10}, .counters = {{.all = 40, .left_out = 3}}};
+  EXPECT_THAT(text_.summary({}, totals),
+              testing::EndsWith(" over 10 s, 40 lines of counters (3 left out)\n"));
+  EXPECT_THAT(json_.summary({}, totals), testing::HasSubstr("\"counter_lines_left_out\":3"));
 }
 
 TEST(TimedLine, AlignsTheTimesOfEvents) {

@@ -15,6 +15,7 @@
 #include "regatta/app/cli/internal/healer_reporter.h"
 #include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/pluralized.h"
+#include "regatta/app/cli/internal/probe_counters.h"
 #include "regatta/app/cli/internal/probe_evidence.h"
 #include "regatta/app/cli/internal/probe_lab.h"
 #include "regatta/app/cli/internal/stop_signal.h"
@@ -44,6 +45,7 @@ struct ProbeOptions {
   std::string duration;
   std::string wait;
   std::string heal_socket;
+  std::string counters;
   std::string transport = "udp";
   bool heals = false;
   bool lists_overlaps = false;
@@ -187,6 +189,10 @@ class Run {
         gathers_(target.graph, target.routes, target.seeds, matrix) {}
 
   Status probe() {
+    if (!options_.counters.empty()) {
+      REGATTA_TRY(counters, ProbeCounters::open(options_.counters, target_.graph));
+      counters_.emplace(std::move(counters));
+    }
     REGATTA_TRY(healer, open_healer(options_, target_));
     if (healer && !healer->is_connected())
       fmt::print(stderr, "regatta: {}", report::healer_awaited_text(healer->path()));
@@ -210,6 +216,7 @@ class Run {
       print_now(format_.faults(news, since_begin()));
       faults_ += static_cast<std::size_t>(std::ranges::count_if(news.begun, diag::is_fault));
       gathers_.update(news, collector_, listener, format_, since_begin());
+      if (counters_) counters_->update(news, collector_, format_, since_begin());
       if (healer) {
         const std::string note = healer->report(news, collector_, os::monotonic_now());
         if (!note.empty()) fmt::print(stderr, "regatta: {}", note);
@@ -222,12 +229,14 @@ class Run {
         print_now(format_.restarted(server, since_begin()));
     }
     print_now(format_.pairs(collector_));
+    report::ProbeEventFormat::Totals totals{.probes = collector_.probes_sent(),
+                                            .faults = faults_,
+                                            .restarts = probers.restarts(),
+                                            .time = since_begin(),
+                                            .counters = {}};
+    if (counters_) totals.counters = {counters_->stream().lines(), counters_->stream().left_out()};
     // By the paths that were measured meanwhile.
-    print_now(
-        format_.summary(probe::cover(target_.graph, matrix_), {.probes = collector_.probes_sent(),
-                                                               .faults = faults_,
-                                                               .restarts = probers.restarts(),
-                                                               .time = since_begin()}));
+    print_now(format_.summary(probe::cover(target_.graph, matrix_), totals));
     return {};
   }
 
@@ -243,6 +252,7 @@ class Run {
 
   Status gather(probe::ReporterListener& listener) {
     if (target_.lab) REGATTA_TRY_DO(carriers_.sample(*target_.lab, collector_));
+    if (counters_) REGATTA_TRY_DO(counters_->read(collector_));
     Status status = listener.wait(
         kLook, [this](NodeId server, std::string_view line) { return accept(server, line); });
     if (!status) return status;
@@ -304,6 +314,7 @@ class Run {
   probe::ReporterStatus roll_;
   LabCarriers carriers_;
   LabCabling cabling_;
+  std::optional<ProbeCounters> counters_;
   probe::Matrix& matrix_;
   ProbeEvidence gathers_;
   Seconds begin_;
@@ -335,7 +346,9 @@ void add_probe_command(CLI::App& app, int& exit_status) {
       "Inject faults meanwhile with regatta lab fault. On real servers, start on each one\n  "
       "regatta-prober cluster.yaml --server NAME --collector head-1:27899\nand on head-1:\n  "
       "regatta probe cluster.yaml --listen 27899\nProbes find lost packets, not lower rates "
-      "(regatta lab fault slow): regatta rates\nprobe finds those.",
+      "(regatta lab fault slow): regatta rates\nprobe finds those. Counters of switches tell "
+      "apart what looks the same to probes:\n  "
+      "regatta probe cluster.yaml --listen 27899 --counters counters.csv",
       [=, &exit_status] {
         const Status status = run_probe(*options);
         exit_status = status ? 0 : report_error(status.error());
@@ -375,6 +388,13 @@ void add_probe_command(CLI::App& app, int& exit_status) {
       ->add_option("--heal-socket", options->heal_socket,
                    "The same, with the --socket of regatta heal")
       ->type_name("PATH")
+      ->check(not_empty());
+  probe
+      ->add_option("--counters", options->counters,
+                   "Counters and neighbors of switches as a collector writes them "
+                   "(docs/formats/switch_counters.md): a file that grows, a pipe, or - for "
+                   "standard input")
+      ->type_name("FILE")
       ->check(not_empty());
   probe->add_flag("--coverage", options->lists_overlaps,
                   "Also list the links that probes alone cannot distinguish");
