@@ -40,7 +40,8 @@ class ProbeCounters {
   void report_findings(probe::Collector& collector, const report::ProbeEventFormat& format,
                        Seconds since_begin);
 
-  // The last event of a verdict: another opinion and more alternatives with errors are printed, too.
+  // The last event of a verdict: another opinion and more alternatives with errors are printed,
+  // too.
   struct Told {
     diag::CounterOpinion opinion = diag::CounterOpinion::kNone;
     std::size_t others_with_errors = 0;
