@@ -26,6 +26,7 @@ struct SpawnOptions {
   int stdin_fd = -1;                     // -1: inherit
   int stdout_fd = -1;
   int stderr_fd = -1;
+  std::vector<int> open_fds;  // stay open in it, under the same numbers
   // SIGKILL when the calling process ends in any way. It is tied to the process, not to the calling
   // thread: one thread, which lives as long as the process, makes all forks.
   bool die_with_parent = true;
@@ -67,6 +68,11 @@ Status send_signal(pid_t pid, int signal);
 
 // SIGTERM, then SIGKILL after `timeout`; returns when the child is reaped.
 Result<ExitState> terminate(pid_t pid, Seconds timeout = Seconds{1.0});
+
+// SIGKILL for this process when `parent`, its parent, ends in any way: once more after it has
+// entered a user namespace, which clears SpawnOptions::die_with_parent. Ends this process when the
+// parent is gone already. Source: PR_SET_PDEATHSIG(2const).
+Status die_with(pid_t parent);
 
 // The cores that this process may run on, at least 1.
 int usable_cores();

@@ -77,6 +77,8 @@ void reset_signals() {
       !place_descriptor(options.stderr_fd, 2)) {
     report_and_exit(report, Stage::kDescriptors);
   }
+  for (const int fd : options.open_fds)
+    if (::fcntl(fd, F_SETFD, 0) != 0) report_and_exit(report, Stage::kDescriptors);
   if (!options.working_folder.empty() && ::chdir(options.working_folder.c_str()) != 0) {
     report_and_exit(report, Stage::kFolder);
   }
@@ -234,6 +236,12 @@ Result<pid_t> spawn(const std::vector<std::string>& argv, const SpawnOptions& op
   if (count != sizeof failure)
     return Error{Code::kUnavailable, argv.front() + ": fork was cut off"};
   return describe(failure, argv.front());
+}
+
+Status die_with(pid_t parent) {
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return errno_error("PR_SET_PDEATHSIG");
+  if (::getppid() != parent) ::raise(SIGKILL);
+  return {};
 }
 
 }  // namespace regatta::os

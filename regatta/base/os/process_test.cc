@@ -55,6 +55,50 @@ TEST(Spawn, StartsInTheWorkingFolder) {
   EXPECT_EQ(output_of({"pwd"}, options), "/proc\n");
 }
 
+TEST(Spawn, KeepsTheDescriptorsOpenThatItIsTold) {
+  const auto kept = make_pipe();
+  const auto other = make_pipe();
+  const std::string kept_fd = std::to_string(kept->read_end.get());
+  const std::string other_fd = std::to_string(other->read_end.get());
+  SpawnOptions options;
+  options.open_fds = {kept->read_end.get()};
+  EXPECT_EQ(output_of({"sh", "-c",
+                       "test -e /proc/self/fd/" + kept_fd +
+                           " && echo kept; test -e /proc/self/fd/" + other_fd + " || echo not"},
+                      options),
+            "kept\nnot\n");
+}
+
+// Two forks: the second one is tied to the first one by itself.
+TEST(DieWith, EndsThisProcessWithItsParent) {
+  auto open_in_child = make_pipe();
+  const pid_t parent = ::fork();
+  if (parent == 0) {
+    if (const pid_t self = ::getpid(); ::fork() == 0) {
+      static_cast<void>(die_with(self).has_value());
+      for (;;)
+        ::pause();
+    }
+    ::usleep(50'000);
+    ::_exit(0);
+  }
+  open_in_child->write_end.reset();
+  ASSERT_TRUE(wait_for(parent, Seconds{10}));
+  char letter = 0;
+  EXPECT_EQ(::read(open_in_child->read_end.get(), &letter, 1), 0);
+}
+
+TEST(DieWith, EndsAProcessWhoseParentIsGone) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    static_cast<void>(die_with(1'000'000'000).has_value());
+    ::_exit(0);
+  }
+  const auto end = wait_for(child, Seconds{10});
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->signal, SIGKILL);
+}
+
 TEST(Spawn, OutlivesTheThreadThatCalledIt) {
   pid_t pid = -1;
   std::thread([&] { pid = *spawn({"sleep", "30"}, {}); }).join();
