@@ -33,11 +33,14 @@ Result<os::UniqueFd> file_of(const std::string& text) {
 }  // namespace
 
 LabProbers::~LabProbers() {
-  for (const Prober& one : probers_)
-    if (!one.has_ended) static_cast<void>(os::send_signal(one.pid, SIGTERM).has_value());
+  const Seconds now = os::monotonic_now();
+  for (Prober& one : probers_)
+    if (!one.process.end(now))
+      static_cast<void>(os::send_signal(one.process.pid(), SIGTERM).has_value());
   // One that is stopped does not see that.
-  for (const Prober& one : probers_)
-    if (!one.has_ended) static_cast<void>(os::terminate(one.pid, Seconds{0.5}).has_value());
+  for (Prober& one : probers_)
+    if (!one.process.end(now))
+      static_cast<void>(os::terminate(one.process.pid(), Seconds{0.5}).has_value());
 }
 
 Result<pid_t> LabProbers::start_one(NodeId server) const {
@@ -61,38 +64,32 @@ Status LabProbers::start(const lab::LabInfo& lab, const topo::Graph& graph,
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     if (graph.nodes[i].kind != topo::NodeKind::kServer) continue;
     const NodeId server{static_cast<int>(i)};
-    REGATTA_TRY(pid, start_one(server));
-    probers_.push_back({.server = server, .pid = pid, .started_at = os::monotonic_now()});
+    KeptProcess process([this, server] { return start_one(server); });
+    REGATTA_TRY_DO(process.start(os::monotonic_now()));
+    probers_.push_back({.server = server, .process = std::move(process)});
   }
   return {};
 }
 
 std::vector<std::string> LabProbers::ended() {
   std::vector<std::string> names;
-  for (Prober& one : probers_) {
-    if (!one.has_ended) {
-      const auto state = os::try_wait(one.pid);
-      one.has_ended = !state || state->has_value();
-    }
-    if (one.has_ended) names.push_back(name_of(one));
-  }
+  for (Prober& one : probers_)
+    if (one.process.end(os::monotonic_now())) names.push_back(name_of(one));
   return names;
 }
 
 std::vector<std::string> LabProbers::restart_ended(Seconds now) {
-  constexpr Seconds kPause{1};
   std::vector<std::string> names;
-  for (Prober& one : probers_) {
-    if (!one.has_ended || now - one.started_at < kPause) continue;
-    one.started_at = now;
-    const auto pid = start_one(one.server);
-    if (!pid) continue;
-    one.pid = *pid;
-    one.has_ended = false;
-    ++restarts_;
-    names.push_back(name_of(one));
-  }
+  for (Prober& one : probers_)
+    if (one.process.end(now) && one.process.restart(now)) names.push_back(name_of(one));
   return names;
+}
+
+std::size_t LabProbers::restarts() const {
+  std::size_t sum = 0;
+  for (const Prober& one : probers_)
+    sum += one.process.restarts();
+  return sum;
 }
 
 Status LabCarriers::sample(const lab::LabInfo& lab, probe::Collector& collector) {

@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 
+#include "regatta/app/cli/internal/kept_process.h"
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/units.h"
 #include "regatta/model/topo/graph.h"
@@ -30,18 +31,15 @@ class LabProbers {
                const std::string& collector, const std::string& period);
   // Names of the servers whose prober has ended by itself.
   std::vector<std::string> ended();
-  // Starts those again, each at most once a second; the names of their servers. One that cannot be
-  // started is tried again after a second.
+  // Starts those again, at once and later after pauses; the names of their servers.
   std::vector<std::string> restart_ended(Seconds now);
   std::size_t count() const { return probers_.size(); }
-  std::size_t restarts() const { return restarts_; }
+  std::size_t restarts() const;
 
  private:
   struct Prober {
     NodeId server;
-    pid_t pid = -1;
-    bool has_ended = false;
-    Seconds started_at;
+    KeptProcess process;
   };
   // Arguments of start().
   struct Plan {
@@ -57,7 +55,6 @@ class LabProbers {
 
   Plan plan_;
   std::vector<Prober> probers_;
-  std::size_t restarts_ = 0;
 };
 
 // Cables that lost or got back their carrier.
