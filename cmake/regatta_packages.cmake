@@ -17,6 +17,9 @@ endif()
 
 set(data ${PROJECT_SOURCE_DIR}/cmake/packages)
 install(FILES ${data}/regatta.bash DESTINATION share/bash-completion/completions RENAME regatta COMPONENT regatta)
+# Not enabled by their installation.
+install(FILES ${data}/regatta-heal.service ${data}/regatta-probe.service ${data}/regatta-prober.service
+  DESTINATION lib/systemd/system COMPONENT regatta)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION share/doc/regatta COMPONENT regatta)
 get_target_property(REGATTA_COLL_VERSION regatta_coll_c VERSION)
 configure_file(${data}/regatta-coll.pc.in ${PROJECT_BINARY_DIR}/regatta-coll.pc @ONLY)
