@@ -13,6 +13,7 @@
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/text.h"
 #include "regatta/network/heal/event_text.h"
+#include "regatta/network/heal/healer_state.h"
 #include "regatta/network/heal/test_fabric.h"
 
 namespace {
@@ -41,6 +42,13 @@ void check(const std::vector<Fault>& faults, const std::string& why) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
+  if (const auto state = parse_state(fabric().graph, text)) {
+    std::vector<Fault> held;
+    for (const HeldFault& one : state->held)
+      held.push_back(one.fault);
+    check(held, "state");
+    REGATTA_CHECK(parse_state(fabric().graph, state_text(*state)).has_value());
+  }
   std::vector<Fault> all;
   for (const std::string& line : regatta::split(text, '\n')) {
     const auto report = parse_report(fabric().graph, line);

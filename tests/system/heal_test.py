@@ -72,7 +72,7 @@ class Heal(unittest.TestCase):
         return healer
 
     def start_probe(self, *beginnings, as_json=True):
-        """`regatta probe --heal` in the background; its first lines have these words."""
+        """`regatta probe --heal` in the background; its first lines have these words. Returns the later ones as they come."""
         probe = subprocess.Popen([lab_case.BIN / "regatta", "probe", self.cluster, "--heal", *(["--json"] if as_json else [])], text=True,
                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.addCleanup(probe.stdout.close)
@@ -80,7 +80,9 @@ class Heal(unittest.TestCase):
         self.addCleanup(probe.kill)
         for words in beginnings:
             self.assertIn(words, probe.stdout.readline())
-        threading.Thread(target=probe.stdout.read, daemon=True).start()
+        lines = []
+        threading.Thread(target=lambda: lines.extend(probe.stdout), daemon=True).start()
+        return lines
 
     def connect(self, try_only=False):
         status = json.loads(lab_case.regatta("lab", "status", self.name, "--json").stdout)
@@ -212,6 +214,60 @@ class Heal(unittest.TestCase):
         self.assertTrue(lab_case.wait_until(lambda: after.of_kind("returned"), 5), after.events)
         self.assertEqual([event["event"] for event in after.events], ["taken over", "returned"])
         self.assertEqual({tuple(sorted(devices)) for devices in self.hops("leaf0").values()}, {("port2", "port3", "port4")})
+
+    def process_that_heals(self):
+        # It greets once it heals.
+        self.assertIn("held", self.connect().makefile("r").readline())
+        return next(pid for pid in lab_case.processes() if f"heal --lab={self.name} " in lab_case.command_of(pid))
+
+    def test_goes_on_at_once_where_it_was_killed(self):
+        healer = self.start(clean="2s")
+        client = self.connect()
+        client.sendall(b'{"broken": {"switch": "spine0"}, "why": "probes"}\n')
+        self.assertTrue(lab_case.wait_until(lambda: healer.of_kind("withdrawn"), 5), healer.events)
+        around = self.hops("leaf0")
+        for count in (1, 2):
+            os.kill(self.process_that_heals(), signal.SIGKILL)
+            # The socket is there all the time: what is reported now is not lost.
+            client = self.connect()
+            client.sendall(b'{"broken": {"switch": "spine0"}, "why": "probes"}\n')
+            self.assertTrue(lab_case.wait_until(lambda: len(healer.of_kind("restarted")) == count, 5), healer.events)
+            event = healer.of_kind("restarted")[-1]
+            self.assertEqual(event["count"], count)
+            self.assertIn("signal 9 (Killed) ended the healer; a new one goes on with 1 held fault", event["message"])
+            held = json.loads(client.makefile("r").readline())
+            self.assertEqual((held["event"], held["restarts"], held["faults"][0]["switch"], held["faults"][0]["why"]),
+                             ("held", count, "spine0", "probes"))
+            self.assertEqual(self.hops("leaf0"), around)
+            time.sleep(1.2)
+        self.assertEqual(healer.of_kind("taken over"), [])
+        self.assertEqual(healer.of_kind("returned"), [])
+        self.assertTrue(lab_case.wait_until(lambda: healer.of_kind("returned"), 5), healer.events)
+        self.assertEqual(healer.end(), 0)
+
+    def test_probes_report_at_once_to_the_one_that_goes_on(self):
+        healer = self.start(clean="3s")
+        probe = self.start_probe("coverage", "reporting")
+        self.fault("drop", "leaf0-spine1", "100%")
+        around = {target: [hop for hop in hops if hop != "port3"] for target, hops in self.used("leaf1").items()}
+        self.assertTrue(lab_case.wait_until(lambda: self.used("leaf1") == around, 25), healer.events)
+        time.sleep(1.5)
+        os.kill(self.process_that_heals(), signal.SIGKILL)
+        self.assertTrue(lab_case.wait_until(lambda: "the healer is back" in "".join(probe), 2), probe)
+        self.assertNotIn("the healer is gone", "".join(probe))
+        for _ in range(20):
+            self.assertEqual(self.used("leaf1"), around)
+            time.sleep(0.2)
+
+    def test_ends_with_the_process_that_watches_it_and_leaves_its_socket_to_nobody(self):
+        healer = self.start()
+        heals = self.process_that_heals()
+        healer.end(signal.SIGKILL)
+        self.assertTrue(lab_case.wait_until(lambda: not lab_case.command_of(heals), 2))
+        after = self.start()
+        os.kill(self.process_that_heals(), signal.SIGTERM)
+        self.assertEqual(after.process.wait(5), 0)
+        self.assertIsNone(self.connect(try_only=True))
 
     def test_a_second_one_is_refused_and_leaves_the_first_at_work(self):
         healer = self.start(clean="60s")

@@ -23,12 +23,12 @@ constexpr double kBurstLines = 32;
 }  // namespace
 
 struct EventSocket::Impl {
-  std::string path;
+  std::string path;  // to remove; empty: another process removes it
   std::function<std::string()> greeting;
   std::optional<net::LineServer> server;
 
   ~Impl() {
-    if (server) ::unlink(path.c_str());
+    if (!path.empty()) ::unlink(path.c_str());
   }
 };
 
@@ -37,8 +37,7 @@ EventSocket::EventSocket(EventSocket&&) noexcept = default;
 EventSocket& EventSocket::operator=(EventSocket&&) noexcept = default;
 EventSocket::~EventSocket() = default;
 
-Result<EventSocket> EventSocket::open(const std::string& path,
-                                      std::function<std::string()> greeting) {
+Result<os::UniqueFd> listen_for_reports(const std::string& path) {
   auto listener = os::listen_unix(path);
   if (!listener && listener.error().code == Code::kConflict)
     return Error{Code::kConflict, path + ": another healer listens here; end it first"};
@@ -46,12 +45,24 @@ Result<EventSocket> EventSocket::open(const std::string& path,
   if (!listener)
     return Error{Code::kInvalidInput,
                  listener.error().message + "; choose another path for the socket"};
+  return listener;
+}
+
+Result<EventSocket> EventSocket::open(const std::string& path,
+                                      std::function<std::string()> greeting) {
+  REGATTA_TRY(listener, listen_for_reports(path));
+  REGATTA_TRY(socket, share(std::move(listener), std::move(greeting)));
+  socket.impl_->path = path;
+  return socket;
+}
+
+Result<EventSocket> EventSocket::share(os::UniqueFd listener,
+                                       std::function<std::string()> greeting) {
   auto impl = std::make_unique<Impl>();
-  impl->path = path;
   impl->greeting = std::move(greeting);
   REGATTA_TRY(server,
               net::LineServer::create(
-                  std::move(*listener),
+                  std::move(listener),
                   {.clients_max = kClientsMax,
                    .line_max = kLineMax,
                    .refusal = json_line({{"error", "too many subscribers; end another one"}}),

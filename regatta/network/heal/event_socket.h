@@ -14,12 +14,18 @@
 
 namespace regatta::heal {
 
+// Listens at `path`; replaces a socket without a listener. kConflict when a healer listens there,
+// kInvalidInput when the path is not a socket.
+Result<os::UniqueFd> listen_for_reports(const std::string& path);
+
 // Drops a subscriber that does not read. Not thread safe.
 class EventSocket {
  public:
-  // Replaces a socket without a listener. kConflict when a healer listens there, kInvalidInput when
-  // the path is not a socket. `greeting`: the first line to each subscriber.
+  // Listens at `path` as above, and removes it with itself. `greeting`: the first line to each
+  // subscriber.
   static Result<EventSocket> open(const std::string& path, std::function<std::string()> greeting);
+  // With a listener that another process has too, which removes its path.
+  static Result<EventSocket> share(os::UniqueFd listener, std::function<std::string()> greeting);
   ~EventSocket();
   EventSocket(EventSocket&&) noexcept;
   EventSocket& operator=(EventSocket&&) noexcept;

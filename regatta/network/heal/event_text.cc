@@ -224,6 +224,8 @@ std::string_view to_string(EventKind kind) {
       return "failed";
     case EventKind::kRepaired:
       return "repaired";
+    case EventKind::kRestarted:
+      return "restarted";
   }
   return "";
 }
@@ -274,6 +276,7 @@ json to_json(const topo::Graph& graph, const Event& event) {
   for (const RefusedWithdrawal& refusal : event.refusals)
     out["pairs"].push_back({name_of(graph, refusal.from), name_of(graph, refusal.to)});
   if (!event.message.empty()) out["message"] = event.message;
+  if (event.kind == EventKind::kRestarted) out["count"] = event.count;
   return out;
 }
 

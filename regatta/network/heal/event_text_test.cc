@@ -185,5 +185,17 @@ TEST(Words, TellWhatIsRefused) {
   EXPECT_THAT(to_json(fabric.graph, event).at("pairs"), SizeIs(6));
 }
 
+TEST(Event, OfARestartCarriesTheCount) {
+  const auto fabric = TestFabricPaths::two_tiers(2, 2);
+  Event event;
+  event.kind = EventKind::kRestarted;
+  event.message = "signal 9 (Killed) ended the healer";
+  event.count = 3;
+  const nlohmann::json json = to_json(fabric.graph, event);
+  EXPECT_EQ(json["event"], "restarted");
+  EXPECT_EQ(json["count"], 3);
+  EXPECT_EQ(to_text(fabric.graph, event), "restarted: signal 9 (Killed) ended the healer");
+}
+
 }  // namespace
 }  // namespace regatta::heal

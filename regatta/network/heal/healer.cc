@@ -75,8 +75,25 @@ Status Healer::learn_installed() {
   return {};
 }
 
-Result<std::vector<Event>> Healer::start(Seconds now) {
+// Missing next hops that the held faults do not take away.
+std::vector<Fault> Healer::unexplained() const {
+  std::vector<Fault> missing = tables_.missing();
+  const Decision decision = decide(paths_, damper_.faults());
+  std::erase_if(missing, [&](const Fault& hop) {
+    return std::ranges::any_of(decision.withdrawals, [&](const Withdrawal& one) {
+      return one.node == paths_.start_of[hop.link] && one.leaf == hop.node &&
+             std::ranges::find(one.left, hop.link) == one.left.end();
+    });
+  });
+  return missing;
+}
+
+Result<std::vector<Event>> Healer::start(Seconds now, const DamperState& before) {
   REGATTA_TRY(installed, switches_.installed());
+  damper_.restore(before, now);
+  // Routes that cannot be read are as the killed one left them.
+  if (!switches_.reads_installed())
+    tables_.apply(tables_.changes(decide(paths_, damper_.faults())));
   std::vector<Event> events;
   Event taken{EventKind::kTakenOver, now, {}, {}, {}, {}};
   for (Installed& one : installed) {
@@ -89,7 +106,7 @@ Result<std::vector<Event>> Healer::start(Seconds now) {
     if (!one.parts.empty() && !change.withdrawn.empty()) taken.changes.push_back(change);
     tables_.set(one.node, one.leaf, std::move(one.parts));
   }
-  for (Fault fault : tables_.missing()) {
+  for (Fault fault : unexplained()) {
     // How much harm it did is not known: what is seen now counts for more.
     fault.harm = Harm::kLoss;
     if (hops_of(tables_.parts(paths_.start_of[fault.link], fault.node)).empty()) continue;
@@ -97,7 +114,8 @@ Result<std::vector<Event>> Healer::start(Seconds now) {
     damper_.bad(fault, why, now, false);
     taken.reasons.push_back({fault, why, damper_.held().back().clean});
   }
-  if (!taken.changes.empty()) events.push_back(std::move(taken));
+  const bool all_explained = taken.reasons.empty() && !before.held.empty();
+  if (!taken.changes.empty() && !all_explained) events.push_back(std::move(taken));
   is_due_ = true;
   REGATTA_TRY(more, step(now));
   events.insert(events.end(), more.begin(), more.end());
@@ -139,8 +157,16 @@ bool Healer::may_return(const HeldFault& held, double in_use) const {
   const double most = held.fault.harm == Harm::kLoss ? 1 : kNoBlackHole;
   if (held.lasts || losses_.if_used(held.fault) > std::min(most, kFarLess * in_use)) return false;
   const bool is_taken_over = held.fault.place == Place::kHop && held.last_bad == held.since;
-  return is_taken_over || held.fault.harm == Harm::kNoCarrier ||
+  return is_taken_over || held.fault.harm == Harm::kNoCarrier || held.was_lossy ||
          losses_.has_lost_since(held.fault, held.since - kNamedWithin);
+}
+
+DamperState Healer::state() const {
+  DamperState state = damper_.state();
+  for (HeldFault& held : state.held)
+    held.was_lossy =
+        held.was_lossy || losses_.has_lost_since(held.fault, held.since - kNamedWithin);
+  return state;
 }
 
 // Whether it repeats, for the clean time of a locator, what was seen before an early return.

@@ -29,8 +29,9 @@ enum class EventKind : std::uint8_t {
   // No route of a switch uses it, or all possible ones do: nothing to withdraw; or it is set up
   // wrongly, for people to correct.
   kHarmless,
-  kFailed,    // a switch did not apply its change; the healer tries again
-  kRepaired,  // routes that another program had changed are as decided again
+  kFailed,     // a switch did not apply its change; the healer tries again
+  kRepaired,   // routes that another program had changed are as decided again
+  kRestarted,  // the process that healed was killed; another one goes on with its work
 };
 
 struct EventReason {
@@ -45,7 +46,8 @@ struct Event {
   std::vector<EventReason> reasons;         // new faults, or faults that are no longer held
   std::vector<RouteChange> changes;         // kTakenOver, kWithdrawn, kReturned, kRepaired
   std::vector<RefusedWithdrawal> refusals;  // kRefused: of reasons
-  std::string message;                      // kFailed, kRepaired, kHarmless without reasons
+  std::string message;  // kFailed, kRepaired, kRestarted, kHarmless without reasons
+  int count = 0;        // kRestarted: how often by now
 };
 
 struct HealerOptions {
@@ -62,7 +64,10 @@ class Healer {
 
   // Learns the installed routes and the lost carriers, and acts on them. Withdrawals of an earlier,
   // killed healer stay for a clean period.
-  Result<std::vector<Event>> start(Seconds now);
+  Result<std::vector<Event>> start(Seconds now) { return start(now, {}); }
+  // The same with what the killed one knew, as by state(): withdrawals that this explains are held
+  // for its reasons.
+  Result<std::vector<Event>> start(Seconds now, const DamperState& before);
 
   // Accepts a sighting of `fault`. It counts from the next step() on.
   void report(const Fault& fault, const std::string& why, Seconds now);
@@ -82,12 +87,15 @@ class Healer {
   std::optional<Seconds> next() const;
 
   const std::vector<HeldFault>& held() const { return damper_.held(); }
+  // The next healer goes on with it.
+  DamperState state() const;
   const Tables& tables() const { return tables_; }
 
  private:
   static constexpr Seconds kFirstPause{0.1};
 
   Status learn_installed();
+  std::vector<Fault> unexplained() const;
   Status apply_carriers(Seconds now);
   void renew_links_of(NodeId node, Seconds now);
   Status come_on(const CarrierChange& change);

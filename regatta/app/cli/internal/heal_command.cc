@@ -10,17 +10,21 @@
 #include <utility>
 #include <vector>
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <poll.h>
+#include <unistd.h>
 
 #include "regatta/app/cli/internal/arguments.h"
 #include "regatta/app/cli/internal/find_lab.h"
+#include "regatta/app/cli/internal/heal_supervisor.h"
 #include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/stop_signal.h"
 #include "regatta/app/cli/internal/time_flag.h"
 #include "regatta/app/report/network_report.h"
 #include "regatta/base/core/json.h"
+#include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/process.h"
@@ -29,6 +33,7 @@
 #include "regatta/network/heal/event_socket.h"
 #include "regatta/network/heal/event_text.h"
 #include "regatta/network/heal/healer.h"
+#include "regatta/network/heal/healer_state.h"
 #include "regatta/network/heal/lab_switches.h"
 #include "regatta/network/lab/lab.h"
 
@@ -45,7 +50,25 @@ struct HealOptions {
   std::string return_command;
   bool dry_run = false;
   bool json = false;
+  bool unsupervised = false;
+  std::string supervised;
 };
+
+// The command line of the process that heals, after the program's name.
+std::vector<std::string> arguments_of(const HealOptions& options, const Supervised& supervised) {
+  std::vector<std::string> words = {"heal"};
+  if (!options.cluster.empty()) words.push_back(options.cluster);
+  for (const auto& [flag, value] :
+       {std::pair("--lab", options.lab), std::pair("--socket", options.socket),
+        std::pair("--clean", options.clean), std::pair("--clean-max", options.clean_max),
+        std::pair("--withdraw-command", options.withdraw_command),
+        std::pair("--return-command", options.return_command),
+        std::pair("--supervised", to_string(supervised))})
+    if (!value.empty()) words.push_back(std::string(flag) + "=" + value);
+  if (options.dry_run) words.emplace_back("--dry-run");
+  if (options.json) words.emplace_back("--json");
+  return words;
+}
 
 // A flag's text as a time above 0.
 Result<Seconds> time_of(const std::string& flag, const std::string& text) {
@@ -81,6 +104,23 @@ std::string note_text(const heal::FaultReport& report) {
          "; nothing is withdrawn, people have to correct it";
 }
 
+// This process shares it with the one that watches it, its parent.
+struct Supervision {
+  Supervised shared;
+  heal::SharedText state;
+  pid_t parent = -1;
+};
+
+Result<std::optional<Supervision>> find_supervision(const HealOptions& options) {
+  if (options.supervised.empty()) return std::optional<Supervision>();
+  REGATTA_TRY(shared, parse_supervised(options.supervised));
+  for (const int fd : {shared.listener, shared.state})
+    if (::fcntl(fd, F_SETFD, FD_CLOEXEC) != 0)
+      return Error{Code::kInvalidInput, "--supervised: is for regatta heal itself; leave it out"};
+  return std::optional<Supervision>(
+      {shared, heal::SharedText(os::UniqueFd(shared.state)), ::getppid()});
+}
+
 // The fabric to heal.
 struct Fabric {
   const topo::Graph& graph;
@@ -89,6 +129,7 @@ struct Fabric {
   heal::EventSocket& event_socket;
   const HealOptions& options;
   const std::string& socket;
+  std::optional<Supervision>& supervision;
   int end_fd = -1;  // readable when the fabric is gone; -1: never
 };
 
@@ -108,17 +149,63 @@ bool wait_for_news(const Fabric& fabric) {
 
 // Fails when another healer has the socket. `graph` and `healer` must outlive what is returned.
 Result<heal::EventSocket> open_event_socket(const std::string& socket, const topo::Graph& graph,
-                                            const heal::Healer& healer) {
-  return heal::EventSocket::open(
-      socket, [&] { return json_line(held_to_json(graph, healer.held(), os::monotonic_now())); });
+                                            const heal::Healer& healer,
+                                            const std::optional<Supervision>& supervision) {
+  const int restarts = supervision ? supervision->shared.restarts : 0;
+  const auto greeting = [&graph, &healer, restarts] {
+    nlohmann::json held = held_to_json(graph, healer.held(), os::monotonic_now());
+    held["restarts"] = restarts;
+    return json_line(std::move(held));
+  };
+  if (!supervision) return heal::EventSocket::open(socket, greeting);
+  return heal::EventSocket::share(os::UniqueFd(supervision->shared.listener), greeting);
 }
+
+// Begins with what a killed process knew, if there was one.
+Result<std::vector<heal::Event>> start_healer(const Fabric& fabric, Seconds now) {
+  if (!fabric.supervision || fabric.supervision->shared.restarts == 0)
+    return fabric.healer.start(now);
+  const Supervised& shared = fabric.supervision->shared;
+  const auto text = fabric.supervision->state.read();
+  auto before = text ? heal::parse_state(fabric.graph, *text) : text.error();
+  if (!before) before = heal::DamperState{};
+  REGATTA_TRY(events, fabric.healer.start(now, *before));
+  heal::Event restarted{heal::EventKind::kRestarted, now, {}, {}, {}, {}};
+  restarted.count = shared.restarts;
+  restarted.message = fmt::format("{} ended the healer; a new one goes on with {} (restart {})",
+                                  os::signal_text(shared.signal),
+                                  pluralized(before->held.size(), "held fault"), shared.restarts);
+  events.insert(events.begin(), std::move(restarted));
+  return events;
+}
+
+// Writes down what the next process has to know, where that has changed.
+class SharedState {
+ public:
+  explicit SharedState(const Fabric& fabric) : fabric_(fabric) {}
+
+  Status update() {
+    if (!fabric_.supervision) return {};
+    std::string text = heal::state_text(fabric_.healer.state());
+    if (text == written_) return {};
+    written_ = std::move(text);
+    return fabric_.supervision->state.write(written_);
+  }
+
+ private:
+  const Fabric& fabric_;
+  std::string written_;
+};
 
 Status heal_until_stopped(const Fabric& fabric) {
   const topo::Graph& graph = fabric.graph;
   heal::Healer& healer = fabric.healer;
   heal::EventSocket& event_socket = fabric.event_socket;
   const bool as_json = fabric.options.json;
-  const Seconds began = os::monotonic_now();
+  const bool is_first = !fabric.supervision || fabric.supervision->shared.restarts == 0;
+  const Seconds now = os::monotonic_now();
+  const Seconds began = fabric.supervision ? fabric.supervision->shared.began : now;
+  SharedState shared_state(fabric);
   const auto publish = [&](const std::vector<heal::Event>& events) {
     for (const heal::Event& event : events) {
       event_socket.broadcast(json_line(to_json(graph, event)));
@@ -126,8 +213,9 @@ Status heal_until_stopped(const Fabric& fabric) {
     }
   };
   const std::atomic<bool>& stop = watch_stop_signals();
-  REGATTA_TRY(first, healer.start(began));
-  if (!as_json) {
+  REGATTA_TRY(first, start_healer(fabric, now));
+  REGATTA_TRY_DO(shared_state.update());
+  if (!as_json && is_first) {
     fmt::print("{}", report::healing_text(graph, fabric.socket, fabric.options.dry_run));
     std::fflush(stdout);
   }
@@ -141,6 +229,7 @@ Status heal_until_stopped(const Fabric& fabric) {
       if (report.losses) healer.report_losses(*report.losses, os::monotonic_now());
     }
     REGATTA_TRY(events, healer.step(os::monotonic_now()));
+    REGATTA_TRY_DO(shared_state.update());
     publish(events);
   }
   return {};
@@ -173,17 +262,22 @@ Status check_no_commands(const HealOptions& options) {
   return {};
 }
 
+std::string socket_of(const HealOptions& options, const lab::LabInfo& lab) {
+  return options.socket.empty() ? lab.folder + "/heal.sock" : options.socket;
+}
+
 Status heal_lab(const HealOptions& options, const heal::HealerOptions& healer_options) {
-  REGATTA_TRY_DO(check_no_commands(options));
+  REGATTA_TRY(supervision, find_supervision(options));
   REGATTA_TRY(lab, find_lab(options.lab));
   REGATTA_TRY(graph, lab::graph_of(lab));
-  const std::string socket = options.socket.empty() ? lab.folder + "/heal.sock" : options.socket;
+  const std::string socket = socket_of(options, lab);
   REGATTA_TRY_DO(lab::enter_user_namespace(lab));
+  if (supervision) REGATTA_TRY_DO(os::die_with(supervision->parent));
   const heal::FabricPaths paths(graph);
   REGATTA_TRY(switches, open_lab_switches(lab, graph, paths));
   REGATTA_TRY(holder, os::open_pidfd(lab.holder));
   heal::Healer healer(graph, paths, *switches, healer_options);
-  REGATTA_TRY(event_socket, open_event_socket(socket, graph, healer));
+  REGATTA_TRY(event_socket, open_event_socket(socket, graph, healer, supervision));
   // Not before the socket is ours: another healer's routes are not to be handed back.
   std::optional<RoutesTaken> taken;
   if (!options.dry_run) {
@@ -192,25 +286,43 @@ Status heal_lab(const HealOptions& options, const heal::HealerOptions& healer_op
     REGATTA_TRY_DO(switches->keep_probe_paths());
   }
   return heal_until_stopped(
-      {graph, *switches, healer, event_socket, options, socket, holder.get()});
+      {graph, *switches, healer, event_socket, options, socket, supervision, holder.get()});
 }
 
-Status heal_cluster(const HealOptions& options, const heal::HealerOptions& healer_options) {
-  REGATTA_TRY(cluster, load_cluster(options.cluster));
+Status check_cluster_flags(const HealOptions& options) {
   if (options.withdraw_command.empty() || options.return_command.empty() ||
       options.socket.empty()) {
     return Error{Code::kInvalidInput,
                  "heal: the switches of a cluster file are reached by commands; give "
                  "--withdraw-command, --return-command and --socket, or name a lab with --lab"};
   }
+  return check(heal::SwitchCommands{options.withdraw_command, options.return_command});
+}
+
+Status heal_cluster(const HealOptions& options, const heal::HealerOptions& healer_options) {
+  REGATTA_TRY(supervision, find_supervision(options));
+  REGATTA_TRY(cluster, load_cluster(options.cluster));
   const heal::SwitchCommands commands{options.withdraw_command, options.return_command};
-  REGATTA_TRY_DO(check(commands));
   const topo::Graph graph = build_graph(cluster);
   const heal::FabricPaths paths(graph);
   heal::CommandSwitches switches(graph, paths, commands);
   heal::Healer healer(graph, paths, switches, healer_options);
-  REGATTA_TRY(event_socket, open_event_socket(options.socket, graph, healer));
-  return heal_until_stopped({graph, switches, healer, event_socket, options, options.socket});
+  REGATTA_TRY(event_socket, open_event_socket(options.socket, graph, healer, supervision));
+  return heal_until_stopped(
+      {graph, switches, healer, event_socket, options, options.socket, supervision});
+}
+
+// Rejects wrong flags; returns the socket of reports.
+Result<std::string> check_options(const HealOptions& options) {
+  if (!options.lab.empty()) {
+    REGATTA_TRY_DO(check_no_commands(options));
+    REGATTA_TRY(lab, find_lab(options.lab));
+    return socket_of(options, lab);
+  }
+  const auto cluster = load_cluster(options.cluster);
+  if (!cluster) return cluster.error();
+  REGATTA_TRY_DO(check_cluster_flags(options));
+  return options.socket;
 }
 
 int run_heal(const HealOptions& options) {
@@ -225,6 +337,13 @@ int run_heal(const HealOptions& options) {
   }
   const auto healer = healer_options(options);
   if (!healer) return report_error(healer.error());
+  const auto socket = check_options(options);
+  if (!socket) return report_error(socket.error());
+  if (!options.unsupervised && options.supervised.empty()) {
+    const auto ended = supervise_healer(
+        *socket, [&](const Supervised& supervised) { return arguments_of(options, supervised); });
+    return ended ? *ended : report_error(ended.error());
+  }
   const Status status =
       options.lab.empty() ? heal_cluster(options, *healer) : heal_lab(options, *healer);
   return status ? 0 : report_error(status.error());
@@ -262,6 +381,9 @@ void add_heal_command(CLI::App& app, int& exit_status) {
       ->check(not_empty());
   heal->add_flag("--dry-run", options->dry_run, "Print the actions without taking them");
   heal->add_flag("--json", options->json, "Print a JSON object per event, as for subscribers");
+  heal->add_flag("--unsupervised", options->unsupervised,
+                 "One process, without another one that starts it again when it is killed");
+  heal->add_option("--supervised", options->supervised)->group("");
 }
 
 }  // namespace regatta::cli

@@ -38,20 +38,26 @@ std::string HealerReporter::report(const diag::FaultChanges& news,
                                    const probe::Collector& collector, Seconds now) {
   const bool is_due = now - reported_ >= kAgain;
   if (is_due) reported_ = now;
-  if (!fd_) {
-    auto fd = is_due ? os::connect_unix(path_) : Result<os::UniqueFd>(Error{});
-    if (!fd) return {};
-    fd_ = std::move(*fd);
-    losses_until_ = now + kAgain;
-    if (!send(lines_of(*graph_, collector.lasting()))) return {};
-    return std::exchange(was_connected_, true) ? report::healer_back_text(path_)
-                                               : report::healer_found_text(path_);
-  }
+  if (!fd_) return is_due ? reconnect(collector, now) : std::string();
   discard_input();
   std::string lines = lines_of(*graph_, news.begun);
   if (is_due) lines = lines_of(*graph_, collector.lasting());
   if (send(lines + due_losses(collector, now))) return {};
-  return report::healer_lost_text(path_);
+  // One that is started again at once listens already; another one may end soon after each start.
+  const std::string back = now - connected_ >= kAgain ? reconnect(collector, now) : std::string();
+  return back.empty() ? report::healer_lost_text(path_) : back;
+}
+
+// Returns the line to print when it listens.
+std::string HealerReporter::reconnect(const probe::Collector& collector, Seconds now) {
+  auto fd = os::connect_unix(path_);
+  if (!fd) return {};
+  fd_ = std::move(*fd);
+  connected_ = now;
+  losses_until_ = now + kAgain;
+  if (!send(lines_of(*graph_, collector.lasting()))) return {};
+  return std::exchange(was_connected_, true) ? report::healer_back_text(path_)
+                                             : report::healer_found_text(path_);
 }
 
 // A second longer than there are any: what is held has to be seen without losses for a while.

@@ -26,8 +26,8 @@ class HealerReporter {
   // Reports new faults at once, and every second those that the collector's last locate() found
   // again: a healer takes a fault that is no longer reported as gone. While a fault is not over or
   // probes lose anything, and for a second after, it also reports what they lose every 30 ms. Never
-  // waits: it tries every second to reach a lost healer. Returns the line to print when it is lost
-  // or back; "": neither.
+  // waits: it tries at once and then every second to reach a lost healer. Returns the line to print
+  // when it is lost or back; "": neither.
   std::string report(const diag::FaultChanges& news, const probe::Collector& collector,
                      Seconds now);
 
@@ -37,6 +37,7 @@ class HealerReporter {
         fd_(std::move(fd)),
         was_connected_(static_cast<bool>(fd_)),
         graph_(&graph) {}
+  std::string reconnect(const probe::Collector& collector, Seconds now);
   std::string due_losses(const probe::Collector& collector, Seconds now);
   bool send(const std::string& lines);
   void discard_input();
@@ -45,6 +46,7 @@ class HealerReporter {
   os::UniqueFd fd_;  // empty while the healer is gone
   bool was_connected_;
   const topo::Graph* graph_;
+  Seconds connected_{-1e9};  // to this healer
   Seconds reported_;         // all lasting faults
   Seconds losses_reported_;  // and until when they are
   Seconds losses_until_;

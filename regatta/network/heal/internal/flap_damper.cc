@@ -49,6 +49,16 @@ bool FlapDamper::bad(const Fault& fault, const std::string& why, Seconds now, bo
   return true;
 }
 
+void FlapDamper::restore(const DamperState& before, Seconds now) {
+  held_ = before.held;
+  records_ = before.records;
+  for (HeldFault& held : held_) {
+    held.last_bad = now;
+    // The reporter says it again where it is still bad.
+    held.lasts = false;
+  }
+}
+
 void FlapDamper::good(const Fault& fault, Seconds now) {
   HeldFault* const held = find(fault);
   if (held == nullptr || !held->lasts) return;

@@ -33,6 +33,21 @@ struct HeldFault {
   bool lasts = false;  // bad until good() is said
   Seconds clean;       // how long it has to be clean now
   bool is_relapse = false;
+  bool was_lossy = false;  // probes lost packets there, as an earlier healer knew
+};
+
+// How often a place broke again.
+struct RelapseRecord {
+  Fault fault;
+  int relapses = 0;
+  Seconds released;
+  bool is_interrupted = false;  // by an early release
+};
+
+// All that a damper knows.
+struct DamperState {
+  std::vector<HeldFault> held;         // oldest first
+  std::vector<RelapseRecord> records;  // of places that were released within `forget` x relapses
 };
 
 class FlapDamper {
@@ -51,6 +66,11 @@ class FlapDamper {
   // The same of a fault that may still be there; a sighting afterwards is no relapse.
   void release_early(const Fault& fault, Seconds now);
 
+  // Goes on with what another damper of this machine knew. Nobody saw since when its faults were
+  // clean: their clean periods begin anew.
+  void restore(const DamperState& before, Seconds now);
+  DamperState state() const { return {held_, records_}; }
+
   const Damping& damping() const { return damping_; }
   // Oldest first.
   const std::vector<HeldFault>& held() const { return held_; }
@@ -59,12 +79,7 @@ class FlapDamper {
   std::optional<Seconds> next() const;
 
  private:
-  struct Record {
-    Fault fault;
-    int relapses = 0;
-    Seconds released;
-    bool is_interrupted = false;  // by an early release
-  };
+  using Record = RelapseRecord;
   Record& seen(const Fault& fault, Seconds now);
   Seconds clean_period(const Record& record) const;
   void end(const Fault& fault, Seconds now, bool is_interrupted);
@@ -72,7 +87,7 @@ class FlapDamper {
 
   Damping damping_;
   std::vector<HeldFault> held_;
-  std::vector<Record> records_;  // of places that were released within `forget` x relapses
+  std::vector<Record> records_;
 };
 
 }  // namespace regatta::heal

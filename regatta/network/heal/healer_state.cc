@@ -1,0 +1,146 @@
+#include "regatta/network/heal/healer_state.h"
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+
+#include <nlohmann/json.hpp>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "regatta/base/core/ids.h"
+#include "regatta/base/core/json.h"
+
+namespace regatta::heal {
+namespace {
+
+using nlohmann::json;
+
+json state_of_fault(const Fault& fault) {
+  return {{"place", static_cast<int>(fault.place)},
+          {"link", fault.link},
+          {"node", fault.node.value},
+          {"harm", static_cast<int>(fault.harm)}};
+}
+
+Fault fault_of_state(const topo::Graph& graph, const JsonReader& state) {
+  constexpr std::array kStatePlaces = {Place::kLink, Place::kSwitch, Place::kHop};
+  constexpr std::array kStateHarms = {Harm::kLoss, Harm::kBlackHole, Harm::kNoCarrier};
+  const auto below = [](std::size_t size) {
+    return IntRange{.low = 0, .high = static_cast<long long>(size) - 1};
+  };
+  int place = 0;
+  int harm = 0;
+  int node = 0;
+  Fault fault;
+  state.read("place", place, below(kStatePlaces.size()));
+  state.read("link", fault.link, below(2 * graph.links.size()));
+  state.read("node", node, IntRange{.low = -1, .high = below(graph.nodes.size()).high});
+  state.read("harm", harm, below(kStateHarms.size()));
+  fault.place = at(kStatePlaces, place);
+  fault.harm = at(kStateHarms, harm);
+  fault.node = NodeId{node};
+  if (node < 0 && fault.place != Place::kLink) state.fail("names no switch");
+  return fault;
+}
+
+// Where the text lies in the file; it begins with this.
+struct Extent {
+  std::uint64_t begin = sizeof(Extent);
+  std::uint64_t size = 0;
+};
+
+Result<Extent> read_extent(int fd) {
+  Extent extent;
+  const ssize_t count = ::pread(fd, &extent, sizeof extent, 0);
+  if (count == 0) return Extent{};
+  if (count != sizeof extent) return os::errno_error("state of the healer");
+  return extent;
+}
+
+Status write_all(int fd, std::string_view text, std::uint64_t begin) {
+  for (std::size_t done = 0; done < text.size();) {
+    const ssize_t count =
+        ::pwrite(fd, text.data() + done, text.size() - done, static_cast<off_t>(begin + done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return os::errno_error("state of the healer");
+    done += static_cast<std::size_t>(count);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string state_text(const DamperState& state) {
+  json out{{"held", json::array()}, {"relapses", json::array()}};
+  for (const HeldFault& held : state.held) {
+    json one = state_of_fault(held.fault);
+    one["why"] = held.why;
+    one["since"] = held.since.value;
+    one["clean"] = held.clean.value;
+    one["lossy"] = held.was_lossy;
+    one["relapse"] = held.is_relapse;
+    out["held"].push_back(std::move(one));
+  }
+  for (const RelapseRecord& record : state.records) {
+    json one = state_of_fault(record.fault);
+    one["count"] = record.relapses;
+    one["released"] = record.released.value;
+    one["interrupted"] = record.is_interrupted;
+    out["relapses"].push_back(std::move(one));
+  }
+  return out.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+Result<DamperState> parse_state(const topo::Graph& graph, std::string_view text) {
+  if (text.empty()) return DamperState{};
+  REGATTA_TRY(state, JsonReader::parse(text, "state of the healer"));
+  DamperState out;
+  for (const JsonReader& one : state.at("held").items()) {
+    HeldFault held;
+    held.fault = fault_of_state(graph, one);
+    one.read("why", held.why);
+    one.read("since", held.since);
+    one.read("clean", held.clean, kPositive);
+    one.read("lossy", held.was_lossy);
+    one.read("relapse", held.is_relapse);
+    out.held.push_back(std::move(held));
+  }
+  for (const JsonReader& one : state.at("relapses").items()) {
+    RelapseRecord record;
+    record.fault = fault_of_state(graph, one);
+    one.read("count", record.relapses);
+    one.read("released", record.released);
+    one.read("interrupted", record.is_interrupted);
+    out.records.push_back(record);
+  }
+  return state.finish(std::move(out));
+}
+
+Result<SharedText> SharedText::create() {
+  os::UniqueFd fd(::memfd_create("state of the healer", MFD_CLOEXEC));
+  if (!fd) return os::errno_error("state of the healer");
+  return SharedText(std::move(fd));
+}
+
+Result<std::string> SharedText::read() const {
+  REGATTA_TRY(extent, read_extent(fd_.get()));
+  std::string text(extent.size, '\0');
+  const ssize_t count =
+      ::pread(fd_.get(), text.data(), text.size(), static_cast<off_t>(extent.begin));
+  if (count != static_cast<ssize_t>(text.size())) return os::errno_error("state of the healer");
+  return text;
+}
+
+// Beside the former text; the extent, which a kill cannot cut, comes last.
+Status SharedText::write(std::string_view text) {
+  REGATTA_TRY(former, read_extent(fd_.get()));
+  Extent extent{.begin = sizeof(Extent), .size = text.size()};
+  if (extent.begin + extent.size > former.begin && former.size > 0)
+    extent.begin = former.begin + former.size;
+  REGATTA_TRY_DO(write_all(fd_.get(), text, extent.begin));
+  const std::string_view bytes(reinterpret_cast<const char*>(&extent), sizeof extent);
+  return write_all(fd_.get(), bytes, 0);
+}
+
+}  // namespace regatta::heal

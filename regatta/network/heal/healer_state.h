@@ -1,0 +1,38 @@
+// heal/healer_state.h: what a healer that is killed leaves to the process that goes on with its
+// work, in memory that both share.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "regatta/base/core/result.h"
+#include "regatta/base/os/unique_fd.h"
+#include "regatta/model/topo/graph.h"
+#include "regatta/network/heal/internal/flap_damper.h"
+
+namespace regatta::heal {
+
+// The held faults and the relapses, as one line. Another process of this machine that has the same
+// graph understands it.
+std::string state_text(const DamperState& state);
+// kInvalidInput unless it is such a line, of a fabric like this one. "": nothing is held.
+Result<DamperState> parse_state(const topo::Graph& graph, std::string_view text);
+
+// A text in a file without a name. A process that is killed while it writes leaves the text before.
+class SharedText {
+ public:
+  static Result<SharedText> create();
+  // One that another process made, by its descriptor.
+  explicit SharedText(os::UniqueFd fd) : fd_(std::move(fd)) {}
+
+  int fd() const { return fd_.get(); }
+  // "" before the first write().
+  Result<std::string> read() const;
+  Status write(std::string_view text);
+
+ private:
+  os::UniqueFd fd_;
+};
+
+}  // namespace regatta::heal
