@@ -194,11 +194,28 @@ class ProbeCommand(ProbeLab):
         print(f"  {found[0]['culprit']} after {after:.2f} s")
         self.assertLess(after, 5)
 
+    def listen_to_complaints(self, server):
+        """Opens sockets that hear what routers say of its probes, as those of traceroutes do: the kernel remembers the path MTU for minutes."""
+        others = [self.address(f"s{i}") for i in range(self.servers) if f"s{i}" != server]
+        listeners = self.script(server, "import socket, time\n"
+                                "all = []\n"
+                                "for port in range(27901, 28101):\n"
+                                f"    for to in {others!r}:\n"
+                                "        s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); all.append(s)\n"
+                                "        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)\n"
+                                f"        s.bind(('{self.address(server)}', port)); s.connect((to, 27900))\n"
+                                "time.sleep(1000)\n")
+        inside = ("lab", "exec", "--lab", self.name, server, "--", "cat", "/proc/net/udp")
+        self.wait(lambda: lab_case.regatta(*inside).stdout.count(":6DC4 ") == len(others))  # port 28100
+        return listeners
+
     def test_names_a_cable_whose_mtu_is_too_small_for_large_packets(self):
+        listeners = self.listen_to_complaints("s2")
         device = self.routes_to("s0", "leaf1")[0]["nexthops"][1]["dev"]
         self.names_a_loss_of("large", ["link leaf1-spine1, both ways"],
                              lambda: self.inside("leaf1", "ip", "link", "set", device, "mtu", "1000"),
                              lambda: self.inside("leaf1", "ip", "link", "set", device, "mtu", "9000"))
+        self.assertIsNone(listeners.poll())
 
     def test_names_a_route_that_only_users_packets_take(self):
         """Probes keep to a table of their own, as beside a healer, and in the main table a spine drops what is bound for a leaf."""

@@ -217,7 +217,11 @@ Result<Sender> Sender::open(const std::set<std::uint16_t>& ports, bool may_be_ra
   if (may_be_raw) {
     os::UniqueFd raw(::socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_RAW));
     const int tos = topo::kProbeTos;  // for the choice of the route
-    if (raw && ::setsockopt(raw.get(), IPPROTO_IP, IP_TOS, &tos, sizeof tos) == 0)
+    // Also for other sockets' sake, such as those of users' connections, a router may have asked
+    // for smaller packets; the kernel remembers that for ten minutes, and would drop large ones.
+    const int whole = IP_PMTUDISC_PROBE;
+    if (raw && ::setsockopt(raw.get(), IPPROTO_IP, IP_TOS, &tos, sizeof tos) == 0 &&
+        ::setsockopt(raw.get(), IPPROTO_IP, IP_MTU_DISCOVER, &whole, sizeof whole) == 0)
       sender.raw_ = std::move(raw);
   }
   if (sender.is_raw()) return sender;

@@ -46,10 +46,13 @@ class PathTrace {
     };
     const sockaddr_in from = place(path.flow.from, path.flow.from_port);
     const sockaddr_in to = place(path.flow.to, path.flow.to_port);
+    // A router's complaint of a large probe of the same ports comes to this socket: it must not
+    // change the size of the packets that users' connections send.
     // Where probes have a socket of their own on this port, answers come to the connected one.
     const bool is_open =
         fd && set(SOL_SOCKET, SO_REUSEADDR, 1) && set(IPPROTO_IP, IP_RECVERR, 1) &&
         set(IPPROTO_IP, IP_TOS, topo::kProbeTos) &&
+        set(IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_INTERFACE) &&
         ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&from), sizeof from) == 0 &&
         ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0;
     if (is_open) fd_ = std::move(fd);
