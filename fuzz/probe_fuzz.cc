@@ -95,6 +95,7 @@ void as_evidence(const Fabric& fabric, const Matrix& matrix, std::string_view te
   using regatta::Seconds;
   regatta::probe::EvidenceCollector evidence_collector(fabric.graph, fabric.routes, fabric.seeds,
                                                        matrix);
+  regatta::diag::Locator locator(fabric.graph, matrix.paths);
   Seconds now{100};
   for (const std::string& line : regatta::split(text, '\n')) {
     now = now + Seconds{0.1};
@@ -105,7 +106,11 @@ void as_evidence(const Fabric& fabric, const Matrix& matrix, std::string_view te
     REGATTA_CHECK(regatta::probe::parse_evidence(again.substr(0, again.size() - 1)).has_value());
     std::visit(
         [&](const auto& one) {
-          if constexpr (std::is_same_v<std::decay_t<decltype(one)>, regatta::probe::NicCarrier>)
+          using Kind = std::decay_t<decltype(one)>;
+          if constexpr (std::is_same_v<Kind, regatta::probe::InterfaceAddresses>)
+            locator.add(regatta::diag::ServerAddresses{.server = regatta::NodeId{1},
+                                                       .interfaces = one.interfaces});
+          else if constexpr (std::is_same_v<Kind, regatta::probe::NicCarrier>)
             static_cast<void>(evidence_collector.accept(regatta::NodeId{1}, one).has_value());
           else
             static_cast<void>(evidence_collector.accept(regatta::NodeId{1}, one, now).has_value());
@@ -113,6 +118,7 @@ void as_evidence(const Fabric& fabric, const Matrix& matrix, std::string_view te
         *evidence);
     static_cast<void>(
         evidence_collector.due_requests(std::vector<std::uint32_t>{0, 3}, {}, {}, now));
+    static_cast<void>(locator.locate(now));
   }
 }
 
