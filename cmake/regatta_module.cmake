@@ -3,6 +3,7 @@
 #   regatta_module(NAME coll SOURCES ring.cc TESTS ring_test.cc BENCHMARKS ring_bench.cc
 #                  DEPS core os SYSTEM Threads::Threads)
 #
+# PROCESSES N runs the tests in N processes instead of one each.
 # DEPS is the permission list that tools/check_layers.py compares with the includes.
 include(regatta_warnings)
 
@@ -28,7 +29,7 @@ function(regatta_unity target)
 endfunction()
 
 function(regatta_module)
-  cmake_parse_arguments(M "" "NAME" "SOURCES;ALONE;TESTS;BENCHMARKS;DEPS;SYSTEM" ${ARGN})
+  cmake_parse_arguments(M "" "NAME;PROCESSES" "SOURCES;ALONE;TESTS;BENCHMARKS;DEPS;SYSTEM" ${ARGN})
   list(TRANSFORM M_DEPS PREPEND regatta::)
   set(scope PUBLIC)
   if(M_SOURCES)
@@ -51,8 +52,18 @@ function(regatta_module)
     target_link_libraries(${M_NAME}_test PRIVATE regatta::${M_NAME} GTest::gmock_main)
     # Tests that fork a process which starts threads pass under ThreadSanitizer with this option.
     set(tsan_options die_after_fork=0:suppressions=${PROJECT_SOURCE_DIR}/cmake/tsan_suppressions.txt)
-    gtest_discover_tests(${M_NAME}_test TEST_PREFIX ${M_NAME}. DISCOVERY_TIMEOUT 60
-      PROPERTIES TIMEOUT 120 LABELS unit ENVIRONMENT TSAN_OPTIONS=${tsan_options})
+    # A process per test, so that ctest names it; or shares of all tests, where a program takes long to start.
+    if(M_PROCESSES)
+      foreach(process RANGE 1 ${M_PROCESSES})
+        math(EXPR index "${process} - 1")
+        add_test(NAME ${M_NAME}.part_${process}_of_${M_PROCESSES} COMMAND ${M_NAME}_test)
+        set_tests_properties(${M_NAME}.part_${process}_of_${M_PROCESSES} PROPERTIES TIMEOUT 300 LABELS unit
+          ENVIRONMENT "TSAN_OPTIONS=${tsan_options};GTEST_TOTAL_SHARDS=${M_PROCESSES};GTEST_SHARD_INDEX=${index}")
+      endforeach()
+    else()
+      gtest_discover_tests(${M_NAME}_test TEST_PREFIX ${M_NAME}. DISCOVERY_TIMEOUT 60
+        PROPERTIES TIMEOUT 120 LABELS unit ENVIRONMENT TSAN_OPTIONS=${tsan_options})
+    endif()
   endif()
   if(M_BENCHMARKS AND REGATTA_BENCHMARKS)
     add_executable(${M_NAME}_bench ${M_BENCHMARKS})

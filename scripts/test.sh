@@ -26,9 +26,10 @@ say "timed tests"
 # tried twice more, and each try is told.
 run_tests -L timed --repeat until-pass:3 "$@" || status=1
 say "system tests"
-# One at a time: they measure, and each may bring a lab up. Tried again as the timed ones.
-run_tests -L system --repeat until-pass:3 "$@" || status=1
+# Two at a time, for most of them wait; those that measure run alone (RUN_SERIAL). Tried again as the timed ones.
+run_tests -L system -j 2 --repeat until-pass:3 "$@" || status=1
 say "guest tests"
-run_tests -L guest "$@" || status=1
+# A virtual machine starts on one core, and emulates two.
+run_tests -L guest -j 2 "$@" || status=1
 if [ "$status" -eq 0 ]; then say "every test passed"; else say "tests failed"; fi
 exit "$status"
