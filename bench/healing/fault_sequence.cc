@@ -92,7 +92,7 @@ class SequenceRun {
     losses_until_ = now + kReportEvery;
     for (std::size_t link = 0; link < has_carrier_.size(); ++link)
       if (!has_carrier_[link]) switches_.set_carrier(graph_, LinkId{static_cast<int>(link)}, false);
-    const auto started = healer_->start(now);
+    const auto started = healer_->start(now, left_);
     REGATTA_CHECK(started.has_value());
   }
 
@@ -114,6 +114,7 @@ class SequenceRun {
         locator_.add(as_reported(report));
     const diag::FaultChanges changes = locator_.locate(now);
     if (is_out(std::nullopt, now)) {
+      if (healer_) left_ = healer_->state();
       healer_.reset();
       return;
     }
@@ -205,6 +206,7 @@ class SequenceRun {
   probe::Simulation simulation_;
   diag::Locator locator_;
   std::optional<heal::Healer> healer_;
+  heal::DamperState left_;  // by the healer that was killed
   Seconds reported_at_{-1};
   Seconds losses_until_;
   Seconds measured_at_;
