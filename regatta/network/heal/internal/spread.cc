@@ -46,6 +46,24 @@ std::vector<std::uint32_t> holders(std::span<const Part> parts, std::size_t coun
   return holder;
 }
 
+// Takes from hops that have more than their even share what is not of their own range, where one
+// that has come back has less.
+void even_out(std::vector<std::uint32_t>& holder, std::span<const std::uint32_t> all,
+              std::span<const std::uint32_t> left) {
+  const std::size_t pieces = holder.size() / all.size();
+  const std::size_t fair = (holder.size() + left.size() - 1) / left.size();
+  std::map<std::uint32_t, std::size_t> load;
+  for (const std::uint32_t hop : holder)
+    ++load[hop];
+  for (std::size_t piece = 0; piece < holder.size(); ++piece) {
+    std::uint32_t& hop = holder[piece];
+    const bool is_own = hop == kNobody || all[piece / pieces] == hop;
+    if (is_own || load[hop] <= fair) continue;
+    --load[hop];
+    hop = kNobody;
+  }
+}
+
 // How many of the pieces that nobody has each hop gets: always one for that with the least.
 std::vector<std::size_t> gifts(const std::vector<std::uint32_t>& holder,
                                std::span<const std::uint32_t> left) {
@@ -110,6 +128,10 @@ std::vector<Part> respread(std::span<const Part> installed, std::span<const std:
     for (std::uint32_t& one : range)
       if (!contains(left, one)) one = kNobody;
   }
+  const bool has_returned = std::ranges::any_of(left, [&](std::uint32_t hop) {
+    return std::ranges::find(installed, hop, &Part::hop) == installed.end();
+  });
+  if (has_returned) even_out(holder, all, left);
   std::vector<std::size_t> transfer = gifts(holder, left);
   std::size_t taker = 0;
   for (std::uint32_t& one : holder) {

@@ -98,6 +98,20 @@ TEST(Spread, MovesNoHealthyConnectionWhateverBreaksAndReturns) {
   }
 }
 
+// Else a later fault of a hop with more than its share would hit more traffic than without healing.
+TEST(Spread, IsEvenAlsoWhereAHopComesBackWhileAnotherIsMissing) {
+  for (std::uint32_t count = 3; count <= 64; ++count) {
+    const Hops all = numbers(count);
+    const Hops less(all.begin() + 1, all.end());
+    const Hops least(all.begin() + 2, all.end());
+    const auto two_out = respread(respread(even_parts(all), all, less), all, least);
+    Hops one_out = least;
+    one_out.insert(one_out.begin(), all[0]);
+    for (const auto& [hop, share] : shares(respread(two_out, all, one_out)))
+      EXPECT_NEAR(share, 1.0 / (count - 1), 1e-9) << count;
+  }
+}
+
 TEST(Spread, DividesEvenly) {
   for (std::uint32_t count = 2; count <= 64; ++count) {
     const Hops all = numbers(count);
