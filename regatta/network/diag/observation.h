@@ -112,13 +112,17 @@ struct PassiveCount {
   double background = 0.02;
 };
 
+inline constexpr int kLossWindows = 3;
+// A link that goes on losing packets as before lets so many losses be missing once in e^7 times.
+inline constexpr double kLossesMissing = 7;
+
 // The recent losses of probes over a directed link between switches. Not a verdict: a loss that
 // several links of its path explain equally well counts for each of them.
 struct LinkLoss {
   std::uint32_t link = 0;  // by fabric::number_of
-  double now = 0;          // share in the last 3 windows
-  // Share that it may still lose: that of the last 17 windows or, if it is less, of the last 3; 0
-  // once so many packets have crossed it without a loss as would have lost seven before.
+  double now = 0;          // share in the last kLossWindows windows
+  // Share that it may still lose: that of the last 17 windows or, if it is less, that of now; 0
+  // once so many packets have crossed it without a loss as would have lost kLossesMissing before.
   double left = 0;
   bool is_blind = false;  // no probe that counts has crossed it: the shares are unknown
 

@@ -18,6 +18,13 @@ bool is_black_hole(const FaultVerdict& verdict) {
           is_of_variant(verdict.symptom));
 }
 
+// Windows with its losses and without them, taken together, look like a loss elsewhere; few losses
+// do not.
+bool is_heavy_loss(const FaultVerdict& verdict) {
+  constexpr double kHeavy = 0.1;
+  return is_fault(verdict) && verdict.symptom == Symptom::kLoss && verdict.loss_share >= kHeavy;
+}
+
 void clear_across(const std::vector<std::uint32_t>& links, Window first, Window last,
                   PathTally& tally) {
   for (std::size_t path = 0; path < tally.size(); ++path)
@@ -72,17 +79,50 @@ bool was_closed(std::size_t path, const PathTally& tally) {
 
 }  // namespace
 
-void EndedFaults::trim_one(std::span<const std::vector<std::uint32_t>> active, std::size_t place,
-                           PathTally& tally) {
-  const std::vector<std::uint32_t>& links = active[place];
-  std::vector<std::size_t> closed;
+void EndedFaults::forget_until(const std::vector<std::uint32_t>& links, Window last,
+                               PathTally& tally) {
+  clear_across(links, tally.first(), last, tally);
+  std::erase_if(ended_, [&](const EndedFault& one) { return one.links == links; });
+  ended_.push_back({links, last});
+}
+
+std::vector<std::size_t> EndedFaults::own_paths(std::span<const std::vector<std::uint32_t>> active,
+                                                std::size_t place, const PathTally& tally) const {
+  std::vector<std::size_t> own;
   for (std::size_t path = 0; path < tally.size(); ++path) {
-    if (!crosses_any(tally.links(path), links) || !was_closed(path, tally)) continue;
+    if (!crosses_any(tally.links(path), active[place])) continue;
     bool is_shared = false;
     for (std::size_t other = 0; other < active.size(); ++other)
       is_shared = is_shared || (other != place && crosses_any(tally.links(path), active[other]));
-    if (!is_shared) closed.push_back(path);
+    if (!is_shared) own.push_back(path);
   }
+  return own;
+}
+
+// Over once its paths have delivered so many packets in a row that kLossesMissing of them would
+// have been lost before.
+void EndedFaults::trim_loss(std::span<const std::vector<std::uint32_t>> active, std::size_t place,
+                            double share, PathTally& tally) {
+  const std::vector<std::size_t> own = own_paths(active, place, tally);
+  double delivered = 0;
+  for (Window window = tally.last(); window >= tally.first(); --window) {
+    for (const std::size_t path : own) {
+      const auto [sent, lost] = tally.counts_at(path, window);
+      if (lost == 0) {
+        delivered += sent;
+        continue;
+      }
+      if (delivered * share >= kLossesMissing) forget_until(active[place], window, tally);
+      return;
+    }
+  }
+}
+
+void EndedFaults::trim_one(std::span<const std::vector<std::uint32_t>> active, std::size_t place,
+                           PathTally& tally) {
+  const std::vector<std::uint32_t>& links = active[place];
+  std::vector<std::size_t> closed = own_paths(active, place, tally);
+  std::erase_if(closed, [&](std::size_t path) { return !was_closed(path, tally); });
   const OpenRun run = open_run(closed, tally);
   if (run.windows + run.mixed == 0 || run.last_closed < 0) return;
   // A fault that loses some packets instead of all does not get clean.
@@ -91,10 +131,7 @@ void EndedFaults::trim_one(std::span<const std::vector<std::uint32_t>> active, s
     clear_across(links, run.last_closed + 1, tally.last(), tally);
     return;
   }
-  const Window last = run.is_clean ? run.last_lossy : run.last_closed;
-  clear_across(links, tally.first(), last, tally);
-  std::erase_if(ended_, [&](const EndedFault& one) { return one.links == links; });
-  ended_.push_back({links, last});
+  forget_until(links, run.is_clean ? run.last_lossy : run.last_closed, tally);
 }
 
 void EndedFaults::trim(std::span<const FaultVerdict> active, PathTally& tally) {
@@ -104,8 +141,10 @@ void EndedFaults::trim(std::span<const FaultVerdict> active, PathTally& tally) {
   std::vector<std::vector<std::uint32_t>> links;
   for (const FaultVerdict& verdict : active)
     links.push_back(sorted_links(graph_, verdict.culprit));
-  for (std::size_t i = 0; i < active.size(); ++i)
+  for (std::size_t i = 0; i < active.size(); ++i) {
     if (is_black_hole(active[i])) trim_one(links, i, tally);
+    if (is_heavy_loss(active[i])) trim_loss(links, i, active[i].loss_share, tally);
+  }
 }
 
 }  // namespace regatta::diag

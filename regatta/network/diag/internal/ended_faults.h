@@ -1,5 +1,6 @@
-// diag/internal/ended_faults.h: black holes that end: windows from before the end say nothing about
-// the network as it is, and mixed with those after it they look like another fault. Pure.
+// diag/internal/ended_faults.h: black holes and heavy losses that end: windows from before the end
+// say nothing about the network as it is, and mixed with those after it they look like another
+// fault. Pure.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,8 @@ class EndedFaults {
 
   // Clears in `tally`, on the paths across each fault of `active` that loses all packets of some or
   // all flows: once several windows show that it has ended, the windows until its end, also when
-  // it is no longer active; while fewer show it, the windows since then.
+  // it is no longer active; while fewer show it, the windows since then. Across each fault that
+  // loses a tenth of all packets or more: the windows until its last loss, once it has ended.
   void trim(std::span<const FaultVerdict> active, PathTally& tally);
 
  private:
@@ -28,6 +30,12 @@ class EndedFaults {
     Window last_lossy = -1;
   };
   // `active`: the links of each active fault.
+  void trim_loss(std::span<const std::vector<std::uint32_t>> active, std::size_t place,
+                 double share, PathTally& tally);
+  void forget_until(const std::vector<std::uint32_t>& links, Window last, PathTally& tally);
+  // Paths across this fault and no other one.
+  std::vector<std::size_t> own_paths(std::span<const std::vector<std::uint32_t>> active,
+                                     std::size_t place, const PathTally& tally) const;
   void trim_one(std::span<const std::vector<std::uint32_t>> active, std::size_t place,
                 PathTally& tally);
 

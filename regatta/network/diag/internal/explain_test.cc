@@ -142,7 +142,6 @@ TEST_F(ExplainTest, ABlackHoleAndSomeFlowsOfAnotherLinkAtTheSameSpine) {
   EXPECT_THAT(explanations_[1].verdict.alternatives, testing::Not(IsEmpty()));
 }
 
-// Late answers of a stalled server count as lost on a cable that died meanwhile.
 // The arrivals of that flow before would speak against a fault that takes all of its flows.
 TEST_F(ExplainTest, SomeFlowsOfALinkWhereAnotherFaultTakesTheLastPacketOfAnotherFlow) {
   const std::uint32_t bad = link("leaf0-spine0", true);
@@ -163,6 +162,7 @@ TEST_F(ExplainTest, SomeFlowsOfALinkWhereAnotherFaultTakesTheLastPacketOfAnother
                                                     "link s4.nic0-leaf1 from leaf1 to s4"));
 }
 
+// Late answers of a stalled server count as lost on a cable that died meanwhile.
 TEST_F(ExplainTest, ANicThatDiesAlthoughSomeSeemsToBeLostBefore) {
   lose(link("s4.nic0-leaf1", true), 1, 20);
   lose(link("s4.nic0-leaf1", false), 1, 20);

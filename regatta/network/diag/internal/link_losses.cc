@@ -7,7 +7,7 @@
 namespace regatta::diag {
 namespace {
 
-constexpr std::size_t kNow = 3;  // windows
+constexpr std::size_t kNow = kLossWindows;
 constexpr std::size_t kLately = 17;
 
 struct PacketCount {
@@ -45,7 +45,6 @@ double share_of(const PacketCount& count) {
 
 // The share that a link that lost as much may still lose.
 double share_left(const RecentCounts& counts) {
-  constexpr double kLossesMissed = 7;
   const PacketCount all = counts.first(kLately);
   std::size_t clean_windows = 0;
   while (clean_windows < kLately && counts.windows[clean_windows].lost == 0)
@@ -53,7 +52,7 @@ double share_left(const RecentCounts& counts) {
   const std::uint32_t clean = counts.first(clean_windows).sent;
   if (all.lost == 0 || all.sent == clean) return 0;
   const double before = static_cast<double>(all.lost) / (all.sent - clean);
-  if (clean * before >= kLossesMissed) return 0;
+  if (clean * before >= kLossesMissing) return 0;
   const double now = share_of(counts.first(kNow));
   return now > 0 ? std::min(now, share_of(all)) : share_of(all);
 }

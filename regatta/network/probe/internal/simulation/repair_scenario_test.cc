@@ -39,6 +39,26 @@ TEST_F(RepairOf, ABlackHoleLeavesNobodyToBlame) {
     }
 }
 
+TEST_F(RepairOf, AHeavyLossLeavesNobodyToBlame) {
+  const Fabric two_leaves{{.servers = 4, .servers_per_leaf = 2, .spines = 2}};
+  const Matrix matrix = plan_matrix(two_leaves.graph, two_leaves.routes, two_leaves.seeds);
+  for (const char* const text :
+       {"link leaf0-spine1 both loss 30%", "link leaf1-spine0 from spine0 loss 50%",
+        "switch spine1 loss 20%"})
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+      const SimulationOptions options{.noise = seed % 2 == 0 ? busy() : quiet(), .seed = seed};
+      const auto broken = parse_fault(two_leaves.graph, text);
+      ASSERT_TRUE(broken) << broken.error().message;
+      const RepairOutcome outcome = try_repair(two_leaves.graph, matrix, *broken, options);
+      EXPECT_THAT(outcome.blamed, IsEmpty())
+          << text << ", seed " << seed << ": " << to_string(two_leaves.graph, outcome.blamed[0]);
+      // Probes of two leaves do not tell a direction of one uplink from one of the other.
+      if (outcome.is_named) {
+        EXPECT_GE(outcome.over_after.value, 0) << text << ", seed " << seed;
+      }
+    }
+}
+
 // Taken together they look much like a leaf that loses some flows.
 TEST_F(RepairOf, ThreeDeadLinksStayNamedAsLongAsTheyAreDead) {
   std::vector<SimulatedFault> broken;
