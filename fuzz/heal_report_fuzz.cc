@@ -44,7 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   if (const auto state = parse_state(fabric().graph, text)) {
     std::vector<Fault> held;
-    for (const HeldFault& one : state->held)
+    for (const HeldFault& one : state->damper.held)
       held.push_back(one.fault);
     check(held, "state");
     REGATTA_CHECK(parse_state(fabric().graph, state_text(*state)).has_value());

@@ -206,7 +206,7 @@ class SequenceRun {
   probe::Simulation simulation_;
   diag::Locator locator_;
   std::optional<heal::Healer> healer_;
-  heal::DamperState left_;  // by the healer that was killed
+  heal::HealerState left_;  // by the healer that was killed
   Seconds reported_at_{-1};
   Seconds losses_until_;
   Seconds measured_at_;

@@ -67,6 +67,8 @@ class Locator {
   std::vector<FaultVerdict> lasting_faults() const { return faults_.lasting(); }
   // As of the last locate(), for those who keep traffic off links: where probes lose anything.
   std::vector<LinkLoss> link_losses(Seconds now) const;
+  // The time that LinkLoss::now covers.
+  Seconds loss_span() const { return static_cast<double>(kLossWindows) * options_.window; }
   // Culprits whose verdicts wait for LocatorOptions::confirmation_delay.
   std::vector<Culprit> unconfirmed() const { return faults_.unconfirmed(); }
   // The evidence of the counters of ports.

@@ -89,11 +89,13 @@ Result<std::vector<Fault>> parse_broken(const topo::Graph& graph, const JsonRead
   return std::vector<Fault>{fault};
 }
 
-Result<FaultReport> parse_losses(const topo::Graph& graph, const JsonReader& lossy) {
+Result<FaultReport> parse_losses(const topo::Graph& graph, const JsonReader& line) {
   constexpr NumberRange kShare{.low = 0, .high = 1};
+  constexpr NumberRange kSpan{.low = 0.001, .high = 600};
   FaultReport report;
   report.losses.emplace();
-  for (const JsonReader& one : lossy.items()) {
+  line.read_if("span_s", report.losses_span.value, kSpan);
+  for (const JsonReader& one : line.at("lossy").items()) {
     std::string name;
     std::string from;
     diag::LinkLoss loss;
@@ -108,7 +110,7 @@ Result<FaultReport> parse_losses(const topo::Graph& graph, const JsonReader& los
     loss.link = direction;
     report.losses->push_back(loss);
   }
-  return lossy.finish(std::move(report));
+  return line.finish(std::move(report));
 }
 
 json fault_to_json(const topo::Graph& graph, const Fault& fault) {
@@ -238,7 +240,7 @@ std::string_view to_string(Harm harm) {
 Result<FaultReport> parse_report(const topo::Graph& graph, std::string_view text) {
   static constexpr std::array kHarms = {Harm::kLoss, Harm::kBlackHole, Harm::kNoCarrier};
   const auto report = JsonReader::parse(text, "report");
-  if (report && report->has("lossy")) return parse_losses(graph, report->at("lossy"));
+  if (report && report->has("lossy")) return parse_losses(graph, *report);
   if (report && report->has("noted")) {
     FaultReport noted;
     report->read("noted", noted.noted);

@@ -88,12 +88,20 @@ std::vector<Fault> Healer::unexplained() const {
   return missing;
 }
 
-Result<std::vector<Event>> Healer::start(Seconds now, const DamperState& before) {
+// For switches that do not tell what is installed; what they were told in vain is not there.
+void Healer::take_out(std::span<const Fault> missing) {
+  for (const Fault& hop : missing) {
+    const NodeId node = paths_.start_of[hop.link];
+    std::vector<std::uint32_t> left = hops_of(tables_.parts(node, hop.node));
+    std::erase(left, hop.link);
+    if (!left.empty()) tables_.set(node, hop.node, even_parts(left));
+  }
+}
+
+Result<std::vector<Event>> Healer::start(Seconds now, const HealerState& before) {
   REGATTA_TRY(installed, switches_.installed());
-  damper_.restore(before, now);
-  // Routes that cannot be read are as the killed one left them.
-  if (!switches_.reads_installed())
-    tables_.apply(tables_.changes(decide(paths_, damper_.faults())));
+  damper_.restore(before.damper, now);
+  if (!switches_.reads_installed()) take_out(before.missing);
   std::vector<Event> events;
   Event taken{EventKind::kTakenOver, now, {}, {}, {}, {}};
   for (Installed& one : installed) {
@@ -114,7 +122,7 @@ Result<std::vector<Event>> Healer::start(Seconds now, const DamperState& before)
     damper_.bad(fault, why, now, false);
     taken.reasons.push_back({fault, why, damper_.held().back().clean});
   }
-  const bool all_explained = taken.reasons.empty() && !before.held.empty();
+  const bool all_explained = taken.reasons.empty() && !before.damper.held.empty();
   if (!taken.changes.empty() && !all_explained) events.push_back(std::move(taken));
   is_due_ = true;
   REGATTA_TRY(more, step(now));
@@ -143,8 +151,8 @@ void Healer::report(const Fault& fault, const std::string& why, Seconds now) {
     if (held.fault.is_at(fault)) news_.push_back({held.fault, held.why, held.clean});
 }
 
-void Healer::report_losses(std::span<const diag::LinkLoss> losses, Seconds now) {
-  losses_.set(losses, now);
+void Healer::report_losses(std::span<const diag::LinkLoss> losses, Seconds now, Seconds span) {
+  losses_.set(losses, now, span);
   has_new_losses_ = losses_.is_lossy() && !damper_.held().empty();
   is_due_ = is_due_ || has_new_losses_;
 }
@@ -161,9 +169,9 @@ bool Healer::may_return(const HeldFault& held, double in_use) const {
          losses_.has_lost_since(held.fault, held.since - kNamedWithin);
 }
 
-DamperState Healer::state() const {
-  DamperState state = damper_.state();
-  for (HeldFault& held : state.held)
+HealerState Healer::state() const {
+  HealerState state{damper_.state(), tables_.missing()};
+  for (HeldFault& held : state.damper.held)
     held.was_lossy =
         held.was_lossy || losses_.has_lost_since(held.fault, held.since - kNamedWithin);
   return state;

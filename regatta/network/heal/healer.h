@@ -50,6 +50,12 @@ struct Event {
   int count = 0;        // kRestarted: how often by now
 };
 
+// A killed healer leaves it to the next one.
+struct HealerState {
+  DamperState damper;
+  std::vector<Fault> missing;  // kHop: next hops that routes lack, as far as switches were told so
+};
+
 struct HealerOptions {
   Damping damping;
   bool dry_run = false;  // reports what it would do, and does nothing
@@ -67,7 +73,7 @@ class Healer {
   Result<std::vector<Event>> start(Seconds now) { return start(now, {}); }
   // The same with what the killed one knew, as by state(): withdrawals that this explains are held
   // for its reasons.
-  Result<std::vector<Event>> start(Seconds now, const DamperState& before);
+  Result<std::vector<Event>> start(Seconds now, const HealerState& before);
 
   // Accepts a sighting of `fault`. It counts from the next step() on.
   void report(const Fault& fault, const std::string& why, Seconds now);
@@ -78,7 +84,9 @@ class Healer {
   // Accepts what probes lose on all links; others lose nothing. In the next step(), what is held is
   // returned before its clean period is over where it loses less than the paths left in use, and
   // what broke for the first time after Damping::proven() in which probes have missed its losses.
-  void report_losses(std::span<const diag::LinkLoss> losses, Seconds now);
+  // `span`: the time that LinkLoss::now covers.
+  void report_losses(std::span<const diag::LinkLoss> losses, Seconds now,
+                     Seconds span = Seconds{0.09});
 
   // Handles carrier changes, releases faults after their clean period, changes routes, and repairs
   // those that another program has changed. Call it when switches.fd() is readable, after report(),
@@ -88,13 +96,14 @@ class Healer {
 
   const std::vector<HeldFault>& held() const { return damper_.held(); }
   // The next healer goes on with it.
-  DamperState state() const;
+  HealerState state() const;
   const Tables& tables() const { return tables_; }
 
  private:
   static constexpr Seconds kFirstPause{0.1};
 
   Status learn_installed();
+  void take_out(std::span<const Fault> missing);
   std::vector<Fault> unexplained() const;
   Status apply_carriers(Seconds now);
   void renew_links_of(NodeId node, Seconds now);

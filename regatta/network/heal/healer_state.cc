@@ -50,11 +50,16 @@ struct Extent {
   std::uint64_t size = 0;
 };
 
+Error cut_off() {
+  return {Code::kInvalidInput, "state of the healer: is cut off"};
+}
+
 Result<Extent> read_extent(int fd) {
   Extent extent;
   const ssize_t count = ::pread(fd, &extent, sizeof extent, 0);
   if (count == 0) return Extent{};
-  if (count != sizeof extent) return os::errno_error("state of the healer");
+  if (count < 0) return os::errno_error("state of the healer");
+  if (count != sizeof extent) return cut_off();
   return extent;
 }
 
@@ -71,9 +76,9 @@ Status write_all(int fd, std::string_view text, std::uint64_t begin) {
 
 }  // namespace
 
-std::string state_text(const DamperState& state) {
-  json out{{"held", json::array()}, {"relapses", json::array()}};
-  for (const HeldFault& held : state.held) {
+std::string state_text(const HealerState& state) {
+  json out{{"held", json::array()}, {"relapses", json::array()}, {"missing", json::array()}};
+  for (const HeldFault& held : state.damper.held) {
     json one = state_of_fault(held.fault);
     one["why"] = held.why;
     one["since"] = held.since.value;
@@ -82,20 +87,22 @@ std::string state_text(const DamperState& state) {
     one["relapse"] = held.is_relapse;
     out["held"].push_back(std::move(one));
   }
-  for (const RelapseRecord& record : state.records) {
+  for (const RelapseRecord& record : state.damper.records) {
     json one = state_of_fault(record.fault);
     one["count"] = record.relapses;
     one["released"] = record.released.value;
     one["interrupted"] = record.is_interrupted;
     out["relapses"].push_back(std::move(one));
   }
+  for (const Fault& hop : state.missing)
+    out["missing"].push_back(state_of_fault(hop));
   return out.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-Result<DamperState> parse_state(const topo::Graph& graph, std::string_view text) {
-  if (text.empty()) return DamperState{};
+Result<HealerState> parse_state(const topo::Graph& graph, std::string_view text) {
+  if (text.empty()) return HealerState{};
   REGATTA_TRY(state, JsonReader::parse(text, "state of the healer"));
-  DamperState out;
+  HealerState out;
   for (const JsonReader& one : state.at("held").items()) {
     HeldFault held;
     held.fault = fault_of_state(graph, one);
@@ -104,7 +111,7 @@ Result<DamperState> parse_state(const topo::Graph& graph, std::string_view text)
     one.read("clean", held.clean, kPositive);
     one.read("lossy", held.was_lossy);
     one.read("relapse", held.is_relapse);
-    out.held.push_back(std::move(held));
+    out.damper.held.push_back(std::move(held));
   }
   for (const JsonReader& one : state.at("relapses").items()) {
     RelapseRecord record;
@@ -112,8 +119,10 @@ Result<DamperState> parse_state(const topo::Graph& graph, std::string_view text)
     one.read("count", record.relapses);
     one.read("released", record.released);
     one.read("interrupted", record.is_interrupted);
-    out.records.push_back(record);
+    out.damper.records.push_back(record);
   }
+  for (const JsonReader& one : state.at("missing").items())
+    out.missing.push_back(fault_of_state(graph, one));
   return state.finish(std::move(out));
 }
 
@@ -128,7 +137,8 @@ Result<std::string> SharedText::read() const {
   std::string text(extent.size, '\0');
   const ssize_t count =
       ::pread(fd_.get(), text.data(), text.size(), static_cast<off_t>(extent.begin));
-  if (count != static_cast<ssize_t>(text.size())) return os::errno_error("state of the healer");
+  if (count < 0) return os::errno_error("state of the healer");
+  if (count != static_cast<ssize_t>(text.size())) return cut_off();
   return text;
 }
 

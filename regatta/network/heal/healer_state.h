@@ -9,15 +9,15 @@
 #include "regatta/base/core/result.h"
 #include "regatta/base/os/unique_fd.h"
 #include "regatta/model/topo/graph.h"
-#include "regatta/network/heal/internal/flap_damper.h"
+#include "regatta/network/heal/healer.h"
 
 namespace regatta::heal {
 
-// The held faults and the relapses, as one line. Another process of this machine that has the same
-// graph understands it.
-std::string state_text(const DamperState& state);
+// The held faults, the relapses and the hops that routes lack, as one line. Another process of this
+// machine that has the same graph understands it.
+std::string state_text(const HealerState& state);
 // kInvalidInput unless it is such a line, of a fabric like this one. "": nothing is held.
-Result<DamperState> parse_state(const topo::Graph& graph, std::string_view text);
+Result<HealerState> parse_state(const topo::Graph& graph, std::string_view text);
 
 // A text in a file without a name. A process that is killed while it writes leaves the text before.
 class SharedText {

@@ -16,32 +16,37 @@ namespace {
 TEST(HealerState, IsReadAsItWasWritten) {
   const auto fabric = TestFabricPaths::two_tiers(2, 2);
   const NodeId leaf = fabric.node("leaf1");
-  DamperState state;
-  state.held.push_back({.fault = {Place::kLink, fabric.link("leaf0", "spine1"), {}, Harm::kLoss},
-                        .why = "loss 5 %, \"both ways\"",
-                        .since = Seconds{61987.337123},
-                        .last_bad = Seconds{7},
-                        .lasts = true,
-                        .clean = Seconds{5},
-                        .is_relapse = true,
-                        .was_lossy = true});
-  state.held.push_back({.fault = {Place::kHop, 3, leaf, Harm::kBlackHole}, .clean = Seconds{0.3}});
-  state.records.push_back({{Place::kSwitch, 0, leaf, Harm::kBlackHole}, 4, Seconds{12.5}, true});
+  HealerState state;
+  state.damper.held.push_back(
+      {.fault = {Place::kLink, fabric.link("leaf0", "spine1"), {}, Harm::kLoss},
+       .why = "loss 5 %, \"both ways\"",
+       .since = Seconds{61987.337123},
+       .last_bad = Seconds{7},
+       .lasts = true,
+       .clean = Seconds{5},
+       .is_relapse = true,
+       .was_lossy = true});
+  state.damper.held.push_back(
+      {.fault = {Place::kHop, 3, leaf, Harm::kBlackHole}, .clean = Seconds{0.3}});
+  state.damper.records.push_back(
+      {{Place::kSwitch, 0, leaf, Harm::kBlackHole}, 4, Seconds{12.5}, true});
+  state.missing.push_back({Place::kHop, 2, leaf, Harm::kBlackHole});
   const auto read = parse_state(fabric.graph, state_text(state));
   ASSERT_TRUE(read) << read.error().message;
-  ASSERT_EQ(read->held.size(), 2U);
-  EXPECT_EQ(read->held[0].fault, state.held[0].fault);
-  EXPECT_EQ(read->held[0].why, state.held[0].why);
-  EXPECT_EQ(read->held[0].since, state.held[0].since);
-  EXPECT_EQ(read->held[0].clean, Seconds{5});
-  EXPECT_TRUE(read->held[0].was_lossy);
-  EXPECT_TRUE(read->held[0].is_relapse);
-  EXPECT_EQ(read->held[1].fault, state.held[1].fault);
-  ASSERT_EQ(read->records.size(), 1U);
-  EXPECT_EQ(read->records[0].fault, state.records[0].fault);
-  EXPECT_EQ(read->records[0].relapses, 4);
-  EXPECT_EQ(read->records[0].released, Seconds{12.5});
-  EXPECT_TRUE(read->records[0].is_interrupted);
+  ASSERT_EQ(read->damper.held.size(), 2U);
+  EXPECT_EQ(read->damper.held[0].fault, state.damper.held[0].fault);
+  EXPECT_EQ(read->damper.held[0].why, state.damper.held[0].why);
+  EXPECT_EQ(read->damper.held[0].since, state.damper.held[0].since);
+  EXPECT_EQ(read->damper.held[0].clean, Seconds{5});
+  EXPECT_TRUE(read->damper.held[0].was_lossy);
+  EXPECT_TRUE(read->damper.held[0].is_relapse);
+  EXPECT_EQ(read->damper.held[1].fault, state.damper.held[1].fault);
+  ASSERT_EQ(read->damper.records.size(), 1U);
+  EXPECT_EQ(read->damper.records[0].fault, state.damper.records[0].fault);
+  EXPECT_EQ(read->damper.records[0].relapses, 4);
+  EXPECT_EQ(read->damper.records[0].released, Seconds{12.5});
+  EXPECT_TRUE(read->damper.records[0].is_interrupted);
+  EXPECT_EQ(read->missing, state.missing);
 }
 
 TEST(HealerState, OfAnotherFabricOrWithoutSenseIsRefused) {
@@ -50,7 +55,7 @@ TEST(HealerState, OfAnotherFabricOrWithoutSenseIsRefused) {
   const auto text = [](int place, long link, int node) {
     return fmt::format(
         R"({{"held":[{{"place":{},"link":{},"node":{},"harm":0,"why":"","since":1,"clean":5,)"
-        R"("lossy":false,"relapse":false}}],"relapses":[]}})",
+        R"("lossy":false,"relapse":false}}],"relapses":[],"missing":[]}})",
         place, link, node);
   };
   EXPECT_TRUE(parse_state(fabric.graph, text(0, 0, -1)));

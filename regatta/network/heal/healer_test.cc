@@ -345,11 +345,31 @@ TEST_F(HealerOf, WithdrawsOnceWhereSwitchesDoNotTellWhatIsInstalled) {
   EXPECT_THAT(switches.applied, SizeIs(2));
 }
 
+TEST_F(HealerOf, TellsSwitchesAfterAKillWhatTheyWereToldInVainBefore) {
+  switches.tells = false;
+  lose_in_vain("command 'x': exit status 1");
+  obey();
+  Healer next(fabric.graph, fabric.paths, switches, {});
+  ASSERT_TRUE(next.start(Seconds{1.1}, healer.state()));
+  EXPECT_THAT(switches.applied, SizeIs(2)) << "the withdrawals";
+  // And the return.
+  refuse("command 'y': exit status 1");
+  ASSERT_TRUE(next.step(Seconds{6.2}));
+  EXPECT_THAT(next.held(), IsEmpty());
+  obey();
+  Healer last(fabric.graph, fabric.paths, switches, {});
+  ASSERT_TRUE(last.start(Seconds{6.3}, next.state()));
+  EXPECT_THAT(last.held(), SizeIs(2)) << "for one more clean period";
+  ASSERT_TRUE(last.step(Seconds{11.4}));
+  EXPECT_THAT(switches.applied, SizeIs(2));
+  EXPECT_EQ(hops_of(switches.tables.parts(fabric.node("leaf0"), fabric.node("leaf1"))).size(), 2U);
+}
+
 TEST_F(HealerOf, TakesOverWhatTheStateDoesNotExplain) {
   const std::vector<Fault> faults = {fabric.broken_link("leaf0", "spine1")};
   for (const RouteChange& change : switches.tables.changes(decide(fabric.paths, faults)))
     switches.at_start.push_back({change.node, change.leaf, change.parts});
-  const auto events = healer.start(Seconds{100}, DamperState{});
+  const auto events = healer.start(Seconds{100}, HealerState{});
   ASSERT_TRUE(events);
   EXPECT_THAT(kinds(*events), ElementsAre(EventKind::kTakenOver));
   EXPECT_FALSE(healer.held().empty());

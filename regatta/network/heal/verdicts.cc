@@ -56,7 +56,8 @@ std::string report_lines(const topo::Graph& graph, const diag::FaultVerdict& ver
   return lines;
 }
 
-std::string losses_line(const topo::Graph& graph, std::span<const diag::LinkLoss> losses) {
+std::string losses_line(const topo::Graph& graph, std::span<const diag::LinkLoss> losses,
+                        Seconds span) {
   constexpr std::size_t kLinksMost = 500;
   if (losses.size() > kLinksMost) return "";
   nlohmann::json lossy = nlohmann::json::array();
@@ -71,7 +72,7 @@ std::string losses_line(const topo::Graph& graph, std::span<const diag::LinkLoss
     }
     lossy.push_back(std::move(one));
   }
-  return json_line({{"lossy", std::move(lossy)}}) + "\n";
+  return json_line({{"lossy", std::move(lossy)}, {"span_s", span.value}}) + "\n";
 }
 
 }  // namespace regatta::heal

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "regatta/base/core/units.h"
 #include "regatta/model/topo/graph.h"
 #include "regatta/network/diag/fault_verdict.h"
 #include "regatta/network/diag/observation.h"
@@ -20,8 +21,9 @@ std::vector<Fault> faults_of(const diag::FaultVerdict& verdict);
 // none.
 std::string report_lines(const topo::Graph& graph, const diag::FaultVerdict& verdict);
 
-// The losses of probes on all links as such a line; "" if it gets too long for the socket: a healer
-// then acts on verdicts alone.
-std::string losses_line(const topo::Graph& graph, std::span<const diag::LinkLoss> losses);
+// The losses of probes on all links as such a line, `span` as in diag::Locator::loss_span(); "" if
+// it gets too long for the socket: a healer then acts on verdicts alone.
+std::string losses_line(const topo::Graph& graph, std::span<const diag::LinkLoss> losses,
+                        Seconds span);
 
 }  // namespace regatta::heal

@@ -83,12 +83,13 @@ TEST_F(Verdicts, GoWithALineOfWhatProbesLose) {
   const std::vector<diag::LinkLoss> losses = {
       {.link = fabric_.link("leaf0", "spine1"), .now = 0.25, .left = 0.125},
       {.link = fabric_.link("spine0", "leaf1"), .is_blind = true}};
-  const std::string line = losses_line(fabric_.graph, losses);
+  const std::string line = losses_line(fabric_.graph, losses, Seconds{0.9});
   ASSERT_TRUE(line.ends_with("\n"));
   const auto report = parse_report(fabric_.graph, line.substr(0, line.size() - 1));
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_EQ(report->losses, losses);
-  EXPECT_EQ(losses_line(fabric_.graph, std::vector<diag::LinkLoss>(501)), "");
+  EXPECT_EQ(report->losses_span, Seconds{0.9});
+  EXPECT_EQ(losses_line(fabric_.graph, std::vector<diag::LinkLoss>(501), Seconds{0.09}), "");
 }
 
 }  // namespace

@@ -51,6 +51,7 @@ class Collector {
   diag::FaultChanges locate(Seconds now) { return locator_.locate(now); }
   // By the last locate(): where probes lost anything lately.
   std::vector<diag::LinkLoss> link_losses(Seconds now) const { return locator_.link_losses(now); }
+  Seconds loss_span() const { return locator_.loss_span(); }
   // As in diag::Locator.
   diag::FaultChanges reconsider(diag::FaultChanges changes, Seconds now) {
     return locator_.reconsider(std::move(changes), now);

@@ -168,13 +168,13 @@ Result<std::vector<heal::Event>> start_healer(const Fabric& fabric, Seconds now)
   const Supervised& shared = fabric.supervision->shared;
   const auto text = fabric.supervision->state.read();
   auto before = text ? heal::parse_state(fabric.graph, *text) : text.error();
-  if (!before) before = heal::DamperState{};
+  if (!before) before = heal::HealerState{};
   REGATTA_TRY(events, fabric.healer.start(now, *before));
   heal::Event restarted{heal::EventKind::kRestarted, now, {}, {}, {}, {}};
   restarted.count = shared.restarts;
-  restarted.message = fmt::format("{} ended the healer; a new one goes on with {} (restart {})",
-                                  os::signal_text(shared.signal),
-                                  pluralized(before->held.size(), "held fault"), shared.restarts);
+  restarted.message = fmt::format(
+      "{} ended the healer; a new one goes on with {} (restart {})", os::signal_text(shared.signal),
+      pluralized(before->damper.held.size(), "held fault"), shared.restarts);
   events.insert(events.begin(), std::move(restarted));
   return events;
 }
@@ -226,7 +226,8 @@ Status heal_until_stopped(const Fabric& fabric) {
       if (!report.noted.empty()) healer.note(note_text(report), os::monotonic_now());
       for (const heal::Fault& fault : report.faults)
         healer.report(fault, report.why, os::monotonic_now());
-      if (report.losses) healer.report_losses(*report.losses, os::monotonic_now());
+      if (report.losses)
+        healer.report_losses(*report.losses, os::monotonic_now(), report.losses_span);
     }
     REGATTA_TRY(events, healer.step(os::monotonic_now()));
     REGATTA_TRY_DO(shared_state.update());

@@ -67,7 +67,7 @@ std::string HealerReporter::due_losses(const probe::Collector& collector, Second
   if (!losses.empty() || !collector.standing().empty()) losses_until_ = now + kAgain;
   if (now > losses_until_) return "";
   losses_reported_ = now;
-  return heal::losses_line(*graph_, losses);
+  return heal::losses_line(*graph_, losses, collector.loss_span());
 }
 
 // False: the healer is gone, or does not read.

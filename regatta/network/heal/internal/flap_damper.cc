@@ -20,7 +20,10 @@ FlapDamper::Record& FlapDamper::seen(const Fault& fault, Seconds now) {
   std::erase_if(records_, [&](const Record& record) { return relapses_left(record) < 0; });
   const auto record =
       std::ranges::find_if(records_, [&](const Record& one) { return one.fault.is_at(fault); });
-  if (record == records_.end()) return records_.emplace_back(fault, 0, now);
+  if (record == records_.end()) {
+    records_.push_back({.fault = fault, .relapses = 0, .released = now});
+    return records_.back();
+  }
   record->relapses = relapses_left(*record) + (record->is_interrupted ? 0 : 1);
   record->is_interrupted = false;
   // Relapses do not count once the period is at its maximum: forgetting would only take longer.
@@ -38,6 +41,8 @@ Seconds FlapDamper::clean_period(const Record& record) const {
 bool FlapDamper::bad(const Fault& fault, const std::string& why, Seconds now, bool lasts) {
   if (HeldFault* const held = find(fault)) {
     held->last_bad = now;
+    // Its carrier has come back, and still it is bad.
+    if (!lasts && !held->lasts) held->clean = std::max(held->clean, damping_.clean);
     held->lasts = held->lasts || lasts;
     if (fault.harm <= held->fault.harm) return false;
     held->fault.harm = fault.harm;

@@ -44,6 +44,17 @@ TEST(FlapDamper, HoldsWhatLastsUntilItIsOver) {
   EXPECT_THAT(damper.release(at(1e6 + 1)), SizeIs(1));
 }
 
+TEST(FlapDamper, HoldsALinkWhoseCarrierIsBackForTheWholePeriodWhereProbesStillLosePackets) {
+  FlapDamper damper(kDamping);
+  damper.bad(kUplink, "no carrier", at(0), true);
+  damper.good(kUplink, at(10));
+  for (const double again : {10.5, 11.51, 12.52}) {
+    damper.bad(kUplink, "probes", at(again), false);
+    EXPECT_THAT(damper.release(at(again + 1)), IsEmpty());
+  }
+  EXPECT_EQ(damper.next(), at(17.52));
+}
+
 TEST(FlapDamper, HoldsACarrierThatIsLostAgainForTheWholePeriod) {
   FlapDamper damper(kDamping);
   damper.bad(kUplink, "no carrier", at(0), true);

@@ -7,11 +7,9 @@
 namespace regatta::heal {
 namespace {
 
-constexpr Seconds kLately{10};      // from the last loss of a link to its next that goes on with it
-constexpr Seconds kReported{0.2};   // a report is the newest for that long
-constexpr Seconds kNowLasts{0.09};  // the time that LinkLoss::now covers
+constexpr Seconds kLately{10};     // from the last loss of a link to its next that goes on with it
+constexpr Seconds kReported{0.2};  // a report is the newest for that long
 constexpr Seconds kReportEvery{0.03};  // reports of losses
-constexpr double kLossesMissing = 7;   // chance of e^-7 that it still loses as before
 
 }  // namespace
 
@@ -33,7 +31,8 @@ std::vector<std::uint32_t> links_of(const FabricPaths& paths, const Fault& fault
 
 PathLosses::PathLosses(const FabricPaths& paths) : paths_(paths), links_(paths.end_of.size()) {}
 
-void PathLosses::set(std::span<const diag::LinkLoss> lossy, Seconds now) {
+void PathLosses::set(std::span<const diag::LinkLoss> lossy, Seconds now, Seconds span) {
+  span_ = span;
   for (const std::uint32_t link : std::exchange(listed_, {})) {
     links_[link].now = 0;
     links_[link].left = 0;
@@ -62,11 +61,11 @@ void PathLosses::count_loss(LinkState& link, double share, Seconds now) {
   link.most = std::max(link.most, share);
 }
 
-// Losses at random leave a share of e^-(kNowLasts / gap) of the reports without one.
+// Losses at random leave a share of e^-(span / gap) of the reports without one.
 Seconds PathLosses::mean_gap(const LinkState& link) const {
   const double lasted = (link.last_lossy - link.first_lossy + kReportEvery).value;
   const double clean_share = std::clamp(1 - link.lossy_s / lasted, 1e-3, 0.99);
-  return kNowLasts / -std::log(clean_share);
+  return span_ / -std::log(clean_share);
 }
 
 bool PathLosses::is_proven_clean(const Fault& fault, Seconds since, Seconds least,
@@ -84,7 +83,7 @@ bool PathLosses::is_proven_clean(const Fault& fault, Seconds since, Seconds leas
     if (its.last_lossy < since - kLately || its.most < visible) continue;
     if (often == nullptr || mean_gap(its) < mean_gap(*often)) often = &its;
   }
-  return often != nullptr && now - last >= std::max(least, kLossesMissing * mean_gap(*often));
+  return often != nullptr && now - last >= std::max(least, diag::kLossesMissing * mean_gap(*often));
 }
 
 double PathLosses::if_used(const Fault& fault) const {

@@ -21,8 +21,9 @@ class PathLosses {
   // `paths` must outlive this.
   explicit PathLosses(const FabricPaths& paths);
 
-  // All links that lose something or are blind; others lose nothing.
-  void set(std::span<const diag::LinkLoss> lossy, Seconds now);
+  // All links that lose something or are blind; others lose nothing. `span`: the time that
+  // LinkLoss::now covers.
+  void set(std::span<const diag::LinkLoss> lossy, Seconds now, Seconds span = Seconds{0.09});
 
   // Whether any link lost something just now.
   bool is_lossy() const { return is_lossy_; }
@@ -58,6 +59,7 @@ class PathLosses {
   std::vector<LinkState> links_;       // per directed link
   std::vector<std::uint32_t> listed_;  // in the last report
   Seconds reported_{-1e9};
+  Seconds span_{0.09};
   bool is_lossy_ = false;
 };
 

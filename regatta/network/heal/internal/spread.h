@@ -32,9 +32,9 @@ std::vector<Part> even_parts(std::span<const std::uint32_t> hops);
 // all is well. Each hop left gets back its part of the hash in even_parts(all); of the rest, it
 // keeps its current part; the remainder is divided among the hops left, those with the least first,
 // as evenly as 1 / (n (n - 1)) of the hash for n hops allows. Equal to even_parts(all) when all are
-// left. Where a hop comes back while others are still missing, hops with more than their even share
-// give of what is not their own. Parts of an `installed` that does not fit into such a division, or names other hops, count
-// as nobody's.
+// left. Where a hop comes back while others are still missing, hops with more than their even
+// share give of what is not their own. Parts of an `installed` that does not fit into such a
+// division, or names other hops, count as nobody's.
 std::vector<Part> respread(std::span<const Part> installed, std::span<const std::uint32_t> all,
                            std::span<const std::uint32_t> left);
 
