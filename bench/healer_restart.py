@@ -3,7 +3,7 @@
 
   bench/healer_restart.py [--build build/dev] [--trials 20]
 
-Told of each kill: the time until the next process holds the same withdrawals, and until a fault that is reported right after the kill is out of
+It prints, over all kills, the time until the next process holds the same withdrawals, and until a fault that is reported right after the kill is out of
 the routes. Fails when a route or a held fault was lost.
 """
 import argparse

@@ -60,6 +60,8 @@ Status FollowedLines::look_at_file(Seconds now) {
   struct stat named {};
   if (path_.empty() || ::stat(path_.c_str(), &named) != 0 || !S_ISREG(named.st_mode)) return {};
   if (named.st_ino == own.st_ino && named.st_dev == own.st_dev) return {};
+  const bool has_rest = ::lseek(fd_.get(), 0, SEEK_CUR) < own.st_size;
+  if (has_rest) return {};
   if (auto fd = open_to_read(path_, name_)) {
     fd_ = std::move(*fd);
     begin_at(0);

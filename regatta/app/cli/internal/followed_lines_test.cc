@@ -53,6 +53,16 @@ TEST_F(FollowedLinesTest, GiveWhatIsWrittenFromNowOn) {
   EXPECT_THAT(come(), IsEmpty());
 }
 
+TEST_F(FollowedLinesTest, ReadAReplacedFileToItsEndFirst) {
+  append("old\n");
+  open();
+  append("last\n");
+  ASSERT_EQ(std::rename(path_.c_str(), (path_ + ".1").c_str()), 0);
+  append("new\n");
+  EXPECT_THAT(come(), ElementsAre("last"));
+  EXPECT_THAT(come(), ElementsAre("new"));
+}
+
 TEST_F(FollowedLinesTest, FollowAFileThatIsReplacedOrBeginsAnew) {
   append("old, and longer than what comes\n");
   open();

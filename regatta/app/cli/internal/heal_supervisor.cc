@@ -1,9 +1,10 @@
 #include "regatta/app/cli/internal/heal_supervisor.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <csignal>
-#include <cstdio>
+#include <optional>
 #include <utility>
 
 #include <fmt/core.h>
@@ -12,6 +13,7 @@
 
 #include "regatta/app/cli/internal/kept_process.h"
 #include "regatta/app/cli/internal/stop_signal.h"
+#include "regatta/base/core/text.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/process.h"
 #include "regatta/base/os/unique_fd.h"
@@ -59,6 +61,7 @@ int keep_healing(KeptProcess& child, Supervised& supervised, heal::SharedText& s
   const std::atomic<bool>& stop = watch_stop_signals();
   bool is_told = false;
   for (;;) {
+    if (stop && child.end(os::monotonic_now())) return 0;  // nothing runs any more
     if (stop && !std::exchange(is_told, true))
       static_cast<void>(os::send_signal(child.pid(), SIGTERM).has_value());
     wait_for_end(child);
@@ -81,11 +84,19 @@ std::string to_string(const Supervised& supervised) {
 }
 
 Result<Supervised> parse_supervised(const std::string& text) {
+  const std::vector<std::string> fields = split(text, ':');
   Supervised out;
-  const int count = std::sscanf(text.c_str(), "%d:%d:%d:%d:%lf", &out.listener, &out.state,
-                                &out.restarts, &out.signal, &out.began.value);
-  if (count != 5 || out.listener < 0 || out.state < 0)
+  const std::array<int*, 4> numbers = {&out.listener, &out.state, &out.restarts, &out.signal};
+  bool is_good = fields.size() == numbers.size() + 1;
+  for (std::size_t i = 0; is_good && i < numbers.size(); ++i) {
+    const auto number = parse_number<int>(fields[i]);
+    is_good = number && *number >= 0;
+    if (is_good) *numbers[i] = *number;
+  }
+  const auto began = is_good ? parse_number<double>(fields.back()) : std::nullopt;
+  if (!began)
     return Error{Code::kInvalidInput, "--supervised: is for regatta heal itself; leave it out"};
+  out.began.value = *began;
   return out;
 }
 

@@ -24,7 +24,8 @@ Result<ProbeCounters> ProbeCounters::open(const std::string& path, const topo::G
 
 Status ProbeCounters::read(probe::Collector& collector) {
   const Seconds now = os::system_now();
-  REGATTA_TRY_DO(lines_.read([&](std::string_view line) { stream_.add(line, now); }, now));
+  REGATTA_TRY_DO(
+      lines_.read([&](std::string_view line) { stream_.add(line, now); }, os::monotonic_now()));
   const link_rates::SwitchStreamNews news = stream_.consume_news();
   for (const diag::PortReading& reading : news.readings)
     collector.add(reading);
@@ -58,7 +59,7 @@ void ProbeCounters::report_stream(probe::Collector& collector,
   if (lines_.is_over() && !std::exchange(has_told_end_, true))
     print_now(format.counters_left_out(
         lines_.name() + ": has ended; start the collector again to go on", since_begin));
-  if (since_begin >= kFirstLine && stream_.lines() == 0 && !std::exchange(has_told_end_, true))
+  if (since_begin >= kFirstLine && stream_.lines() == 0 && !std::exchange(has_told_silence_, true))
     print_now(format.counters_left_out(fmt::format("{}: nothing has come for {}; see its collector",
                                                    lines_.name(), format_seconds(since_begin)),
                                        since_begin));

@@ -51,7 +51,8 @@ class ProbeCounters {
   FollowedLines lines_;
   std::map<diag::Culprit, Told> told_;
   bool has_readings_ = false;  // that were not compared with the verdicts yet
-  bool has_told_end_ = false;  // or that nothing has come
+  bool has_told_end_ = false;
+  bool has_told_silence_ = false;
   Seconds next_look_;
 };
 

@@ -73,7 +73,10 @@ void CounterEvidence::add(const PortReading& reading) {
 // It holds the last one of readings that are close to each other.
 void CounterEvidence::hold(Port& port, const Sums& sums) {
   std::vector<Sums>& held = port.sums;
-  if (!held.empty()) port.interval = sums.at - held.back().at;
+  // Lines that come together are of one reading.
+  constexpr Seconds kOneReading{1};
+  if (!held.empty() && sums.at - held.back().at >= kOneReading)
+    port.interval = sums.at - held.back().at;
   if (held.size() >= 2 && held.back().at - held[held.size() - 2].at < kHeldApart) held.pop_back();
   held.push_back(sums);
   while (held.size() > kHeldMost || (held.size() > 2 && sums.at - held[1].at > kHeldFor))

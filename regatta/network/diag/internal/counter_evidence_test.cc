@@ -57,6 +57,16 @@ TEST_F(CounterEvidenceTest, AgreesWithAVerdictOnALinkThatCountsErrors) {
   EXPECT_THAT(evidence_.links_with_errors(Seconds{8}), ElementsAre(up_));
 }
 
+// As a collector that writes one line for each counter that has changed.
+TEST_F(CounterEvidenceTest, TakesLinesThatComeTogetherAsOneReading) {
+  for (int i = 0; i <= 4; ++i)
+    for (const double later : {0.0, 0.01})
+      read(up_, 30.0 * i + later, static_cast<std::uint64_t>(i) * 10'000,
+           static_cast<std::uint64_t>(i) * 500);
+  EXPECT_EQ(about(culprit_, 60, 121).opinion, CounterOpinion::kAgrees);
+  EXPECT_THAT(evidence_.consume_silences(Seconds{140}), IsEmpty());
+}
+
 TEST_F(CounterEvidenceTest, DisagreesWhereManyPacketsHadNoError) {
   read(up_, 0, 0, 7);
   read(up_, 5, 300, 7);

@@ -217,8 +217,8 @@ Result<Sender> Sender::open(const std::set<std::uint16_t>& ports, bool may_be_ra
   if (may_be_raw) {
     os::UniqueFd raw(::socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_RAW));
     const int tos = topo::kProbeTos;  // for the choice of the route
-    // Also for other sockets' sake, such as those of users' connections, a router may have asked
-    // for smaller packets; the kernel remembers that for ten minutes, and would drop large ones.
+    // A router may have asked any socket of this server for smaller packets; the kernel remembers
+    // that for ten minutes, and would drop large probes.
     const int whole = IP_PMTUDISC_PROBE;
     if (raw && ::setsockopt(raw.get(), IPPROTO_IP, IP_TOS, &tos, sizeof tos) == 0 &&
         ::setsockopt(raw.get(), IPPROTO_IP, IP_MTU_DISCOVER, &whole, sizeof whole) == 0)

@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kLeastPerMessage = 4;     // so that a message is on several links at once
 constexpr double kMostMessages = 1 << 21;  // about as many as max-min rates can do in the same time
-constexpr double kLatest = 1e6;            // seconds: picoseconds count these
+constexpr double kLatest = 1e6;            // seconds, as the longest that scenario files may say
 
 struct Coarseness {
   double packets;      // at most, unless messages are many: about 1 us each to simulate
