@@ -85,8 +85,7 @@ class Healer {
   // returned before its clean period is over where it loses less than the paths left in use, and
   // what broke for the first time after Damping::proven() in which probes have missed its losses.
   // `span`: the time that LinkLoss::now covers.
-  void report_losses(std::span<const diag::LinkLoss> losses, Seconds now,
-                     Seconds span = Seconds{0.09});
+  void report_losses(std::span<const diag::LinkLoss> losses, Seconds now, Seconds span = kLossSpan);
 
   // Handles carrier changes, releases faults after their clean period, changes routes, and repairs
   // those that another program has changed. Call it when switches.fd() is readable, after report(),

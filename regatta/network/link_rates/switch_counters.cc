@@ -12,8 +12,8 @@
 namespace regatta::link_rates {
 namespace {
 
-constexpr std::size_t kNameMost = 64;
-constexpr double kRateMost = 1e16;  // bits per second
+constexpr std::size_t kShownMost = 64;  // letters of an unknown name, in messages
+constexpr double kRateMost = 1e16;      // bits per second
 constexpr std::string_view kNeighborWord = "neighbor,";
 
 using Count = std::optional<std::uint64_t>;
@@ -70,9 +70,8 @@ Result<SwitchNeighbor> parse_switch_neighbor(std::string_view text, const std::s
                           .port = line.port(),
                           .neighbor = line.field(3),
                           .neighbor_port = line.field(4)};
-  for (const std::string& name : {neighbor.neighbor, neighbor.neighbor_port})
-    if (name.empty() || name.size() > kNameMost)
-      return line.error("the neighbor or its port is empty or longer than 64 letters; name both");
+  REGATTA_TRY_DO(
+      line.check_names("the neighbor or its port", neighbor.neighbor, neighbor.neighbor_port));
   return neighbor;
 }
 
@@ -108,14 +107,14 @@ Result<std::uint32_t> PortNames::find(const std::string& device, const std::stri
     return Error{Code::kInvalidInput,
                  fmt::format("device {}: is not in the cluster; name a switch or server of it, "
                              "like {}",
-                             printable(device, kNameMost), graph_.nodes.back().name)};
+                             printable(device, kShownMost), graph_.nodes.back().name)};
   const std::vector<LinkId>& links = graph_.links_of[node->second.index()];
   for (const LinkId link : links)
     if (graph_.links[link.index()].name == port)
       return fabric::number_of({link, graph_.links[link.index()].a == node->second});
   return Error{Code::kInvalidInput,
                fmt::format("port {}: {} has no such link; name the port by its link{}",
-                           printable(port, kNameMost), device,
+                           printable(port, kShownMost), device,
                            links.empty() ? "" : ", like " + graph_.links[links[0].index()].name)};
 }
 

@@ -18,8 +18,6 @@ struct Supervised {
   int restarts = 0;   // of the process that heals
   int signal = 0;     // that killed the last one
   Seconds began;      // os::monotonic_now() of the first start
-
-  friend bool operator==(const Supervised&, const Supervised&) = default;
 };
 
 // As the value of a hidden flag of `regatta heal`, and back: "5:6:1:9:123.5".

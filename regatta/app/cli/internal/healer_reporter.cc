@@ -15,7 +15,6 @@ namespace regatta::cli {
 namespace {
 
 constexpr Seconds kAgain{1};
-constexpr Seconds kLossesAgain{0.03};
 
 std::string lines_of(const topo::Graph& graph, const std::vector<diag::FaultVerdict>& verdicts) {
   std::string lines;
@@ -62,7 +61,7 @@ std::string HealerReporter::reconnect(const probe::Collector& collector, Seconds
 
 // A second longer than there are any: what is held has to be seen without losses for a while.
 std::string HealerReporter::due_losses(const probe::Collector& collector, Seconds now) {
-  if (now - losses_reported_ < kLossesAgain) return "";
+  if (now - losses_reported_ < heal::kLossesEvery) return "";
   const std::vector<diag::LinkLoss> losses = collector.link_losses(os::system_now());
   if (!losses.empty() || !collector.standing().empty()) losses_until_ = now + kAgain;
   if (now > losses_until_) return "";

@@ -172,7 +172,7 @@ class CandidateMaker {
       const auto its = bonus.find(one.group);
       if (its == bonus.end()) continue;
       one.prior += its->second.of_group;
-      if (!is_standing(one.culprit)) one.prior += its->second.of_others;
+      if (!one.is_known) one.prior += its->second.of_others;
     }
   }
 
@@ -180,7 +180,7 @@ class CandidateMaker {
   void add_worse() {
     const std::size_t count = made_.all.size();
     for (std::size_t i = 0; i < count; ++i) {
-      if (made_.all[i].some_flows || !is_standing(made_.all[i].culprit)) continue;
+      if (made_.all[i].some_flows || !made_.all[i].is_known) continue;
       FaultCandidate worse = made_.all[i];
       worse.is_worse = true;
       worse.prior = options_.prior_known_fault;

@@ -28,10 +28,17 @@ Result<PortCounterLine> PortCounterLine::parse(std::string_view line, const std:
   if (!at || !std::isfinite(*at))
     return read.error("at_s is no number of seconds; write it like 12.5");
   read.at_.value = *at;
-  for (const std::string& name : {read.device(), read.port()})
-    if (name.empty() || name.size() > kNameMost)
-      return read.error("the device or the port is empty or longer than 64 letters; name both");
+  REGATTA_TRY_DO(read.check_names("the device or the port", read.device(), read.port()));
   return read;
+}
+
+Status PortCounterLine::check_names(std::string_view which, const std::string& one,
+                                    const std::string& other) const {
+  for (const std::string* const name : {&one, &other})
+    if (name->empty() || name->size() > kNameMost)
+      return error(
+          fmt::format("{} is empty or longer than {} letters; name both", which, kNameMost));
+  return {};
 }
 
 const std::string& PortCounterLine::field(std::size_t place) const {

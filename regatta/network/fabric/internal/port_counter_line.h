@@ -36,6 +36,9 @@ class PortCounterLine {
   // A whole number, or nothing where the field is empty.
   Status read(std::size_t place, std::optional<std::uint64_t>& count) const;
   Error error(std::string_view problem) const;
+  // `which`: "the device or the port".
+  Status check_names(std::string_view which, const std::string& one,
+                     const std::string& other) const;
 
  private:
   PortCounterLine(std::vector<std::string> fields, std::string place)

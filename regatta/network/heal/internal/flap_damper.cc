@@ -12,14 +12,14 @@ HeldFault* FlapDamper::find(const Fault& fault) {
 }
 
 // Counts the relapse, and forgets those places that behaved long enough.
-FlapDamper::Record& FlapDamper::seen(const Fault& fault, Seconds now) {
-  const auto relapses_left = [&](const Record& record) {
+RelapseRecord& FlapDamper::seen(const Fault& fault, Seconds now) {
+  const auto relapses_left = [&](const RelapseRecord& record) {
     const double good_times = std::floor((now - record.released) / damping_.forget);
     return static_cast<int>(std::max(-1.0, record.relapses - good_times));
   };
-  std::erase_if(records_, [&](const Record& record) { return relapses_left(record) < 0; });
-  const auto record =
-      std::ranges::find_if(records_, [&](const Record& one) { return one.fault.is_at(fault); });
+  std::erase_if(records_, [&](const RelapseRecord& record) { return relapses_left(record) < 0; });
+  const auto record = std::ranges::find_if(
+      records_, [&](const RelapseRecord& one) { return one.fault.is_at(fault); });
   if (record == records_.end()) {
     records_.push_back({.fault = fault, .relapses = 0, .released = now});
     return records_.back();
@@ -33,7 +33,7 @@ FlapDamper::Record& FlapDamper::seen(const Fault& fault, Seconds now) {
   return *record;
 }
 
-Seconds FlapDamper::clean_period(const Record& record) const {
+Seconds FlapDamper::clean_period(const RelapseRecord& record) const {
   const double doubled = std::ldexp(damping_.clean.value, std::min(record.relapses, 60));
   return Seconds{std::min(doubled, damping_.clean_max.value)};
 }
@@ -49,7 +49,7 @@ bool FlapDamper::bad(const Fault& fault, const std::string& why, Seconds now, bo
     held->why = why;
     return true;
   }
-  const Record& record = seen(fault, now);
+  const RelapseRecord& record = seen(fault, now);
   held_.push_back({fault, why, now, now, lasts, clean_period(record), record.relapses > 0});
   return true;
 }
@@ -80,7 +80,7 @@ std::vector<HeldFault> FlapDamper::release(Seconds now) {
   for (const HeldFault& held : held_) {
     if (is_held(held)) continue;
     over.push_back(held);
-    for (Record& record : records_)
+    for (RelapseRecord& record : records_)
       if (record.fault.is_at(held.fault)) record.released = now;
   }
   std::erase_if(held_, [&](const HeldFault& held) { return !is_held(held); });
@@ -97,12 +97,12 @@ void FlapDamper::release_early(const Fault& fault, Seconds now) {
 
 void FlapDamper::end(const Fault& fault, Seconds now, bool is_interrupted) {
   const auto is_there = [&](const auto& one) { return one.fault.is_at(fault); };
-  for (Record& record : records_) {
+  for (RelapseRecord& record : records_) {
     if (!is_there(record)) continue;
     record.released = now;
     record.is_interrupted = is_interrupted;
   }
-  std::erase_if(held_, [&](const HeldFault& held) { return held.fault.is_at(fault); });
+  std::erase_if(held_, is_there);
 }
 
 std::vector<Fault> FlapDamper::faults() const {

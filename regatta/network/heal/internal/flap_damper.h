@@ -79,15 +79,14 @@ class FlapDamper {
   std::optional<Seconds> next() const;
 
  private:
-  using Record = RelapseRecord;
-  Record& seen(const Fault& fault, Seconds now);
-  Seconds clean_period(const Record& record) const;
+  RelapseRecord& seen(const Fault& fault, Seconds now);
+  Seconds clean_period(const RelapseRecord& record) const;
   void end(const Fault& fault, Seconds now, bool is_interrupted);
   HeldFault* find(const Fault& fault);
 
   Damping damping_;
   std::vector<HeldFault> held_;
-  std::vector<Record> records_;
+  std::vector<RelapseRecord> records_;
 };
 
 }  // namespace regatta::heal

@@ -9,7 +9,6 @@ namespace {
 
 constexpr Seconds kLately{10};     // from the last loss of a link to its next that goes on with it
 constexpr Seconds kReported{0.2};  // a report is the newest for that long
-constexpr Seconds kReportEvery{0.03};  // reports of losses
 
 }  // namespace
 
@@ -57,13 +56,13 @@ void PathLosses::count_loss(LinkState& link, double share, Seconds now) {
     link.most = 0;
   }
   link.last_lossy = now;
-  link.lossy_s += std::min(now - reported_, kReportEvery).value;
+  link.lossy_s += std::min(now - reported_, kLossesEvery).value;
   link.most = std::max(link.most, share);
 }
 
 // Losses at random leave a share of e^-(span / gap) of the reports without one.
 Seconds PathLosses::mean_gap(const LinkState& link) const {
-  const double lasted = (link.last_lossy - link.first_lossy + kReportEvery).value;
+  const double lasted = (link.last_lossy - link.first_lossy + kLossesEvery).value;
   const double clean_share = std::clamp(1 - link.lossy_s / lasted, 1e-3, 0.99);
   return span_ / -std::log(clean_share);
 }

@@ -13,6 +13,10 @@
 
 namespace regatta::heal {
 
+// A client reports losses so often, and those of this time where its report does not say which.
+inline constexpr Seconds kLossesEvery{0.03};
+inline constexpr Seconds kLossSpan{0.09};
+
 // The directed links that packets meet the fault on, and for kHop all from there to the leaf.
 std::vector<std::uint32_t> links_of(const FabricPaths& paths, const Fault& fault);
 
@@ -23,7 +27,7 @@ class PathLosses {
 
   // All links that lose something or are blind; others lose nothing. `span`: the time that
   // LinkLoss::now covers.
-  void set(std::span<const diag::LinkLoss> lossy, Seconds now, Seconds span = Seconds{0.09});
+  void set(std::span<const diag::LinkLoss> lossy, Seconds now, Seconds span = kLossSpan);
 
   // Whether any link lost something just now.
   bool is_lossy() const { return is_lossy_; }
@@ -59,7 +63,7 @@ class PathLosses {
   std::vector<LinkState> links_;       // per directed link
   std::vector<std::uint32_t> listed_;  // in the last report
   Seconds reported_{-1e9};
-  Seconds span_{0.09};
+  Seconds span_ = kLossSpan;
   bool is_lossy_ = false;
 };
 
