@@ -28,7 +28,7 @@ def main():
     command = (f". {HERE}/rdma.sh; /bin/{pathlib.Path(test).name} --gtest_filter='{tests}' --gtest_brief=1 --gtest_color=no; "
                "status=$?; "
                "echo packets on the cable: $(cat /sys/class/net/rdma0/statistics/tx_packets); exit $status")
-    arguments = ["--kernel", kernel, "--limit", "280", "--memory", "2048", "--file", str(HERE / "rdma.sh"),
+    arguments = ["--kernel", kernel, "--limit", "150", "--memory", "2048", "--file", str(HERE / "rdma.sh"),
                  "--file", "/etc/libibverbs.d/rxe.driver"]
     for module in ("crc32_generic", "rdma_rxe", "veth", "rdma_ucm"):
         arguments += ["--module", module]

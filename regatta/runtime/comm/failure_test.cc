@@ -64,8 +64,7 @@ TEST_P(DeathTest, KilledRankIsNamedByAllOthersInMidOperation) {
           return reduce_until_error(ranks, count);
         },
         adjust_names);
-    while (world.state().stage.load() < 4)
-      os::sleep_for(Seconds{0.01});
+    ASSERT_TRUE(world.reaches_stage(4));
     os::sleep_for(Seconds{0.2});
     const Seconds killed_at = os::monotonic_now();
     kill(world.pid(2), SIGKILL);
@@ -90,8 +89,7 @@ TEST_P(DeathTest, KilledRankIsNamedByTheNextCallOfIdleRanks) {
         return status ? "no error" : status.error().message;
       },
       adjust_names);
-  while (world.state().stage.load() < 4)
-    os::sleep_for(Seconds{0.01});
+  ASSERT_TRUE(world.reaches_stage(4));
   kill(world.pid(0), SIGKILL);
   os::sleep_for(Seconds{0.2});
   world.state().stage = 100;
@@ -109,8 +107,7 @@ TEST_P(DeathTest, StoppedRankIsNamedByAllOthers) {
         return reduce_until_error(ranks, 1000);
       },
       adjust_names);
-  while (world.state().stage.load() < 4)
-    os::sleep_for(Seconds{0.01});
+  ASSERT_TRUE(world.reaches_stage(4));
   const Seconds stopped_at = os::monotonic_now();
   kill(world.pid(3), SIGSTOP);
   ASSERT_TRUE(world.wait(kPeerTimeout + Seconds{8}, {3}));

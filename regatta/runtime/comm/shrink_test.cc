@@ -86,8 +86,7 @@ TEST_P(ShrinkTest, RepeatsTheCollectiveWithinASecondOfTheDeath) {
       ++state.stage;
       return survive(ranks, ranks.rank().value, count);
     });
-    while (world.state().stage.load() < 4)
-      os::sleep_for(Seconds{0.01});
+    ASSERT_TRUE(world.reaches_stage(4));
     os::sleep_for(Seconds{0.1});
     const Seconds killed_at = os::monotonic_now();
     kill(world.pid(2), SIGKILL);
@@ -127,8 +126,7 @@ TEST(ShrinkTime, IsShortForManyRanks) {
         [](CommunicatorOptions& options) {
           options.connections = CommunicatorOptions().connections;
         });
-    while (world.state().stage.load() < one.ranks)
-      os::sleep_for(Seconds{0.01});
+    ASSERT_TRUE(world.reaches_stage(one.ranks));
     const Seconds killed_at = os::monotonic_now();
     kill(world.pid(0), SIGKILL);
     ASSERT_TRUE(world.wait(Seconds{20}));
@@ -156,8 +154,7 @@ TEST_P(ShrinkTest, GoesOnAloneWhenAllOthersDied) {
     ++state.stage;
     return survive(ranks, ranks.rank().value, 1000);
   });
-  while (world.state().stage.load() < 4)
-    os::sleep_for(Seconds{0.01});
+  ASSERT_TRUE(world.reaches_stage(4));
   for (const int rank : {0, 1, 3})
     kill(world.pid(rank), SIGKILL);
   ASSERT_TRUE(world.wait(Seconds{8}));
@@ -174,8 +171,7 @@ TEST_P(ShrinkTest, LeavesOutARankThatHangsAfterThePeerTimeout) {
         return survive(ranks, ranks.rank().value, 1000);
       },
       [&](CommunicatorOptions& options) { options.peer_timeout = kPeerTimeout; });
-  while (world.state().stage.load() < 4)
-    os::sleep_for(Seconds{0.01});
+  ASSERT_TRUE(world.reaches_stage(4));
   const Seconds stopped_at = os::monotonic_now();
   kill(world.pid(3), SIGSTOP);
   ASSERT_TRUE(world.wait(kPeerTimeout + Seconds{8}, {3}));

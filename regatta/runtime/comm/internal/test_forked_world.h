@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -68,6 +69,17 @@ class ForkedWorld {
     }
   }
 
+  // Waits until `count` ranks have raised the stage; the result of one that ended before.
+  testing::AssertionResult reaches_stage(int count) {
+    while (state_->stage.load() < count) {
+      for (int rank = 0; rank < world_size_; ++rank)
+        if (state_->ended_s[rank].load() > 0)
+          return testing::AssertionFailure() << "rank " << rank << " has ended: " << result(rank);
+      os::sleep_for(Seconds{0.01});
+    }
+    return testing::AssertionSuccess();
+  }
+
   // Waits until every rank but those of `without` has ended, at most `limit`; true when they have.
   bool wait(Seconds limit, const std::vector<int>& without = {}) {
     const Seconds deadline = os::monotonic_now() + limit;
@@ -96,7 +108,7 @@ class ForkedWorld {
     return [this, rank](const std::string& mine) -> Result<std::vector<std::string>> {
       std::strncpy(state_->endpoints[rank], mine.c_str(), SharedTestState::kTextMax - 1);
       state_->given.fetch_add(1);
-      const Seconds deadline = os::monotonic_now() + Seconds{2};
+      const Seconds deadline = os::monotonic_now() + Seconds{20};
       while (state_->given.load() < world_size_) {
         if (os::monotonic_now() > deadline)
           return Error{Code::kTimeout, "the test's exchange is not complete"};
@@ -117,8 +129,8 @@ class ForkedWorld {
       result = body(*world, *state_);
     else
       result = "connect: " + world.error().message;
-    state_->ended_s[rank].store(os::monotonic_now().value);
     std::strncpy(state_->results[rank], result.c_str(), SharedTestState::kTextMax - 1);
+    state_->ended_s[rank].store(os::monotonic_now().value);
   }
 
   int world_size_;

@@ -161,11 +161,6 @@ std::string verdict_of(ForkedWorld& world, int rank) {
   return views ? views->front().verdict : views.error().message;
 }
 
-void wait_for_stage(ForkedWorld& world, int stage) {
-  while (world.state().stage.load() < stage)
-    os::sleep_for(Seconds{0.005});
-}
-
 TEST_P(WatchTest, NamesAStoppedRankUntilItContinues) {
   ForkedWorld world(kRanks);
   world.start(
@@ -184,7 +179,7 @@ TEST_P(WatchTest, NamesAStoppedRankUntilItContinues) {
         return "";
       },
       [](CommunicatorOptions& options) { options.peer_timeout = Seconds{20}; });
-  wait_for_stage(world, kRanks);
+  ASSERT_TRUE(world.reaches_stage(kRanks));
   os::sleep_for(Seconds{0.1});
   const Seconds stopped_at = os::monotonic_now();
   kill(world.pid(3), SIGSTOP);
@@ -211,7 +206,7 @@ TEST_P(WatchTest, NamesTheRankThatHasNotCalledAndFailsNothing) {
     const Status status = ranks.barrier().wait();
     return status ? "" : status.error().message;
   });
-  wait_for_stage(world, kRanks);
+  ASSERT_TRUE(world.reaches_stage(kRanks));
   const Seconds start = os::monotonic_now();
   for (const int rank : {0, 2, 3}) {
     EXPECT_TRUE(says(world, rank, "barrier: no progress for ", start)) << rank;
@@ -241,7 +236,7 @@ TEST_P(WatchTest, NamesTheRanksOfTheWorldInATransferOfASplit) {
     const Status status = pair->send(data.data(), data.size(), DataType::kF32, Rank{0}).wait();
     return status ? "" : status.error().message;
   });
-  wait_for_stage(world, kRanks);
+  ASSERT_TRUE(world.reaches_stage(kRanks));
   EXPECT_TRUE(says(world, 1, "recv of 4 KiB from rank 3: no progress for ", os::monotonic_now()))
       << verdict_of(world, 1);
   EXPECT_THAT(verdict_of(world, 1), HasSubstr("rank 3 at s"));
@@ -268,7 +263,7 @@ TEST_P(WatchTest, LeavesAFlightFileOfEveryRankThatFailed) {
         options.flight_dir = folder->path() + "/flights";
         options.job_name = "flown";
       });
-  wait_for_stage(world, kRanks);
+  ASSERT_TRUE(world.reaches_stage(kRanks));
   os::sleep_for(Seconds{0.1});
   kill(world.pid(2), SIGKILL);
   ASSERT_TRUE(world.wait(Seconds{10}));
