@@ -123,7 +123,7 @@ class SequenceRun {
     if (is_due) reported_at_ = now;
     for (const diag::FaultVerdict& verdict : is_due ? locator_.lasting_faults() : changes.begun)
       for (const heal::Fault& fault : heal::faults_of(verdict))
-        healer_->report(fault, to_string(graph_, verdict), now);
+        healer_->report(fault, to_string(graph_, verdict), now, heal::is_probed(verdict));
     const std::vector<diag::LinkLoss> losses = locator_.link_losses(now);
     if (!losses.empty() || !locator_.active_faults().empty()) losses_until_ = now + kReportEvery;
     if (now <= losses_until_) healer_->report_losses(losses, now);

@@ -235,7 +235,10 @@ Window Locator::last_window(Seconds now) const {
 std::vector<LinkLoss> Locator::link_losses(Seconds now) const {
   if (windows_.is_empty() || last_window(now) < windows_.first()) return {};
   if (!windows_.has_losses() && faults_.verdicts().empty()) return {};
-  return diag::link_losses({graph_, paths_, windows_, is_left_out_}, last_window(now), now);
+  std::vector<std::uint32_t> broken;
+  for (const FaultVerdict& verdict : faults_.verdicts())
+    std::ranges::copy(links_to_avoid(graph_, verdict.culprit), std::back_inserter(broken));
+  return diag::link_losses({graph_, paths_, windows_, is_left_out_, broken}, last_window(now), now);
 }
 
 FaultChanges Locator::locate(Seconds now) {

@@ -257,7 +257,10 @@ Result<FaultReport> parse_report(const topo::Graph& graph, std::string_view text
   report->read_if("harm", harm, kHarms);
   report->read_if("why", why);
   REGATTA_TRY(faults, parse_broken(graph, report->at("broken"), harm));
-  return FaultReport{std::move(faults), printable(why, kLongest), {}};
+  bool is_probed = false;
+  report->read_if("probed", is_probed);
+  REGATTA_TRY_DO(report->status());
+  return FaultReport{std::move(faults), printable(why, kLongest), is_probed};
 }
 
 json to_json(const topo::Graph& graph, const Event& event) {

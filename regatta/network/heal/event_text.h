@@ -20,6 +20,7 @@ namespace regatta::heal {
 struct FaultReport {
   std::vector<Fault> faults;  // one; two for a link without a direction; none: `noted`
   std::string why;
+  bool is_probed = false;                               // as in Healer::report()
   std::optional<std::vector<diag::LinkLoss>> losses{};  // then there are no faults
   Seconds losses_span = kLossSpan;                      // as in diag::Locator::loss_span()
   std::string noted{};  // set up wrongly, for people to correct: nothing is to be withdrawn

@@ -14,7 +14,8 @@ namespace regatta::heal {
 namespace {
 
 constexpr Seconds kLongestPause{5.0};
-constexpr Seconds kNamedWithin{10};  // of a loss; also what is named once more
+constexpr Seconds kRepeatedWithin{1.2};  // what lasts; each second, and a delay
+constexpr Seconds kNamedWithin{10};      // of a loss; also what is named once more
 // From the last loss to the last sighting of a locator: its clean time, which begins anew while
 // other losses look like it, and a report each second.
 constexpr Seconds kLocatorHolds{10};
@@ -142,10 +143,12 @@ void Healer::renew_links_of(NodeId node, Seconds now) {
   }
 }
 
-void Healer::report(const Fault& fault, const std::string& why, Seconds now) {
+void Healer::report(const Fault& fault, const std::string& why, Seconds now, bool is_probed) {
   if (is_echo(fault, now)) return;
   if (fault.place == Place::kSwitch) renew_links_of(fault.node, now);
-  if (!damper_.bad(fault, why, now, false)) return;
+  const bool is_new = damper_.bad(fault, why, now, false);
+  if (is_probed) damper_.mark_probed(fault);
+  if (!is_new) return;
   is_due_ = true;
   for (const HeldFault& held : damper_.held())
     if (held.fault.is_at(fault)) news_.push_back({held.fault, held.why, held.clean});
@@ -157,15 +160,20 @@ void Healer::report_losses(std::span<const diag::LinkLoss> losses, Seconds now, 
   is_due_ = is_due_ || has_new_losses_;
 }
 
-// Only where it loses far less than the paths in use, and is no black hole any more. Probes tell
-// that only of what they saw.
-bool Healer::may_return(const HeldFault& held, double in_use) const {
-  constexpr double kFarLess = 1.0 / 3;
+// Only where it loses far less than the paths in use, and is no black hole any more unless they
+// are. Probes tell that only of what they meet. Other paths across a switch may lose more.
+bool Healer::may_return(const HeldFault& held, const CostlyFault& costly) const {
+  constexpr double kFarLess = 0.5;
   constexpr double kNoBlackHole = 0.1;
+  constexpr double kBlackHole = 0.9;
   const double most = held.fault.harm == Harm::kLoss ? 1 : kNoBlackHole;
-  if (held.lasts || losses_.if_used(held.fault) > std::min(most, kFarLess * in_use)) return false;
+  const double bearable = costly.in_use >= kBlackHole ? kBlackHole * costly.in_use
+                                                      : std::min(most, kFarLess * costly.in_use);
+  const double if_used =
+      held.fault.place == Place::kSwitch ? costly.if_used : losses_.if_used(held.fault);
+  if (held.lasts || if_used > bearable) return false;
   const bool is_taken_over = held.fault.place == Place::kHop && held.last_bad == held.since;
-  return is_taken_over || held.fault.harm == Harm::kNoCarrier || held.was_lossy ||
+  return is_taken_over || held.fault.harm == Harm::kNoCarrier || held.is_probed || held.was_lossy ||
          losses_.has_lost_since(held.fault, held.since - kNamedWithin);
 }
 
@@ -194,7 +202,7 @@ Decision Healer::decide_now(Seconds now, std::vector<HeldFault>& released) {
     const std::size_t before = returned.size();
     for (const CostlyFault& costly : decision.costly) {
       const HeldFault& one = held[costly.fault];
-      if (!may_return(one, costly.in_use)) continue;
+      if (!may_return(one, costly)) continue;
       damper_.release_early(one.fault, now);
       returned_early_.push_back({one.fault, now});
       returned.push_back(one);
@@ -212,12 +220,23 @@ Decision Healer::decide_now(Seconds now, std::vector<HeldFault>& released) {
   return decision;
 }
 
+// Whether its verdict is not repeated, and probes, which meet the fault, lose nothing there: it was
+// wrong, or hit what no other probe met. Nothing tells how much cables of servers lose.
+bool Healer::is_unblamed(const HeldFault& held, Seconds now) const {
+  const bool is_repeated = now - held.last_bad < kRepeatedWithin;
+  const bool is_of_server =
+      held.fault.place == Place::kLink && graph_.links[held.fault.link / 2].a_nic >= 0;
+  return held.is_probed && !is_repeated && !is_of_server &&
+         losses_.is_unblamed(held.fault, held.since - kNamedWithin, now);
+}
+
 std::vector<HeldFault> Healer::release_proven(Seconds now) {
   std::vector<HeldFault> proven;
   for (const HeldFault& one : damper_.held()) {
     const bool is_proven =
         !one.lasts && !one.is_relapse &&
-        losses_.is_proven_clean(one.fault, one.since, damper_.damping().proven(), now);
+        (is_unblamed(one, now) ||
+         losses_.is_proven_clean(one.fault, one.since, damper_.damping().proven(), now));
     if (is_proven) proven.push_back(one);
   }
   for (const HeldFault& one : proven) {

@@ -75,15 +75,17 @@ class Healer {
   // for its reasons.
   Result<std::vector<Event>> start(Seconds now, const HealerState& before);
 
-  // Accepts a sighting of `fault`. It counts from the next step() on.
-  void report(const Fault& fault, const std::string& why, Seconds now);
+  // Accepts a sighting of `fault`. It counts from the next step() on. `is_probed`: probes meet the
+  // fault, and their locator repeats it each second while they do.
+  void report(const Fault& fault, const std::string& why, Seconds now, bool is_probed = false);
   // Accepts a sighting of something that is set up wrongly, such as two swapped cables. The healer
   // leaves it alone, and the next step() says so, once until it was not sighted for 10 s.
   void note(const std::string& text, Seconds now);
 
   // Accepts what probes lose on all links; others lose nothing. In the next step(), what is held is
-  // returned before its clean period is over where it loses less than the paths left in use, and
-  // what broke for the first time after Damping::proven() in which probes have missed its losses.
+  // returned before its clean period is over where it loses less than the paths left in use; of
+  // what broke for the first time, also that which has missed its losses for Damping::proven(), or
+  // which is probed, loses nothing and is not repeated.
   // `span`: the time that LinkLoss::now covers.
   void report_losses(std::span<const diag::LinkLoss> losses, Seconds now, Seconds span = kLossSpan);
 
@@ -109,8 +111,9 @@ class Healer {
   Status come_on(const CarrierChange& change);
   void act(std::vector<HeldFault> released, Seconds now, std::vector<Event>& events);
   Decision decide_now(Seconds now, std::vector<HeldFault>& released);
-  bool may_return(const HeldFault& held, double in_use) const;
+  bool may_return(const HeldFault& held, const CostlyFault& costly) const;
   bool is_echo(const Fault& fault, Seconds now);
+  bool is_unblamed(const HeldFault& held, Seconds now) const;
   std::vector<HeldFault> release_proven(Seconds now);
   void report_failure(const Status& status, Seconds now, std::vector<Event>& events);
   bool can_audit() const { return !dry_run_ && !retry_ && switches_.reads_installed(); }

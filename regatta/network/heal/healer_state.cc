@@ -83,6 +83,7 @@ std::string state_text(const HealerState& state) {
     one["why"] = held.why;
     one["since"] = held.since.value;
     one["clean"] = held.clean.value;
+    one["probed"] = held.is_probed;
     one["lossy"] = held.was_lossy;
     one["relapse"] = held.is_relapse;
     out["held"].push_back(std::move(one));
@@ -109,6 +110,7 @@ Result<HealerState> parse_state(const topo::Graph& graph, std::string_view text)
     one.read("why", held.why);
     one.read("since", held.since);
     one.read("clean", held.clean, kPositive);
+    one.read("probed", held.is_probed);
     one.read("lossy", held.was_lossy);
     one.read("relapse", held.is_relapse);
     out.damper.held.push_back(std::move(held));

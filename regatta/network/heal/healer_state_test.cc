@@ -25,6 +25,7 @@ TEST(HealerState, IsReadAsItWasWritten) {
        .lasts = true,
        .clean = Seconds{5},
        .is_relapse = true,
+       .is_probed = true,
        .was_lossy = true});
   state.damper.held.push_back(
       {.fault = {Place::kHop, 3, leaf, Harm::kBlackHole}, .clean = Seconds{0.3}});
@@ -38,6 +39,7 @@ TEST(HealerState, IsReadAsItWasWritten) {
   EXPECT_EQ(read->damper.held[0].why, state.damper.held[0].why);
   EXPECT_EQ(read->damper.held[0].since, state.damper.held[0].since);
   EXPECT_EQ(read->damper.held[0].clean, Seconds{5});
+  EXPECT_TRUE(read->damper.held[0].is_probed);
   EXPECT_TRUE(read->damper.held[0].was_lossy);
   EXPECT_TRUE(read->damper.held[0].is_relapse);
   EXPECT_EQ(read->damper.held[1].fault, state.damper.held[1].fault);
@@ -55,7 +57,7 @@ TEST(HealerState, OfAnotherFabricOrWithoutSenseIsRefused) {
   const auto text = [](int place, long link, int node) {
     return fmt::format(
         R"({{"held":[{{"place":{},"link":{},"node":{},"harm":0,"why":"","since":1,"clean":5,)"
-        R"("lossy":false,"relapse":false}}],"relapses":[],"missing":[]}})",
+        R"("lossy":false,"probed":true,"relapse":false}}],"relapses":[],"missing":[]}})",
         place, link, node);
   };
   EXPECT_TRUE(parse_state(fabric.graph, text(0, 0, -1)));

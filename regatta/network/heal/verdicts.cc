@@ -32,6 +32,11 @@ std::vector<Fault> faults_of(const diag::FaultVerdict& verdict) {
   return faults;
 }
 
+bool is_probed(const diag::FaultVerdict& verdict) {
+  return verdict.symptom == diag::Symptom::kLoss || verdict.symptom == diag::Symptom::kBlackHole ||
+         verdict.symptom == diag::Symptom::kSomeFlows;
+}
+
 std::string report_lines(const topo::Graph& graph, const diag::FaultVerdict& verdict) {
   std::string lines;
   if (diag::is_misconfiguration(verdict.culprit))
@@ -47,11 +52,11 @@ std::string report_lines(const topo::Graph& graph, const diag::FaultVerdict& ver
       broken["link"] = graph.links[fault.link / 2].name;
       broken["from"] = graph.nodes[fabric::tail_of(graph, fault.link).index()].name;
     }
-    lines += nlohmann::json{{"broken", broken},
-                            {"harm", to_string(fault.harm)},
-                            {"why", diag::to_string(graph, verdict)}}
-                 .dump() +
-             "\n";
+    nlohmann::json line{{"broken", broken},
+                        {"harm", to_string(fault.harm)},
+                        {"why", diag::to_string(graph, verdict)}};
+    if (is_probed(verdict)) line["probed"] = true;
+    lines += line.dump() + "\n";
   }
   return lines;
 }

@@ -16,6 +16,8 @@ namespace regatta::heal {
 // The faults to hold against links and switches; none where routes cannot help: a server, host
 // noise, no fault. Faults of a NIC's cable are reported to subscribers, which place jobs.
 std::vector<Fault> faults_of(const diag::FaultVerdict& verdict);
+// Whether ordinary probes meet the fault, as in Healer::report().
+bool is_probed(const diag::FaultVerdict& verdict);
 
 // The same as lines for the healer's socket (event_socket.h), each ending with a newline; "" for
 // none.

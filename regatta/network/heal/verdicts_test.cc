@@ -65,6 +65,7 @@ TEST_F(Verdicts, AreUnderstoodByTheSocket) {
   for (const auto& verdict :
        {of(diag::switch_culprit(fabric_.node("spine0")), diag::Symptom::kLoss),
         of(diag::both_directions_culprit(link("leaf1", "spine0")), diag::Symptom::kBlackHole),
+        of(diag::switch_culprit(fabric_.node("spine1")), diag::Symptom::kUserPackets),
         of(diag::nic_culprit(fabric_.graph, link("s0", "leaf0")), diag::Symptom::kLoss)}) {
     std::istringstream lines(report_lines(fabric_.graph, verdict));
     std::vector<Fault> understood;
@@ -72,6 +73,7 @@ TEST_F(Verdicts, AreUnderstoodByTheSocket) {
       const auto report = parse_report(fabric_.graph, line);
       ASSERT_TRUE(report) << report.error().message;
       EXPECT_EQ(report->why, diag::to_string(fabric_.graph, verdict));
+      EXPECT_EQ(report->is_probed, verdict.symptom != diag::Symptom::kUserPackets);
       understood.insert(understood.end(), report->faults.begin(), report->faults.end());
     }
     EXPECT_FALSE(understood.empty());

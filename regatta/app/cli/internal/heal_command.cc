@@ -225,7 +225,7 @@ Status heal_until_stopped(const Fabric& fabric) {
     for (const heal::FaultReport& report : event_socket.consume_reports(graph)) {
       if (!report.noted.empty()) healer.note(note_text(report), os::monotonic_now());
       for (const heal::Fault& fault : report.faults)
-        healer.report(fault, report.why, os::monotonic_now());
+        healer.report(fault, report.why, os::monotonic_now(), report.is_probed);
       if (report.losses)
         healer.report_losses(*report.losses, os::monotonic_now(), report.losses_span);
     }

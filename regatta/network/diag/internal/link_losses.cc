@@ -29,6 +29,16 @@ struct RecentCounts {
     for (std::size_t i = 0; i < kLately; ++i)
       windows[i].sent += other.windows[i].sent;
   }
+  void remove(const RecentCounts& other) {
+    for (std::size_t i = 0; i < kLately; ++i) {
+      windows[i].sent -= other.windows[i].sent;
+      windows[i].lost -= other.windows[i].lost;
+    }
+  }
+  void remove_sent(const RecentCounts& other) {
+    for (std::size_t i = 0; i < kLately; ++i)
+      windows[i].sent -= other.windows[i].sent;
+  }
   PacketCount first(std::size_t count) const {
     PacketCount sum;
     for (std::size_t i = 0; i < count; ++i) {
@@ -61,8 +71,13 @@ class LinkLossCount {
  public:
   explicit LinkLossCount(const LinkLossInput& input)
       : input_(input),
+        is_broken_(2 * input.graph.links.size()),
+        is_heavy_(2 * input.graph.links.size()),
         crossing_(2 * input.graph.links.size()),
-        of_link_(2 * input.graph.links.size()) {}
+        of_link_(2 * input.graph.links.size()) {
+    for (const std::uint32_t link : input.broken)
+      is_broken_[link] = true;
+  }
 
   void count_probe(std::uint32_t probe, Window last, Seconds now) {
     std::array<RecentCounts, 2> counts;  // there and back
@@ -89,6 +104,8 @@ class LinkLossCount {
   }
 
   std::vector<LinkLoss> result() {
+    find_heavy();
+    std::erase_if(lossy_, [&](const auto& one) { return blame_heavy(one.first, one.second); });
     for (const auto& [path, counts] : lossy_)
       blame(path, counts);
     std::vector<LinkLoss> losses;
@@ -125,6 +142,31 @@ class LinkLossCount {
     return std::min(share_of(near), share_of(crossing_[link].first(kLately)));
   }
 
+  // Known faults that lose so much that they explain the losses of all paths across them.
+  void find_heavy() {
+    constexpr double kMuch = 0.3;
+    for (const std::uint32_t link : input_.broken)
+      is_heavy_[link] = share_of(crossing_[link].first(kLately)) >= kMuch;
+  }
+
+  // Counts the losses of the path for the heavy links on it, and says nothing of its other links:
+  // else these would seem to lose as much. False where it crosses none.
+  bool blame_heavy(std::uint32_t path, const RecentCounts& counts) {
+    const auto links = input_.paths.links(path);
+    if (std::ranges::none_of(links, [&](std::uint32_t link) { return is_heavy_[link]; }))
+      return false;
+    for (const std::uint32_t link : links) {
+      if (is_heavy_[link]) {
+        for (std::size_t window = 0; window < kLately; ++window)
+          of_link_[link].windows[window].lost += counts.windows[window].lost;
+      } else {
+        crossing_[link].remove(counts);
+        of_link_[link].remove_sent(counts);
+      }
+    }
+    return true;
+  }
+
   // Counts the losses of the path for the links that lose most of what crosses them.
   void blame(std::uint32_t path, const RecentCounts& counts) {
     constexpr double kAboutAsMuch = 0.7;
@@ -134,15 +176,20 @@ class LinkLossCount {
       if (counts.windows[window].lost == 0) continue;
       std::ranges::transform(links, shares.begin(),
                              [&](std::uint32_t link) { return share_about(link, window); });
-      const double most = std::ranges::max(shares);
+      const double least = kAboutAsMuch * std::ranges::max(shares);
+      bool is_known = false;
       for (std::size_t i = 0; i < links.size(); ++i)
-        if (shares[i] >= kAboutAsMuch * most)
+        is_known = is_known || (shares[i] >= least && is_broken_[links[i]]);
+      for (std::size_t i = 0; i < links.size(); ++i)
+        if (shares[i] >= least && (!is_known || is_broken_[links[i]]))
           of_link_[links[i]].windows[window].lost += counts.windows[window].lost;
     }
   }
 
   const LinkLossInput& input_;
-  std::vector<RecentCounts> crossing_;  // per directed link: all of its paths
+  std::vector<bool> is_broken_;         // per directed link
+  std::vector<bool> is_heavy_;          // the same
+  std::vector<RecentCounts> crossing_;  // the same: all of its paths
   std::vector<RecentCounts> of_link_;   // the same, with the losses that count for it
   std::vector<std::pair<std::uint32_t, RecentCounts>> lossy_;  // paths
 };

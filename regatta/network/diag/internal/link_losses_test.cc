@@ -37,7 +37,7 @@ class LinkLossesTest : public testing::Test {
   std::optional<LinkLoss> loss_of(std::uint32_t one, Window last) const {
     const Seconds now{0.03 * static_cast<double>(last + 2)};
     for (const LinkLoss& loss :
-         link_losses({fabric_.graph, paths_, windows_, left_out_}, last, now))
+         link_losses({fabric_.graph, paths_, windows_, left_out_, broken_}, last, now))
       if (loss.link == one) return loss;
     return std::nullopt;
   }
@@ -46,6 +46,7 @@ class LinkLossesTest : public testing::Test {
   fabric::Paths paths_ = there_and_back();
   ProbeWindows windows_{fabric_.graph, paths_, LocatorOptions{}};
   std::vector<bool> left_out_;
+  std::vector<std::uint32_t> broken_;
   std::uint32_t up_ = link("leaf0-spine0", true);
   std::uint32_t down_ = link("leaf2-spine0", false);
 };
@@ -75,6 +76,20 @@ TEST_F(LinkLossesTest, TellWhatALinkMayStillLose) {
   for (Window window = 5; window < 40; ++window)
     report(window, window == 30 ? 2 : 3);
   EXPECT_EQ(loss_of(up_, 35), (LinkLoss{up_, 0, 1.0 / 51, false}));
+}
+
+// A packet that died on a known link says nothing of the links behind it.
+TEST_F(LinkLossesTest, CountForAKnownFaultAndNotForItsNeighbours) {
+  for (Window window = 0; window < 9; ++window)
+    report(window, window % 2 == 0 ? 0 : 3);
+  broken_ = {up_};
+  EXPECT_GT(loss_of(up_, 8)->now, 0.3);
+  EXPECT_TRUE(loss_of(down_, 8)->is_blind);
+  // A known fault that loses little explains the losses that it may have made.
+  for (Window window = 9; window < 30; ++window)
+    report(window, window == 25 ? 2 : 3);
+  EXPECT_GT(loss_of(up_, 25)->now, 0);
+  EXPECT_EQ(loss_of(down_, 25), std::nullopt);
 }
 
 TEST_F(LinkLossesTest, WaitForLateAnswersOfBusyServers) {

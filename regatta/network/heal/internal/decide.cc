@@ -114,8 +114,8 @@ class Decider {
     }
   }
 
-  // Faults, and the share lost on the paths in use instead.
-  const std::map<std::size_t, double>& costly() const { return costly_; }
+  // By fault.
+  const std::map<std::size_t, ShareLost>& costly() const { return costly_; }
 
  private:
   void choose(NodeId node, NodeId leaf) {
@@ -135,8 +135,9 @@ class Decider {
     for (const HopChoice& hop : hops_) {
       const bool is_costly = !hop.is_kept && hop.lost.if_used < lost_[node.index()].in_use;
       if (!is_costly) continue;
-      double& in_use = costly_[ranks_.fault_of(hop.cost)];
-      in_use = std::max(in_use, lost_[node.index()].in_use);
+      ShareLost& most = costly_[ranks_.fault_of(hop.cost)];
+      if (lost_[node.index()].in_use > most.in_use)
+        most = {lost_[node.index()].in_use, hop.lost.if_used};
     }
   }
 
@@ -166,7 +167,7 @@ class Decider {
   std::vector<std::uint32_t> worst_;  // on the best path from each switch, without its own
   std::vector<ShareLost> lost_;       // by node
   std::vector<HopChoice> hops_;       // of the switch at hand
-  std::map<std::size_t, double> costly_;
+  std::map<std::size_t, ShareLost> costly_;
 };
 
 }  // namespace
@@ -195,8 +196,8 @@ Decision decide(const FabricPaths& paths, std::span<const Fault> faults, const P
         std::ranges::any_of(faults, [&](const Fault& one) { return touches(paths, one, leaf); });
     if (is_touched) decider.decide_towards(i, decision);
   }
-  for (const auto& [fault, in_use] : decider.costly())
-    decision.costly.push_back({fault, in_use});
+  for (const auto& [fault, lost] : decider.costly())
+    decision.costly.push_back({fault, lost.in_use, lost.if_used});
   return decision;
 }
 

@@ -80,7 +80,8 @@ struct RefusedWithdrawal {
 // broken one may not have been named yet.
 struct CostlyFault {
   std::size_t fault = 0;  // place in what decide() was given
-  double in_use = 0;      // the largest share lost on paths in use instead
+  double in_use = 0;      // the largest share lost on paths in use instead,
+  double if_used = 0;     // and on the path that it keeps out
 
   friend bool operator==(const CostlyFault&, const CostlyFault&) = default;
 };

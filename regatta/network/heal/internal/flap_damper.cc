@@ -54,6 +54,10 @@ bool FlapDamper::bad(const Fault& fault, const std::string& why, Seconds now, bo
   return true;
 }
 
+void FlapDamper::mark_probed(const Fault& fault) {
+  if (HeldFault* const held = find(fault)) held->is_probed = true;
+}
+
 void FlapDamper::restore(const DamperState& before, Seconds now) {
   held_ = before.held;
   records_ = before.records;

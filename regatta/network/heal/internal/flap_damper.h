@@ -20,8 +20,8 @@ struct Damping {
 
   // The clean period of what broke for the first time, once something proves that it works: its
   // carrier has come back, or probes have crossed it. While a link is held that works, a fault of
-  // another link hits more traffic than without healing.
-  Seconds proven() const { return clean * 0.2; }
+  // another link hits more traffic than without healing; that may last for 0.2 s.
+  Seconds proven() const { return clean * 0.02; }
 };
 
 // One fault that is held against its place.
@@ -33,6 +33,7 @@ struct HeldFault {
   bool lasts = false;  // bad until good() is said
   Seconds clean;       // how long it has to be clean now
   bool is_relapse = false;
+  bool is_probed = false;  // probes meet it, so they can prove its repair
   bool was_lossy = false;  // probes lost packets there, as an earlier healer knew
 };
 
@@ -57,6 +58,8 @@ class FlapDamper {
   // A sighting. `lasts`: until good() is called for this place; otherwise the clean period starts
   // again. True when it is new: the place was not held, or less harm was known of it.
   bool bad(const Fault& fault, const std::string& why, Seconds now, bool lasts);
+  // Probes meet the fault that is held there.
+  void mark_probed(const Fault& fault);
   // A lasting fault is over: its clean period begins. Does nothing when that place is not held.
   void good(const Fault& fault, Seconds now);
   // Faults whose clean period is over, and which are no longer held.

@@ -39,9 +39,9 @@ TEST(FlapDamper, HoldsWhatLastsUntilItIsOver) {
   EXPECT_EQ(damper.next(), std::nullopt);
   EXPECT_THAT(damper.release(at(1e6)), IsEmpty());
   damper.good(kUplink, at(1e6));
-  EXPECT_EQ(damper.next(), at(1e6 + 1)) << "its return proves that it works";
-  EXPECT_THAT(damper.release(at(1e6 + 0.9)), IsEmpty());
-  EXPECT_THAT(damper.release(at(1e6 + 1)), SizeIs(1));
+  EXPECT_EQ(damper.next(), at(1e6) + kDamping.proven()) << "its return proves that it works";
+  EXPECT_THAT(damper.release(at(1e6 + 0.09)), IsEmpty());
+  EXPECT_THAT(damper.release(at(1e6 + 0.11)), SizeIs(1));
 }
 
 TEST(FlapDamper, HoldsALinkWhoseCarrierIsBackForTheWholePeriodWhereProbesStillLosePackets) {

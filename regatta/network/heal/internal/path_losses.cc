@@ -33,18 +33,17 @@ PathLosses::PathLosses(const FabricPaths& paths) : paths_(paths), links_(paths.e
 void PathLosses::set(std::span<const diag::LinkLoss> lossy, Seconds now, Seconds span) {
   span_ = span;
   for (const std::uint32_t link : std::exchange(listed_, {})) {
-    links_[link].now = 0;
+    links_[link].in_use = 0;
     links_[link].left = 0;
   }
   is_lossy_ = false;
   for (const diag::LinkLoss& loss : lossy) {
     LinkState& its = links_[loss.link];
     listed_.push_back(loss.link);
-    its.now = loss.now;
+    its.in_use = loss.is_blind ? 0 : std::max(loss.now, loss.left);
     its.left = loss.is_blind ? 1 : loss.left;
-    if (loss.now <= 0) continue;
-    count_loss(its, loss.now, now);
-    is_lossy_ = true;
+    is_lossy_ = is_lossy_ || its.in_use > 0;
+    if (loss.now > 0) count_loss(its, loss.now, now);
   }
   reported_ = now;
 }
@@ -83,6 +82,10 @@ bool PathLosses::is_proven_clean(const Fault& fault, Seconds since, Seconds leas
     if (often == nullptr || mean_gap(its) < mean_gap(*often)) often = &its;
   }
   return often != nullptr && now - last >= std::max(least, diag::kLossesMissing * mean_gap(*often));
+}
+
+bool PathLosses::is_unblamed(const Fault& fault, Seconds since, Seconds now) const {
+  return now - reported_ <= kReported && if_used(fault) <= 0 && !has_lost_since(fault, since);
 }
 
 double PathLosses::if_used(const Fault& fault) const {

@@ -29,10 +29,11 @@ class PathLosses {
   // LinkLoss::now covers.
   void set(std::span<const diag::LinkLoss> lossy, Seconds now, Seconds span = kLossSpan);
 
-  // Whether any link lost something just now.
+  // Whether any link in use loses something.
   bool is_lossy() const { return is_lossy_; }
-  // Share that a link in use loses, 0 to 1.
-  double in_use(std::uint32_t link) const { return links_[link].now; }
+  // Share that a link in use loses, 0 to 1: just now or, where fewer than seven losses are missing,
+  // in the last half second. A rare loss is not in every report.
+  double in_use(std::uint32_t link) const { return links_[link].in_use; }
   // Share that it may lose if it is used: 1 while nobody knows.
   double if_used(std::uint32_t link) const { return links_[link].left; }
   // The same of the worst link that packets meet the fault on.
@@ -41,6 +42,10 @@ class PathLosses {
   // Whether probes have lost packets where the fault is, since then.
   bool has_lost_since(const Fault& fault, Seconds since) const;
 
+  // Whether probes cross all links of the fault, and no loss has counted for any of them since
+  // then. False where nobody reports any longer.
+  bool is_unblamed(const Fault& fault, Seconds since, Seconds now) const;
+
   // Whether probes have crossed the fault without a loss for at least `least`, and for so long that
   // seven losses are missing, at the rate at which it lost packets in the 10 s before `since` or
   // later. False where they did not see it lose any, or no longer report.
@@ -48,7 +53,7 @@ class PathLosses {
 
  private:
   struct LinkState {
-    double now = 0;
+    double in_use = 0;
     double left = 0;
     Seconds first_lossy{-1e9};  // of the losses of late
     Seconds last_lossy{-1e9};

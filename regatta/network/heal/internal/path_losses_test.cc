@@ -27,6 +27,9 @@ TEST_F(PathLossesTest, AreThoseOfTheLastReport) {
   set(1.1, {{.link = up_ ^ 1U, .now = 0, .left = 0.1}});
   EXPECT_EQ(losses_.in_use(up_), 0);
   EXPECT_EQ(losses_.if_used(up_), 0);
+  EXPECT_TRUE(losses_.is_lossy()) << "the other direction";
+  EXPECT_EQ(losses_.in_use(up_ ^ 1U), 0.1) << "of the last half second";
+  set(1.2, {});
   EXPECT_FALSE(losses_.is_lossy());
 }
 
