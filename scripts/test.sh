@@ -20,14 +20,16 @@ run_tests() {
 }
 status=0
 say "unit tests"
-run_tests -LE 'system|guest|timed' -j "$(jobs)" "$@" || status=1
+# One more at a time than there are processors, for many wait for each other's deadlines. What fails is
+# tried once more, and each try is told.
+run_tests -LE 'system|guest|timed' -j "$(($(jobs) + 1))" --repeat until-pass:2 "$@" || status=1
 say "timed tests"
 # They hold real programs to times, and a machine that is busy for a moment is late: what fails is
 # tried twice more, and each try is told.
 run_tests -L timed --repeat until-pass:3 "$@" || status=1
 say "system tests"
-# Two at a time, for most of them wait; those that measure run alone (RUN_SERIAL). Tried again as the timed ones.
-run_tests -L system -j 2 --repeat until-pass:3 "$@" || status=1
+# Three at a time, for most of them wait; those that measure run alone (RUN_SERIAL). Tried again as the timed ones.
+run_tests -L system -j 3 --repeat until-pass:3 "$@" || status=1
 say "guest tests"
 # A virtual machine starts on one core, and emulates two. Tried again as the timed ones.
 run_tests -L guest -j 2 --repeat until-pass:3 "$@" || status=1
