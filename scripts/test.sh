@@ -20,11 +20,11 @@ run_tests() {
 }
 status=0
 say "unit tests"
-# One more at a time than there are processors, for many wait for each other's deadlines. What fails is
+# One more at a time than there are processors, for many wait for each other's deadlines. A failed test is
 # tried once more, and each try is told.
 run_tests -LE 'system|guest|timed' -j "$(($(jobs) + 1))" --repeat until-pass:2 "$@" || status=1
 say "timed tests"
-# They hold real programs to times, and a machine that is busy for a moment is late: what fails is
+# They hold real programs to times, and a machine that is busy for a moment is late: a failed test is
 # tried twice more, and each try is told.
 run_tests -L timed --repeat until-pass:3 "$@" || status=1
 say "system tests"
