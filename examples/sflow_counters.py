@@ -14,6 +14,7 @@ Sources: sFlow Version 5 (sflow.org, 2004), the generic interface counters of se
 """
 import argparse
 import ipaddress
+import pathlib
 import socket
 import struct
 import sys
@@ -26,8 +27,17 @@ COUNTER_SAMPLE, EXPANDED_COUNTER_SAMPLE, GENERIC_INTERFACE = 2, 4, 1
 RECORDS_MOST = 64  # of a sample, and samples of a datagram
 
 
+class BadInput(Exception):
+    """What the user gave and what to do about it, in a sentence."""
+
+
+class ArgumentParser(argparse.ArgumentParser):
+    def error(self, message):
+        raise BadInput(f"{message}; see --help")
+
+
 class Malformed(Exception):
-    """A datagram that is not what its lengths say."""
+    """A datagram or an event that is not what its kind says."""
 
 
 class Words:
@@ -139,24 +149,53 @@ def sflow_lines(ports, data, wide, now):
 
 def read_ports(path):
     ports = {}
-    with open(path, encoding="utf-8") as file:
-        for number, text in enumerate(file, 1):
-            fields = text.strip().split(",")
-            if len(fields) == 4:
-                ports[fields[0], fields[1]] = (fields[2], fields[3])
-            elif text.strip() and not text.startswith("#"):
-                raise SystemExit(f"{path}:{number}: write four fields: switch, port, and both of the cluster file")
+    try:
+        text = pathlib.Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"--ports {path}: {error.strerror}; name a file that says which port is which link") from None
+    except UnicodeDecodeError:
+        raise BadInput(f"--ports {path}: is no text; name a file that says which port is which link") from None
+    for number, line_text in enumerate(text.splitlines(), 1):
+        fields = line_text.strip().split(",")
+        if len(fields) == 4:
+            ports[fields[0], fields[1]] = (fields[2], fields[3])
+        elif line_text.strip() and not line_text.startswith("#"):
+            raise BadInput(f"{path}:{number}: write four fields: switch, port, and both of the cluster file")
+    if not ports:
+        raise BadInput(f"--ports {path}: names no port; write a line for each: switch, port, and both of the cluster file")
     return ports
 
 
+def open_receiver(port):
+    if not 1 <= port <= 65535:
+        raise BadInput(f"--sflow {port}: a UDP port is from 1 to 65535; sFlow's is 6343")
+    receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        receiver.bind(("", port))
+    except OSError as error:
+        raise BadInput(f"--sflow {port}: {error.strerror}; give another port, as in the switches' settings") from None
+    return receiver
+
+
+def run(main):
+    """Calls main with the arguments. Bad input ends the program with a sentence and status 2."""
+    name = pathlib.Path(sys.argv[0]).stem
+    try:
+        main(sys.argv[1:])
+    except (KeyboardInterrupt, BrokenPipeError):
+        pass
+    except BadInput as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        sys.exit(2)
+
+
 def main(arguments):
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--ports", required=True, help="which port is which link")
+    parser = ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--ports", required=True, metavar="FILE", help="which port is which link")
     parser.add_argument("--sflow", type=int, required=True, metavar="PORT", help="receive sFlow datagrams at this UDP port")
     options = parser.parse_args(arguments)
     ports = read_ports(options.ports)
-    receiver, wide = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), WideCounters()
-    receiver.bind(("", options.sflow))
+    receiver, wide = open_receiver(options.sflow), WideCounters()
     print(HEADING, flush=True)
     while True:
         data, sender = receiver.recvfrom(65535)
@@ -168,7 +207,4 @@ def main(arguments):
 
 
 if __name__ == "__main__":
-    try:
-        main(sys.argv[1:])
-    except (KeyboardInterrupt, BrokenPipeError):
-        pass
+    run(main)

@@ -1,4 +1,5 @@
 """Unit tests of examples/gnmi_counters.py: events that are written here by the layout that gnmic documents."""
+import json
 import pathlib
 import subprocess
 import sys
@@ -70,14 +71,67 @@ class GnmiCounters(unittest.TestCase):
         stream = ['[{"a": 1}, {"b"', ': 2}]\n{"c": 3}', '\n[', "]"]
         self.assertEqual(list(gnmi_counters.json_events(stream)), [{"a": 1}, {"b": 2}, {"c": 3}])
 
+    def test_takes_no_line_from_a_neighbor_s_name(self):
+        found = self.lines(neighbor(10, "swp1\n10,leaf0,leaf0-spine1,,,,,,,,,,,,0", system="tor7"))
+        self.assertEqual(len(found), 1)
+        self.assertEqual(len(found[0].splitlines()), 1)
+
+    def collect(self, *arguments, events=""):
+        return subprocess.run([sys.executable, EXAMPLES / "gnmi_counters.py", *arguments], input=events, text=True,
+                              capture_output=True, timeout=20)
+
+    def test_says_in_a_sentence_what_is_wrong_with_its_input(self):
+        with tempfile.TemporaryDirectory() as folder:
+            ports = pathlib.Path(folder, "ports.csv")
+            for content, arguments, events, sentence in [
+                    ("", [], "", "required: --ports; see --help"),
+                    ("", ["--ports", folder], "", f"--ports {folder}: Is a directory; name a file"),
+                    ("", ["--ports", ports.with_name("none")], "", "No such file or directory; name a file"),
+                    ("", ["--ports", ports], "", "names no port; write a line for each"),
+                    ("leaf0,Ethernet5,leaf0\n", ["--ports", ports], "", f"{ports}:1: write four fields"),
+                    ("a,b,c,d\n", ["--ports", ports], "no JSON\n", "standard input: 'no' begins no JSON"),
+                    ("a,b,c,d\n", ["--ports", ports], "5\n", "standard input: '5' begins no JSON"),
+                    ("a,b,c,d\n", ["--ports", ports], "[" * 100000, "has JSON that no switch writes"),
+                    ("a,b,c,d\n", ["--ports", ports], '[{"timestamp"', "ends within a JSON value")]:
+                ports.write_text(content)
+                done = self.collect(*arguments, events=events)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertTrue(done.stderr.startswith("gnmi_counters: "), done.stderr)
+                self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+                self.assertIn(sentence, done.stderr)
+
+    def test_leaves_out_an_event_that_is_none(self):
+        good = event(10, {STATE + "counters/in-errors": 4})
+        wrong = [good | {"timestamp": "now"}, good | {"timestamp": None}, good | {"values": [1]}, good | {"tags": 3}, "event", 7,
+                 event(10, {STATE + "counters/in-errors": "\u00b2"}), event(10, {STATE + "counters/in-errors": "9" * 5000})]
+        with tempfile.TemporaryDirectory() as folder:
+            ports = pathlib.Path(folder, "ports.csv")
+            ports.write_text("leaf0,Ethernet5,leaf0,leaf0-spine1\n")
+            done = self.collect("--ports", ports, events=json.dumps([*wrong, good]))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.stdout.splitlines()[1:], ["10.000,leaf0,leaf0-spine1,,,,,4,,,,,,,"])
+            self.assertEqual(done.stderr.count("; it is left out\n"), 6, done.stderr)
+
+    def test_ends_in_silence_when_nobody_reads(self):
+        with tempfile.TemporaryDirectory() as folder:
+            ports = pathlib.Path(folder, "ports.csv")
+            ports.write_text("leaf0,Ethernet5,leaf0,leaf0-spine1\n")
+            collector = subprocess.Popen([sys.executable, EXAMPLES / "gnmi_counters.py", "--ports", ports], text=True,
+                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            collector.stdout.readline()
+            collector.stdout.close()
+            collector.stdin.write(json.dumps(event(10, {STATE + "counters/in-errors": 4})))
+            collector.stdin.close()
+            self.assertEqual((collector.stderr.read(), collector.wait()), ("", 0))
+            collector.stderr.close()
+
     def test_reads_standard_input(self):
         with tempfile.TemporaryDirectory() as folder:
             ports = pathlib.Path(folder) / "ports.csv"
             ports.write_text("leaf0,Ethernet5,leaf0,leaf0-spine1\n")
             events = '[{"timestamp": 10000000000, "tags": {"source": "leaf0:57400", "interface_name": "Ethernet5"},\n' \
                      ' "values": {"/interfaces/interface/state/counters/in-errors": 4}}]\n'
-            done = subprocess.run([sys.executable, EXAMPLES / "gnmi_counters.py", "--ports", ports], input=events, text=True,
-                                  capture_output=True, timeout=20)
+            done = self.collect("--ports", ports, events=events)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(done.stdout.splitlines(), [gnmi_counters.HEADING, "10.000,leaf0,leaf0-spine1,,,,,4,,,,,,,"])
 

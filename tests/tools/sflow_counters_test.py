@@ -74,6 +74,29 @@ class SflowCounters(unittest.TestCase):
             except sflow_counters.Malformed:
                 pass
 
+    def test_says_in_a_sentence_what_is_wrong_with_its_arguments(self):
+        with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+            ports = pathlib.Path(folder, "ports.csv")
+            ports.write_text("10.0.0.7,5,leaf0,leaf0-spine1\n")
+            binary = pathlib.Path(folder, "binary")
+            binary.write_bytes(b"\xff\xfe\n")
+            taken.bind(("", 0))
+            in_use = str(taken.getsockname()[1])
+            for arguments, sentence in [
+                    (["--ports", ports], "required: --sflow; see --help"),
+                    (["--ports", ports, "--sflow", "many"], "invalid int value: 'many'; see --help"),
+                    (["--ports", ports, "--sflow", "70000"], "--sflow 70000: a UDP port is from 1 to 65535"),
+                    (["--ports", ports, "--sflow", "-1"], "--sflow -1: a UDP port is from 1 to 65535"),
+                    (["--ports", ports, "--sflow", in_use], f"--sflow {in_use}: Address already in use; give another port"),
+                    (["--ports", binary, "--sflow", "6343"], f"--ports {binary}: is no text; name a file"),
+                    (["--ports", ports.with_name("none"), "--sflow", "6343"], "No such file or directory; name a file")]:
+                done = subprocess.run([sys.executable, EXAMPLES / "sflow_counters.py", *arguments], text=True,
+                                      capture_output=True, timeout=20)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertTrue(done.stderr.startswith("sflow_counters: "), done.stderr)
+                self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+                self.assertIn(sentence, done.stderr)
+
     def test_receives_datagrams_by_udp(self):
         with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
             ports = pathlib.Path(folder) / "ports.csv"
