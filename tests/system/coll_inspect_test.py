@@ -1,5 +1,6 @@
 """What `regatta coll inspect` shows of a running job from outside, and of the files that a failed one leaves."""
 import contextlib
+import itertools
 import json
 import os
 import pathlib
@@ -13,14 +14,17 @@ import lab_case
 
 
 class CollInspect(unittest.TestCase):
+    jobs = itertools.count()
+
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
-        self.job = f"inspect-{os.getpid()}"
+        # Ranks of the test before are seen until they are gone, so each test has a job of its own.
+        self.job = f"inspect-{os.getpid()}-{next(self.jobs)}"
         environment = dict(os.environ, REGATTA_JOB_NAME=self.job, REGATTA_FLIGHT_DIR=self.folder.name)
         self.bench = subprocess.Popen(
             [lab_case.BIN / "regatta", "bench", "coll", "all_reduce", "--ranks", "2", "--sizes", "64M",
-             "--batches", "15", "--rounds", "100"],
+             "--batches", "1000"],  # so that the ranks do not end in order meanwhile
             env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(self.end)
 
@@ -69,10 +73,8 @@ class CollInspect(unittest.TestCase):
     def test_reads_the_files_of_a_job_that_failed(self):
         found = self.two_ranks()
         os.kill(found["ranks"][1]["pid"], signal.SIGKILL)
+        self.assertNotEqual(self.bench.wait(30), 0, "rank 0 ends when it has written its file")
         file = pathlib.Path(self.folder.name, f"regatta-flight-{self.job}-rank0.json")
-        deadline = time.monotonic() + 10
-        while not file.exists() and time.monotonic() < deadline:
-            time.sleep(0.05)
         done = lab_case.regatta("coll", "inspect", file)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("rank 1 at here left no flight file", done.stdout)
