@@ -1,6 +1,7 @@
 #include "regatta/network/diag/internal/counter_evidence.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <iterator>
 #include <utility>
 
@@ -9,9 +10,10 @@
 namespace regatta::diag {
 namespace {
 
-constexpr std::size_t kHeldMost = 24;  // readings of a port
+constexpr std::size_t kHeldMost = 36;  // readings of a port
 constexpr Seconds kHeldApart{5};
 constexpr Seconds kHeldFor{120};
+constexpr Seconds kOneReading{1};  // lines that come together are of one
 constexpr Seconds kRecentSpan{10};
 constexpr double kSilentIntervals = 3;
 constexpr Seconds kSilentLeast{15};
@@ -22,7 +24,7 @@ constexpr double kErrorsDue = 20;          // so many are expected, and none is 
 // gives less), in so many intervals (a cable that is plugged in gives one burst).
 constexpr std::uint64_t kSuspectedLeast = 10;
 constexpr double kSuspectedShare = 1e-6;
-constexpr int kSuspectedIntervals = 3;
+constexpr std::size_t kSuspectedIntervals = 3;
 constexpr Seconds kSuspectedAgain{600};
 constexpr Seconds kLook{1};
 
@@ -71,15 +73,21 @@ void CounterEvidence::add(const PortReading& reading) {
 }
 
 // It holds the last one of readings that are close to each other.
-void CounterEvidence::hold(Port& port, const Sums& sums) {
+void CounterEvidence::hold(Port& port, Sums sums) {
   std::vector<Sums>& held = port.sums;
-  // Lines that come together are of one reading.
-  constexpr Seconds kOneReading{1};
   if (!held.empty() && sums.at - held.back().at >= kOneReading)
     port.interval = sums.at - held.back().at;
-  if (held.size() >= 2 && held.back().at - held[held.size() - 2].at < kHeldApart) held.pop_back();
+  if (held.size() >= 2 && held.back().at - held[held.size() - 2].at < kOneReading) held.pop_back();
+  sums.after = held.empty() ? sums.at : held.back().at;
   held.push_back(sums);
-  while (held.size() > kHeldMost || (held.size() > 2 && sums.at - held[1].at > kHeldFor))
+  for (std::size_t i = 1; i + 1 < held.size() && sums.at - held[i].at > kRecentSpan;)
+    if (held[i].at - held[i - 1].at < kHeldApart)
+      held.erase(held.begin() + static_cast<std::ptrdiff_t>(i));
+    else
+      ++i;
+  // A suspicion needs several intervals, however long they are.
+  while (held.size() > kHeldMost ||
+         (held.size() > kSuspectedIntervals + 1 && sums.at - held[1].at > kHeldFor))
     held.erase(held.begin());
 }
 
@@ -88,11 +96,14 @@ bool CounterEvidence::is_fresh(PortNumber number, Seconds now) const {
   return !port.sums.empty() && now - port.sums.back().at <= port.silent_after();
 }
 
-// From the last reading at that time or before, or the first one that is held.
+// From the last reading at that time or before. Where that one is held no more, from the first one
+// after it: what a port counted long before that time does not belong to it.
 PortGrowth CounterEvidence::growth_since(PortNumber number, Seconds since) const {
   const std::vector<Sums>& sums = ports_[number].sums;
   const auto after = std::ranges::upper_bound(sums, since, {}, &Sums::at);
-  const Sums& first = after == sums.begin() ? sums.front() : *std::prev(after);
+  const bool holds_before =
+      after != sums.begin() && (after == sums.end() || after->after == std::prev(after)->at);
+  const Sums& first = holds_before ? *std::prev(after) : *after;
   const Sums& last = sums.back();
   PortGrowth growth{.port = number, .span = last.at - first.at};
   const std::array<std::optional<std::uint64_t>*, kKinds> counts = {
@@ -167,12 +178,17 @@ CounterFindings CounterEvidence::about(const Culprit& culprit, double loss_share
   return findings;
 }
 
-// Whether the port has counted errors between enough of the readings that are held.
+// Whether the port has counted errors in enough of the intervals of five seconds or more between
+// readings; the last one may be shorter.
 bool CounterEvidence::goes_on(PortNumber port) const {
   const std::vector<Sums>& sums = ports_[port].sums;
-  int intervals = 0;
-  for (std::size_t i = 1; i < sums.size(); ++i)
-    if (sums[i].counts[kInErrors] > sums[i - 1].counts[kInErrors]) ++intervals;
+  std::size_t intervals = 0;
+  const Sums* from = sums.data();
+  for (const Sums& to : sums) {
+    if (to.at - from->at < kHeldApart && &to != &sums.back()) continue;
+    if (to.counts[kInErrors] > from->counts[kInErrors]) ++intervals;
+    from = &to;
+  }
   return intervals >= kSuspectedIntervals;
 }
 

@@ -61,9 +61,10 @@ struct CounterSilence {
   Seconds silence;  // since its last reading; 0 when they have come again
 };
 
-// Holds at most 24 readings of each port, of the last two minutes. A port whose readings have
-// stopped for longer than three times what lay between its last two, at least 15 s and at most
-// 5 min, gives no evidence.
+// Holds at most 36 readings of each port: those of the last 10 s a second apart or more, older ones
+// five, of the last two minutes or the last four readings. A port whose readings have stopped for
+// longer than three times what lay between its last two, at least 15 s and at most 5 min, gives no
+// evidence.
 class CounterEvidence {
  public:
   // The graph must outlive this.
@@ -76,7 +77,8 @@ class CounterEvidence {
   // Directed links over which packets arrive broken that were not so before: in the 10 s before the
   // last reading, or since the one before. Ascending.
   std::vector<std::uint32_t> links_with_errors(Seconds now) const;
-  // About a culprit that has lost `loss_share` of its packets since `since`.
+  // About a culprit that has lost `loss_share` of its packets since `since`: what its ports have
+  // counted from then on, or from the reading before it.
   CounterFindings about(const Culprit& culprit, double loss_share, Seconds since,
                         Seconds now) const;
   // A link over which packets go on arriving broken and which no active fault or alternative of one
@@ -89,6 +91,7 @@ class CounterEvidence {
   static constexpr std::size_t kKinds = 5;  // of counters, in the order of PortReading
   struct Sums {
     Seconds at;
+    Seconds after;  // when the one before it was read, which may be held no more
     std::array<std::uint64_t, kKinds> counts{};  // since the first reading
     std::array<bool, kKinds> is_known{};         // to this reading
   };
@@ -105,7 +108,7 @@ class CounterEvidence {
     bool is_stale = false;
   };
 
-  void hold(Port& port, const Sums& sums);
+  void hold(Port& port, Sums sums);
   bool is_fresh(PortNumber port, Seconds now) const;
   PortGrowth growth_since(PortNumber port, Seconds since) const;
   std::uint64_t errors_at(PortNumber port, Seconds since, Seconds now) const;

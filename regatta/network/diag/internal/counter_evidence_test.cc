@@ -1,5 +1,8 @@
 #include "regatta/network/diag/internal/counter_evidence.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -77,6 +80,38 @@ TEST_F(CounterEvidenceTest, DisagreesWhereManyPacketsHadNoError) {
   EXPECT_EQ(about(both, 1, 6).opinion, CounterOpinion::kNone) << "the other end says nothing";
 }
 
+// A burst as of a cable that was plugged in, and later a fault that no counter sees.
+class CounterEvidenceOfAnOnset : public CounterEvidenceTest,
+                                 public testing::WithParamInterface<double> {};
+
+TEST_P(CounterEvidenceOfAnOnset, TakesNoErrorsOfBeforeIt) {
+  const double onset = GetParam();
+  for (int i = 0; 0.5 * i <= onset + 40; ++i) {
+    const double at = 0.5 * i;
+    std::uint64_t errors = 0;
+    if (at >= onset - 4) errors = at < onset - 1 ? 7 : 14;
+    read(up_, at, static_cast<std::uint64_t>(i) * 100, errors);
+    if (at <= onset + 1) continue;
+    const CounterFindings findings = about(culprit_, onset, at);
+    ASSERT_EQ(findings.errors, 0U) << "seen at " << at;
+    ASSERT_NE(findings.opinion, CounterOpinion::kAgrees) << "seen at " << at;
+    ASSERT_LE(findings.ports[0].span.value, at - onset + 1) << "seen at " << at;
+  }
+  EXPECT_EQ(about(culprit_, onset, onset + 40).opinion, CounterOpinion::kDisagrees);
+}
+
+INSTANTIATE_TEST_SUITE_P(Onsets, CounterEvidenceOfAnOnset,
+                         testing::Values(7.5, 8.5, 9.5, 30.0, 62.5));
+
+TEST_F(CounterEvidenceTest, CountsFromTheReadingBeforeAFault) {
+  for (int i = 0; i <= 4; ++i)
+    read(up_, 10.0 * i, static_cast<std::uint64_t>(i) * 1000, i < 3 ? 0 : 50);
+  for (const double onset : {21.0, 29.0}) {
+    EXPECT_EQ(about(culprit_, onset, 41).errors, 50U) << onset;
+    EXPECT_EQ(about(culprit_, onset, 41).ports[0].span.value, 20) << onset;
+  }
+}
+
 TEST_F(CounterEvidenceTest, SaysNothingBeforeAReadingSinceTheVerdict) {
   read_growing(up_, 8, 50);
   EXPECT_EQ(about(culprit_, 9, 9).opinion, CounterOpinion::kNone);
@@ -104,6 +139,25 @@ TEST_F(CounterEvidenceTest, SuspectsALinkThatGoesOnCountingErrors) {
   EXPECT_GE(found[0].growth.in_errors, 20U);
   EXPECT_LE(found[0].growth.span.value, 20);
 }
+
+// From a stream of each change to SNMP each minute and later.
+class CounterEvidenceOfAnInterval : public CounterEvidenceTest,
+                                    public testing::WithParamInterface<double> {};
+
+TEST_P(CounterEvidenceOfAnInterval, SuspectsALinkThatGoesOnCountingErrors) {
+  std::optional<CounterSuspicion> found;
+  const int readings = std::max(6, static_cast<int>(20 / GetParam()));
+  for (int i = 0; i < readings && !found; ++i) {
+    read(up_, i * GetParam(), static_cast<std::uint64_t>(i) * 1000,
+         static_cast<std::uint64_t>(i) * 5);
+    found = evidence_.consume_suspicion({}, Seconds{i * GetParam() + 0.5});
+  }
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->culprit, culprit_);
+}
+
+INSTANTIATE_TEST_SUITE_P(Intervals, CounterEvidenceOfAnInterval,
+                         testing::Values(0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 61.0, 90.0));
 
 TEST_F(CounterEvidenceTest, SuspectsNothingForOneBurstOrTooFewErrors) {
   for (int i = 0; i < 100; ++i) {
