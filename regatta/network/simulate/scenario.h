@@ -12,6 +12,9 @@
 
 namespace regatta::simulate {
 
+// No time of a scenario is later: beyond it, fractions of a packet's time are lost.
+inline constexpr Seconds kLatestTime{1e6};
+
 enum class Level { kFlow, kPacket, kMixed };
 
 enum class RoutePolicy { kEcmp, kDestination, kSpray, kFlowlet, kAdaptive };

@@ -12,8 +12,7 @@ namespace regatta::simulate {
 namespace {
 
 constexpr int kMostMtu = 65'535;
-constexpr double kLatest = 1e6;  // seconds: beyond it, fractions of a packet's time are lost
-constexpr NumberRange kDurations{.low = 0, .high = kLatest};
+constexpr NumberRange kDurations{.low = 0, .high = kLatestTime.value};
 constexpr NumberRange kGaps{.low = 0, .high = 100};
 constexpr NumberRange kSizes{.low = 1, .high = 0x1p50};  // of messages: sums of them stay exact
 constexpr NumberRange kBuffers{.low = 1, .high = 0x1p40};
@@ -168,7 +167,7 @@ TrafficItem read_item(const YamlMap& map, std::size_t number) {
   map.allow(keys_of(item.pattern));
   item.name = map.text("name", fmt::format("{}-{}", map.text("pattern"), number));
   item.start = map.seconds_or("start", {});
-  if (item.start.value > kLatest) map.fail("start", "later than 10^6 s; count from 0");
+  if (item.start > kLatestTime) map.fail("start", "later than 10^6 s; count from 0");
   item.after = map.text("after", "");
   item.repeat = map.integer_or("repeat", 1, {1, kMostItems});
   if (item.pattern == TrafficPattern::kTrace) {
@@ -221,13 +220,13 @@ Failure read_failure(const YamlMap& map) {
         "link",
         "name either a link or a switch that fails, or pausing_nic: the link of a NIC that pauses");
   if (failure.until <= failure.at) map.fail(until, "not after 'at'; write a later time");
-  if (failure.at.value > kLatest) map.fail("at", "later than 10^6 s; count from 0");
-  if (std::isfinite(failure.until.value) && failure.until.value > kLatest)
+  if (failure.at > kLatestTime) map.fail("at", "later than 10^6 s; count from 0");
+  if (std::isfinite(failure.until.value) && failure.until > kLatestTime)
     map.fail(until, "later than 10^6 s; leave it out for a permanent failure");
   for (const char* key : {"local", "converged"}) {
     if (!failure.pausing_nic.empty() && map.has(key))
       map.fail(key, "no switch reroutes around a NIC that pauses; remove it");
-    if (map.seconds_or(key, {}).value > kLatest) map.fail(key, "later than 10^6 s; write less");
+    if (map.seconds_or(key, {}) > kLatestTime) map.fail(key, "later than 10^6 s; write less");
   }
   if (failure.converged < failure.local)
     map.fail("converged",
@@ -306,7 +305,7 @@ Result<std::vector<TraceMessage>> parse_trace(std::string_view text, const std::
     const auto start = parse_number<double>(fields[0]);
     if (!start || !std::isfinite(*start) || *start < 0)
       return wrong("the start is no number of seconds from 0 on; write it like 0.001");
-    if (*start > kLatest) return wrong("the start is later than 10^6 s; count from 0");
+    if (*start > kLatestTime.value) return wrong("the start is later than 10^6 s; count from 0");
     const auto bytes = parse_number<long long>(fields[3]);
     if (!bytes || *bytes < 0)
       return wrong("the bytes are no whole number from 0 on; write them like 1048576");

@@ -10,7 +10,6 @@ namespace {
 
 constexpr double kLeastPerMessage = 4;     // so that a message is on several links at once
 constexpr double kMostMessages = 1 << 21;  // about as many as max-min rates can do in the same time
-constexpr double kLatest = 1e6;            // seconds, as the longest that scenario files may say
 
 struct Coarseness {
   double packets;      // at most, unless messages are many: about 1 us each to simulate
@@ -70,7 +69,7 @@ CoarsePacketPlan plan(const Coarseness& coarseness, const ScenarioWorkload& work
 
 std::optional<CoarsePacketPlan> plan_coarse_packets(const Scenario& scenario,
                                                     const ScenarioWorkload& workload) {
-  if (!has_queues(scenario, workload) || latest_end(workload) > kLatest ||
+  if (!has_queues(scenario, workload) || latest_end(workload) > kLatestTime.value ||
       count_messages(workload) > kMostMessages)
     return std::nullopt;
   const auto mtu = static_cast<double>(scenario.packet.mtu.value);

@@ -312,6 +312,11 @@ std::uint32_t ScenarioWorkload::pair_or_fail(std::uint32_t from, std::uint32_t t
   return 0;
 }
 
+std::size_t ScenarioWorkload::operation_of(std::uint32_t flow) const {
+  const auto after = std::ranges::upper_bound(operations, flow, {}, &ScenarioOperation::first);
+  return static_cast<std::size_t>(after - operations.begin()) - 1;
+}
+
 Result<ScenarioWorkload> build_workload(const Scenario& scenario, const SimulatedNetwork& network,
                                         Bytes memory) {
   return Builder(scenario, network, memory).build();

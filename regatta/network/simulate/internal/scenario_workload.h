@@ -2,6 +2,7 @@
 // dependencies: the same for every level of simulation.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <unordered_map>
@@ -66,6 +67,8 @@ struct ScenarioWorkload {
     if (is_bundle(path)) return bundles[path & ~kBundleBits].messages;
     return path < kRingBit ? 1 : 0;
   }
+  // Which operation a flow belongs to; flows of none join others.
+  std::size_t operation_of(std::uint32_t flow) const;
   // A flow that takes `time`, without bytes.
   std::uint32_t add_pause(Seconds time) { return traffic.add(kNothing, {0}, time); }
 
