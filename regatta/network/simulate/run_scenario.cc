@@ -143,6 +143,7 @@ Result<SimulationResult> run_scenario(const Scenario& scenario, const SimulatedN
                                       const SimulateOptions& options) {
   REGATTA_TRY(workload, build_workload(scenario, network, options.memory));
   SimulationResult outcome{.level = scenario.level};
+  draw_ports(workload, scenario.seed);
   if (scenario.routing.plans_ports)
     outcome.ports = plan_ports(workload, scenario.routing, scenario.seed);
   for (const fabric::FlowGraph::Flow& flow : workload.traffic.flows())

@@ -121,6 +121,24 @@ TEST(RunScenario, FlowsOfAllReducesEndWhenPacketsDo) {
   }
 }
 
+// The seed had no effect on ports, so that all seeds gave the same collisions.
+TEST(RunScenario, TheSeedDrawsThePortsOfChance) {
+  const SimulatedNetwork network(test_cluster(4, 1));
+  for (const std::string level : {"level: flow\n", "level: packet\n"}) {
+    const auto end = [&](const std::string& seed) {
+      return run(network, level + seed + "traffic:\n" + send("s0/0", "s2/0") + send("s1/0", "s3/0"))
+          .end;
+    };
+    int collisions = 0;
+    for (int seed = 0; seed < 16; ++seed)
+      collisions += end("seed: " + std::to_string(seed) + "\n") > 1.9e-3 ? 1 : 0;
+    EXPECT_GT(collisions, 2) << level;
+    EXPECT_LT(collisions, 14) << level;
+    EXPECT_EQ(end("seed: 5\n"), end("seed: 5\n")) << level;
+    EXPECT_EQ(end("seed: 1\n"), end("")) << level;
+  }
+}
+
 // 64 servers, four groups of four leaves, four spines a group, each with two super-spines above.
 topo::Cluster three_tiers() {
   topo::Cluster cluster = test_cluster(64, 1);

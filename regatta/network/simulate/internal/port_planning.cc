@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "regatta/base/core/stats.h"
 #include "regatta/network/fabric/port_plan.h"
+#include "regatta/network/fabric/traffic.h"
 
 namespace regatta::simulate {
 
@@ -10,6 +12,14 @@ std::vector<std::uint32_t> seeds_of(const SimulatedNetwork& network, const Routi
   std::vector<std::uint32_t> seeds = network.seeds;
   if (routing.shares_seed) std::ranges::fill(seeds, 1U);
   return seeds;
+}
+
+void draw_ports(ScenarioWorkload& workload, std::uint64_t seed) {
+  // With the default seed they stay as a kernel that begins anew assigns them.
+  const std::uint64_t shift = splitmix_finish(seed - 1) % fabric::kFreePorts;
+  for (std::uint16_t& port : workload.pairs.ports)
+    port = static_cast<std::uint16_t>(fabric::kFirstFreePort +
+                                      (port - fabric::kFirstFreePort + shift) % fabric::kFreePorts);
 }
 
 PortPlanSummary plan_ports(ScenarioWorkload& workload, const Routing& routing, std::uint64_t seed) {

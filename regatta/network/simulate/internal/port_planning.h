@@ -1,5 +1,5 @@
-// simulate/internal/port_planning.h: source ports for the pairs of a workload that spread their
-// connections.
+// simulate/internal/port_planning.h: source ports for the pairs of a workload: by chance, or such
+// that spread their connections.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,10 @@ namespace regatta::simulate {
 
 // The seeds of hashing of the switches, by NodeId.
 std::vector<std::uint32_t> seeds_of(const SimulatedNetwork& network, const Routing& routing);
+
+// Moves the ports of all connections by a distance that the seed determines, none for seed 1. Those
+// of a pair stay distinct.
+void draw_ports(ScenarioWorkload& workload, std::uint64_t seed);
 
 struct PortPlanSummary {
   std::uint32_t most_by_chance = 0;  // connections on one link between switches
