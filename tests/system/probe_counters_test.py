@@ -1,5 +1,6 @@
 """`regatta probe --counters` in a lab of two leaves, where probes cannot tell a cable from the other one of its spine: counters of switches
 can, and neighbors name swapped cables."""
+import json
 import os
 import time
 import unittest
@@ -147,6 +148,16 @@ class ProbeCounters(unittest.TestCase):
         self.assertEqual(len(probe.named("counters_left_out")), 3)
         self.assertEqual(probe.named("summary")[0]["counter_lines_left_out"], 150)
         self.assertEqual(probe.verdicts(), [])
+
+    def test_says_that_lines_of_before_the_start_are_left_out(self):
+        self.collector.count()
+        with open(self.collector.path, encoding="utf-8") as file:
+            done = lab_case.regatta("probe", self.cluster, "--counters", "-", "--duration", "2s", "--json", stdin=file)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        events = [json.loads(line) for line in done.stdout.splitlines()]
+        told = [event for event in events if event["event"] == "counters_left_out"]
+        self.assertEqual(len(told), 1, told)
+        self.assertIn("standard input: the lines that it had at the start are left out", str(told[0]))
 
     def test_follows_a_pipe_of_one_writer_after_the_other(self):
         self.collector.path.unlink()

@@ -20,6 +20,16 @@ Result<os::UniqueFd> open_to_read(const std::string& path, const std::string& na
   return fd;
 }
 
+// Whether a file has more than its first line, as far as a heading may reach.
+bool has_lines_after_heading(int fd) {
+  char part[4096];
+  const ssize_t count = ::pread(fd, part, sizeof part, 0);
+  if (count <= 0) return false;
+  const std::string_view text(part, static_cast<std::size_t>(count));
+  const std::size_t end = text.find('\n');
+  return end == std::string_view::npos ? text.size() == sizeof part : end + 1 < text.size();
+}
+
 }  // namespace
 
 Result<FollowedLines> FollowedLines::open(const std::string& path, std::size_t line_max) {
@@ -38,7 +48,10 @@ Result<FollowedLines> FollowedLines::open(const std::string& path, std::size_t l
     return Error{
         Code::kInvalidInput,
         lines.name_ + ": cannot be followed; name a file or a pipe that a collector writes"};
-  if (lines.is_file_) lines.begin_at(status.st_size);
+  if (lines.is_file_) {
+    lines.leaves_out_lines_ = has_lines_after_heading(lines.fd_.get());
+    lines.begin_at(status.st_size);
+  }
   return lines;
 }
 

@@ -30,6 +30,8 @@ class FollowedLines {
 
   // For messages.
   const std::string& name() const { return name_; }
+  // Whether the file had lines after its heading when it was opened: they are left out.
+  bool leaves_out_lines() const { return leaves_out_lines_; }
   // Whether standard input has ended: nothing more can come.
   bool is_over() const { return is_over_; }
 
@@ -43,7 +45,8 @@ class FollowedLines {
   std::string name_;
   LineSplitter lines_;
   os::UniqueFd fd_;
-  bool is_file_ = false;     // a regular one
+  bool is_file_ = false;  // a regular one
+  bool leaves_out_lines_ = false;
   bool is_partial_ = false;  // the next line is the rest of one that was left out
   bool is_over_ = false;
   Seconds next_look_;

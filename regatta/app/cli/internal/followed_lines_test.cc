@@ -4,6 +4,7 @@
 #include <fstream>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fcntl.h>
@@ -51,6 +52,17 @@ TEST_F(FollowedLinesTest, GiveWhatIsWrittenFromNowOn) {
   append("o\n");
   EXPECT_THAT(come(), ElementsAre("two"));
   EXPECT_THAT(come(), IsEmpty());
+}
+
+TEST_F(FollowedLinesTest, SayWhetherTheyLeaveOutMoreThanAHeading) {
+  for (const auto& [part, leaves_out] :
+       {std::pair("", false), {"heading\n", false}, {"old", true}, {"\n", true}}) {
+    append(part);
+    open();
+    EXPECT_EQ(lines_->leaves_out_lines(), leaves_out) << part;
+  }
+  append("new\n");
+  EXPECT_THAT(come(), ElementsAre("new"));
 }
 
 TEST_F(FollowedLinesTest, ReadAReplacedFileToItsEndFirst) {

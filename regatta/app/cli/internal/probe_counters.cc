@@ -1,6 +1,7 @@
 #include "regatta/app/cli/internal/probe_counters.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include <fmt/core.h>
@@ -52,6 +53,11 @@ void ProbeCounters::update(const diag::FaultChanges& news, probe::Collector& col
 
 void ProbeCounters::report_stream(probe::Collector& collector,
                                   const report::ProbeEventFormat& format, Seconds since_begin) {
+  if (lines_.leaves_out_lines() && !std::exchange(has_told_beginning_, true))
+    print_now(format.counters_left_out(
+        lines_.name() + ": the lines that it had at the start are left out, because their age is "
+                        "not known; new lines count, and regatta rates counters reads whole files",
+        since_begin));
   for (const std::string& problem : stream_.consume_problems())
     print_now(format.counters_left_out(problem, since_begin));
   for (const diag::CounterSilence& one : collector.counters().consume_silences(os::system_now()))

@@ -51,6 +51,7 @@ class ProbeCounters {
   FollowedLines lines_;
   std::map<diag::Culprit, Told> told_;
   bool has_readings_ = false;  // that were not compared with the verdicts yet
+  bool has_told_beginning_ = false;
   bool has_told_end_ = false;
   bool has_told_silence_ = false;
   Seconds next_look_;
