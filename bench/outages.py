@@ -5,7 +5,7 @@
                    [--verdicts small|probe] [--keep FILE] [FAULT...]
 
 FAULT: upstream (a leaf's end of its uplink goes off), far-end (the spine's end of it does), downstream (a spine's end of its
-link down does), silent (a link eats all in one direction), black-hole (a spine forwards nothing, its control plane goes on).
+link down does), silent (a link drops all in one direction), black-hole (a spine forwards nothing, its control plane goes on).
 Without one all of them. A trial is 16 flows of 1,000 packets/s; its outage is the longest silence, beyond the period, of any flow that
 meets the damage, by the kernel's times of arrival. Beside it a control flow over a loopback, from the same sender: a trial in
 which it was silent for more than 2 ms is counted, but also left out in the second row. "With loss": silences in which a packet was

@@ -208,6 +208,14 @@ std::string faults_text(const topo::Graph& graph, const std::vector<EventReason>
   return join(texts, ", ");
 }
 
+// Also by its old names, until the next minor version.
+Harm read_harm(const JsonReader& harm) {
+  static constexpr std::array kHarms = {Harm::kLoss, Harm::kBlackHole, Harm::kNoCarrier};
+  if (harm.raw() == "loses") return Harm::kLoss;
+  if (harm.raw() == "eats") return Harm::kBlackHole;
+  return harm.as<Harm>(kHarms);
+}
+
 }  // namespace
 
 std::string_view to_string(EventKind kind) {
@@ -233,12 +241,11 @@ std::string_view to_string(EventKind kind) {
 }
 
 std::string_view to_string(Harm harm) {
-  if (harm == Harm::kLoss) return "loses";
-  return harm == Harm::kBlackHole ? "eats" : "no carrier";
+  if (harm == Harm::kLoss) return "loss";
+  return harm == Harm::kBlackHole ? "black hole" : "no carrier";
 }
 
 Result<FaultReport> parse_report(const topo::Graph& graph, std::string_view text) {
-  static constexpr std::array kHarms = {Harm::kLoss, Harm::kBlackHole, Harm::kNoCarrier};
   const auto report = JsonReader::parse(text, "report");
   if (report && report->has("lossy")) return parse_losses(graph, *report);
   if (report && report->has("noted")) {
@@ -254,7 +261,7 @@ Result<FaultReport> parse_report(const topo::Graph& graph, std::string_view text
     return wrong(R"(not understood; write it like {"broken": {"link": "leaf0-spine1"}})");
   Harm harm = Harm::kBlackHole;
   std::string why = "reported";
-  report->read_if("harm", harm, kHarms);
+  if (report->has("harm")) harm = read_harm(report->at("harm"));
   report->read_if("why", why);
   REGATTA_TRY(faults, parse_broken(graph, report->at("broken"), harm));
   bool is_probed = false;

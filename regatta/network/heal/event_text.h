@@ -26,7 +26,7 @@ struct FaultReport {
   std::string noted{};  // set up wrongly, for people to correct: nothing is to be withdrawn
 };
 
-// {"broken": {"link": "leaf0-spine1", "from": "leaf0"}, "harm": "eats", "why": "..."},
+// {"broken": {"link": "leaf0-spine1", "from": "leaf0"}, "harm": "loss", "why": "..."},
 // {"lossy": [{"link": "leaf0-spine1", "from": "leaf0", "now": 0.05, "left": 0.01}]}, or
 // {"noted": "cables leaf0-spine0 and leaf1-spine0", "why": "swapped"}.
 // kInvalidInput names what is wrong and what exists.

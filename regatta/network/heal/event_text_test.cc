@@ -30,7 +30,7 @@ TEST(ParseReport, TakesALinkInOneDirectionOrBoth) {
 TEST(ParseReport, TakesASwitchAHopAndTheHarm) {
   const TestFabricPaths fabric = TestFabricPaths::two_tiers(2, 2);
   const auto whole =
-      parse_report(fabric.graph, R"({"broken": {"switch": "spine0"}, "harm": "loses"})");
+      parse_report(fabric.graph, R"({"broken": {"switch": "spine0"}, "harm": "loss"})");
   ASSERT_TRUE(whole);
   EXPECT_THAT(whole->faults, testing::ElementsAre(fabric.broken_switch("spine0", Harm::kLoss)));
   const auto hop = parse_report(
@@ -38,6 +38,18 @@ TEST(ParseReport, TakesASwitchAHopAndTheHarm) {
   ASSERT_TRUE(hop);
   EXPECT_THAT(hop->faults, testing::ElementsAre(Fault{Place::kHop, fabric.link("leaf0", "spine1"),
                                                       fabric.node("leaf1"), Harm::kBlackHole}));
+}
+
+TEST(ParseReport, TakesTheOldNamesOfTheHarm) {
+  const TestFabricPaths fabric = TestFabricPaths::two_tiers(2, 2);
+  const auto harm = [&](const std::string& name) {
+    const auto report = parse_report(
+        fabric.graph, R"({"broken": {"switch": "spine0"}, "harm": ")" + name + R"("})");
+    return report ? std::string(to_string(report->faults.at(0).harm)) : report.error().message;
+  };
+  EXPECT_EQ(harm("loses"), "loss");
+  EXPECT_EQ(harm("eats"), "black hole");
+  EXPECT_EQ(harm("no carrier"), "no carrier");
 }
 
 TEST(ParseReport, TakesWhatProbesLose) {
@@ -81,7 +93,7 @@ TEST(ParseReport, SaysWhatIsWrong) {
       {R"({"broken": 4})", "report: broken: expected an object, found 4"},
       {R"({"broken": {"switch": "spine0"}, "why": 4})", "report: why: expected a string, found 4"},
       {R"({"broken": {"switch": "spine0"}, "harm": "much"})",
-       "report: harm: expected one of loses, eats, no carrier, found the string \"much\""}};
+       "report: harm: expected one of loss, black hole, no carrier, found the string \"much\""}};
   for (const auto& [text, message] : cases) {
     const auto report = parse_report(fabric.graph, text);
     ASSERT_FALSE(report) << text;
@@ -126,8 +138,9 @@ TEST(Words, TellAnEventInJsonAndInASentence) {
   const auto json = to_json(fabric.graph, event);
   EXPECT_EQ(json.at("event"), "withdrawn");
   EXPECT_EQ(json.at("at_s"), 12.5);
-  EXPECT_EQ(json.at("faults")[0],
-            nlohmann::json::parse(R"({"harm": "eats", "link": "leaf2-spine0", "from": "spine0",
+  EXPECT_EQ(
+      json.at("faults")[0],
+      nlohmann::json::parse(R"({"harm": "black hole", "link": "leaf2-spine0", "from": "spine0",
                                       "why": "no carrier", "clean_s": 5.0})"));
   EXPECT_EQ(json.at("routes")[1], nlohmann::json::parse(R"({"switch": "leaf1", "towards": "leaf2",
                                       "withdrawn": ["leaf1-spine0"], "left": ["leaf1-spine1"]})"));
