@@ -16,7 +16,7 @@ ORDER = [
     "base/core", "base/os", "base/net", "base/rpc",
     "model/topo", "model/workload", "model/pipeline", "model/cost", "model/collective",
     "gpu/device", "gpu/sharing",
-    "network/fabric", "network/diag", "network/simulate", "network/lab", "network/rdma", "network/probe",
+    "network/port_counters", "network/fabric", "network/diag", "network/simulate", "network/lab", "network/rdma", "network/probe",
     "network/link_rates", "network/heal",
     "planning/plan", "planning/replay",
     "runtime/comm", "runtime/bench", "runtime/train", "runtime/measure", "runtime/agent",

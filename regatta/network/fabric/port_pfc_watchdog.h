@@ -17,7 +17,6 @@
 #include "regatta/network/fabric/deadlock.h"
 #include "regatta/network/fabric/internal/pfc_port_counters.h"
 #include "regatta/network/fabric/internal/pfc_watchdog.h"
-#include "regatta/network/fabric/internal/port_counter_line.h"
 
 namespace regatta::fabric {
 

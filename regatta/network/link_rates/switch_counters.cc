@@ -6,8 +6,8 @@
 #include <fmt/core.h>
 
 #include "regatta/base/core/text.h"
-#include "regatta/network/fabric/port_pfc_watchdog.h"
 #include "regatta/network/fabric/routes.h"
+#include "regatta/network/port_counters/port_counter_line.h"
 
 namespace regatta::link_rates {
 namespace {
@@ -32,7 +32,8 @@ bool waits(const SwitchPortCounters& reading) {
 Result<SwitchPortCounters> parse_switch_counters(std::string_view text, const std::string& file,
                                                  int number) {
   constexpr std::size_t kFields = 14;
-  REGATTA_TRY(line, fabric::PortCounterLine::parse(text, file, number, {kFields, kFields + 1}));
+  REGATTA_TRY(line,
+              port_counters::PortCounterLine::parse(text, file, number, {kFields, kFields + 1}));
   SwitchPortCounters reading{.at = line.at(), .device = line.device(), .port = line.port()};
   if (!line.field(3).empty()) {
     const auto rate = parse_number<double>(line.field(3));
@@ -64,7 +65,7 @@ Result<SwitchNeighbor> parse_switch_neighbor(std::string_view text, const std::s
                  fmt::format("{}:{}: a line of a neighbor has 6 fields; write "
                              "neighbor,at_s,device,port,neighbor,neighbor_port",
                              file, number)};
-  REGATTA_TRY(line, fabric::PortCounterLine::parse(text, file, number, {kFields, kFields}));
+  REGATTA_TRY(line, port_counters::PortCounterLine::parse(text, file, number, {kFields, kFields}));
   SwitchNeighbor neighbor{.at = line.at(),
                           .device = line.device(),
                           .port = line.port(),

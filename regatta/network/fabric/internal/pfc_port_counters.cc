@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "regatta/base/core/text.h"
-#include "regatta/network/fabric/internal/port_counter_line.h"
+#include "regatta/network/port_counters/port_counter_line.h"
 
 namespace regatta::fabric {
 namespace {
@@ -101,7 +101,7 @@ std::vector<PfcPortCounters> pfc_port_counters(std::span<const NamedCount> count
 Result<PfcPortCounters> parse_pfc_port_counters(std::string_view text, const std::string& file,
                                                 int number) {
   constexpr std::size_t kFields = 12;
-  REGATTA_TRY(line, PortCounterLine::parse(text, file, number, {kFields, kFields}));
+  REGATTA_TRY(line, port_counters::PortCounterLine::parse(text, file, number, {kFields, kFields}));
   PfcPortCounters port{.at = line.at(), .device = line.device(), .port = line.port()};
   const std::string& priority = line.field(3);
   port.priority =

@@ -1,4 +1,4 @@
-#include "regatta/network/fabric/internal/port_counter_line.h"
+#include "regatta/network/port_counters/port_counter_line.h"
 
 #include <cmath>
 #include <utility>
@@ -7,7 +7,7 @@
 
 #include "regatta/base/core/text.h"
 
-namespace regatta::fabric {
+namespace regatta::port_counters {
 namespace {
 
 constexpr std::size_t kNameMost = 64;
@@ -58,4 +58,4 @@ Status PortCounterLine::read(std::size_t place, std::optional<std::uint64_t>& co
   return {};
 }
 
-}  // namespace regatta::fabric
+}  // namespace regatta::port_counters

@@ -1,4 +1,4 @@
-// fabric/internal/port_counter_line.h: a line of comma-separated counters of one port at one
+// port_counters/port_counter_line.h: a line of comma-separated counters of one port at one
 // moment, as the formats of docs/formats/pauses.md and switch_counters.md begin and count.
 #pragma once
 
@@ -13,7 +13,7 @@
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/units.h"
 
-namespace regatta::fabric {
+namespace regatta::port_counters {
 
 // How many fields a line has: as many as the heading, or fewer where it lacks the last ones.
 struct FieldCount {
@@ -49,4 +49,4 @@ class PortCounterLine {
   Seconds at_;
 };
 
-}  // namespace regatta::fabric
+}  // namespace regatta::port_counters
