@@ -23,10 +23,10 @@ class SequenceSwitches final : public heal::Switches {
       }
     return all;
   }
-  Status apply(std::span<const heal::RouteChange> changes) override {
+  std::vector<Status> apply(std::span<const heal::RouteChange> changes) override {
     tables_.apply(changes);
     ++version_;
-    return {};
+    return std::vector<Status>(changes.size());
   }
   Result<std::vector<heal::CarrierChange>> carriers() override { return std::exchange(news_, {}); }
   int fd() const override { return -1; }

@@ -28,9 +28,9 @@ servers: {{count: 4, type: cpu-1}}
 class Healer:
     """`regatta heal --json` in the background; its events are kept."""
 
-    def __init__(self, name, clean, *arguments):
-        self.process = subprocess.Popen([lab_case.BIN / "regatta", "heal", "--lab", name, "--json", "--clean", clean,
-                                         *arguments], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    def __init__(self, *arguments, **options):
+        self.process = subprocess.Popen([lab_case.BIN / "regatta", "heal", "--json", *map(str, arguments)], text=True,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
         self.events = []
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
@@ -66,7 +66,7 @@ class Heal(unittest.TestCase):
         self.addCleanup(lab_case.regatta, "lab", "down", self.name)
 
     def start(self, *arguments, clean="300ms"):
-        healer = Healer(self.name, clean, *arguments)
+        healer = Healer("--lab", self.name, "--clean", clean, *arguments)
         self.addCleanup(healer.end, signal.SIGKILL)
         self.assertTrue(lab_case.wait_until(lambda: self.connect(try_only=True) is not None, 10))
         return healer
@@ -304,6 +304,43 @@ class Heal(unittest.TestCase):
         self.addCleanup(healer.kill)
         self.assertTrue(healer.stdout.readline().startswith("healing 5 switches (dry run"))
         self.assertRegex(healer.stdout.readline(), r"^   [0-4]\.[0-9]{2} s  taken over: leaf")
+
+class HealByCommands(unittest.TestCase):
+    """Switches of a cluster file, reached by commands that fail until there is a file `reachable`."""
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="regatta-heal-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.cluster = self.folder / "cluster.yaml"
+        self.cluster.write_text(CLUSTER.format(name="by-commands"))
+        self.socket = self.folder / "heal.sock"
+        self.reachable = self.folder / "reachable"
+
+    def start(self, *arguments, **options):
+        command = f"test -e {self.reachable} # {{switch}} {{link}}"
+        healer = Healer(self.cluster, "--socket", self.socket, "--clean", "60s", "--withdraw-command", command,
+                        "--return-command", command, *arguments, **options)
+        self.addCleanup(healer.end, signal.SIGKILL)
+        return healer
+
+    def report(self, line):
+        client = socket.socket(socket.AF_UNIX)
+        self.addCleanup(client.close)
+        self.assertTrue(lab_case.wait_until(lambda: client.connect_ex(str(self.socket)) == 0, 10))
+        client.sendall(line + b"\n")
+
+    def test_tells_of_a_withdrawal_once_it_is_made_and_of_a_failure_once(self):
+        healer = self.start()
+        self.report(b'{"broken": {"link": "leaf0-spine1", "from": "leaf0"}, "why": "probes"}')
+        self.assertTrue(lab_case.wait_until(lambda: healer.of_kind("failed"), 5), healer.events)
+        time.sleep(1)  # three more tries
+        self.assertEqual([event["event"] for event in healer.events], ["failed"])
+        self.reachable.touch()
+        self.assertTrue(lab_case.wait_until(lambda: healer.of_kind("recovered"), 5), healer.events)
+        self.assertEqual([event["event"] for event in healer.events], ["failed", "withdrawn", "recovered"])
+        withdrawn = healer.events[1]
+        self.assertEqual(([fault["link"] for fault in withdrawn["faults"]], [route["switch"] for route in withdrawn["routes"]]),
+                         (["leaf0-spine1"], ["leaf0"]))
 
 
 if __name__ == "__main__":

@@ -67,42 +67,55 @@ std::string CommandSwitches::fill(std::string command, const RouteChange& change
 }
 
 // All of them at the same time.
-Status CommandSwitches::run(std::span<const std::string> commands) const {
-  std::vector<std::pair<pid_t, std::string>> running;
-  Status first;
-  for (const std::string& command : commands) {
-    const auto pid = os::spawn({"/bin/sh", "-c", command}, {.own_group = true});
-    if (pid) running.emplace_back(*pid, command);
-    if (!pid && first) first = pid.error();
-  }
+std::vector<Status> CommandSwitches::run(std::span<const std::string> commands) const {
+  std::vector<Result<pid_t>> running;
+  running.reserve(commands.size());
+  for (const std::string& command : commands)
+    running.push_back(os::spawn({"/bin/sh", "-c", command}, {.own_group = true}));
+  std::vector<Status> ended;
   const Seconds end = os::monotonic_now() + limit_;
-  for (const auto& [pid, command] : running) {
-    const auto state = os::wait_for(pid, end - os::monotonic_now());
-    if (!state) end_group(pid);
-    if (!first || (state && state->is_success())) continue;
-    first =
-        Error{Code::kUnavailable, fmt::format("command '{}': {}", command,
-                                              state ? to_string(*state) : state.error().message)};
+  for (std::size_t i = 0; i < running.size(); ++i) {
+    const Result<pid_t>& pid = running[i];
+    if (!pid) {
+      ended.emplace_back(pid.error());
+      continue;
+    }
+    const auto state = os::wait_for(*pid, end - os::monotonic_now());
+    if (!state) end_group(*pid);
+    if (state && state->is_success()) {
+      ended.emplace_back();
+    } else {
+      ended.emplace_back(Error{Code::kUnavailable,
+                               fmt::format("command '{}': {}", commands[i],
+                                           state ? to_string(*state) : state.error().message)});
+    }
   }
-  return first;
+  return ended;
 }
 
-Status CommandSwitches::apply(std::span<const RouteChange> changes) {
+std::vector<Status> CommandSwitches::apply(std::span<const RouteChange> changes) {
   std::vector<std::string> commands;
-  for (const RouteChange& change : changes) {
-    for (const std::uint32_t hop : change.withdrawn)
-      commands.push_back(fill(commands_.withdraw, change, hop));
-    for (const std::uint32_t hop : change.returned)
-      commands.push_back(fill(commands_.give_back, change, hop));
+  std::vector<std::size_t> change_of;
+  const auto add = [&](std::string command, std::size_t change) {
+    commands.push_back(std::move(command));
+    change_of.push_back(change);
+  };
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    for (const std::uint32_t hop : changes[i].withdrawn)
+      add(fill(commands_.withdraw, changes[i], hop), i);
+    for (const std::uint32_t hop : changes[i].returned)
+      add(fill(commands_.give_back, changes[i], hop), i);
   }
-  Status first;
-  for (std::span<const std::string> left = commands; !left.empty();) {
-    const auto now = left.first(std::min(left.size(), kMostAtOnce));
-    const Status done = run(now);
-    if (first && !done) first = done;
-    left = left.subspan(now.size());
+  std::vector<Status> made(changes.size());
+  for (std::size_t begin = 0; begin < commands.size(); begin += kMostAtOnce) {
+    const auto left = std::span<const std::string>(commands).subspan(begin);
+    const std::vector<Status> ended = run(left.first(std::min(left.size(), kMostAtOnce)));
+    for (std::size_t i = 0; i < ended.size(); ++i) {
+      Status& change = made[change_of[begin + i]];
+      if (change && !ended[i]) change = ended[i];
+    }
   }
-  return first;
+  return made;
 }
 
 }  // namespace regatta::heal

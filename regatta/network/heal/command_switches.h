@@ -36,14 +36,14 @@ class CommandSwitches final : public Switches {
       : graph_(graph), paths_(paths), commands_(std::move(commands)), limit_(limit) {}
 
   Result<std::vector<Installed>> installed() override { return std::vector<Installed>(); }
-  // Runs up to 64 commands at the same time; tries all, and fails when one does, with its name. The
-  // healer then runs all of them again, also those that succeeded.
-  Status apply(std::span<const RouteChange> changes) override;
+  // Runs up to 64 commands at the same time; tries all. A change fails when one of its commands
+  // does, with its name; the healer then runs all commands of that change again.
+  std::vector<Status> apply(std::span<const RouteChange> changes) override;
   Result<std::vector<CarrierChange>> carriers() override { return std::vector<CarrierChange>(); }
   int fd() const override { return -1; }
 
  private:
-  Status run(std::span<const std::string> commands) const;
+  std::vector<Status> run(std::span<const std::string> commands) const;
   std::string fill(std::string command, const RouteChange& change, std::uint32_t hop) const;
 
   const topo::Graph& graph_;

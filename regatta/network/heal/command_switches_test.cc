@@ -62,10 +62,23 @@ TEST_F(CommandSwitchesOf, TellWhichCommandFailed) {
   CommandSwitches switches(fabric_.graph, fabric_.paths,
                            {"false {switch} {link}", "true {switch} {link}"});
   const std::vector<Fault> faults = {fabric_.broken_link("leaf0", "spine1")};
-  const Status status =
+  const std::vector<Status> made =
       switches.apply(Tables(fabric_.paths).changes(decide(fabric_.paths, faults)));
-  ASSERT_FALSE(status);
-  EXPECT_EQ(status.error().message, "command 'false leaf0 leaf0-spine1': exit status 1");
+  ASSERT_FALSE(made.empty() || made.front());
+  EXPECT_EQ(made.front().error().message, "command 'false leaf0 leaf0-spine1': exit status 1");
+}
+
+// leaf1 alone has not done it.
+TEST_F(CommandSwitchesOf, TellWhatBecameOfEachChange) {
+  CommandSwitches switches(fabric_.graph, fabric_.paths,
+                           {"test {switch} != leaf1 # {link}", "true {switch} {link}"});
+  const std::vector<Fault> faults = {fabric_.broken_link("spine0", "leaf2")};
+  const std::vector<RouteChange> changes =
+      Tables(fabric_.paths).changes(decide(fabric_.paths, faults));
+  const std::vector<Status> made = switches.apply(changes);
+  ASSERT_EQ(made.size(), changes.size());
+  for (std::size_t i = 0; i < made.size(); ++i)
+    EXPECT_EQ(made[i].has_value(), changes[i].node != fabric_.node("leaf1"));
 }
 
 TEST_F(CommandSwitchesOf, RunNoMoreThan64CommandsAtATime) {
@@ -75,7 +88,7 @@ TEST_F(CommandSwitchesOf, RunNoMoreThan64CommandsAtATime) {
   const std::vector<RouteChange> changes(
       70,
       {fabric_.node("leaf0"), fabric_.node("leaf1"), {}, {fabric_.link("leaf0", "spine1")}, {}});
-  ASSERT_TRUE(switches.apply(changes));
+  ASSERT_TRUE(first_failure(switches.apply(changes)));
   int run = 0;
   int most = 0;
   int all = 0;
@@ -93,7 +106,7 @@ TEST_F(CommandSwitchesOf, EndACommandThatTakesTooLongWithAllThatItStarted) {
   CommandSwitches switches(fabric_.graph, fabric_.paths, {command, command}, Seconds{0.1});
   const std::vector<RouteChange> changes = {
       {fabric_.node("leaf0"), fabric_.node("leaf1"), {}, {fabric_.link("leaf0", "spine1")}, {}}};
-  const Status status = switches.apply(changes);
+  const Status status = first_failure(switches.apply(changes));
   ASSERT_FALSE(status);
   EXPECT_THAT(status.error().message, HasSubstr("still running"));
   os::sleep_for(Seconds{1});

@@ -232,6 +232,8 @@ std::string_view to_string(EventKind kind) {
       return "noted";
     case EventKind::kFailed:
       return "failed";
+    case EventKind::kRecovered:
+      return "recovered";
     case EventKind::kRepaired:
       return "repaired";
     case EventKind::kRestarted:

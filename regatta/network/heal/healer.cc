@@ -13,7 +13,6 @@
 namespace regatta::heal {
 namespace {
 
-constexpr Seconds kLongestPause{5.0};
 constexpr Seconds kRepeatedWithin{1.2};  // what lasts; each second, and a delay
 constexpr Seconds kNamedWithin{10};      // of a loss; also what is named once more
 // From the last loss to the last sighting of a locator: its clean time, which begins anew while
@@ -56,6 +55,7 @@ Healer::Healer(const topo::Graph& graph, const FabricPaths& paths, Switches& swi
       paths_(paths),
       tables_(paths),
       losses_(paths),
+      news_(paths),
       is_off_(graph.links.size()) {}
 
 std::optional<Seconds> Healer::next() const {
@@ -64,7 +64,7 @@ std::optional<Seconds> Healer::next() const {
     if (due && (!first || *due < *first)) first = due;
   };
   add(damper_.next());
-  add(retry_);
+  add(retry_.due());
   if (can_audit()) add(audit_.next());
   return first;
 }
@@ -146,12 +146,18 @@ void Healer::renew_links_of(NodeId node, Seconds now) {
 void Healer::report(const Fault& fault, const std::string& why, Seconds now, bool is_probed) {
   if (is_echo(fault, now)) return;
   if (fault.place == Place::kSwitch) renew_links_of(fault.node, now);
-  const bool is_new = damper_.bad(fault, why, now, false);
+  see(fault, why, now, false);
   if (is_probed) damper_.mark_probed(fault);
-  if (!is_new) return;
+}
+
+void Healer::see(const Fault& fault, const std::string& why, Seconds now, bool lasts) {
+  const std::vector<HeldFault>& held = damper_.held();
+  const auto is_there = [&](const HeldFault& one) { return one.fault.is_at(fault); };
+  const bool is_known = std::ranges::any_of(held, is_there);
+  if (!damper_.bad(fault, why, now, lasts)) return;
   is_due_ = true;
-  for (const HeldFault& held : damper_.held())
-    if (held.fault.is_at(fault)) news_.push_back({held.fault, held.why, held.clean});
+  const HeldFault& one = *std::ranges::find_if(held, is_there);
+  news_.add_broken({one.fault, one.why, one.clean}, is_known);
 }
 
 void Healer::report_losses(std::span<const diag::LinkLoss> losses, Seconds now, Seconds span) {
@@ -210,13 +216,7 @@ Decision Healer::decide_now(Seconds now, std::vector<HeldFault>& released) {
     if (returned.size() == before) break;
     decision = decide(paths_, damper_.faults(), &losses_);
   }
-  for (const HeldFault& one : returned) {
-    // Nobody needs to know of a fault that is not held for an instant.
-    const bool is_news = std::erase_if(news_, [&](const EventReason& reason) {
-                           return reason.fault.is_at(one.fault);
-                         }) > 0;
-    if (!is_news) released.push_back(one);
-  }
+  std::ranges::move(returned, std::back_inserter(released));
   return decision;
 }
 
@@ -257,7 +257,7 @@ Status Healer::come_on(const CarrierChange& change) {
   const bool forward = graph_.links[change.link.index()].a == change.node;
   const auto routes = tables_.through(change.node, fabric::number_of({change.link, forward}));
   if (routes.empty() || dry_run_) return {};
-  return switches_.apply(routes);
+  return first_failure(switches_.apply(routes));
 }
 
 Status Healer::apply_carriers(Seconds now) {
@@ -274,11 +274,11 @@ Status Healer::apply_carriers(Seconds now) {
     }
     if (is_off == was_off) continue;
     for (const Fault& fault : both_directions(change.link)) {
-      if (!is_off) damper_.good(fault, now);
-      if (!is_off || !damper_.bad(fault, "no carrier", now, true)) continue;
-      is_due_ = true;
-      for (const HeldFault& held : damper_.held())
-        if (held.fault.is_at(fault)) news_.push_back({held.fault, held.why, held.clean});
+      if (is_off) {
+        see(fault, "no carrier", now, true);
+      } else {
+        damper_.good(fault, now);
+      }
     }
   }
   return status;
@@ -302,25 +302,43 @@ void Healer::report_refusals(const Decision& decision, Seconds now, std::vector<
   if (!event.reasons.empty()) events.push_back(std::move(event));
 }
 
+// Those that switches did not make stay to be made, also where nobody can tell what is installed:
+// at the next try, whatever else happens before.
+AppliedChanges Healer::apply(std::vector<RouteChange> changes, Seconds now,
+                             std::vector<Event>& events) {
+  AppliedChanges out;
+  if (retry_.due()) {
+    const auto waits = std::ranges::partition(changes, [&](const RouteChange& change) {
+      return std::ranges::find(undone_, change) == undone_.end();
+    });
+    std::ranges::move(waits, std::back_inserter(out.undone));
+    changes.erase(waits.begin(), waits.end());
+  }
+  std::vector<Status> made(changes.size());
+  if (!changes.empty() && !dry_run_) made = switches_.apply(changes);
+  for (std::size_t i = 0; i < changes.size(); ++i)
+    (made[i] ? out.done : out.undone).push_back(std::move(changes[i]));
+  tables_.apply(out.done);
+  undone_ = out.undone;
+  report_failure(first_failure(made), now, events);
+  return out;
+}
+
 void Healer::act(std::vector<HeldFault> released, Seconds now, std::vector<Event>& events) {
   const Decision decision = decide_now(now, released);
   has_new_losses_ = false;
-  const std::vector<RouteChange> changes = tables_.changes(decision);
-  Status done;
-  if (!changes.empty() && !dry_run_) done = switches_.apply(changes);
-  // Else they stay to be made, also where nobody can tell what is installed.
-  if (done) tables_.apply(changes);
-  report_failure(done, now, events);
-  Event out{EventKind::kWithdrawn, now, std::exchange(news_, {}), {}, {}, {}};
-  Event back{EventKind::kReturned, now, {}, {}, {}, {}};
   for (const HeldFault& held : released)
-    back.reasons.push_back({held.fault, held.why, held.clean});
+    news_.add_working({held.fault, held.why, held.clean});
+  const AppliedChanges changes = apply(tables_.changes(decision), now, events);
+  PendingNews::Due due = news_.take(changes);
+  Event out{EventKind::kWithdrawn, now, std::move(due.broken), {}, {}, {}};
+  Event back{EventKind::kReturned, now, std::move(due.working), {}, {}, {}};
   // Without news nothing breaks: what a route gets back then was missing for another reason.
   // And where all paths are equally broken now, those withdrawn before are as good as the others.
   const bool takes_nothing = std::ranges::all_of(
-      changes, [](const RouteChange& change) { return change.withdrawn.empty(); });
+      changes.done, [](const RouteChange& change) { return change.withdrawn.empty(); });
   const bool gives_back = !back.reasons.empty() || out.reasons.empty() || takes_nothing;
-  for (const RouteChange& change : changes)
+  for (const RouteChange& change : changes.done)
     (change.withdrawn.empty() && gives_back ? back : out).changes.push_back(change);
   if (out.changes.empty()) out.kind = EventKind::kHarmless;
   for (Event* const event : {&back, &out})
@@ -339,24 +357,20 @@ void Healer::audit(Seconds now, std::vector<Event>& events) {
   Event event{EventKind::kRepaired, now, {}, {}, {}, alteration_text(graph_, altered)};
   for (const AlteredRoute& one : altered)
     event.changes.push_back(one.repair);
-  const Status done = switches_.apply(event.changes);
+  const Status done = first_failure(switches_.apply(event.changes));
   if (done) events.push_back(std::move(event));
   report_failure(done, now, events);
 }
 
 // And tries again, less often when that fails too.
 void Healer::report_failure(const Status& status, Seconds now, std::vector<Event>& events) {
-  if (status) return;
+  if (status || !retry_.fail(status.error().message, now)) return;
   events.push_back({EventKind::kFailed, now, {}, {}, {}, status.error().message});
-  if (retry_) return;
-  retry_ = now + pause_;
-  pause_ = std::min(pause_ * 2.0, kLongestPause);
 }
 
 Result<std::vector<Event>> Healer::step(Seconds now) {
   std::vector<Event> events;
-  const bool tries_again = retry_ && now >= *retry_;
-  if (tries_again) retry_.reset();
+  const bool tries_again = retry_.begin(now);
   report_failure(apply_carriers(now), now, events);
   if (tries_again) {
     const Status learnt = learn_installed();
@@ -372,7 +386,11 @@ Result<std::vector<Event>> Healer::step(Seconds now) {
   for (std::string& text : std::exchange(new_notes_, {}))
     events.push_back({EventKind::kHarmless, now, {}, {}, {}, std::move(text)});
   audit(now, events);
-  if (!retry_) pause_ = kFirstPause;
+  if (const auto success = retry_.end()) {
+    std::string text =
+        fmt::format("try {} succeeded; it failed with: {}", success->tries, success->failure);
+    events.push_back({EventKind::kRecovered, now, {}, {}, {}, std::move(text)});
+  }
   return events;
 }
 

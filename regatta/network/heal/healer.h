@@ -15,6 +15,8 @@
 #include "regatta/network/heal/internal/decide.h"
 #include "regatta/network/heal/internal/flap_damper.h"
 #include "regatta/network/heal/internal/path_losses.h"
+#include "regatta/network/heal/internal/pending_news.h"
+#include "regatta/network/heal/internal/retry.h"
 #include "regatta/network/heal/internal/route_audit.h"
 #include "regatta/network/heal/internal/switches.h"
 #include "regatta/network/heal/internal/tables.h"
@@ -29,25 +31,21 @@ enum class EventKind : std::uint8_t {
   // No route of a switch uses it, or all possible ones do: nothing to withdraw; or it is set up
   // wrongly, for people to correct.
   kHarmless,
-  kFailed,     // a switch did not apply its change; the healer tries again
+  kFailed,     // a switch did not apply its change; the healer tries again. Once for each reason
+  kRecovered,  // nothing of that fails any more
   kRepaired,   // routes that another program had changed are as decided again
   kRestarted,  // the process that healed was killed; another one goes on with its work
-};
-
-struct EventReason {
-  Fault fault;
-  std::string why;
-  Seconds clean;  // time for which it has to be clean before it is used again
 };
 
 struct Event {
   EventKind kind = EventKind::kWithdrawn;
   Seconds at;                               // os::monotonic_now() of the caller
   std::vector<EventReason> reasons;         // new faults, or faults that are no longer held
-  std::vector<RouteChange> changes;         // kTakenOver, kWithdrawn, kReturned, kRepaired
+  std::vector<RouteChange> changes;         // made: kTakenOver, kWithdrawn, kReturned, kRepaired
   std::vector<RefusedWithdrawal> refusals;  // kRefused: of reasons
-  std::string message;  // kFailed, kRepaired, kRestarted, kHarmless without reasons
-  int count = 0;        // kRestarted: how often by now
+  // kFailed, kRecovered, kRepaired, kRestarted, kHarmless without reasons
+  std::string message;
+  int count = 0;  // kRestarted: how often by now
 };
 
 // A killed healer leaves it to the next one.
@@ -101,14 +99,14 @@ class Healer {
   const Tables& tables() const { return tables_; }
 
  private:
-  static constexpr Seconds kFirstPause{0.1};
-
   Status learn_installed();
   void take_out(std::span<const Fault> missing);
   std::vector<Fault> unexplained() const;
+  void see(const Fault& fault, const std::string& why, Seconds now, bool lasts);
   Status apply_carriers(Seconds now);
   void renew_links_of(NodeId node, Seconds now);
   Status come_on(const CarrierChange& change);
+  AppliedChanges apply(std::vector<RouteChange> changes, Seconds now, std::vector<Event>& events);
   void act(std::vector<HeldFault> released, Seconds now, std::vector<Event>& events);
   Decision decide_now(Seconds now, std::vector<HeldFault>& released);
   bool may_return(const HeldFault& held, const CostlyFault& costly) const;
@@ -116,7 +114,7 @@ class Healer {
   bool is_unblamed(const HeldFault& held, Seconds now) const;
   std::vector<HeldFault> release_proven(Seconds now);
   void report_failure(const Status& status, Seconds now, std::vector<Event>& events);
-  bool can_audit() const { return !dry_run_ && !retry_ && switches_.reads_installed(); }
+  bool can_audit() const { return !dry_run_ && !retry_.due() && switches_.reads_installed(); }
   void audit(Seconds now, std::vector<Event>& events);
   void report_refusals(const Decision& decision, Seconds now, std::vector<Event>& events);
 
@@ -128,7 +126,9 @@ class Healer {
   Tables tables_;
   RouteAudit audit_;
   PathLosses losses_;
-  std::vector<EventReason> news_;
+  PendingNews news_;
+  Retry retry_;                           // of learning the installed routes, and of `undone_`
+  std::vector<RouteChange> undone_;       // as some switch was told in vain
   std::map<std::string, Seconds> noted_;  // texts: when they were sighted last
   std::vector<std::string> new_notes_;
   std::vector<std::pair<bool, bool>> is_off_;  // per link: its ends a and b
@@ -139,8 +139,6 @@ class Healer {
   };
   std::vector<EarlyReturn> returned_early_;  // of late
   bool has_new_losses_ = false;
-  std::optional<Seconds> retry_;  // when the installed routes have to be learned again
-  Seconds pause_ = kFirstPause;   // delay of that after the next failure
   bool is_due_ = false;
 };
 

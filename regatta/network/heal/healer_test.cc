@@ -1,7 +1,9 @@
 #include "regatta/network/heal/healer.h"
 
+#include <array>
 #include <deque>
 #include <map>
+#include <optional>
 
 #include <gmock/gmock.h>
 
@@ -24,11 +26,17 @@ class FakeSwitches final : public Switches {
     if (!told) return told.error();
     return at_start;
   }
-  Status apply(std::span<const RouteChange> changes) override {
-    if (refuses) return answer;
-    applied.insert(applied.end(), changes.begin(), changes.end());
-    tables.apply(changes);
-    return answer;
+  std::vector<Status> apply(std::span<const RouteChange> changes) override {
+    std::vector<Status> made;
+    for (const RouteChange& change : changes) {
+      const bool refuses_this = refuses && (!only || *only == change.node);
+      made.push_back(refuses_this ? answer : Status());
+      if (refuses_this) continue;
+      applied.push_back(change);
+      tables.apply(std::array{change});
+    }
+    tries += static_cast<int>(changes.size());
+    return made;
   }
   Result<std::vector<CarrierChange>> carriers() override { return std::exchange(coming, {}); }
   int fd() const override { return -1; }
@@ -42,6 +50,8 @@ class FakeSwitches final : public Switches {
   Status answer;
   Status told;  // whether they tell what is installed
   bool refuses = false;
+  std::optional<NodeId> only;  // the one that refuses; else all do
+  int tries = 0;               // of changes
 };
 
 class HealerOf : public testing::Test {
@@ -64,6 +74,7 @@ class HealerOf : public testing::Test {
   void obey() {
     switches.answer = {};
     switches.refuses = false;
+    switches.only.reset();
     switches.applied.clear();
   }
   // leaf0 loses a path, and is told so in vain.
@@ -428,12 +439,101 @@ TEST_F(HealerOf, PutsRoutesInThatAreNotThere) {
             even_parts(fabric.paths.routes.next_hops(fabric.node("leaf0"), fabric.node("leaf1"))));
 }
 
-TEST_F(HealerOf, TellsWhatASwitchDidNotDo) {
-  switches.answer = Error{Code::kUnavailable, "routes of switch leaf0: no route to host"};
-  healer.report(fabric.broken_link("leaf0", "spine0"), "probes", Seconds{1});
+TEST_F(HealerOf, TellsOnceThatASwitchDidNothingAndThatItHasOnceItHas) {
+  refuse("routes of switch leaf0: no route to host");
+  const Fault fault = fabric.broken_link("leaf0", "spine0");
+  healer.report(fault, "probes", Seconds{1});
+  const auto events = step(1);
+  ASSERT_THAT(kinds(events), ElementsAre(EventKind::kFailed));
+  EXPECT_EQ(events[0].message, "routes of switch leaf0: no route to host");
+  EXPECT_THAT(step(1.2), IsEmpty()) << "the same once more";
+  refuse("routes of switch leaf0: no buffer space");
+  EXPECT_THAT(kinds(step(2)), ElementsAre(EventKind::kFailed)) << "for another reason";
+  obey();
+  const auto done = step(3);
+  ASSERT_THAT(kinds(done), ElementsAre(EventKind::kWithdrawn, EventKind::kRecovered));
+  ASSERT_THAT(done[0].reasons, SizeIs(1));
+  EXPECT_EQ(done[0].reasons[0].fault, fault);
+  EXPECT_THAT(done[0].changes, SizeIs(2));
+  EXPECT_EQ(to_text(fabric.graph, done[1]),
+            "recovered: try 4 succeeded; it failed with: routes of switch leaf0: no buffer space");
+  EXPECT_THAT(kinds(step(6)), ElementsAre(EventKind::kReturned));
+}
+
+TEST_F(HealerOf, TellsWhatOtherSwitchesDidWhileOneDoesNothing) {
+  refuse("routes of switch leaf1: no route to host");
+  switches.only = fabric.node("leaf1");
+  const Fault fault = fabric.broken_link("spine0", "leaf2");
+  healer.report(fault, "probes", Seconds{1});
   const auto events = step(1);
   ASSERT_THAT(kinds(events), ElementsAre(EventKind::kFailed, EventKind::kWithdrawn));
-  EXPECT_EQ(events[0].message, "routes of switch leaf0: no route to host");
+  ASSERT_THAT(events[1].changes, SizeIs(1));
+  EXPECT_EQ(events[1].changes[0].node, fabric.node("leaf0"));
+  EXPECT_THAT(events[1].reasons, SizeIs(1));
+  EXPECT_THAT(step(1.2), IsEmpty());
+  obey();
+  const auto rest = step(1.5);
+  ASSERT_THAT(kinds(rest), ElementsAre(EventKind::kWithdrawn, EventKind::kRecovered));
+  ASSERT_THAT(rest[0].changes, SizeIs(1));
+  EXPECT_EQ(rest[0].changes[0].node, fabric.node("leaf1"));
+  EXPECT_THAT(rest[0].reasons, SizeIs(1));
+  EXPECT_THAT(switches.applied, SizeIs(1)) << "the other one has done it";
+}
+
+// leaf1 does nothing; a fault that it need not know of is handled and told all the same.
+TEST_F(HealerOf, TellsOfFaultsThatASwitchWithoutAnAnswerHasNothingToDoWith) {
+  refuse("routes of switch leaf1: no route to host");
+  switches.only = fabric.node("leaf1");
+  Fault towards = fabric.broken_link("leaf1", "spine0");
+  towards.place = Place::kHop;
+  towards.node = fabric.node("leaf2");
+  healer.report(towards, "probes", Seconds{1});
+  EXPECT_THAT(kinds(step(1)), ElementsAre(EventKind::kFailed));
+  carrier("leaf0", "s0", false);
+  EXPECT_THAT(kinds(step(1.01)), ElementsAre(EventKind::kHarmless));
+  healer.report(fabric.broken_link("leaf0", "spine1"), "probes", Seconds{1.02});
+  EXPECT_THAT(kinds(step(1.02)), ElementsAre(EventKind::kWithdrawn));
+}
+
+TEST_F(HealerOf, SaysNothingOfAFaultThatIsOverBeforeAnySwitchHasActed) {
+  lose_in_vain("command 'x': exit status 1");
+  for (double now = 1.1; now < 6.5; now += 0.1)
+    for (const Event& event : step(now))
+      EXPECT_EQ(event.kind, EventKind::kRecovered) << now;
+  EXPECT_THAT(healer.held(), IsEmpty());
+  EXPECT_THAT(switches.applied, IsEmpty());
+}
+
+TEST_F(HealerOf, TellsOfAReturnOnceItIsMade) {
+  const Fault fault = fabric.broken_link("leaf0", "spine0");
+  healer.report(fault, "probes", Seconds{1});
+  step(1);
+  refuse("command 'y': exit status 1");
+  EXPECT_THAT(kinds(step(6)), ElementsAre(EventKind::kFailed));
+  EXPECT_THAT(step(6.1), IsEmpty());
+  // It breaks again: nothing is different for anybody.
+  healer.report(fault, "probes", Seconds{6.15});
+  EXPECT_THAT(step(6.15), IsEmpty());
+  EXPECT_THAT(kinds(step(7)), ElementsAre(EventKind::kRecovered));
+  EXPECT_THAT(kinds(step(16.2)), ElementsAre(EventKind::kFailed));
+  obey();
+  const auto back = step(16.4);
+  ASSERT_THAT(kinds(back), ElementsAre(EventKind::kReturned, EventKind::kRecovered));
+  EXPECT_THAT(back[0].reasons, SizeIs(1));
+}
+
+// Losses are reported every 30 ms.
+TEST_F(HealerOf, TriesNothingAgainBeforeItsPauseIsOver) {
+  lose_in_vain("command 'x': exit status 1");
+  const diag::LinkLoss loss{.link = fabric.link("leaf0", "spine0"), .now = 1, .left = 1};
+  const int tries = switches.tries;
+  for (const double now : {1.02, 1.05, 1.08}) {
+    healer.report_losses(std::vector{loss}, Seconds{now});
+    step(now);
+  }
+  EXPECT_EQ(switches.tries, tries);
+  step(1.11);
+  EXPECT_EQ(switches.tries, 2 * tries);
 }
 
 TEST_F(HealerOf, TellsASwitchAgainThatDidNotDoAsItWasTold) {
@@ -446,7 +546,7 @@ TEST_F(HealerOf, TellsASwitchAgainThatDidNotDoAsItWasTold) {
         {fabric.node("leaf0"), leaf,
          even_parts(fabric.paths.routes.next_hops(fabric.node("leaf0"), leaf))});
   obey();
-  EXPECT_THAT(kinds(step(1.2)), ElementsAre(EventKind::kWithdrawn));
+  EXPECT_THAT(kinds(step(1.2)), ElementsAre(EventKind::kWithdrawn, EventKind::kRecovered));
   EXPECT_THAT(switches.applied, SizeIs(2));
   EXPECT_THAT(step(1.4), IsEmpty());
   EXPECT_THAT(kinds(step(6)), ElementsAre(EventKind::kReturned));
@@ -470,15 +570,15 @@ TEST_F(HealerOf, TriesLessOftenWhatFailsAgainAndAgain) {
     ASSERT_TRUE(healer.next());
     pauses.push_back(healer.next()->value - now);
     now = healer.next()->value;
-    EXPECT_EQ(step(now).front().kind, EventKind::kFailed);
+    EXPECT_THAT(step(now), IsEmpty());
   }
   EXPECT_NEAR(pauses[0], 0.1, 1e-9);
   EXPECT_NEAR(pauses[3], 0.8, 1e-9);
   obey();
   step(healer.next()->value);
-  switches.answer = Error{Code::kUnavailable, "command 'x': exit status 1"};
+  refuse("command 'x': exit status 1");
   healer.report(fabric.broken_link("leaf1", "spine0"), "probes", Seconds{5});
-  step(5);
+  EXPECT_THAT(kinds(step(5)), ElementsAre(EventKind::kFailed));
   EXPECT_NEAR(healer.next()->value, 5.1, 1e-9);
 }
 

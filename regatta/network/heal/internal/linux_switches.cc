@@ -102,7 +102,7 @@ Result<std::vector<Installed>> LinuxSwitches::installed() {
   return all;
 }
 
-Status LinuxSwitches::apply(std::span<const RouteChange> changes) {
+std::vector<Status> LinuxSwitches::apply(std::span<const RouteChange> changes) {
   std::map<NodeId, std::vector<RouteChange>> by_node;
   std::vector<NodeId> order;
   for (const RouteChange& change : changes) {
@@ -111,15 +111,18 @@ Status LinuxSwitches::apply(std::span<const RouteChange> changes) {
     if (of_node.empty()) order.push_back(change.node);
     of_node.push_back(change);
   }
-  Status first;
-  const auto keep = [&first](const Status& status) {
-    if (first && !status) first = status;
-  };
+  std::map<NodeId, Status> made;
   for (const NodeId node : order)
-    keep(of_node_[node.index()]->send_routes(by_node[node], addresses_of_, RT_TABLE_MAIN));
-  for (const NodeId node : order)
-    keep(of_node_[node.index()]->await());
-  return first;
+    made[node] = of_node_[node.index()]->send_routes(by_node[node], addresses_of_, RT_TABLE_MAIN);
+  for (const NodeId node : order) {
+    const Status answer = of_node_[node.index()]->await();
+    if (made[node]) made[node] = answer;
+  }
+  std::vector<Status> of_change;
+  of_change.reserve(changes.size());
+  for (const RouteChange& change : changes)
+    of_change.push_back(made[change.node]);
+  return of_change;
 }
 
 Status LinuxSwitches::keep_probe_paths() {

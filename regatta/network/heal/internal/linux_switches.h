@@ -39,7 +39,7 @@ class LinuxSwitches final : public Switches {
   Status remove_probe_paths();
 
   Result<std::vector<Installed>> installed() override;
-  Status apply(std::span<const RouteChange> changes) override;
+  std::vector<Status> apply(std::span<const RouteChange> changes) override;
   Result<std::vector<CarrierChange>> carriers() override;
   bool consume_foreign_change() override;
   bool reads_installed() const override { return true; }

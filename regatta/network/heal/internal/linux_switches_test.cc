@@ -102,7 +102,7 @@ TEST_F(LinuxSwitchesOfALab, MoveNoHealthyFlowAndSendEachAsPredicted) {
     faults.push_back(fault);
     const auto changes = tables.changes(decide(*paths_, faults));
     ASSERT_FALSE(changes.empty());
-    const Status applied = switches_->apply(changes);
+    const Status applied = first_failure(switches_->apply(changes));
     ASSERT_TRUE(applied) << applied.error().message;
     tables.apply(changes);
     const auto after = walk(tables);
@@ -121,7 +121,7 @@ TEST_F(LinuxSwitchesOfALab, MoveNoHealthyFlowAndSendEachAsPredicted) {
     before = after;
   }
   const auto back = tables.changes({});
-  ASSERT_TRUE(switches_->apply(back));
+  ASSERT_TRUE(first_failure(switches_->apply(back)));
   tables.apply(back);
   for (const Installed& one : installed())
     EXPECT_EQ(one.parts, even_parts(paths_->routes.next_hops(one.node, one.leaf)));
@@ -179,7 +179,7 @@ TEST_F(LinuxSwitchesOfALab, KeepProbesOnThePathsThatWereMeant) {
   ASSERT_TRUE(switches_->keep_probe_paths());
   const auto meant = taken(node("leaf0"), flows_);
   const std::vector<Fault> faults = {{Place::kSwitch, 0, node("spine1"), Harm::kBlackHole}};
-  ASSERT_TRUE(switches_->apply(Tables(*paths_).changes(decide(*paths_, faults))));
+  ASSERT_TRUE(first_failure(switches_->apply(Tables(*paths_).changes(decide(*paths_, faults)))));
   EXPECT_NE(taken(node("leaf0"), flows_), meant);
   EXPECT_EQ(taken(node("leaf0"), flows_, topo::kProbeTos), meant);
   // Also after the interface of one was off, and for a second healer.

@@ -3,6 +3,7 @@
 // (command_switches.h).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -39,12 +40,19 @@ class Switches {
   virtual bool reads_installed() const { return false; }
   // Whether carriers() heard since the last call that another program changed a route.
   virtual bool consume_foreign_change() { return false; }
-  // Installs the routes on all switches at the same time; tries all, and returns the first failure.
-  virtual Status apply(std::span<const RouteChange> changes) = 0;
+  // Installs the routes on all switches at the same time; tries all. Returns the result of each
+  // change, in their order.
+  virtual std::vector<Status> apply(std::span<const RouteChange> changes) = 0;
   // Changes since the last call; the first call reports all carriers that are down. Does not wait.
   virtual Result<std::vector<CarrierChange>> carriers() = 0;
   // Readable when carriers() has changes to report; -1: never.
   virtual int fd() const = 0;
 };
+
+// The first failure, if there is one.
+inline Status first_failure(std::span<const Status> all) {
+  const auto failed = std::ranges::find_if(all, [](const Status& one) { return !one; });
+  return failed == all.end() ? Status() : *failed;
+}
 
 }  // namespace regatta::heal
