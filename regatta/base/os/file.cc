@@ -10,6 +10,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -82,6 +83,24 @@ Status write_file(const std::string& path, std::string_view text) {
 Status write_file_atomically(const std::string& path, std::string_view text) {
   REGATTA_TRY(staged, StagedFile::stage(path, text));
   return staged.publish();
+}
+
+Status write_all_at(int fd, std::string_view text, std::uint64_t offset, const std::string& name) {
+  while (!text.empty()) {
+    const ssize_t count = ::pwrite(fd, text.data(), text.size(), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return errno_error(name);
+    text.remove_prefix(static_cast<std::size_t>(count));
+    offset += static_cast<std::uint64_t>(count);
+  }
+  return {};
+}
+
+Result<UniqueFd> memory_file(const std::string& name, std::string_view text) {
+  UniqueFd file(::memfd_create(name.c_str(), MFD_CLOEXEC));
+  if (!file) return errno_error(name);
+  REGATTA_TRY_DO(write_all_at(file.get(), text, 0, name));
+  return file;
 }
 
 Status make_folder(const std::string& path, unsigned mode) {

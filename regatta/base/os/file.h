@@ -1,12 +1,15 @@
-// os/file.h: whole small files: state, descriptions, kernel settings. Errors name the path.
+// os/file.h: whole small files: state, descriptions, kernel settings, also in memory. Errors name
+// the path.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <string>
 #include <string_view>
 
 #include "regatta/base/core/result.h"
+#include "regatta/base/os/unique_fd.h"
 
 namespace regatta::os {
 
@@ -28,6 +31,14 @@ Status write_file(const std::string& path, std::string_view text);
 // renamed. A path that is no plain file, like a device or a pipe, is written directly; a link
 // stays, and its target is replaced.
 Status write_file_atomically(const std::string& path, std::string_view text);
+
+// An open file without a name that holds `text`, in memory, for data that processes share or hand
+// on; its position is its beginning. `name`: for errors and /proc. Source: memfd_create(2).
+Result<UniqueFd> memory_file(const std::string& name, std::string_view text = {});
+
+// Writes all of `text` into an open file from `offset` on, and leaves the file's position alone.
+// `name`: for errors.
+Status write_all_at(int fd, std::string_view text, std::uint64_t offset, const std::string& name);
 
 // Makes `path` and its parents; the last gets `mode`. Success when it is there already.
 Status make_folder(const std::string& path, unsigned mode = 0755);

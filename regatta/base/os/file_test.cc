@@ -114,6 +114,30 @@ TEST(File, WrittenAtomicallyLeavesNothingBeside) {
   EXPECT_EQ(count, 1);
 }
 
+TEST(MemoryFile, HoldsItsTextFromItsBeginning) {
+  const std::string text(300000, 'x');
+  const auto file = memory_file("plan", text);
+  ASSERT_TRUE(file);
+  const std::string path = "/proc/self/fd/" + std::to_string(file->get());
+  EXPECT_EQ(*read_file(path), text);
+  char first = 0;
+  EXPECT_EQ(::read(file->get(), &first, 1), 1) << "its position is its beginning";
+  EXPECT_EQ(std::filesystem::read_symlink(path), "/memfd:plan (deleted)");
+  const auto empty = memory_file("nothing");
+  ASSERT_TRUE(empty);
+  ASSERT_TRUE(write_all_at(empty->get(), "yz", 3, "nothing"));
+  ASSERT_TRUE(write_all_at(empty->get(), "x", 2, "nothing"));
+  EXPECT_EQ(*read_file("/proc/self/fd/" + std::to_string(empty->get())), std::string("\0\0xyz", 5));
+}
+
+TEST(MemoryFile, ThatCannotBeWrittenIsReported) {
+  const Status written = write_all_at(-1, "x", 0, "plan");
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().message, "plan: bad file descriptor");
+  const auto file = memory_file(std::string(300, 'x'));
+  EXPECT_FALSE(file);
+}
+
 TEST(Folder, IsMadeWithItsParentsAndMode) {
   auto folder = TempFolder::create();
   ASSERT_TRUE(folder);

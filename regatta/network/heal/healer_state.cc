@@ -1,20 +1,21 @@
 #include "regatta/network/heal/healer_state.h"
 
 #include <array>
-#include <cerrno>
 #include <cstdint>
 
 #include <nlohmann/json.hpp>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "regatta/base/core/ids.h"
 #include "regatta/base/core/json.h"
+#include "regatta/base/os/file.h"
 
 namespace regatta::heal {
 namespace {
 
 using nlohmann::json;
+
+constexpr const char* kName = "state of the healer";
 
 json state_of_fault(const Fault& fault) {
   return {{"place", static_cast<int>(fault.place)},
@@ -51,27 +52,16 @@ struct Extent {
 };
 
 Error cut_off() {
-  return {Code::kInvalidInput, "state of the healer: is cut off"};
+  return {Code::kInvalidInput, std::string(kName) + ": is cut off"};
 }
 
 Result<Extent> read_extent(int fd) {
   Extent extent;
   const ssize_t count = ::pread(fd, &extent, sizeof extent, 0);
   if (count == 0) return Extent{};
-  if (count < 0) return os::errno_error("state of the healer");
+  if (count < 0) return os::errno_error(kName);
   if (count != sizeof extent) return cut_off();
   return extent;
-}
-
-Status write_all(int fd, std::string_view text, std::uint64_t begin) {
-  for (std::size_t done = 0; done < text.size();) {
-    const ssize_t count =
-        ::pwrite(fd, text.data() + done, text.size() - done, static_cast<off_t>(begin + done));
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return os::errno_error("state of the healer");
-    done += static_cast<std::size_t>(count);
-  }
-  return {};
 }
 
 }  // namespace
@@ -102,7 +92,7 @@ std::string state_text(const HealerState& state) {
 
 Result<HealerState> parse_state(const topo::Graph& graph, std::string_view text) {
   if (text.empty()) return HealerState{};
-  REGATTA_TRY(state, JsonReader::parse(text, "state of the healer"));
+  REGATTA_TRY(state, JsonReader::parse(text, kName));
   HealerState out;
   for (const JsonReader& one : state.at("held").items()) {
     HeldFault held;
@@ -129,8 +119,7 @@ Result<HealerState> parse_state(const topo::Graph& graph, std::string_view text)
 }
 
 Result<SharedText> SharedText::create() {
-  os::UniqueFd fd(::memfd_create("state of the healer", MFD_CLOEXEC));
-  if (!fd) return os::errno_error("state of the healer");
+  REGATTA_TRY(fd, os::memory_file(kName));
   return SharedText(std::move(fd));
 }
 
@@ -139,7 +128,7 @@ Result<std::string> SharedText::read() const {
   std::string text(extent.size, '\0');
   const ssize_t count =
       ::pread(fd_.get(), text.data(), text.size(), static_cast<off_t>(extent.begin));
-  if (count < 0) return os::errno_error("state of the healer");
+  if (count < 0) return os::errno_error(kName);
   if (count != static_cast<ssize_t>(text.size())) return cut_off();
   return text;
 }
@@ -150,9 +139,9 @@ Status SharedText::write(std::string_view text) {
   Extent extent{.begin = sizeof(Extent), .size = text.size()};
   if (extent.begin + extent.size > former.begin && former.size > 0)
     extent.begin = former.begin + former.size;
-  REGATTA_TRY_DO(write_all(fd_.get(), text, extent.begin));
+  REGATTA_TRY_DO(os::write_all_at(fd_.get(), text, extent.begin, kName));
   const std::string_view bytes(reinterpret_cast<const char*>(&extent), sizeof extent);
-  return write_all(fd_.get(), bytes, 0);
+  return os::write_all_at(fd_.get(), bytes, 0, kName);
 }
 
 }  // namespace regatta::heal

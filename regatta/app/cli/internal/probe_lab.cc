@@ -4,10 +4,8 @@
 #include <csignal>
 #include <utility>
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "regatta/base/os/clock.h"
+#include "regatta/base/os/file.h"
 #include "regatta/base/os/process.h"
 #include "regatta/base/os/unique_fd.h"
 #include "regatta/network/probe/handshake.h"
@@ -17,18 +15,6 @@ namespace {
 
 constexpr Seconds kCarriers{0.3};
 constexpr Seconds kCabling{1};
-
-// A file without a name that holds `text`.
-Result<os::UniqueFd> file_of(const std::string& text) {
-  os::UniqueFd fd(::memfd_create("plan of probes", MFD_CLOEXEC));
-  if (!fd) return os::errno_error("plan of probes");
-  for (std::size_t done = 0; done < text.size();) {
-    const ssize_t count = ::write(fd.get(), text.data() + done, text.size() - done);
-    if (count <= 0) return os::errno_error("plan of probes");
-    done += static_cast<std::size_t>(count);
-  }
-  return fd;
-}
 
 }  // namespace
 
@@ -46,7 +32,8 @@ LabProbers::~LabProbers() {
 Result<pid_t> LabProbers::start_one(NodeId server) const {
   REGATTA_TRY(folder, os::executable_folder());
   const auto part = part_of(*plan_.graph, *plan_.matrix, server);
-  REGATTA_TRY(plan, file_of(plan_text(*plan_.graph, *plan_.matrix, part, plan_.number)));
+  REGATTA_TRY(plan, os::memory_file("plan of probes",
+                                    plan_text(*plan_.graph, *plan_.matrix, part, plan_.number)));
   return lab::spawn(*plan_.lab, plan_.graph->nodes[server.index()].name,
                     {folder + "/regatta-prober", "--plan", "-", "--collector", plan_.collector,
                      "--period", plan_.period},

@@ -5,10 +5,9 @@
 #include <utility>
 
 #include <fmt/core.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "regatta/base/os/clock.h"
+#include "regatta/base/os/file.h"
 #include "regatta/base/os/unique_fd.h"
 #include "regatta/gpu/sharing/internal/daemon/client_requests.h"
 #include "regatta/gpu/sharing/internal/daemon/control_requests.h"
@@ -160,11 +159,9 @@ void DaemonLoop::answer_operator(ClientConnection& connection, const DaemonMessa
     page = parts_.tenant_store.tenants().page_fd(answer->tenant);
   }
   // A memory file holds text of any length.
-  const os::UniqueFd text(::memfd_create("regatta-gpu-answer", MFD_CLOEXEC));
-  const auto size = static_cast<ssize_t>(answer->text.size());
-  if (!text || ::write(text.get(), answer->text.data(), answer->text.size()) != size)
-    return reply(connection, failed(os::errno_error("cannot write the answer")));
-  reply(connection, ClientReply(), {text.get(), page});
+  const auto text = os::memory_file("answer of the daemon", answer->text);
+  if (!text) return reply(connection, failed(text.error()));
+  reply(connection, ClientReply(), {text->get(), page});
 }
 
 }  // namespace regatta::sharing
