@@ -165,14 +165,14 @@ class Heal(unittest.TestCase):
         for devices in self.hops("leaf1").values():
             self.assertEqual(len(devices), 2)
 
-    def test_restores_routes_that_others_change_and_leaves_no_rule_behind(self):
-        def rules():
-            return lab_case.regatta("lab", "exec", "--lab", self.name, "leaf0", "--", "ip", "rule").stdout
+    def rules(self):
+        return lab_case.regatta("lab", "exec", "--lab", self.name, "leaf0", "--", "ip", "rule").stdout
 
-        rules_before = rules()
+    def test_restores_routes_that_others_change_and_leaves_no_rule_behind(self):
+        rules_before = self.rules()
         before = self.hops("leaf0")
         healer = self.start()
-        self.assertNotEqual(rules(), rules_before)
+        self.assertNotEqual(self.rules(), rules_before)
         target = sorted(before)[0]
         done = lab_case.regatta("lab", "exec", "--lab", self.name, "leaf0", "--", "ip", "route", "replace", "blackhole", target)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -181,7 +181,7 @@ class Heal(unittest.TestCase):
         self.assertIn("leaf0 to leaf1 (as boot)", event["message"])
         self.assertEqual(self.hops("leaf0"), before)
         self.assertEqual(healer.end(), 0)
-        self.assertEqual(rules(), rules_before)
+        self.assertEqual(self.rules(), rules_before)
 
     def test_is_found_by_probes_that_began_before_it(self):
         self.start_probe("no healer listens there yet", as_json=False)
@@ -244,6 +244,38 @@ class Heal(unittest.TestCase):
         self.assertEqual(healer.of_kind("returned"), [])
         self.assertTrue(lab_case.wait_until(lambda: healer.of_kind("returned"), 5), healer.events)
         self.assertEqual(healer.end(), 0)
+
+    def test_goes_on_where_its_process_hung(self):
+        healer = self.start(clean="60s")
+        self.connect().sendall(b'{"broken": {"switch": "spine0"}, "why": "probes"}\n')
+        self.assertTrue(lab_case.wait_until(lambda: healer.of_kind("withdrawn"), 5), healer.events)
+        around = self.hops("leaf0")
+        os.kill(self.process_that_heals(), signal.SIGSTOP)
+        self.assertTrue(lab_case.wait_until(lambda: healer.of_kind("restarted"), 5), healer.events)
+        self.assertRegex(healer.of_kind("restarted")[0]["message"],
+                         r"^the healer hung for 2\.[0-9] s and was killed; a new one goes on with 1 held fault \(restart 1\)$")
+        held = json.loads(self.connect().makefile("r").readline())
+        self.assertEqual((held["restarts"], held["faults"][0]["why"]), (1, "probes"))
+        self.assertEqual(self.hops("leaf0"), around)
+        self.assertEqual(healer.end(), 0)
+
+    def test_leaves_nothing_behind_where_its_process_hangs_at_the_end(self):
+        rules_before = self.rules()
+        before = self.hops("leaf0")
+        healer = self.start()
+        self.connect().sendall(b'{"broken": {"switch": "spine0"}}\n')
+        self.assertTrue(lab_case.wait_until(lambda: healer.of_kind("withdrawn"), 5), healer.events)
+        os.kill(self.process_that_heals(), signal.SIGSTOP)
+        healer.process.send_signal(signal.SIGTERM)
+        self.assertEqual(healer.process.wait(7), 0)
+        self.assertEqual(healer.process.stderr.read(), f"regatta: lab {self.name}: the healer was killed; its rules and tables for "
+                                                       "probes are removed\n")
+        self.assertEqual(self.rules(), rules_before)
+        self.assertIsNone(self.connect(try_only=True))
+        # The lab looks after its routes again.
+        self.fault("down", "leaf0-spine1")
+        self.fault("clear", "leaf0-spine1")
+        self.assertEqual(self.used("leaf0"), {target: sorted(set(hops)) for target, hops in before.items()})
 
     def test_probes_report_at_once_to_the_one_that_goes_on(self):
         healer = self.start(clean="3s")
@@ -316,8 +348,8 @@ class HealByCommands(unittest.TestCase):
         self.socket = self.folder / "heal.sock"
         self.reachable = self.folder / "reachable"
 
-    def start(self, *arguments, **options):
-        command = f"test -e {self.reachable} # {{switch}} {{link}}"
+    def start(self, *arguments, command="", **options):
+        command = (command or f"test -e {self.reachable}") + " # {switch} {link}"
         healer = Healer(self.cluster, "--socket", self.socket, "--clean", "60s", "--withdraw-command", command,
                         "--return-command", command, *arguments, **options)
         self.addCleanup(healer.end, signal.SIGKILL)
@@ -341,6 +373,21 @@ class HealByCommands(unittest.TestCase):
         withdrawn = healer.events[1]
         self.assertEqual(([fault["link"] for fault in withdrawn["faults"]], [route["switch"] for route in withdrawn["routes"]]),
                          (["leaf0-spine1"], ["leaf0"]))
+
+    def test_does_not_take_a_slow_command_for_a_process_that_hangs(self):
+        healer = self.start(command="sleep 4")
+        self.report(b'{"broken": {"link": "leaf0-spine1", "from": "leaf0"}}')
+        self.assertTrue(lab_case.wait_until(lambda: healer.of_kind("withdrawn"), 8), healer.events)
+        self.assertEqual([event["event"] for event in healer.events], ["withdrawn"])
+
+    def test_reads_its_cluster_once(self):
+        pipe = self.folder / "pipe.yaml"
+        os.mkfifo(pipe)
+        text = self.cluster.read_text()
+        threading.Thread(target=lambda: pipe.write_text(text), daemon=True).start()
+        self.cluster = pipe
+        self.start("--unsupervised")
+        self.report(b'{"broken": {"switch": "spine0"}}')  # else it waits for the file once more
 
 
 if __name__ == "__main__":

@@ -66,6 +66,17 @@ std::string CommandSwitches::fill(std::string command, const RouteChange& change
   return command;
 }
 
+// kTimeout when it runs at the time `end`.
+Result<os::ExitState> CommandSwitches::wait_for(pid_t command, Seconds end) const {
+  constexpr Seconds kAtOnce{0.5};
+  for (;;) {
+    waits();
+    const Seconds left = end - os::monotonic_now();
+    auto state = os::wait_for(command, std::min(left, kAtOnce));
+    if (state || state.error().code != Code::kTimeout || left <= kAtOnce) return state;
+  }
+}
+
 // All of them at the same time.
 std::vector<Status> CommandSwitches::run(std::span<const std::string> commands) const {
   std::vector<Result<pid_t>> running;
@@ -80,7 +91,7 @@ std::vector<Status> CommandSwitches::run(std::span<const std::string> commands) 
       ended.emplace_back(pid.error());
       continue;
     }
-    const auto state = os::wait_for(*pid, end - os::monotonic_now());
+    const auto state = wait_for(*pid, end);
     if (!state) end_group(*pid);
     if (state && state->is_success()) {
       ended.emplace_back();

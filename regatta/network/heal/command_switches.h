@@ -8,6 +8,7 @@
 
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/units.h"
+#include "regatta/base/os/process.h"
 #include "regatta/model/topo/graph.h"
 #include "regatta/network/heal/internal/decide.h"
 #include "regatta/network/heal/internal/switches.h"
@@ -44,6 +45,7 @@ class CommandSwitches final : public Switches {
 
  private:
   std::vector<Status> run(std::span<const std::string> commands) const;
+  Result<os::ExitState> wait_for(pid_t command, Seconds end) const;
   std::string fill(std::string command, const RouteChange& change, std::uint32_t hop) const;
 
   const topo::Graph& graph_;

@@ -16,6 +16,7 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kName = "state of the healer";
+constexpr const char* kHeartbeatName = "heartbeat of the healer";
 
 json state_of_fault(const Fault& fault) {
   return {{"place", static_cast<int>(fault.place)},
@@ -142,6 +143,34 @@ Status SharedText::write(std::string_view text) {
   REGATTA_TRY_DO(os::write_all_at(fd_.get(), text, extent.begin, kName));
   const std::string_view bytes(reinterpret_cast<const char*>(&extent), sizeof extent);
   return os::write_all_at(fd_.get(), bytes, 0, kName);
+}
+
+Result<Heartbeat> Heartbeat::create() {
+  REGATTA_TRY(fd, os::memory_file(kHeartbeatName));
+  Heartbeat heartbeat(std::move(fd));
+  REGATTA_TRY_DO(heartbeat.write());
+  return heartbeat;
+}
+
+Status Heartbeat::write() {
+  const std::string_view bytes(reinterpret_cast<const char*>(&own_), sizeof own_);
+  return os::write_all_at(fd_.get(), bytes, 0, kHeartbeatName);
+}
+
+Status Heartbeat::beat() {
+  ++own_;
+  return write();
+}
+
+Status Heartbeat::reset() {
+  own_ = 0;
+  return write();
+}
+
+std::uint64_t Heartbeat::beats() const {
+  std::uint64_t count = 0;
+  const ssize_t size = ::pread(fd_.get(), &count, sizeof count, 0);
+  return size == sizeof count ? count : 0;
 }
 
 }  // namespace regatta::heal

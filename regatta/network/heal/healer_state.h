@@ -1,7 +1,9 @@
 // heal/healer_state.h: what a healer that is killed leaves to the process that goes on with its
-// work, in memory that both share.
+// work, and the beats by which others see that it works, in memory that both share.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -33,6 +35,26 @@ class SharedText {
 
  private:
   os::UniqueFd fd_;
+};
+
+// A count of the rounds of a process, which others read while it works.
+class Heartbeat {
+ public:
+  static Result<Heartbeat> create();
+  // One that another process made, by its descriptor. Its own beats begin with 1.
+  explicit Heartbeat(os::UniqueFd fd) : fd_(std::move(fd)) {}
+
+  int fd() const { return fd_.get(); }
+  Status beat();
+  // 0 before the first beat since reset().
+  std::uint64_t beats() const;
+  Status reset();
+
+ private:
+  Status write();
+
+  os::UniqueFd fd_;
+  std::uint64_t own_ = 0;
 };
 
 }  // namespace regatta::heal

@@ -82,6 +82,21 @@ TEST(SharedText, HoldsTheLastWholeText) {
   }
 }
 
+TEST(Heartbeat, IsReadByAnotherOwnerAndBeginsAnew) {
+  auto watching = Heartbeat::create();
+  ASSERT_TRUE(watching);
+  EXPECT_EQ(watching->beats(), 0U);
+  for (int process = 0; process < 2; ++process) {
+    Heartbeat beating{os::UniqueFd(::dup(watching->fd()))};
+    for (std::uint64_t i = 1; i < 4; ++i) {
+      ASSERT_TRUE(beating.beat());
+      EXPECT_EQ(watching->beats(), i);
+    }
+    ASSERT_TRUE(watching->reset());
+    EXPECT_EQ(watching->beats(), 0U);
+  }
+}
+
 // A kill at any moment leaves one of the two texts.
 TEST(SharedText, IsWholeAfterItsWriterWasKilled) {
   auto text = SharedText::create();

@@ -1,8 +1,5 @@
 #include "regatta/app/cli/internal/heal_command.h"
 
-#include <algorithm>
-#include <array>
-#include <atomic>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -10,30 +7,19 @@
 #include <utility>
 #include <vector>
 
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
-#include <poll.h>
-#include <unistd.h>
 
 #include "regatta/app/cli/internal/arguments.h"
 #include "regatta/app/cli/internal/find_lab.h"
+#include "regatta/app/cli/internal/heal_loop.h"
 #include "regatta/app/cli/internal/heal_supervisor.h"
 #include "regatta/app/cli/internal/job_file.h"
-#include "regatta/app/cli/internal/stop_signal.h"
 #include "regatta/app/cli/internal/time_flag.h"
-#include "regatta/app/report/network_report.h"
-#include "regatta/base/core/json.h"
-#include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
-#include "regatta/base/os/clock.h"
 #include "regatta/base/os/process.h"
 #include "regatta/model/topo/graph.h"
 #include "regatta/network/heal/command_switches.h"
-#include "regatta/network/heal/event_socket.h"
-#include "regatta/network/heal/event_text.h"
 #include "regatta/network/heal/healer.h"
-#include "regatta/network/heal/healer_state.h"
 #include "regatta/network/heal/lab_switches.h"
 #include "regatta/network/lab/lab.h"
 
@@ -52,6 +38,7 @@ struct HealOptions {
   bool json = false;
   bool unsupervised = false;
   std::string supervised;
+  bool hands_back = false;
 };
 
 // The command line of the process that heals, after the program's name.
@@ -89,151 +76,11 @@ Result<heal::HealerOptions> healer_options(const HealOptions& options) {
   return out;
 }
 
-// The text has seconds since `began`, like that of `regatta probe`.
-void print(const topo::Graph& graph, const heal::Event& event, Seconds began, bool as_json) {
-  if (as_json) {
-    fmt::print("{}\n", json_line(to_json(graph, event)));
-  } else {
-    fmt::print("{}", report::timed_line(event.at - began, to_text(graph, event)));
-  }
-  std::fflush(stdout);
-}
-
-std::string note_text(const heal::FaultReport& report) {
-  return report.noted + (report.why.empty() ? "" : ": " + report.why) +
-         "; nothing is withdrawn, people have to correct it";
-}
-
-// This process shares it with the one that watches it, its parent.
-struct Supervision {
-  Supervised shared;
-  heal::SharedText state;
-  pid_t parent = -1;
-};
-
-Result<std::optional<Supervision>> find_supervision(const HealOptions& options) {
-  if (options.supervised.empty()) return std::optional<Supervision>();
-  REGATTA_TRY(shared, parse_supervised(options.supervised));
-  for (const int fd : {shared.listener, shared.state})
-    if (::fcntl(fd, F_SETFD, FD_CLOEXEC) != 0)
-      return Error{Code::kInvalidInput, "--supervised: is for regatta heal itself; leave it out"};
-  return std::optional<Supervision>(
-      {shared, heal::SharedText(os::UniqueFd(shared.state)), ::getppid()});
-}
-
-// The fabric to heal.
-struct Fabric {
-  const topo::Graph& graph;
-  heal::Switches& switches;
-  heal::Healer& healer;
-  heal::EventSocket& event_socket;
-  const HealOptions& options;
-  const std::string& socket;
-  std::optional<Supervision>& supervision;
-  int end_fd = -1;  // readable when the fabric is gone; -1: never
-};
-
-// Waits until the healer has something to do or something arrives, at most half a second: a signal
-// may have come before the wait. False when the fabric is gone.
-bool wait_for_news(const Fabric& fabric) {
-  constexpr double kLongest = 0.5;
-  double limit = kLongest;
-  if (const auto next = fabric.healer.next())
-    limit = std::clamp((*next - os::monotonic_now()).value, 0.0, kLongest);
-  std::array<pollfd, 3> waits{pollfd{fabric.switches.fd(), POLLIN, 0},
-                              pollfd{fabric.event_socket.fd(), POLLIN, 0},
-                              pollfd{fabric.end_fd, POLLIN, 0}};
-  ::poll(waits.data(), waits.size(), static_cast<int>(limit * 1e3 + 1));
-  return waits[2].revents == 0;
-}
-
-// Fails when another healer has the socket. `graph` and `healer` must outlive what is returned.
-Result<heal::EventSocket> open_event_socket(const std::string& socket, const topo::Graph& graph,
-                                            const heal::Healer& healer,
-                                            const std::optional<Supervision>& supervision) {
-  const int restarts = supervision ? supervision->shared.restarts : 0;
-  const auto greeting = [&graph, &healer, restarts] {
-    nlohmann::json held = held_to_json(graph, healer.held(), os::monotonic_now());
-    held["restarts"] = restarts;
-    return json_line(std::move(held));
-  };
-  if (!supervision) return heal::EventSocket::open(socket, greeting);
-  return heal::EventSocket::share(os::UniqueFd(supervision->shared.listener), greeting);
-}
-
-// Begins with what a killed process knew, if there was one.
-Result<std::vector<heal::Event>> start_healer(const Fabric& fabric, Seconds now) {
-  if (!fabric.supervision || fabric.supervision->shared.restarts == 0)
-    return fabric.healer.start(now);
-  const Supervised& shared = fabric.supervision->shared;
-  const auto text = fabric.supervision->state.read();
-  auto before = text ? heal::parse_state(fabric.graph, *text) : text.error();
-  if (!before) before = heal::HealerState{};
-  REGATTA_TRY(events, fabric.healer.start(now, *before));
-  heal::Event restarted{heal::EventKind::kRestarted, now, {}, {}, {}, {}};
-  restarted.count = shared.restarts;
-  restarted.message = fmt::format(
-      "{} ended the healer; a new one goes on with {} (restart {})", os::signal_text(shared.signal),
-      pluralized(before->damper.held.size(), "held fault"), shared.restarts);
-  events.insert(events.begin(), std::move(restarted));
-  return events;
-}
-
-// Writes down what the next process has to know, where that has changed.
-class SharedState {
- public:
-  explicit SharedState(const Fabric& fabric) : fabric_(fabric) {}
-
-  Status update() {
-    if (!fabric_.supervision) return {};
-    std::string text = heal::state_text(fabric_.healer.state());
-    if (text == written_) return {};
-    written_ = std::move(text);
-    return fabric_.supervision->state.write(written_);
-  }
-
- private:
-  const Fabric& fabric_;
-  std::string written_;
-};
-
-Status heal_until_stopped(const Fabric& fabric) {
-  const topo::Graph& graph = fabric.graph;
-  heal::Healer& healer = fabric.healer;
-  heal::EventSocket& event_socket = fabric.event_socket;
-  const bool as_json = fabric.options.json;
-  const bool is_first = !fabric.supervision || fabric.supervision->shared.restarts == 0;
-  const Seconds now = os::monotonic_now();
-  const Seconds began = fabric.supervision ? fabric.supervision->shared.began : now;
-  SharedState shared_state(fabric);
-  const auto publish = [&](const std::vector<heal::Event>& events) {
-    for (const heal::Event& event : events) {
-      event_socket.broadcast(json_line(to_json(graph, event)));
-      print(graph, event, began, as_json);
-    }
-  };
-  const std::atomic<bool>& stop = watch_stop_signals();
-  REGATTA_TRY(first, start_healer(fabric, now));
-  REGATTA_TRY_DO(shared_state.update());
-  if (!as_json && is_first) {
-    fmt::print("{}", report::healing_text(graph, fabric.socket, fabric.options.dry_run));
-    std::fflush(stdout);
-  }
-  publish(first);
-  while (!stop) {
-    if (!wait_for_news(fabric)) return lab::gone(fabric.options.lab);
-    for (const heal::FaultReport& report : event_socket.consume_reports(graph)) {
-      if (!report.noted.empty()) healer.note(note_text(report), os::monotonic_now());
-      for (const heal::Fault& fault : report.faults)
-        healer.report(fault, report.why, os::monotonic_now(), report.is_probed);
-      if (report.losses)
-        healer.report_losses(*report.losses, os::monotonic_now(), report.losses_span);
-    }
-    REGATTA_TRY(events, healer.step(os::monotonic_now()));
-    REGATTA_TRY_DO(shared_state.update());
-    publish(events);
-  }
-  return {};
+// Gives the routes of a lab back to the lab, and removes what probes had of their own.
+Status hand_back(const lab::LabInfo& lab, heal::LinuxSwitches& switches) {
+  const Status removed = switches.remove_probe_paths();
+  const Status converges = lab::set_converging(lab, true);
+  return removed ? converges : removed;
 }
 
 // The routes of a lab while this process looks after them: the lab does again when this ends.
@@ -242,10 +89,7 @@ struct RoutesTaken {
   RoutesTaken(const RoutesTaken&) = delete;
   RoutesTaken& operator=(const RoutesTaken&) = delete;
   // The lab may have ended before: then there is nothing to hand back.
-  ~RoutesTaken() {
-    static_cast<void>(switches.remove_probe_paths().has_value());
-    static_cast<void>(lab::set_converging(lab, true).has_value());
-  }
+  ~RoutesTaken() { static_cast<void>(hand_back(lab, switches).has_value()); }
 
   const lab::LabInfo& lab;
   heal::LinuxSwitches& switches;
@@ -263,32 +107,12 @@ Status check_no_commands(const HealOptions& options) {
   return {};
 }
 
-std::string socket_of(const HealOptions& options, const lab::LabInfo& lab) {
-  return options.socket.empty() ? lab.folder + "/heal.sock" : options.socket;
-}
-
-Status heal_lab(const HealOptions& options, const heal::HealerOptions& healer_options) {
-  REGATTA_TRY(supervision, find_supervision(options));
-  REGATTA_TRY(lab, find_lab(options.lab));
-  REGATTA_TRY(graph, lab::graph_of(lab));
-  const std::string socket = socket_of(options, lab);
-  REGATTA_TRY_DO(lab::enter_user_namespace(lab));
-  if (supervision) REGATTA_TRY_DO(os::die_with(supervision->parent));
-  const heal::FabricPaths paths(graph);
-  REGATTA_TRY(switches, open_lab_switches(lab, graph, paths));
-  REGATTA_TRY(holder, os::open_pidfd(lab.holder));
-  heal::Healer healer(graph, paths, *switches, healer_options);
-  REGATTA_TRY(event_socket, open_event_socket(socket, graph, healer, supervision));
-  // Not before the socket is ours: another healer's routes are not to be handed back.
-  std::optional<RoutesTaken> taken;
-  if (!options.dry_run) {
-    REGATTA_TRY_DO(lab::set_converging(lab, false));
-    taken.emplace(lab, *switches);
-    REGATTA_TRY_DO(switches->keep_probe_paths());
-  }
-  return heal_until_stopped(
-      {graph, *switches, healer, event_socket, options, socket, supervision, holder.get()});
-}
+// The fabric to heal: a lab, or a cluster whose switches are reached by commands.
+struct Target {
+  std::optional<lab::LabInfo> lab;
+  topo::Cluster cluster;
+  std::string socket;  // of reports
+};
 
 Status check_cluster_flags(const HealOptions& options) {
   if (options.withdraw_command.empty() || options.return_command.empty() ||
@@ -300,30 +124,86 @@ Status check_cluster_flags(const HealOptions& options) {
   return check(heal::SwitchCommands{options.withdraw_command, options.return_command});
 }
 
-Status heal_cluster(const HealOptions& options, const heal::HealerOptions& healer_options) {
-  REGATTA_TRY(supervision, find_supervision(options));
-  REGATTA_TRY(cluster, load_cluster(options.cluster));
-  const heal::SwitchCommands commands{options.withdraw_command, options.return_command};
-  const topo::Graph graph = build_graph(cluster);
-  const heal::FabricPaths paths(graph);
-  heal::CommandSwitches switches(graph, paths, commands);
-  heal::Healer healer(graph, paths, switches, healer_options);
-  REGATTA_TRY(event_socket, open_event_socket(options.socket, graph, healer, supervision));
-  return heal_until_stopped(
-      {graph, switches, healer, event_socket, options, options.socket, supervision});
-}
-
-// Rejects wrong flags; returns the socket of reports.
-Result<std::string> check_options(const HealOptions& options) {
+// Rejects wrong flags.
+Result<Target> find_target(const HealOptions& options) {
   if (!options.lab.empty()) {
     REGATTA_TRY_DO(check_no_commands(options));
     REGATTA_TRY(lab, find_lab(options.lab));
-    return socket_of(options, lab);
+    std::string socket = options.socket.empty() ? lab.folder + "/heal.sock" : options.socket;
+    return Target{.lab = std::move(lab), .cluster = {}, .socket = std::move(socket)};
   }
-  const auto cluster = load_cluster(options.cluster);
-  if (!cluster) return cluster.error();
+  REGATTA_TRY(cluster, load_cluster(options.cluster));
   REGATTA_TRY_DO(check_cluster_flags(options));
-  return options.socket;
+  return Target{.lab = {}, .cluster = std::move(cluster), .socket = options.socket};
+}
+
+Status heal_lab(const HealOptions& options, const heal::HealerOptions& healer_options,
+                const Target& target) {
+  const lab::LabInfo& lab = *target.lab;
+  REGATTA_TRY(supervision, find_supervision(options.supervised));
+  REGATTA_TRY(graph, lab::graph_of(lab));
+  REGATTA_TRY_DO(lab::enter_user_namespace(lab));
+  if (supervision) REGATTA_TRY_DO(os::die_with(supervision->parent));
+  const heal::FabricPaths paths(graph);
+  REGATTA_TRY(switches, open_lab_switches(lab, graph, paths));
+  REGATTA_TRY(holder, os::open_pidfd(lab.holder));
+  heal::Healer healer(graph, paths, *switches, healer_options);
+  REGATTA_TRY(event_socket, open_event_socket(target.socket, graph, healer, supervision));
+  // Not before the socket is ours: another healer's routes are not to be handed back.
+  std::optional<RoutesTaken> taken;
+  if (!options.dry_run) {
+    REGATTA_TRY_DO(lab::set_converging(lab, false));
+    taken.emplace(lab, *switches);
+    REGATTA_TRY_DO(switches->keep_probe_paths());
+  }
+  return heal_until_stopped({graph, *switches, healer, event_socket, target.socket, supervision,
+                             options.dry_run, options.json, options.lab, holder.get()});
+}
+
+Status heal_cluster(const HealOptions& options, const heal::HealerOptions& healer_options,
+                    const Target& target) {
+  REGATTA_TRY(supervision, find_supervision(options.supervised));
+  const heal::SwitchCommands commands{options.withdraw_command, options.return_command};
+  const topo::Graph graph = build_graph(target.cluster);
+  const heal::FabricPaths paths(graph);
+  heal::CommandSwitches switches(graph, paths, commands);
+  heal::Healer healer(graph, paths, switches, healer_options);
+  REGATTA_TRY(event_socket, open_event_socket(target.socket, graph, healer, supervision));
+  return heal_until_stopped({graph, switches, healer, event_socket, target.socket, supervision,
+                             options.dry_run, options.json});
+}
+
+// Does what a killed healer of a lab has left undone: nothing where the lab is gone.
+Status hand_back_lab(const std::string& name) {
+  const auto lab = lab::find(name);
+  if (!lab) return lab.error().code == Code::kNotFound ? Status() : lab.error();
+  REGATTA_TRY(graph, lab::graph_of(*lab));
+  REGATTA_TRY_DO(lab::enter_user_namespace(*lab));
+  const heal::FabricPaths paths(graph);
+  REGATTA_TRY(switches, open_lab_switches(*lab, graph, paths));
+  return hand_back(*lab, *switches);
+}
+
+// The same by a process of its own, because one with threads enters no user namespace.
+Status hand_back_apart(const HealOptions& options) {
+  constexpr Seconds kLongest{10};
+  if (options.lab.empty() || options.dry_run) return {};
+  REGATTA_TRY(folder, os::executable_folder());
+  REGATTA_TRY(pid, os::spawn({folder + "/regatta", "heal", "--lab=" + options.lab, "--hand-back"},
+                             {.environment = {}, .own_group = true}));
+  auto end = os::wait_for(pid, kLongest);
+  if (!end) static_cast<void>(os::terminate(pid).has_value());
+  if (end && end->is_success()) {
+    fmt::print(stderr,
+               "regatta: lab {}: the healer was killed; its rules and tables for probes are "
+               "removed\n",
+               options.lab);
+    return {};
+  }
+  return Error{Code::kUnavailable,
+               fmt::format("lab {}: rules and tables for probes that the killed healer left are "
+                           "not removed ({}); start regatta heal --lab {} again and end it",
+                           options.lab, end ? to_string(*end) : end.error().message, options.lab)};
 }
 
 int run_heal(const HealOptions& options) {
@@ -336,17 +216,23 @@ int run_heal(const HealOptions& options) {
     return report_error(
         {Code::kInvalidInput, "heal: name a lab with --lab, or give a cluster file"});
   }
+  if (options.hands_back) {
+    const Status done = hand_back_lab(options.lab);
+    return done ? 0 : report_error(done.error());
+  }
   const auto healer = healer_options(options);
   if (!healer) return report_error(healer.error());
-  const auto socket = check_options(options);
-  if (!socket) return report_error(socket.error());
+  const auto target = find_target(options);
+  if (!target) return report_error(target.error());
   if (!options.unsupervised && options.supervised.empty()) {
     const auto ended = supervise_healer(
-        *socket, [&](const Supervised& supervised) { return arguments_of(options, supervised); });
+        target->socket,
+        [&](const Supervised& supervised) { return arguments_of(options, supervised); },
+        [&] { return hand_back_apart(options); });
     return ended ? *ended : report_error(ended.error());
   }
   const Status status =
-      options.lab.empty() ? heal_cluster(options, *healer) : heal_lab(options, *healer);
+      target->lab ? heal_lab(options, *healer, *target) : heal_cluster(options, *healer, *target);
   return status ? 0 : report_error(status.error());
 }
 
@@ -385,6 +271,7 @@ void add_heal_command(CLI::App& app, int& exit_status) {
   heal->add_flag("--unsupervised", options->unsupervised,
                  "One process, without another one that starts it again when it is killed");
   heal->add_option("--supervised", options->supervised)->group("");
+  heal->add_flag("--hand-back", options->hands_back)->group("");
 }
 
 }  // namespace regatta::cli

@@ -4,13 +4,16 @@
 #include <array>
 #include <atomic>
 #include <csignal>
+#include <cstdio>
 #include <optional>
 #include <utility>
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>
 #include <unistd.h>
 
+#include "regatta/app/cli/internal/hang_watch.h"
 #include "regatta/app/cli/internal/kept_process.h"
 #include "regatta/app/cli/internal/stop_signal.h"
 #include "regatta/base/core/text.h"
@@ -18,13 +21,18 @@
 #include "regatta/base/os/process.h"
 #include "regatta/base/os/unique_fd.h"
 #include "regatta/network/heal/event_socket.h"
-#include "regatta/network/heal/healer_state.h"
 
 namespace regatta::cli {
 namespace {
 
 // After so many ends soon after a start, the state may be what kills it.
 constexpr int kForgets = 3;
+constexpr Seconds kEarly{10};  // of a process that hangs
+// It beats at least each second: it waits half a second for news, and a second for a kernel. Before
+// the first beat it reads the description of the fabric.
+constexpr HangLimits kHangLimits{.first = Seconds{60}, .between = Seconds{2}};
+// For each beat once it is to end.
+constexpr Seconds kGrace{3};
 
 // The socket's path while this listens there.
 struct SocketPath {
@@ -57,70 +65,127 @@ bool is_meant(const os::ExitState& end) {
          std::ranges::find(kStopSignals, *end.signal) != kStopSignals.end();
 }
 
-int keep_healing(KeptProcess& child, Supervised& supervised, heal::SharedText& state) {
+// The files that both processes have.
+struct SharedFiles {
+  heal::SharedText state;
+  heal::Heartbeat heartbeat;
+};
+
+// Kills a process that hangs. Returns for how long it had hung, or 0.
+Seconds end_hanging(const KeptProcess& child, const SharedFiles& shared, HangWatch& watch) {
+  if (!watch.hangs(shared.heartbeat.beats(), os::monotonic_now())) return {};
+  static_cast<void>(os::send_signal(child.pid(), SIGKILL).has_value());
+  return watch.silence();
+}
+
+// Until it ends and is not to be started again; returns how it ended.
+os::ExitState keep_healing(KeptProcess& child, Supervised& supervised, SharedFiles& shared) {
   const std::atomic<bool>& stop = watch_stop_signals();
+  HangWatch watch(kHangLimits, os::monotonic_now());
+  Seconds hung;
+  Seconds started = os::monotonic_now();
+  int early_hangs = 0;  // one after the other
   bool is_told = false;
   for (;;) {
-    if (stop && child.end(os::monotonic_now())) return 0;  // nothing runs any more
-    if (stop && !std::exchange(is_told, true))
+    const bool stops = stop;
+    if (const auto& end = child.end(os::monotonic_now()); end && stops) return *end;
+    if (stops && !std::exchange(is_told, true)) {
+      watch.set_limit(kGrace);
       static_cast<void>(os::send_signal(child.pid(), SIGTERM).has_value());
+    }
     wait_for_end(child);
     const Seconds now = os::monotonic_now();
     const auto& end = child.end(now);
-    if (!end) continue;
-    if (stop || is_meant(*end)) return end->shell_status();
+    if (!end) {
+      if (hung == Seconds{}) hung = end_hanging(child, shared, watch);
+      continue;
+    }
+    if (stop || is_meant(*end)) return *end;
     supervised.signal = *end->signal;
+    supervised.hung = hung;
     supervised.restarts = static_cast<int>(child.restarts()) + 1;
-    if (child.quick_ends() >= kForgets) static_cast<void>(state.write("").has_value());
-    child.restart(now);
+    early_hangs = hung > Seconds{} && now - started < kEarly ? early_hangs + 1 : 0;
+    if (std::max(child.quick_ends(), early_hangs) >= kForgets)
+      static_cast<void>(shared.state.write("").has_value());
+    static_cast<void>(shared.heartbeat.reset().has_value());
+    if (!child.restart(now)) continue;
+    hung = {};
+    started = now;
+    watch.restart(now);
   }
 }
 
 }  // namespace
 
 std::string to_string(const Supervised& supervised) {
-  return fmt::format("{}:{}:{}:{}:{:.6f}", supervised.listener, supervised.state,
-                     supervised.restarts, supervised.signal, supervised.began.value);
+  return fmt::format("{}:{}:{}:{}:{}:{:.6f}:{:.6f}", supervised.listener, supervised.state,
+                     supervised.heartbeat, supervised.restarts, supervised.signal,
+                     supervised.hung.value, supervised.began.value);
 }
 
 Result<Supervised> parse_supervised(const std::string& text) {
   const std::vector<std::string> fields = split(text, ':');
   Supervised out;
-  const std::array<int*, 4> numbers = {&out.listener, &out.state, &out.restarts, &out.signal};
-  bool is_good = fields.size() == numbers.size() + 1;
+  const std::array<int*, 5> numbers = {&out.listener, &out.state, &out.heartbeat, &out.restarts,
+                                       &out.signal};
+  const std::array<Seconds*, 2> times = {&out.hung, &out.began};
+  bool is_good = fields.size() == numbers.size() + times.size();
   for (std::size_t i = 0; is_good && i < numbers.size(); ++i) {
     const auto number = parse_number<int>(fields[i]);
     is_good = number && *number >= 0;
     if (is_good) *numbers[i] = *number;
   }
-  const auto began = is_good ? parse_number<double>(fields.back()) : std::nullopt;
-  if (!began)
-    return Error{Code::kInvalidInput, "--supervised: is for regatta heal itself; leave it out"};
-  out.began.value = *began;
-  return out;
+  for (std::size_t i = 0; is_good && i < times.size(); ++i) {
+    const auto time = parse_number<double>(fields[numbers.size() + i]);
+    is_good = time.has_value();
+    if (is_good) times[i]->value = *time;
+  }
+  if (is_good) return out;
+  return Error{Code::kInvalidInput, "--supervised: is for regatta heal itself; leave it out"};
+}
+
+Result<std::optional<Supervision>> find_supervision(const std::string& flag) {
+  if (flag.empty()) return std::optional<Supervision>();
+  REGATTA_TRY(shared, parse_supervised(flag));
+  for (const int fd : {shared.listener, shared.state, shared.heartbeat})
+    if (::fcntl(fd, F_SETFD, FD_CLOEXEC) != 0)
+      return Error{Code::kInvalidInput, "--supervised: is for regatta heal itself; leave it out"};
+  return std::optional<Supervision>({shared, heal::SharedText(os::UniqueFd(shared.state)),
+                                     heal::Heartbeat(os::UniqueFd(shared.heartbeat)), ::getppid()});
 }
 
 Result<int> supervise_healer(
     const std::string& socket,
-    const std::function<std::vector<std::string>(const Supervised&)>& arguments) {
+    const std::function<std::vector<std::string>(const Supervised&)>& arguments,
+    const std::function<Status()>& hand_back) {
   REGATTA_TRY(listener, heal::listen_for_reports(socket));
   const SocketPath path(socket);
   REGATTA_TRY(state, heal::SharedText::create());
+  REGATTA_TRY(heartbeat, heal::Heartbeat::create());
+  SharedFiles shared{std::move(state), std::move(heartbeat)};
   REGATTA_TRY(folder, os::executable_folder());
   Supervised supervised{.listener = listener.get(),
-                        .state = state.fd(),
+                        .state = shared.state.fd(),
+                        .heartbeat = shared.heartbeat.fd(),
                         .restarts = 0,
                         .signal = 0,
+                        .hung = {},
                         .began = os::monotonic_now()};
   // Apart from the terminal's Ctrl-C, of which this process tells it.
   KeptProcess child([&] {
     std::vector<std::string> command = arguments(supervised);
     command.insert(command.begin(), folder + "/regatta");
-    return os::spawn(
-        command, {.environment = {}, .open_fds = {listener.get(), state.fd()}, .own_group = true});
+    return os::spawn(command,
+                     {.environment = {},
+                      .open_fds = {listener.get(), shared.state.fd(), shared.heartbeat.fd()},
+                      .own_group = true});
   });
   REGATTA_TRY_DO(child.start(os::monotonic_now()));
-  return keep_healing(child, supervised, state);
+  const os::ExitState end = keep_healing(child, supervised, shared);
+  if (!end.signal) return end.shell_status();
+  REGATTA_TRY_DO(hand_back());
+  const bool is_stopped = watch_stop_signals();
+  return is_stopped ? 0 : end.shell_status();
 }
 
 }  // namespace regatta::cli

@@ -9,6 +9,7 @@
 #include "regatta/app/report/network_report.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/socket.h"
+#include "regatta/network/heal/healer.h"
 #include "regatta/network/heal/verdicts.h"
 
 namespace regatta::cli {

@@ -75,6 +75,7 @@ Result<std::vector<Installed>> LinuxSwitches::installed() {
       leaf_of[address] = leaf;
   std::vector<Installed> all;
   for (const auto& one : switches_) {
+    waits();
     std::map<NodeId, FoundRoute> found;
     REGATTA_TRY_DO(one->read_routes([&](const LinuxSwitch::Route& route) {
       const auto leaf = leaf_of.find(route.destination);
@@ -115,6 +116,7 @@ std::vector<Status> LinuxSwitches::apply(std::span<const RouteChange> changes) {
   for (const NodeId node : order)
     made[node] = of_node_[node.index()]->send_routes(by_node[node], addresses_of_, RT_TABLE_MAIN);
   for (const NodeId node : order) {
+    waits();
     const Status answer = of_node_[node.index()]->await();
     if (made[node]) made[node] = answer;
   }
@@ -128,6 +130,7 @@ std::vector<Status> LinuxSwitches::apply(std::span<const RouteChange> changes) {
 Status LinuxSwitches::keep_probe_paths() {
   keeps_probe_paths_ = true;
   for (const auto& one : switches_) {
+    waits();
     // An earlier healer that was killed left some, and an older version one for each start.
     REGATTA_TRY_DO(one->remove_rules(topo::kProbeTos, kProbeTable));
     std::vector<RouteChange> routes;
@@ -146,6 +149,7 @@ Status LinuxSwitches::remove_probe_paths() {
   keeps_probe_paths_ = false;
   Status first;
   for (const auto& one : switches_) {
+    waits();
     std::vector<NodeId> leaves;
     for (const NodeId leaf : paths_.routes.leaves())
       if (!paths_.routes.next_hops(one->node(), leaf).empty()) leaves.push_back(leaf);

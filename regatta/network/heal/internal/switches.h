@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "regatta/base/core/ids.h"
@@ -34,6 +36,9 @@ class Switches {
  public:
   virtual ~Switches() = default;
 
+  // `call` is called at least each second while a method waits for answers of switches.
+  void while_waiting(std::function<void()> call) { while_waiting_ = std::move(call); }
+
   // Routes that are not all equal parts of all hops, at the least.
   virtual Result<std::vector<Installed>> installed() = 0;
   // Whether installed() reads the switches.
@@ -47,6 +52,14 @@ class Switches {
   virtual Result<std::vector<CarrierChange>> carriers() = 0;
   // Readable when carriers() has changes to report; -1: never.
   virtual int fd() const = 0;
+
+ protected:
+  void waits() const {
+    if (while_waiting_) while_waiting_();
+  }
+
+ private:
+  std::function<void()> while_waiting_;
 };
 
 // The first failure, if there is one.

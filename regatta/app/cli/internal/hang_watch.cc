@@ -1,0 +1,20 @@
+#include "regatta/app/cli/internal/hang_watch.h"
+
+#include <algorithm>
+
+namespace regatta::cli {
+
+void HangWatch::set_limit(Seconds between) {
+  limits_ = {.first = between, .between = between};
+  silence_ = {};
+}
+
+bool HangWatch::hangs(std::uint64_t beats, Seconds now) {
+  constexpr Seconds kAway{0.5};
+  silence_ = beats == beats_ ? silence_ + std::min(now - looked_, kAway) : Seconds{};
+  looked_ = now;
+  beats_ = beats;
+  return silence_ > (beats == 0 ? limits_.first : limits_.between);
+}
+
+}  // namespace regatta::cli

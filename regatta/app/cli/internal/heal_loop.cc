@@ -1,0 +1,172 @@
+#include "regatta/app/cli/internal/heal_loop.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <utility>
+#include <vector>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+#include <poll.h>
+
+#include "regatta/app/cli/internal/stop_signal.h"
+#include "regatta/app/report/network_report.h"
+#include "regatta/base/core/json.h"
+#include "regatta/base/core/text.h"
+#include "regatta/base/os/clock.h"
+#include "regatta/base/os/process.h"
+#include "regatta/network/heal/event_text.h"
+#include "regatta/network/heal/healer_state.h"
+#include "regatta/network/lab/lab.h"
+
+namespace regatta::cli {
+namespace {
+
+int restarts_of(const HealedFabric& fabric) {
+  return fabric.supervision ? fabric.supervision->shared.restarts : 0;
+}
+
+// Prints events, with the seconds since the first process began, like those of `regatta probe`, and
+// sends them to subscribers.
+class EventPrinter {
+ public:
+  EventPrinter(const HealedFabric& fabric, Seconds now)
+      : fabric_(fabric), began_(fabric.supervision ? fabric.supervision->shared.began : now) {}
+
+  void start() const {
+    if (fabric_.as_json) return;
+    fmt::print("{}", report::healing_text(fabric_.graph, fabric_.socket, fabric_.is_dry_run));
+    std::fflush(stdout);
+  }
+  void publish(const std::vector<heal::Event>& events) const {
+    for (const heal::Event& event : events) {
+      const std::string line = json_line(to_json(fabric_.graph, event));
+      fabric_.event_socket.broadcast(line);
+      if (fabric_.as_json) {
+        fmt::print("{}\n", line);
+      } else {
+        fmt::print("{}", report::timed_line(event.at - began_, to_text(fabric_.graph, event)));
+      }
+      std::fflush(stdout);
+    }
+  }
+
+ private:
+  const HealedFabric& fabric_;
+  Seconds began_;
+};
+
+// Writes down what the next process has to know, where that has changed.
+class SharedState {
+ public:
+  explicit SharedState(const HealedFabric& fabric) : fabric_(fabric) {}
+
+  Status update() {
+    if (!fabric_.supervision) return {};
+    std::string text = heal::state_text(fabric_.healer.state());
+    if (text == written_) return {};
+    written_ = std::move(text);
+    return fabric_.supervision->state.write(written_);
+  }
+
+ private:
+  const HealedFabric& fabric_;
+  std::string written_;
+};
+
+std::string note_text(const heal::FaultReport& report) {
+  return report.noted + (report.why.empty() ? "" : ": " + report.why) +
+         "; nothing is withdrawn, people have to correct it";
+}
+
+void accept(const heal::FaultReport& report, heal::Healer& healer) {
+  const Seconds now = os::monotonic_now();
+  if (!report.noted.empty()) healer.note(note_text(report), now);
+  for (const heal::Fault& fault : report.faults)
+    healer.report(fault, report.why, now, report.is_probed);
+  if (report.losses) healer.report_losses(*report.losses, now, report.losses_span);
+}
+
+// Waits until the healer has something to do or something arrives, at most half a second: a signal
+// may have come before the wait. False when the fabric is gone.
+bool wait_for_news(const HealedFabric& fabric) {
+  constexpr double kLongest = 0.5;
+  double limit = kLongest;
+  if (const auto next = fabric.healer.next())
+    limit = std::clamp((*next - os::monotonic_now()).value, 0.0, kLongest);
+  std::array<pollfd, 3> waits{pollfd{fabric.switches.fd(), POLLIN, 0},
+                              pollfd{fabric.event_socket.fd(), POLLIN, 0},
+                              pollfd{fabric.end_fd, POLLIN, 0}};
+  ::poll(waits.data(), waits.size(), static_cast<int>(limit * 1e3 + 1));
+  return waits[2].revents == 0;
+}
+
+// "signal 9 (Killed) ended the healer; a new one goes on with 1 held fault (restart 1)".
+heal::Event restart_event(const Supervised& shared, const std::string& goes_on_with, Seconds now) {
+  const std::string end =
+      shared.hung == Seconds{}
+          ? os::signal_text(shared.signal) + " ended the healer"
+          : fmt::format("the healer hung for {:.1f} s and was killed", shared.hung.value);
+  heal::Event event{heal::EventKind::kRestarted, now, {}, {}, {}, {}};
+  event.count = shared.restarts;
+  event.message =
+      fmt::format("{}; a new one goes on with {} (restart {})", end, goes_on_with, shared.restarts);
+  return event;
+}
+
+// Begins with what a killed process knew, if there was one.
+Result<std::vector<heal::Event>> start_healer(const HealedFabric& fabric, Seconds now) {
+  if (restarts_of(fabric) == 0) return fabric.healer.start(now);
+  const auto text = fabric.supervision->state.read();
+  auto before = text ? heal::parse_state(fabric.graph, *text) : text.error();
+  if (!before) before = heal::HealerState{};
+  REGATTA_TRY(events, fabric.healer.start(now, *before));
+  events.insert(events.begin(),
+                restart_event(fabric.supervision->shared,
+                              pluralized(before->damper.held.size(), "held fault"), now));
+  return events;
+}
+
+}  // namespace
+
+Result<heal::EventSocket> open_event_socket(const std::string& socket, const topo::Graph& graph,
+                                            const heal::Healer& healer,
+                                            const std::optional<Supervision>& supervision) {
+  const int restarts = supervision ? supervision->shared.restarts : 0;
+  const auto greeting = [&graph, &healer, restarts] {
+    nlohmann::json held = held_to_json(graph, healer.held(), os::monotonic_now());
+    held["restarts"] = restarts;
+    return json_line(std::move(held));
+  };
+  if (!supervision) return heal::EventSocket::open(socket, greeting);
+  return heal::EventSocket::share(os::UniqueFd(supervision->shared.listener), greeting);
+}
+
+Status heal_until_stopped(const HealedFabric& fabric) {
+  const std::atomic<bool>& stop = watch_stop_signals();
+  const auto beat = [&supervision = fabric.supervision] {
+    if (supervision) static_cast<void>(supervision->heartbeat.beat().has_value());
+  };
+  fabric.switches.while_waiting(beat);
+  const Seconds start = os::monotonic_now();
+  const EventPrinter printer(fabric, start);
+  SharedState shared_state(fabric);
+  REGATTA_TRY(first, start_healer(fabric, start));
+  REGATTA_TRY_DO(shared_state.update());
+  if (restarts_of(fabric) == 0) printer.start();
+  printer.publish(first);
+  while (!stop) {
+    beat();
+    if (!wait_for_news(fabric)) return lab::gone(fabric.lab);
+    for (const heal::FaultReport& report : fabric.event_socket.consume_reports(fabric.graph))
+      accept(report, fabric.healer);
+    REGATTA_TRY(events, fabric.healer.step(os::monotonic_now()));
+    REGATTA_TRY_DO(shared_state.update());
+    printer.publish(events);
+  }
+  return {};
+}
+
+}  // namespace regatta::cli
