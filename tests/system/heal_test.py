@@ -3,6 +3,7 @@ import json
 import pathlib
 import signal
 import socket
+import struct
 import subprocess
 import tempfile
 import shutil
@@ -388,6 +389,47 @@ class HealByCommands(unittest.TestCase):
         self.cluster = pipe
         self.start("--unsupervised")
         self.report(b'{"broken": {"switch": "spine0"}}')  # else it waits for the file once more
+
+    def go_on(self, state):
+        """A process that goes on after a killed one that has left the file `state`."""
+        listener = socket.socket(socket.AF_UNIX)
+        self.addCleanup(listener.close)
+        listener.bind(str(self.socket))
+        listener.listen()
+        listener.setblocking(False)
+        heartbeat = os.memfd_create("heartbeat")
+        shared = (listener.fileno(), state, heartbeat)
+        self.reachable.touch()
+        healer = self.start("--supervised", ":".join(map(str, shared)) + ":1:9:0:0", pass_fds=shared)
+        for file in (state, heartbeat):
+            os.close(file)
+        self.report(b'{"broken": {"link": "leaf0-spine1", "from": "leaf0"}}')
+        self.assertTrue(lab_case.wait_until(lambda: healer.of_kind("withdrawn"), 5), healer.events or healer.process.poll())
+        time.sleep(0.6)
+        self.assertEqual(healer.end(), 0)
+        return healer
+
+    def test_goes_on_and_says_so_where_a_killed_one_left_what_cannot_be_read(self):
+        for content, reason in ((b"abc", "state of the healer: is cut off"), (struct.pack("QQ", 16, 7) + b"nothing", "state of the healer")):
+            with self.subTest(content):
+                self.socket.unlink(missing_ok=True)
+                state = os.memfd_create("state")
+                os.write(state, content)
+                healer = self.go_on(state)
+                self.assertEqual([event["event"] for event in healer.events], ["restarted", "warning", "withdrawn"])
+                self.assertEqual(healer.events[0]["message"],
+                                 "signal 9 (Killed) ended the healer; a new one goes on with the installed routes alone (restart 1)")
+                warning = healer.events[1]["message"]
+                self.assertIn(f"what the killed healer held is not known ({reason}", warning)
+                self.assertIn("look for next hops that it withdrew", warning)
+
+    def test_heals_on_and_says_so_once_where_it_cannot_keep_its_state(self):
+        file = os.memfd_create("state")
+        self.addCleanup(os.close, file)
+        healer = self.go_on(os.open(f"/proc/self/fd/{file}", os.O_RDONLY))
+        self.assertEqual([event["event"] for event in healer.events], ["restarted", "warning", "withdrawn"])
+        self.assertIn("what the next healer has to know cannot be kept (state of the healer: bad file descriptor); healing goes on",
+                      healer.events[1]["message"])
 
 
 if __name__ == "__main__":

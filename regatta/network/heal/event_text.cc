@@ -238,6 +238,8 @@ std::string_view to_string(EventKind kind) {
       return "repaired";
     case EventKind::kRestarted:
       return "restarted";
+    case EventKind::kWarning:
+      return "warning";
   }
   return "";
 }

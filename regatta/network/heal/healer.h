@@ -35,6 +35,7 @@ enum class EventKind : std::uint8_t {
   kRecovered,  // nothing of that fails any more
   kRepaired,   // routes that another program had changed are as decided again
   kRestarted,  // the process that healed was killed; another one goes on with its work
+  kWarning,    // what the next process has to know cannot be kept, or is not known
 };
 
 struct Event {
@@ -43,7 +44,7 @@ struct Event {
   std::vector<EventReason> reasons;         // new faults, or faults that are no longer held
   std::vector<RouteChange> changes;         // made: kTakenOver, kWithdrawn, kReturned, kRepaired
   std::vector<RefusedWithdrawal> refusals;  // kRefused: of reasons
-  // kFailed, kRecovered, kRepaired, kRestarted, kHarmless without reasons
+  // kFailed, kRecovered, kRepaired, kRestarted, kWarning, kHarmless without reasons
   std::string message;
   int count = 0;  // kRestarted: how often by now
 };
@@ -52,6 +53,8 @@ struct Event {
 struct HealerState {
   DamperState damper;
   std::vector<Fault> missing;  // kHop: next hops that routes lack, as far as switches were told so
+
+  friend bool operator==(const HealerState&, const HealerState&) = default;
 };
 
 struct HealerOptions {

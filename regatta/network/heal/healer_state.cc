@@ -134,15 +134,24 @@ Result<std::string> SharedText::read() const {
   return text;
 }
 
-// Beside the former text; the extent, which a kill cannot cut, comes last.
+// Beside the former text; the extent, which a kill cannot cut, comes last. A former text that
+// cannot be read is lost in any case.
 Status SharedText::write(std::string_view text) {
-  REGATTA_TRY(former, read_extent(fd_.get()));
+  const auto read = read_extent(fd_.get());
+  const Extent former = read ? *read : Extent{};
   Extent extent{.begin = sizeof(Extent), .size = text.size()};
   if (extent.begin + extent.size > former.begin && former.size > 0)
     extent.begin = former.begin + former.size;
   REGATTA_TRY_DO(os::write_all_at(fd_.get(), text, extent.begin, kName));
   const std::string_view bytes(reinterpret_cast<const char*>(&extent), sizeof extent);
   return os::write_all_at(fd_.get(), bytes, 0, kName);
+}
+
+Status StateWriter::update(HealerState state) {
+  if (written_ == state) return {};
+  REGATTA_TRY_DO(text_.write(state_text(state)));
+  written_ = std::move(state);
+  return {};
 }
 
 Result<Heartbeat> Heartbeat::create() {

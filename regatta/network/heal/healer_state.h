@@ -37,6 +37,20 @@ class SharedText {
   os::UniqueFd fd_;
 };
 
+// Writes a state into a SharedText where it is not as before: else it costs a comparison.
+class StateWriter {
+ public:
+  // `text` must outlive this.
+  explicit StateWriter(SharedText& text) : text_(text) {}
+
+  // When it fails, the text may be of an earlier state; the next call tries again.
+  Status update(HealerState state);
+
+ private:
+  SharedText& text_;
+  std::optional<HealerState> written_;
+};
+
 // A count of the rounds of a process, which others read while it works.
 class Heartbeat {
  public:

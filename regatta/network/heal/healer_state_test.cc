@@ -82,6 +82,30 @@ TEST(SharedText, HoldsTheLastWholeText) {
   }
 }
 
+TEST(StateWriter, WritesWhatHasChangedAndTriesAgainAfterAFailure) {
+  const auto fabric = TestFabricPaths::two_tiers(2, 2);
+  auto text = SharedText::create();
+  ASSERT_TRUE(text);
+  StateWriter writer(*text);
+  HealerState state;
+  ASSERT_TRUE(writer.update(state));
+  EXPECT_EQ(text->read().value(), state_text(state));
+  ASSERT_TRUE(text->write("as it is"));
+  ASSERT_TRUE(writer.update(state));
+  EXPECT_EQ(text->read().value(), "as it is") << "nothing has changed";
+  state.damper.held.push_back({.fault = fabric.broken_link("leaf0", "spine1"), .why = "probes"});
+  ASSERT_TRUE(writer.update(state));
+  EXPECT_EQ(text->read().value(), state_text(state));
+  state.damper.held[0].was_lossy = true;
+  ASSERT_TRUE(writer.update(state));
+  EXPECT_EQ(text->read().value(), state_text(state));
+
+  SharedText closed{os::UniqueFd()};
+  StateWriter failing(closed);
+  for (int i = 0; i < 2; ++i)
+    EXPECT_EQ(failing.update(state).error().message, "state of the healer: bad file descriptor");
+}
+
 TEST(Heartbeat, IsReadByAnotherOwnerAndBeginsAnew) {
   auto watching = Heartbeat::create();
   ASSERT_TRUE(watching);
@@ -95,6 +119,15 @@ TEST(Heartbeat, IsReadByAnotherOwnerAndBeginsAnew) {
     ASSERT_TRUE(watching->reset());
     EXPECT_EQ(watching->beats(), 0U);
   }
+}
+
+TEST(SharedText, ThatIsCutOffIsSaidToBeAndIsWrittenAgain) {
+  auto text = SharedText::create();
+  ASSERT_TRUE(text);
+  ASSERT_EQ(::write(text->fd(), "abc", 3), 3);
+  EXPECT_EQ(text->read().error().message, "state of the healer: is cut off");
+  ASSERT_TRUE(text->write("whole"));
+  EXPECT_EQ(text->read().value(), "whole");
 }
 
 // A kill at any moment leaves one of the two texts.

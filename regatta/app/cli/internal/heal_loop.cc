@@ -58,22 +58,36 @@ class EventPrinter {
   Seconds began_;
 };
 
-// Writes down what the next process has to know, where that has changed.
-class SharedState {
- public:
-  explicit SharedState(const HealedFabric& fabric) : fabric_(fabric) {}
+heal::Event warning(std::string text, Seconds now) {
+  return {heal::EventKind::kWarning, now, {}, {}, {}, std::move(text)};
+}
 
-  Status update() {
-    if (!fabric_.supervision) return {};
-    std::string text = heal::state_text(fabric_.healer.state());
-    if (text == written_) return {};
-    written_ = std::move(text);
-    return fabric_.supervision->state.write(written_);
+// Keeps for the next process what this one knows. Where that fails, healing goes on.
+class KeptState {
+ public:
+  explicit KeptState(const HealedFabric& fabric) : fabric_(fabric) {
+    if (fabric.supervision) writer_.emplace(fabric.supervision->state);
+  }
+
+  // A failure is told until it is another one.
+  void keep(Seconds now, std::vector<heal::Event>& events) {
+    if (!writer_) return;
+    const Status kept = writer_->update(fabric_.healer.state());
+    std::string failure = kept ? "" : kept.error().message;
+    if (failure == told_) return;
+    told_ = std::move(failure);
+    if (told_.empty()) return;
+    events.push_back(warning(
+        fmt::format("what the next healer has to know cannot be kept ({}); healing goes on. Start "
+                    "regatta heal again, so that a kill costs nothing",
+                    told_),
+        now));
   }
 
  private:
   const HealedFabric& fabric_;
-  std::string written_;
+  std::optional<heal::StateWriter> writer_;
+  std::string told_;
 };
 
 std::string note_text(const heal::FaultReport& report) {
@@ -120,13 +134,24 @@ heal::Event restart_event(const Supervised& shared, const std::string& goes_on_w
 Result<std::vector<heal::Event>> start_healer(const HealedFabric& fabric, Seconds now) {
   if (restarts_of(fabric) == 0) return fabric.healer.start(now);
   const auto text = fabric.supervision->state.read();
-  auto before = text ? heal::parse_state(fabric.graph, *text) : text.error();
-  if (!before) before = heal::HealerState{};
-  REGATTA_TRY(events, fabric.healer.start(now, *before));
-  events.insert(events.begin(),
-                restart_event(fabric.supervision->shared,
-                              pluralized(before->damper.held.size(), "held fault"), now));
-  return events;
+  const auto before = text ? heal::parse_state(fabric.graph, *text) : text.error();
+  REGATTA_TRY(events, fabric.healer.start(now, before ? *before : heal::HealerState{}));
+  std::vector<heal::Event> all = {restart_event(
+      fabric.supervision->shared,
+      before ? pluralized(before->damper.held.size(), "held fault") : "the installed routes alone",
+      now)};
+  if (!before) {
+    const std::string_view remedy =
+        fabric.switches.reads_installed()
+            ? "withdrawals that are installed are held for a clean period"
+            : "look for next hops that it withdrew, because nobody returns them";
+    all.push_back(
+        warning(fmt::format("what the killed healer held is not known ({}); healing goes on. {}",
+                            before.error().message, remedy),
+                now));
+  }
+  std::ranges::move(events, std::back_inserter(all));
+  return all;
 }
 
 }  // namespace
@@ -152,9 +177,9 @@ Status heal_until_stopped(const HealedFabric& fabric) {
   fabric.switches.while_waiting(beat);
   const Seconds start = os::monotonic_now();
   const EventPrinter printer(fabric, start);
-  SharedState shared_state(fabric);
+  KeptState kept(fabric);
   REGATTA_TRY(first, start_healer(fabric, start));
-  REGATTA_TRY_DO(shared_state.update());
+  kept.keep(start, first);
   if (restarts_of(fabric) == 0) printer.start();
   printer.publish(first);
   while (!stop) {
@@ -162,8 +187,9 @@ Status heal_until_stopped(const HealedFabric& fabric) {
     if (!wait_for_news(fabric)) return lab::gone(fabric.lab);
     for (const heal::FaultReport& report : fabric.event_socket.consume_reports(fabric.graph))
       accept(report, fabric.healer);
-    REGATTA_TRY(events, fabric.healer.step(os::monotonic_now()));
-    REGATTA_TRY_DO(shared_state.update());
+    const Seconds now = os::monotonic_now();
+    REGATTA_TRY(events, fabric.healer.step(now));
+    kept.keep(now, events);
     printer.publish(events);
   }
   return {};

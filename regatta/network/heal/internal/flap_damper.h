@@ -35,6 +35,8 @@ struct HeldFault {
   bool is_relapse = false;
   bool is_probed = false;  // probes meet it, so they can prove its repair
   bool was_lossy = false;  // probes lost packets there, as an earlier healer knew
+
+  friend bool operator==(const HeldFault&, const HeldFault&) = default;
 };
 
 // How often a place broke again.
@@ -43,12 +45,16 @@ struct RelapseRecord {
   int relapses = 0;
   Seconds released;
   bool is_interrupted = false;  // by an early release
+
+  friend bool operator==(const RelapseRecord&, const RelapseRecord&) = default;
 };
 
 // All that a damper knows.
 struct DamperState {
   std::vector<HeldFault> held;         // oldest first
   std::vector<RelapseRecord> records;  // of places that were released within `forget` x relapses
+
+  friend bool operator==(const DamperState&, const DamperState&) = default;
 };
 
 class FlapDamper {
