@@ -213,7 +213,7 @@ class Heal(unittest.TestCase):
         self.assertEqual({len(set(devices)) for devices in left.values()}, {2})
         after = self.start()
         self.assertTrue(lab_case.wait_until(lambda: after.of_kind("returned"), 5), after.events)
-        self.assertEqual([event["event"] for event in after.events], ["taken over", "returned"])
+        self.assertEqual([event["event"] for event in after.events], ["started", "taken over", "returned"])
         self.assertEqual({tuple(sorted(devices)) for devices in self.hops("leaf0").values()}, {("port2", "port3", "port4")})
 
     def process_that_heals(self):
@@ -367,19 +367,26 @@ class HealByCommands(unittest.TestCase):
         self.report(b'{"broken": {"link": "leaf0-spine1", "from": "leaf0"}, "why": "probes"}')
         self.assertTrue(lab_case.wait_until(lambda: healer.of_kind("failed"), 5), healer.events)
         time.sleep(1)  # three more tries
-        self.assertEqual([event["event"] for event in healer.events], ["failed"])
+        self.assertEqual([event["event"] for event in healer.events], ["started", "failed"])
         self.reachable.touch()
         self.assertTrue(lab_case.wait_until(lambda: healer.of_kind("recovered"), 5), healer.events)
-        self.assertEqual([event["event"] for event in healer.events], ["failed", "withdrawn", "recovered"])
-        withdrawn = healer.events[1]
+        self.assertEqual([event["event"] for event in healer.events], ["started", "failed", "withdrawn", "recovered"])
+        withdrawn = healer.events[2]
         self.assertEqual(([fault["link"] for fault in withdrawn["faults"]], [route["switch"] for route in withdrawn["routes"]]),
                          (["leaf0-spine1"], ["leaf0"]))
+
+    def test_says_that_it_has_started(self):
+        healer = self.start("--dry-run")
+        self.assertTrue(lab_case.wait_until(lambda: healer.events, 5))
+        event = healer.events[0]
+        self.assertGreater(event.pop("at_s"), 0)
+        self.assertEqual(event, {"event": "started", "switches": 5, "socket": str(self.socket), "dry_run": True})
 
     def test_does_not_take_a_slow_command_for_a_process_that_hangs(self):
         healer = self.start(command="sleep 4")
         self.report(b'{"broken": {"link": "leaf0-spine1", "from": "leaf0"}}')
         self.assertTrue(lab_case.wait_until(lambda: healer.of_kind("withdrawn"), 8), healer.events)
-        self.assertEqual([event["event"] for event in healer.events], ["withdrawn"])
+        self.assertEqual([event["event"] for event in healer.events], ["started", "withdrawn"])
 
     def test_reads_its_cluster_once(self):
         pipe = self.folder / "pipe.yaml"

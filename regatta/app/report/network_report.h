@@ -72,6 +72,8 @@ nlohmann::json traffic_interval_json(const diag::TrafficRecord& record, Seconds 
 
 // `regatta heal`: the fabric that it heals and the socket of its reports and subscribers.
 std::string healing_text(const topo::Graph& graph, const std::string& socket, bool is_dry_run);
+nlohmann::json healing_json(const topo::Graph& graph, const std::string& socket, bool is_dry_run,
+                            Seconds at);
 
 // The events of `regatta probe`: each function returns one event as lines of text, or as a JSON
 // object in a line. `at`: since the start. The arguments of the constructor outlive the object.

@@ -27,6 +27,11 @@ std::string lab_state(const RunningLab& lab) {
   return lab.faults == 0 ? "up" : "up, " + pluralized(lab.faults, "faulty link");
 }
 
+std::ptrdiff_t switch_count(const topo::Graph& graph) {
+  return std::ranges::count_if(
+      graph.nodes, [](const topo::Node& node) { return node.kind != topo::NodeKind::kServer; });
+}
+
 }  // namespace
 
 std::string lab_list_text(const std::vector<RunningLab>& labs) {
@@ -83,12 +88,17 @@ nlohmann::json lab_fault_json(const LabFaultChange& change) {
 }
 
 std::string healing_text(const topo::Graph& graph, const std::string& socket, bool is_dry_run) {
-  const auto is_switch = [](const topo::Node& node) {
-    return node.kind != topo::NodeKind::kServer;
-  };
-  return fmt::format("healing {} switches{}; reports and subscribers: {}\n",
-                     std::ranges::count_if(graph.nodes, is_switch),
+  return fmt::format("healing {} switches{}; reports and subscribers: {}\n", switch_count(graph),
                      is_dry_run ? " (dry run: nothing is changed)" : "", socket);
+}
+
+nlohmann::json healing_json(const topo::Graph& graph, const std::string& socket, bool is_dry_run,
+                            Seconds at) {
+  return {{"event", "started"},
+          {"at_s", at.value},
+          {"switches", switch_count(graph)},
+          {"socket", socket},
+          {"dry_run", is_dry_run}};
 }
 
 std::string lab_status_text(const lab::LabInfo& lab, const std::vector<lab::LinkState>& links,

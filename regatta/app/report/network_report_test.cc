@@ -188,6 +188,8 @@ TEST(HealingText, CountsSwitchesAndSaysThatADryRunChangesNothing) {
   EXPECT_EQ(healing_text(graph, "/run/h.sock", true),
             "healing 1 switches (dry run: nothing is changed); reports and subscribers: "
             "/run/h.sock\n");
+  EXPECT_EQ(healing_json(graph, "/run/h.sock", true, Seconds{2.5}).dump(),
+            R"({"at_s":2.5,"dry_run":true,"event":"started","socket":"/run/h.sock","switches":1})");
 }
 
 }  // namespace

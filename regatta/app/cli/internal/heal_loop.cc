@@ -35,9 +35,14 @@ class EventPrinter {
   EventPrinter(const HealedFabric& fabric, Seconds now)
       : fabric_(fabric), began_(fabric.supervision ? fabric.supervision->shared.began : now) {}
 
-  void start() const {
-    if (fabric_.as_json) return;
-    fmt::print("{}", report::healing_text(fabric_.graph, fabric_.socket, fabric_.is_dry_run));
+  void start(Seconds now) const {
+    const std::string& socket = fabric_.socket;
+    if (fabric_.as_json) {
+      fmt::print("{}\n",
+                 json_line(report::healing_json(fabric_.graph, socket, fabric_.is_dry_run, now)));
+    } else {
+      fmt::print("{}", report::healing_text(fabric_.graph, socket, fabric_.is_dry_run));
+    }
     std::fflush(stdout);
   }
   void publish(const std::vector<heal::Event>& events) const {
@@ -180,7 +185,7 @@ Status heal_until_stopped(const HealedFabric& fabric) {
   KeptState kept(fabric);
   REGATTA_TRY(first, start_healer(fabric, start));
   kept.keep(start, first);
-  if (restarts_of(fabric) == 0) printer.start();
+  if (restarts_of(fabric) == 0) printer.start(start);
   printer.publish(first);
   while (!stop) {
     beat();
