@@ -65,10 +65,20 @@ struct VariantReport {
   std::vector<ArrivedCount> arrived;
 };
 
-// The carrier of a cable was lost or restored, as reported by one end.
+// Each sees the carrier of a cable by itself.
+enum class CarrierSource : std::uint8_t {
+  kServer,    // its prober, at its NIC
+  kSwitches,  // those at its ends, by their counters
+  kLab,       // the kernel of an emulated network
+};
+inline constexpr int kCarrierSources = 3;
+
+// The carrier of a cable was lost or restored, as one source sees it: the cable has none as long as
+// any of them says so.
 struct CarrierEvent {
   LinkId link;
   bool up = false;
+  CarrierSource source = CarrierSource::kServer;
 };
 
 // Ports of cables by number: 2 k is the end a of cable k, 2 k + 1 its end b.

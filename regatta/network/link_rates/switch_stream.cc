@@ -60,7 +60,9 @@ void SwitchStream::set_up(std::uint32_t port, bool is_up) {
   is_down_[port] = !is_up;
   const bool is_down = is_down_[port] || is_down_[other];
   if (is_down != was_down)
-    news_.carriers.push_back({.link = LinkId{static_cast<int>(port / 2)}, .up = !is_down});
+    news_.carriers.push_back({.link = LinkId{static_cast<int>(port / 2)},
+                              .up = !is_down,
+                              .source = diag::CarrierSource::kSwitches});
 }
 
 Status SwitchStream::add(const SwitchNeighbor& neighbor) {

@@ -96,7 +96,7 @@ Result<diag::CarrierEvent> EvidenceCollector::accept(NodeId server, const NicCar
   if (!link || link->index() >= graph_.links.size() || graph_.links[link->index()].a_nic < 0 ||
       graph_.links[link->index()].a != server || topo::address_of(*link) != nic.address)
     return Error{Code::kInvalidInput, "tells of the carrier of a NIC that is not its own"};
-  return diag::CarrierEvent{.link = *link, .up = nic.up};
+  return diag::CarrierEvent{.link = *link, .up = nic.up, .source = diag::CarrierSource::kServer};
 }
 
 std::optional<diag::LossSuspicion> EvidenceCollector::consume_suspicion(Seconds now) {

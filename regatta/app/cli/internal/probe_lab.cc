@@ -87,7 +87,9 @@ Status LabCarriers::sample(const lab::LabInfo& lab, probe::Collector& collector)
   for (std::size_t i = 0; i < states.size(); ++i) {
     if (states[i].up == up_[i]) continue;
     up_[i] = states[i].up;
-    collector.add(diag::CarrierEvent{.link = LinkId{static_cast<int>(i)}, .up = states[i].up});
+    collector.add(diag::CarrierEvent{.link = LinkId{static_cast<int>(i)},
+                                     .up = states[i].up,
+                                     .source = diag::CarrierSource::kLab});
   }
   return {};
 }

@@ -2,6 +2,8 @@
 // around them. Pure.
 #pragma once
 
+#include <bitset>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -32,9 +34,11 @@ class CarrierStates {
 
  private:
   const topo::Graph& graph_;
-  std::vector<bool> has_no_carrier_;  // per link
-  std::vector<int> missing_links_;    // per switch: its cables to switches without a carrier
-  UnsettledRoutes unsettled_;         // until the routes over a returned cable are back
+  bool has_no_carrier(std::size_t link) const { return lost_by_[link].any(); }
+
+  std::vector<std::bitset<kCarrierSources>> lost_by_;  // per link: the sources that say so
+  std::vector<int> missing_links_;  // per switch: its cables to switches without a carrier
+  UnsettledRoutes unsettled_;       // until the routes over a returned cable are back
 };
 
 }  // namespace regatta::diag

@@ -50,6 +50,25 @@ TEST_F(CarrierStatesTest, RerouteASwitchUntilItsLastCableIsBack) {
   EXPECT_THAT(carriers_.verdicts(), IsEmpty());
 }
 
+// Counters may come from one end while the other end, or the kernel of a lab, knows better.
+TEST_F(CarrierStatesTest, ACableHasNoneAsLongAsAnySourceSaysSo) {
+  const auto tell = [&](bool up, CarrierSource source, Window routes_back) {
+    carriers_.add({.link = cable("leaf0-spine0"), .up = up, .source = source}, routes_back);
+  };
+  tell(false, CarrierSource::kLab, 10);
+  tell(false, CarrierSource::kSwitches, 10);
+  tell(true, CarrierSource::kSwitches, 20);
+  EXPECT_THAT(carriers_.verdicts(), SizeIs(1));
+  tell(true, CarrierSource::kServer, 20);
+  EXPECT_THAT(carriers_.verdicts(), SizeIs(1)) << "which had not said that it was lost";
+  EXPECT_TRUE(carriers_.is_rerouted(link("leaf0-spine1")));
+  EXPECT_EQ(carriers_.unsure_until(link("leaf0-spine0")), -1);
+  tell(true, CarrierSource::kLab, 30);
+  EXPECT_THAT(carriers_.verdicts(), IsEmpty());
+  EXPECT_FALSE(carriers_.is_rerouted(link("leaf0-spine1")));
+  EXPECT_EQ(carriers_.unsure_until(link("leaf0-spine0")), 30);
+}
+
 TEST_F(CarrierStatesTest, LeaveSwitchesAloneWhenANicHasNoCarrier) {
   const std::uint32_t nic = fabric::number_of({fabric_.nics[0], true});
   carriers_.add({.link = fabric_.nics[0], .up = false}, 10);
