@@ -89,7 +89,7 @@ Status write_all_at(int fd, std::string_view text, std::uint64_t offset, const s
   while (!text.empty()) {
     const ssize_t count = ::pwrite(fd, text.data(), text.size(), static_cast<off_t>(offset));
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return errno_error(name);
+    if (count <= 0) return errno_error(name, count < 0 ? errno : EIO);
     text.remove_prefix(static_cast<std::size_t>(count));
     offset += static_cast<std::uint64_t>(count);
   }

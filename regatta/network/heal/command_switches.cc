@@ -42,8 +42,9 @@ Status check_one(const std::string& command) {
 
 // A shell and what it started; some of that may stay when the shell ends at once.
 void end_group(pid_t leader) {
+  constexpr Seconds kGrace{0.3};
   static_cast<void>(os::send_signal(-leader, SIGTERM).has_value());
-  static_cast<void>(os::terminate(leader).has_value());
+  static_cast<void>(os::terminate(leader, kGrace).has_value());
   static_cast<void>(os::send_signal(-leader, SIGKILL).has_value());
 }
 
@@ -92,7 +93,10 @@ std::vector<Status> CommandSwitches::run(std::span<const std::string> commands) 
       continue;
     }
     const auto state = wait_for(*pid, end);
-    if (!state) end_group(*pid);
+    if (!state) {
+      waits();
+      end_group(*pid);
+    }
     if (state && state->is_success()) {
       ended.emplace_back();
     } else {

@@ -307,8 +307,8 @@ void Healer::report_refusals(const Decision& decision, Seconds now, std::vector<
 AppliedChanges Healer::apply(std::vector<RouteChange> changes, Seconds now,
                              std::vector<Event>& events) {
   AppliedChanges out;
-  if (retry_.due()) {
-    const auto waits = std::ranges::partition(changes, [&](const RouteChange& change) {
+  if (retry_.due() && !is_trying_) {
+    const auto waits = std::ranges::stable_partition(changes, [&](const RouteChange& change) {
       return std::ranges::find(undone_, change) == undone_.end();
     });
     std::ranges::move(waits, std::back_inserter(out.undone));
@@ -357,9 +357,13 @@ void Healer::audit(Seconds now, std::vector<Event>& events) {
   Event event{EventKind::kRepaired, now, {}, {}, {}, alteration_text(graph_, altered)};
   for (const AlteredRoute& one : altered)
     event.changes.push_back(one.repair);
-  const Status done = first_failure(switches_.apply(event.changes));
-  if (done) events.push_back(std::move(event));
-  report_failure(done, now, events);
+  const std::vector<Status> made = switches_.apply(event.changes);
+  std::vector<RouteChange> repaired;
+  for (std::size_t i = 0; i < made.size(); ++i)
+    if (made[i]) repaired.push_back(std::move(event.changes[i]));
+  event.changes = std::move(repaired);
+  if (!event.changes.empty()) events.push_back(std::move(event));
+  report_failure(first_failure(made), now, events);
 }
 
 // And tries again, less often when that fails too.
@@ -370,9 +374,9 @@ void Healer::report_failure(const Status& status, Seconds now, std::vector<Event
 
 Result<std::vector<Event>> Healer::step(Seconds now) {
   std::vector<Event> events;
-  const bool tries_again = retry_.begin(now);
+  is_trying_ = retry_.begin(now);
   report_failure(apply_carriers(now), now, events);
-  if (tries_again) {
+  if (is_trying_) {
     const Status learnt = learn_installed();
     if (learnt) is_due_ = true;
     report_failure(learnt, now, events);

@@ -143,6 +143,7 @@ class Healer {
   std::vector<EarlyReturn> returned_early_;  // of late
   bool has_new_losses_ = false;
   bool is_due_ = false;
+  bool is_trying_ = false;  // this step() is a try
 };
 
 }  // namespace regatta::heal

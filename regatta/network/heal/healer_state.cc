@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "regatta/base/core/ids.h"
@@ -61,7 +62,11 @@ Result<Extent> read_extent(int fd) {
   const ssize_t count = ::pread(fd, &extent, sizeof extent, 0);
   if (count == 0) return Extent{};
   if (count < 0) return os::errno_error(kName);
-  if (count != sizeof extent) return cut_off();
+  struct stat file {};
+  if (::fstat(fd, &file) != 0) return os::errno_error(kName);
+  const auto size = static_cast<std::uint64_t>(file.st_size);
+  const bool is_inside = extent.begin <= size && extent.size <= size - extent.begin;
+  if (count != sizeof extent || !is_inside) return cut_off();
   return extent;
 }
 

@@ -1,5 +1,6 @@
 #include "regatta/network/heal/healer_state.h"
 
+#include <array>
 #include <csignal>
 #include <cstdint>
 
@@ -128,6 +129,11 @@ TEST(SharedText, ThatIsCutOffIsSaidToBeAndIsWrittenAgain) {
   EXPECT_EQ(text->read().error().message, "state of the healer: is cut off");
   ASSERT_TRUE(text->write("whole"));
   EXPECT_EQ(text->read().value(), "whole");
+  const std::array<std::uint64_t, 2> beyond = {16, std::uint64_t{1} << 60};
+  ASSERT_EQ(::pwrite(text->fd(), beyond.data(), sizeof beyond, 0), ssize_t{sizeof beyond});
+  EXPECT_EQ(text->read().error().message, "state of the healer: is cut off");
+  ASSERT_TRUE(text->write("again"));
+  EXPECT_EQ(text->read().value(), "again");
 }
 
 // A kill at any moment leaves one of the two texts.

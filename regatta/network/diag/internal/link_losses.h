@@ -23,7 +23,8 @@ struct LinkLossInput {
 // The links that lost something in the last 17 windows up to `last` or are blind, ascending. Losses
 // count as soon as both ends have reported and were awake, else as for verdicts; and for those
 // links of their path that lose about the largest share of what crosses them: of these only for
-// those that are known to be broken, if there are any.
+// those that are known to be broken, if there are any. A packet that dies on a known fault of 30 %
+// or more does not count as sent over its other links: these may be blind by it.
 std::vector<LinkLoss> link_losses(const LinkLossInput& input, Window last, Seconds now);
 
 }  // namespace regatta::diag

@@ -202,6 +202,7 @@ bool LinuxSwitches::consume_foreign_change() {
 
 void LinuxSwitches::restore_all() {
   std::erase_if(unrestored_, [this](const CarrierChange& change) {
+    waits();
     const Status done = restore_probe_paths(change);
     if (!done && restored_) restored_ = done;
     return done.has_value();

@@ -48,7 +48,8 @@ class Switches {
   // Installs the routes on all switches at the same time; tries all. Returns the result of each
   // change, in their order.
   virtual std::vector<Status> apply(std::span<const RouteChange> changes) = 0;
-  // Changes since the last call; the first call reports all carriers that are down. Does not wait.
+  // Changes since the last call; the first call reports all carriers that are down. Does not wait
+  // for changes.
   virtual Result<std::vector<CarrierChange>> carriers() = 0;
   // Readable when carriers() has changes to report; -1: never.
   virtual int fd() const = 0;

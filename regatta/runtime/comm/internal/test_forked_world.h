@@ -69,12 +69,15 @@ class ForkedWorld {
     }
   }
 
-  // Waits until `count` ranks have raised the stage; the result of one that ended before.
+  // Waits at most a minute until `count` ranks have raised the stage, each before it ends.
   testing::AssertionResult reaches_stage(int count) {
+    const Seconds deadline = os::monotonic_now() + Seconds{60};
     while (state_->stage.load() < count) {
       for (int rank = 0; rank < world_size_; ++rank)
-        if (state_->ended_s[rank].load() > 0)
+        if (state_->ended_s[rank].load() > 0 && state_->stage.load() < count)
           return testing::AssertionFailure() << "rank " << rank << " has ended: " << result(rank);
+      if (os::monotonic_now() > deadline)
+        return testing::AssertionFailure() << state_->stage.load() << " of " << count << " ranks";
       os::sleep_for(Seconds{0.01});
     }
     return testing::AssertionSuccess();
