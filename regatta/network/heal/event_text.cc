@@ -83,6 +83,9 @@ Result<std::vector<Fault>> parse_broken(const topo::Graph& graph, const JsonRead
     if (graph.nodes[leaf.index()].kind != topo::NodeKind::kLeaf)
       return wrong(fmt::format("'{}' is no leaf; 'towards' names the leaf that traffic goes to",
                                name_of(graph, leaf)));
+    if (leaf == fabric::tail_of(graph, direction))
+      return wrong(fmt::format("'from' and 'towards' are both '{}'; name another leaf",
+                               name_of(graph, leaf)));
     fault.place = Place::kHop;
     fault.node = leaf;
   }

@@ -82,6 +82,8 @@ TEST(ParseReport, SaysWhatIsWrong) {
        "report: 'leaf1' is no end of link leaf0-spine1; it has leaf0 and spine1"},
       {R"({"broken": {"link": "leaf0-spine1", "from": "leaf0", "towards": "spine0"}})",
        "report: 'spine0' is no leaf; 'towards' names the leaf that traffic goes to"},
+      {R"({"broken": {"link": "leaf0-spine1", "from": "leaf0", "towards": "leaf0"}})",
+       "report: 'from' and 'towards' are both 'leaf0'; name another leaf"},
       {R"({"broken": {"link": "leaf0-spine1", "towards": "leaf1"}})",
        "report: 'towards' needs 'from', an end of the link"},
       {R"({"lossy": 4})", "report: lossy: expected a list, found 4"},

@@ -34,7 +34,9 @@ class ProbeCounters {
 
  private:
   ProbeCounters(FollowedLines lines, const topo::Graph& graph)
-      : stream_(graph, lines.name()), lines_(std::move(lines)) {}
+      : stream_(graph, lines.leaves_out_lines() ? lines.name() + " (lines since the start)"
+                                                : lines.name()),
+        lines_(std::move(lines)) {}
   void report_stream(probe::Collector& collector, const report::ProbeEventFormat& format,
                      Seconds since_begin);
   void report_findings(probe::Collector& collector, const report::ProbeEventFormat& format,
