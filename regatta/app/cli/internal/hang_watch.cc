@@ -10,8 +10,7 @@ void HangWatch::set_limit(Seconds between) {
 }
 
 bool HangWatch::hangs(std::uint64_t beats, Seconds now) {
-  constexpr Seconds kAway{0.5};
-  silence_ = beats == beats_ ? silence_ + std::min(now - looked_, kAway) : Seconds{};
+  silence_ = beats == beats_ ? silence_ + std::min(now - looked_, kLongestPause) : Seconds{};
   looked_ = now;
   beats_ = beats;
   return silence_ > (beats == 0 ? limits_.first : limits_.between);

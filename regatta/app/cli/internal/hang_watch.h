@@ -8,6 +8,10 @@
 
 namespace regatta::cli {
 
+// The longest pause between two looks at the process, and the longest wait of a process between two
+// of its rounds.
+inline constexpr Seconds kLongestPause{0.5};
+
 struct HangLimits {
   Seconds first;    // from the start of the process to its first beat
   Seconds between;  // from one beat to the next
@@ -16,7 +20,7 @@ struct HangLimits {
 class HangWatch {
  public:
   // Call hangs() several times within `limits.between`: the time that the caller itself was away
-  // counts as half a second, because the process may have been stopped or starved with it.
+  // counts as kLongestPause, because the process may have been stopped or starved with it.
   HangWatch(const HangLimits& limits, Seconds now) : limits_(limits), looked_(now) {}
 
   // The process was started again, and so is its count.

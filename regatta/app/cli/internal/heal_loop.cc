@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <poll.h>
 
+#include "regatta/app/cli/internal/hang_watch.h"
 #include "regatta/app/cli/internal/stop_signal.h"
 #include "regatta/app/report/network_report.h"
 #include "regatta/base/core/json.h"
@@ -74,7 +75,7 @@ class KeptState {
     if (fabric.supervision) writer_.emplace(fabric.supervision->state);
   }
 
-  // A failure is told until it is another one.
+  // Tells a failure once, until it is another one.
   void keep(Seconds now, std::vector<heal::Event>& events) {
     if (!writer_) return;
     const Status kept = writer_->update(fabric_.healer.state());
@@ -108,13 +109,12 @@ void accept(const heal::FaultReport& report, heal::Healer& healer) {
   if (report.losses) healer.report_losses(*report.losses, now, report.losses_span);
 }
 
-// Waits until the healer has something to do or something arrives, at most half a second: a signal
+// Waits until the healer has something to do or something arrives, at most kLongestPause: a signal
 // may have come before the wait. False when the fabric is gone.
 bool wait_for_news(const HealedFabric& fabric) {
-  constexpr double kLongest = 0.5;
-  double limit = kLongest;
+  double limit = kLongestPause.value;
   if (const auto next = fabric.healer.next())
-    limit = std::clamp((*next - os::monotonic_now()).value, 0.0, kLongest);
+    limit = std::clamp((*next - os::monotonic_now()).value, 0.0, kLongestPause.value);
   std::array<pollfd, 3> waits{pollfd{fabric.switches.fd(), POLLIN, 0},
                               pollfd{fabric.event_socket.fd(), POLLIN, 0},
                               pollfd{fabric.end_fd, POLLIN, 0}};

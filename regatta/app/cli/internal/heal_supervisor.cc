@@ -28,7 +28,7 @@ namespace {
 // After so many ends soon after a start, the state may be what kills it.
 constexpr int kForgets = 3;
 constexpr Seconds kEarly{10};  // of a process that hangs
-// It beats at least each second: it waits half a second for news, and a second for a kernel. Before
+// It beats at least each second: it waits kLongestPause for news, and a second for a kernel. Before
 // the first beat it reads the description of the fabric.
 constexpr HangLimits kHangLimits{.first = Seconds{60}, .between = Seconds{2}};
 // For each beat once it is to end.
@@ -44,19 +44,18 @@ struct SocketPath {
   std::string path;
 };
 
-// Until the process has ended or may be started again, at most half a second: a signal may have
+// Until the process has ended or may be started again, at most kLongestPause: a signal may have
 // come before the wait.
 void wait_for_end(KeptProcess& child) {
-  constexpr Seconds kLongest{0.5};
   const Seconds now = os::monotonic_now();
   if (child.end(now)) {
-    os::sleep_for(std::clamp(child.due() - now, Seconds{}, kLongest));
+    os::sleep_for(std::clamp(child.due() - now, Seconds{}, kLongestPause));
     return;
   }
   const auto ends = os::open_pidfd(child.pid());
   if (!ends) return os::sleep_for(Seconds{0.01});
   pollfd wait{ends->get(), POLLIN, 0};
-  ::poll(&wait, 1, static_cast<int>(kLongest.value * 1e3));
+  ::poll(&wait, 1, static_cast<int>(kLongestPause.value * 1e3));
 }
 
 // Whether it ended because somebody wants it to, or nobody reads what it prints any more.
@@ -76,6 +75,10 @@ Seconds end_hanging(const KeptProcess& child, const SharedFiles& shared, HangWat
   if (!watch.hangs(shared.heartbeat.beats(), os::monotonic_now())) return {};
   static_cast<void>(os::send_signal(child.pid(), SIGKILL).has_value());
   return watch.silence();
+}
+
+Error internal_flag() {
+  return {Code::kInvalidInput, "--supervised: is for regatta heal itself; leave it out"};
 }
 
 // Until it ends and is not to be started again; returns how it ended.
@@ -141,15 +144,14 @@ Result<Supervised> parse_supervised(const std::string& text) {
     if (is_good) times[i]->value = *time;
   }
   if (is_good) return out;
-  return Error{Code::kInvalidInput, "--supervised: is for regatta heal itself; leave it out"};
+  return internal_flag();
 }
 
 Result<std::optional<Supervision>> find_supervision(const std::string& flag) {
   if (flag.empty()) return std::optional<Supervision>();
   REGATTA_TRY(shared, parse_supervised(flag));
   for (const int fd : {shared.listener, shared.state, shared.heartbeat})
-    if (::fcntl(fd, F_SETFD, FD_CLOEXEC) != 0)
-      return Error{Code::kInvalidInput, "--supervised: is for regatta heal itself; leave it out"};
+    if (::fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) return internal_flag();
   return std::optional<Supervision>({shared, heal::SharedText(os::UniqueFd(shared.state)),
                                      heal::Heartbeat(os::UniqueFd(shared.heartbeat)), ::getppid()});
 }

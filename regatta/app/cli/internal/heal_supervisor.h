@@ -16,7 +16,7 @@
 
 namespace regatta::cli {
 
-// The process that heals has it of the other one. The descriptors are open in both.
+// The watching process passes this to the one that heals. The descriptors are open in both.
 struct Supervised {
   int listener = -1;   // the socket of reports
   int state = -1;      // heal::SharedText
