@@ -338,6 +338,7 @@ class Heal(unittest.TestCase):
         self.assertTrue(healer.stdout.readline().startswith("healing 5 switches (dry run"))
         self.assertRegex(healer.stdout.readline(), r"^   [0-4]\.[0-9]{2} s  taken over: leaf")
 
+
 class HealByCommands(unittest.TestCase):
     """Switches of a cluster file, reached by commands that fail until there is a file `reachable`."""
 
@@ -396,6 +397,40 @@ class HealByCommands(unittest.TestCase):
         self.cluster = pipe
         self.start("--unsupervised")
         self.report(b'{"broken": {"switch": "spine0"}}')  # else it waits for the file once more
+
+    def kill_as_it_starts(self, times):
+        """Kills the process that heals, and each further one as soon as it is there."""
+        killed = set()
+
+        def kill_new():
+            for pid in set(lab_case.processes()) - killed:
+                words = lab_case.command_of(pid)
+                if f"heal {self.cluster} " in words and "--supervised" in words:
+                    os.kill(pid, signal.SIGKILL)
+                    killed.add(pid)
+            return len(killed) == times
+
+        self.assertTrue(lab_case.wait_until(kill_new, 20), killed)
+
+    def test_forgets_what_it_held_after_three_early_ends_and_says_so(self):
+        healer = self.start()
+        self.reachable.touch()
+        self.report(b'{"broken": {"link": "leaf0-spine1", "from": "leaf0"}, "why": "probes"}')
+        self.assertTrue(lab_case.wait_until(lambda: healer.of_kind("withdrawn"), 5), healer.events)
+        self.kill_as_it_starts(4)
+        self.assertTrue(lab_case.wait_until(lambda: healer.of_kind("warning"), 5), healer.events)
+        self.assertIn("a new one goes on with the installed routes alone", healer.of_kind("restarted")[-1]["message"])
+        self.assertIn("what the killed healer held is not known", healer.of_kind("warning")[0]["message"])
+        self.assertEqual(healer.end(), 0)
+
+    def test_ends_at_once_while_it_waits_for_a_restart(self):
+        healer = self.start()
+        self.assertTrue(lab_case.wait_until(lambda: healer.events, 5))
+        self.kill_as_it_starts(7)
+        time.sleep(0.2)
+        begin = time.monotonic()
+        self.assertEqual(healer.end(), 0)
+        self.assertLess(time.monotonic() - begin, 1)
 
     def go_on(self, state):
         """A process that goes on after a killed one that has left the file `state`."""

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdio>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include <fcntl.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "regatta/app/cli/internal/hang_watch.h"
+#include "regatta/app/cli/internal/heal_restart_policy.h"
 #include "regatta/app/cli/internal/kept_process.h"
 #include "regatta/app/cli/internal/stop_signal.h"
 #include "regatta/base/core/text.h"
@@ -25,9 +27,9 @@
 namespace regatta::cli {
 namespace {
 
-// After so many ends soon after a start, the state may be what kills it.
-constexpr int kForgets = 3;
-constexpr Seconds kEarly{10};  // of a process that hangs
+// In place of a state that may be what ends the process: heal::parse_state() rejects it.
+constexpr std::string_view kForgotten =
+    "forgotten: three processes in a row ended early, perhaps by what they knew";
 // It beats at least each second: it waits kLongestPause for news, and a second for a kernel. Before
 // the first beat it reads the description of the fabric.
 constexpr HangLimits kHangLimits{.first = Seconds{60}, .between = Seconds{2}};
@@ -84,37 +86,33 @@ Error internal_flag() {
 // Until it ends and is not to be started again; returns how it ended.
 os::ExitState keep_healing(KeptProcess& child, Supervised& supervised, SharedFiles& shared) {
   const std::atomic<bool>& stop = watch_stop_signals();
-  HangWatch watch(kHangLimits, os::monotonic_now());
+  const Seconds begin = os::monotonic_now();
+  HangWatch watch(kHangLimits, begin);
+  RestartPolicy policy(begin);
   Seconds hung;
-  Seconds started = os::monotonic_now();
-  int early_hangs = 0;  // one after the other
   bool is_told = false;
-  for (;;) {
-    const bool stops = stop;
-    if (const auto& end = child.end(os::monotonic_now()); end && stops) return *end;
-    if (stops && !std::exchange(is_told, true)) {
-      watch.set_limit(kGrace);
-      static_cast<void>(os::send_signal(child.pid(), SIGTERM).has_value());
-    }
-    wait_for_end(child);
+  for (;; wait_for_end(child)) {
     const Seconds now = os::monotonic_now();
+    const bool stops = stop;
     const auto& end = child.end(now);
     if (!end) {
+      if (stops && !std::exchange(is_told, true)) {
+        watch.set_limit(kGrace);
+        static_cast<void>(os::send_signal(child.pid(), SIGTERM).has_value());
+      }
       if (hung == Seconds{}) hung = end_hanging(child, shared, watch);
       continue;
     }
-    if (stop || is_meant(*end)) return *end;
+    if (stops || is_meant(*end)) return *end;
     supervised.signal = *end->signal;
     supervised.hung = hung;
     supervised.restarts = static_cast<int>(child.restarts()) + 1;
-    early_hangs = hung > Seconds{} && now - started < kEarly ? early_hangs + 1 : 0;
-    if (std::max(child.quick_ends(), early_hangs) >= kForgets)
-      static_cast<void>(shared.state.write("").has_value());
+    if (policy.end(now, hung)) static_cast<void>(shared.state.write(kForgotten).has_value());
     static_cast<void>(shared.heartbeat.reset().has_value());
     if (!child.restart(now)) continue;
     hung = {};
-    started = now;
     watch.restart(now);
+    policy.restart(now);
   }
 }
 
