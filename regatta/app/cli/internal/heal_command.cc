@@ -156,8 +156,16 @@ Status heal_lab(const HealOptions& options, const heal::HealerOptions& healer_op
     taken.emplace(lab, *switches);
     REGATTA_TRY_DO(switches->keep_probe_paths());
   }
-  return heal_until_stopped({graph, *switches, healer, event_socket, target.socket, supervision,
-                             options.dry_run, options.json, options.lab, holder.get()});
+  return heal_until_stopped({.graph = graph,
+                             .switches = *switches,
+                             .healer = healer,
+                             .event_socket = event_socket,
+                             .socket = target.socket,
+                             .supervision = supervision,
+                             .is_dry_run = options.dry_run,
+                             .as_json = options.json,
+                             .lab = options.lab,
+                             .end_fd = holder.get()});
 }
 
 Status heal_cluster(const HealOptions& options, const heal::HealerOptions& healer_options,
@@ -169,8 +177,14 @@ Status heal_cluster(const HealOptions& options, const heal::HealerOptions& heale
   heal::CommandSwitches switches(graph, paths, commands);
   heal::Healer healer(graph, paths, switches, healer_options);
   REGATTA_TRY(event_socket, open_event_socket(target.socket, graph, healer, supervision));
-  return heal_until_stopped({graph, switches, healer, event_socket, target.socket, supervision,
-                             options.dry_run, options.json});
+  return heal_until_stopped({.graph = graph,
+                             .switches = switches,
+                             .healer = healer,
+                             .event_socket = event_socket,
+                             .socket = target.socket,
+                             .supervision = supervision,
+                             .is_dry_run = options.dry_run,
+                             .as_json = options.json});
 }
 
 // Does what a killed healer of a lab has left undone: nothing where the lab is gone.
