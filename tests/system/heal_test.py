@@ -398,6 +398,38 @@ class HealByCommands(unittest.TestCase):
         self.start("--unsupervised")
         self.report(b'{"broken": {"switch": "spine0"}}')  # else it waits for the file once more
 
+    def test_heals_on_while_nobody_reads_what_it_prints(self):
+        self.reachable.touch()
+        command = f"test -e {self.reachable} # {{switch}} {{link}}"
+        unread, output = os.pipe()
+        reader = open(unread, "rb", buffering=0)
+        self.addCleanup(reader.close)
+        os.set_blocking(output, False)
+        filled = 0
+        try:
+            while True:
+                filled += os.write(output, b"\n" * 4096)
+        except BlockingIOError:
+            os.set_blocking(output, True)
+        healer = subprocess.Popen([lab_case.BIN / "regatta", "heal", "--json", self.cluster, "--socket", self.socket,
+                                   "--withdraw-command", command, "--return-command", command], stdout=output)
+        os.close(output)
+        self.addCleanup(healer.wait)
+        self.addCleanup(healer.kill)
+        self.report(b'{"broken": {"link": "leaf0-spine1", "from": "leaf0"}, "why": "probes"}')
+        time.sleep(4)  # twice as long as a process that hangs has
+        client = socket.socket(socket.AF_UNIX)
+        self.addCleanup(client.close)
+        client.settimeout(5)
+        client.connect(str(self.socket))
+        held = json.loads(client.makefile("r").readline())
+        self.assertEqual((held["restarts"], len(held["faults"])), (0, 1))
+        while filled > 0:
+            filled -= len(reader.read(min(filled, 65536)))
+        healer.send_signal(signal.SIGINT)
+        self.assertEqual(healer.wait(5), 0)
+        self.assertEqual([json.loads(line)["event"] for line in reader.readall().splitlines()], ["started", "withdrawn"])
+
     def kill_as_it_starts(self, times):
         """Kills the process that heals, and each further one as soon as it is there."""
         killed = set()

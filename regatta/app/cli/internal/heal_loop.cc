@@ -3,15 +3,17 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cstdio>
+#include <cstddef>
 #include <utility>
 #include <vector>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <poll.h>
+#include <unistd.h>
 
 #include "regatta/app/cli/internal/hang_watch.h"
+#include "regatta/app/cli/internal/heal_output.h"
 #include "regatta/app/cli/internal/stop_signal.h"
 #include "regatta/app/report/network_report.h"
 #include "regatta/base/core/json.h"
@@ -29,44 +31,59 @@ int restarts_of(const HealedFabric& fabric) {
   return fabric.supervision ? fabric.supervision->shared.restarts : 0;
 }
 
+// Bytes of events that wait for a reader of standard output: some thousand.
+constexpr std::size_t kOutputSize = 1 << 20;
+
+heal::Event warning(std::string text, Seconds now) {
+  return {heal::EventKind::kWarning, now, {}, {}, {}, std::move(text)};
+}
+
 // Prints events, with the seconds since the first process began, like those of `regatta probe`, and
-// sends them to subscribers.
+// sends them to subscribers. Waits for no reader of standard output.
 class EventPrinter {
  public:
   EventPrinter(const HealedFabric& fabric, Seconds now)
       : fabric_(fabric), began_(fabric.supervision ? fabric.supervision->shared.began : now) {}
 
-  void start(Seconds now) const {
+  void start(Seconds now) {
     const std::string& socket = fabric_.socket;
-    if (fabric_.as_json) {
-      fmt::print("{}\n",
-                 json_line(report::healing_json(fabric_.graph, socket, fabric_.is_dry_run, now)));
-    } else {
-      fmt::print("{}", report::healing_text(fabric_.graph, socket, fabric_.is_dry_run));
-    }
-    std::fflush(stdout);
+    output_.push(
+        fabric_.as_json
+            ? json_line(report::healing_json(fabric_.graph, socket, fabric_.is_dry_run, now)) + "\n"
+            : report::healing_text(fabric_.graph, socket, fabric_.is_dry_run));
+    output_.flush();
   }
-  void publish(const std::vector<heal::Event>& events) const {
+  // Without events too: it writes what waits.
+  void publish(const std::vector<heal::Event>& events, Seconds now) {
     for (const heal::Event& event : events) {
       const std::string line = json_line(to_json(fabric_.graph, event));
       fabric_.event_socket.broadcast(line);
-      if (fabric_.as_json) {
-        fmt::print("{}\n", line);
-      } else {
-        fmt::print("{}", report::timed_line(event.at - began_, to_text(fabric_.graph, event)));
-      }
-      std::fflush(stdout);
+      print(event, line);
+    }
+    output_.flush();
+    if (const std::size_t dropped = output_.consume_dropped()) {
+      const heal::Event event =
+          warning(fmt::format("{} not printed, because nobody read standard output",
+                              pluralized(dropped, "event")),
+                  now);
+      print(event, json_line(to_json(fabric_.graph, event)));
+      output_.flush();
     }
   }
+  // Becomes writable when publish() has something to do; -1: nothing waits.
+  int fd() const { return output_.fd(); }
 
  private:
+  void print(const heal::Event& event, const std::string& line) {
+    output_.push(fabric_.as_json
+                     ? line + "\n"
+                     : report::timed_line(event.at - began_, to_text(fabric_.graph, event)));
+  }
+
   const HealedFabric& fabric_;
   Seconds began_;
+  OutputQueue output_{STDOUT_FILENO, kOutputSize};
 };
-
-heal::Event warning(std::string text, Seconds now) {
-  return {heal::EventKind::kWarning, now, {}, {}, {}, std::move(text)};
-}
 
 // Keeps for the next process what this one knows. Where that fails, healing goes on.
 class KeptState {
@@ -109,15 +126,15 @@ void accept(const heal::FaultReport& report, heal::Healer& healer) {
   if (report.losses) healer.report_losses(*report.losses, now, report.losses_span);
 }
 
-// Waits until the healer has something to do or something arrives, at most kLongestPause: a signal
-// may have come before the wait. False when the fabric is gone.
-bool wait_for_news(const HealedFabric& fabric) {
+// Waits until the healer has something to do, something arrives or `output_fd` is writable, at most
+// kLongestPause: a signal may have come before the wait. False when the fabric is gone.
+bool wait_for_news(const HealedFabric& fabric, int output_fd) {
   double limit = kLongestPause.value;
   if (const auto next = fabric.healer.next())
     limit = std::clamp((*next - os::monotonic_now()).value, 0.0, kLongestPause.value);
-  std::array<pollfd, 3> waits{pollfd{fabric.switches.fd(), POLLIN, 0},
+  std::array<pollfd, 4> waits{pollfd{fabric.switches.fd(), POLLIN, 0},
                               pollfd{fabric.event_socket.fd(), POLLIN, 0},
-                              pollfd{fabric.end_fd, POLLIN, 0}};
+                              pollfd{fabric.end_fd, POLLIN, 0}, pollfd{output_fd, POLLOUT, 0}};
   ::poll(waits.data(), waits.size(), static_cast<int>(limit * 1e3 + 1));
   return waits[2].revents == 0;
 }
@@ -181,21 +198,21 @@ Status heal_until_stopped(const HealedFabric& fabric) {
   };
   fabric.switches.while_waiting(beat);
   const Seconds start = os::monotonic_now();
-  const EventPrinter printer(fabric, start);
+  EventPrinter printer(fabric, start);
   KeptState kept(fabric);
   REGATTA_TRY(first, start_healer(fabric, start));
   kept.keep(start, first);
   if (restarts_of(fabric) == 0) printer.start(start);
-  printer.publish(first);
+  printer.publish(first, start);
   while (!stop) {
     beat();
-    if (!wait_for_news(fabric)) return lab::gone(fabric.lab);
+    if (!wait_for_news(fabric, printer.fd())) return lab::gone(fabric.lab);
     for (const heal::FaultReport& report : fabric.event_socket.consume_reports(fabric.graph))
       accept(report, fabric.healer);
     const Seconds now = os::monotonic_now();
     REGATTA_TRY(events, fabric.healer.step(now));
     kept.keep(now, events);
-    printer.publish(events);
+    printer.publish(events, now);
   }
   return {};
 }
