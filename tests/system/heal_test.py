@@ -173,6 +173,7 @@ class Heal(unittest.TestCase):
         rules_before = self.rules()
         before = self.hops("leaf0")
         healer = self.start()
+        self.process_that_heals()
         self.assertNotEqual(self.rules(), rules_before)
         target = sorted(before)[0]
         done = lab_case.regatta("lab", "exec", "--lab", self.name, "leaf0", "--", "ip", "route", "replace", "blackhole", target)
