@@ -28,8 +28,8 @@ say "timed tests"
 # tried twice more, and each try is told.
 run_tests -L timed --repeat until-pass:3 "$@" || status=1
 say "system tests"
-# Three at a time, for most of them wait; those that measure run alone (RUN_SERIAL). Tried again as the timed ones.
-run_tests -L system -j 3 --repeat until-pass:3 "$@" || status=1
+# Two at a time, for most of them wait; those that measure run alone (RUN_SERIAL). Tried again as the timed ones.
+run_tests -L system -j 2 --repeat until-pass:3 "$@" || status=1
 say "guest tests"
 # A virtual machine starts on one core, and emulates two. Tried again as the timed ones.
 run_tests -L guest -j 2 --repeat until-pass:3 "$@" || status=1
