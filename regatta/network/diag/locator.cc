@@ -27,6 +27,14 @@ namespace {
 
 constexpr double kSilentShare = 0.5;  // of unanswered questions: the router itself may be dead
 
+std::vector<std::uint32_t> links_of(const topo::Graph& graph,
+                                    std::span<const FaultVerdict> verdicts) {
+  std::vector<std::uint32_t> links;
+  for (const FaultVerdict& verdict : verdicts)
+    std::ranges::copy(links_to_avoid(graph, verdict.culprit), std::back_inserter(links));
+  return links;
+}
+
 }  // namespace
 
 Locator::Locator(const topo::Graph& graph, const fabric::Paths& paths,
@@ -180,9 +188,7 @@ void Locator::add_variants(Window last, std::vector<FaultVerdict>& found) {
              unsure_until(links) < last - 2 * kWindowsPerCycle &&
              !(is_user && options_.is_healed && diverted_.crosses(links));
     };
-    std::vector<std::uint32_t> known;
-    for (const FaultVerdict& verdict : found)
-      std::ranges::copy(links_to_avoid(graph_, verdict.culprit), std::back_inserter(known));
+    std::vector<std::uint32_t> known = links_of(graph_, found);
     std::ranges::sort(known);
     for (const FaultVerdict& one : variant.evaluate(windows_, faults_.verdicts(), is_planned, last))
       if (!crosses_any(links_to_avoid(graph_, one.culprit), known)) found.push_back(one);
@@ -235,9 +241,7 @@ Window Locator::last_window(Seconds now) const {
 std::vector<LinkLoss> Locator::link_losses(Seconds now) const {
   if (windows_.is_empty() || last_window(now) < windows_.first()) return {};
   if (!windows_.has_losses() && faults_.verdicts().empty()) return {};
-  std::vector<std::uint32_t> broken;
-  for (const FaultVerdict& verdict : faults_.verdicts())
-    std::ranges::copy(links_to_avoid(graph_, verdict.culprit), std::back_inserter(broken));
+  const std::vector<std::uint32_t> broken = links_of(graph_, faults_.verdicts());
   return diag::link_losses({graph_, paths_, windows_, is_left_out_, broken}, last_window(now), now);
 }
 

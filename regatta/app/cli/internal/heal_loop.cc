@@ -27,8 +27,8 @@
 namespace regatta::cli {
 namespace {
 
-int restarts_of(const HealedFabric& fabric) {
-  return fabric.supervision ? fabric.supervision->shared.restarts : 0;
+int restarts_of(const std::optional<Supervision>& supervision) {
+  return supervision ? supervision->shared.restarts : 0;
 }
 
 // Bytes of events that wait for a reader of standard output: some thousand.
@@ -154,7 +154,7 @@ heal::Event restart_event(const Supervised& shared, const std::string& goes_on_w
 
 // Begins with what a killed process knew, if there was one.
 Result<std::vector<heal::Event>> start_healer(const HealedFabric& fabric, Seconds now) {
-  if (restarts_of(fabric) == 0) return fabric.healer.start(now);
+  if (restarts_of(fabric.supervision) == 0) return fabric.healer.start(now);
   const auto text = fabric.supervision->state.read();
   const auto before = text ? heal::parse_state(fabric.graph, *text) : text.error();
   REGATTA_TRY(events, fabric.healer.start(now, before ? *before : heal::HealerState{}));
@@ -181,8 +181,7 @@ Result<std::vector<heal::Event>> start_healer(const HealedFabric& fabric, Second
 Result<heal::EventSocket> open_event_socket(const std::string& socket, const topo::Graph& graph,
                                             const heal::Healer& healer,
                                             const std::optional<Supervision>& supervision) {
-  const int restarts = supervision ? supervision->shared.restarts : 0;
-  const auto greeting = [&graph, &healer, restarts] {
+  const auto greeting = [&graph, &healer, restarts = restarts_of(supervision)] {
     nlohmann::json held = held_to_json(graph, healer.held(), os::monotonic_now());
     held["restarts"] = restarts;
     return json_line(std::move(held));
@@ -202,7 +201,7 @@ Status heal_until_stopped(const HealedFabric& fabric) {
   KeptState kept(fabric);
   REGATTA_TRY(first, start_healer(fabric, start));
   kept.keep(start, first);
-  if (restarts_of(fabric) == 0) printer.start(start);
+  if (restarts_of(fabric.supervision) == 0) printer.start(start);
   printer.publish(first, start);
   while (!stop) {
     beat();

@@ -25,19 +25,11 @@ struct RecentCounts {
       windows[i].lost += other.windows[i].lost;
     }
   }
-  void add_sent(const RecentCounts& other) {
-    for (std::size_t i = 0; i < kLately; ++i)
-      windows[i].sent += other.windows[i].sent;
-  }
   void remove(const RecentCounts& other) {
     for (std::size_t i = 0; i < kLately; ++i) {
       windows[i].sent -= other.windows[i].sent;
       windows[i].lost -= other.windows[i].lost;
     }
-  }
-  void remove_sent(const RecentCounts& other) {
-    for (std::size_t i = 0; i < kLately; ++i)
-      windows[i].sent -= other.windows[i].sent;
   }
   PacketCount first(std::size_t count) const {
     PacketCount sum;
@@ -74,7 +66,7 @@ class LinkLossCount {
         is_broken_(2 * input.graph.links.size()),
         is_heavy_(2 * input.graph.links.size()),
         crossing_(2 * input.graph.links.size()),
-        of_link_(2 * input.graph.links.size()) {
+        lost_(2 * input.graph.links.size()) {
     for (const std::uint32_t link : input.broken)
       is_broken_[link] = true;
   }
@@ -109,9 +101,9 @@ class LinkLossCount {
     for (const auto& [path, counts] : lossy_)
       blame(path, counts);
     std::vector<LinkLoss> losses;
-    for (std::uint32_t link = 0; link < of_link_.size(); ++link) {
+    for (std::uint32_t link = 0; link < crossing_.size(); ++link) {
       if (input_.graph.links[link / 2].a_nic >= 0) continue;
-      const RecentCounts& counts = of_link_[link];
+      const RecentCounts counts = counts_of(link);
       const bool is_blind = counts.first(kNow).sent == 0;
       if (is_blind || counts.first(kLately).lost > 0)
         losses.push_back(
@@ -121,13 +113,19 @@ class LinkLossCount {
   }
 
  private:
+  // The packets that have crossed the link, with the losses that count for it.
+  RecentCounts counts_of(std::uint32_t link) const {
+    RecentCounts counts = crossing_[link];
+    for (std::size_t i = 0; i < kLately; ++i)
+      counts.windows[i].lost = lost_[link][i];
+    return counts;
+  }
+
   void add_path(std::uint32_t path, const RecentCounts& counts) {
     const PacketCount sum = counts.first(kLately);
     if (sum.sent == 0 || (!input_.left_out.empty() && input_.left_out[path])) return;
-    for (const std::uint32_t link : input_.paths.links(path)) {
+    for (const std::uint32_t link : input_.paths.links(path))
       crossing_[link].add(counts);
-      of_link_[link].add_sent(counts);
-    }
     if (sum.lost > 0) lossy_.emplace_back(path, counts);
   }
 
@@ -158,10 +156,9 @@ class LinkLossCount {
     for (const std::uint32_t link : links) {
       if (is_heavy_[link]) {
         for (std::size_t window = 0; window < kLately; ++window)
-          of_link_[link].windows[window].lost += counts.windows[window].lost;
+          lost_[link][window] += counts.windows[window].lost;
       } else {
         crossing_[link].remove(counts);
-        of_link_[link].remove_sent(counts);
       }
     }
     return true;
@@ -182,15 +179,15 @@ class LinkLossCount {
         is_known = is_known || (shares[i] >= least && is_broken_[links[i]]);
       for (std::size_t i = 0; i < links.size(); ++i)
         if (shares[i] >= least && (!is_known || is_broken_[links[i]]))
-          of_link_[links[i]].windows[window].lost += counts.windows[window].lost;
+          lost_[links[i]][window] += counts.windows[window].lost;
     }
   }
 
   const LinkLossInput& input_;
-  std::vector<bool> is_broken_;         // per directed link
-  std::vector<bool> is_heavy_;          // the same
-  std::vector<RecentCounts> crossing_;  // the same: all of its paths
-  std::vector<RecentCounts> of_link_;   // the same, with the losses that count for it
+  std::vector<bool> is_broken_;                                // per directed link
+  std::vector<bool> is_heavy_;                                 // the same
+  std::vector<RecentCounts> crossing_;                         // the same: all of its paths
+  std::vector<std::array<std::uint32_t, kLately>> lost_;       // the same: losses that count for it
   std::vector<std::pair<std::uint32_t, RecentCounts>> lossy_;  // paths
 };
 
