@@ -80,7 +80,7 @@ struct Result {
 };
 
 Result measure(const Row& row, Time length) {
-  TimeSharedMachine machine(row.processors);
+  TimeSharedMachine machine({.processors = row.processors});
   machine.set_policy(row.policy);
   for (std::size_t i = 0; i < row.tenants.size(); ++i)
     machine.run(row.tenants[i], row.works[i]);

@@ -6,8 +6,15 @@
 #include <new>
 
 #include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace regatta::gpu_time {
+namespace {
+
+constexpr unsigned kOtherUser = 65534;  // nobody
+
+}  // namespace
 
 Time clock_now() {
   return Time(static_cast<Time::rep>(os::monotonic_ns()));
@@ -40,20 +47,44 @@ double quantile(const std::vector<double>& sorted, double part) {
   return sorted[static_cast<std::size_t>(part * static_cast<double>(sorted.size() - 1))];
 }
 
-TimeSharedMachine::TimeSharedMachine(unsigned processors)
-    : folder_(os::TempFolder::create("gpu-time").value()) {
+namespace {
+
+// Other users than the test's reach the sockets.
+os::TempFolder readable_folder() {
+  os::TempFolder folder = os::TempFolder::create("gpu-time").value();
+  if (::chmod(folder.path().c_str(), 0755) != 0) std::abort();
+  return folder;
+}
+
+bool can_another_user_read(const std::string& path) {
+  return sharing::wait_status(sharing::start_process([&] {
+           return ::setgid(kOtherUser) == 0 && ::setuid(kOtherUser) == 0 &&
+                          ::access(path.c_str(), R_OK | X_OK) == 0
+                      ? 0
+                      : 1;
+         })) == 0;
+}
+
+}  // namespace
+
+TimeSharedMachine::TimeSharedMachine(const MachineOptions& options)
+    : folder_(readable_folder()), daemon_({Bytes{0}}, options.daemon) {
   const std::string socket = folder_.path() + "/device";
   device_pid_ = os::spawn({REGATTA_STANDIN_DEVICE, "--socket", socket, "--processors",
-                           std::to_string(processors)},
+                           std::to_string(options.processors), "--memory", options.memory},
                           {})
                     .value();
   for (int i = 0; i < 5000 && ::access(socket.c_str(), F_OK) != 0; ++i)
     ::usleep(1000);
   if (!link_->connect(socket)) std::abort();
+  const std::string daemon_folder = daemon_.socket().substr(0, daemon_.socket().rfind('/'));
+  if (::chmod(socket.c_str(), 0666) != 0 || ::chmod(daemon_folder.c_str(), 0755) != 0) std::abort();
 }
 
 TimeSharedMachine::~TimeSharedMachine() {
   stop_all();
+  for (const pid_t other : others_)
+    static_cast<void>(os::terminate(other).has_value());
   static_cast<void>(os::terminate(device_pid_).has_value());
 }
 
@@ -70,19 +101,52 @@ std::size_t TimeSharedMachine::start(std::vector<std::string> words, const Work&
        "graph=" + std::to_string(work.graph_kernels), "blocks=" + std::to_string(work.blocks),
        "pause_us=" + std::to_string(work.pause.count() / 1000),
        "threads=" + std::to_string(work.threads)});
-  const auto pid =
-      os::spawn(words, {.environment = {std::string("LD_LIBRARY_PATH=") + REGATTA_DRIVER,
-                                        "REGATTA_STANDIN=" + folder_.path() + "/device"}});
+  const auto pid = os::spawn(words, {.environment = environment()});
   programs_.push_back({pid.value(), path, new (memory) ProgramControl, work.threads});
   return programs_.size() - 1;
 }
 
+std::vector<std::string> TimeSharedMachine::environment() const {
+  return {std::string("LD_LIBRARY_PATH=") + REGATTA_DRIVER,
+          "REGATTA_STANDIN=" + folder_.path() + "/device"};
+}
+
+std::vector<std::string> TimeSharedMachine::run_words(const Tenant& tenant) const {
+  std::vector<std::string> words = {REGATTA_BINARY,
+                                    "gpu",
+                                    "run",
+                                    "--socket",
+                                    daemon_.socket(),
+                                    "--name",
+                                    tenant.name,
+                                    "--memory",
+                                    tenant.memory,
+                                    "--compute",
+                                    tenant.compute,
+                                    "--weight",
+                                    std::to_string(tenant.weight),
+                                    "--priority",
+                                    tenant.is_high ? "high" : "normal",
+                                    "--"};
+  static const bool is_another_user = ::geteuid() == 0 && can_another_user_read(REGATTA_PROGRAM);
+  if (tenant.is_unprivileged && is_another_user) {
+    const std::string user = std::to_string(kOtherUser);
+    words.insert(words.end(),
+                 {"setpriv", "--reuid", user, "--regid", user, "--clear-groups", "--"});
+  }
+  return words;
+}
+
 std::size_t TimeSharedMachine::run(const Tenant& tenant, const Work& work) {
-  return start(
-      {REGATTA_BINARY, "gpu", "run", "--socket", daemon_.socket(), "--name", tenant.name,
-       "--memory", "64MiB", "--compute", tenant.compute, "--weight", std::to_string(tenant.weight),
-       "--priority", tenant.is_high ? "high" : "normal", "--"},
-      work);
+  return start(run_words(tenant), work);
+}
+
+pid_t TimeSharedMachine::run_program(const Tenant& tenant, const std::vector<std::string>& words,
+                                     int output) {
+  std::vector<std::string> all = run_words(tenant);
+  all.insert(all.end(), words.begin(), words.end());
+  others_.push_back(os::spawn(all, {.environment = environment(), .stdout_fd = output}).value());
+  return others_.back();
 }
 
 std::size_t TimeSharedMachine::run_outside(const Work& work) {
@@ -108,6 +172,19 @@ int TimeSharedMachine::stop_all() {
   }
   programs_.clear();
   return failed;
+}
+
+std::uint64_t TimeSharedMachine::used_bytes() const {
+  std::vector<standin::Packet> lines;
+  link_->call({.message = standin::PacketType::kUsage}, &lines);
+  std::uint64_t bytes = 0;
+  for (const standin::Packet& line : lines)
+    bytes += line.bytes;
+  return bytes;
+}
+
+std::uint64_t TimeSharedMachine::most_used_bytes() const {
+  return link_->call({.message = standin::PacketType::kMemory}).sequence;
 }
 
 std::vector<Interval> TimeSharedMachine::log() const {

@@ -30,6 +30,15 @@ struct Tenant {
   std::string compute = "10";  // percent
   int weight = 1;
   bool is_high = false;
+  std::string memory = "64MiB";
+  // As another user than the daemon's, where the test is root and that user may read the build.
+  bool is_unprivileged = false;
+};
+
+struct MachineOptions {
+  unsigned processors = 132;
+  std::string memory = "8GiB";  // of the device
+  sharing::DaemonOptions daemon;
 };
 
 Time clock_now();
@@ -44,7 +53,7 @@ double quantile(const std::vector<double>& sorted, double part);
 
 class TimeSharedMachine {
  public:
-  explicit TimeSharedMachine(unsigned processors = 132);
+  explicit TimeSharedMachine(const MachineOptions& options = {});
   TimeSharedMachine(const TimeSharedMachine&) = delete;
   TimeSharedMachine& operator=(const TimeSharedMachine&) = delete;
   ~TimeSharedMachine();
@@ -53,13 +62,20 @@ class TimeSharedMachine {
   std::size_t run(const Tenant& tenant, const Work& work);
   // One that nobody limits: without the hook.
   std::size_t run_outside(const Work& work);
+  // Starts another program, the first word of `words`, as a tenant's; its output is `output`'s, or
+  // this process's. It gets SIGTERM when its machine ends.
+  pid_t run_program(const Tenant& tenant, const std::vector<std::string>& words, int output = -1);
   // Until all have begun to launch, and some more.
   void wait_until_ready();
   // Ends them; the first exit status that is not 0.
   int stop_all();
 
   pid_t pid(std::size_t number) const { return programs_[number].pid; }
+  const sharing::TestDaemon& daemon() const { return daemon_; }
   std::vector<Interval> log() const;
+  // Memory of all processes on the device, by its own count: now, and the most that it ever was.
+  std::uint64_t used_bytes() const;
+  std::uint64_t most_used_bytes() const;
   void set_policy(const std::string& policy);
   void set_weight(const std::string& name, int weight);
   // The measurements of the program from now on for this long; sorted, in s.
@@ -73,12 +89,15 @@ class TimeSharedMachine {
     int threads = 1;
   };
   std::size_t start(std::vector<std::string> words, const Work& work);
+  std::vector<std::string> run_words(const Tenant& tenant) const;
+  std::vector<std::string> environment() const;
 
   os::TempFolder folder_;
   pid_t device_pid_ = -1;
   standin::DeviceConnection* link_ = new standin::DeviceConnection;  // its threads live on
   sharing::TestDaemon daemon_;
   std::vector<Program> programs_;
+  std::vector<pid_t> others_;  // of run_program()
 };
 
 }  // namespace regatta::gpu_time
