@@ -41,6 +41,7 @@ class ClientPages {
     return regatta_lease_word_spare(regatta_lease_counter_read(&lease_counter(device)));
   }
   regatta_work& work(int device) const { return client_page_->works[device]; }
+  regatta_work_marks& work_marks(int device) const { return client_page_->work_marks[device]; }
   regatta_engine_usage& engine_usage(int device, regatta_engine engine) const {
     return client_page_->engine_usage[device][engine];
   }

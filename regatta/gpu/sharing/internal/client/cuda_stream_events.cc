@@ -116,7 +116,7 @@ std::optional<std::uint64_t> CudaStreamEvents::between_ns(StreamEvents::Event be
   const auto* from = static_cast<CudaEvent*>(begin);
   const auto* to = static_cast<CudaEvent*>(end);
   float milliseconds = 0;
-  if (to->is_lost) return std::nullopt;
+  if (to->is_lost || from->context != to->context) return std::nullopt;
   const CUresult result = in_context_of(
       *to, [&] { return calls_.event_elapsed(&milliseconds, from->event, to->event); });
   if (result != CUDA_SUCCESS || !(milliseconds >= 0)) return std::nullopt;

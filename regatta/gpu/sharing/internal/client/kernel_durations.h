@@ -1,6 +1,6 @@
 // sharing/internal/client/kernel_durations.h: durations of kernels and graphs on the device,
 // learned as they run: a lock-free table, of which a launch reads one entry. It only paces
-// launches; the daemon measures what a tenant is charged.
+// launches; a tenant is charged by when its work ended (page_layout.h, regatta_work_marks).
 #pragma once
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "regatta/base/core/stats.h"
 #include "regatta/gpu/sharing/internal/ledger/page_layout.h"
 
 namespace regatta::sharing {
@@ -21,6 +22,9 @@ class KernelDurations {
   static constexpr std::uint64_t kUnknownNs = 1'000'000;
   static constexpr std::uint64_t kUnknownMostNs = 64'000'000;
 
+  // `seed` decides which launches are timed.
+  explicit KernelDurations(std::uint64_t seed = 1) : seed_(seed) {}
+
   static constexpr unsigned kFirst = 4;
   struct Entry {
     std::atomic<std::uint64_t> key{0};
@@ -28,6 +32,7 @@ class KernelDurations {
     std::atomic<unsigned> launches{0};
     std::atomic<unsigned> samples{0};
     std::atomic<unsigned> wanted{kFirst};  // number of next launches to time
+    std::atomic<std::uint64_t> seed{1};
   };
 
   // The key of a kernel with `blocks` blocks, or of a graph (0 blocks).
@@ -43,7 +48,10 @@ class KernelDurations {
       Entry& entry = entries_[at];
       std::uint64_t there = entry.key.load(std::memory_order_relaxed);
       if (there == key) return entry;
-      if (there == 0 && entry.key.compare_exchange_strong(there, key)) return entry;
+      if (there == 0 && entry.key.compare_exchange_strong(there, key)) {
+        entry.seed.store(splitmix(seed_ ^ key), std::memory_order_relaxed);
+        return entry;
+      }
       if (there == key) return entry;  // another thread was faster
     }
     return others_;
@@ -67,7 +75,8 @@ class KernelDurations {
   }
 
   // Counts a launch. True when it is to be timed: all launches until the first has ended, then some
-  // more, then one now and then.
+  // more, then one in 256 at random, or one in 8 of long kernels: no pattern of a program's kernels
+  // goes with that.
   static bool is_to_be_timed(Entry& entry) {
     const unsigned launches = entry.launches.load(std::memory_order_relaxed);
     entry.launches.store(launches + 1, std::memory_order_relaxed);
@@ -81,8 +90,10 @@ class KernelDurations {
     }
     const unsigned wanted = entry.wanted.load(std::memory_order_relaxed);
     if (wanted != 0) entry.wanted.store(wanted - 1, std::memory_order_relaxed);
-    return wanted != 0 || launches % 256 == 0 ||
-           (entry.cost_ns.load(std::memory_order_relaxed) >= kLongNs && launches % 8 == 0);
+    const std::uint64_t random =
+        splitmix(entry.seed.load(std::memory_order_relaxed) + launches * kSplitMixStep);
+    return wanted != 0 || random % 256 == 0 ||
+           (random % 8 == 0 && entry.cost_ns.load(std::memory_order_relaxed) >= kLongNs);
   }
 
   // One thread at a time. `may_have_waited`: the measured time may include work of another tenant,
@@ -112,6 +123,7 @@ class KernelDurations {
 
   std::array<Entry, kEntries> entries_{};
   Entry others_;
+  const std::uint64_t seed_;
   std::atomic<std::uint64_t> forgotten_launches_{0};
 };
 

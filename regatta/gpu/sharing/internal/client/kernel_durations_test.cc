@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <random>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -66,6 +67,28 @@ TEST(KernelDurations, OfWhatNobodyKnowsAreTakenForLongerWithEachLaunchAndAllAreT
   EXPECT_EQ(entry.cost_ns, 5 * kMs);
   static_cast<void>(KernelDurations::is_to_be_timed(entry));
   EXPECT_EQ(entry.cost_ns, 5 * kMs);
+}
+
+// A pattern of lengths cannot keep its long kernels, or its short ones, out of the samples.
+TEST(KernelDurations, AreTimedAtRandomInWhateverOrderLengthsCome) {
+  for (const unsigned period : {2U, 8U, 64U, 256U}) {
+    const auto durations = std::make_unique<KernelDurations>(period);
+    KernelDurations::Entry& entry = durations->find(17);
+    KernelDurations::learn(entry, kMs, false);
+    for (unsigned i = 0; i < KernelDurations::kFirst; ++i)
+      static_cast<void>(KernelDurations::is_to_be_timed(entry));
+    std::vector<int> timed(period);
+    const int launches = 400 * static_cast<int>(period);
+    int all = 0;
+    for (int i = 0; i < launches; ++i) {
+      const bool is_timed = KernelDurations::is_to_be_timed(entry);
+      timed[static_cast<unsigned>(i) % period] += is_timed ? 1 : 0;
+      all += is_timed ? 1 : 0;
+    }
+    EXPECT_NEAR(all, launches / 8.0, launches / 80.0) << period;
+    for (const int count : timed)
+      EXPECT_NEAR(count, 50, 40) << period;
+  }
 }
 
 TEST(KernelDurations, OfWhatHasGoneAreForgottenAndItsLaunchesStillCount) {

@@ -13,8 +13,8 @@
 namespace regatta::sharing {
 namespace {
 
-// A process that launches again within this time keeps its turn.
-constexpr std::uint64_t kGraceNs = 100'000;
+// How often a process that keeps its turn looks whether the turn is over.
+constexpr std::uint64_t kLookNs = 100'000;
 // How often a waiting process checks whether its daemon is still there.
 constexpr std::uint64_t kCheckNs = 100'000'000;
 // The most work in flight without a daemon.
@@ -34,7 +34,8 @@ LaunchGate::LaunchGate(Client& client, int device, StreamEvents& events)
     : client_(client),
       events_(events),
       turn_(client.pages().tenant().turns[device]),
-      page_(client.pages().work(device)),
+      working_processes_(client.pages().tenant().working_processes[device]),
+      page_(client.pages().work(device), client.pages().work_marks(device)),
       notifier_(client, device) {}
 
 LaunchGate::~LaunchGate() {
@@ -52,8 +53,26 @@ void LaunchGate::start_worker() {
 }
 
 void LaunchGate::set_activity(unsigned turn, regatta_activity activity) {
-  page_.set_used(work_.used_ns());
+  publish_marks();
   page_.set_activity(turn, activity);
+}
+
+void LaunchGate::publish_marks() {
+  page_.set_used(work_.used_ns());
+  page_.set_busy_since(work_.busy_since_ns());
+  page_.set_ended(work_.ended_ns());
+}
+
+// The part of the turn that this process may fill with work in flight.
+std::uint64_t LaunchGate::room_at(std::uint64_t now_ns) const {
+  // The page of a tenant that never had a turn has no bound.
+  const bool is_free = notifier_.is_gate_open_without_daemon();
+  std::uint64_t room =
+      is_free ? kRoomWithoutDaemonNs : __atomic_load_n(&turn_.bound_ns, __ATOMIC_ACQUIRE);
+  const std::uint64_t deadline = __atomic_load_n(&turn_.deadline_ns, __ATOMIC_ACQUIRE);
+  if (deadline != 0 && !is_free) room = std::min(room, deadline > now_ns ? deadline - now_ns : 0);
+  const unsigned processes = __atomic_load_n(&working_processes_, __ATOMIC_RELAXED);
+  return work_.room(room / std::max(processes, 1U) * work_.concurrency() / BusyTime::kOne);
 }
 
 void LaunchGate::reconnect() {
@@ -98,12 +117,7 @@ bool LaunchGate::enter(unsigned word, StreamLane& lane, std::uint64_t cost) {
     if (was_idle) notifier_.notify();
   }
   const std::uint64_t deadline = __atomic_load_n(&turn_.deadline_ns, __ATOMIC_ACQUIRE);
-  // The page of a tenant that never had a turn has no bound.
-  const bool is_free = notifier_.is_gate_open_without_daemon();
-  std::uint64_t room =
-      is_free ? kRoomWithoutDaemonNs : __atomic_load_n(&turn_.bound_ns, __ATOMIC_ACQUIRE);
-  if (deadline != 0 && !is_free) room = std::min(room, deadline > now ? deadline - now : 0);
-  room = room * work_.concurrency() / BusyTime::kOne;
+  const std::uint64_t room = room_at(now);
   const std::uint64_t in_flight = work_.in_flight_ns();
   const std::uint64_t in_lane = lane.in_flight_ns();
   if ((in_flight >= room && (in_flight != 0 || !is_first)) ||
@@ -113,7 +127,6 @@ bool LaunchGate::enter(unsigned word, StreamLane& lane, std::uint64_t cost) {
       page_.set_end(entered_turn_, ends);
     return false;
   }
-  page_.set_used(work_.used_ns());
   if (in_flight == 0) work_.begin_period(now);
   if (is_first) {
     entered_at_ns_ = now;
@@ -124,6 +137,7 @@ bool LaunchGate::enter(unsigned word, StreamLane& lane, std::uint64_t cost) {
   lanes_.mark_used(lane);
   open_word_ = word;
   work_.launch(cost);
+  publish_marks();
   limit_ = work_.completed_ns() + room;
   lane_limit_ = lanes_.room(room);
   event_interval_ns_ = std::clamp(room / 16, kEventIntervalLeastNs, kEventIntervalMostNs);
@@ -137,6 +151,7 @@ void LaunchGate::wait_for_turn(void* stream, std::uint64_t cost) {
   work_.cancel(cost);
   MutexLock lock(mutex_);
   start_worker();
+  if (gaps_.is_idle()) gaps_.begin(os::monotonic_ns());
   ++waiting_;
   for (;;) {
     if (!notifier_.is_connected()) reconnect();
@@ -169,7 +184,7 @@ void LaunchGate::hold_back(unsigned word) {
   mutex_.lock();
 }
 
-void LaunchGate::push(const TimedSpan& span) {
+void LaunchGate::push(TimedSpan span) {
   add_to_lane(span, os::monotonic_ns());
   lanes_.mark_used(*span.lane);
   spans_.push_back(span);
@@ -210,16 +225,18 @@ void LaunchGate::complete_spans() {
   const auto count = static_cast<std::ptrdiff_t>(has_lanes ? all : (all + 1) / 2);
   std::vector<TimedSpan> spans(spans_.begin(), spans_.begin() + count);
   spans_.erase(spans_.begin(), spans_.begin() + count);
+  publish_marks();
   mutex_.unlock();
   std::uint64_t reported = work_.in_flight_ns();
   while (!spans.empty()) {
     events_.wait(spans.front().end);
-    complete_span(spans.front(), events_, work_, mutex_);
+    complete_span(spans.front(), completion_);
     spans.erase(spans.begin());
-    if (has_lanes) complete_reached(spans, events_, work_, mutex_);
+    if (has_lanes) complete_reached(spans, completion_);
+    const MutexLock lock(mutex_);
+    publish_marks();
     if (work_.in_flight_ns() > reported / 2) continue;
     reported = work_.in_flight_ns();
-    const MutexLock lock(mutex_);
     if (waiting_ > 0) progress_.notify_all();
   }
   mutex_.lock();
@@ -231,9 +248,32 @@ void LaunchGate::complete_unrecorded(MutexLock& lock) {
   const auto pause = std::clamp<std::uint64_t>(work_.in_flight_ns(), 20'000, kEventIntervalMostNs);
   if (worker_wake_.wait_for(lock, seconds(pause))) return;
   if (!spans_.empty()) return;
-  lanes_.consume_unrecorded(
-      [this](std::uint64_t cost) { work_.complete(cost, cost, os::monotonic_ns()); });
+  const std::uint64_t now = os::monotonic_ns();
+  lanes_.consume_unrecorded([this, now](std::uint64_t cost) {
+    work_.complete({cost, cost, now, now}, now);
+  });
+  publish_marks();
   if (waiting_ > 0) progress_.notify_all();
+}
+
+// Keeps the turn, with nothing in flight, as long as the process usually takes to launch again.
+// True when it does, or waits to. The time is charged to the tenant where others wait for it.
+bool LaunchGate::launches_again(unsigned word, MutexLock& lock) {
+  const auto has_work = [this]() REGATTA_REQUIRES(mutex_) {
+    return !spans_.empty() || work_.in_flight_ns() != 0 || waiting_ > 0;
+  };
+  const std::uint64_t begin = os::monotonic_ns();
+  if (!gaps_.is_idle()) gaps_.end(work_.ended_ns() != 0 ? work_.ended_ns() : begin);
+  const std::uint64_t keep = gaps_.keep_ns();
+  std::uint64_t now = begin;
+  while (!has_work() && !is_over(word) && turn_word() == word && now < begin + keep) {
+    worker_wake_.wait_for(lock, seconds(std::min(kLookNs, begin + keep - now)));
+    now = os::monotonic_ns();
+  }
+  if (has_work() && gaps_.is_idle()) gaps_.begin(now);
+  if (has_work()) return true;
+  if (__atomic_load_n(&turn_.deadline_ns, __ATOMIC_ACQUIRE) != 0) work_.keep_until(now);
+  return false;
 }
 
 // With nothing in flight: reports to the daemon, unless the process launches again.
@@ -250,13 +290,7 @@ void LaunchGate::report_idle(MutexLock& lock) {
       worker_wake_.wait_for(lock, seconds(kEventIntervalMostNs));
       return;
     }
-    if (!is_over(word)) {
-      mutex_.unlock();
-      os::futex_wait(&turn_.word, word, kGraceNs);
-      mutex_.lock();
-      if (!spans_.empty() || work_.in_flight_ns() != 0 || waiting_ > 0) return;
-    }
-    if (!close_if_idle()) return;
+    if (launches_again(word, lock) || !close_if_idle()) return;
     set_activity(number, REGATTA_IDLE);
     notifier_.notify();
   }

@@ -14,9 +14,11 @@
 #include <thread>
 
 #include "regatta/base/core/mutex.h"
+#include "regatta/base/os/clock.h"
 #include "regatta/gpu/sharing/internal/client/client.h"
 #include "regatta/gpu/sharing/internal/client/daemon_notifier.h"
 #include "regatta/gpu/sharing/internal/client/kernel_durations.h"
+#include "regatta/gpu/sharing/internal/client/launch_gaps.h"
 #include "regatta/gpu/sharing/internal/client/stream_events.h"
 #include "regatta/gpu/sharing/internal/client/stream_lanes.h"
 #include "regatta/gpu/sharing/internal/client/timed_spans.h"
@@ -86,7 +88,7 @@ class LaunchGate {
   bool close_if_idle() REGATTA_REQUIRES(mutex_);
   void set_activity(unsigned turn, regatta_activity activity) REGATTA_REQUIRES(mutex_);
   std::uint64_t expected_end() const REGATTA_REQUIRES(mutex_);
-  void push(const TimedSpan& span) REGATTA_REQUIRES(mutex_);
+  void push(TimedSpan span) REGATTA_REQUIRES(mutex_);
   void hold_back(unsigned word) REGATTA_REQUIRES(mutex_);
   void reconnect() REGATTA_REQUIRES(mutex_);
   void start_worker() REGATTA_REQUIRES(mutex_);
@@ -94,16 +96,20 @@ class LaunchGate {
   void complete_spans() REGATTA_REQUIRES(mutex_);
   void complete_unrecorded(MutexLock& lock) REGATTA_REQUIRES(mutex_);
   void report_idle(MutexLock& lock) REGATTA_REQUIRES(mutex_);
+  bool launches_again(unsigned word, MutexLock& lock) REGATTA_REQUIRES(mutex_);
+  std::uint64_t room_at(std::uint64_t now_ns) const REGATTA_REQUIRES(mutex_);
+  void publish_marks() REGATTA_REQUIRES(mutex_);
 
   Client& client_;
   StreamEvents& events_;
   const regatta_turn& turn_;
+  const unsigned& working_processes_;
   WorkInFlight work_;
   alignas(64) std::atomic<std::uint64_t> limit_{0};  // of launched work; 0: check first
   std::atomic<std::uint64_t> lane_limit_{StreamLanes::kUnlimited};
   std::atomic<unsigned> open_word_{0};
   std::atomic<std::uint64_t> event_interval_ns_{50'000};
-  KernelDurations durations_;
+  KernelDurations durations_{os::monotonic_ns()};
   StreamLanes lanes_;
 
   Mutex mutex_;
@@ -112,10 +118,12 @@ class LaunchGate {
   std::deque<TimedSpan> spans_ REGATTA_GUARDED_BY(mutex_);
   WorkPage page_ REGATTA_GUARDED_BY(mutex_);
   DaemonNotifier notifier_ REGATTA_GUARDED_BY(mutex_);
+  LaunchGaps gaps_ REGATTA_GUARDED_BY(mutex_);
   unsigned entered_turn_ REGATTA_GUARDED_BY(mutex_) = ~0U;  // number of the last turn we entered
   std::uint64_t entered_at_ns_ REGATTA_GUARDED_BY(mutex_) = 0;
   int waiting_ REGATTA_GUARDED_BY(mutex_) = 0;
   bool stops_ REGATTA_GUARDED_BY(mutex_) = false;
+  SpanCompletion completion_{events_, work_, mutex_};  // the worker's
   std::thread worker_;
 };
 

@@ -22,23 +22,35 @@ std::uint64_t used_by(const TimedSpan& span, StreamEvents& events) {
 
 }  // namespace
 
-void add_to_lane(const TimedSpan& span, std::uint64_t now_ns) {
+void add_to_lane(TimedSpan& span, std::uint64_t now_ns) {
+  span.launched_ns = now_ns;
   StreamLane& lane = *span.lane;
   lane.recorded_ns += span.cost_ns;
   lane.ends_ns = std::max(lane.ends_ns, now_ns) + span.cost_ns;
 }
 
-void complete_span(const TimedSpan& span, StreamEvents& events, WorkInFlight& work, Mutex& mutex) {
-  const std::uint64_t used = used_by(span, events);
-  work.complete(span.cost_ns, used, os::monotonic_ns());
-  events.release(span.end);
-  const MutexLock lock(mutex);
+std::uint64_t SpanCompletion::reached(StreamEvents::Event end, std::uint64_t now_ns) {
+  const auto since = last == nullptr ? std::nullopt : events.between_ns(last, end);
+  if (last != nullptr) events.release(last);
+  last = end;
+  return clock.reached(since, now_ns);
+}
+
+void complete_span(const TimedSpan& span, SpanCompletion& completion) {
+  const std::uint64_t used = used_by(span, completion.events);
+  const std::uint64_t now = os::monotonic_ns();
+  const std::uint64_t ended = completion.reached(span.end, now);
+  completion.work.complete({.cost_ns = span.cost_ns,
+                            .used_ns = used,
+                            .launched_ns = span.launched_ns,
+                            .ended_ns = ended},
+                           now);
+  const MutexLock lock(completion.mutex);
   span.lane->recorded_ns -= span.cost_ns;
   span.lane->ends_ns = os::monotonic_ns() + span.lane->recorded_ns;
 }
 
-void complete_reached(std::vector<TimedSpan>& spans, StreamEvents& events, WorkInFlight& work,
-                      Mutex& mutex) {
+void complete_reached(std::vector<TimedSpan>& spans, SpanCompletion& completion) {
   std::vector<void*> streams;
   for (const TimedSpan& span : spans) {
     if (std::ranges::find(streams, span.stream) == streams.end()) streams.push_back(span.stream);
@@ -47,13 +59,13 @@ void complete_reached(std::vector<TimedSpan>& spans, StreamEvents& events, WorkI
     const auto is_of_stream = [stream](const TimedSpan& span) { return span.stream == stream; };
     const auto first = std::ranges::find_if(spans, is_of_stream);
     const auto last = std::find_if(spans.rbegin(), spans.rend(), is_of_stream);
-    if (events.is_reached(last->end)) {
+    if (completion.events.is_reached(last->end)) {
       std::erase_if(spans, [&](const TimedSpan& span) {
-        if (is_of_stream(span)) complete_span(span, events, work, mutex);
+        if (is_of_stream(span)) complete_span(span, completion);
         return is_of_stream(span);
       });
-    } else if (&*first != &*last && events.is_reached(first->end)) {
-      complete_span(*first, events, work, mutex);
+    } else if (&*first != &*last && completion.events.is_reached(first->end)) {
+      complete_span(*first, completion);
       spans.erase(first);
     }
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "regatta/base/core/mutex.h"
+#include "regatta/gpu/sharing/internal/client/device_clock.h"
 #include "regatta/gpu/sharing/internal/client/kernel_durations.h"
 #include "regatta/gpu/sharing/internal/client/stream_events.h"
 #include "regatta/gpu/sharing/internal/client/stream_lanes.h"
@@ -24,20 +25,33 @@ struct TimedSpan {
   bool may_have_waited = false;     // behind the work of another tenant
   StreamLane* lane = nullptr;
   void* stream = nullptr;
+  std::uint64_t launched_ns = 0;  // when all of it was
 };
 
-// Counts the work of `span` in its lane.
-void add_to_lane(const TimedSpan& span, std::uint64_t now_ns);
+// Counts the work of `span`, launched until now, in its lane.
+void add_to_lane(TimedSpan& span, std::uint64_t now_ns);
+
+// The completion of spans works on this, by the gate's worker alone.
+struct SpanCompletion {
+  StreamEvents& events;
+  WorkInFlight& work;
+  Mutex& mutex;  // of the gate
+  DeviceClock clock{};
+  StreamEvents::Event last = nullptr;  // the end of the last completed span
+
+  // Takes over `end`, which the device has reached; when it did, as seen now.
+  std::uint64_t reached(StreamEvents::Event end, std::uint64_t now_ns);
+};
 
 // By the gate's worker: the device has reached the end of `span`. Learns the duration of the timed
 // launch, counts the work as completed and releases the events.
-void complete_span(const TimedSpan& span, StreamEvents& events, WorkInFlight& work, Mutex& mutex)
-    REGATTA_EXCLUDES(mutex);
+void complete_span(const TimedSpan& span, SpanCompletion& completion)
+    REGATTA_EXCLUDES(completion.mutex);
 
 // Completes spans of `spans` that other streams have reached meanwhile: all of a stream whose last
 // event is reached, otherwise one whose first event is. Querying an event may cost as much as a
 // launch.
-void complete_reached(std::vector<TimedSpan>& spans, StreamEvents& events, WorkInFlight& work,
-                      Mutex& mutex) REGATTA_EXCLUDES(mutex);
+void complete_reached(std::vector<TimedSpan>& spans, SpanCompletion& completion)
+    REGATTA_EXCLUDES(completion.mutex);
 
 }  // namespace regatta::sharing

@@ -22,7 +22,9 @@ TEST(WorkInFlight, EndsAsMuchLaterAsTheFirstCompletionWasLate) {
   WorkInFlight work;
   work.begin_period(1000 * kUs);
   work.launch(30 * kUs);
-  work.complete(10 * kUs, 10 * kUs, 1015 * kUs);
+  work.complete(
+      {.cost_ns = 10 * kUs, .used_ns = 10 * kUs, .launched_ns = 1000 * kUs, .ended_ns = 1015 * kUs},
+      1015 * kUs);
   EXPECT_TRUE(work.has_completed_any());
   EXPECT_EQ(work.in_flight_ns(), 20 * kUs);
   EXPECT_EQ(work.used_ns(), 10 * kUs);

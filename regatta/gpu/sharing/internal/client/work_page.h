@@ -10,7 +10,7 @@ namespace regatta::sharing {
 
 class WorkPage {
  public:
-  explicit WorkPage(regatta_work& page) : page_(page) {}
+  WorkPage(regatta_work& page, regatta_work_marks& marks) : page_(page), marks_(marks) {}
 
   // The daemon reads it when it is notified, or when it closes a turn.
   void set_activity(unsigned turn, regatta_activity activity) {
@@ -24,6 +24,14 @@ class WorkPage {
   void set_used(std::uint64_t used_ns) {
     __atomic_store_n(&page_.used_ns, used_ns, __ATOMIC_RELAXED);
   }
+  // 0: nothing is in flight.
+  void set_busy_since(std::uint64_t now_ns) {
+    __atomic_store_n(&marks_.busy_since_ns, now_ns, __ATOMIC_RELAXED);
+  }
+  // Before set_activity(), which the daemon reads it with.
+  void set_ended(std::uint64_t ended_ns) {
+    __atomic_store_n(&marks_.ended_ns, ended_ns, __ATOMIC_RELAXED);
+  }
   void set_entered(std::uint64_t now_ns) {
     __atomic_store_n(&page_.entered_ns, now_ns, __ATOMIC_RELAXED);
   }
@@ -35,6 +43,7 @@ class WorkPage {
 
  private:
   regatta_work& page_;
+  regatta_work_marks& marks_;
   regatta_activity activity_ = REGATTA_IDLE;
 };
 

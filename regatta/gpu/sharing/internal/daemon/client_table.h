@@ -46,6 +46,9 @@ class ClientTable {
   const regatta_work* work(int client, int device) const {
     return has_page(client) ? &page(client)->works[device] : nullptr;
   }
+  const regatta_work_marks* work_marks(int client, int device) const {
+    return has_page(client) ? &page(client)->work_marks[device] : nullptr;
+  }
   regatta_engine_usage* engine_usage(int client, int device) const {
     return has_page(client) ? page(client)->engine_usage[device] : nullptr;
   }

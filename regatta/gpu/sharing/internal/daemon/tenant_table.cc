@@ -125,6 +125,10 @@ regatta_turn* TenantTable::turn(int tenant, int device) const {
   return page(tenant) == nullptr ? nullptr : &page(tenant)->turns[device];
 }
 
+void TenantTable::set_working_processes(int tenant, int device, unsigned count) const {
+  if (regatta_tenant_page* const own = page(tenant)) store(own->working_processes[device], count);
+}
+
 unsigned long long* TenantTable::engine_rates(int tenant, int device) const {
   return page(tenant) == nullptr ? nullptr : page(tenant)->rates[device];
 }

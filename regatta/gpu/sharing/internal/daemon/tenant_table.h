@@ -47,6 +47,7 @@ class TenantTable {
   int page_fd(int tenant) const { return at(pages_, tenant).fd(); }
   // Fields of the page; null for a tenant that does not exist.
   regatta_turn* turn(int tenant, int device) const;
+  void set_working_processes(int tenant, int device, unsigned count) const;
   unsigned long long* engine_rates(int tenant, int device) const;
   // The tenant's share of the time of a device, under the policy.
   unsigned share_ppm(int tenant) const;

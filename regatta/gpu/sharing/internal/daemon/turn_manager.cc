@@ -6,9 +6,13 @@
 #include "regatta/base/core/ids.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/memory.h"
+#include "regatta/gpu/sharing/internal/daemon/stopped_process.h"
 
 namespace regatta::sharing {
 namespace {
+
+// How often a stopped process is looked at again.
+constexpr std::uint64_t kWatchStoppedNs = 10'000'000;
 
 // End of the client's work in flight; 0: unknown.
 std::uint64_t ends_of(const regatta_work& work, unsigned number) {
@@ -22,6 +26,14 @@ void learn_delay(const regatta_work& work, TurnScheduler& scheduler) {
   const std::uint64_t entered = __atomic_load_n(&work.entered_ns, __ATOMIC_RELAXED);
   if (regatta_work_number(word) == scheduler.turn_number() && entered > scheduler.opened_ns())
     scheduler.learn_delay(entered - scheduler.opened_ns());
+}
+
+// When the client first launched in the turn of this number; 0: it has not.
+std::uint64_t entered_in(const regatta_work& work, unsigned number) {
+  const unsigned word = __atomic_load_n(&work.word, __ATOMIC_ACQUIRE);
+  return regatta_work_number(word) == number && regatta_work_activity(word) != REGATTA_IDLE
+             ? __atomic_load_n(&work.entered_ns, __ATOMIC_RELAXED)
+             : 0;
 }
 
 // The word is written last, so a client that reads it finds the rest.
@@ -41,6 +53,8 @@ TurnManager::TurnManager(TimerFd alarm, const TurnSchedulerOptions& options, int
       is_swapped_out_(static_cast<std::size_t>(devices)),
       is_connected_(kClientsMax),
       used_ns_(kClientsMax),
+      stopped_at_(kClientsMax),
+      sampled_ns_(static_cast<std::size_t>(devices)),
       hold_until_ns_(hold_until_ns) {
   for (int i = 0; i < devices; ++i)
     devices_.emplace_back(options, os::monotonic_ns());
@@ -58,13 +72,17 @@ Result<TurnManager> TurnManager::create(const TenantStore& tenant_store,
 
 void TurnManager::set_event_connection(const TenantStore& tenant_store, int client,
                                        bool is_connected) {
+  const int tenant = tenant_store.clients().tenant_of(client);
+  // A process that has ended pays for its work in flight.
+  if (!is_connected) sample(tenant_store, tenant);
   at(is_connected_, client) = is_connected ? 1 : 0;
   for (int device = 0; device < tenant_store.device_count(); ++device) {
     const regatta_work* work = tenant_store.clients().work(client, device);
     at(used_ns_, client)[as_index(device)] =
         work == nullptr ? 0 : __atomic_load_n(&work->used_ns, __ATOMIC_RELAXED);
+    at(stopped_at_, client)[as_index(device)].reset();
   }
-  sample(tenant_store, tenant_store.clients().tenant_of(client));
+  sample(tenant_store, tenant);
 }
 
 void TurnManager::sample(const TenantStore& tenant_store) {
@@ -79,24 +97,56 @@ void TurnManager::sample(const TenantStore& tenant_store, int tenant) {
     sample(tenant_store, tenant, device, now);
 }
 
+// Device time of the client that no sample before has counted, work in flight included.
+std::uint64_t TurnManager::used_since_last(const TenantStore& tenant_store, int client, int device,
+                                           std::uint64_t now) {
+  const regatta_work& work = *tenant_store.clients().work(client, device);
+  const regatta_work_marks& marks = *tenant_store.clients().work_marks(client, device);
+  std::uint64_t used = __atomic_load_n(&work.used_ns, __ATOMIC_RELAXED);
+  const std::uint64_t busy_since = __atomic_load_n(&marks.busy_since_ns, __ATOMIC_RELAXED);
+  const unsigned word = __atomic_load_n(&work.word, __ATOMIC_SEQ_CST);
+  if (regatta_work_activity(word) == REGATTA_WORKING && busy_since != 0)
+    used += now - std::min(now, busy_since);
+  std::uint64_t& known = at(used_ns_, client)[as_index(device)];
+  const std::uint64_t more = used - std::min(used, known);
+  known += more;
+  return more;
+}
+
+bool TurnManager::is_stopped(const TenantStore& tenant_store, int client, int device) const {
+  const regatta_work* work = tenant_store.clients().work(client, device);
+  const auto& stopped_at = at(stopped_at_, client)[as_index(device)];
+  return stopped_at && *stopped_at == __atomic_load_n(&work->word, __ATOMIC_SEQ_CST);
+}
+
 void TurnManager::sample(const TenantStore& tenant_store, int tenant, int device,
                          std::uint64_t now) {
   TurnScheduler& scheduler = at(devices_, device);
   TenantActivity doing;
   bool all_end = scheduler.open_tenant() == tenant;
   bool all_used_up = scheduler.open_tenant() == tenant;
+  unsigned working = 0;
   for (const int client : tenant_store.clients().of_tenant(tenant)) {
     const regatta_work* work = tenant_store.clients().work(client, device);
     if (work == nullptr || at(is_connected_, client) == 0) continue;
     const unsigned word = __atomic_load_n(&work->word, __ATOMIC_SEQ_CST);
     const regatta_activity what = regatta_work_activity(word);
-    std::uint64_t& known = at(used_ns_, client)[as_index(device)];
-    const std::uint64_t used = __atomic_load_n(&work->used_ns, __ATOMIC_RELAXED);
-    if (used > known) doing.used_ns += used - known;
-    known = used;
+    const regatta_work_marks& marks = *tenant_store.clients().work_marks(client, device);
+    doing.used_ns += used_since_last(tenant_store, client, device, now);
+    doing.ended_ns =
+        std::max<std::uint64_t>(doing.ended_ns, __atomic_load_n(&marks.ended_ns, __ATOMIC_RELAXED));
+    const std::uint64_t entered = entered_in(*work, scheduler.turn_number());
+    if (entered != 0 && scheduler.open_tenant() == tenant)
+      doing.entered_ns = std::min(doing.entered_ns == 0 ? entered : doing.entered_ns, entered);
+    const std::uint64_t ends = ends_of(*work, scheduler.turn_number());
+    if (is_stopped(tenant_store, client, device)) {
+      // Its work in flight is charged, and the device is not waited for.
+      if (what == REGATTA_WORKING) doing.ended_ns = std::max({doing.ended_ns, now, ends});
+      continue;
+    }
+    working += what == REGATTA_IDLE ? 0 : 1;
     if (what == REGATTA_WORKING) {
       doing.works = true;
-      const std::uint64_t ends = ends_of(*work, scheduler.turn_number());
       all_end = all_end && ends != 0;
       doing.ends_ns = std::max(doing.ends_ns, ends);
       if (scheduler.open_tenant() == tenant) learn_delay(*work, scheduler);
@@ -107,11 +157,50 @@ void TurnManager::sample(const TenantStore& tenant_store, int tenant, int device
   }
   if (!all_end) doing.ends_ns = 0;
   doing.is_used_up = doing.wants && all_used_up;
+  std::uint64_t& sampled = at(sampled_ns_, device)[as_index(tenant)];
+  // Several processes at once do not use more of the device than there is.
+  doing.used_ns = std::min(doing.used_ns, now - std::min(now, sampled));
+  sampled = now;
+  tenant_store.tenants().set_working_processes(tenant, device, working);
   if (at(is_swapped_out_, device)[as_index(tenant)]) {
     doing.is_swapped_out = true;
     doing.wants = false;
   }
   scheduler.set_activity(tenant, doing, now);
+}
+
+// A process that is stopped reports no end: its turn ends without it.
+void TurnManager::find_stopped(const TenantStore& tenant_store, int tenant, int device) {
+  for (const int client : tenant_store.clients().of_tenant(tenant)) {
+    const regatta_work* work = tenant_store.clients().work(client, device);
+    if (work == nullptr || at(is_connected_, client) == 0) continue;
+    const unsigned word = __atomic_load_n(&work->word, __ATOMIC_SEQ_CST);
+    if (regatta_work_activity(word) == REGATTA_IDLE ||
+        !is_stopped_process(tenant_store.state().clients[client].pid))
+      continue;
+    at(stopped_at_, client)[as_index(device)] = word;
+    watch_stopped_ns_ = std::min(watch_stopped_ns_, os::monotonic_ns() + kWatchStoppedNs);
+  }
+}
+
+// Looks whether processes that were stopped go on. Returns when to look again.
+std::uint64_t TurnManager::watch_stopped(const TenantStore& tenant_store) {
+  const std::uint64_t now = os::monotonic_ns();
+  if (now < watch_stopped_ns_) return watch_stopped_ns_;
+  watch_stopped_ns_ = TimerFd::kNever;
+  for (int client = 0; client < kClientsMax; ++client) {
+    for (int device = 0; device < tenant_store.device_count(); ++device) {
+      auto& stopped_at = at(stopped_at_, client)[as_index(device)];
+      if (!stopped_at) continue;
+      if (is_stopped_process(tenant_store.state().clients[client].pid)) {
+        watch_stopped_ns_ = now + kWatchStoppedNs;
+        continue;
+      }
+      stopped_at.reset();
+      sample(tenant_store, tenant_store.clients().tenant_of(client), device, now);
+    }
+  }
+  return watch_stopped_ns_;
 }
 
 void TurnManager::set_tenants(const TenantStore& tenant_store) {
@@ -157,6 +246,7 @@ void TurnManager::acknowledge_timer() {
 
 void TurnManager::step(const TenantStore& tenant_store) {
   std::uint64_t wake = hold_until_ns_;
+  const std::uint64_t watch = watch_stopped(tenant_store);
   if (os::monotonic_ns() >= hold_until_ns_) {
     wake = TimerFd::kNever;
     for (int device = 0; device < tenant_store.device_count(); ++device) {
@@ -164,15 +254,18 @@ void TurnManager::step(const TenantStore& tenant_store) {
       if (scheduler.open_tenant() >= 0 && os::monotonic_ns() >= scheduler.wake_ns())
         sample(tenant_store, scheduler.open_tenant(), device, os::monotonic_ns());
       while (const auto order = scheduler.next_order(os::monotonic_ns())) {
-        if (regatta_turn* turn = tenant_store.tenants().turn(order->tenant, device))
-          write_turn(*turn, *order);
-        if (order->kind == TurnCommand::Kind::kClose)
+        const bool is_check = order->kind == TurnCommand::Kind::kCheck;
+        regatta_turn* const turn = tenant_store.tenants().turn(order->tenant, device);
+        if (turn != nullptr && !is_check) write_turn(*turn, *order);
+        if (is_check || (order->kind == TurnCommand::Kind::kClose && !scheduler.has_entered()))
+          find_stopped(tenant_store, order->tenant, device);
+        if (is_check || order->kind == TurnCommand::Kind::kClose)
           sample(tenant_store, order->tenant, device, os::monotonic_ns());
       }
       wake = std::min(wake, scheduler.wake_ns());
     }
   }
-  timer_fd_.set(wake);
+  timer_fd_.set(std::min(wake, watch));
 }
 
 double TurnManager::last_second(int tenant, int device) const {

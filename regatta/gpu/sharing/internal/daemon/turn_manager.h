@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "regatta/base/core/ids.h"
@@ -50,13 +51,23 @@ class TurnManager {
   TurnManager(TimerFd alarm, const TurnSchedulerOptions& options, int devices,
               std::uint64_t hold_until_ns);
   void sample(const TenantStore& tenant_store, int tenant, int device, std::uint64_t now);
+  std::uint64_t used_since_last(const TenantStore& tenant_store, int client, int device,
+                                std::uint64_t now);
+  bool is_stopped(const TenantStore& tenant_store, int client, int device) const;
+  void find_stopped(const TenantStore& tenant_store, int tenant, int device);
+  std::uint64_t watch_stopped(const TenantStore& tenant_store);
 
   TimerFd timer_fd_;
   std::vector<TurnScheduler> devices_;
   std::vector<std::array<bool, kTenantsMax>> is_swapped_out_;  // of each device
   std::vector<char> is_connected_;                             // of each client
-  // The use that is accounted for, by client and device.
+  // By client and device: the use that is accounted for, and what the client's page said when its
+  // process was found stopped.
   std::vector<std::array<std::uint64_t, kDevicesMax>> used_ns_;
+  std::vector<std::array<std::optional<unsigned>, kDevicesMax>> stopped_at_;
+  // By device and tenant: when its clients were last sampled.
+  std::vector<std::array<std::uint64_t, kTenantsMax>> sampled_ns_;
+  std::uint64_t watch_stopped_ns_ = ~0ULL;  // when to look again whether they are
   std::uint64_t hold_until_ns_;
 };
 

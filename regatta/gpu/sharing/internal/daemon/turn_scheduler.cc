@@ -43,9 +43,10 @@ void TurnScheduler::set_activity(int tenant, TenantActivity doing, std::uint64_t
   at(doings_, tenant) = doing;
   if (tenant == leaving_ && !doing.works) leaving_ = -1;
   history_.add(tenant, now_ns - std::min(now_ns, doing.used_ns), now_ns);
-  at(accounts_, tenant).used_ns += doing.used_ns;
-  if (!doing.works && turns_.holder != tenant) settle(tenant);
+  if (at(accounts_, tenant).entered_ns == 0) at(accounts_, tenant).entered_ns = doing.entered_ns;
+  if (!doing.works && turns_.holder != tenant) settle(tenant, now_ns);
   if (is_runnable(doing) == was_runnable) return;
+  if (was_runnable) at(had_work_ns_, tenant) = now_ns;
   if (static_cast<unsigned>(tenant) >= count_)
     turns_.count = count_ = static_cast<unsigned>(tenant) + 1;
   regatta_turns_set_runnable(&turns_, static_cast<unsigned>(tenant), is_runnable(doing) ? 1 : 0,
@@ -62,6 +63,7 @@ void TurnScheduler::forget(int tenant, std::uint64_t now_ns) {
   }
   turns_.tenants[tenant].balance = 0;
   at(accounts_, tenant) = {};
+  at(had_work_ns_, tenant) = 0;
   history_.forget(tenant);
 }
 
@@ -85,9 +87,20 @@ void TurnScheduler::divide(std::uint64_t now_ns) {
                            now_ns);
 }
 
-std::uint64_t TurnScheduler::bound_of(int tenant) const {
-  return any_high_ && !at(tenants_, tenant).is_high ? options_.bound_beside_high_ns
-                                                    : options_.bound_ns;
+// Until when tenants that had work a moment ago may be expected back; 0: there are none.
+std::uint64_t TurnScheduler::others_return_until(std::uint64_t now_ns) const {
+  std::uint64_t until = 0;
+  for (unsigned i = 0; i < count_; ++i) {
+    const std::uint64_t end = had_work_ns_[i] == 0 ? 0 : had_work_ns_[i] + options_.returning_ns;
+    const bool is_idle = turns_.tenants[i].runnable == 0 && static_cast<int>(i) != open_;
+    if (is_idle && end > now_ns) until = std::max(until, end);
+  }
+  return until;
+}
+
+std::uint64_t TurnScheduler::bound_of(int tenant, std::uint64_t now_ns) const {
+  if (any_high_ && !at(tenants_, tenant).is_high) return options_.bound_beside_high_ns;
+  return others_return_until(now_ns) != 0 ? options_.bound_beside_returning_ns : options_.bound_ns;
 }
 
 // When the turn in progress is over; 0: never, as long as nothing changes.
@@ -99,7 +112,7 @@ std::uint64_t TurnScheduler::deadline(std::uint64_t now_ns) {
 
 TurnCommand TurnScheduler::order(TurnCommand::Kind kind, std::uint64_t now_ns) {
   told_deadline_ns_ = deadline(now_ns);
-  told_bound_ns_ = bound_of(open_);
+  told_bound_ns_ = bound_of(open_, now_ns);
   return {kind, open_, number_, told_deadline_ns_, told_bound_ns_};
 }
 
@@ -113,13 +126,19 @@ void TurnScheduler::learn_lateness(std::uint64_t lateness_ns) {
   lateness_ns_ = (7 * lateness_ns_ + lateness) / 8;
 }
 
-// Charges the time that the tenant used instead of the length of its turns: late messages are not
-// its fault, but a kernel that continues into the next turn is. A tenant that holds the device and
-// leaves it idle is charged for at least half of the time.
-void TurnScheduler::settle(int tenant) {
+// Charges the time from the tenant's first launch to the end of its last work, but for what others
+// were charged of it, instead of the length of its turns: late messages are not its fault, but a
+// kernel that continues into the next turn is. No sample of its kernels decides, and no number of
+// processes. A tenant that never launched is charged for half of the time.
+void TurnScheduler::settle(int tenant, std::uint64_t now_ns) {
   Account& account = at(accounts_, tenant);
   if (account.held_ns != 0) {
-    const std::uint64_t charge = std::max(account.used_ns, account.held_ns / 2);
+    std::uint64_t charge = account.held_ns / 2;
+    if (account.entered_ns != 0) {
+      const std::uint64_t begin = std::min(now_ns, std::max(account.entered_ns, account.began_ns));
+      const std::uint64_t ended = at(doings_, tenant).ended_ns;
+      charge = charged_.charge(begin, ended > begin ? ended : now_ns);
+    }
     turns_.tenants[tenant].balance -=
         (static_cast<long long>(charge) - static_cast<long long>(account.held_ns)) *
         REGATTA_WHOLE_PPM;
@@ -131,16 +150,21 @@ void TurnScheduler::end_turn(std::uint64_t now_ns) {
   if (turns_.holder < 0) return;
   const int tenant = turns_.holder;
   regatta_turns_end(&turns_, now_ns);
-  at(accounts_, tenant).held_ns += now_ns - began_ns_;
-  if (!at(doings_, tenant).works) settle(tenant);
+  Account& account = at(accounts_, tenant);
+  if (account.held_ns == 0) account.began_ns = began_ns_;
+  account.held_ns += now_ns - began_ns_;
+  if (!at(doings_, tenant).works) settle(tenant, now_ns);
 }
 
 TurnCommand TurnScheduler::close(std::uint64_t now_ns) {
   phase_ = Phase::kClosing;
   closed_ns_ = now_ns;
+  check_at_ns_ = now_ns + options_.check_ns;
   is_preempted_ = false;
-  for (unsigned i = 0; i < count_ && !at(tenants_, open_).is_high; ++i)
-    is_preempted_ = is_preempted_ || (tenants_[i].is_high && turns_.tenants[i].runnable != 0);
+  for (unsigned i = 0; i < count_ && !at(tenants_, open_).is_high; ++i) {
+    const regatta_turn_tenant& other = turns_.tenants[i];
+    is_preempted_ = is_preempted_ || (other.runnable != 0 && other.is_high != 0);
+  }
   return order(TurnCommand::Kind::kClose, now_ns);
 }
 
@@ -189,9 +213,11 @@ std::optional<TurnCommand> TurnScheduler::watch_open(std::uint64_t now_ns) {
   if (left == 0 || (left <= lead_ns() && doing.ends_ns != 0)) return close(now_ns);
   const std::uint64_t due = left == kNever ? 0 : now_ns + left;
   wake_ns_ = due == 0 ? kNever : left > lead_ns() ? due - lead_ns() : due;
+  if (const std::uint64_t until = others_return_until(now_ns); until != 0)
+    wake_ns_ = std::min(wake_ns_, until);
   // Rounding makes deadlines differ by some ns.
   const std::uint64_t moved = std::max(due, told_deadline_ns_) - std::min(due, told_deadline_ns_);
-  if (moved < 1000 && bound_of(open_) == told_bound_ns_) return std::nullopt;
+  if (moved < 1000 && bound_of(open_, now_ns) == told_bound_ns_) return std::nullopt;
   return order(TurnCommand::Kind::kChange, now_ns);
 }
 
@@ -208,7 +234,10 @@ std::optional<TurnCommand> TurnScheduler::watch_closing(std::uint64_t now_ns) {
     if (leaving_ < 0 && (is_about_to_end || is_preempted_)) {
       leaving_ = open_;
     } else if (now_ns < overdue) {
-      return std::nullopt;
+      wake_ns_ = std::min(wake_ns_, check_at_ns_);
+      if (now_ns < check_at_ns_) return std::nullopt;
+      check_at_ns_ = now_ns + options_.check_ns;
+      return order(TurnCommand::Kind::kCheck, now_ns);
     }
   }
   end_turn(now_ns);

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "regatta/base/core/ids.h"
+#include "regatta/gpu/sharing/internal/daemon/device_spans.h"
 #include "regatta/gpu/sharing/internal/daemon/use_history.h"
 #include "regatta/gpu/sharing/internal/ledger/page_layout.h"
 #include "regatta/gpu/sharing/internal/policy/share.h"
@@ -21,6 +22,9 @@ struct TurnSchedulerOptions {
   // The most work in flight of one process: enough to keep the device busy, little enough that it
   // ends before a returning tenant has waited long.
   std::uint64_t bound_ns = 20'000'000;
+  // The same while others that had work a moment ago may come back, for this long.
+  std::uint64_t bound_beside_returning_ns = 1'000'000;
+  std::uint64_t returning_ns = 20'000'000;
   // The same for a tenant beside one of high priority.
   std::uint64_t bound_beside_high_ns = 100'000;
   // The next turn is opened this long before the work of the last one ends at most; otherwise as
@@ -31,6 +35,8 @@ struct TurnSchedulerOptions {
   // A turn whose work does not end is given up after this, so a stopped process does not stop the
   // others.
   std::uint64_t overdue_ns = 10'000'000'000;
+  // How often the processes of a turn that has been closed are asked whether they are stopped.
+  std::uint64_t check_ns = 5'000'000;
 };
 
 // Activity of all processes of a tenant together.
@@ -39,9 +45,14 @@ struct TenantActivity {
   bool works = false;           // one launches or has work in flight
   bool is_swapped_out = false;  // its memory is not resident: its turn ends, and it gets no other
   bool is_used_up = false;      // it wants to launch, and each such process has used up this turn
-  std::uint64_t ends_ns = 0;  // when its work in flight is expected to end, after which it launches
-                              // no more in this turn; 0: unknown no more in this turn; 0: not known
-  std::uint64_t used_ns = 0;  // device time since the last report
+  // When its work in flight is expected to end, after which it launches no more in this turn; 0:
+  // unknown.
+  std::uint64_t ends_ns = 0;
+  // When one of its processes first launched in this turn; 0: none has, or it is unknown.
+  std::uint64_t entered_ns = 0;
+  // When the device ended its last work, or, later than now, is expected to; 0: unknown.
+  std::uint64_t ended_ns = 0;
+  std::uint64_t used_ns = 0;  // device time since the last report, for the history
 };
 
 struct ScheduledTenant {
@@ -49,9 +60,15 @@ struct ScheduledTenant {
   bool is_high = false;
 };
 
-// To be written to the tenant's page. After kClose the caller reads the tenant's activity again.
+// To be written to the tenant's page. After kClose and kCheck the caller reads the tenant's
+// activity again.
 struct TurnCommand {
-  enum class Kind : std::uint8_t { kOpen, kClose, kChange };  // kChange: deadline or bound
+  enum class Kind : std::uint8_t {
+    kOpen,
+    kClose,
+    kChange,  // deadline or bound
+    kCheck,   // whether processes of the tenant are stopped, which is not written
+  };
   Kind kind = Kind::kOpen;
   int tenant = 0;
   unsigned number = 0;
@@ -82,6 +99,8 @@ class TurnScheduler {
   std::uint64_t opened_ns() const { return opened_ns_; }
   int open_tenant() const { return open_; }  // -1: none
   unsigned turn_number() const { return number_; }
+  // Whether the tenant has launched in the turn that is open or closing.
+  bool has_entered() const { return open_ >= 0 && at(accounts_, open_).entered_ns != 0; }
   unsigned share_ppm(int tenant) const { return at(shares_, tenant); }
   const UseHistory& history() const { return history_; }
 
@@ -91,12 +110,13 @@ class TurnScheduler {
   enum class Phase : std::uint8_t { kFree, kOpen, kClosing };
 
   void divide(std::uint64_t now_ns);
-  std::uint64_t bound_of(int tenant) const;
+  std::uint64_t bound_of(int tenant, std::uint64_t now_ns) const;
   std::uint64_t deadline(std::uint64_t now_ns);
   TurnCommand order(TurnCommand::Kind kind, std::uint64_t now_ns);
   void end_turn(std::uint64_t now_ns);
   TurnCommand close(std::uint64_t now_ns);
-  void settle(int tenant);
+  void settle(int tenant, std::uint64_t now_ns);
+  std::uint64_t others_return_until(std::uint64_t now_ns) const;
   std::uint64_t lead_ns() const {
     // Twice the mean: a late opening costs the device's time, an early one nothing.
     const std::uint64_t lead = 2 * delay_ns_ + lateness_ns_ + options_.launch_ns;
@@ -111,12 +131,16 @@ class TurnScheduler {
   Tenants tenants_{};
   std::array<TenantActivity, REGATTA_TENANTS_MAX> doings_{};
   std::array<unsigned, REGATTA_TENANTS_MAX> shares_{};
+  // Since the tenant had no work in flight.
   struct Account {
-    std::uint64_t held_ns = 0;  // and charged
-    std::uint64_t used_ns = 0;
+    std::uint64_t held_ns = 0;     // and charged
+    std::uint64_t began_ns = 0;    // of the first of these turns
+    std::uint64_t entered_ns = 0;  // when it first launched in them; 0: it has not
   };
-  std::array<Account, REGATTA_TENANTS_MAX> accounts_{};  // since the tenant had no work in flight
-  unsigned count_ = 0;                                   // tenants from this number on are absent
+  std::array<Account, REGATTA_TENANTS_MAX> accounts_{};
+  DeviceSpans charged_;
+  std::array<std::uint64_t, REGATTA_TENANTS_MAX> had_work_ns_{};  // when it last had none any more
+  unsigned count_ = 0;  // tenants from this number on are absent
   bool any_high_ = false;
   regatta_turns turns_{};
   UseHistory history_;
@@ -130,6 +154,7 @@ class TurnScheduler {
   unsigned number_ = 0;
   std::uint64_t began_ns_ = 0;   // of the turn in progress
   std::uint64_t closed_ns_ = 0;  // when it was closed
+  std::uint64_t check_at_ns_ = 0;
   std::uint64_t told_deadline_ns_ = 0;
   std::uint64_t told_bound_ns_ = 0;
   std::uint64_t wake_ns_ = ~0ULL;

@@ -35,7 +35,10 @@ class Machine {
     bool is_open = false;
     unsigned number = 0;
     Ns deadline_ns = 0;
-    Ns used = 0;             // by kernels that have ended, since it last said so
+    Ns used = 0;        // by kernels that have ended, since it last said so
+    Ns entered_ns = 0;  // when it first launched in the turn of entered_number
+    unsigned entered_number = ~0U;
+    Ns ended_ns = 0;
     Ns queued_until_ns = 0;  // it has given the device work until then, as it told
   };
 
@@ -99,6 +102,8 @@ class Machine {
                             .works = one.works,
                             .is_used_up = wants && one.used_up == one.number,
                             .ends_ns = ends ? std::max(one.ends_ns, one.deadline_ns) : 0,
+                            .entered_ns = one.entered_number == one.number ? one.entered_ns : 0,
+                            .ended_ns = one.ended_ns,
                             .used_ns = std::exchange(one.used, 0)},
                            now);
   }
@@ -119,6 +124,8 @@ class Machine {
   void launch(std::size_t tenant) {
     Process& one = processes[tenant];
     one.works = true;
+    if (one.entered_number != one.number) one.entered_ns = now;
+    one.entered_number = one.number;
     one.ends_ns = now + one.kernel;
     uses_[tenant].emplace_back(now, one.ends_ns);
     for (const Process& other : processes)
@@ -134,6 +141,7 @@ class Machine {
       say(tenant);
     }
     if (one.ends_ns > now) return;
+    one.ended_ns = one.ends_ns;
     one.ends_ns = kNever;
     one.used += one.kernel;
     if (may && (one.deadline_ns == 0 || now < one.deadline_ns)) return launch(tenant);
@@ -362,6 +370,35 @@ TEST(TurnScheduler, EndsTheTurnOfWhoseMemoryLeavesAndGivesItNoOther) {
     scheduler.set_activity(0, {.wants = true}, 5 * kMs);
     ASSERT_EQ(scheduler.next_order(5 * kMs)->kind, TurnCommand::Kind::kOpen) << "it is back";
   }
+}
+
+TEST(TurnScheduler, AsksWhetherTheProcessesOfATurnThatDoesNotEndAreStopped) {
+  TurnScheduler scheduler({}, 0);
+  TurnScheduler::Tenants tenants{};
+  for (const std::size_t i : {0U, 1U})
+    tenants[i].limits = {.quota_ppm = 500'000, .weight = 1, .present = 1, .runnable = 0};
+  scheduler.set_tenants(REGATTA_SHARE_EQUAL, tenants, 0);
+  scheduler.set_activity(0, {.wants = true}, kMs);
+  ASSERT_EQ(scheduler.next_order(kMs)->kind, TurnCommand::Kind::kOpen);
+  scheduler.set_activity(0, {.works = true, .entered_ns = kMs}, kMs);
+  scheduler.set_activity(1, {.wants = true}, kMs);
+  Ns now = kMs;
+  std::vector<Ns> checks;
+  while (now < 30 * kMs) {
+    const auto order = scheduler.next_order(now);
+    if (!order)
+      now = std::max(now + 1, scheduler.wake_ns());
+    else if (order->kind == TurnCommand::Kind::kCheck)
+      checks.push_back(now);
+  }
+  ASSERT_GE(checks.size(), 3U);
+  EXPECT_LE(checks.front(), 12 * kMs) << "a turn of 5 ms, and 5 ms more";
+  // It is: what it has in flight is charged, and the next turn begins.
+  scheduler.set_activity(0, {.ended_ns = now + 3 * kMs}, now);
+  const auto next = scheduler.next_order(now);
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->kind, TurnCommand::Kind::kOpen);
+  EXPECT_EQ(next->tenant, 1);
 }
 
 TEST(TurnScheduler, GivesUpATurnWhoseWorkDoesNotEnd) {

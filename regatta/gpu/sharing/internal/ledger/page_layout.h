@@ -53,6 +53,15 @@ typedef struct {
   unsigned long long used_ns;    /* of the device, measured and learned, of what has ended */
 } regatta_work;
 
+/* When the device worked for one client: what its turns are charged by. */
+typedef struct {
+  /* CLOCK_MONOTONIC; what has been in flight since then is not yet in used_ns. 0: nothing is */
+  unsigned long long busy_since_ns;
+  /* When the device ended the last work, as its events say, or when the client gave up its turn
+   * after it had kept it for more. 0: unknown */
+  unsigned long long ended_ns;
+} regatta_work_marks;
+
 /* Engines beside the processors, and what they are given: bytes of copies, pixels of pictures. */
 typedef enum {
   REGATTA_COPY_TO_DEVICE,
@@ -123,6 +132,8 @@ typedef struct {
   regatta_turn turns[REGATTA_DEVICES_MAX];
   /* Units a second that each process of the tenant may give to an engine; 0: unlimited. */
   unsigned long long rates[REGATTA_DEVICES_MAX][REGATTA_ENGINES];
+  /* Processes of the tenant that have work on the device: each gets this part of a turn. 0: one. */
+  unsigned working_processes[REGATTA_DEVICES_MAX];
 } regatta_tenant_page;
 
 typedef struct {
@@ -131,6 +142,7 @@ typedef struct {
   regatta_engine_usage engine_usage[REGATTA_DEVICES_MAX][REGATTA_ENGINES];
   regatta_residency_state residency[REGATTA_DEVICES_MAX];
   regatta_process process;
+  regatta_work_marks work_marks[REGATTA_DEVICES_MAX];
 } regatta_client_page;
 
 static inline unsigned regatta_turn_word(unsigned number, int is_open) {
@@ -159,7 +171,7 @@ static inline regatta_activity regatta_work_activity(unsigned word) {
 }
 
 #ifdef __cplusplus
-static_assert(sizeof(regatta_tenant_page) == 1352 && sizeof(regatta_client_page) == 2704,
+static_assert(sizeof(regatta_tenant_page) == 1416 && sizeof(regatta_client_page) == 2960,
               "processes of another build read these pages");
 #endif
 

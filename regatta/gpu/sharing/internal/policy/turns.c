@@ -61,6 +61,7 @@ void regatta_turns_init(regatta_turns* turns, unsigned count, u64 quantum_ns, u6
     turns->tenants[i].share_ppm = 0;
     turns->tenants[i].runnable = 0;
     turns->tenants[i].is_high = 0;
+    turns->tenants[i].returned = 0;
   }
 }
 
@@ -80,6 +81,7 @@ void regatta_turns_set_runnable(regatta_turns* turns, unsigned tenant, int is_ru
   advance(turns, now_ns);
   /* A waiting tenant loses its claim with its work. */
   if (!is_runnable && one->balance > most) one->balance = most;
+  if (!one->runnable) one->returned = is_runnable ? 1 : 0;
   one->runnable = is_runnable ? 1 : 0;
 }
 
@@ -145,6 +147,7 @@ int regatta_turns_next(regatta_turns* turns, u64 now_ns, u64* wait_ns) {
 void regatta_turns_begin(regatta_turns* turns, unsigned tenant, u64 now_ns) {
   advance(turns, now_ns);
   turns->holder = (int)tenant;
+  turns->tenants[tenant].returned = 0;
   turns->began_ns = turns->now_ns;
 }
 
@@ -181,6 +184,7 @@ u64 regatta_turns_left(regatta_turns* turns, u64 now_ns) {
   const regatta_turn_tenant* holder;
   u64 held;
   u64 quantum_left;
+  u64 least_left; /* where a tenant has work again */
   u64 least = kForever;
   long long left;
   unsigned i;
@@ -189,31 +193,49 @@ u64 regatta_turns_left(regatta_turns* turns, u64 now_ns) {
   holder = &turns->tenants[turns->holder];
   held = turns->now_ns - turns->began_ns;
   quantum_left = held < turns->quantum_ns ? turns->quantum_ns - held : 0;
+  least_left = held * REGATTA_RETURN_PARTS < turns->quantum_ns
+                   ? turns->quantum_ns / REGATTA_RETURN_PARTS - held
+                   : 0;
   left = holder->balance;
   if (!turns->conserves)
     least = later(quantum_left, time_of(left, (u64)REGATTA_WHOLE_PPM - holder->share_ppm));
   for (i = 0; i < turns->count; ++i) {
     u64 wait;
     if ((int)i == turns->holder || !may_run(&turns->tenants[i])) continue;
-    wait = left_beside(turns, &turns->tenants[i], left, quantum_left);
+    wait = left_beside(turns, &turns->tenants[i], left,
+                       turns->tenants[i].returned ? least_left : quantum_left);
     if (wait < least) least = wait;
   }
   return least;
 }
 
-/* When all tenants with work are owed time, time was lost between turns and cannot be returned;
- * otherwise one would claim all of it once the others are idle.
+/* When all tenants with work are owed time, and more than those without work owe, time was lost
+ * between turns and cannot be returned; otherwise one would claim all of it once the others are
+ * idle. The debt of a tenant that has just ended its work is still owed to the others.
  */
 static void drop_common_claim(regatta_turns* turns) {
   long long least = -1;
+  long long claims = 0;
+  long long debts = 0;
+  long long lost;
+  int count = 0;
   unsigned i;
   for (i = 0; i < turns->count; ++i) {
     const regatta_turn_tenant* tenant = &turns->tenants[i];
-    if (may_run(tenant) && (least < 0 || tenant->balance < least)) least = tenant->balance;
-    if (may_run(tenant) && least <= 0) return;
+    if (!may_run(tenant)) {
+      if (tenant->balance < 0) debts -= tenant->balance;
+      continue;
+    }
+    if (tenant->balance <= 0) return;
+    if (least < 0 || tenant->balance < least) least = tenant->balance;
+    claims += tenant->balance;
+    ++count;
   }
+  if (count == 0 || claims <= debts) return;
+  lost = (claims - debts) / count;
+  if (lost > least) lost = least;
   for (i = 0; i < turns->count; ++i)
-    if (may_run(&turns->tenants[i])) turns->tenants[i].balance -= least;
+    if (may_run(&turns->tenants[i])) turns->tenants[i].balance -= lost;
 }
 
 void regatta_turns_end(regatta_turns* turns, u64 now_ns) {

@@ -14,6 +14,9 @@
 extern "C" {
 #endif
 
+/* A turn lasts this part of a quantum at least where a tenant that is owed more has work again. */
+#define REGATTA_RETURN_PARTS 5ULL
+
 /* A tenant of high priority goes first while it owes no more than this beside others: the priority
  * decides when it runs, its share how much.
  */
@@ -25,6 +28,7 @@ typedef struct {
   unsigned share_ppm;
   unsigned char runnable;
   unsigned char is_high;
+  unsigned char returned; /* it has work again after a pause, and has had no turn since */
 } regatta_turn_tenant;
 
 typedef struct {
@@ -49,7 +53,8 @@ void regatta_turns_set_shares(regatta_turns* turns, const unsigned* shares_ppm, 
                               unsigned long long now_ns);
 
 /* Sets whether the tenant has work. An idle tenant earns at most one quantum of its share, so it
- * saves up no burst; its debt shrinks.
+ * saves up no burst; its debt shrinks. One that has work again does not wait for the whole quantum
+ * of a holder that is owed less.
  */
 void regatta_turns_set_runnable(regatta_turns* turns, unsigned tenant, int is_runnable,
                                 unsigned long long now_ns);

@@ -236,6 +236,52 @@ TEST(Turns, WhatIsLeftOfATurnIsWhenItIsOver) {
   }
 }
 
+// It works for 20 ms, ends, and is replaced by the next 20 ms later, again and again.
+TEST(Turns, WhatATenantOwesThatHasJustEndedItsWorkIsNotForgotten) {
+  Device device({500'000, 500'000}, {100 * kUs, 20 * kMs});
+  regatta_turns& turns = device.turns();
+  regatta_turns_set_runnable(&turns, 1, 0, 0);
+  Ns of_first = 0;
+  Ns now = 0;
+  for (int round = 0; round < 50; ++round) {
+    regatta_turns_set_runnable(&turns, 1, 1, now);
+    const Ns end = now + 42 * kMs;
+    while (now < end) {
+      Ns wait = 0;
+      const int tenant = regatta_turns_next(&turns, now, &wait);
+      if (tenant < 0) {
+        now += std::min(wait, end - now);
+        continue;
+      }
+      regatta_turns_begin(&turns, static_cast<unsigned>(tenant), now);
+      const Ns begin = now;
+      do {
+        now += tenant == 0 ? 100 * kUs : 20 * kMs;
+      } while (tenant == 0 && now < end && regatta_turns_left(&turns, now) != 0);
+      if (tenant == 1) regatta_turns_set_runnable(&turns, 1, 0, now);
+      regatta_turns_end(&turns, now);
+      if (tenant == 0) of_first += now - begin;
+    }
+  }
+  EXPECT_NEAR(static_cast<double>(of_first) / static_cast<double>(now), 0.5, 0.02);
+}
+
+TEST(Turns, ATenantThatHasWorkAgainDoesNotWaitForTheWholeQuantumOfOneThatIsOwedLess) {
+  Device device({500'000, 500'000}, {100 * kUs, 100 * kUs}, true);
+  regatta_turns& turns = device.turns();
+  regatta_turns_set_runnable(&turns, 1, 0, 0);
+  turns.tenants[1].balance = 1'000'000LL * 100'000;
+  Ns wait = 0;
+  ASSERT_EQ(regatta_turns_next(&turns, 0, &wait), 0);
+  regatta_turns_begin(&turns, 0, 0);
+  regatta_turns_set_runnable(&turns, 1, 1, 0);
+  EXPECT_LE(regatta_turns_left(&turns, 0), kMs / REGATTA_RETURN_PARTS);
+  regatta_turns_end(&turns, kMs);
+  ASSERT_EQ(regatta_turns_next(&turns, kMs, &wait), 1);
+  regatta_turns_begin(&turns, 1, kMs);
+  EXPECT_EQ(turns.tenants[1].returned, 0);
+}
+
 TEST(Turns, NobodyRunsWithoutAPart) {
   Device device({0, 400'000}, {100 * kUs, 100 * kUs});
   device.run_until(kS);
