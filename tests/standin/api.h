@@ -4,6 +4,7 @@
 #include "regatta/gpu/device/abi/checkpoint.h"
 #include "regatta/gpu/device/abi/cuda_sharing.h"
 #include "tests/standin/api_code.h"
+#include "tests/standin/api_first_version.h"
 #include "tests/standin/api_graph.h"
 #include "tests/standin/api_memory.h"
 

@@ -5,6 +5,7 @@
 
 // NOLINTBEGIN(readability-identifier-naming): the names are the driver's
 extern "C" {
+CUresult cuModuleLoad(CUmodule*, const char* path);
 CUresult cuModuleLoadData(CUmodule*, const void* image);
 CUresult cuModuleLoadDataEx(CUmodule*, const void* image, unsigned options, int* names,
                             void** values);

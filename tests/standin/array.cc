@@ -38,11 +38,15 @@ std::uint64_t format_bytes(int format) {
   }
 }
 
+// A GPU's limits are some 16 to 131 thousand.
+constexpr std::size_t kLongestSide = 131'072;
+
 CUresult check_shape(const CUDA_ARRAY3D_DESCRIPTOR& shape) {
   const bool is_right =
       shape.Width > 0 && format_bytes(shape.Format) > 0 &&
       (shape.NumChannels == 1 || shape.NumChannels == 2 || shape.NumChannels == 4) &&
-      (shape.Depth == 0 || shape.Height > 0 || (shape.Flags & 1U) != 0);
+      (shape.Depth == 0 || shape.Height > 0 || (shape.Flags & 1U) != 0) &&
+      std::max({shape.Width, shape.Height, shape.Depth}) <= kLongestSide;
   return is_right ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 

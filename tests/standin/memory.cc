@@ -147,6 +147,9 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr* address, std::size_t* pitch, std::size_
       (element_bytes != 4 && element_bytes != 8 && element_bytes != 16))
     return CUDA_ERROR_INVALID_VALUE;
   const std::lock_guard lock(process().mutex);
+  constexpr std::size_t kMost = 1ULL << 48;  // no device has as much
+  if (width > kMost || height > kMost / ((width + 511) / 512 * 512 + 1))
+    return CUDA_ERROR_OUT_OF_MEMORY;
   *pitch = (width + 511) / 512 * 512;
   return add_region(address, *pitch * height, RegionKind::kDevice);
 }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <fstream>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -147,6 +149,14 @@ CUresult cuModuleLoadData(CUmodule* module, const void* image) {
   std::string text;
   if (const CUresult result = text_of_image(image, &text); result != CUDA_SUCCESS) return result;
   return load_module(context, text, module);
+}
+
+CUresult cuModuleLoad(CUmodule* module, const char* path) {
+  if (module == nullptr || path == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::ifstream file(path);
+  if (!file) return CUDA_ERROR_FILE_NOT_FOUND;
+  const std::string image(std::istreambuf_iterator<char>(file), {});
+  return cuModuleLoadData(module, image.c_str());
 }
 
 CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned, int*, void**) {

@@ -88,6 +88,9 @@ inline constexpr int CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED = 5;
 inline constexpr int CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED = 6;
 inline constexpr unsigned long long CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH = 1;
 
+inline constexpr int CU_LIMIT_PRINTF_FIFO_SIZE = 1;
+inline constexpr int CU_LIMIT_MALLOC_HEAP_SIZE = 2;
+
 inline constexpr int CU_GET_PROC_ADDRESS_SUCCESS = 0;
 inline constexpr int CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND = 1;
 inline constexpr int CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT = 2;
@@ -184,6 +187,34 @@ struct CUDA_ARRAY3D_DESCRIPTOR {
   unsigned Flags;
 };
 static_assert(sizeof(CUDA_ARRAY3D_DESCRIPTOR) == 40);
+// The shapes of arrays before CUDA 3.2.
+struct CUDA_ARRAY_DESCRIPTOR_v1 {
+  unsigned Width;
+  unsigned Height;
+  int Format;
+  unsigned NumChannels;
+};
+struct CUDA_ARRAY3D_DESCRIPTOR_v1 {
+  unsigned Width;
+  unsigned Height;
+  unsigned Depth;
+  int Format;
+  unsigned NumChannels;
+  unsigned Flags;
+};
+struct CUDA_LAUNCH_PARAMS {
+  CUfunction function;
+  unsigned gridDimX;
+  unsigned gridDimY;
+  unsigned gridDimZ;
+  unsigned blockDimX;
+  unsigned blockDimY;
+  unsigned blockDimZ;
+  unsigned sharedMemBytes;
+  CUstream hStream;
+  void** kernelParams;
+};
+static_assert(sizeof(CUDA_LAUNCH_PARAMS) == 56);
 struct CUDA_MEMCPY2D {
   std::size_t srcXInBytes;
   std::size_t srcY;

@@ -23,6 +23,14 @@ constexpr std::uint64_t whole_blocks(std::uint64_t bytes) {
                                      : (bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
 }
 
+// ~0 where it is more than 64 bits.
+constexpr std::uint64_t saturated_sum(std::uint64_t a, std::uint64_t b) {
+  return a > ~b ? ~0ULL : a + b;
+}
+constexpr std::uint64_t saturated_product(std::uint64_t a, std::uint64_t b) {
+  return b != 0 && a > ~0ULL / b ? ~0ULL : a * b;
+}
+
 struct Pool;  // exports_pools.cc
 
 struct Allocation {

@@ -1,5 +1,5 @@
-// Start, contexts and modules. Their memory is unknown before the call: NVML reports the process's
-// total, and the part that is not counted elsewhere is theirs.
+// Start and contexts. Their memory is unknown before the call: NVML reports the process's total,
+// and the part that is not counted elsewhere is theirs and that of modules (exports_modules.cc).
 #include "regatta/gpu/sharing/internal/hook/contexts.h"
 
 #include <algorithm>
@@ -24,6 +24,7 @@ namespace regatta::sharing::hook {
 
 std::atomic<int> AccountingGuard::under_way = 0;
 std::atomic<std::uint64_t> AccountingGuard::ended = 0;
+std::atomic<bool> AccountingGuard::is_measuring = false;
 
 namespace {
 
@@ -61,35 +62,51 @@ bool is_on_devices() {
   return client == nullptr || !client->is_joined_process() || client->pages().is_on_devices();
 }
 
-// Bytes of the process on the device that no call accounted for. Measured at a moment without such
-// a call; none when there is no such moment, or no NVML.
-std::optional<std::uint64_t> uncounted_bytes(CUdevice device) {
-  constexpr int kTries = 20;
-  for (int i = 0; i < kTries; ++i) {
-    if (i > 0) os::sleep_for(Seconds{100e-6});
-    const std::uint64_t ended = AccountingGuard::ended.load();
-    if (AccountingGuard::under_way.load() != 0 || !is_on_devices()) continue;
-    settle_pools(false);
-    const auto total = process_bytes(device);
-    if (!total) return std::nullopt;
-    const std::uint64_t counted =
-        reserved_bytes(device) - share(device).memory.held_bytes() + swappable_bytes_there(device);
-    if (AccountingGuard::under_way.load() != 0 || AccountingGuard::ended.load() != ended ||
-        !is_on_devices())
-      continue;
-    return *total > counted ? *total - counted : 0;
+// No call that changes the process's memory is under way while it lives, unless one lasts too long.
+class QuietMoment {
+ public:
+  QuietMoment() {
+    constexpr int kTries = 400;
+    AccountingGuard::is_measuring = true;
+    for (int i = 0; i < kTries && AccountingGuard::under_way.load() != 0; ++i)
+      os::sleep_for(Seconds{50e-6});
   }
-  return std::nullopt;
+  QuietMoment(const QuietMoment&) = delete;
+  QuietMoment& operator=(const QuietMoment&) = delete;
+  ~QuietMoment() { AccountingGuard::is_measuring = false; }
+};
+
+using Reading = DriverReportedUsage::Reading;
+
+// Bytes of the process on the device that no call accounted for: exact at a moment without such a
+// call. None without NVML.
+std::optional<Reading> read_uncounted(CUdevice device) {
+  const std::uint64_t ended = AccountingGuard::ended.load();
+  const bool is_quiet = AccountingGuard::under_way.load() == 0;
+  settle_pools(false);
+  const auto total = process_bytes(device);
+  if (!total) return std::nullopt;
+  const std::uint64_t counted =
+      reserved_bytes(device) - share(device).memory.held_bytes() + swappable_bytes_there(device);
+  const bool is_exact = is_quiet && AccountingGuard::under_way.load() == 0 &&
+                        AccountingGuard::ended.load() == ended && is_on_devices();
+  return Reading(*total > counted ? *total - counted : 0, !is_exact);
 }
 
-std::optional<DriverReportedUsage::Call> begin(CUdevice device, std::uint64_t most) {
-  AccountingGuard busy;
-  return share(device).memory.begin(device, most, &busy);
-}
-
-DriverReportedUsage::Outcome settle(CUdevice device, const DriverReportedUsage::Call& call) {
-  share(device).measured_at = os::monotonic_now().value;
-  return share(device).memory.settle(device, call, [&] { return uncounted_bytes(device); });
+// While other threads allocate without a pause such a moment is made.
+std::optional<Reading> uncounted_bytes(CUdevice device) {
+  constexpr int kTries = 10;
+  for (int i = 0; i < kTries; ++i) {
+    if (i > 0) os::sleep_for(Seconds{50e-6});
+    if (AccountingGuard::under_way.load() != 0 || !is_on_devices()) continue;
+    const auto reading = read_uncounted(device);
+    if (!reading || !reading->is_least) return reading;
+  }
+  if (!is_on_devices()) return std::nullopt;
+  static Mutex only_one;  // threads measure one after the other
+  const MutexLock lock(only_one);
+  const QuietMoment moment;
+  return read_uncounted(device);
 }
 
 CUresult note_context(CUresult result, const CUcontext* context, CUdevice device) {
@@ -105,46 +122,54 @@ bool is_seen(const DeviceContext& place) {
   return context_state().contexts.contains(place.context);
 }
 
-// After something that may take memory of its own. Modules come by the hundred, and asking NVML
-// takes time: what they take is counted at most so often, and with the next one. False: too much.
-bool settle_now_and_then() {
-  constexpr double kApart = 0.1;
-  const auto place = current_device_context();
-  if (!place || !is_known(place->device) ||
-      os::monotonic_now().value < share(place->device).measured_at + kApart)
-    return true;
-  return settle(place->device, {}).is_within;
-}
-
-// After something that gives such memory back, or where it is told to.
-bool settle_here() {
-  const auto place = current_device_context();
-  return !place || !is_known(place->device) || settle(place->device, {}).is_within;
-}
-
-template <typename RequestType, typename Undo>
-CUresult load(RequestType&& ask, Undo&& undo) {
-  const CUresult result = ask();
-  if (result != CUDA_SUCCESS || settle_now_and_then()) return result;
-  undo();
-  settle_here();
-  return CUDA_ERROR_OUT_OF_MEMORY;
-}
-
 }  // namespace
 
-CUresult begin_context(CUdevice device, const std::function<CUresult()>& ask,
+std::optional<DriverReportedUsage::Call> begin_uncounted(CUdevice device, std::uint64_t most) {
+  AccountingGuard busy;
+  return share(device).memory.begin(device, most, &busy);
+}
+
+DriverReportedUsage::Outcome settle_uncounted(CUdevice device,
+                                              const DriverReportedUsage::Call& call) {
+  share(device).measured_at = os::monotonic_now().value;
+  return share(device).memory.settle(device, call, [&] { return uncounted_bytes(device); });
+}
+
+bool complete_uncounted(CUdevice device, const DriverReportedUsage::Call& call) {
+  return !is_measurement_due(device) && share(device).memory.complete(call);
+}
+
+bool is_measurement_due(CUdevice device) {
+  constexpr double kApart = 0.1;
+  return share(device).memory.is_beyond_quota() ||
+         os::monotonic_now().value >= share(device).measured_at + kApart;
+}
+
+bool settle_here() {
+  const auto place = current_device_context();
+  return !place || !is_known(place->device) || settle_uncounted(place->device, {}).is_within;
+}
+
+std::vector<DeviceContext> known_contexts() {
+  std::vector<DeviceContext> all = known_primaries();
+  const MutexLock lock(context_state().mutex);
+  for (const auto& [context, device] : context_state().contexts)
+    all.push_back({context, device});
+  return all;
+}
+
+CUresult begin_context(CUcontext* context, CUdevice device, const std::function<CUresult()>& ask,
                        const std::function<void()>& undo) {
-  if (!is_known(device)) return ask();
+  if (!is_known(device) || context == nullptr) return ask();
   std::uint64_t expected = share(device).context_bytes;
   CUresult result = CUDA_SUCCESS;
   DriverReportedUsage::Outcome outcome;
   for (;;) {
-    auto call = begin(device, expected);
+    auto call = begin_uncounted(device, expected);
     if (!call) return CUDA_ERROR_OUT_OF_MEMORY;
     result = ask();
     call->has_failed = result != CUDA_SUCCESS;
-    outcome = settle(device, *call);
+    outcome = settle_uncounted(device, *call);
     // With over-commit others may fill the device. They make room for what is asked for, and nobody
     // knows what a first context takes: more and more, as far as the quota goes.
     if (result != CUDA_ERROR_OUT_OF_MEMORY || !has_overcommit()) break;
@@ -152,13 +177,14 @@ CUresult begin_context(CUdevice device, const std::function<CUresult()>& ask,
   }
   if (result != CUDA_SUCCESS) return result;
   if (outcome.grown > share(device).context_bytes) share(device).context_bytes = outcome.grown;
-  if (outcome.is_within) return result;
+  if (outcome.is_within && place_libraries({*context, device})) return result;
   undo();
-  settle(device, {});
+  settle_uncounted(device, {});
   return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUdevice forget_context(CUcontext context) {
+  forget_placed(context);
   for (Share& one : context_state().shares) {
     CUcontext met = context;
     one.met.compare_exchange_strong(met, nullptr);
@@ -174,7 +200,7 @@ void forget_allocations(const std::vector<Allocation>& had, CUdevice device) {
     if (allocation.pool != nullptr) forget_in_pool(allocation);
   }
   settle_pools(true);
-  if (is_known(device)) settle(device, {});
+  if (is_known(device)) settle_uncounted(device, {});
 }
 
 CUresult end_context(CUcontext context, CUdevice device, const std::function<CUresult()>& ask,
@@ -198,9 +224,11 @@ bool account_context(const DeviceContext& place) {
   if (here.met.load(std::memory_order_relaxed) == place.context) [[likely]]
     return true;
   if (!is_seen(place)) {
-    if (!settle(place.device, {}).is_within) return false;
+    if (!settle_uncounted(place.device, {}).is_within) return false;
     if (primary_context(place.device) != place.context)
       note_context(CUDA_SUCCESS, &place.context, place.device);
+    here.met.store(place.context, std::memory_order_relaxed);
+    return place_libraries(place);
   }
   here.met.store(place.context, std::memory_order_relaxed);
   return true;
@@ -208,10 +236,10 @@ bool account_context(const DeviceContext& place) {
 
 // More than the tenant may have cannot be undone: nobody asked for it here.
 void settle_known_shares(SettleMode when) {
-  if (when == SettleMode::kAlways)
-    settle_here();
-  else
-    settle_now_and_then();
+  const auto place = current_device_context();
+  if (!place || !is_known(place->device)) return;
+  if (when == SettleMode::kAlways || is_measurement_due(place->device))
+    settle_uncounted(place->device, {});
 }
 
 CUresult start(DriverFunction<DriverEntry::cuInit> real, unsigned flags) {
@@ -225,7 +253,7 @@ CUresult start(DriverFunction<DriverEntry::cuInit> real, unsigned flags) {
 CUresult create_context(DriverFunction<DriverEntry::cuCtxCreate_v2> real, CUcontext* context,
                         unsigned flags, CUdevice device) {
   const CUresult result = begin_context(
-      device, [&] { return real(context, flags, device); },
+      context, device, [&] { return real(context, flags, device); },
       [&] { driver<DriverEntry::cuCtxDestroy_v2>()(*context); });
   return note_context(result, context, device);
 }
@@ -233,7 +261,7 @@ CUresult create_context(DriverFunction<DriverEntry::cuCtxCreate_v2> real, CUcont
 CUresult create_context(DriverFunction<DriverEntry::cuCtxCreate_v3> real, CUcontext* context,
                         void* affinities, int count, unsigned flags, CUdevice device) {
   const CUresult result = begin_context(
-      device, [&] { return real(context, affinities, count, flags, device); },
+      context, device, [&] { return real(context, affinities, count, flags, device); },
       [&] { driver<DriverEntry::cuCtxDestroy_v2>()(*context); });
   return note_context(result, context, device);
 }
@@ -241,7 +269,7 @@ CUresult create_context(DriverFunction<DriverEntry::cuCtxCreate_v3> real, CUcont
 CUresult create_context(DriverFunction<DriverEntry::cuCtxCreate_v4> real, CUcontext* context,
                         void* parameters, unsigned flags, CUdevice device) {
   const CUresult result = begin_context(
-      device, [&] { return real(context, parameters, flags, device); },
+      context, device, [&] { return real(context, parameters, flags, device); },
       [&] { driver<DriverEntry::cuCtxDestroy_v2>()(*context); });
   return note_context(result, context, device);
 }
@@ -254,70 +282,22 @@ CUresult destroy_context(DriverFunction<DriverEntry::cuCtxDestroy_v2> real, CUco
   return result;
 }
 
-CUresult load_module(DriverFunction<DriverEntry::cuModuleLoad> real, CUmodule* module,
-                     const char* path) {
-  return load([&] { return real(module, path); },
-              [&] { driver<DriverEntry::cuModuleUnload>()(*module); });
-}
-
-CUresult load_module(DriverFunction<DriverEntry::cuModuleLoadData> real, CUmodule* module,
-                     const void* image) {
-  return load([&] { return real(module, image); },
-              [&] { driver<DriverEntry::cuModuleUnload>()(*module); });
-}
-
-CUresult load_module(DriverFunction<DriverEntry::cuModuleLoadDataEx> real, CUmodule* module,
-                     const void* image, unsigned options, int* names, void** values) {
-  return load([&] { return real(module, image, options, names, values); },
-              [&] { driver<DriverEntry::cuModuleUnload>()(*module); });
-}
-
-CUresult unload_module(DriverFunction<DriverEntry::cuModuleUnload> real, CUmodule module) {
-  const CUresult result = real(module);
-  if (result == CUDA_SUCCESS) settle_here();
-  return result;
-}
-
-// Its module may have been loaded past us: the runtime library has a table for that, too.
-CUresult find_kernel(DriverFunction<DriverEntry::cuModuleGetFunction> real, CUfunction* function,
-                     CUmodule module, const char* name) {
-  const CUresult result = real(function, module, name);
-  return result == CUDA_SUCCESS && !settle_now_and_then() ? CUDA_ERROR_OUT_OF_MEMORY : result;
-}
-
-CUresult load_library(DriverFunction<DriverEntry::cuLibraryLoadData> real, CUlibrary* library,
-                      const void* image, int* jit_options, void** jit_values, unsigned jit_count,
-                      int* options, void** values, unsigned count) {
-  return load(
-      [&] {
-        return real(library, image, jit_options, jit_values, jit_count, options, values, count);
-      },
-      [&] { driver<DriverEntry::cuLibraryUnload>()(*library); });
-}
-
-CUresult load_library(DriverFunction<DriverEntry::cuLibraryLoadFromFile> real, CUlibrary* library,
-                      const char* path, int* jit_options, void** jit_values, unsigned jit_count,
-                      int* options, void** values, unsigned count) {
-  return load(
-      [&] {
-        return real(library, path, jit_options, jit_values, jit_count, options, values, count);
-      },
-      [&] { driver<DriverEntry::cuLibraryUnload>()(*library); });
-}
-
-CUresult unload_library(DriverFunction<DriverEntry::cuLibraryUnload> real, CUlibrary library) {
-  const CUresult result = real(library);
-  if (result == CUDA_SUCCESS) settle_here();
-  return result;
-}
-
 // Stacks, heaps and buffers of a context.
 CUresult set_limit(DriverFunction<DriverEntry::cuCtxSetLimit> real, int limit, std::size_t value) {
   auto* const get = driver<DriverEntry::cuCtxGetLimit>();
   std::size_t before = 0;
   const bool can_undo = get != nullptr && get(&before, limit) == CUDA_SUCCESS;
+  const auto place = current_device_context();
+  if (!place || !is_known(place->device)) return real(limit, value);
+  // A heap or buffer is as large as it is told; the driver says what a stack takes.
+  const bool is_size = limit == CU_LIMIT_PRINTF_FIFO_SIZE || limit == CU_LIMIT_MALLOC_HEAP_SIZE;
+  const std::uint64_t most = is_size && value > before ? whole_blocks(value - before) : 0;
+  auto call = begin_uncounted(place->device, most);
+  if (!call) return CUDA_ERROR_OUT_OF_MEMORY;
   const CUresult result = real(limit, value);
-  if (result != CUDA_SUCCESS || settle_here() || !can_undo) return result;
+  call->has_failed = result != CUDA_SUCCESS;
+  if (settle_uncounted(place->device, *call).is_within || result != CUDA_SUCCESS || !can_undo)
+    return result;
   real(limit, before);
   settle_here();
   return CUDA_ERROR_OUT_OF_MEMORY;

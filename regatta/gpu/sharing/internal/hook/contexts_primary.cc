@@ -77,6 +77,15 @@ CUcontext primary_context(CUdevice device) {
              : found;
 }
 
+std::vector<DeviceContext> known_primaries() {
+  std::vector<DeviceContext> all;
+  const MutexLock lock(primary_state().mutex);
+  for (int device = 0; device < REGATTA_DEVICES_MAX; ++device)
+    if (primary_state().primaries[as_index(device)] != nullptr)
+      all.push_back({primary_state().primaries[as_index(device)], device});
+  return all;
+}
+
 bool is_known_primary(const DeviceContext& place) {
   const MutexLock lock(primary_state().mutex);
   return primary_state().primaries[as_index(place.device)] == place.context;
@@ -87,7 +96,7 @@ CUresult retain_primary(DriverFunction<DriverEntry::cuDevicePrimaryCtxRetain> re
   const CUresult result =
       is_known(device) && is_primary_gone(device)
           ? begin_context(
-                device, [&] { return real(context, device); },
+                context, device, [&] { return real(context, device); },
                 [&] { driver<DriverEntry::cuDevicePrimaryCtxRelease_v2>()(device); })
           : real(context, device);
   if (result != CUDA_SUCCESS || !is_known(device)) return result;

@@ -23,6 +23,7 @@ struct Row {
 };
 const Row kRows[] = {
 #define CUDA(symbol, ...) {#symbol, reinterpret_cast<void*>(&::symbol), DriverLibrary::kCuda},
+#define CUDA_REFUSED(symbol, ...) CUDA(symbol, __VA_ARGS__)
 #define CUDA_USED(symbol, ...) {#symbol, nullptr, DriverLibrary::kCuda},
 #define NVML(symbol, ...) {#symbol, reinterpret_cast<void*>(&::symbol), DriverLibrary::kNvml},
 #define NVML_USED(symbol, ...) {#symbol, nullptr, DriverLibrary::kNvml},
@@ -30,6 +31,7 @@ const Row kRows[] = {
 #define ENCODER(symbol, ...) {#symbol, reinterpret_cast<void*>(&::symbol), DriverLibrary::kEncoder},
 #include "regatta/gpu/sharing/internal/hook/entries.inc"
 #undef CUDA
+#undef CUDA_REFUSED
 #undef CUDA_USED
 #undef NVML
 #undef NVML_USED

@@ -19,12 +19,14 @@ namespace regatta::sharing::hook {
 enum class DriverEntry : unsigned {
 #define CUDA(symbol, ...) symbol,
 #define CUDA_USED(symbol, ...) symbol,
+#define CUDA_REFUSED(symbol, ...) symbol,
 #define NVML(symbol, ...) symbol,
 #define NVML_USED(symbol, ...) symbol,
 #define DECODER(symbol, ...) symbol,
 #define ENCODER(symbol, ...) symbol,
 #include "regatta/gpu/sharing/internal/hook/entries.inc"
 #undef CUDA
+#undef CUDA_REFUSED
 #undef CUDA_USED
 #undef NVML
 #undef NVML_USED
@@ -42,12 +44,14 @@ struct Signature;
     using Type = CUresult(__VA_ARGS__);   \
   };
 #define CUDA(symbol, handler, ...) CUDA_USED(symbol, __VA_ARGS__)
+#define CUDA_REFUSED(symbol, ...) CUDA_USED(symbol, __VA_ARGS__)
 #define NVML(symbol, handler, ...) CUDA_USED(symbol, __VA_ARGS__)
 #define DECODER(symbol, handler, ...) CUDA_USED(symbol, __VA_ARGS__)
 #define ENCODER(symbol, handler, ...) CUDA_USED(symbol, __VA_ARGS__)
 #define NVML_USED(symbol, ...) CUDA_USED(symbol, __VA_ARGS__)
 #include "regatta/gpu/sharing/internal/hook/entries.inc"
 #undef CUDA
+#undef CUDA_REFUSED
 #undef CUDA_USED
 #undef NVML
 #undef NVML_USED

@@ -65,6 +65,11 @@ constexpr NVENCSTATUS kNoEncoder = NV_ENC_ERR_NO_ENCODE_DEVICE;
 #define NVML(symbol, handler, ...) EXPORT(kNoNvml, symbol, handler, __VA_ARGS__)
 #define DECODER(symbol, handler, ...) EXPORT(kNoCuda, symbol, handler, __VA_ARGS__)
 #define ENCODER(symbol, handler, ...) EXPORT(kNoEncoder, symbol, handler, __VA_ARGS__)
+#define CUDA_REFUSED(symbol, ...)                                                      \
+  CUresult symbol(__VA_ARGS__) {                                                       \
+    if (hook::driver<hook::DriverEntry::symbol>() == nullptr) return kNoCuda;          \
+    return hook::refuse(#symbol, "it is of before CUDA 4, with addresses of 32 bits"); \
+  }
 #define CUDA_USED(symbol, ...)
 #define NVML_USED(symbol, ...)
 extern "C" {

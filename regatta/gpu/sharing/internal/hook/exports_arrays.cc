@@ -18,20 +18,33 @@ std::uint64_t bytes_of_format(int format) {
   return 4;  // packed and normalized ones: none has more for a channel
 }
 
+// ~0 where it is more than 64 bits, which nobody may have.
 std::uint64_t bytes_of(const CUDA_ARRAY3D_DESCRIPTOR& array) {
-  return bytes_of_format(array.Format) * array.NumChannels * array.Width *
-         std::max<std::uint64_t>(array.Height, 1) * std::max<std::uint64_t>(array.Depth, 1);
+  std::uint64_t bytes = bytes_of_format(array.Format);
+  for (const std::uint64_t factor :
+       {std::uint64_t{array.NumChannels}, std::uint64_t{array.Width},
+        std::max<std::uint64_t>(array.Height, 1), std::max<std::uint64_t>(array.Depth, 1)})
+    bytes = saturated_product(bytes, factor);
+  return bytes;
 }
 std::uint64_t bytes_of(const CUDA_ARRAY_DESCRIPTOR& array) {
   return bytes_of(
       CUDA_ARRAY3D_DESCRIPTOR{array.Width, array.Height, 0, array.Format, array.NumChannels, 0});
+}
+std::uint64_t bytes_of(const CUDA_ARRAY_DESCRIPTOR_v1& array) {
+  return bytes_of(
+      CUDA_ARRAY3D_DESCRIPTOR{array.Width, array.Height, 0, array.Format, array.NumChannels, 0});
+}
+std::uint64_t bytes_of(const CUDA_ARRAY3D_DESCRIPTOR_v1& array) {
+  return bytes_of(CUDA_ARRAY3D_DESCRIPTOR{array.Width, array.Height, array.Depth, array.Format,
+                                          array.NumChannels, array.Flags});
 }
 
 // Each level has half of the one before it in each direction; layers and faces stay as many.
 std::uint64_t bytes_of_levels(CUDA_ARRAY3D_DESCRIPTOR array, unsigned levels) {
   std::uint64_t bytes = 0;
   for (unsigned level = 0; level < levels; ++level) {
-    bytes += bytes_of(array);
+    bytes = saturated_sum(bytes, bytes_of(array));
     const bool is_layered = (array.Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)) != 0;
     // The driver makes no more levels, however many it is asked for.
     if (array.Width <= 1 && array.Height <= 1 && (is_layered || array.Depth <= 1)) break;
@@ -82,6 +95,18 @@ CUresult create_array(DriverFunction<DriverEntry::cuArrayCreate_v2> real, CUarra
 
 CUresult create_array(DriverFunction<DriverEntry::cuArray3DCreate_v2> real, CUarray* array,
                       const CUDA_ARRAY3D_DESCRIPTOR* wanted) {
+  return create(array, wanted == nullptr ? 0 : bytes_of(*wanted),
+                [&] { return real(array, wanted); });
+}
+
+CUresult create_array(DriverFunction<DriverEntry::cuArrayCreate> real, CUarray* array,
+                      const CUDA_ARRAY_DESCRIPTOR_v1* wanted) {
+  return create(array, wanted == nullptr ? 0 : bytes_of(*wanted),
+                [&] { return real(array, wanted); });
+}
+
+CUresult create_array(DriverFunction<DriverEntry::cuArray3DCreate> real, CUarray* array,
+                      const CUDA_ARRAY3D_DESCRIPTOR_v1* wanted) {
   return create(array, wanted == nullptr ? 0 : bytes_of(*wanted),
                 [&] { return real(array, wanted); });
 }

@@ -37,6 +37,10 @@ GraphState& graph_state() {
   return *only;
 }
 
+void add_need(std::uint64_t& sum, std::uint64_t bytes) {
+  sum = saturated_sum(sum, whole_blocks(bytes));
+}
+
 void add_needs(CUgraph graph, Needs& needs) {
   auto* const get_nodes = driver<DriverEntry::cuGraphGetNodes>();
   auto* const get_type = driver<DriverEntry::cuGraphNodeGetType>();
@@ -53,7 +57,7 @@ void add_needs(CUgraph graph, Needs& needs) {
     CUDA_MEM_ALLOC_NODE_PARAMS memory{};
     CUgraph child = nullptr;
     if (type == CU_GRAPH_NODE_TYPE_MEM_ALLOC && get_memory(node, &memory) == CUDA_SUCCESS)
-      needs[memory.poolProps.location.id] += whole_blocks(memory.bytesize);
+      add_need(needs[memory.poolProps.location.id], memory.bytesize);
     if (type == CU_GRAPH_NODE_TYPE_GRAPH && get_child != nullptr &&
         get_child(node, &child) == CUDA_SUCCESS)
       add_needs(child, needs);

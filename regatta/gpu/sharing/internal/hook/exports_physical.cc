@@ -17,8 +17,8 @@ using Handle = CUmemGenericAllocationHandle;
 struct Physical {
   int device = 0;
   std::uint64_t charged = 0;
-  int references = 1;  // cuMemRetainAllocationHandle() adds one
-  int mappings = 0;
+  std::int64_t references = 1;  // cuMemRetainAllocationHandle() adds one
+  std::int64_t mappings = 0;
 };
 struct Mapping {
   std::uint64_t bytes = 0;

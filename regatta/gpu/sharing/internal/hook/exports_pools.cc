@@ -104,7 +104,8 @@ template <typename RequestType>
 CUresult allocate_from(Pool& pool, CUdeviceptr* address, std::size_t bytes, CUstream stream,
                        RequestType&& ask) {
   const auto place = current_device_context();
-  if (place && !account_context(*place)) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (bytes > REGATTA_MEMORY_MAX || (place && !account_context(*place)))
+    return CUDA_ERROR_OUT_OF_MEMORY;
   AccountingGuard busy;
   const std::uint64_t step = pool.step;
   const std::uint64_t most = (whole_blocks(bytes) + step - 1) / step * step;

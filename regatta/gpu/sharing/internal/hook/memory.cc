@@ -6,6 +6,7 @@
 
 #include "regatta/base/core/ids.h"
 #include "regatta/base/core/mutex.h"
+#include "regatta/base/os/clock.h"
 #include "regatta/gpu/sharing/internal/hook/exports.h"
 #include "regatta/gpu/sharing/internal/hook/swap.h"
 #include "regatta/gpu/sharing/internal/ledger/ledger.h"
@@ -40,6 +41,14 @@ void release_bytes(const Allocation& allocation) {
   release(allocation.device, bytes);
 }
 
+void AccountingGuard::wait_for_measurement() {
+  constexpr int kMost = 2000;  // a child of fork() may see one that nobody ends
+  pause();
+  for (int i = 0; i < kMost && is_measuring.load(); ++i)
+    os::sleep_for(Seconds{50e-6});
+  under_way.fetch_add(1, std::memory_order_seq_cst);
+}
+
 std::optional<DriverReportedUsage::Call> DriverReportedUsage::begin(int device, std::uint64_t most,
                                                                     AccountingGuard* busy) {
   const auto granted = reserve(device, most, busy);
@@ -50,34 +59,73 @@ std::optional<DriverReportedUsage::Call> DriverReportedUsage::begin(int device, 
   return Call{.expected = *granted, .number = ++begun_, .measured_before = measured_};
 }
 
-DriverReportedUsage::Outcome DriverReportedUsage::apply(int device, const Call& call,
-                                                        std::uint64_t number,
-                                                        std::optional<std::uint64_t> measured) {
+bool DriverReportedUsage::complete(const Call& call) {
   const MutexLock lock(mutex_);
+  if (held_ < measured_ + expected_ + completed_ - covered_) return false;
   expected_ -= call.expected;
-  if (measured && number > applied_) {
-    applied_ = number;
-    measured_ = *measured;
+  completed_ += call.expected;
+  return true;
+}
+
+void DriverReportedUsage::apply_reading(const Call& call, const Measurement& measurement) {
+  const auto& reading = measurement.reading;
+  const bool is_exact = reading && !reading->is_least;
+  if (is_exact && measurement.number > applied_) {
+    applied_ = measurement.number;
+    measured_ = reading->bytes;
+    covered_ = std::max(covered_, measurement.completed);
   }
-  if (!measured && !call.has_failed) measured_ += call.expected;
-  Outcome outcome;
-  if (call.number == begun_ && expected_ == 0 && measured_ > call.measured_before)
-    outcome.grown = measured_ - call.measured_before;
-  const std::uint64_t target = measured_ + expected_;
+  if (is_exact) return;
+  if (!call.has_failed) measured_ += call.expected;
+  measured_ += completed_ - covered_;
+  covered_ = completed_;
+  measured_ -= std::min(measured_, call.freed);
+  if (reading) measured_ = std::max(measured_, reading->bytes);
+}
+
+// Counts `target` bytes, or `least` where there is no room for them; beyond the quota if need be:
+// then it is false.
+bool DriverReportedUsage::hold(int device, std::uint64_t target, std::uint64_t least) {
+  if (excess_ != 0) release(device, excess_);
+  excess_ = 0;
   if (target < held_) {
     release(device, held_ - target);
     held_ = target;
   }
-  if (target == held_) return outcome;
-  const auto granted = reserve(device, target - held_);
-  if (granted) held_ += *granted;
-  outcome.is_within = granted.has_value();
+  for (const std::uint64_t wanted : {target, least}) {
+    const auto granted = wanted <= held_ ? 0 : reserve(device, wanted - held_);
+    if (!granted) continue;
+    held_ += *granted;
+    return true;
+  }
+  excess_ = least - held_;
+  owe_beyond_quota(device, excess_);
+  return false;
+}
+
+DriverReportedUsage::Outcome DriverReportedUsage::apply(int device, const Call& call,
+                                                        const Measurement& measurement) {
+  const MutexLock lock(mutex_);
+  expected_ -= call.expected;
+  apply_reading(call, measurement);
+  Outcome outcome;
+  if (call.number == begun_ && expected_ == 0 && measured_ > call.measured_before)
+    outcome.grown = measured_ - call.measured_before;
+  const std::uint64_t in_advance = expected_ + completed_ - covered_;
+  // Memory that calls in progress took already is in the measurement and in what they expect: they
+  // settle it.
+  outcome.is_within = hold(device, measured_ + in_advance, std::max(measured_, in_advance));
   return outcome;
+}
+
+bool DriverReportedUsage::is_beyond_quota() {
+  const MutexLock lock(mutex_);
+  return excess_ != 0;
 }
 
 std::uint64_t DriverReportedUsage::held_bytes() {
   const MutexLock lock(mutex_);
-  return held_;
+  return held_ + excess_;
 }
 
 namespace {
@@ -125,8 +173,8 @@ CUresult allocate_pitch(DriverFunction<DriverEntry::cuMemAllocPitch_v2> real, CU
                         unsigned element_bytes) {
   constexpr std::size_t kPitchStep = 512;  // of every GPU so far
   if (pitch == nullptr) return real(address, pitch, width, height, element_bytes);
-  const std::size_t likely_pitch = (width + kPitchStep - 1) / kPitchStep * kPitchStep;
-  const std::size_t likely = likely_pitch * height;
+  const std::size_t likely_pitch = saturated_sum(width, kPitchStep - 1) / kPitchStep * kPitchStep;
+  const std::size_t likely = saturated_product(likely_pitch, height);
   if (element_bytes == 4 || element_bytes == 8 || element_bytes == 16) {
     const auto done = allocate_swappable(address, likely);
     if (done && *done == CUDA_SUCCESS) *pitch = likely_pitch;

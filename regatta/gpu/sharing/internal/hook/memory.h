@@ -42,17 +42,27 @@ class AccountingGuard {
     ended.fetch_add(1, std::memory_order_relaxed);
     under_way.fetch_sub(1, std::memory_order_seq_cst);
   }
-  void go_on() { under_way.fetch_add(1, std::memory_order_seq_cst); }
+  void go_on() {
+    under_way.fetch_add(1, std::memory_order_seq_cst);
+    if (is_measuring.load(std::memory_order_seq_cst)) [[unlikely]]
+      wait_for_measurement();
+  }
 
   static std::atomic<int> under_way;
   static std::atomic<std::uint64_t> ended;
+  // Set while a measurement waits for the calls under way to end: no other begins.
+  static std::atomic<bool> is_measuring;
+
+ private:
+  void wait_for_measurement();
 };
 
 // Releases the bytes that were counted for an allocation which the driver has freed.
 void release_bytes(const Allocation& allocation);
 
 // Memory whose size only the driver can tell, as that of a pool: the count follows its answer after
-// each call, and the possible growth of a call in progress is counted before it.
+// each call, and the possible growth of a call in progress is counted before it. Memory that is
+// found beyond the quota is counted, too, as a debt (tenant.h).
 class DriverReportedUsage {
  public:
   struct Call {
@@ -60,6 +70,14 @@ class DriverReportedUsage {
     std::uint64_t number = 0;
     std::uint64_t measured_before = 0;
     bool has_failed = false;
+    std::uint64_t freed = 0;  // what the call gave back, where that cannot be measured
+  };
+  // The size that the driver reports.
+  struct Reading {
+    Reading(std::uint64_t size, bool is_lower_bound = false)
+        : bytes(size), is_least(is_lower_bound) {}
+    std::uint64_t bytes;
+    bool is_least;  // it may be more, by what calls in progress take
   };
   // Before a call that may take up to `most` bytes; none: the tenant may not have them. As
   // reserve().
@@ -75,14 +93,26 @@ class DriverReportedUsage {
   Outcome settle(int device, const Call& call, F&& measure) {
     // A thread with a later number sees the effects of all earlier ones.
     const std::uint64_t number = last_.fetch_add(1) + 1;
-    return apply(device, call, number, measure());
+    const std::uint64_t completed = completed_.load();
+    return apply(device, call, {number, completed, measure()});
   }
+  // After a call that took no more than expected, which counts as taken until the next settle().
+  // False: that is not all held, so settle.
+  bool complete(const Call& call);
 
   std::uint64_t held_bytes();
+  // Whether more was found than the tenant may have.
+  bool is_beyond_quota();
 
  private:
-  Outcome apply(int device, const Call& call, std::uint64_t number,
-                std::optional<std::uint64_t> measured);
+  struct Measurement {
+    std::uint64_t number = 0;
+    std::uint64_t completed = 0;  // of completed_, before it
+    std::optional<Reading> reading;
+  };
+  Outcome apply(int device, const Call& call, const Measurement& measurement);
+  void apply_reading(const Call& call, const Measurement& measurement) REGATTA_REQUIRES(mutex_);
+  bool hold(int device, std::uint64_t target, std::uint64_t least) REGATTA_REQUIRES(mutex_);
 
   std::atomic<std::uint64_t> last_ = 0;
   Mutex mutex_;
@@ -92,6 +122,11 @@ class DriverReportedUsage {
       0;  // value of last_ at the applied measurement
   std::uint64_t expected_ REGATTA_GUARDED_BY(mutex_) = 0;  // by calls in progress
   std::uint64_t held_ REGATTA_GUARDED_BY(mutex_) = 0;
+  std::uint64_t excess_ REGATTA_GUARDED_BY(mutex_) = 0;  // beyond the quota
+  // Bytes of all calls that completed without a measurement, and those among them that one has
+  // covered.
+  std::atomic<std::uint64_t> completed_ = 0;
+  std::uint64_t covered_ REGATTA_GUARDED_BY(mutex_) = 0;
 };
 
 // exports_graphs.cc: a launch that may take memory.

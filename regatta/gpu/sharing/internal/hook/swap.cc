@@ -206,7 +206,7 @@ std::optional<CUresult> allocate_swappable(CUdeviceptr* address, std::uint64_t b
   const auto place = current_device_context();
   Device* const device = place ? make_device(place->device) : nullptr;
   if (device == nullptr) return std::nullopt;
-  if (!account_context(*place)) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (bytes > REGATTA_MEMORY_MAX || !account_context(*place)) return CUDA_ERROR_OUT_OF_MEMORY;
   const auto made = device->residency.allocate(place->context, bytes);
   if (made) {
     *address = *made;

@@ -189,6 +189,7 @@ static std::optional<std::uint64_t> request_room(int device, std::uint64_t bytes
 
 std::optional<std::uint64_t> reserve(int device, std::uint64_t bytes, AccountingGuard* busy) {
   if (bytes == 0) return 0;
+  if (bytes > REGATTA_MEMORY_MAX) return std::nullopt;  // also where nobody can be asked
   if (busy != nullptr) busy->pause();
   const auto granted = request_room(device, bytes);
   if (busy != nullptr) busy->go_on();
@@ -202,6 +203,14 @@ void release(int device, std::uint64_t bytes) {
   tenant().reserved[as_index(device)] -= bytes;
   const std::uint64_t struck = strike(tenant().owed[as_index(device)], bytes);
   if (client != nullptr) client->release(device, bytes - struck);
+}
+
+void owe_beyond_quota(int device, std::uint64_t bytes) {
+  if (bytes == 0 || !is_known(device)) return;
+  tenant().reserved[as_index(device)] += bytes;
+  debt_bytes += bytes;
+  tenant().owed[as_index(device)] += bytes;
+  pay_known_debts(!is_paused());
 }
 
 void pay_known_debts(bool is_pressing) {

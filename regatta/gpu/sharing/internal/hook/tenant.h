@@ -29,6 +29,9 @@ bool join_tenant();
 std::optional<std::uint64_t> reserve(int device, std::uint64_t bytes,
                                      AccountingGuard* busy = nullptr);
 void release(int device, std::uint64_t bytes);
+// Counts bytes that the device holds already and that reserve() refused. They are a debt: nothing
+// more is reserved until they are returned, or the quota has room for them.
+void owe_beyond_quota(int device, std::uint64_t bytes);
 // Leases the debt, as far as the quota allows. At most one request a second, which gives up on a
 // daemon that does not reply at once, or while another thread waits for it: for calls that wait
 // anyway. `is_pressing`: requests now and waits for the daemon.

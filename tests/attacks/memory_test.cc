@@ -1,0 +1,122 @@
+// Programs that try to get more of the device's memory than their tenant's quota. The device's own
+// count says what each got, and the most that it ever had.
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "tests/gpu_time/time_shared_machine.h"
+
+namespace regatta::gpu_time {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr std::uint64_t kMiB = 1 << 20;
+
+class MemoryAttack : public testing::Test {
+ protected:
+  explicit MemoryAttack(const MachineOptions& options = {}) : machine_(options) {}
+
+  // Runs the program as a tenant of this name; the first line that it says, "" after `timeout`.
+  std::string run(const Tenant& tenant, const std::string& name, std::vector<std::string> words,
+                  Time timeout = seconds(20)) {
+    words.insert(words.begin(), std::string(REGATTA_ATTACKS) + "/regatta-attack-" + name);
+    auto output = os::make_pipe();
+    machine_.run_program(tenant, words, output->write_end.get());
+    output->write_end.reset();
+    const Time end = clock_now() + timeout;
+    std::string line;
+    pollfd readable{output->read_end.get(), POLLIN, 0};
+    while (clock_now() < end) {
+      char letter = 0;
+      if (::poll(&readable, 1, 10) == 0) continue;
+      if (::read(readable.fd, &letter, 1) != 1 || letter == '\n') return line;
+      line += letter;
+    }
+    return "";
+  }
+  // As a tenant with a quota of 100 MiB.
+  std::string run_attack(const std::string& name, const std::vector<std::string>& words) {
+    return run({.name = "attack", .memory = "100MiB", .is_unprivileged = true}, name, words);
+  }
+  // The daemon's books and the device's own count.
+  void expect_books_match() {
+    EXPECT_EQ(machine_.daemon().memory("used_bytes"),
+              static_cast<long long>(machine_.used_bytes()));
+  }
+
+  TimeSharedMachine machine_;
+};
+
+class ModuleAttack : public MemoryAttack, public testing::WithParamInterface<std::string> {};
+
+TEST_P(ModuleAttack, OfSixGiBIsRefusedBeforeItIsLoaded) {
+  EXPECT_EQ(run_attack("modules", {"1", "6144", GetParam()}), "0 loaded, then 2");
+  EXPECT_EQ(machine_.most_used_bytes(), 0U);
+  expect_books_match();
+}
+
+TEST_P(ModuleAttack, OneAfterTheOtherEndsAtTheQuota) {
+  EXPECT_EQ(run_attack("modules", {"126", "8", GetParam()}), "12 loaded, then 2");
+  EXPECT_EQ(machine_.most_used_bytes(), 96 * kMiB);
+  expect_books_match();
+}
+
+TEST_P(ModuleAttack, BesideThreadsThatAllocateEndsAtTheQuota) {
+  EXPECT_THAT(run_attack("modules", {"126", "8", GetParam(), "3"}), testing::EndsWith("then 2"));
+  EXPECT_LE(machine_.most_used_bytes(), 100 * kMiB);
+  expect_books_match();
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, ModuleAttack,
+                         testing::Values("data", "data-ex", "fat", "file", "library",
+                                         "library-file"),
+                         [](const auto& way) {
+                           std::string name = way.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+// Where nobody can say what a module takes it is loaded alone, measured, and taken back.
+TEST_F(MemoryAttack, ModulesThatOnlyTheDriverCanReadEndAtTheQuota) {
+  EXPECT_EQ(run_attack("modules", {"126", "8", "hidden"}), "12 loaded, then 2");
+  EXPECT_EQ(machine_.used_bytes(), 96 * kMiB);
+  EXPECT_EQ(machine_.most_used_bytes(), 104 * kMiB) << "one more, for a moment";
+  expect_books_match();
+}
+
+TEST_F(MemoryAttack, ModulesThatOnlyTheDriverCanReadEndAtTheQuotaBesideThreads) {
+  EXPECT_THAT(run_attack("modules", {"126", "8", "hidden", "3"}), testing::EndsWith("then 2"));
+  EXPECT_LE(machine_.used_bytes(), 100 * kMiB);
+  expect_books_match();
+}
+
+// The runtime library loads its modules through a table of its own: they are measured when
+// something in them is looked up. Nobody can undo that, so nothing else is to be had.
+TEST_F(MemoryAttack, ModulesByTheTableOfTheRuntimeEndWithTheFirstThatIsTooMuch) {
+  EXPECT_EQ(run_attack("modules", {"126", "8", "table"}), "12 loaded, then 2");
+  EXPECT_EQ(machine_.used_bytes(), 104 * kMiB);
+  EXPECT_EQ(machine_.daemon().memory("used_bytes"), static_cast<long long>(100 * kMiB));
+}
+
+TEST_F(MemoryAttack, FunctionsOfTheFirstVersionCountAsThoseOfTodayOrAreRefused) {
+  EXPECT_EQ(run_attack("first_version", {}),
+            "cuMemAlloc 801, cuMemAllocPitch 801, cuMemcpyHtoD 801, cuMemcpyDtoH 801, "
+            "cuArrayCreate 2, cuArray3DCreate 2, cuArrayCreate 0, free 96 of 100 MiB, "
+            "total 100 MiB, cuLaunch 0, cuLaunchGrid 0, cuLaunchGridAsync 0, on one device 0, "
+            "on two devices 801, 4 launches");
+  EXPECT_EQ(machine_.used_bytes(), 4 * kMiB);
+  expect_books_match();
+}
+
+TEST_F(MemoryAttack, SizesThatWrapAreRefused) {
+  EXPECT_EQ(run_attack("wrapping_sizes", {}), "got 0");
+  EXPECT_EQ(machine_.most_used_bytes(), 0U);
+  expect_books_match();
+}
+
+}  // namespace
+}  // namespace regatta::gpu_time
