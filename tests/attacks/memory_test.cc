@@ -102,6 +102,34 @@ TEST_F(MemoryAttack, ModulesByTheTableOfTheRuntimeEndWithTheFirstThatIsTooMuch) 
   EXPECT_EQ(machine_.daemon().memory("used_bytes"), static_cast<long long>(100 * kMiB));
 }
 
+class ComparedMemoryAttack : public MemoryAttack {
+ protected:
+  ComparedMemoryAttack() : MemoryAttack({.has_nvml = true}) {}
+};
+
+TEST_F(ComparedMemoryAttack, WhatIsBeyondTheBooksIsShown) {
+  EXPECT_EQ(run_attack("modules", {"1", "600", "table"}), "0 loaded, then 2");
+  EXPECT_EQ(machine_.daemon().memory("used_bytes"), static_cast<long long>(100 * kMiB));
+  Result<nlohmann::json> shown = nlohmann::json();
+  for (int i = 0; i < 10; ++i) {  // NVML answers when it likes
+    shown = machine_.daemon().query({{"request", "ps"}});
+    if (shown && (*shown)["tenants"][0]["memory"][0].value("uncounted_bytes", 0) != 0) break;
+    os::sleep_for(Seconds{0.5});
+  }
+  ASSERT_TRUE(shown);
+  EXPECT_EQ((*shown)["tenants"][0]["memory"][0]["uncounted_bytes"], 500 * kMiB);
+  const auto& process = (*shown)["tenants"][0]["processes"][0]["memory"][0];
+  EXPECT_EQ(process["device_bytes"], 600 * kMiB);
+  EXPECT_EQ(process["uncounted_bytes"], 500 * kMiB);
+  EXPECT_EQ((*shown)["gpus"][0]["outside_bytes"], 0);
+  const auto metrics =
+      sharing::send_control_request(machine_.daemon().socket(), R"({"request":"metrics"})");
+  ASSERT_TRUE(metrics);
+  EXPECT_THAT(*metrics,
+              testing::HasSubstr("regatta_gpu_memory_uncounted_bytes{tenant=\"attack\",gpu=\"0\"} "
+                                 "524288000"));
+}
+
 TEST_F(MemoryAttack, FunctionsOfTheFirstVersionCountAsThoseOfTodayOrAreRefused) {
   EXPECT_EQ(run_attack("first_version", {}),
             "cuMemAlloc 801, cuMemAllocPitch 801, cuMemcpyHtoD 801, cuMemcpyDtoH 801, "

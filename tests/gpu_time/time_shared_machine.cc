@@ -67,15 +67,32 @@ bool can_another_user_read(const std::string& path) {
 
 }  // namespace
 
-TimeSharedMachine::TimeSharedMachine(const MachineOptions& options)
-    : folder_(readable_folder()), daemon_({Bytes{0}}, options.daemon) {
-  const std::string socket = folder_.path() + "/device";
-  device_pid_ = os::spawn({REGATTA_STANDIN_DEVICE, "--socket", socket, "--processors",
-                           std::to_string(options.processors), "--memory", options.memory},
-                          {})
-                    .value();
+namespace {
+
+pid_t start_device(const std::string& socket, const MachineOptions& options) {
+  const auto pid = os::spawn({REGATTA_STANDIN_DEVICE, "--socket", socket, "--processors",
+                              std::to_string(options.processors), "--memory", options.memory},
+                             {});
   for (int i = 0; i < 5000 && ::access(socket.c_str(), F_OK) != 0; ++i)
     ::usleep(1000);
+  return pid.value();
+}
+
+// The daemon, which is a child of this process, finds the device as programs do.
+sharing::DaemonOptions daemon_options(const MachineOptions& options, const std::string& socket) {
+  sharing::DaemonOptions daemon = options.daemon;
+  daemon.nvml = options.has_nvml ? REGATTA_DRIVER "/libnvidia-ml.so.1" : "";
+  if (options.has_nvml) ::setenv("REGATTA_STANDIN", socket.c_str(), 1);
+  return daemon;
+}
+
+}  // namespace
+
+TimeSharedMachine::TimeSharedMachine(const MachineOptions& options)
+    : folder_(readable_folder()),
+      device_pid_(start_device(folder_.path() + "/device", options)),
+      daemon_(options.daemon.gpus, daemon_options(options, folder_.path() + "/device")) {
+  const std::string socket = folder_.path() + "/device";
   if (!link_->connect(socket)) std::abort();
   const std::string daemon_folder = daemon_.socket().substr(0, daemon_.socket().rfind('/'));
   if (::chmod(socket.c_str(), 0666) != 0 || ::chmod(daemon_folder.c_str(), 0755) != 0) std::abort();
@@ -126,8 +143,9 @@ std::vector<std::string> TimeSharedMachine::run_words(const Tenant& tenant) cons
                                     "--weight",
                                     std::to_string(tenant.weight),
                                     "--priority",
-                                    tenant.is_high ? "high" : "normal",
-                                    "--"};
+                                    tenant.is_high ? "high" : "normal"};
+  if (tenant.is_overcommitted) words.emplace_back("--overcommit");
+  words.emplace_back("--");
   static const bool is_another_user = ::geteuid() == 0 && can_another_user_read(REGATTA_PROGRAM);
   if (tenant.is_unprivileged && is_another_user) {
     const std::string user = std::to_string(kOtherUser);

@@ -31,6 +31,7 @@ struct Tenant {
   int weight = 1;
   bool is_high = false;
   std::string memory = "64MiB";
+  bool is_overcommitted = false;
   // As another user than the daemon's, where the test is root and that user may read the build.
   bool is_unprivileged = false;
 };
@@ -39,6 +40,7 @@ struct MachineOptions {
   unsigned processors = 132;
   std::string memory = "8GiB";  // of the device
   sharing::DaemonOptions daemon;
+  bool has_nvml = false;  // with which the daemon compares its books
 };
 
 Time clock_now();
@@ -93,7 +95,7 @@ class TimeSharedMachine {
   std::vector<std::string> environment() const;
 
   os::TempFolder folder_;
-  pid_t device_pid_ = -1;
+  pid_t device_pid_;
   standin::DeviceConnection* link_ = new standin::DeviceConnection;  // its threads live on
   sharing::TestDaemon daemon_;
   std::vector<Program> programs_;

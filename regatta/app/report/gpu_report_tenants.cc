@@ -55,6 +55,21 @@ std::string holders_text(const JsonReader& tenant) {
          (more == 0 ? "" : fmt::format(" and {} more", more));
 }
 
+// A line for each GPU on which the tenant's processes have more than is counted.
+std::string uncounted_text(const JsonReader& tenant) {
+  std::string text;
+  for (const JsonReader& memory : tenant.at("memory").items()) {
+    Bytes uncounted;
+    memory.read_if("uncounted_bytes", uncounted);
+    if (uncounted.value > 0)
+      text += fmt::format(
+          "tenant {}: has {} of GPU {} beyond what is counted, by NVML; regatta gpu ps --json says "
+          "which process\n",
+          tenant.at("name").as<std::string>(), format_bytes(uncounted), memory.at("gpu").as<int>());
+  }
+  return text;
+}
+
 }  // namespace
 
 Result<JsonReader> parse_daemon_answer(const std::string& text) {
@@ -70,6 +85,8 @@ Result<std::string> gpu_tenants_table(const JsonReader& answer) {
       head += fmt::format("GPU {}: drained, accepts no new tenant\n", gpu);
   }
   const auto tenants = answer.at("tenants").items();
+  for (const JsonReader& tenant : tenants)
+    head += uncounted_text(tenant);
   if (tenants.empty()) return answer.finish(head + "no tenant; start one with regatta gpu run\n");
   std::vector<std::vector<std::string>> rows = {{"tenant", "gpu", "used", "swapped out", "limit",
                                                  "compute %", "share %", "used %", "priority",

@@ -51,12 +51,14 @@ Status serve(const DaemonOptions& options, const std::atomic<bool>& stop) {
   REGATTA_TRY(engines,
               EngineShares::create(tenant_store, options.engine_rates, options.engine_sessions));
   REGATTA_TRY(residency_manager, ResidencyManager::create(tenant_store, options.residency));
-  DaemonLoop daemon({.tenant_store = std::move(tenant_store),
-                     .tenant_cgroups = std::move(tenant_cgroups),
-                     .turn_manager = std::move(turn_manager),
-                     .engines = std::move(engines),
-                     .residency_manager = std::move(residency_manager)},
-                    std::move(poll), ConnectionTable(std::move(listener)));
+  DaemonLoop daemon(
+      {.tenant_store = std::move(tenant_store),
+       .tenant_cgroups = std::move(tenant_cgroups),
+       .turn_manager = std::move(turn_manager),
+       .engines = std::move(engines),
+       .residency_manager = std::move(residency_manager),
+       .device_memory = DeviceMemory(static_cast<int>(options.gpus.size()), options.nvml)},
+      std::move(poll), ConnectionTable(std::move(listener)));
   REGATTA_TRY_DO(daemon.adopt_clients());
   const Status status = daemon.run(stop);
   ::unlink(socket.c_str());

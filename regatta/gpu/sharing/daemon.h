@@ -29,6 +29,8 @@ struct DaemonOptions {
   EngineSessions engine_sessions{};  // likewise
   Bytes host_memory;                 // for swapped-out memory; 0: no over-commit
   ResidencyOptions residency;
+  // With which the books are compared when an operator asks for them; "": with nothing.
+  std::string nvml = "libnvidia-ml.so.1";
   bool opens_when_lost = true;  // whether launches continue while no daemon answers
 };
 

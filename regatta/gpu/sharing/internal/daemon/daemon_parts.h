@@ -1,6 +1,7 @@
 // sharing/internal/daemon/daemon_parts.h: the state of the daemon, without its connections.
 #pragma once
 
+#include "regatta/gpu/sharing/internal/daemon/device_memory.h"
 #include "regatta/gpu/sharing/internal/daemon/engine_shares.h"
 #include "regatta/gpu/sharing/internal/daemon/residency_manager.h"
 #include "regatta/gpu/sharing/internal/daemon/tenant_cgroups.h"
@@ -15,6 +16,7 @@ struct DaemonParts {
   TurnManager turn_manager;
   EngineShares engines;
   ResidencyManager residency_manager;
+  DeviceMemory device_memory{};
 };
 
 }  // namespace regatta::sharing

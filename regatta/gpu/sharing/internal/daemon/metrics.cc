@@ -1,6 +1,8 @@
 #include "regatta/gpu/sharing/internal/daemon/metrics.h"
 
+#include <algorithm>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include <fmt/core.h>
@@ -32,17 +34,65 @@ void add_places(json& memory, const TenantStore& tenant_store, int tenant, int d
   memory["moved_out_bytes"] = place.moved_out;
 }
 
-json process_json(const TenantStore& tenant_store, int client) {
+// A client's memory on a device: by the books, and by NVML where that is asked.
+struct ClientUse {
+  std::uint64_t used = 0;
+  std::optional<std::uint64_t> on_device;
+  std::uint64_t uncounted = 0;  // on the device beyond what the books say is there
+};
+
+ClientUse use_of(const DaemonParts& parts, int client, int device) {
+  const TenantStore& tenant_store = parts.tenant_store;
+  const auto held = tenant_store.leases().holding(client, device);
+  const std::uint64_t swappable = tenant_store.swappable().bytes(client, device);
+  ClientUse use{.used = held.leased - held.spare + swappable};
+  const auto& processes = parts.device_memory.processes(device);
+  if (!processes) return use;
+  const auto found = processes->find(tenant_store.state().clients[client].pid);
+  use.on_device = found == processes->end() ? 0 : found->second;
+  // Memory that is on its way to the host or back counts as there.
+  use.uncounted = *use.on_device - std::min(*use.on_device, use.used);
+  return use;
+}
+
+std::uint64_t uncounted_bytes(const DaemonParts& parts, int tenant, int device) {
+  std::uint64_t sum = 0;
+  for (const int client : parts.tenant_store.clients().of_tenant(tenant))
+    sum += use_of(parts, client, device).uncounted;
+  return sum;
+}
+
+json process_json(const DaemonParts& parts, int client) {
+  const TenantStore& tenant_store = parts.tenant_store;
   json memory = json::array();
   for (int device = 0; device < tenant_store.device_count(); ++device) {
-    const auto held = tenant_store.leases().holding(client, device);
-    const std::uint64_t used =
-        held.leased - held.spare + tenant_store.swappable().bytes(client, device);
-    if (held.leased == 0 && used == 0) continue;
-    memory.push_back({{"gpu", device}, {"used_bytes", used}});
+    const ClientUse use = use_of(parts, client, device);
+    if (tenant_store.leases().holding(client, device).leased == 0 && use.used == 0 &&
+        use.uncounted == 0)
+      continue;
+    memory.push_back({{"gpu", device}, {"used_bytes", use.used}});
+    if (use.on_device) {
+      memory.back()["device_bytes"] = *use.on_device;
+      memory.back()["uncounted_bytes"] = use.uncounted;
+    }
   }
   const pid_t pid = tenant_store.state().clients[client].pid;
   return {{"pid", pid}, {"name", process_name(pid)}, {"memory", memory}};
+}
+
+// Bytes that NVML reports of processes of no tenant; null where it is not asked.
+json outside_bytes(const DaemonParts& parts, int device) {
+  const auto& processes = parts.device_memory.processes(device);
+  if (!processes) return {};
+  std::uint64_t sum = 0;
+  for (const auto& [pid, bytes] : *processes)
+    sum += bytes;
+  for (int client = 0; client < kClientsMax; ++client) {
+    const ClientRecord& record = parts.tenant_store.state().clients[client];
+    const auto found = processes->find(record.pid);
+    if (record.live != 0 && found != processes->end()) sum -= std::min(sum, found->second);
+  }
+  return sum;
 }
 
 // Names in `ps` and in the metrics.
@@ -124,12 +174,14 @@ json tenant_json(const DaemonParts& parts, int tenant) {
   json memory = json::array();
   for (int device = 0; device < tenant_store.device_count(); ++device) {
     const auto held = tenant_store.leases().tenant_holding(tenant, device);
-    if (limits.memory[device].value == 0 && held.leased == 0) continue;
+    const std::uint64_t uncounted = uncounted_bytes(parts, tenant, device);
+    if (limits.memory[device].value == 0 && held.leased == 0 && uncounted == 0) continue;
     const std::uint64_t swappable = tenant_store.swappable().tenant_bytes(tenant, device);
     memory.push_back({{"gpu", device},
                       {"limit_bytes", limits.memory[device].value},
                       {"used_bytes", held.leased - held.spare + swappable},
                       {"spare_bytes", held.spare}});
+    if (parts.device_memory.processes(device)) memory.back()["uncounted_bytes"] = uncounted;
     if (limits.is_overcommitted) add_places(memory.back(), tenant_store, tenant, device);
   }
   json time = json::array();
@@ -142,7 +194,7 @@ json tenant_json(const DaemonParts& parts, int tenant) {
   }
   json processes = json::array();
   for (const int client : tenant_store.clients().of_tenant(tenant))
-    processes.push_back(process_json(tenant_store, client));
+    processes.push_back(process_json(parts, client));
   return {{"name", limits.name},
           {"compute_percent", limits.compute_ppm / 1e4},
           {"share_percent", tenant_store.tenants().share_ppm(tenant) / 1e4},
@@ -165,6 +217,7 @@ json daemon_state_json(const DaemonParts& parts) {
   for (int device = 0; device < tenant_store.device_count(); ++device) {
     const Bytes capacity = at(tenant_store.capacity().devices, device);
     gpus.push_back({{"memory_bytes", capacity.value == 0 ? json() : json(capacity.value)},
+                    {"outside_bytes", outside_bytes(parts, device)},
                     {"drained", tenant_store.drained().contains(device)}});
   }
   json tenants = json::array();
@@ -218,6 +271,11 @@ std::string metrics_text(const DaemonParts& parts) {
       [&](int tenant, int device) {
         return tenant_store.leases().tenant_holding(tenant, device).spare;
       });
+  add_of_gpu<Whole>(text, tenant_store,
+                    {"regatta_gpu_memory_uncounted_bytes",
+                     "What NVML reports of the tenant's processes beyond what is counted; 0 "
+                     "without NVML."},
+                    [&](int tenant, int device) { return uncounted_bytes(parts, tenant, device); });
   add_of_gpu<double>(
       text, tenant_store,
       {"regatta_gpu_time_seconds_total", "Device time of the tenant.", "counter"},
