@@ -146,5 +146,34 @@ TEST_F(MemoryAttack, SizesThatWrapAreRefused) {
   expect_books_match();
 }
 
+MachineOptions overcommitted() {
+  MachineOptions options{.memory = "512MiB"};
+  options.daemon.gpus = {Bytes{512LL << 20}};
+  options.daemon.host_memory = Bytes{4LL << 30};
+  options.daemon.residency.timeout = Seconds{0.5};
+  return options;
+}
+
+class ResidencyAttack : public MemoryAttack, public testing::WithParamInterface<const char*> {
+ protected:
+  ResidencyAttack() : MemoryAttack(overcommitted()) {}
+};
+
+// A client may say anything of itself in its page: nobody else's memory moves for it.
+TEST_P(ResidencyAttack, ByNonsenseInThePageStopsNobodyElse) {
+  EXPECT_EQ(
+      run({.name = "attack", .memory = "384MiB", .is_overcommitted = true, .is_unprivileged = true},
+          "resident_word", {GetParam()}),
+      "writes");
+  EXPECT_EQ(run({.name = "honest", .memory = "384MiB", .is_overcommitted = true}, "fill", {"320"}),
+            "filled");
+  EXPECT_EQ(run({.name = "other", .memory = "384MiB", .is_overcommitted = true}, "fill", {"320"}),
+            "filled");
+}
+
+INSTANTIATE_TEST_SUITE_P(Words, ResidencyAttack,
+                         testing::Values("18446744073709551615", "9223372036854775808", "402653184",
+                                         "0"));
+
 }  // namespace
 }  // namespace regatta::gpu_time

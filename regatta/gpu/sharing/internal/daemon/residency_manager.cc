@@ -36,17 +36,12 @@ bool has_work(const TenantStore& tenant_store, int client, int device) {
   return load(page.doing) != static_cast<unsigned>(REGATTA_IDLE);
 }
 
-void write_may(regatta_residency_state& page, std::uint64_t may) {
-  store(page.granted, static_cast<unsigned long long>(may));
-  store(page.order, page.order + 1);
-  os::futex_wake_all(&page.order);
-}
-
 }  // namespace
 
 ResidencyManager::ResidencyManager(TimerFd alarm, const ResidencyOptions& options)
     : timer_fd_(std::move(alarm)),
       options_(options),
+      places_(kClientsMax),
       checkpoints_(options.checkpoints),
       began_ns_(os::monotonic_ns()) {}
 
@@ -92,6 +87,43 @@ bool ResidencyManager::can_leave(const TenantStore& tenant_store, int tenant, in
   return is_any_away || checkpoints_.is_available();
 }
 
+// Nothing but its page is known of a client of an earlier daemon, as far as that may be true.
+ResidencyManager::ClientPlace ResidencyManager::place_of(const TenantStore& tenant_store,
+                                                         int client, int device) const {
+  ClientPlace place = at(places_, client)[as_index(device)];
+  const regatta_residency_state* const page = tenant_store.clients().residency(client, device);
+  if (page == nullptr) return place;
+  const std::uint64_t all = tenant_store.swappable().bytes(client, device);
+  if (!place.is_known) {
+    place.granted = std::min<std::uint64_t>(load(page->granted), all);
+    place.may_hold =
+        std::min<std::uint64_t>(std::max(load(page->resident), load(page->granted)), all);
+    place.is_known = true;
+  }
+  return place;
+}
+
+// The client says how much it has on the device: true as far as it was granted so much.
+std::uint64_t ResidencyManager::resident(const TenantStore& tenant_store, int client,
+                                         int device) const {
+  const regatta_residency_state* const page = tenant_store.clients().residency(client, device);
+  return page == nullptr ? 0
+                         : std::min<std::uint64_t>(load(page->resident),
+                                                   place_of(tenant_store, client, device).may_hold);
+}
+
+void ResidencyManager::write_grant(const TenantStore& tenant_store, int client, int device,
+                                   std::uint64_t may) {
+  ClientPlace place = place_of(tenant_store, client, device);
+  place.granted = may;
+  place.may_hold = std::max(place.may_hold, may);
+  at(places_, client)[as_index(device)] = place;
+  regatta_residency_state& page = *tenant_store.clients().residency(client, device);
+  store(page.granted, static_cast<unsigned long long>(may));
+  store(page.order, page.order + 1);
+  os::futex_wake_all(&page.order);
+}
+
 void ResidencyManager::sample_client(const TenantStore& tenant_store, int client, int device,
                                      bool leaves, std::uint64_t now,
                                      regatta_residency_tenant& seen) {
@@ -100,15 +132,22 @@ void ResidencyManager::sample_client(const TenantStore& tenant_store, int client
   checkpoints_.notice(tenant_store, client);
   const std::uint64_t swappable = tenant_store.swappable().bytes(client, device);
   const std::uint64_t stays = leaves ? tenant_store.leases().leased(client, device) : 0;
-  if (swappable == 0 && stays == 0 && load(page->resident) == 0 && load(page->granted) == 0) return;
-  if (load(page->granted) > swappable) write_may(*page, swappable);  // what it has freed
+  ClientPlace place = place_of(tenant_store, client, device);
+  const std::uint64_t there = resident(tenant_store, client, device);
+  if (swappable == 0 && stays == 0 && there == 0 && place.granted == 0) return;
+  if (there <= place.granted) place.may_hold = place.granted;
+  at(places_, client)[as_index(device)] = place;
+  if (place.granted > swappable)
+    write_grant(tenant_store, client, device, swappable);  // what it has freed
+  else if (load(page->granted) != place.granted)
+    write_grant(tenant_store, client, device, place.granted);  // the client has written there
   const bool is_away =
       CheckpointManager::place(tenant_store, client) == REGATTA_PROCESS_CHECKPOINTED;
   seen.demand += swappable + stays;
   seen.bound += stays;
-  seen.resident += load(page->resident) + (is_away ? 0 : stays);
-  seen.granted +=
-      load(page->granted) + (checkpoints_.is_wanted_here(tenant_store, client) ? stays : 0);
+  seen.resident += there + (is_away ? 0 : stays);
+  seen.granted += std::min(place.granted, swappable) +
+                  (checkpoints_.is_wanted_here(tenant_store, client) ? stays : 0);
   // A checkpointed process may wait in calls that the hook does not count.
   const std::uint64_t away_since = checkpoints_.away_since_ns(client);
   const bool is_long_away = away_since != 0 && now - away_since >= in_ns(options_.longest_wait);
@@ -242,7 +281,8 @@ void ResidencyManager::grant(const TenantStore& tenant_store, int tenant, int de
         continue;
       const std::uint64_t part = std::min(may, tenant_store.swappable().bytes(client, device));
       may -= part;
-      if (load(page->granted) != part) write_may(*page, part);
+      if (place_of(tenant_store, client, device).granted != part)
+        write_grant(tenant_store, client, device, part);
     }
   }
   TenantState& asked = at(devices_, device).asked[as_index(tenant)];

@@ -53,7 +53,10 @@ class ResidencyManager {
   // room depend on.
   void update_checkpointable(TenantStore& tenant_store, int device) const;
   // The client has ended.
-  void forget_client(int client) { checkpoints_.forget(client); }
+  void forget_client(int client) {
+    checkpoints_.forget(client);
+    at(places_, client) = {};
+  }
   // The tenant is about to be removed; another one may get its number.
   void forget_tenant(int tenant);
 
@@ -88,7 +91,18 @@ class ResidencyManager {
     std::array<TenantState, kTenantsMax> asked{};
   };
 
+  // The daemon's own record of its grants to a client on a device. The client's page has them, too,
+  // and how much is there, but the client can write anything into it.
+  struct ClientPlace {
+    bool is_known = false;
+    std::uint64_t granted = 0;
+    std::uint64_t may_hold = 0;  // the largest since the client last held no more than granted
+  };
+
   ResidencyManager(TimerFd alarm, const ResidencyOptions& options);
+  ClientPlace place_of(const TenantStore& tenant_store, int client, int device) const;
+  std::uint64_t resident(const TenantStore& tenant_store, int client, int device) const;
+  void write_grant(const TenantStore& tenant_store, int client, int device, std::uint64_t may);
   bool is_complete(const TenantStore& tenant_store, std::uint64_t now) const;
   void sample_client(const TenantStore& tenant_store, int client, int device, bool leaves,
                      std::uint64_t now, regatta_residency_tenant& seen);
@@ -110,6 +124,7 @@ class ResidencyManager {
   TimerFd timer_fd_;
   ResidencyOptions options_;
   std::vector<Device> devices_;
+  std::vector<std::array<ClientPlace, kDevicesMax>> places_;  // of each client
   CheckpointManager checkpoints_;
   std::uint64_t began_ns_ = 0;
   bool is_changed_ = true;

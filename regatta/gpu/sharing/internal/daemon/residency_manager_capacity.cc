@@ -25,10 +25,13 @@ ResidencyManager::Usage ResidencyManager::usage_of(const TenantStore& tenant_sto
   for (const int client : tenant_store.clients().of_tenant(tenant)) {
     const regatta_residency_state* const page = tenant_store.clients().residency(client, device);
     if (page == nullptr) continue;
-    sum.resident += load(page->resident);
-    sum.swapped_out += load(page->swapped_out);
-    sum.moved_in += load(page->moved_in);
-    sum.moved_out += load(page->moved_out);
+    // The client writes there: no more than it may have, and no count that others would wrap.
+    const std::uint64_t all = tenant_store.swappable().bytes(client, device);
+    constexpr std::uint64_t kMostMoved = 1ULL << 56;
+    sum.resident += std::min<std::uint64_t>(load(page->resident), all);
+    sum.swapped_out += std::min<std::uint64_t>(load(page->swapped_out), all);
+    sum.moved_in += std::min<std::uint64_t>(load(page->moved_in), kMostMoved);
+    sum.moved_out += std::min<std::uint64_t>(load(page->moved_out), kMostMoved);
     if (CheckpointManager::place(tenant_store, client) != REGATTA_PROCESS_CHECKPOINTED) continue;
     const auto held = tenant_store.leases().holding(client, device);
     sum.swapped_out += held.leased - held.spare;
@@ -52,7 +55,9 @@ std::uint64_t ResidencyManager::taken(const TenantStore& tenant_store, int devic
       if (!is_away || checkpoints_.is_wanted_here(tenant_store, client))
         sum += tenant_store.leases().leased(client, device);
       const regatta_residency_state* const page = tenant_store.clients().residency(client, device);
-      if (page != nullptr && moves) sum += std::max(load(page->resident), load(page->granted));
+      if (page != nullptr && moves)
+        sum += std::max(resident(tenant_store, client, device),
+                        place_of(tenant_store, client, device).granted);
     }
   }
   return sum;
@@ -70,8 +75,7 @@ bool ResidencyManager::may_begin(const TenantStore& tenant_store, int client, bo
       continue;
     if (here && whole != 0 && taken(tenant_store, device) > whole)
       return false;  // with what it had
-    if (!here && load(tenant_store.clients().residency(client, device)->resident) != 0)
-      return false;
+    if (!here && resident(tenant_store, client, device) != 0) return false;
   }
   return true;
 }
