@@ -96,6 +96,9 @@ std::optional<Reading> read_uncounted(CUdevice device) {
 // While other threads allocate without a pause such a moment is made.
 std::optional<Reading> uncounted_bytes(CUdevice device) {
   constexpr int kTries = 10;
+  // A child of fork() may have inherited calls and a lock that nobody ends.
+  const Client* const client = tenant_client();
+  if (client != nullptr && !client->is_joined_process()) return std::nullopt;
   for (int i = 0; i < kTries; ++i) {
     if (i > 0) os::sleep_for(Seconds{50e-6});
     if (AccountingGuard::under_way.load() != 0 || !is_on_devices()) continue;
