@@ -79,6 +79,20 @@ TEST(GpuTop, AnAnswerOfAnotherVersionIsNoPicture) {
   }
 }
 
+TEST(DaemonAnswer, NamesATenantThatHasMoreThanIsCounted) {
+  const auto answer = parse_daemon_answer(
+      R"({"policy": "fixed", "gpus": [{"memory_bytes": null, "drained": false}],
+  "tenants": [{"name": "a", "compute_percent": 10, "share_percent": 30, "priority": "high",
+     "memory": [{"gpu": 0, "limit_bytes": 104857600, "used_bytes": 104857600,
+                 "uncounted_bytes": 524288000}],
+     "time": [], "processes": [], "cgroups": []}]})");
+  ASSERT_TRUE(answer);
+  const auto text = gpu_tenants_table(*answer);
+  ASSERT_TRUE(text);
+  EXPECT_NE(text->find("tenant a: has 500 MiB of GPU 0 beyond what is counted"), std::string::npos)
+      << *text;
+}
+
 TEST(DaemonAnswer, OfAnotherVersionIsAnErrorOfEveryText) {
   for (const char* const text : {"[]", "{}", R"({"policy":"fixed","gpus":[{"gpu":"0"}]})",
                                  R"({"policy":"fixed","gpus":[],"tenants":[{"name":"a"}]})"}) {
