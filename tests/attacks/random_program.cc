@@ -1,6 +1,7 @@
 // Takes and returns device memory in ways that are drawn at random: the first word is the seed, the
 // second how many calls it makes, the third its quota in MiB, the fourth how deep it may start
-// others like itself, some of which it kills. After each call it compares what the device has for
+// others like itself, some of which it kills, the fifth whether its device has less than the quota.
+// After each call it compares what the device has for
 // it with the quota (status 3), and now and then, when all is quiet, it says "step" and waits for a
 // line, so that the books can be compared with the device.
 #include <csignal>
@@ -57,8 +58,8 @@ class DeviceView {
 
 class RandomProgram {
  public:
-  RandomProgram(std::uint64_t seed, std::uint64_t quota, std::uint64_t depth)
-      : random_(seed), seed_(seed), quota_(quota), depth_(depth) {
+  RandomProgram(std::uint64_t seed, std::uint64_t quota, std::uint64_t depth, bool is_small)
+      : random_(seed), seed_(seed), quota_(quota), depth_(depth), is_small_(is_small) {
     context_ = regatta::attacks::open_context();
     MUST(CU(cuStreamCreate)(&stream_, CU_STREAM_NON_BLOCKING));
   }
@@ -140,7 +141,9 @@ class RandomProgram {
         CU(cuMemAllocPitch_v2)(&address, &pitch, 1 + below(5000), 1 + below(3000), 4);
     hold(result, [=] { return CU(cuMemFree_v2)(address); });
   }
+  // On a full device it lies with the host, and counts all the same.
   void allocate_managed() {
+    if (is_small_) return;
     CUdeviceptr address = 0;
     const CUresult result = CU(cuMemAllocManaged)(&address, 1 + below(6 * kMiB), 1);
     hold(result, [=] { return CU(cuMemFree_v2)(address); });
@@ -285,15 +288,19 @@ class RandomProgram {
   }
   void allocate_from_threads() {
     std::vector<std::thread> threads;
+    const std::string text = ".global .b8 v[4194304];";
+    std::string fat = regatta::standin::fat_binary_of(text, 75);
+    fat[16 + 41] = '\x40';
+    const void* const images[] = {text.c_str(), fat.data()};
     for (unsigned i = 0; i < 3; ++i)
-      threads.emplace_back([this, begin = random_()] {
+      threads.emplace_back([this, begin = random_(), image = images[below(2)]] {
         MUST(CU(cuCtxSetCurrent)(context_));
         std::mt19937_64 random(begin);
         for (int round = 0; round < 60; ++round) {
           CUdeviceptr address = 0;
           CUmodule module = nullptr;
           if (round % 20 == 19) {
-            if (CU(cuModuleLoadData)(&module, ".global .b8 v[4194304];") == CUDA_SUCCESS)
+            if (CU(cuModuleLoadData)(&module, image) == CUDA_SUCCESS)
               MUST(CU(cuModuleUnload)(module));
           } else if (CU(cuMemAlloc_v2)(&address, 1 + random() % (4 * kMiB)) == CUDA_SUCCESS) {
             MUST(CU(cuMemFree_v2)(address));
@@ -311,7 +318,8 @@ class RandomProgram {
     const std::uint64_t lives_us = below(2) == 0 ? 0 : 1 + below(20'000);
     const pid_t child = ::fork();
     if (child == 0) {
-      ::execl("/proc/self/exe", "random_program", seed.c_str(), "25", quota.c_str(), "0", nullptr);
+      ::execl("/proc/self/exe", "random_program", seed.c_str(), "25", quota.c_str(), "0",
+              is_small_ ? "1" : "0", nullptr);
       std::_Exit(99);
     }
     if (lives_us != 0) {
@@ -353,6 +361,7 @@ class RandomProgram {
   const std::uint64_t seed_;
   const std::uint64_t quota_;
   const std::uint64_t depth_;
+  const bool is_small_;  // the device has less than the quota
   DeviceView view_;
   CUcontext context_ = nullptr;
   CUstream stream_ = nullptr;
@@ -363,6 +372,6 @@ class RandomProgram {
 
 int main(int argc, char** argv) {
   RandomProgram program(number(argc, argv, 1, 1), number(argc, argv, 3, 100) * kMiB,
-                        number(argc, argv, 4, 1));
+                        number(argc, argv, 4, 1), number(argc, argv, 5, 0) != 0);
   program.run(number(argc, argv, 2, 100));
 }
