@@ -171,14 +171,15 @@ class Runc(OciCase):
         self.assertLess(time.monotonic() - started, 20)
 
     def test_a_container_with_wrong_limits_does_not_start(self):
-        allowed = self.cdi("--memory", "100MiB", "--compute", "10", "--priority", "normal")
+        allowed = self.cdi("--memory", "100MiB", "--compute", "10")
         cases = [(self.cdi(), {}, "annotate it with regatta.gpu.memory"),
                  (self.cdi(), {"regatta.gpu.memory": "4GX"}, "annotation regatta.gpu.memory"),
                  (self.cdi(), {"regatta.gpu.memroy": "4GiB"}, "did you mean regatta.gpu.memory?"),
                  (self.cdi(), {"regatta.gpu.memory": "2GiB", "regatta.gpu.compute": "1"}, "1 GiB left"),
                  (self.cdi(), {"regatta.gpu.name": "none"}, "there is none of this name"),
                  (allowed, {"regatta.gpu.memory": "101MiB"}, "more than this machine's operator allows"),
-                 (allowed, {"regatta.gpu.priority": "high"}, "more than this machine's operator allows")]
+                 (allowed, {"regatta.gpu.weight": "2"}, "weight is more than this machine's operator allows"),
+                 (allowed, {"regatta.gpu.priority": "high"}, "priority is more than this machine's operator allows")]
         for spec, annotations, sentence in cases:
             done = self.run_container(["touch", "/out/started"], annotations, spec)
             self.assertNotEqual(done.returncode, 0)

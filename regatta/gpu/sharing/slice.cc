@@ -103,7 +103,20 @@ Status set_limit(GpuSlice& slice, const std::string& key, const std::string& tex
   return {};
 }
 
+// Where one limit is stated, the others are what a tenant has by default, so that no annotation
+// takes time from the other tenants.
+static Status check_defaults(const GpuSlice& asked, const GpuSlice& most) {
+  const bool is_limited = !most.memory.empty() || most.compute_ppm || most.weight.has_value() ||
+                          most.is_high_priority.has_value();
+  if (!is_limited) return {};
+  std::optional<unsigned> weight = asked.weight;
+  std::optional<bool> priority = asked.is_high_priority;
+  REGATTA_TRY_DO(limit(weight, std::optional(most.weight.value_or(1)), "weight"));
+  return limit(priority, std::optional(most.is_high_priority.value_or(false)), "priority");
+}
+
 Result<GpuSlice> restrict_slice(const GpuSlice& asked, const GpuSlice& most) {
+  REGATTA_TRY_DO(check_defaults(asked, most));
   GpuSlice slice = asked;
   if (asked.memory.empty()) slice.memory = most.memory;
   for (const auto& [gpu, size] : slice.memory) {

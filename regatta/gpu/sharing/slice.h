@@ -33,7 +33,8 @@ struct GpuSlice {
 // Sets the limit named `key`: memory, compute, weight or priority. kInvalidInput.
 Status set_limit(GpuSlice& slice, const std::string& key, const std::string& text);
 
-// `asked`, completed by the limits of `most`. kInvalidInput names a limit above `most`.
+// `asked`, completed by the limits of `most`. kInvalidInput names a limit above `most`. Where
+// `most` states any limit, an unset weight is 1 in it, and an unset priority is normal.
 Result<GpuSlice> restrict_slice(const GpuSlice& asked, const GpuSlice& most);
 
 // Adds the limits to a request to the daemon: docs/formats/gpu_daemon.md.

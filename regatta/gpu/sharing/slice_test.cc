@@ -62,17 +62,22 @@ TEST(GpuSlice, StaysWithinWhatIsAllowed) {
   GpuSlice most;
   most.memory = {{0, 4_GiB}};
   most.compute_ppm = 300'000;
-  most.is_high_priority = false;
   const auto all = restrict_slice(GpuSlice(), most).value();  // what is not said is what is allowed
   EXPECT_EQ(all.memory.at(0), 4_GiB);
   EXPECT_EQ(all.compute_ppm, 300'000U);
   GpuSlice less;
   less.memory = {{0, 1_GiB}};
   less.compute_ppm = 1;
-  less.weight = 9;  // not limited
+  less.weight = 1;
+  less.is_high_priority = false;
   EXPECT_EQ(restrict_slice(less, most).value().memory.at(0), 1_GiB);
-  EXPECT_EQ(restrict_slice(less, most).value().weight, 9U);
-  EXPECT_EQ(restrict_slice(less, GpuSlice()).value().memory.at(0), 1_GiB);
+  less.weight = 9;
+  less.is_high_priority = true;
+  EXPECT_EQ(restrict_slice(less, GpuSlice()).value().weight, 9U);  // nothing is limited
+  GpuSlice more = most;
+  more.weight = 9;
+  more.is_high_priority = true;
+  EXPECT_EQ(restrict_slice(less, more).value().weight, 9U);
   const auto refused = [&](auto&& change) {
     GpuSlice asked;
     change(asked);
@@ -87,6 +92,7 @@ TEST(GpuSlice, StaysWithinWhatIsAllowed) {
   EXPECT_THAT(refused([](GpuSlice& asked) { asked.compute_ppm = 300'001; }), HasSubstr("compute"));
   EXPECT_THAT(refused([](GpuSlice& asked) { asked.is_high_priority = true; }),
               HasSubstr("priority"));
+  EXPECT_THAT(refused([](GpuSlice& asked) { asked.weight = 2; }), HasSubstr("weight"));
 }
 
 }  // namespace
