@@ -3,6 +3,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import socket
 import struct
 import subprocess
@@ -93,6 +94,22 @@ class Pool(RemoteCase):
             done = subprocess.run([BIN / "regatta", "gpu", "pool", "--servers", "127.0.0.1:1", "--token-file", path, "ls"],
                                   capture_output=True, text=True, timeout=30)
             self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+            self.assertIn(said, done.stderr)
+
+    def test_wants_a_token_of_its_own_that_is_not_blank(self):
+        blank = self.folder + "/blank"
+        with open(blank, "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+            file.write(" " * 30 + "short\n")
+        cases = [(blank, "has 5 letters besides blanks, and a token at least 16")]
+        if os.geteuid() == 0:
+            of_another = self.folder + "/of-another"
+            shutil.copy2(self.token, of_another)
+            os.chown(of_another, 65534, 65534)
+            cases.append((of_another, "belongs to another user; take a copy of your own"))
+        for path, said in cases:
+            done = subprocess.run([BIN / "regatta", "gpu", "pool", "--servers", "127.0.0.1:1", "--token-file", path, "ls"],
+                                  capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn(said, done.stderr)
 
     def test_takes_servers_and_token_behind_the_command_too(self):

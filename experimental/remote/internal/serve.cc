@@ -1,6 +1,7 @@
 #include "experimental/remote/internal/serve.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <fstream>
 #include <thread>
@@ -195,15 +196,20 @@ Result<std::string> read_token(const std::string& path) {
     return wrong("is no file; name the file that holds the token");
   if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
     return wrong("others may read it; make it yours alone with chmod 600");
+  // The owner may change what it says, and with it who may use the GPUs.
+  if (status.st_uid != ::geteuid() && status.st_uid != 0)
+    return wrong("belongs to another user; take a copy of your own, or give it to this user");
   std::ifstream file(path);
   if (!file) return wrong(os::errno_text() + "; name a file that this user may read");
   std::string token;
   std::getline(file, token);
-  if (token.size() < kShortest)
+  const auto letters = static_cast<std::size_t>(
+      std::ranges::count_if(token, [](unsigned char letter) { return std::isgraph(letter) != 0; }));
+  if (letters < kShortest)
     return wrong(
-        fmt::format("its first line has {} letters, and a token at least {}; write one "
-                    "of that length",
-                    token.size(), kShortest));
+        fmt::format("its first line has {} letters besides blanks, and a token at least {}; "
+                    "write one of that length",
+                    letters, kShortest));
   return token;
 }
 

@@ -27,7 +27,8 @@ Status serve_gpus(const GpuServerOptions& options, const std::atomic<bool>& stop
 // Takes the same time wherever the texts differ.
 bool is_same_secret(std::string_view given, std::string_view right);
 
-// Reads the token of the file: at least 16 letters, readable by its owner only.
+// Reads the token of the file: at least 16 letters besides blanks; the file is this user's or
+// root's, and readable by its owner only.
 Result<std::string> read_token(const std::string& path);
 
 }  // namespace regatta::remote
