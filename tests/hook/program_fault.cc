@@ -180,6 +180,7 @@ int take_while_debts_are_paid() {
     return 1;
   stop("ready");
   if (CU(cuMemAlloc_v2)(&address, 30 * kMiB) != CUDA_SUCCESS) return 2;
+  stop("taken");
   std::this_thread::sleep_for(std::chrono::milliseconds(1100));  // then the daemon is asked again
   CUresult results[2] = {};
   const auto take = [&](int which, std::size_t bytes) {

@@ -132,6 +132,7 @@ Result<DaemonMessage> receive_message(int socket, std::size_t longest) {
   if (size < 0) return socket_error("cannot hear the daemon");
   read_control(header, message);
   message.bytes.resize(static_cast<std::size_t>(size));
+  message.lacks_fds = (header.msg_flags & MSG_CTRUNC) != 0;
   if ((header.msg_flags & MSG_TRUNC) != 0) {
     return Error{Code::kInvalidInput, "the message is longer than any that is known"};
   }

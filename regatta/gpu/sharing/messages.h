@@ -20,7 +20,7 @@ namespace regatta::sharing {
 inline constexpr const char* kDefaultSocket = "/run/regatta-gpu/socket";
 
 enum class RequestType : std::uint32_t {
-  // With the token; a client that has a page sends its descriptor along.
+  // With the token; a client that has a page sends its descriptor along, or kPageIsMapped.
   kHandshake = 1,
   kLease = 2,  // at least `least` more bytes on `device`
   // With the token, on a second connection of a client, which notifies the daemon there from now
@@ -38,6 +38,9 @@ enum class RequestType : std::uint32_t {
   // now on. kRetryLater while it is not on them; kRefused when others would have no room beside it.
   kPin = 9,
 };
+
+// `least` of a handshake: the client has its page mapped; the program has closed the descriptor.
+inline constexpr std::uint64_t kPageIsMapped = 1;
 
 struct ClientRequest {
   RequestType type = RequestType::kHandshake;
@@ -67,7 +70,8 @@ Error to_error(const ClientReply& reply);
 struct DaemonMessage {
   std::string bytes;  // "" at the end of the connection
   std::array<os::UniqueFd, 2> fds;
-  pid_t sender = 0;  // from the kernel; 0 unless the socket has SO_PASSCRED
+  bool lacks_fds = false;  // this process had no descriptor left for all that came
+  pid_t sender = 0;        // from the kernel; 0 unless the socket has SO_PASSCRED
 };
 
 // Connects to the daemon; calls on the socket give up after `timeout`.

@@ -35,6 +35,7 @@ void wait_unlocked(MutexLock& lock, Seconds& pause) REGATTA_NO_THREAD_SAFETY_ANA
 Result<std::unique_ptr<Client>> Client::connect(Seconds timeout) {
   const auto page = find_tenant_page();
   if (page) return connect(*page, timeout);
+  if (page.error().code != Code::kNotFound) return page.error();
   // On a machine that never had a daemon the program does not wait for one.
   const std::string socket = kDefaultSocket;
   const std::string folder = socket.substr(0, socket.rfind('/'));
@@ -71,9 +72,38 @@ Error Client::no_device(int device) {
 Result<os::UniqueFd> Client::open_event_connection() {
   if (!is_joined_process()) return was_forked();
   const MutexLock lock(mutex_);
-  connection_.close();
-  REGATTA_TRY_DO(connection_.handshake(timeout_));
-  return connection_.open_event_connection(timeout_);
+  // A connection that is open shows that the daemon lives, wherever this process looks for it.
+  if (!connection_.is_alive()) {
+    connection_.close();
+    REGATTA_TRY_DO(shake_hands(timeout_));
+  }
+  spare_.release();
+  auto connection = connection_.open_event_connection(timeout_);
+  spare_.fill(pages_.client_page_fd());
+  return connection;
+}
+
+Status Client::shake_hands(Seconds timeout) {
+  spare_.release();
+  const Status status = connection_.handshake(timeout);
+  spare_.fill(pages_.client_page_fd());
+  return status;
+}
+
+bool Client::is_daemon_dead() {
+  if (!mutex_.try_lock()) return false;  // another thread is waiting for it
+  bool is_dead = false;
+  if (!connection_.is_alive()) {
+    spare_.release();
+    is_dead = sharing::is_daemon_dead(connection_.path());
+    spare_.fill(pages_.client_page_fd());
+  }
+  mutex_.unlock();
+  return is_dead;
+}
+
+void Client::tell(const Error& why) {
+  if (const Listener listener = listener_.exchange(nullptr)) listener(why);
 }
 
 Status Client::request_until_answered(const ClientRequest& request) {
@@ -85,7 +115,7 @@ Status Client::request_until_answered(const ClientRequest& request) {
   for (;;) {
     Status status;
     bool is_later = false;
-    if (!connection_.is_open()) status = connection_.handshake(timeout_);
+    if (!connection_.is_open()) status = shake_hands(timeout_);
     if (status) status = connection_.request(request, &is_later);
     if (is_later && os::monotonic_now() < begin + kRoomPatience) {
       wait_unlocked(lock, pause);
@@ -127,7 +157,7 @@ Status Client::reserve_slowly(int device, std::uint64_t bytes, Seconds timeout,
   for (;;) {
     Status status;
     bool is_later = false;
-    if (!connection_.is_open()) status = connection_.handshake(timeout_);
+    if (!connection_.is_open()) status = shake_hands(timeout_);
     const bool is_connected = status.has_value();
     if (is_connected) {
       const auto is_taken = reserve_or_lease(device, bytes, &is_later);
@@ -163,7 +193,7 @@ Status Client::reserve_within(Seconds timeout, int device, std::uint64_t bytes) 
   if (connection_.is_open())
     connection_.set_timeout(timeout);
   else
-    status = connection_.handshake(timeout);
+    status = shake_hands(timeout);
   while (status) {
     const auto is_taken = reserve_or_lease(device, bytes, nullptr);
     if (is_taken && *is_taken) break;
@@ -197,7 +227,7 @@ Status Client::open_session(int device, regatta_engine engine) {
   const MutexLock lock(mutex_);
   const Seconds end = os::monotonic_now() + timeout_;
   Status status;
-  if (!connection_.is_open()) status = connection_.handshake(timeout_);
+  if (!connection_.is_open()) status = shake_hands(timeout_);
   const unsigned before = pages_.engine_usage(device, engine).sessions;
   for (;;) {
     if (status) status = connection_.request(request);
@@ -207,7 +237,7 @@ Status Client::open_session(int device, regatta_engine engine) {
     connection_.close();
     if (os::monotonic_now() > end) return status;
     os::sleep_for(kRetry);
-    status = connection_.handshake(timeout_);
+    status = shake_hands(timeout_);
   }
 }
 
@@ -222,7 +252,7 @@ void Client::close_session(int device, regatta_engine engine) {
 Status Client::notify_residency_changed(int device) {
   if (!is_joined_process()) return was_forked();
   const MutexLock lock(mutex_);
-  if (!connection_.is_open()) REGATTA_TRY_DO(connection_.handshake(timeout_));
+  if (!connection_.is_open()) REGATTA_TRY_DO(shake_hands(timeout_));
   const Status sent = connection_.send(
       {.type = RequestType::kResidencyChanged, .device = static_cast<std::uint32_t>(device)});
   if (!sent) connection_.close();

@@ -4,6 +4,7 @@
 // call. A thread that dies in a call, at any point, leaves nothing locked in the daemon.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -14,6 +15,7 @@
 #include "regatta/base/os/unique_fd.h"
 #include "regatta/gpu/sharing/internal/client/client_pages.h"
 #include "regatta/gpu/sharing/internal/client/daemon_connection.h"
+#include "regatta/gpu/sharing/internal/client/known_fd.h"
 
 namespace regatta::sharing {
 
@@ -74,6 +76,14 @@ class Client {
   // Maps the pages of the daemon that answers. Errors as reserve().
   Result<os::UniqueFd> open_event_connection();
 
+  // As sharing::is_daemon_dead(), of this client's daemon. Does not wait.
+  bool is_daemon_dead();
+
+  // The listener is told, once, why launches wait although the daemon is not known to be dead.
+  using Listener = void (*)(const Error& why);
+  void set_listener(Listener listener) { listener_ = listener; }
+  void tell(const Error& why);
+
   const ClientPages& pages() const { return pages_; }
   bool is_joined_process() const { return pages_.is_joined_process(); }
 
@@ -89,9 +99,13 @@ class Client {
   Result<bool> reserve_or_lease(int device, std::uint64_t bytes, bool* is_later)
       REGATTA_REQUIRES(mutex_);
 
+  Status shake_hands(Seconds timeout) REGATTA_REQUIRES(mutex_);
+
   const Seconds timeout_;
+  std::atomic<Listener> listener_ = nullptr;
   ClientPages pages_;
   Mutex mutex_;
+  SpareFds spare_ REGATTA_GUARDED_BY(mutex_);
   DaemonConnection connection_ REGATTA_GUARDED_BY(mutex_){pages_};
 };
 

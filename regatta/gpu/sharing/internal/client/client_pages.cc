@@ -45,7 +45,7 @@ Status ClientPages::accept(DaemonMessage& message) {
   if (message.fds[1]) {
     REGATTA_TRY(page, map_shared(message.fds[1].get(), PROT_READ | PROT_WRITE, client_page_));
     client_page_ = static_cast<regatta_client_page*>(page);
-    client_page_fd_ = std::move(message.fds[1]);
+    client_page_fd_ = KnownFd(std::move(message.fds[1]));
   }
   if (client_page_ == nullptr)
     return Error{Code::kUnavailable, "the daemon gave no lease counters"};

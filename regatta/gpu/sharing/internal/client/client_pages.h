@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "regatta/base/core/result.h"
-#include "regatta/base/os/unique_fd.h"
+#include "regatta/gpu/sharing/internal/client/known_fd.h"
 #include "regatta/gpu/sharing/internal/ledger/page_layout.h"
 #include "regatta/gpu/sharing/messages.h"
 
@@ -24,9 +24,10 @@ class ClientPages {
   // Maps the pages that came with the daemon's reply to a handshake in place of the earlier ones.
   // kUnavailable when the client has no page after that.
   Status accept(DaemonMessage& message);
-  // For the next handshake; -1 before the first.
+  // For the next handshake; -1 before the first, and when the program has closed it.
   int client_page_fd() const { return client_page_fd_.get(); }
 
+  bool has_client_page() const { return client_page_ != nullptr; }
   bool is_joined_process() const { return *fork_marker_ != 0; }  // not a child of fork()
   // Kept up to date by the daemon. Leased bytes include spare bytes of the tenant's clients.
   const regatta_tenant_page& tenant() const { return *tenant_; }
@@ -57,7 +58,7 @@ class ClientPages {
   regatta_tenant_page* tenant_ = nullptr;
   regatta_client_page* client_page_ = nullptr;
   volatile unsigned* fork_marker_ = nullptr;  // 0 in a child of fork()
-  os::UniqueFd client_page_fd_;
+  KnownFd client_page_fd_;
 };
 
 }  // namespace regatta::sharing

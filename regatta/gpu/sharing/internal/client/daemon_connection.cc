@@ -1,9 +1,13 @@
 #include "regatta/gpu/sharing/internal/client/daemon_connection.h"
 
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
+#include <sys/socket.h>
+
 #include "regatta/base/os/clock.h"
+#include "regatta/base/os/socket.h"
 
 namespace regatta::sharing {
 namespace {
@@ -24,6 +28,11 @@ Result<DaemonMessage> exchange(int socket, const ClientRequest& request, int fd 
   REGATTA_TRY(message, receive_message(socket, sizeof(ClientReply)));
   REGATTA_TRY(reply, read_reply(message));
   if (reply.status != ReplyStatus::kGranted) return to_error(reply);
+  if (message.lacks_fds) {
+    return Error{Code::kExhausted,
+                 "this process has no descriptor left for the page that the daemon sent; close "
+                 "some, or raise its limit (ulimit -n)"};
+  }
   return message;
 }
 
@@ -51,6 +60,24 @@ Result<os::UniqueFd> find_tenant_by_cgroup(const std::string& path, Seconds time
   }
 }
 
+bool is_connection_alive(const KnownFd& connection) {
+  char byte = 0;
+  const int fd = connection.get();
+  const ssize_t got = fd < 0 ? 0 : ::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+bool is_daemon_dead(const std::string& path) {
+  const auto address = os::unix_address(path);
+  const os::UniqueFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  return address && fd && ::connect(fd.get(), address->get(), address->size()) != 0 &&
+         (errno == ECONNREFUSED || errno == ENOENT);
+}
+
+bool DaemonConnection::is_alive() const {
+  return is_connection_alive(socket_);
+}
+
 // In a container the daemon's socket has another path than the page names.
 std::string DaemonConnection::path() const {
   if (!path_.empty()) return path_;
@@ -60,10 +87,12 @@ std::string DaemonConnection::path() const {
 
 Status DaemonConnection::handshake(Seconds timeout) {
   REGATTA_TRY(socket, connect_to_daemon(path(), timeout));
-  const ClientRequest request = request_with_token(RequestType::kHandshake, pages_.tenant());
-  REGATTA_TRY(message, exchange(socket.get(), request, pages_.client_page_fd()));
+  ClientRequest request = request_with_token(RequestType::kHandshake, pages_.tenant());
+  const int page = pages_.client_page_fd();
+  if (page < 0 && pages_.has_client_page()) request.least = kPageIsMapped;
+  REGATTA_TRY(message, exchange(socket.get(), request, page));
   REGATTA_TRY_DO(pages_.accept(message));
-  socket_ = std::move(socket);
+  socket_ = KnownFd(std::move(socket));
   return {};
 }
 

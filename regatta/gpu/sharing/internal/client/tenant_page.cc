@@ -1,5 +1,6 @@
 #include "regatta/gpu/sharing/internal/client/tenant_page.h"
 
+#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <memory>
@@ -53,6 +54,12 @@ pid_t parent_of(pid_t process) {
 }  // namespace
 
 Result<int> find_tenant_page() {
+  const os::UniqueFd folder(::open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder && (errno == EMFILE || errno == ENFILE)) {
+    return os::errno_error(
+        "no descriptor to find this process's tenant by; close some, or raise the limit with "
+        "ulimit -n");
+  }
   if (const auto own = page_of("self")) return *own;
   pid_t above = ::getppid();
   for (int i = 0; i < kMostAbove && above > 0; ++i, above = parent_of(above)) {

@@ -80,7 +80,7 @@ void DaemonLoop::answer_handshake(ClientConnection& connection, const ClientRequ
   if (connection.client >= 0) return close_connection(connection.fd.get());  // once is enough
   const auto process = read_process(connection.peer.pid);
   if (!process) return reply(connection, failed(process.error()));
-  const bool has_page = static_cast<bool>(message.fds[0]);
+  const bool has_page = message.fds[0] || request.least == kPageIsMapped;
   const auto client = client_for_handshake(request, process->id, has_page);
   if (!client) return reply(connection, failed(client.error()));
   os::UniqueFd client_page;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstring>
 #include <string>
 
 #include <sys/mman.h>
@@ -35,6 +36,7 @@ struct Tenant {
   const regatta_tenant_page* page REGATTA_GUARDED_BY(mutex) = nullptr;
   std::atomic<Client*> client = nullptr;
   std::atomic<double> fault_until = 0;
+  std::atomic<bool> is_daemon_dead = false;  // when the last fault was met
   std::array<std::atomic<std::uint64_t>, REGATTA_DEVICES_MAX> reserved{};
   // The part of them that was allowed without a daemon and is not leased yet.
   std::array<std::atomic<std::uint64_t>, REGATTA_DEVICES_MAX> owed{};
@@ -73,6 +75,16 @@ bool is_open_on_fault() {
          (__atomic_load_n(&page->flags, __ATOMIC_RELAXED) & REGATTA_TENANT_OPEN_ON_FAULT) != 0;
 }
 
+// Anything but a dead daemon may be the program's doing: no descriptors, no right to connect, a
+// daemon that is kept busy.
+bool is_daemon_known_dead() {
+  if (Client* const client = tenant().client.load(std::memory_order_acquire))
+    return client->is_daemon_dead();
+  const regatta_tenant_page* const page = inherited_page();
+  return page != nullptr &&
+         is_daemon_dead({page->socket, ::strnlen(page->socket, sizeof page->socket)});
+}
+
 // The message about a call that no daemon can decide, where it is allowed and where it is refused.
 struct Ending {
   const char* open;
@@ -84,8 +96,10 @@ constexpr Ending kSession{"; sessions of codecs are not counted",
 
 // The operator's choice for such a call: 0 allows it.
 std::optional<std::uint64_t> after_fault(const std::string& what, Ending ending) {
-  const bool is_open = is_open_on_fault();
-  if (!is_paused()) {
+  const bool is_new = !is_paused();
+  if (is_new) tenant().is_daemon_dead = is_daemon_known_dead();
+  const bool is_open = tenant().is_daemon_dead && is_open_on_fault();
+  if (is_new) {
     report(what + (is_open ? ending.open : ending.closed));
     tenant().fault_until = (os::monotonic_now() + kPause).value;
   }
@@ -151,6 +165,9 @@ Client* connected(std::string& error) {
   if (client && !open_gates()) {
     error = "no memory for the gates of launches";
   } else if (client) {
+    (*client)->set_listener([](const Error& why) {
+      report(why.message + "; launches wait until this process reaches its daemon");
+    });
     tenant().client.store(client->release(), std::memory_order_release);
   } else {
     error = client.error().message;
