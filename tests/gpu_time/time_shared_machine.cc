@@ -89,7 +89,8 @@ sharing::DaemonOptions daemon_options(const MachineOptions& options, const std::
 }  // namespace
 
 TimeSharedMachine::TimeSharedMachine(const MachineOptions& options)
-    : folder_(readable_folder()),
+    : regatta_(REGATTA_BINARY),
+      folder_(readable_folder()),
       device_pid_(start_device(folder_.path() + "/device", options)),
       daemon_(options.daemon.gpus, daemon_options(options, folder_.path() + "/device")) {
   const std::string socket = folder_.path() + "/device";
@@ -129,7 +130,7 @@ std::vector<std::string> TimeSharedMachine::environment() const {
 }
 
 std::vector<std::string> TimeSharedMachine::run_words(const Tenant& tenant) const {
-  std::vector<std::string> words = {REGATTA_BINARY,
+  std::vector<std::string> words = {regatta_,
                                     "gpu",
                                     "run",
                                     "--socket",

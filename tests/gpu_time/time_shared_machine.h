@@ -67,6 +67,9 @@ class TimeSharedMachine {
   // Starts another program, the first word of `words`, as a tenant's; its output is `output`'s, or
   // this process's. It gets SIGTERM when its machine ends.
   pid_t run_program(const Tenant& tenant, const std::vector<std::string>& words, int output = -1);
+  // The program that starts tenants, in place of the one that was built.
+  void set_regatta(const std::string& path) { regatta_ = path; }
+  std::string device() const { return folder_.path() + "/device"; }
   // Until all have begun to launch, and some more.
   void wait_until_ready();
   // Ends them; the first exit status that is not 0.
@@ -94,6 +97,7 @@ class TimeSharedMachine {
   std::vector<std::string> run_words(const Tenant& tenant) const;
   std::vector<std::string> environment() const;
 
+  std::string regatta_;
   os::TempFolder folder_;
   pid_t device_pid_;
   standin::DeviceConnection* link_ = new standin::DeviceConnection;  // its threads live on

@@ -2,7 +2,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -16,6 +15,7 @@
 #include "regatta/app/cli/internal/arguments.h"
 #include "regatta/app/cli/internal/gpu_containers.h"
 #include "regatta/app/cli/internal/gpu_drain.h"
+#include "regatta/app/cli/internal/gpu_hook_folder.h"
 #include "regatta/app/cli/internal/gpu_limits.h"
 #include "regatta/app/cli/internal/gpu_pool_command.h"
 #include "regatta/app/cli/internal/gpu_top.h"
@@ -50,6 +50,7 @@ struct GpuOptions {
   std::string lease;
   std::string name;
   LimitOptions limits;
+  bool allows_privileges = false;
   std::vector<std::string> program;
   bool json = false;
 };
@@ -113,26 +114,6 @@ int run_daemon(const GpuOptions& options) {
   return status ? 0 : report_error(status.error());
 }
 
-// Has the programs that are started from now on load libregatta_gpu.so, which lies beside this one.
-Status preload_hook() {
-  const char* const name = "libregatta_gpu.so";
-  std::error_code error;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
-  for (const auto& folder : {self, self.parent_path() / "lib"}) {
-    if (!std::filesystem::exists(folder / name, error)) continue;
-    const char* const others = std::getenv("LD_PRELOAD");
-    const std::string value = (folder / name).string() +
-                              (others != nullptr && *others != '\0' ? ":" : "") +
-                              (others != nullptr ? others : "");
-    ::setenv("LD_PRELOAD", value.c_str(), 1);
-    return {};
-  }
-  return Error{
-      Code::kInvalidInput,
-      fmt::format("{}/{}: is not there, and without it a program is not limited; install it",
-                  self.string(), name)};
-}
-
 // Becomes the program, as a process of the tenant: all it starts inherits the descriptor.
 int run_program(const GpuOptions& options) {
   if (const Status status = check_program(options.program); !status)
@@ -156,7 +137,9 @@ int run_program(const GpuOptions& options) {
   if (!answer) return report_error(answer.error());
   if (!page || ::fcntl(page.get(), F_SETFD, 0) != 0)
     return report_error({Code::kUnavailable, "the daemon gave no page; is it of this version"});
-  if (const Status status = preload_hook(); !status) return report_error(status.error());
+  if (const Status status = load_hook(options.socket); !status) return report_error(status.error());
+  if (const Status status = options.allows_privileges ? Status() : forbid_new_privileges(); !status)
+    return report_error(status.error());
   std::vector<char*> words;
   words.reserve(options.program.size() + 1);
   for (const std::string& word : options.program)
@@ -291,6 +274,9 @@ void add_gpu_command(CLI::App& app, int& exit_status) {
                   "With --overcommit: so long it has the GPU alone when it comes to work, like 60s")
       ->type_name("TIME")
       ->check(not_empty());
+  run->add_flag("--allow-new-privileges", options->allows_privileges,
+                "Let set-user-ID programs and file capabilities take effect; such programs load "
+                "nothing from the environment, so they are not limited");
   add_socket_option(*run, options->socket);
 
   CLI::App* ps =
