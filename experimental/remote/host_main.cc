@@ -1,6 +1,6 @@
 // regatta-gpu-host: runs the calls of one remote program. The server sends it connections over the
 // socket that is its standard input: one descriptor each, with the connection's number. The first,
-// number 0, is the program's own, and its end ends this process.
+// number 0, is the program's own, comes with the program's key, and its end ends this process.
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -11,6 +11,7 @@
 
 #include "experimental/remote/internal/host_process.h"
 #include "experimental/remote/internal/rendezvous.h"
+#include "experimental/remote/internal/sandbox.h"
 #include "regatta/gpu/sharing/messages.h"
 
 namespace {
@@ -41,19 +42,22 @@ Result<Given> receive_connection() {
   return given;
 }
 
-void serve(HostProcess& host, Given given, const std::string& rdma_address) {
-  const auto channel = accept_program(std::move(given.fd), given.offer, rdma_address);
+void serve(HostProcess& host, Given given, const std::string& key,
+           const std::string& rdma_address) {
+  const auto channel = accept_program(std::move(given.fd), key, given.offer, rdma_address);
   if (channel) serve_connection(host, *channel, given.id);
   host.note_end(given.id);
 }
 
-int run(const std::string& path, const std::string& rdma_address) {
+int run(const std::string& path, const std::string& user, const std::string& rdma_address) {
   auto driver = load_driver(path);
   if (!driver) return fail(driver.error());
+  if (const Status entered = enter_sandbox(user); !entered) return fail(entered.error());
   if (const Status ready = sharing::send_message(STDIN_FILENO, "ready"); !ready)
     return fail(ready.error());
   static HostProcess host(**driver);  // its threads live on
   os::UniqueFd anchor;
+  std::string key;  // of the program; "": without encryption
   for (;;) {
     pollfd watched[2] = {{STDIN_FILENO, POLLIN, 0}, {anchor.get(), POLLIN, 0}};
     if (::poll(watched, 2, -1) < 0) continue;
@@ -64,20 +68,22 @@ int run(const std::string& path, const std::string& rdma_address) {
     if (!given->fd) continue;  // this process had no descriptor left for it
     if (given->id == 0) {
       anchor = std::move(given->fd);
+      key = given->offer;
       continue;
     }
     host.note_start(given->id);
-    std::thread(serve, std::ref(host), std::move(*given), rdma_address).detach();
+    std::thread(serve, std::ref(host), std::move(*given), key, rdma_address).detach();
   }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2 && argc != 3) {
-    std::fprintf(stderr,
-                 "usage: regatta-gpu-host DRIVER [RDMA_ADDRESS]; regatta gpu serve starts it\n");
+  if (argc != 3 && argc != 4) {
+    std::fprintf(
+        stderr,
+        "usage: regatta-gpu-host DRIVER USER [RDMA_ADDRESS]; regatta gpu serve starts it\n");
     return 2;
   }
-  return run(argv[1], argc == 3 ? argv[2] : "");
+  return run(argv[1], argv[2], argc == 4 ? argv[3] : "");
 }

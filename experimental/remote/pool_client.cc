@@ -12,6 +12,7 @@
 #include "experimental/remote/internal/rdma_packet_port.h"
 #include "experimental/remote/internal/rendezvous.h"
 #include "experimental/remote/internal/socket.h"
+#include "experimental/remote/internal/tls_channel.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/os/socket.h"
 #include "regatta/base/os/unique_fd.h"
@@ -26,16 +27,32 @@ struct Answered {
   os::UniqueFd connection;
 };
 
-Result<Answered> ask(const std::string& server, const json& request) {
+Result<Answered> ask(const std::string& server, const PoolAccess& access, const json& request) {
   REGATTA_TRY(fd, connect_tcp(server));
-  static_cast<void>(send_text(fd.get(), request.dump()));
-  auto answer = receive_text(fd.get());
-  if (!answer) return Error{answer.error().code, server + ": " + answer.error().message};
-  return Answered{std::move(*answer), std::move(fd)};
+  auto channel = access.is_plain
+                     ? Result<std::unique_ptr<StreamChannel>>(make_tcp_channel(std::move(fd)))
+                     : connect_tls(std::move(fd), secret_of_token(access.token), kBeginTimeout);
+  if (!channel) {
+    const bool is_refused = channel.error().code == Code::kUnsupported;
+    return Error{channel.error().code,
+                 server + ": " +
+                     (is_refused ? "the token is not this server's, or only one end is without "
+                                   "encryption; see --token-file and --plain"
+                                 : channel.error().message)};
+  }
+  static_cast<void>(send_text(**channel, request.dump()));
+  auto answer = receive_text(**channel);
+  if (!answer) {
+    const bool may_encrypt = access.is_plain && answer.error().code == Code::kUnavailable;
+    return Error{answer.error().code,
+                 server + ": " + answer.error().message +
+                     (may_encrypt ? "; if it is with encryption, leave --plain out" : "")};
+  }
+  return Answered{std::move(*answer), (*channel)->release()};
 }
 
-Result<std::vector<PoolDevice>> view_server(const std::string& server, const std::string& token) {
-  REGATTA_TRY(answer, ask(server, {{"request", "show"}, {"token", token}}));
+Result<std::vector<PoolDevice>> view_server(const std::string& server, const PoolAccess& access) {
+  REGATTA_TRY(answer, ask(server, access, {{"request", "show"}, {"token", access.token}}));
   return pool_devices(server, answer.text);
 }
 
@@ -65,19 +82,19 @@ Result<std::vector<std::string>> parse_servers(const std::string& text) {
 }
 
 std::vector<ServerView> view_servers(const std::vector<std::string>& servers,
-                                     const std::string& token) {
+                                     const PoolAccess& access) {
   std::vector<ServerView> views;
   views.reserve(servers.size());
   for (const std::string& server : servers)
-    views.push_back({server, view_server(server, token)});
+    views.push_back({server, view_server(server, access)});
   return views;
 }
 
-Result<SliceLease> lease_slice(const std::vector<std::string>& servers, const std::string& token,
+Result<SliceLease> lease_slice(const std::vector<std::string>& servers, const PoolAccess& access,
                                SliceRequest request, bool needs_rdma) {
   std::vector<PoolDevice> devices;
   std::optional<Error> problem;  // the last
-  for (const ServerView& view : view_servers(servers, token)) {
+  for (const ServerView& view : view_servers(servers, access)) {
     if (view.devices)
       devices.insert(devices.end(), view.devices->begin(), view.devices->end());
     else
@@ -91,7 +108,7 @@ Result<SliceLease> lease_slice(const std::vector<std::string>& servers, const st
     if (!chosen) return chosen.error();
     const PoolDevice device = devices[*chosen];
     request.gpu = device.gpu;
-    auto answer = ask(device.server, reserve_request(request, token));
+    auto answer = ask(device.server, access, reserve_request(request, access.token));
     if (answer)
       return SliceLease{device.server, device.gpu, answer->text, std::move(answer->connection)};
     // Another program was faster, or the name is taken there; only the last such answer is
@@ -101,6 +118,17 @@ Result<SliceLease> lease_slice(const std::vector<std::string>& servers, const st
   }
 }
 
+Status check_encryption(const RemoteProgramOptions& options) {
+  const char* const option = options.transport == "rdma"     ? "--transport rdma"
+                             : !options.rdma_address.empty() ? "--rdma-address"
+                                                             : nullptr;
+  if (options.is_plain || option == nullptr) return {};
+  return Error{Code::kInvalidInput,
+               std::string(option) +
+                   ": RDMA is not encrypted; add --plain where nobody else is in the network, or "
+                   "leave it out"};
+}
+
 Error run_with_lease(SliceLease lease, const RemoteProgramOptions& options,
                      const std::vector<std::string>& program) {
   if (::access(options.library.c_str(), R_OK) != 0)
@@ -108,6 +136,7 @@ Error run_with_lease(SliceLease lease, const RemoteProgramOptions& options,
             options.library + ": is not there; it belongs beside this program"};
   const auto transport = parse_transport(options.transport);
   if (!transport) return transport.error();
+  if (const Status allowed = check_encryption(options); !allowed) return allowed.error();
   if (!options.rdma_address.empty()) {
     const auto gid = rdma::gid_of(options.rdma_address);
     if (!gid) return {gid.error().code, "--rdma-address: " + gid.error().message};
@@ -129,6 +158,7 @@ Error run_with_lease(SliceLease lease, const RemoteProgramOptions& options,
   ::setenv("LD_PRELOAD", preload.c_str(), 1);
   ::setenv("REGATTA_GPU_SERVER", lease.server.c_str(), 1);
   ::setenv("REGATTA_GPU_TICKET", lease.ticket.c_str(), 1);
+  ::setenv("REGATTA_GPU_PLAIN", options.is_plain ? "1" : "0", 1);
   ::setenv("REGATTA_GPU_TRANSPORT", options.transport.c_str(), 1);
   ::setenv("REGATTA_GPU_RDMA_ADDRESS", options.rdma_address.c_str(), 1);
   ::setenv("REGATTA_GPU_VERBOSE", options.is_verbose ? "1" : "0", 1);

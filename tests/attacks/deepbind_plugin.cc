@@ -1,5 +1,5 @@
-// Calls the driver that it is linked to: opened with RTLD_DEEPBIND it finds that library's functions
-// before those of what is preloaded.
+// Calls the driver that it is linked to: opened with RTLD_DEEPBIND it finds that library's
+// functions before those of what is preloaded.
 #include "tests/attacks/take_memory.h"
 
 extern "C" int take_all() {

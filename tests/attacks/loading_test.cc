@@ -93,7 +93,7 @@ TEST_F(LoadingAttack, AFolderThatTheTenantCannotReadGivesNoMore) {
   EXPECT_EQ(run({attack("take_memory")}).mebibytes(), kQuotaMib);
 }
 
-// What docs/gpu-sharing.md says that `regatta gpu run` does not hold.
+// docs/gpu-sharing.md says that `regatta gpu run` does not hold this.
 TEST_F(LoadingAttack, AnEmptiedEnvironmentIsNotHeld) {
   const std::string device = machine_.device();
   EXPECT_EQ(

@@ -1,5 +1,5 @@
-// After its start it opens sockets of its own under the numbers that the library has descriptors at,
-// as a daemon that closes all its descriptors may. Then it takes memory and launches for a while.
+// After its start it opens sockets of its own under the numbers of the library's descriptors, as a
+// daemon that closes all its descriptors may. Then it takes memory and launches for a while.
 // Ends with status 0 when all was granted and its sockets are open and silent, else with 1.
 #include <algorithm>
 #include <cerrno>

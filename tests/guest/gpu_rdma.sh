@@ -3,7 +3,7 @@
 set -f
 hostname guest
 server=10.0.0.2:7000
-pool="regatta gpu pool --servers $server --token-file /tmp/token"
+pool="regatta gpu pool --servers $server --token-file /tmp/token --plain"
 slice="--memory 200MiB --compute 90 --rdma-address 10.0.0.1"
 tests="standin_cuda_test --gtest_brief=1 --gtest_color=no --gtest_filter=$TESTS"
 failed=0
@@ -36,13 +36,15 @@ packets() { cat /sys/class/net/rdma0/statistics/tx_packets; }
 for name in libregatta_gpu.so libregatta_gpu_remote.so; do ln -s $FOLDER/$name /bin/$name; done
 export REGATTA_CUDA_LIBRARY=/bin/libregatta_gpu_remote.so
 (umask 077; echo "a token of the tests" >/tmp/token)
+grep -q ^nobody: /etc/passwd 2>/dev/null || echo "nobody:x:65534:65534::/:/bin/false" >>/etc/passwd
 regatta-standin-device --socket /tmp/device --memory 256MiB >/tmp/log-device 2>&1 &
 regatta gpu daemon --state /tmp/state --socket /tmp/daemon --gpu 256MiB >/tmp/log-daemon 2>&1 &
 wait_for test -e /tmp/device
+chmod 666 /tmp/device $(find /dev/infiniband -type c)  # host processes are another user's
 wait_for regatta gpu policy --socket /tmp/daemon
 start_server() {
   REGATTA_STANDIN=/tmp/device regatta gpu serve --listen $server --token-file /tmp/token --socket /tmp/daemon \
-    --driver $DRIVER --rdma-address 10.0.0.2 >>/tmp/log-serve 2>&1 &
+    --driver $DRIVER --rdma-address 10.0.0.2 --plain >>/tmp/log-serve 2>&1 &
   serve=$!
   wait_for $pool ls
 }

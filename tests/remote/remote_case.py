@@ -24,16 +24,18 @@ def free_port():
 
 
 class Server:
-    def __init__(self, case, folder, memory, driver=DRIVER):
+    def __init__(self, case, folder, memory, driver=DRIVER, words=()):
         self.case, self.folder = case, folder
         os.mkdir(folder)
+        os.chmod(folder, 0o755)  # host processes are another user's
         self.device, self.daemon_socket = folder + "/device", folder + "/daemon"
         case.start([BIN / "regatta-standin-device", "--socket", self.device, "--memory", memory])
         case.start([BIN / "regatta", "gpu", "daemon", "--state", folder + "/state", "--socket", self.daemon_socket, "--gpu", memory])
         case.wait_for(lambda: os.path.exists(self.device) and self.gpu("policy").returncode == 0)
+        os.chmod(self.device, 0o666)
         self.address = f"127.0.0.1:{free_port()}"
         self.serve = case.start([BIN / "regatta", "gpu", "serve", "--listen", self.address, "--token-file", case.token,
-                                 "--socket", self.daemon_socket, "--driver", driver], REGATTA_STANDIN=self.device)
+                                 "--socket", self.daemon_socket, "--driver", driver, *words], REGATTA_STANDIN=self.device)
         host, port = self.address.split(":")
 
         def answers():
@@ -66,6 +68,7 @@ class RemoteCase(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
+        os.chmod(self.folder, 0o755)
         self.token = self.folder + "/token"
         with open(self.token, "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
             file.write("a token of the tests\n")

@@ -62,25 +62,26 @@ class Pool(RemoteCase):
         self.assertIn("tenant held: is there already", done.stderr)
 
     def test_takes_tcp_where_there_is_no_rdma_and_says_why(self):
-        server = self.server()
-        self.assertEqual([gpu["rdma"] for gpu in json.loads(self.pool([server], "ls", "--json").stdout)["gpus"]], [False])
+        server = self.server(words=["--plain"])
+        listing = self.pool([server], "--plain", "ls", "--json").stdout
+        self.assertEqual([gpu["rdma"] for gpu in json.loads(listing)["gpus"]], [False])
         for way, said in (("auto", ": TCP: no active RoCEv2 port"), ("tcp", ": TCP\n")):
-            done = self.pool([server], "run", "--memory", "64MiB", "--compute", "10", "--transport", way, "--verbose", "--",
+            done = self.pool([server], "--plain", "run", "--memory", "64MiB", "--compute", "10", "--transport", way, "--verbose", "--",
                              *PROGRAM, "copy")
             self.assertEqual((done.returncode, done.stderr.count("\n")), (0, 1), done.stderr)
             self.assertIn(f"regatta: {server.address}{said}", done.stderr)
 
     def test_refuses_rdma_that_is_not_there_in_one_sentence(self):
-        server = self.server()
+        server = self.server(words=["--plain"])
         for words in (("--transport", "rdma"), ("--rdma-address", "the-nic"), ("--transport", "udp")):
-            done = self.pool([server], "run", "--memory", "2MiB", "--compute", "10", *words, "--", "true")
+            done = self.pool([server], "--plain", "run", "--memory", "2MiB", "--compute", "10", *words, "--", "true")
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
         self.wait_for(lambda: not server.tenants())
-        done = self.pool([server], "run", "--memory", "2MiB", "--transport", "rdma", "--", "true")
+        done = self.pool([server], "--plain", "run", "--memory", "2MiB", "--transport", "rdma", "--", "true")
         self.assertIn("no server of the pool has an RDMA device", done.stderr)
         done = subprocess.run([BIN / "regatta", "gpu", "serve", "--listen", f"127.0.0.1:{free_port()}", "--token-file", self.token,
-                               "--rdma-address", "127.0.0.1"], capture_output=True, text=True, timeout=30)
+                               "--plain", "--rdma-address", "127.0.0.1"], capture_output=True, text=True, timeout=30)
         self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
 
     def test_wants_a_token_that_nobody_else_can_read(self):
@@ -159,7 +160,7 @@ class Pool(RemoteCase):
         self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (1, "", 1))
 
     def test_refuses_tickets_that_it_never_gave_and_other_builds(self):
-        host, port = self.server().address.split(":")
+        host, port = self.server(words=["--plain"]).address.split(":")
         for ask, mark, why in (({"request": "join", "ticket": "0" * 32, "key": "x", "connection": 1}, 0, b"the reservation is over"),
                                ({"request": "open", "ticket": "0" * 32, "table": "1"}, 2, b"another build"),
                                ({"request": "reserve", "token": ""}, 2, b"the token is not")):
@@ -171,15 +172,68 @@ class Pool(RemoteCase):
             self.assertIn(why, answer)
 
     def test_hears_no_noise(self):
+        for words in ([], ["--plain"]):
+            server = self.server(f"noise{len(words)}", words=words)
+            host, port = server.address.split(":")
+            for noise in (b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 5000, b"\x05\0\0\0\x01\0\0\0hello"):
+                with socket.create_connection((host, int(port)), timeout=10) as one:
+                    with contextlib.suppress(OSError):  # the server may hang up at any of these
+                        one.sendall(noise)
+                        one.shutdown(socket.SHUT_WR)
+                        one.recv(4096)
+            self.assertEqual(self.pool([server], *words, "ls").returncode, 0)
+
+    def test_encrypts_unless_both_ends_are_told_not_to(self):
+        closed, plain = self.server("closed"), self.server("plain", words=["--plain"])
+        self.assertEqual(self.pool([plain], "--plain", "run", "--memory", "64MiB", "--compute", "10", "--",
+                                   *PROGRAM, "copy").returncode, 0)
+        for server, words in ((closed, ["--plain"]), (plain, [])):
+            done = self.pool([server], *words, "ls")
+            self.assertNotEqual(done.returncode, 0)
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+            self.assertIn("--plain", done.stderr)
+        for words in (["--transport", "rdma"], ["--rdma-address", "10.0.0.1"]):
+            done = self.pool([closed], "run", "--memory", "64MiB", *words, "--", "true")
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(f"{words[0]}{' rdma' if words[1] == 'rdma' else ''}: RDMA is not encrypted; add --plain", done.stderr)
+
+    def test_is_not_locked_out_by_slow_connections(self):
+        for words in ([], ["--plain"]):
+            server = self.server(f"slow{len(words)}", words=words)
+            host, port = server.address.split(":")
+            slow = []
+            for _ in range(400):
+                one = socket.socket()
+                self.addCleanup(one.close)
+                one.bind(("127.0.0.2", 0))
+                one.connect((host, int(port)))
+                slow.append(one)
+            began = time.monotonic()
+            self.assertEqual(self.pool([server], *words, "ls").returncode, 0)
+            self.assertLess(time.monotonic() - began, 2)
+            # A letter now and then does not begin the time anew.
+            held = slow[0]
+            with contextlib.suppress(OSError):
+                while time.monotonic() - began < 20:
+                    held.send(b"\x16")
+                    held.settimeout(0.25)
+                    with contextlib.suppress(TimeoutError):
+                        if not held.recv(100):
+                            break
+            self.assertLess(time.monotonic() - began, 8)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only the host processes of root's server change their user")
+    def test_has_host_processes_with_no_rights(self):
         server = self.server()
-        host, port = server.address.split(":")
-        for noise in (b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 5000, b"\x05\0\0\0\x01\0\0\0hello"):
-            with socket.create_connection((host, int(port)), timeout=10) as one:
-                with contextlib.suppress(OSError):  # the server may hang up at any of these
-                    one.sendall(noise)
-                    one.shutdown(socket.SHUT_WR)
-                    one.recv(4096)
-        self.assertEqual(self.pool([server], "ls").returncode, 0)
+        self.hold([server])
+        for pid in server.host_processes():
+            with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+                status = dict(re.findall(r"(\w+):\s*(.*)", file.read()))
+            self.assertEqual(status["Uid"].split(), ["65534"] * 4)
+            self.assertEqual((status["CapEff"], status["NoNewPrivs"], status["Seccomp"]), ("0" * 16, "1", "2"))
+        done = self.serve("--socket", server.daemon_socket, "--listen", "127.0.0.1:0", "--driver", DRIVER, "--user", "root")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--user: root: is root; name one that owns nothing", done.stderr)
 
 
 class Programs(RemoteCase):

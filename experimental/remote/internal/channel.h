@@ -4,9 +4,13 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "regatta/base/core/result.h"
+#include "regatta/base/core/units.h"
 #include "regatta/base/os/unique_fd.h"
 
 namespace regatta::remote {
@@ -29,7 +33,23 @@ class ByteChannel {
   virtual void leave() = 0;
 };
 
-std::unique_ptr<ByteChannel> make_tcp_channel(os::UniqueFd fd);
+// Over a TCP connection that it owns.
+class StreamChannel : public ByteChannel {
+ public:
+  virtual int fd() const = 0;
+  // The connection, at the next byte that was not received; the channel ends without a word.
+  virtual os::UniqueFd release() = 0;
+  // From this time on of os::monotonic_now(), calls that would wait fail instead.
+  virtual void set_deadline(std::optional<Seconds> deadline) = 0;
+};
+
+// Not encrypted; tls_channel.h has the one that is.
+std::unique_ptr<StreamChannel> make_tcp_channel(os::UniqueFd fd);
+
+// As the functions of socket.h, over any channel.
+bool send_text(ByteChannel& channel, std::string_view text);
+bool send_refusal(ByteChannel& channel, const Error& error);
+Result<std::string> receive_text(ByteChannel& channel);
 
 // Reads ahead, so that one call serves many small messages.
 class BufferedReader {

@@ -102,21 +102,22 @@ bool RemoteSession::open() {
     return false;
   }
   join_.transport = *transport;
-  auto anchor = connect_tcp(join_.server);
+  join_.is_plain = variable("REGATTA_GPU_PLAIN") == "1";
+  auto anchor = connect_to_server(join_);
   if (!anchor) {
     std::fprintf(stderr, "regatta: %s\n", anchor.error().message.c_str());
     return false;
   }
   const std::string ask = R"({"request":"open","ticket":")" + join_.ticket + R"(","table":")" +
                           std::to_string(table_mark()) + R"("})";
-  static_cast<void>(send_text(anchor->get(), ask));
-  auto key = receive_text(anchor->get());
+  static_cast<void>(send_text(**anchor, ask));
+  auto key = receive_text(**anchor);
   if (!key) {
     std::fprintf(stderr, "regatta: %s: %s\n", join_.server.c_str(), key.error().message.c_str());
     return false;
   }
   join_.key = *key;
-  anchor_ = std::move(*anchor);
+  anchor_ = (*anchor)->release();
   is_open_ = true;
   return true;
 }

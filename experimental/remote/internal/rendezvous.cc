@@ -1,6 +1,7 @@
 #include "experimental/remote/internal/rendezvous.h"
 
 #include <chrono>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "experimental/remote/internal/packet_channel.h"
 #include "experimental/remote/internal/rdma_packet_port.h"
 #include "experimental/remote/internal/socket.h"
+#include "experimental/remote/internal/tls_channel.h"
 #include "regatta/base/os/socket.h"
 
 namespace regatta::remote {
@@ -50,7 +52,28 @@ struct Attempt {
   std::string why_tcp;  // the connection is lost; another one by TCP may be tried
 };
 
+std::string join_request(const ConnectOptions& options, std::uint64_t number) {
+  return R"({"request":"join","connection":)" + std::to_string(number) + R"(,"ticket":")" +
+         options.ticket + R"(","key":")" + options.key + '"';
+}
+
+// First with the server, which passes the connection on, then with the host process: the server
+// sees nothing of what the program sends.
+Result<Attempt> attempt_encrypted(const ConnectOptions& options, std::uint64_t number) {
+  REGATTA_TRY(server, connect_to_server(options));
+  static_cast<void>(send_text(*server, join_request(options, number) + "}"));
+  REGATTA_TRY(passed, receive_text(*server));
+  if (passed != kPassedOn)
+    return Error{Code::kUnavailable, options.server + ": answers what was not asked"};
+  REGATTA_TRY(host, connect_tls(server->release(), secret_of_program(options.key), kBeginTimeout,
+                                TlsReading::kAhead));
+  REGATTA_TRY(text, receive_text(*host));
+  REGATTA_TRY_DO(parse_rendezvous_reply(text));
+  return Attempt{.joined = {.number = number, .channel = std::move(host), .how = "TCP with TLS"}};
+}
+
 Result<Attempt> attempt(const ConnectOptions& options, std::uint64_t number) {
+  if (!options.is_plain) return attempt_encrypted(options, number);
   REGATTA_TRY(fd, connect_tcp(options.server));
   std::unique_ptr<RdmaPacketPort> port;
   std::string why_tcp;
@@ -60,8 +83,7 @@ Result<Attempt> attempt(const ConnectOptions& options, std::uint64_t number) {
     if (!opened && options.transport == TransportChoice::kRdma) return opened.error();
     if (!opened) why_tcp = opened.error().message;
   }
-  std::string ask = R"({"request":"join","connection":)" + std::to_string(number) +
-                    R"(,"ticket":")" + options.ticket + R"(","key":")" + options.key + '"';
+  std::string ask = join_request(options, number);
   if (port) ask += R"(,"rdma":")" + format_queue_card(port->card()) + '"';
   static_cast<void>(send_text(fd.get(), ask + "}"));
   REGATTA_TRY(text, receive_text(fd.get()));
@@ -87,6 +109,15 @@ Result<Attempt> attempt(const ConnectOptions& options, std::uint64_t number) {
 }
 
 }  // namespace
+
+Result<std::unique_ptr<StreamChannel>> connect_to_server(const ConnectOptions& options) {
+  REGATTA_TRY(fd, connect_tcp(options.server));
+  if (options.is_plain) return make_tcp_channel(std::move(fd));
+  auto channel = connect_tls(std::move(fd), secret_of_ticket(options.ticket), kBeginTimeout);
+  if (channel) return channel;
+  return Error{channel.error().code,
+               options.server + ": " + channel.error().message + "; the reservation may be over"};
+}
 
 Result<TransportChoice> parse_transport(std::string_view word) {
   if (word.empty() || word == "auto") return TransportChoice::kAuto;
@@ -143,8 +174,20 @@ Result<HostChannel> connect_to_host(const ConnectOptions& options, std::uint64_t
   return std::move(second.joined);
 }
 
-std::unique_ptr<ByteChannel> accept_program(os::UniqueFd fd, const std::string& offer,
+std::unique_ptr<ByteChannel> accept_program(os::UniqueFd fd, const std::string& key,
+                                            const std::string& offer,
                                             const std::string& rdma_address) {
+  if (!key.empty()) {
+    const SharedSecret secret = secret_of_program(key);
+    auto channel = accept_tls(
+        std::move(fd),
+        [&](std::string_view identity) {
+          return identity == secret.identity ? std::optional(secret.key) : std::nullopt;
+        },
+        kBeginTimeout, TlsReading::kAhead);
+    const bool has_begun = channel && send_text(**channel, format_rendezvous_reply({}));
+    return has_begun ? std::move(*channel) : nullptr;
+  }
   RendezvousReply answer;
   std::unique_ptr<RdmaPacketPort> port;
   if (!offer.empty()) {

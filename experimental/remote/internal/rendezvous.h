@@ -12,6 +12,7 @@
 
 #include "experimental/remote/internal/channel.h"
 #include "regatta/base/core/result.h"
+#include "regatta/base/core/units.h"
 #include "regatta/base/os/unique_fd.h"
 #include "regatta/network/rdma/wire.h"
 
@@ -40,6 +41,7 @@ struct ConnectOptions {
   std::string server;  // HOST:PORT
   std::string ticket;
   std::string key;
+  bool is_plain = false;  // without encryption: neither end checks who the other one is
   TransportChoice transport = TransportChoice::kAuto;
   std::string rdma_address;  // of this end; "": that of its TCP connection
 };
@@ -49,11 +51,20 @@ struct HostChannel {
   bool is_rdma = false;
   std::string how;  // "RDMA by mlx5_0 port 1", "TCP", "TCP: why not RDMA"
 };
+// A connection to the server, by the ticket.
+Result<std::unique_ptr<StreamChannel>> connect_to_server(const ConnectOptions& options);
 // A connection for one thread. With kAuto it uses TCP when RDMA is not available.
 Result<HostChannel> connect_to_host(const ConnectOptions& options, std::uint64_t& next_number);
 
-// The host process's side; `offer` is the program's card, "" for TCP. Null on failure.
-std::unique_ptr<ByteChannel> accept_program(os::UniqueFd fd, const std::string& offer,
+// The host process's side; `key` is the program's, "" without encryption; `offer` is the program's
+// card, "" for TCP. Null on failure.
+std::unique_ptr<ByteChannel> accept_program(os::UniqueFd fd, const std::string& key,
+                                            const std::string& offer,
                                             const std::string& rdma_address);
+
+// The server's reply to a program that joins: the host process goes on from here.
+inline constexpr std::string_view kPassedOn = "passed on";
+// How long the other end of a connection may take to begin it.
+inline constexpr Seconds kBeginTimeout{10};
 
 }  // namespace regatta::remote

@@ -83,6 +83,7 @@ class RendezvousTest : public testing::Test {
     socklen_t size = sizeof address;
     ASSERT_EQ(::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
     options_.server = "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+    options_.is_plain = true;
     server_ = std::thread([this] { serve(); });
   }
   void TearDown() override {
@@ -118,7 +119,7 @@ class RendezvousTest : public testing::Test {
     if (!asked) return;
     const auto request = nlohmann::json::parse(*asked);
     const auto channel =
-        accept_program(std::move(fd), request.value("rdma", spoilt_offer_), server_address_);
+        accept_program(std::move(fd), "", request.value("rdma", spoilt_offer_), server_address_);
     if (!channel) return;
     std::string bytes(100'000, '\0');
     for (std::size_t came = 0; (came = channel->receive(bytes.data(), bytes.size())) > 0;)

@@ -59,7 +59,7 @@ Result<Reservations::Child> Reservations::start(const std::vector<std::string>& 
   std::vector<std::string> words = {options_.regatta, "gpu", "run", "--socket",
                                     options_.daemon_socket};
   words.insert(words.end(), tenant.begin(), tenant.end());
-  words.insert(words.end(), {"--", options_.host_program, options_.driver});
+  words.insert(words.end(), {"--", options_.host_program, options_.driver, options_.host_user});
   if (!options_.rdma_address.empty()) words.push_back(options_.rdma_address);
   REGATTA_TRY(pid, os::spawn(words, {.stdin_fd = theirs.get(), .stderr_fd = complaints.get()}));
   child.pid = pid;
@@ -104,7 +104,9 @@ Result<std::string> Reservations::reserve(const SliceRequest& request) {
   REGATTA_TRY(tenant_holder, start(words));
   const std::string ticket = random_text();
   const MutexLock lock(mutex_);
-  all_[ticket] = {.name = request.name, .tenant_holder = std::move(tenant_holder)};
+  all_[ticket] = {.name = request.name,
+                  .secret = secret_of_ticket(ticket),
+                  .tenant_holder = std::move(tenant_holder)};
   return ticket;
 }
 
@@ -134,17 +136,26 @@ Result<std::string> Reservations::open(const std::string& ticket, os::UniqueFd a
   }
   REGATTA_TRY(host, start({"--name=" + name}));
   const std::uint64_t number = 0;
-  Status given =
-      sharing::send_message(host.control.get(), sharing::as_bytes(number), {anchor.get(), -1});
+  std::string key = random_text();
+  Status given = sharing::send_message(
+      host.control.get(),
+      std::string(sharing::as_bytes(number)) + (options_.is_plain ? std::string() : key),
+      {anchor.get(), -1});
   const MutexLock lock(mutex_);
   const auto at = find(ticket);
   if (!given || at == all_.end()) {
     stop(host);
     return given ? over : given.error();
   }
-  std::string key = random_text();
   at->second.hosts[key] = std::move(host);
   return key;
+}
+
+std::optional<std::string> Reservations::find_key(std::string_view identity) {
+  const MutexLock lock(mutex_);
+  for (const auto& [ticket, reservation] : all_)
+    if (reservation.secret.identity == identity) return reservation.secret.key;
+  return std::nullopt;
 }
 
 Status Reservations::join(const std::string& ticket, const std::string& key, const Joining& joining,

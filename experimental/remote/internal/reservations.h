@@ -7,10 +7,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <sys/types.h>
 
 #include "experimental/remote/internal/serve.h"
+#include "experimental/remote/internal/tls_channel.h"
 #include "regatta/base/core/mutex.h"
 #include "regatta/base/core/result.h"
 #include "regatta/base/os/unique_fd.h"
@@ -38,6 +40,8 @@ class Reservations {
   // Starts a host process for one more program; returns its key. The process ends when `anchor`
   // does.
   Result<std::string> open(const std::string& ticket, os::UniqueFd anchor);
+  // The key by which the programs of a reservation prove that they are of it.
+  std::optional<std::string> find_key(std::string_view identity);
   // Passes a connection of that program to its host process, with its offer (rendezvous.h).
   struct Joining {
     std::uint64_t number = 0;
@@ -53,6 +57,7 @@ class Reservations {
   };
   struct Reservation {
     std::string name;
+    SharedSecret secret;
     Child tenant_holder;                 // a process in the tenant, which keeps the tenant alive
     std::map<std::string, Child> hosts;  // by key
   };

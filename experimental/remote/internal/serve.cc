@@ -12,17 +12,20 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <unistd.h>
 
+#include "experimental/remote/internal/handshakes.h"
 #include "experimental/remote/internal/host_process.h"
 #include "experimental/remote/internal/rdma_packet_port.h"
 #include "experimental/remote/internal/rendezvous.h"
 #include "experimental/remote/internal/reservations.h"
+#include "experimental/remote/internal/sandbox.h"
 #include "experimental/remote/internal/socket.h"
 #include "experimental/remote/internal/table.h"
+#include "experimental/remote/internal/tls_channel.h"
 #include "regatta/base/core/json.h"
 #include "regatta/base/core/text.h"
+#include "regatta/base/os/clock.h"
 #include "regatta/base/os/log.h"
 #include "regatta/base/os/socket.h"
 #include "regatta/base/os/unique_fd.h"
@@ -31,49 +34,62 @@
 namespace regatta::remote {
 namespace {
 
-// Bounds the threads of connections together with the daemon's number of tenants: only a connection
-// that holds a reservation outlives its handshake.
-constexpr int kHandshakesMax = 256;
-
-void set_patience(int fd, time_t seconds) {
-  timeval limit{.tv_sec = seconds};
-  ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-  ::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-}
+// From the first byte of a connection until its request is read.
+constexpr Seconds kRequestTimeout{5};
 
 // Returns when the peer, which sends nothing, closes.
 void wait_for_end(int fd) {
-  char byte = 0;
-  ssize_t came = 0;
-  do {
-    came = ::recv(fd, &byte, 1, 0);
-  } while (came > 0 || (came < 0 && errno == EINTR));
+  pollfd waiting{fd, POLLIN, 0};
+  while (::poll(&waiting, 1, -1) < 0 && errno == EINTR)
+    continue;
 }
 
 class GpuServer {
  public:
-  explicit GpuServer(const GpuServerOptions& options) : options_(options), reservations_(options) {}
+  explicit GpuServer(const GpuServerOptions& options)
+      : options_(options), token_secret_(secret_of_token(options.token)), reservations_(options) {}
 
-  // Serves a connection from its first message on.
-  void serve(os::UniqueFd fd) {
-    os::enable_keepalive(fd.get());
-    set_patience(fd.get(), 5);
-    const bool is_accepted = ++handshakes_ <= kHandshakesMax;
-    const auto request =
-        is_accepted
-            ? receive_text(fd.get(), false)
-            : Result<std::string>(Error{Code::kExhausted, "the server has too many clients"});
-    const auto ticket = request ? answer(*request, fd) : Result<std::string>(request.error());
-    --handshakes_;
-    if (!ticket) static_cast<void>(send_refusal(fd.get(), ticket.error()));
-    if (ticket && !ticket->empty()) keep_reservation(fd.get(), *ticket);
+  // Serves a connection, in a thread of its own, unless there are too many that have not said yet
+  // what they want.
+  void accept(os::UniqueFd fd) {
+    const std::string peer = os::peer_endpoint(fd.get()).host;
+    if (!handshakes_.begin(peer)) return;
+    std::thread([this, peer, socket = fd.release()] {
+      serve(os::UniqueFd(socket), peer);
+    }).detach();
   }
 
  private:
+  void serve(os::UniqueFd fd, const std::string& peer) {
+    os::enable_keepalive(fd.get());
+    auto channel = begin(std::move(fd));
+    if (!channel) return handshakes_.end(peer);
+    const auto request = receive_text(**channel);
+    const auto ticket =
+        request ? answer(*request, **channel) : Result<std::string>(request.error());
+    handshakes_.end(peer);
+    if (!ticket) static_cast<void>(send_refusal(**channel, ticket.error()));
+    if (ticket && !ticket->empty()) keep_reservation((*channel)->fd(), *ticket);
+  }
+
+  Result<std::unique_ptr<StreamChannel>> begin(os::UniqueFd fd) {
+    const Seconds deadline = os::monotonic_now() + kRequestTimeout;
+    auto channel = options_.is_plain
+                       ? Result<std::unique_ptr<StreamChannel>>(make_tcp_channel(std::move(fd)))
+                       : accept_tls(std::move(fd), find_key_, kRequestTimeout);
+    if (channel) (*channel)->set_deadline(deadline);
+    return channel;
+  }
+
+  std::optional<std::string> find_key(std::string_view identity) {
+    if (identity == token_secret_.identity) return token_secret_.key;
+    return reservations_.find_key(identity);
+  }
+
   enum class Command { kOpen, kJoin, kShow, kReserve };
 
   // The ticket of the reservation that this connection holds; empty: the server is done with it.
-  Result<std::string> answer(const std::string& text, const os::UniqueFd& fd) {
+  Result<std::string> answer(const std::string& text, StreamChannel& channel) {
     static const Choices<Command> commands = {{"open", Command::kOpen},
                                               {"join", Command::kJoin},
                                               {"show", Command::kShow},
@@ -82,11 +98,11 @@ class GpuServer {
     // "ask" is the old name of the key, until the next minor version.
     const auto command = request.at(request.has("ask") ? "ask" : "request").as<Command>(commands);
     REGATTA_TRY_DO(request.status());
-    if (command == Command::kOpen) return open(request, fd);
-    if (command == Command::kJoin) return join(request, fd);
+    if (command == Command::kOpen) return open(request, channel);
+    if (command == Command::kJoin) return join(request, channel);
     if (!is_same_secret(text_of(request, "token"), options_.token))
       return Error{Code::kUnsupported, "the token is not this server's; see --token-file"};
-    return command == Command::kShow ? show(fd) : reserve(request, fd);
+    return command == Command::kShow ? show(channel) : reserve(request, channel);
   }
 
   static std::string text_of(const JsonReader& request, const char* key) {
@@ -96,19 +112,20 @@ class GpuServer {
   }
 
   // Adds whether the server has RDMA to what its daemon lists.
-  Result<std::string> show(const os::UniqueFd& fd) {
+  Result<std::string> show(StreamChannel& channel) {
     REGATTA_TRY(listing,
                 sharing::send_control_request(options_.daemon_socket, R"({"request":"ps"})"));
     REGATTA_TRY(root, JsonReader::parse(listing, options_.daemon_socket));
-    const std::string address =
-        options_.rdma_address.empty() ? os::local_endpoint(fd.get()).host : options_.rdma_address;
+    const std::string address = options_.rdma_address.empty()
+                                    ? os::local_endpoint(channel.fd()).host
+                                    : options_.rdma_address;
     nlohmann::json shown = root.raw();
-    shown["rdma"] = find_rdma(address).has_value();
-    static_cast<void>(send_text(fd.get(), shown.dump()));
+    shown["rdma"] = options_.is_plain && find_rdma(address).has_value();
+    static_cast<void>(send_text(channel, shown.dump()));
     return std::string();
   }
 
-  Result<std::string> reserve(const JsonReader& request, const os::UniqueFd& fd) {
+  Result<std::string> reserve(const JsonReader& request, StreamChannel& channel) {
     SliceRequest slice;
     request.read_if("name", slice.name);
     request.read_if("memory_bytes", slice.memory);
@@ -119,53 +136,56 @@ class GpuServer {
     REGATTA_TRY_DO(request.status());
     REGATTA_TRY(ticket, reservations_.reserve(slice));
     os::log_info(fmt::format("tenant {}: reserved", slice.name));
-    static_cast<void>(send_text(fd.get(), ticket));
+    static_cast<void>(send_text(channel, ticket));
     return ticket;
   }
 
   void keep_reservation(int fd, const std::string& ticket) {
-    set_patience(fd, 0);
     wait_for_end(fd);
     reservations_.end(ticket);
   }
 
   // Host processes that start meanwhile do not inherit it.
-  static Result<os::UniqueFd> copy_of(const os::UniqueFd& fd) {
-    os::UniqueFd copy(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 3));
+  static Result<os::UniqueFd> copy_of(StreamChannel& channel) {
+    os::UniqueFd copy(::fcntl(channel.fd(), F_DUPFD_CLOEXEC, 3));
     if (!copy) return os::errno_error("cannot pass the connection on");
     return copy;
   }
 
   // The host process gets a copy of the connection; the server reports a refusal on its own.
-  Result<std::string> open(const JsonReader& request, const os::UniqueFd& fd) {
+  Result<std::string> open(const JsonReader& request, StreamChannel& channel) {
     if (text_of(request, "table") != std::to_string(table_mark()))
       return Error{Code::kUnsupported,
                    "the program's library is of another build of regatta than this server"};
-    set_patience(fd.get(), 0);
-    REGATTA_TRY(copy, copy_of(fd));
+    REGATTA_TRY(copy, copy_of(channel));
     REGATTA_TRY(key, reservations_.open(text_of(request, "ticket"), std::move(copy)));
-    static_cast<void>(send_text(fd.get(), key));
+    static_cast<void>(send_text(channel, key));
     return std::string();
   }
 
-  Result<std::string> join(const JsonReader& request, const os::UniqueFd& fd) {
-    set_patience(fd.get(), 0);
+  Result<std::string> join(const JsonReader& request, StreamChannel& channel) {
     Reservations::Joining joining;
     request.read_if("connection", joining.number);
     request.read_if("rdma", joining.offer);
+    if (!options_.is_plain && !joining.offer.empty())
+      return Error{Code::kInvalidInput, "this server encrypts, which it cannot with RDMA"};
     if (joining.offer.size() > kCardTextMax)
       return Error{Code::kInvalidInput, "the queue pair is not of this build of regatta"};
     const std::string ticket = text_of(request, "ticket");
     const std::string key = text_of(request, "key");
     REGATTA_TRY_DO(request.status());
-    REGATTA_TRY(copy, copy_of(fd));
+    REGATTA_TRY(copy, copy_of(channel));
     REGATTA_TRY_DO(reservations_.join(ticket, key, joining, std::move(copy)));
+    // Without encryption the host process is the one that answers.
+    if (!options_.is_plain) static_cast<void>(send_text(channel, kPassedOn));
     return std::string();
   }
 
   const GpuServerOptions options_;
+  const SharedSecret token_secret_;
+  const FindKey find_key_ = [this](std::string_view identity) { return find_key(identity); };
   Reservations reservations_;
-  std::atomic<int> handshakes_ = 0;
+  Handshakes handshakes_;
 };
 
 }  // namespace
@@ -220,10 +240,16 @@ static Status check_parts(const GpuServerOptions& options) {
 }
 
 Status serve_gpus(const GpuServerOptions& options, const std::atomic<bool>& stop) {
+  if (!options.rdma_address.empty() && !options.is_plain) {
+    return Error{Code::kInvalidInput,
+                 "--rdma-address: RDMA is not encrypted; add --plain where nobody else is in the "
+                 "network, or leave it out"};
+  }
   if (!options.rdma_address.empty()) {
     const Status found = find_rdma(options.rdma_address);
     if (!found) return Error{found.error().code, "--rdma-address: " + found.error().message};
   }
+  if (::geteuid() == 0) REGATTA_TRY_DO(check_host_user(options.host_user));
   REGATTA_TRY_DO(check_parts(options));
   const auto listener = listen_tcp(options.listen);
   if (!listener) return Error{listener.error().code, "--listen: " + listener.error().message};
@@ -237,8 +263,7 @@ Status serve_gpus(const GpuServerOptions& options, const std::atomic<bool>& stop
     pollfd waiting{listener->get(), POLLIN, 0};
     if (::poll(&waiting, 1, 200) != 1) continue;
     os::UniqueFd fd = os::accept_connection(*listener, 0);
-    if (!fd) continue;
-    std::thread([socket = fd.release()] { server->serve(os::UniqueFd(socket)); }).detach();
+    if (fd) server->accept(std::move(fd));
   }
   return {};
 }

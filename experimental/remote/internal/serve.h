@@ -11,6 +11,9 @@
 
 namespace regatta::remote {
 
+// The user of host processes whose server is root.
+inline constexpr const char* kHostUser = "nobody";
+
 struct GpuServerOptions {
   std::string listen;         // HOST:PORT
   std::string token;          // who knows it may reserve
@@ -19,6 +22,8 @@ struct GpuServerOptions {
   std::string regatta;        // this program: `regatta gpu run` makes the tenants
   std::string host_program;   // regatta-gpu-host
   std::string rdma_address;   // of the RDMA device; "": the local address of the connection
+  std::string host_user = kHostUser;
+  bool is_plain = false;  // without encryption; RDMA needs it
 };
 
 // Serves until `stop`.

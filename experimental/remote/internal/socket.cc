@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/uio.h>
 
+#include "regatta/base/os/clock.h"
 #include "regatta/base/os/socket.h"
 
 namespace regatta::remote {
@@ -56,6 +59,20 @@ bool may_go_on(int fd, bool is_patient) {
 
 }  // namespace
 
+bool wait_for_socket(int fd, short events, std::optional<Seconds> deadline) {
+  constexpr Seconds kLookAgain{1};
+  for (;;) {
+    Seconds left = kLookAgain;
+    if (deadline) left = std::min(left, Seconds{deadline->value - os::monotonic_now().value});
+    if (left.value <= 0) return false;
+    pollfd waiting{fd, events, 0};
+    const int came = ::poll(&waiting, 1, static_cast<int>(std::ceil(1e3 * left.value)));
+    if (came > 0) return (waiting.revents & POLLNVAL) == 0;
+    if (came == 0) errno = EAGAIN;
+    if (!may_go_on(fd, true)) return false;
+  }
+}
+
 bool send_all(int fd, const void* bytes, std::size_t count) {
   return send_both(fd, {static_cast<const char*>(bytes), count}, {});
 }
@@ -100,31 +117,46 @@ namespace {
 
 enum Mark : std::uint32_t { kFailed, kGood, kWrongInput };
 
-bool send_marked(int fd, Mark mark, std::string_view text) {
+bool send_marked(const SendParts& send, Mark mark, std::string_view text) {
   const std::uint32_t head[2] = {static_cast<std::uint32_t>(text.size()), mark};
-  return send_both(fd, {reinterpret_cast<const char*>(head), sizeof head}, text);
+  return send({reinterpret_cast<const char*>(head), sizeof head}, text);
 }
 
 }  // namespace
 
+bool send_text_by(const SendParts& send, std::string_view text) {
+  return send_marked(send, kGood, text);
+}
+
+bool send_refusal_by(const SendParts& send, const Error& error) {
+  return send_marked(send, exit_status(error) == 2 ? kWrongInput : kFailed, error.message);
+}
+
+Result<std::string> receive_text_by(const ReceiveAll& receive) {
+  const Error gone{Code::kUnavailable, "the GPU server closed the connection; see its messages"};
+  std::uint32_t head[2] = {};
+  if (!receive(head, sizeof head)) return gone;
+  if (head[0] > kLongestText || head[1] > kWrongInput)
+    return Error{Code::kInvalidInput,
+                 "what came is no message of a GPU server of this version, or only one end is "
+                 "without encryption (--plain)"};
+  std::string text(head[0], '\0');
+  if (!receive(text.data(), text.size())) return gone;
+  if (head[1] == kGood) return text;
+  return Error{head[1] == kWrongInput ? Code::kInvalidInput : Code::kConflict, text};
+}
+
 bool send_text(int fd, std::string_view text) {
-  return send_marked(fd, kGood, text);
+  return send_text_by([fd](auto head, auto body) { return send_both(fd, head, body); }, text);
 }
 
 bool send_refusal(int fd, const Error& error) {
-  return send_marked(fd, exit_status(error) == 2 ? kWrongInput : kFailed, error.message);
+  return send_refusal_by([fd](auto head, auto body) { return send_both(fd, head, body); }, error);
 }
 
 Result<std::string> receive_text(int fd, bool is_patient) {
-  const Error gone{Code::kUnavailable, "the GPU server closed the connection; see its messages"};
-  std::uint32_t head[2] = {};
-  if (!receive_all(fd, head, sizeof head, is_patient)) return gone;
-  if (head[0] > kLongestText || head[1] > kWrongInput)
-    return Error{Code::kInvalidInput, "what came is no message of a GPU server of this version"};
-  std::string text(head[0], '\0');
-  if (!receive_all(fd, text.data(), text.size(), is_patient)) return gone;
-  if (head[1] == kGood) return text;
-  return Error{head[1] == kWrongInput ? Code::kInvalidInput : Code::kConflict, text};
+  return receive_text_by(
+      [&](void* into, std::size_t count) { return receive_all(fd, into, count, is_patient); });
 }
 
 }  // namespace regatta::remote

@@ -37,6 +37,8 @@ struct PoolOptions {
   int weight = 0;
   std::string transport = "auto";
   bool is_verbose = false;
+  bool is_plain = false;
+  std::string host_user = remote::kHostUser;
   std::vector<std::string> program;
   bool json = false;
 };
@@ -62,7 +64,9 @@ Status serve(const PoolOptions& options) {
                              .driver = options.driver,
                              .regatta = self,
                              .host_program = host,
-                             .rdma_address = options.rdma_address},
+                             .rdma_address = options.rdma_address,
+                             .host_user = options.host_user,
+                             .is_plain = options.is_plain},
                             watch_stop_signals());
 }
 
@@ -71,7 +75,8 @@ Status serve(const PoolOptions& options) {
 Result<int> list(const PoolOptions& options) {
   REGATTA_TRY(servers, remote::parse_servers(options.servers));
   REGATTA_TRY(token, remote::read_token(options.token_file));
-  const std::vector<remote::ServerView> views = remote::view_servers(servers, token);
+  const std::vector<remote::ServerView> views =
+      remote::view_servers(servers, {token, options.is_plain});
   int status = 1;
   bool is_any_there = false;
   for (const remote::ServerView& view : views) {
@@ -110,13 +115,15 @@ Result<int> run(const PoolOptions& options) {
     if (!compute) return Error{compute.error().code, "--compute: " + compute.error().message};
     slice.compute_ppm = *compute;
   }
-  REGATTA_TRY(lease, remote::lease_slice(servers, token, slice, options.transport == "rdma"));
-  return remote::run_with_lease(std::move(lease),
-                                {.library = library,
-                                 .transport = options.transport,
-                                 .rdma_address = options.rdma_address,
-                                 .is_verbose = options.is_verbose},
-                                options.program);
+  const remote::RemoteProgramOptions program{.library = library,
+                                             .transport = options.transport,
+                                             .rdma_address = options.rdma_address,
+                                             .is_verbose = options.is_verbose,
+                                             .is_plain = options.is_plain};
+  REGATTA_TRY_DO(remote::check_encryption(program));
+  REGATTA_TRY(lease, remote::lease_slice(servers, {token, options.is_plain}, slice,
+                                         options.transport == "rdma"));
+  return remote::run_with_lease(std::move(lease), program, options.program);
 }
 
 int status_of(const Result<int>& result) {
@@ -130,6 +137,12 @@ void add_token(CLI::App& command, PoolOptions& options) {
       ->type_name("PATH")
       ->required()
       ->check(not_empty("name the file that holds the token"));
+}
+
+void add_plain(CLI::App& command, PoolOptions& options) {
+  command.add_flag("--plain", options.is_plain,
+                   "Without encryption, which RDMA needs: where nobody else is in the network; the "
+                   "servers and the programs have to agree");
 }
 
 void add_serve(CLI::App& gpu, const SharedPoolOptions& options, int& exit_status) {
@@ -152,8 +165,15 @@ void add_serve(CLI::App& gpu, const SharedPoolOptions& options, int& exit_status
       ->capture_default_str()
       ->check(not_empty());
   command
+      ->add_option("--user", options->host_user,
+                   "User of the processes that run the programs' calls, where this one is root")
+      ->type_name("NAME")
+      ->capture_default_str()
+      ->check(not_empty());
+  add_plain(*command, *options);
+  command
       ->add_option("--rdma-address", options->rdma_address,
-                   "Numeric address of the RDMA device; the connection's if left out")
+                   "Numeric address of the RDMA device, with --plain; the connection's if left out")
       ->type_name("ADDRESS")
       ->check(not_empty());
 }
@@ -169,6 +189,7 @@ void add_pool(CLI::App& gpu, const SharedPoolOptions& options, int& exit_status)
       ->required()
       ->check(not_empty("name at least one, like a:7000,b:7000"));
   add_token(*pool, *options);
+  add_plain(*pool, *options);
   CLI::App* ls = add_command(*pool, "ls", "List the GPUs of the servers and their free memory",
                              "regatta gpu pool --servers a:7000 --token-file token ls --json",
                              [=, &exit_status] { exit_status = status_of(list(*options)); });
@@ -199,7 +220,7 @@ void add_pool(CLI::App& gpu, const SharedPoolOptions& options, int& exit_status)
       ->check(one_of({"high", "normal"}));
   start
       ->add_option("--transport", options->transport,
-                   "tcp, rdma, or auto: RDMA where both ends have a device, else TCP")
+                   "tcp, rdma, or auto: with --plain, RDMA where both ends have a device, else TCP")
       ->type_name("WORD")
       ->capture_default_str()
       ->check(one_of({"auto", "tcp", "rdma"}));

@@ -31,7 +31,7 @@ class KnownFd {
 };
 
 // Descriptors that are held so that the process can still reach its daemon when it has used up its
-// own. Whoever needs one releases them for the time of its calls.
+// own: released for the time of the calls that need one.
 class SpareFds {
  public:
   void release();
