@@ -30,7 +30,7 @@ def main():
         print("skipped: there is no soft-RoCE driver of libibverbs: install ibverbs-providers")
         return SKIPPED
     command = sys.argv[4] if len(sys.argv) > 4 else (
-        f". {HERE}/rdma.sh; remote_test --gtest_filter='RdmaMeetingTest.*' --gtest_brief=1 --gtest_color=no || exit 1; "
+        f". {HERE}/rdma.sh; remote_test --gtest_filter='RdmaRendezvousTest.*' --gtest_brief=1 --gtest_color=no || exit 1; "
         f"FOLDER={folder} DRIVER={driver} TESTS='{TESTS}' BENCH='{BENCH}' sh {HERE}/gpu_rdma.sh")
     arguments = ["--kernel", kernel, "--limit", "280", "--memory", "2048", "--file", "/etc/libibverbs.d/rxe.driver"]
     for name in ("rdma.sh", "gpu_rdma.sh"):
