@@ -5,7 +5,9 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <utility>
+#include <vector>
 
 #include <openssl/bio.h>
 #include <openssl/err.h>
@@ -96,7 +98,10 @@ int find_secret(SSL* ssl, const unsigned char* identity, std::size_t size, SSL_S
 struct Socket {
   os::UniqueFd fd;
   bool has_ended = false;
-  std::string unsent;  // ciphered
+  std::string unsent;       // ciphered
+  std::vector<char> inbox;  // likewise, with TlsReading::kAhead; of it [first, last)
+  std::size_t first = 0;
+  std::size_t last = 0;
 
   // False: the socket accepts no more now, or has ended.
   bool flush() {
@@ -126,12 +131,23 @@ int write_socket(BIO* bio, const char* bytes, int count) {
 int read_socket(BIO* bio, char* into, int count) {
   auto& socket = *static_cast<Socket*>(::BIO_get_data(bio));
   BIO_clear_retry_flags(bio);
-  const ssize_t came = ::recv(socket.fd.get(), into, static_cast<std::size_t>(count), MSG_DONTWAIT);
-  if (came < 0 && (errno == EAGAIN || errno == EINTR))
-    BIO_set_retry_read(bio);
-  else if (came <= 0)
-    socket.has_ended = true;
-  return static_cast<int>(came);
+  if (socket.first == socket.last) {
+    const ssize_t came =
+        socket.inbox.empty()
+            ? ::recv(socket.fd.get(), into, static_cast<std::size_t>(count), MSG_DONTWAIT)
+            : ::recv(socket.fd.get(), socket.inbox.data(), socket.inbox.size(), MSG_DONTWAIT);
+    if (came < 0 && (errno == EAGAIN || errno == EINTR))
+      BIO_set_retry_read(bio);
+    else if (came <= 0)
+      socket.has_ended = true;
+    if (came <= 0 || socket.inbox.empty()) return static_cast<int>(came);
+    socket.first = 0;
+    socket.last = static_cast<std::size_t>(came);
+  }
+  const std::size_t part = std::min(static_cast<std::size_t>(count), socket.last - socket.first);
+  std::memcpy(into, socket.inbox.data() + socket.first, part);
+  socket.first += part;
+  return static_cast<int>(part);
 }
 
 long control_socket(BIO*, int command, long, void*) {
@@ -180,9 +196,8 @@ class TlsChannel final : public StreamChannel {
     ::BIO_set_data(bio_, &socket_);
     ::BIO_set_init(bio_, 1);
     ::SSL_set_bio(ssl_, bio_, bio_);
-    if (reading == TlsReading::kExact) return;
-    ::SSL_set_read_ahead(ssl_, 1);
-    ::SSL_set_default_read_buffer_len(ssl_, kAheadBytes);
+    // The library's own reading ahead moves all that it has for each record.
+    if (reading == TlsReading::kAhead) socket_.inbox.resize(kAheadBytes);
   }
   ~TlsChannel() override { ::SSL_free(ssl_); }
 

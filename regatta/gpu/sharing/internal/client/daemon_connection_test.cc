@@ -23,7 +23,8 @@
 namespace regatta::sharing {
 namespace {
 
-// The answer of a child that does `prepare` first: 1: dead, 0: not known to be, 99: it cannot prepare.
+// The answer of a child that does `prepare` first: 1: dead, 0: not known to be, 99: it cannot
+// prepare.
 int answer_of_child(const std::string& path, const std::function<bool()>& prepare) {
   const pid_t child = ::fork();
   if (child == 0) {
