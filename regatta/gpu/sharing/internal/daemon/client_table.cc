@@ -18,9 +18,13 @@ ClientTable::ClientTable(StateFile& state)
 }
 
 std::optional<int> ClientTable::find(ProcessId process) const {
-  const auto found = of_pid_.find(process.pid);
-  if (found == of_pid_.end() || state_->clients[found->second].start != process.start)
-    return std::nullopt;
+  const auto found = find(process.pid);
+  return found && state_->clients[*found].start == process.start ? found : std::nullopt;
+}
+
+std::optional<int> ClientTable::find(pid_t pid) const {
+  const auto found = of_pid_.find(pid);
+  if (found == of_pid_.end()) return std::nullopt;
   return found->second;
 }
 
@@ -76,14 +80,10 @@ Status ClientTable::adopt_page(int client, os::UniqueFd fd) {
   return {};
 }
 
-bool has_mapped_client_page(pid_t pid, std::uint64_t inode) {
-  return has_mapped(pid, REGATTA_CLIENT_PAGE_NAME, inode) ||
-         has_mapped(pid, REGATTA_CLIENT_PAGE_OLD_NAME, inode);
-}
-
-Result<os::UniqueFd> open_client_page_of(pid_t pid, std::uint64_t inode) {
-  auto page = open_memory_file_of(pid, REGATTA_CLIENT_PAGE_NAME, inode);
-  return page ? std::move(page) : open_memory_file_of(pid, REGATTA_CLIENT_PAGE_OLD_NAME, inode);
+Result<os::UniqueFd> open_client_page_of(const ProcessStat& process, std::uint64_t inode) {
+  auto page = open_memory_file_of(process, REGATTA_CLIENT_PAGE_NAME, inode);
+  if (page || page.error().code != Code::kNotFound) return page;
+  return open_memory_file_of(process, REGATTA_CLIENT_PAGE_OLD_NAME, inode);
 }
 
 }  // namespace regatta::sharing

@@ -25,6 +25,8 @@ class ClientTable {
   explicit ClientTable(StateFile& state);
 
   std::optional<int> find(ProcessId process) const;
+  // The last one of this number, which may have ended.
+  std::optional<int> find(pid_t pid) const;
   const std::vector<int>& of_tenant(int tenant) const { return at(of_tenant_, tenant); }
   bool tenant_has_any(int tenant) const { return !of_tenant(tenant).empty(); }
   int tenant_of(int client) const { return static_cast<int>(state_->clients[client].tenant); }
@@ -71,9 +73,8 @@ class ClientTable {
   int next_free_ = 0;  // where the search for a free record begins
 };
 
-// The page of a client, by its inode, in its process: as has_mapped() and open_memory_file_of(). An
-// earlier daemon may have made it under the old name.
-bool has_mapped_client_page(pid_t pid, std::uint64_t inode);
-Result<os::UniqueFd> open_client_page_of(pid_t pid, std::uint64_t inode);
+// The client's page in its process, as open_memory_file_of(). An earlier daemon may have made it
+// under the old name.
+Result<os::UniqueFd> open_client_page_of(const ProcessStat& process, std::uint64_t inode);
 
 }  // namespace regatta::sharing

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include <fmt/core.h>
-#include <poll.h>
 
 #include "regatta/base/core/ids.h"
 #include "regatta/base/os/clock.h"
@@ -13,22 +12,42 @@
 #include "regatta/gpu/sharing/internal/daemon/control_requests.h"
 
 namespace regatta::sharing {
+namespace {
+
+// Processes of a million descriptors each hold a daemon that starts no longer; whose page was not
+// looked for keeps what it has until its next request.
+constexpr Seconds kLookForPages{0.5};
+
+}  // namespace
+
+// The client of an earlier daemon, if its process lives.
+void DaemonLoop::adopt_client(int client, Seconds look_until) {
+  const ClientRecord& record = parts_.tenant_store.state().clients[client];
+  auto pidfd = os::open_pidfd(record.pid);
+  const auto process = read_process(record.pid);
+  const bool is_alive = pidfd && process && process->id.start == record.start && !has_ended(*pidfd);
+  if (!is_alive || !watch_process(client, std::move(*pidfd))) return on_client_exit(client);
+  if (record.page_inode == 0 || os::monotonic_now() > look_until) return;
+  // First, so that a program that comes meanwhile is not taken for the one with the page.
+  AddressSpace program = AddressSpace::of(record.pid);
+  auto page = open_client_page_of(*process, record.page_inode);
+  if (page) {
+    static_cast<void>(parts_.tenant_store.adopt_client_page(client, std::move(*page)).has_value());
+  } else if (page.error().code == Code::kNotFound) {
+    program = AddressSpace::ended();
+  }
+  processes_.set_program(client, std::move(program));
+}
 
 Status DaemonLoop::adopt_clients() {
   std::size_t adopted = 0;
+  const Seconds look_until = os::monotonic_now() + kLookForPages;
   for (int client = 0; client < kClientsMax; ++client) {
     const ClientRecord& record = parts_.tenant_store.state().clients[client];
     if (record.live == 0) continue;
-    if (!watch_process(client)) {
-      on_client_exit(client);
-      continue;
-    }
+    adopt_client(client, look_until);
+    if (record.live == 0) continue;
     ++adopted;
-    if (record.page_inode == 0) continue;
-    auto page = open_client_page_of(record.pid, record.page_inode);
-    if (page)
-      static_cast<void>(
-          parts_.tenant_store.adopt_client_page(client, std::move(*page)).has_value());
     parts_.engines.begin(parts_.tenant_store, client);
   }
   // Removes cgroups of tenants that ended with a reboot, or that an earlier daemon had no time to
@@ -43,27 +62,16 @@ Status DaemonLoop::adopt_clients() {
   return {};
 }
 
-// Watches the end of the client's process; false when it has ended, or its pid was reused.
-bool DaemonLoop::watch_process(int client) {
-  const ClientRecord& record = parts_.tenant_store.state().clients[client];
-  auto pidfd = os::open_pidfd(record.pid);
-  if (!pidfd) return false;
-  const auto process = read_process(record.pid);
-  if (!process || process->id.start != record.start || process->is_ending) return false;
-  at(pidfds_, client) = std::move(*pidfd);
-  return poll_.add(at(pidfds_, client).get(), EventSource::kProcess, client);
-}
-
-bool DaemonLoop::has_ended(int client) const {
-  pollfd entry{at(pidfds_, client).get(), POLLIN, 0};
-  return at(pidfds_, client) && ::poll(&entry, 1, 0) == 1;
+bool DaemonLoop::watch_process(int client, os::UniqueFd pidfd) {
+  processes_.watch(client, std::move(pidfd));
+  return poll_.add(processes_.pidfd(client), EventSource::kProcess, client);
 }
 
 // Ends the client's turn and leases, whatever it was doing.
 void DaemonLoop::on_client_exit(int client) {
   const int tenant = parts_.tenant_store.clients().tenant_of(client);
   close_connections_of(client);
-  at(pidfds_, client).reset();
+  processes_.forget(client);
   parts_.engines.end(parts_.tenant_store, client, os::monotonic_ns());
   parts_.residency_manager.forget_client(client);
   parts_.tenant_store.remove_client(client);
@@ -105,7 +113,7 @@ bool DaemonLoop::reap_exited_clients(int tenant) {
   const std::vector<int> clients = parts_.tenant_store.clients().of_tenant(tenant);
   bool any = false;
   for (const int client : clients) {
-    if (!has_ended(client)) continue;
+    if (!processes_.has_ended(client)) continue;
     on_client_exit(client);
     any = true;
   }
@@ -180,7 +188,7 @@ void DaemonLoop::handle(const PollEvent& event) {
     case EventSource::kConnection:
       return read_message(event.number);
     case EventSource::kProcess:
-      if (has_ended(event.number)) on_client_exit(event.number);
+      if (processes_.has_ended(event.number)) on_client_exit(event.number);
       return;
     case EventSource::kTurnTimer:
       return parts_.turn_manager.acknowledge_timer();

@@ -6,15 +6,15 @@
 #include <array>
 #include <atomic>
 #include <utility>
-#include <vector>
 
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/units.h"
 #include "regatta/base/os/unique_fd.h"
+#include "regatta/gpu/sharing/internal/daemon/client_processes.h"
 #include "regatta/gpu/sharing/internal/daemon/connection_table.h"
 #include "regatta/gpu/sharing/internal/daemon/daemon_parts.h"
 #include "regatta/gpu/sharing/internal/daemon/event_poll.h"
-#include "regatta/gpu/sharing/internal/daemon/process_id.h"
+#include "regatta/gpu/sharing/internal/daemon/peer_process.h"
 #include "regatta/gpu/sharing/messages.h"
 
 namespace regatta::sharing {
@@ -22,10 +22,7 @@ namespace regatta::sharing {
 class DaemonLoop {
  public:
   DaemonLoop(DaemonParts parts, EventPoll poll, ConnectionTable connections)
-      : parts_(std::move(parts)),
-        poll_(std::move(poll)),
-        connections_(std::move(connections)),
-        pidfds_(kClientsMax) {}
+      : parts_(std::move(parts)), poll_(std::move(poll)), connections_(std::move(connections)) {}
 
   // Takes over the clients that an earlier daemon left: removes the dead, watches the living, and
   // opens their pages. A client whose page may not be opened keeps what it has until its next
@@ -39,14 +36,17 @@ class DaemonLoop {
   void read_message(int number);
   void close_connection(int number);
   void close_connections_of(int client);
-  bool watch_process(int client);
-  bool has_ended(int client) const;
+  void adopt_client(int client, Seconds look_until);
+  bool watch_process(int client, os::UniqueFd pidfd);
   void on_client_exit(int client);
   bool reap_exited_clients(int tenant);
   void reap_tenant(int tenant);
   void reap_unused_tenants();
   void poll_cgroups();
-  Result<int> client_for_handshake(const ClientRequest& request, ProcessId process, bool has_page);
+  Result<int> client_for_handshake(const ClientRequest& request, int socket, pid_t pid,
+                                   bool has_page);
+  Result<int> add_client(int tenant, PeerProcess process);
+  Status remove_earlier_program(int client);
   void answer_find_tenant(ClientConnection& connection);
   void answer_handshake(ClientConnection& connection, const ClientRequest& request,
                         DaemonMessage& message);
@@ -59,8 +59,8 @@ class DaemonLoop {
   DaemonParts parts_;
   EventPoll poll_;
   ConnectionTable connections_;
-  std::vector<os::UniqueFd> pidfds_;  // of each client
-  Seconds last_poll_{0.0};            // of the cgroups
+  ClientProcesses processes_;
+  Seconds last_poll_{0.0};  // of the cgroups
 };
 
 }  // namespace regatta::sharing

@@ -17,54 +17,72 @@
 
 namespace regatta::sharing {
 
+namespace {
+
+Error refused(pid_t pid, Code code, const std::string& why) {
+  return {code, "process " + std::to_string(pid) + ": " + why};
+}
+
+}  // namespace
+
+// After exec() the memory of a known client is gone with the program that had it.
+Status DaemonLoop::remove_earlier_program(int client) {
+  if (!processes_.has_new_program(client)) {
+    return refused(parts_.tenant_store.state().clients[client].pid, Code::kConflict,
+                   "is a client already; a process has one account");
+  }
+  close_connections_of(client);
+  processes_.forget(client);
+  parts_.engines.end(parts_.tenant_store, client, os::monotonic_ns());
+  parts_.residency_manager.forget_client(client);
+  parts_.tenant_store.remove_client(client);
+  return {};
+}
+
+Result<int> DaemonLoop::add_client(int tenant, PeerProcess process) {
+  const bool was_absent = !parts_.tenant_store.clients().tenant_has_any(tenant);
+  REGATTA_TRY(client, parts_.tenant_store.add_client(tenant, process.stat.id));
+  if (was_absent) parts_.turn_manager.set_tenants(parts_.tenant_store);
+  if (watch_process(client, std::move(process.pidfd))) return client;
+  on_client_exit(client);
+  return refused(process.stat.id.pid, Code::kNotFound, "is gone");
+}
+
 // The client of the handshake: a known one, or a new one.
-Result<int> DaemonLoop::client_for_handshake(const ClientRequest& request, ProcessId process,
+Result<int> DaemonLoop::client_for_handshake(const ClientRequest& request, int socket, pid_t pid,
                                              bool has_page) {
   const auto tenant = parts_.tenant_store.tenants().find_by_token(request.token);
   if (!tenant) {
-    return Error{Code::kNotFound,
-                 "process " + std::to_string(process.pid) +
-                     ": belongs to no tenant of now; start it with regatta gpu run"};
+    return refused(pid, Code::kNotFound,
+                   "belongs to no tenant of now; start it with regatta gpu run");
   }
-  const auto own = parts_.tenant_cgroups.tenant_of(process.pid);
+  REGATTA_TRY(peer, read_peer_process(socket, pid));
+  const auto own = parts_.tenant_cgroups.tenant_of(peer.stat);
   if (own && *own != parts_.tenant_store.tenants().name(*tenant)) {
-    return Error{Code::kInvalidInput, "process " + std::to_string(process.pid) +
-                                          ": its cgroup is of tenant " + *own +
-                                          ", and it asks as another one"};
+    return refused(pid, Code::kInvalidInput,
+                   "its cgroup is of tenant " + *own + ", and it asks as another one");
   }
-  if (const auto known = parts_.tenant_store.clients().find(process)) {
+  if (const auto known = parts_.tenant_store.clients().find(peer.stat.id)) {
     const ClientRecord& record = parts_.tenant_store.state().clients[*known];
     if (static_cast<int>(record.tenant) != *tenant) {
-      return Error{Code::kInvalidInput,
-                   "process " + std::to_string(process.pid) + ": belongs to tenant " +
-                       parts_.tenant_store.tenants().name(static_cast<int>(record.tenant)) +
-                       " already"};
+      return refused(pid, Code::kInvalidInput,
+                     "belongs to tenant " +
+                         parts_.tenant_store.tenants().name(static_cast<int>(record.tenant)) +
+                         " already");
     }
     if (has_page || record.page_inode == 0) return *known;
-    if (has_mapped_client_page(process.pid, record.page_inode)) {
-      return Error{Code::kConflict, "process " + std::to_string(process.pid) +
-                                        ": is a client already; a process has one account"};
-    }
-    // After exec() its memory is gone with the program that had it.
-    os::UniqueFd pidfd = std::move(pidfds_[*known]);
-    close_connections_of(*known);
-    parts_.engines.end(parts_.tenant_store, *known, os::monotonic_ns());
-    parts_.residency_manager.forget_client(*known);
-    parts_.tenant_store.remove_client(*known);
+    REGATTA_TRY_DO(remove_earlier_program(*known));
   }
-  const bool was_absent = !parts_.tenant_store.clients().tenant_has_any(*tenant);
-  REGATTA_TRY(client, parts_.tenant_store.add_client(*tenant, process));
-  if (was_absent) parts_.turn_manager.set_tenants(parts_.tenant_store);
-  if (watch_process(client)) return client;
-  on_client_exit(client);
-  return Error{Code::kNotFound, "process " + std::to_string(process.pid) + ": is gone"};
+  return add_client(*tenant, std::move(peer));
 }
 
 // Replies with the page of the tenant whose cgroup the process is in.
 void DaemonLoop::answer_find_tenant(ClientConnection& connection) {
   const auto peer = read_peer_process(connection.fd.get(), connection.peer.pid);
   if (!peer) return reply(connection, failed(peer.error()));
-  const auto name = parts_.tenant_cgroups.tenant_of(peer->cgroups);
+  const auto name = parts_.tenant_cgroups.tenant_of(peer->stat);
+  // It lives, so the number whose cgroups were read was its own.
+  if (has_ended(peer->pidfd)) return close_connection(connection.fd.get());
   const auto tenant = name ? parts_.tenant_store.tenants().find(*name) : std::nullopt;
   if (tenant)
     return reply(connection, ClientReply(), {parts_.tenant_store.tenants().page_fd(*tenant), -1});
@@ -78,10 +96,9 @@ void DaemonLoop::answer_find_tenant(ClientConnection& connection) {
 void DaemonLoop::answer_handshake(ClientConnection& connection, const ClientRequest& request,
                                   DaemonMessage& message) {
   if (connection.client >= 0) return close_connection(connection.fd.get());  // once is enough
-  const auto process = read_process(connection.peer.pid);
-  if (!process) return reply(connection, failed(process.error()));
   const bool has_page = message.fds[0] || request.least == kPageIsMapped;
-  const auto client = client_for_handshake(request, process->id, has_page);
+  const auto client =
+      client_for_handshake(request, connection.fd.get(), connection.peer.pid, has_page);
   if (!client) return reply(connection, failed(client.error()));
   os::UniqueFd client_page;
   Status status;
@@ -89,6 +106,7 @@ void DaemonLoop::answer_handshake(ClientConnection& connection, const ClientRequ
   if (has_page && !had_client_page) {
     status = parts_.tenant_store.adopt_client_page(*client, std::move(message.fds[0]));
   } else if (!has_page) {
+    processes_.set_program(*client, AddressSpace::of(connection.peer.pid));
     auto made = parts_.tenant_store.create_client_page(*client);
     if (made) client_page = std::move(*made);
     if (!made) status = made.error();
@@ -141,18 +159,19 @@ void DaemonLoop::answer_operator(ClientConnection& connection, const DaemonMessa
       !allowed) {
     return reply(connection, failed(allowed.error()));
   }
-  const auto process = read_process(connection.peer.pid);
-  if (!process) return reply(connection, failed(process.error()));
+  auto peer = read_peer_process(connection.fd.get(), connection.peer.pid);
+  if (!peer) return reply(connection, failed(peer.error()));
+  const ProcessId process = peer->stat.id;
   parts_.turn_manager.sample(parts_.tenant_store);  // for what is shown
   parts_.engines.step(parts_.tenant_store, os::monotonic_ns());
-  const auto answer = answer_control_request(parts_, message.bytes, process->id);
+  const auto answer = answer_control_request(parts_, message.bytes, process);
   reap_unused_tenants();
   parts_.residency_manager.mark_changed();
   if (!answer) return reply(connection, failed(answer.error()));
   int page = -1;
   if (answer->tenant >= 0) {
-    const auto client = parts_.tenant_store.clients().find(process->id);
-    if (!client || !watch_process(*client)) {
+    const auto client = parts_.tenant_store.clients().find(process);
+    if (!client || !watch_process(*client, std::move(peer->pidfd))) {
       if (client) on_client_exit(*client);
       return;
     }

@@ -21,7 +21,7 @@ Status check_operator(const TenantStore& tenant_store, const TenantCgroups& tena
       const int tenant = tenant_store.clients().tenant_of(*client);
       return refuse("belongs to tenant " + tenant_store.tenants().name(tenant));
     }
-    if (const auto tenant = tenant_cgroups.tenant_of(pid))
+    if (const auto tenant = tenant_cgroups.tenant_of(*stat))
       return refuse("belongs to tenant " + *tenant);
     pid = stat->parent;
   }

@@ -2,25 +2,26 @@
 // of the same number.
 #pragma once
 
-#include <vector>
-
 #include <sys/types.h>
 
 #include "regatta/base/core/result.h"
-#include "regatta/base/os/process.h"
+#include "regatta/base/os/unique_fd.h"
 #include "regatta/gpu/sharing/internal/daemon/process_id.h"
 
 namespace regatta::sharing {
 
 struct PeerProcess {
-  ProcessId process;
-  std::vector<os::CgroupPath> cgroups;  // as the daemon sees them
+  ProcessStat stat;
+  os::UniqueFd pidfd;  // of the very process; what is read by its number is its own while it lives
 };
 
-// The process that connected `socket`, with the number `pid`. It is read while a pidfd proves that
-// it lives. The kernel gives the pidfd of the very process that connected (SO_PEERPIDFD, Linux
-// 6.5); before that the pidfd is opened by number, where a process that ended directly after its
-// message might be taken for the next one with its number. kNotFound when it has ended.
+// The pidfd of the process that connected `socket`, with the number `pid`. The kernel gives that of
+// the very process that connected (SO_PEERPIDFD, Linux 6.5); before that it is opened by number,
+// where a process that ended directly after its message might be taken for the next one with its
+// number. kNotFound when it has ended.
+Result<os::UniqueFd> open_peer(int socket, pid_t pid);
+
+// kNotFound when it has ended.
 Result<PeerProcess> read_peer_process(int socket, pid_t pid);
 
 }  // namespace regatta::sharing

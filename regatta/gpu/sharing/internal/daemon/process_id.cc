@@ -8,6 +8,8 @@
 #include <system_error>
 
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +22,33 @@ namespace {
 
 std::string proc_path(pid_t pid, const char* what) {
   return "/proc/" + std::to_string(pid) + "/" + what;
+}
+
+// All memory files are on one device.
+dev_t memory_file_device() {
+  static const dev_t device = [] {
+    const os::UniqueFd any(::memfd_create("regatta-gpu-daemon", MFD_CLOEXEC));
+    struct stat status {};
+    return any && ::fstat(any.get(), &status) == 0 ? status.st_dev : dev_t{0};
+  }();
+  return device;
+}
+
+// A process can make this one look at no more.
+constexpr int kThreadsLookedAt = 8;
+constexpr int kDescriptorsLookedAt = 4096;
+
+// Opens the file behind a link in /proc if it has this inode. Opening would break a lease of the
+// file, and wait for who holds it (fcntl(2), F_SETLEASE): O_PATH does not, so others' files are
+// never opened, and O_NONBLOCK does not wait for leases of our own.
+os::UniqueFd open_inode(const std::string& link, std::uint64_t inode) {
+  const os::UniqueFd place(::open(link.c_str(), O_PATH | O_CLOEXEC));
+  struct stat status {};
+  if (!place || ::fstat(place.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
+      status.st_ino != inode || status.st_dev != memory_file_device())
+    return {};
+  const std::string again = "/proc/self/fd/" + std::to_string(place.get());
+  return os::UniqueFd(::open(again.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
 }
 
 }  // namespace
@@ -43,8 +72,27 @@ Result<ProcessStat> read_process(pid_t pid) {
     return Error{Code::kNotFound, "process " + std::to_string(pid) + ": is gone"};
   }
   process.id = {pid, start};
-  process.is_ending = state == 'Z' || state == 'X';
+  process.has_main_thread = state != 'Z' && state != 'X';
   return process;
+}
+
+bool has_ended(const os::UniqueFd& pidfd) {
+  pollfd entry{pidfd.get(), POLLIN, 0};
+  return ::poll(&entry, 1, 0) != 0;
+}
+
+std::string folder_of_living_thread(const ProcessStat& process) {
+  const std::string own = proc_path(process.id.pid, "");
+  if (process.has_main_thread) return own;
+  std::error_code error;
+  int looked_at = 0;
+  for (std::filesystem::directory_iterator entry(own + "task", error), end;
+       !error && entry != end && looked_at < kThreadsLookedAt;
+       entry.increment(error), ++looked_at) {
+    const std::string thread = entry->path().filename().string();
+    if (thread != std::to_string(process.id.pid)) return entry->path().string() + "/";
+  }
+  return own;
 }
 
 std::string process_name(pid_t pid) {
@@ -60,30 +108,23 @@ bool is_in_own_pid_namespace(pid_t pid) {
          own.st_dev == other.st_dev;
 }
 
-bool has_mapped(pid_t pid, const std::string& name, std::uint64_t inode) {
-  const auto maps = os::read_file(proc_path(pid, "maps"));
-  if (!maps) return true;
-  const std::string wanted = " " + std::to_string(inode) + " ";
-  for (const std::string& line : split(*maps, '\n')) {
-    if (line.find("/memfd:" + name) != std::string::npos && line.find(wanted) != std::string::npos)
-      return true;
-  }
-  return false;
-}
-
-Result<os::UniqueFd> open_memory_file_of(pid_t pid, const std::string& name, std::uint64_t inode) {
+Result<os::UniqueFd> open_memory_file_of(const ProcessStat& process, const std::string& name,
+                                         std::uint64_t inode) {
+  const std::string subject = "process " + std::to_string(process.id.pid);
   const std::string target = "/memfd:" + name + " (deleted)";
   std::error_code error;
-  for (std::filesystem::directory_iterator entry(proc_path(pid, "fd"), error), end;
+  int looked_at = 0;
+  for (std::filesystem::directory_iterator entry(folder_of_living_thread(process) + "fd", error),
+       end;
        !error && entry != end; entry.increment(error)) {
+    if (++looked_at > kDescriptorsLookedAt)
+      return Error{Code::kExhausted, subject + ": holds too many descriptors to look at them all"};
     std::error_code ignored;
     if (std::filesystem::read_symlink(entry->path(), ignored) != target) continue;
-    os::UniqueFd fd(::open(entry->path().c_str(), O_RDWR | O_CLOEXEC));
-    struct stat status {};
-    if (fd && ::fstat(fd.get(), &status) == 0 && status.st_ino == inode) return fd;
+    if (os::UniqueFd fd = open_inode(entry->path().string(), inode)) return fd;
   }
-  if (error) return os::errno_error("process " + std::to_string(pid), error.value());
-  return Error{Code::kNotFound, "process " + std::to_string(pid) + ": does not hold " + name};
+  if (error) return os::errno_error(subject, error.value());
+  return Error{Code::kNotFound, subject + ": does not hold " + name};
 }
 
 }  // namespace regatta::sharing

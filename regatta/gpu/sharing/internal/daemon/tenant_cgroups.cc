@@ -61,13 +61,15 @@ bool is_removed(const TenantCgroup& group) {
   return inode_of(group.folder) != group.inode;
 }
 
-std::vector<os::CgroupPath> cgroups_of(pid_t pid) {
-  const auto text = os::read_file("/proc/" + std::to_string(pid) + "/cgroup");
+std::vector<os::CgroupPath> cgroups_of(const ProcessStat& process) {
+  const auto text = os::read_file(folder_of_living_thread(process) + "cgroup");
   return text ? os::parse_cgroups(*text) : std::vector<os::CgroupPath>();
 }
 
 bool is_in(pid_t pid, const os::CgroupPath& cgroup) {
-  const auto path = os::path_in(cgroups_of(pid), cgroup.hierarchy);
+  const auto process = read_process(pid);
+  if (!process) return false;
+  const auto path = os::path_in(cgroups_of(*process), cgroup.hierarchy);
   return path && os::is_within(*path, cgroup.path);
 }
 
@@ -110,9 +112,9 @@ std::optional<std::string> TenantCgroups::tenant_of(
   return innermost->tenant;
 }
 
-std::optional<std::string> TenantCgroups::tenant_of(pid_t pid) const {
+std::optional<std::string> TenantCgroups::tenant_of(const ProcessStat& process) const {
   if (groups_.empty()) return std::nullopt;
-  return tenant_of(cgroups_of(pid));
+  return tenant_of(cgroups_of(process));
 }
 
 Status TenantCgroups::enroll(const os::CgroupPath& cgroup, const std::string& tenant,

@@ -38,7 +38,7 @@ class TenantCgroups {
   // The tenant of the innermost group that a process with these cgroups is in.
   std::optional<std::string> tenant_of(const std::vector<os::CgroupPath>& cgroups) const;
   // The tenant of a living process, whose cgroups are not read when there are no groups.
-  std::optional<std::string> tenant_of(pid_t pid) const;
+  std::optional<std::string> tenant_of(const ProcessStat& process) const;
 
   // kInvalidInput when there is no such cgroup, or when this process or `asker` is in it;
   // kConflict when it is a tenant's already.
