@@ -20,7 +20,8 @@ namespace regatta::sharing {
 inline constexpr const char* kDefaultSocket = "/run/regatta-gpu/socket";
 
 enum class RequestType : std::uint32_t {
-  // With the token; a client that has a page sends its descriptor along, or kPageIsMapped.
+  // With the token; a client that has a page sends its descriptor along, or says kPageIsMapped. With
+  // kWithTenantPage, the last descriptor is that of the tenant's page.
   kHandshake = 1,
   kLease = 2,  // at least `least` more bytes on `device`
   // With the token, on a second connection of a client, which notifies the daemon there from now
@@ -39,8 +40,10 @@ enum class RequestType : std::uint32_t {
   kPin = 9,
 };
 
-// `least` of a handshake: the client has its page mapped; the program has closed the descriptor.
+// Flags in `least` of a handshake. The client has its page mapped, and the program has closed the
+// descriptor; the descriptor of the tenant's page comes along.
 inline constexpr std::uint64_t kPageIsMapped = 1;
+inline constexpr std::uint64_t kWithTenantPage = 2;
 
 struct ClientRequest {
   RequestType type = RequestType::kHandshake;
@@ -52,9 +55,12 @@ struct ClientRequest {
 enum class ReplyStatus : std::uint32_t {
   // To a handshake: with the tenant's page and, when it is new, the client page.
   kGranted = 1,
-  kRefused = 2,     // the quota would be exceeded
-  kFailed = 3,      // `text` is the reason, `code` a Code
-  kRetryLater = 4,  // others have to make room on the device; repeat the request
+  kRefused = 2,  // the quota would be exceeded
+  kFailed = 3,   // `text` is the reason, `code` a Code
+  // Others have to make room, on the device or for a connection; repeat the request.
+  kRetryLater = 4,
+  // To a handshake, with the reason: repeat it with the descriptor of the tenant's page.
+  kProveTenant = 5,
 };
 
 struct ClientReply {

@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 namespace regatta::sharing {
 namespace {
@@ -26,6 +28,7 @@ ClientPages::~ClientPages() {
 Status ClientPages::map_tenant(int fd) {
   REGATTA_TRY(page, map_shared(fd, PROT_READ, nullptr));
   tenant_ = static_cast<regatta_tenant_page*>(page);
+  tenant_page_fd_ = fd;
   if (tenant_->magic != REGATTA_TENANT_MAGIC || tenant_->version != REGATTA_TENANT_VERSION) {
     return Error{Code::kInvalidInput,
                  "the tenant's page is of another version; start the program again"};
@@ -40,8 +43,20 @@ Status ClientPages::map_tenant(int fd) {
   return {};
 }
 
+// Children inherit the descriptor that the daemon sent, with which they can prove that they are of
+// the tenant, also where this process had opened an ancestor's.
+void ClientPages::replace_tenant_page_fd(int fd) {
+  if (tenant_page_fd_ < 0) return;
+  const int flags = ::fcntl(tenant_page_fd_, F_GETFD);
+  if (flags >= 0) ::dup3(fd, tenant_page_fd_, (flags & FD_CLOEXEC) != 0 ? O_CLOEXEC : 0);  // NOLINT
+  tenant_page_fd_ = -1;
+}
+
 Status ClientPages::accept(DaemonMessage& message) {
-  if (message.fds[0]) REGATTA_TRY_DO(map_shared(message.fds[0].get(), PROT_READ, tenant_));
+  if (message.fds[0]) {
+    REGATTA_TRY_DO(map_shared(message.fds[0].get(), PROT_READ, tenant_));
+    replace_tenant_page_fd(message.fds[0].get());
+  }
   if (message.fds[1]) {
     REGATTA_TRY(page, map_shared(message.fds[1].get(), PROT_READ | PROT_WRITE, client_page_));
     client_page_ = static_cast<regatta_client_page*>(page);

@@ -19,13 +19,16 @@ class ClientPages {
   ClientPages& operator=(const ClientPages&) = delete;
   ~ClientPages();
 
-  // Maps the tenant's page. kInvalidInput when it is of another version.
+  // Maps the tenant's page. kInvalidInput when it is of another version. The descriptor stays open
+  // until accept().
   Status map_tenant(int fd);
   // Maps the pages that came with the daemon's reply to a handshake in place of the earlier ones.
   // kUnavailable when the client has no page after that.
   Status accept(DaemonMessage& message);
   // For the next handshake; -1 before the first, and when the program has closed it.
   int client_page_fd() const { return client_page_fd_.get(); }
+  // For the first handshake; -1 after it.
+  int tenant_page_fd() const { return tenant_page_fd_; }
 
   bool has_client_page() const { return client_page_ != nullptr; }
   bool is_joined_process() const { return *fork_marker_ != 0; }  // not a child of fork()
@@ -55,10 +58,13 @@ class ClientPages {
   }
 
  private:
+  void replace_tenant_page_fd(int fd);
+
   regatta_tenant_page* tenant_ = nullptr;
   regatta_client_page* client_page_ = nullptr;
   volatile unsigned* fork_marker_ = nullptr;  // 0 in a child of fork()
   KnownFd client_page_fd_;
+  int tenant_page_fd_ = -1;  // not owned: the program's
 };
 
 }  // namespace regatta::sharing

@@ -1,9 +1,12 @@
 #include "regatta/gpu/sharing/internal/client/daemon_connection.h"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
+#include <poll.h>
 #include <sys/socket.h>
 
 #include "regatta/base/os/clock.h"
@@ -13,6 +16,8 @@ namespace regatta::sharing {
 namespace {
 
 constexpr Seconds kFindTenantRetry{0.001};
+constexpr Seconds kPlaceRetry{0.001};
+constexpr Seconds kPlaceRetryMost{0.05};
 
 Result<ClientReply> read_reply(const DaemonMessage& message) {
   ClientReply reply;
@@ -22,11 +27,23 @@ Result<ClientReply> read_reply(const DaemonMessage& message) {
   return reply;
 }
 
-// Sends `request` and expects kGranted.
-Result<DaemonMessage> exchange(int socket, const ClientRequest& request, int fd = -1) {
-  REGATTA_TRY_DO(send_message(socket, as_bytes(request), {fd, -1}));
-  REGATTA_TRY(message, receive_message(socket, sizeof(ClientReply)));
-  REGATTA_TRY(reply, read_reply(message));
+// The reply is there although the connection is at its end: a daemon that has no place says so
+// before it closes.
+bool is_readable(int socket) {
+  pollfd entry{socket, POLLIN, 0};
+  return ::poll(&entry, 1, 0) == 1 && (entry.revents & POLLIN) != 0;
+}
+
+// Sends `request` and expects kGranted; `answer` is what came in its place.
+Result<DaemonMessage> exchange(int socket, const ClientRequest& request,
+                               std::array<int, 2> fds = {-1, -1}, ReplyStatus* answer = nullptr) {
+  const Status sent = send_message(socket, as_bytes(request), fds);
+  if (!sent && !is_readable(socket)) return sent.error();
+  auto message = receive_message(socket, sizeof(ClientReply));
+  if (!message && is_readable(socket)) message = receive_message(socket, sizeof(ClientReply));
+  if (!message) return message.error();
+  REGATTA_TRY(reply, read_reply(*message));
+  if (answer != nullptr) *answer = reply.status;
   if (reply.status != ReplyStatus::kGranted) return to_error(reply);
   if (message.lacks_fds) {
     return Error{Code::kExhausted,
@@ -42,9 +59,11 @@ ClientRequest request_with_token(RequestType type, const regatta_tenant_page& te
   return request;
 }
 
-Result<os::UniqueFd> find_tenant_once(const std::string& path, Seconds timeout) {
+Result<os::UniqueFd> find_tenant_once(const std::string& path, Seconds timeout,
+                                      ReplyStatus& answer) {
   REGATTA_TRY(socket, connect_to_daemon(path, timeout));
-  REGATTA_TRY(message, exchange(socket.get(), {.type = RequestType::kFindTenant}));
+  REGATTA_TRY(message,
+              exchange(socket.get(), {.type = RequestType::kFindTenant}, {-1, -1}, &answer));
   if (!message.fds[0]) return Error{Code::kUnavailable, path + ": the daemon gave no page"};
   return std::move(message.fds[0]);
 }
@@ -54,8 +73,11 @@ Result<os::UniqueFd> find_tenant_once(const std::string& path, Seconds timeout) 
 Result<os::UniqueFd> find_tenant_by_cgroup(const std::string& path, Seconds timeout) {
   const Seconds end = os::monotonic_now() + timeout;
   for (;;) {
-    auto page = find_tenant_once(path, timeout);
-    if (page || !DaemonConnection::is_lost(page.error()) || os::monotonic_now() > end) return page;
+    ReplyStatus answer = ReplyStatus::kFailed;
+    auto page = find_tenant_once(path, timeout, answer);
+    const bool may_retry =
+        !page && (DaemonConnection::is_lost(page.error()) || answer == ReplyStatus::kRetryLater);
+    if (!may_retry || os::monotonic_now() > end) return page;
     os::sleep_for(kFindTenantRetry);
   }
 }
@@ -86,12 +108,27 @@ std::string DaemonConnection::path() const {
 }
 
 Status DaemonConnection::handshake(Seconds timeout) {
+  const Seconds end = os::monotonic_now() + timeout;
+  for (Seconds pause = kPlaceRetry;; pause = std::min(Seconds{2 * pause.value}, kPlaceRetryMost)) {
+    ReplyStatus answer = ReplyStatus::kFailed;
+    const Status status = handshake_once(timeout, answer);
+    if (status || answer != ReplyStatus::kRetryLater || os::monotonic_now() > end) return status;
+    os::sleep_for(pause);
+  }
+}
+
+Status DaemonConnection::handshake_once(Seconds timeout, ReplyStatus& answer) {
   REGATTA_TRY(socket, connect_to_daemon(path(), timeout));
   ClientRequest request = request_with_token(RequestType::kHandshake, pages_.tenant());
   const int page = pages_.client_page_fd();
   if (page < 0 && pages_.has_client_page()) request.least = kPageIsMapped;
-  REGATTA_TRY(message, exchange(socket.get(), request, page));
-  REGATTA_TRY_DO(pages_.accept(message));
+  auto message = exchange(socket.get(), request, {page, -1}, &answer);
+  if (!message && answer == ReplyStatus::kProveTenant && pages_.tenant_page_fd() >= 0) {
+    request.least |= kWithTenantPage;
+    message = exchange(socket.get(), request, {page, pages_.tenant_page_fd()}, &answer);
+  }
+  if (!message) return message.error();
+  REGATTA_TRY_DO(pages_.accept(*message));
   socket_ = KnownFd(std::move(socket));
   return {};
 }

@@ -29,7 +29,8 @@ class DaemonConnection {
   bool is_alive() const;
 
   // Connects, identifies this process by the tenant's token and maps the pages of the reply. Calls
-  // on the connection give up after `timeout`.
+  // on the connection give up after `timeout`; so long it also asks again where the daemon has no
+  // place (then kExhausted).
   Status handshake(Seconds timeout);
   void set_timeout(Seconds timeout) { set_socket_timeout(socket_.get(), timeout); }
 
@@ -47,6 +48,7 @@ class DaemonConnection {
   }
 
  private:
+  Status handshake_once(Seconds timeout, ReplyStatus& answer);
   Error refused(const ClientRequest& request) const;
 
   ClientPages& pages_;

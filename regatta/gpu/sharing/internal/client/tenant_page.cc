@@ -9,29 +9,64 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "regatta/base/os/unique_fd.h"
 #include "regatta/gpu/sharing/internal/ledger/page_layout.h"
+
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010
+#endif
 
 namespace regatta::sharing {
 namespace {
 
 constexpr int kMostAbove = 64;
 
-// The number of the page's descriptor in /proc/PROCESS/fd. Processes of other users show none.
+// Whether the descriptor is of a page as the daemon makes them: it cannot be shortened, and nobody
+// writes to it. A program may have files of this name.
+bool is_page(int fd) {
+  constexpr int kSeals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE;
+  struct stat status {};
+  const int seals = ::fcntl(fd, F_GET_SEALS);
+  return seals >= 0 && (seals & kSeals) == kSeals && ::fstat(fd, &status) == 0 &&
+         status.st_size == REGATTA_PAGE_SIZE;
+}
+
+// Opens another process's descriptor, or -1. To open a file can mean to wait for who has a lease on
+// it (fcntl(2), F_SETLEASE); O_PATH opens nothing, and O_NONBLOCK does not wait.
+int open_page(int folder, const char* name) {
+  const os::UniqueFd place(::openat(folder, name, O_PATH | O_CLOEXEC));
+  struct stat status {};
+  if (!place || ::fstat(place.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
+      status.st_size != REGATTA_PAGE_SIZE)
+    return -1;
+  const std::string again = "/proc/self/fd/" + std::to_string(place.get());
+  // Without O_CLOEXEC, so that children inherit it as they inherit the original.
+  os::UniqueFd fd(::open(again.c_str(), O_RDONLY | O_NONBLOCK));  // NOLINT(android-cloexec-open)
+  return fd && is_page(fd.get()) ? fd.release() : -1;
+}
+
+// The page's descriptor among those in /proc/PROCESS/fd: that of this process itself, or a new one.
+// Processes of other users show none.
 std::optional<int> page_of(const std::string& process) {
+  const bool is_self = process == "self";
   const std::string target = std::string("/memfd:") + REGATTA_TENANT_PAGE_NAME + " (deleted)";
   const std::string path = "/proc/" + process + "/fd";
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(path.c_str()), ::closedir);
   while (const dirent* entry = folder ? ::readdir(folder.get()) : nullptr) {
-    char text[80] = {};
-    const ssize_t size = ::readlinkat(::dirfd(folder.get()), entry->d_name, text, sizeof text);
-    if (size < 0 || std::string(text, static_cast<std::size_t>(size)) != target) continue;
-    const std::string name = entry->d_name;
+    const char* const name = entry->d_name;
     int fd = -1;
-    std::from_chars(name.data(), name.data() + name.size(), fd);
-    return fd;
+    std::from_chars(name, name + std::strlen(name), fd);
+    // Of most descriptors that is answered sooner than what their name is.
+    if (fd < 0 || (is_self && !is_page(fd))) continue;
+    char text[80] = {};
+    const ssize_t size = ::readlinkat(::dirfd(folder.get()), name, text, sizeof text);
+    if (size < 0 || std::string(text, static_cast<std::size_t>(size)) != target) continue;
+    if (!is_self) fd = open_page(::dirfd(folder.get()), name);
+    if (fd >= 0) return fd;
   }
   return std::nullopt;
 }
@@ -62,15 +97,8 @@ Result<int> find_tenant_page() {
   }
   if (const auto own = page_of("self")) return *own;
   pid_t above = ::getppid();
-  for (int i = 0; i < kMostAbove && above > 0; ++i, above = parent_of(above)) {
-    const std::string process = std::to_string(above);
-    const auto number = page_of(process);
-    if (!number) continue;
-    // Without O_CLOEXEC, so that children inherit it as they inherit the original.
-    const std::string path = "/proc/" + process + "/fd/" + std::to_string(*number);
-    const int fd = ::open(path.c_str(), O_RDONLY);  // NOLINT(android-cloexec-open)
-    if (fd >= 0) return fd;
-  }
+  for (int i = 0; i < kMostAbove && above > 0; ++i, above = parent_of(above))
+    if (const auto opened = page_of(std::to_string(above))) return *opened;
   return Error{Code::kNotFound, "this process belongs to no tenant; start it with regatta gpu run"};
 }
 

@@ -20,6 +20,7 @@ class ClientProcesses {
   // Until forget(). `pidfd` is of the client's process.
   void watch(int client, os::UniqueFd pidfd) { at(pidfds_, client) = std::move(pidfd); }
   int pidfd(int client) const { return at(pidfds_, client).get(); }
+  bool is_watched(int client) const { return static_cast<bool>(at(pidfds_, client)); }
   // A client that is not watched has not.
   bool has_ended(int client) const {
     return at(pidfds_, client) && sharing::has_ended(at(pidfds_, client));

@@ -1,11 +1,13 @@
 // sharing/internal/daemon/daemon_loop.h: the daemon's event loop: it accepts connections, answers
 // requests, and ends the leases of processes that have exited. daemon_loop.cc has the loop,
-// daemon_loop_requests.cc the answers.
+// daemon_loop_handshake.cc admits clients, daemon_loop_requests.cc answers.
 #pragma once
 
 #include <array>
 #include <atomic>
+#include <optional>
 #include <utility>
+#include <variant>
 
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/units.h"
@@ -43,10 +45,15 @@ class DaemonLoop {
   void reap_tenant(int tenant);
   void reap_unused_tenants();
   void poll_cgroups();
-  Result<int> client_for_handshake(const ClientRequest& request, int socket, pid_t pid,
-                                   bool has_page);
-  Result<int> add_client(int tenant, PeerProcess process);
-  Status remove_earlier_program(int client);
+  std::optional<int> living_client(pid_t pid) const;
+  std::optional<ClientReply> check_membership(const ProcessStat& process, int tenant,
+                                              const os::UniqueFd& tenant_page) const;
+  Result<bool> is_still_client(int client, int tenant, bool has_page);
+  Result<int> add_client(int tenant, ProcessId process, os::UniqueFd pidfd);
+  std::variant<int, ClientReply> client_for_handshake(const ClientConnection& connection,
+                                                      const ClientRequest& request,
+                                                      DaemonMessage& message);
+  Result<os::UniqueFd> share_page(int client, bool has_one, os::UniqueFd page);
   void answer_find_tenant(ClientConnection& connection);
   void answer_handshake(ClientConnection& connection, const ClientRequest& request,
                         DaemonMessage& message);

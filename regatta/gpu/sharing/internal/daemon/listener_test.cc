@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <vector>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -198,6 +199,89 @@ TEST(Listener, NonsenseOnTheSocketEndsOnlyItsConnection) {
     EXPECT_IN_TENANT(receive_message(socket->get(), sizeof(ClientReply)));
     return 0;
   });
+}
+
+// Reads the page of a process by /proc, as each process of its user can.
+os::UniqueFd open_page_of(pid_t pid, int page) {
+  const std::string path = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(page);
+  return os::UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+}
+
+// The Code of the refusal; -1 when there was none.
+int refusal_of(int page) {
+  const auto client = Client::connect(page, kTimeout);
+  return client ? -1 : static_cast<int>(client.error().code);
+}
+
+TEST(Listener, APageReadFromAnotherTenantsProcessIsOfNoUse) {
+  TestDaemon daemon;
+  Shared<std::atomic<int>> page_of_a;
+  const pid_t a = daemon.start_tenant("a", 300_MiB, [&](int page) {
+    *page_of_a = page;
+    const auto client = Client::connect(page, kTimeout);
+    EXPECT_IN_TENANT(client);
+    // Its own orphans inherit the descriptor.
+    const int orphan = in_orphan([&] {
+      const auto own = Client::connect(page, kTimeout);
+      return own && (*own)->reserve(0, kMiB) ? 0 : 1;
+    });
+    ::pause();
+    return orphan;
+  });
+  for (int i = 0; i < 10'000 && *page_of_a == 0; ++i)
+    os::sleep_for(Seconds{0.001});
+  const auto attempt = [&] {
+    const os::UniqueFd stolen = open_page_of(a, *page_of_a);
+    EXPECT_IN_TENANT(stolen);
+    EXPECT_IN_TENANT(refusal_of(stolen.get()) == static_cast<int>(Code::kInvalidInput));
+    EXPECT_IN_TENANT(wait_status(start_process([&] {
+                       return refusal_of(stolen.get()) == static_cast<int>(Code::kInvalidInput) ? 0
+                                                                                                : 1;
+                     })) == 0);
+    return in_orphan(
+        [&] { return refusal_of(stolen.get()) == static_cast<int>(Code::kUnsupported) ? 0 : 1; });
+  };
+  for (const bool is_restarted : {false, true}) {
+    if (is_restarted) {
+      daemon.kill();
+      daemon.start();
+    }
+    const pid_t b = daemon.start_tenant("b" + std::to_string(is_restarted), 100_MiB,
+                                        [&](int) { return attempt(); });
+    EXPECT_EQ(wait_status(b), 0);
+  }
+  ::kill(a, SIGKILL);
+  EXPECT_EQ(wait_status(a), 128 + SIGKILL);
+}
+
+TEST(Listener, AnOrphanProvesItsTenantByWhatItInherited) {
+  TestDaemon daemon;
+  Shared<std::atomic<int>> step;
+  const pid_t tenant = daemon.start_tenant("a", 100_MiB, [&](int page) {
+    const auto client = Client::connect(page, kTimeout);
+    EXPECT_IN_TENANT(client);
+    const auto join = [&] { return in_orphan([&] { return refusal_of(page) == -1 ? 0 : 1; }); };
+    EXPECT_IN_TENANT(join() == 0);
+    // One whose parent has opened the page anew, as those do whose descriptors were closed.
+    EXPECT_IN_TENANT(wait_status(start_process([&] {
+                       const os::UniqueFd again = open_page_of(::getpid(), page);
+                       ::close(page);
+                       const auto own = Client::connect(again.get(), kTimeout);
+                       EXPECT_IN_TENANT(own);
+                       return in_orphan([&] { return refusal_of(again.get()) == -1 ? 0 : 1; });
+                     })) == 0);
+    *step = 1;
+    while (*step != 2)
+      os::sleep_for(Seconds{0.001});
+    EXPECT_IN_TENANT(join() == 0);  // with the page of the daemon before
+    return 0;
+  });
+  for (int i = 0; i < 10'000 && *step != 1; ++i)
+    os::sleep_for(Seconds{0.001});
+  daemon.kill();
+  daemon.start();
+  *step = 2;
+  EXPECT_EQ(wait_status(tenant), 0);
 }
 
 TEST(Listener, TheStateIsOfItsOwnerAlone) {

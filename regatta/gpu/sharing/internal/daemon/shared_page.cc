@@ -1,5 +1,6 @@
 #include "regatta/gpu/sharing/internal/daemon/shared_page.h"
 
+#include <string>
 #include <utility>
 
 #include <fcntl.h>
@@ -25,7 +26,35 @@ Result<void*> map_page(int fd) {
   return memory;
 }
 
+// The first byte is locked for the open file description that create() made, which fork() and
+// SCM_RIGHTS share, and that another one cannot lock while that is open. Source: fcntl(2), open
+// file description locks.
+struct flock first_byte() {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_len = 1;
+  return lock;
+}
+
+bool is_locked_for(int fd) {
+  struct flock lock = first_byte();
+  return ::fcntl(fd, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+}
+
 }  // namespace
+
+bool SharedPage::is_handed_down(const os::UniqueFd& fd) {
+  struct stat status {};
+  constexpr int kSeals = kSizeSeals | F_SEAL_SEAL | F_SEAL_FUTURE_WRITE;
+  const int seals = ::fcntl(fd.get(), F_GET_SEALS);
+  if (seals < 0 || (seals & kSeals) != kSeals || ::fstat(fd.get(), &status) != 0 ||
+      status.st_uid != ::geteuid() || status.st_size != REGATTA_PAGE_SIZE)
+    return false;
+  const std::string path = "/proc/self/fd/" + std::to_string(fd.get());
+  const os::UniqueFd other(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  return other && !is_locked_for(fd.get()) && is_locked_for(other.get());
+}
 
 Result<SharedPage> SharedPage::create(const char* name, bool is_read_only) {
   os::UniqueFd fd(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
@@ -35,6 +64,9 @@ Result<SharedPage> SharedPage::create(const char* name, bool is_read_only) {
   struct stat status {};
   const int seals = kSizeSeals | F_SEAL_SEAL | (is_read_only ? F_SEAL_FUTURE_WRITE : 0);
   const bool ok = ::fcntl(fd.get(), F_ADD_SEALS, seals) == 0 && ::fstat(fd.get(), &status) == 0;
+  struct flock lock = first_byte();
+  if (is_read_only && ::fcntl(fd.get(), F_OFD_SETLK, &lock) != 0)
+    return os::errno_error("a shared page cannot be locked");
   SharedPage page(std::move(fd), memory, status.st_ino);
   if (!ok) return os::errno_error("a shared page cannot be sealed; Linux 5.1 can");
   return page;

@@ -16,6 +16,10 @@ class SharedPage {
   // Makes a page that cannot be shortened or grown, and with `is_read_only` not be written by other
   // processes. kUnavailable when the kernel cannot do that.
   static Result<SharedPage> create(const char* name, bool is_read_only);
+  // Whether `fd` is a descriptor that create() made for a read-only page, in this daemon or an
+  // earlier one of its user, or a copy of it: what is inherited and sent is, what a process opens
+  // anew by /proc/PID/fd is not.
+  static bool is_handed_down(const os::UniqueFd& fd);
   // Maps a page that create() made in this or an earlier daemon. kInvalidInput when it is none.
   static Result<SharedPage> map(os::UniqueFd fd);
   SharedPage(SharedPage&& other) noexcept;

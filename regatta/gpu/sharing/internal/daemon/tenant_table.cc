@@ -1,11 +1,13 @@
 #include "regatta/gpu/sharing/internal/daemon/tenant_table.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <utility>
 
 #include <fmt/core.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "regatta/base/os/unique_fd.h"
 
@@ -49,6 +51,14 @@ std::optional<int> TenantTable::find_by_token(const unsigned char (&token)[16]) 
       return tenant;
   }
   return std::nullopt;
+}
+
+bool TenantTable::is_page_of(const os::UniqueFd& page, int tenant) const {
+  unsigned char token[sizeof state_->tenants[tenant].token];
+  return SharedPage::is_handed_down(page) &&
+         ::pread(page.get(), token, sizeof token, offsetof(regatta_tenant_page, token)) ==
+             static_cast<ssize_t>(sizeof token) &&
+         std::memcmp(token, state_->tenants[tenant].token, sizeof token) == 0;
 }
 
 Result<int> TenantTable::add(const TenantLimits& limits) {

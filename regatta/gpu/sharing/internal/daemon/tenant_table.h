@@ -45,6 +45,9 @@ class TenantTable {
 
   // The page's descriptor, which the tenant's processes inherit.
   int page_fd(int tenant) const { return at(pages_, tenant).fd(); }
+  // Whether the descriptor was handed down from the tenant's first process, whose page this daemon
+  // or an earlier one made; not one that another process opened anew.
+  bool is_page_of(const os::UniqueFd& page, int tenant) const;
   // Fields of the page; null for a tenant that does not exist.
   regatta_turn* turn(int tenant, int device) const;
   void set_working_processes(int tenant, int device, unsigned count) const;
