@@ -17,6 +17,7 @@ namespace {
 // Processes of a million descriptors each hold a daemon that starts no longer; whose page was not
 // looked for keeps what it has until its next request.
 constexpr Seconds kLookForPages{0.5};
+constexpr int kAcceptedInOneGo = 64;
 
 }  // namespace
 
@@ -120,10 +121,18 @@ bool DaemonLoop::reap_exited_clients(int tenant) {
   return any;
 }
 
-void DaemonLoop::accept_all() {
-  while (const auto number = connections_.accept()) {
+// Some at a time, so that who connects without end holds up nobody who is connected.
+void DaemonLoop::accept_newcomers() {
+  int looks = kAcceptedInOneGo;
+  const Seconds now = os::monotonic_now();
+  while (const auto number = connections_.accept(now, looks)) {
     if (!poll_.add(*number, EventSource::kConnection, *number)) close_connection(*number);
   }
+}
+
+void DaemonLoop::close_overdue() {
+  for (const int number : connections_.overdue(os::monotonic_now()))
+    close_connection(number);
 }
 
 void DaemonLoop::close_connection(int number) {
@@ -184,7 +193,7 @@ void DaemonLoop::read_message(int number) {
 void DaemonLoop::handle(const PollEvent& event) {
   switch (event.source) {
     case EventSource::kListener:
-      return accept_all();
+      return accept_newcomers();
     case EventSource::kConnection:
       return read_message(event.number);
     case EventSource::kProcess:
@@ -208,9 +217,12 @@ Status DaemonLoop::run(const std::atomic<bool>& stop) {
     return os::errno_error("cannot wait for clients");
   while (!stop) {
     REGATTA_TRY(events, poll_.wait(500));
-    if (os::monotonic_now() - last_poll_ >= Seconds{0.5}) poll_cgroups();
     for (const PollEvent& event : events)
       handle(event);
+    if (os::monotonic_now() - last_poll_ >= Seconds{0.5}) {
+      poll_cgroups();
+      close_overdue();
+    }
     parts_.residency_manager.step(parts_.tenant_store, parts_.turn_manager);
     parts_.turn_manager.step(parts_.tenant_store);
   }

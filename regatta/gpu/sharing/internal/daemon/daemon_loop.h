@@ -34,7 +34,8 @@ class DaemonLoop {
 
  private:
   void handle(const PollEvent& event);
-  void accept_all();
+  void accept_newcomers();
+  void close_overdue();
   void read_message(int number);
   void close_connection(int number);
   void close_connections_of(int client);
@@ -67,7 +68,7 @@ class DaemonLoop {
   EventPoll poll_;
   ConnectionTable connections_;
   ClientProcesses processes_;
-  Seconds last_poll_{0.0};  // of the cgroups
+  Seconds last_poll_{0.0};  // of what is not reported: cgroups, newcomers
 };
 
 }  // namespace regatta::sharing

@@ -72,6 +72,7 @@ void DaemonLoop::answer_operator(ClientConnection& connection, const DaemonMessa
       !allowed) {
     return reply(connection, failed(allowed.error()));
   }
+  connection.since = os::monotonic_now();
   const ProcessId process = peer->stat.id;
   parts_.turn_manager.sample(parts_.tenant_store);  // for what is shown
   parts_.engines.step(parts_.tenant_store, os::monotonic_ns());

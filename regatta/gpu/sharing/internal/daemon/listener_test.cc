@@ -201,6 +201,73 @@ TEST(Listener, NonsenseOnTheSocketEndsOnlyItsConnection) {
   });
 }
 
+// As many connections as a daemon had places, of many processes of another user.
+int connect_without_a_word(const std::string& socket, std::atomic<int>& ready) {
+  constexpr int kProcesses = 100;
+  constexpr int kConnections = 125;
+  for (int i = 0; i < kProcesses; ++i) {
+    start_process([&] {
+      std::vector<os::UniqueFd> kept;
+      for (int j = 0; j < kConnections; ++j) {
+        auto one = connect_to_daemon(socket, kTimeout);
+        if (one) kept.push_back(std::move(*one));
+      }
+      ++ready;
+      ::pause();
+      return 0;
+    });
+  }
+  const Seconds end = os::monotonic_now() + kTimeout;
+  while (ready < kProcesses && os::monotonic_now() < end)
+    os::sleep_for(Seconds{0.001});
+  return ready == kProcesses ? 0 : 1;
+}
+
+TEST(Listener, ConnectionsWithoutAWordShutNobodyOut) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to become another user";
+  const TestDaemon daemon;
+  const std::string folder = daemon.socket().substr(0, daemon.socket().rfind('/'));
+  ASSERT_EQ(::chmod(folder.c_str(), 0755), 0);
+  Shared<std::atomic<int>> ready;
+  const pid_t attack = start_process([&] {
+    EXPECT_IN_TENANT(::setgid(65534) == 0 && ::setuid(65534) == 0);
+    const int status = connect_without_a_word(daemon.socket(), *ready);
+    if (status == 0) *ready = -1;
+    ::pause();
+    return status;
+  });
+  for (int i = 0; i < 10'000 && *ready != -1; ++i)
+    os::sleep_for(Seconds{0.001});
+  ASSERT_EQ(*ready, -1);
+  const Seconds begin = os::monotonic_now();
+  EXPECT_TRUE(daemon.query({{"request", "ps"}}));
+  const pid_t tenant = daemon.start_tenant("a", 100_MiB, [&](int page) {
+    EXPECT_IN_TENANT(::setgid(65533) == 0 && ::setuid(65533) == 0);
+    const auto client = Client::connect(page, kTimeout);
+    EXPECT_IN_TENANT(client && (*client)->reserve(0, kMiB));
+    return 0;
+  });
+  EXPECT_EQ(wait_status(tenant), 0);
+  EXPECT_LT((os::monotonic_now() - begin).value, 0.5);
+  ::kill(attack, SIGKILL);
+  EXPECT_EQ(wait_status(attack), 128 + SIGKILL);
+}
+
+TEST(Listener, AProcessHasFewConnectionsWithoutAWordAndNotForLong) {
+  const TestDaemon daemon;
+  std::vector<os::UniqueFd> kept;
+  for (int i = 0; i < 9; ++i)
+    kept.push_back(connect_to_daemon(daemon.socket(), Seconds{4.0}).value());
+  const auto refused = receive_message(kept.back().get(), sizeof(ClientReply));
+  ASSERT_TRUE(refused && refused->bytes.size() == sizeof(ClientReply));
+  ClientReply reply;
+  std::memcpy(&reply, refused->bytes.data(), sizeof reply);
+  EXPECT_EQ(reply.status, ReplyStatus::kRetryLater);
+  EXPECT_NE(to_error(reply).message.find("too many connections"), std::string::npos);
+  const auto closed = receive_message(kept.front().get(), sizeof(ClientReply));
+  EXPECT_TRUE(closed && closed->bytes.empty());  // and not that nothing came in 4 s
+}
+
 // Reads the page of a process by /proc, as each process of its user can.
 os::UniqueFd open_page_of(pid_t pid, int page) {
   const std::string path = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(page);
