@@ -74,12 +74,46 @@ Error wrong_place(Error error, const char* right = "of its own that this user ma
   return error;
 }
 
+// Whoever owns a folder or file, or may write to it, could put another state in this one's place,
+// with limits, tokens and drained devices of their own.
+Status check_owner(const std::string& path, const struct stat& status, const char* right) {
+  if (status.st_uid != ::geteuid()) {
+    return wrong_place(
+        {Code::kInvalidInput, path + ": belongs to user " + std::to_string(status.st_uid) +
+                                  ", who could replace the state"},
+        right);
+  }
+  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return Error{Code::kInvalidInput,
+                 path +
+                     ": others may write to it and could replace the state; forbid that with "
+                     "chmod go-w, or give --state another folder"};
+  }
+  return {};
+}
+
+Status check_folder(const std::string& folder) {
+  struct stat status {};
+  if (::stat(folder.c_str(), &status) != 0) return wrong_place(os::errno_error(folder));
+  return check_owner(folder, status, "that this user owns");
+}
+
+// A second name of the file may be where others can write.
+Status check_file(const std::string& path, const struct stat& status) {
+  REGATTA_TRY_DO(check_owner(path, status, "that this user owns, with nothing in it"));
+  if (S_ISREG(status.st_mode) && status.st_nlink == 1) return {};
+  return Error{Code::kInvalidInput,
+               path + ": is no plain file of one name; move it away and start anew"};
+}
+
 }  // namespace
 
 Result<MappedState> MappedState::open(const std::string& folder) {
   if (const Status made = os::make_folder(folder, 0700); !made) return wrong_place(made.error());
+  REGATTA_TRY_DO(check_folder(folder));
   const std::string path = folder + "/state";
-  os::UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  os::UniqueFd fd(
+      ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
   if (!fd) return wrong_place(os::errno_error(path));
   // A helper process that a killed daemon had just started may hold the lock for a moment.
   const Seconds end = os::monotonic_now() + Seconds{0.3};
@@ -94,6 +128,7 @@ Result<MappedState> MappedState::open(const std::string& folder) {
   }
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0) return os::errno_error(path);
+  REGATTA_TRY_DO(check_file(path, status));
   if (status.st_size != 0 && status.st_size != sizeof(StateFile)) {
     return Error{Code::kInvalidInput,
                  path + ": has another size than a state; move the file away and start anew"};

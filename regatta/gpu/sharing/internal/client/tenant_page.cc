@@ -60,7 +60,7 @@ std::optional<int> page_of(const std::string& process) {
     const char* const name = entry->d_name;
     int fd = -1;
     std::from_chars(name, name + std::strlen(name), fd);
-    // Of most descriptors that is answered sooner than what their name is.
+    // This is answered sooner than the name, and says no for most descriptors.
     if (fd < 0 || (is_self && !is_page(fd))) continue;
     char text[80] = {};
     const ssize_t size = ::readlinkat(::dirfd(folder.get()), name, text, sizeof text);

@@ -12,6 +12,25 @@
 #include "regatta/gpu/sharing/messages.h"
 
 namespace regatta::sharing {
+namespace {
+
+// Whoever may rename files in the folder could put a socket of their own in this one's place, and
+// be sent the tokens of tenants.
+Status check_folder(const std::string& folder) {
+  struct stat status {};
+  if (::stat(folder.c_str(), &status) != 0) return os::errno_error(folder);
+  const bool is_trusted = status.st_uid == 0 || status.st_uid == ::geteuid();
+  const bool is_writable = (status.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+  if (is_trusted && (!is_writable || (status.st_mode & S_ISVTX) != 0)) return {};
+  const std::string why =
+      is_trusted ? "others may write to it" : "belongs to user " + std::to_string(status.st_uid);
+  return Error{Code::kInvalidInput,
+               folder + ": " + why +
+                   ", who could replace the socket; give --socket a path in a folder of this "
+                   "user's own, or forbid it with chown and chmod go-w"};
+}
+
+}  // namespace
 
 Result<os::UniqueFd> open_listener(const std::string& path) {
   if (connect_to_daemon(path, Seconds{1.0})) {
@@ -31,6 +50,7 @@ Result<os::UniqueFd> open_listener(const std::string& path) {
   if (!folder.empty()) {
     if (const Status made = os::make_folder(folder.string()); !made)
       return wrong_place(made.error());
+    REGATTA_TRY_DO(check_folder(folder.string()));
   }
   ::unlink(path.c_str());
   os::UniqueFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -20,6 +21,7 @@ namespace regatta::sharing {
 namespace {
 
 using namespace regatta::literals;
+using testing::HasSubstr;
 
 // A tenant of 100 MiB that has all of it tries `attempt`, and still has no byte more.
 void expect_refused(const std::function<int(const TestDaemon&, Client&, int page)>& attempt) {
@@ -349,6 +351,44 @@ TEST(Listener, AnOrphanProvesItsTenantByWhatItInherited) {
   daemon.start();
   *step = 2;
   EXPECT_EQ(wait_status(tenant), 0);
+}
+
+// What a daemon says that does not start there.
+std::string refusal_of_daemon(const std::string& state, const std::string& socket) {
+  std::atomic<bool> stop = true;
+  DaemonOptions options;
+  options.state = state;
+  options.socket = socket;
+  const Status status = serve(options, stop);
+  return status ? "" : status.error().message;
+}
+
+TEST(Listener, FoldersThatOthersOwnOrWriteToAreRefused) {
+  const auto folder = os::TempFolder::create("vgpu").value();
+  const std::string state = folder.path() + "/state";
+  const std::string socket = folder.path() + "/socket";
+  EXPECT_EQ(refusal_of_daemon(state, socket), "");
+  ASSERT_EQ(::chmod(state.c_str(), 0770), 0);
+  EXPECT_THAT(refusal_of_daemon(state, socket), HasSubstr("chmod go-w"));
+  ASSERT_EQ(::chmod(state.c_str(), 0700), 0);
+  ASSERT_EQ(::chmod((state + "/state").c_str(), 0666), 0);
+  EXPECT_THAT(refusal_of_daemon(state, socket), HasSubstr("state/state: others may write"));
+  ASSERT_EQ(::chmod((state + "/state").c_str(), 0600), 0);
+  ASSERT_EQ(::link((state + "/state").c_str(), (folder.path() + "/second").c_str()), 0);
+  EXPECT_THAT(refusal_of_daemon(state, socket), HasSubstr("one name"));
+  ASSERT_EQ(::unlink((folder.path() + "/second").c_str()), 0);
+  ASSERT_EQ(::chmod(folder.path().c_str(), 0777), 0);
+  EXPECT_THAT(refusal_of_daemon(state, socket), HasSubstr("could replace the socket"));
+  ASSERT_EQ(::chmod(folder.path().c_str(), 01777), 0);  // as /tmp
+  EXPECT_EQ(refusal_of_daemon(state, socket), "");
+  ASSERT_EQ(::chmod(folder.path().c_str(), 0700), 0);
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to give away a folder";
+  ASSERT_EQ(::chown(state.c_str(), 65534, 65534), 0);
+  EXPECT_THAT(refusal_of_daemon(state, socket), HasSubstr("belongs to user 65534"));
+  ASSERT_EQ(::chown(state.c_str(), 0, 0), 0);
+  ASSERT_EQ(::chown(folder.path().c_str(), 65534, 65534), 0);
+  EXPECT_THAT(refusal_of_daemon(state, socket), HasSubstr("could replace the socket"));
+  ASSERT_EQ(::chown(folder.path().c_str(), 0, 0), 0);
 }
 
 TEST(Listener, TheStateIsOfItsOwnerAlone) {
