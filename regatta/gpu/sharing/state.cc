@@ -74,7 +74,7 @@ Error wrong_place(Error error, const char* right = "of its own that this user ma
   return error;
 }
 
-// Whoever owns a folder or file, or may write to it, could put another state in this one's place,
+// The owner of a folder or file, or who may write to it, could put another state in its place,
 // with limits, tokens and drained devices of their own.
 Status check_owner(const std::string& path, const struct stat& status, const char* right) {
   if (status.st_uid != ::geteuid()) {

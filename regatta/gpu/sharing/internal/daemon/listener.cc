@@ -14,7 +14,7 @@
 namespace regatta::sharing {
 namespace {
 
-// Whoever may rename files in the folder could put a socket of their own in this one's place, and
+// A user who may rename files in the folder could put a socket of their own in this one's place, and
 // be sent the tokens of tenants.
 Status check_folder(const std::string& folder) {
   struct stat status {};

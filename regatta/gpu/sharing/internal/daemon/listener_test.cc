@@ -353,7 +353,7 @@ TEST(Listener, AnOrphanProvesItsTenantByWhatItInherited) {
   EXPECT_EQ(wait_status(tenant), 0);
 }
 
-// What a daemon says that does not start there.
+// The words of a daemon that does not start there.
 std::string refusal_of_daemon(const std::string& state, const std::string& socket) {
   std::atomic<bool> stop = true;
   DaemonOptions options;
