@@ -14,8 +14,8 @@
 namespace regatta::sharing {
 namespace {
 
-// A user who may rename files in the folder could put a socket of their own in this one's place, and
-// be sent the tokens of tenants.
+// A user who may rename files in the folder could put a socket of their own in this one's place,
+// and be sent the tokens of tenants.
 Status check_folder(const std::string& folder) {
   struct stat status {};
   if (::stat(folder.c_str(), &status) != 0) return os::errno_error(folder);
