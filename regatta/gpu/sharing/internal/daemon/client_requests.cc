@@ -43,6 +43,9 @@ ClientReply answer_client_request(DaemonParts& parts, int client, const ClientRe
   const TenantStore& store = parts.tenant_store;
   if (request.device >= static_cast<unsigned>(store.device_count()))
     return {.status = ReplyStatus::kRefused};
+  // No device has as much, and sums with it would wrap around in what others wait for.
+  const bool is_memory = request.type != RequestType::kOpenSession;
+  if (is_memory && request.least > REGATTA_MEMORY_MAX) return {.status = ReplyStatus::kRefused};
   const int device = static_cast<int>(request.device);
   const bool is_swappable = request.type == RequestType::kLeaseSwappable;
   const bool is_more = !is_swappable || request.least > store.swappable().bytes(client, device);

@@ -203,6 +203,29 @@ TEST(Listener, NonsenseOnTheSocketEndsOnlyItsConnection) {
   });
 }
 
+// A process of a tenant with over-commit asks for more bytes than a word holds beside what it has.
+TEST(Listener, RequestsThatWrapAroundAreRefused) {
+  DaemonOptions options;
+  options.host_memory = 4_GiB;
+  const TestDaemon daemon({1_GiB}, options);
+  const pid_t tenant = daemon.start_tenant(
+      "a", 256_MiB,
+      [&](int page) {
+        const auto client = Client::connect(page, kTimeout);
+        EXPECT_IN_TENANT(client && (*client)->reserve(0, kMiB));
+        for (const std::uint64_t bytes : {~0ULL, ~0ULL - kMiB, 1ULL << 63}) {
+          const Seconds begin = os::monotonic_now();
+          EXPECT_IN_TENANT(!(*client)->lease_swappable(0, bytes));
+          EXPECT_IN_TENANT((*client)->reserve(0, bytes).error().code == Code::kExhausted);
+          EXPECT_IN_TENANT((os::monotonic_now() - begin).value < 1.0);
+        }
+        EXPECT_IN_TENANT((*client)->reserve(0, kMiB));
+        return 0;
+      },
+      {{"overcommit", true}});
+  EXPECT_EQ(wait_status(tenant), 0);
+}
+
 // As many connections as a daemon had places, of many processes of another user.
 int connect_without_a_word(const std::string& socket, std::atomic<int>& ready) {
   constexpr int kProcesses = 100;

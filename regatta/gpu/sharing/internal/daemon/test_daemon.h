@@ -132,13 +132,15 @@ class TestDaemon {
   // Starts a process that makes the tenant `name` and goes on as its first one, with the descriptor
   // of the tenant's page.
   pid_t start_tenant(const std::string& name, Bytes memory,
-                     const std::function<int(int page)>& body) const {
+                     const std::function<int(int page)>& body,
+                     const nlohmann::json& more = nlohmann::json::object()) const {
     return start_process([&, this] {
       os::UniqueFd page;
-      const nlohmann::json request{{"request", "join"},
-                                   {"name", name},
-                                   {"memory", {{"0", memory.value}}},
-                                   {"compute_ppm", 100'000}};
+      nlohmann::json request{{"request", "join"},
+                             {"name", name},
+                             {"memory", {{"0", memory.value}}},
+                             {"compute_ppm", 100'000}};
+      request.update(more);
       const auto answer = send_control_request(socket(), request.dump(), &page);
       if (!answer) {
         std::fprintf(stderr, "tenant: %s\n", answer.error().message.c_str());

@@ -3,7 +3,9 @@
  *
  * The tenant's page says what the tenant may have and has, so that a process sees it without a
  * call. Tenants hold a descriptor of it from `regatta gpu run` on, by inheritance: it is what makes
- * a process belong to the tenant. F_SEAL_FUTURE_WRITE: nobody but the daemon can write to it.
+ * a process belong to the tenant. F_SEAL_FUTURE_WRITE: nobody but the daemon can write to it. Its
+ * first byte is locked for the open file description that the daemon made, so that the daemon can
+ * tell a descriptor that was handed down from one that a process opened anew.
  *
  * The client page is of one client, which writes to it too: its lease counter on each device, what
  * it does there, and where its memory is.
