@@ -21,7 +21,7 @@ namespace regatta::attacks {
 inline constexpr std::uint64_t kUs = 1'000;
 inline constexpr std::uint64_t kMs = 1'000'000;
 
-// What a pattern launches with: streams, kernels and graphs of one thread.
+// The streams, kernels and graphs that a pattern launches with, in one thread.
 class Launcher {
  public:
   explicit Launcher(std::uint64_t seed, unsigned streams = 1) : random_(seed) {

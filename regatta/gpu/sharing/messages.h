@@ -20,8 +20,8 @@ namespace regatta::sharing {
 inline constexpr const char* kDefaultSocket = "/run/regatta-gpu/socket";
 
 enum class RequestType : std::uint32_t {
-  // With the token; a client that has a page sends its descriptor along, or says kPageIsMapped. With
-  // kWithTenantPage, the last descriptor is that of the tenant's page.
+  // With the token; a client that has a page sends its descriptor along, or says kPageIsMapped.
+  // With kWithTenantPage, the last descriptor is that of the tenant's page.
   kHandshake = 1,
   kLease = 2,  // at least `least` more bytes on `device`
   // With the token, on a second connection of a client, which notifies the daemon there from now

@@ -45,7 +45,7 @@ Result<DaemonMessage> exchange(int socket, const ClientRequest& request,
   REGATTA_TRY(reply, read_reply(*message));
   if (answer != nullptr) *answer = reply.status;
   if (reply.status != ReplyStatus::kGranted) return to_error(reply);
-  if (message.lacks_fds) {
+  if (message->lacks_fds) {
     return Error{Code::kExhausted,
                  "this process has no descriptor left for the page that the daemon sent; close "
                  "some, or raise its limit (ulimit -n)"};

@@ -1,7 +1,7 @@
 // sharing/internal/client/launch_gaps.h: how long a process that has nothing in flight keeps its
-// turn: a little longer than it usually takes to launch again after it has waited for its work. Who
-// waits for each kernel before it launches the next would otherwise lose its turn with each. The
-// time counts as the process's own. Pure; time is an argument.
+// turn: a little longer than it usually takes to launch again after it has waited for its work. One
+// that waits for each kernel before it launches the next would otherwise lose its turn with each.
+// The time counts as the process's own. Pure; time is an argument.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +40,7 @@ class LaunchGaps {
 
   static constexpr std::uint64_t kLeastNs = 100'000;
   static constexpr std::uint64_t kMostNs = 1'500'000;
-  // What it costs to give the device to another tenant and back.
+  // The cost of giving the device to another tenant and back.
   static constexpr std::uint64_t kSwitchNs = 150'000;
   static constexpr std::uint64_t kLongNs = 50'000'000;
 

@@ -1,5 +1,5 @@
-// sharing/internal/daemon/stopped_process.h: whether a process is stopped by a signal or a debugger,
-// or frozen with its cgroup: then it ends no turn by itself.
+// sharing/internal/daemon/stopped_process.h: whether a process is stopped, by a signal, a debugger
+// or with its cgroup: then it ends no turn by itself.
 #pragma once
 
 #include <sys/types.h>
