@@ -87,7 +87,7 @@ TEST_F(TimeAttack, ProcessesThatEndAfterOneKernelAreCharged) {
 TEST_F(TimeAttack, KernelsOfTwoLengthsInTheBeatOfSamplesAreChargedForAllOfThem) {
   run_flood();
   run_attack("launch_pattern", {"every-8th-short"});
-  expect_half(seconds(2), 0.02);
+  expect_half(seconds(2), 0.03);
 }
 
 TEST_F(TimeAttack, ATenantOfSeveralProcessesHasItsPartAndNoMore) {

@@ -61,6 +61,7 @@ void LaunchGate::publish_marks() {
   page_.set_used(work_.used_ns());
   page_.set_busy_since(work_.busy_since_ns());
   page_.set_ended(work_.ended_ns());
+  page_.set_kept(gaps_.kept_ns());
 }
 
 // The part of the turn that this process may fill with work in flight.
@@ -270,8 +271,11 @@ bool LaunchGate::launches_again(unsigned word, MutexLock& lock) {
     worker_wake_.wait_for(lock, seconds(std::min(kLookNs, begin + keep - now)));
     now = os::monotonic_ns();
   }
-  if (has_work() && gaps_.is_idle()) gaps_.begin(now);
-  if (has_work()) return true;
+  if (has_work()) {
+    if (gaps_.is_idle()) gaps_.begin(now);
+    gaps_.add_kept(now - begin);
+    return true;
+  }
   if (__atomic_load_n(&turn_.deadline_ns, __ATOMIC_ACQUIRE) != 0) work_.keep_until(now);
   return false;
 }

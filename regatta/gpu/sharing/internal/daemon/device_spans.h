@@ -13,6 +13,12 @@ class DeviceSpans {
  public:
   // Charges [begin_ns, end_ns); how much of it no other of the last 16 spans has covered.
   std::uint64_t charge(std::uint64_t begin_ns, std::uint64_t end_ns) {
+    const std::uint64_t charged = uncharged(begin_ns, end_ns);
+    if (end_ns > begin_ns) spans_[next_++ % spans_.size()] = {begin_ns, end_ns};
+    return charged;
+  }
+
+  std::uint64_t uncharged(std::uint64_t begin_ns, std::uint64_t end_ns) const {
     if (end_ns <= begin_ns) return 0;
     std::uint64_t covered = 0;
     for (const Span& span : spans_) {
@@ -20,7 +26,6 @@ class DeviceSpans {
       const std::uint64_t to = std::min(span.end_ns, end_ns);
       if (to > from) covered += to - from;
     }
-    spans_[next_++ % spans_.size()] = {begin_ns, end_ns};
     return end_ns - begin_ns - std::min(covered, end_ns - begin_ns);
   }
 

@@ -53,6 +53,7 @@ TurnManager::TurnManager(TimerFd alarm, const TurnSchedulerOptions& options, int
       is_swapped_out_(static_cast<std::size_t>(devices)),
       is_connected_(kClientsMax),
       used_ns_(kClientsMax),
+      completed_ns_(kClientsMax),
       stopped_at_(kClientsMax),
       sampled_ns_(static_cast<std::size_t>(devices)),
       hold_until_ns_(hold_until_ns) {
@@ -80,6 +81,10 @@ void TurnManager::set_event_connection(const TenantStore& tenant_store, int clie
     const regatta_work* work = tenant_store.clients().work(client, device);
     at(used_ns_, client)[as_index(device)] =
         work == nullptr ? 0 : __atomic_load_n(&work->used_ns, __ATOMIC_RELAXED);
+    const regatta_work_marks* marks = tenant_store.clients().work_marks(client, device);
+    at(completed_ns_, client)[as_index(device)] =
+        at(used_ns_, client)[as_index(device)] +
+        (marks == nullptr ? 0 : __atomic_load_n(&marks->kept_ns, __ATOMIC_RELAXED));
     at(stopped_at_, client)[as_index(device)].reset();
   }
   sample(tenant_store, tenant);
@@ -122,6 +127,9 @@ bool TurnManager::is_stopped(const TenantStore& tenant_store, int client, int de
 void TurnManager::sample(const TenantStore& tenant_store, int tenant, int device,
                          std::uint64_t now) {
   TurnScheduler& scheduler = at(devices_, device);
+  const int open = scheduler.open_tenant();
+  if (tenant == scheduler.leaving_tenant() && open >= 0 && open != tenant)
+    sample(tenant_store, open, device, now);
   TenantActivity doing;
   bool all_end = scheduler.open_tenant() == tenant;
   bool all_used_up = scheduler.open_tenant() == tenant;
@@ -133,6 +141,11 @@ void TurnManager::sample(const TenantStore& tenant_store, int tenant, int device
     const regatta_activity what = regatta_work_activity(word);
     const regatta_work_marks& marks = *tenant_store.clients().work_marks(client, device);
     doing.used_ns += used_since_last(tenant_store, client, device, now);
+    std::uint64_t& completed = at(completed_ns_, client)[as_index(device)];
+    const std::uint64_t done = __atomic_load_n(&work->used_ns, __ATOMIC_RELAXED) +
+                               __atomic_load_n(&marks.kept_ns, __ATOMIC_RELAXED);
+    doing.completed_ns += done - std::min(done, completed);
+    completed = done;
     doing.ended_ns =
         std::max<std::uint64_t>(doing.ended_ns, __atomic_load_n(&marks.ended_ns, __ATOMIC_RELAXED));
     const std::uint64_t entered = entered_in(*work, scheduler.turn_number());

@@ -64,6 +64,7 @@ class TurnManager {
   // By client and device: the use that is accounted for, and what the client's page said when its
   // process was found stopped.
   std::vector<std::array<std::uint64_t, kDevicesMax>> used_ns_;
+  std::vector<std::array<std::uint64_t, kDevicesMax>> completed_ns_;
   std::vector<std::array<std::optional<unsigned>, kDevicesMax>> stopped_at_;
   // By device and tenant: when its clients were last sampled.
   std::vector<std::array<std::uint64_t, kTenantsMax>> sampled_ns_;

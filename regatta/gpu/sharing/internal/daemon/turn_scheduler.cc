@@ -9,6 +9,8 @@ namespace regatta::sharing {
 namespace {
 
 constexpr std::uint64_t kNever = ~0ULL;
+// What kernels were learned to take is believed as far as this part of the time.
+constexpr std::uint64_t kLearnedParts = 4;
 
 bool is_runnable(const TenantActivity& doing) {
   return doing.wants || doing.works;
@@ -43,7 +45,9 @@ void TurnScheduler::set_activity(int tenant, TenantActivity doing, std::uint64_t
   at(doings_, tenant) = doing;
   if (tenant == leaving_ && !doing.works) leaving_ = -1;
   history_.add(tenant, now_ns - std::min(now_ns, doing.used_ns), now_ns);
-  if (at(accounts_, tenant).entered_ns == 0) at(accounts_, tenant).entered_ns = doing.entered_ns;
+  Account& account = at(accounts_, tenant);
+  if (account.entered_ns == 0) account.entered_ns = doing.entered_ns;
+  account.completed_ns += doing.completed_ns;
   if (!doing.works && turns_.holder != tenant) settle(tenant, now_ns);
   if (is_runnable(doing) == was_runnable) return;
   if (was_runnable) at(had_work_ns_, tenant) = now_ns;
@@ -126,19 +130,33 @@ void TurnScheduler::learn_lateness(std::uint64_t lateness_ns) {
   lateness_ns_ = (7 * lateness_ns_ + lateness) / 8;
 }
 
-// Charges the time from the tenant's first launch to the end of its last work, but for what others
-// were charged of it, instead of the length of its turns: late messages are not its fault, but a
-// kernel that continues into the next turn is. No sample of its kernels decides, and no number of
-// processes. A tenant that never launched is charged for half of the time.
+// The time from the tenant's first launch to the end of its last work, but for what others were
+// charged of it: no sample of its kernels decides, and no number of processes. Where the next tenant
+// had begun, the device gave slices of time to both: there the tenant is charged for what its work
+// was learned to take, in so far as that goes with the time.
+std::uint64_t TurnScheduler::charge_of(int tenant, std::uint64_t now_ns) {
+  const Account& account = at(accounts_, tenant);
+  const std::uint64_t begin = std::min(now_ns, std::max(account.entered_ns, account.began_ns));
+  const std::uint64_t ended = at(doings_, tenant).ended_ns;
+  const std::uint64_t end = ended > begin ? ended : now_ns;
+  const bool is_shared = open_ >= 0 && open_ != tenant && at(accounts_, open_).entered_ns != 0 &&
+                         at(accounts_, open_).entered_ns < end;
+  if (!is_shared) return charged_.charge(begin, end);
+  const std::uint64_t whole = charged_.uncharged(begin, end);
+  const std::uint64_t charge = std::clamp(account.completed_ns, whole - whole / kLearnedParts,
+                                          whole + whole / kLearnedParts);
+  charged_.charge(begin, std::min(end, end - whole + charge));
+  return charge;
+}
+
+// Charges that time instead of the length of the turns: late messages are not the tenant's fault,
+// but a kernel that continues into the next turn is. A tenant that never launched is charged for
+// half of the time.
 void TurnScheduler::settle(int tenant, std::uint64_t now_ns) {
   Account& account = at(accounts_, tenant);
   if (account.held_ns != 0) {
-    std::uint64_t charge = account.held_ns / 2;
-    if (account.entered_ns != 0) {
-      const std::uint64_t begin = std::min(now_ns, std::max(account.entered_ns, account.began_ns));
-      const std::uint64_t ended = at(doings_, tenant).ended_ns;
-      charge = charged_.charge(begin, ended > begin ? ended : now_ns);
-    }
+    const std::uint64_t charge =
+        account.entered_ns != 0 ? charge_of(tenant, now_ns) : account.held_ns / 2;
     turns_.tenants[tenant].balance -=
         (static_cast<long long>(charge) - static_cast<long long>(account.held_ns)) *
         REGATTA_WHOLE_PPM;

@@ -53,6 +53,9 @@ struct TenantActivity {
   // When the device ended its last work, or, later than now, is expected to; 0: unknown.
   std::uint64_t ended_ns = 0;
   std::uint64_t used_ns = 0;  // device time since the last report, for the history
+  // The same of work that has completed, as long as kernels were learned to take, and of the turns
+  // that were kept for it.
+  std::uint64_t completed_ns = 0;
 };
 
 struct ScheduledTenant {
@@ -98,6 +101,9 @@ class TurnScheduler {
 
   std::uint64_t opened_ns() const { return opened_ns_; }
   int open_tenant() const { return open_; }  // -1: none
+  // The tenant before, while its last work is in flight; -1: none. Report the open one's activity
+  // before this one's.
+  int leaving_tenant() const { return leaving_; }
   unsigned turn_number() const { return number_; }
   // Whether the tenant has launched in the turn that is open or closing.
   bool has_entered() const { return open_ >= 0 && at(accounts_, open_).entered_ns != 0; }
@@ -116,6 +122,7 @@ class TurnScheduler {
   void end_turn(std::uint64_t now_ns);
   TurnCommand close(std::uint64_t now_ns);
   void settle(int tenant, std::uint64_t now_ns);
+  std::uint64_t charge_of(int tenant, std::uint64_t now_ns);
   std::uint64_t others_return_until(std::uint64_t now_ns) const;
   std::uint64_t lead_ns() const {
     // Twice the mean: a late opening costs the device's time, an early one nothing.
@@ -136,6 +143,7 @@ class TurnScheduler {
     std::uint64_t held_ns = 0;     // and charged
     std::uint64_t began_ns = 0;    // of the first of these turns
     std::uint64_t entered_ns = 0;  // when it first launched in them; 0: it has not
+    std::uint64_t completed_ns = 0;
   };
   std::array<Account, REGATTA_TENANTS_MAX> accounts_{};
   DeviceSpans charged_;

@@ -104,7 +104,8 @@ class Machine {
                             .ends_ns = ends ? std::max(one.ends_ns, one.deadline_ns) : 0,
                             .entered_ns = one.entered_number == one.number ? one.entered_ns : 0,
                             .ended_ns = one.ended_ns,
-                            .used_ns = std::exchange(one.used, 0)},
+                            .used_ns = one.used,
+                            .completed_ns = std::exchange(one.used, 0)},
                            now);
   }
 

@@ -62,6 +62,8 @@ typedef struct {
   /* When the device ended the last work, as its events say, or when the client gave up its turn
    * after it had kept it for more. 0: unknown */
   unsigned long long ended_ns;
+  /* For how long, in all, it has kept its turns with nothing in flight and then launched again. */
+  unsigned long long kept_ns;
 } regatta_work_marks;
 
 /* Engines beside the processors, and what they are given: bytes of copies, pixels of pictures. */
@@ -173,7 +175,7 @@ static inline regatta_activity regatta_work_activity(unsigned word) {
 }
 
 #ifdef __cplusplus
-static_assert(sizeof(regatta_tenant_page) == 1416 && sizeof(regatta_client_page) == 2960,
+static_assert(sizeof(regatta_tenant_page) == 1416 && sizeof(regatta_client_page) == 3088,
               "processes of another build read these pages");
 #endif
 
