@@ -48,8 +48,8 @@ class LaunchGaps {
   static constexpr std::uint64_t kSwitchNs = 150'000;
   static constexpr std::uint64_t kLongNs = 50'000'000;
 
-  std::uint64_t gap_ns_ = 0;         // mean
-  std::uint64_t busy_ns_ = 0;        // mean
+  std::uint64_t gap_ns_ = 0;   // mean
+  std::uint64_t busy_ns_ = 0;  // mean
   std::uint64_t kept_ns_ = 0;
   std::uint64_t busy_since_ns_ = 0;  // 0: idle
   std::uint64_t idle_since_ns_ = 0;  // 0: busy, or never busy

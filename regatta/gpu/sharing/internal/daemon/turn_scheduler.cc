@@ -9,7 +9,7 @@ namespace regatta::sharing {
 namespace {
 
 constexpr std::uint64_t kNever = ~0ULL;
-// What kernels were learned to take is believed as far as this part of the time.
+// The durations that kernels were learned to have are believed as far as this part of the time.
 constexpr std::uint64_t kLearnedParts = 4;
 
 bool is_runnable(const TenantActivity& doing) {
@@ -131,9 +131,9 @@ void TurnScheduler::learn_lateness(std::uint64_t lateness_ns) {
 }
 
 // The time from the tenant's first launch to the end of its last work, but for what others were
-// charged of it: no sample of its kernels decides, and no number of processes. Where the next tenant
-// had begun, the device gave slices of time to both: there the tenant is charged for what its work
-// was learned to take, in so far as that goes with the time.
+// charged of it: no sample of its kernels decides, and no number of processes. Where the next
+// tenant had begun, the device gave slices of time to both: there the tenant is charged for what
+// its work was learned to take, in so far as that goes with the time.
 std::uint64_t TurnScheduler::charge_of(int tenant, std::uint64_t now_ns) {
   const Account& account = at(accounts_, tenant);
   const std::uint64_t begin = std::min(now_ns, std::max(account.entered_ns, account.began_ns));
