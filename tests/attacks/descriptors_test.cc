@@ -53,7 +53,9 @@ TEST_F(DescriptorAttack, AfterALeakAProgramHasItsPart) {
 }
 
 TEST_F(DescriptorAttack, ALimitOfDescriptorsOpensNoGate) {
-  EXPECT_LT(share_without_descriptors("9"), 0.12);
+  const double part = share_without_descriptors("9");
+  EXPECT_GT(part, 0.05) << "it launches";
+  EXPECT_LT(part, 0.12);
 }
 
 TEST_F(DescriptorAttack, SocketsUnderTheLibrarysNumbersAreLeftAlone) {

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace regatta::sharing {
@@ -28,7 +29,10 @@ ClientPages::~ClientPages() {
 Status ClientPages::map_tenant(int fd) {
   REGATTA_TRY(page, map_shared(fd, PROT_READ, nullptr));
   tenant_ = static_cast<regatta_tenant_page*>(page);
+  struct stat of_page {};
+  if (::fstat(fd, &of_page) != 0) return os::errno_error("cannot look at the tenant's page");
   tenant_page_fd_ = fd;
+  tenant_page_inode_ = of_page.st_ino;
   if (tenant_->magic != REGATTA_TENANT_MAGIC || tenant_->version != REGATTA_TENANT_VERSION) {
     return Error{Code::kInvalidInput,
                  "the tenant's page is of another version; start the program again"};
@@ -46,10 +50,13 @@ Status ClientPages::map_tenant(int fd) {
 // Children inherit the descriptor that the daemon sent, with which they can prove that they are of
 // the tenant, also where this process had opened an ancestor's.
 void ClientPages::replace_tenant_page_fd(int fd) {
-  if (tenant_page_fd_ < 0) return;
-  const int flags = ::fcntl(tenant_page_fd_, F_GETFD);
-  if (flags >= 0) ::dup3(fd, tenant_page_fd_, (flags & FD_CLOEXEC) != 0 ? O_CLOEXEC : 0);  // NOLINT
-  tenant_page_fd_ = -1;
+  const int inherited = std::exchange(tenant_page_fd_, -1);
+  struct stat now {};
+  // The program may have given the number to a file of its own.
+  if (inherited < 0 || ::fstat(inherited, &now) != 0 || now.st_ino != tenant_page_inode_) return;
+  const int flags = ::fcntl(inherited, F_GETFD);
+  // Where it fails, children find the page by this process, as long as it lives.
+  static_cast<void>(::dup3(fd, inherited, (flags & FD_CLOEXEC) != 0 ? O_CLOEXEC : 0));
 }
 
 Status ClientPages::accept(DaemonMessage& message) {

@@ -65,6 +65,7 @@ class ClientPages {
   volatile unsigned* fork_marker_ = nullptr;  // 0 in a child of fork()
   KnownFd client_page_fd_;
   int tenant_page_fd_ = -1;  // not owned: the program's
+  std::uint64_t tenant_page_inode_ = 0;
 };
 
 }  // namespace regatta::sharing

@@ -11,7 +11,7 @@ namespace regatta::sharing {
 
 class DeviceSpans {
  public:
-  // Charges [begin_ns, end_ns); how much of it no other of the last 16 spans has covered.
+  // Charges [begin_ns, end_ns); how much of it none of the last 16 charges has covered.
   std::uint64_t charge(std::uint64_t begin_ns, std::uint64_t end_ns) {
     const std::uint64_t charged = uncharged(begin_ns, end_ns);
     if (end_ns > begin_ns) spans_[next_++ % spans_.size()] = {begin_ns, end_ns};
@@ -19,22 +19,24 @@ class DeviceSpans {
   }
 
   std::uint64_t uncharged(std::uint64_t begin_ns, std::uint64_t end_ns) const {
-    if (end_ns <= begin_ns) return 0;
-    std::uint64_t covered = 0;
-    for (const Span& span : spans_) {
-      const std::uint64_t from = std::max(span.begin_ns, begin_ns);
-      const std::uint64_t to = std::min(span.end_ns, end_ns);
-      if (to > from) covered += to - from;
+    std::array<Span, kSpans> sorted = spans_;
+    std::ranges::sort(sorted, {}, &Span::begin_ns);
+    std::uint64_t left = 0;
+    std::uint64_t from = begin_ns;
+    for (const Span& span : sorted) {
+      if (span.begin_ns > from) left += std::min(span.begin_ns, end_ns) - std::min(from, end_ns);
+      from = std::max(from, span.end_ns);
     }
-    return end_ns - begin_ns - std::min(covered, end_ns - begin_ns);
+    return left + (from < end_ns ? end_ns - from : 0);
   }
 
  private:
+  static constexpr std::size_t kSpans = 16;
   struct Span {
     std::uint64_t begin_ns = 0;
     std::uint64_t end_ns = 0;
   };
-  std::array<Span, 16> spans_{};
+  std::array<Span, kSpans> spans_{};
   std::size_t next_ = 0;
 };
 

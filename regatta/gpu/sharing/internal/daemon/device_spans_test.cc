@@ -13,6 +13,15 @@ TEST(DeviceSpans, ChargeNoTimeTwice) {
   EXPECT_EQ(spans.charge(300, 300), 0U);
 }
 
+TEST(DeviceSpans, CountASpanOnceWhereTwoBeforeItOverlap) {
+  DeviceSpans spans;
+  spans.charge(100, 200);
+  spans.charge(150, 250);
+  EXPECT_EQ(spans.uncharged(100, 260), 10U);
+  EXPECT_EQ(spans.uncharged(50, 400), 200U);
+  EXPECT_EQ(spans.uncharged(120, 240), 0U);
+}
+
 // One that began long before: the next one's short turns are not its own, the rest is.
 TEST(DeviceSpans, ChargeALongSpanForAllButWhatOthersHadInIt) {
   DeviceSpans spans;

@@ -11,6 +11,10 @@
 namespace regatta::sharing {
 namespace {
 
+// The most device time that one report of a process is believed to add.
+constexpr std::uint64_t kReportMostNs = 3'600'000'000'000;
+// The most that a stopped process is charged for what it still has in flight.
+constexpr std::uint64_t kStoppedMostNs = 1'000'000'000;
 // How often a stopped process is looked at again.
 constexpr std::uint64_t kWatchStoppedNs = 10'000'000;
 
@@ -115,7 +119,7 @@ std::uint64_t TurnManager::used_since_last(const TenantStore& tenant_store, int 
   std::uint64_t& known = at(used_ns_, client)[as_index(device)];
   const std::uint64_t more = used - std::min(used, known);
   known += more;
-  return more;
+  return std::min(more, kReportMostNs);
 }
 
 bool TurnManager::is_stopped(const TenantStore& tenant_store, int client, int device) const {
@@ -144,17 +148,20 @@ void TurnManager::sample(const TenantStore& tenant_store, int tenant, int device
     std::uint64_t& completed = at(completed_ns_, client)[as_index(device)];
     const std::uint64_t done = __atomic_load_n(&work->used_ns, __ATOMIC_RELAXED) +
                                __atomic_load_n(&marks.kept_ns, __ATOMIC_RELAXED);
-    doing.completed_ns += done - std::min(done, completed);
+    doing.completed_ns += std::min(done - std::min(done, completed), kReportMostNs);
     completed = done;
-    doing.ended_ns =
-        std::max<std::uint64_t>(doing.ended_ns, __atomic_load_n(&marks.ended_ns, __ATOMIC_RELAXED));
+    // A process is not believed that its work ends later than now.
+    doing.ended_ns = std::max<std::uint64_t>(
+        doing.ended_ns,
+        std::min<std::uint64_t>(now, __atomic_load_n(&marks.ended_ns, __ATOMIC_RELAXED)));
     const std::uint64_t entered = entered_in(*work, scheduler.turn_number());
     if (entered != 0 && scheduler.open_tenant() == tenant)
       doing.entered_ns = std::min(doing.entered_ns == 0 ? entered : doing.entered_ns, entered);
     const std::uint64_t ends = ends_of(*work, scheduler.turn_number());
     if (is_stopped(tenant_store, client, device)) {
       // Its work in flight is charged, and the device is not waited for.
-      if (what == REGATTA_WORKING) doing.ended_ns = std::max({doing.ended_ns, now, ends});
+      if (what == REGATTA_WORKING)
+        doing.ended_ns = std::max({doing.ended_ns, now, std::min(ends, now + kStoppedMostNs)});
       continue;
     }
     working += what == REGATTA_IDLE ? 0 : 1;
