@@ -43,9 +43,16 @@ class Cdi(OciCase):
     def test_a_device_that_could_not_work_is_refused_in_a_sentence(self):
         (self.folder / "other").mkdir()
         (self.folder / "other/ld.so.preload").write_text("/lib/x.so\n")
+        for name, mode in (("with blank", 0o644), ("secret", 0o600)):
+            (self.folder / name).write_text("")
+            (self.folder / name).chmod(mode)
+        (self.folder / "other/close").write_text(f"{self.library}.bak\n")
         cases = [(("--library", self.folder / "none.so"), "no such file; give the path of libregatta_gpu.so"),
                  (("--library", BIN / "regatta"), "write it with: echo"),
                  (("--library", self.library, "--preload", self.folder / "other/ld.so.preload"), "does not name the library"),
+                 (("--library", self.library, "--preload", self.folder / "other/close"), "does not name the library"),
+                 (("--library", self.folder / "with blank", "--preload", "env"), "no path with blanks"),
+                 (("--library", self.folder / "secret", "--preload", "env"), "other users cannot read it"),
                  (("--library", self.library, "--name", "a/b"), "a device's name has letters"),
                  (("--library", self.library, "--memory", "4"), "--memory"),
                  (("--library", self.library, "--compute", "0"), "--compute: '0' is no percentage")]

@@ -60,8 +60,24 @@ Result<std::string> find_library(const CdiCommandOptions& options) {
       fmt::format("--library: {}: no such file; give the path of {}", places.back(), kLibrary));
 }
 
-// The file that the container's loader reads; its one line must name the library.
+// The loader ends a path at a blank or a colon, and takes what its user cannot read for nothing.
+Status check_loadable(const std::string& option, const std::string& path) {
+  if (path.find_first_of(" \t\n:") != std::string::npos) {
+    return wrong(fmt::format(
+        "{}: {}: the loader takes no path with blanks or colons; put the file in another folder",
+        option, printable(path, 200)));
+  }
+  std::error_code error;
+  if ((fs::status(path, error).permissions() & fs::perms::others_read) == fs::perms::none) {
+    return wrong(fmt::format(
+        "{0}: {1}: other users cannot read it; set it free with: chmod a+r {1}", option, path));
+  }
+  return {};
+}
+
+// The file that the container's loader reads; one of its lines must be the library.
 Result<std::string> find_preload(const CdiCommandOptions& options, const std::string& library) {
+  REGATTA_TRY_DO(check_loadable("--library", library));
   if (options.preload == "env") return std::string();
   const std::string path = options.preload.empty()
                                ? fs::path(library).parent_path().string() + "/ld.so.preload"
@@ -70,7 +86,11 @@ Result<std::string> find_preload(const CdiCommandOptions& options, const std::st
   if (fs::is_directory(path, error))
     return wrong(fmt::format("--preload: {}: is a folder; name the file in it", path));
   const auto text = os::read_text_file(path);
-  if (text && text->find(library) != std::string::npos) return path;
+  const std::vector<std::string> lines = split(text ? *text : "", '\n');
+  if (std::ranges::find(lines, library) != lines.end()) {
+    REGATTA_TRY_DO(check_loadable("--preload", path));
+    return path;
+  }
   return wrong(fmt::format("--preload: {}: {}; write it with: echo {} > {}", path,
                            text ? "does not name the library" : "no such file", library, path));
 }

@@ -165,7 +165,8 @@ std::optional<std::string> folder_in(const std::string& place, const std::vector
     }
   }
   const std::string folder = fmt::format("{}/driver-{:016x}", place, fnv1a(content));
-  if (!is_there(folder)) {
+  const bool is_new = !is_there(folder);
+  if (is_new) {
     std::string made = place + "/driver-new-XXXXXX";
     if (::mkdtemp(made.data()) == nullptr) return std::nullopt;
     const bool is_filled = fill(made, links, are_copies);
@@ -177,7 +178,9 @@ std::optional<std::string> folder_in(const std::string& place, const std::vector
   std::vector<std::string> paths;
   for (const Link& link : links)
     paths.push_back(folder + "/" + link.name);
-  return can_all_load(paths) ? std::optional(folder) : std::nullopt;
+  if (can_all_load(paths)) return folder;
+  if (is_new) static_cast<void>(os::remove_tree(folder).has_value());
+  return std::nullopt;
 }
 
 std::string in_front(const char* variable, const std::string& value) {

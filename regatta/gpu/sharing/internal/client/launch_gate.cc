@@ -251,7 +251,7 @@ void LaunchGate::complete_unrecorded(MutexLock& lock) {
   if (!spans_.empty()) return;
   const std::uint64_t now = os::monotonic_ns();
   lanes_.consume_unrecorded([this, now](std::uint64_t cost) {
-    work_.complete({cost, cost, now, now}, now);
+    work_.complete({.cost_ns = cost, .used_ns = cost, .launched_ns = now, .ended_ns = now}, now);
   });
   publish_marks();
   if (waiting_ > 0) progress_.notify_all();

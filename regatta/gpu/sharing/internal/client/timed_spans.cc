@@ -29,21 +29,22 @@ void add_to_lane(TimedSpan& span, std::uint64_t now_ns) {
   lane.ends_ns = std::max(lane.ends_ns, now_ns) + span.cost_ns;
 }
 
-std::uint64_t SpanCompletion::reached(StreamEvents::Event end, std::uint64_t now_ns) {
+SpanCompletion::Reached SpanCompletion::reached(StreamEvents::Event end, std::uint64_t now_ns) {
   const auto since = last == nullptr ? std::nullopt : events.between_ns(last, end);
   if (last != nullptr) events.release(last);
   last = end;
-  return clock.reached(since, now_ns);
+  return {clock.reached(since, now_ns), since.value_or(0)};
 }
 
 void complete_span(const TimedSpan& span, SpanCompletion& completion) {
   const std::uint64_t used = used_by(span, completion.events);
   const std::uint64_t now = os::monotonic_ns();
-  const std::uint64_t ended = completion.reached(span.end, now);
+  const auto [ended, since_last] = completion.reached(span.end, now);
   completion.work.complete({.cost_ns = span.cost_ns,
                             .used_ns = used,
                             .launched_ns = span.launched_ns,
-                            .ended_ns = ended},
+                            .ended_ns = ended,
+                            .since_last_ns = since_last},
                            now);
   const MutexLock lock(completion.mutex);
   span.lane->recorded_ns -= span.cost_ns;

@@ -39,8 +39,12 @@ struct SpanCompletion {
   DeviceClock clock{};
   StreamEvents::Event last = nullptr;  // the end of the last completed span
 
+  struct Reached {
+    std::uint64_t at_ns = 0;          // by the host's clock
+    std::uint64_t since_last_ns = 0;  // by the device's; 0: unknown
+  };
   // Takes over `end`, which the device has reached; when it did, as seen now.
-  std::uint64_t reached(StreamEvents::Event end, std::uint64_t now_ns);
+  Reached reached(StreamEvents::Event end, std::uint64_t now_ns);
 };
 
 // By the gate's worker: the device has reached the end of `span`. Learns the duration of the timed

@@ -48,10 +48,12 @@ class WorkInFlight {
     std::uint64_t used_ns = 0;
     std::uint64_t launched_ns = 0;
     std::uint64_t ended_ns = 0;
+    // Since the completion before, by the device's own clock; 0: unknown.
+    std::uint64_t since_last_ns = 0;
   };
   // By one thread, which saw that at `now_ns`, not before `ended_ns`.
   void complete(const Completion& done, std::uint64_t now_ns) {
-    const auto [cost_ns, used_ns, launched_ns, ended_ns] = done;
+    const auto [cost_ns, used_ns, launched_ns, ended_ns, since_last_ns] = done;
     if (cost_ns == 0) return;
     // The device may have been idle before.
     const std::uint64_t begun = std::max({ended_.load(), period_begin_.load(), launched_ns});
@@ -60,7 +62,8 @@ class WorkInFlight {
     used_ += busy_.add(used_ns, ended_ns);
     concurrency_ = busy_.concurrency();
     // The first of a period may have waited for other tenants' work.
-    if (!is_new_period && ended_ns > begun) pace_.learn(cost_ns, ended_ns - begun);
+    if (!is_new_period && ended_ns > begun)
+      pace_.learn(cost_ns, std::min(since_last_ns, ended_ns - begun));
     stretch_ = pace_.stretch();
     ended_ = std::max(ended_.load(), ended_ns);
     completed_ += cost_ns;
