@@ -204,8 +204,10 @@ Result<std::string> read_token(const std::string& path) {
   const auto wrong = [&](const std::string& why) {
     return Error{Code::kInvalidInput, "--token-file: " + printable(path, 200) + ": " + why};
   };
+  // The file is found once: what is read is what was examined, whatever the path names meanwhile.
+  const os::UniqueFd found(::open(path.c_str(), O_PATH | O_CLOEXEC));
   struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) {
+  if (!found || ::fstat(found.get(), &status) != 0) {
     if (errno != ENOENT) return wrong(os::errno_text() + "; name a file that this user may read");
     return wrong(
         "there is no such file; make one that all machines of the pool share, like: "
@@ -219,7 +221,7 @@ Result<std::string> read_token(const std::string& path) {
   // The owner may change what it says, and with it who may use the GPUs.
   if (status.st_uid != ::geteuid() && status.st_uid != 0)
     return wrong("belongs to another user; take a copy of your own, or give it to this user");
-  std::ifstream file(path);
+  std::ifstream file(fmt::format("/proc/self/fd/{}", found.get()));
   if (!file) return wrong(os::errno_text() + "; name a file that this user may read");
   std::string token;
   std::getline(file, token);
