@@ -30,7 +30,8 @@ class Server:
         os.chmod(folder, 0o755)  # host processes are another user's
         self.device, self.daemon_socket = folder + "/device", folder + "/daemon"
         case.start([BIN / "regatta-standin-device", "--socket", self.device, "--memory", memory])
-        case.start([BIN / "regatta", "gpu", "daemon", "--state", folder + "/state", "--socket", self.daemon_socket, "--gpu", memory])
+        self.daemon = case.start([BIN / "regatta", "gpu", "daemon", "--state", folder + "/state", "--socket", self.daemon_socket,
+                                  "--gpu", memory])
         case.wait_for(lambda: os.path.exists(self.device) and self.gpu("policy").returncode == 0)
         os.chmod(self.device, 0o666)
         self.address = f"127.0.0.1:{free_port()}"

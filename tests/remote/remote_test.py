@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import struct
 import subprocess
@@ -221,6 +222,29 @@ class Pool(RemoteCase):
                         if not held.recv(100):
                             break
             self.assertLess(time.monotonic() - began, 8)
+
+    def ask_to_show(self, server):
+        """A connection that has said what it wants."""
+        host, port = server.address.split(":")
+        one = socket.create_connection((host, int(port)), timeout=20)
+        self.addCleanup(one.close)
+        text = json.dumps({"request": "show", "token": "a token of the tests"}).encode()
+        one.sendall(struct.pack("<II", len(text), 1) + text)
+        return one
+
+    def is_answered(self, one):
+        try:
+            return len(one.recv(8)) == 8
+        except ConnectionError:
+            return False
+
+    def test_counts_no_connection_that_waits_for_its_answer(self):
+        server = self.server(words=["--plain"])
+        os.kill(server.daemon.pid, signal.SIGSTOP)
+        asking = [self.ask_to_show(server) for _ in range(80)]
+        time.sleep(0.5)
+        os.kill(server.daemon.pid, signal.SIGCONT)
+        self.assertEqual(sum(self.is_answered(one) for one in asking), 80)
 
     @unittest.skipUnless(os.geteuid() == 0, "only the host processes of root's server change their user")
     def test_has_host_processes_with_no_rights(self):

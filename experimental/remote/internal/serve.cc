@@ -65,9 +65,9 @@ class GpuServer {
     auto channel = begin(std::move(fd));
     if (!channel) return handshakes_.end(peer);
     const auto request = receive_text(**channel);
+    handshakes_.end(peer);
     const auto ticket =
         request ? answer(*request, **channel) : Result<std::string>(request.error());
-    handshakes_.end(peer);
     if (!ticket) static_cast<void>(send_refusal(**channel, ticket.error()));
     if (ticket && !ticket->empty()) keep_reservation((*channel)->fd(), *ticket);
   }
