@@ -3,6 +3,7 @@ import contextlib
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -245,6 +246,23 @@ class Pool(RemoteCase):
         time.sleep(0.5)
         os.kill(server.daemon.pid, signal.SIGCONT)
         self.assertEqual(sum(self.is_answered(one) for one in asking), 80)
+
+    def test_goes_on_where_it_can_have_no_more_threads(self):
+        server = self.server(words=["--plain"])
+        with open(f"/proc/{server.serve.pid}/statm", encoding="utf-8") as file:
+            size = int(file.read().split()[0]) * resource.getpagesize()
+        host, port = server.address.split(":")
+        _, most = resource.prlimit(server.serve.pid, resource.RLIMIT_AS)
+        resource.prlimit(server.serve.pid, resource.RLIMIT_AS, (size + 4 * MIB, most))
+        for _ in range(60):
+            one = socket.create_connection((host, int(port)), timeout=10)
+            self.addCleanup(one.close)
+        one.settimeout(3)  # less than a request may take to come
+        with contextlib.suppress(ConnectionError):
+            self.assertEqual(one.recv(1), b"")
+        self.assertIsNone(server.serve.poll())
+        resource.prlimit(server.serve.pid, resource.RLIMIT_AS, (most, most))
+        self.assertTrue(self.is_answered(self.ask_to_show(server)))
 
     @unittest.skipUnless(os.geteuid() == 0, "only the host processes of root's server change their user")
     def test_has_host_processes_with_no_rights(self):

@@ -4,7 +4,9 @@
 #include <cctype>
 #include <cerrno>
 #include <fstream>
+#include <system_error>
 #include <thread>
+#include <utility>
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -54,9 +56,17 @@ class GpuServer {
   void accept(os::UniqueFd fd) {
     const std::string peer = os::peer_endpoint(fd.get()).host;
     if (!handshakes_.begin(peer)) return;
-    std::thread([this, peer, socket = fd.release()] {
-      serve(os::UniqueFd(socket), peer);
-    }).detach();
+    try {
+      std::thread([this, peer, socket = std::move(fd)]() mutable {
+        serve(std::move(socket), peer);
+      }).detach();
+    } catch (const std::system_error& error) {
+      handshakes_.end(peer);
+      os::log_warning(
+          fmt::format("{}: closed a connection: no thread is left for it; raise the "
+                      "limit of processes: {}",
+                      peer, error.what()));
+    }
   }
 
  private:
