@@ -2,8 +2,11 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <initializer_list>
 #include <vector>
 
+#include <asm/sockios.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -40,6 +43,9 @@ constexpr long kForbidden[] = {
     SYS_pidfd_send_signal,
     SYS_process_madvise,
     SYS_kcmp,
+    SYS_setpriority,
+    SYS_ioprio_set,
+    SYS_migrate_pages,
     // Namespaces, mounts, and other roots.
     SYS_unshare,
     SYS_setns,
@@ -154,14 +160,44 @@ class Filter {
   std::vector<sock_filter> code_;
 };
 
-// Signals go to this process only: all host processes may be of one user.
-void refuse_other_processes(Filter& filter, long call) {
+// The first argument names a process: all host processes may be of one user.
+enum class Zero : std::uint8_t { kIsOwn, kIsGroup };
+void refuse_other_processes(Filter& filter, long call, Zero zero) {
   filter.for_call(call, [&] {
     filter.load(offset_of_argument(0));
+    if (zero == Zero::kIsOwn) {
+      filter.if_equal(0);
+      filter.give(SECCOMP_RET_ALLOW);
+    }
     filter.unless_equal(static_cast<std::uint32_t>(::getpid()));
     filter.give(kRefused);
     filter.give(SECCOMP_RET_ALLOW);
   });
+}
+
+// The second argument says what the call does.
+void refuse_commands(Filter& filter, long call, std::initializer_list<std::uint32_t> commands) {
+  filter.for_call(call, [&] {
+    filter.load(offset_of_argument(1));
+    for (const std::uint32_t command : commands) {
+      filter.if_equal(command);
+      filter.give(kRefused);
+    }
+    filter.give(SECCOMP_RET_ALLOW);
+  });
+}
+
+void refuse_reaching_other_processes(Filter& filter) {
+  for (const long call : {SYS_kill, SYS_tgkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo})
+    refuse_other_processes(filter, call, Zero::kIsGroup);
+  filter.if_equal(SYS_tkill);
+  filter.give(kRefused);
+  // The kernel sends SIGKILL at a limit of time, and any signal to a descriptor's owner.
+  refuse_commands(filter, SYS_fcntl, {F_SETOWN, F_SETOWN_EX, F_SETSIG});
+  refuse_commands(filter, SYS_ioctl, {FIOSETOWN, SIOCSPGRP});
+  for (const long call : {SYS_prlimit64, SYS_sched_setaffinity, SYS_sched_setparam,
+                          SYS_sched_setscheduler, SYS_sched_setattr, SYS_move_pages})
+    refuse_other_processes(filter, call, Zero::kIsOwn);
 }
 
 bool install_filter() {
@@ -187,10 +223,7 @@ bool install_filter() {
     filter.give(kRefused);
     filter.give(SECCOMP_RET_ALLOW);
   });
-  for (const long call : {SYS_kill, SYS_tgkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo})
-    refuse_other_processes(filter, call);
-  filter.if_equal(SYS_tkill);
-  filter.give(kRefused);
+  refuse_reaching_other_processes(filter);
   // The daemon's socket, and what RDMA devices are found by; connections come from the server.
   filter.for_call(SYS_socket, [&] {
     filter.load(offset_of_argument(0));

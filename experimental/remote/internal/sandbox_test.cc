@@ -4,12 +4,21 @@
 #include <csignal>
 #include <functional>
 #include <thread>
+#include <vector>
 
+#include <asm/sockios.h>
+#include <fcntl.h>
+#include <grp.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <pwd.h>
+#include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -39,16 +48,120 @@ TEST(Sandbox, IsNotRoot) {
   }
 }
 
+// Another process of the user of host processes, which that user may signal and trace.
+class Sibling {
+ public:
+  Sibling() {
+    int ready[2] = {};
+    EXPECT_EQ(::pipe(ready), 0);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      const passwd* const nobody = ::getpwnam("nobody");
+      const bool is_ready =
+          ::geteuid() != 0 || (::setgroups(0, nullptr) == 0 &&
+                               ::setresgid(nobody->pw_gid, nobody->pw_gid, nobody->pw_gid) == 0 &&
+                               ::setresuid(nobody->pw_uid, nobody->pw_uid, nobody->pw_uid) == 0);
+      ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+      if (is_ready && ::write(ready[1], "r", 1) == 1) ::pause();
+      ::_exit(0);
+    }
+    ::close(ready[1]);
+    char byte = 0;
+    EXPECT_EQ(::read(ready[0], &byte, 1), 1);
+    ::close(ready[0]);
+  }
+  Sibling(const Sibling&) = delete;
+  Sibling& operator=(const Sibling&) = delete;
+  ~Sibling() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  pid_t pid() const { return pid_; }
+
+ private:
+  pid_t pid_ = -1;
+};
+
+struct Attempt {
+  const char* name;
+  std::function<long(pid_t)> make;
+};
+
+void expect_refused(const std::vector<Attempt>& attempts, pid_t pid) {
+  for (const Attempt& attempt : attempts) {
+    EXPECT_EQ(in_sandbox([&] { return refused_as(static_cast<int>(attempt.make(pid))); }), EPERM)
+        << attempt.name;
+  }
+}
+
 TEST(Sandbox, StartsNothingAndReachesNoOtherProcess) {
   EXPECT_EQ(in_sandbox([] { return refused_as(::execl("/bin/true", "true", nullptr)); }), EPERM);
   EXPECT_EQ(in_sandbox([] { return refused_as(::fork()); }), EPERM);
-  EXPECT_EQ(in_sandbox([] { return refused_as(::kill(::getppid(), 0)); }), EPERM);
-  EXPECT_EQ(
-      in_sandbox([] {
-        return refused_as(static_cast<int>(::ptrace(PTRACE_ATTACH, ::getppid(), nullptr, nullptr)));
-      }),
-      EPERM);
   EXPECT_EQ(in_sandbox([] { return refused_as(::unshare(CLONE_NEWUSER)); }), EPERM);
+  const Sibling sibling;
+  expect_refused(
+      {{"kill", [](pid_t pid) { return ::kill(pid, 0); }},
+       {"kill the group", [](pid_t) { return ::kill(0, 0); }},
+       {"ptrace", [](pid_t pid) { return ::ptrace(PTRACE_ATTACH, pid, nullptr, nullptr); }}},
+      sibling.pid());
+}
+
+// The kernel sends signals for these.
+TEST(Sandbox, HasNoSignalsSentToOtherProcesses) {
+  const Sibling sibling;
+  const rlimit none{.rlim_cur = 0, .rlim_max = 0};
+  expect_refused(
+      {{"prlimit", [&](pid_t pid) { return ::prlimit(pid, RLIMIT_CPU, &none, nullptr); }},
+       {"F_SETOWN", [](pid_t pid) { return ::fcntl(STDIN_FILENO, F_SETOWN, pid); }},
+       {"F_SETOWN_EX",
+        [](pid_t pid) {
+          const f_owner_ex owner{.type = F_OWNER_PID, .pid = pid};
+          return ::fcntl(STDIN_FILENO, F_SETOWN_EX, &owner);
+        }},
+       {"F_SETSIG", [](pid_t) { return ::fcntl(STDIN_FILENO, F_SETSIG, SIGKILL); }},
+       {"FIOSETOWN",
+        [](pid_t pid) { return ::ioctl(::socket(AF_UNIX, SOCK_STREAM, 0), FIOSETOWN, &pid); }},
+       {"SIOCSPGRP",
+        [](pid_t pid) { return ::ioctl(::socket(AF_UNIX, SOCK_STREAM, 0), SIOCSPGRP, &pid); }}},
+      sibling.pid());
+}
+
+TEST(Sandbox, ChangesNoTimeAndNoPagesOfOtherProcesses) {
+  const Sibling sibling;
+  cpu_set_t any;
+  CPU_ZERO(&any);
+  CPU_SET(0, &any);
+  const sched_param ordinary{};
+  const unsigned long node = 1;
+  expect_refused(
+      {{"sched_setaffinity", [&](pid_t pid) { return ::sched_setaffinity(pid, sizeof any, &any); }},
+       {"sched_setparam", [&](pid_t pid) { return ::sched_setparam(pid, &ordinary); }},
+       {"sched_setscheduler",
+        [&](pid_t pid) { return ::sched_setscheduler(pid, SCHED_IDLE, &ordinary); }},
+       {"sched_setattr", [](pid_t pid) { return ::syscall(SYS_sched_setattr, pid, nullptr, 0); }},
+       {"setpriority",
+        [](pid_t pid) { return ::setpriority(PRIO_PROCESS, static_cast<id_t>(pid), 19); }},
+       {"ioprio_set", [](pid_t pid) { return ::syscall(SYS_ioprio_set, 1, pid, 3 << 13); }},
+       {"migrate_pages",
+        [&](pid_t pid) { return ::syscall(SYS_migrate_pages, pid, 64, &node, &node); }},
+       {"move_pages", [](pid_t pid) { return ::syscall(SYS_move_pages, pid, 0, 0, 0, 0, 0); }}},
+      sibling.pid());
+}
+
+TEST(Sandbox, KeepsTheLimitsAndTheProcessorsOfItsOwn) {
+  EXPECT_EQ(in_sandbox([] {
+              rlimit limit{};
+              cpu_set_t any;
+              CPU_ZERO(&any);
+              return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+                             ::prlimit(::getpid(), RLIMIT_NOFILE, &limit, nullptr) == 0 &&
+                             ::sched_getaffinity(0, sizeof any, &any) == 0 &&
+                             ::sched_setaffinity(0, sizeof any, &any) == 0 &&
+                             ::fcntl(STDIN_FILENO, F_GETFL) >= 0
+                         ? 0
+                         : 1;
+            }),
+            0);
 }
 
 TEST(Sandbox, OpensNoConnections) {
