@@ -90,6 +90,8 @@ constexpr long kForbidden[] = {
     SYS_lookup_dcookie,
     SYS_personality,
     SYS_vhangup,
+    // A connection from outside.
+    SYS_listen,
     // Another user.
     SYS_setuid,
     SYS_setgid,

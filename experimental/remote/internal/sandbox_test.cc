@@ -172,6 +172,19 @@ TEST(Sandbox, OpensNoConnections) {
   EXPECT_EQ(in_sandbox([] { return ::socket(AF_UNIX, SOCK_SEQPACKET, 0) >= 0 ? 0 : 1; }), 0);
 }
 
+// Sockets that it was given, too.
+TEST(Sandbox, WaitsForNoConnections) {
+  for (const int family : {AF_INET, AF_UNIX}) {
+    const int given = ::socket(family, SOCK_STREAM, 0);
+    if (family == AF_UNIX) {
+      const sockaddr unnamed{.sa_family = AF_UNIX, .sa_data = {}};
+      ASSERT_EQ(::bind(given, &unnamed, sizeof unnamed.sa_family), 0);
+    }
+    EXPECT_EQ(in_sandbox([given] { return refused_as(::listen(given, 1)); }), EPERM) << family;
+    ::close(given);
+  }
+}
+
 TEST(Sandbox, HasThreadsAndEndsByItsOwnSignals) {
   EXPECT_EQ(in_sandbox([] {
               int done = 0;
