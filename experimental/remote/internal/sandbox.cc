@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <initializer_list>
+#include <string>
 #include <vector>
 
 #include <asm/sockios.h>
@@ -150,9 +151,16 @@ class Filter {
     code_[jump] = BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint32_t>(call), 0, skipped);
   }
 
-  bool install() {
+  // For all threads; a driver may have started some.
+  Status install() {
     sock_fprog program{.len = static_cast<unsigned short>(code_.size()), .filter = code_.data()};
-    return ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+    const long result =
+        ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);
+    if (result == 0) return {};
+    const std::string what = "cannot give up the rights of a host process";
+    if (result < 0) return os::errno_error(what);
+    return Error{Code::kUnavailable, what + ": thread " + std::to_string(result) +
+                                         " has a filter of system calls of its own"};
   }
 
  private:
@@ -202,7 +210,7 @@ void refuse_reaching_other_processes(Filter& filter) {
     refuse_other_processes(filter, call, Zero::kIsOwn);
 }
 
-bool install_filter() {
+Status install_filter() {
   Filter filter;
   filter.load(offsetof(seccomp_data, arch));
   filter.unless_equal(kProcessor);
@@ -262,10 +270,9 @@ Status check_host_user(const std::string& user) {
 Status enter_sandbox(const std::string& user) {
   if (::geteuid() == 0) REGATTA_TRY_DO(become(user));
   // Other processes of this user cannot read its memory.
-  if (::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 || ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-      !install_filter())
+  if (::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 || ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
     return os::errno_error("cannot give up the rights of a host process");
-  return {};
+  return install_filter();
 }
 
 }  // namespace regatta::remote

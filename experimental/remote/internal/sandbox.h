@@ -12,9 +12,9 @@ namespace regatta::remote {
 // kInvalidInput: there is no such user, or it is root.
 Status check_host_user(const std::string& user);
 
-// For the whole process, for good; call it while there is one thread. As root it becomes `user`,
-// with that user's groups; as another user it stays what it is. Errors as
-// check_host_user().
+// For all threads of the process, for good. As root it becomes `user`, with that user's groups; as
+// another user it stays what it is. Errors as check_host_user(); kUnavailable: a thread has a
+// filter of its own.
 Status enter_sandbox(const std::string& user);
 
 }  // namespace regatta::remote

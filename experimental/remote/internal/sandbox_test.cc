@@ -1,5 +1,6 @@
 #include "experimental/remote/internal/sandbox.h"
 
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <functional>
@@ -183,6 +184,26 @@ TEST(Sandbox, WaitsForNoConnections) {
     EXPECT_EQ(in_sandbox([given] { return refused_as(::listen(given, 1)); }), EPERM) << family;
     ::close(given);
   }
+}
+
+TEST(Sandbox, HoldsForThreadsFromBefore) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    std::atomic<bool> is_inside = false;
+    int result = 0;
+    std::thread earlier([&] {
+      while (!is_inside)
+        std::this_thread::yield();
+      result = refused_as(::socket(AF_INET, SOCK_STREAM, 0));
+    });
+    const bool has_entered = enter_sandbox("nobody").has_value();
+    is_inside = true;
+    earlier.join();
+    ::_exit(has_entered ? result : 99);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), EPERM);
 }
 
 TEST(Sandbox, HasThreadsAndEndsByItsOwnSignals) {
