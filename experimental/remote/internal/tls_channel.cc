@@ -97,7 +97,8 @@ int find_secret(SSL* ssl, const unsigned char* identity, std::size_t size, SSL_S
 // not free what their threads use.
 struct Socket {
   os::UniqueFd fd;
-  bool has_ended = false;
+  bool has_send_ended = false;  // what the other end sent before may still be received
+  bool has_receive_ended = false;
   std::string unsent;       // ciphered
   std::vector<char> inbox;  // likewise, with TlsReading::kAhead; of it [first, last)
   std::size_t first = 0;
@@ -111,7 +112,7 @@ struct Socket {
           ::send(fd.get(), unsent.data() + done, unsent.size() - done, MSG_NOSIGNAL | MSG_DONTWAIT);
       if (sent < 0 && errno == EINTR) continue;
       if (sent <= 0) {
-        has_ended = has_ended || errno != EAGAIN;
+        has_send_ended = has_send_ended || errno != EAGAIN;
         break;
       }
       done += static_cast<std::size_t>(sent);
@@ -139,7 +140,7 @@ int read_socket(BIO* bio, char* into, int count) {
     if (came < 0 && (errno == EAGAIN || errno == EINTR))
       BIO_set_retry_read(bio);
     else if (came <= 0)
-      socket.has_ended = true;
+      socket.has_receive_ended = true;
     if (came <= 0 || socket.inbox.empty()) return static_cast<int>(came);
     socket.first = 0;
     socket.last = static_cast<std::size_t>(came);
@@ -210,7 +211,7 @@ class TlsChannel final : public StreamChannel {
       ::SSL_set_connect_state(ssl_);
     else
       ::SSL_set_accept_state(ssl_);
-    const bool is_done = run(Direction::kSend, [this] { return ::SSL_do_handshake(ssl_); }) > 0;
+    const bool is_done = run(Direction::kBoth, [this] { return ::SSL_do_handshake(ssl_); }) > 0;
     SSL_set_app_data(ssl_, nullptr);
     // By the secret, and by nothing else.
     return is_done && ::SSL_session_reused(ssl_) == 1;
@@ -260,7 +261,7 @@ class TlsChannel final : public StreamChannel {
   // Repeats a call of the library until it moves bytes, and then until what it ciphered is sent; 0
   // or less: the connection is over. A thread that receives leaves the latter to the one that
   // sends, or both ends might wait for each other.
-  enum class Direction : std::uint8_t { kSend, kReceive };
+  enum class Direction : std::uint8_t { kSend, kReceive, kBoth };
   template <typename Call>
   int run(Direction direction, Call&& call) {
     int result = 0;
@@ -272,15 +273,22 @@ class TlsChannel final : public StreamChannel {
         // Not SSL_get_error(): errors without consequence may stand in the library's queue.
         const bool is_later = result <= 0 && BIO_should_read(bio_);
         const bool is_sent = socket_.flush();
-        if (result <= 0 && !is_later) is_refused_ = !socket_.has_ended;
+        if (result <= 0 && !is_later) is_refused_ = !socket_.has_receive_ended;
         if (is_later) events = POLLIN;
-        if (!is_sent && direction == Direction::kSend) events = POLLOUT;
-        if (socket_.has_ended || (result <= 0 && !is_later)) result = events = 0;
+        if (!is_sent && !socket_.has_send_ended && direction != Direction::kReceive)
+          events = POLLOUT;
+        if (is_over(direction, is_later) || (result <= 0 && !is_later)) result = events = 0;
         ::ERR_clear_error();
       }
       if (events == 0) return result;
       if (!wait_for(events)) return 0;
     }
+  }
+  // A refusal that came is received, though the request before it could not be sent.
+  bool is_over(Direction direction, bool is_later) const {
+    if (direction == Direction::kReceive) return socket_.has_receive_ended;
+    const bool may_receive = direction == Direction::kBoth && is_later;
+    return socket_.has_receive_ended || (socket_.has_send_ended && !may_receive);
   }
   bool wait_for(short events) const { return wait_for_socket(socket_.fd.get(), events, deadline_); }
 

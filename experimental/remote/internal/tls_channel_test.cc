@@ -101,6 +101,21 @@ TEST(TlsChannel, GivesTheConnectionOnAtTheNextByte) {
   server.join();
 }
 
+// The other end refuses and closes the connection while this one still sends.
+TEST(TlsChannel, ReceivesARefusalThoughItCannotSend) {
+  const SharedSecret secret = secret_of_token("sixteen letters and more");
+  auto [near, far] = handshake(secret, secret);
+  ASSERT_TRUE(near && far);
+  EXPECT_TRUE(send_refusal(**far, Error{Code::kConflict, "there is no room"}));
+  const linger at_once{.l_onoff = 1, .l_linger = 0};
+  ASSERT_EQ(::setsockopt((*far)->fd(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once), 0);
+  (*far)->close();
+  EXPECT_FALSE((*near)->send("a request", {}) && (*near)->send("a request", {}));
+  const auto answer = receive_text(**near);
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().message, "there is no room");
+}
+
 // A byte now and then does not begin the time anew.
 TEST(TlsChannel, GivesUpOnASlowPeer) {
   auto [near, far] = connection();
