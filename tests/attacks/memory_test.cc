@@ -137,6 +137,37 @@ TEST_F(ComparedMemoryAttack, WhatIsBeyondTheBooksIsShown) {
                                  "524288000"));
 }
 
+// NVML lists the processes, and what they have is not available.
+class UnmeasuredMemoryAttack : public MemoryAttack {
+ protected:
+  UnmeasuredMemoryAttack() : MemoryAttack(options()) {}
+  ~UnmeasuredMemoryAttack() override { ::unsetenv(kVariable); }
+
+ private:
+  static constexpr const char* kVariable = "REGATTA_STANDIN_NO_PROCESS_MEMORY";
+  static MachineOptions options() {
+    ::setenv(kVariable, "1", 1);
+    return {.has_nvml = true};
+  }
+};
+
+// A text's code counts too, in whole blocks.
+TEST_F(UnmeasuredMemoryAttack, ModulesCountAsFarAsTheirImagesSay) {
+  EXPECT_EQ(run_attack("modules", {"126", "8", "data"}), "10 loaded, then 2");
+  EXPECT_EQ(machine_.used_bytes(), 80 * kMiB);
+  Result<nlohmann::json> shown = nlohmann::json();
+  for (int i = 0; i < 10; ++i) {  // NVML answers when it likes
+    shown = machine_.daemon().query({{"request", "ps"}});
+    if (shown && !(*shown)["gpus"][0]["outside_bytes"].is_null()) break;
+    os::sleep_for(Seconds{0.5});
+  }
+  ASSERT_TRUE(shown);
+  EXPECT_EQ((*shown)["gpus"][0]["outside_bytes"], 0);
+  ASSERT_FALSE((*shown)["tenants"].empty());
+  EXPECT_EQ((*shown)["tenants"][0]["memory"][0].value("uncounted_bytes", 0ULL), 0U);
+  EXPECT_FALSE((*shown)["tenants"][0]["processes"][0]["memory"][0].contains("device_bytes"));
+}
+
 TEST_F(MemoryAttack, FunctionsOfTheFirstVersionCountAsThoseOfTodayOrAreRefused) {
   EXPECT_EQ(run_attack("first_version", {}),
             "cuMemAlloc 801, cuMemAllocPitch 801, cuMemcpyHtoD 801, cuMemcpyDtoH 801, "

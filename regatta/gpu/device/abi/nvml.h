@@ -15,6 +15,7 @@ inline constexpr nvmlReturn_t NVML_ERROR_INVALID_ARGUMENT = 2;
 inline constexpr nvmlReturn_t NVML_ERROR_NOT_FOUND = 6;
 inline constexpr nvmlReturn_t NVML_ERROR_INSUFFICIENT_SIZE = 7;
 inline constexpr nvmlReturn_t NVML_ERROR_LIBRARY_NOT_FOUND = 12;
+inline constexpr unsigned long long NVML_VALUE_NOT_AVAILABLE = ~0ULL;
 
 struct nvmlMemory_t {
   unsigned long long total;
@@ -31,7 +32,7 @@ struct nvmlMemory_v2_t {
 static_assert(sizeof(nvmlMemory_v2_t) == 40);
 struct nvmlProcessInfo_t {  // version 2, which version 3 of the call uses too
   unsigned pid;
-  unsigned long long usedGpuMemory;
+  unsigned long long usedGpuMemory;  // all bits set: it is not available
   unsigned gpuInstanceId;
   unsigned computeInstanceId;
 };

@@ -55,8 +55,13 @@ struct DeviceMemory::Nvml {
     }
     if (result != NVML_SUCCESS) return std::nullopt;
     Processes processes;
-    for (unsigned i = 0; i < count; ++i)
-      processes[static_cast<pid_t>(all[i].pid)] += all[i].usedGpuMemory;
+    for (unsigned i = 0; i < count; ++i) {
+      auto& bytes = processes.try_emplace(static_cast<pid_t>(all[i].pid), 0).first->second;
+      if (all[i].usedGpuMemory == NVML_VALUE_NOT_AVAILABLE)
+        bytes = std::nullopt;
+      else if (bytes)
+        *bytes += all[i].usedGpuMemory;
+    }
     return processes;
   }
 };

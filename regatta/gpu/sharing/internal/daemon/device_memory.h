@@ -27,7 +27,7 @@ class DeviceMemory {
   DeviceMemory& operator=(DeviceMemory&&) = default;
   ~DeviceMemory();
 
-  using Processes = std::map<pid_t, std::uint64_t>;
+  using Processes = std::map<pid_t, std::optional<std::uint64_t>>;  // none: it does not say
   // Bytes of each process that has any, at most half a second old where NVML answers at once; none:
   // it does not say. Waits a moment, once for all devices.
   const std::optional<Processes>& processes(int device) const {

@@ -50,6 +50,7 @@ ClientUse use_of(const DaemonParts& parts, int client, int device) {
   if (!processes) return use;
   const auto found = processes->find(tenant_store.state().clients[client].pid);
   use.on_device = found == processes->end() ? 0 : found->second;
+  if (!use.on_device) return use;
   // Memory that is on its way to the host or back counts as there.
   use.uncounted = *use.on_device - std::min(*use.on_device, use.used);
   return use;
@@ -86,11 +87,12 @@ json outside_bytes(const DaemonParts& parts, int device) {
   if (!processes) return {};
   std::uint64_t sum = 0;
   for (const auto& [pid, bytes] : *processes)
-    sum += bytes;
+    sum += bytes.value_or(0);
   for (int client = 0; client < kClientsMax; ++client) {
     const ClientRecord& record = parts.tenant_store.state().clients[client];
     const auto found = processes->find(record.pid);
-    if (record.live != 0 && found != processes->end()) sum -= std::min(sum, found->second);
+    if (record.live != 0 && found != processes->end())
+      sum -= std::min(sum, found->second.value_or(0));
   }
   return sum;
 }

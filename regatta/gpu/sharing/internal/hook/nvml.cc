@@ -70,6 +70,7 @@ std::optional<std::uint64_t> process_bytes(int device) {
   static std::atomic<bool> has_been_listed = false;
   for (unsigned i = 0; i < count; ++i) {
     if (processes[i].pid != static_cast<unsigned>(::getpid())) continue;
+    if (processes[i].usedGpuMemory == NVML_VALUE_NOT_AVAILABLE) return std::nullopt;
     has_been_listed = true;
     return processes[i].usedGpuMemory;
   }
