@@ -110,7 +110,7 @@ CUresult load(const ModuleMemory& memory, CUmodule* module, const std::function<
 
 // A module in which the program looks something up may have been loaded past us: the runtime
 // library has a table for that, too. Such a module is measured when it is met; if it is too much,
-// nothing in it is to be had.
+// nothing in it is to be had, so what the driver found is handed over only afterwards.
 CUresult find_in(CUmodule module, CUresult result) {
   if (result != CUDA_SUCCESS) return result;
   const auto place = current_device_context();
@@ -188,12 +188,22 @@ CUresult unload_module(DriverFunction<DriverEntry::cuModuleUnload> real, CUmodul
 
 CUresult find_kernel(DriverFunction<DriverEntry::cuModuleGetFunction> real, CUfunction* function,
                      CUmodule module, const char* name) {
-  return find_in(module, real(function, module, name));
+  CUfunction found = nullptr;
+  const CUresult result =
+      find_in(module, real(function == nullptr ? nullptr : &found, module, name));
+  if (result == CUDA_SUCCESS && function != nullptr) *function = found;
+  return result;
 }
 
 CUresult find_variable(DriverFunction<DriverEntry::cuModuleGetGlobal_v2> real, CUdeviceptr* address,
                        std::size_t* bytes, CUmodule module, const char* name) {
-  return find_in(module, real(address, bytes, module, name));
+  CUdeviceptr found = 0;
+  std::size_t size = 0;
+  const CUresult result = find_in(module, real(address == nullptr ? nullptr : &found,
+                                               bytes == nullptr ? nullptr : &size, module, name));
+  if (result == CUDA_SUCCESS && address != nullptr) *address = found;
+  if (result == CUDA_SUCCESS && bytes != nullptr) *bytes = size;
+  return result;
 }
 
 }  // namespace regatta::sharing::hook
