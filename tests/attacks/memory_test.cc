@@ -168,6 +168,13 @@ TEST_F(UnmeasuredMemoryAttack, ModulesCountAsFarAsTheirImagesSay) {
   EXPECT_FALSE((*shown)["tenants"][0]["processes"][0]["memory"][0].contains("device_bytes"));
 }
 
+// Opened once, by the driver: what is in it is there once.
+TEST_F(MemoryAttack, ModulesFromAPipeEndAtTheQuota) {
+  EXPECT_EQ(run_attack("modules", {"126", "8", "pipe"}), "12 loaded, then 2");
+  EXPECT_EQ(machine_.used_bytes(), 96 * kMiB);
+  expect_books_match();
+}
+
 TEST_F(MemoryAttack, FunctionsOfTheFirstVersionCountAsThoseOfTodayOrAreRefused) {
   EXPECT_EQ(run_attack("first_version", {}),
             "cuMemAlloc 801, cuMemAllocPitch 801, cuMemcpyHtoD 801, cuMemcpyDtoH 801, "

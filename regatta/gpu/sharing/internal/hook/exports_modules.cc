@@ -130,9 +130,15 @@ ModuleMemory memory_of_image_at(const void* image) {
 }
 
 ModuleMemory memory_of_file(const char* path) {
-  const os::UniqueFd file(path == nullptr ? -1 : ::open(path, O_RDONLY | O_CLOEXEC));
   struct stat facts {};
-  if (file.get() < 0 || ::fstat(file.get(), &facts) != 0 || facts.st_size == 0) return {};
+  if (path == nullptr || ::stat(path, &facts) != 0) return {};  // the driver refuses it
+  // To open a pipe is to take its contents from the driver.
+  if (!S_ISREG(facts.st_mode)) return {.is_known = false};
+  const os::UniqueFd file(::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  // Files of the kernel have contents and no size.
+  if (file.get() < 0 || ::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode) ||
+      facts.st_size <= 0)
+    return {.is_known = false};
   const auto bytes = static_cast<std::size_t>(facts.st_size);
   void* const image = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file.get(), 0);
   if (image == MAP_FAILED) return {.is_known = false};
