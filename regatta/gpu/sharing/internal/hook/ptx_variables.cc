@@ -125,11 +125,8 @@ class VariableReader {
       elements = 1;
     };
     for (std::string_view word = tokens_.next(); !word.empty(); word = tokens_.next()) {
-      if (word == ";" || word == "{" || word == "}") break;
-      if (word == "=") {
-        skip_values();
-        break;
-      }
+      if (word == "=") word = skip_values();
+      if (word == ";" || word == "{" || word == "}" || word.empty()) break;
       if (word == ",") {
         finish();
       } else if (word == "[") {
@@ -161,9 +158,15 @@ class VariableReader {
     return number.value_or(1);
   }
 
-  void skip_values() {
-    for (std::string_view word = tokens_.next(); !word.empty() && word != ";";)
-      word = tokens_.next();
+  // The sign that ends them: `,` before the next name, or `;`.
+  std::string_view skip_values() {
+    int depth = 0;
+    for (;;) {
+      const std::string_view word = tokens_.next();
+      if (word.empty() || word == ";" || (word == "," && depth <= 0)) return word;
+      if (word == "{" || word == "(") ++depth;
+      if (word == "}" || word == ")") --depth;
+    }
   }
 
   void add(std::uint64_t bytes) {

@@ -39,8 +39,15 @@ TEST(PtxVariables, AreFoundHoweverTheyAreWritten) {
            ".file 1 \"/* not a comment\"\n.global .b8 a[4194304];",
            "// .global .b8 none[4194304];\n.global .b8 a[4194304];",
            ".global .b8 a[2097152], b[2097152];",
+           ".global .b8 a[2097152] = {1, {2, 3}}, b[2097152];",
        })
     EXPECT_EQ(bytes_of(text), 4 * kMiB) << text;
+}
+
+TEST(PtxVariables, AreFoundBehindTheValuesOfAnother) {
+  EXPECT_EQ(bytes_of(".global .b8 a = 1, b[4194304];"), 2 + 4 * kMiB);
+  EXPECT_EQ(bytes_of(".global .u64 a = generic(b), c[2] = {mask(0xff, d), 2}, e[524288];"),
+            2 * 8 + 2 * 16 + 4 * kMiB);
 }
 
 TEST(PtxVariables, AreNotInstructions) {
