@@ -81,10 +81,13 @@ ModuleMemory memory_of_text(std::string_view text) {
           .is_compiled = true};
 }
 
-// Shared and local memory is a kernel's while it runs, and not the module's.
-bool is_of_kernels(std::string_view name) {
-  return name.starts_with(".nv.shared") || name.starts_with(".nv.local") ||
-         name.starts_with(".nv.reservedSmem");
+// Shared and local memory is a kernel's while it runs, and not the module's: it has no contents,
+// and no kernel can have more of it than some hundred KiB.
+bool is_of_kernels(std::string_view name, const Elf64_Shdr& section) {
+  constexpr std::uint64_t kMostOfKernel = 1 << 20;
+  const bool is_named = name.starts_with(".nv.shared") || name.starts_with(".nv.local") ||
+                        name.starts_with(".nv.reservedSmem");
+  return is_named && section.sh_type == SHT_NOBITS && section.sh_size <= kMostOfKernel;
 }
 
 ModuleMemory memory_of_elf(std::string_view image) {
@@ -107,7 +110,7 @@ ModuleMemory memory_of_elf(std::string_view image) {
     if (section.sh_name >= texts.size()) return unknown();
     std::string_view name = texts.substr(section.sh_name);
     name = name.substr(0, name.find('\0'));
-    if (is_of_kernels(name)) continue;
+    if (is_of_kernels(name, section)) continue;
     if ((section.sh_flags & SHF_EXECINSTR) != 0)
       memory.code = saturated_sum(memory.code, section.sh_size);
     else

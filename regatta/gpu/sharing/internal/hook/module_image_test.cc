@@ -113,13 +113,22 @@ TEST(ModuleImage, OfMachineCodeHasTheSectionsThatAreLoaded) {
       elf_of({{".nv.global", SHF_ALLOC | SHF_WRITE, 6ULL << 30},
               {".nv.global.init", SHF_ALLOC | SHF_WRITE, 4 * kMiB, SHT_PROGBITS},
               {".nv.constant3", SHF_ALLOC, 1000},
-              {".nv.shared.spin", SHF_ALLOC | SHF_WRITE, 40 * kMiB},
+              {".nv.shared.spin", SHF_ALLOC | SHF_WRITE, 227 << 10},
               {".text.spin", SHF_ALLOC | SHF_EXECINSTR, 12'800},
               {".debug_info", 0, 100 * kMiB}});
   const ModuleMemory memory = memory_of_image(image);
   EXPECT_EQ(memory.variables, (6ULL << 30) + 4 * kMiB + 2000);
   EXPECT_EQ(memory.code, 12'800U);
   EXPECT_TRUE(memory.is_known && !memory.is_compiled);
+}
+
+// The name alone says nothing: what has contents, or more than a kernel can have, is counted.
+TEST(ModuleImage, OfMachineCodeCountsWhatOnlyHasTheNameOfAKernelsMemory) {
+  for (const char* const name : {".nv.shared.spin", ".nv.local.spin", ".nv.reservedSmem.cap"}) {
+    EXPECT_EQ(memory_of_image(elf_of({{name, SHF_ALLOC, 40 * kMiB}})).variables, 40 * kMiB);
+    EXPECT_EQ(memory_of_image(elf_of({{name, SHF_ALLOC, 1000, SHT_PROGBITS}})).variables, 2000U);
+    EXPECT_EQ(memory_of_image(elf_of({{name, SHF_ALLOC, 1000}})).variables, 0U);
+  }
 }
 
 TEST(ModuleImage, OfAFatBinaryIsItsLargestPart) {
