@@ -175,6 +175,32 @@ TEST_F(MemoryAttack, ModulesFromAPipeEndAtTheQuota) {
   expect_books_match();
 }
 
+class FaultyMemoryAttack : public MemoryAttack {
+ protected:
+  ~FaultyMemoryAttack() override { ::unsetenv(kVariable); }
+  std::string run_with(const std::string& faults, const std::vector<std::string>& words) {
+    ::setenv(kVariable, faults.c_str(), 1);
+    return run_attack("kept_library", words);
+  }
+
+ private:
+  static constexpr const char* kVariable = "REGATTA_STANDIN_FAULTS";
+};
+
+// It is still there, so the next context has to have room for it.
+TEST_F(FaultyMemoryAttack, ALibraryThatTheDriverDoesNotUnloadIsPlacedIntoEachContext) {
+  EXPECT_EQ(run_with("cuLibraryUnload:1=999", {"60"}), "unload 999, context 2");
+  EXPECT_EQ(machine_.used_bytes(), 60 * kMiB);
+  expect_books_match();
+}
+
+// The driver would meet a handle that is no library any more.
+TEST_F(FaultyMemoryAttack, ALibraryIsNotUnloadedWhileItIsPlaced) {
+  EXPECT_EQ(run_with("cuLibraryGetModule:2~600000", {"8", "meanwhile"}),
+            "unloaded after the library was placed");
+  expect_books_match();
+}
+
 TEST_F(MemoryAttack, FunctionsOfTheFirstVersionCountAsThoseOfTodayOrAreRefused) {
   EXPECT_EQ(run_attack("first_version", {}),
             "cuMemAlloc 801, cuMemAllocPitch 801, cuMemcpyHtoD 801, cuMemcpyDtoH 801, "

@@ -2,9 +2,12 @@
 // it is first used there, by which call ever. So one with large variables is placed at once, into
 // each context that is there and each that is made.
 #include <map>
+#include <optional>
 #include <set>
+#include <shared_mutex>
 
 #include "regatta/base/core/mutex.h"
+#include "regatta/gpu/sharing/internal/client/client.h"
 #include "regatta/gpu/sharing/internal/hook/exports.h"
 #include "regatta/gpu/sharing/internal/hook/module_loads.h"
 
@@ -16,6 +19,7 @@ struct PlacedLibrary {
   std::set<CUcontext> contexts;  // in which it lies
 };
 struct LibraryState {
+  std::shared_mutex unloads;  // whole while one is unloaded, shared while some are placed
   Mutex mutex;
   std::map<CUlibrary, PlacedLibrary> libraries REGATTA_GUARDED_BY(mutex);
 };
@@ -23,6 +27,31 @@ LibraryState& library_state() {
   static auto* const only = new LibraryState;
   return *only;
 }
+
+// A child of fork() may have inherited a lock that nobody gives back.
+bool is_joined() {
+  const Client* const client = tenant_client();
+  return client == nullptr || client->is_joined_process();
+}
+
+// No library is unloaded by another thread while it lives. To place one may be to meet a context,
+// and so to place all.
+class PlacingLock {
+ public:
+  PlacingLock() : lock_(library_state().unloads, std::defer_lock) {
+    if (depth()++ == 0 && is_joined()) lock_.lock();
+  }
+  PlacingLock(const PlacingLock&) = delete;
+  PlacingLock& operator=(const PlacingLock&) = delete;
+  ~PlacingLock() { --depth(); }
+
+ private:
+  static int& depth() {
+    static thread_local int of_thread = 0;
+    return of_thread;
+  }
+  std::shared_lock<std::shared_mutex> lock_;
+};
 
 // An unknown one is measured when it is placed.
 bool is_placed_at_once(const ModuleMemory& memory) {
@@ -51,6 +80,7 @@ CUresult place_one(CUlibrary library, const ModuleMemory& memory, CUcontext cont
 
 // In the current context, whether it is known or not, and in all others.
 bool place_everywhere(CUlibrary library, const ModuleMemory& memory) {
+  const PlacingLock lock;
   const auto place = current_device_context();
   if (place && place_one(library, memory, place->context) != CUDA_SUCCESS) return false;
   for (const DeviceContext& other : known_contexts()) {
@@ -60,9 +90,21 @@ bool place_everywhere(CUlibrary library, const ModuleMemory& memory) {
   return true;
 }
 
-void forget(CUlibrary library) {
-  const MutexLock lock(library_state().mutex);
-  library_state().libraries.erase(library);
+// Forgotten before the driver has unloaded it: then another may get the same handle.
+CUresult unload(DriverFunction<DriverEntry::cuLibraryUnload> real, CUlibrary library) {
+  std::unique_lock unloading(library_state().unloads, std::defer_lock);
+  if (is_joined()) unloading.lock();
+  std::optional<PlacedLibrary> known;
+  {
+    const MutexLock lock(library_state().mutex);
+    if (auto node = library_state().libraries.extract(library)) known = std::move(node.mapped());
+  }
+  const CUresult result = real(library);
+  if (result != CUDA_SUCCESS && known) {
+    const MutexLock lock(library_state().mutex);
+    library_state().libraries[library] = std::move(*known);
+  }
+  return result;
 }
 
 CUresult load(const ModuleMemory& memory, CUlibrary* library,
@@ -75,8 +117,7 @@ CUresult load(const ModuleMemory& memory, CUlibrary* library,
     library_state().libraries[*library] = {memory, {}};
   }
   if (place_everywhere(*library, memory)) return result;
-  forget(*library);
-  driver<DriverEntry::cuLibraryUnload>()(*library);
+  unload(driver<DriverEntry::cuLibraryUnload>(), *library);
   settle_here();
   return CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -84,9 +125,10 @@ CUresult load(const ModuleMemory& memory, CUlibrary* library,
 }  // namespace
 
 bool place_libraries(const DeviceContext& place) {
+  const PlacingLock placing;
   std::map<CUlibrary, PlacedLibrary> all;
   {
-    const MutexLock lock(library_state().mutex);
+    const MutexLock reading(library_state().mutex);
     all = library_state().libraries;
   }
   for (const auto& [library, placed] : all)
@@ -117,8 +159,7 @@ CUresult load_library(DriverFunction<DriverEntry::cuLibraryLoadFromFile> real, C
 }
 
 CUresult unload_library(DriverFunction<DriverEntry::cuLibraryUnload> real, CUlibrary library) {
-  forget(library);
-  const CUresult result = real(library);
+  const CUresult result = unload(real, library);
   if (result == CUDA_SUCCESS) settle_here();
   return result;
 }
