@@ -175,6 +175,14 @@ TEST_F(MemoryAttack, ModulesFromAPipeEndAtTheQuota) {
   expect_books_match();
 }
 
+// Each too small to be placed when it is loaded: the driver does that at the launch.
+TEST_F(MemoryAttack, LibrariesWithSmallVariablesEndAtTheQuotaTogether) {
+  EXPECT_THAT(run_attack("modules", {"1000", "500", "small-library"}), testing::EndsWith("then 2"));
+  EXPECT_LE(machine_.most_used_bytes(), 102 * kMiB);
+  EXPECT_GE(machine_.used_bytes(), 90 * kMiB);
+  expect_books_match();
+}
+
 class FaultyMemoryAttack : public MemoryAttack {
  protected:
   ~FaultyMemoryAttack() override { ::unsetenv(kVariable); }

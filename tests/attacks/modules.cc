@@ -1,6 +1,7 @@
 // Loads modules until it is refused: as many as the first word says, each with so many MiB of
-// variables as the second says, by the way that the third names; beside as many threads as the
-// fourth says, which allocate and free without a pause. Says how many it got, and keeps them.
+// variables as the second says (KiB of small libraries), by the way that the third names; beside as
+// many threads as the fourth says, which allocate and free without a pause. Says how many it got,
+// and keeps them.
 #include <atomic>
 #include <fstream>
 #include <string>
@@ -28,10 +29,10 @@ struct Image {
   std::string path;
 };
 
-Image image_of(std::uint64_t mib) {
+Image image_of(std::uint64_t bytes) {
   Image made;
-  made.text = ".version 6.4\n.target sm_75\n.global .align 8 .b8 room[" +
-              std::to_string(mib << 20) + "];\n.visible .entry spin_1us() { ret; }\n";
+  made.text = ".version 6.4\n.target sm_75\n.global .align 8 .b8 room[" + std::to_string(bytes) +
+              "];\n.visible .entry spin_1us() { ret; }\n";
   made.fat = regatta::standin::fat_binary_of(made.text, 75);
   made.path = "/tmp/regatta-attack-module." + std::to_string(::getpid());
   return made;
@@ -82,7 +83,7 @@ CUresult load(const Image& image, std::string_view way) {
   if (way == "fat" || way == "hidden") return CU(cuModuleLoadFatBinary)(&module, &image.wrapper);
   if (way == "pipe") return by_pipe(image);
   if (way == "file") return CU(cuModuleLoad)(&module, image.path.c_str());
-  if (way == "library")
+  if (way == "library" || way == "small-library")
     return launch_of(CU(cuLibraryLoadData)(&library, image.text.c_str(), nullptr, nullptr, 0,
                                            nullptr, nullptr, 0),
                      library);
@@ -108,7 +109,8 @@ void allocate_until(const std::atomic<bool>& ends, CUcontext context) {
 
 int main(int argc, char** argv) {
   const std::string way = argc > 3 ? argv[3] : "data";
-  Image image = image_of(number(argc, argv, 2, 6144));
+  const int unit = way == "small-library" ? 10 : 20;
+  Image image = image_of(number(argc, argv, 2, 6144) << unit);
   image.wrapper.fat_binary = image.fat.data();
   // The flag says that the part is compressed in a way that only the driver can read.
   if (way == "hidden") image.fat[16 + 41] = '\x40';

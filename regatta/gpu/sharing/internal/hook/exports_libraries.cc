@@ -1,6 +1,6 @@
 // Libraries: one image for all contexts, which the driver places into a context when something of
-// it is first used there, by which call ever. So one with large variables is placed at once, into
-// each context that is there and each that is made.
+// it is first used there, by which call ever. So one with large variables, or one of many with
+// small ones, is placed at once, into each context that is there and each that is made.
 #include <map>
 #include <optional>
 #include <set>
@@ -22,6 +22,7 @@ struct LibraryState {
   std::shared_mutex unloads;  // whole while one is unloaded, shared while some are placed
   Mutex mutex;
   std::map<CUlibrary, PlacedLibrary> libraries REGATTA_GUARDED_BY(mutex);
+  std::uint64_t left_to_driver REGATTA_GUARDED_BY(mutex) = 0;  // bytes of variables
 };
 LibraryState& library_state() {
   static auto* const only = new LibraryState;
@@ -53,9 +54,16 @@ class PlacingLock {
   std::shared_lock<std::shared_mutex> lock_;
 };
 
-// An unknown one is measured when it is placed.
+// An unknown one is measured when it is placed. Those with small variables are left to the driver
+// as far as half a block holds all of them, whether they are unloaded later or not.
 bool is_placed_at_once(const ModuleMemory& memory) {
-  return memory.variables >= kBlockBytes / 2 || !memory.is_known;
+  constexpr std::uint64_t kLeftMost = kBlockBytes / 2;
+  if (memory.variables >= kLeftMost || !memory.is_known) return true;
+  const MutexLock lock(library_state().mutex);
+  std::uint64_t& left = library_state().left_to_driver;
+  if (memory.variables > kLeftMost - left) return true;
+  left += memory.variables;
+  return false;
 }
 
 // False: another thread places it there, or did.
