@@ -203,15 +203,20 @@ class TlsChannel final : public StreamChannel {
   ~TlsChannel() override { ::SSL_free(ssl_); }
 
   bool handshake(const Secrets& secrets) {
-    SSL_set_app_data(ssl_, const_cast<Secrets*>(&secrets));
-    const bool connects = secrets.own != nullptr;
-    // No certificate is good.
-    if (connects) ::SSL_set_verify(ssl_, SSL_VERIFY_PEER, nullptr);
-    if (connects)
-      ::SSL_set_connect_state(ssl_);
-    else
-      ::SSL_set_accept_state(ssl_);
-    const bool is_done = run(Direction::kBoth, [this] { return ::SSL_do_handshake(ssl_); }) > 0;
+    {
+      const MutexLock lock(mutex_);
+      SSL_set_app_data(ssl_, const_cast<Secrets*>(&secrets));
+      const bool connects = secrets.own != nullptr;
+      // No certificate is good.
+      if (connects) ::SSL_set_verify(ssl_, SSL_VERIFY_PEER, nullptr);
+      if (connects)
+        ::SSL_set_connect_state(ssl_);
+      else
+        ::SSL_set_accept_state(ssl_);
+    }
+    const bool is_done =
+        run(Direction::kBoth, [](SSL* ssl) { return ::SSL_do_handshake(ssl); }) > 0;
+    const MutexLock lock(mutex_);
     SSL_set_app_data(ssl_, nullptr);
     // By the secret, and by nothing else.
     return is_done && ::SSL_session_reused(ssl_) == 1;
@@ -231,7 +236,8 @@ class TlsChannel final : public StreamChannel {
   }
   std::size_t receive(void* into, std::size_t count) override {
     const int most = static_cast<int>(std::min<std::size_t>(count, 1 << 30));
-    const int came = run(Direction::kReceive, [&] { return ::SSL_read(ssl_, into, most); });
+    const int came =
+        run(Direction::kReceive, [&](SSL* ssl) { return ::SSL_read(ssl, into, most); });
     return came > 0 ? static_cast<std::size_t>(came) : 0;
   }
   void close() override { socket_.fd.reset(); }
@@ -244,7 +250,8 @@ class TlsChannel final : public StreamChannel {
   bool send_all(std::string_view bytes) {
     while (!bytes.empty()) {
       const int most = static_cast<int>(std::min<std::size_t>(bytes.size(), kAheadBytes));
-      const int sent = run(Direction::kSend, [&] { return ::SSL_write(ssl_, bytes.data(), most); });
+      const int sent =
+          run(Direction::kSend, [&](SSL* ssl) { return ::SSL_write(ssl, bytes.data(), most); });
       if (sent <= 0) return false;
       bytes.remove_prefix(static_cast<std::size_t>(sent));
       sent_ += static_cast<std::uint64_t>(sent);
@@ -269,7 +276,7 @@ class TlsChannel final : public StreamChannel {
       short events = 0;
       {
         const MutexLock lock(mutex_);
-        if (result <= 0) result = call();
+        if (result <= 0) result = call(ssl_);
         // Not SSL_get_error(): errors without consequence may stand in the library's queue.
         const bool is_later = result <= 0 && BIO_should_read(bio_);
         const bool is_sent = socket_.flush();
@@ -294,8 +301,8 @@ class TlsChannel final : public StreamChannel {
 
   Mutex mutex_;
   Socket socket_;
-  SSL* const ssl_;  // guarded by mutex_
-  BIO* const bio_;  // likewise
+  SSL* const ssl_ REGATTA_GUARDED_BY(mutex_);
+  BIO* const bio_ REGATTA_GUARDED_BY(mutex_);
   std::atomic<bool> is_refused_ = false;
   std::optional<Seconds> deadline_;
   std::uint64_t sent_ = 0;  // by this key
