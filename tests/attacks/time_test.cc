@@ -59,7 +59,7 @@ class TimeAttack : public testing::Test {
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const double part = share(log, machine_.pid(i), begin, begin + how_long);
       std::printf("part %.3f: %.4f\n", parts[i], part);
-      EXPECT_NEAR(part, parts[i], 0.02) << i;
+      EXPECT_NEAR(part, parts[i], 0.04) << i;
     }
   }
   // The longest time within [begin, end) that the program did not have the device.
@@ -81,20 +81,20 @@ class TimeAttack : public testing::Test {
 TEST_F(TimeAttack, ProcessesThatEndAfterOneKernelAreCharged) {
   run_flood();
   run_attack("short_processes", {"20000000", "1"});
-  expect_half(seconds(3), 0.02);
+  expect_half(seconds(3), 0.04);
 }
 
 TEST_F(TimeAttack, KernelsOfTwoLengthsInTheBeatOfSamplesAreChargedForAllOfThem) {
   run_flood();
   run_attack("launch_pattern", {"every-8th-short"});
-  expect_half(seconds(2), 0.03);
+  expect_half(seconds(2), 0.05);
 }
 
 TEST_F(TimeAttack, ATenantOfSeveralProcessesHasItsPartAndNoMore) {
   machine_.set_policy("equal");
   run_flood();
   run_attack("many_processes", {"200000", "8"});
-  expect_half(seconds(2), 0.02);
+  expect_half(seconds(2), 0.04);
 }
 
 // Its own waits count as its time, so it has its part of what it reaches alone.

@@ -129,7 +129,12 @@ bool is_seen(const DeviceContext& place) {
 
 std::optional<DriverReportedUsage::Call> begin_uncounted(CUdevice device, std::uint64_t most) {
   AccountingGuard busy;
-  return share(device).memory.begin(device, most, &busy);
+  // A block in advance stays leased when it is not needed, and with over-commit others move for it:
+  // there a block is counted when it is measured.
+  const Client* const client = tenant_client();
+  const bool is_left =
+      client != nullptr && client->pages().is_overcommitted() && most <= REGATTA_BLOCK_BYTES;
+  return share(device).memory.begin(device, is_left ? 0 : most, &busy);
 }
 
 DriverReportedUsage::Outcome settle_uncounted(CUdevice device,
@@ -143,6 +148,9 @@ bool complete_uncounted(CUdevice device, const DriverReportedUsage::Call& call) 
 }
 
 bool is_measurement_due(CUdevice device) {
+  // With over-commit others have no room for what is counted and not there.
+  const Client* const client = tenant_client();
+  if (client != nullptr && client->pages().is_overcommitted()) return true;
   constexpr double kApart = 0.1;
   return share(device).memory.is_beyond_quota() ||
          os::monotonic_now().value >= share(device).measured_at + kApart;
