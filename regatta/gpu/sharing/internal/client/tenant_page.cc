@@ -15,10 +15,7 @@
 
 #include "regatta/base/os/unique_fd.h"
 #include "regatta/gpu/sharing/internal/ledger/page_layout.h"
-
-#ifndef F_SEAL_FUTURE_WRITE
-#define F_SEAL_FUTURE_WRITE 0x0010
-#endif
+#include "regatta/gpu/sharing/internal/page_file.h"
 
 namespace regatta::sharing {
 namespace {
@@ -28,24 +25,18 @@ constexpr int kMostAbove = 64;
 // Whether the descriptor is of a page as the daemon makes them: it cannot be shortened, and nobody
 // writes to it. A program may have files of this name.
 bool is_page(int fd) {
-  constexpr int kSeals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE;
-  struct stat status {};
-  const int seals = ::fcntl(fd, F_GET_SEALS);
-  return seals >= 0 && (seals & kSeals) == kSeals && ::fstat(fd, &status) == 0 &&
-         status.st_size == REGATTA_PAGE_SIZE;
+  return page_file_status(fd, kTenantPageSeals).has_value();
 }
 
-// Opens another process's descriptor, or -1. To open a file can mean to wait for who has a lease on
-// it (fcntl(2), F_SETLEASE); O_PATH opens nothing, and O_NONBLOCK does not wait.
+// Opens another process's descriptor, or -1.
 int open_page(int folder, const char* name) {
   const os::UniqueFd place(::openat(folder, name, O_PATH | O_CLOEXEC));
   struct stat status {};
   if (!place || ::fstat(place.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
       status.st_size != REGATTA_PAGE_SIZE)
     return -1;
-  const std::string again = "/proc/self/fd/" + std::to_string(place.get());
   // Without O_CLOEXEC, so that children inherit it as they inherit the original.
-  os::UniqueFd fd(::open(again.c_str(), O_RDONLY | O_NONBLOCK));  // NOLINT(android-cloexec-open)
+  os::UniqueFd fd = open_again(place, O_RDONLY);
   return fd && is_page(fd.get()) ? fd.release() : -1;
 }
 

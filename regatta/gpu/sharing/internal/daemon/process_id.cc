@@ -16,6 +16,7 @@
 #include "regatta/base/core/text.h"
 #include "regatta/base/os/file.h"
 #include "regatta/base/os/unique_fd.h"
+#include "regatta/gpu/sharing/internal/page_file.h"
 
 namespace regatta::sharing {
 namespace {
@@ -38,17 +39,14 @@ dev_t memory_file_device() {
 constexpr int kThreadsLookedAt = 8;
 constexpr int kDescriptorsLookedAt = 4096;
 
-// Opens the file behind a link in /proc if it has this inode. Opening would break a lease of the
-// file, and wait for who holds it (fcntl(2), F_SETLEASE): O_PATH does not, so others' files are
-// never opened, and O_NONBLOCK does not wait for leases of our own.
+// Opens the file behind a link in /proc if it has this inode; others' files are never opened.
 os::UniqueFd open_inode(const std::string& link, std::uint64_t inode) {
   const os::UniqueFd place(::open(link.c_str(), O_PATH | O_CLOEXEC));
   struct stat status {};
   if (!place || ::fstat(place.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
       status.st_ino != inode || status.st_dev != memory_file_device())
     return {};
-  const std::string again = "/proc/self/fd/" + std::to_string(place.get());
-  return os::UniqueFd(::open(again.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
+  return open_again(place, O_RDWR | O_CLOEXEC);
 }
 
 }  // namespace

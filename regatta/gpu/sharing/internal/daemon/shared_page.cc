@@ -1,6 +1,5 @@
 #include "regatta/gpu/sharing/internal/daemon/shared_page.h"
 
-#include <string>
 #include <utility>
 
 #include <fcntl.h>
@@ -10,15 +9,10 @@
 
 #include "regatta/base/os/unique_fd.h"
 #include "regatta/gpu/sharing/internal/ledger/page_layout.h"
-
-#ifndef F_SEAL_FUTURE_WRITE
-#define F_SEAL_FUTURE_WRITE 0x0010
-#endif
+#include "regatta/gpu/sharing/internal/page_file.h"
 
 namespace regatta::sharing {
 namespace {
-
-constexpr int kSizeSeals = F_SEAL_SHRINK | F_SEAL_GROW;
 
 Result<void*> map_page(int fd) {
   void* memory = ::mmap(nullptr, REGATTA_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -45,14 +39,9 @@ bool is_locked_for(int fd) {
 }  // namespace
 
 bool SharedPage::is_handed_down(const os::UniqueFd& fd) {
-  struct stat status {};
-  constexpr int kSeals = kSizeSeals | F_SEAL_SEAL | F_SEAL_FUTURE_WRITE;
-  const int seals = ::fcntl(fd.get(), F_GET_SEALS);
-  if (seals < 0 || (seals & kSeals) != kSeals || ::fstat(fd.get(), &status) != 0 ||
-      status.st_uid != ::geteuid() || status.st_size != REGATTA_PAGE_SIZE)
-    return false;
-  const std::string path = "/proc/self/fd/" + std::to_string(fd.get());
-  const os::UniqueFd other(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  const auto status = page_file_status(fd.get(), kTenantPageSeals);
+  if (!status || status->st_uid != ::geteuid()) return false;
+  const os::UniqueFd other = open_again(fd, O_RDONLY | O_CLOEXEC);
   return other && !is_locked_for(fd.get()) && is_locked_for(other.get());
 }
 
@@ -62,7 +51,7 @@ Result<SharedPage> SharedPage::create(const char* name, bool is_read_only) {
   if (::ftruncate(fd.get(), REGATTA_PAGE_SIZE) != 0) return os::errno_error("a shared page");
   REGATTA_TRY(memory, map_page(fd.get()));
   struct stat status {};
-  const int seals = kSizeSeals | F_SEAL_SEAL | (is_read_only ? F_SEAL_FUTURE_WRITE : 0);
+  const int seals = is_read_only ? kTenantPageSeals : kPageSeals | F_SEAL_SEAL;
   const bool ok = ::fcntl(fd.get(), F_ADD_SEALS, seals) == 0 && ::fstat(fd.get(), &status) == 0;
   struct flock lock = first_byte();
   if (is_read_only && ::fcntl(fd.get(), F_OFD_SETLK, &lock) != 0)
@@ -73,15 +62,10 @@ Result<SharedPage> SharedPage::create(const char* name, bool is_read_only) {
 }
 
 Result<SharedPage> SharedPage::map(os::UniqueFd fd) {
-  struct stat status {};
-  // Access to a shortened file would end the daemon.
-  const int seals = ::fcntl(fd.get(), F_GET_SEALS);
-  if (seals < 0 || (seals & kSizeSeals) != kSizeSeals || ::fstat(fd.get(), &status) != 0 ||
-      status.st_size != REGATTA_PAGE_SIZE) {
-    return Error{Code::kInvalidInput, "the descriptor is no page that a daemon made"};
-  }
+  const auto status = page_file_status(fd.get(), kPageSeals);
+  if (!status) return Error{Code::kInvalidInput, "the descriptor is no page that a daemon made"};
   REGATTA_TRY(memory, map_page(fd.get()));
-  return SharedPage(std::move(fd), memory, status.st_ino);
+  return SharedPage(std::move(fd), memory, status->st_ino);
 }
 
 SharedPage::SharedPage(SharedPage&& other) noexcept
