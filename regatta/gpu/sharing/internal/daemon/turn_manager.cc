@@ -32,6 +32,10 @@ void learn_delay(const regatta_work& work, TurnScheduler& scheduler) {
     scheduler.learn_delay(entered - scheduler.opened_ns());
 }
 
+std::uint64_t more_than(std::uint64_t known, std::uint64_t now) {
+  return now - std::min(now, known);
+}
+
 // When the client first launched in the turn of this number; 0: it has not.
 std::uint64_t entered_in(const regatta_work& work, unsigned number) {
   const unsigned word = __atomic_load_n(&work.word, __ATOMIC_ACQUIRE);
@@ -56,9 +60,7 @@ TurnManager::TurnManager(TimerFd alarm, const TurnSchedulerOptions& options, int
     : timer_fd_(std::move(alarm)),
       is_swapped_out_(static_cast<std::size_t>(devices)),
       is_connected_(kClientsMax),
-      used_ns_(kClientsMax),
-      completed_ns_(kClientsMax),
-      stopped_at_(kClientsMax),
+      uses_(kClientsMax),
       sampled_ns_(static_cast<std::size_t>(devices)),
       hold_until_ns_(hold_until_ns) {
   for (int i = 0; i < devices; ++i)
@@ -75,6 +77,17 @@ Result<TurnManager> TurnManager::create(const TenantStore& tenant_store,
   return holder;
 }
 
+// The client has a page.
+TurnManager::PageUse TurnManager::read_use(const TenantStore& tenant_store, int client,
+                                           int device) {
+  const regatta_work& work = *tenant_store.clients().work(client, device);
+  const regatta_work_marks& marks = *tenant_store.clients().work_marks(client, device);
+  return {.used_ns = __atomic_load_n(&work.used_ns, __ATOMIC_RELAXED),
+          .busy_since_ns = __atomic_load_n(&marks.busy_since_ns, __ATOMIC_RELAXED),
+          .ended_ns = __atomic_load_n(&marks.ended_ns, __ATOMIC_RELAXED),
+          .kept_ns = __atomic_load_n(&marks.kept_ns, __ATOMIC_RELAXED)};
+}
+
 void TurnManager::set_event_connection(const TenantStore& tenant_store, int client,
                                        bool is_connected) {
   const int tenant = tenant_store.clients().tenant_of(client);
@@ -82,14 +95,10 @@ void TurnManager::set_event_connection(const TenantStore& tenant_store, int clie
   if (!is_connected) sample(tenant_store, tenant);
   at(is_connected_, client) = is_connected ? 1 : 0;
   for (int device = 0; device < tenant_store.device_count(); ++device) {
-    const regatta_work* work = tenant_store.clients().work(client, device);
-    at(used_ns_, client)[as_index(device)] =
-        work == nullptr ? 0 : __atomic_load_n(&work->used_ns, __ATOMIC_RELAXED);
-    const regatta_work_marks* marks = tenant_store.clients().work_marks(client, device);
-    at(completed_ns_, client)[as_index(device)] =
-        at(used_ns_, client)[as_index(device)] +
-        (marks == nullptr ? 0 : __atomic_load_n(&marks->kept_ns, __ATOMIC_RELAXED));
-    at(stopped_at_, client)[as_index(device)].reset();
+    use(client, device) = {};
+    if (!tenant_store.clients().has_page(client)) continue;
+    const PageUse page = read_use(tenant_store, client, device);
+    use(client, device) = {.used_ns = page.used_ns, .completed_ns = page.used_ns + page.kept_ns};
   }
   sample(tenant_store, tenant);
 }
@@ -106,26 +115,18 @@ void TurnManager::sample(const TenantStore& tenant_store, int tenant) {
     sample(tenant_store, tenant, device, now);
 }
 
-// Device time of the client that no sample before has counted, work in flight included.
-std::uint64_t TurnManager::used_since_last(const TenantStore& tenant_store, int client, int device,
-                                           std::uint64_t now) {
-  const regatta_work& work = *tenant_store.clients().work(client, device);
-  const regatta_work_marks& marks = *tenant_store.clients().work_marks(client, device);
-  std::uint64_t used = __atomic_load_n(&work.used_ns, __ATOMIC_RELAXED);
-  const std::uint64_t busy_since = __atomic_load_n(&marks.busy_since_ns, __ATOMIC_RELAXED);
-  const unsigned word = __atomic_load_n(&work.word, __ATOMIC_SEQ_CST);
-  if (regatta_work_activity(word) == REGATTA_WORKING && busy_since != 0)
-    used += now - std::min(now, busy_since);
-  std::uint64_t& known = at(used_ns_, client)[as_index(device)];
-  const std::uint64_t more = used - std::min(used, known);
-  known += more;
-  return std::min(more, kReportMostNs);
-}
-
-bool TurnManager::is_stopped(const TenantStore& tenant_store, int client, int device) const {
-  const regatta_work* work = tenant_store.clients().work(client, device);
-  const auto& stopped_at = at(stopped_at_, client)[as_index(device)];
-  return stopped_at && *stopped_at == __atomic_load_n(&work->word, __ATOMIC_SEQ_CST);
+// Adds what no sample before has counted of a client's use.
+void TurnManager::count_use(const PageUse& page, bool is_working, std::uint64_t now,
+                            ClientUse& known, TenantActivity& doing) {
+  const bool is_busy = is_working && page.busy_since_ns != 0;
+  const std::uint64_t in_flight = is_busy ? now - std::min(now, page.busy_since_ns) : 0;
+  // Work that was counted while it was in flight is not counted again.
+  const std::uint64_t used = more_than(known.used_ns, page.used_ns + in_flight);
+  known.used_ns += used;
+  doing.used_ns += std::min(used, kReportMostNs);
+  const std::uint64_t completed = page.used_ns + page.kept_ns;
+  doing.completed_ns += std::min(more_than(known.completed_ns, completed), kReportMostNs);
+  known.completed_ns = completed;
 }
 
 void TurnManager::sample(const TenantStore& tenant_store, int tenant, int device,
@@ -143,22 +144,16 @@ void TurnManager::sample(const TenantStore& tenant_store, int tenant, int device
     if (work == nullptr || at(is_connected_, client) == 0) continue;
     const unsigned word = __atomic_load_n(&work->word, __ATOMIC_SEQ_CST);
     const regatta_activity what = regatta_work_activity(word);
-    const regatta_work_marks& marks = *tenant_store.clients().work_marks(client, device);
-    doing.used_ns += used_since_last(tenant_store, client, device, now);
-    std::uint64_t& completed = at(completed_ns_, client)[as_index(device)];
-    const std::uint64_t done = __atomic_load_n(&work->used_ns, __ATOMIC_RELAXED) +
-                               __atomic_load_n(&marks.kept_ns, __ATOMIC_RELAXED);
-    doing.completed_ns += std::min(done - std::min(done, completed), kReportMostNs);
-    completed = done;
+    const PageUse page = read_use(tenant_store, client, device);
+    ClientUse& known = use(client, device);
+    count_use(page, what == REGATTA_WORKING, now, known, doing);
     // A process is not believed that its work ends later than now.
-    doing.ended_ns = std::max<std::uint64_t>(
-        doing.ended_ns,
-        std::min<std::uint64_t>(now, __atomic_load_n(&marks.ended_ns, __ATOMIC_RELAXED)));
+    doing.ended_ns = std::max(doing.ended_ns, std::min(now, page.ended_ns));
     const std::uint64_t entered = entered_in(*work, scheduler.turn_number());
     if (entered != 0 && scheduler.open_tenant() == tenant)
       doing.entered_ns = std::min(doing.entered_ns == 0 ? entered : doing.entered_ns, entered);
     const std::uint64_t ends = ends_of(*work, scheduler.turn_number());
-    if (is_stopped(tenant_store, client, device)) {
+    if (known.stopped_at == word) {
       // Its work in flight is charged, and the device is not waited for.
       if (what == REGATTA_WORKING)
         doing.ended_ns = std::max({doing.ended_ns, now, std::min(ends, now + kStoppedMostNs)});
@@ -198,7 +193,7 @@ void TurnManager::find_stopped(const TenantStore& tenant_store, int tenant, int 
     if (regatta_work_activity(word) == REGATTA_IDLE ||
         !is_stopped_process(tenant_store.state().clients[client].pid))
       continue;
-    at(stopped_at_, client)[as_index(device)] = word;
+    use(client, device).stopped_at = word;
     watch_stopped_ns_ = std::min(watch_stopped_ns_, os::monotonic_ns() + kWatchStoppedNs);
   }
 }
@@ -210,7 +205,7 @@ std::uint64_t TurnManager::watch_stopped(const TenantStore& tenant_store) {
   watch_stopped_ns_ = TimerFd::kNever;
   for (int client = 0; client < kClientsMax; ++client) {
     for (int device = 0; device < tenant_store.device_count(); ++device) {
-      auto& stopped_at = at(stopped_at_, client)[as_index(device)];
+      auto& stopped_at = use(client, device).stopped_at;
       if (!stopped_at) continue;
       if (is_stopped_process(tenant_store.state().clients[client].pid)) {
         watch_stopped_ns_ = now + kWatchStoppedNs;

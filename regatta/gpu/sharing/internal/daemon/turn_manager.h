@@ -48,12 +48,28 @@ class TurnManager {
   double seconds(int tenant, int device) const;
 
  private:
+  // The use of the device that a client's page states, all of it since it became a client.
+  struct PageUse {
+    std::uint64_t used_ns = 0;
+    std::uint64_t busy_since_ns = 0;
+    std::uint64_t ended_ns = 0;
+    std::uint64_t kept_ns = 0;
+  };
+  // The use of a device that samples of a client have counted, and what its page said when its
+  // process was found stopped.
+  struct ClientUse {
+    std::uint64_t used_ns = 0;
+    std::uint64_t completed_ns = 0;
+    std::optional<unsigned> stopped_at;
+  };
+
   TurnManager(TimerFd alarm, const TurnSchedulerOptions& options, int devices,
               std::uint64_t hold_until_ns);
   void sample(const TenantStore& tenant_store, int tenant, int device, std::uint64_t now);
-  std::uint64_t used_since_last(const TenantStore& tenant_store, int client, int device,
-                                std::uint64_t now);
-  bool is_stopped(const TenantStore& tenant_store, int client, int device) const;
+  static PageUse read_use(const TenantStore& tenant_store, int client, int device);
+  static void count_use(const PageUse& page, bool is_working, std::uint64_t now, ClientUse& known,
+                        TenantActivity& doing);
+  ClientUse& use(int client, int device) { return at(uses_, client)[as_index(device)]; }
   void find_stopped(const TenantStore& tenant_store, int tenant, int device);
   std::uint64_t watch_stopped(const TenantStore& tenant_store);
 
@@ -61,11 +77,7 @@ class TurnManager {
   std::vector<TurnScheduler> devices_;
   std::vector<std::array<bool, kTenantsMax>> is_swapped_out_;  // of each device
   std::vector<char> is_connected_;                             // of each client
-  // By client and device: the use that is accounted for, and what the client's page said when its
-  // process was found stopped.
-  std::vector<std::array<std::uint64_t, kDevicesMax>> used_ns_;
-  std::vector<std::array<std::uint64_t, kDevicesMax>> completed_ns_;
-  std::vector<std::array<std::optional<unsigned>, kDevicesMax>> stopped_at_;
+  std::vector<std::array<ClientUse, kDevicesMax>> uses_;       // of each client
   // By device and tenant: when its clients were last sampled.
   std::vector<std::array<std::uint64_t, kTenantsMax>> sampled_ns_;
   std::uint64_t watch_stopped_ns_ = ~0ULL;  // when to look again whether they are
