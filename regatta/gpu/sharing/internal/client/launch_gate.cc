@@ -45,6 +45,7 @@ LaunchGate::~LaunchGate() {
     worker_wake_.notify_all();
   }
   if (worker_.joinable()) worker_.join();
+  if (completion_.last != nullptr) events_.release(completion_.last);
 }
 
 void LaunchGate::start_worker() {
