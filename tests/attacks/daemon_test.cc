@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include "tests/attacks/attack_path.h"
 #include "tests/gpu_time/time_shared_machine.h"
 
 namespace regatta::gpu_time {
@@ -15,7 +16,7 @@ class DaemonAttack : public testing::Test {
  protected:
   // Its first line.
   std::string run_attack(const std::string& name, std::vector<std::string> words) {
-    words.insert(words.begin(), std::string(REGATTA_ATTACKS) + "/regatta-attack-" + name);
+    words.insert(words.begin(), attack(name));
     auto output = os::make_pipe();
     machine_.run_program({.name = name, .is_unprivileged = true}, words, output->write_end.get());
     output->write_end.reset();
@@ -28,7 +29,7 @@ class DaemonAttack : public testing::Test {
   std::string start_victim() {
     return std::to_string(
         machine_.run_program({.name = "victim", .memory = "400MiB", .is_unprivileged = true},
-                             {std::string(REGATTA_ATTACKS) + "/regatta-attack-short_processes"}));
+                             {attack("short_processes")}));
   }
 
   TimeSharedMachine machine_;

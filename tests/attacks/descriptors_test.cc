@@ -1,9 +1,9 @@
 // Programs without descriptors of their own for the hook, or that take the hook's.
-#include <algorithm>
 #include <string>
 
 #include <gmock/gmock.h>
 
+#include "tests/attacks/attack_path.h"
 #include "tests/gpu_time/time_shared_machine.h"
 
 namespace regatta::gpu_time {
@@ -11,10 +11,6 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-std::string attack(const std::string& name) {
-  return std::string(REGATTA_ATTACKS) + "/regatta-attack-" + name;
-}
 
 class DescriptorAttack : public testing::Test {
  protected:
@@ -31,15 +27,10 @@ class DescriptorAttack : public testing::Test {
     const Time end = begin + seconds(2);
     sleep_until(end);
     const std::vector<Interval> log = machine_.log();
-    double others = 0;
-    for (const Interval& one : log)
-      if (one.pid != static_cast<std::uint32_t>(machine_.pid(0)))
-        others += std::max(
-            0.0, std::chrono::duration<double>(std::min(one.end, end) - std::max(one.start, begin))
-                     .count());
     const double honest = share(log, machine_.pid(0), begin, end);
-    std::printf("honest %.4f, attack %.4f\n", honest, others / 2);
-    return others / 2;
+    const double others = busy_share(log, begin, end) - honest;
+    std::printf("honest %.4f, attack %.4f\n", honest, others);
+    return others;
   }
 
   TimeSharedMachine machine_;

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
+#include "tests/attacks/attack_path.h"
 #include "tests/gpu_time/time_shared_machine.h"
 
 namespace regatta::gpu_time {
@@ -19,10 +20,6 @@ namespace fs = std::filesystem;
 
 constexpr int kQuotaMib = 64;
 constexpr int kAllMib = 512;  // as many as the programs want
-
-std::string attack(const std::string& name) {
-  return std::string(REGATTA_ATTACKS) + "/regatta-attack-" + name;
-}
 
 struct Ended {
   std::string output;

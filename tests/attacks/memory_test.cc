@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "tests/attacks/attack_path.h"
 #include "tests/gpu_time/time_shared_machine.h"
 
 namespace regatta::gpu_time {
@@ -23,7 +24,7 @@ class MemoryAttack : public testing::Test {
   // Runs the program as a tenant of this name; the first line that it says, "" after `timeout`.
   std::string run(const Tenant& tenant, const std::string& name, std::vector<std::string> words,
                   Time timeout = seconds(20)) {
-    words.insert(words.begin(), std::string(REGATTA_ATTACKS) + "/regatta-attack-" + name);
+    words.insert(words.begin(), attack(name));
     auto output = os::make_pipe();
     machine_.run_program(tenant, words, output->write_end.get());
     output->write_end.reset();

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/attacks/attack_path.h"
 #include "tests/gpu_time/time_shared_machine.h"
 
 namespace regatta::gpu_time {
@@ -22,13 +23,9 @@ struct Pattern {
   bool pauses = false;
 };
 
-std::string program() {
-  return std::string(REGATTA_ATTACKS) + "/regatta-attack-launch_pattern";
-}
-
 std::vector<Pattern> all_patterns() {
   std::vector<Pattern> all;
-  FILE* const names = ::popen(program().c_str(), "r");
+  FILE* const names = ::popen(attack("launch_pattern").c_str(), "r");
   char name[80];
   int pauses = 0;
   while (names != nullptr && std::fscanf(names, "%79s %d", name, &pauses) == 2)
@@ -51,8 +48,9 @@ std::vector<Miss> measure(const std::vector<Pattern>& patterns, std::uint64_t se
   machine.set_policy("equal");
   std::vector<pid_t> pids;
   for (std::size_t i = 0; i < patterns.size(); ++i) {
-    pids.push_back(machine.run_program({.name = "t" + std::to_string(i), .is_unprivileged = true},
-                                       {program(), patterns[i].name, std::to_string(seed + i)}));
+    pids.push_back(machine.run_program(
+        {.name = "t" + std::to_string(i), .is_unprivileged = true},
+        {attack("launch_pattern"), patterns[i].name, std::to_string(seed + i)}));
   }
   os::sleep_for(Seconds{1.5});
   const Time begin = clock_now();

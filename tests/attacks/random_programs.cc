@@ -4,6 +4,7 @@
 #include <random>
 #include <vector>
 
+#include "tests/attacks/attack_path.h"
 #include "tests/hook/tenant.h"
 
 namespace regatta::attacks {
@@ -43,11 +44,10 @@ std::string run_random_program(std::uint64_t seed) {
       hook_test::environment_on(device, hook_test::HookMode::kPreloaded);
   if (random() % 3 == 0) environment.push_back("REGATTA_STANDIN_FAULTS=" + random_faults(random));
   const sharing::TestDaemon daemon;
-  TenantProgram program(
-      daemon, "a", quota * hook_test::kMiB,
-      {std::string(REGATTA_ATTACKS) + "/regatta-attack-random_program", std::to_string(seed),
-       std::to_string(calls), std::to_string(quota), "1", is_small ? "1" : "0"},
-      environment);
+  TenantProgram program(daemon, "a", quota * hook_test::kMiB,
+                        {attack("random_program"), std::to_string(seed), std::to_string(calls),
+                         std::to_string(quota), "1", is_small ? "1" : "0"},
+                        environment);
   std::string failure;
   for (std::string line = program.read_line(); !line.empty(); line = program.read_line()) {
     if (!line.starts_with("step ")) {

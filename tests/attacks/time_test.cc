@@ -1,12 +1,12 @@
 // Programs that try to get more of the device's time than their tenant's part, beside one that
 // launches without a pause. The device's own log says what each got.
-#include <algorithm>
 #include <csignal>
 #include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 
+#include "tests/attacks/attack_path.h"
 #include "tests/gpu_time/time_shared_machine.h"
 
 namespace regatta::gpu_time {
@@ -15,10 +15,6 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-std::string attack(const std::string& name) {
-  return std::string(REGATTA_ATTACKS) + "/regatta-attack-" + name;
-}
 
 class TimeAttack : public testing::Test {
  protected:
@@ -40,11 +36,7 @@ class TimeAttack : public testing::Test {
     const Time end = begin + how_long;
     sleep_until(end);
     const std::vector<Interval> log = machine_.log();
-    Time all{};
-    for (const Interval& one : log)
-      all += std::max(Time{}, std::min(one.end, end) - std::max(one.start, begin));
-    const double busy =
-        std::chrono::duration<double>(all) / std::chrono::duration<double>(how_long);
+    const double busy = busy_share(log, begin, end);
     const double honest = share(log, machine_.pid(0), begin, end);
     std::printf("honest %.4f, attack %.4f, idle %.4f\n", honest, busy - honest, 1 - busy);
     EXPECT_NEAR(honest / busy, 0.5, tolerance);
@@ -61,18 +53,6 @@ class TimeAttack : public testing::Test {
       std::printf("part %.3f: %.4f\n", parts[i], part);
       EXPECT_NEAR(part, parts[i], 0.05) << i;
     }
-  }
-  // The longest time within [begin, end) that the program did not have the device.
-  static Time longest_wait(const std::vector<Interval>& log, pid_t pid, Time begin, Time end) {
-    Time last = begin;
-    Time longest{};
-    for (const Interval& one : log) {
-      if (one.pid != static_cast<std::uint32_t>(pid) || one.end < begin || one.start > end)
-        continue;
-      longest = std::max(longest, one.start - last);
-      last = std::max(last, one.end);
-    }
-    return std::max(longest, end - last);
   }
 
   TimeSharedMachine machine_;

@@ -59,18 +59,6 @@ Idle idle_of(const std::vector<Interval>& log, Time begin, Time end) {
           .gap_p90_us = quantile(gaps, 0.9)};
 }
 
-// The longest time that a program did not have the device.
-double longest_wait_s(const std::vector<Interval>& log, pid_t pid, Time begin, Time end) {
-  Time last = begin;
-  Time longest{};
-  for (const Interval& one : log) {
-    if (one.pid != static_cast<std::uint32_t>(pid) || one.end < begin) continue;
-    longest = std::max(longest, std::min(one.start, end) - last);
-    last = std::max(last, one.end);
-  }
-  return std::chrono::duration<double>(std::max(longest, end - last)).count();
-}
-
 struct Result {
   Idle idle;
   double longest_wait_s = 0;
@@ -95,8 +83,10 @@ Result measure(const Row& row, Time length) {
                             worst_miss(log, machine.pid(i), row.parts[i], begin, begin + length));
     result.busy += share(log, machine.pid(i), begin, begin + length);
     whole += row.parts[i];
-    result.longest_wait_s =
-        std::max(result.longest_wait_s, longest_wait_s(log, machine.pid(i), begin, begin + length));
+    result.longest_wait_s = std::max(
+        result.longest_wait_s,
+        std::chrono::duration<double>(longest_wait(log, machine.pid(i), begin, begin + length))
+            .count());
   }
   for (std::size_t i = 0; i < row.parts.size(); ++i)
     result.relative = std::max(

@@ -24,14 +24,33 @@ void sleep_until(Time end) {
   os::sleep_for(Seconds{std::chrono::duration<double>(end - clock_now()).count()});
 }
 
+static Time overlap(const Interval& one, Time begin, Time end) {
+  return std::max(Time{}, std::min(one.end, end) - std::max(one.start, begin));
+}
+
 double share(const std::vector<Interval>& log, pid_t pid, Time begin, Time end) {
   Time sum{};
-  for (const Interval& one : log) {
-    if (one.pid != static_cast<std::uint32_t>(pid) || one.end <= begin || one.start >= end)
-      continue;
-    sum += std::min(one.end, end) - std::max(one.start, begin);
-  }
+  for (const Interval& one : log)
+    if (one.pid == static_cast<std::uint32_t>(pid)) sum += overlap(one, begin, end);
   return static_cast<double>(sum.count()) / static_cast<double>((end - begin).count());
+}
+
+double busy_share(const std::vector<Interval>& log, Time begin, Time end) {
+  Time sum{};
+  for (const Interval& one : log)
+    sum += overlap(one, begin, end);
+  return static_cast<double>(sum.count()) / static_cast<double>((end - begin).count());
+}
+
+Time longest_wait(const std::vector<Interval>& log, pid_t pid, Time begin, Time end) {
+  Time last = begin;
+  Time longest{};
+  for (const Interval& one : log) {
+    if (one.pid != static_cast<std::uint32_t>(pid) || one.end < begin) continue;
+    longest = std::max(longest, std::min(one.start, end) - last);
+    last = std::max(last, one.end);
+  }
+  return std::max(longest, end - last);
 }
 
 double worst_miss(const std::vector<Interval>& log, pid_t pid, double part, Time begin, Time end) {
@@ -64,10 +83,6 @@ bool can_another_user_read(const std::string& path) {
                       : 1;
          })) == 0;
 }
-
-}  // namespace
-
-namespace {
 
 pid_t start_device(const std::string& socket, const MachineOptions& options) {
   const auto pid = os::spawn({REGATTA_STANDIN_DEVICE, "--socket", socket, "--processors",

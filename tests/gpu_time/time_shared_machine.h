@@ -48,6 +48,10 @@ void sleep_until(Time end);
 
 // The part of [begin, end) that the device worked for the process.
 double share(const std::vector<Interval>& log, pid_t pid, Time begin, Time end);
+// The same of all processes together, which the device serves one after the other.
+double busy_share(const std::vector<Interval>& log, Time begin, Time end);
+// The longest time within [begin, end) that the device did not work for the process.
+Time longest_wait(const std::vector<Interval>& log, pid_t pid, Time begin, Time end);
 // The largest miss of `part` over windows of a second within [begin, end).
 double worst_miss(const std::vector<Interval>& log, pid_t pid, double part, Time begin, Time end);
 // A quantile of sorted values, of which there is at least one.
