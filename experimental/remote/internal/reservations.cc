@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "experimental/remote/internal/hexadecimal.h"
 #include "regatta/base/core/mutex.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/os/process.h"
@@ -23,12 +24,9 @@ namespace {
 constexpr int kStartPatienceMs = 20'000;
 
 std::string random_text() {
-  unsigned char bytes[16] = {};
-  std::string text;
+  char bytes[16] = {};
   if (::getrandom(bytes, sizeof bytes, 0) != sizeof bytes) std::abort();
-  for (const unsigned char byte : bytes)
-    text += fmt::format("{:02x}", byte);
-  return text;
+  return hexadecimal({bytes, sizeof bytes});
 }
 
 // The last line that a program wrote into the file: its error message.

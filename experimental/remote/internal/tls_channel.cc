@@ -16,6 +16,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include "experimental/remote/internal/hexadecimal.h"
 #include "experimental/remote/internal/socket.h"
 #include "regatta/base/core/mutex.h"
 #include "regatta/base/os/clock.h"
@@ -37,16 +38,6 @@ std::string sha256(std::string_view purpose, std::string_view secret) {
   if (::EVP_Digest(text.data(), text.size(), digest.data(), &size, ::EVP_sha256(), nullptr) != 1)
     std::abort();
   return {reinterpret_cast<const char*>(digest.data()), kKeyBytes};
-}
-
-std::string hexadecimal(std::string_view bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const char byte : bytes) {
-    text += kDigits[static_cast<unsigned char>(byte) >> 4];
-    text += kDigits[static_cast<unsigned char>(byte) & 15];
-  }
-  return text;
 }
 
 // Between the callbacks and the channel that they are called for.
