@@ -5,8 +5,7 @@
 
 namespace regatta {
 
-inline std::string attack(const std::string& name) {
-  return std::string(REGATTA_ATTACKS) + "/regatta-attack-" + name;
-}
+// The path of the program that was built as regatta-attack-NAME.
+std::string attack(const std::string& name);
 
 }  // namespace regatta
