@@ -75,7 +75,7 @@ class KernelDurations {
   }
 
   // Counts a launch. True when it is to be timed: all launches until the first has ended, then some
-  // more, then one in 256 at random, or one in 8 of long kernels: no pattern of a program's kernels
+  // more, then one in 256 at random, or one in 4 of long kernels: no pattern of a program's kernels
   // goes with that.
   static bool is_to_be_timed(Entry& entry) {
     const unsigned launches = entry.launches.load(std::memory_order_relaxed);
@@ -93,23 +93,25 @@ class KernelDurations {
     const std::uint64_t random =
         splitmix(entry.seed.load(std::memory_order_relaxed) + launches * kSplitMixStep);
     return wanted != 0 || random % 256 == 0 ||
-           (random % 8 == 0 && entry.cost_ns.load(std::memory_order_relaxed) >= kLongNs);
+           (random % 4 == 0 && entry.cost_ns.load(std::memory_order_relaxed) >= kLongNs);
   }
 
-  // One thread at a time. `may_have_waited`: the measured time may include work of another tenant,
-  // for at most REGATTA_LEAD_MOST_NS, so a longer duration within that teaches little.
+  // One thread at a time. `may_have_waited`: the measured time may include a slice of another
+  // tenant's, so a longer duration within that teaches little. A kernel that takes now a short, now
+  // a long time is to be known by its mean: after the first samples each one moves it little.
   static void learn(Entry& entry, std::uint64_t measured_ns, bool may_have_waited) {
     const unsigned samples = entry.samples.load(std::memory_order_relaxed);
     entry.samples.store(samples + 1, std::memory_order_relaxed);
     const std::uint64_t cost = entry.cost_ns.load(std::memory_order_relaxed);
     std::uint64_t next = measured_ns;
+    const std::uint64_t weight = samples < kFirstSamples ? 4 : 16;
     if (samples != 0 && measured_ns <= cost) {
-      next = cost - (cost - measured_ns) / (may_have_waited ? 2 : 4);
+      next = cost - (cost - measured_ns) / (may_have_waited ? weight / 2 : weight);
     } else if (samples != 0) {
       const std::uint64_t more = measured_ns - cost;
       const std::uint64_t sure =
-          may_have_waited ? more - std::min<std::uint64_t>(more, REGATTA_LEAD_MOST_NS) : more;
-      next = cost + std::max(sure / 4, more / 32);
+          may_have_waited ? more - std::min<std::uint64_t>(more, REGATTA_TIME_SLICE_NS) : more;
+      next = cost + std::max(sure / weight, more / 32);
     }
     entry.cost_ns.store(next < kLeastNs ? kLeastNs : next, std::memory_order_release);
   }
@@ -119,6 +121,7 @@ class KernelDurations {
   static constexpr std::size_t kEntries = 1U << kBits;
   static constexpr std::size_t kProbes = 16;
   static constexpr std::uint64_t kLongNs = 100'000;
+  static constexpr unsigned kFirstSamples = 16;
   static constexpr std::uint64_t kLeastNs = 500;  // a launch always costs something
 
   std::array<Entry, kEntries> entries_{};

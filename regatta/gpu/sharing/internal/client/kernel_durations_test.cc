@@ -25,10 +25,10 @@ TEST(KernelDurations, FollowWhatIsMeasuredBothWays) {
   KernelDurations::Entry entry;
   KernelDurations::learn(entry, 5 * kMs, false);
   EXPECT_EQ(entry.cost_ns, 5 * kMs);
-  for (int i = 0; i < 30; ++i)
+  for (int i = 0; i < 120; ++i)
     KernelDurations::learn(entry, 6 * kMs, false);
   EXPECT_NEAR(static_cast<double>(entry.cost_ns), 6e6, 1e4);
-  for (int i = 0; i < 30; ++i)
+  for (int i = 0; i < 120; ++i)
     KernelDurations::learn(entry, 2 * kMs, false);
   EXPECT_NEAR(static_cast<double>(entry.cost_ns), 2e6, 1e4);
 }
@@ -37,7 +37,7 @@ TEST(KernelDurations, OfWhatWaitsForOthersNowAndThenAreWithoutTheWait) {
   for (unsigned seed = 0; seed < 20; ++seed) {
     const auto learned = static_cast<double>(learned_behind_others(5 * kMs, 60, seed));
     EXPECT_GE(learned, 5e6);
-    EXPECT_LE(learned, 5.1e6) << "seed " << seed;
+    EXPECT_LE(learned, 5.2e6) << "seed " << seed;
   }
 }
 
@@ -85,9 +85,9 @@ TEST(KernelDurations, AreTimedAtRandomInWhateverOrderLengthsCome) {
       timed[static_cast<unsigned>(i) % period] += is_timed ? 1 : 0;
       all += is_timed ? 1 : 0;
     }
-    EXPECT_NEAR(all, launches / 8.0, launches / 80.0) << period;
+    EXPECT_NEAR(all, launches / 4.0, launches / 40.0) << period;
     for (const int count : timed)
-      EXPECT_NEAR(count, 50, 40) << period;
+      EXPECT_NEAR(count, 100, 50) << period;
   }
 }
 

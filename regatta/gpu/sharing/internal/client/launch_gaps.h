@@ -27,10 +27,6 @@ class LaunchGaps {
   }
   bool is_idle() const { return idle_since_ns_ != 0; }
 
-  // The turn was kept for so long, and then there was work again; in all.
-  void add_kept(std::uint64_t ns) { kept_ns_ += ns; }
-  std::uint64_t kept_ns() const { return kept_ns_; }
-
   // How long to keep the turn from the last end on. Gaps that are long beside the work between them
   // are left to others.
   std::uint64_t keep_ns() const {
@@ -48,9 +44,8 @@ class LaunchGaps {
   static constexpr std::uint64_t kSwitchNs = 150'000;
   static constexpr std::uint64_t kLongNs = 50'000'000;
 
-  std::uint64_t gap_ns_ = 0;   // mean
-  std::uint64_t busy_ns_ = 0;  // mean
-  std::uint64_t kept_ns_ = 0;
+  std::uint64_t gap_ns_ = 0;         // mean
+  std::uint64_t busy_ns_ = 0;        // mean
   std::uint64_t busy_since_ns_ = 0;  // 0: idle
   std::uint64_t idle_since_ns_ = 0;  // 0: busy, or never busy
 };

@@ -19,6 +19,9 @@ constexpr std::uint64_t kLookNs = 100'000;
 constexpr std::uint64_t kCheckNs = 100'000'000;
 // The most work in flight without a daemon.
 constexpr std::uint64_t kRoomWithoutDaemonNs = 20'000'000;
+// The most work in flight when the turn ends: the device shares itself between that and the next
+// turn's. Less would have to be known exactly for the device not to become idle.
+constexpr std::uint64_t kTailNs = 1'000'000;
 constexpr std::uint64_t kEventIntervalLeastNs = 50'000;
 constexpr std::uint64_t kEventIntervalMostNs = 1'000'000;
 // From this concurrency on, several streams are in use.
@@ -62,7 +65,6 @@ void LaunchGate::publish_marks() {
   page_.set_used(work_.used_ns());
   page_.set_busy_since(work_.busy_since_ns());
   page_.set_ended(work_.ended_ns());
-  page_.set_kept(gaps_.kept_ns());
 }
 
 // The part of the turn that this process may fill with work in flight.
@@ -72,7 +74,8 @@ std::uint64_t LaunchGate::room_at(std::uint64_t now_ns) const {
   std::uint64_t room =
       is_free ? kRoomWithoutDaemonNs : __atomic_load_n(&turn_.bound_ns, __ATOMIC_ACQUIRE);
   const std::uint64_t deadline = __atomic_load_n(&turn_.deadline_ns, __ATOMIC_ACQUIRE);
-  if (deadline != 0 && !is_free) room = std::min(room, deadline > now_ns ? deadline - now_ns : 0);
+  if (deadline != 0 && !is_free && deadline <= now_ns) return 0;
+  if (deadline != 0 && !is_free) room = std::min(room, std::max(deadline - now_ns, kTailNs));
   const unsigned processes = __atomic_load_n(&working_processes_, __ATOMIC_RELAXED);
   return work_.room(room / std::max(processes, 1U) * work_.concurrency() / BusyTime::kOne);
 }
@@ -232,6 +235,7 @@ void LaunchGate::complete_spans() {
   std::uint64_t reported = work_.in_flight_ns();
   while (!spans.empty()) {
     events_.wait(spans.front().end);
+    completion_.is_beside_others = !regatta_turn_is_open(turn_word());
     complete_span(spans.front(), completion_);
     spans.erase(spans.begin());
     if (has_lanes) complete_reached(spans, completion_);
@@ -274,7 +278,6 @@ bool LaunchGate::launches_again(unsigned word, MutexLock& lock) {
   }
   if (has_work()) {
     if (gaps_.is_idle()) gaps_.begin(now);
-    gaps_.add_kept(now - begin);
     return true;
   }
   if (__atomic_load_n(&turn_.deadline_ns, __ATOMIC_ACQUIRE) != 0) work_.keep_until(now);

@@ -38,13 +38,16 @@ TEST(LaunchGate, LetsOneTenantRunAtATimeAndEachItsPart) {
   const Ns end = begin + 1000 * kMs;
   const double first = static_cast<double>(used(*log, 0, begin, end)) / 1e9;
   const double second = static_cast<double>(used(*log, 1, begin, end)) / 1e9;
-  // How much is lost between turns is the machine's; how the rest is divided is not.
+  // How much is lost between turns is the machine's; how the rest is divided is not. Here each
+  // process has a device of its own, so the last work of a turn takes no time of the next one.
   EXPECT_NEAR(first / (first + second), 0.5, 0.03);
   EXPECT_GT(first + second, 0.5);
-  EXPECT_LT(first + second, 1.1);
+  EXPECT_LT(first + second, 1.3);
   ASSERT_TRUE(listing);
-  for (const auto& tenant : (*listing)["tenants"])
-    EXPECT_NEAR(tenant["time"][0]["last_second_percent"].get<double>(), 50, 5);
+  for (const auto& tenant : (*listing)["tenants"]) {
+    const double percent = tenant["time"][0]["last_second_percent"].get<double>();
+    EXPECT_NEAR(percent / (first + second), 50, 5);
+  }
 }
 
 TEST(LaunchGate, LearnsHowLongKernelsTake) {

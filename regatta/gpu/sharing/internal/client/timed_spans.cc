@@ -9,14 +9,15 @@ namespace {
 
 // Time that the device worked on the span. A timed launch counts as long as it took; the others as
 // long as they were expected to take.
-std::uint64_t used_by(const TimedSpan& span, StreamEvents& events) {
+std::uint64_t used_by(const TimedSpan& span, const SpanCompletion& completion) {
+  StreamEvents& events = completion.events;
   if (span.begin == nullptr) return span.cost_ns;
   const auto took = events.between_ns(span.begin, span.end);
   events.release(span.begin);
   if (!took) return span.cost_ns;
-  KernelDurations::learn(*span.entry, *took, span.may_have_waited);
-  const std::uint64_t used =
-      span.may_have_waited ? std::min(*took, span.entry->cost_ns.load()) : *took;
+  const bool may_have_waited = span.may_have_waited || completion.is_beside_others;
+  KernelDurations::learn(*span.entry, *took, may_have_waited);
+  const std::uint64_t used = may_have_waited ? std::min(*took, span.entry->cost_ns.load()) : *took;
   return span.cost_ns - std::min(span.cost_ns, span.timed_cost_ns) + used;
 }
 
@@ -37,7 +38,7 @@ SpanCompletion::Reached SpanCompletion::reached(StreamEvents::Event end, std::ui
 }
 
 void complete_span(const TimedSpan& span, SpanCompletion& completion) {
-  const std::uint64_t used = used_by(span, completion.events);
+  const std::uint64_t used = used_by(span, completion);
   const std::uint64_t now = os::monotonic_ns();
   const auto [ended, since_last] = completion.reached(span.end, now);
   completion.work.complete({.cost_ns = span.cost_ns,

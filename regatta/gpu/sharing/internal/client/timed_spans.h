@@ -38,6 +38,7 @@ struct SpanCompletion {
   Mutex& mutex;  // of the gate
   DeviceClock clock{};
   StreamEvents::Event last = nullptr;  // the end of the last completed span
+  bool is_beside_others = false;       // the turn is over: another tenant may work at once
 
   struct Reached {
     std::uint64_t at_ns = 0;          // by the host's clock

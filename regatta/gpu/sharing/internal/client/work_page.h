@@ -32,9 +32,6 @@ class WorkPage {
   void set_ended(std::uint64_t ended_ns) {
     __atomic_store_n(&marks_.ended_ns, ended_ns, __ATOMIC_RELAXED);
   }
-  void set_kept(std::uint64_t kept_ns) {
-    __atomic_store_n(&marks_.kept_ns, kept_ns, __ATOMIC_RELAXED);
-  }
   void set_entered(std::uint64_t now_ns) {
     __atomic_store_n(&page_.entered_ns, now_ns, __ATOMIC_RELAXED);
   }

@@ -84,8 +84,7 @@ TurnManager::PageUse TurnManager::read_use(const TenantStore& tenant_store, int 
   const regatta_work_marks& marks = *tenant_store.clients().work_marks(client, device);
   return {.used_ns = __atomic_load_n(&work.used_ns, __ATOMIC_RELAXED),
           .busy_since_ns = __atomic_load_n(&marks.busy_since_ns, __ATOMIC_RELAXED),
-          .ended_ns = __atomic_load_n(&marks.ended_ns, __ATOMIC_RELAXED),
-          .kept_ns = __atomic_load_n(&marks.kept_ns, __ATOMIC_RELAXED)};
+          .ended_ns = __atomic_load_n(&marks.ended_ns, __ATOMIC_RELAXED)};
 }
 
 void TurnManager::set_event_connection(const TenantStore& tenant_store, int client,
@@ -98,7 +97,7 @@ void TurnManager::set_event_connection(const TenantStore& tenant_store, int clie
     use(client, device) = {};
     if (!tenant_store.clients().has_page(client)) continue;
     const PageUse page = read_use(tenant_store, client, device);
-    use(client, device) = {.used_ns = page.used_ns, .completed_ns = page.used_ns + page.kept_ns};
+    use(client, device) = {.used_ns = page.used_ns};
   }
   sample(tenant_store, tenant);
 }
@@ -124,9 +123,6 @@ void TurnManager::count_use(const PageUse& page, bool is_working, std::uint64_t 
   const std::uint64_t used = more_than(known.used_ns, page.used_ns + in_flight);
   known.used_ns += used;
   doing.used_ns += std::min(used, kReportMostNs);
-  const std::uint64_t completed = page.used_ns + page.kept_ns;
-  doing.completed_ns += std::min(more_than(known.completed_ns, completed), kReportMostNs);
-  known.completed_ns = completed;
 }
 
 void TurnManager::sample(const TenantStore& tenant_store, int tenant, int device,

@@ -53,13 +53,11 @@ class TurnManager {
     std::uint64_t used_ns = 0;
     std::uint64_t busy_since_ns = 0;
     std::uint64_t ended_ns = 0;
-    std::uint64_t kept_ns = 0;
   };
   // The use of a device that samples of a client have counted, and what its page said when its
   // process was found stopped.
   struct ClientUse {
     std::uint64_t used_ns = 0;
-    std::uint64_t completed_ns = 0;
     std::optional<unsigned> stopped_at;
   };
 

@@ -9,8 +9,6 @@ namespace regatta::sharing {
 namespace {
 
 constexpr std::uint64_t kNever = ~0ULL;
-// The durations that kernels were learned to have are believed as far as this part of the time.
-constexpr std::uint64_t kLearnedParts = 4;
 
 bool is_runnable(const TenantActivity& doing) {
   return doing.wants || doing.works;
@@ -47,7 +45,6 @@ void TurnScheduler::set_activity(int tenant, TenantActivity doing, std::uint64_t
   history_.add(tenant, now_ns - std::min(now_ns, doing.used_ns), now_ns);
   Account& account = at(accounts_, tenant);
   if (account.entered_ns == 0) account.entered_ns = doing.entered_ns;
-  account.completed_ns += doing.completed_ns;
   if (!doing.works && turns_.holder != tenant) settle(tenant, now_ns);
   if (is_runnable(doing) == was_runnable) return;
   if (was_runnable) at(had_work_ns_, tenant) = now_ns;
@@ -131,37 +128,63 @@ void TurnScheduler::learn_lateness(std::uint64_t lateness_ns) {
 }
 
 // The time from the tenant's first launch to the end of its last work, but for what others were
-// charged of it: no sample of its kernels decides, and no number of processes. Where the next
-// tenant had begun, the device gave slices of time to both: there the tenant is charged for what
-// its work was learned to take, in so far as that goes with the time.
+// charged of it, and what another tenant got of it that had work on the device, too: no sample of
+// its kernels decides, and no number of processes. The device gave slices of its time to both in
+// turn. One that came later got none before the slice of the other was over, then a whole one.
 std::uint64_t TurnScheduler::charge_of(int tenant, std::uint64_t now_ns) {
-  const Account& account = at(accounts_, tenant);
-  const std::uint64_t begin = std::min(now_ns, std::max(account.entered_ns, account.began_ns));
+  const std::uint64_t begin = std::min(now_ns, at(accounts_, tenant).begin_ns());
   const std::uint64_t ended = at(doings_, tenant).ended_ns;
   const std::uint64_t end = ended > begin ? ended : now_ns;
-  const bool is_shared = open_ >= 0 && open_ != tenant && at(accounts_, open_).entered_ns != 0 &&
-                         at(accounts_, open_).entered_ns < end;
-  if (!is_shared) return charged_.charge(begin, end);
-  const std::uint64_t whole = charged_.uncharged(begin, end);
-  const std::uint64_t charge = std::clamp(account.completed_ns, whole - whole / kLearnedParts,
-                                          whole + whole / kLearnedParts);
-  charged_.charge(begin, std::min(end, end - whole + charge));
-  return charge;
+  const int other = open_ >= 0 && open_ != tenant ? open_ : leaving_;
+  const std::uint64_t entered = other >= 0 && other != tenant ? at(accounts_, other).entered_ns : 0;
+  if (entered == 0 || entered >= end) return charged_.charge(begin, end);
+  if (entered <= begin) {
+    const std::uint64_t last_end = at(ended_ns_, tenant);
+    return charge_both(other, {begin, end}, begin - std::min(begin, last_end));
+  }
+  const std::uint64_t shared = end - entered;
+  const std::uint64_t slice = options_.time_slice_ns;
+  return charged_.charge(begin, end - std::min(shared, (shared + slice) / (2 * slice) * slice));
+}
+
+// The other tenant had work on the device all the time and may have for long: it is charged at once
+// for what it got of it, and for what it had alone before. Its first slice had begun `alone_ns`
+// ago. Returns what the one that came later got, which its last slice ended with.
+std::uint64_t TurnScheduler::charge_both(int other, Span both, std::uint64_t alone_ns) {
+  Account& account = at(accounts_, other);
+  const std::uint64_t before =
+      charged_.charge(std::min(account.begin_ns(), both.begin_ns), both.begin_ns);
+  const std::uint64_t time = charged_.charge(both.begin_ns, both.end_ns);
+  const std::uint64_t slice = options_.time_slice_ns;
+  const std::uint64_t first = alone_ns < slice ? slice - alone_ns : slice / 2;
+  const std::uint64_t left = time - std::min(time, first);
+  const std::uint64_t slices = (left + 2 * slice) / (2 * slice);  // of the later one, begun
+  const std::uint64_t later = std::clamp(left + slice - std::min(left + slice, slices * slice),
+                                         (slices - 1) * slice, slices * slice);
+  pay(other, before + time - std::min(time, later));
+  account.began_ns = both.end_ns;
+  return std::min(time, later);
 }
 
 // Charges that time instead of the length of the turns: late messages are not the tenant's fault,
-// but a kernel that continues into the next turn is. A tenant that never launched is charged for
-// half of the time.
+// but a kernel that continues into the next turn is.
+void TurnScheduler::pay(int tenant, std::uint64_t charge_ns) {
+  Account& account = at(accounts_, tenant);
+  turns_.tenants[tenant].balance -=
+      (static_cast<long long>(charge_ns) - static_cast<long long>(account.held_ns)) *
+      REGATTA_WHOLE_PPM;
+  account.held_ns = 0;
+}
+
+// A tenant that never launched is charged for half of the time.
 void TurnScheduler::settle(int tenant, std::uint64_t now_ns) {
   Account& account = at(accounts_, tenant);
-  if (account.held_ns != 0) {
-    const std::uint64_t charge =
-        account.entered_ns != 0 ? charge_of(tenant, now_ns) : account.held_ns / 2;
-    turns_.tenants[tenant].balance -=
-        (static_cast<long long>(charge) - static_cast<long long>(account.held_ns)) *
-        REGATTA_WHOLE_PPM;
-  }
+  if (account.entered_ns != 0)
+    pay(tenant, charge_of(tenant, now_ns));
+  else
+    pay(tenant, account.held_ns / 2);
   account = {};
+  at(ended_ns_, tenant) = at(doings_, tenant).ended_ns;
 }
 
 void TurnScheduler::end_turn(std::uint64_t now_ns) {
@@ -247,8 +270,11 @@ std::optional<TurnCommand> TurnScheduler::watch_closing(std::uint64_t now_ns) {
     }
     const std::uint64_t overdue = closed_ns_ + options_.overdue_ns;
     const std::uint64_t ends = at(doings_, open_).ends_ns;
-    const bool is_about_to_end = ends != 0 && now_ns + lead_ns() >= ends;
-    wake_ns_ = ends != 0 && !is_about_to_end ? std::min(ends - lead_ns(), overdue) : overdue;
+    // Without an end, or with a late one, the next tenant gets slices of the device's time.
+    const std::uint64_t opens =
+        std::min(ends, closed_ns_ + options_.quantum_ns) - std::min(ends, options_.lead_most_ns);
+    const bool is_about_to_end = now_ns >= opens;
+    wake_ns_ = is_about_to_end ? overdue : opens;
     if (leaving_ < 0 && (is_about_to_end || is_preempted_)) {
       leaving_ = open_;
     } else if (now_ns < overdue) {

@@ -4,6 +4,7 @@
 // commands for the tenants' pages come out, time (ns of CLOCK_MONOTONIC) is an argument.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -27,16 +28,17 @@ struct TurnSchedulerOptions {
   std::uint64_t returning_ns = 20'000'000;
   // The same for a tenant beside one of high priority.
   std::uint64_t bound_beside_high_ns = 100'000;
-  // The next turn is opened this long before the work of the last one ends at most; otherwise as
-  // long as the next tenant takes until it launches, which is measured.
+  // The next turn is opened this long before the work of the last one is expected to end.
   std::uint64_t lead_most_ns = REGATTA_LEAD_MOST_NS;
-  // The part of it from the launch until the device works.
+  // Before that, launches are closed as early as the next tenant takes until it launches, which is
+  // measured. The part of it from the launch until the device works.
   std::uint64_t launch_ns = 100'000;
   // A turn whose work does not end is given up after this, so a stopped process does not stop the
   // others.
   std::uint64_t overdue_ns = 10'000'000'000;
   // How often the processes of a turn that has been closed are asked whether they are stopped.
   std::uint64_t check_ns = 5'000'000;
+  std::uint64_t time_slice_ns = REGATTA_TIME_SLICE_NS;
 };
 
 // Activity of all processes of a tenant together.
@@ -53,9 +55,6 @@ struct TenantActivity {
   // When the device ended its last work, or, later than now, is expected to; 0: unknown.
   std::uint64_t ended_ns = 0;
   std::uint64_t used_ns = 0;  // device time since the last report, for the history
-  // The same of work that has completed, as long as kernels were learned to take, and of the turns
-  // that were kept for it.
-  std::uint64_t completed_ns = 0;
 };
 
 struct ScheduledTenant {
@@ -106,7 +105,7 @@ class TurnScheduler {
   int leaving_tenant() const { return leaving_; }
   unsigned turn_number() const { return number_; }
   // Whether the tenant has launched in the turn that is open or closing.
-  bool has_entered() const { return open_ >= 0 && at(accounts_, open_).entered_ns != 0; }
+  bool has_entered() const { return open_ >= 0 && at(doings_, open_).entered_ns != 0; }
   unsigned share_ppm(int tenant) const { return at(shares_, tenant); }
   const UseHistory& history() const { return history_; }
 
@@ -123,6 +122,12 @@ class TurnScheduler {
   TurnCommand close(std::uint64_t now_ns);
   void settle(int tenant, std::uint64_t now_ns);
   std::uint64_t charge_of(int tenant, std::uint64_t now_ns);
+  struct Span {
+    std::uint64_t begin_ns = 0;
+    std::uint64_t end_ns = 0;
+  };
+  std::uint64_t charge_both(int other, Span both, std::uint64_t alone_ns);
+  void pay(int tenant, std::uint64_t charge_ns);
   std::uint64_t others_return_until(std::uint64_t now_ns) const;
   std::uint64_t lead_ns() const {
     // Twice the mean: a late opening costs the device's time, an early one nothing.
@@ -141,12 +146,13 @@ class TurnScheduler {
   // Since the tenant had no work in flight.
   struct Account {
     std::uint64_t held_ns = 0;     // and charged
-    std::uint64_t began_ns = 0;    // of the first of these turns
+    std::uint64_t began_ns = 0;    // the first of these turns, or what was not yet paid
     std::uint64_t entered_ns = 0;  // when it first launched in them; 0: it has not
-    std::uint64_t completed_ns = 0;
+    std::uint64_t begin_ns() const { return std::max(began_ns, entered_ns); }
   };
   std::array<Account, REGATTA_TENANTS_MAX> accounts_{};
   DeviceSpans charged_;
+  std::array<std::uint64_t, REGATTA_TENANTS_MAX> ended_ns_{};  // the work it was last charged for
   std::array<std::uint64_t, REGATTA_TENANTS_MAX> had_work_ns_{};  // when it last had none any more
   unsigned count_ = 0;  // tenants from this number on are absent
   bool any_high_ = false;

@@ -62,8 +62,7 @@ typedef struct {
   /* When the device ended the last work, as its events say, or when the client gave up its turn
    * after it had kept it for more. 0: unknown */
   unsigned long long ended_ns;
-  /* For how long, in all, it has kept its turns with nothing in flight and then launched again. */
-  unsigned long long kept_ns;
+  unsigned long long padding;
 } regatta_work_marks;
 
 /* Engines beside the processors, and what they are given: bytes of copies, pixels of pictures. */
@@ -159,10 +158,10 @@ static inline int regatta_turn_is_open(unsigned word) {
   return (word & 1U) != 0;
 }
 #define REGATTA_TURN_NUMBER_MAX 0x3fffffffU
-/* A turn begins at most so long before the work of the one before has ended: so long may what is
- * launched in it have waited for that work.
- */
-#define REGATTA_LEAD_MOST_NS 600000ULL
+/* How long the device works for one process before it looks whether another has work. */
+#define REGATTA_TIME_SLICE_NS 1000000ULL
+/* A turn begins at most so long before the work of the one before is expected to end. */
+#define REGATTA_LEAD_MOST_NS REGATTA_TIME_SLICE_NS
 
 static inline unsigned regatta_work_word(unsigned number, regatta_activity doing) {
   return number << 2 | (unsigned)doing;

@@ -211,7 +211,8 @@ u64 regatta_turns_left(regatta_turns* turns, u64 now_ns) {
 
 /* When all tenants with work are owed time, and more than those without work owe, time was lost
  * between turns and cannot be returned; otherwise one would claim all of it once the others are
- * idle. The debt of a tenant that has just ended its work is still owed to the others.
+ * idle. The debt of a tenant that has just ended its work is still owed to the others, and so is
+ * what a tenant waited for while others with a right to the device had it: some quanta stay.
  */
 static void drop_common_claim(regatta_turns* turns) {
   long long least = -1;
@@ -222,12 +223,14 @@ static void drop_common_claim(regatta_turns* turns) {
   unsigned i;
   for (i = 0; i < turns->count; ++i) {
     const regatta_turn_tenant* tenant = &turns->tenants[i];
+    long long more; /* than what stays */
     if (!may_run(tenant)) {
       if (tenant->balance < 0) debts -= tenant->balance;
       continue;
     }
-    if (tenant->balance <= 0) return;
-    if (least < 0 || tenant->balance < least) least = tenant->balance;
+    more = tenant->balance - REGATTA_KEPT_QUANTA * idle_claim(turns, tenant);
+    if (more <= 0) return;
+    if (least < 0 || more < least) least = more;
     claims += tenant->balance;
     ++count;
   }

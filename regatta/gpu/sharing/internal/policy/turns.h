@@ -17,6 +17,9 @@ extern "C" {
 /* A turn lasts this part of a quantum at least where a tenant that is owed more has work again. */
 #define REGATTA_RETURN_PARTS 5ULL
 
+/* Each tenant may claim this many quanta of its share of the time that was lost between turns. */
+#define REGATTA_KEPT_QUANTA 4
+
 /* A tenant of high priority goes first while it owes no more than this beside others: the priority
  * decides when it runs, its share how much.
  */
