@@ -29,10 +29,11 @@ struct Ended {
 
 class LoadingAttack : public testing::Test {
  protected:
-  Ended run(const std::vector<std::string>& words) {
+  // As another user by setpriv, which is the first program then.
+  Ended run(const std::vector<std::string>& words, bool is_unprivileged = true) {
     auto pipe = os::make_pipe().value();
-    const pid_t program = machine_.run_program({.name = "attack", .is_unprivileged = true}, words,
-                                               pipe.write_end.get());
+    const pid_t program = machine_.run_program(
+        {.name = "attack", .is_unprivileged = is_unprivileged}, words, pipe.write_end.get());
     pipe.write_end.reset();
     Ended ended;
     char part[256];
@@ -88,6 +89,18 @@ TEST_F(LoadingAttack, AFolderThatTheTenantCannotReadGivesNoMore) {
     fs::copy_file(from / file, to / file);
   machine_.set_regatta((to / "regatta").string());
   EXPECT_EQ(run({attack("take_memory")}).mebibytes(), kQuotaMib);
+}
+
+TEST_F(LoadingAttack, AProgramThatHasNotLoadedTheHookIsKilled) {
+  for (const auto& words : std::vector<std::vector<std::string>>{
+           {attack("without_loader")}, {attack("without_loader"), "close"}}) {
+    const Ended ended = run(words, false);
+    EXPECT_EQ(ended.output.find("done"), std::string::npos);
+    EXPECT_NE(ended.status, 0);
+  }
+  // It is the first program that counts: what a shell starts may be anything.
+  EXPECT_EQ(run({"sh", "-c", attack("without_loader") + " | grep done; exit 7"}).output,
+            "is done\n");
 }
 
 // docs/gpu-sharing.md says that `regatta gpu run` does not hold this.

@@ -16,6 +16,7 @@
 #include "regatta/app/cli/internal/gpu_containers.h"
 #include "regatta/app/cli/internal/gpu_drain.h"
 #include "regatta/app/cli/internal/gpu_hook_folder.h"
+#include "regatta/app/cli/internal/gpu_hook_report.h"
 #include "regatta/app/cli/internal/gpu_limits.h"
 #include "regatta/app/cli/internal/gpu_pool_command.h"
 #include "regatta/app/cli/internal/gpu_top.h"
@@ -140,6 +141,10 @@ int run_program(const GpuOptions& options) {
   if (const Status status = load_hook(options.socket); !status) return report_error(status.error());
   if (const Status status = options.allows_privileges ? Status() : forbid_new_privileges(); !status)
     return report_error(status.error());
+  if (!options.allows_privileges) {
+    if (const Status status = watch_hook_report(options.program.front()); !status)
+      return report_error(status.error());
+  }
   std::vector<char*> words;
   words.reserve(options.program.size() + 1);
   for (const std::string& word : options.program)
