@@ -20,6 +20,8 @@ constexpr std::uint64_t kHoldNs = 100'000'000;
 // A connection for requests, one for events, a pidfd and an address space for each client, as many
 // for those that are none yet, and the rest.
 constexpr std::size_t kDescriptorsMost = 4 * kClientsMax + kClientsMax / 2;
+// With fewer it could not serve an operator beside some clients.
+constexpr std::size_t kDescriptorsLeast = 64;
 
 }  // namespace
 
@@ -31,8 +33,10 @@ Status serve(const DaemonOptions& options, const std::atomic<bool>& stop) {
                     "others out",
                     options.gpus.size(), kDevicesMax)};
   }
-  if (const auto allowed = os::raise_descriptor_limit(kDescriptorsMost); !allowed)
+  if (const auto allowed = os::raise_descriptor_limit(kDescriptorsMost); !allowed) {
+    REGATTA_TRY_DO(os::raise_descriptor_limit(kDescriptorsLeast));
     os::log_warning("gpu daemon: " + allowed.error().message);  // then with fewer clients
+  }
   REGATTA_TRY(state, MappedState::open(options.state));
   std::error_code error;  // tenants' processes may be in other folders
   const std::string socket = std::filesystem::absolute(options.socket, error).string();

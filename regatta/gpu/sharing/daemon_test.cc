@@ -1,16 +1,20 @@
 #include "regatta/gpu/sharing/daemon.h"
 
 #include <array>
+#include <atomic>
 #include <cstdint>
+#include <filesystem>
 #include <random>
 #include <thread>
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "regatta/base/core/units.h"
+#include "regatta/base/os/file.h"
 #include "regatta/gpu/sharing/internal/daemon/test_daemon.h"
 #include "regatta/gpu/sharing/state.h"
 
@@ -43,6 +47,20 @@ TEST(Daemon, GrantsATenantItsMemoryToTheByteAndTakesItBack) {
   for (int i = 0; i < 1000 && daemon.memory("used_bytes") >= 0; ++i)
     os::sleep_for(Seconds{0.001});
   EXPECT_EQ(daemon.memory("used_bytes"), -1);
+}
+
+TEST(Daemon, DoesNotStartWithTooFewDescriptorsToAnswer) {
+  const os::TempFolder folder = os::TempFolder::create("daemon").value();
+  const pid_t daemon = start_process([&] {
+    const rlimit few{9, 9};
+    if (::setrlimit(RLIMIT_NOFILE, &few) != 0) return 1;
+    const std::atomic<bool> stop = true;
+    const Status status =
+        serve({.state = folder.path() + "/state", .socket = folder.path() + "/socket"}, stop);
+    return !status && status.error().code == Code::kExhausted ? 0 : 2;
+  });
+  EXPECT_EQ(wait_status(daemon), 0);
+  EXPECT_FALSE(std::filesystem::exists(folder.path() + "/state"));
 }
 
 TEST(Daemon, ThatHangsHoldsNobodyUpWhoAsksWithinATimeAndItsLateAnswerIsNoOthers) {
