@@ -1,5 +1,5 @@
 // cli/internal/gpu_hook_report.h: makes sure that the program of `regatta gpu run` has loaded the
-// hook, as the hook itself reports (sharing/internal/hook/loaded.cc): no library in front of a
+// hook, as the hook itself reports (sharing/internal/hook/hook_report.cc): no library in front of a
 // program says whether its loader took it.
 #pragma once
 
