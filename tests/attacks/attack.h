@@ -1,10 +1,12 @@
 // tests/attacks/attack.h: what the programs that attack share: the driver's functions, a context,
-// and kernels that take as long as they are told.
+// kernels that take as long as they are told, and what differs on a real device.
 #pragma once
 
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
+#include <string_view>
 
 #include <dlfcn.h>
 
@@ -40,15 +42,36 @@ inline CUcontext open_context() {
   return context;
 }
 
-// A kernel that takes as many ns as its parameter says and fills the device.
+inline bool is_stand_in() {
+  char name[64] = {};
+  return CU(cuDeviceGetName)(name, sizeof name, 0) == CUDA_SUCCESS &&
+         name == std::string_view("Regatta stand-in");
+}
+// Ends the program with status 77 where the device is a real one, which `what` cannot be tried on.
+inline void require_stand_in(const char* what) {
+  if (is_stand_in()) return;
+  std::fprintf(stderr, "%s: only on the stand-in device\n", what);
+  std::_Exit(77);
+}
+
+// Every PTX text begins so: of GPUs of compute capability 7.5 and later.
+inline constexpr char kPtxBegin[] = ".version 6.4\n.target sm_75\n.address_size 64\n";
+
+// The kernel `name` of a module that has the PTX text.
+inline CUfunction load_kernel(const std::string& text, const char* name) {
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+  MUST(CU(cuModuleLoadData)(&module, (kPtxBegin + text).c_str()));
+  MUST(CU(cuModuleGetFunction)(&function, module, name));
+  return function;
+}
+
+// A kernel that takes as many ns as its parameter says and fills the device: each of its threads
+// looks at the device's clock until they have passed.
 class SpinKernel {
  public:
-  explicit SpinKernel(CUstream stream = nullptr) : stream_(stream) {
-    CUmodule module = nullptr;
-    MUST(
-        CU(cuModuleLoadData)(&module, ".visible .entry spin_ns(.param .u64 nanoseconds) { ret; }"));
-    MUST(CU(cuModuleGetFunction)(&function_, module, "spin_ns"));
-  }
+  explicit SpinKernel(CUstream stream = nullptr)
+      : function_(load_kernel(kText, "spin_ns")), stream_(stream) {}
 
   CUresult launch(std::uint64_t ns, unsigned blocks = 1024) const {
     void* parameters[] = {&ns};
@@ -57,8 +80,24 @@ class SpinKernel {
   CUresult wait() const { return wait_(stream_); }
 
  private:
-  CUfunction function_ = nullptr;
-  CUstream stream_ = nullptr;
+  // The stand-in device goes by the name: the first parameter says how many ns.
+  static constexpr char kText[] = R"(.visible .entry spin_ns(.param .u64 spin_ns_param_0)
+{
+  .reg .u64 %rd<4>;
+  .reg .pred %p<2>;
+  ld.param.u64 %rd1, [spin_ns_param_0];
+  mov.u64 %rd2, %globaltimer;
+AGAIN:
+  mov.u64 %rd3, %globaltimer;
+  sub.u64 %rd3, %rd3, %rd2;
+  setp.lt.u64 %p1, %rd3, %rd1;
+  @%p1 bra AGAIN;
+  ret;
+}
+)";
+
+  CUfunction function_;
+  CUstream stream_;
   decltype(&::cuLaunchKernel) launch_ = CU(cuLaunchKernel);
   decltype(&::cuStreamSynchronize) wait_ = CU(cuStreamSynchronize);
 };

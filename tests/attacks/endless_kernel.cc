@@ -1,13 +1,18 @@
-// Launches a kernel that never ends, and waits for it.
+// Launches a kernel that never ends, and waits for it. It ends with its process.
 #include "tests/attacks/attack.h"
 
 int main() {
   using namespace regatta::attacks;
   open_context();
-  CUmodule module = nullptr;
-  CUfunction function = nullptr;
-  MUST(CU(cuModuleLoadData)(&module, ".visible .entry spin_forever() { ret; }"));
-  MUST(CU(cuModuleGetFunction)(&function, module, "spin_forever"));
+  CUfunction const function = load_kernel(R"(.visible .entry spin_forever()
+{
+  .reg .u64 %rd<2>;
+AGAIN:
+  mov.u64 %rd1, %clock64;
+  bra AGAIN;
+}
+)",
+                                          "spin_forever");
   MUST(CU(cuLaunchKernel)(function, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr));
   MUST(CU(cuCtxSynchronize)());
 }

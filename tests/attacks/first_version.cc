@@ -8,8 +8,6 @@
 
 int main() {
   CUcontext context = nullptr;
-  CUmodule module = nullptr;
-  CUfunction function = nullptr;
   CUarray array = nullptr;
   unsigned address = 0;
   unsigned pitch = 0;
@@ -18,8 +16,8 @@ int main() {
   char bytes[16] = {};
   MUST(CU(cuInit)(0));
   MUST(CU(cuCtxCreate)(&context, 0, 0));
-  MUST(CU(cuModuleLoadData)(&module, ".visible .entry spin_1us() { ret; }"));
-  MUST(CU(cuModuleGetFunction)(&function, module, "spin_1us"));
+  CUfunction const function =
+      regatta::attacks::load_kernel(".visible .entry spin_1us() { ret; }\n", "spin_1us");
   const auto said = [](const char* name, CUresult result) {
     std::printf("%s %d, ", name, static_cast<int>(result));
   };

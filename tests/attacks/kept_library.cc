@@ -1,5 +1,6 @@
 // Loads a library with so many MiB of variables as the first word says, unloads it, and makes a
-// second context. With a second word the context is made by a thread that has begun before.
+// second context. With a second word the context is made by a thread that has begun before, which
+// only the stand-in driver can be made to do slowly enough.
 #include <chrono>
 #include <string>
 #include <thread>
@@ -13,8 +14,9 @@ namespace {
 using regatta::attacks::driver_symbol;
 
 CUlibrary load(std::uint64_t mib) {
-  const std::string text = ".version 6.4\n.target sm_75\n.global .align 8 .b8 room[" +
-                           std::to_string(mib << 20) + "];\n.visible .entry spin_1us() { ret; }\n";
+  const std::string text = regatta::attacks::kPtxBegin +
+                           (".visible .global .align 8 .b8 room[" + std::to_string(mib << 20)) +
+                           "];\n.visible .entry spin_1us() { ret; }\n";
   CUlibrary library = nullptr;
   MUST(CU(cuLibraryLoadData)(&library, text.c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0));
   return library;
@@ -47,6 +49,7 @@ void unload_then_create(CUlibrary library) {
 int main(int argc, char** argv) {
   regatta::attacks::open_context();
   const CUlibrary library = load(regatta::attacks::number(argc, argv, 1, 60));
+  if (argc > 2) regatta::attacks::require_stand_in("a context that is made slowly");
   if (argc > 2)
     unload_meanwhile(library);
   else

@@ -31,10 +31,13 @@ struct Image {
 
 Image image_of(std::uint64_t bytes) {
   Image made;
-  made.text = ".version 6.4\n.target sm_75\n.global .align 8 .b8 room[" + std::to_string(bytes) +
+  made.text = regatta::attacks::kPtxBegin +
+              (".visible .global .align 8 .b8 room[" + std::to_string(bytes)) +
               "];\n.visible .entry spin_1us() { ret; }\n";
   made.fat = regatta::standin::fat_binary_of(made.text, 75);
-  made.path = "/tmp/regatta-attack-module." + std::to_string(::getpid());
+  const char* const folder = std::getenv("TMPDIR");
+  made.path = (folder == nullptr ? "/tmp" : folder) + std::string("/regatta-attack-module.") +
+              std::to_string(::getpid());
   return made;
 }
 
@@ -114,8 +117,9 @@ int main(int argc, char** argv) {
   image.wrapper.fat_binary = image.fat.data();
   // The flag says that the part is compressed in a way that only the driver can read.
   if (way == "hidden") image.fat[16 + 41] = '\x40';
-  std::ofstream(image.path) << image.text;
   CUcontext context = regatta::attacks::open_context();
+  if (way == "hidden") regatta::attacks::require_stand_in("an image that only the driver can read");
+  std::ofstream(image.path) << image.text;
   std::atomic<bool> ends = false;
   std::vector<std::thread> threads;
   for (std::uint64_t i = 0; i < number(argc, argv, 4, 0); ++i)

@@ -27,10 +27,15 @@ constexpr std::uint64_t kMiB = 1 << 20;
 const CUmemAllocationProp kHere = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
                                    .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
 
-// The bytes that the device has for this process.
+// The bytes that the device has for this process; none where NVML does not know it by its number,
+// as in a container.
 class DeviceView {
  public:
   DeviceView() : library_(::dlopen("libnvidia-ml.so.1", RTLD_NOW)) {
+    if (library_ == nullptr || list_ == nullptr) {
+      std::fputs("no NVML, or it lists no processes\n", stderr);
+      std::_Exit(90);
+    }
     find<nvmlReturn_t()>("nvmlInit_v2")();
     find<nvmlReturn_t(unsigned, nvmlDevice_t*)>("nvmlDeviceGetHandleByIndex_v2")(0, &device_);
   }
@@ -39,7 +44,9 @@ class DeviceView {
     auto count = static_cast<unsigned>(all.size());
     list_(device_, &count, all.data());
     for (unsigned i = 0; i < count; ++i)
-      if (all[i].pid == static_cast<unsigned>(::getpid())) return all[i].usedGpuMemory;
+      if (all[i].pid == static_cast<unsigned>(::getpid()) &&
+          all[i].usedGpuMemory != NVML_VALUE_NOT_AVAILABLE)
+        return all[i].usedGpuMemory;
     return 0;
   }
 
@@ -61,6 +68,7 @@ class RandomProgram {
   RandomProgram(std::uint64_t seed, std::uint64_t quota, std::uint64_t depth, bool is_small)
       : random_(seed), seed_(seed), quota_(quota), depth_(depth), is_small_(is_small) {
     context_ = regatta::attacks::open_context();
+    is_stand_in_ = regatta::attacks::is_stand_in();
     MUST(CU(cuStreamCreate)(&stream_, CU_STREAM_NON_BLOCKING));
   }
 
@@ -227,10 +235,14 @@ class RandomProgram {
     MUST(CU(cuGraphDestroy)(graph));
     if (below(2) == 0) MUST(CU(cuDeviceGraphMemTrim)(0));
   }
+  // As if only the driver could read it; real ones would not.
+  void hide(std::string& fat) const {
+    if (is_stand_in_) fat[16 + 41] = '\x40';
+  }
   std::string module_text() {
-    std::string text = ".version 6.4\n.target sm_75\n";
+    std::string text = regatta::attacks::kPtxBegin;
     for (std::uint64_t i = below(3); i > 0; --i)
-      text += ".global .b8 v" + std::to_string(i) + "[" +
+      text += ".visible .global .b8 v" + std::to_string(i) + "[" +
               std::to_string((1 + below(6)) * 2 * kMiB) + "];\n";
     return text + ".visible .entry spin_1us() { ret; }\n";
   }
@@ -238,7 +250,7 @@ class RandomProgram {
     CUmodule module = nullptr;
     const std::string text = module_text();
     std::string fat = regatta::standin::fat_binary_of(text, 75);
-    if (below(2) == 0) fat[16 + 41] = '\x40';  // as if only the driver could read it
+    if (below(2) == 0) hide(fat);
     const CUresult result = below(2) == 0
                                 ? CU(cuModuleLoadData)(&module, text.c_str())
                                 : CU(cuModuleLoadDataEx)(&module, fat.data(), 0, nullptr, nullptr);
@@ -278,7 +290,8 @@ class RandomProgram {
     CUmodule module = nullptr;
     const std::uint64_t huge = ~0ULL >> below(20);
     const CUDA_ARRAY3D_DESCRIPTOR shape = {huge, huge, huge, CU_AD_FORMAT_FLOAT, 4, 0};
-    const std::string text = ".global .b64 a[" + std::to_string(huge) + "][" +
+    const std::string text = regatta::attacks::kPtxBegin +
+                             (".visible .global .b64 a[" + std::to_string(huge)) + "][" +
                              std::to_string(huge) + "];\n.visible .entry spin_1us() { ret; }";
     expect(CU(cuMemAlloc_v2)(&address, huge) != CUDA_SUCCESS, "cuMemAlloc of 2^44 and more");
     expect(CU(cuMemAllocPitch_v2)(&address, &pitch, huge, huge, 4) != CUDA_SUCCESS, "pitch");
@@ -288,9 +301,10 @@ class RandomProgram {
   }
   void allocate_from_threads() {
     std::vector<std::thread> threads;
-    const std::string text = ".global .b8 v[4194304];";
+    const std::string text =
+        regatta::attacks::kPtxBegin + std::string(".visible .global .b8 v[4194304];");
     std::string fat = regatta::standin::fat_binary_of(text, 75);
-    fat[16 + 41] = '\x40';
+    hide(fat);
     const void* const images[] = {text.c_str(), fat.data()};
     for (unsigned i = 0; i < 3; ++i)
       threads.emplace_back([this, begin = random_(), image = images[below(2)]] {
@@ -364,6 +378,7 @@ class RandomProgram {
   const bool is_small_;  // the device has less than the quota
   DeviceView view_;
   CUcontext context_ = nullptr;
+  bool is_stand_in_ = false;
   CUstream stream_ = nullptr;
   std::vector<std::function<CUresult()>> held_;
 };

@@ -37,7 +37,8 @@ void* symbol(const char* name) {
   } while (false)
 
 constexpr std::size_t kPiece = 8 << 20;
-constexpr const char* kKernels = ".visible .entry spin_1ms() { ret; }";
+constexpr const char* kKernels =
+    ".version 6.4\n.target sm_75\n.address_size 64\n.visible .entry spin_1ms() { ret; }\n";
 
 struct Piece {
   CUdeviceptr address = 0;

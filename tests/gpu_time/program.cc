@@ -91,7 +91,9 @@ int work_in_thread(CUcontext context, CUfunction function, const Work& work,
 }
 
 int work(const Work& work, ProgramControl& control) {
-  const char* const kernels = ".visible .entry spin_ns(.param .u64 nanoseconds) { ret; }";
+  const char* const kernels =
+      ".version 6.4\n.target sm_75\n.address_size 64\n"
+      ".visible .entry spin_ns(.param .u64 nanoseconds) { ret; }\n";
   CUcontext context = nullptr;
   CUmodule module = nullptr;
   CUfunction function = nullptr;

@@ -30,7 +30,8 @@ int use() {
   if (CU(cuCtxCreate_v2)(&context, 0, 0) != CUDA_SUCCESS) return 2;
   if (CU(cuMemAlloc_v2)(&address, 1 << 20) != CUDA_SUCCESS) return 3;
   if (CU(cuMemFree_v2)(address) != CUDA_SUCCESS) return 4;
-  const char* const kernels = ".visible .entry spin_1us() { ret; }";
+  const char* const kernels =
+      ".version 6.4\n.target sm_75\n.address_size 64\n.visible .entry spin_1us() { ret; }\n";
   CUmodule module = nullptr;
   CUfunction function = nullptr;
   if (CU(cuModuleLoadData)(&module, kernels) != CUDA_SUCCESS ||

@@ -14,6 +14,7 @@ namespace regatta::hook_test {
 namespace {
 
 const char* const kKernels =
+    ".version 6.4\n.target sm_75\n.address_size 64\n"
     ".visible .entry spin_100us() { ret; }\n"
     ".visible .entry spin_20us() { ret; }\n";
 

@@ -4,6 +4,8 @@
 #include "regatta/gpu/device/abi/cuda_sharing.h"
 
 // NOLINTBEGIN(readability-identifier-naming): the names are the driver's
+inline constexpr CUresult CUDA_ERROR_INVALID_PTX = 218;
+
 extern "C" {
 CUresult cuModuleLoad(CUmodule*, const char* path);
 CUresult cuModuleLoadData(CUmodule*, const void* image);

@@ -59,6 +59,15 @@ TEST_F(CudaCode, LoadsALibraryOnceForAllContexts) {
   EXPECT_EQ(CU(cuCtxSynchronize)(), CUDA_SUCCESS);
 }
 
+TEST_F(CudaCode, RefusesTextsThatDoNotBeginWithTheirVersionAndTarget) {
+  CUmodule module = nullptr;
+  for (const char* const text :
+       {".visible .entry spin_1us() { ret; }\n",
+        ".version 6.4\n.visible .entry spin_1us() { ret; }\n",
+        ".target sm_75\n.version 6.4\n.visible .entry spin_1us() { ret; }\n"})
+    EXPECT_EQ(CU(cuModuleLoadData)(&module, text), CUDA_ERROR_INVALID_PTX) << text;
+}
+
 TEST_F(CudaCode, NamesAndListsKernels) {
   unsigned count = 0;
   CUkernel kernels[5] = {};

@@ -42,6 +42,7 @@ bool is_module(CUmodule module) {
 
 CUresult load_module(CUcontext context, std::string_view text, CUmodule* module) {
   if (!is_text(text)) return CUDA_ERROR_INVALID_IMAGE;
+  if (!begins_as_ptx(text)) return CUDA_ERROR_INVALID_PTX;
   auto made = std::make_unique<CUmod_st>(CUmod_st{.context = context,
                                                   .ptx_version = ptx_version_of(text),
                                                   .functions = kernels_of(text),

@@ -29,6 +29,8 @@ std::map<std::string, CUfunc_st> kernels_of(std::string_view text);
 std::map<std::string, Global> globals_of(std::string_view text);
 // As 85 of ".version 8.5".
 int ptx_version_of(std::string_view text);
+// With the two directives that every text has to begin with.
+bool begins_as_ptx(std::string_view text);
 
 // The PTX text that an image is, or holds: fat binaries too.
 CUresult text_of_image(const void* image, std::string* text);

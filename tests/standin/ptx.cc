@@ -154,4 +154,11 @@ int ptx_version_of(std::string_view text) {
   return static_cast<int>(major.value_or(0) * 10 + minor.value_or(0));
 }
 
+bool begins_as_ptx(std::string_view text) {
+  const std::size_t version = text.find(".version");
+  const std::size_t target = text.find(".target");
+  const std::size_t first = std::min(text.find(".entry"), text.find(".global"));
+  return version < target && target != text.npos && target < first;
+}
+
 }  // namespace regatta::standin
