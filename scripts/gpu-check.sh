@@ -21,6 +21,6 @@ if [[ ! " $* " == *" --stand-in "* ]] && ! ldconfig -p | grep -q libcuda.so.1; t
 fi
 folder=$(build_folder dev)
 configure dev "$folder"
-build "$folder" comm_test standin_cuda_test hook_test regatta regatta-gpu-work cudart_test
+build "$folder" comm_test standin_cuda_test hook_test regatta regatta-gpu-work cudart_test attack_programs
 [[ " $* " == *" --stand-in "* ]] || "$root/scripts/cuda-runtime.sh" "$folder/third_party/cuda-runtime"
 exec python3 "$root/tests/gpu_check/gpu_check.py" "$folder" "${results[@]}" "$@"

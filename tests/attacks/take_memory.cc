@@ -1,5 +1,6 @@
 // Takes memory until it is refused, of the driver that the first word names, by its name or its
-// path. Prints how many MiB it got.
+// path. Says how many MiB it got. The second word is how many it wants (kMostMib); then it keeps
+// them until it is ended.
 #include "tests/attacks/take_memory.h"
 
 #include <dlfcn.h>
@@ -18,5 +19,8 @@ int main(int argc, char** argv) {
   }
   MUST(FIND(cuDevicePrimaryCtxRetain)(&context, 0));
   MUST(FIND(cuCtxSetCurrent)(context));
-  std::printf("%d\n", regatta::attacks::take_mebibytes(FIND(cuMemAlloc_v2)));
+  const auto most =
+      static_cast<int>(regatta::attacks::number(argc, argv, 2, regatta::attacks::kMostMib));
+  regatta::attacks::say_mebibytes(regatta::attacks::take_mebibytes(FIND(cuMemAlloc_v2), most),
+                                  argc);
 }

@@ -15,9 +15,11 @@ import sys
 import tempfile
 import time
 
+import attacks
 import cuda_runtime
 from checkpoint import checkpoint
-from outcome import Failed, NotRun, finish
+from outcome import Failed, NotRun, end_process, finish
+from progress import counts_of, rate
 
 MIB = 1 << 20
 KERNEL_NS = 500_000  # of batch work
@@ -26,16 +28,6 @@ REQUEST_NS = 200_000
 
 def percentile(values, part):
     return sorted(values)[min(len(values) - 1, int(part * len(values)))]
-
-
-def rate(counts, begin, end):
-    """Kernels a second between two times, of lines of a time and how many were done."""
-    def at(when):
-        for (t0, n0), (t1, n1) in zip(counts, counts[1:]):
-            if t0 <= when <= t1:
-                return n0 + (n1 - n0) * (when - t0) / (t1 - t0)
-        raise Failed(f"no count at {when:.1f}: the program had {len(counts)} counts")
-    return (at(end) - at(begin)) / (end - begin)
 
 
 class Machine:
@@ -56,7 +48,7 @@ class Machine:
 
     def start_device(self, driver):
         socket = self.folder / "device"
-        self.spawn([self.bin / "regatta-standin-device", "--socket", socket, "--memory", "2GiB"])
+        self.spawn([self.bin / "regatta-standin-device", "--socket", socket, "--memory", "2GiB", "--context-memory", "16MiB"])
         self.wait_for(socket.exists, "the stand-in device")
         self.library = str(driver / "libcuda.so.1")
         self.environment.update(REGATTA_STANDIN=str(socket), LD_LIBRARY_PATH=str(driver))
@@ -66,9 +58,9 @@ class Machine:
         return self.bin / "regatta-gpu-work"
 
     def spawn(self, words, **options):
+        options.setdefault("stdin", subprocess.DEVNULL)
         process = subprocess.Popen([str(word) for word in words], env=self.environment, text=True, **options)
-        self.stack.callback(process.wait)
-        self.stack.callback(process.kill)
+        self.stack.callback(end_process, process)
         return process
 
     def run(self, words, seconds):
@@ -125,8 +117,7 @@ class Machine:
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def counts(self, process):
-        lines = finish(process, 10 * self.seconds + 60).split("\n")
-        return [tuple(map(float, line.split())) for line in lines if line]
+        return counts_of(finish(process, 10 * self.seconds + 60))
 
     def solo_rate(self, what="kernels"):
         counts = self.counts(self.spawn(self.words(what), stdout=subprocess.PIPE, stderr=subprocess.PIPE))
@@ -318,7 +309,8 @@ def channels(machine):
 PARTS = {"conformance": conformance, "collectives": collectives, "quota": quota, "overhead alone": overhead,
          "two tenants 30/70": tenants_30_70, "graphs at 30 %": graphs_30, "SIGKILL storm": storm,
          "inference beside batch": inference, "swap": swap, "checkpoint": checkpoint, "PyTorch under the hook": pytorch,
-         "CUDA runtime under the hook": cuda_runtime.part, "channel controls": channels}
+         "CUDA runtime under the hook": cuda_runtime.part, "attacks on memory": attacks.memory_part,
+         "attacks on time": attacks.time_part, "channel controls": channels}
 
 
 def run_parts(machine, names):

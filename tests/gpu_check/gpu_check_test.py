@@ -5,7 +5,9 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
+import attacks
 import gpu_check
 
 BUILD = pathlib.Path(os.environ["REGATTA_BIN"]).resolve().parent
@@ -20,7 +22,16 @@ def check(*words, **environment):
 # How well time is divided tests/gpu_time says; a machine with other work to do proves nothing of it. Here they have to
 # measure something.
 OF_TIME = {"overhead alone": r"% fewer kernels", "two tenants 30/70": r"% for 30 %, [0-9.]+ % for 70 %",
-           "graphs at 30 %": r"% for 30 %", "inference beside batch": r"p99 [0-9]+ us beside batch"}
+           "graphs at 30 %": r"% for 30 %", "inference beside batch": r"p99 [0-9]+ us beside batch",
+           "attacks on time": "".join(f"(?=.*{attack.what}:? [0-9.]+ %)" for attack in attacks.TIME)}
+
+
+class WithoutHook(gpu_check.Machine):
+    """Its tenants' programs find the driver and not the hook."""
+
+    def tenant(self, ask, name, compute, words, *limits, **options):
+        path = self.environment["LD_LIBRARY_PATH"]
+        return super().tenant(ask, name, compute, ["env", "-u", "LD_PRELOAD", f"LD_LIBRARY_PATH={path}", *words], *limits, **options)
 
 
 class GpuCheck(unittest.TestCase):
@@ -30,7 +41,8 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual(list(rows), list(gpu_check.PARTS), done.stdout + done.stderr)
         for name, seen in OF_TIME.items():
             self.assertRegex(rows[name][1], seen)
-        for name in ("conformance", "collectives", "quota", "SIGKILL storm", "checkpoint", "CUDA runtime under the hook"):
+        for name in ("conformance", "collectives", "quota", "SIGKILL storm", "checkpoint", "CUDA runtime under the hook",
+                     "attacks on memory"):
             self.assertEqual(rows[name][0], "passed", done.stdout)
         failed = [name for name, (outcome, _) in rows.items() if outcome == "failed"]
         self.assertEqual(set(failed) - set(OF_TIME), set(), done.stdout)
@@ -41,6 +53,17 @@ class GpuCheck(unittest.TestCase):
         done = check("--stand-in", "--only", "quota", REGATTA_STANDIN_FAULTS="cuMemAlloc_v2:1+=999")
         self.assertEqual(done.returncode, 1, done.stdout)
         self.assertIn("quota: failed: of 512 MiB it got: 0, then 999", done.stdout)
+
+    def test_attacks_on_tenants_without_limits_are_told(self):
+        few = [attack for attack in attacks.MEMORY + attacks.TIME if attack.what in ("cuMemAlloc", "modules (data)", "eight processes")]
+        with unittest.mock.patch.multiple(attacks, MEMORY=few[:2], TIME=few[2:]):
+            machine = WithoutHook(BUILD, True, 1.0)
+            with machine.stack:
+                (_, memory, held), (_, of_time, had) = gpu_check.run_parts(machine, ["attacks on memory", "attacks on time"])
+        self.assertEqual((memory, of_time), ("failed", "failed"))
+        self.assertRegex(held, r"cuMemAlloc: 1552 \(0\), for a moment 1552, of 144 MiB")
+        self.assertRegex(held, r"modules \(data\): 1552 \(0\)")
+        self.assertRegex(had, r"eight processes: 1[0-9.]+ %; 15 points are allowed")
 
     def test_without_a_gpu_nothing_is_claimed(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -10,6 +10,18 @@ class Failed(Exception):
     """A part that ran and found something else than it should."""
 
 
+def end_process(process, seconds=20):
+    """One that the driver does not let go is left behind rather than waited for."""
+    process.kill()
+    try:
+        process.wait(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            pipe.close()
+
+
 def finish(process, seconds):
     """The output of a process that ends by itself."""
     try:
