@@ -40,6 +40,7 @@ class Machine:
         self.folder = pathlib.Path(self.stack.enter_context(tempfile.TemporaryDirectory()))
         self.environment = dict(os.environ)
         self.stand_in = stand_in
+        self.quota_mib = 512 if stand_in else 4096  # a context alone takes some hundred MiB of a real GPU
         self.library = "libcuda.so.1"
         if stand_in:
             self.start_device(build / "tests" / "standin")
@@ -112,7 +113,8 @@ class Machine:
             process.kill()
             process.wait()
 
-    def tenant(self, ask, name, compute, words, *limits, memory="512MiB"):
+    def tenant(self, ask, name, compute, words, *limits, memory=None):
+        memory = memory or f"{self.quota_mib}MiB"
         return self.spawn(ask("run", "--name", name, "--memory", memory, "--compute", str(compute), *limits, "--", *words),
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
@@ -171,16 +173,16 @@ def collectives(machine):
 def quota(machine):
     """A program takes all it gets in pieces of 2 MiB."""
     with machine.daemon("fixed") as ask:
-        process = machine.spawn(ask("run", "--name", "a", "--memory", "512MiB", "--compute", "50", "--", machine.bin /
-                                    "regatta-test-cuda", "take", str(2 * MIB)), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        process = machine.spawn(ask("run", "--name", "a", "--memory", f"{machine.quota_mib}MiB", "--compute", "50", "--",
+                                    machine.bin / "regatta-test-cuda", "take", str(2 * MIB)), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         line = process.stdout.readline().strip()
         tenants = json.loads(subprocess.run(ask("ps", "--json"), capture_output=True, text=True).stdout)["tenants"]
         process.stdin.close()
         process.wait(timeout=60)
     found = re.fullmatch(r"(\d+), then 2", line)
-    if not found or not 1 <= int(found.group(1)) <= 256 or not tenants:
-        raise Failed(f"of 512 MiB it got: {line or 'nothing'}")
-    return f"{found.group(1)} pieces of 2 MiB of a quota of 512 MiB, context included, then out of memory"
+    if not found or not 1 <= int(found.group(1)) <= machine.quota_mib // 2 or not tenants:
+        raise Failed(f"of {machine.quota_mib} MiB it got: {line or 'nothing'}")
+    return f"{found.group(1)} pieces of 2 MiB of a quota of {machine.quota_mib} MiB, context included, then out of memory"
 
 
 def overhead(machine):

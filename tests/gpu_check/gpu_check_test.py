@@ -31,7 +31,8 @@ class WithoutHook(gpu_check.Machine):
 
     def tenant(self, ask, name, compute, words, *limits, **options):
         path = self.environment["LD_LIBRARY_PATH"]
-        return super().tenant(ask, name, compute, ["env", "-u", "LD_PRELOAD", f"LD_LIBRARY_PATH={path}", *words], *limits, **options)
+        words = ["env", "-u", "LD_PRELOAD", f"LD_LIBRARY_PATH={path}", *words]
+        return super().tenant(ask, name, compute, words, *limits, **options)
 
 
 class GpuCheck(unittest.TestCase):
@@ -55,7 +56,8 @@ class GpuCheck(unittest.TestCase):
         self.assertIn("quota: failed: of 512 MiB it got: 0, then 999", done.stdout)
 
     def test_attacks_on_tenants_without_limits_are_told(self):
-        few = [attack for attack in attacks.MEMORY + attacks.TIME if attack.what in ("cuMemAlloc", "modules (data)", "eight processes")]
+        names = ("cuMemAlloc", "modules (data)", "eight processes")
+        few = [attack for attack in attacks.MEMORY + attacks.TIME if attack.what in names]
         with unittest.mock.patch.multiple(attacks, MEMORY=few[:2], TIME=few[2:]):
             machine = WithoutHook(BUILD, True, 1.0)
             with machine.stack:
