@@ -68,6 +68,17 @@ TEST_P(Lookup, InALibraryThatReplacesTheDriverFindsTheSame) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, Lookup, testing::Values(1U, 2U));
 
+TEST(LookupOfALibrary, ThatAnotherOneBroughtFindsTheSame) {
+  const std::vector<std::string> words = {kProgram, "dependency", REGATTA_PLUGIN};
+  const ProgramResult plain = run(words, environment_for(HookMode::kPlain));
+  EXPECT_EQ(plain.output, "cuInit: found\ncuNothing: null\nmalloc: found\n");
+  for (const HookMode how : {HookMode::kPreloaded, HookMode::kReplaced}) {
+    const ProgramResult hooked = run(words, environment_for(how));
+    EXPECT_EQ(hooked.status, 0);
+    EXPECT_EQ(hooked.output, plain.output);
+  }
+}
+
 TEST(LookupOfManyThreads, NeitherHangsNorForgets) {
   for (const HookMode how : {HookMode::kPreloaded, HookMode::kReplaced}) {
     const ProgramResult done = run({kProgram, "threads"}, environment_for(how));

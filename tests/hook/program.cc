@@ -80,6 +80,7 @@ int main(int argc, char** argv) {
   if (what == "use") return use();
   if (what == "lookups") return print_lookups(static_cast<unsigned>(std::stoul(argument)));
   if (what == "threads") return look_up_from_threads();
+  if (what == "dependency") return look_up_in_dependency(argument.c_str());
   if (what == "memory") return take_memory_in_every_way();
   if (what == "runtime") return use_as_the_runtime();
   if (what == "too-large") return take_in_a_context_that_is_too_large();

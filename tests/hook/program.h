@@ -19,6 +19,7 @@ void* driver_symbol(const char* name);  // null when it has none
 // program_lookup.cc. Each prints what it found, which is compared between runs.
 int print_lookups(unsigned seed);
 int look_up_from_threads();
+int look_up_in_dependency(const char* plugin);
 
 // program_memory.cc. Both stop at lines "step NAME" until they are given a line.
 int take_memory_in_every_way();

@@ -161,6 +161,18 @@ int print_lookups(unsigned seed) {
 }
 
 // Libraries look the same things up again and again, in all threads, while others load libraries.
+// A library that comes with a plug-in looks functions up in all that is loaded.
+int look_up_in_dependency(const char* plugin) {
+  void* const opened = dlopen(plugin, RTLD_NOW | RTLD_LOCAL);
+  if (opened == nullptr) return 1;
+  using Find = void*(const char* name);
+  auto* const find = reinterpret_cast<Find*>(dlsym(opened, "regatta_test_find"));
+  if (find == nullptr) return 2;
+  for (const char* const name : {"cuInit", "cuNothing", "malloc"})
+    std::printf("%s: %s\n", name, find(name) == nullptr ? "null" : "found");
+  return 0;
+}
+
 int look_up_from_threads() {
   std::atomic<int> wrong = 0;
   std::vector<std::thread> threads;

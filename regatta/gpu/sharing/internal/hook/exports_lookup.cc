@@ -39,9 +39,15 @@ void* find_behind_us(void* handle, const char* name, void* caller) {
   if (found != nullptr || handle != RTLD_DEFAULT) return found;
   // A library that was loaded apart from the rest also looks among those that came with it.
   Dl_info info{};
-  void* library = nullptr;
-  if (dladdr1(caller, &info, &library, RTLD_DL_LINKMAP) == 0 || library == nullptr) return nullptr;
+  link_map* map = nullptr;
+  if (dladdr1(caller, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0 ||
+      map == nullptr)
+    return nullptr;
+  // One that another brought has no list of its own to look in before it is opened itself.
+  void* const library = dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD);
+  if (library == nullptr) return nullptr;
   void* const beside = real_dlsym()(library, name);
+  dlclose(library);
   return is_own(beside) ? nullptr : beside;
 }
 
