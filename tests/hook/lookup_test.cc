@@ -114,8 +114,7 @@ TEST(Library, NeedsOnlyTheCLibraryAndShowsOnlyWhatItWraps) {
 }
 
 TEST(Library, LetsAProgramRunThatHasNoDriver) {
-  const ProgramResult done =
-      run({"/bin/echo", "here"}, {std::string("LD_PRELOAD=") + REGATTA_HOOK});
+  const ProgramResult done = run({"/bin/echo", "here"}, {preloading_hook()});
   EXPECT_EQ(done.output, "here\n");
 }
 

@@ -1,6 +1,7 @@
 // tests/hook/run.h: starts the test programs with and without the hook.
 #pragma once
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -18,11 +19,18 @@ struct ProgramResult {
 
 enum class HookMode { kPlain, kPreloaded, kReplaced };
 
+// LD_PRELOAD with the hook before what is preloaded already, as `regatta gpu run` has it.
+inline std::string preloading_hook() {
+  const char* const others = std::getenv("LD_PRELOAD");
+  return std::string("LD_PRELOAD=") + REGATTA_HOOK + (others != nullptr ? ":" : "") +
+         (others != nullptr ? others : "");
+}
+
 inline std::vector<std::string> environment_for(HookMode how) {
   std::vector<std::string> environment;
   environment.push_back(std::string("LD_LIBRARY_PATH=") +
                         (how == HookMode::kReplaced ? REGATTA_REPLACED : REGATTA_DRIVER));
-  if (how == HookMode::kPreloaded) environment.push_back(std::string("LD_PRELOAD=") + REGATTA_HOOK);
+  if (how == HookMode::kPreloaded) environment.push_back(preloading_hook());
   return environment;
 }
 

@@ -73,6 +73,20 @@ void* library_of(void* function) {
   return dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
 }
 
+void* library_base(void* function) {
+  Dl_info info{};
+  return dladdr(function, &info) == 0 ? nullptr : info.dli_fbase;
+}
+
+// By dlvsym, which the hook does not replace; other libraries that replace dlsym do so without a
+// version.
+FindSymbol* versioned_dlsym(void* handle) {
+  for (const char* const version : {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17"})
+    if (void* const found = dlvsym(handle, "dlsym", version); found != nullptr)
+      return reinterpret_cast<FindSymbol*>(found);
+  return nullptr;
+}
+
 // Whether the library is loaded or can be.
 bool find(DriverLibrary library) {
   const Sign& sign = sign_of(library);
@@ -93,18 +107,21 @@ bool is_own(const void* address) {
          address < static_cast<const void*>(_end);
 }
 
-// Through the C library's handle and dlvsym, which the hook does not replace: this finds it
-// whatever other library replaces dlsym, and also where the C library comes before the hook.
+// This finds it whatever other library replaces dlsym, and also where the C library comes before
+// the hook. A library that replaces dlopen may ask for dlsym before it can answer: a sanitizer's
+// runtime does, so dlopen is called only where nothing else finds it.
 FindSymbol* real_dlsym() {
   static std::atomic<FindSymbol*> known_address = nullptr;
   FindSymbol* found = known_address.load(std::memory_order_relaxed);
   if (found != nullptr) return found;
+  found = versioned_dlsym(RTLD_DEFAULT);
+  if (library_base(reinterpret_cast<void*>(found)) !=
+      library_base(reinterpret_cast<void*>(&dlvsym)))
+    found = nullptr;
   for (const char* const library : {"libc.so.6", "libdl.so.2"}) {
     if (found != nullptr) break;  // a library that is not loaded would be looked for on disk
     void* const handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
-    for (const char* const version : {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17"})
-      if (found == nullptr && handle != nullptr)
-        found = reinterpret_cast<FindSymbol*>(dlvsym(handle, "dlsym", version));
+    if (handle != nullptr) found = versioned_dlsym(handle);
   }
   dlerror();
   known_address.store(found, std::memory_order_relaxed);
