@@ -10,10 +10,16 @@
 namespace regatta::sharing {
 namespace {
 
-// Maps a page at `address`, in place of the one there; at any address when it is null.
+// Maps a page at `address`, in place of the one there; at any address when it is null. Other
+// threads may be reading there: one page or the other, as the mapping is moved at once.
 Result<void*> map_shared(int fd, int protection, void* address) {
-  void* memory = ::mmap(address, REGATTA_PAGE_SIZE, protection,
-                        MAP_SHARED | (address != nullptr ? MAP_FIXED : 0), fd, 0);
+  void* const mapped = ::mmap(nullptr, REGATTA_PAGE_SIZE, protection, MAP_SHARED, fd, 0);
+  void* memory = mapped;
+  if (mapped != MAP_FAILED && address != nullptr) {
+    memory = ::mremap(mapped, REGATTA_PAGE_SIZE, REGATTA_PAGE_SIZE, MREMAP_MAYMOVE | MREMAP_FIXED,
+                      address);
+    if (memory == MAP_FAILED) ::munmap(mapped, REGATTA_PAGE_SIZE);
+  }
   if (memory == MAP_FAILED) return os::errno_error("cannot map a page of regatta gpu daemon");
   return memory;
 }
@@ -66,7 +72,7 @@ Status ClientPages::accept(DaemonMessage& message) {
   }
   if (message.fds[1]) {
     REGATTA_TRY(page, map_shared(message.fds[1].get(), PROT_READ | PROT_WRITE, client_page_));
-    client_page_ = static_cast<regatta_client_page*>(page);
+    if (client_page_ == nullptr) client_page_ = static_cast<regatta_client_page*>(page);
     client_page_fd_ = KnownFd(std::move(message.fds[1]));
   }
   if (client_page_ == nullptr)
