@@ -28,6 +28,14 @@ function(regatta_unity target)
   set_source_files_properties(${sources} ${U_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
+# A library that is loaded into foreign programs has libstdc++ and libgcc in it. Not under a sanitizer, which has to
+# see how they synchronise.
+function(regatta_static_runtime target)
+  if(NOT REGATTA_SANITIZER)
+    target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc)
+  endif()
+endfunction()
+
 function(regatta_module)
   cmake_parse_arguments(M "" "NAME;PROCESSES" "SOURCES;ALONE;TESTS;BENCHMARKS;DEPS;SYSTEM" ${ARGN})
   list(TRANSFORM M_DEPS PREPEND regatta::)

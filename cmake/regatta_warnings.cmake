@@ -11,5 +11,7 @@ function(regatta_warnings target)
     "$<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wthread-safety;-Wno-sign-conversion>"
     # A false positive on std::string at -O3 in g++ 12.
     $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
+    # g++ 12 takes values for uninitialized when it checks them for a sanitizer.
+    $<$<AND:$<CXX_COMPILER_ID:GNU>,$<BOOL:${REGATTA_SANITIZER}>>:-Wno-maybe-uninitialized>
     $<$<BOOL:${REGATTA_WERROR}>:-Werror>)
 endfunction()

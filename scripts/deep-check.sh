@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # The slow checks: the release build that scripts/quickstart.sh makes without a warning, AddressSanitizer
-# with UBSan, ThreadSanitizer (both over every unit test) and clang-tidy. About 40 minutes on two cores, less
-# with ccache. Exit status 1 when one failed.
+# with UBSan, ThreadSanitizer (both over every unit test and the system tests of GPUs of other servers) and
+# clang-tidy. About an hour on two cores, less with ccache. Exit status 1 when one failed.
 #
 #   scripts/deep-check.sh [release] [asan] [tsan] [tidy]     (all four when none is named)
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 source scripts/common.sh
 
-# sanitize PRESET [CTEST ARGUMENT...]: every unit test there is, built with this preset.
+# sanitize PRESET [CTEST ARGUMENT...]: every unit test there is and the system tests of label sanitized, built with
+# this preset. cmake/regatta_sanitizers.cmake says how programs are started, and where reports go.
 # ThreadSanitizer of g++ 12 does not run under the address randomisation of newer kernels, so setarch turns that
 # off for these processes. It does not model fences; -Wno-tsan silences its warning about them. The test
 # lab.LabOfAnOrdinaryUser skips itself under it: only a process of one thread may enter a user namespace, and the
@@ -20,7 +21,7 @@ sanitize() {
   folder=$(build_folder "$preset")
   configure "$preset" "$folder" -DREGATTA_TORCH=ON || return 1
   "${plain[@]}" ninja -C "$folder" -j "$(jobs)" --quiet unit_tests || return 1
-  "${plain[@]}" ctest --test-dir "$folder" -L unit -j "$(jobs)" --output-on-failure --timeout 300 "$@"
+  "${plain[@]}" ctest --test-dir "$folder" -L 'unit|sanitized' -j "$(jobs)" --output-on-failure --timeout 300 "$@"
 }
 
 # The optimizer of the release build sees further, and warns where the dev build does not.
