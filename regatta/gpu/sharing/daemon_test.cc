@@ -63,6 +63,28 @@ TEST(Daemon, DoesNotStartWithTooFewDescriptorsToAnswer) {
   EXPECT_FALSE(std::filesystem::exists(folder.path() + "/state"));
 }
 
+// The daemon would call back the bytes that the client has, and grant what it lacked beside them,
+// again and again.
+TEST(Daemon, RefusesWhatDoesNotFitBesideSwappableMemoryThoughTheClientHasSpareBytes) {
+  const TestDaemon daemon({20_MiB}, {.host_memory = 1_GiB});
+  const pid_t tenant =
+      daemon.start_tenant("a", 20_MiB,
+                          [](int page) {
+                            const auto client = Client::connect(page, kTimeout);
+                            EXPECT_IN_TENANT(client);
+                            EXPECT_IN_TENANT((*client)->reserve(0, 4 * kMiB));
+                            EXPECT_IN_TENANT((*client)->lease_swappable(0, 14 * kMiB));
+                            (*client)->release(0, 4 * kMiB);
+                            ::alarm(10);
+                            const Status refused = (*client)->reserve(0, 7 * kMiB);
+                            EXPECT_IN_TENANT(!refused && refused.error().code == Code::kExhausted);
+                            EXPECT_IN_TENANT((*client)->reserve(0, 6 * kMiB));
+                            return 0;
+                          },
+                          {{"overcommit", true}});
+  EXPECT_EQ(wait_status(tenant), 0);
+}
+
 TEST(Daemon, ThatHangsHoldsNobodyUpWhoAsksWithinATimeAndItsLateAnswerIsNoOthers) {
   const TestDaemon daemon;
   const pid_t tenant = daemon.start_tenant("a", 100_MiB, [&](int page) {

@@ -137,7 +137,7 @@ ResidencyManager::Admission ResidencyManager::admit(TenantStore& tenant_store, i
   for (int other = 0; other < tenant_store.device_count(); ++other)
     update_checkpointable(tenant_store, other);
   if (moves && !may_ever(tenant_store, client, device, bytes))
-    tenant_store.swappable().recall_spare(device);
+    tenant_store.swappable().recall_spare(device, client);
   if (moves && !may_ever(tenant_store, client, device, bytes)) {
     asked.wanted = asked.may_lease = 0;
     return Admission::kNever;

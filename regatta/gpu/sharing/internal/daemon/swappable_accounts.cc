@@ -67,10 +67,10 @@ bool SwappableAccounts::may_pin(int tenant) {
   return fits;
 }
 
-void SwappableAccounts::recall_spare(int device) {
+void SwappableAccounts::recall_spare(int device, int except) {
   for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
     if (tenants_->is_live(tenant) && tenants_->is_overcommitted(tenant))
-      leases_->recall_all(tenant, device);
+      leases_->recall(tenant, device, except, REGATTA_MEMORY_MAX);
   }
 }
 

@@ -46,8 +46,9 @@ class SwappableAccounts {
   bool fits_lease(int tenant, int device, std::uint64_t least) const;
   // Whether each tenant still fits when this one's processes cannot leave any more.
   bool may_pin(int tenant);
-  // Calls back spare bytes of the tenants with over-commit.
-  void recall_spare(int device);
+  // Calls back spare bytes of the clients with over-commit other than `except`, which asks for what
+  // it lacks beside its own.
+  void recall_spare(int device, int except);
 
  private:
   // Bytes that have to be on the device for the tenant to work, and that can leave it.
