@@ -1,7 +1,6 @@
 // Opens the memory of another process, which shows it in every way, frees it, and is killed.
 #include <csignal>
 #include <cstdio>
-#include <cstring>
 
 #include <poll.h>
 #include <sys/prctl.h>
@@ -11,6 +10,7 @@
 
 #include "tests/hook/program.h"
 #include "tests/hook/program_steps.h"
+#include "tests/standin/message_with_file.h"
 
 namespace regatta::hook_test {
 namespace {
@@ -29,36 +29,11 @@ struct Word {
 };
 
 void send_word(int socket, const Word& word, int file) {
-  iovec part{const_cast<Word*>(&word), sizeof word};
-  alignas(cmsghdr) char room[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  if (file >= 0) {
-    message.msg_control = room;
-    message.msg_controllen = sizeof room;
-    cmsghdr* const along = CMSG_FIRSTHDR(&message);
-    along->cmsg_level = SOL_SOCKET;
-    along->cmsg_type = SCM_RIGHTS;
-    along->cmsg_len = CMSG_LEN(sizeof file);
-    std::memcpy(CMSG_DATA(along), &file, sizeof file);
-  }
-  expect(sendmsg(socket, &message, 0) == sizeof word, "sendmsg");
+  expect(standin::send_with_file(socket, &word, sizeof word, file) == sizeof word, "sendmsg");
 }
 
 bool receive_word(int socket, Word& word, int& file) {
-  iovec part{&word, sizeof word};
-  alignas(cmsghdr) char room[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = room;
-  message.msg_controllen = sizeof room;
-  file = -1;
-  if (recvmsg(socket, &message, 0) != sizeof word) return false;
-  if (const cmsghdr* const along = CMSG_FIRSTHDR(&message))
-    std::memcpy(&file, CMSG_DATA(along), sizeof file);
-  return true;
+  return standin::receive_with_file(socket, &word, sizeof word, file) == sizeof word;
 }
 
 // The one whose memory it is.
