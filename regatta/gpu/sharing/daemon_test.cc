@@ -85,6 +85,50 @@ TEST(Daemon, RefusesWhatDoesNotFitBesideSwappableMemoryThoughTheClientHasSpareBy
   EXPECT_EQ(wait_status(tenant), 0);
 }
 
+// The device is full by spare bytes: of the tenant's other process, and of one with over-commit.
+TEST(Daemon, GrantsATenantItsMemoryOnADeviceThatIsFullBySpareBytes) {
+  const TestDaemon daemon({40_MiB}, {.host_memory = 1_GiB});
+  const Shared<std::atomic<int>> step;
+  const auto wait_for = [&](int number) {
+    for (int i = 0; i < 10'000 && *step < number; ++i)
+      os::sleep_for(Seconds{0.001});
+  };
+  // Takes so much and returns it.
+  const auto fill = [&](Client& client, std::uint64_t bytes) {
+    const bool is_full = client.reserve(0, bytes).has_value();
+    client.release(0, bytes);
+    ++*step;
+    wait_for(3);
+    return is_full;
+  };
+  const pid_t other = daemon.start_tenant("other", 20_MiB,
+                                          [&](int page) {
+                                            const auto client = Client::connect(page, kTimeout);
+                                            EXPECT_IN_TENANT(client && fill(**client, 20 * kMiB));
+                                            return 0;
+                                          },
+                                          {{"overcommit", true}});
+  wait_for(1);
+  const pid_t tenant = daemon.start_tenant("a", 20_MiB, [&](int page) {
+    const pid_t child = start_process([&] {
+      const auto client = Client::connect(page, kTimeout);
+      EXPECT_IN_TENANT(client && fill(**client, 20 * kMiB));
+      return 0;
+    });
+    wait_for(2);
+    const auto client = Client::connect(page, kTimeout);
+    ::alarm(10);
+    EXPECT_IN_TENANT(client && (*client)->reserve(0, 12 * kMiB));
+    const Status refused = (*client)->reserve(0, 60 * kMiB);
+    EXPECT_IN_TENANT(!refused && refused.error().code == Code::kExhausted);
+    ++*step;
+    return wait_status(child);
+  });
+  EXPECT_EQ(wait_status(tenant), 0);
+  *step = 3;
+  EXPECT_EQ(wait_status(other), 0);
+}
+
 TEST(Daemon, ThatHangsHoldsNobodyUpWhoAsksWithinATimeAndItsLateAnswerIsNoOthers) {
   const TestDaemon daemon;
   const pid_t tenant = daemon.start_tenant("a", 100_MiB, [&](int page) {

@@ -133,6 +133,13 @@ ResidencyManager::Admission ResidencyManager::admit(TenantStore& tenant_store, i
   TenantState& asked = at(of.asked, tenant);
   const bool moves = tenant_store.tenants().is_overcommitted(tenant);
   is_changed_ = true;
+  // Nobody makes room for what the quota does not allow.
+  LeaseAccounts& leases = tenant_store.leases();
+  if (leases.room(tenant, device) < bytes) leases.recall(tenant, device, client, bytes);
+  if (leases.room(tenant, device) < bytes) {
+    asked.wanted = asked.may_lease = 0;
+    return Admission::kNever;
+  }
   if (moves && !checkpoints_.is_decided()) return Admission::kLater;
   for (int other = 0; other < tenant_store.device_count(); ++other)
     update_checkpointable(tenant_store, other);
@@ -143,9 +150,13 @@ ResidencyManager::Admission ResidencyManager::admit(TenantStore& tenant_store, i
     return Admission::kNever;
   }
   const std::uint64_t whole = tenant_store.capacity().bytes(device);
-  const std::uint64_t others = taken(tenant_store, device) - (moves ? asked.may_lease : 0);
-  const bool fits = whole == 0 || others + bytes <= whole;
-  if (fits && (!moves || is_its_turn(tenant, device, bytes))) {
+  const auto fits = [&] {
+    const std::uint64_t others = taken(tenant_store, device) - (moves ? asked.may_lease : 0);
+    return whole == 0 || others + bytes <= whole;
+  };
+  // Spare bytes take room that nobody uses.
+  if (!fits()) tenant_store.swappable().recall_spare(device, client);
+  if (fits() && (!moves || is_its_turn(tenant, device, bytes))) {
     asked.wanted = asked.may_lease = 0;
     return Admission::kNow;
   }
