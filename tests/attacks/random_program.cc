@@ -1,31 +1,24 @@
-// Takes and returns device memory in ways that are drawn at random: the first word is the seed, the
-// second how many calls it makes, the third its quota in MiB, the fourth how deep it may start
-// others like itself, some of which it kills, the fifth whether its device has less than the quota.
-// After each call it compares what the device has for
-// it with the quota (status 3), and now and then, when all is quiet, it says "step" and waits for a
-// line, so that the books can be compared with the device.
-#include <csignal>
-#include <functional>
-#include <random>
-#include <string>
-#include <thread>
-#include <vector>
+// Takes and returns device memory in ways that are drawn at random (random_options.h has its
+// words). After each call it compares what the device has for it with the quota (status 3), and now
+// and then, when all is quiet, it says "step" and waits for a line, so that the books can be
+// compared with the device. Status 92: there was no room for its context.
+#include "tests/attacks/random_program.h"
 
-#include <sys/wait.h>
+#include <algorithm>
+#include <utility>
+
+#include <poll.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "regatta/gpu/device/abi/nvml.h"
-#include "tests/attacks/attack.h"
-#include "tests/standin/fat_binary.h"
+#include "tests/attacks/random_steps.h"
 
+namespace regatta::attacks {
 namespace {
 
-using regatta::attacks::driver_symbol;
-using regatta::attacks::number;
-
-constexpr std::uint64_t kMiB = 1 << 20;
-const CUmemAllocationProp kHere = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                   .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+constexpr std::uint64_t kWindowStep = 2 * kMiB;  // of what is written: the begin of each block
+constexpr std::uint64_t kWindow = 64 * 1024;
 
 // The bytes that the device has for this process; none where NVML does not know it by its number,
 // as in a container.
@@ -63,330 +56,185 @@ class DeviceView {
           "nvmlDeviceGetComputeRunningProcesses_v3");
 };
 
-class RandomProgram {
- public:
-  RandomProgram(std::uint64_t seed, std::uint64_t quota, std::uint64_t depth, bool is_small)
-      : random_(seed), seed_(seed), quota_(quota), depth_(depth), is_small_(is_small) {
-    context_ = regatta::attacks::open_context();
-    is_stand_in_ = regatta::attacks::is_stand_in();
-    MUST(CU(cuStreamCreate)(&stream_, CU_STREAM_NON_BLOCKING));
-  }
+[[noreturn]] void end_with(int status, const std::string& line) {
+  std::printf("%s\n", line.c_str());
+  std::fflush(stdout);
+  std::_Exit(status);
+}
 
-  void run(std::uint64_t calls) {
-    for (std::uint64_t i = 0; i < calls; ++i) {
-      const Call& call = kCalls[below(std::size(kCalls))];
-      (this->*call.make)();
-      const std::uint64_t bytes = view_.own_bytes();
-      if (bytes > quota_) {
-        std::printf("seed %lu: %lu bytes, and the quota is %lu, after call %lu: %s\n",
-                    static_cast<unsigned long>(seed_), static_cast<unsigned long>(bytes),
-                    static_cast<unsigned long>(quota_), static_cast<unsigned long>(i), call.name);
-        std::fflush(stdout);
-        std::_Exit(3);
-      }
-      if (depth_ != 0 && below(12) == 0) step(call.name);
-    }
-    while (!held_.empty())
-      give_one();
-    if (depth_ != 0) step("all returned");
-  }
+ProgramRecord* find_record(const ProgramOptions& options) {
+  static ProgramRecord own;
+  if (options.records == ProgramOptions::kNone) return &own;
+  void* const memory = ::mmap(nullptr, sizeof(ProgramRecords), PROT_READ | PROT_WRITE, MAP_SHARED,
+                              static_cast<int>(options.records), 0);
+  if (memory == MAP_FAILED) end_with(4, "wrong: no records");
+  return &static_cast<ProgramRecords*>(memory)->all[options.record_number % ProgramRecords::kMost];
+}
 
- private:
-  struct Call {
-    const char* name;
-    void (RandomProgram::*make)();
-  };
-
-  std::uint64_t below(std::uint64_t end) { return random_() % end; }
-  // Many small ones, some that fill blocks, a few that no quota has room for.
-  std::uint64_t size() {
-    switch (below(8)) {
-      case 0:
-        return 1 + below(2 * quota_);
-      case 1:
-      case 2:
-        return (1 + below(8)) * 2 * kMiB;
-      case 3:
-        return 1 + below(8 * kMiB);
-      default:
-        return 1 + below(200'000);
-    }
-  }
-  static void expect(bool is_right, const char* what) {
-    if (is_right) return;
-    std::printf("wrong: %s\n", what);
-    std::fflush(stdout);
-    std::_Exit(4);
-  }
-  // Something that was given is held, to be returned by `give`.
-  void hold(CUresult result, std::function<CUresult()> give) {
-    if (result == CUDA_SUCCESS) held_.push_back(std::move(give));
-  }
-  void give_one() {
-    if (held_.empty()) return;
-    std::swap(held_[below(held_.size())], held_.back());
-    const std::function<CUresult()> give = std::move(held_.back());
-    held_.pop_back();
-    expect(give() == CUDA_SUCCESS, "what was given can be returned");
-  }
-  void step(const char* after) {
-    MUST(CU(cuCtxSynchronize)());
-    std::printf("step %s\n", after);
-    std::fflush(stdout);
-    for (char letter = 0; ::read(STDIN_FILENO, &letter, 1) == 1 && letter != '\n';) {
-    }
-  }
-
-  void allocate() {
-    CUdeviceptr address = 0;
-    const CUresult result = CU(cuMemAlloc_v2)(&address, size());
-    hold(result, [=] { return CU(cuMemFree_v2)(address); });
-  }
-  void allocate_rows() {
-    CUdeviceptr address = 0;
-    std::size_t pitch = 0;
-    const CUresult result =
-        CU(cuMemAllocPitch_v2)(&address, &pitch, 1 + below(5000), 1 + below(3000), 4);
-    hold(result, [=] { return CU(cuMemFree_v2)(address); });
-  }
-  // On a full device it lies with the host, and counts all the same.
-  void allocate_managed() {
-    if (is_small_) return;
-    CUdeviceptr address = 0;
-    const CUresult result = CU(cuMemAllocManaged)(&address, 1 + below(6 * kMiB), 1);
-    hold(result, [=] { return CU(cuMemFree_v2)(address); });
-  }
-  void create_physical() {
-    CUmemGenericAllocationHandle handle = 0;
-    CUdeviceptr range = 0;
-    const std::uint64_t bytes = (1 + below(6)) * 2 * kMiB;
-    if (CU(cuMemCreate)(&handle, bytes, &kHere, 0) != CUDA_SUCCESS) return;
-    if (below(2) == 0) {
-      held_.push_back([=] { return CU(cuMemRelease)(handle); });
-      return;
-    }
-    MUST(CU(cuMemAddressReserve)(&range, bytes, 0, 0, 0));
-    MUST(CU(cuMemMap)(range, bytes, 0, handle, 0));
-    MUST(CU(cuMemRelease)(handle));
-    held_.push_back([=] {
-      const CUresult result = CU(cuMemUnmap)(range, bytes);
-      MUST(CU(cuMemAddressFree)(range, bytes));
-      return result;
-    });
-  }
-  void create_array() {
-    CUarray array = nullptr;
-    const CUDA_ARRAY3D_DESCRIPTOR shape = {
-        1 + below(600), 1 + below(600), below(8), CU_AD_FORMAT_FLOAT, 1, 0};
-    const CUDA_ARRAY_DESCRIPTOR_v1 old = {static_cast<unsigned>(1 + below(3000)),
-                                          static_cast<unsigned>(1 + below(1000)),
-                                          CU_AD_FORMAT_FLOAT, 4};
-    const CUresult result =
-        below(2) == 0 ? CU(cuArray3DCreate_v2)(&array, &shape) : CU(cuArrayCreate)(&array, &old);
-    hold(result, [=] { return CU(cuArrayDestroy)(array); });
-  }
-  void create_mipmap() {
-    CUmipmappedArray array = nullptr;
-    const CUDA_ARRAY3D_DESCRIPTOR shape = {
-        1 + below(2000), 1 + below(1000), 0, CU_AD_FORMAT_FLOAT, 2, 0};
-    const CUresult result =
-        CU(cuMipmappedArrayCreate)(&array, &shape, static_cast<unsigned>(1 + below(14)));
-    hold(result, [=] { return CU(cuMipmappedArrayDestroy)(array); });
-  }
-  void allocate_in_stream() {
-    CUdeviceptr address = 0;
-    CUstream stream = stream_;
-    const CUresult result = CU(cuMemAllocAsync)(&address, size(), stream);
-    hold(result, [=] { return CU(cuMemFreeAsync)(address, stream); });
-  }
-  void use_a_pool() {
-    CUmemoryPool pool = nullptr;
-    const CUmemPoolProps properties = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                       .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
-    std::uint64_t keep = below(2) * 100 * kMiB;
-    std::vector<CUdeviceptr> addresses(1 + below(5));
-    MUST(CU(cuMemPoolCreate)(&pool, &properties));
-    MUST(CU(cuMemPoolSetAttribute)(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep));
-    for (CUdeviceptr& address : addresses)
-      if (CU(cuMemAllocFromPoolAsync)(&address, size(), pool, stream_) != CUDA_SUCCESS) address = 0;
-    for (const CUdeviceptr address : addresses)
-      if (address != 0) MUST(CU(cuMemFreeAsync)(address, stream_));
-    if (below(2) == 0) MUST(CU(cuStreamSynchronize)(stream_));
-    MUST(CU(cuMemPoolDestroy)(pool));
-    MUST(CU(cuCtxSynchronize)());
-  }
-  void launch_a_graph() {
-    CUgraph graph = nullptr;
-    CUgraphNode node = nullptr;
-    CUgraphNode end = nullptr;
-    CUgraphExec executable = nullptr;
-    CUDA_MEM_ALLOC_NODE_PARAMS memory{};
-    memory.poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-                        .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
-    memory.bytesize = 1 + below(40 * kMiB);
-    MUST(CU(cuGraphCreate)(&graph, 0));
-    MUST(CU(cuGraphAddMemAllocNode)(&node, graph, nullptr, 0, &memory));
-    MUST(CU(cuGraphAddMemFreeNode)(&end, graph, &node, 1, memory.dptr));
-    MUST(CU(cuGraphInstantiateWithFlags)(&executable, graph, 0));
-    for (std::uint64_t i = below(4); i > 0; --i)
-      if (CU(cuGraphLaunch)(executable, stream_) != CUDA_SUCCESS) break;
-    MUST(CU(cuStreamSynchronize)(stream_));
-    MUST(CU(cuGraphExecDestroy)(executable));
-    MUST(CU(cuGraphDestroy)(graph));
-    if (below(2) == 0) MUST(CU(cuDeviceGraphMemTrim)(0));
-  }
-  // As if only the driver could read it; real ones would not.
-  void hide(std::string& fat) const {
-    if (is_stand_in_) fat[16 + 41] = '\x40';
-  }
-  std::string module_text() {
-    std::string text = regatta::attacks::kPtxBegin;
-    for (std::uint64_t i = below(3); i > 0; --i)
-      text += ".visible .global .b8 v" + std::to_string(i) + "[" +
-              std::to_string((1 + below(6)) * 2 * kMiB) + "];\n";
-    return text + ".visible .entry spin_1us() { ret; }\n";
-  }
-  void load_a_module() {
-    CUmodule module = nullptr;
-    const std::string text = module_text();
-    std::string fat = regatta::standin::fat_binary_of(text, 75);
-    if (below(2) == 0) hide(fat);
-    const CUresult result = below(2) == 0
-                                ? CU(cuModuleLoadData)(&module, text.c_str())
-                                : CU(cuModuleLoadDataEx)(&module, fat.data(), 0, nullptr, nullptr);
-    hold(result, [=] { return CU(cuModuleUnload)(module); });
-  }
-  void load_a_library() {
-    CUlibrary library = nullptr;
-    CUkernel kernel = nullptr;
-    const std::string text = module_text();
-    if (CU(cuLibraryLoadData)(&library, text.c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0) !=
-        CUDA_SUCCESS)
-      return;
-    MUST(CU(cuLibraryGetKernel)(&kernel, library, "spin_1us"));
-    MUST(CU(cuLaunchKernel)(reinterpret_cast<CUfunction>(kernel), 1, 1, 1, 1, 1, 1, 0, nullptr,
-                            nullptr, nullptr));
-    held_.push_back([=] { return CU(cuLibraryUnload)(library); });
-  }
-  // In a context of its own, which takes its memory along.
-  void use_a_context() {
-    CUcontext context = nullptr;
-    if (CU(cuCtxCreate_v2)(&context, 0, 0) != CUDA_SUCCESS) return;
-    for (std::uint64_t i = below(6); i > 0; --i) {
-      CUdeviceptr address = 0;
-      CUmodule module = nullptr;
-      if (below(3) == 0)
-        CU(cuModuleLoadData)(&module, module_text().c_str());
-      else
-        CU(cuMemAlloc_v2)(&address, size());
-    }
-    MUST(below(2) == 0 ? CU(cuCtxDestroy_v2)(context) : CU(cuCtxDestroy)(context));
-    MUST(CU(cuCtxSetCurrent)(context_));
-  }
-  void ask_for_nonsense() {
-    CUdeviceptr address = 0;
-    std::size_t pitch = 0;
-    CUarray array = nullptr;
-    CUmodule module = nullptr;
-    const std::uint64_t huge = ~0ULL >> below(20);
-    const CUDA_ARRAY3D_DESCRIPTOR shape = {huge, huge, huge, CU_AD_FORMAT_FLOAT, 4, 0};
-    const std::string text = regatta::attacks::kPtxBegin +
-                             (".visible .global .b64 a[" + std::to_string(huge)) + "][" +
-                             std::to_string(huge) + "];\n.visible .entry spin_1us() { ret; }";
-    expect(CU(cuMemAlloc_v2)(&address, huge) != CUDA_SUCCESS, "cuMemAlloc of 2^44 and more");
-    expect(CU(cuMemAllocPitch_v2)(&address, &pitch, huge, huge, 4) != CUDA_SUCCESS, "pitch");
-    expect(CU(cuMemAllocAsync)(&address, huge, stream_) != CUDA_SUCCESS, "cuMemAllocAsync");
-    expect(CU(cuArray3DCreate_v2)(&array, &shape) != CUDA_SUCCESS, "an array");
-    expect(CU(cuModuleLoadData)(&module, text.c_str()) != CUDA_SUCCESS, "a module");
-  }
-  void allocate_from_threads() {
-    std::vector<std::thread> threads;
-    const std::string text =
-        regatta::attacks::kPtxBegin + std::string(".visible .global .b8 v[4194304];");
-    std::string fat = regatta::standin::fat_binary_of(text, 75);
-    hide(fat);
-    const void* const images[] = {text.c_str(), fat.data()};
-    for (unsigned i = 0; i < 3; ++i)
-      threads.emplace_back([this, begin = random_(), image = images[below(2)]] {
-        MUST(CU(cuCtxSetCurrent)(context_));
-        std::mt19937_64 random(begin);
-        for (int round = 0; round < 60; ++round) {
-          CUdeviceptr address = 0;
-          CUmodule module = nullptr;
-          if (round % 20 == 19) {
-            if (CU(cuModuleLoadData)(&module, image) == CUDA_SUCCESS)
-              MUST(CU(cuModuleUnload)(module));
-          } else if (CU(cuMemAlloc_v2)(&address, 1 + random() % (4 * kMiB)) == CUDA_SUCCESS) {
-            MUST(CU(cuMemFree_v2)(address));
-          }
-        }
-      });
-    for (std::thread& thread : threads)
-      thread.join();
-  }
-  // Another one of this tenant, which ends by itself or at any moment.
-  void start_another() {
-    if (depth_ == 0) return;
-    const std::string seed = std::to_string(random_());
-    const std::string quota = std::to_string(quota_ / kMiB);
-    const std::uint64_t lives_us = below(2) == 0 ? 0 : 1 + below(20'000);
-    const pid_t child = ::fork();
-    if (child == 0) {
-      ::execl("/proc/self/exe", "random_program", seed.c_str(), "25", quota.c_str(), "0",
-              is_small_ ? "1" : "0", nullptr);
-      std::_Exit(99);
-    }
-    if (lives_us != 0) {
-      ::usleep(static_cast<useconds_t>(lives_us));
-      ::kill(child, SIGKILL);
-    }
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    constexpr int kNoRoom = 91;  // for its context
-    expect(lives_us != 0 ||
-               (WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == kNoRoom)),
-           "the other one ends as it should");
-  }
-
-  static constexpr Call kCalls[] = {
-      {"cuMemAlloc", &RandomProgram::allocate},
-      {"cuMemAlloc", &RandomProgram::allocate},
-      {"cuMemAllocPitch", &RandomProgram::allocate_rows},
-      {"cuMemAllocManaged", &RandomProgram::allocate_managed},
-      {"cuMemCreate", &RandomProgram::create_physical},
-      {"an array", &RandomProgram::create_array},
-      {"a mipmapped array", &RandomProgram::create_mipmap},
-      {"cuMemAllocAsync", &RandomProgram::allocate_in_stream},
-      {"a pool", &RandomProgram::use_a_pool},
-      {"a graph", &RandomProgram::launch_a_graph},
-      {"a module", &RandomProgram::load_a_module},
-      {"a library", &RandomProgram::load_a_library},
-      {"a context", &RandomProgram::use_a_context},
-      {"sizes that wrap", &RandomProgram::ask_for_nonsense},
-      {"threads", &RandomProgram::allocate_from_threads},
-      {"another process", &RandomProgram::start_another},
-      {"a release", &RandomProgram::give_one},
-      {"a release", &RandomProgram::give_one},
-      {"a release", &RandomProgram::give_one},
-      {"a release", &RandomProgram::give_one},
-  };
-
-  std::mt19937_64 random_;
-  const std::uint64_t seed_;
-  const std::uint64_t quota_;
-  const std::uint64_t depth_;
-  const bool is_small_;  // the device has less than the quota
-  DeviceView view_;
-  CUcontext context_ = nullptr;
-  bool is_stand_in_ = false;
-  CUstream stream_ = nullptr;
-  std::vector<std::function<CUresult()>> held_;
-};
+CUcontext open_context_if_there_is_room() {
+  CUcontext context = nullptr;
+  MUST(CU(cuInit)(0));
+  const CUresult result = CU(cuDevicePrimaryCtxRetain)(&context, 0);
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) std::_Exit(92);
+  must(result, "cuDevicePrimaryCtxRetain");
+  MUST(CU(cuCtxSetCurrent)(context));
+  return context;
+}
 
 }  // namespace
 
+void expect(bool is_right, const char* what) {
+  if (!is_right) end_with(4, std::string("wrong: ") + what);
+}
+
+RandomProgram::RandomProgram(const ProgramOptions& options)
+    : options_(options), random_(options.seed), record_(find_record(options)) {
+  context_ = open_context_if_there_is_room();
+  MUST(CU(cuStreamCreate)(&stream_, CU_STREAM_NON_BLOCKING));
+}
+
+void RandomProgram::run() {
+  std::vector<RandomStep> steps;
+  for (const auto& kind : {memory_steps(), code_steps(), process_steps()})
+    steps.insert(steps.end(), kind.begin(), kind.end());
+  if (options_.sender != ProgramOptions::kNone)
+    steps.insert(steps.end(), share_steps().begin(), share_steps().end());
+  for (std::uint64_t i = 0; i < options_.calls; ++i) {
+    const RandomStep& next = steps[below(steps.size())];
+    record_->add_call(next.name);
+    next.make(*this);
+    if (options_.is_checked != 0) compare_with_quota(next.name);
+    if (options_.depth != 0 && below(12) == 0) step(next.name);
+  }
+  while (!held_.empty())
+    give_one();
+  if (options_.depth != 0) step("all returned");
+}
+
+void RandomProgram::fill() {
+  CUdeviceptr address = 0;
+  const CUresult result = CU(cuMemAlloc_v2)(&address, options_.filled_mib * kMiB);
+  if (result != CUDA_SUCCESS)
+    end_with(4, "wrong: the " + std::to_string(options_.filled_mib) +
+                    " MiB that its tenant has left are refused: " + std::to_string(result));
+  step("filled");
+}
+
+void RandomProgram::compare_with_quota(const char* after) const {
+  static const DeviceView view;
+  const std::uint64_t bytes = view.own_bytes();
+  if (bytes <= options_.quota_mib * kMiB) return;
+  end_with(3, "seed " + std::to_string(options_.seed) + ": " + std::to_string(bytes) +
+                  " bytes, and the quota is " + std::to_string(options_.quota_mib) +
+                  " MiB, after call " + std::to_string(record_->calls) + ": " + after);
+}
+
+// A program that has opened memory of others waits for its work now and then: what became its own
+// is counted then. With over-commit one that waits counts as working, so it does not.
+void RandomProgram::step(const char* after) {
+  constexpr int kApartMs = 40;
+  MUST(CU(cuCtxSynchronize)());
+  std::printf("step %s\n", after);
+  std::fflush(stdout);
+  const bool waits = options_.sender != ProgramOptions::kNone && options_.is_swappable == 0;
+  pollfd input{STDIN_FILENO, POLLIN, 0};
+  while (::poll(&input, 1, waits ? kApartMs : -1) == 0)
+    MUST(CU(cuCtxSynchronize)());
+  for (char letter = 0; ::read(STDIN_FILENO, &letter, 1) == 1 && letter != '\n';) {
+  }
+}
+
+std::uint64_t RandomProgram::size() {
+  switch (below(8)) {
+    case 0:
+      return 1 + below(2 * options_.quota_mib * kMiB);
+    case 1:
+    case 2:
+      return (1 + below(8)) * 2 * kMiB;
+    case 3:
+      return 1 + below(8 * kMiB);
+    default:
+      return 1 + below(200'000);
+  }
+}
+
+bool RandomProgram::hold(CUresult result, Give give, const WrittenRange& range) {
+  ++(result == CUDA_SUCCESS ? record_->allocations : record_->refusals);
+  if (result != CUDA_SUCCESS) return false;
+  held_.push_back({std::move(give), range});
+  if (range.bytes >= 4 && below(2) == 0) held_.back().range.value = write(range);
+  return true;
+}
+
+void RandomProgram::give_one() {
+  if (held_.empty()) return;
+  std::swap(held_[below(held_.size())], held_.back());
+  const Held held = std::move(held_.back());
+  held_.pop_back();
+  if (held.range.value != 0 && below(2) == 0) check(held.range, below(held.range.bytes));
+  expect(held.give() == CUDA_SUCCESS, "what was given can be returned");
+}
+
+// At the begin of each block, and so that a word says which block it is of.
+std::uint32_t RandomProgram::write(const WrittenRange& range) {
+  const auto value = static_cast<std::uint32_t>(1 + below(1 << 24)) << 6;
+  MUST(CU(cuCtxSynchronize)());  // memory of streams is there then
+  for (std::uint64_t at = 0; at + 4 <= range.bytes; at += kWindowStep)
+    MUST(CU(cuMemsetD32_v2)(range.address + at,
+                            value + static_cast<std::uint32_t>(at / kWindowStep % 64),
+                            std::min(kWindow, range.bytes - at) / 4));
+  MUST(CU(cuCtxSynchronize)());
+  return value;
+}
+
+void RandomProgram::check(const WrittenRange& range, std::uint64_t at) {
+  std::uint64_t begin = at / kWindowStep * kWindowStep;
+  if (begin + 4 > range.bytes) begin = 0;
+  const std::uint64_t words = std::min(kWindow, range.bytes - begin) / 4;
+  const std::uint32_t written = range.value + static_cast<std::uint32_t>(begin / kWindowStep % 64);
+  for (const std::uint64_t place : {begin, begin + 4 * (words - 1)}) {
+    std::uint32_t word = 0;
+    MUST(CU(cuMemcpyDtoH_v2)(&word, range.address + place, sizeof word));
+    if (word == written) continue;
+    end_with(4, "wrong: at byte " + std::to_string(place) + " of " + std::to_string(range.bytes) +
+                    " is " + std::to_string(word) + ", and " + std::to_string(written) +
+                    " was written");
+  }
+}
+
+void RandomProgram::check_one() {
+  const WrittenRange* const range =
+      any_range([](const WrittenRange& one) { return one.value != 0; });
+  if (range == nullptr) return;
+  check(*range, below(range->bytes));
+  ++record_->checks;
+}
+
+const WrittenRange* RandomProgram::any_range(const std::function<bool(const WrittenRange&)>& fits) {
+  const std::size_t first = held_.empty() ? 0 : below(held_.size());
+  for (std::size_t i = 0; i < held_.size(); ++i) {
+    const WrittenRange& range = held_[(first + i) % held_.size()].range;
+    if (range.bytes != 0 && fits(range)) return &range;
+  }
+  return nullptr;
+}
+
+void RandomProgram::note_opened(std::uint64_t bytes) {
+  record_->opened_total += bytes;
+  if (options_.depth != 0) record_->opened += bytes;
+}
+
+void RandomProgram::note_closed(std::uint64_t bytes) {
+  if (options_.depth != 0) record_->opened -= bytes;
+}
+
+}  // namespace regatta::attacks
+
 int main(int argc, char** argv) {
-  RandomProgram program(number(argc, argv, 1, 1), number(argc, argv, 3, 100) * kMiB,
-                        number(argc, argv, 4, 1), number(argc, argv, 5, 0) != 0);
-  program.run(number(argc, argv, 2, 100));
+  const auto options = regatta::attacks::parse_options(argc, argv);
+  regatta::attacks::RandomProgram program(options);
+  if (options.filled_mib != 0)
+    program.fill();
+  else
+    program.run();
 }

@@ -8,10 +8,20 @@ namespace {
 class RandomProgram : public testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(RandomProgram, IsHeldToItsQuotaAndCountedAsTheDeviceCountsIt) {
-  EXPECT_EQ(run_random_program(GetParam()), "");
+  RandomTotals totals;
+  EXPECT_EQ(run_random_program(GetParam(), totals), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, RandomProgram, testing::Range<std::uint64_t>(1, 13));
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomProgram, testing::Range<std::uint64_t>(1, 7));
+
+class RandomRound : public testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(RandomRound, LeavesEachTenantWhatItIsPromisedAndCountsAsTheDeviceDoes) {
+  RandomTotals totals;
+  EXPECT_EQ(run_random_round(GetParam(), 0, totals), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomRound, testing::Range<std::uint64_t>(1, 7));
 
 }  // namespace
 }  // namespace regatta::attacks

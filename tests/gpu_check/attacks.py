@@ -75,7 +75,7 @@ MEMORY = (
     MemoryAttack("a library that was unloaded", "kept_library 60", fills=False, contexts=2),
     MemoryAttack("functions of before CUDA 4", "first_version", fills=False),
     MemoryAttack("sizes that wrap", "wrapping_sizes", fills=False),
-    *(MemoryAttack(f"random program {seed}", f"random_program {seed} 60 {{quota}} 1", fills=False, contexts=3, ends=True)
+    *(MemoryAttack(f"random program {seed}", f"random_program seed={seed} calls=60 quota_mib={{quota}} hidden=0", fills=False, contexts=3, ends=True)
       for seed in (1, 2, 3)),
 )
 

@@ -37,13 +37,20 @@ class DeviceProcess {
   ~DeviceProcess() { static_cast<void>(os::terminate(pid_).has_value()); }
 
   const std::string& socket() const { return socket_; }
-  // Memory of all processes on the device, by its own count.
-  std::uint64_t used_bytes() const {
+  // Memory of each process on the device, by its own count.
+  std::map<pid_t, std::uint64_t> bytes_of_processes() const {
     std::vector<standin::Packet> lines;
     link_->call({.message = standin::PacketType::kUsage}, &lines);
-    std::uint64_t bytes = 0;
+    std::map<pid_t, std::uint64_t> bytes;
     for (const standin::Packet& line : lines)
-      bytes += line.bytes;
+      bytes[static_cast<pid_t>(line.width)] += line.bytes;
+    return bytes;
+  }
+  // The sum of all.
+  std::uint64_t used_bytes() const {
+    std::uint64_t bytes = 0;
+    for (const auto& [pid, held] : bytes_of_processes())
+      bytes += held;
     return bytes;
   }
 
