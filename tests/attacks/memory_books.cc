@@ -37,7 +37,7 @@ std::string compare_tenant(const TenantBooks& books, std::uint64_t may_exceed) {
   const std::string figures = "device " + in_kib(books.device) + ", books " + in_kib(books.here()) +
                               ", used " + in_kib(books.used) + " of " + in_kib(books.limit) +
                               ", spare " + in_kib(books.spare);
-  // What others had is the tenant's now, and the quota has no room for it; with over-commit it is
+  // Memory of others is the tenant's now, and the quota has no room for it; with over-commit it is
   // counted when its process waits the next time.
   const bool is_uncounted = books.resident.has_value() || books.used >= books.limit;
   const bool is_excess = books.device > books.here() && is_uncounted &&

@@ -15,7 +15,7 @@
 
 namespace regatta::attacks {
 
-// What happened in rounds.
+// Counts of all that happened in rounds.
 struct RandomTotals {
   std::uint64_t programs = 0;
   std::uint64_t comparisons = 0;

@@ -1,4 +1,4 @@
-// What must hold of a random machine.
+// The oracle of a random machine.
 #include <algorithm>
 
 #include "tests/attacks/attack_path.h"

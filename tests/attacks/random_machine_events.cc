@@ -1,4 +1,4 @@
-// What happens to the tenants of a random machine.
+// The events that happen to the tenants of a random machine.
 #include <algorithm>
 
 #include "tests/attacks/random_machine.h"
@@ -74,7 +74,7 @@ void RandomMachine::continue_stopped(double now) {
   }
 }
 
-// Lower, or what it was. What was leased then may stay.
+// Lower, or what it was. Memory that was leased before may stay.
 void RandomMachine::change_limit() {
   Tenant& tenant = tenants_[below(tenants_.size())];
   const std::uint64_t whole = tenant.plan.quota_mib * kMiB;

@@ -48,8 +48,8 @@ class RandomProgram {
   std::uint64_t size();
 
   using Give = std::function<CUresult()>;
-  // What was given is held, to be returned by `give`; a refusal is counted. With a `range`, it is
-  // written to now and then.
+  // Memory that was given is held, to be returned by `give`; a refusal is counted. With a `range`,
+  // it is written to now and then.
   bool hold(CUresult result, Give give, const WrittenRange& range = {});
   void give_one();
   // Writes words that only this program knows; checks some of them.
