@@ -130,6 +130,8 @@ void ResidencyManager::sample_client(const TenantStore& tenant_store, int client
   regatta_residency_state* const page = tenant_store.clients().residency(client, device);
   if (page == nullptr || checkpoints_.is_lost(client)) return;
   checkpoints_.notice(tenant_store, client);
+  // Work of a process without memory that moves waits for that of the tenant's other processes.
+  if (has_work(tenant_store, client, device)) seen.is_runnable = 1;
   const std::uint64_t swappable = tenant_store.swappable().bytes(client, device);
   const std::uint64_t stays = leaves ? tenant_store.leases().leased(client, device) : 0;
   ClientPlace place = place_of(tenant_store, client, device);
@@ -151,7 +153,7 @@ void ResidencyManager::sample_client(const TenantStore& tenant_store, int client
   // A checkpointed process may wait in calls that the hook does not count.
   const std::uint64_t away_since = checkpoints_.away_since_ns(client);
   const bool is_long_away = away_since != 0 && now - away_since >= in_ns(options_.longest_wait);
-  if (has_work(tenant_store, client, device) || is_long_away) seen.is_runnable = 1;
+  if (is_long_away) seen.is_runnable = 1;
 }
 
 regatta_residency_tenant ResidencyManager::sample(const TenantStore& tenant_store, int tenant,

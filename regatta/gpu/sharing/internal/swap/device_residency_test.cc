@@ -177,6 +177,37 @@ TEST_F(DeviceResidencyTest, TheIdleGiveNoMoreThanOthersLack) {
   finish();
 }
 
+// Its launches wait until all memory of the tenant is there, also that of a process that is idle.
+TEST_F(DeviceResidencyTest, WorkOfAProcessWithoutMemoryBringsBackThatOfAnIdleOneOfItsTenant) {
+  start("t1", 80 * kBlock, [&](Client& client) {
+    const pid_t other = start_process([&] {
+      const auto own = Client::connect(kTimeout);
+      EXPECT_IN_TENANT(own);
+      while (state_->turns[0] == 0)
+        os::sleep_for(1.0_ms);
+      CountedDevice device(*state_);
+      const std::atomic<int> calls = 1;
+      DeviceResidency residency(**own, 0, device, 4 * kBlock, &calls);
+      residency.watch();
+      while (!state_->stop)
+        os::sleep_for(1.0_ms);
+      return 0;
+    });
+    const int status = work(client, 1, 80);
+    return status != 0 ? status : wait_status(other);
+  });
+  while (state_->turns[1] == 0)
+    os::sleep_for(1.0_ms);
+  state_->pause = true;
+  start_worker(0, 60);
+  const Seconds end = os::monotonic_now() + 10.0_s;
+  while ((state_->turns[0] == 0 || memory_of("t1")["resident_bytes"] != 80 * kBlock) &&
+         os::monotonic_now() < end)
+    os::sleep_for(1.0_ms);
+  EXPECT_LT(os::monotonic_now().value, end.value) << "t1 waits for its memory";
+  finish();
+}
+
 TEST_F(DeviceResidencyTest, WhoIsKilledInTheMiddleGivesAllBack) {
   for (int round = 0; round < 10; ++round) {
     for (int i = 0; i < 3; ++i)
