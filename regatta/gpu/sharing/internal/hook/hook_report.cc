@@ -1,11 +1,11 @@
 // Reports once, when the loader has loaded the hook into a program, that it is there.
+#include "regatta/gpu/sharing/hook_report.h"
+
 #include <cstdio>
 #include <cstdlib>
 
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "regatta/gpu/sharing/hook_report.h"
 
 namespace regatta::sharing {
 namespace {
