@@ -139,9 +139,8 @@ int run_program(const GpuOptions& options) {
   if (!page || ::fcntl(page.get(), F_SETFD, 0) != 0)
     return report_error({Code::kUnavailable, "the daemon gave no page; is it of this version"});
   if (const Status status = load_hook(options.socket); !status) return report_error(status.error());
-  if (const Status status = options.allows_privileges ? Status() : forbid_new_privileges(); !status)
-    return report_error(status.error());
   if (!options.allows_privileges) {
+    if (const Status status = forbid_new_privileges(); !status) return report_error(status.error());
     if (const Status status = watch_hook_report(options.program.front()); !status)
       return report_error(status.error());
   }

@@ -1,6 +1,5 @@
 #include "regatta/app/cli/internal/gpu_hook_report.h"
 
-#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -17,7 +16,6 @@
 
 #include "regatta/base/core/text.h"
 #include "regatta/base/os/clock.h"
-#include "regatta/base/os/file.h"
 #include "regatta/base/os/process.h"
 #include "regatta/base/os/unique_fd.h"
 #include "regatta/gpu/sharing/hook_report.h"
@@ -116,10 +114,13 @@ Status watch_hook_report(const std::string& program) {
   const pid_t child = ::fork();
   if (child < 0) return os::errno_error("cannot start a process");
   if (child == 0) {
-    if (::fork() == 0) watch(std::move(watched), program);
-    ::_exit(0);
+    const pid_t watcher = ::fork();
+    if (watcher == 0) watch(std::move(watched), program);
+    ::_exit(watcher < 0 ? 1 : 0);
   }
-  static_cast<void>(os::wait_for(child).has_value());
+  REGATTA_TRY(started, os::wait_for(child));
+  if (!started.is_success())
+    return Error{Code::kExhausted, "cannot start a process that waits for the hook's report"};
   const int fd = watched.report.write_end.release();
   // It stays open until the program starts.
   static_cast<void>(watched.starts.write_end.release());
