@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "regatta/base/core/ids.h"
+#include "regatta/gpu/sharing/internal/daemon/device_slices.h"
 #include "regatta/gpu/sharing/internal/ledger/page_layout.h"
 
 namespace regatta::sharing {
@@ -128,9 +129,8 @@ void TurnScheduler::learn_lateness(std::uint64_t lateness_ns) {
 }
 
 // The time from the tenant's first launch to the end of its last work, but for what others were
-// charged of it, and what another tenant got of it that had work on the device, too: no sample of
-// its kernels decides, and no number of processes. The device gave slices of its time to both in
-// turn. One that came later got none before the slice of the other was over, then a whole one.
+// charged of it, and for the slices (device_slices.h) of another tenant that had work on the device,
+// too: no sample of its kernels decides, and no number of processes.
 std::uint64_t TurnScheduler::charge_of(int tenant, std::uint64_t now_ns) {
   const std::uint64_t begin = std::min(now_ns, at(accounts_, tenant).begin_ns());
   const std::uint64_t ended = at(doings_, tenant).ended_ns;
@@ -138,32 +138,23 @@ std::uint64_t TurnScheduler::charge_of(int tenant, std::uint64_t now_ns) {
   const int other = open_ >= 0 && open_ != tenant ? open_ : leaving_;
   const std::uint64_t entered = other >= 0 && other != tenant ? at(accounts_, other).entered_ns : 0;
   if (entered == 0 || entered >= end) return charged_.charge(begin, end);
-  if (entered <= begin) {
-    const std::uint64_t last_end = at(ended_ns_, tenant);
-    return charge_both(other, {begin, end}, begin - std::min(begin, last_end));
-  }
-  const std::uint64_t shared = end - entered;
-  const std::uint64_t slice = options_.time_slice_ns;
-  return charged_.charge(begin, end - std::min(shared, (shared + slice) / (2 * slice) * slice));
+  if (entered <= begin) return charge_both(tenant, other, begin, end);
+  return charged_.charge(begin,
+                         end - slices_beside_last_work(end - entered, options_.time_slice_ns));
 }
 
 // The other tenant had work on the device all the time and may have for long: it is charged at once
-// for what it got of it, and for what it had alone before. Its first slice had begun `alone_ns`
-// ago. Returns what the one that came later got, which its last slice ended with.
-std::uint64_t TurnScheduler::charge_both(int other, Span both, std::uint64_t alone_ns) {
+// for what it got of it, and for what it had alone before. Returns what this one got.
+std::uint64_t TurnScheduler::charge_both(int tenant, int other, std::uint64_t begin_ns,
+                                         std::uint64_t end_ns) {
   Account& account = at(accounts_, other);
-  const std::uint64_t before =
-      charged_.charge(std::min(account.begin_ns(), both.begin_ns), both.begin_ns);
-  const std::uint64_t time = charged_.charge(both.begin_ns, both.end_ns);
-  const std::uint64_t slice = options_.time_slice_ns;
-  const std::uint64_t first = alone_ns < slice ? slice - alone_ns : slice / 2;
-  const std::uint64_t left = time - std::min(time, first);
-  const std::uint64_t slices = (left + 2 * slice) / (2 * slice);  // of the later one, begun
-  const std::uint64_t later = std::clamp(left + slice - std::min(left + slice, slices * slice),
-                                         (slices - 1) * slice, slices * slice);
-  pay(other, before + time - std::min(time, later));
-  account.began_ns = both.end_ns;
-  return std::min(time, later);
+  const std::uint64_t alone = begin_ns - std::min(begin_ns, at(ended_ns_, tenant));
+  const std::uint64_t before = charged_.charge(std::min(account.begin_ns(), begin_ns), begin_ns);
+  const std::uint64_t both = charged_.charge(begin_ns, end_ns);
+  const std::uint64_t later = slices_beside_longer_work(both, alone, options_.time_slice_ns);
+  pay(other, before + both - later);
+  account.began_ns = end_ns;
+  return later;
 }
 
 // Charges that time instead of the length of the turns: late messages are not the tenant's fault,

@@ -28,10 +28,10 @@ struct TurnSchedulerOptions {
   std::uint64_t returning_ns = 20'000'000;
   // The same for a tenant beside one of high priority.
   std::uint64_t bound_beside_high_ns = 100'000;
-  // The next turn is opened this long before the work of the last one is expected to end.
+  // The next turn is opened this long before the work of the last one is expected to end. Launches
+  // are closed before that, by the time that the next tenant takes until the device works for it:
+  // until it launches, which is measured, and `launch_ns` more.
   std::uint64_t lead_most_ns = REGATTA_LEAD_MOST_NS;
-  // Before that, launches are closed as early as the next tenant takes until it launches, which is
-  // measured. The part of it from the launch until the device works.
   std::uint64_t launch_ns = 100'000;
   // A turn whose work does not end is given up after this, so a stopped process does not stop the
   // others.
@@ -122,11 +122,7 @@ class TurnScheduler {
   TurnCommand close(std::uint64_t now_ns);
   void settle(int tenant, std::uint64_t now_ns);
   std::uint64_t charge_of(int tenant, std::uint64_t now_ns);
-  struct Span {
-    std::uint64_t begin_ns = 0;
-    std::uint64_t end_ns = 0;
-  };
-  std::uint64_t charge_both(int other, Span both, std::uint64_t alone_ns);
+  std::uint64_t charge_both(int tenant, int other, std::uint64_t begin_ns, std::uint64_t end_ns);
   void pay(int tenant, std::uint64_t charge_ns);
   std::uint64_t others_return_until(std::uint64_t now_ns) const;
   std::uint64_t lead_ns() const {
