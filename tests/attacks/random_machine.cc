@@ -7,8 +7,6 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
-#include "tests/attacks/attack_path.h"
-
 namespace regatta::attacks {
 namespace {
 
@@ -136,10 +134,9 @@ void RandomMachine::start_programs() {
       ++totals_.programs;
       const std::size_t record = next_record_++ % ProgramRecords::kMost;
       tenant.records.push_back(record);
-      std::vector<std::string> words = words_of(draw_program(tenant, record));
-      words.insert(words.begin(), attack("random_program"));
       tenant.programs.push_back(
-          {std::make_unique<RunningProgram>(*daemon_, tenant.plan.name, words, environment_),
+          {std::make_unique<RunningProgram>(*daemon_, tenant.plan.name,
+                                            command_of(draw_program(tenant, record)), environment_),
            record});
     }
   }
@@ -206,15 +203,15 @@ void RandomMachine::end_tenants() {
     sharing::wait_status(tenant.tenant_holder);
     tenant.tenant_holder = -1;
   }
-  std::optional<MemoryBooks> books;
+  std::optional<MemoryReport> report;
   for (const Seconds end = os::monotonic_now() + Seconds{5.0}; os::monotonic_now() < end;) {
-    books = read_books(*daemon_, device_);
-    if (books && books->tenants.empty() && books->device == 0) return;
+    report = read_report(*daemon_, device_);
+    if (report && report->tenants.empty() && report->device == 0) return;
     os::sleep_for(Seconds{0.002});
   }
-  if (!books) return fail("no daemon answers at the end");
-  fail("at the end there are " + std::to_string(books->tenants.size()) + " tenants, and " +
-       std::to_string(books->device) + " bytes on the device");
+  if (!report) return fail("no daemon answers at the end");
+  fail("at the end there are " + std::to_string(report->tenants.size()) + " tenants, and " +
+       std::to_string(report->device) + " bytes on the device");
 }
 
 }  // namespace regatta::attacks

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/attacks/memory_books.h"
+#include "tests/attacks/memory_report.h"
 #include "tests/attacks/random_options.h"
 #include "tests/attacks/random_plan.h"
 #include "tests/attacks/running_program.h"

@@ -1,7 +1,6 @@
 // The oracle of a random machine.
 #include <algorithm>
 
-#include "tests/attacks/attack_path.h"
 #include "tests/attacks/random_machine.h"
 
 namespace regatta::attacks {
@@ -59,8 +58,8 @@ void RandomMachine::compare_at_rest() {
   std::string wrong = "no daemon answers";
   for (const Seconds end = os::monotonic_now() + Seconds{8.0};
        !wrong.empty() && os::monotonic_now() < end;) {
-    const auto books = read_books(*daemon_, device_);
-    if (books) wrong = attacks::compare_at_rest(*books, opened);
+    const auto report = read_report(*daemon_, device_);
+    if (report) wrong = attacks::compare_at_rest(*report, opened);
     if (!wrong.empty()) os::sleep_for(Seconds{0.002});
   }
   ++totals_.comparisons;
@@ -72,12 +71,12 @@ void RandomMachine::compare_at_rest() {
 // for a moment before they are refused.
 void RandomMachine::check_bounds() {
   if (!plan_.is_exact()) return;
-  const auto books = read_books(*daemon_, device_, true);
-  if (!books) return;
+  const auto report = read_report(*daemon_, device_, true);
+  if (!report) return;
   const auto opened = opened_by_tenant(true);
   for (Tenant& tenant : tenants_) {
-    const auto found = books->tenants.find(tenant.plan.name);
-    if (found == books->tenants.end()) continue;
+    const auto found = report->tenants.find(tenant.plan.name);
+    if (found == report->tenants.end()) continue;
     const std::uint64_t most = tenant.bound + opened.at(tenant.plan.name);
     if (found->second.device > most)
       fail("tenant " + tenant.plan.name + " has " + std::to_string(found->second.device / 1024) +
@@ -89,17 +88,15 @@ void RandomMachine::check_bounds() {
 // more than its limit.
 void RandomMachine::fill_a_tenant() {
   Tenant& tenant = tenants_[below(tenants_.size())];
-  const auto books = read_books(*daemon_, device_);
-  if (tenant.plan.is_overcommitted || !books) return;
-  for (const auto& [name, one] : books->tenants)
+  const auto report = read_report(*daemon_, device_);
+  if (tenant.plan.is_overcommitted || !report) return;
+  for (const auto& [name, one] : report->tenants)
     if (one.device > one.limit || one.used > one.limit) return;
-  const TenantBooks& has = books->tenants.at(tenant.plan.name);
+  const TenantMemory& has = report->tenants.at(tenant.plan.name);
   const std::uint64_t left = (has.limit - has.used) / kMiB / 2 * 2;
   if (has.device != has.used || left < plan_.context_mib + 2) return;
   const ProgramOptions options{.is_checked = 0, .filled_mib = left - plan_.context_mib};
-  std::vector<std::string> words = words_of(options);
-  words.insert(words.begin(), attack("random_program"));
-  RunningProgram program(*daemon_, tenant.plan.name, words, environment_);
+  RunningProgram program(*daemon_, tenant.plan.name, command_of(options), environment_);
   if (!program.wait())
     return fail("tenant " + tenant.plan.name + ": a program waits for what its tenant has left");
   if (program.state() == RunningProgram::State::kEnded && program.wrong().empty())
@@ -114,12 +111,12 @@ void RandomMachine::fill_a_tenant() {
 
 std::string RandomMachine::what_is_there() const {
   std::string text;
-  const auto books = read_books(*daemon_, device_);
+  const auto report = read_report(*daemon_, device_);
   for (const Tenant& tenant : tenants_) {
     text += "\n  tenant " + tenant.plan.name;
     const auto has =
-        books ? books->tenants.find(tenant.plan.name) : decltype(books->tenants.end()){};
-    if (books && has != books->tenants.end()) text += ": " + to_string(has->second);
+        report ? report->tenants.find(tenant.plan.name) : decltype(report->tenants.end()){};
+    if (report && has != report->tenants.end()) text += ": " + to_string(has->second);
     for (const Program& program : tenant.programs) {
       const ProgramRecord& record = records_->all[program.record];
       text += "\n    program " + std::to_string(program.record) +

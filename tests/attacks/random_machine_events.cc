@@ -83,9 +83,9 @@ void RandomMachine::change_limit() {
       {"request", "set"}, {"name", tenant.plan.name}, {"memory", {{"0", limit}}}};
   if (!daemon_->query(request)) return;
   ++totals_.limits;
-  const auto books = read_books(*daemon_, device_);
-  if (!books) return;
-  const TenantBooks& has = books->tenants.at(tenant.plan.name);
+  const auto report = read_report(*daemon_, device_);
+  if (!report) return;
+  const TenantMemory& has = report->tenants.at(tenant.plan.name);
   tenant.bound = std::max(limit, has.used + has.spare);
 }
 

@@ -10,8 +10,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "tests/attacks/attack_path.h"
-
 namespace regatta::attacks {
 
 using hook_test::DeviceProcess;
@@ -87,9 +85,8 @@ std::string run_alone(std::uint64_t seed) {
       hook_test::environment_on(device, hook_test::HookMode::kPreloaded);
   if (random() % 3 == 0) environment.push_back("REGATTA_STANDIN_FAULTS=" + random_faults(random));
   const sharing::TestDaemon daemon;
-  std::vector<std::string> words = words_of(options);
-  words.insert(words.begin(), attack("random_program"));
-  TenantProgram program(daemon, "a", options.quota_mib * hook_test::kMiB, words, environment);
+  TenantProgram program(daemon, "a", options.quota_mib * hook_test::kMiB, command_of(options),
+                        environment);
   std::string failure;
   for (std::string line = program.read_line(); !line.empty(); line = program.read_line()) {
     if (!line.starts_with("step ")) {

@@ -5,9 +5,16 @@
 #include <fcntl.h>
 #include <poll.h>
 
+#include "tests/attacks/attack_path.h"
 #include "tests/hook/tenant.h"
 
 namespace regatta::attacks {
+
+std::vector<std::string> command_of(const ProgramOptions& options) {
+  std::vector<std::string> words = words_of(options);
+  words.insert(words.begin(), attack("random_program"));
+  return words;
+}
 
 RunningProgram::RunningProgram(const sharing::TestDaemon& daemon, const std::string& tenant,
                                const std::vector<std::string>& words,

@@ -6,8 +6,12 @@
 #include <vector>
 
 #include "regatta/gpu/sharing/internal/daemon/test_daemon.h"
+#include "tests/attacks/random_options.h"
 
 namespace regatta::attacks {
+
+// The path of the random program, and its words.
+std::vector<std::string> command_of(const ProgramOptions& options);
 
 class RunningProgram {
  public:

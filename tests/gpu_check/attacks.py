@@ -161,10 +161,10 @@ class Trial:
         self.wait_for_end(before, name)
 
     def wait_for_end(self, bytes_before, name=None):
-        self.machine.wait_for(lambda: name not in self.books(), f"the end of {name} in the books", 10)
+        self.machine.wait_for(lambda: name not in self.used_bytes(), f"the end of {name} in the books", 10)
         self.machine.wait_for(lambda: self.watch.now() <= bytes_before + self.slack, "the memory of what has ended", 10)
 
-    def books(self):
+    def used_bytes(self):
         """Bytes in use by each tenant."""
         listing = json.loads(subprocess.run(self.ask("ps", "--json"), capture_output=True, text=True).stdout)
         return {tenant["name"]: sum(each["used_bytes"] for each in tenant["memory"]) for tenant in listing["tenants"]}
@@ -180,7 +180,7 @@ class Trial:
         self.wait_for_end(before)
         with self.tenant(words, whole // MIB + ROOM_MIB) as (process, name):
             wait_for_line(process)
-            return whole, min(whole, self.books().get(name, 0))
+            return whole, min(whole, self.used_bytes().get(name, 0))
 
     def outcome(self, begin):
         text = begin + ", ".join(self.seen)
@@ -227,7 +227,7 @@ def attack_memory(trial, attack, quota_mib, context, counted):
         if not trial.machine.stand_in:
             time.sleep(0.2)  # NVML may be late
         held, most = (bytes_seen - before for bytes_seen in trial.watch.read())
-        booked = trial.books().get(name, 0)
+        booked = trial.used_bytes().get(name, 0)
     text = f"{held / MIB:.0f} ({booked / MIB:.0f})"
     if held > allowed or most > allowed + context + SPIKE_MIB * MIB:
         raise Failed(f"{text}, for a moment {most / MIB:.0f}, of {quota_mib} MiB")
