@@ -1,6 +1,6 @@
-// sharing/internal/daemon/device_slices.h: what two processes get of a device's time while both have
-// work: slices of one length in turn. One that comes later gets none before the slice of the other
-// is over. Pure; times in ns.
+// sharing/internal/daemon/device_slices.h: the parts of a device's time that two processes get
+// while both have work: slices of one length in turn. One that comes later gets none before the
+// slice of the other is over. Pure; times in ns.
 #pragma once
 
 #include <algorithm>
@@ -8,13 +8,13 @@
 
 namespace regatta::sharing {
 
-// What the later one got of `both_ns`, at whose end the earlier one ended its work: whole slices.
+// The later one's part of `both_ns`, at whose end the earlier one ended its work: whole slices.
 inline std::uint64_t slices_beside_last_work(std::uint64_t both_ns, std::uint64_t slice_ns) {
   return std::min(both_ns, (both_ns + slice_ns) / (2 * slice_ns) * slice_ns);
 }
 
-// What the later one got of `both_ns`, at whose end it ended its work itself, in a slice of its
-// own. The earlier one had been alone for `alone_ns` of its first slice, or longer.
+// The later one's part of `both_ns`, at whose end it ended its work itself, in a slice of its own.
+// The earlier one had been alone for `alone_ns` of its first slice, or longer.
 inline std::uint64_t slices_beside_longer_work(std::uint64_t both_ns, std::uint64_t alone_ns,
                                                std::uint64_t slice_ns) {
   const std::uint64_t first = alone_ns < slice_ns ? slice_ns - alone_ns : slice_ns / 2;

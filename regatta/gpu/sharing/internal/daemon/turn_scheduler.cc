@@ -64,6 +64,7 @@ void TurnScheduler::forget(int tenant, std::uint64_t now_ns) {
     phase_ = Phase::kFree;
   }
   turns_.tenants[tenant].balance = 0;
+  turns_.tenants[tenant].idle_since_ns = 0;
   at(accounts_, tenant) = {};
   at(had_work_ns_, tenant) = 0;
   history_.forget(tenant);
@@ -129,8 +130,8 @@ void TurnScheduler::learn_lateness(std::uint64_t lateness_ns) {
 }
 
 // The time from the tenant's first launch to the end of its last work, but for what others were
-// charged of it, and for the slices (device_slices.h) of another tenant that had work on the device,
-// too: no sample of its kernels decides, and no number of processes.
+// charged of it, and for the slices (device_slices.h) of another tenant that had work on the
+// device, too: no sample of its kernels decides, and no number of processes.
 std::uint64_t TurnScheduler::charge_of(int tenant, std::uint64_t now_ns) {
   const std::uint64_t begin = std::min(now_ns, at(accounts_, tenant).begin_ns());
   const std::uint64_t ended = at(doings_, tenant).ended_ns;

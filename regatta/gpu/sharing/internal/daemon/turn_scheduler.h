@@ -25,7 +25,7 @@ struct TurnSchedulerOptions {
   std::uint64_t bound_ns = 20'000'000;
   // The same while others that had work a moment ago may come back, for this long.
   std::uint64_t bound_beside_returning_ns = 2'000'000;
-  std::uint64_t returning_ns = 20'000'000;
+  std::uint64_t returning_ns = REGATTA_RETURN_NS;
   // The same for a tenant beside one of high priority.
   std::uint64_t bound_beside_high_ns = 100'000;
   // The next turn is opened this long before the work of the last one is expected to end. Launches

@@ -9,7 +9,15 @@ static long long idle_claim(const regatta_turns* turns, const regatta_turn_tenan
   return (long long)(turns->quantum_ns * tenant->share_ppm);
 }
 
-/* Where the device never idles, only differences between balances count: they are kept around 0. */
+/* It has work, or had some a moment ago and may wait for the end of a kernel. */
+static int is_about(const regatta_turns* turns, const regatta_turn_tenant* tenant) {
+  return tenant->runnable ||
+         (tenant->idle_since_ns != 0 && turns->now_ns < tenant->idle_since_ns + REGATTA_RETURN_NS);
+}
+
+/* Where the device never idles, only differences between balances count: they are kept around 0.
+ * Those of a tenant that pauses for a moment count, too: its neighbours still owe it what they had.
+ */
 static void recenter(regatta_turns* turns) {
   int is_any = 0;
   long long most = 0;
@@ -18,7 +26,7 @@ static void recenter(regatta_turns* turns) {
   unsigned i;
   for (i = 0; i < turns->count; ++i) {
     const regatta_turn_tenant* tenant = &turns->tenants[i];
-    if (!tenant->runnable) continue;
+    if (!is_about(turns, tenant)) continue;
     if (!is_any || tenant->balance > most) most = tenant->balance;
     if (!is_any || tenant->balance < least) least = tenant->balance;
     is_any = 1;
@@ -26,7 +34,7 @@ static void recenter(regatta_turns* turns) {
   if (!is_any) return;
   shift = most < 0 ? most : least > 0 ? least : 0;
   for (i = 0; i < turns->count; ++i)
-    if (turns->tenants[i].runnable) turns->tenants[i].balance -= shift;
+    if (is_about(turns, &turns->tenants[i])) turns->tenants[i].balance -= shift;
 }
 
 static void advance(regatta_turns* turns, u64 now_ns) {
@@ -43,6 +51,8 @@ static void advance(regatta_turns* turns, u64 now_ns) {
       tenant->balance += earned;
     } else if (tenant->balance < most) {
       tenant->balance = tenant->balance + earned < most ? tenant->balance + earned : most;
+    } else if (!is_about(turns, tenant)) {
+      tenant->balance = most;
     }
   }
   if (turns->conserves) recenter(turns);
@@ -62,6 +72,7 @@ void regatta_turns_init(regatta_turns* turns, unsigned count, u64 quantum_ns, u6
     turns->tenants[i].runnable = 0;
     turns->tenants[i].is_high = 0;
     turns->tenants[i].returned = 0;
+    turns->tenants[i].idle_since_ns = 0;
   }
 }
 
@@ -77,10 +88,8 @@ void regatta_turns_set_shares(regatta_turns* turns, const unsigned* shares_ppm, 
 void regatta_turns_set_runnable(regatta_turns* turns, unsigned tenant, int is_runnable,
                                 u64 now_ns) {
   regatta_turn_tenant* one = &turns->tenants[tenant];
-  const long long most = idle_claim(turns, one);
   advance(turns, now_ns);
-  /* A waiting tenant loses its claim with its work. */
-  if (!is_runnable && one->balance > most) one->balance = most;
+  if (one->runnable && !is_runnable) one->idle_since_ns = turns->now_ns;
   if (!one->runnable) one->returned = is_runnable ? 1 : 0;
   one->runnable = is_runnable ? 1 : 0;
 }

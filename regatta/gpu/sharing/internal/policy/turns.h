@@ -20,6 +20,9 @@ extern "C" {
 /* Each tenant may claim this many quanta of its share of the time that was lost between turns. */
 #define REGATTA_KEPT_QUANTA 4
 
+/* A tenant without work keeps its claim, and its neighbours their debts, this long. */
+#define REGATTA_RETURN_NS 20000000ULL
+
 /* A tenant of high priority goes first while it owes no more than this beside others: the priority
  * decides when it runs, its share how much.
  */
@@ -27,7 +30,8 @@ extern "C" {
 
 /* Balances are in ns of the device times ppm: exact, and 2.5 hours of debt fit. */
 typedef struct {
-  long long balance; /* above 0: the device owes it time */
+  long long balance;                /* above 0: the device owes it time */
+  unsigned long long idle_since_ns; /* when it last ended its work; 0: never */
   unsigned share_ppm;
   unsigned char runnable;
   unsigned char is_high;
@@ -56,7 +60,7 @@ void regatta_turns_set_shares(regatta_turns* turns, const unsigned* shares_ppm, 
                               unsigned long long now_ns);
 
 /* Sets whether the tenant has work. An idle tenant earns at most one quantum of its share, so it
- * saves up no burst; its debt shrinks. One that has work again does not wait for the whole quantum
+ * saves up no burst; what it was owed before is lost after REGATTA_RETURN_NS; its debt shrinks. One that has work again does not wait for the whole quantum
  * of a holder that is owed less.
  */
 void regatta_turns_set_runnable(regatta_turns* turns, unsigned tenant, int is_runnable,

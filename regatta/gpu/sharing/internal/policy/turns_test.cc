@@ -266,6 +266,29 @@ TEST(Turns, WhatATenantOwesThatHasJustEndedItsWorkIsNotForgotten) {
   EXPECT_NEAR(static_cast<double>(of_first) / static_cast<double>(now), 0.5, 0.02);
 }
 
+// It works for 4 ms and pauses for 1 ms, in which the other begins a kernel of 1.9 ms. It has to
+// wait for a second one in every other round at most (more often if debts are forgotten: 0.51).
+TEST(Turns, WhatANeighbourOwesIsNotForgottenInAShortPause) {
+  const std::vector<unsigned> both = {800'000, 200'000};
+  const std::vector<unsigned> pausing = {800'000, 1'000'000};
+  Device device(both, {100 * kUs, 1'900 * kUs}, true);
+  regatta_turns& turns = device.turns();
+  double worked = 0;
+  while (device.now() < 2 * kS) {
+    const Ns begin = device.now();
+    device.run_until(begin + 100 * kUs);
+    worked += device.share(0, begin, device.now()) * static_cast<double>(device.now() - begin);
+    if (worked < 4e6) continue;
+    worked = 0;
+    regatta_turns_set_runnable(&turns, 0, 0, device.now());
+    regatta_turns_set_shares(&turns, pausing.data(), 1, device.now());
+    device.run_until(device.now() + kMs);
+    regatta_turns_set_runnable(&turns, 0, 1, device.now());
+    regatta_turns_set_shares(&turns, both.data(), 1, device.now());
+  }
+  EXPECT_GT(device.share(0, kS, 2 * kS), 4 / 6.9 - 0.01);
+}
+
 TEST(Turns, ATenantThatHasWorkAgainDoesNotWaitForTheWholeQuantumOfOneThatIsOwedLess) {
   Device device({500'000, 500'000}, {100 * kUs, 100 * kUs}, true);
   regatta_turns& turns = device.turns();
