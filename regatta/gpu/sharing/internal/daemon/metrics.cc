@@ -51,8 +51,8 @@ ClientUse use_of(const DaemonParts& parts, int client, int device) {
   const auto found = processes->find(tenant_store.state().clients[client].pid);
   use.on_device = found == processes->end() ? 0 : found->second;
   if (!use.on_device) return use;
-  // Memory that is on its way to the host or back counts as there.
-  use.uncounted = *use.on_device - std::min(*use.on_device, use.used);
+  const std::uint64_t there = ResidencyManager::counted_there(tenant_store, client, device);
+  use.uncounted = *use.on_device - std::min(*use.on_device, there);
   return use;
 }
 

@@ -70,6 +70,9 @@ class ResidencyManager {
     std::uint64_t moved_out = 0;
   };
   static Usage usage_of(const TenantStore& tenant_store, int tenant, int device);
+  // The part of a client's counted memory that is on the device, with what is on its way to the
+  // host or back, without a spare lease.
+  static std::uint64_t counted_there(const TenantStore& tenant_store, int client, int device);
 
  private:
   // State of a tenant whose memory is called back.

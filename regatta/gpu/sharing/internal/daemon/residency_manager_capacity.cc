@@ -40,6 +40,17 @@ ResidencyManager::Usage ResidencyManager::usage_of(const TenantStore& tenant_sto
   return sum;
 }
 
+std::uint64_t ResidencyManager::counted_there(const TenantStore& tenant_store, int client,
+                                              int device) {
+  const auto held = tenant_store.leases().holding(client, device);
+  const std::uint64_t all = tenant_store.swappable().bytes(client, device);
+  const regatta_residency_state* const page = tenant_store.clients().residency(client, device);
+  const bool is_away =
+      CheckpointManager::place(tenant_store, client) == REGATTA_PROCESS_CHECKPOINTED;
+  const std::uint64_t leased = is_away ? 0 : held.leased - held.spare;
+  return leased + (page == nullptr ? all : std::min<std::uint64_t>(load(page->resident), all));
+}
+
 // Bytes that are on the device or were granted a place there.
 std::uint64_t ResidencyManager::taken(const TenantStore& tenant_store, int device) const {
   const Device& of = at(devices_, device);
