@@ -86,13 +86,23 @@ static u64 slice_end(const regatta_residency* residency, unsigned tenant) {
 }
 
 /* Bytes beyond their grants that stuck tenants keep. */
-static u64 kept_by_stuck(const regatta_residency* residency, int except) {
+static u64 kept_by_stuck(const regatta_residency* residency) {
   u64 sum = 0;
   unsigned i;
   for (i = 0; i < residency->count; ++i) {
     const regatta_residency_tenant* const one = &residency->tenants[i];
-    if ((int)i != except && one->is_stuck && one->resident > one->granted)
-      sum += one->resident - one->granted;
+    if (one->is_stuck && one->resident > one->granted) sum += one->resident - one->granted;
+  }
+  return sum;
+}
+
+/* All bytes of stuck tenants: none of them can be called back. */
+static u64 held_by_stuck(const regatta_residency* residency, unsigned except) {
+  u64 sum = 0;
+  unsigned i;
+  for (i = 0; i < residency->count; ++i) {
+    const regatta_residency_tenant* const one = &residency->tenants[i];
+    if (i != except && one->is_stuck) sum += most_of(one->resident, one->granted);
   }
   return sum;
 }
@@ -108,7 +118,7 @@ static int find_queue_head(const regatta_residency* residency, u64 now_ns) {
     const regatta_residency_tenant* const one = &residency->tenants[i];
     const int in_slice = slice_end(residency, i) > now_ns;
     if (!is_waiting(one) || one->demand == 0 || one->is_stuck) continue;
-    if (one->demand + kept_by_stuck(residency, (int)i) > residency->capacity) continue;
+    if (one->demand + held_by_stuck(residency, i) > residency->capacity) continue;
     if (head >= 0 && (head_in_slice > in_slice ||
                       (head_in_slice == in_slice &&
                        residency->tenants[head].waiting_since_ns <= one->waiting_since_ns)))
@@ -207,7 +217,7 @@ static u64 enough_from(const regatta_residency* residency, int head, const u64* 
 
 u64 regatta_residency_step(const regatta_residency* residency, u64 now_ns, u64* may) {
   const int head = find_queue_head(residency, now_ns);
-  const u64 stuck = kept_by_stuck(residency, -1);
+  const u64 stuck = kept_by_stuck(residency);
   const u64 capacity = residency->capacity > stuck ? residency->capacity - stuck : 0;
   u64 held = 0;
   u64 promised = 0;

@@ -237,6 +237,22 @@ TEST(Residency, GoesOnWithoutATenantThatDoesNotObey) {
   EXPECT_GT(machine.tenants[2].worked_ns, 100 * kS);
 }
 
+TEST(Residency, WhoDoesNotFitBesideATenantThatDoesNotObeyBlocksNobody) {
+  Machine machine(100 * kGiB, equal_tenants(3, 50 * kGiB));
+  machine.tenants[1].runnable = machine.tenants[2].runnable = false;
+  machine.tenants[1].demand = 60 * kGiB;
+  machine.tenants[2].demand = 40 * kGiB;
+  machine.run(10 * kS);
+  machine.tenants[0].obeys = false;
+  machine.tenants[1].runnable = true;
+  machine.run(10 * kS);
+  machine.tenants[2].runnable = true;
+  machine.run(300 * kS);
+  EXPECT_EQ(machine.tenants[0].resident, 50 * kGiB);
+  EXPECT_EQ(machine.tenants[1].worked_ns, 0U);
+  EXPECT_GT(machine.tenants[2].worked_ns, 200 * kS);
+}
+
 TEST(Residency, ShrinksAtOnceWhenTheDeviceHasLess) {
   Machine machine(100 * kGiB, equal_tenants(2, 50 * kGiB));
   machine.run(10 * kS);
