@@ -85,13 +85,13 @@ void RandomMachine::check_bounds() {
 }
 
 // All that a tenant has left is there for it, whatever the others have: at rest, where nobody has
-// more than its limit.
+// more than its limit or more than is counted.
 void RandomMachine::fill_a_tenant() {
   Tenant& tenant = tenants_[below(tenants_.size())];
   const auto report = read_report(*daemon_, device_);
   if (tenant.plan.is_overcommitted || !report) return;
   for (const auto& [name, one] : report->tenants)
-    if (one.device > one.limit || one.used > one.limit) return;
+    if (one.device > one.here() || one.device > one.limit || one.used > one.limit) return;
   const TenantMemory& has = report->tenants.at(tenant.plan.name);
   const std::uint64_t left = (has.limit - has.used) / kMiB / 2 * 2;
   if (has.device != has.used || left < plan_.context_mib + 2) return;

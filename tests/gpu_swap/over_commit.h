@@ -59,7 +59,7 @@ class OverCommit : public testing::Test {
       os::UniqueFd page;
       const nlohmann::json request{{"request", "join"},
                                    {"name", "t" + std::to_string(number)},
-                                   {"memory", {{"0", bytes + 4 * kMiB}}},
+                                   {"memory", {{"0", bytes + (kind == "graphs" ? 16 : 4) * kMiB}}},
                                    {"overcommit", true},
                                    {"lease_s", lease_s},
                                    {"compute_ppm", 10'000}};

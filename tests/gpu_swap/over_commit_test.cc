@@ -92,6 +92,26 @@ TEST_F(OverCommit, CopiesOfEveryKindBringBackWhatTheyTouch) {
   finish();
 }
 
+// The first one is stopped and cannot leave, so the graph of the second one waits for its 12 MiB.
+// Meanwhile the memory of the second one leaves for the third one.
+TEST_F(OverCommit, WhoWaitsForTheMemoryOfAGraphLeavesTheDeviceToOthers) {
+  start_device(40, "800MB/s", Seconds{2.0});
+  const pid_t stopped = start(0, 24 * kMiB);
+  ASSERT_TRUE(wait_until([&] { return control_->rounds[0] > 2; }));
+  control_->idle[0] = true;
+  os::sleep_for(Seconds{0.1});
+  ASSERT_EQ(::kill(stopped, SIGSTOP), 0);
+  start(1, 8 * kMiB, 0, "graphs");
+  ASSERT_TRUE(wait_until([&] { return control_->ready == 2; }));
+  os::sleep_for(Seconds{0.2});
+  EXPECT_EQ(control_->rounds[1], 0);
+  start(2, 16 * kMiB);
+  EXPECT_TRUE(wait_until([&] { return control_->rounds[2] > 2; }, 20));
+  ASSERT_EQ(::kill(stopped, SIGCONT), 0);
+  EXPECT_TRUE(wait_until([&] { return control_->rounds[1] > 2; }, 20));
+  finish();
+}
+
 TEST_F(OverCommit, ALeaseGivesTheDeviceToOneAloneForItsTime) {
   start_device(100, "800MB/s", Seconds{2.0});
   start(0, 16 * kMiB, 3);

@@ -4,7 +4,8 @@
 // swappable; staying, as memory that cannot be moved piece by piece; sharing, as swappable, with a
 // little that others may open; hoarding, as staying, and then tries to share some; showing, as
 // staying, with a little that it shows to others when it is told to; copying, as swappable, touched
-// by no launch but by copies of all kinds.
+// by no launch but by copies of all kinds; graphs, as swappable, with a graph that takes memory in
+// each round.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -85,6 +86,29 @@ CUresult take_staying(CUdeviceptr* address, std::size_t bytes, std::size_t numbe
   if (result == CUDA_SUCCESS) result = CU(cuMemAddressReserve)(address, bytes, 0, 0, 0);
   if (result == CUDA_SUCCESS) result = CU(cuMemMap)(*address, bytes, 0, handle, 0);
   return result == CUDA_SUCCESS ? CU(cuMemSetAccess)(*address, bytes, &access, 1) : result;
+}
+
+// Work that takes 12 MiB while it runs, and gives them back.
+CUresult launch_graph(CUstream stream) {
+  CUgraph graph = nullptr;
+  CUgraphNode node = nullptr;
+  CUgraphNode end = nullptr;
+  CUgraphExec executable = nullptr;
+  CUDA_MEM_ALLOC_NODE_PARAMS memory{};
+  memory.poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                      .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+  memory.bytesize = 12 << 20;
+  if (CU(cuGraphCreate)(&graph, 0) != CUDA_SUCCESS ||
+      CU(cuGraphAddMemAllocNode)(&node, graph, nullptr, 0, &memory) != CUDA_SUCCESS ||
+      CU(cuGraphAddMemFreeNode)(&end, graph, &node, 1, memory.dptr) != CUDA_SUCCESS ||
+      CU(cuGraphInstantiateWithFlags)(&executable, graph, 0) != CUDA_SUCCESS)
+    return 999;
+  const CUresult result = CU(cuGraphLaunch)(executable, stream);
+  const bool is_over = CU(cuStreamSynchronize)(stream) == CUDA_SUCCESS &&
+                       CU(cuGraphExecDestroy)(executable) == CUDA_SUCCESS &&
+                       CU(cuGraphDestroy)(graph) == CUDA_SUCCESS &&
+                       CU(cuDeviceGraphMemTrim)(0) == CUDA_SUCCESS;
+  return is_over ? result : 999;
 }
 
 // Others may open it from now on; what that returns.
@@ -271,6 +295,7 @@ int work(int number, ProgramControl& control, std::size_t bytes, const std::stri
     for (int i = 0; i < 4; ++i)
       NEED(CU(cuLaunchKernel)(function, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr) ==
            CUDA_SUCCESS);
+    NEED(kind != "graphs" || launch_graph(stream) == CUDA_SUCCESS);
     NEED(CU(cuStreamSynchronize)(stream) == CUDA_SUCCESS);
     NEED(is_as_left(pieces));
     Piece& piece = pieces[round % pieces.size()];

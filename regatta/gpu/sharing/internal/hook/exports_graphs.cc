@@ -119,6 +119,7 @@ void trim(const Needs& needs) {
   }
 }
 
+// `ask` gets the guard of its call, or null where it takes no memory.
 template <typename RequestType>
 CUresult request_graph_memory(CUgraphExec graph, RequestType&& ask) {
   Executable known;
@@ -128,7 +129,14 @@ CUresult request_graph_memory(CUgraphExec graph, RequestType&& ask) {
     if (at != graph_state().executables.end()) known = at->second;
   }
   const std::uint64_t trims = graph_state().trims;
-  if (known.needs.empty() || known.trims == trims) return ask();
+  if (known.needs.empty()) return ask(nullptr);
+  if (known.trims == trims) {
+    const CUresult result = ask(nullptr);
+    if (trims == graph_state().trims) return result;
+    for (const auto& [device, bytes] : known.needs)
+      settle_graph(device, {});  // another thread trimmed while this one waited
+    return result;
+  }
   AccountingGuard busy;
   Calls calls;
   if (!begin(known.needs, calls, busy)) {
@@ -139,17 +147,29 @@ CUresult request_graph_memory(CUgraphExec graph, RequestType&& ask) {
       return CUDA_ERROR_OUT_OF_MEMORY;
     }
   }
-  const CUresult result = ask();
+  const CUresult result = ask(&busy);
   settle_all(calls, result != CUDA_SUCCESS);
   return result;
 }
 
 }  // namespace
 
+// The memory comes before the turn: who waits for memory in a turn keeps its own on the device, for
+// which the others may wait.
 CUresult launch_with_memory(DriverFunction<DriverEntry::cuGraphLaunch> real, CUgraphExec graph,
-                            CUstream stream) {
+                            CUstream stream, CUstream gate_stream) {
   const std::uint64_t trims = graph_state().trims;
-  const CUresult result = request_graph_memory(graph, [&] { return real(graph, stream); });
+  const CUresult result = request_graph_memory(graph, [&](AccountingGuard* busy) {
+    if (busy != nullptr) busy->pause();
+    const CUresult launched = pass_gate(KernelDurations::key_of(graph, 0), gate_stream, [&] {
+      if (busy != nullptr) busy->go_on();
+      const CUresult outcome = real(graph, stream);
+      if (busy != nullptr) busy->pause();
+      return outcome;
+    });
+    if (busy != nullptr) busy->go_on();
+    return launched;
+  });
   if (result != CUDA_SUCCESS) return result;
   const MutexLock lock(graph_state().mutex);
   const auto at = graph_state().executables.find(graph);
@@ -159,7 +179,7 @@ CUresult launch_with_memory(DriverFunction<DriverEntry::cuGraphLaunch> real, CUg
 
 CUresult upload(DriverFunction<DriverEntry::cuGraphUpload> real, CUgraphExec graph,
                 CUstream stream) {
-  return request_graph_memory(graph, [&] { return real(graph, stream); });
+  return request_graph_memory(graph, [&](AccountingGuard*) { return real(graph, stream); });
 }
 
 CUresult instantiate(DriverFunction<DriverEntry::cuGraphInstantiate> real, CUgraphExec* executable,

@@ -53,12 +53,11 @@ CUresult launch(DriverFunction<DriverEntry::cuLaunchCooperativeKernel> real, CUf
 
 CUresult launch(DriverFunction<DriverEntry::cuGraphLaunch> real, CUgraphExec graph,
                 CUstream stream) {
-  return pass_gate(KernelDurations::key_of(graph, 0),
-                   meant<DriverEntry::cuGraphLaunch_ptsz>(real, stream), [&] {
-                     if (has_graph_memory.load(std::memory_order_relaxed)) [[unlikely]]
-                       return launch_with_memory(real, graph, stream);
-                     return real(graph, stream);
-                   });
+  CUstream const gate_stream = meant<DriverEntry::cuGraphLaunch_ptsz>(real, stream);
+  if (has_graph_memory.load(std::memory_order_relaxed)) [[unlikely]]
+    return launch_with_memory(real, graph, stream, gate_stream);
+  return pass_gate(KernelDurations::key_of(graph, 0), gate_stream,
+                   [&] { return real(graph, stream); });
 }
 
 }  // namespace regatta::sharing::hook

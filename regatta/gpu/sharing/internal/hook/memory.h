@@ -129,9 +129,10 @@ class DriverReportedUsage {
   std::uint64_t covered_ REGATTA_GUARDED_BY(mutex_) = 0;
 };
 
-// exports_graphs.cc: a launch that may take memory.
+// exports_graphs.cc: a launch that may take memory. It passes the launch gate as one into
+// `gate_stream`.
 CUresult launch_with_memory(DriverFunction<DriverEntry::cuGraphLaunch> real, CUgraphExec graph,
-                            CUstream stream);
+                            CUstream stream, CUstream gate_stream);
 extern std::atomic<bool> has_graph_memory;
 
 // exports_pools.cc: accounts for memory that pools returned to the device. `is_idle`: all work has
