@@ -70,7 +70,8 @@ function(regatta_module)
       endforeach()
     else()
       gtest_discover_tests(${M_NAME}_test TEST_PREFIX ${M_NAME}. DISCOVERY_TIMEOUT 60
-        PROPERTIES TIMEOUT 120 LABELS unit ENVIRONMENT TSAN_OPTIONS=${tsan_options})
+        PROPERTIES TIMEOUT $<IF:$<BOOL:${REGATTA_SANITIZER}>,900,120> LABELS unit
+          ENVIRONMENT TSAN_OPTIONS=${tsan_options})
     endif()
   endif()
   if(M_BENCHMARKS AND REGATTA_BENCHMARKS)

@@ -188,7 +188,9 @@ TEST(Matrix, TakesSecondsForThousandsOfServers) {
               fabric.graph.links.size(), matrix.probes.size(), planned, proven - planned,
               coverage.hidden.size());
   EXPECT_LT(matrix.probes.size(), 8U * 16'384);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   EXPECT_LT(proven, 60);
+#endif
 }
 
 TEST(PlanMatrix, KeepsProbesByRdmaToThePortsOfRoce) {
