@@ -70,6 +70,7 @@ class RandomMachine {
   void start_programs();
   ProgramOptions draw_program(const Tenant& tenant, std::size_t record);
   bool run_until_rest();
+  void continue_beside_uncounted();
   void read_outputs(int timeout_ms);
   void collect(Program& program, const Tenant& tenant);
   void end_tenants();

@@ -74,6 +74,15 @@ class OverCommit : public testing::Test {
     pids_.push_back(pid);
     return pid;
   }
+  // The program of this number, of no tenant.
+  void start_outside(int number, std::uint64_t bytes) {
+    pids_.push_back(sharing::start_process([&, this] {
+      return TenantProgram::become(
+          {REGATTA_SWAP_PROGRAM, std::to_string(number), std::to_string(control_fd_.get()),
+           std::to_string(bytes), "staying"},
+          hook_test::environment_on(*device_, HookMode::kPlain));
+    }));
+  }
   bool wait_until(const std::function<bool()>& condition, double seconds = 60) const {
     const Seconds end = os::monotonic_now() + Seconds{seconds};
     while (!condition() && os::monotonic_now() < end)

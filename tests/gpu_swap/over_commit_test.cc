@@ -112,6 +112,18 @@ TEST_F(OverCommit, WhoWaitsForTheMemoryOfAGraphLeavesTheDeviceToOthers) {
   finish();
 }
 
+// A process of no tenant has 16 MiB of the device, of which the daemon knows nothing.
+TEST_F(OverCommit, WhoLacksMemoryThatNobodyCountsGetsItFromTheOthers) {
+  start_device(60, "800MB/s", Seconds{2.0});
+  start_outside(2, 16 * kMiB);
+  ASSERT_TRUE(wait_until([&] { return control_->rounds[2] > 2; }));
+  start(0, 24 * kMiB);
+  start(1, 24 * kMiB);
+  wait_for_turns(2, 3);
+  EXPECT_LE(device_->most_used_bytes(), 60 * kMiB);
+  finish();
+}
+
 TEST_F(OverCommit, ALeaseGivesTheDeviceToOneAloneForItsTime) {
   start_device(100, "800MB/s", Seconds{2.0});
   start(0, 16 * kMiB, 3);

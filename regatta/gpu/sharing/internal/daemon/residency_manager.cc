@@ -19,6 +19,9 @@ constexpr std::uint64_t kReturnNs = 2'000 * kMs;
 // The polling interval while a turn ends, or a tenant is waited for.
 constexpr std::uint64_t kResidencyPollNs = kMs;
 constexpr std::uint64_t kWatchNs = 500 * kMs;
+// How long a tenant for which the driver had no room is taken to need more than its own memory,
+// unless all of it is there: the others come first if that is more than there is.
+constexpr std::uint64_t kLackingNs = 2'000 * kMs;
 // The longest wait for the end of a turn.
 constexpr std::uint64_t kTurnNs = 10'000 * kMs;
 
@@ -124,11 +127,13 @@ void ResidencyManager::write_grant(const TenantStore& tenant_store, int client, 
   os::futex_wake_all(&page.order);
 }
 
-void ResidencyManager::sample_client(const TenantStore& tenant_store, int client, int device,
-                                     bool leaves, std::uint64_t now,
-                                     regatta_residency_tenant& seen) {
+// Adds what the client has and needs. Returns the bytes that it was granted and the driver has no
+// room for.
+std::uint64_t ResidencyManager::sample_client(const TenantStore& tenant_store, int client,
+                                              int device, bool leaves, std::uint64_t now,
+                                              regatta_residency_tenant& seen) {
   regatta_residency_state* const page = tenant_store.clients().residency(client, device);
-  if (page == nullptr || checkpoints_.is_lost(client)) return;
+  if (page == nullptr || checkpoints_.is_lost(client)) return 0;
   checkpoints_.notice(tenant_store, client);
   // Work of a process without memory that moves waits for that of the tenant's other processes.
   if (has_work(tenant_store, client, device)) seen.is_runnable = 1;
@@ -136,7 +141,7 @@ void ResidencyManager::sample_client(const TenantStore& tenant_store, int client
   const std::uint64_t stays = leaves ? tenant_store.leases().leased(client, device) : 0;
   ClientPlace place = place_of(tenant_store, client, device);
   const std::uint64_t there = resident(tenant_store, client, device);
-  if (swappable == 0 && stays == 0 && there == 0 && place.granted == 0) return;
+  if (swappable == 0 && stays == 0 && there == 0 && place.granted == 0) return 0;
   if (there <= place.granted) place.may_hold = place.granted;
   at(places_, client)[as_index(device)] = place;
   if (place.granted > swappable)
@@ -147,13 +152,27 @@ void ResidencyManager::sample_client(const TenantStore& tenant_store, int client
       CheckpointManager::place(tenant_store, client) == REGATTA_PROCESS_CHECKPOINTED;
   seen.demand += swappable + stays;
   seen.bound += stays;
+  const std::uint64_t granted = std::min(place.granted, swappable);
   seen.resident += there + (is_away ? 0 : stays);
-  seen.granted += std::min(place.granted, swappable) +
-                  (checkpoints_.is_wanted_here(tenant_store, client) ? stays : 0);
+  seen.granted += granted + (checkpoints_.is_wanted_here(tenant_store, client) ? stays : 0);
   // A checkpointed process may wait in calls that the hook does not count.
   const std::uint64_t away_since = checkpoints_.away_since_ns(client);
   const bool is_long_away = away_since != 0 && now - away_since >= in_ns(options_.longest_wait);
   if (is_long_away) seen.is_runnable = 1;
+  return std::min<std::uint64_t>(load(page->lacking), granted - std::min(granted, there));
+}
+
+// Bytes of the device that nobody has or was granted, as far as is counted.
+std::uint64_t ResidencyManager::counted_room(int device) const {
+  const Device& of = at(devices_, device);
+  std::uint64_t held = 0;
+  for (unsigned i = 0; i < of.policy.count; ++i) {
+    const regatta_residency_tenant& one = of.policy.tenants[i];
+    const std::uint64_t granted =
+        one.granted - std::min<std::uint64_t>(one.granted, of.asked[i].may_lack);
+    held += std::max<std::uint64_t>(one.resident, granted);
+  }
+  return of.policy.capacity - std::min<std::uint64_t>(of.policy.capacity, held);
 }
 
 regatta_residency_tenant ResidencyManager::sample(const TenantStore& tenant_store, int tenant,
@@ -161,19 +180,27 @@ regatta_residency_tenant ResidencyManager::sample(const TenantStore& tenant_stor
   regatta_residency_tenant seen{};
   TenantState& asked = at(devices_, device).asked[as_index(tenant)];
   asked.is_at_work = false;
+  std::uint64_t lacking = 0;
   const bool leaves = tenant_store.swappable().is_checkpointable(tenant, device);
   for (const int client : tenant_store.clients().of_tenant(tenant)) {
-    sample_client(tenant_store, client, device, leaves, now, seen);
+    lacking += sample_client(tenant_store, client, device, leaves, now, seen);
     asked.is_at_work = asked.is_at_work || is_at_work(tenant_store, client, device);
   }
   if (now >= asked.wanted_until_ns) asked.wanted = asked.may_lease = 0;
   if (asked.wanted != 0) seen.is_runnable = 1;
-  seen.demand += asked.wanted;
-  seen.granted += asked.may_lease;
+  if (lacking != 0) {
+    asked.lacking = lacking + counted_room(device);  // the device is full: what looks free is not
+    asked.lacking_until_ns = now + kLackingNs;
+  } else if (seen.resident >= seen.demand || now >= asked.lacking_until_ns) {
+    asked.lacking = 0;
+  }
+  asked.may_lack = std::min(asked.may_lack, asked.lacking);
+  seen.demand += asked.wanted + asked.lacking;
+  seen.granted += asked.may_lease + asked.may_lack;
   seen.lease_ns =
       std::uint64_t{tenant_store.state().tenants[tenant].flags >> kLeaseBit} * 1'000'000'000U;
-  // Memory that may be leased but is not yet is not resident.
-  const std::uint64_t may = seen.granted - asked.may_lease;
+  // Memory that may be leased but is not yet is not resident, nor is what is lacking.
+  const std::uint64_t may = seen.granted - asked.may_lease - asked.may_lack;
   if (seen.resident <= may || seen.resident != asked.resident) {
     asked.since_ns = now;
     asked.resident = seen.resident;
@@ -289,6 +316,7 @@ void ResidencyManager::grant(const TenantStore& tenant_store, int tenant, int de
   }
   TenantState& asked = at(devices_, device).asked[as_index(tenant)];
   asked.may_lease = std::min(may, asked.wanted);
+  asked.may_lack = std::min(may - asked.may_lease, asked.lacking);
 }
 
 // Updates, decides and grants until nothing changes. Returns when to call again.

@@ -87,6 +87,11 @@ class ResidencyManager {
     std::uint64_t wanted = 0;
     std::uint64_t may_lease = 0;
     std::uint64_t wanted_until_ns = 0;
+    // Bytes that it needs beside its own since the driver has no room for what its processes were
+    // granted, and how many of them it was granted: others leave for them, and nothing takes them.
+    std::uint64_t lacking = 0;
+    std::uint64_t may_lack = 0;
+    std::uint64_t lacking_until_ns = 0;
   };
   struct Device {
     regatta_residency policy{};
@@ -107,8 +112,9 @@ class ResidencyManager {
   std::uint64_t resident(const TenantStore& tenant_store, int client, int device) const;
   void write_grant(const TenantStore& tenant_store, int client, int device, std::uint64_t may);
   bool is_complete(const TenantStore& tenant_store, std::uint64_t now) const;
-  void sample_client(const TenantStore& tenant_store, int client, int device, bool leaves,
-                     std::uint64_t now, regatta_residency_tenant& seen);
+  std::uint64_t sample_client(const TenantStore& tenant_store, int client, int device, bool leaves,
+                              std::uint64_t now, regatta_residency_tenant& seen);
+  std::uint64_t counted_room(int device) const;
   regatta_residency_tenant sample(const TenantStore& tenant_store, int tenant, int device,
                                   std::uint64_t now);
   bool can_leave(const TenantStore& tenant_store, int tenant, int device) const;

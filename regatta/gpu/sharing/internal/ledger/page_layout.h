@@ -97,7 +97,7 @@ typedef struct {
   unsigned long long swapped_out; /* the rest: in the host, or never written */
   unsigned long long moved_in;    /* copied, ever */
   unsigned long long moved_out;
-  unsigned long long padding;
+  unsigned long long lacking; /* of what was granted: what the driver had no room for */
 } regatta_residency_state;
 
 /* Where a process is as a whole: what of its memory cannot be moved otherwise leaves the device by

@@ -101,13 +101,19 @@ Result<std::uint64_t> DeviceResidency::allocate(Home home, std::uint64_t bytes) 
 
 // The daemon may withdraw a grant at any time. This process publishes each chunk first and then
 // checks the grant; the daemon does it the other way round, and grants to others only what nobody
-// has published.
-void DeviceResidency::move_in(std::uint64_t granted) {
+// has published. Returns the bytes for which the driver had no room.
+std::uint64_t DeviceResidency::move_in(std::uint64_t granted) {
+  bool is_permitted = true;
   const auto publish = [this](const SwappableMemory::Totals& totals) { page_.publish(totals); };
-  swappable_.move_in(granted, publish, [this](const SwappableMemory::Totals& totals) {
-    page_.publish(totals);
-    return totals.resident <= page_.granted();
-  });
+  const bool is_done =
+      swappable_.move_in(granted, publish, [&](const SwappableMemory::Totals& totals) {
+        page_.publish(totals);
+        is_permitted = totals.resident <= page_.granted();
+        return is_permitted;
+      });
+  const SwappableMemory::Totals& totals = swappable_.totals();
+  const std::uint64_t may = std::min(totals.all, granted);
+  return is_done || !is_permitted ? 0 : may - std::min(may, totals.resident);
 }
 
 // No work uses it any more.
@@ -180,17 +186,19 @@ void DeviceResidency::swap_out(std::uint64_t granted) {
 void DeviceResidency::apply_grant() {
   const std::uint64_t granted = page_.granted();
   const SwappableMemory::Totals before = totals();
+  std::uint64_t lacking = 0;
   if (before.resident > granted) {
     swap_out(granted);
   } else if (before.resident < std::min(before.all, granted)) {
     const MutexLock lock(mutex_);
-    move_in(granted);
+    lacking = move_in(granted);
     page_.publish(swappable_.totals());
     open_if_resident();
   } else if (!gate_.is_open()) {
     const MutexLock lock(mutex_);
     open_if_resident();
   }
+  page_.set_lacking(lacking);
   if (totals().resident != before.resident) page_.notify();
 }
 

@@ -71,7 +71,7 @@ class DeviceResidency {
   void run_worker();
   void apply_grant();
   void swap_out(std::uint64_t granted);
-  void move_in(std::uint64_t granted) REGATTA_REQUIRES(mutex_);
+  std::uint64_t move_in(std::uint64_t granted) REGATTA_REQUIRES(mutex_);
   void wait_until_resident();
   void open_if_resident() REGATTA_REQUIRES(mutex_);
   void report_activity();

@@ -35,6 +35,14 @@ class ResidencyPage {
     set(page_.resident, totals.resident);
   }
 
+  // By the worker: memory that was granted and for which the driver has no room, since somebody has
+  // more than is counted.
+  void set_lacking(std::uint64_t bytes) {
+    if (__atomic_load_n(&page_.lacking, __ATOMIC_SEQ_CST) == bytes) return;
+    set(page_.lacking, bytes);
+    notify();
+  }
+
   // Notifies the daemon when the activity is new.
   void set_activity(regatta_activity activity) {
     const auto value = static_cast<unsigned>(activity);
