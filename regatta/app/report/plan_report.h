@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -134,6 +135,7 @@ struct ReplayedSet {
   std::string name;
   std::vector<replay::PublishedRun> runs;
   std::vector<replay::PredictionPair> pairs;  // by run
+  std::map<std::string, int> left_out;        // rows that are no runs, by the reason
 };
 // A row for each set, quantity and split; pairs of `rows` also run by run.
 std::string replay_text(const std::vector<ReplayedSet>& sets, bool has_rows);

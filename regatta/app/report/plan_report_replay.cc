@@ -1,5 +1,7 @@
 // Published runs beside their prediction.
 #include <array>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -80,10 +82,25 @@ json score_json(const replay::PredictionScore& score) {
           {"top1_regret", score.regret}};
 }
 
+// "megatron_bridge_part: 70 rows are not planned: 50 on DGX-GB200 (no such server preset), 20 of
+// LoRA (packed samples)"
+std::string left_out_text(const ReplayedSet& set) {
+  int rows = 0;
+  std::vector<std::string> reasons;
+  for (const auto& [reason, count] : set.left_out) {
+    rows += count;
+    reasons.push_back(fmt::format("{} {}", count, reason));
+  }
+  if (rows == 0) return "";
+  return fmt::format("{}: {} rows are not planned: {}\n", set.name, rows, join(reasons, ", "));
+}
+
 }  // namespace
 
 std::string replay_text(const std::vector<ReplayedSet>& sets, bool has_rows) {
   std::string text = scores_table(sets);
+  for (const ReplayedSet& set : sets)
+    text += left_out_text(set);
   if (has_rows)
     for (const ReplayedSet& set : sets)
       text += runs_table(set);
@@ -102,7 +119,7 @@ json replay_json(const std::vector<ReplayedSet>& sets) {
                       {is_time ? "predicted_s" : "predicted_bytes", set.pairs[i].predicted},
                       {"calibration", set.runs[i].is_calibration}});
     }
-    json one = {{"set", set.name}, {"rows", rows}};
+    json one = {{"set", set.name}, {"rows", rows}, {"not_planned", set.left_out}};
     for (const ScoredPart& part : kScoredParts) {
       const replay::PredictionScore score = score_part(set, part);
       if (score.rows == 0) continue;

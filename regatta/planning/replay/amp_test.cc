@@ -43,7 +43,8 @@ struct Trial {
 
 // The trials of the cluster whose name begins with this device; none where the tables are missing.
 std::vector<Trial> trials(const std::string& device) {
-  const auto beside = std::filesystem::path(REGATTA_TESTDATA) / "../../../../shared/data/training";
+  const auto beside =
+      std::filesystem::path(REGATTA_TESTDATA) / "../../../../../shared/data/training";
   std::ifstream file(beside.lexically_normal() / "amp_real_trials.csv");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   if (text.empty()) return {};

@@ -31,8 +31,9 @@ struct Bar {
 class HeldOut : public testing::TestWithParam<Bar> {};
 
 std::optional<std::vector<PublishedRun>> runs_of(const std::string& set) {
-  // regatta/planning/replay/testdata, from which the project's own folder is three up.
-  const auto beside = std::filesystem::path(REGATTA_TESTDATA) / "../../../../shared/data/training";
+  // regatta/planning/replay/testdata, four below the project, beside which the tables lie.
+  const auto beside =
+      std::filesystem::path(REGATTA_TESTDATA) / "../../../../../shared/data/training";
   std::ifstream file(beside.lexically_normal() / (set + ".csv"));
   if (!file) return std::nullopt;
   const std::string text{std::istreambuf_iterator<char>(file), {}};

@@ -35,8 +35,9 @@ struct ReplayOptions {
 
 Result<ReplayedSet> make_set(const std::string& name, std::string_view text) {
   ReplayedSet set{.name = name};
-  REGATTA_TRY(runs, replay::read_published(name, text));
-  set.runs = std::move(runs);
+  REGATTA_TRY(table, replay::read_published_table(name, text));
+  set.runs = std::move(table.runs);
+  set.left_out = std::move(table.left_out);
   REGATTA_TRY(pairs, replay::predict_runs(set.runs));
   set.pairs = std::move(pairs);
   return set;

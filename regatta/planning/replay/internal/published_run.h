@@ -10,6 +10,7 @@
 //   mosaic_fsdp                  MosaicML, 2023: FSDP on A100 and H100, bf16 and fp8
 //   amp_real_trials              Li et al., NeurIPS 2022 (AMP): 16 T4, and 12 V100 with 4 T4, fp16
 //   nemo_2407_h100_fp8(_finetune), nemo_context_parallel   NVIDIA NeMo, 2024 and 2025: fp8
+//   megatron_bridge_part         NVIDIA Megatron-Bridge, 2025 and 2026: H100 to GB300, fp8 and less
 //   at_scale, experts            several sources, named in shipped.cc: thousands of devices, other
 //                                generations, mixtures of experts
 // A file of any other name is read in the form of the last two: every row says all of its run, in
@@ -17,15 +18,18 @@
 // gpus, tp, pp, cp, ep, zero, vp, schedule, sp ("no"), recompute, mbs, gbs, precision, stack, and
 // one of step_s, tokens_s_gpu and tflops_gpu.
 //
-// Calibration rows are all of the first set and every second timed row, from the first, of the next
-// two; all others are held out. Where a source is silent: the vocabulary of vTrain is 51200; heads
-// of BLOOM are 64, or 96 where the hidden size is 12288 or 14400; Megatron interleaves 2 parts of a
-// stage and takes the micro-batch that is predicted fastest; NeMo shares the optimizer's state and
-// tokens among tensor ranks; the first three of AMP's mixed servers have V100 (its third experiment
-// is left out: the shape of that model is not published with it). Rows that a set flags as not to
-// be used, and rows without a figure, are left out.
+// Calibration rows are all of the first set, every second timed row, from the first, of the next
+// two, and some models of megatron_bridge_part (published_run_rows_bridge.cc); all others are held
+// out. Only the fastest of several releases of one configuration counts. Where a source is silent:
+// the vocabulary of vTrain is 51200; heads of BLOOM are 64, or 96 where the hidden size is 12288
+// or 14400; Megatron interleaves 2 parts of a stage and takes the micro-batch that is predicted
+// fastest; NeMo shares the optimizer's state and tokens among tensor ranks; the first three of
+// AMP's mixed servers have V100 (its third experiment is left out: the shape of that model is not
+// published with it). Rows that a set flags as not to be used, and rows without a figure, are left
+// out.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -70,8 +74,15 @@ struct PublishedRun {
 
 std::vector<std::string> set_names();
 
+struct PublishedTable {
+  std::vector<PublishedRun> runs;
+  std::map<std::string, int> left_out;  // rows that are no runs of the planner, by the reason
+};
+
 // The rows of the set `name` from the text of its file. Fails with kInvalidInput for a name that is
 // not known, a file that is no such table, and a row whose numbers are missing, naming it.
+Result<PublishedTable> read_published_table(const std::string& name, std::string_view text);
+// Its runs alone.
 Result<std::vector<PublishedRun>> read_published(const std::string& name, std::string_view text);
 
 }  // namespace regatta::replay

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "regatta/planning/replay/internal/csv_table.h"
@@ -24,6 +25,9 @@ class RowReader {
   std::string text(const char* column) const { return row_.text(column); }
   // The column does not hold `wanted`: "a multiple of tp".
   void refuse(const char* column, const char* wanted);
+  // The row is no run that can be planned: "on DGX-GB300 (no such server preset)".
+  void leave_out(std::string reason) { left_out_ = std::move(reason); }
+  const std::string& left_out() const { return left_out_; }
   const std::string& missing() const { return missing_; }
   const std::string& wanted() const { return wanted_; }
 
@@ -31,6 +35,7 @@ class RowReader {
   const CsvRow& row_;
   std::string missing_;
   std::string wanted_;
+  std::string left_out_;
 };
 
 // Every run that a row describes, with what was measured; names, groups and the split are added by
@@ -47,6 +52,7 @@ std::vector<PublishedRun> fsdp_row(RowReader& reader);
 std::vector<PublishedRun> nemo_row(RowReader& reader);
 std::vector<PublishedRun> nemo_context_row(RowReader& reader);
 std::vector<PublishedRun> amp_row(RowReader& reader);
+std::vector<PublishedRun> bridge_row(RowReader& reader);
 std::vector<PublishedRun> run_row(RowReader& reader);
 
 // Eight devices of a preset with `nics` of `rate`; 0: those of the preset.

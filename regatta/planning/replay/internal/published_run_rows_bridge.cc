@@ -1,0 +1,113 @@
+// Rows of NVIDIA Megatron-Bridge: docs/performance-summary.md and its archive, releases 25.09 to
+// 26.08 (github.com/NVIDIA-NeMo/Megatron-Bridge, commit 067f987df03b).
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "regatta/model/topo/presets.h"
+#include "regatta/model/workload/model.h"
+#include "regatta/planning/replay/internal/published_run_rows.h"
+
+namespace regatta::replay {
+namespace {
+
+struct Name {
+  std::string_view published;
+  const char* preset;
+};
+
+constexpr std::array kModels = {
+    Name{"Qwen3_30B_a3B", "qwen3-30b-a3b"}, Name{"LLAMA3.1_405B", "llama3-405b"},
+    Name{"LLAMA3_70B", "llama3-70b"},       Name{"LLAMA3_8B", "llama3-8b"},
+    Name{"DeepSeekV3", "deepseek-v3"},      Name{"Kimi_K2", "kimi-k2"},
+    Name{"GPT OSS 120B", "gpt-oss-120b"},   Name{"Nemotron_3_Super", "nemotron3-super"}};
+
+constexpr std::array kSystems = {Name{"DGX-H100", "dgx-h100"}, Name{"DGX-B200", "dgx-b200"},
+                                 Name{"DGX-B300", "b300-8"}, Name{"DGX-GB200", "gb200-nvl72"},
+                                 Name{"DGX-GB300", "gb300-nvl72"}};
+
+// Shares that these rows decide may be fitted to these models; every other model is held out.
+constexpr std::array<std::string_view, 2> kFittedModels = {"Qwen3_30B_a3B", "LLAMA3.1_405B"};
+
+template <typename Names>
+const char* preset_of(const Names& names, const std::string& published) {
+  const auto found = std::find_if(names.begin(), names.end(),
+                                  [&](const Name& one) { return one.published == published; });
+  return found == names.end() ? nullptr : found->preset;
+}
+
+// "FP8", of current scaling "FP8-CS"; "MXFP8" or "FP8-MX".
+std::optional<workload::Precision> bridge_precision(std::string published) {
+  if (published == "FP8-CS") published = "FP8";
+  if (published == "FP8-MX") published = "MXFP8";
+  std::ranges::transform(published, published.begin(),
+                         [](unsigned char letter) { return std::tolower(letter); });
+  return workload::precision_named(published);
+}
+
+int whole_or_one(RowReader& reader, const char* column) {
+  return reader.text(column).empty() ? 1 : reader.whole(column);
+}
+
+workload::Strategy bridge_strategy(RowReader& reader, int gpus) {
+  workload::Strategy strategy{
+      .tp = reader.whole("tp"), .pp = reader.whole("pp"), .micro_batch = reader.whole("mbs")};
+  strategy.cp = whole_or_one(reader, "cp");
+  strategy.ep = whole_or_one(reader, "ep");
+  strategy.dp = gpus / (strategy.tp * strategy.pp * strategy.cp);
+  strategy.zero = reader.has("fsdp") ? 3 : 1;
+  strategy.sequence_parallel = strategy.tp > 1;
+  interleave(strategy, whole_or_one(reader, "vp"));
+  return strategy;
+}
+
+// Why the planner cannot plan the row; "": it can.
+std::string unplannable(RowReader& reader) {
+  const std::string kind = reader.text("kind");
+  if (kind != "Pre-Training") return fmt::format("of {} (packed samples)", kind);
+  const auto system = reader.text("system");
+  const char* const server = preset_of(kSystems, system);
+  if (server == nullptr || topo::find_server_preset(server) == nullptr)
+    return fmt::format("on {} (no such server preset)", system);
+  const auto model = reader.text("model");
+  const char* const shape = preset_of(kModels, model);
+  if (shape == nullptr || workload::find_model_preset(shape) == nullptr)
+    return fmt::format("of {} (no such model preset)", model);
+  const auto precision = reader.text("precision");
+  if (!bridge_precision(precision)) return fmt::format("in {} (no such precision)", precision);
+  return "";
+}
+
+}  // namespace
+
+std::vector<PublishedRun> bridge_row(RowReader& reader) {
+  if (std::string reason = unplannable(reader); !reason.empty()) {
+    reader.leave_out(std::move(reason));
+    return {};
+  }
+  PublishedRun run;
+  const std::string model = reader.text("model");
+  run.model = workload::find_model_preset(preset_of(kModels, model))->model;
+  run.model.seq = reader.whole("seq");
+  // Tokens beyond the mean load are dropped, and fewer are padded to it.
+  if (reader.text("note") == "tokendrop") run.model.experts.capacity = 1;
+  run.server = server_of(preset_of(kSystems, reader.text("system")));
+  const int gpus = reader.whole("gpus");
+  run.strategy = bridge_strategy(reader, gpus);
+  run.global_batch = reader.whole("gbs");
+  run.precision = *bridge_precision(reader.text("precision"));
+  run.stack = "nemo";
+  const double tokens = static_cast<double>(run.global_batch) * run.model.seq;
+  run.measured = tokens / (reader.positive("tokens_s_gpu") * gpus);
+  run.is_calibration =
+      std::find(kFittedModels.begin(), kFittedModels.end(), model) != kFittedModels.end();
+  return {run};
+}
+
+}  // namespace regatta::replay

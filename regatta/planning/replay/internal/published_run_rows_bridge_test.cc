@@ -1,0 +1,105 @@
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <numeric>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "regatta/planning/replay/internal/published_run.h"
+
+namespace regatta::replay {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kSet = "megatron_bridge_part";
+constexpr const char* kColumns =
+    "release,kind,model,note,system,gpus,precision,gbs,mbs,seq,fsdp,tp,pp,cp,vp,ep,tokens_s_gpu,"
+    "tflops_gpu\n";
+constexpr const char* kQwen =
+    "26.04,Pre-Training,Qwen3_30B_a3B,,DGX-H100,16,FP8-CS,1024,1,4096,,1,2,1,12,8,9000,207\n";
+
+PublishedTable table_of(const std::string& rows) {
+  const auto table = read_published_table(kSet, kColumns + rows);
+  EXPECT_TRUE(table) << table.error().message;
+  return table ? *table : PublishedTable{};
+}
+
+TEST(BridgeRow, IsARunOfThePlanner) {
+  const PublishedTable table = table_of(kQwen);
+  ASSERT_EQ(table.runs.size(), 1U);
+  const PublishedRun& run = table.runs[0];
+  EXPECT_EQ(run.model.preset, "qwen3-30b-a3b");
+  EXPECT_EQ(run.model.seq, 4096);
+  EXPECT_EQ(run.server.device.name, "h100-sxm");
+  EXPECT_EQ(run.precision, workload::Precision::kFp8);
+  EXPECT_EQ(run.strategy.dp, 8);
+  EXPECT_EQ(run.strategy.ep, 8);
+  EXPECT_EQ(run.strategy.virtual_stages, 12);
+  EXPECT_NEAR(run.measured, 1024.0 * 4096 / (9000 * 16), 1e-9);
+}
+
+TEST(BridgeRow, IsHeldOutUnlessItsModelIsFitted) {
+  EXPECT_TRUE(table_of(kQwen).runs.at(0).is_calibration);
+  const PublishedTable dense = table_of(
+      "26.04,Pre-Training,LLAMA3_70B,,DGX-H100,64,FP8,128,1,8192,,4,8,1,5,,1600,719\n"
+      "26.04,Pre-Training,LLAMA3_8B,,DGX-H100,8,FP8,128,1,8192,1,1,1,1,,,14000,700\n");
+  ASSERT_EQ(dense.runs.size(), 2U);
+  EXPECT_FALSE(dense.runs[0].is_calibration);
+  EXPECT_TRUE(dense.runs[0].strategy.sequence_parallel);
+  EXPECT_EQ(dense.runs[1].strategy.zero, 3) << "its weights are sharded, too";
+}
+
+TEST(BridgeRow, CountsTheFastestReleaseOfAConfiguration) {
+  std::string faster = kQwen;
+  faster.replace(0, 5, "26.06").replace(faster.find(",9000,"), 6, ",9600,");
+  std::string dropping = kQwen;
+  dropping.replace(dropping.find(",,DGX"), 2, ",tokendrop,");
+  const PublishedTable table = table_of(kQwen + faster + dropping);
+  ASSERT_EQ(table.runs.size(), 2U);
+  EXPECT_NEAR(table.runs[0].measured, 1024.0 * 4096 / (9600 * 16), 1e-9);
+  EXPECT_EQ(table.runs[1].model.experts.capacity, 1);
+  EXPECT_EQ(table.left_out.at("of slower releases of a configuration"), 1);
+}
+
+TEST(BridgeRow, IsNamedWhereThePlannerHasNoSuchThing) {
+  const auto reason_of = [](const std::string& from, const std::string& to) {
+    std::string row = kQwen;
+    row.replace(row.find(from), from.size(), to);
+    const PublishedTable table = table_of(row);
+    EXPECT_TRUE(table.runs.empty());
+    return table.left_out.empty() ? "" : table.left_out.begin()->first;
+  };
+  EXPECT_EQ(reason_of("DGX-H100", "DGX-X1"), "on DGX-X1 (no such server preset)");
+  EXPECT_EQ(reason_of("Qwen3_30B_a3B", "Qwen9"), "of Qwen9 (no such model preset)");
+  EXPECT_EQ(reason_of("FP8-CS", "FP2"), "in FP2 (no such precision)");
+  EXPECT_EQ(reason_of("Pre-Training", "LoRA"), "of LoRA (packed samples)");
+}
+
+TEST(BridgeRow, MustHaveItsNumbers) {
+  std::string row = kQwen;
+  row.replace(row.find(",16,FP8"), 3, ",x");
+  const auto table = read_published_table(kSet, kColumns + row);
+  ASSERT_FALSE(table);
+  EXPECT_THAT(table.error().message, HasSubstr("row 1: gpus 'x' is not a whole number from 1"));
+}
+
+TEST(BridgeTable, IsReadToItsLastRow) {
+  const auto beside =
+      std::filesystem::path(REGATTA_TESTDATA) / "../../../../../shared/data/training";
+  std::ifstream file(beside.lexically_normal() / (std::string(kSet) + ".csv"));
+  if (!file) GTEST_SKIP() << "the published tables are not beside the project";
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const auto table = read_published_table(kSet, text);
+  ASSERT_TRUE(table) << table.error().message;
+  const int left_out =
+      std::accumulate(table->left_out.begin(), table->left_out.end(), 0,
+                      [](int sum, const auto& reason) { return sum + reason.second; });
+  EXPECT_EQ(static_cast<int>(table->runs.size()) + left_out, 126);
+  EXPECT_GE(table->runs.size(), 7U);
+}
+
+}  // namespace
+}  // namespace regatta::replay
