@@ -48,7 +48,6 @@ void TurnScheduler::set_activity(int tenant, TenantActivity doing, std::uint64_t
   if (account.entered_ns == 0) account.entered_ns = doing.entered_ns;
   if (!doing.works && turns_.holder != tenant) settle(tenant, now_ns);
   if (is_runnable(doing) == was_runnable) return;
-  if (was_runnable) at(had_work_ns_, tenant) = now_ns;
   if (static_cast<unsigned>(tenant) >= count_)
     turns_.count = count_ = static_cast<unsigned>(tenant) + 1;
   regatta_turns_set_runnable(&turns_, static_cast<unsigned>(tenant), is_runnable(doing) ? 1 : 0,
@@ -66,7 +65,6 @@ void TurnScheduler::forget(int tenant, std::uint64_t now_ns) {
   turns_.tenants[tenant].balance = 0;
   turns_.tenants[tenant].idle_since_ns = 0;
   at(accounts_, tenant) = {};
-  at(had_work_ns_, tenant) = 0;
   history_.forget(tenant);
 }
 
@@ -94,7 +92,8 @@ void TurnScheduler::divide(std::uint64_t now_ns) {
 std::uint64_t TurnScheduler::others_return_until(std::uint64_t now_ns) const {
   std::uint64_t until = 0;
   for (unsigned i = 0; i < count_; ++i) {
-    const std::uint64_t end = had_work_ns_[i] == 0 ? 0 : had_work_ns_[i] + options_.returning_ns;
+    const std::uint64_t ended = turns_.tenants[i].idle_since_ns;
+    const std::uint64_t end = ended == 0 ? 0 : ended + options_.returning_ns;
     const bool is_idle = turns_.tenants[i].runnable == 0 && static_cast<int>(i) != open_;
     if (is_idle && end > now_ns) until = std::max(until, end);
   }

@@ -149,7 +149,6 @@ class TurnScheduler {
   std::array<Account, REGATTA_TENANTS_MAX> accounts_{};
   DeviceSpans charged_;
   std::array<std::uint64_t, REGATTA_TENANTS_MAX> ended_ns_{};  // the work it was last charged for
-  std::array<std::uint64_t, REGATTA_TENANTS_MAX> had_work_ns_{};  // when it last had none any more
   unsigned count_ = 0;  // tenants from this number on are absent
   bool any_high_ = false;
   regatta_turns turns_{};

@@ -60,8 +60,8 @@ void regatta_turns_set_shares(regatta_turns* turns, const unsigned* shares_ppm, 
                               unsigned long long now_ns);
 
 /* Sets whether the tenant has work. An idle tenant earns at most one quantum of its share, so it
- * saves up no burst; what it was owed before is lost after REGATTA_RETURN_NS; its debt shrinks. One that has work again does not wait for the whole quantum
- * of a holder that is owed less.
+ * saves up no burst; what it was owed before is lost after REGATTA_RETURN_NS; its debt shrinks. One
+ * that has work again does not wait for the whole quantum of a holder that is owed less.
  */
 void regatta_turns_set_runnable(regatta_turns* turns, unsigned tenant, int is_runnable,
                                 unsigned long long now_ns);
