@@ -1,10 +1,7 @@
 // The trials of AMP on equal and on mixed servers, where the published tables lie beside the
 // project. Nothing was fitted to them.
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "regatta/planning/replay/internal/test_tables.h"
 #include "regatta/planning/replay/replay.h"
 
 namespace regatta::replay {
@@ -43,12 +41,9 @@ struct Trial {
 
 // The trials of the cluster whose name begins with this device; none where the tables are missing.
 std::vector<Trial> trials(const std::string& device) {
-  const auto beside =
-      std::filesystem::path(REGATTA_TESTDATA) / "../../../../../shared/data/training";
-  std::ifstream file(beside.lexically_normal() / "amp_real_trials.csv");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (text.empty()) return {};
-  const auto runs = read_published("amp_real_trials", text);
+  const auto text = published_table_text(REGATTA_TESTDATA, "amp_real_trials");
+  if (!text) return {};
+  const auto runs = read_published("amp_real_trials", *text);
   EXPECT_TRUE(runs) << runs.error().message;
   const auto outlooks = forecast_runs(*runs);
   EXPECT_TRUE(outlooks) << outlooks.error().message;

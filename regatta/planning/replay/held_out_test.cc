@@ -1,9 +1,6 @@
 // The bars of docs/benchmarks.md, on rows that nothing was fitted to; where the published tables
 // lie beside the project.
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -15,6 +12,7 @@
 #include "regatta/model/cost/software_stack.h"
 #include "regatta/planning/plan/estimated_plan_search.h"
 #include "regatta/planning/replay/embedded_sets.h"
+#include "regatta/planning/replay/internal/test_tables.h"
 #include "regatta/planning/replay/replay.h"
 
 namespace regatta::replay {
@@ -31,13 +29,9 @@ struct Bar {
 class HeldOut : public testing::TestWithParam<Bar> {};
 
 std::optional<std::vector<PublishedRun>> runs_of(const std::string& set) {
-  // regatta/planning/replay/testdata, four below the project, beside which the tables lie.
-  const auto beside =
-      std::filesystem::path(REGATTA_TESTDATA) / "../../../../../shared/data/training";
-  std::ifstream file(beside.lexically_normal() / (set + ".csv"));
-  if (!file) return std::nullopt;
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const auto runs = read_published(set, text);
+  const auto text = published_table_text(REGATTA_TESTDATA, set);
+  if (!text) return std::nullopt;
+  const auto runs = read_published(set, *text);
   EXPECT_TRUE(runs) << runs.error().message;
   return runs ? std::optional(*runs) : std::nullopt;
 }

@@ -18,6 +18,9 @@ class RowReader {
 
   // From 1 to 1e8.
   int whole(const char* column);
+  int whole_or(const char* column, int otherwise) {
+    return text(column).empty() ? otherwise : whole(column);
+  }
   // Above 0.
   double positive(const char* column);
   // Nothing measured: the row has no such run.

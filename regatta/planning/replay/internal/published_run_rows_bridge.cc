@@ -51,19 +51,15 @@ std::optional<workload::Precision> bridge_precision(std::string published) {
   return workload::precision_named(published);
 }
 
-int whole_or_one(RowReader& reader, const char* column) {
-  return reader.text(column).empty() ? 1 : reader.whole(column);
-}
-
 workload::Strategy bridge_strategy(RowReader& reader, int gpus) {
   workload::Strategy strategy{
       .tp = reader.whole("tp"), .pp = reader.whole("pp"), .micro_batch = reader.whole("mbs")};
-  strategy.cp = whole_or_one(reader, "cp");
-  strategy.ep = whole_or_one(reader, "ep");
+  strategy.cp = reader.whole_or("cp", 1);
+  strategy.ep = reader.whole_or("ep", 1);
   strategy.dp = gpus / (strategy.tp * strategy.pp * strategy.cp);
   strategy.zero = reader.has("fsdp") ? 3 : 1;
   strategy.sequence_parallel = strategy.tp > 1;
-  interleave(strategy, whole_or_one(reader, "vp"));
+  interleave(strategy, reader.whole_or("vp", 1));
   return strategy;
 }
 

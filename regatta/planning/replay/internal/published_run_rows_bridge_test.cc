@@ -1,6 +1,3 @@
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <numeric>
 #include <string>
 
@@ -8,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "regatta/planning/replay/internal/published_run.h"
+#include "regatta/planning/replay/internal/test_tables.h"
 
 namespace regatta::replay {
 namespace {
@@ -87,12 +85,9 @@ TEST(BridgeRow, MustHaveItsNumbers) {
 }
 
 TEST(BridgeTable, IsReadToItsLastRow) {
-  const auto beside =
-      std::filesystem::path(REGATTA_TESTDATA) / "../../../../../shared/data/training";
-  std::ifstream file(beside.lexically_normal() / (std::string(kSet) + ".csv"));
-  if (!file) GTEST_SKIP() << "the published tables are not beside the project";
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const auto table = read_published_table(kSet, text);
+  const auto text = published_table_text(REGATTA_TESTDATA, kSet);
+  if (!text) GTEST_SKIP() << "the published tables are not beside the project";
+  const auto table = read_published_table(kSet, *text);
   ASSERT_TRUE(table) << table.error().message;
   const int left_out =
       std::accumulate(table->left_out.begin(), table->left_out.end(), 0,

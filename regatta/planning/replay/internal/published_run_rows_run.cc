@@ -16,10 +16,6 @@ namespace {
 using workload::Precision;
 using workload::Recompute;
 
-int whole_or(RowReader& reader, const char* column, int otherwise) {
-  return reader.text(column).empty() ? otherwise : reader.whole(column);
-}
-
 workload::ModelShape model_of(RowReader& reader) {
   const workload::ModelPreset* preset = workload::find_model_preset(reader.text("model"));
   if (preset == nullptr) {
@@ -27,9 +23,9 @@ workload::ModelShape model_of(RowReader& reader) {
     return {};
   }
   workload::ModelShape model = preset->model;
-  model.seq = whole_or(reader, "seq", model.seq);
-  model.heads = whole_or(reader, "heads", model.heads);
-  model.vocab = whole_or(reader, "vocab", model.vocab);
+  model.seq = reader.whole_or("seq", model.seq);
+  model.heads = reader.whole_or("heads", model.heads);
+  model.vocab = reader.whole_or("vocab", model.vocab);
   return model;
 }
 
@@ -41,11 +37,11 @@ topo::ServerType server_of_row(RowReader& reader) {
 }
 
 workload::Strategy strategy_of(RowReader& reader, int gpus) {
-  workload::Strategy strategy{.tp = whole_or(reader, "tp", 1),
-                              .pp = whole_or(reader, "pp", 1),
+  workload::Strategy strategy{.tp = reader.whole_or("tp", 1),
+                              .pp = reader.whole_or("pp", 1),
                               .micro_batch = reader.whole("mbs")};
-  strategy.cp = whole_or(reader, "cp", 1);
-  strategy.ep = whole_or(reader, "ep", 1);
+  strategy.cp = reader.whole_or("cp", 1);
+  strategy.ep = reader.whole_or("ep", 1);
   const std::string zero = reader.text("zero");
   if (!zero.empty() && zero != "0") strategy.zero = reader.whole("zero");
   if (strategy.zero > 3) reader.refuse("zero", "a whole number from 0 to 3");
@@ -60,7 +56,7 @@ workload::Strategy strategy_of(RowReader& reader, int gpus) {
   const std::string sp = reader.text("sp");
   if (!sp.empty() && sp != "yes" && sp != "no") reader.refuse("sp", "yes or no");
   strategy.sequence_parallel = strategy.tp > 1 && sp != "no";
-  interleave(strategy, whole_or(reader, "vp", 1));
+  interleave(strategy, reader.whole_or("vp", 1));
   if (!reader.text("schedule").empty()) {
     const auto schedule = workload::schedule_named(reader.text("schedule"));
     if (!schedule) reader.refuse("schedule", "the name of a schedule");
