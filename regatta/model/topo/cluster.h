@@ -24,7 +24,9 @@ struct DeviceType {
   FlopsPerSecond bf16_peak;
   FlopsPerSecond fp16_peak;
   FlopsPerSecond fp8_peak;
-  int processors = 0;  // streaming multiprocessors of a GPU; 0: not known
+  FlopsPerSecond mxfp8_peak;  // with a scale for each 32 elements
+  FlopsPerSecond nvfp4_peak;  // with a scale for each 16
+  int processors = 0;         // streaming multiprocessors of a GPU; 0: not known
   Bytes memory;
   BytesPerSecond memory_bandwidth;
   // CPU devices: the share of one core that the device may compute with, 0 < share <= 1; 0 = not

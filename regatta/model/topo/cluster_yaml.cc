@@ -64,7 +64,7 @@ std::string read_name(const YamlMap& map) {
 
 void read_devices(const YamlMap& map, ServerType& type, bool has_preset) {
   map.allow({"count", "type", "cpu_share", "memory", "memory_bandwidth", "fp32_peak", "bf16_peak",
-             "fp16_peak", "fp8_peak", "processors"});
+             "fp16_peak", "fp8_peak", "mxfp8_peak", "nvfp4_peak", "processors"});
   type.device_count = has_preset
                           ? map.integer_or("count", type.device_count, {1, kMaxDevicesPerServer})
                           : map.integer("count", {1, kMaxDevicesPerServer});
@@ -92,6 +92,8 @@ void read_devices(const YamlMap& map, ServerType& type, bool has_preset) {
   device.bf16_peak = map.flops_or("bf16_peak", device.bf16_peak, kSpeeds);
   device.fp16_peak = map.flops_or("fp16_peak", device.fp16_peak, kSpeeds);
   device.fp8_peak = map.flops_or("fp8_peak", device.fp8_peak, kSpeeds);
+  device.mxfp8_peak = map.flops_or("mxfp8_peak", device.mxfp8_peak, kSpeeds);
+  device.nvfp4_peak = map.flops_or("nvfp4_peak", device.nvfp4_peak, kSpeeds);
   device.processors = map.integer_or("processors", device.processors, {1, 10'000});
 }
 

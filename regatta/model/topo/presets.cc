@@ -44,6 +44,7 @@ struct DeviceRow {
   double memory_gigabytes_per_second;
   IntraLink intra;
   const char* source;
+  double nvfp4_tflops = 0;  // 0: the device has neither nvfp4 nor mxfp8, whose rate is that of fp8
 };
 
 // Peak rates are dense: a data sheet that gives the rate with sparsity is halved; fp32 is that of
@@ -90,7 +91,24 @@ std::vector<DeviceRow> device_rows() {
        "ways"},
       {"b200-sxm", 75, 2250, 2250, 4500, 148, 180, 8000, nvlink(900),
        "NVIDIA DGX B200 data sheet (2024): eight have 1440 GB, 64 TB/s, 72 PFLOPS of fp8 with "
-       "sparsity twice the dense rate; NVLink 1.8 TB/s both ways"},
+       "sparsity twice the dense rate; NVLink 1.8 TB/s both ways; fp4 9 PFLOPS: HGX B200 data "
+       "sheet",
+       9000},
+      {"b300-sxm", 75, 2250, 2250, 4500, 148, 268, 8000, nvlink(900),
+       "NVIDIA HGX B300 data sheet (2025), an eighth: 36 and 72 PFLOPS of bf16 and fp8 with "
+       "sparsity, 105 of nvfp4 dense, NVLink 1.8 TB/s both ways; nvidia-smi: 275040 MiB; "
+       "processors as B200",
+       13125},
+      {"gb200", 80, 2500, 2500, 5000, 152, 185, 8000, nvlink(900),
+       "NVIDIA GB200 NVL72 data sheet (2025), a device of 72: 5, 10 and 20 PFLOPS of bf16, fp8 and "
+       "fp4 with sparsity, 186 GB; nvidia-smi: 189471 MiB; processors: CUDA's device properties, "
+       "vendor's data sheet does not give them",
+       10000},
+      {"gb300", 83, 2500, 2500, 5000, 152, 277, 8000, nvlink(900),
+       "NVIDIA GB300 NVL72 data sheet (2025), a 72nd: 360 and 720 PFLOPS of bf16 and fp8 with "
+       "sparsity, 1080 of nvfp4 dense, 6 of fp32, 20 TB, 576 TB/s; nvidia-smi: 284208 MiB; "
+       "processors as GB200",
+       15000},
   };
 }
 
@@ -114,6 +132,8 @@ std::vector<DevicePreset> make_device_presets() {
                     .bf16_peak = tflops(row.bf16_tflops),
                     .fp16_peak = tflops(row.fp16_tflops),
                     .fp8_peak = tflops(row.fp8_tflops),
+                    .mxfp8_peak = tflops(row.nvfp4_tflops > 0 ? row.fp8_tflops : 0),
+                    .nvfp4_peak = tflops(row.nvfp4_tflops),
                     .processors = row.processors,
                     .memory = Bytes{row.memory_gib << 30},
                     .memory_bandwidth = gigabytes_per_second(row.memory_gigabytes_per_second),
@@ -132,6 +152,7 @@ struct ServerRow {
   int numa_nodes;  // that hold devices
   PcieTree pcie;
   const char* source;
+  int devices = 8;
 };
 
 // A switch for each device and its NIC, or for two devices and theirs.
@@ -140,7 +161,7 @@ constexpr PcieTree kPxbEach{.switches = 8, .has_cascades = true};
 constexpr PcieTree kPxbPairs{.switches = 4, .has_cascades = true};
 constexpr PcieTree kPixPairs{.switches = 4, .has_one_host_bridge = true};
 
-// Eight devices and two processor sockets each. NICs are those of the compute network, storage and
+// Two processor sockets each. NICs are those of the compute network, storage and
 // management left out. PCIe is as published matrices of `nvidia-smi topo -m` show it.
 std::vector<ServerType> make_server_presets() {
   const std::vector<ServerRow> rows = {
@@ -182,6 +203,26 @@ std::vector<ServerType> make_server_presets() {
       {"dgx-b200", "b200-sxm", 8, 400_Gbps, 2, kPxbEach,
        "NVIDIA DGX B200 data sheet (2024): 8 single-port ConnectX-7, 400 Gb/s; PCIe: "
        "vllm-project/vllm issue 16336, PXB and NODE"},
+      {"b300-8", "b300-sxm", 8, 800_Gbps, 2, kPxbEach,
+       "NVIDIA DGX B300 data sheet (2025): 8 single-port ConnectX-8, 800 Gb/s; PCIe as dgx-b200"},
+      {"gb200-tray",
+       "gb200",
+       4,
+       400_Gbps,
+       2,
+       {},
+       "NVIDIA GB200 NVL72 (2024): a compute tray has two Grace processors, four devices and four "
+       "ConnectX-7, 400 Gb/s; sgl-project/sglang issue 11208: NV18 between its devices, SYS to "
+       "NICs",
+       4},
+      {"gb300-tray",
+       "gb300",
+       4,
+       800_Gbps,
+       2,
+       {},
+       "NVIDIA GB300 NVL72 (2025): as a tray of GB200 but four ConnectX-8, 800 Gb/s a device",
+       4},
   };
   std::vector<ServerType> presets;
   for (const ServerRow& row : rows) {
@@ -189,7 +230,7 @@ std::vector<ServerType> make_server_presets() {
     REGATTA_CHECK(device != nullptr);
     presets.push_back({.name = row.name,
                        .device = device->device,
-                       .device_count = 8,
+                       .device_count = row.devices,
                        .intra = device->intra,
                        .nic_count = row.nics,
                        .nic_rate = row.nic_rate,

@@ -32,7 +32,7 @@ TEST(Presets, AreCompleteAndNameTheirSource) {
   for (const std::string& name : server_preset_names()) {
     const ServerType* preset = find_server_preset(name);
     ASSERT_NE(preset, nullptr) << name;
-    EXPECT_EQ(preset->device_count, 8) << name;
+    EXPECT_EQ(preset->device_count, name.ends_with("-tray") ? 4 : 8) << name;
     EXPECT_GT(preset->nic_rate.value, 0) << name;
     EXPECT_FALSE(preset->source.empty()) << name;
   }
@@ -71,6 +71,11 @@ constexpr Figures kFigures[] = {
     {"h200-sxm", 67, 989.5, 141, 4800, 450},
     // NVIDIA DGX B200 data sheet (2024), an eighth: 72 PFLOPS of fp8 with sparsity, 1440 GB.
     {"b200-sxm", 75, 2250, 180, 8000, 900},
+    // NVIDIA HGX B300 data sheet (2025), an eighth: 36 PFLOPS of bf16 with sparsity.
+    {"b300-sxm", 75, 2250, 268, 8000, 900},
+    // NVIDIA GB200 and GB300 NVL72 data sheets (2025), a 72nd: 360 PFLOPS of bf16 with sparsity.
+    {"gb200", 80, 2500, 185, 8000, 900},
+    {"gb300", 83, 2500, 277, 8000, 900},
 };
 
 TEST(Presets, MatchTheirSources) {
@@ -83,6 +88,27 @@ TEST(Presets, MatchTheirSources) {
     EXPECT_DOUBLE_EQ(preset->device.memory_bandwidth.value, figures.memory_bandwidth * 1e9)
         << figures.device;
     EXPECT_DOUBLE_EQ(preset->intra.bandwidth.value, figures.link * 1e9) << figures.device;
+  }
+}
+
+// Rates with sparsity of the same data sheets, of a device, and the dense rate where they give it.
+TEST(Presets, MultiplyInNarrowFormatsAsTheirSourcesSay) {
+  struct NarrowPeaks {
+    const char* device;
+    double fp8_sparse;
+    double mxfp8;
+    double nvfp4;
+  };
+  constexpr NarrowPeaks kPeaks[] = {{"h100-sxm", 3958, 0, 0},
+                                    {"b200-sxm", 9000, 4500, 18000.0 / 2},
+                                    {"b300-sxm", 72000.0 / 8, 4500, 105000.0 / 8},
+                                    {"gb200", 10000, 5000, 20000.0 / 2},
+                                    {"gb300", 720000.0 / 72, 5000, 1080000.0 / 72}};
+  for (const NarrowPeaks& peaks : kPeaks) {
+    const DeviceType& device = find_device_preset(peaks.device)->device;
+    EXPECT_DOUBLE_EQ(device.fp8_peak.value, peaks.fp8_sparse / 2 * 1e12) << peaks.device;
+    EXPECT_DOUBLE_EQ(device.mxfp8_peak.value, peaks.mxfp8 * 1e12) << peaks.device;
+    EXPECT_DOUBLE_EQ(device.nvfp4_peak.value, peaks.nvfp4 * 1e12) << peaks.device;
   }
 }
 
@@ -118,13 +144,13 @@ TEST(Presets, AreDensePeaksAsCoresAndClockGiveThem) {
 }
 
 // The compute network of one server, Gb/s: DGX-1 4 x EDR, DGX A100 8 x HDR, DGX H100 and H200 8 x
-// NDR; the DeepSeek-V3 report (2024) gives an H800 server 50 GB/s a device.
+// NDR, B300 and GB300 XDR a device; the DeepSeek-V3 report (2024) gives an H800 server 50 GB/s a
+// device.
 TEST(Presets, GiveServersTheNicsOfTheirSources) {
-  const std::vector<std::pair<const char*, double>> totals = {{"dgx-v100", 400},
-                                                              {"dgx-a100-80g", 1600},
-                                                              {"dgx-h100", 3200},
-                                                              {"h200-8", 3200},
-                                                              {"h800-8", 8 * 50 * 8}};
+  const std::vector<std::pair<const char*, double>> totals = {
+      {"dgx-v100", 400},       {"dgx-a100-80g", 1600}, {"dgx-h100", 3200},
+      {"h200-8", 3200},        {"h800-8", 8 * 50 * 8}, {"b300-8", 8 * 800},
+      {"gb200-tray", 4 * 400}, {"gb300-tray", 4 * 800}};
   for (const auto& [name, gigabits] : totals) {
     const ServerType* server = find_server_preset(name);
     ASSERT_NE(server, nullptr) << name;
