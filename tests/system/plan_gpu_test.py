@@ -107,7 +107,7 @@ class PlanGpuTest(unittest.TestCase):
             cluster.write_text(cluster_text("preset: dgx-a100-80g, nics: {count: 8, rate: 0Gbps}", 16))
             self.assertIn("nics.rate", self.refused(JOB, "--cluster", cluster))
             cluster.write_text(cluster_text("preset: dgx-v100", 64))
-            self.assertIn("bf16 peak are not known", self.refused(JOB, "--cluster", cluster))
+            self.assertIn("v100 has no bf16", self.refused(JOB, "--cluster", cluster))
 
     def test_plans_for_sixty_five_thousand_devices(self):
         with tempfile.TemporaryDirectory() as folder:

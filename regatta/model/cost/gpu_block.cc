@@ -2,6 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "regatta/base/core/text.h"
 
 namespace regatta::cost {
 namespace {
@@ -77,11 +83,10 @@ class Block {
     time_.forward.matmul += product(tokens, out, in);
     time_.backward.matmul += product(tokens, in, out) + weight;
     time_.weight_gradient += weight;
-    // A copy in 8 bits and its transpose, of the input and of the output's gradient.
-    constexpr double kCastBytes = 4;
-    if (!engines_.casts_to_fp8) return;
-    time_.forward.passes += pass(kCastBytes * batch * tokens * in);
-    time_.backward.passes += pass(kCastBytes * batch * tokens * out);
+    // Copies of the input and of the output's gradient.
+    if (engines_.cast_bytes == 0) return;
+    time_.forward.passes += pass(engines_.cast_bytes * batch * tokens * in);
+    time_.backward.passes += pass(engines_.cast_bytes * batch * tokens * out);
   }
 
   void projections() {
@@ -194,7 +199,36 @@ class Block {
 // 2018, section 4).
 constexpr double kVectorEfficiency = 0.9;
 
-FlopsPerSecond peak_of(const topo::DeviceType& device, Precision precision) {
+// How products of eight bits or fewer read their factors.
+struct NarrowFormat {
+  double bytes_per_element = 0;  // with the scales
+  double cast_bytes = 0;         // as GpuEngines::cast_bytes
+};
+
+// A factor is copied as it is and transposed. Scales: a byte for 32 elements of mxfp8 and for 16 of
+// nvfp4 (Rouhani et al., "Microscaling Data Formats", 2023; NVIDIA, "Pretraining Large Language
+// Models with NVFP4", 2025, section 2), which a second kernel puts into the order that products
+// read.
+NarrowFormat narrow_format(Precision precision) {
+  constexpr double kElement = 2;  // of the copy's source
+  if (precision == Precision::kFp8) return {.bytes_per_element = 1, .cast_bytes = kElement + 2};
+  if (precision == Precision::kMxfp8) {
+    constexpr double kScale = 1.0 / 32;
+    return {.bytes_per_element = 1 + kScale,
+            .cast_bytes = kElement + 2 * (1 + kScale) + 2 * 2 * kScale};
+  }
+  // The largest element of the whole tensor is read first, that of its transpose after the random
+  // Hadamard transform in the same pass; then one kernel rounds the copy, and one transforms,
+  // transposes and rounds the other (the same, section 4.2 and appendix C; Transformer Engine 2.8,
+  // hadamard_transform).
+  constexpr double kScale = 1.0 / 16;
+  return {.bytes_per_element = 0.5 + kScale,
+          .cast_bytes = 3 * kElement + 2 * (0.5 + kScale) + 2 * 2 * kScale};
+}
+
+}  // namespace
+
+FlopsPerSecond matrix_peak(const topo::DeviceType& device, Precision precision) {
   switch (precision) {
     case Precision::kFp32:
       return device.fp32_peak;
@@ -206,11 +240,31 @@ FlopsPerSecond peak_of(const topo::DeviceType& device, Precision precision) {
       return device.bf16_peak;
     case Precision::kFp8:
       return device.fp8_peak;
+    case Precision::kMxfp8:
+      return device.mxfp8_peak;
+    case Precision::kNvfp4:
+      return device.nvfp4_peak;
   }
   return {};
 }
 
-}  // namespace
+Status check_precision(const topo::DeviceType& device, Precision precision) {
+  if (matrix_peak(device, precision).value <= 0) {
+    std::vector<std::string> known;
+    for (const Precision one : workload::kPrecisions)
+      if (matrix_peak(device, one).value > 0) known.push_back(to_string(one));
+    const std::string name = to_string(precision);
+    return Error{
+        Code::kUnsupported,
+        fmt::format("precision: {} has no {}; take {}or give devices.{}_peak of its server type",
+                    device.name, name,
+                    known.empty() ? "" : fmt::format("one of {}, ", join(known, ", ")), name)};
+  }
+  if (device.processors > 0) return {};
+  return Error{Code::kUnsupported, fmt::format("device {}: its processors are not known; give "
+                                               "devices.processors of its server type",
+                                               device.name)};
+}
 
 RankWork rank_work(const workload::ModelShape& model, const workload::Strategy& strategy) {
   return {.model = model,
@@ -225,14 +279,14 @@ GpuEngines gpu_engines(const topo::DeviceType& device, const SoftwareStack& stac
                        Precision precision) {
   const Calibration& calibration = stack.calibration;
   const DeviceEfficiency shares = device_efficiency(device.name);
-  const Precision sixteen = precision == Precision::kFp8 ? Precision::kBf16 : precision;
+  const Precision sixteen = is_eight_bits_or_less(precision) ? Precision::kBf16 : precision;
   GpuEngines engines;
   engines.scores = {.processors = device.processors,
-                    .peak = peak_of(device, sixteen),
+                    .peak = matrix_peak(device, sixteen),
                     .efficiency = calibration.matrix_efficiency * shares.matrix,
                     .tile_depth = calibration.tile_depth,
                     .misalignment = calibration.misalignment,
-                    .unaligned = peak_of(device, sixteen) / device.fp32_peak *
+                    .unaligned = matrix_peak(device, sixteen) / device.fp32_peak *
                                  calibration.matrix_efficiency * shares.matrix / kVectorEfficiency,
                     .memory = device.memory_bandwidth * calibration.memory_efficiency,
                     .bytes_per_element = static_cast<double>(bytes_per_element(sixteen))};
@@ -242,13 +296,15 @@ GpuEngines gpu_engines(const topo::DeviceType& device, const SoftwareStack& stac
       ((stack.traits.latest_attention ? shares.attention : shares.older_attention) *
        stack.traits.attention_share);
   engines.host_link = shares.host_link;
-  if (precision == Precision::kFp8) {
-    engines.casts_to_fp8 = true;
-    engines.products.peak = device.fp8_peak;
-    engines.products.efficiency = calibration.matrix_efficiency * shares.matrix_fp8;
-    engines.products.bytes_per_element = 1;
+  if (is_eight_bits_or_less(precision)) {
+    const NarrowFormat format = narrow_format(precision);
+    const double share = precision == Precision::kNvfp4 ? shares.matrix_nvfp4 : shares.matrix_fp8;
+    engines.cast_bytes = format.cast_bytes;
+    engines.products.peak = matrix_peak(device, precision);
+    engines.products.efficiency = calibration.matrix_efficiency * share;
+    engines.products.bytes_per_element = format.bytes_per_element;
     // Beginning and ending a tile takes as long as in 16 bits.
-    engines.products.tile_depth *= device.fp8_peak / engines.scores.peak;
+    engines.products.tile_depth *= engines.products.peak / engines.scores.peak;
   }
   return engines;
 }

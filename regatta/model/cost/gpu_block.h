@@ -4,6 +4,7 @@
 // parallelism divides).
 #pragma once
 
+#include "regatta/base/core/result.h"
 #include "regatta/base/core/units.h"
 #include "regatta/model/cost/internal/gpu_matmul.h"
 #include "regatta/model/cost/software_stack.h"
@@ -26,13 +27,20 @@ struct RankWork {
 };
 RankWork rank_work(const workload::ModelShape& model, const workload::Strategy& strategy);
 
+// The device's dense peak of products in the precision; 0: it has none.
+FlopsPerSecond matrix_peak(const topo::DeviceType& device, workload::Precision precision);
+
+// Whether the device has the precision, and its processors are known.
+Status check_precision(const topo::DeviceType& device, workload::Precision precision);
+
 // The engines of a device under a stack in one precision: of the products with weights, and of
 // scores and context, which stay in 16 bits where the products have 8.
 struct GpuEngines {
   MatrixEngine products;
   MatrixEngine scores;
   FlopsPerSecond fused_attention;  // that a fused kernel reaches
-  bool casts_to_fp8 = false;
+  // Bytes read and written per element to make the copies that narrow products read; 0: none.
+  double cast_bytes = 0;
   BytesPerSecond host_link;  // to the server's memory, one way
 };
 GpuEngines gpu_engines(const topo::DeviceType& device, const SoftwareStack& stack,

@@ -72,6 +72,43 @@ TEST(GpuBlock, FewerHeadsOfKeysAndValuesMakeTheirProductSmaller) {
   EXPECT_LT(time(grouped), time(model("llama2-7b")));
 }
 
+GpuEngines gb200(workload::Precision precision) {
+  return gpu_engines(topo::find_device_preset("gb200")->device, *find_software_stack("nemo"),
+                     precision);
+}
+
+// Bytes of a copy as it is and one transposed: 2 read, 1 + 1/32 or 0.5 + 1/16 written twice.
+TEST(GpuEngines, MultiplyFewerBitsFasterAndCastLonger) {
+  using workload::Precision;
+  const GpuEngines wide = gb200(Precision::kBf16);
+  const GpuEngines eight = gb200(Precision::kMxfp8);
+  const GpuEngines four = gb200(Precision::kNvfp4);
+  EXPECT_EQ(wide.cast_bytes, 0);
+  EXPECT_GT(eight.cast_bytes, gb200(Precision::kFp8).cast_bytes);
+  EXPECT_GT(four.cast_bytes, eight.cast_bytes);
+  EXPECT_DOUBLE_EQ(four.products.bytes_per_element, 0.5625);
+  EXPECT_DOUBLE_EQ(eight.products.peak.value, 5e15);
+  EXPECT_DOUBLE_EQ(four.products.peak.value, 1e16);
+  EXPECT_EQ(four.scores.peak, wide.scores.peak) << "scores and context stay in 16 bits";
+
+  const RankWork work{.model = model("llama3-405b"), .samples = 1, .tp = 4};
+  const auto matmul = [&](const GpuEngines& engines) {
+    return gpu_block_time(engines, *find_software_stack("nemo"), work).forward.matmul;
+  };
+  EXPECT_LT(matmul(eight), matmul(wide) * 0.6);
+  EXPECT_LT(matmul(four), matmul(eight) * 0.7);
+}
+
+TEST(CheckPrecision, NamesThePrecisionsThatTheDeviceHas) {
+  const topo::DeviceType& h100 = topo::find_device_preset("h100-sxm")->device;
+  EXPECT_TRUE(check_precision(h100, workload::Precision::kFp8));
+  const Status refused = check_precision(h100, workload::Precision::kMxfp8);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message,
+            "precision: h100-sxm has no mxfp8; take one of fp32, tf32, fp16, bf16, fp8, or give "
+            "devices.mxfp8_peak of its server type");
+}
+
 // 384 experts over 32 ranks: 2730.67 tokens an expert are no multiple of what tensor cores read.
 TEST(GpuBlock, TokensOfExpertsArePaddedToWholeTiles) {
   workload::ModelShape odd = model("deepseek-v3");

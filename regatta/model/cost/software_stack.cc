@@ -210,7 +210,13 @@ struct DeviceEfficiencyRow {
 // Watts: three quarters of what servers of eight are rated at (DGX-1 3.5 kW, DGX A100 6.5, DGX H100
 // 10.2, DGX B200 14.3), by the data sheets' power of a device for the others.
 // Copies to pinned memory over PCIe 3.0, 4.0 and 5.0 x16 reach 12, 25 and 50 GB/s.
+// Two devices share NVLink-C2C's 450 GB/s one way to a Grace processor, of which copies reach 0.8;
+// racks of 72 are rated at 120 kW (GB200) and 135 kW (GB300).
+// B300, GB200 and GB300: nothing is published but what B200 reaches, whose shares they take. In
+// nvfp4 its best product is 6787 of 9000 TFLOPS (NVIDIA, "Boosting matrix multiplication with
+// cuBLAS 12.9", 2025); power costs the shapes of models as much of it as in 16 bits.
 constexpr double kA100Matrix = 0.859;
+constexpr double kB200Nvfp4 = 6787.0 / 9000 * (0.72 / 0.78) / kA100Matrix;
 constexpr DeviceEfficiencyRow kShares[] = {
     {"t4", {0.37 / kA100Matrix, 0, 0.2, 0.2, BytesPerSecond{12e9}, 150}},
     {"v100-sxm2-16g", {0.80 / kA100Matrix, 0, 0.3, 0.3, BytesPerSecond{12e9}, 440}},
@@ -224,7 +230,14 @@ constexpr DeviceEfficiencyRow kShares[] = {
     {"h100-sxm", {0.72 / kA100Matrix, 0.65 / kA100Matrix, 0.5, 0.34, BytesPerSecond{50e9}, 1000}},
     {"h800-sxm", {0.72 / kA100Matrix, 0.65 / kA100Matrix, 0.5, 0.34, BytesPerSecond{50e9}, 1000}},
     {"h200-sxm", {0.76 / kA100Matrix, 0.66 / kA100Matrix, 0.5, 0.34, BytesPerSecond{50e9}, 1000}},
-    {"b200-sxm", {0.72 / kA100Matrix, 0.68 / kA100Matrix, 0.42, 0.42, BytesPerSecond{50e9}, 1450}},
+    {"b200-sxm",
+     {0.72 / kA100Matrix, 0.68 / kA100Matrix, 0.42, 0.42, BytesPerSecond{50e9}, 1450, kB200Nvfp4}},
+    {"b300-sxm",
+     {0.72 / kA100Matrix, 0.68 / kA100Matrix, 0.42, 0.42, BytesPerSecond{50e9}, 1450, kB200Nvfp4}},
+    {"gb200",
+     {0.72 / kA100Matrix, 0.68 / kA100Matrix, 0.42, 0.42, BytesPerSecond{180e9}, 1250, kB200Nvfp4}},
+    {"gb300",
+     {0.72 / kA100Matrix, 0.68 / kA100Matrix, 0.42, 0.42, BytesPerSecond{180e9}, 1400, kB200Nvfp4}},
 };
 
 }  // namespace
@@ -251,7 +264,7 @@ const SoftwareStack& default_software_stack(const workload::ModelShape& model,
     REGATTA_CHECK(stack != nullptr);
     return *stack;
   };
-  if (precision == workload::Precision::kFp8) return named("nemo");
+  if (is_eight_bits_or_less(precision)) return named("nemo");
   if (request.zero && *request.zero == 3) return named("fsdp");
   const bool is_of_2022 = is_plain_gpt(model) && device.fp8_peak.value == 0;
   const bool recomputes =

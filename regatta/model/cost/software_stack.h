@@ -68,11 +68,12 @@ struct StackTraits {
 // fitted on.
 struct DeviceEfficiency {
   double matrix = 1;               // of Calibration::matrix_efficiency, in 16 bits and more
-  double matrix_fp8 = 1;           // of the same, in fp8
+  double matrix_fp8 = 1;           // of the same, in fp8 and mxfp8
   double attention = 0.5;          // share of the 16-bit peak that fused attention reaches
   double older_attention = 0.5;    // the same with kernels written for the device before it
   BytesPerSecond host_link{25e9};  // to the server's memory, one way
   double server_watts = 0;         // of the whole server under load, per device; 0: not known
+  double matrix_nvfp4 = 1;         // as matrix_fp8, in nvfp4
 };
 DeviceEfficiency device_efficiency(std::string_view device);
 
@@ -100,9 +101,10 @@ PredictionErrorRange prediction_error_range(const SoftwareStack& stack,
 const SoftwareStack* find_software_stack(std::string_view name);
 std::vector<std::string> software_stack_names();
 
-// The stack that people use for such a job where none is named: Transformer Engine for fp8, FSDP
-// where replicas share the weights, Megatron-LM of 2022, before fused attention, where a plain GPT
-// recomputes or trains in fp16 on a device of that time (none of fp8), else Megatron-Core.
+// The stack that people use for such a job where none is named: Transformer Engine for fp8 and
+// less, FSDP where replicas share the weights, Megatron-LM of 2022, before fused attention, where a
+// plain GPT recomputes or trains in fp16 on a device of that time (none of fp8), else
+// Megatron-Core.
 const SoftwareStack& default_software_stack(const workload::ModelShape& model,
                                             workload::Precision precision,
                                             const workload::StrategyRequest& request,

@@ -32,6 +32,8 @@ TEST(DefaultSoftwareStack, IsOfTheTimeOfTheModelTheDeviceAndThePrecision) {
             "megatron-core");
   EXPECT_EQ(usual("gpt3-175b", Precision::kFp16, {}, "h100-sxm"), "megatron-core");
   EXPECT_EQ(usual("llama3-70b", Precision::kFp8, {}, "h100-sxm"), "nemo");
+  EXPECT_EQ(usual("llama3-70b", Precision::kMxfp8, {}, "gb200"), "nemo");
+  EXPECT_EQ(usual("llama3-70b", Precision::kNvfp4, {}, "b300-sxm"), "nemo");
   EXPECT_EQ(usual("llama3-70b", Precision::kBf16, {.zero = 3}), "fsdp");
 }
 

@@ -95,7 +95,8 @@ TEST(JobJson, NamesTheKeyThatIsWrong) {
   object["precision"] = "fp64";
   EXPECT_EQ(
       job_from_json(object).error().message,
-      "job: precision: expected one of fp32, tf32, fp16, bf16, fp8, found the string \"fp64\"");
+      "job: precision: expected one of fp32, tf32, fp16, bf16, fp8, mxfp8, nvfp4, found the string "
+      "\"fp64\"");
 }
 
 // Any job that the parsers may give: every key takes part, in every kind.

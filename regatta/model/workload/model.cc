@@ -11,7 +11,7 @@ namespace regatta::workload {
 namespace {
 
 // By the value of the enumerator.
-constexpr EnumNames<5> kPrecisionNames = {"fp32", "tf32", "fp16", "bf16", "fp8"};
+constexpr EnumNames<7> kPrecisionNames = {"fp32", "tf32", "fp16", "bf16", "fp8", "mxfp8", "nvfp4"};
 constexpr EnumNames<2> kActivationNames = {"gelu", "swiglu"};
 constexpr EnumNames<3> kPositionEncodingNames = {"learned", "rotary", "none"};
 constexpr EnumNames<2> kNormKindNames = {"layernorm", "rmsnorm"};

@@ -116,10 +116,19 @@ enum class Precision {
   kTf32,  // products of fp32 with 10 bits of mantissa
   kFp16,
   kBf16,
-  kFp8,  // products; all else in bf16
+  kFp8,    // products; all else in bf16
+  kMxfp8,  // the same with a scale for each 32 elements
+  kNvfp4,  // products in 4 bits, with a scale for each 16 elements; all else in bf16
 };
 inline constexpr std::array kPrecisions = {Precision::kFp32, Precision::kTf32, Precision::kFp16,
-                                           Precision::kBf16, Precision::kFp8};
+                                           Precision::kBf16, Precision::kFp8,  Precision::kMxfp8,
+                                           Precision::kNvfp4};
+
+// Whether products read elements of eight bits or fewer, and all else is bf16.
+inline bool is_eight_bits_or_less(Precision precision) {
+  return precision == Precision::kFp8 || precision == Precision::kMxfp8 ||
+         precision == Precision::kNvfp4;
+}
 
 // Bytes of one element of an activation.
 inline int bytes_per_element(Precision precision) {

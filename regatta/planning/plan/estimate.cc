@@ -156,14 +156,8 @@ std::vector<cost::GpuMemory> memory_by_stage(const EstimateInput& input,
 
 Status check_machine_model(const MachineModel& machine, const topo::DeviceType& device,
                            workload::Precision precision) {
-  const cost::MatrixEngine& engine = machine.engines.products;
-  if (engine.processors == 0 || engine.peak.value * engine.efficiency <= 0) {
-    return Error{Code::kUnsupported,
-                 fmt::format("device {}: its processors or its {} peak are not known; add "
-                             "processors and {}_peak to its type, or take another precision",
-                             device.name, to_string(precision), to_string(precision))};
-  }
-  if (engine.memory.value <= 0 || machine.network.link.value <= 0) {
+  REGATTA_TRY_DO(cost::check_precision(device, precision));
+  if (machine.engines.products.memory.value <= 0 || machine.network.link.value <= 0) {
     return Error{Code::kUnsupported,
                  fmt::format("device {}: its memory or the links between devices have no "
                              "bandwidth; write what they have",

@@ -196,7 +196,7 @@ TEST(EstimateStep, AStageOfMoreLayersSetsThePaceAndHoldsMore) {
 TEST(EstimateStep, RefusesWhatItDoesNotKnowOrWhatDoesNotDivide) {
   EXPECT_THAT(estimate({.tp = 7}).error().message, HasSubstr("tp 7 does not divide heads 96"));
   EXPECT_THAT(estimate(kFull, 1536, "gpt3-175b", "dgx-v100").error().message,
-              HasSubstr("bf16 peak are not known"));
+              HasSubstr("v100 has no bf16"));
 }
 
 // Micro-batches are in flight in a pipeline: their gradients have nowhere to go but a whole buffer.

@@ -405,6 +405,31 @@ TEST(LaunchArguments, WriteTheLayersThatStagesAreGiven) {
   EXPECT_THAT(*equal, HasSubstr("--num-layers-per-virtual-pipeline-stage 4"));
 }
 
+TEST(LaunchArguments, SayTheRecipeOfNarrowPrecisions) {
+  Case one = llama3();
+  one.precision = Precision::kMxfp8;
+  const auto blocks = one.script(Launcher::kMegatron);
+  ASSERT_TRUE(blocks) << blocks.error().message;
+  EXPECT_EQ(Values(*blocks).text("--fp8-recipe"), "mxfp8");
+  EXPECT_EQ(Values(*blocks).text("--fp8-format"), "e4m3");
+  EXPECT_FALSE(Values(*blocks).has("--fp8-amax-history-len"));
+  one.precision = Precision::kNvfp4;
+  const auto four = one.script(Launcher::kMegatron);
+  ASSERT_TRUE(four) << four.error().message;
+  EXPECT_EQ(Values(*four).text("--fp4-recipe"), "nvfp4");
+  EXPECT_FALSE(Values(*four).has("--fp8-format"));
+
+  Case shared = llama2();
+  shared.precision = Precision::kMxfp8;
+  const auto torchtitan = shared.script(Launcher::kTorchrun);
+  ASSERT_TRUE(torchtitan) << torchtitan.error().message;
+  EXPECT_EQ(Values(*torchtitan).text("--quantize.linear.mx.recipe_name"), "mxfp8_cublas");
+  shared.precision = Precision::kNvfp4;
+  EXPECT_THAT(shared.script(Launcher::kTorchrun).error().message, HasSubstr("it has no nvfp4"));
+  EXPECT_THAT(shared.script(Launcher::kDeepspeed).error().message,
+              HasSubstr("nvfp4 is the program's"));
+}
+
 TEST(LaunchArguments, LeaveTorchtitanFewerLayersOnTheEndsAlone) {
   Case one{.model = preset("llama3-8b"),
            .strategy = {.tp = 2, .pp = 4, .sequence_parallel = true},

@@ -101,7 +101,7 @@ std::vector<PublishedRun> run_row(RowReader& reader) {
   run.strategy = strategy_of(reader, gpus);
   run.global_batch = reader.whole("gbs");
   const auto precision = workload::precision_named(reader.text("precision"));
-  if (!precision) reader.refuse("precision", "fp16, bf16 or fp8");
+  if (!precision) reader.refuse("precision", "fp16, bf16, fp8, mxfp8 or nvfp4");
   run.precision = precision.value_or(Precision::kBf16);
   run.stack = reader.text("stack");
   if (cost::find_software_stack(run.stack) == nullptr)

@@ -114,7 +114,7 @@ TEST(EstimateHeterogeneous, RefusesWhatDoesNotFitTheJobOrTheCluster) {
   const HeterogeneousSplit short_of_layers{.layers = {1, 1}, .micro_batches = {1}};
   EXPECT_THAT(refusal(kHalves, &short_of_layers), HasSubstr("2 stages hold 2 layers"));
   const auto old = mixed(heterogeneous_cluster({{"dgx-v100", 32}}), kHalves);
-  EXPECT_THAT(old.error().message, HasSubstr("bf16 peak are not known"));
+  EXPECT_THAT(old.error().message, HasSubstr("v100 has no bf16"));
 }
 
 }  // namespace

@@ -180,14 +180,7 @@ class Builder {
                               .server = type,
                               .stack = input_.stack};
     HeterogeneousGroup group{.device = type.device.name, .machine = machine_model(input)};
-    const cost::MatrixEngine& engine = group.machine.engines.products;
-    if (engine.processors == 0 || engine.peak.value * engine.efficiency <= 0) {
-      return Error{
-          Code::kUnsupported,
-          fmt::format("device {}: its processors or its {} peak are not known; add processors and "
-                      "{}_peak to its type, or take another precision",
-                      type.device.name, to_string(input_.precision), to_string(input_.precision))};
-    }
+    REGATTA_TRY_DO(cost::check_precision(type.device, input_.precision));
     group.machine.network = network;
     group.work = micro_batch_work(input, group.machine);
     group.capacity = type.device.memory;

@@ -93,7 +93,7 @@ class Work {
   double routing_kernels() const {
     constexpr double kRouter = 25;
     const double own = static_cast<double>(input_.model.experts.count) / strategy_.ep;
-    return kRouter + own * (input_.precision == workload::Precision::kFp8 ? 6 : 2);
+    return kRouter + own * (is_eight_bits_or_less(input_.precision) ? 6 : 2);
   }
 
   // Counts the parameters of one block of each kind and of the token table.

@@ -49,9 +49,11 @@ Status check_degrees(const Strategy& strategy) {
 Status check(const LaunchInput& input) {
   const Strategy& strategy = input.strategy;
   REGATTA_TRY_DO(check_degrees(strategy));
-  if (input.precision == Precision::kFp8)
-    return unsupported_by(kSelf, "fp8 is the program's, no configuration has it",
-                          "take bf16, or launch with megatron or torchrun");
+  if (is_eight_bits_or_less(input.precision))
+    return unsupported_by(
+        kSelf,
+        fmt::format("{} is the program's, no configuration has it", to_string(input.precision)),
+        "take bf16, or launch with megatron or torchrun");
   if (strategy.recompute == Recompute::kSelective)
     return unsupported_by(kSelf, "it recomputes whole blocks", "set recompute none or full");
   if (strategy.shard_ranks > 0 && strategy.zero != 3) {

@@ -218,11 +218,19 @@ void add_optimizer_sharing(FlagArray& flags, const Strategy& strategy) {
 
 void add_precision(FlagArray& flags, Precision precision) {
   if (precision == Precision::kFp16) flags.add("--fp16");
-  if (precision == Precision::kBf16 || precision == Precision::kFp8) flags.add("--bf16");
-  if (precision != Precision::kFp8) return;
-  flags.add("--fp8-format", "hybrid");
-  flags.add("--fp8-amax-history-len", 1024);
-  flags.add("--fp8-amax-compute-algo", "max");
+  if (precision == Precision::kBf16 || is_eight_bits_or_less(precision)) flags.add("--bf16");
+  if (!is_eight_bits_or_less(precision)) return;
+  if (precision == Precision::kFp8) {
+    flags.add("--fp8-format", "hybrid");
+    flags.add("--fp8-amax-history-len", 1024);
+    flags.add("--fp8-amax-compute-algo", "max");
+  } else if (precision == Precision::kMxfp8) {
+    flags.add("--fp8-format", "e4m3");
+    flags.add("--fp8-recipe", "mxfp8");
+  } else {
+    flags.add("--fp4-format", "e2m1");
+    flags.add("--fp4-recipe", "nvfp4");
+  }
   flags.add("--transformer-impl", "transformer_engine");
 }
 

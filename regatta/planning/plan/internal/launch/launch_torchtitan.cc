@@ -104,6 +104,9 @@ Status check_torchtitan(const LaunchInput& input, int micro_batches) {
   if (input.precision == Precision::kFp16)
     return unsupported_by(kTorchtitan, "it has no fp16",
                           "take bf16, or launch with megatron or deepspeed");
+  if (input.precision == Precision::kNvfp4)
+    return unsupported_by(kTorchtitan, "it has no nvfp4",
+                          "take mxfp8 or bf16, or launch with megatron");
   REGATTA_TRY_DO(check_torchtitan_model(input.model));
   if (strategy.tp > 1 && !strategy.sequence_parallel)
     return unsupported_by(kTorchtitan, "tensor ranks always share the tokens",
@@ -151,6 +154,10 @@ FlagArray degree_flags(const LaunchInput& input) {
 void add_precision(FlagArray& flags, const LaunchInput& input) {
   const bool is_whole = input.precision == Precision::kFp32;
   flags.add("--training.mixed_precision_param", is_whole ? "float32" : "bfloat16");
+  if (input.precision == Precision::kMxfp8) {
+    flags.add("--model.converters", "quantize.linear.mx");
+    flags.add("--quantize.linear.mx.recipe_name", "mxfp8_cublas");
+  }
   if (input.precision != Precision::kFp8) return;
   flags.add("--model.converters", "quantize.linear.float8");
   // Scales of whole tensors are not ready for experts.
