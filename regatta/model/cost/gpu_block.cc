@@ -161,22 +161,27 @@ class Block {
     time_.backward.passes += pass((2 * gate + 2) * element_ * batch * tokens * width);
   }
 
-  // The rank's experts over what all ranks of the group send it: the fullest rank decides. Tokens
-  // are sorted by expert before, and back and summed after.
+  // The rank's experts over what all ranks of the group send it: the fullest rank decides. The
+  // etp * ep ranks of a fold have the tokens of etp * ep / tp tensor groups, whose visits the ep
+  // share: tokens * top_k * etp / tp each, on experts / ep matrices of expert_ffn_hidden / etp
+  // columns. So a rank computes as much for every etp, with more tokens or wider matrices. Tokens
+  // are sorted by expert before they are sent, and back and summed after.
   void experts() {
     const workload::Experts& experts = work_.model.experts;
     const double h = work_.model.hidden;
-    const double width = static_cast<double>(experts.ffn_hidden) / work_.tp;
+    const double width = static_cast<double>(experts.ffn_hidden) / work_.etp;
     const double load =
         experts.capacity > 0 ? std::min(experts.imbalance, experts.capacity) : experts.imbalance;
-    const double visits = tokens_ * experts.top_k * load;  // of all experts of the rank
+    const double routed = tokens_ * experts.top_k * load;
+    const double visits = routed * (static_cast<double>(work_.etp) / work_.tp);
     const double own = static_cast<double>(experts.count) / work_.ep;
     // Grouped products pad what an expert gets to whole tiles of 16 tokens (Transformer Engine).
     constexpr double kPadding = 16;
     mlp(std::ceil(visits / own / kPadding) * kPadding, width, own);
-    if (experts.shared > 0) mlp(tokens_, width * experts.shared);
+    if (experts.shared > 0)
+      mlp(tokens_, static_cast<double>(experts.ffn_hidden) / work_.tp * experts.shared);
     const Seconds sorted =
-        pass(4 * element_ * visits * h / (work_.sequence_parallel ? work_.tp : 1));
+        pass(4 * element_ * routed * h / (work_.sequence_parallel ? work_.tp : 1));
     time_.forward.passes += sorted;
     time_.backward.passes += sorted;
   }
@@ -272,7 +277,8 @@ RankWork rank_work(const workload::ModelShape& model, const workload::Strategy& 
           .tp = strategy.tp,
           .sequence_parallel = strategy.sequence_parallel,
           .cp = strategy.cp,
-          .ep = strategy.ep};
+          .ep = strategy.ep,
+          .etp = strategy.expert_tp()};
 }
 
 GpuEngines gpu_engines(const topo::DeviceType& device, const SoftwareStack& stack,

@@ -22,6 +22,7 @@ struct RankWork {
   bool sequence_parallel = false;  // divides what lies between them, too
   int cp = 1;                      // divides the tokens
   int ep = 1;                      // divides the experts
+  int etp = 1;                     // divides the products of an expert
 
   double tokens() const { return samples * model.seq / cp; }
 };

@@ -121,5 +121,33 @@ TEST(GpuBlock, TokensOfExpertsArePaddedToWholeTiles) {
   EXPECT_NEAR(products(odd) / products(model("deepseek-v3")), 1, 0.15);
 }
 
+// Whole experts of a rank get the tokens of its own share of the ranks; split ones those of all tensor
+// ranks. The operations are the same, and few tokens an expert are slower.
+TEST(GpuBlock, RanksComputeAsMuchOfExpertsForEveryTensorDegree) {
+  const auto products = [](int etp, int ep) {
+    const RankWork work{.model = model("mixtral-8x22b"),
+                        .samples = 4,
+                        .tp = 4,
+                        .sequence_parallel = true,
+                        .ep = ep,
+                        .etp = etp};
+    return gpu_block_time(a100(), stack(), work, true).forward;
+  };
+  EXPECT_NEAR(products(1, 8).matmul / products(4, 8).matmul, 1, 0.05);
+  EXPECT_NEAR(products(2, 8).matmul / products(4, 8).matmul, 1, 0.05);
+  EXPECT_NEAR(products(1, 8).passes / products(4, 8).passes, 1, 0.05);
+  EXPECT_EQ(products(1, 8).attention, products(4, 8).attention);
+}
+
+TEST(GpuBlock, SharedExpertsStayWithTheTensorRanks) {
+  const auto products = [](int shared, int etp) {
+    workload::ModelShape shape = model("deepseek-v2");
+    shape.experts.shared = shared;
+    const RankWork work{.model = shape, .tp = 4, .sequence_parallel = true, .ep = 32, .etp = etp};
+    return gpu_block_time(a100(), stack(), work, true).forward.matmul.value;
+  };
+  EXPECT_NEAR((products(2, 1) - products(0, 1)) / (products(2, 4) - products(0, 4)), 1, 1e-9);
+}
+
 }  // namespace
 }  // namespace regatta::cost

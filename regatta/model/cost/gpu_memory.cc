@@ -91,10 +91,16 @@ double gpu_logits_memory(const RankWork& work) {
   return kLogitBytes * work.tokens() * work.model.vocab / work.tp;
 }
 
+double expert_copies(const workload::Strategy& strategy) {
+  return static_cast<double>(strategy.stage_ranks()) /
+         (static_cast<double>(strategy.ep) * strategy.expert_tp());
+}
+
 Shards shards_of(const workload::Strategy& strategy) {
   const double replicas = static_cast<double>(strategy.dp) * strategy.cp;
-  const double most = strategy.shard_ranks > 0 ? strategy.shard_ranks : replicas;
-  return {.plain = std::min(replicas, most), .experts = std::min(replicas / strategy.ep, most)};
+  const double copies = expert_copies(strategy);
+  const double most = strategy.shard_ranks > 0 ? strategy.shard_ranks : std::max(replicas, copies);
+  return {.plain = std::min(replicas, most), .experts = std::min(copies, most)};
 }
 
 double updated_parameters(const workload::Strategy& strategy, const RankParameters& held) {

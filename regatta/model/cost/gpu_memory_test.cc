@@ -69,5 +69,17 @@ TEST(GpuStateMemory, ExpertsHaveFewerReplicas) {
   EXPECT_DOUBLE_EQ(state({.dp = 8, .ep = 4, .zero = 1}, parameters).optimizer, 12e9 / 8 + 12e9 / 2);
 }
 
+// 16 ranks hold all experts once, so nobody shares the state of 16 ep ranks; 8 share that of 4 ep.
+TEST(GpuStateMemory, FoldedExpertsHaveTheCopiesThatEpLeaves) {
+  const RankParameters parameters{.plain = 1e9, .experts = 1e9};
+  const auto optimizer = [&](int ep, int etp) {
+    return state({.tp = 2, .dp = 8, .ep = ep, .etp = etp, .zero = 1}, parameters).optimizer;
+  };
+  EXPECT_DOUBLE_EQ(optimizer(16, 1), 12e9 / 8 + 12e9);
+  EXPECT_DOUBLE_EQ(optimizer(2, 1), 12e9 / 8 + 12e9 / 8);
+  EXPECT_DOUBLE_EQ(optimizer(1, 1), 12e9 / 8 + 12e9 / 16);
+  EXPECT_DOUBLE_EQ(optimizer(4, 0), optimizer(4, 2));
+}
+
 }  // namespace
 }  // namespace regatta::cost

@@ -91,5 +91,7 @@ struct Shards {
   double experts = 1;
 };
 Shards shards_of(const workload::Strategy& strategy);
+// Ranks that hold the same parameters of experts; a fraction where the fold does not divide them.
+double expert_copies(const workload::Strategy& strategy);
 
 }  // namespace regatta::cost

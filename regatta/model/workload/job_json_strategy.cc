@@ -42,6 +42,7 @@ json strategy_to_json(const Strategy& strategy) {
                  {"recompute", to_string(strategy.recompute)},
                  {"overlap", strategy.overlap},
                  {"compression", to_string(strategy.compression)}};
+  if (strategy.etp > 0) object["etp"] = strategy.etp;
   if (!strategy.stage_layers.empty()) object["stage_layers"] = strategy.stage_layers;
   return object;
 }
@@ -53,6 +54,7 @@ Strategy read_strategy(const JsonReader& reader) {
   reader.read("dp", strategy.dp);
   reader.read_if("cp", strategy.cp);
   reader.read_if("ep", strategy.ep);
+  reader.read_if("etp", strategy.etp, IntRange{.low = 1});
   reader.read("micro_batch", strategy.micro_batch);
   reader.read_if("schedule", strategy.schedule, kPipelineSchedules);
   reader.read_if("virtual_stages", strategy.virtual_stages);
@@ -81,6 +83,7 @@ json request_to_json(const StrategyRequest& request) {
   add(object, "dp", request.dp);
   add(object, "cp", request.cp);
   add(object, "ep", request.ep);
+  add(object, "etp", request.etp);
   add(object, "micro_batch", request.micro_batch);
   add(object, "schedule", request.schedule);
   add(object, "virtual_stages", request.virtual_stages);
@@ -103,6 +106,7 @@ StrategyRequest read_request(const JsonReader& reader) {
   reader.read_if("dp", request.dp);
   reader.read_if("cp", request.cp);
   reader.read_if("ep", request.ep);
+  reader.read_if("etp", request.etp);
   reader.read_if("micro_batch", request.micro_batch);
   reader.read_if("schedule", request.schedule, kPipelineSchedules);
   reader.read_if("virtual_stages", request.virtual_stages);

@@ -181,10 +181,11 @@ TEST(ParseStrategy, ReadsTheFlag) {
             "--strategy: 'tp=2' is no map; write it like '{tp: 2, pp: 4}'");
   EXPECT_EQ(parse_strategy("{tp:3}", "--strategy").error().message,
             "--strategy:1: tp:3: no space follows the colon; write 'tp: 3'");
-  EXPECT_EQ(parse_strategy("{tensor: 2}", "--strategy").error().message,
-            "--strategy:1: tensor: unknown key; the keys here are tp, pp, dp, cp, ep, micro_batch, "
-            "schedule, virtual_stages, sequence_parallel, zero, shard_ranks, context, offload, "
-            "recompute, compression, overlap, stage_layers");
+  EXPECT_EQ(
+      parse_strategy("{tensor: 2}", "--strategy").error().message,
+      "--strategy:1: tensor: unknown key; the keys here are tp, pp, dp, cp, ep, etp, micro_batch, "
+      "schedule, virtual_stages, sequence_parallel, zero, shard_ranks, context, offload, "
+      "recompute, compression, overlap, stage_layers");
 }
 
 TEST(ResolvePath, IsRelativeToTheJobFile) {

@@ -37,6 +37,7 @@ UnsupportedFeature unsupported_part(const Strategy& strategy) {
   const Strategy usual;
   if (strategy.cp != 1) return {fmt::format("cp {}", strategy.cp), "cp 1"};
   if (strategy.ep != 1) return {fmt::format("ep {}", strategy.ep), "ep 1"};
+  if (is_folded(strategy)) return {fmt::format("etp {}", strategy.etp), "etp as tp"};
   if (strategy.schedule != usual.schedule)
     return {"schedule " + to_string(strategy.schedule), "schedule 1f1b"};
   if (strategy.virtual_stages != 1)

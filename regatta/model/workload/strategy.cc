@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdlib>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -35,6 +36,52 @@ Error does_not_divide(const char* divisor, int a, const char* name, int b) {
                                            divisor, a, name, b, b)};
 }
 
+// The degree nearest to `ep` that divides the experts and, times etp, the ranks of a stage.
+int nearest_ep(const ModelShape& model, const Strategy& strategy, int etp) {
+  int nearest = 1;
+  for (int ep = 1; ep <= model.experts.count; ++ep) {
+    if (model.experts.count % ep != 0 || strategy.stage_ranks() % (ep * etp) != 0) continue;
+    if (std::abs(ep - strategy.ep) <= std::abs(nearest - strategy.ep)) nearest = ep;
+  }
+  return nearest;
+}
+
+Error does_not_fold(const ModelShape& model, const Strategy& strategy) {
+  const int etp = strategy.expert_tp();
+  const int ranks = strategy.stage_ranks();
+  std::string remedy;
+  if (ranks % etp == 0) remedy = fmt::format("ep {}", nearest_ep(model, strategy, etp));
+  if (etp > 1 && (ranks % strategy.ep == 0 || remedy.empty()))
+    remedy += fmt::format("{}etp 1", remedy.empty() ? "" : ", or ");
+  return {Code::kInvalidInput,
+          fmt::format("ep {} x etp {}{} does not divide tp x cp x dp {}; take {}", strategy.ep, etp,
+                      strategy.etp > 0 ? "" : " (as tp)", ranks, remedy)};
+}
+
+Status check_experts(const ModelShape& model, const Strategy& strategy) {
+  const int etp = strategy.expert_tp();
+  if (!has_experts(model)) {
+    if (strategy.ep == 1 && strategy.etp <= 0) return {};
+    constexpr const char* kNone = "{} {}: the model has no experts; {}";
+    return Error{Code::kInvalidInput, strategy.ep > 1
+                                          ? fmt::format(kNone, "ep", strategy.ep, "use ep 1")
+                                          : fmt::format(kNone, "etp", etp, "leave etp out")};
+  }
+  if (model.experts.count % strategy.ep != 0)
+    return does_not_divide("ep", strategy.ep, "experts", model.experts.count);
+  if (model.experts.ffn_hidden % etp != 0)
+    return does_not_divide("etp", etp, "expert_ffn_hidden", model.experts.ffn_hidden);
+  if (strategy.stage_ranks() % (static_cast<long long>(strategy.ep) * etp) != 0)
+    return does_not_fold(model, strategy);
+  if (is_folded(strategy) && strategy.tp > 1 && !strategy.sequence_parallel) {
+    return Error{Code::kInvalidInput,
+                 fmt::format("etp {} with tp {}: tensor ranks that hold the same tokens would send "
+                             "each of them {} times; set sequence_parallel, or leave etp out",
+                             etp, strategy.tp, strategy.tp)};
+  }
+  return {};
+}
+
 // Tokens and experts.
 Status check_sharing(const ModelShape& model, const Strategy& strategy) {
   // Ranks of a ring hold a part from the front and one from the back, so that causal work is even.
@@ -58,16 +105,7 @@ Status check_sharing(const ModelShape& model, const Strategy& strategy) {
   if (strategy.shard_ranks > 0 && strategy.dp * strategy.cp % strategy.shard_ranks != 0)
     return does_not_divide("shard_ranks", strategy.shard_ranks, "dp x cp",
                            strategy.dp * strategy.cp);
-  if (strategy.ep == 1) return {};
-  if (!has_experts(model)) {
-    return Error{Code::kInvalidInput,
-                 fmt::format("ep {}: the model has no experts; use ep 1", strategy.ep)};
-  }
-  if (model.experts.count % strategy.ep != 0)
-    return does_not_divide("ep", strategy.ep, "experts", model.experts.count);
-  if (strategy.dp * strategy.cp % strategy.ep != 0)
-    return does_not_divide("ep", strategy.ep, "dp x cp", strategy.dp * strategy.cp);
-  return {};
+  return check_experts(model, strategy);
 }
 
 Status check_schedule(const ModelShape& model, const Strategy& strategy) {
@@ -112,6 +150,7 @@ void for_each_key(const Visit& visit) {
   visit(&S::dp, &R::dp);
   visit(&S::cp, &R::cp);
   visit(&S::ep, &R::ep);
+  visit(&S::etp, &R::etp);
   visit(&S::micro_batch, &R::micro_batch);
   visit(&S::virtual_stages, &R::virtual_stages);
   visit(&S::zero, &R::zero);
@@ -212,6 +251,15 @@ RankCoordinates coordinates_of(const Strategy& strategy, Rank rank) {
 
 Rank rank_at(const Strategy& strategy, RankCoordinates at) {
   return {(at.pp * strategy.dp + at.dp) * strategy.tp + at.tp};
+}
+
+bool is_folded(const Strategy& strategy) {
+  return strategy.expert_tp() != strategy.tp;
+}
+
+ExpertFold expert_fold(const Strategy& strategy) {
+  const int etp = strategy.expert_tp();
+  return {.etp = etp, .ep = strategy.ep, .edp = strategy.stage_ranks() / (etp * strategy.ep)};
 }
 
 std::vector<Rank> tp_group(const Strategy& strategy, Rank rank) {
@@ -315,7 +363,8 @@ Status check_stage_layers(const ModelShape& model, const Strategy& strategy) {
 
 Result<int> micro_batches(const ModelShape& model, const Strategy& strategy, int global_batch) {
   if (std::min({strategy.tp, strategy.pp, strategy.dp, strategy.cp, strategy.ep,
-                strategy.micro_batch, strategy.virtual_stages}) < 1) {
+                strategy.micro_batch, strategy.virtual_stages}) < 1 ||
+      strategy.etp < 0) {
     return Error{Code::kInvalidInput,
                  fmt::format("{}: every degree must be at least 1", to_string(strategy))};
   }
@@ -357,6 +406,7 @@ std::string to_string(const Strategy& strategy) {
                         strategy.context == ContextParallelism::kRing ? "" : "(all-to-all)");
   }
   if (strategy.ep > 1) text += fmt::format(" ep{}", strategy.ep);
+  if (is_folded(strategy)) text += fmt::format(" etp{}", strategy.etp);
   if (strategy.schedule == PipelineSchedule::kInterleaved)
     text += fmt::format(" vp{}", strategy.virtual_stages);
   else if (strategy.schedule != PipelineSchedule::k1F1B)

@@ -66,7 +66,8 @@ struct Strategy {
   bool sequence_parallel = false;  // tensor ranks share the tokens between the products
   int cp = 1;                      // ranks that share the tokens of a sequence
   ContextParallelism context = ContextParallelism::kRing;
-  int ep = 1;  // ranks, of the dp * cp that hold the same blocks, that share their experts
+  int ep = 1;   // ranks of a stage that share its experts, each of which holds whole layers of them
+  int etp = 0;  // ranks that share the products of an expert; 0: as tp
   // Replicas share 1: the optimizer's state, 2: and the gradients, 3: and the weights (Rajbhandari
   // et al., "ZeRO", 2020).
   int zero = 0;
@@ -75,12 +76,14 @@ struct Strategy {
   std::vector<int> stage_layers;  // blocks of each pipeline stage; empty: the even split
 
   int world_size() const { return tp * cp * pp * dp; }
+  int stage_ranks() const { return tp * cp * dp; }
+  int expert_tp() const { return etp > 0 ? etp : tp; }
   friend auto operator<=>(const Strategy&, const Strategy&) = default;
 };
 
 // The values that the user fixed; the planner searches the rest.
 struct StrategyRequest {
-  std::optional<int> tp, pp, dp, cp, ep, micro_batch, virtual_stages, zero, shard_ranks;
+  std::optional<int> tp, pp, dp, cp, ep, etp, micro_batch, virtual_stages, zero, shard_ranks;
   std::optional<Recompute> recompute;
   std::optional<PipelineSchedule> schedule;
   std::optional<ContextParallelism> context;
@@ -109,6 +112,22 @@ struct RankCoordinates {
 };
 RankCoordinates coordinates_of(const Strategy& strategy, Rank rank);
 Rank rank_at(const Strategy& strategy, RankCoordinates at);
+
+// The same ranks of a stage as its experts are folded over them, apart from tp, cp and dp:
+// rank = ((pp * EDP + edp) * EP + ep) * ETP + etp, as Megatron-Core's order tp-cp-ep-dp-pp has it
+// (Liu et al., "MoE Parallel Folding", 2025).
+struct ExpertFold {
+  int etp = 1;  // that share the products of an expert
+  int ep = 1;   // that share the experts
+  int edp = 1;  // that hold the same parameters of experts
+
+  int ep_stride() const { return etp; }
+  int edp_stride() const { return etp * ep; }
+};
+// Requires a strategy that micro_batches() takes: etp * ep divides the ranks of a stage.
+ExpertFold expert_fold(const Strategy& strategy);
+// Whether experts are split otherwise than the rest of the block.
+bool is_folded(const Strategy& strategy);
 
 // The ranks that differ from `rank` only in the one coordinate, in its order; `rank` included.
 std::vector<Rank> tp_group(const Strategy& strategy, Rank rank);
@@ -150,8 +169,8 @@ int part_of_layer(const ModelShape& model, int parts, int layer);
 Status check_stage_layers(const ModelShape& model, const Strategy& strategy);
 
 // Micro-batches of one rank per step. Fails with kInvalidInput when the strategy does not divide
-// the job: names the two numbers (tp | heads, ffn_hidden; cp | seq; ep | dp * cp and the
-// experts; pp <= layers; dp * micro_batch | global_batch; shard_ranks | dp * cp), and where two
+// the job: names the two numbers (tp | heads, ffn_hidden; cp | seq; ep | experts; etp |
+// expert_ffn_hidden; ep * etp | tp * cp * dp; pp <= layers; dp * micro_batch | global_batch; shard_ranks | dp * cp), and where two
 // keys contradict each other (a schedule without its virtual stages, check_stage_layers()).
 Result<int> micro_batches(const ModelShape& model, const Strategy& strategy, int global_batch);
 

@@ -265,8 +265,62 @@ TEST(MicroBatches, NameExpertsThatDoNotDivide) {
   EXPECT_EQ(micro_batches(model, {.dp = 3, .ep = 3}, 12).error().message,
             "ep 3 does not divide experts 8; choose a divisor of 8");
   EXPECT_EQ(micro_batches(model, {.dp = 2, .ep = 4}, 12).error().message,
-            "ep 4 does not divide dp x cp 2; choose a divisor of 2");
+            "ep 4 x etp 1 (as tp) does not divide tp x cp x dp 2; take ep 2");
   EXPECT_EQ(*micro_batches(model, {.dp = 2, .cp = 2, .ep = 4}, 12), 6);
+}
+
+// Qwen3 235B on 256 devices: tp 2 x dp 16 are the 32 ranks that ep needs.
+TEST(ExpertFold, HasRanksOfATensorGroupInTheGroupOfExperts) {
+  Strategy strategy{.tp = 2, .pp = 8, .dp = 16, .sequence_parallel = true, .ep = 32, .etp = 1};
+  ModelShape model = model_of(8, 64, 64, 256);
+  model.experts = {.count = 128, .top_k = 8, .ffn_hidden = 48};
+  EXPECT_EQ(*micro_batches(model, strategy, 32), 2);
+  ExpertFold fold = expert_fold(strategy);
+  EXPECT_EQ(fold.edp, 1);
+  EXPECT_EQ(fold.ep_stride(), 1);
+  strategy.ep = 8;
+  fold = expert_fold(strategy);
+  EXPECT_EQ(fold.edp, 4);
+  EXPECT_EQ(fold.edp_stride(), 8);
+  EXPECT_TRUE(is_folded(strategy));
+  EXPECT_EQ(to_string(strategy), "tp2 pp8 dp16 mb1 recompute=none ep8 etp1 sp");
+}
+
+TEST(ExpertFold, IsThatOfTheBlockWhereNoneIsGiven) {
+  Strategy strategy{.tp = 4, .dp = 8, .cp = 2, .ep = 8};
+  EXPECT_FALSE(is_folded(strategy));
+  const ExpertFold fold = expert_fold(strategy);
+  EXPECT_EQ(fold.etp, 4);
+  EXPECT_EQ(fold.edp, 2);
+  EXPECT_EQ(fold.edp_stride(), 32);
+  strategy.etp = 4;
+  EXPECT_FALSE(is_folded(strategy));
+}
+
+TEST(ExpertFold, ThatCannotBeIsRefusedWithTheNearestThatCan) {
+  ModelShape model = model_of(8, 64, 64, 256);
+  model.experts = {.count = 128, .top_k = 8, .ffn_hidden = 48};
+  const auto message = [&](const Strategy& strategy) {
+    return micro_batches(model, strategy, 32).error().message;
+  };
+  Strategy strategy{.tp = 2, .dp = 16, .sequence_parallel = true, .ep = 32};
+  EXPECT_EQ(message(strategy),
+            "ep 32 x etp 2 (as tp) does not divide tp x cp x dp 32; take ep 16, or etp 1");
+  strategy.ep = 64;
+  EXPECT_EQ(message(strategy), "ep 64 x etp 2 (as tp) does not divide tp x cp x dp 32; take ep 16");
+  strategy.etp = 3;
+  EXPECT_EQ(message(strategy), "ep 64 x etp 3 does not divide tp x cp x dp 32; take etp 1");
+  strategy.etp = 5;
+  EXPECT_EQ(message(strategy),
+            "etp 5 does not divide expert_ffn_hidden 48; choose a divisor of 48");
+  strategy.ep = 8;
+  strategy.etp = 1;
+  strategy.sequence_parallel = false;
+  EXPECT_EQ(message(strategy),
+            "etp 1 with tp 2: tensor ranks that hold the same tokens would send each of them 2 "
+            "times; set sequence_parallel, or leave etp out");
+  EXPECT_EQ(micro_batches(model_of(4, 8, 64, 256), {.etp = 2}, 4).error().message,
+            "etp 2: the model has no experts; leave etp out");
 }
 
 TEST(Names, OfAKeyAreReadBack) {

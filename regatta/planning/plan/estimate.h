@@ -79,7 +79,7 @@ struct Estimate {
 };
 
 // The cost of a micro-batch for one rank; it depends on the model, the device, and the strategy's
-// tp, cp, ep, micro_batch, recompute and sequence_parallel alone.
+// tp, cp, ep, etp, micro_batch, recompute and sequence_parallel alone.
 struct BlockWork {
   StepBreakdown time;  // forward and backward
   Seconds forward;     // of time, with its communication

@@ -126,6 +126,60 @@ TEST(EstimateStep, ExpertsOfManyRanksCostAnExchangeAndSaveMemory) {
   EXPECT_NEAR(spread.step.matmul / alone.step.matmul, 1, 0.1);
 }
 
+Estimate folded(int ep, int etp, int dp = 16) {
+  return modern(
+      {.tp = 2, .pp = 8, .dp = dp, .sequence_parallel = true, .ep = ep, .etp = etp, .zero = 1},
+      "qwen3-235b-a22b");
+}
+
+TEST(EstimateStep, WholeExpertsNeedNoSumOverTensorRanks) {
+  const Estimate split = folded(16, 2);
+  const Estimate whole = folded(32, 1);
+  EXPECT_NEAR(whole.memory.weights / split.memory.weights, 1, 1e-9);
+  EXPECT_NEAR(whole.step.tp_comm / split.step.tp_comm, 0.5, 0.1);
+  EXPECT_NEAR(whole.step.matmul / split.step.matmul, 1, 0.1);
+  EXPECT_EQ(folded(16, 2).step.total(), folded(16, 0).step.total());
+}
+
+// Ranks of one tensor group hold the same experts: they sum their gradients, though the rest of the
+// block has one replica.
+TEST(EstimateStep, CopiesOfExpertsWithinATensorGroupSumTheirGradients) {
+  EXPECT_GT(folded(1, 1, 1).step.dp_comm.value, 0);
+  EXPECT_EQ(folded(2, 1, 1).step.dp_comm.value, 0);
+}
+
+StrategyTraffic traffic_of(const Strategy& strategy) {
+  const EstimateInput input{.model = workload::find_model_preset("qwen3-235b-a22b")->model,
+                            .strategy = strategy,
+                            .global_batch = 1024,
+                            .server = *topo::find_server_preset("dgx-h100"),
+                            .stack = *cost::find_software_stack("megatron-core")};
+  return strategy_traffic(input, micro_batch_work(input, machine_model(input)), 64);
+}
+
+TEST(StrategyTraffic, OfAFoldHasItsStrides) {
+  Strategy strategy{.tp = 2, .pp = 8, .dp = 16, .sequence_parallel = true, .ep = 16, .etp = 1};
+  const auto lines = [&](ParallelAxis axis) {
+    return traffic_of(strategy)[static_cast<std::size_t>(axis)].lines;
+  };
+  const std::vector<GroupTraffic> exchange = lines(ParallelAxis::kEp);
+  ASSERT_EQ(exchange.size(), 1U);
+  EXPECT_EQ(exchange[0].ranks, 16);
+  EXPECT_EQ(exchange[0].stride, 1);
+  const std::vector<GroupTraffic> sums = lines(ParallelAxis::kDp);
+  ASSERT_EQ(sums.size(), 2U);
+  EXPECT_EQ(sums[0].ranks, 16);
+  EXPECT_EQ(sums[0].stride, 2);
+  EXPECT_EQ(sums[1].ranks, 2);
+  EXPECT_EQ(sums[1].stride, 16);
+  // The same exchange of a rank's own tokens, with more of the group in a server.
+  const double near = exchange[0].bytes;
+  strategy.etp = 2;
+  ASSERT_EQ(lines(ParallelAxis::kEp).size(), 1U);
+  EXPECT_EQ(lines(ParallelAxis::kEp)[0].stride, 2);
+  EXPECT_GT(lines(ParallelAxis::kEp)[0].bytes, near);
+}
+
 TEST(EstimateStep, EightBitProductsAreFasterAndAttentionIsNot) {
   const Strategy strategy{.tp = 8, .dp = 8, .sequence_parallel = true};
   const Estimate sixteen = modern(strategy, "llama3-70b", 64);

@@ -316,6 +316,17 @@ std::string nothing_fits(const PlanningProblem& problem, const EstimatedPlan& sm
       gib(smallest.estimate.memory.total()), gib(state));
 }
 
+// Experts that cannot be split as the rest of the block, but can stay whole on a rank, do so; tensor
+// ranks then share the tokens.
+void fold_where_needed(const workload::StrategyRequest& request, Strategy& strategy) {
+  const int ranks = strategy.stage_ranks();
+  const long long split = static_cast<long long>(strategy.ep) * strategy.tp;
+  if (request.etp || ranks % split == 0 || ranks % strategy.ep != 0) return;
+  if (!request.sequence_parallel.value_or(true)) return;
+  strategy.etp = 1;
+  strategy.sequence_parallel = true;
+}
+
 // kExhausted where strategies divide the job and none fits.
 Result<EstimatedSearchResult> search_without_advice(const PlanningProblem& problem, SearchMode mode,
                                                     int top, int threads) {
@@ -393,6 +404,7 @@ std::optional<Strategy> fixed_strategy(const workload::StrategyRequest& request,
   if (strategy.world_size() != devices) return std::nullopt;
   if (!request.schedule && strategy.virtual_stages > 1)
     strategy.schedule = workload::PipelineSchedule::kInterleaved;
+  fold_where_needed(request, strategy);
   return strategy;
 }
 

@@ -60,12 +60,13 @@ TEST(SearchEstimatedPlans, PrunedFindsWhatExhaustiveFindsForRandomModelsAndClust
   const auto pick = [&](const auto& values) {
     return values[std::uniform_int_distribution<std::size_t>(0, values.size() - 1)(random)];
   };
-  const std::vector<const char*> models = {"gpt3-6.7b", "gpt3-13b",     "llama2-7b",
-                                           "llama3-8b", "mixtral-8x7b", "gpt2-xl"};
+  const std::vector<const char*> models = {"gpt3-6.7b",    "gpt3-13b", "llama2-7b",    "llama3-8b",
+                                           "mixtral-8x7b", "gpt2-xl",  "qwen3-30b-a3b"};
   const std::vector<const char*> servers = {"dgx-a100-80g", "dgx-h100", "h20-8", "l20-8"};
   int found = 0;
   int balanced = 0;
   int given = 0;
+  int folded = 0;
   for (int i = 0; i < 200; ++i) {
     Case one = case_of(pick(models));
     one.model.layers = pick(std::vector<int>{4, 6, 8, 12, 20});
@@ -94,8 +95,10 @@ TEST(SearchEstimatedPlans, PrunedFindsWhatExhaustiveFindsForRandomModelsAndClust
       continue;
     }
     ++found;
-    for (const EstimatedPlan& plan : all->ranked)
+    for (const EstimatedPlan& plan : all->ranked) {
       (one.request.stage_layers ? given : balanced) += plan.strategy.stage_layers.empty() ? 0 : 1;
+      folded += is_folded(plan.strategy) ? 1 : 0;
+    }
     ASSERT_EQ(all->ranked.size(), pruned->ranked.size()) << i;
     for (std::size_t k = 0; k < all->ranked.size(); ++k) {
       EXPECT_EQ(all->ranked[k].strategy, pruned->ranked[k].strategy)
@@ -107,6 +110,7 @@ TEST(SearchEstimatedPlans, PrunedFindsWhatExhaustiveFindsForRandomModelsAndClust
   EXPECT_GT(found, 100);
   EXPECT_GT(balanced, 50);
   EXPECT_GT(given, 20);
+  EXPECT_GT(folded, 20);
 }
 
 TEST(SearchEstimatedPlans, BalancesStagesAroundTheOutputLayer) {
@@ -330,6 +334,28 @@ TEST(PlanMetrics, SensitivitiesAreFiniteDifferences) {
   }
 }
 
+// As Megatron-Core runs it: tp 2, pp 8, ep 32 on 256 devices.
+TEST(SearchEstimatedPlans, FoldsExpertsOverTensorRanksWhereEpNeedsThem) {
+  Case one = case_of("qwen3-235b-a22b");
+  one.server = *topo::find_server_preset("dgx-h100");
+  one.devices = 256;
+  one.global_batch = 2048;
+  one.request.tp = 2;
+  one.request.pp = 8;
+  one.request.ep = 32;
+  const auto result = search_estimated_plans(one.problem(), SearchMode::kPruned, 10);
+  ASSERT_TRUE(result) << result.error().message;
+  for (const EstimatedPlan& plan : result->ranked) {
+    const workload::ExpertFold fold = expert_fold(plan.strategy);
+    EXPECT_EQ(fold.etp * fold.ep * fold.edp * plan.strategy.pp, 256);
+    EXPECT_TRUE(plan.strategy.cp > 1 || is_folded(plan.strategy)) << to_string(plan.strategy);
+    EXPECT_EQ(plan.strategy.ep, 32);
+  }
+  one.request.etp = 2;
+  EXPECT_THAT(search_estimated_plans(one.problem(), SearchMode::kPruned, 1).error().message,
+              HasSubstr("ep 32 x etp 2 does not divide tp x cp x dp"));
+}
+
 TEST(EstimateOn, NamesARankCountThatIsNotTheClusters) {
   const Case one = case_of("llama3-8b");
   EXPECT_THAT(estimate_on(one.problem(), {.tp = 8, .dp = 4}).error().message,
@@ -349,6 +375,21 @@ TEST(FixedStrategy, IsCompleteWithDegreesAndAMicroBatch) {
   EXPECT_EQ(strategy->schedule, workload::PipelineSchedule::kInterleaved);
   request.dp = 3;
   EXPECT_FALSE(fixed_strategy(request, 64));
+}
+
+TEST(FixedStrategy, FoldsExpertsThatCannotBeSplitAsTheBlock) {
+  StrategyRequest request{.tp = 2, .pp = 8, .ep = 32, .micro_batch = 1};
+  const auto folded = fixed_strategy(request, 256);
+  ASSERT_TRUE(folded);
+  EXPECT_EQ(folded->etp, 1);
+  EXPECT_TRUE(folded->sequence_parallel);
+  request.sequence_parallel = false;
+  EXPECT_EQ(fixed_strategy(request, 256)->etp, 0);
+  request.sequence_parallel.reset();
+  request.ep = 16;
+  EXPECT_EQ(fixed_strategy(request, 256)->etp, 0);
+  request.ep = 64;
+  EXPECT_EQ(fixed_strategy(request, 256)->etp, 0);
 }
 
 }  // namespace

@@ -79,6 +79,7 @@ class HeterogeneousPlanSearch {
     workload::StrategyRequest request = problem_.request;
     request.cp = 1;
     request.ep = 1;
+    request.etp = 0;
     const StrategySpaceInput space{.model = problem_.model,
                                    .global_batch = problem_.global_batch,
                                    .request = request,

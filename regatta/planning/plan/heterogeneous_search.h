@@ -26,7 +26,7 @@ namespace regatta::plan {
 // other make stages of one type. A tensor group has the speed of its slowest device, a message that
 // of the slower side, a ring that of the slowest link on its path.
 
-// The references outlive the call. The strategy has 1F1B, and no cp, ep, offload or ZeRO-3.
+// The references outlive the call. The strategy has 1F1B, and no cp, ep, etp, offload or ZeRO-3.
 struct HeterogeneousInput {
   const workload::ModelShape& model;
   const workload::Strategy& strategy;

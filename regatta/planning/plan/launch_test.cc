@@ -154,6 +154,7 @@ Case random_case(std::mt19937& random) {
   strategy.dp = pick(powers);
   strategy.cp = pick(std::vector<int>{1, 1, 2});
   strategy.ep = has_experts(one.model) ? pick(powers) : 1;
+  if (has_experts(one.model) && pick(std::vector<int>{0, 1}) == 1) strategy.etp = 1;
   strategy.micro_batch = pick(std::vector<int>{1, 2});
   strategy.recompute = pick(workload::kRecomputes);
   strategy.schedule =
@@ -196,7 +197,7 @@ void expect_megatron_model(const ModelShape& model, const Strategy& strategy,
   if (!has_experts(model)) return;
   expect_flags(values, {},
                {{"--expert-model-parallel-size", strategy.ep},
-                {"--expert-tensor-parallel-size", strategy.tp},
+                {"--expert-tensor-parallel-size", strategy.expert_tp()},
                 {"--moe-router-topk", model.experts.top_k}});
 }
 
@@ -260,6 +261,15 @@ void expect_torchtitan(const Case& one, const Values& values) {
                 {"--parallelism.context_parallel_degree", strategy.cp},
                 {"--parallelism.pipeline_parallel_degree", strategy.pp}});
   EXPECT_EQ(values.number("--nnodes") * values.number("--nproc-per-node"), strategy.world_size());
+  // torchtitan/distributed/parallel_dims.py.
+  if (strategy.ep > 1) {
+    const int etp = values.number("--parallelism.expert_tensor_parallel_degree");
+    EXPECT_EQ(etp, strategy.expert_tp());
+    EXPECT_TRUE(etp == 1 || etp == strategy.tp);
+    const int lent = etp == strategy.tp ? 1 : strategy.tp;
+    EXPECT_EQ(strategy.ep % (strategy.cp * lent), 0);
+    EXPECT_EQ(shards * strategy.cp * lent % strategy.ep, 0);
+  }
   if (strategy.zero == 3) {
     EXPECT_EQ(values.text("--parallelism.fsdp_reshard_after_forward"), "always");
   }

@@ -85,6 +85,13 @@ void check_sharing(const YamlMap& map, const StrategyRequest& request, const Mod
     else
       divides(map, "ep", *request.ep, "experts", model.experts.count);
   }
+  if (request.etp) {
+    if (!has_experts(model))
+      map.fail("etp",
+               fmt::format("etp {}: the model has no experts; leave the key out", *request.etp));
+    else
+      divides(map, "etp", *request.etp, "expert_ffn_hidden", model.experts.ffn_hidden);
+  }
   if (request.shard_ranks.value_or(0) > 0 && request.zero == 0) {
     map.fail("shard_ranks", fmt::format("{} replicas share nothing with zero 0; use zero 1 to 3 or "
                                         "leave the key out",
@@ -95,7 +102,7 @@ void check_sharing(const YamlMap& map, const StrategyRequest& request, const Mod
 }  // namespace
 
 StrategyRequest read_strategy(const YamlMap& map) {
-  map.allow({"tp", "pp", "dp", "cp", "ep", "micro_batch", "schedule", "virtual_stages",
+  map.allow({"tp", "pp", "dp", "cp", "ep", "etp", "micro_batch", "schedule", "virtual_stages",
              "sequence_parallel", "zero", "shard_ranks", "context", "offload", "recompute",
              "compression", "overlap", "stage_layers"});
   StrategyRequest request;
@@ -104,6 +111,7 @@ StrategyRequest read_strategy(const YamlMap& map) {
   request.dp = number(map, "dp", kDegree);
   request.cp = number(map, "cp", kDegree);
   request.ep = number(map, "ep", kDegree);
+  request.etp = number(map, "etp", kDegree);
   request.micro_batch = number(map, "micro_batch", kDegree);
   request.virtual_stages = number(map, "virtual_stages", kDegree);
   request.zero = number(map, "zero", {0, 3});

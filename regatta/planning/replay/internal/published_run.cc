@@ -53,9 +53,9 @@ constexpr std::array kSets = {
 constexpr Set kOther{"", run_row, Split::kHeldOut};
 
 constexpr std::array kColumns = {
-    "model", "server", "stack", "gpus",   "mbs",          "gbs",       "precision", "tp",
-    "pp",    "cp",     "ep",    "zero",   "vp",           "schedule",  "sp",        "recompute",
-    "heads", "seq",    "vocab", "step_s", "tokens_s_gpu", "tflops_gpu"};
+    "model",     "server", "stack", "gpus",  "mbs",    "gbs",          "precision", "tp",
+    "pp",        "cp",     "ep",    "etp",   "zero",   "vp",           "schedule",  "sp",
+    "recompute", "heads",  "seq",   "vocab", "step_s", "tokens_s_gpu", "tflops_gpu"};
 constexpr std::size_t kColumnsNeeded = 7;
 
 std::vector<std::string> needed_columns() {

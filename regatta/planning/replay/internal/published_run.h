@@ -15,8 +15,8 @@
 //                                generations, mixtures of experts
 // A file of any other name is read in the form of the last two: every row says all of its run, in
 // the columns model (a preset), heads, seq, vocab (where they differ from it), server (a preset),
-// gpus, tp, pp, cp, ep, zero, vp, schedule, sp ("no"), recompute, mbs, gbs, precision, stack, and
-// one of step_s, tokens_s_gpu and tflops_gpu.
+// gpus, tp, pp, cp, ep, etp, zero, vp, schedule, sp ("no"), recompute, mbs, gbs, precision, stack,
+// and one of step_s, tokens_s_gpu and tflops_gpu.
 //
 // Calibration rows are all of the first set, every second timed row, from the first, of the next
 // two, and some models of megatron_bridge_part (published_run_rows_bridge.cc); all others are held

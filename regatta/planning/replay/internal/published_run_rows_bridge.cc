@@ -96,6 +96,8 @@ std::vector<PublishedRun> bridge_row(RowReader& reader) {
   run.server = server_of(preset_of(kSystems, reader.text("system")));
   const int gpus = reader.whole("gpus");
   run.strategy = bridge_strategy(reader, gpus);
+  // Its recipes leave experts whole: expert_tensor_parallel_size is 1 (recipes/*/*.py).
+  if (has_experts(run.model)) run.strategy.etp = 1;
   run.global_batch = reader.whole("gbs");
   run.precision = *bridge_precision(reader.text("precision"));
   run.stack = "nemo";

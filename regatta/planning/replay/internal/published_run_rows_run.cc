@@ -42,6 +42,7 @@ workload::Strategy strategy_of(RowReader& reader, int gpus) {
                               .micro_batch = reader.whole("mbs")};
   strategy.cp = reader.whole_or("cp", 1);
   strategy.ep = reader.whole_or("ep", 1);
+  strategy.etp = reader.whole_or("etp", 0);
   const std::string zero = reader.text("zero");
   if (!zero.empty() && zero != "0") strategy.zero = reader.whole("zero");
   if (strategy.zero > 3) reader.refuse("zero", "a whole number from 0 to 3");

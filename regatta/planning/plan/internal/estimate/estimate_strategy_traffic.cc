@@ -19,6 +19,7 @@ class Writer {
       : input_(input),
         strategy_(input.strategy),
         work_(work),
+        fold_(workload::expert_fold(strategy_)),
         micro_batches_(micro_batches),
         element_(bytes_per_element(input.precision)) {
     const std::vector<int>& given = strategy_.stage_layers;
@@ -57,14 +58,27 @@ class Writer {
 
   AxisTraffic tensor() const {
     AxisTraffic axis;
-    if (strategy_.tp == 1) return axis;
-    const double sums = 2 * passes_ * block_passes();
-    const double bytes =
-        tokens_ * input_.model.hidden * element_ * 2 * cost::pass_share(strategy_.tp);
-    axis.lines.push_back({GroupPattern::kRing, strategy_.tp, 1, bytes * sums});
+    if (strategy_.tp == 1 && fold_.etp == 1) return axis;
+    const workload::Experts& experts = input_.model.experts;
+    const double passes = passes_ * micro_batches_;
+    const double bytes = tokens_ * input_.model.hidden * element_ * 2;
+    double sums = 2 * passes_ * block_passes();
+    if (workload::is_folded(strategy_)) {
+      sums = passes * (2 * dense_ + (experts.shared > 0 ? 2 : 1) * expert_);
+      add_ring(
+          axis, fold_.etp,
+          bytes * experts.top_k * experts.imbalance * fold_.etp / strategy_.tp * passes * expert_);
+    }
+    add_ring(axis, strategy_.tp, bytes * sums);
     axis.overlap = strategy_.sequence_parallel ? input_.stack.traits.tp_overlap : 0;
     axis.beside = products();
     return axis;
+  }
+
+  // Neighbours, each of which holds `bytes` to sum.
+  static void add_ring(AxisTraffic& axis, int ranks, double bytes) {
+    if (ranks > 1)
+      axis.lines.push_back({GroupPattern::kRing, ranks, 1, bytes * cost::pass_share(ranks)});
   }
 
   // Keys and values around the ring, once forward and twice backward.
@@ -95,7 +109,7 @@ class Writer {
     if (strategy_.ep == 1 || expert_ == 0) return axis;
     const double ranks = strategy_.ep;
     const double inside = std::clamp<double>(
-        static_cast<double>(input_.server.device_count) / strategy_.tp, 1, ranks);
+        static_cast<double>(input_.server.device_count) / fold_.ep_stride(), 1, ranks);
     if (inside >= ranks) return axis;
     const double servers = ranks / inside;
     const workload::Experts& experts = input_.model.experts;
@@ -103,7 +117,7 @@ class Writer {
     const double outside = tokens * input_.model.hidden * element_ * experts.imbalance *
                            cost::copies_to_other_servers(servers, experts.top_k);
     axis.lines.push_back(
-        {GroupPattern::kExchange, strategy_.ep, strategy_.tp,
+        {GroupPattern::kExchange, strategy_.ep, fold_.ep_stride(),
          outside * 2 * passes_ * expert_ * micro_batches_ * (ranks - 1) / (ranks - inside)});
     axis.overlap = input_.stack.traits.ep_overlap;
     axis.beside = products();
@@ -147,15 +161,14 @@ class Writer {
   AxisTraffic replicas() const {
     AxisTraffic axis;
     const int copies = strategy_.dp * strategy_.cp;
-    if (copies == 1) return axis;
+    if (copies == 1 && fold_.edp == 1) return axis;
     const double plain = work_.dense.parameters.plain * dense_ +
                          work_.expert.parameters.plain * expert_ + work_.table;
     const cost::Shards shards = cost::shards_of(strategy_);
     add_replicas(axis, plain, strategy_.tp, copies, static_cast<int>(shards.plain));
     // ZeRO may not divide the fewer copies of experts evenly: then fewer share.
-    add_replicas(axis, work_.expert.parameters.experts * expert_, strategy_.tp * strategy_.ep,
-                 copies / strategy_.ep,
-                 std::gcd(copies / strategy_.ep, static_cast<int>(shards.experts)));
+    add_replicas(axis, work_.expert.parameters.experts * expert_, fold_.edp_stride(), fold_.edp,
+                 std::gcd(fold_.edp, static_cast<int>(shards.experts)));
     axis.overlap = strategy_.overlap ? std::clamp(input_.stack.traits.dp_overlap, 0.0, 1.0) : 0;
     // The last backward hides sums; with weights shared, every micro-batch hides its own.
     axis.beside = of_step(&StepBreakdown::matmul) *
@@ -166,6 +179,7 @@ class Writer {
   const EstimateInput& input_;
   const workload::Strategy& strategy_;
   const MicroBatchWork& work_;
+  workload::ExpertFold fold_;
   double micro_batches_;
   double element_;     // bytes of an activation or a weight
   double dense_ = 0;   // blocks of a stage

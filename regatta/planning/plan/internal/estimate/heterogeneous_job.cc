@@ -242,12 +242,12 @@ class Builder {
 Status check_form(const HeterogeneousInput& input, int devices) {
   const Strategy& s = input.strategy;
   const bool is_known = s.schedule == workload::PipelineSchedule::k1F1B && s.virtual_stages == 1 &&
-                        s.cp == 1 && s.ep == 1 && s.zero < 3 && s.stage_layers.empty() &&
-                        s.offload == workload::Offload::kNone;
+                        s.cp == 1 && s.ep == 1 && !is_folded(s) && s.zero < 3 &&
+                        s.stage_layers.empty() && s.offload == workload::Offload::kNone;
   if (!is_known) {
     return Error{Code::kUnsupported,
                  fmt::format("strategy {}: mixed servers are planned for the 1f1b schedule without "
-                             "cp, ep, offload, stage_layers and zero 3; leave them out",
+                             "cp, ep, etp, offload, stage_layers and zero 3; leave them out",
                              to_string(s))};
   }
   if (s.world_size() != devices) {

@@ -61,7 +61,7 @@ class Work {
 
     // Every exchange of the forward is made again, in the other direction, by the backward, and
     // with full recomputation before it.
-    const Seconds tp = tensor_exchange(time.forward.matmul);
+    const Seconds tp = tensor_exchange(time.forward.matmul, has_experts);
     const Seconds ep = has_experts ? expert_exchange(time.forward.matmul) : Seconds{};
     const double passes = is_full ? 3 : 2;
     part.tp_comm = tp * passes;
@@ -101,7 +101,8 @@ class Work {
     const workload::ModelShape& model = input_.model;
     const auto of = [&](const workload::LayerParameters& layer) {
       const double plain = static_cast<double>(layer.total() - layer.experts) / strategy_.tp;
-      const double experts = static_cast<double>(layer.experts) / strategy_.tp / strategy_.ep;
+      const double experts =
+          static_cast<double>(layer.experts) / strategy_.expert_tp() / strategy_.ep;
       return cost::RankParameters{
           .plain = plain, .experts = experts, .largest_block = plain + experts};
     };
@@ -110,10 +111,20 @@ class Work {
     all.table = static_cast<double>(model.vocab) * model.hidden / strategy_.tp;
   }
 
-  // Two all-reduces of the activations of a block, or as many bytes in gathers and scatters.
-  Seconds tensor_exchange(Seconds products) const {
+  // Two all-reduces of the activations of a block, or as many bytes in gathers and scatters. Folded
+  // experts gather what was sent to them over their own tensor ranks, a copy of a token for each of
+  // its visits, and scatter it back (Megatron-Core, MoEAlltoAllTokenDispatcher); shared experts
+  // stay with the tensor ranks.
+  Seconds tensor_exchange(Seconds products, bool has_experts) const {
     const double bytes = work_.tokens() * input_.model.hidden * element_;
-    const Seconds sums = hierarchical_all_reduce_time(machine_.network, strategy_.tp, bytes) * 2.0;
+    const Seconds sum = hierarchical_all_reduce_time(machine_.network, strategy_.tp, bytes);
+    Seconds sums = sum * 2.0;
+    if (has_experts && workload::is_folded(strategy_)) {
+      const workload::Experts& experts = input_.model.experts;
+      const double visits = bytes * experts.top_k * experts.imbalance * work_.etp / work_.tp;
+      sums = sum * (experts.shared > 0 ? 2.0 : 1.0) +
+             hierarchical_all_reduce_time(machine_.network, work_.etp, visits);
+    }
     return exposed(sums, products, strategy_.sequence_parallel ? traits_.tp_overlap : 0);
   }
 
@@ -123,7 +134,7 @@ class Work {
     const double tokens = work_.tokens() / (strategy_.sequence_parallel ? strategy_.tp : 1);
     const double bytes = tokens * input_.model.hidden * element_;
     const Seconds once = cost::dispatch_time(
-        machine_.network, {.ranks = strategy_.ep, .stride = strategy_.tp, .copies = experts.top_k},
+        machine_.network, {.ranks = strategy_.ep, .stride = work_.etp, .copies = experts.top_k},
         bytes * experts.imbalance);
     return exposed(once * 2.0, products, traits_.ep_overlap);
   }

@@ -28,33 +28,37 @@ ReplicaCommunication::ReplicaCommunication(const EstimateInput& input, const Mac
       micro_batches_(micro_batches),
       weight_bytes_(bytes_per_element(input.precision)),
       copies_(static_cast<double>(strategy_.dp) * strategy_.cp),
+      expert_copies_(cost::expert_copies(strategy_)),
+      // Where experts are not folded their copies are taken to lie as those of the rest.
+      expert_stride_(workload::is_folded(strategy_) ? workload::expert_fold(strategy_).edp_stride()
+                                                    : strategy_.tp),
       sum_(gradient_sum(traits_, strategy_, input.precision, micro_batches)) {}
 
 double ReplicaCommunication::overlap() const {
   return strategy_.overlap ? traits_.dp_overlap : 0;
 }
 
-cost::RankGroup ReplicaCommunication::group(double ranks) const {
-  const int own = strategy_.tp;
+cost::RankGroup ReplicaCommunication::group(double ranks, int stride) const {
   return {.ranks = static_cast<int>(ranks),
-          .inside = std::max(1, std::min(static_cast<int>(ranks), network_.devices / own)),
-          .rings = std::min(own, network_.devices),
+          .inside = std::max(1, std::min(static_cast<int>(ranks), network_.devices / stride)),
+          .rings = std::min(stride, network_.devices),
           .extent = strategy_.world_size() / strategy_.pp};
 }
 
 // One collective of the plain parameters over `plain` ranks and of the experts over `experts`.
 Seconds ReplicaCommunication::exchange(const cost::Shards& ranks, Collective kind,
                                        double bytes) const {
-  const auto time = [&](double parameters, double count) {
+  const auto time = [&](double parameters, double count, int stride) {
     if (parameters == 0) return Seconds{};
-    cost::RankGroup members = group(count);
+    cost::RankGroup members = group(count, stride);
     if (traits_.gathers_flat && strategy_.zero == 3) {
       members.inside = 1;
       members.rings = network_.devices;
     }
     return collective_time(network_, members, kind, parameters * bytes);
   };
-  return time(held_.plain, ranks.plain) + time(held_.experts, ranks.experts);
+  return time(held_.plain, ranks.plain, strategy_.tp) +
+         time(held_.experts, ranks.experts, expert_stride_);
 }
 
 // Every block's weights are gathered before its forward and again before its backward, and its
@@ -71,7 +75,7 @@ Seconds ReplicaCommunication::shared_weights(Seconds slot, Seconds forward) cons
   if (shards.plain >= copies_) return sharing;
   const cost::RankParameters shard{.plain = held_.plain / shards.plain,
                                    .experts = held_.experts / shards.experts};
-  cost::RankGroup across = group(copies_ / shards.plain);
+  cost::RankGroup across = group(copies_ / shards.plain, strategy_.tp);
   across.inside = 1;
   across.rings = network_.devices;
   return sharing +
@@ -79,9 +83,9 @@ Seconds ReplicaCommunication::shared_weights(Seconds slot, Seconds forward) cons
 }
 
 Seconds ReplicaCommunication::exposed_beside(Seconds slot, Seconds forward) const {
-  if (copies_ == 1) return {};
+  if (copies_ == 1 && expert_copies_ <= 1) return {};
   if (strategy_.zero == 3) return shared_weights(slot, forward);
-  const cost::Shards all{.plain = copies_, .experts = copies_ / strategy_.ep};
+  const cost::Shards all{.plain = copies_, .experts = expert_copies_};
   const Seconds sums = exchange(all, sum_.kind, sum_.bytes);
   Seconds gathers;
   if (strategy_.zero > 0) gathers = exchange(all, Collective::kAllGather, weight_bytes_);

@@ -29,7 +29,8 @@ class ReplicaCommunication {
   Seconds exposed_beside(Seconds slot, Seconds forward) const;
 
  private:
-  cost::RankGroup group(double ranks) const;
+  // `ranks` of them, `stride` apart.
+  cost::RankGroup group(double ranks, int stride) const;
   Seconds exchange(const cost::Shards& ranks, cost::Collective kind, double bytes) const;
   Seconds shared_weights(Seconds slot, Seconds forward) const;
   double overlap() const;
@@ -40,7 +41,9 @@ class ReplicaCommunication {
   cost::RankParameters held_;
   int micro_batches_;
   double weight_bytes_;
-  double copies_;
+  double copies_;         // of plain parameters,
+  double expert_copies_;  // of those of experts,
+  int expert_stride_;     // so far apart
   GradientSum sum_;
 };
 

@@ -35,8 +35,9 @@ Status check_degrees(const Strategy& strategy) {
     const char* name;
     int value;
   };
-  for (const Degree& degree : {Degree{"tp", strategy.tp}, Degree{"pp", strategy.pp},
-                               Degree{"cp", strategy.cp}, Degree{"ep", strategy.ep}}) {
+  for (const Degree& degree :
+       {Degree{"tp", strategy.tp}, Degree{"pp", strategy.pp}, Degree{"cp", strategy.cp},
+        Degree{"ep", strategy.ep}, Degree{"etp", strategy.expert_tp()}}) {
     if (degree.value == 1) continue;
     return unsupported_by(
         kSelf,

@@ -180,7 +180,7 @@ FlagArray expert_flags(const ModelShape& model, const Strategy& strategy) {
   FlagArray flags("EXPERTS");
   flags.add("--num-experts", experts.count);
   flags.add("--expert-model-parallel-size", strategy.ep);
-  flags.add("--expert-tensor-parallel-size", strategy.tp);
+  flags.add("--expert-tensor-parallel-size", strategy.expert_tp());
   flags.add("--moe-ffn-hidden-size", experts.ffn_hidden);
   if (experts.shared > 0)
     flags.add("--moe-shared-expert-intermediate-size", experts.shared * experts.ffn_hidden);

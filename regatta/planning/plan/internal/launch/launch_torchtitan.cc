@@ -66,6 +66,29 @@ Status check_pipeline(const LaunchInput& input, int micro_batches) {
   return {};
 }
 
+// Experts take the ranks of a sequence first, whole ones the tensor ranks, too, then those that share
+// weights.
+Status check_torchtitan_experts(const Strategy& strategy) {
+  const int etp = strategy.expert_tp();
+  const bool is_split = etp == strategy.tp;
+  if (!is_split && (etp > 1 || strategy.ep == 1)) {
+    return unsupported_by(
+        kTorchtitan,
+        fmt::format("it splits experts as the rest of the block, or with ep not at all, and has no "
+                    "etp {} beside tp {} and ep {}",
+                    etp, strategy.tp, strategy.ep),
+        strategy.ep == 1 ? "leave etp out" : "set etp 1, or leave it out");
+  }
+  const int least = strategy.cp * (is_split ? 1 : strategy.tp);
+  const int most = shard_ranks(strategy) * (is_split ? 1 : strategy.tp);
+  if (strategy.ep == 1 || (strategy.ep % least == 0 && most % strategy.ep == 0)) return {};
+  return unsupported_by(
+      kTorchtitan,
+      fmt::format("ep {} must be a multiple of {} {} and divide the {} ranks that share weights",
+                  strategy.ep, is_split ? "cp" : "tp x cp", least, most),
+      "choose another ep, or another zero");
+}
+
 Status check_torchtitan_sharing(const Strategy& strategy) {
   const int copies = strategy.dp * strategy.cp;
   if (strategy.zero == 1)
@@ -82,15 +105,7 @@ Status check_torchtitan_sharing(const Strategy& strategy) {
         fmt::format("shard_ranks {} is no multiple of cp {}", strategy.shard_ranks, strategy.cp),
         "choose a multiple");
   }
-  if (strategy.ep > 1 &&
-      (strategy.ep % strategy.cp != 0 || shard_ranks(strategy) % strategy.ep != 0)) {
-    return unsupported_by(
-        kTorchtitan,
-        fmt::format("ep {} must be a multiple of cp {} and divide the {} ranks that share "
-                    "weights",
-                    strategy.ep, strategy.cp, shard_ranks(strategy)),
-        "choose another ep, or another zero");
-  }
+  REGATTA_TRY_DO(check_torchtitan_experts(strategy));
   if (strategy.offload != Offload::kNone)
     return unsupported_by(kTorchtitan, "it offloads weights with the optimizer, and no activations",
                           "set offload none, or launch with deepspeed");
@@ -137,7 +152,8 @@ FlagArray degree_flags(const LaunchInput& input) {
   if (strategy.cp > 1) flags.add("--parallelism.context_parallel_rotate_method", "alltoall");
   if (has_experts(input.model)) {
     flags.add("--parallelism.expert_parallel_degree", strategy.ep);
-    flags.add("--parallelism.expert_tensor_parallel_degree", strategy.ep > 1 ? strategy.tp : 1);
+    flags.add("--parallelism.expert_tensor_parallel_degree",
+              strategy.ep > 1 ? strategy.expert_tp() : 1);
   }
   flags.add("--parallelism.pipeline_parallel_degree", strategy.pp);
   if (strategy.pp == 1) return flags;

@@ -139,8 +139,10 @@ std::string words_of(std::string_view name, const Crossings& axis) {
 }
 
 std::string sentence_of(const workload::Strategy& strategy, const AxisCrossings& axes) {
-  const std::array<int, kAxisCount> degrees = {strategy.tp, strategy.cp, strategy.ep, strategy.pp,
-                                               strategy.dp};
+  const int copies = is_folded(strategy) ? expert_fold(strategy).edp : 1;  // of experts
+  const std::array<int, kAxisCount> degrees = {std::max(strategy.tp, strategy.expert_tp()),
+                                               strategy.cp, strategy.ep, strategy.pp,
+                                               std::max(strategy.dp, copies)};
   std::vector<std::string> parts;
   for (std::size_t axis = 0; axis < kAxisCount; ++axis)
     if (degrees[axis] > 1) parts.push_back(words_of(kAxisNames[axis], axes[axis]));

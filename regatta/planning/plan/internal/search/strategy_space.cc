@@ -98,16 +98,28 @@ class StrategySpace {
       strategy_.sequence_parallel = shared;
       for (const Recompute recompute : given_or(input_.request.recompute, kRecomputes)) {
         strategy_.recompute = recompute;
-        if (is_possible()) found_.push_back(strategy_);
+        with_fold();
       }
+    }
+  }
+
+  // Experts are split as the rest of the block, or each stays whole on a rank: between the two more
+  // is sent for no less memory.
+  void with_fold() {
+    const bool has_choice =
+        has_experts(input_.model) && strategy_.tp > 1 && strategy_.sequence_parallel;
+    for (const int etp :
+         given_or(input_.request.etp, has_choice ? std::vector<int>{0, 1} : std::vector<int>{0})) {
+      strategy_.etp = etp;
+      if (is_possible()) found_.push_back(strategy_);
     }
   }
 
   // As far as it is known: one replica and one stage stand for all.
   bool is_possible() const {
     Strategy least = strategy_;
-    least.dp = strategy_.ep;
-    return workload::micro_batches(input_.model, least, strategy_.micro_batch * strategy_.ep)
+    least.dp = strategy_.ep * strategy_.expert_tp();
+    return workload::micro_batches(input_.model, least, strategy_.micro_batch * least.dp)
                .has_value() &&
            input_.global_batch % strategy_.micro_batch == 0;
   }
@@ -149,8 +161,8 @@ class StrategySpace {
   void with_sharing(std::vector<Strategy>& completions) {
     const int replicas = strategy_.dp * strategy_.cp;
     const int inside = input_.server_devices / strategy_.tp;
-    const std::vector<int> zeros =
-        replicas == 1 ? std::vector<int>{0} : std::vector<int>{0, 1, 2, 3};
+    const bool is_alone = replicas == 1 && workload::expert_fold(strategy_).edp == 1;
+    const std::vector<int> zeros = is_alone ? std::vector<int>{0} : std::vector<int>{0, 1, 2, 3};
     for (const int zero : given_or(input_.request.zero, zeros)) {
       strategy_.zero = zero;
       // Hybrid sharding: inside a server, or four.

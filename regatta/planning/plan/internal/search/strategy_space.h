@@ -23,8 +23,8 @@ struct StrategySpaceInput {
   bool every_form = false;
 };
 
-// tp, cp, context, ep, sequence_parallel, micro_batch and recompute of all strategies, each once;
-// the other fields are those of a Strategy of the defaults.
+// tp, cp, context, ep, etp, sequence_parallel, micro_batch and recompute of all strategies, each
+// once; the other fields are those of a Strategy of the defaults.
 std::vector<workload::Strategy> work_strategies(const StrategySpaceInput& input);
 
 // `work` with every number of stages and replicas that uses all devices and divides the job, and
