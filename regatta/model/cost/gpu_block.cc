@@ -63,9 +63,11 @@ class Block {
     else
       plain_attention();
     norms_and_sums();
-    if (has_experts)
+    if (has_experts) {
+      const Seconds before = time_.forward.total() - time_.pointwise;
       experts();
-    else
+      time_.experts = time_.forward.total() - time_.pointwise - before;
+    } else
       mlp(tokens_, static_cast<double>(work_.model.ffn_hidden) / work_.tp);
     return time_;
   }
@@ -92,21 +94,29 @@ class Block {
   void projections() {
     const workload::ModelShape& model = work_.model;
     const double h = model.hidden;
-    const double queries = heads_ * attention_.key_dim;
-    const workload::LatentAttention& latent = model.latent;
-    if (!has_latent_attention(model)) {
-      linear(queries + 2 * kv_heads_ * attention_.key_dim, h, tokens_);
-    } else {
-      if (latent.query_rank > 0) linear(latent.query_rank, h, tokens_);
-      linear(queries, latent.query_rank > 0 ? latent.query_rank : h, tokens_);
-      linear(latent.kv_rank + latent.rotary_dim, h, tokens_);
-      linear(heads_ * (latent.plain_dim + latent.value_dim), latent.kv_rank, tokens_);
-    }
+    if (has_latent_attention(model))
+      latent_projections();
+    else
+      linear(heads_ * attention_.key_dim + 2 * kv_heads_ * attention_.key_dim, h, tokens_);
     linear(h, heads_ * attention_.value_dim, tokens_);
     if (model.positions != workload::PositionEncoding::kRotary) return;
     const Seconds turned = pass(2 * element_ * tokens_ * (heads_ + kv_heads_) * attention_.key_dim);
     time_.forward.passes += turned;
     time_.backward.passes += turned;
+  }
+
+  // Short vectors of a token, then the heads from them.
+  void latent_projections() {
+    const double h = work_.model.hidden;
+    const workload::LatentAttention& latent = work_.model.latent;
+    const double queries = heads_ * attention_.key_dim;
+    if (latent.query_rank > 0) linear(latent.query_rank, h, tokens_);
+    linear(latent.kv_rank + latent.rotary_dim, h, tokens_);
+    if (latent.query_rank == 0) linear(queries, h, tokens_);
+    const Seconds before = time_.forward.total();
+    if (latent.query_rank > 0) linear(queries, latent.query_rank, tokens_);
+    linear(heads_ * (latent.plain_dim + latent.value_dim), latent.kv_rank, tokens_);
+    time_.pointwise += time_.forward.total() - before;
   }
 
   // Scores and context of every head as products, with masked softmax and dropout between them in
@@ -144,8 +154,9 @@ class Block {
   // Norms; bias, dropout and residual sum.
   void norms_and_sums() {
     const double h = work_.model.hidden;
-    time_.forward.passes +=
-        pass(2 * 2 * element_ * between_ * h) + pass(2 * passes_.sums_forward * between_ * h);
+    const Seconds norms = pass(2 * 2 * element_ * between_ * h);
+    time_.pointwise += norms;
+    time_.forward.passes += norms + pass(2 * passes_.sums_forward * between_ * h);
     time_.backward.passes +=
         pass(2 * 4 * element_ * between_ * h) + pass(2 * passes_.sums_backward * between_ * h);
   }
@@ -156,8 +167,10 @@ class Block {
     const double gate = mlp_matrices(work_.model) - 1;  // inputs of the activation function
     linear(width * gate, h, tokens, batch);
     linear(h, width, tokens, batch);
-    time_.forward.passes +=
+    const Seconds activation =
         pass(((gate + 1) * element_ + passes_.widths_forward) * batch * tokens * width);
+    time_.pointwise += activation;
+    time_.forward.passes += activation;
     time_.backward.passes += pass((2 * gate + 2) * element_ * batch * tokens * width);
   }
 
@@ -306,6 +319,7 @@ GpuEngines gpu_engines(const topo::DeviceType& device, const SoftwareStack& stac
     const NarrowFormat format = narrow_format(precision);
     const double share = precision == Precision::kNvfp4 ? shares.matrix_nvfp4 : shares.matrix_fp8;
     engines.cast_bytes = format.cast_bytes;
+    if (precision == Precision::kFp8 && stack.traits.scales_by_tensor) engines.cast_bytes += 2;
     engines.products.peak = matrix_peak(device, precision);
     engines.products.efficiency = calibration.matrix_efficiency * share;
     engines.products.bytes_per_element = format.bytes_per_element;

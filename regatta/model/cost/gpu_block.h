@@ -66,6 +66,9 @@ struct BlockTime {
   ComputeTime forward;
   ComputeTime backward;     // without recomputation
   Seconds weight_gradient;  // part of the backward that may wait
+  // Parts of the forward: Recompute::kPointwise repeats the first, kExperts both.
+  Seconds pointwise;
+  Seconds experts;
 };
 
 // A block with the plain MLP, and one with experts: `has_experts` requires a model that has them.

@@ -14,6 +14,12 @@ struct PerToken {
   double shared = 0;  // divided by the tensor ranks
   double scores = 0;  // of attention that is not fused: shared, too, and recomputed selectively
 };
+PerToken operator+(const PerToken& a, const PerToken& b) {
+  return {a.whole + b.whole, a.shared + b.shared, a.scores + b.scores};
+}
+PerToken operator-(const PerToken& a, const PerToken& b) {
+  return {a.whole - b.whole, a.shared - b.shared, a.scores - b.scores};
+}
 
 PerToken attention_bytes(const SoftwareStack& stack, const RankWork& work, double element) {
   const workload::ModelShape& model = work.model;
@@ -35,7 +41,24 @@ PerToken attention_bytes(const SoftwareStack& stack, const RankWork& work, doubl
   return bytes;
 }
 
-PerToken mlp_bytes(const SoftwareStack& stack, const RankWork& work, double element,
+double visits(const workload::Experts& experts) {
+  return experts.top_k * experts.imbalance;
+}
+
+// A visit keeps the token as it was sent, its widths, and, where the weighted sum comes after them,
+// what its expert made of it. Operands of products in 8 bits are kept as such.
+PerToken expert_bytes(const SoftwareStack& stack, const RankWork& work, double element,
+                      double operand) {
+  const workload::ModelShape& model = work.model;
+  const workload::Experts& experts = model.experts;
+  const double before = mlp_matrices(model) - 1;  // widths before the activation function
+  const double output = stack.traits.weighs_before_output ? 0 : element;
+  return {.whole = visits(experts) * model.hidden * (operand + output),
+          .shared = (visits(experts) + experts.shared) * experts.ffn_hidden *
+                    (element * before + operand)};
+}
+
+PerToken mlp_bytes(const SoftwareStack& stack, const RankWork& work, double element, double operand,
                    bool has_experts) {
   const workload::ModelShape& model = work.model;
   const double h = model.hidden;
@@ -47,11 +70,19 @@ PerToken mlp_bytes(const SoftwareStack& stack, const RankWork& work, double elem
     bytes.shared = element * inner * model.ffn_hidden;
     return bytes;
   }
+  return bytes + expert_bytes(stack, work, element, operand);
+}
+
+// Bytes that Recompute::kPointwise makes again: the outputs of norms and activation functions, and
+// heads from short vectors; the context stays.
+PerToken pointwise_bytes(const RankWork& work, double element, double operand) {
+  const workload::ModelShape& model = work.model;
   const workload::Experts& experts = model.experts;
-  const double visits = experts.top_k * experts.imbalance;
-  // A visit keeps the token as it was sent and what its expert made of it.
-  bytes.shared = element * (visits + experts.shared) * inner * experts.ffn_hidden;
-  bytes.whole += element * visits * 2 * h;
+  const workload::AttentionShape shape = attention_shape(model);
+  PerToken bytes{.whole = 2 * element * model.hidden};
+  bytes.shared = operand * experts.ffn_hidden * (visits(experts) + experts.shared);
+  if (has_latent_attention(model))
+    bytes.shared += element * shape.heads * (2.0 * shape.key_dim + shape.value_dim);
   return bytes;
 }
 
@@ -61,22 +92,40 @@ BlockMemory gpu_block_memory(const SoftwareStack& stack, const RankWork& work, R
                              Precision precision, bool has_experts) {
   const double element = bytes_per_element(precision);
   const PerToken attention = attention_bytes(stack, work, element);
-  const PerToken mlp = mlp_bytes(stack, work, element, has_experts);
+  // Stacks that weigh before the output are those that keep operands in 8 bits.
+  const bool keeps_operands = stack.traits.weighs_before_output && is_eight_bits_or_less(precision);
+  const double operand = keeps_operands ? 1 : element;
+  const PerToken mlp = mlp_bytes(stack, work, element, operand, has_experts);
   const double tokens = work.tokens();
-  const double whole = (attention.whole + mlp.whole) / (work.sequence_parallel ? work.tp : 1);
-  const double shared = (attention.shared + mlp.shared) / work.tp;
-  const double scores = attention.scores / work.tp;
+  const auto of_rank = [&](const PerToken& bytes) {
+    return tokens * (bytes.whole / (work.sequence_parallel ? work.tp : 1) +
+                     (bytes.shared + bytes.scores) / work.tp);
+  };
   BlockMemory memory;
-  const double all = tokens * (whole + shared + scores);
+  const PerToken block = attention + mlp;
+  const double all = of_rank(block);
   // While the backward goes through it, about half of it has a gradient.
   memory.working = 1.5 * all;
+  if (!has_experts && needs_experts(recompute)) recompute = Recompute::kNone;
   switch (recompute) {
     case Recompute::kNone:
       memory.kept = all;
       break;
     case Recompute::kSelective:
-      memory.kept = tokens * (whole + shared);
+      memory.kept = of_rank({block.whole, block.shared});
       break;
+    case Recompute::kPointwise:
+      memory.kept = of_rank(block - pointwise_bytes(work, element, operand));
+      break;
+    case Recompute::kExperts: {
+      // The activation functions of the experts are in both.
+      const workload::Experts& experts = work.model.experts;
+      const PerToken twice{.shared =
+                               operand * experts.ffn_hidden * (visits(experts) + experts.shared)};
+      memory.kept = of_rank(block - pointwise_bytes(work, element, operand) -
+                            expert_bytes(stack, work, element, operand) + twice);
+      break;
+    }
     case Recompute::kFull:
       // Its input; tensor ranks that share the tokens keep a share of it.
       memory.kept = tokens * element * work.model.hidden / (work.sequence_parallel ? work.tp : 1);

@@ -44,6 +44,43 @@ TEST(GpuBlockMemory, FusedAttentionKeepsNoScores) {
   EXPECT_LT(block("megatron-core", 8, true, Recompute::kSelective).kept, fused);
 }
 
+double experts_block(const char* stack, Recompute recompute, bool has_experts = true,
+                     Precision precision = Precision::kFp8) {
+  const workload::ModelShape& model = workload::find_model_preset("deepseek-v3")->model;
+  return gpu_block_memory(*find_software_stack(stack), {.model = model}, recompute, precision,
+                          has_experts)
+             .kept /
+         model.seq;
+}
+
+// DeepSeek-V3: 8 visits of 7168, experts of 2048 and a shared one, 128 heads of 192, 192 and 128.
+TEST(GpuBlockMemory, OfExpertsShrinksWithEachStepOfRecomputation) {
+  const double none = experts_block("megatron-bridge", Recompute::kNone);
+  const double pointwise = experts_block("megatron-bridge", Recompute::kPointwise);
+  const double experts = experts_block("megatron-bridge", Recompute::kExperts);
+  const double full = experts_block("megatron-bridge", Recompute::kFull);
+  const double heads = 2 * 128 * (2 * 192 + 128);
+  EXPECT_NEAR(none - pointwise, heads + 9 * 2048 + 2 * 2 * 7168, 1);
+  EXPECT_NEAR(pointwise - experts, 8 * 7168 + 9 * 2048 * 2 * 2, 1);
+  EXPECT_LT(full, experts);
+  EXPECT_GT(full, 0);
+}
+
+TEST(GpuBlockMemory, OfABlockWithoutExpertsIsAllKeptWhereOnlyExpertsAreRecomputed) {
+  EXPECT_EQ(experts_block("megatron-bridge", Recompute::kExperts, false),
+            experts_block("megatron-bridge", Recompute::kNone, false));
+}
+
+TEST(GpuBlockMemory, KeepsOperandsInEightBitsAndNoOutputsOfExpertsWhereTheStackDoes) {
+  const double visits = 8 * 7168;
+  EXPECT_NEAR(
+      experts_block("nemo", Recompute::kNone) - experts_block("megatron-bridge", Recompute::kNone),
+      visits * 3 + 9 * 2048, 1);
+  EXPECT_NEAR(experts_block("nemo", Recompute::kNone, true, Precision::kBf16) -
+                  experts_block("megatron-bridge", Recompute::kNone, true, Precision::kBf16),
+              visits * 2, 1);
+}
+
 GpuMemory state(const workload::Strategy& strategy, const RankParameters& parameters) {
   return gpu_state_memory(*find_software_stack("megatron-lm-2022"), parameters, strategy,
                           Precision::kBf16);

@@ -89,9 +89,17 @@ Seconds hierarchical_all_reduce_time(const ServerNetwork& server, int ranks, dou
   return time;
 }
 
-double copies_to_other_servers(double servers, double copies) {
-  const double reached = servers * (1 - std::pow(1 - 1 / servers, copies));
-  return reached * pass_share(servers);
+namespace {
+
+// The number of `places` that `copies` reach in the mean, when each goes to one by chance.
+double reached_places(double places, double copies) {
+  return places * (1 - std::pow(1 - 1 / places, copies));
+}
+
+}  // namespace
+
+double copies_to_other_servers(double servers, double copies, double reach) {
+  return reached_places(std::max(1.0, servers * reach), copies) * pass_share(servers);
 }
 
 Seconds dispatch_time(const ServerNetwork& server, const TokenDispatch& dispatch, double bytes) {
@@ -100,8 +108,11 @@ Seconds dispatch_time(const ServerNetwork& server, const TokenDispatch& dispatch
       1.0, std::min<double>(dispatch.ranks,
                             std::floor(static_cast<double>(server.devices) / dispatch.stride)));
   const double servers = dispatch.ranks / inside;
-  const double outside = bytes * copies_to_other_servers(servers, dispatch.copies);
-  const double within = bytes * dispatch.copies * pass_share(inside);
+  const double outside = bytes * copies_to_other_servers(servers, dispatch.copies, dispatch.reach);
+  const double places = std::max(1.0, dispatch.ranks * dispatch.reach);
+  const double copies =
+      dispatch.is_once_a_rank ? reached_places(places, dispatch.copies) : dispatch.copies;
+  const double within = bytes * copies * pass_share(inside);
   const double nic = server.network(dispatch.ranks * dispatch.stride).value / server.devices;
   return (outside > 0 ? server.network_latency() : server.latency) +
          Seconds{std::max(outside / nic, within / server.link.value)};

@@ -45,9 +45,9 @@ ServerNetwork cluster_network(const topo::Cluster& cluster, const SoftwareStack&
 // near sqrt(2 ln servers) standard deviations.
 double straggler_factor(double servers);
 
-// The servers other than its own that `copies` of a token reach in the mean, when each goes to one
-// of `servers` by chance.
-double copies_to_other_servers(double servers, double copies);
+// The servers other than its own that `copies` of a token reach in the mean, when each goes by
+// chance to one of the share `reach` of `servers`.
+double copies_to_other_servers(double servers, double copies, double reach = 1);
 
 // A group of a parallel form.
 struct RankGroup {
@@ -78,6 +78,8 @@ struct TokenDispatch {
   int ranks = 1;
   int stride = 1;  // devices from one of the group to the next
   int copies = 1;
+  bool is_once_a_rank = false;  // a rank gets one copy for all its experts, too
+  double reach = 1;             // the share of the group that one token may go to
 };
 Seconds dispatch_time(const ServerNetwork& server, const TokenDispatch& dispatch, double bytes);
 

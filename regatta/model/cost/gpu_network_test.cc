@@ -61,6 +61,23 @@ TEST(DispatchTime, SendsAServerOneCopyHoweverManyOfItsRanksWantIt) {
   EXPECT_LT(time(16, 8), 1.4 * time(16, 2));
 }
 
+// 8 ranks: two copies reach 8 (1 - (7/8)^2) of them; where only half may be chosen,
+// 4 (1 - (3/4)^2).
+TEST(DispatchTime, SendsARankOneCopyHoweverManyOfItsExpertsWantItWhereTheStackCan) {
+  const auto sent = [](const TokenDispatch& dispatch) {
+    return (dispatch_time(kServer, dispatch, kBytes).value - 50e-6) * 240e9 / kBytes;
+  };
+  EXPECT_NEAR(sent({.ranks = 8, .copies = 2, .is_once_a_rank = true}), 1.875 * 7 / 8, 1e-6);
+  EXPECT_NEAR(sent({.ranks = 8, .copies = 2, .is_once_a_rank = true, .reach = 0.5}), 1.75 * 7 / 8,
+              1e-6);
+}
+
+// 4 of 8 servers may be chosen: eight copies reach 4 (1 - (3/4)^8) of them.
+TEST(DispatchTime, ReachesFewerServersWhereTokensGoToSomeGroupsOfExperts) {
+  EXPECT_NEAR(copies_to_other_servers(8, 8, 0.5), 3.5995 * 7 / 8, 1e-3);
+  EXPECT_LT(copies_to_other_servers(8, 8, 0.5), copies_to_other_servers(8, 8));
+}
+
 TEST(AllToAllTime, IsBoundByWhatLeavesTheServer) {
   EXPECT_NEAR(all_to_all_time(kServer, {.ranks = 16, .inside = 8}, kBytes).value,
               kBytes / 2 / 20e9 + 50e-6, 1e-9);

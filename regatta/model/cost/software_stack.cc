@@ -147,6 +147,29 @@ SoftwareStack nemo() {
   return stack;
 }
 
+// Megatron Bridge with experts: tokens by DeepEP or HybridEP, grouped products of Transformer
+// Engine.
+SoftwareStack megatron_bridge() {
+  SoftwareStack stack = nemo();
+  stack.name = "megatron-bridge";
+  stack.traits.experts_sync = Seconds{2.5e-3};
+  stack.traits.dispatches_once_a_rank = true;
+  stack.traits.weighs_before_output = true;
+  stack.traits.scales_by_tensor = true;
+  stack.calibration.launch = Seconds{18e-6};
+  return stack;
+}
+
+// The same since 26.06 on NVL72: the counts stay on the device, and graphs launch whole steps.
+SoftwareStack megatron_bridge_graphs() {
+  SoftwareStack stack = megatron_bridge();
+  stack.name = "megatron-bridge-graphs";
+  stack.traits.experts_sync = {};
+  stack.traits.kernel_gap = Seconds{1e-6};
+  stack.calibration.launch = Seconds{1e-7};
+  return stack;
+}
+
 // PyTorch's FullyShardedDataParallel in eager mode, FlashAttention-2.
 SoftwareStack fsdp() {
   SoftwareStack stack = megatron_core();
@@ -161,6 +184,21 @@ SoftwareStack fsdp() {
   stack.traits.logit_bytes = 32;
   stack.traits.dp_overlap = 0.7;
   stack.calibration.memory_efficiency = 0.6;
+  return stack;
+}
+
+// NeMo AutoModel: FSDP with kernels of Transformer Engine, tokens to experts by DeepEP. Its fused
+// Adam keeps the moments in 16 bits and of the master weights the other 16 bits alone.
+SoftwareStack automodel() {
+  SoftwareStack stack = fsdp();
+  stack.name = "automodel";
+  stack.traits.latest_attention = true;
+  stack.traits.dispatches_once_a_rank = true;
+  stack.traits.weighs_before_output = true;
+  stack.traits.held_gradient_bytes = 2;
+  stack.traits.state_bytes = 6;
+  stack.traits.experts_sync = megatron_bridge().traits.experts_sync;
+  stack.calibration.memory_efficiency = megatron_core().calibration.memory_efficiency;
   return stack;
 }
 
@@ -189,8 +227,10 @@ SoftwareStack deepspeed_zero3() {
 
 const std::vector<SoftwareStack>& stacks() {
   static const std::vector<SoftwareStack> all = {
-      deepspeed_fp16(), deepspeed_2020(), megatron_2021(), megatron_2022(), deepspeed_bf16(),
-      megatron_core(),  nemo(),           fsdp(),          llm_foundry(),   deepspeed_zero3()};
+      deepspeed_fp16(),         deepspeed_2020(), megatron_2021(), megatron_2022(),
+      deepspeed_bf16(),         megatron_core(),  nemo(),          megatron_bridge(),
+      megatron_bridge_graphs(), fsdp(),           automodel(),     llm_foundry(),
+      deepspeed_zero3()};
   return all;
 }
 
@@ -242,9 +282,18 @@ constexpr DeviceEfficiencyRow kShares[] = {
 
 }  // namespace
 
+namespace {
+
+// Devices of NVL72.
+bool is_of_rack(const topo::DeviceType& device) {
+  return device.name.starts_with("gb");
+}
+
+}  // namespace
+
 PredictionErrorRange prediction_error_range(const SoftwareStack& stack,
                                             const workload::ModelShape& model) {
-  constexpr PredictionErrorRange kExperts{.low = 0.9, .high = 1.45};
+  constexpr PredictionErrorRange kExperts{.low = 0.87, .high = 1.2};
   return workload::has_experts(model) ? kExperts
                                       : PredictionErrorRange{.low = stack.low, .high = stack.high};
 }
@@ -264,8 +313,12 @@ const SoftwareStack& default_software_stack(const workload::ModelShape& model,
     REGATTA_CHECK(stack != nullptr);
     return *stack;
   };
+  if (request.zero && *request.zero == 3 && !is_eight_bits_or_less(precision))
+    return named(workload::has_experts(model) ? "automodel" : "fsdp");
+  // Experts in 16 bits on devices of before fp8 are of Megatron-Core's first years.
+  if (workload::has_experts(model) && device.fp8_peak.value > 0)
+    return named(is_of_rack(device) ? "megatron-bridge-graphs" : "megatron-bridge");
   if (is_eight_bits_or_less(precision)) return named("nemo");
-  if (request.zero && *request.zero == 3) return named("fsdp");
   const bool is_of_2022 = is_plain_gpt(model) && device.fp8_peak.value == 0;
   const bool recomputes =
       request.recompute.value_or(workload::Recompute::kNone) != workload::Recompute::kNone;

@@ -106,6 +106,11 @@ void read_experts(const Config& config, ModelShape& model) {
   experts.top_k = config.size({"num_experts_per_tok"});
   experts.ffn_hidden = config.size_or({"moe_intermediate_size"}, model.ffn_hidden);
   experts.shared = config.size_or({"n_shared_experts"}, 0);
+  // One group is none.
+  if (const int groups = config.size_or({"n_group"}, 1); groups > 1) {
+    experts.groups = groups;
+    experts.top_groups = config.size_or({"topk_group"}, groups);
+  }
   experts.dense_layers = config.size_or({"first_k_dense_replace"}, 0);
   const int shared_width = config.size_or({"shared_expert_intermediate_size"}, 0);
   if (shared_width > 0 && experts.ffn_hidden > 0)

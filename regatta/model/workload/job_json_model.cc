@@ -39,6 +39,8 @@ void add_experts(json& object, const Experts& experts) {
   object["shared_experts"] = experts.shared;
   object["top_k"] = experts.top_k;
   object["expert_ffn_hidden"] = experts.ffn_hidden;
+  object["expert_groups"] = experts.groups;
+  object["top_groups"] = experts.top_groups;
   object["dense_layers"] = experts.dense_layers;
   object["capacity"] = experts.capacity;
   object["imbalance"] = experts.imbalance;
@@ -50,6 +52,8 @@ Experts read_experts(const JsonReader& reader, int layers) {
   reader.read("shared_experts", experts.shared);
   reader.read("top_k", experts.top_k);
   reader.read("expert_ffn_hidden", experts.ffn_hidden);
+  reader.read_if("expert_groups", experts.groups);
+  reader.read_if("top_groups", experts.top_groups);
   reader.read("dense_layers", experts.dense_layers);
   reader.read("capacity", experts.capacity);
   reader.read("imbalance", experts.imbalance);

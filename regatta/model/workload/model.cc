@@ -194,11 +194,21 @@ Flops recomputed_flops(const ModelShape& model, int samples, Recompute recompute
   const double scores =
       2.0 * shape.heads * (shape.key_dim + shape.value_dim) * model.seq * model.layers;
   const double logits = 2.0 * model.hidden * model.vocab;
+  // Blocks with experts make the heads of latent attention again from their short vectors.
+  const LatentAttention& latent = model.latent;
+  const double made_heads =
+      latent.query_rank * static_cast<double>(shape.key_dim) +
+      static_cast<double>(latent.kv_rank) * (latent.plain_dim + latent.value_dim);
+  const double heads = 2.0 * (model.layers - dense_layers(model)) * model.heads * made_heads;
   switch (recompute) {
     case Recompute::kNone:
       return {};
     case Recompute::kSelective:
       return {tokens * scores};
+    case Recompute::kPointwise:
+      return {tokens * heads};
+    case Recompute::kExperts:
+      return {tokens * (heads + (model.layers - dense_layers(model)) * expert_flops(model))};
     case Recompute::kFull:
       return {model_flops(model, samples).value / 3 - tokens * logits};
   }

@@ -45,9 +45,14 @@ struct Experts {
   int shared = 0;        // those that every token visits
   int top_k = 0;         // experts a token is routed to
   int ffn_hidden = 0;    // of one expert
+  int groups = 0;        // equal parts of the experts, of which a token is routed to top_groups;
+  int top_groups = 0;    // 0: it may go to any (DeepSeek-V3, 2024, section 2.1.2)
   int dense_layers = 0;  // the first blocks have the plain MLP of ffn_hidden
   double capacity = 0;   // a token beyond so many times the mean load is dropped; 0: none is
   double imbalance = 1;  // tokens of the fullest rank of experts over the mean, >= 1
+
+  // The share of the experts that one token may be routed to.
+  double reach() const { return groups > 0 ? static_cast<double>(top_groups) / groups : 1; }
 
   friend bool operator==(const Experts&, const Experts&) = default;
 };
@@ -165,6 +170,10 @@ Flops model_flops(const ModelShape& model, int samples);
 enum class Recompute {
   kNone,
   kSelective,  // scores, softmax and context alone: Korthikanti et al., 2022, section 5
+  // With experts: norms, activation functions, and the heads made from short vectors (DeepSeek-V3,
+  // 2024, section 3.2.3; Megatron-Core's modules layernorm, moe_act and mla_up_proj),
+  kPointwise,
+  kExperts,  // and all of the experts, their exchange included (its module moe).
   kFull,
 };
 Flops recomputed_flops(const ModelShape& model, int samples, Recompute recompute);

@@ -152,10 +152,14 @@ void complete(ModelShape& model) {
   if (model.preset == "deepseek-v2") {
     model.latent = kLatent;
     model.experts = {.count = 160, .shared = 2, .top_k = 6, .ffn_hidden = 1536, .dense_layers = 1};
+    model.experts.groups = 8;
+    model.experts.top_groups = 3;
   }
   if (model.preset == "deepseek-v3") {
     model.latent = kLatent;
     model.experts = {.count = 256, .shared = 1, .top_k = 8, .ffn_hidden = 2048, .dense_layers = 3};
+    model.experts.groups = 8;
+    model.experts.top_groups = 4;
   }
   if (model.preset == "kimi-k2") {
     model.latent = kLatent;

@@ -46,8 +46,8 @@ UnsupportedFeature unsupported_part(const Strategy& strategy) {
   if (strategy.zero != 0) return {fmt::format("zero {}", strategy.zero), "zero 0"};
   if (strategy.offload != usual.offload)
     return {"offload " + to_string(strategy.offload), "offload none"};
-  if (strategy.recompute == Recompute::kSelective)
-    return {"recompute selective", "recompute none or full"};
+  if (strategy.recompute != Recompute::kNone && strategy.recompute != Recompute::kFull)
+    return {"recompute " + to_string(strategy.recompute), "recompute none or full"};
   return {};
 }
 

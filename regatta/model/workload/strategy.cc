@@ -19,7 +19,7 @@ namespace regatta::workload {
 namespace {
 
 // By the value of the enumerator.
-constexpr EnumNames<3> kRecomputeNames = {"none", "selective", "full"};
+constexpr EnumNames<5> kRecomputeNames = {"none", "selective", "pointwise", "experts", "full"};
 constexpr EnumNames<5> kScheduleNames = {"1f1b", "interleaved", "zb-h1", "zb-v", "dualpipe"};
 constexpr EnumNames<2> kContextNames = {"ring", "all-to-all"};
 constexpr EnumNames<4> kOffloadNames = {"none", "optimizer", "activations", "both"};
@@ -84,6 +84,11 @@ Status check_experts(const ModelShape& model, const Strategy& strategy) {
 
 // Tokens and experts.
 Status check_sharing(const ModelShape& model, const Strategy& strategy) {
+  if (needs_experts(strategy.recompute) && !has_experts(model)) {
+    return Error{Code::kInvalidInput,
+                 fmt::format("recompute {}: the model has no experts; take none, selective or full",
+                             to_string(strategy.recompute))};
+  }
   // Ranks of a ring hold a part from the front and one from the back, so that causal work is even.
   const int parts = strategy.context == ContextParallelism::kRing && strategy.cp > 1 ? 2 : 1;
   if (model.seq % (strategy.cp * parts) != 0 && parts == 1)

@@ -15,7 +15,12 @@
 namespace regatta::workload {
 
 inline constexpr std::array kRecomputes = {Recompute::kNone, Recompute::kSelective,
+                                           Recompute::kPointwise, Recompute::kExperts,
                                            Recompute::kFull};
+// Whether it is for blocks with experts alone.
+constexpr bool needs_experts(Recompute recompute) {
+  return recompute == Recompute::kPointwise || recompute == Recompute::kExperts;
+}
 
 // The compression of the gradients between data-parallel replicas; comm/compression.h has the
 // kinds.

@@ -334,5 +334,15 @@ TEST(Names, OfAKeyAreReadBack) {
   EXPECT_EQ(schedule_named("gpipe"), std::nullopt);
 }
 
+TEST(MicroBatches, RecomputePartsOfExpertsOnlyWhereThereAreSome) {
+  const ModelShape& dense = find_model_preset("llama3-8b")->model;
+  const auto refused = micro_batches(dense, {.recompute = Recompute::kPointwise}, 1);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message,
+            "recompute pointwise: the model has no experts; take none, selective or full");
+  const ModelShape& mixture = find_model_preset("qwen3-30b-a3b")->model;
+  EXPECT_TRUE(micro_batches(mixture, {.recompute = Recompute::kExperts}, 1));
+}
+
 }  // namespace
 }  // namespace regatta::workload

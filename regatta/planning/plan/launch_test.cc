@@ -209,6 +209,7 @@ void expect_megatron(const Case& one, const Values& values) {
                 {"--overlap-grad-reduce", strategy.overlap && strategy.dp * strategy.cp > 1},
                 {"--recompute-granularity", strategy.recompute != Recompute::kNone},
                 {"--recompute-num-layers", strategy.recompute == Recompute::kFull},
+                {"--recompute-modules", needs_experts(strategy.recompute)},
                 {"--cp-comm-type", strategy.cp > 1},
                 {"--fp8-format", one.precision == Precision::kFp8},
                 {"--bf16", true}},

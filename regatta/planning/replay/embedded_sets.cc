@@ -67,19 +67,19 @@ constexpr std::string_view kAtScale =
 // (docs/performance-summary.md of github.com/NVIDIA-NeMo/Automodel, 2025): FSDP and DeepEP;
 // Megatron Bridge 25.09 to 26.02 (as above), each the fastest release of its row.
 constexpr std::string_view kExperts =
-    "model,server,gpus,tp,pp,ep,zero,vp,schedule,recompute,mbs,gbs,precision,stack,"
-    "tokens_s_gpu\n"
-    "deepseek-v3,h800-8,2048,1,16,64,1,,dualpipe,,1,15360,fp8,nemo,1543\n"
-    "deepseek-v3,dgx-h100,1024,1,4,64,3,8,,,1,8192,bf16,fsdp,865\n"
-    "deepseek-v3,dgx-h100,256,1,4,64,3,8,,,1,512,bf16,fsdp,1002\n"
-    "kimi-k2,dgx-h100,256,1,8,32,3,4,,,1,512,bf16,fsdp,924\n"
-    "qwen3-30b-a3b,dgx-h100,8,1,1,8,3,,,,4,512,bf16,fsdp,12040\n"
-    "deepseek-v3,dgx-h100,1024,2,8,64,1,4,,,1,8192,fp8,nemo,1297\n"
-    "qwen3-30b-a3b,dgx-h100,16,1,2,8,1,24,,,2,512,fp8,nemo,10494\n"
-    "deepseek-v3,dgx-b200,256,1,16,8,1,,,,1,4096,fp8,nemo,2689\n"
-    "qwen3-30b-a3b,dgx-b200,8,1,1,8,1,,,,1,512,fp8,nemo,18066\n"
-    "qwen3-235b-a22b,dgx-b200,64,1,8,8,1,2,,,1,1024,fp8,nemo,4104\n"
-    "qwen3-235b-a22b,dgx-b200,256,1,8,8,1,,,,1,8192,fp8,nemo,3805\n";
+    "model,server,gpus,tp,pp,ep,etp,zero,vp,schedule,recompute,mbs,gbs,precision,stack,"
+    "tokens_s_gpu,capacity\n"
+    "deepseek-v3,h800-8,2048,1,16,64,,1,,dualpipe,pointwise,1,15360,fp8,megatron-bridge,1543,\n"
+    "deepseek-v3,dgx-h100,1024,1,4,64,,3,8,,,1,8192,bf16,automodel,865,\n"
+    "deepseek-v3,dgx-h100,256,1,4,64,,3,8,,,1,512,bf16,automodel,1002,\n"
+    "kimi-k2,dgx-h100,256,1,8,32,,3,4,,,1,512,bf16,automodel,924,\n"
+    "qwen3-30b-a3b,dgx-h100,8,1,1,8,,3,,,,4,512,bf16,automodel,12040,\n"
+    "deepseek-v3,dgx-h100,1024,2,8,64,1,1,4,,,1,8192,fp8,megatron-bridge,1297,\n"
+    "qwen3-30b-a3b,dgx-h100,16,1,2,8,,1,24,,,2,512,fp8,megatron-bridge,10494,1\n"
+    "deepseek-v3,dgx-b200,256,1,16,8,,1,,,,1,4096,fp8,megatron-bridge,2689,\n"
+    "qwen3-30b-a3b,dgx-b200,8,1,1,8,,1,,,,1,512,fp8,megatron-bridge,18066,1\n"
+    "qwen3-235b-a22b,dgx-b200,64,1,8,8,,1,2,,,1,1024,fp8,megatron-bridge,4104,\n"
+    "qwen3-235b-a22b,dgx-b200,256,1,8,8,,1,,,,1,8192,fp8,megatron-bridge,3805,\n";
 
 }  // namespace
 

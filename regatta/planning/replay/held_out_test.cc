@@ -113,6 +113,24 @@ TEST(HeldOutContext, ParallelismBeginsToWinWithinTwiceTheMeasuredLength) {
   }
 }
 
+// Qwen3 30B on 16 H100 in releases of 2026, fitted: dropless experts wait for the host.
+TEST(FittedExperts, AreWithinATenthWhereTheDeviceWaitsForTheHost) {
+  const auto runs = runs_of("megatron_bridge_part");
+  if (!runs) GTEST_SKIP() << "the published tables are not beside the project";
+  const auto pairs = predict_runs(*runs);
+  ASSERT_TRUE(pairs) << pairs.error().message;
+  int found = 0;
+  for (std::size_t i = 0; i < runs->size(); ++i) {
+    const PublishedRun& run = runs->at(i);
+    if (run.server.device.name != "h100-sxm" || run.model.preset != "qwen3-30b-a3b" ||
+        run.strategy.micro_batch != 1)
+      continue;
+    EXPECT_NEAR(pairs->at(i).predicted / pairs->at(i).measured, 1, 0.1) << run.name;
+    ++found;
+  }
+  EXPECT_EQ(found, 2);
+}
+
 // An interval is what eight of ten steps are to be in.
 TEST(HeldOutIntervals, HoldSevenToNineOfTenRows) {
   int held = 0;

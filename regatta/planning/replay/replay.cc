@@ -165,8 +165,8 @@ struct Predicted {
   double memory_share = 0;
 };
 
-Result<Predicted> on_equal_servers(const PublishedRun& run, const workload::Strategy& strategy,
-                                   const cost::SoftwareStack& stack) {
+Result<Predicted> under_recompute(const PublishedRun& run, const workload::Strategy& strategy,
+                                  const cost::SoftwareStack& stack) {
   REGATTA_TRY(estimate, plan::estimate_step({.model = run.model,
                                              .strategy = strategy,
                                              .global_batch = run.global_batch,
@@ -175,6 +175,21 @@ Result<Predicted> on_equal_servers(const PublishedRun& run, const workload::Stra
                                              .stack = stack}));
   const auto capacity = static_cast<double>(run.server.device.memory.value);
   return Predicted{estimate.step.total(), estimate.memory, estimate.memory.total() / capacity};
+}
+
+Result<Predicted> on_equal_servers(const PublishedRun& run, const workload::Strategy& strategy,
+                                   const cost::SoftwareStack& stack) {
+  if (!run.is_recompute_open) return under_recompute(run, strategy, stack);
+  workload::Strategy open = strategy;
+  for (const workload::Recompute recompute :
+       {workload::Recompute::kNone, workload::Recompute::kPointwise,
+        workload::Recompute::kExperts}) {
+    open.recompute = recompute;
+    REGATTA_TRY(all, under_recompute(run, open, stack));
+    if (all.memory_share <= 1) return all;  // it ran
+  }
+  open.recompute = workload::Recompute::kFull;
+  return under_recompute(run, open, stack);
 }
 
 Result<Predicted> on_cluster(const PublishedRun& run, const workload::Strategy& strategy,

@@ -56,12 +56,15 @@ TEST(Predict, MeetsRunsAtScaleWithoutHavingBeenFittedToThem) {
   EXPECT_GT(*result.spearman, 0.98);
 }
 
-TEST(Predict, RanksMixturesOfExpertsOfWhichReleasesDifferByTwice) {
+// A row that does not name its recomputation takes the least that fits; the bounds are what is
+// reached.
+TEST(Predict, MeetsMixturesOfExpertsOfFourFrameworks) {
   const auto pairs = predict_runs(shipped("experts"));
   ASSERT_TRUE(pairs) << pairs.error().message;
   const PredictionScore result = score(*pairs);
   EXPECT_EQ(result.rows, 11);
-  EXPECT_LT(result.mape, 0.2);
+  EXPECT_LT(result.mape, 0.1);
+  EXPECT_LT(result.worst, 0.2);
   EXPECT_GT(*result.spearman, 0.9);
 }
 

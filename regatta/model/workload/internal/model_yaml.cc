@@ -31,8 +31,9 @@ constexpr Keys kKindKeys = {"activation", "positions",       "norm",       "line
                             "qkv_biases", "tied_embeddings", "rope_theta", "norm_eps"};
 constexpr Keys kLatentKeys = {"q_lora_rank", "kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim",
                               "v_head_dim"};
-constexpr Keys kExpertKeys = {"experts",      "shared_experts", "top_k",    "expert_ffn_hidden",
-                              "dense_layers", "capacity",       "imbalance"};
+constexpr Keys kExpertKeys = {"experts",           "shared_experts", "top_k",
+                              "expert_ffn_hidden", "dense_layers",   "capacity",
+                              "imbalance",         "expert_groups",  "top_groups"};
 
 std::vector<std::string> all_keys() {
   std::vector<std::string> keys = {"kind", "preset", "from"};
@@ -198,12 +199,24 @@ void read_experts(const YamlMap& map, ModelShape& model) {
   experts.top_k = map.integer_or("top_k", experts.top_k, kExperts);
   experts.shared = map.integer_or("shared_experts", experts.shared, {0, kExperts.high});
   experts.ffn_hidden = map.integer_or("expert_ffn_hidden", experts.ffn_hidden, kTokens);
+  experts.groups = map.integer_or("expert_groups", experts.groups, {0, kExperts.high});
+  experts.top_groups = map.integer_or("top_groups", experts.top_groups, {0, kExperts.high});
   experts.dense_layers = map.integer_or("dense_layers", experts.dense_layers, {0, kLayers.high});
   experts.capacity = map.number_or("capacity", experts.capacity, {0, kFactorMax});
   experts.imbalance = map.number_or("imbalance", experts.imbalance, {1, kFactorMax});
   if (experts.top_k > experts.count) {
     map.fail("top_k", fmt::format("top_k {} exceeds experts {}; choose at most {}", experts.top_k,
                                   experts.count, experts.count));
+  }
+  if (experts.groups > 0 && experts.count % experts.groups != 0) {
+    map.fail("expert_groups", fmt::format("expert_groups {} does not divide experts {}; choose a "
+                                          "divisor of {}",
+                                          experts.groups, experts.count, experts.count));
+  }
+  if (experts.top_groups > experts.groups || (experts.groups > 0 && experts.top_groups == 0)) {
+    map.fail("top_groups", fmt::format("top_groups {} is not between 1 and expert_groups {}; "
+                                       "leave both out where tokens may go to any expert",
+                                       experts.top_groups, experts.groups));
   }
   if (experts.dense_layers > model.layers) {
     map.fail("dense_layers", fmt::format("dense_layers {} exceeds layers {}; choose at most {}",

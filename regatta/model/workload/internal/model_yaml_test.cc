@@ -50,12 +50,25 @@ TEST(ReadModel, ReadsExpertsAndLatentAttention) {
       "vocab: 129280, activation: swiglu, positions: rotary, norm: rmsnorm, linear_biases: false, "
       "attention: mla, q_lora_rank: 1536, kv_lora_rank: 512, qk_nope_head_dim: 128, "
       "qk_rope_head_dim: 64, v_head_dim: 128, experts: 256, shared_experts: 1, top_k: 8, "
-      "expert_ffn_hidden: 2048, dense_layers: 3, capacity: 1.25, imbalance: 1.5}");
+      "expert_ffn_hidden: 2048, expert_groups: 8, top_groups: 4, dense_layers: 3, capacity: 1.25, "
+      "imbalance: 1.5}");
   const ModelShape& published = find_model_preset("deepseek-v3")->model;
   EXPECT_EQ(total_parameters(written), total_parameters(published));
   EXPECT_EQ(active_parameters(written), active_parameters(published));
   EXPECT_EQ(written.experts.capacity, 1.25);
   EXPECT_EQ(written.experts.imbalance, 1.5);
+  EXPECT_EQ(written.experts.groups, published.experts.groups);
+  EXPECT_EQ(written.experts.reach(), 0.5);
+}
+
+TEST(ReadModel, RefusesGroupsOfExpertsThatCannotBe) {
+  EXPECT_EQ(model_of("{preset: deepseek-v3, expert_groups: 7}").error().message,
+            "job.yaml:1: model.expert_groups: expert_groups 7 does not divide experts 256; choose "
+            "a divisor of 256");
+  EXPECT_EQ(model_of("{preset: deepseek-v3, top_groups: 9}").error().message,
+            "job.yaml:1: model.top_groups: top_groups 9 is not between 1 and expert_groups 8; "
+            "leave both out where tokens may go to any expert");
+  EXPECT_FALSE(model_of("{preset: qwen3-30b-a3b, expert_groups: 8}")) << "top_groups is missing";
 }
 
 TEST(ReadModel, KnowsTheKindByTheExperts) {

@@ -61,6 +61,8 @@ struct PublishedRun {
   std::string group;  // rows of one model on one cluster have the same
   workload::ModelShape model;
   workload::Strategy strategy;  // micro_batch 0: the source does not say
+  // The source does not say what of blocks with experts is recomputed: the least that fits.
+  bool is_recompute_open = false;
   int global_batch = 0;
   workload::Precision precision = workload::Precision::kBf16;
   topo::ServerType server;  // all of them, or of `cluster` the one with the least memory

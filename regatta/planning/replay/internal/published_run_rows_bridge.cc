@@ -63,6 +63,14 @@ workload::Strategy bridge_strategy(RowReader& reader, int gpus) {
   return strategy;
 }
 
+// Since 26.06 experts on NVL72 are launched by graphs.
+const char* stack_of_row(const RowReader& reader, const workload::ModelShape& model) {
+  if (!has_experts(model)) return "nemo";
+  const bool has_graphs =
+      reader.text("release") >= "26.06" && reader.text("system").starts_with("DGX-GB");
+  return has_graphs ? "megatron-bridge-graphs" : "megatron-bridge";
+}
+
 // Why the planner cannot plan the row; "": it can.
 std::string unplannable(RowReader& reader) {
   const std::string kind = reader.text("kind");
@@ -100,7 +108,8 @@ std::vector<PublishedRun> bridge_row(RowReader& reader) {
   if (has_experts(run.model)) run.strategy.etp = 1;
   run.global_batch = reader.whole("gbs");
   run.precision = *bridge_precision(reader.text("precision"));
-  run.stack = "nemo";
+  run.is_recompute_open = has_experts(run.model);
+  run.stack = stack_of_row(reader, run.model);
   const double tokens = static_cast<double>(run.global_batch) * run.model.seq;
   run.measured = tokens / (reader.positive("tokens_s_gpu") * gpus);
   run.is_calibration =

@@ -37,6 +37,8 @@ TEST(BridgeRow, IsARunOfThePlanner) {
   EXPECT_EQ(run.strategy.ep, 8);
   EXPECT_EQ(run.strategy.virtual_stages, 12);
   EXPECT_NEAR(run.measured, 1024.0 * 4096 / (9000 * 16), 1e-9);
+  EXPECT_EQ(run.stack, "megatron-bridge");
+  EXPECT_TRUE(run.is_recompute_open);
 }
 
 TEST(BridgeRow, IsHeldOutUnlessItsModelIsFitted) {

@@ -26,6 +26,7 @@ workload::ModelShape model_of(RowReader& reader) {
   model.seq = reader.whole_or("seq", model.seq);
   model.heads = reader.whole_or("heads", model.heads);
   model.vocab = reader.whole_or("vocab", model.vocab);
+  if (!reader.text("capacity").empty()) model.experts.capacity = reader.positive("capacity");
   return model;
 }
 
@@ -100,6 +101,7 @@ std::vector<PublishedRun> run_row(RowReader& reader) {
   run.server = server_of_row(reader);
   const int gpus = reader.whole("gpus");
   run.strategy = strategy_of(reader, gpus);
+  run.is_recompute_open = has_experts(run.model) && reader.text("recompute").empty();
   run.global_batch = reader.whole("gbs");
   const auto precision = workload::precision_named(reader.text("precision"));
   if (!precision) reader.refuse("precision", "fp16, bf16, fp8, mxfp8 or nvfp4");

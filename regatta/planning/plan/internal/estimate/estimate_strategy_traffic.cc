@@ -115,10 +115,11 @@ class Writer {
     const workload::Experts& experts = input_.model.experts;
     const double tokens = tokens_ / (strategy_.sequence_parallel ? strategy_.tp : 1);
     const double outside = tokens * input_.model.hidden * element_ * experts.imbalance *
-                           cost::copies_to_other_servers(servers, experts.top_k);
+                           cost::copies_to_other_servers(servers, experts.top_k, experts.reach());
+    const double passes = strategy_.recompute == workload::Recompute::kExperts ? 3 : passes_;
     axis.lines.push_back(
         {GroupPattern::kExchange, strategy_.ep, fold_.ep_stride(),
-         outside * 2 * passes_ * expert_ * micro_batches_ * (ranks - 1) / (ranks - inside)});
+         outside * 2 * passes * expert_ * micro_batches_ * (ranks - 1) / (ranks - inside)});
     axis.overlap = input_.stack.traits.ep_overlap;
     axis.beside = products();
     return axis;

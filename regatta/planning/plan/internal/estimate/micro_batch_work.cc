@@ -50,7 +50,7 @@ class Work {
     part.matmul = time.forward.matmul + time.backward.matmul;
     part.attention = time.forward.attention + time.backward.attention;
     part.passes = time.forward.passes + time.backward.passes;
-    const double routing = has_experts ? routing_kernels() : 0;
+    const double routing = has_experts ? kRouterKernels + expert_kernels() : 0;
     const double kernels_forward = traits_.kernels_forward + routing;
     const double kernels_backward = traits_.kernels_backward + 2 * routing;
     const Seconds gaps_forward = traits_.kernel_gap * kernels_forward;
@@ -58,14 +58,18 @@ class Work {
     part.passes += gaps_forward + gaps_backward;
     if (is_full) part.recompute = time.forward.total() + gaps_forward;
     if (strategy_.recompute == Recompute::kSelective) part.recompute = time.forward.attention;
+    if (has_experts && needs_experts(strategy_.recompute)) {
+      part.recompute = time.pointwise;
+      if (strategy_.recompute == Recompute::kExperts) part.recompute += time.experts;
+    }
 
     // Every exchange of the forward is made again, in the other direction, by the backward, and
     // with full recomputation before it.
     const Seconds tp = tensor_exchange(time.forward.matmul, has_experts);
     const Seconds ep = has_experts ? expert_exchange(time.forward.matmul) : Seconds{};
-    const double passes = is_full ? 3 : 2;
-    part.tp_comm = tp * passes;
-    part.ep_comm = ep * passes;
+    part.tp_comm = tp * (is_full ? 3.0 : 2.0);
+    const bool exchanges_again = is_full || strategy_.recompute == Recompute::kExperts;
+    part.ep_comm = ep * (exchanges_again ? 3.0 : 2.0);
     const Seconds cp_forward = context_exchange(time.forward.attention, 1);
     const Seconds cp_backward = context_exchange(time.backward.attention, 2);
     part.cp_comm = cp_forward * (is_full ? 2.0 : 1.0) + cp_backward;
@@ -77,8 +81,13 @@ class Work {
     const Seconds host_forward = launch * kernels_forward;
     const Seconds host_backward =
         launch * kernels_backward * kBackwardLaunch + (is_full ? host_forward : Seconds{});
-    const Seconds idle_forward = std::max(host_forward - block.forward, Seconds{});
-    part.host = idle_forward + std::max(host_backward - backward, Seconds{});
+    Seconds idle_forward = std::max(host_forward - block.forward, Seconds{});
+    part.host = std::max(host_backward - backward, Seconds{});
+    if (has_experts && waits_for_counts()) {
+      idle_forward = synchronised_idle(block.forward, time.experts + ep);
+      if (exchanges_again) part.host += traits_.experts_sync;
+    }
+    part.host += idle_forward;
     block.forward += idle_forward;
     block.weight_gradient = time.weight_gradient;
     block.memory =
@@ -86,14 +95,33 @@ class Work {
     return block;
   }
 
-  // The launches of experts in the forward beside the kernels of an MLP. The router and the sorting
-  // of tokens in both directions: softmax, top-k, histogram, prefix sums, sort, gather, scatter and
-  // scale, some 25 as Megatron-Core's layer has them. Each expert of the rank: two products, and in
-  // fp8 four casts of their inputs (Transformer Engine's grouped linear layers).
-  double routing_kernels() const {
-    constexpr double kRouter = 25;
-    const double own = static_cast<double>(input_.model.experts.count) / strategy_.ep;
-    return kRouter + own * (is_eight_bits_or_less(input_.precision) ? 6 : 2);
+  // Tokens beyond a capacity are dropped and fewer padded to it: then the host knows the counts.
+  bool waits_for_counts() const {
+    return traits_.experts_sync > Seconds{} && input_.model.experts.capacity == 0;
+  }
+
+  // The time that the device waits for the host in a forward of `device`, of which the experts take
+  // `experts`. Nothing is queued when the host goes on after its wait for the counts, so only the
+  // experts' own products hide their launches.
+  Seconds synchronised_idle(Seconds device, Seconds experts) const {
+    const Seconds launch = input_.stack.calibration.launch;
+    const Seconds others = launch * (traits_.kernels_forward + kRouterKernels);
+    return traits_.experts_sync + std::max(launch * expert_kernels() - experts, Seconds{}) +
+           std::max(others - (device - experts), Seconds{});
+  }
+
+  // Launches of the router and of the sorting of tokens in both directions: softmax, top-k,
+  // histogram, prefix sums, sort, gather, scatter and scale, as Megatron-Core's layer has them.
+  static constexpr double kRouterKernels = 25;
+
+  // The launches of experts in the forward beside the kernels of an MLP. Each expert of the rank:
+  // two products, and in fp8 four casts of their inputs (Transformer Engine's grouped linear
+  // layers); inputs of one capacity are cast together.
+  double expert_kernels() const {
+    const workload::Experts& experts = input_.model.experts;
+    const double own = static_cast<double>(experts.count) / strategy_.ep;
+    const double casts = is_eight_bits_or_less(input_.precision) ? 4 : 0;
+    return own * 2 + casts * (experts.capacity > 0 ? 1 : own);
   }
 
   // Counts the parameters of one block of each kind and of the token table.
@@ -133,9 +161,15 @@ class Work {
     const workload::Experts& experts = input_.model.experts;
     const double tokens = work_.tokens() / (strategy_.sequence_parallel ? strategy_.tp : 1);
     const double bytes = tokens * input_.model.hidden * element_;
-    const Seconds once = cost::dispatch_time(
-        machine_.network, {.ranks = strategy_.ep, .stride = work_.etp, .copies = experts.top_k},
-        bytes * experts.imbalance);
+    // Buffers of a fixed capacity hold a copy an expert.
+    const bool is_once_a_rank = traits_.dispatches_once_a_rank && experts.capacity == 0;
+    const Seconds once = cost::dispatch_time(machine_.network,
+                                             {.ranks = strategy_.ep,
+                                              .stride = work_.etp,
+                                              .copies = experts.top_k,
+                                              .is_once_a_rank = is_once_a_rank,
+                                              .reach = experts.reach()},
+                                             bytes * experts.imbalance);
     return exposed(once * 2.0, products, traits_.ep_overlap);
   }
 

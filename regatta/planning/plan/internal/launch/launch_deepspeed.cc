@@ -55,7 +55,7 @@ Status check(const LaunchInput& input) {
         kSelf,
         fmt::format("{} is the program's, no configuration has it", to_string(input.precision)),
         "take bf16, or launch with megatron or torchrun");
-  if (strategy.recompute == Recompute::kSelective)
+  if (strategy.recompute != Recompute::kNone && strategy.recompute != Recompute::kFull)
     return unsupported_by(kSelf, "it recomputes whole blocks", "set recompute none or full");
   if (strategy.shard_ranks > 0 && strategy.zero != 3) {
     return unsupported_by(

@@ -257,6 +257,13 @@ FlagArray training_flags(const LaunchInput& input) {
   return flags;
 }
 
+// The modules of Megatron-Core that are recomputed in blocks with experts.
+std::string recomputed_modules(const ModelShape& model, Recompute recompute) {
+  std::string modules = "layernorm";
+  if (has_latent_attention(model)) modules += " mla_up_proj";
+  return modules + (recompute == Recompute::kExperts ? " moe" : " moe_act");
+}
+
 // How the ranks divide the work; the release that can say so.
 int add_degrees(FlagArray& flags, const LaunchInput& input) {
   const Strategy& strategy = input.strategy;
@@ -273,6 +280,10 @@ int add_degrees(FlagArray& flags, const LaunchInput& input) {
   add_optimizer_sharing(flags, strategy);
   if (strategy.recompute == Recompute::kSelective)
     flags.add("--recompute-granularity", "selective");
+  if (needs_experts(strategy.recompute)) {
+    flags.add("--recompute-granularity", "selective");
+    flags.add("--recompute-modules", recomputed_modules(input.model, strategy.recompute));
+  }
   if (strategy.recompute == Recompute::kFull) {
     flags.add("--recompute-granularity", "full");
     flags.add("--recompute-method", "uniform");

@@ -123,6 +123,9 @@ Status check_torchtitan(const LaunchInput& input, int micro_batches) {
     return unsupported_by(kTorchtitan, "it has no nvfp4",
                           "take mxfp8 or bf16, or launch with megatron");
   REGATTA_TRY_DO(check_torchtitan_model(input.model));
+  if (needs_experts(strategy.recompute))
+    return unsupported_by(kTorchtitan, "it recomputes no such part of a block",
+                          "set recompute none, selective or full");
   if (strategy.tp > 1 && !strategy.sequence_parallel)
     return unsupported_by(kTorchtitan, "tensor ranks always share the tokens",
                           "set sequence_parallel");

@@ -24,7 +24,6 @@ std::vector<T> given_or(const std::optional<T>& given, const Choices& choices) {
 
 constexpr std::array kFalseTrue = {false, true};
 constexpr std::array kTrueFalse = {true, false};
-constexpr std::array kRecomputes = {Recompute::kNone, Recompute::kSelective, Recompute::kFull};
 constexpr std::array kContexts = {ContextParallelism::kRing, ContextParallelism::kAllToAll};
 
 class StrategySpace {
@@ -96,7 +95,8 @@ class StrategySpace {
                           : given_or(input_.request.sequence_parallel, kFalseTrue);
     for (const bool shared : shares) {
       strategy_.sequence_parallel = shared;
-      for (const Recompute recompute : given_or(input_.request.recompute, kRecomputes)) {
+      for (const Recompute recompute : given_or(input_.request.recompute, workload::kRecomputes)) {
+        if (needs_experts(recompute) && !has_experts(input_.model)) continue;
         strategy_.recompute = recompute;
         with_fold();
       }
