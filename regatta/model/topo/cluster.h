@@ -56,6 +56,15 @@ struct PcieTree {
   bool has_one_host_bridge = false;  // in each NUMA node: PHB between its switches, else NODE
 };
 
+// Links and switches that join devices of several servers as those of one: a scale-up domain, as of
+// a rack of 72 devices. Servers of a type fill one domain after the other.
+struct ScaleUp {
+  int servers = 1;                    // of a domain; 1: nothing joins servers but their NICs
+  BytesPerSecond bandwidth;           // of a device to all others of the domain, one way
+  Seconds latency;                    // between devices of two servers
+  bool in_network_reduction = false;  // its switches sum and copy what devices send
+};
+
 struct ServerType {
   std::string name;
   DeviceType device;
@@ -65,6 +74,7 @@ struct ServerType {
   BytesPerSecond nic_rate;  // per NIC, per direction
   int numa_nodes = 1;       // devices and NICs are spread evenly over them, in order
   PcieTree pcie = {};
+  ScaleUp scale_up = {};
   std::string source;
 };
 
@@ -120,6 +130,13 @@ struct DeviceRef {
 
   friend auto operator<=>(const DeviceRef&, const DeviceRef&) = default;
 };
+
+// The servers of each domain that a job on `servers` uses: the most that divide them, so that every
+// domain holds as much of the job. 64 servers on domains of 18 use 16 of each.
+int used_servers_of_domain(const ScaleUp& domain, int servers);
+
+// The domain of each server, numbered from 0 in the order of servers.
+std::vector<int> scale_up_domains(const Cluster& cluster);
 
 // The most servers that `regatta lab`, `measure` and `run` start; planning accepts more.
 inline constexpr int kMaxStartedServers = 8192;

@@ -15,6 +15,7 @@
 
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/yaml_map.h"
+#include "regatta/model/topo/internal/scale_up_yaml.h"
 #include "regatta/model/topo/presets.h"
 
 namespace regatta::topo {
@@ -120,7 +121,7 @@ void read_nics(const YamlMap& map, ServerType& type, bool has_preset) {
 }
 
 ServerType read_server_type(const YamlMap& map, const std::string& name) {
-  map.allow({"preset", "devices", "intra", "nics", "numa_nodes"});
+  map.allow({"preset", "devices", "intra", "nics", "numa_nodes", "scale_up"});
   ServerType type;
   const bool has_preset = map.has("preset");
   if (has_preset) {
@@ -141,6 +142,7 @@ ServerType read_server_type(const YamlMap& map, const std::string& name) {
   if (map.has("intra")) read_intra(map.map("intra"), type);
   if (!has_preset || map.has("nics")) read_nics(map.map("nics"), type, has_preset);
   type.numa_nodes = map.integer_or("numa_nodes", type.numa_nodes, {1, 64});
+  if (map.has("scale_up")) read_scale_up(map, type);
   return type;
 }
 
@@ -361,6 +363,7 @@ Result<Cluster> parse_cluster(std::string_view text, const std::string& file) {
   REGATTA_TRY_DO(document.status());  // names and types hold from here on
   read_fabric(root, cluster);
   REGATTA_TRY_DO(document.status());
+  fit_domains(root, cluster);
   if (cluster.fabric.tiers > 0) {
     check_servers_fit(root.map("fabric"), cluster);
     check_size(root.map("fabric"), cluster);

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <map>
 #include <string>
+#include <vector>
 
 namespace regatta::topo {
 namespace {
@@ -76,6 +78,28 @@ void add_distance(const Graph& graph, const std::string& name, int server, Fabri
   summary.distances.push_back(distance);
 }
 
+void count_domains(const Cluster& cluster, FabricSummary& summary) {
+  const std::vector<int> domains = scale_up_domains(cluster);
+  const ScaleUp* first = nullptr;
+  std::map<int, int> devices;
+  for (std::size_t s = 0; s < domains.size(); ++s) {
+    const ServerType& type = cluster.type_of(ServerId{static_cast<int>(s)});
+    if (type.scale_up.servers <= 1) continue;
+    if (s == 0) first = &type.scale_up;
+    devices[domains[s]] += type.device_count;
+  }
+  summary.domains = static_cast<int>(devices.size());
+  for (const auto& [domain, count] : devices)
+    summary.domain_devices = std::max(summary.domain_devices, count);
+  constexpr int kHops = 2;  // to a switch and from it
+  if (first != nullptr) {
+    summary.distances.push_back({.to = "same domain",
+                                 .hops = kHops,
+                                 .latency = first->latency,
+                                 .narrowest = first->bandwidth});
+  }
+}
+
 }  // namespace
 
 FabricSummary summarize_fabric(const Cluster& cluster, const Graph& graph) {
@@ -86,6 +110,7 @@ FabricSummary summarize_fabric(const Cluster& cluster, const Graph& graph) {
   summary.planes = fabric.planes;
   summary.servers = static_cast<int>(cluster.servers.size());
   summary.devices = static_cast<int>(all_devices(cluster).size());
+  count_domains(cluster, summary);
   count_nodes(graph, summary);
   const TierRates rates = count_links(graph, summary);
   if (fabric.tiers == 0) return summary;

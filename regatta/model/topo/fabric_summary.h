@@ -12,7 +12,7 @@ namespace regatta::topo {
 
 // From server 0 to the nearest server of a kind, on rail 0.
 struct Distance {
-  std::string to;  // "same leaf", "other leaf", "other group"
+  std::string to;  // "same domain", "same leaf", "other leaf", "other group"
   int hops = 0;    // links crossed
   Seconds latency;
   BytesPerSecond narrowest;  // the slowest link of the path, per direction
@@ -24,6 +24,8 @@ struct FabricSummary {
   int planes = 1;
   int servers = 0;
   int devices = 0;
+  int domains = 0;         // whose links join several servers; 0: there are none
+  int domain_devices = 0;  // of the largest
   int leaves = 0;
   int spines = 0;
   int super_spines = 0;

@@ -37,6 +37,19 @@ TEST(FabricSummary, FindsARailOptimisedFabricWithoutOversubscription) {
   EXPECT_EQ(summary.distances[1].hops, 4);
 }
 
+TEST(FabricSummary, CountsTheDomainsOfRacks) {
+  const FabricSummary racks = summarize(
+      "fabric: {tiers: [leaf, spine], rails: 4, servers_per_leaf: 36, spines: 36, uplink: "
+      "400Gbps}\n",
+      "count: 72, type: gb200-nvl72");
+  EXPECT_EQ(racks.domains, 4);
+  EXPECT_EQ(racks.domain_devices, 72);
+  ASSERT_FALSE(racks.distances.empty());
+  EXPECT_EQ(racks.distances[0].to, "same domain");
+  EXPECT_DOUBLE_EQ(racks.distances[0].narrowest.value, 900e9);
+  EXPECT_EQ(racks.distances[1].to, "same leaf");
+}
+
 TEST(FabricSummary, MeasuresOversubscriptionOfSlowUplinks) {
   const FabricSummary summary = summarize(
       "fabric: {tiers: [leaf, spine], servers_per_leaf: 2, spines: 2, uplink: 100Gbps, "

@@ -1,6 +1,7 @@
 // topo/graph.h: the network of a cluster as nodes and links, with its equal-cost routes. The
 // generator of the rail-optimised CLOS: build_graph() derives every switch and cable from
-// topo::Fabric.
+// topo::Fabric. The links that join servers to scale-up domains (topo::ScaleUp) are no part of it:
+// what devices of one domain send to each other crosses none of these cables.
 #pragma once
 
 #include <limits>

@@ -153,7 +153,19 @@ struct ServerRow {
   PcieTree pcie;
   const char* source;
   int devices = 8;
+  ScaleUp scale_up = {};
 };
+
+// Devices have equal links to all switches of a rack of 18 trays; of 36x2 the other half of the
+// domain is one more switch away, for which the latency is an assumption.
+constexpr ScaleUp kNvl72{.servers = 18,
+                         .bandwidth = gigabytes_per_second(900),
+                         .latency = kNvlinkLatency,
+                         .in_network_reduction = true};
+constexpr ScaleUp kNvl36x2{.servers = 18,
+                           .bandwidth = gigabytes_per_second(900),
+                           .latency = Seconds{3e-6},
+                           .in_network_reduction = true};
 
 // A switch for each device and its NIC, or for two devices and theirs.
 constexpr PcieTree kPixEach{.switches = 8};
@@ -223,6 +235,36 @@ std::vector<ServerType> make_server_presets() {
        {},
        "NVIDIA GB300 NVL72 (2025): as a tray of GB200 but four ConnectX-8, 800 Gb/s a device",
        4},
+      {"gb200-nvl72",
+       "gb200",
+       4,
+       400_Gbps,
+       2,
+       {},
+       "gb200-tray, of which NVIDIA GB200 NVL72 (2024) joins 18: NVLink 1.8 TB/s a device both "
+       "ways "
+       "to 18 switches of nine switch trays, 130 TB/s, with NVLink SHARP",
+       4,
+       kNvl72},
+      {"gb200-nvl36x2",
+       "gb200",
+       4,
+       400_Gbps,
+       2,
+       {},
+       "gb200-nvl72 in two racks of nine trays, whose switches are cabled to each other "
+       "(SemiAnalysis, \"GB200 hardware architecture\", 2024)",
+       4,
+       kNvl36x2},
+      {"gb300-nvl72",
+       "gb300",
+       4,
+       800_Gbps,
+       2,
+       {},
+       "gb300-tray, of which NVIDIA GB300 NVL72 (2025) joins 18 as GB200 NVL72: NVLink 130 TB/s",
+       4,
+       kNvl72},
   };
   std::vector<ServerType> presets;
   for (const ServerRow& row : rows) {
@@ -236,6 +278,7 @@ std::vector<ServerType> make_server_presets() {
                        .nic_rate = row.nic_rate,
                        .numa_nodes = row.numa_nodes,
                        .pcie = row.pcie,
+                       .scale_up = row.scale_up,
                        .source = row.source});
   }
   return presets;

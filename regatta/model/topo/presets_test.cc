@@ -32,7 +32,7 @@ TEST(Presets, AreCompleteAndNameTheirSource) {
   for (const std::string& name : server_preset_names()) {
     const ServerType* preset = find_server_preset(name);
     ASSERT_NE(preset, nullptr) << name;
-    EXPECT_EQ(preset->device_count, name.ends_with("-tray") ? 4 : 8) << name;
+    EXPECT_EQ(preset->device_count, name.starts_with("gb") ? 4 : 8) << name;
     EXPECT_GT(preset->nic_rate.value, 0) << name;
     EXPECT_FALSE(preset->source.empty()) << name;
   }
@@ -156,6 +156,18 @@ TEST(Presets, GiveServersTheNicsOfTheirSources) {
     ASSERT_NE(server, nullptr) << name;
     EXPECT_DOUBLE_EQ(server->nic_count * server->nic_rate.value * 8, gigabits * 1e9) << name;
   }
+}
+
+// NVIDIA GB200 and GB300 NVL72 data sheets: 72 devices, 130 TB/s of NVLink both ways.
+TEST(Presets, JoinTheTraysOfARack) {
+  for (const char* name : {"gb200-nvl72", "gb200-nvl36x2", "gb300-nvl72"}) {
+    const ServerType& tray = *find_server_preset(name);
+    const int devices = tray.scale_up.servers * tray.device_count;
+    EXPECT_EQ(devices, 72) << name;
+    EXPECT_NEAR(devices * 2 * tray.scale_up.bandwidth.value, 130e12, 1e12) << name;
+    EXPECT_TRUE(tray.scale_up.in_network_reduction) << name;
+  }
+  EXPECT_EQ(find_server_preset("dgx-b200")->scale_up.servers, 1);
 }
 
 TEST(Presets, KnowWhatTheExportVersionsLack) {
