@@ -99,6 +99,20 @@ class PlanGpuTest(unittest.TestCase):
                 self.assertTrue(best["fits"], model)
                 self.assertLess(best["mfu"], 0.9)
 
+    def test_plans_for_racks_whose_links_join_servers(self):
+        with tempfile.TemporaryDirectory() as folder:
+            cluster, job = pathlib.Path(folder, "cluster.yaml"), pathlib.Path(folder, "job.yaml")
+            cluster.write_text(cluster_text("preset: gb200-nvl72", 72))
+            job.write_text("name: j\nmodel: {preset: llama3-70b}\nglobal_batch: 256\nprecision: nvfp4\n")
+            self.assertTrue(self.plan(job, "--cluster", cluster)["fits"])
+            part = self.plan(job, "--cluster", cluster, "--servers", "64")
+            self.assertEqual(part["devices"], 256)
+            cluster.write_text(cluster_text("preset: gb200-nvl72, scale_up: {servers: 18}", 8))
+            self.assertIn("a domain of 18 servers is larger than the 8 of type s; set servers: 8",
+                          self.refused(job, "--cluster", cluster))
+            cluster.write_text(cluster_text("preset: dgx-h100", 8))
+            self.assertIn("precision: h100-sxm has no nvfp4; take one of", self.refused(job, "--cluster", cluster))
+
     def test_answers_clearly_where_nothing_can_be_planned(self):
         with tempfile.TemporaryDirectory() as folder:
             cluster = pathlib.Path(folder, "cluster.yaml")

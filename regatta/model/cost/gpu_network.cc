@@ -4,10 +4,42 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <numeric>
 
 #include "regatta/model/cost/collective.h"
 
 namespace regatta::cost {
+namespace {
+
+// A sum that switches form moves a rank's bytes once each way where a ring moves them nearly twice,
+// at this share of the ring's rate: 275 of 370 GB/s between eight H100 (NVIDIA/nccl-tests, issue
+// 212).
+constexpr double kSwitchSum = 275.0 / 370;
+
+Seconds all_reduce_inside_time(const ServerNetwork& server, int ranks, double bytes,
+                               bool in_network) {
+  const Seconds once{bytes / server.link.value};
+  const Seconds at_once = server.switch_latency + once * (ranks - 1.0);
+  const Seconds halves = server.switch_latency * 2.0 + once * (2 * pass_share(ranks));
+  Seconds least = std::min(at_once, halves);
+  if (in_network) least = std::min(least, server.switch_latency * 2.0 + once / kSwitchSum);
+  return server.latency + least;
+}
+
+Seconds hierarchical_time(const ServerNetwork& server, int ranks, double bytes, bool in_network) {
+  if (ranks <= 1) return {};
+  const int inside = ranks_inside(server, ranks, 1);
+  Seconds time;
+  if (inside > 1) time = all_reduce_inside_time(server, inside, bytes, in_network);
+  if (ranks == inside) return time;
+  // As many groups as a server holds share its network.
+  const double groups = static_cast<double>(server.devices) / inside;
+  const double parts = static_cast<double>(ranks) / inside;
+  return time + server.network_latency() +
+         Seconds{2 * bytes * pass_share(parts) * groups / server.network(ranks).value};
+}
+
+}  // namespace
 
 BytesPerSecond ServerNetwork::network(int extent) const {
   for (const ScopeBandwidth& part : reach)
@@ -36,10 +68,26 @@ ServerNetwork server_network(const topo::ServerType& server, const SoftwareStack
   const ScopeBandwidth all{
       .devices = std::numeric_limits<int>::max(),
       .rate = server.nic_rate * server.nic_count * calibration.network_efficiency};
+  const topo::ScaleUp& domain = server.scale_up;
+  const bool is_joined = domain.servers > 1;
+  const BytesPerSecond link = is_joined ? domain.bandwidth : server.intra.bandwidth;
   return {.devices = server.device_count,
-          .link = server.intra.bandwidth * calibration.link_efficiency,
+          .servers_most = domain.servers,
+          .switch_latency = is_joined ? domain.latency : Seconds{},
+          .in_network_reduction = domain.in_network_reduction,
+          .link = link * calibration.link_efficiency,
           .latency = std::max(calibration.collective_latency, server.intra.latency),
           .reach = {all, all, all}};
+}
+
+ServerNetwork network_of_job(ServerNetwork network, int servers) {
+  const int used = topo::used_servers_of_domain({.servers = network.servers_most}, servers);
+  const double growth = static_cast<double>(used) / network.servers;
+  network.devices = network.devices / network.servers * used;
+  network.servers = used;
+  for (ScopeBandwidth& part : network.reach)
+    part.rate = part.rate * growth;
+  return network;
 }
 
 ServerNetwork cluster_network(const topo::Cluster& cluster, const SoftwareStack& stack) {
@@ -47,7 +95,8 @@ ServerNetwork cluster_network(const topo::Cluster& cluster, const SoftwareStack&
   ServerNetwork network = server_network(type, stack);
   const topo::Fabric& fabric = cluster.fabric;
   network.path = fabric.hop_latency * (2 * fabric.tiers);  // up to the highest switches and down
-  if (fabric.tiers < 2) return network;
+  const int servers = static_cast<int>(cluster.servers.size());
+  if (fabric.tiers < 2) return network_of_job(network, servers);
   const double efficiency = stack.calibration.network_efficiency;
   // A leaf of each rail serves the servers of a leaf; they share its uplinks.
   const double leaf = fabric.servers_per_leaf;
@@ -58,14 +107,18 @@ ServerNetwork cluster_network(const topo::Cluster& cluster, const SoftwareStack&
   network.reach[1].rate = narrowed(network.reach[0].rate,
                                    fabric.uplink * (fabric.rails * uplinks_of_leaf(fabric) / leaf));
   network.reach[2].rate = network.reach[1].rate;
-  if (fabric.tiers < 3 || fabric.leaves_per_group == 0) return network;
+  if (fabric.tiers < 3 || fabric.leaves_per_group == 0) return network_of_job(network, servers);
   // Leaves of all rails count; the spines of a group have uplinks to all super-spines of the fabric
   // together.
   const double group = leaf * fabric.leaves_per_group / fabric.rails;
   network.reach[1].devices = static_cast<int>(group) * type.device_count;
   network.reach[2].rate =
       narrowed(network.reach[1].rate, fabric.super_uplink * (uplinks_of_group(fabric) / group));
-  return network;
+  return network_of_job(network, servers);
+}
+
+int ranks_inside(const ServerNetwork& server, int ranks, int stride) {
+  return std::max(1, std::gcd(ranks * stride, server.devices) / stride);
 }
 
 Seconds collective_time(const ServerNetwork& server, const RankGroup& group, Collective collective,
@@ -73,20 +126,21 @@ Seconds collective_time(const ServerNetwork& server, const RankGroup& group, Col
   if (group.ranks <= 1) return {};
   const double passes = collective == Collective::kAllReduce ? 2 : 1;
   const double sent = passes * bytes * pass_share(group.ranks);
-  if (group.ranks <= group.inside) return server.latency + Seconds{sent / server.link.value};
+  if (group.ranks <= group.inside) {
+    if (collective == Collective::kAllReduce)
+      return all_reduce_inside_time(server, group.ranks, bytes, server.in_network_reduction);
+    return server.latency + server.switch_latency + Seconds{sent / server.link.value};
+  }
   const double rate = std::min(server.link.value, server.network(group.extent).value / group.rings);
   return server.network_latency() * std::log2(group.ranks) + Seconds{sent / rate};
 }
 
 Seconds hierarchical_all_reduce_time(const ServerNetwork& server, int ranks, double bytes) {
-  const int inside = std::min(ranks, server.devices);
-  Seconds time =
-      collective_time(server, {.ranks = inside, .inside = inside}, Collective::kAllReduce, bytes);
-  if (ranks == inside) return time;
-  const double servers = static_cast<double>(ranks) / inside;
-  time += server.network_latency() +
-          Seconds{2 * bytes * pass_share(servers) / server.network(ranks).value};
-  return time;
+  return hierarchical_time(server, ranks, bytes, server.in_network_reduction);
+}
+
+Seconds hierarchical_scatter_and_gather_time(const ServerNetwork& server, int ranks, double bytes) {
+  return hierarchical_time(server, ranks, bytes, false);
 }
 
 namespace {
@@ -104,9 +158,7 @@ double copies_to_other_servers(double servers, double copies, double reach) {
 
 Seconds dispatch_time(const ServerNetwork& server, const TokenDispatch& dispatch, double bytes) {
   if (dispatch.ranks <= 1) return {};
-  const double inside = std::max(
-      1.0, std::min<double>(dispatch.ranks,
-                            std::floor(static_cast<double>(server.devices) / dispatch.stride)));
+  const double inside = ranks_inside(server, dispatch.ranks, dispatch.stride);
   const double servers = dispatch.ranks / inside;
   const double outside = bytes * copies_to_other_servers(servers, dispatch.copies, dispatch.reach);
   const double places = std::max(1.0, dispatch.ranks * dispatch.reach);

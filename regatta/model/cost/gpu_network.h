@@ -1,6 +1,7 @@
 // cost/gpu_network.h: the time of collectives between GPUs of equal servers: a ring inside the
 // server over the links between devices, between servers over all of a server's NICs together.
-// Volumes: Patarasuk and Yuan, JPDC 69(2), 2009.
+// Where links join the devices of several servers (topo::ScaleUp), the domain takes the place of
+// the server. Volumes: Patarasuk and Yuan, JPDC 69(2), 2009.
 #pragma once
 
 #include <algorithm>
@@ -19,9 +20,15 @@ struct ScopeBandwidth {
   BytesPerSecond rate;  // of a whole server, one way
 };
 
-// The bandwidth and latency that collectives reach of one server.
+// The bandwidth and latency that collectives reach of one server, or of the servers of one domain
+// together.
 struct ServerNetwork {
   int devices = 1;
+  int servers = 1;       // whose devices those are,
+  int servers_most = 1;  // and that links could join
+  // Switches between them, where links join several servers.
+  Seconds switch_latency;
+  bool in_network_reduction = false;
   BytesPerSecond link;  // of a device to its neighbours, one way
   Seconds latency;      // of a collective
   Seconds path;         // between servers: latency of the links on the path, where that is more
@@ -36,8 +43,12 @@ struct ServerNetwork {
   // The latency of a collective that leaves the server.
   Seconds network_latency() const { return std::max(latency, path); }
 };
+// The network of one server.
 ServerNetwork server_network(const topo::ServerType& server, const SoftwareStack& stack);
-// With the fabric of the cluster, all of whose servers are of the type of the first.
+// The network of a job on `servers`, which uses the same part of every domain
+// (topo::used_servers_of_domain).
+ServerNetwork network_of_job(ServerNetwork network, int servers);
+// With the fabric of the cluster, all of whose servers are of the type of the first and used.
 ServerNetwork cluster_network(const topo::Cluster& cluster, const SoftwareStack& stack);
 
 // The time of the slowest of `servers` over their mean: the clocks of equal servers differ by some
@@ -49,10 +60,15 @@ double straggler_factor(double servers);
 // chance to one of the share `reach` of `servers`.
 double copies_to_other_servers(double servers, double copies, double reach = 1);
 
+// The ranks of a group in one server, where its ranks are `stride` devices apart and groups follow
+// one another. Where some groups begin in one server and end in another, the smallest part of such
+// a group.
+int ranks_inside(const ServerNetwork& server, int ranks, int stride);
+
 // A group of a parallel form.
 struct RankGroup {
   int ranks = 1;
-  int inside = 1;  // of them in one server
+  int inside = 1;  // of them in one server: ranks_inside()
   int rings = 1;   // such groups that share the network of a server
   int extent = 1;  // devices from the first to the last, in rank order
 };
@@ -63,7 +79,9 @@ enum class Collective {
   kAllGather,      // to `bytes` in each rank
 };
 
-// 0 for a group of one. In one server a ring at the bandwidth of its links. Between servers one
+// 0 for a group of one. In one server a ring at the bandwidth of its links; where switches join
+// several, the fastest of sending all to all at once, of two such halves, and of a sum that the
+// switches form. Between servers one
 // latency a doubling of the group at full bandwidth, as of two binary trees that share the work;
 // rings have a latency a rank, which large groups of small messages would see.
 Seconds collective_time(const ServerNetwork& server, const RankGroup& group, Collective collective,
@@ -71,6 +89,9 @@ Seconds collective_time(const ServerNetwork& server, const RankGroup& group, Col
 
 // All-reduce of `bytes` over a group that fills several servers: inside, between, inside.
 Seconds hierarchical_all_reduce_time(const ServerNetwork& server, int ranks, double bytes);
+
+// The same as a reduce-scatter and an all-gather with work between: no switch saves their bytes.
+Seconds hierarchical_scatter_and_gather_time(const ServerNetwork& server, int ranks, double bytes);
 
 // Tokens of `bytes` a copy to ranks of a group, each copied to `copies` of them at random: a server
 // gets one copy for all its ranks (DeepSeek-V3, 2024, section 3.2.2).

@@ -49,6 +49,71 @@ TEST(CollectiveTime, OfAGroupOverServersIsThatInsideAndBetween) {
               1e-9);
 }
 
+// A rack of 18 trays of four devices, of which a job on 64 of them fills 64 devices.
+ServerNetwork rack_network(int servers) {
+  return network_of_job(
+      server_network(*topo::find_server_preset("gb200-nvl72"), *find_software_stack("nemo")),
+      servers);
+}
+
+TEST(NetworkOfJob, FillsTheSamePartOfEveryDomain) {
+  const auto devices = [](int servers) { return rack_network(servers).devices; };
+  EXPECT_EQ(devices(1), 4);
+  EXPECT_EQ(devices(2), 8);
+  EXPECT_EQ(devices(16), 64);
+  EXPECT_EQ(devices(64), 64) << "four racks, of 72 devices each";
+  EXPECT_EQ(devices(72), 72);
+  // The NICs of a part are those of its servers.
+  const double tray = rack_network(1).reach[0].rate.value;
+  EXPECT_NEAR(rack_network(64).reach[0].rate.value / tray, 16, 1e-9);
+  EXPECT_EQ(network_of_job(rack_network(64), 2).devices, 8) << "from any job's to any other's";
+}
+
+TEST(NetworkOfJob, OfServersThatNothingJoinsIsTheServer) {
+  const ServerNetwork server =
+      server_network(*topo::find_server_preset("dgx-h100"), *find_software_stack("nemo"));
+  EXPECT_EQ(network_of_job(server, 64).devices, 8);
+  EXPECT_EQ(network_of_job(server, 64).reach[0].rate, server.reach[0].rate);
+}
+
+TEST(RanksInside, AreThoseOfTheSmallestPartOfAGroup) {
+  const ServerNetwork rack = rack_network(18);
+  EXPECT_EQ(rack.devices, 72);
+  EXPECT_EQ(ranks_inside(rack, 8, 1), 8);
+  EXPECT_EQ(ranks_inside(rack, 64, 1), 8) << "the second group has 8 ranks in the first rack";
+  EXPECT_EQ(ranks_inside(rack_network(16), 64, 1), 64);
+  EXPECT_EQ(ranks_inside(rack_network(16), 128, 4), 16);
+  EXPECT_EQ(ranks_inside(kServer, 16, 2), 4);
+  EXPECT_EQ(ranks_inside(kServer, 4, 8), 1);
+}
+
+double all_reduce_in_rack(int ranks, double bytes) {
+  return collective_time(rack_network(18), {.ranks = ranks, .inside = ranks},
+                         Collective::kAllReduce, bytes)
+      .value;
+}
+
+// NVIDIA/nccl-tests, issue 212: 275 of 370 GB/s; a ring of 72 would move 2 * 71 / 72 of the bytes.
+TEST(CollectiveTime, OfAnAllReduceInARackIsThatOfTheSwitches) {
+  ServerNetwork plain = rack_network(18);
+  plain.in_network_reduction = false;
+  const RankGroup rack{.ranks = 72, .inside = 72};
+  const double switches = all_reduce_in_rack(72, kBytes);
+  const double halves = collective_time(plain, rack, Collective::kAllReduce, kBytes).value;
+  const double once = kBytes / plain.link.value;
+  const double latency = plain.latency.value + 2 * plain.switch_latency.value;
+  EXPECT_NEAR(switches, latency + once * 370 / 275, 1e-9);
+  EXPECT_NEAR(halves, latency + once * 2 * 71 / 72, 1e-9);
+  EXPECT_LT(hierarchical_all_reduce_time(rack_network(18), 72, kBytes),
+            hierarchical_scatter_and_gather_time(rack_network(18), 72, kBytes))
+      << "work between the halves keeps the switches from summing";
+}
+
+TEST(CollectiveTime, OfFewBytesInARackIsOnePass) {
+  const ServerNetwork rack = rack_network(18);
+  EXPECT_NEAR(all_reduce_in_rack(4, 8), (rack.latency + rack.switch_latency).value, 1e-9);
+}
+
 // Eight experts' ranks of every server; two copies of a token.
 TEST(DispatchTime, SendsAServerOneCopyHoweverManyOfItsRanksWantIt) {
   const auto time = [](int ranks, int copies) {

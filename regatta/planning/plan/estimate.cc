@@ -60,7 +60,8 @@ class Assembly {
     const Seconds fill = bubble(slot.all.total(), step.pp_comm);
     step *= micro_batches_;
     step.bubble = fill;
-    const double servers = static_cast<double>(strategy_.world_size()) / machine_.network.devices;
+    const double servers = static_cast<double>(strategy_.world_size()) * machine_.network.servers /
+                           machine_.network.devices;
     step.stragglers = straggler_time(step, servers);
     return step;
   }
@@ -123,11 +124,22 @@ class Assembly {
   StageMemory stages_;
 };
 
+int servers_filled_by(const EstimateInput& input) {
+  const int devices = input.server.device_count;
+  return (input.strategy.world_size() + devices - 1) / devices;
+}
+
 }  // namespace
+
+int joined_devices(const EstimateInput& input) {
+  return input.server.device_count *
+         topo::used_servers_of_domain(input.server.scale_up, servers_filled_by(input));
+}
 
 MachineModel machine_model(const EstimateInput& input) {
   return {.engines = cost::gpu_engines(input.server.device, input.stack, input.precision),
-          .network = cost::server_network(input.server, input.stack)};
+          .network = cost::network_of_job(cost::server_network(input.server, input.stack),
+                                          servers_filled_by(input))};
 }
 
 Estimate assemble_estimate(const EstimateInput& input, const MachineModel& machine,

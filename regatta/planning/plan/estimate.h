@@ -104,6 +104,10 @@ struct MachineModel {
 };
 MachineModel machine_model(const EstimateInput& input);
 
+// Devices whose links join them, of the ranks of the strategy: those of a server, or of the part of
+// a scale-up domain that the job uses.
+int joined_devices(const EstimateInput& input);
+
 MicroBatchWork micro_batch_work(const EstimateInput& input, const MachineModel& machine);
 
 struct StageSplit;  // plan/internal/search/stage_split.h

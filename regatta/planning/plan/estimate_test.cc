@@ -247,6 +247,17 @@ TEST(EstimateStep, AStageOfMoreLayersSetsThePaceAndHoldsMore) {
   EXPECT_THAT(estimate(strategy).error().message, HasSubstr("they sum to 95"));
 }
 
+// 64 ranks of one rack exchange at NVLink's rate; those of trays that nothing joins over NICs.
+TEST(EstimateStep, JoinsTheRanksOfARackByItsLinks) {
+  const Strategy wide{.tp = 16, .pp = 1, .dp = 4, .micro_batch = 1, .sequence_parallel = true};
+  const auto rack = estimate(wide, 64, "gpt3-175b", "gb200-nvl72");
+  const auto trays = estimate(wide, 64, "gpt3-175b", "gb200-tray");
+  ASSERT_TRUE(rack && trays);
+  EXPECT_LT(rack->step.tp_comm.value, trays->step.tp_comm.value / 2);
+  EXPECT_LT(rack->step.dp_comm.value, trays->step.dp_comm.value);
+  EXPECT_NEAR(rack->step.stragglers / trays->step.stragglers, 1, 1e-9) << "servers wait alike";
+}
+
 TEST(EstimateStep, RefusesWhatItDoesNotKnowOrWhatDoesNotDivide) {
   EXPECT_THAT(estimate({.tp = 7}).error().message, HasSubstr("tp 7 does not divide heads 96"));
   EXPECT_THAT(estimate(kFull, 1536, "gpt3-175b", "dgx-v100").error().message,

@@ -48,6 +48,9 @@ Status check_placement_is_open(const workload::Job& job);
 Result<PlanningProblem> planning_problem(const workload::Job& job, const topo::Cluster& cluster,
                                          const cost::SoftwareStack& stack);
 
+// The same job on so many servers of the cluster.
+PlanningProblem on_servers(PlanningProblem problem, int servers);
+
 EstimateInput input_of(const PlanningProblem& problem, const workload::Strategy& strategy);
 // The micro-batches of one rank in a step, for a strategy that divides the job.
 int micro_batches_of(const PlanningProblem& problem, const workload::Strategy& strategy);

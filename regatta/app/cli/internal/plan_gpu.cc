@@ -96,9 +96,9 @@ int show_gpu_plans(const PlanOptions& options, const workload::Job& job,
   if (!stack) return report_error(stack.error());
   if (has_heterogeneous_servers(cluster))
     return show_heterogeneous_plans(options, job, cluster, **stack);
-  auto problem = plan::planning_problem(job, cluster, **stack);
-  if (!problem) return report_error(problem.error());
-  problem->every_form = options.every_form;
+  auto whole = plan::planning_problem(job, cluster, **stack);
+  if (!whole) return report_error(whole.error());
+  whole->every_form = options.every_form;
   const auto left = plan::servers_without(cluster, options.without);
   if (!left) return report_error(left.error());
   if (left->empty()) {
@@ -113,11 +113,11 @@ int show_gpu_plans(const PlanOptions& options, const workload::Job& job,
          fmt::format("cluster {}: {} servers are left, {} are asked for; take fewer", cluster.name,
                      left->size(), servers)});
   }
-  problem->devices = servers * problem->server.device_count;
-  if (options.sizes) return show_gpu_sizes(options, job, cluster, *problem);
-  if (const auto strategy = plan::fixed_strategy(job.strategy, problem->devices))
-    return show_fixed(options, job, cluster, *problem, *strategy);
-  return show_search(options, job, cluster, *problem);
+  const plan::PlanningProblem problem = plan::on_servers(*whole, servers);
+  if (options.sizes) return show_gpu_sizes(options, job, cluster, problem);
+  if (const auto strategy = plan::fixed_strategy(job.strategy, problem.devices))
+    return show_fixed(options, job, cluster, problem, *strategy);
+  return show_search(options, job, cluster, problem);
 }
 
 }  // namespace regatta::cli

@@ -51,7 +51,7 @@ std::optional<workload::Precision> bridge_precision(std::string published) {
   return workload::precision_named(published);
 }
 
-workload::Strategy bridge_strategy(RowReader& reader, int gpus) {
+workload::Strategy bridge_strategy(RowReader& reader, int gpus, int layers) {
   workload::Strategy strategy{
       .tp = reader.whole("tp"), .pp = reader.whole("pp"), .micro_batch = reader.whole("mbs")};
   strategy.cp = reader.whole_or("cp", 1);
@@ -59,7 +59,10 @@ workload::Strategy bridge_strategy(RowReader& reader, int gpus) {
   strategy.dp = gpus / (strategy.tp * strategy.pp * strategy.cp);
   strategy.zero = reader.has("fsdp") ? 3 : 1;
   strategy.sequence_parallel = strategy.tp > 1;
-  interleave(strategy, reader.whole_or("vp", 1));
+  // Embedding and output layer of 126 layers in 128 parts are parts of their own, which the planner
+  // does not have.
+  const int parts = std::max(1, layers / strategy.pp);
+  interleave(strategy, std::min(reader.whole_or("vp", 1), parts));
   return strategy;
 }
 
@@ -103,7 +106,7 @@ std::vector<PublishedRun> bridge_row(RowReader& reader) {
   if (reader.text("note") == "tokendrop") run.model.experts.capacity = 1;
   run.server = server_of(preset_of(kSystems, reader.text("system")));
   const int gpus = reader.whole("gpus");
-  run.strategy = bridge_strategy(reader, gpus);
+  run.strategy = bridge_strategy(reader, gpus, run.model.layers);
   // Its recipes leave experts whole: expert_tensor_parallel_size is 1 (recipes/*/*.py).
   if (has_experts(run.model)) run.strategy.etp = 1;
   run.global_batch = reader.whole("gbs");

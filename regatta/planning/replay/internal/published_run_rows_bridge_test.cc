@@ -78,6 +78,23 @@ TEST(BridgeRow, IsNamedWhereThePlannerHasNoSuchThing) {
   EXPECT_EQ(reason_of("Pre-Training", "LoRA"), "of LoRA (packed samples)");
 }
 
+TEST(BridgeRow, IsPlannedOnRacksAndInNarrowPrecisions) {
+  const PublishedTable table = table_of(
+      "26.08,Pre-Training,DeepSeekV3,,DGX-GB300,256,MXFP8,4096,1,4096,,1,2,1,8,32,6000,1600\n"
+      "26.04,Pre-Training,LLAMA3_70B,,DGX-GB200,64,NVFP4,256,1,8192,,1,4,1,5,,4000,1900\n");
+  ASSERT_EQ(table.runs.size(), 2U);
+  EXPECT_EQ(table.runs[0].precision, workload::Precision::kMxfp8);
+  EXPECT_EQ(table.runs[0].server.scale_up.servers, 18);
+  EXPECT_EQ(table.runs[1].precision, workload::Precision::kNvfp4);
+}
+
+TEST(BridgeRow, HasNoMorePartsThanLayers) {
+  const PublishedTable table = table_of(
+      "26.06,Pre-Training,LLAMA3.1_405B,,DGX-GB200,256,NVFP4,1536,1,8192,,4,16,1,8,,1000,2900\n");
+  ASSERT_EQ(table.runs.size(), 1U);
+  EXPECT_EQ(table.runs[0].strategy.virtual_stages, 7) << "126 layers on 16 stages";
+}
+
 TEST(BridgeRow, MustHaveItsNumbers) {
   std::string row = kQwen;
   row.replace(row.find(",16,FP8"), 3, ",x");

@@ -109,7 +109,7 @@ class Writer {
     if (strategy_.ep == 1 || expert_ == 0) return axis;
     const double ranks = strategy_.ep;
     const double inside = std::clamp<double>(
-        static_cast<double>(input_.server.device_count) / fold_.ep_stride(), 1, ranks);
+        static_cast<double>(joined_devices(input_)) / fold_.ep_stride(), 1, ranks);
     if (inside >= ranks) return axis;
     const double servers = ranks / inside;
     const workload::Experts& experts = input_.model.experts;

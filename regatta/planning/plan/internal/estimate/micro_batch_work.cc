@@ -145,13 +145,16 @@ class Work {
   // stay with the tensor ranks.
   Seconds tensor_exchange(Seconds products, bool has_experts) const {
     const double bytes = work_.tokens() * input_.model.hidden * element_;
-    const Seconds sum = hierarchical_all_reduce_time(machine_.network, strategy_.tp, bytes);
+    const cost::ServerNetwork& network = machine_.network;
+    const Seconds sum = strategy_.sequence_parallel
+                            ? hierarchical_scatter_and_gather_time(network, strategy_.tp, bytes)
+                            : hierarchical_all_reduce_time(network, strategy_.tp, bytes);
     Seconds sums = sum * 2.0;
     if (has_experts && workload::is_folded(strategy_)) {
       const workload::Experts& experts = input_.model.experts;
       const double visits = bytes * experts.top_k * experts.imbalance * work_.etp / work_.tp;
       sums = sum * (experts.shared > 0 ? 2.0 : 1.0) +
-             hierarchical_all_reduce_time(machine_.network, work_.etp, visits);
+             hierarchical_scatter_and_gather_time(network, work_.etp, visits);
     }
     return exposed(sums, products, strategy_.sequence_parallel ? traits_.tp_overlap : 0);
   }
@@ -181,10 +184,11 @@ class Work {
     const double heads = std::max(1.0, static_cast<double>(shape.kv_heads) / strategy_.tp);
     const double dims = shape.key_dim + shape.value_dim;
     const double tokens = work_.tokens();
-    const cost::RankGroup group = {.ranks = strategy_.cp,
-                                   .inside = std::max(1, machine_.network.devices / strategy_.tp),
-                                   .rings = std::min(strategy_.tp, machine_.network.devices),
-                                   .extent = strategy_.tp * strategy_.cp};
+    const cost::RankGroup group = {
+        .ranks = strategy_.cp,
+        .inside = ranks_inside(machine_.network, strategy_.cp, strategy_.tp),
+        .rings = std::min(strategy_.tp, machine_.network.devices),
+        .extent = strategy_.tp * strategy_.cp};
     if (strategy_.context == ContextParallelism::kAllToAll) {
       const double queries = static_cast<double>(shape.heads) / strategy_.tp * dims;
       const double bytes = times * tokens * element_ * (heads * dims + queries);

@@ -35,7 +35,8 @@ Seconds optimizer_offload_time(const EstimateInput& input, const MachineModel& m
   constexpr double kServerMemory = 300e9;
   const double own = cost::updated_parameters(input.strategy, held);
   return Seconds{own * 2 * bytes_per_element(input.precision) / machine.engines.host_link.value} +
-         Seconds{own * kAdamBytes * machine.network.devices / kServerMemory};
+         Seconds{own * kAdamBytes * machine.network.devices / machine.network.servers /
+                 kServerMemory};
 }
 
 Seconds activation_offload_time(const EstimateInput& input, const MachineModel& machine,

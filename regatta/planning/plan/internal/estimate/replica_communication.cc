@@ -40,7 +40,7 @@ double ReplicaCommunication::overlap() const {
 
 cost::RankGroup ReplicaCommunication::group(double ranks, int stride) const {
   return {.ranks = static_cast<int>(ranks),
-          .inside = std::max(1, std::min(static_cast<int>(ranks), network_.devices / stride)),
+          .inside = ranks_inside(network_, static_cast<int>(ranks), stride),
           .rings = std::min(stride, network_.devices),
           .extent = strategy_.world_size() / strategy_.pp};
 }

@@ -81,8 +81,7 @@ Result<ClusterSizes> plan_cluster_sizes(const PlanningProblem& problem,
   all.steps = options.steps;
   all.tokens = options.steps > 0 ? tokens_per_step(problem) * options.steps : kBillion;
   for (const int servers : server_counts(problem.devices / problem.server.device_count)) {
-    PlanningProblem sized = problem;
-    sized.devices = servers * problem.server.device_count;
+    const PlanningProblem sized = on_servers(problem, servers);
     auto plan = plan_of(sized, options.threads);
     if (!plan) {
       all.left_out.push_back({servers, plan.error().message});

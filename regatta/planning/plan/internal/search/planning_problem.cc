@@ -76,4 +76,10 @@ Result<PlanningProblem> planning_problem(const workload::Job& job, const topo::C
                          .devices = static_cast<int>(cluster.servers.size()) * server.device_count};
 }
 
+PlanningProblem on_servers(PlanningProblem problem, int servers) {
+  problem.devices = servers * problem.server.device_count;
+  problem.machine.network = cost::network_of_job(problem.machine.network, servers);
+  return problem;
+}
+
 }  // namespace regatta::plan

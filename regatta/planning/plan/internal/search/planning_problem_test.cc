@@ -1,3 +1,5 @@
+#include <string>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,6 +38,39 @@ TEST(PlanningProblem, UsesAllDevicesOfEqualServers) {
   ASSERT_TRUE(problem) << problem.error().message;
   EXPECT_EQ(problem->devices, 16);
   EXPECT_EQ(problem->global_batch, 64);
+}
+
+topo::Cluster racks(int servers) {
+  topo::Cluster cluster{.name = "racks"};
+  cluster.server_types["gb200-nvl72"] = *topo::find_server_preset("gb200-nvl72");
+  for (int i = 0; i < servers; ++i)
+    cluster.servers.push_back({.name = "s" + std::to_string(i), .type = "gb200-nvl72"});
+  cluster.fabric = {.tiers = 1, .servers_per_leaf = servers};
+  return cluster;
+}
+
+TEST(PlanningProblem, JoinsTheServersOfRacks) {
+  workload::Job job = gpt_job();
+  job.precision = workload::Precision::kMxfp8;
+  const topo::Cluster cluster = racks(72);
+  const auto stack = choose_software_stack("", job, cluster);
+  ASSERT_TRUE(stack);
+  const auto problem = planning_problem(job, cluster, **stack);
+  ASSERT_TRUE(problem) << problem.error().message;
+  EXPECT_EQ(problem->devices, 288);
+  EXPECT_EQ(problem->machine.network.devices, 72);
+  const PlanningProblem part = on_servers(*problem, 64);
+  EXPECT_EQ(part.devices, 256);
+  EXPECT_EQ(part.machine.network.devices, 64) << "the same part of each of four racks";
+}
+
+TEST(PlanningProblem, NamesThePrecisionThatTheDeviceLacks) {
+  workload::Job job = gpt_job();
+  job.precision = workload::Precision::kNvfp4;
+  const topo::Cluster cluster = two_servers("dgx-h100", "dgx-h100");
+  EXPECT_THAT(
+      planning_problem(job, cluster, *cost::find_software_stack("nemo")).error().message,
+      HasSubstr("precision: h100-sxm has no nvfp4; take one of fp32, tf32, fp16, bf16, fp8"));
 }
 
 TEST(PlanningProblem, RejectsServersOfSeveralTypesAndAFixedPlacement) {
