@@ -79,14 +79,30 @@ Result<int> slots_of(const FabricPlacementInput& input) {
   return slots;
 }
 
+// A job uses the same part of every domain.
+Status check_domains(const PlacementProblem& network) {
+  int slots = 0;
+  for (const LeafServers& leaf : network.leaves)
+    slots += leaf.capacity();
+  if (slots >= network.slots) return {};
+  return bad(
+      fmt::format("{} parts of domains of {} servers are needed, and {} may be used; use "
+                  "fewer servers, or leave more in",
+                  network.slots, network.joined, slots));
+}
+
 Placement devices_of(const PlacementProblem& network, const LeafAssignment& leaf_of, int world) {
   std::vector<std::size_t> used(network.leaves.size(), 0);
   Placement placement;
   for (const int leaf : leaf_of) {
     const auto at = static_cast<std::size_t>(leaf);
-    const ServerId server = network.leaves[at].servers[used[at]++];
-    for (int i = 0; i < network.devices && static_cast<int>(placement.size()) < world; ++i)
-      placement.push_back({server, i});
+    for (int device = 0; device < network.devices; ++device) {
+      if (static_cast<int>(placement.size()) == world) break;
+      const int index = device % (network.devices / network.joined);
+      if (device > 0 && index == 0) ++used[at];
+      placement.push_back({network.leaves[at].servers[used[at]], index});
+    }
+    ++used[at];
   }
   return placement;
 }
@@ -127,29 +143,31 @@ Crossings sum_of(const AxisCrossings& axes) {
   return sum;
 }
 
-std::string words_of(std::string_view name, const Crossings& axis) {
+// `inside`: "servers", or "domains" where links join several.
+std::string words_of(std::string_view name, const Crossings& axis, std::string_view inside) {
   const auto some = [&](std::string_view where, int count) {
     if (count == axis.connections) return fmt::format("{} {}", name, where);
     return fmt::format("{} {} at {} of {} connections", name, where, count, axis.connections);
   };
-  if (axis.connections == 0) return fmt::format("{} within servers", name);
+  if (axis.connections == 0) return fmt::format("{} within {}", name, inside);
   if (axis.groups > 0) return some("across groups", axis.groups);
   if (axis.leaves > 0) return some("across leaves", axis.leaves);
   return fmt::format("{} within leaves", name);
 }
 
-std::string sentence_of(const workload::Strategy& strategy, const AxisCrossings& axes) {
+std::string sentence_of(const workload::Strategy& strategy, const AxisCrossings& axes,
+                        std::string_view inside) {
   const int copies = is_folded(strategy) ? expert_fold(strategy).edp : 1;  // of experts
   const std::array<int, kAxisCount> degrees = {std::max(strategy.tp, strategy.expert_tp()),
                                                strategy.cp, strategy.ep, strategy.pp,
                                                std::max(strategy.dp, copies)};
   std::vector<std::string> parts;
   for (std::size_t axis = 0; axis < kAxisCount; ++axis)
-    if (degrees[axis] > 1) parts.push_back(words_of(kAxisNames[axis], axes[axis]));
+    if (degrees[axis] > 1) parts.push_back(words_of(kAxisNames[axis], axes[axis], inside));
   const Crossings all = sum_of(axes);
   if (all.connections == 0) return parts.empty() ? "one device" : join(parts, ", ");
-  std::string text = fmt::format("{}; {} of {} connections between servers cross a spine",
-                                 join(parts, ", "), all.leaves, all.connections);
+  std::string text = fmt::format("{}; {} of {} connections between {} cross a spine",
+                                 join(parts, ", "), all.leaves, all.connections, inside);
   if (all.groups > 0) text += fmt::format(", {} of them a super-spine", all.groups);
   return text;
 }
@@ -176,6 +194,7 @@ Result<FabricPlacement> place_on_fabric(const FabricPlacementInput& input) {
   const PlacementProblem network =
       placement_problem(input.cluster, servers, world < devices ? inside : input.traffic, slots,
                         input.network_efficiency);
+  REGATTA_TRY_DO(check_domains(network));
   const LeafAssignment in_order = rank_order_assignment(network);
   FabricPlacement placement;
   placement.lower_bound = placement_lower_bound(network);
@@ -188,7 +207,8 @@ Result<FabricPlacement> place_on_fabric(const FabricPlacementInput& input) {
   const AxisCrossings axes = crossings_of(network, found.leaf_of);
   placement.crossings = sum_of(axes);
   placement.rank_order_crossings = sum_of(crossings_of(network, in_order));
-  placement.sentence = sentence_of(input.strategy, axes);
+  placement.sentence =
+      sentence_of(input.strategy, axes, network.joined > 1 ? "domains" : "servers");
   return placement;
 }
 

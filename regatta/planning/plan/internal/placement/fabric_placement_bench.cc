@@ -55,7 +55,8 @@ double random_time(const PlacementProblem& network, std::mt19937& random) {
   for (int i = 0; i < kDraws; ++i) {
     std::vector<int> places;
     for (std::size_t leaf = 0; leaf < network.leaves.size(); ++leaf)
-      places.insert(places.end(), network.leaves[leaf].servers.size(), static_cast<int>(leaf));
+      places.insert(places.end(), static_cast<std::size_t>(network.leaves[leaf].capacity()),
+                    static_cast<int>(leaf));
     std::shuffle(places.begin(), places.end(), random);
     places.resize(static_cast<std::size_t>(network.slots));
     sum += placement_time(network, places).total.value;

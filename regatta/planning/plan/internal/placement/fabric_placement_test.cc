@@ -60,6 +60,42 @@ TEST(PlaceOnFabric, CountsWhatTheBusiestUplinkCarries) {
   EXPECT_LE(placed->lower_bound, placed->time.total);
 }
 
+// Racks of three servers, one of them spare: a job on four servers takes two of each rack.
+topo::Cluster cluster_of_racks() {
+  topo::Cluster cluster = placement_test_cluster({.servers = 12, .per_leaf = 3});
+  cluster.server_types["gpu"].scale_up = {.servers = 3, .bandwidth = BytesPerSecond{900e9}};
+  return cluster;
+}
+
+TEST(PlaceOnFabric, SendsNothingOverNicsInsideADomain) {
+  const topo::Cluster cluster = cluster_of_racks();
+  const workload::Strategy strategy{.tp = 16, .pp = 4};
+  const auto placed = place(cluster, strategy, {.tp = 4e9, .pp = 1e9}, all_servers(cluster));
+  ASSERT_TRUE(placed) << placed.error().message;
+  EXPECT_EQ(placed->time.axes[static_cast<std::size_t>(ParallelAxis::kTp)].value, 0);
+  EXPECT_GT(placed->time.axes[static_cast<std::size_t>(ParallelAxis::kPp)].value, 0);
+  EXPECT_THAT(placed->sentence, HasSubstr("tp within domains"));
+  for (int rank = 0; rank < 64; rank += 16) {
+    const int first = at(placed->device_of_rank, rank).server.value;
+    EXPECT_EQ(first % 3, 0) << "two servers of one rack";
+    EXPECT_EQ(at(placed->device_of_rank, rank + 15).server.value, first + 1);
+    EXPECT_EQ(at(placed->device_of_rank, rank + 15).index, 7);
+  }
+}
+
+TEST(PlaceOnFabric, TakesTheServersThatAreLeftOfADomain) {
+  const topo::Cluster cluster = cluster_of_racks();
+  const workload::Strategy strategy{.tp = 16, .pp = 4};
+  std::vector<ServerId> servers = all_servers(cluster);
+  servers.erase(servers.begin());  // s0: s1 and s2 are left
+  EXPECT_TRUE(place(cluster, strategy, {}, servers));
+  servers.erase(servers.begin());
+  const auto refused = place(cluster, strategy, {}, servers);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message,
+              HasSubstr("4 parts of domains of 2 servers are needed, and 3 may be used"));
+}
+
 TEST(PlaceOnFabric, UsesEachServerOnceAndNoneThatFailed) {
   std::mt19937 random(4);
   const topo::Cluster cluster =

@@ -112,30 +112,41 @@ class Folding {
   Exchanges exchanges_;
 };
 
-void add_leaves(PlacementProblem& network, const Fabric& fabric,
+void add_leaves(PlacementProblem& network, const topo::Cluster& cluster,
                 const std::vector<ServerId>& servers) {
+  const Fabric& fabric = cluster.fabric;
   const int per_leaf = std::max(1, fabric.servers_per_leaf);
   // Leaves of all rails count.
   const int leaves_per_group = fabric.tiers == 3 ? fabric.leaves_per_group / fabric.rails : 0;
+  const std::vector<int> domains = scale_up_domains(cluster);
   int last_leaf = -1;
   int last_group = -1;
   network.groups = 0;
+  std::vector<ServerId> slot;  // servers of one domain
   for (const ServerId server : servers) {
-    const int leaf = server.value / per_leaf;
+    if (!slot.empty() && domains[slot.front().index()] != domains[server.index()]) slot.clear();
+    slot.push_back(server);
+    if (static_cast<int>(slot.size()) < network.joined) continue;
+    const int leaf = slot.front().value / per_leaf;
     const int group = leaves_per_group > 0 ? leaf / leaves_per_group : 0;
     if (group != last_group) ++network.groups;
-    if (leaf != last_leaf) network.leaves.push_back({.group = network.groups - 1, .servers = {}});
-    network.leaves.back().servers.push_back(server);
+    if (leaf != last_leaf) {
+      network.leaves.push_back(
+          {.group = network.groups - 1, .servers = {}, .joined = network.joined});
+    }
+    std::vector<ServerId>& held = network.leaves.back().servers;
+    held.insert(held.end(), slot.begin(), slot.end());
+    slot.clear();
     last_leaf = leaf;
     last_group = group;
   }
 }
 
-void add_rates(PlacementProblem& network, const topo::Cluster& cluster, double efficiency) {
+void add_rates(PlacementProblem& network, const topo::Cluster& cluster,
+               const topo::ServerType& type, double efficiency) {
   const Fabric& fabric = cluster.fabric;
-  const topo::ServerType& type = cluster.type_of(network.leaves.front().servers.front());
-  network.devices = type.device_count;
-  network.server_rate = type.nic_rate * type.nic_count * efficiency;
+  network.devices = type.device_count * network.joined;
+  network.server_rate = type.nic_rate * (type.nic_count * network.joined) * efficiency;
   if (fabric.tiers >= 2)
     network.leaf_rate = fabric.uplink * (fabric.rails * uplinks_of_leaf(fabric)) * efficiency;
   if (fabric.tiers == 3)
@@ -187,13 +198,16 @@ void raise_to_busiest(const Loads& loads, BytesPerSecond rate,
 
 PlacementProblem placement_problem(const topo::Cluster& cluster,
                                    const std::vector<ServerId>& servers,
-                                   const StrategyTraffic& traffic, int slots,
+                                   const StrategyTraffic& traffic, int servers_filled,
                                    double network_efficiency) {
+  const topo::ServerType& type = cluster.type_of(servers.front());
   PlacementProblem network;
+  network.joined = topo::used_servers_of_domain(type.scale_up, servers_filled);
+  const int slots = servers_filled / network.joined;
   network.slots = slots;
   network.axes = traffic;
-  add_leaves(network, cluster.fabric, servers);
-  add_rates(network, cluster, network_efficiency);
+  add_leaves(network, cluster, servers);
+  add_rates(network, cluster, type, network_efficiency);
   for (const GroupTraffic& line : traffic[static_cast<std::size_t>(ParallelAxis::kPp)].lines)
     if (line.stride % network.devices == 0) network.stages = line.ranks;
   Folding folding(slots, network.devices);

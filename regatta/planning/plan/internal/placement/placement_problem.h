@@ -5,9 +5,11 @@
 // Slot i is the i-th run of as many consecutive ranks as a server has devices. A server's traffic
 // is taken to be even over its NICs, and so over the rails: collectives use all NICs of a server
 // (cost/gpu_network.h), and a message reaches the NIC of its rail inside the server (PXN, NCCL
-// 2.12). Traffic between slots therefore meets three kinds of links: those of the servers, whatever
-// the placement; the uplinks of a leaf, of all rails together, for what leaves the leaf; and the
-// uplinks of a group's spines for what leaves the group.
+// 2.12). Where links join several servers to a domain, a slot is the part of a domain that the job
+// uses, and takes the place of a server. Traffic between slots therefore meets three kinds of
+// links: those of the servers, whatever the placement; the uplinks of a leaf, of all rails
+// together, for what leaves the leaf; and the uplinks of a group's spines for what leaves the
+// group.
 #pragma once
 
 #include <array>
@@ -42,12 +44,13 @@ struct AllToAllGroup {
   std::vector<Member> members;
 };
 
-// Usable servers under the same leaf switches, one on every rail.
+// Usable servers under the same leaf switches, one on every rail: `joined` for each slot.
 struct LeafServers {
   int group = 0;
   std::vector<ServerId> servers;
+  int joined = 1;
 
-  int capacity() const { return static_cast<int>(servers.size()); }
+  int capacity() const { return static_cast<int>(servers.size()) / joined; }
 };
 
 // Neighbours of slot i: neighbours[first[i]] to neighbours[first[i + 1]]; exchanges alike.
@@ -67,13 +70,16 @@ struct PlacementProblem {
   BytesPerSecond leaf_rate;
   BytesPerSecond group_rate;
   BytesPerSecond server_rate;
-  int devices = 1;  // of a server
+  int joined = 1;   // servers of a slot
+  int devices = 1;  // of a slot
 };
 
-// `servers`, ascending, are of one type. The lines of `traffic` are of `slots` * devices ranks.
+// `servers`, ascending, are of one type. The lines of `traffic` are of as many ranks as
+// `servers_filled` have devices; slots are as many, or fewer where domains join servers. Leaves
+// hold the servers of whole slots alone, and may be too few.
 PlacementProblem placement_problem(const topo::Cluster& cluster,
                                    const std::vector<ServerId>& servers,
-                                   const StrategyTraffic& traffic, int slots,
+                                   const StrategyTraffic& traffic, int servers_filled,
                                    double network_efficiency);
 
 // Leaf of each slot.

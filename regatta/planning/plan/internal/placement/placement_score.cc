@@ -39,12 +39,17 @@ PlacementScore score_placement(const topo::Cluster& cluster, const workload::Mod
   workload::Strategy known = strategy;
   known.dp *= known.cp;
   known.cp = 1;
+  const std::vector<int> domains = scale_up_domains(cluster);
   PlacementScore score;
   double links = 0;
   for (const workload::ConcurrentSends& set : workload::concurrent_sends(model, known)) {
     std::vector<fabric::ServerHop> hops;
-    for (const workload::RankSend& send : set.sends)
-      hops.push_back({placement[send.from.index()].server, placement[send.to.index()].server});
+    for (const workload::RankSend& send : set.sends) {
+      const ServerId from = placement[send.from.index()].server;
+      const ServerId to = placement[send.to.index()].server;
+      const bool is_joined = domains[from.index()] == domains[to.index()];
+      hops.push_back({from, is_joined ? from : to});  // links of a domain are as those of a server
+    }
     const fabric::HopScore one = fabric::score_hops(cluster, hops);
     score.sets.push_back({set.name, one});
     score.all.hops += one.hops;
