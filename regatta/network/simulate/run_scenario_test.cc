@@ -55,6 +55,37 @@ TEST(RunScenario, InsideAServerAMessageTakesItsLinkAndNoNic) {
   EXPECT_DOUBLE_EQ(outcome.operations[0].network_bytes, 0);
 }
 
+// Two servers a domain, whose links carry 400 GB/s in 2 us: no NIC.
+topo::Cluster joined_cluster(int servers, int devices) {
+  topo::Cluster cluster = test_cluster(servers, devices);
+  cluster.server_types["one"].scale_up = {
+      .servers = 2, .bandwidth = {400e9}, .latency = {2e-6}, .in_network_reduction = false};
+  return cluster;
+}
+
+TEST(RunScenario, InsideADomainAMessageTakesItsLinkAndNoNic) {
+  const SimulatedNetwork network(joined_cluster(4, 2));
+  for (const std::string level : {"level: flow\n", "level: packet\n"}) {
+    const SimulationResult joined =
+        run(network, level + "traffic: [{pattern: message, from: s0/0, to: s1/1, bytes: 50MB}]\n");
+    EXPECT_NEAR(joined.end, 125e-6 + 2e-6, 2e-6) << level;
+    EXPECT_DOUBLE_EQ(joined.operations[0].network_bytes, 0) << level;
+  }
+  const SimulationResult apart = run(network, kMessage);
+  EXPECT_NEAR(apart.end, 1e-3 + 4e-6, 1e-12);
+}
+
+// Half of what a rank sends stays in its domain of four ranks, folded or one by one.
+TEST(RunScenario, AnAllToAllLeavesDomainsOnly) {
+  const SimulatedNetwork network(joined_cluster(4, 2));
+  const std::string all = "{pattern: all_to_all, bytes: 64MB";
+  const double folded = run(network, "routing: {policy: spray}\ntraffic: [" + all + "}]\n").end;
+  const SimulationResult single =
+      run(network, "routing: {policy: spray}\ntraffic: [" + all + ", aggregate: false}]\n");
+  EXPECT_NEAR(folded / single.end, 1, 0.01);
+  EXPECT_DOUBLE_EQ(single.operations[0].network_bytes, 8 * 64e6 * 4 / 8);
+}
+
 TEST(RunScenario, ItemsStartWhenTheyShallAndAfterWhatTheyWaitFor) {
   const SimulatedNetwork network(test_cluster(4, 2));
   const SimulationResult outcome =

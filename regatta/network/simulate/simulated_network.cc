@@ -19,14 +19,20 @@ SimulatedNetwork::SimulatedNetwork(topo::Cluster of)
       d_mod_k(graph),
       seeds(topo::hash_seeds(cluster, graph)),
       links(fabric::links_of(graph)),
-      devices(topo::all_devices(cluster)) {
+      devices(topo::all_devices(cluster)),
+      domain_of(topo::scale_up_domains(cluster)) {
+  for (const int domain : domain_of)
+    if (domain_ranks.size() <= static_cast<std::size_t>(domain)) domain_ranks.emplace_back();
   for (std::uint32_t rank = 0; rank < devices.size(); ++rank) {
     const topo::DeviceRef device = devices[rank];
     if (device.index == 0) first_device.push_back(rank);
-    const topo::IntraLink& intra = cluster.type_of(device.server).intra;
+    domain_ranks[static_cast<std::size_t>(domain_of[device.server.index()])].push_back(rank);
+    const topo::ServerType& type = cluster.type_of(device.server);
+    const bool is_joined = type.scale_up.servers > 1;
+    const BytesPerSecond described = is_joined ? type.scale_up.bandwidth : type.intra.bandwidth;
     // A server of one device has no links inside; nothing is sent over these.
-    const BytesPerSecond rate = intra.bandwidth.value > 0 ? intra.bandwidth : BytesPerSecond{1e12};
-    links.add(rate, intra.latency);
+    const BytesPerSecond rate = described.value > 0 ? described : BytesPerSecond{1e12};
+    links.add(rate, is_joined ? type.scale_up.latency : type.intra.latency);
     links.add(rate, {0});
   }
 }

@@ -1,5 +1,5 @@
 // simulate/simulated_network.h: a cluster in the simulator: cables, routes, and the links inside
-// its servers.
+// its servers and its scale-up domains.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +23,22 @@ struct SimulatedNetwork {
   // Both directions of every cable (fabric::number_of()), then out of each device and into it, in
   // rank order.
   fabric::Links links;
-  std::vector<topo::DeviceRef> devices;     // in rank order
-  std::vector<std::uint32_t> first_device;  // of each server, as a rank
+  std::vector<topo::DeviceRef> devices;                  // in rank order
+  std::vector<std::uint32_t> first_device;               // of each server, as a rank
+  std::vector<int> domain_of;                            // by server: topo::scale_up_domains()
+  std::vector<std::vector<std::uint32_t>> domain_ranks;  // by domain, ascending
 
   explicit SimulatedNetwork(topo::Cluster of);
 
   std::uint32_t rank_of(topo::DeviceRef device) const {
     return first_device[device.server.index()] + static_cast<std::uint32_t>(device.index);
+  }
+  // Those of the rank's server, or of all servers that links join to it.
+  const std::vector<std::uint32_t>& ranks_joined_to(std::uint32_t rank) const {
+    return domain_ranks[static_cast<std::size_t>(domain_of[devices[rank].server.index()])];
+  }
+  bool are_joined(std::uint32_t a, std::uint32_t b) const {
+    return domain_of[devices[a].server.index()] == domain_of[devices[b].server.index()];
   }
   std::uint32_t link_out_of(std::uint32_t rank) const {
     return static_cast<std::uint32_t>(2 * graph.links.size()) + 2 * rank;

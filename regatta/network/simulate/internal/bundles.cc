@@ -44,8 +44,8 @@ class BundleBuilder {
     const std::uint32_t sender = workload_.rank_classes.classes[from].front();
     const std::uint32_t receiver = workload_.rank_classes.classes[to].front();
     const std::uint32_t itself = from == to ? 1 : 0;
-    const std::uint32_t near_sender = in_server_of(sender, to);
-    const std::uint32_t near_receiver = in_server_of(receiver, from);
+    const std::uint32_t near_sender = joined_to(sender, to);
+    const std::uint32_t near_receiver = joined_to(receiver, from);
     add_bundle({.from = from,
                 .to = to,
                 .is_inside = true,
@@ -65,8 +65,8 @@ class BundleBuilder {
     return workload_.rank_classes.classes[group].size();
   }
 
-  // Ranks of a group in the server of `rank`.
-  std::uint32_t in_server_of(std::uint32_t rank, std::uint32_t group) const {
+  // Ranks of a group that links join to `rank`.
+  std::uint32_t joined_to(std::uint32_t rank, std::uint32_t group) const {
     return count_beside(
         rank, [&](std::uint32_t other) { return workload_.rank_classes.class_of[other] == group; });
   }
@@ -76,17 +76,14 @@ class BundleBuilder {
     const int nic = topo::nic_of(network.cluster, network.devices[rank]);
     return count_beside(rank, [&](std::uint32_t other) {
       return workload_.rank_classes.class_of[other] == workload_.rank_classes.class_of[rank] &&
+             network.devices[other].server == network.devices[rank].server &&
              topo::nic_of(network.cluster, network.devices[other]) == nic;
     });
   }
   template <typename Counts>
   std::uint32_t count_beside(std::uint32_t rank, Counts&& counts) const {
-    const SimulatedNetwork& network = workload_.network;
-    const ServerId server = network.devices[rank].server;
-    const std::uint32_t first = network.first_device[server.index()];
-    const auto devices = static_cast<std::uint32_t>(network.cluster.type_of(server).device_count);
     std::uint32_t count = 0;
-    for (std::uint32_t other = first; other < first + devices; ++other)
+    for (const std::uint32_t other : workload_.network.ranks_joined_to(rank))
       count += counts(other) ? 1 : 0;
     return count;
   }

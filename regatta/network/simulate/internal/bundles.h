@@ -30,11 +30,9 @@ std::size_t count_bundles(const RankClasses& rank_classes, std::span<const std::
 // Calls use(from, to) with the ranks of each message of a bundle.
 template <typename Use>
 void for_each_message(const ScenarioWorkload& workload, const Bundle& bundle, Use&& use) {
-  const std::vector<topo::DeviceRef>& devices = workload.network.devices;
   for (const std::uint32_t from : workload.rank_classes.classes[bundle.from])
     for (const std::uint32_t to : workload.rank_classes.classes[bundle.to])
-      if (from != to && (devices[from].server == devices[to].server) == bundle.is_inside)
-        use(from, to);
+      if (from != to && workload.network.are_joined(from, to) == bundle.is_inside) use(from, to);
 }
 
 }  // namespace regatta::simulate

@@ -53,7 +53,7 @@ cost::RankLocations sites_of(const SimulatedNetwork& network,
   cost::RankLocations sites;
   for (const std::uint32_t rank : ranks) {
     const ServerId server = network.devices[rank].server;
-    sites.server.push_back(server.value);
+    sites.server.push_back(network.domain_of[server.index()]);
     sites.rate.push_back(network.cluster.type_of(server).nic_rate);
   }
   return sites;

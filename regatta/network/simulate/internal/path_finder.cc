@@ -60,7 +60,7 @@ std::optional<WeightedPath> PathFinder::of_pair(std::uint32_t pair, std::uint32_
   const SimulatedNetwork& network = workload_.network;
   const EndpointPair ranks = workload_.ranks_of[pair];
   if (ranks.from == ranks.to) return WeightedPath{};
-  if (network.devices[ranks.from].server == network.devices[ranks.to].server)
+  if (network.are_joined(ranks.from, ranks.to))
     return WeightedPath{.links = {network.link_out_of(ranks.from), network.link_into(ranks.to)}};
   const auto [from, to] = workload_.pairs.pairs[pair];
   std::optional<std::vector<std::uint32_t>> links;

@@ -42,6 +42,36 @@ Colors own_colors(const SimulatedNetwork& network, std::span<const std::vector<s
   return colors;
 }
 
+// Servers alike: what is said of each of their ranks alone, and which of them share a NIC.
+std::vector<std::uint32_t> kinds_of_servers(const SimulatedNetwork& network, const Colors& own,
+                                            std::span<const LinkId> nics) {
+  Numbers<std::vector<std::pair<std::uint32_t, int>>> numbers;
+  std::vector<std::uint32_t> kinds;
+  for (std::uint32_t first = 0, last = 0; first < nics.size(); first = last) {
+    std::vector<std::pair<std::uint32_t, int>> all;
+    const ServerId server = network.devices[first].server;
+    for (last = first; last < nics.size() && network.devices[last].server == server; ++last)
+      all.emplace_back(own[last], nics[last].value - nics[first].value);
+    kinds.push_back(numbers.of(std::move(all)));
+  }
+  return kinds;
+}
+
+// Domains alike: of the same kinds of servers.
+std::vector<std::uint32_t> kinds_of_domains(const SimulatedNetwork& network,
+                                            std::span<const std::uint32_t> servers) {
+  std::vector<Colors> held(network.domain_ranks.size());
+  for (std::size_t server = 0; server < servers.size(); ++server)
+    held[as_index(network.domain_of[server])].push_back(servers[server]);
+  Numbers<Colors> numbers;
+  std::vector<std::uint32_t> kinds;
+  for (Colors& one : held) {
+    std::ranges::sort(one);
+    kinds.push_back(numbers.of(std::move(one)));
+  }
+  return kinds;
+}
+
 }  // namespace
 
 Result<RankClasses> find_rank_classes(const SimulatedNetwork& network,
@@ -56,20 +86,19 @@ Result<RankClasses> find_rank_classes(const SimulatedNetwork& network,
   RankClasses rank_classes{.classes = {},
                            .class_of = Colors(network.devices.size(), RankClasses::kNoClass),
                            .representative_nic = nics};
-  Numbers<std::vector<std::pair<std::uint32_t, int>>> servers;
-  Numbers<std::tuple<std::uint32_t, std::uint32_t, Colors>> groups;
+  Numbers<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, Colors>> groups;
   std::map<std::pair<std::uint32_t, Colors>, LinkId> nic_of;
   std::vector<bool> is_in_a_set(network.devices.size(), false);
   for (const std::vector<std::uint32_t>& set : sets)
     for (const std::uint32_t rank : set)
       is_in_a_set[rank] = true;
+  const std::vector<std::uint32_t> kinds = kinds_of_servers(network, own, nics);
+  const std::vector<std::uint32_t> domains = kinds_of_domains(network, kinds);
   for (std::uint32_t first = 0, last = 0; first < nics.size(); first = last) {
-    // A server: its ranks by what is said of them alone, and which of them share a NIC.
-    std::vector<std::pair<std::uint32_t, int>> all;
     const ServerId server = network.devices[first].server;
-    for (last = first; last < nics.size() && network.devices[last].server == server; ++last)
-      all.emplace_back(own[last], nics[last].value - nics[first].value);
-    const std::uint32_t kind = servers.of(all);
+    while (last < nics.size() && network.devices[last].server == server)
+      ++last;
+    const std::uint32_t kind = kinds[server.index()];
     for (std::uint32_t rank = first; rank < last; ++rank) {
       Colors behind_nic;
       for (std::uint32_t other = first; other < last; ++other)
@@ -78,7 +107,8 @@ Result<RankClasses> find_rank_classes(const SimulatedNetwork& network,
       rank_classes.representative_nic[rank] =
           nic_of.try_emplace({kind, behind_nic}, nics[rank]).first->second;
       if (!is_in_a_set[rank]) continue;
-      const std::uint32_t group = groups.of({kind, own[rank], behind_nic});
+      const std::uint32_t domain = domains[as_index(network.domain_of[server.index()])];
+      const std::uint32_t group = groups.of({domain, kind, own[rank], behind_nic});
       if (group == rank_classes.classes.size()) rank_classes.classes.emplace_back();
       rank_classes.classes[group].push_back(rank);
       rank_classes.class_of[rank] = group;

@@ -291,9 +291,9 @@ Result<std::uint32_t> ScenarioWorkload::pair(std::uint32_t from, std::uint32_t t
   if (const auto found = numbers_.find(key); found != numbers_.end()) return found->second;
   const topo::DeviceRef sender = network.devices[from];
   const topo::DeviceRef receiver = network.devices[to];
-  LinkId nic_from{0};  // inside a server: the same one twice
+  LinkId nic_from{0};  // inside a server or a domain: the same one twice
   LinkId nic_to{0};
-  if (sender.server != receiver.server) {
+  if (!network.are_joined(from, to)) {
     REGATTA_TRY(first, network.nic(sender));
     REGATTA_TRY(second, network.nic(receiver));
     nic_from = first;

@@ -140,11 +140,9 @@ std::vector<EndpointPair> some_ranks_of(const ScenarioWorkload& workload, std::u
   if (!is_bundle(path)) return {workload.ranks_of[path]};
   std::vector<EndpointPair> some;
   const Bundle& bundle = workload.bundles[path & ~kBundleBits];
-  const auto& devices = workload.network.devices;
   for (const std::uint32_t from : workload.rank_classes.classes[bundle.from])
     for (const std::uint32_t to : workload.rank_classes.classes[bundle.to])
-      if (some.size() < most && devices[from].server != devices[to].server)
-        some.push_back({from, to});
+      if (some.size() < most && !workload.network.are_joined(from, to)) some.push_back({from, to});
   return some;
 }
 
