@@ -108,6 +108,10 @@ std::string fabric_design_text(const FabricDesignResult& drawn) {
           ? "one group"
           : fmt::format("{} of up to {} blocks", pluralized(design.groups, "group"),
                         design.fabric.leaves_per_group / design.fabric.rails));
+  if (drawn.summary.domains > 0)
+    text += fmt::format("scale-up: {} of {}, whole below their leaves\n\n",
+                        pluralized(drawn.summary.domains, "domain"),
+                        pluralized(drawn.summary.domain_devices, "GPU"));
   if (!request.joins_rails)
     text += "no switch joins two rails: traffic changes rails inside servers\n\n";
   return text + tiers_table(drawn) + "\n" + parts_table(drawn) + distances_table(drawn) +
@@ -139,6 +143,7 @@ nlohmann::json fabric_design_json(const FabricDesignResult& drawn) {
       {"gpus", request.gpus},
       {"servers", design.servers},
       {"gpus_per_server", request.gpus_per_server},
+      {"servers_per_domain", request.domain_servers},
       {"rails", fabric.rails},
       {"planes", fabric.planes},
       {"joins_rails", request.joins_rails},

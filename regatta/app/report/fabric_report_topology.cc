@@ -51,6 +51,9 @@ std::string fabric_summary_text(const topo::FabricSummary& fabric) {
       pluralized(fabric.rails, "rail"), pluralized(fabric.leaves, "leaf", "leaves"),
       pluralized(fabric.spines, "spine"), pluralized(fabric.super_spines, "super-spine"),
       fabric.server_links, fabric.leaf_uplinks, fabric.spine_uplinks);
+  if (fabric.domains > 0)
+    text += fmt::format("  scale-up: {} of {}\n", pluralized(fabric.domains, "domain"),
+                        pluralized(fabric.domain_devices, "device"));
   if (fabric.planes > 1)
     text += fmt::format("  {} planes of {} each; no switch joins two planes\n", fabric.planes,
                         pluralized(fabric.rails / fabric.planes, "rail"));
@@ -103,6 +106,11 @@ json server_type_json(const topo::ServerType& type, const topo::ServerMatrix& ma
            {{"kind", topo::to_string(type.intra.kind)},
             {"bandwidth_Bps", type.intra.bandwidth.value},
             {"latency_s", type.intra.latency.value}}},
+          {"scale_up",
+           {{"servers", type.scale_up.servers},
+            {"bandwidth_Bps", type.scale_up.bandwidth.value},
+            {"latency_s", type.scale_up.latency.value},
+            {"in_network_reduction", type.scale_up.in_network_reduction}}},
           {"nic_count", type.nic_count},
           {"nic_rate_Bps", type.nic_rate.value},
           {"numa_nodes", type.numa_nodes},
@@ -126,6 +134,8 @@ json fabric_summary_json(const topo::FabricSummary& fabric) {
           {"planes", fabric.planes},
           {"servers", fabric.servers},
           {"devices", fabric.devices},
+          {"domains", fabric.domains},
+          {"domain_devices", fabric.domain_devices},
           {"leaves", fabric.leaves},
           {"spines", fabric.spines},
           {"super_spines", fabric.super_spines},

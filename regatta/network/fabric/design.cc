@@ -94,9 +94,16 @@ class Designer {
   Result<Design> make() {
     const DesignRequest& request = design_.request;
     if (request.least_tiers <= 1 && has_one_tier()) return complete();
-    const long long most = chip_.servers_most();
-    is_too_small_ = most == 0;
+    const long long fitting = chip_.servers_most();
+    is_too_small_ = fitting == 0;
     if (is_too_small_) return too_small();
+    const long long most = fitting / request.domain_servers * request.domain_servers;
+    if (most == 0)
+      return Error{
+          Code::kInvalidInput,
+          fmt::format("a domain of {} servers does not fit below a leaf of {} beside its uplinks, "
+                      "{} servers do; take more rails or a faster chip",
+                      request.domain_servers, format_bits_per_second(request.chip), fitting)};
     if (request.servers_per_leaf > most)
       return Error{
           Code::kInvalidInput,
@@ -148,7 +155,8 @@ class Designer {
     const long long servers = design_.servers;
     const int asked = design_.request.servers_per_leaf;
     design_.blocks = static_cast<int>(ceil_of(servers, asked > 0 ? asked : most));
-    servers_per_leaf_ = asked > 0 ? asked : ceil_of(servers, design_.blocks);
+    const long long domain = design_.request.domain_servers;
+    servers_per_leaf_ = asked > 0 ? asked : ceil_of(servers, design_.blocks * domain) * domain;
     uplinks_ = chip_.uplinks_of(servers_per_leaf_);
     design_.fabric.rails = leaves_of_block();
     design_.fabric.servers_per_leaf = static_cast<int>(servers_per_leaf_);
@@ -310,6 +318,14 @@ Status check_servers(const DesignRequest& request) {
   if (request.rails < 1 || each % request.rails != 0)
     return wrong(fmt::format("rails {} do not divide the {} GPUs of a server; take {}",
                              request.rails, each, nearest_divisor(each, request.rails)));
+  const int joined = request.domain_servers;
+  if (joined < 1 || request.gpus / each % joined != 0)
+    return wrong(fmt::format("servers per domain {} do not divide the {} servers; take {}", joined,
+                             request.gpus / each, nearest_divisor(request.gpus / each, joined)));
+  if (request.servers_per_leaf % joined != 0)
+    return wrong(fmt::format("servers per leaf {} divide domains of {} servers; take {}",
+                             request.servers_per_leaf, joined,
+                             std::max(1, request.servers_per_leaf / joined) * joined));
   if (request.planes < 1 || request.planes * each > topo::kMaxDevicesPerServer)
     return wrong(fmt::format("planes {}: the NICs of a server have {} ports at most; take {}",
                              request.planes, topo::kMaxDevicesPerServer,

@@ -20,6 +20,7 @@ namespace regatta::fabric {
 struct DesignRequest {
   int gpus = 0;
   int gpus_per_server = 8;
+  int domain_servers = 1;       // joined to a scale-up domain; a block holds whole domains
   int rails = 8;                // divides gpus_per_server
   int planes = 1;               // ports of a NIC, each into a fabric of its own
   bool joins_rails = true;      // false: servers forward between rails, switches do not

@@ -43,6 +43,14 @@ std::string rate_text(BytesPerSecond rate) {
   return fmt::format("{}Gbps", rate.value * 8 / 1e9);
 }
 
+topo::ScaleUp scale_up_of(const Design& design, const topo::DevicePreset& preset) {
+  if (design.request.domain_servers <= 1) return {};
+  return {.servers = design.request.domain_servers,
+          .bandwidth = preset.intra.bandwidth,
+          .latency = preset.intra.latency,
+          .in_network_reduction = true};
+}
+
 }  // namespace
 
 topo::Cluster cluster_of(const Design& design, const std::string& name, const std::string& device) {
@@ -56,6 +64,7 @@ topo::Cluster cluster_of(const Design& design, const std::string& name, const st
       .intra = preset->intra,
       .nic_count = design.request.gpus_per_server * design.request.planes,
       .nic_rate = design.request.port,
+      .scale_up = scale_up_of(design, *preset),
       .source = {}};
   for (int server = 0; server < design.servers; ++server)
     cluster.servers.push_back(
@@ -73,9 +82,13 @@ std::string cluster_text(const Design& design, const std::string& name, const st
         "    # {} ports of each NIC, written as NICs of their own: of each {} NICs first all first "
         "ports\n",
         design.request.planes, fabric.rails / design.request.planes);
-  text += fmt::format("    nics: {{count: {}, rate: {}}}\nfabric:\n",
+  text += fmt::format("    nics: {{count: {}, rate: {}}}\n",
                       design.request.gpus_per_server * design.request.planes,
                       rate_text(design.request.port));
+  if (design.request.domain_servers > 1)
+    text += fmt::format("    scale_up: {{servers: {}, in_network_reduction: true}}\n",
+                        design.request.domain_servers);
+  text += "fabric:\n";
   constexpr const char* kTiers[] = {"[leaf]", "[leaf, spine]", "[leaf, spine, super-spine]"};
   text += fmt::format("  tiers: {}\n  rails: {}\n", kTiers[fabric.tiers - 1], fabric.rails);
   if (fabric.planes > 1) text += fmt::format("  planes: {}\n", fabric.planes);

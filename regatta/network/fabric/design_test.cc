@@ -17,6 +17,7 @@ namespace regatta::fabric {
 namespace {
 
 using namespace literals;  // NOLINT(google-build-using-namespace): tests
+using testing::HasSubstr;
 
 DesignRequest request_of(int gpus) {
   return {.gpus = gpus, .chip = 51'200_Gbps, .port = 400_Gbps};
@@ -84,6 +85,39 @@ void expect_holds(const Design& design) {
   const ServerId last{design.servers - 1};
   for (int nic = 0; nic < cluster->fabric.rails; ++nic)
     EXPECT_TRUE(topo::hop_count(graph, ServerId{0}, nic, last, nic)) << text;
+}
+
+// Racks of 18 servers of four GPUs: 144 servers fit on a leaf of 102.4 Tbps beside their uplinks.
+TEST(DesignFabric, KeepsDomainsBelowOneLeaf) {
+  const DesignRequest racks{.gpus = 4608,
+                            .gpus_per_server = 4,
+                            .domain_servers = 18,
+                            .rails = 4,
+                            .chip = 102'400_Gbps,
+                            .port = 400_Gbps};
+  const Design design = design_of(racks);
+  EXPECT_EQ(design.fabric.servers_per_leaf % 18, 0);
+  EXPECT_EQ(design.servers, 1152);
+  const auto cluster = topo::parse_cluster(cluster_text(design, "d", "gb200"), "d.yaml");
+  ASSERT_TRUE(cluster) << cluster.error().message;
+  EXPECT_EQ(cluster->type_of(ServerId{0}).scale_up.servers, 18);
+  EXPECT_EQ(cluster_of(design, "d", "gb200").type_of(ServerId{0}).scale_up.bandwidth.value, 900e9);
+  const topo::FabricSummary summary = summarize_fabric(*cluster, build_graph(*cluster));
+  EXPECT_EQ(summary.domains, 64);
+  EXPECT_EQ(summary.domain_devices, 72);
+}
+
+TEST(DesignFabric, RefusesDomainsThatCannotBe) {
+  DesignRequest racks = request_of(512);
+  racks.domain_servers = 18;
+  EXPECT_THAT(complaint(racks), HasSubstr("do not divide the 64 servers; take 16"));
+  racks.domain_servers = 16;
+  racks.servers_per_leaf = 24;
+  EXPECT_THAT(complaint(racks), HasSubstr("divide domains of 16 servers; take 16"));
+  racks.servers_per_leaf = 0;
+  racks.gpus = 4096;
+  racks.domain_servers = 256;
+  EXPECT_THAT(complaint(racks), HasSubstr("a domain of 256 servers does not fit below a leaf"));
 }
 
 TEST(DesignFabric, IsOneSwitchForAsManyNicsAsItHasPorts) {

@@ -34,6 +34,7 @@ struct DesignOptions {
   std::optional<int> rails;
   std::optional<int> planes;
   std::optional<int> servers_gpus;
+  std::optional<int> domain_servers;
   std::optional<int> servers_per_leaf;
   std::optional<int> tiers;
   std::string chip;
@@ -69,6 +70,7 @@ Result<fabric::DesignRequest> request_of(const DesignOptions& options) {
   request.rails = options.rails.value_or(request.rails);
   request.planes = options.planes.value_or(request.planes);
   request.gpus_per_server = options.servers_gpus.value_or(request.gpus_per_server);
+  request.domain_servers = options.domain_servers.value_or(request.domain_servers);
   if (const long long most = 1LL * topo::kMaxServers * request.gpus_per_server; options.gpus > most)
     return Error{Code::kInvalidInput,
                  fmt::format("gpus {} make more than {} servers; take at most {}", options.gpus,
@@ -175,6 +177,11 @@ void add_shape(CLI::App& command, DesignOptions& options) {
                   "GPUs per server (default: 8; --servers-gpus is the old name)")
       ->type_name("N")
       ->check(whole_number(1, 64));
+  command
+      .add_option("--servers-per-domain", options.domain_servers,
+                  "Servers that NVLink joins; a block holds whole domains (default: 1)")
+      ->type_name("N")
+      ->check(whole_number(1, 32768));
   command
       .add_option("--rails", options.rails,
                   "Leaves per block of servers: GPU i uses leaf i mod N (default: 8)")
