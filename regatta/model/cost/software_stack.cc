@@ -252,11 +252,13 @@ struct DeviceEfficiencyRow {
 // Copies to pinned memory over PCIe 3.0, 4.0 and 5.0 x16 reach 12, 25 and 50 GB/s.
 // Two devices share NVLink-C2C's 450 GB/s one way to a Grace processor, of which copies reach 0.8;
 // racks of 72 are rated at 120 kW (GB200) and 135 kW (GB300).
-// B300, GB200 and GB300: nothing is published but what B200 reaches, whose shares they take. In
-// nvfp4 its best product is 6787 of 9000 TFLOPS (NVIDIA, "Boosting matrix multiplication with
-// cuBLAS 12.9", 2025); power costs the shapes of models as much of it as in 16 bits.
+// No products of B300, GB200 and GB300 are published. Llama 3.1 405B of Megatron-Bridge fits them:
+// GB200, whose data sheet gives a higher clock than B200's, holds no more of it under load, and
+// GB300 the same share as B200. In nvfp4 a product reaches 0.75 of B200's peak at its best (NVIDIA,
+// "Boosting matrix multiplication with cuBLAS 12.9", 2025), with the shapes of that model 0.53.
 constexpr double kA100Matrix = 0.859;
-constexpr double kB200Nvfp4 = 6787.0 / 9000 * (0.72 / 0.78) / kA100Matrix;
+constexpr double kNvfp4 = 0.53 / kA100Matrix;
+constexpr double kGb200 = 0.9;  // of the shares of B200
 constexpr DeviceEfficiencyRow kShares[] = {
     {"t4", {0.37 / kA100Matrix, 0, 0.2, 0.2, BytesPerSecond{12e9}, 150}},
     {"v100-sxm2-16g", {0.80 / kA100Matrix, 0, 0.3, 0.3, BytesPerSecond{12e9}, 440}},
@@ -271,13 +273,14 @@ constexpr DeviceEfficiencyRow kShares[] = {
     {"h800-sxm", {0.72 / kA100Matrix, 0.65 / kA100Matrix, 0.5, 0.34, BytesPerSecond{50e9}, 1000}},
     {"h200-sxm", {0.76 / kA100Matrix, 0.66 / kA100Matrix, 0.5, 0.34, BytesPerSecond{50e9}, 1000}},
     {"b200-sxm",
-     {0.72 / kA100Matrix, 0.68 / kA100Matrix, 0.42, 0.42, BytesPerSecond{50e9}, 1450, kB200Nvfp4}},
+     {0.72 / kA100Matrix, 0.68 / kA100Matrix, 0.42, 0.42, BytesPerSecond{50e9}, 1450, kNvfp4}},
     {"b300-sxm",
-     {0.72 / kA100Matrix, 0.68 / kA100Matrix, 0.42, 0.42, BytesPerSecond{50e9}, 1450, kB200Nvfp4}},
+     {0.72 / kA100Matrix, 0.68 / kA100Matrix, 0.42, 0.42, BytesPerSecond{50e9}, 1450, kNvfp4}},
     {"gb200",
-     {0.72 / kA100Matrix, 0.68 / kA100Matrix, 0.42, 0.42, BytesPerSecond{180e9}, 1250, kB200Nvfp4}},
+     {kGb200 * 0.72 / kA100Matrix, kGb200 * 0.68 / kA100Matrix, kGb200 * 0.42, kGb200 * 0.42,
+      BytesPerSecond{180e9}, 1250, kNvfp4}},
     {"gb300",
-     {0.72 / kA100Matrix, 0.68 / kA100Matrix, 0.42, 0.42, BytesPerSecond{180e9}, 1400, kB200Nvfp4}},
+     {0.72 / kA100Matrix, 0.68 / kA100Matrix, 0.42, 0.42, BytesPerSecond{180e9}, 1400, kNvfp4}},
 };
 
 }  // namespace
