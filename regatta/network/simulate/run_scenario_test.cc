@@ -86,6 +86,16 @@ TEST(RunScenario, AnAllToAllLeavesDomainsOnly) {
   EXPECT_DOUBLE_EQ(single.operations[0].network_bytes, 8 * 64e6 * 4 / 8);
 }
 
+// Two rows of two servers: each rank sends half the vector to its peer in the other domain.
+TEST(RunScenario, AHierarchicalAllReduceTakesADomainForAServer) {
+  const std::string all =
+      "traffic: [{pattern: hierarchical_all_reduce, bytes: 64MB, ranks: all}]\n";
+  const SimulationResult joined = run(SimulatedNetwork(joined_cluster(4, 1)), all);
+  EXPECT_DOUBLE_EQ(joined.operations[0].network_bytes, 4 * 64e6 / 2);
+  EXPECT_THAT(error_of(SimulatedNetwork(test_cluster(4, 1)), all),
+              HasSubstr("these ranks are no equal rows over several servers"));
+}
+
 TEST(RunScenario, ItemsStartWhenTheyShallAndAfterWhatTheyWaitFor) {
   const SimulatedNetwork network(test_cluster(4, 2));
   const SimulationResult outcome =
