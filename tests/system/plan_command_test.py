@@ -6,6 +6,7 @@ import pty
 import resource
 import signal
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -53,7 +54,7 @@ class PlanCommand(unittest.TestCase):
         plan = ["plan", job, "--cluster", cluster, "--strategy", "{dp: 8, zero: %d, micro_batch: 1, recompute: full}"]
         words = {"megatron": (1, ["--lr 0.0001", "--weight-decay 0", "--adam-beta1 0.8", "--clip-grad 0", "--train-iters 500",
                                   "--rotary-base 500000", "--norm-epsilon 1e-05"]),
-                 "torchrun": (3, ["--optimizer.lr 0.0001", "--optimizer.weight_decay 0", "--optimizer.beta1 0.8",
+                 "torchtitan": (3, ["--optimizer.lr 0.0001", "--optimizer.weight_decay 0", "--optimizer.beta1 0.8",
                                   "--training.max_norm inf", "--training.steps 500"]),
                  "deepspeed": (3, ['"lr": 0.0001', '"weight_decay": 0.0', "0.8,", '"gradient_clipping": 0.0',
                                    '"total_num_steps": 500'])}
@@ -61,6 +62,26 @@ class PlanCommand(unittest.TestCase):
             script = self.done(*plan[:-1], plan[-1] % zero, "--launch", launcher).stdout
             for flag in flags:
                 self.assertIn(flag, script)
+
+    def test_launches_large_models_with_every_framework_that_can_run_them(self):
+        every = ("megatron-lm", "megatron-bridge", "deepspeed", "torchtitan")
+        for model, servers, batch, launchers in (("llama3-70b", 16, 256, every), ("qwen2-72b", 16, 256, every),
+                                                 ("deepseek-v3", 64, 2048, every[:2]), ("qwen3-235b-a22b", 32, 1024, every[:2]),
+                                                 ("gpt3-175b", 64, 512, every)):
+            job = self.write("job.yaml", f"name: j\nmodel: {{preset: {model}}}\nglobal_batch: {batch}\nprecision: bf16\n")
+            cluster = self.write("c.yaml", f"name: c\nfabric: {{tiers: [leaf]}}\nservers: {{count: {servers}, type: dgx-h100}}\n")
+            for launcher in launchers:
+                with self.subTest(model=model, launcher=launcher):
+                    script = self.done("plan", job, "--cluster", cluster, "--launch", launcher).stdout
+                    self.assertIn("# The search was bound to what the framework runs:\n", script)
+                    self.assertIn("s0", script)
+                    program = [sys.executable, "-m", "py_compile"] if launcher == "megatron-bridge" else ["bash", "-n"]
+                    checked = subprocess.run([*program, self.write("script", script)], capture_output=True, text=True)
+                    self.assertEqual((checked.returncode, checked.stderr), (0, ""))
+
+    def test_refuses_by_name_what_a_framework_cannot_run_before_it_searches(self):
+        self.check(PLAN + ["--strategy", "{pp: 8}", "--launch", "deepspeed"],
+                   "deepspeed: pp 8 is the program's, no configuration has it; set pp 1, or launch with megatron")
 
     def test_says_plainly_that_a_fixed_strategy_does_not_fit(self):
         strategy = ["--strategy", "{tp: 8, pp: 4, dp: 32, cp: 1, micro_batch: 1, zero: 0}"]

@@ -133,7 +133,8 @@ class EstimatedPlanSearch {
                .request = problem.request,
                .devices = problem.devices,
                .server_devices = problem.machine.network.devices,
-               .every_form = problem.every_form} {}
+               .every_form = problem.every_form,
+               .accepts = problem.accepts} {}
 
   EstimatedSearchResult run() {
     works_ = work_strategies(space_);
@@ -223,6 +224,7 @@ class EstimatedPlanSearch {
     layers = balanced_layers(input_of(one), work);
     if (layers.empty()) return;
     one.stage_layers = layers;
+    if (problem_.accepts && !problem_.accepts(one)) return;
     const StageSplit balanced = stage_split(input_of(one), work, group.micro_batches);
     const Seconds time = time_of(group, one, &balanced);
     if (time < even) offer_all(group, strategies, {&layers, &balanced, time}, tally);

@@ -4,6 +4,7 @@
 // where that is faster (plan/internal/search/stage_split.h).
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,9 @@
 
 namespace regatta::plan {
 
+// Whether a strategy may be chosen.
+using StrategyPredicate = std::function<bool(const workload::Strategy&)>;
+
 // The references outlive the search.
 struct PlanningProblem {
   const workload::ModelShape& model;
@@ -26,8 +30,9 @@ struct PlanningProblem {
   const topo::ServerType& server;
   const cost::SoftwareStack& stack;
   MachineModel machine;
-  int devices = 0;          // all of them are used
-  bool every_form = false;  // plan/internal/search/strategy_space.h
+  int devices = 0;                 // all of them are used
+  bool every_form = false;         // plan/internal/search/strategy_space.h
+  StrategyPredicate accepts = {};  // bounds the search, as a launcher does; empty: all
 };
 
 // Whether a server type has GPUs: their plans are estimated in closed form, others are simulated.

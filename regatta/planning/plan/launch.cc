@@ -1,6 +1,7 @@
 #include "regatta/planning/plan/launch.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <span>
 #include <string>
@@ -10,13 +11,37 @@
 #include <fmt/format.h>
 
 #include "regatta/base/core/text.h"
+#include "regatta/planning/plan/internal/launch/launch_rules.h"
 #include "regatta/planning/plan/internal/launch/launch_script.h"
 
 namespace regatta::plan {
 namespace {
 
-constexpr EnumNames<3> kLauncherNames = {"megatron", "deepspeed", "torchrun"};
+constexpr EnumNames<4> kLauncherNames = {"megatron", "megatron-bridge", "deepspeed", "torchtitan"};
 static_assert(kLauncherNames.size() == kLaunchers.size());
+
+struct OtherName {
+  std::string_view name;
+  Launcher launcher;
+};
+constexpr std::array kOtherNames = {OtherName{"megatron-lm", Launcher::kMegatron},
+                                    OtherName{"torchrun", Launcher::kTorchtitan}};
+
+// "The search was bound to what megatron runs: zero 0 or 1; pp 1", over several lines.
+std::vector<std::string> bound_notes(const LaunchInput& input) {
+  if (input.bounds.empty()) return {};
+  std::vector<std::string> lines = {"The search was bound to what the framework runs:"};
+  std::string line;
+  for (const std::string& bound : input.bounds) {
+    if (!line.empty() && line.size() + bound.size() > 90) lines.push_back("  " + line);
+    if (!line.empty() && line.size() + bound.size() > 90) line.clear();
+    line += (line.empty() ? "" : " ") + bound + ";";
+  }
+  lines.push_back("  " + line);
+  return lines;
+}
+
+}  // namespace
 
 std::string one_line(std::string text) {
   std::replace_if(
@@ -24,14 +49,21 @@ std::string one_line(std::string text) {
   return text;
 }
 
-}  // namespace
-
 std::string to_string(Launcher launcher) {
   return enum_name(kLauncherNames, launcher);
 }
 
 std::optional<Launcher> launcher_named(std::string_view name) {
+  for (const OtherName& other : kOtherNames)
+    if (other.name == name) return other.launcher;
   return parse_enum<Launcher>(kLauncherNames, name);
+}
+
+std::vector<std::string> launcher_names() {
+  std::vector<std::string> names(kLauncherNames.begin(), kLauncherNames.end());
+  for (const OtherName& other : kOtherNames)
+    names.emplace_back(other.name);
+  return names;
 }
 
 int warmup_steps(const LaunchInput& input) {
@@ -67,24 +99,15 @@ std::string shell_word(std::string_view text) {
 
 std::string script_head(const LaunchInput& input, const std::vector<std::string>& notes) {
   const std::string& preset = input.model.preset;
-  std::string head =
-      fmt::format("#!/bin/bash\n# {}: {} on {} x {} devices, {}\n# global batch {}, {}\n",
-                  one_line(input.job_name), preset.empty() ? "a model" : one_line(preset),
-                  input.servers, input.devices_per_server, to_string(input.strategy),
-                  input.global_batch, to_string(input.precision));
+  std::string head = fmt::format(
+      "# {}: {} on {} x {} devices, {}\n# global batch {}, {}\n", one_line(input.job_name),
+      preset.empty() ? "a model" : one_line(preset), input.servers, input.devices_per_server,
+      to_string(input.strategy), input.global_batch, to_string(input.precision));
   for (const std::string& note : notes)
     head += "# " + one_line(note) + "\n";
-  return head + "set -euo pipefail\n";
-}
-
-FlagArray torchrun_flags(const LaunchInput& input) {
-  FlagArray flags("RANKS");
-  flags.add("--nnodes", input.servers);
-  flags.add("--nproc-per-node", input.devices_per_server);
-  flags.add_expanded("--node-rank", "\"${NODE_RANK:-0}\"");
-  flags.add_expanded("--master-addr", "\"${MASTER_ADDR:-localhost}\"");
-  flags.add_expanded("--master-port", "\"${MASTER_PORT:-29500}\"");
-  return flags;
+  for (const std::string& note : bound_notes(input))
+    head += "# " + one_line(note) + "\n";
+  return head;
 }
 
 std::vector<int> layers_of_parts(const workload::ModelShape& model,
@@ -100,6 +123,11 @@ bool are_equal(std::span<const int> layers) {
                      [&](int count) { return count == layers.front(); });
 }
 
+int sharing_ranks(const workload::Strategy& strategy) {
+  if (strategy.zero == 0) return strategy.cp;
+  return strategy.shard_ranks > 0 ? strategy.shard_ranks : strategy.dp * strategy.cp;
+}
+
 Error unsupported_by(Launcher launcher, std::string_view what, std::string_view remedy) {
   return {Code::kUnsupported, fmt::format("{}: {}; {}", to_string(launcher), what, remedy)};
 }
@@ -113,16 +141,18 @@ Result<std::string> launch_arguments(Launcher launcher, const LaunchInput& input
                              "and devices whose product that is",
                              input.servers, input.devices_per_server, input.strategy.world_size())};
   }
-  if (input.model.kind == workload::ModelKind::kEncoder)
-    return unsupported_by(launcher, "an encoder has another training program", "take a decoder");
-  if (input.precision == workload::Precision::kTf32)
-    return unsupported_by(launcher, "tf32 has no flag", "take bf16, or fp32");
+  REGATTA_TRY_DO(check_launch_rules(launcher, {.model = input.model,
+                                               .strategy = input.strategy,
+                                               .precision = input.precision,
+                                               .micro_batches = count}));
   switch (launcher) {
     case Launcher::kMegatron:
-      return megatron_script(input, count);
+      return megatron_script(input);
+    case Launcher::kMegatronBridge:
+      return megatron_bridge_script(input);
     case Launcher::kDeepspeed:
       return deepspeed_script(input, count);
-    case Launcher::kTorchrun:
+    case Launcher::kTorchtitan:
       break;
   }
   return torchtitan_script(input, count);

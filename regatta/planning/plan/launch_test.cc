@@ -13,6 +13,7 @@
 #include "regatta/base/core/test_files.h"
 #include "regatta/model/workload/model.h"
 #include "regatta/planning/plan/internal/launch/launch_script.h"
+#include "regatta/planning/plan/internal/launch/test_launch_cases.h"
 
 namespace regatta::plan {
 namespace {
@@ -25,29 +26,7 @@ using workload::Precision;
 using workload::Recompute;
 using workload::Strategy;
 
-// Owns what a LaunchInput refers to.
-struct Case {
-  ModelShape model;
-  Strategy strategy;
-  int global_batch = 0;
-  int servers = 1;
-  Precision precision = Precision::kBf16;
-
-  Result<std::string> script(Launcher launcher) const {
-    return launch_arguments(launcher, {.model = model,
-                                       .strategy = strategy,
-                                       .precision = precision,
-                                       .global_batch = global_batch,
-                                       .servers = servers,
-                                       .devices_per_server = strategy.world_size() / servers,
-                                       .job_name = "a job",
-                                       .optimizer = {}});
-  }
-};
-
-ModelShape preset(const std::string& name) {
-  return workload::find_model_preset(name)->model;
-}
+using Case = LaunchCase;
 
 Case gpt3() {
   return {.model = preset("gpt3-175b"),
@@ -103,9 +82,11 @@ std::string golden(const std::string& name) {
 
 TEST(LaunchArguments, AreTheKnownScripts) {
   EXPECT_EQ(*gpt3().script(Launcher::kMegatron), golden("gpt3-175b.megatron.sh"));
+  EXPECT_EQ(*mixtral().script(Launcher::kMegatronBridge),
+            golden("mixtral-8x7b.megatron-bridge.py"));
   EXPECT_EQ(*llama3().script(Launcher::kMegatron), golden("llama3-70b.megatron.sh"));
   EXPECT_EQ(*mixtral().script(Launcher::kMegatron), golden("mixtral-8x7b.megatron.sh"));
-  EXPECT_EQ(*llama2().script(Launcher::kTorchrun), golden("llama2-7b.torchrun.sh"));
+  EXPECT_EQ(*llama2().script(Launcher::kTorchtitan), golden("llama2-7b.torchtitan.sh"));
   EXPECT_EQ(*llama2().script(Launcher::kDeepspeed), golden("llama2-7b.deepspeed.sh"));
 }
 
@@ -140,36 +121,6 @@ class Values {
   std::map<std::string, std::string> flags_;
 };
 
-Case random_case(std::mt19937& random) {
-  const auto pick = [&](const auto& values) {
-    return values[std::uniform_int_distribution<std::size_t>(0, values.size() - 1)(random)];
-  };
-  const std::vector<std::string> models = {"gpt3-6.7b",    "llama2-7b",   "llama3-70b",
-                                           "mixtral-8x7b", "deepseek-v3", "qwen2-7b"};
-  Case one{.model = preset(pick(models)), .strategy = {}};
-  Strategy& strategy = one.strategy;
-  const std::vector<int> powers = {1, 1, 2, 4, 8};
-  strategy.tp = pick(powers);
-  strategy.pp = pick(powers);
-  strategy.dp = pick(powers);
-  strategy.cp = pick(std::vector<int>{1, 1, 2});
-  strategy.ep = has_experts(one.model) ? pick(powers) : 1;
-  if (has_experts(one.model) && pick(std::vector<int>{0, 1}) == 1) strategy.etp = 1;
-  strategy.micro_batch = pick(std::vector<int>{1, 2});
-  strategy.recompute = pick(workload::kRecomputes);
-  strategy.schedule =
-      pick(std::vector<PipelineSchedule>{PipelineSchedule::k1F1B, PipelineSchedule::k1F1B,
-                                         PipelineSchedule::kInterleaved, PipelineSchedule::kZbV});
-  if (strategy.schedule == PipelineSchedule::kInterleaved) strategy.virtual_stages = 2;
-  strategy.sequence_parallel = strategy.tp > 1 && pick(std::vector<int>{0, 1, 1, 1}) == 1;
-  strategy.context = pick(workload::kContextParallelisms);
-  strategy.overlap = pick(std::vector<int>{0, 1}) == 1;
-  strategy.zero = pick(std::vector<int>{0, 1, 1, 2, 3, 3});
-  one.precision = pick(std::vector<Precision>{Precision::kBf16, Precision::kFp8});
-  one.global_batch = strategy.dp * strategy.micro_batch * pick(std::vector<int>{8, 12, 16});
-  return one;
-}
-
 // Expects the flags that are there and those that are not; numbers only where the flag has one.
 void expect_flags(const Values& values, const std::map<std::string, bool>& there,
                   const std::map<std::string, int>& numbers) {
@@ -203,19 +154,21 @@ void expect_megatron_model(const ModelShape& model, const Strategy& strategy,
 
 void expect_megatron(const Case& one, const Values& values) {
   const Strategy& strategy = one.strategy;
-  expect_flags(values,
-               {{"--sequence-parallel", strategy.sequence_parallel},
-                {"--use-distributed-optimizer", strategy.zero == 1},
-                {"--overlap-grad-reduce", strategy.overlap && strategy.dp * strategy.cp > 1},
-                {"--recompute-granularity", strategy.recompute != Recompute::kNone},
-                {"--recompute-num-layers", strategy.recompute == Recompute::kFull},
-                {"--recompute-modules", needs_experts(strategy.recompute)},
-                {"--cp-comm-type", strategy.cp > 1},
-                {"--fp8-format", one.precision == Precision::kFp8},
-                {"--bf16", true}},
-               {{"--tensor-model-parallel-size", strategy.tp},
-                {"--pipeline-model-parallel-size", strategy.pp},
-                {"--context-parallel-size", strategy.cp}});
+  expect_flags(
+      values,
+      {{"--sequence-parallel", strategy.sequence_parallel},
+       {"--use-distributed-optimizer", strategy.zero == 1},
+       {"--overlap-grad-reduce", strategy.overlap && strategy.dp * strategy.cp > 1},
+       {"--recompute-granularity", strategy.recompute != Recompute::kNone},
+       {"--recompute-num-layers", strategy.recompute == Recompute::kFull},
+       {"--recompute-modules", needs_experts(strategy.recompute)},
+       {"--cp-comm-type", strategy.cp > 1},
+       {"--fp8-format", one.precision == Precision::kFp8 || one.precision == Precision::kMxfp8},
+       {"--bf16", one.precision != Precision::kFp16},
+       {"--fp16", one.precision == Precision::kFp16}},
+      {{"--tensor-model-parallel-size", strategy.tp},
+       {"--pipeline-model-parallel-size", strategy.pp},
+       {"--context-parallel-size", strategy.cp}});
   // Megatron-LM takes what is left of the ranks for replicas.
   const int ranks = values.number("--nnodes") * values.number("--nproc-per-node");
   const int replicas = ranks / (strategy.tp * strategy.pp * strategy.cp);
@@ -253,7 +206,7 @@ void expect_torchtitan(const Case& one, const Values& values) {
   const Strategy& strategy = one.strategy;
   const int shards = strategy.zero == 0 ? 1 : strategy.dp;
   expect_flags(values,
-               {{"--model.converters", one.precision == Precision::kFp8},
+               {{"--model.converters", is_eight_bits_or_less(one.precision)},
                 {"--parallelism.expert_parallel_degree", has_experts(one.model)},
                 {"--parallelism.pipeline_parallel_schedule", strategy.pp > 1}},
                {{"--parallelism.data_parallel_shard_degree", shards},
@@ -283,20 +236,24 @@ void expect_deepspeed(const Case& one, const std::string& script) {
   const auto config = nlohmann::json::parse(script.substr(start, script.find("\nEND") - start));
   const Values values(script);
   const int ranks = values.number("--num_nodes") * values.number("--num_gpus");
-  EXPECT_EQ(ranks, one.strategy.dp);
+  EXPECT_EQ(ranks, one.strategy.dp * one.strategy.tp);
+  if (one.strategy.tp > 1) {
+    EXPECT_EQ(config["tensor_parallel"]["autotp_size"].get<int>(), one.strategy.tp);
+  }
   EXPECT_EQ(config["train_batch_size"].get<int>(),
             config["train_micro_batch_size_per_gpu"].get<int>() *
-                config["gradient_accumulation_steps"].get<int>() * ranks);
+                config["gradient_accumulation_steps"].get<int>() * one.strategy.dp);
   EXPECT_EQ(config["train_batch_size"].get<int>(), one.global_batch);
   EXPECT_EQ(config["zero_optimization"]["stage"].get<int>(), one.strategy.zero);
-  EXPECT_EQ(config.contains("bf16"), true);
+  EXPECT_EQ(config.contains("bf16"), one.precision == Precision::kBf16);
+  EXPECT_EQ(config.contains("fp16"), one.precision == Precision::kFp16);
 }
 
 TEST(LaunchArguments, SayWhatTheStrategySaysOrAreRefused) {
   std::mt19937 random(11);
   std::map<Launcher, int> complete;
   for (int tried = 0; tried < 600;) {
-    const Case one = random_case(random);
+    const Case one = random_launch_case(random);
     if (!workload::micro_batches(one.model, one.strategy, one.global_batch)) continue;
     for (const Launcher launcher : kLaunchers) {
       ++tried;
@@ -309,12 +266,12 @@ TEST(LaunchArguments, SayWhatTheStrategySaysOrAreRefused) {
       }
       ++complete[launcher];
       if (launcher == Launcher::kMegatron) expect_megatron(one, Values(*script));
-      if (launcher == Launcher::kTorchrun) expect_torchtitan(one, Values(*script));
+      if (launcher == Launcher::kTorchtitan) expect_torchtitan(one, Values(*script));
       if (launcher == Launcher::kDeepspeed) expect_deepspeed(one, *script);
     }
   }
   EXPECT_GT(complete[Launcher::kMegatron], 40);
-  EXPECT_GT(complete[Launcher::kTorchrun], 10);
+  EXPECT_GT(complete[Launcher::kTorchtitan], 10);
   EXPECT_GT(complete[Launcher::kDeepspeed], 0);
 }
 
@@ -347,25 +304,23 @@ TEST(LaunchArguments, RefuseByNameWhatMegatronLacks) {
 
 TEST(LaunchArguments, RefuseByNameWhatTheOthersLack) {
   EXPECT_EQ(refusal(gpt3(), Launcher::kDeepspeed, [](Case&) {}),
-            "deepspeed: tp 8 is the program's, no configuration has it; set tp 1, or launch with "
+            "deepspeed: pp 8 is the program's, no configuration has it; set pp 1, or launch with "
             "megatron");
-  EXPECT_THAT(refusal(gpt3(), Launcher::kTorchrun, [](Case&) {}),
-              HasSubstr("none of its models has other than rotary positions"));
-  EXPECT_THAT(refusal(llama2(), Launcher::kTorchrun, [](Case& one) { one.strategy.zero = 1; }),
+  EXPECT_THAT(refusal(llama2(), Launcher::kTorchtitan, [](Case& one) { one.strategy.zero = 1; }),
               HasSubstr("set zero 2 or 3"));
   EXPECT_THAT(
-      refusal(llama2(), Launcher::kTorchrun, [](Case& one) { one.precision = Precision::kTf32; }),
+      refusal(llama2(), Launcher::kTorchtitan, [](Case& one) { one.precision = Precision::kTf32; }),
       HasSubstr("tf32 has no flag; take bf16"));
 }
 
 TEST(LaunchArguments, RefuseDevicesThatAreNotTheRanks) {
   const Case one = llama2();
-  const auto script = launch_arguments(Launcher::kTorchrun, {.model = one.model,
-                                                             .strategy = one.strategy,
-                                                             .global_batch = 128,
-                                                             .servers = 3,
-                                                             .devices_per_server = 8,
-                                                             .optimizer = {}});
+  const auto script = launch_arguments(Launcher::kTorchtitan, {.model = one.model,
+                                                               .strategy = one.strategy,
+                                                               .global_batch = 128,
+                                                               .servers = 3,
+                                                               .devices_per_server = 8,
+                                                               .optimizer = {}});
   EXPECT_EQ(script.error().message,
             "3 servers of 8 devices: the strategy has 16 ranks; name servers and devices whose "
             "product that is");
@@ -432,11 +387,11 @@ TEST(LaunchArguments, SayTheRecipeOfNarrowPrecisions) {
 
   Case shared = llama2();
   shared.precision = Precision::kMxfp8;
-  const auto torchtitan = shared.script(Launcher::kTorchrun);
+  const auto torchtitan = shared.script(Launcher::kTorchtitan);
   ASSERT_TRUE(torchtitan) << torchtitan.error().message;
   EXPECT_EQ(Values(*torchtitan).text("--quantize.linear.mx.recipe_name"), "mxfp8_cublas");
   shared.precision = Precision::kNvfp4;
-  EXPECT_THAT(shared.script(Launcher::kTorchrun).error().message, HasSubstr("it has no nvfp4"));
+  EXPECT_THAT(shared.script(Launcher::kTorchtitan).error().message, HasSubstr("it has no nvfp4"));
   EXPECT_THAT(shared.script(Launcher::kDeepspeed).error().message,
               HasSubstr("nvfp4 is the program's"));
 }
@@ -447,32 +402,33 @@ TEST(LaunchArguments, LeaveTorchtitanFewerLayersOnTheEndsAlone) {
            .global_batch = 8,
            .servers = 1};
   one.strategy.stage_layers = {8, 9, 9, 6};
-  const auto ends = one.script(Launcher::kTorchrun);
+  const auto ends = one.script(Launcher::kTorchtitan);
   ASSERT_TRUE(ends) << ends.error().message;
   EXPECT_THAT(*ends, HasSubstr("--parallelism.pipeline_parallel_layers_per_stage 9"));
   EXPECT_THAT(*ends, HasSubstr("--parallelism.pipeline_parallel_first_stage_less_layers 1"));
   EXPECT_THAT(*ends, HasSubstr("--parallelism.pipeline_parallel_last_stage_less_layers 3"));
   one.strategy.stage_layers = {9, 8, 9, 6};
-  EXPECT_EQ(one.script(Launcher::kTorchrun).error().message,
-            "torchrun: only its first and its last stage can hold fewer layers; choose another pp "
-            "or stage_layers, or launch with megatron");
+  EXPECT_EQ(
+      one.script(Launcher::kTorchtitan).error().message,
+      "torchtitan: only its first and its last stage can hold fewer layers; choose another pp, "
+      "virtual_stages or stage_layers, or launch with megatron");
   one.strategy.stage_layers = {10, 8, 8, 6};
   one.strategy.schedule = workload::PipelineSchedule::kInterleaved;
   one.strategy.virtual_stages = 2;
-  EXPECT_EQ(one.script(Launcher::kTorchrun).error().message,
-            "torchrun: 32 layers do not divide into 8 equal parts; choose a pp and virtual_stages "
-            "that divide them, or launch with megatron");
+  EXPECT_EQ(one.script(Launcher::kTorchtitan).error().message,
+            "torchtitan: 32 layers do not divide into 8 equal parts; choose another pp, "
+            "virtual_stages or stage_layers, or launch with megatron");
 }
 
 TEST(LaunchArguments, KeepTheNameOfAJobInOneWord) {
   Case one = llama2();
-  const auto script = launch_arguments(Launcher::kTorchrun, {.model = one.model,
-                                                             .strategy = one.strategy,
-                                                             .global_batch = 128,
-                                                             .servers = 2,
-                                                             .devices_per_server = 8,
-                                                             .job_name = "it's\n$(mine)",
-                                                             .optimizer = {}});
+  const auto script = launch_arguments(Launcher::kTorchtitan, {.model = one.model,
+                                                               .strategy = one.strategy,
+                                                               .global_batch = 128,
+                                                               .servers = 2,
+                                                               .devices_per_server = 8,
+                                                               .job_name = "it's\n$(mine)",
+                                                               .optimizer = {}});
   ASSERT_TRUE(script);
   EXPECT_THAT(*script, HasSubstr("# it's?$(mine): llama2-7b"));
   EXPECT_THAT(*script, HasSubstr("--job.description 'it'\\''s\n$(mine)'"));

@@ -20,6 +20,7 @@
 #include "regatta/model/topo/cluster_yaml.h"
 #include "regatta/planning/plan/estimated_plan_metrics.h"
 #include "regatta/planning/plan/estimated_plan_search.h"
+#include "regatta/planning/plan/launch.h"
 #include "regatta/planning/plan/simulated_plan.h"
 
 namespace regatta::cli {
@@ -129,8 +130,9 @@ void add_plan_command(CLI::App& app, int& exit_status) {
       ->check(whole_number(1, topo::kMaxServers));
   auto* launch = command->add_option(
       "--launch", options->launcher,
-      "GPUs: print a launch script of the best plan: megatron, deepspeed or torchrun");
-  launch->type_name("FRAMEWORK")->check(one_of({"megatron", "deepspeed", "torchrun"}));
+      "GPUs: print a script of the best plan that a framework can run: megatron, megatron-bridge, "
+      "deepspeed or torchtitan");
+  launch->type_name("FRAMEWORK")->check(one_of(plan::launcher_names()));
   command->add_option("--html", options->html, "GPUs: write a page of the plan and its timeline")
       ->type_name("FILE")
       ->check(not_empty());

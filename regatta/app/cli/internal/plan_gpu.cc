@@ -58,7 +58,7 @@ int show_search(const PlanOptions& options, const workload::Job& job, const topo
     return plan::search_estimated_plans(problem, mode, options.top, threads);
   }();
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-  if (!result) return report_error(result.error());
+  if (!result) return report_error(with_launch_bounds(options, problem, result.error()));
   const EstimatedPlan& best = result->ranked.front();
   const auto is_printed = write_outputs(options, {job, cluster, problem, best});
   if (!is_printed) return report_error(is_printed.error());
@@ -99,6 +99,8 @@ int show_gpu_plans(const PlanOptions& options, const workload::Job& job,
   auto whole = plan::planning_problem(job, cluster, **stack);
   if (!whole) return report_error(whole.error());
   whole->every_form = options.every_form;
+  if (const Status bound = bind_to_launcher(options, *whole); !bound)
+    return report_error(bound.error());
   const auto left = plan::servers_without(cluster, options.without);
   if (!left) return report_error(left.error());
   if (left->empty()) {

@@ -7,7 +7,9 @@
 #include "regatta/app/cli/internal/output_files.h"
 #include "regatta/app/report/pages.h"
 #include "regatta/base/core/result.h"
+#include "regatta/base/core/text.h"
 #include "regatta/planning/plan/launch.h"
+#include "regatta/planning/plan/placement.h"
 #include "regatta/planning/plan/stage_timeline.h"
 
 namespace regatta::cli {
@@ -15,6 +17,24 @@ namespace regatta::cli {
 Status check_plan_outputs(const PlanOptions& options) {
   return check_outputs({{"--html", options.html}, {"--trace", options.trace}},
                        {options.job, options.cluster});
+}
+
+Status bind_to_launcher(const PlanOptions& options, plan::PlanningProblem& problem) {
+  if (options.launcher.empty()) return {};
+  const auto launcher = plan::launcher_named(options.launcher);
+  REGATTA_CHECK(launcher.has_value());
+  REGATTA_TRY_DO(plan::check_launch_request(*launcher, problem));
+  problem.accepts = plan::runnable_by(*launcher, problem);
+  return {};
+}
+
+Error with_launch_bounds(const PlanOptions& options, const plan::PlanningProblem& problem,
+                         Error error) {
+  const auto launcher = plan::launcher_named(options.launcher);
+  if (!launcher) return error;
+  error.message += fmt::format("; --launch {} bound the search: {}", options.launcher,
+                               join(plan::launch_bounds(*launcher, problem.request), ", "));
+  return error;
 }
 
 Result<bool> write_outputs(const PlanOptions& options, const PlanToWrite& one) {
@@ -41,16 +61,23 @@ Result<bool> write_outputs(const PlanOptions& options, const PlanToWrite& one) {
   if (options.launcher.empty()) return false;
   const auto launcher = plan::launcher_named(options.launcher);
   REGATTA_CHECK(launcher.has_value());
+  const int servers = problem.devices / problem.server.device_count;
+  const auto placed = plan::place_plan(cluster, problem, plan.strategy, options.without);
   REGATTA_TRY(script, plan::launch_arguments(
                           *launcher, {.model = problem.model,
                                       .strategy = plan.strategy,
                                       .precision = problem.precision,
                                       .global_batch = problem.global_batch,
-                                      .servers = problem.devices / problem.server.device_count,
+                                      .servers = servers,
                                       .devices_per_server = problem.server.device_count,
                                       .job_name = job.name,
                                       .optimizer = job.optimizer,
-                                      .steps = job.steps > 0 ? job.steps : plan::kDefaultSteps}));
+                                      .steps = job.steps > 0 ? job.steps : plan::kDefaultSteps,
+                                      .checkpoint = job.checkpoint,
+                                      .placed = plan::launch_servers(
+                                          cluster, servers, options.without,
+                                          placed ? &placed->placement.device_of_rank : nullptr),
+                                      .bounds = plan::launch_bounds(*launcher, problem.request)}));
   fmt::print("{}", script);
   return true;
 }

@@ -26,6 +26,14 @@ struct PlanToWrite {
 // Before the search: where files go must be writable. kInvalidInput when not.
 Status check_plan_outputs(const PlanOptions& options);
 
+// Binds the search to what the framework of --launch can run, where it is given. kUnsupported where
+// that is not the model, the precision or a value of the request.
+Status bind_to_launcher(const PlanOptions& options, plan::PlanningProblem& problem);
+
+// `error` of a search, with what --launch bound it to.
+Error with_launch_bounds(const PlanOptions& options, const plan::PlanningProblem& problem,
+                         Error error);
+
 // Writes what the options ask for; whether the script was printed in place of the plan.
 Result<bool> write_outputs(const PlanOptions& options, const PlanToWrite& one);
 

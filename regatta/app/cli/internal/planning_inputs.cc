@@ -86,8 +86,7 @@ Status check_devices_run_here(const topo::Cluster& cluster, const std::string& c
         Code::kInvalidInput,
         fmt::format("{}: cluster {} has GPUs ({}), and this build runs jobs on CPU devices "
                     "only; predict the job with regatta plan JOB --cluster CLUSTER, and "
-                    "start it there with the script of --launch megatron, deepspeed or "
-                    "torchrun",
+                    "start it there with the script of --launch FRAMEWORK",
                     command, cluster.name, type.device.name)};
   }
   return {};

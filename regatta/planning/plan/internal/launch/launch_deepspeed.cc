@@ -1,8 +1,9 @@
 // DeepSpeed: a ds_config.json and the line that starts the user's program with it. Keys:
-// deepspeed/runtime/zero/config.py and docs/_pages/config-json.md of DeepSpeed 0.16. The file says
-// how replicas share and what they keep; the model itself, and how it is cut into tensors, stages,
-// sequences or experts, is the program's, so a strategy with those is refused here (Megatron-LM's
-// script has them) instead of left to an unknown program.
+// deepspeed/runtime/constants.py, runtime/zero/config.py and runtime/tensor_parallel/config.py. The
+// file says how replicas share and what they keep, and how AutoTP cuts tensors; the model itself,
+// and how it is cut into stages, sequences or experts, is the program's
+// (launch_rules_deepspeed.cc).
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/planning/plan/internal/launch/launch_script.h"
+#include "regatta/planning/plan/internal/launch/launch_servers.h"
 
 namespace regatta::plan {
 namespace {
@@ -21,61 +23,13 @@ using workload::Precision;
 using workload::Recompute;
 using workload::Strategy;
 
-constexpr auto kSelf = Launcher::kDeepspeed;
+constexpr int kRunsAutoTp = 17;  // the minor release whose configuration file has it
 
 bool offloads_optimizer(const Strategy& strategy) {
   return strategy.offload == Offload::kOptimizer || strategy.offload == Offload::kBoth;
 }
 bool offloads_activations(const Strategy& strategy) {
   return strategy.offload == Offload::kActivations || strategy.offload == Offload::kBoth;
-}
-
-Status check_degrees(const Strategy& strategy) {
-  struct Degree {
-    const char* name;
-    int value;
-  };
-  for (const Degree& degree :
-       {Degree{"tp", strategy.tp}, Degree{"pp", strategy.pp}, Degree{"cp", strategy.cp},
-        Degree{"ep", strategy.ep}, Degree{"etp", strategy.expert_tp()}}) {
-    if (degree.value == 1) continue;
-    return unsupported_by(
-        kSelf,
-        fmt::format("{} {} is the program's, no configuration has it", degree.name, degree.value),
-        fmt::format("set {} 1, or launch with megatron", degree.name));
-  }
-  return {};
-}
-
-Status check(const LaunchInput& input) {
-  const Strategy& strategy = input.strategy;
-  REGATTA_TRY_DO(check_degrees(strategy));
-  if (is_eight_bits_or_less(input.precision))
-    return unsupported_by(
-        kSelf,
-        fmt::format("{} is the program's, no configuration has it", to_string(input.precision)),
-        "take bf16, or launch with megatron or torchrun");
-  if (strategy.recompute != Recompute::kNone && strategy.recompute != Recompute::kFull)
-    return unsupported_by(kSelf, "it recomputes whole blocks", "set recompute none or full");
-  if (strategy.shard_ranks > 0 && strategy.zero != 3) {
-    return unsupported_by(
-        kSelf, fmt::format("only zero 3 shares among {} of the replicas", strategy.shard_ranks),
-        "set zero 3, or leave shard_ranks out");
-  }
-  if (offloads_optimizer(strategy) && strategy.zero == 0)
-    return unsupported_by(kSelf, "only a shared optimizer can wait in the server's memory",
-                          "set zero 1, 2 or 3");
-  if (offloads_activations(strategy) && strategy.recompute != Recompute::kFull)
-    return unsupported_by(kSelf, "it offloads the activations that recomputation starts from alone",
-                          "set recompute full, or offload none or optimizer");
-  if (strategy.compression != GradientCompression::kNone &&
-      strategy.compression != GradientCompression::kBf16 &&
-      strategy.compression != GradientCompression::kFp16) {
-    return unsupported_by(
-        kSelf, "gradients travel in 16 or 32 bits, not as " + to_string(strategy.compression),
-        "set compression none, bf16 or fp16");
-  }
-  return {};
 }
 
 Json zero_json(const Strategy& strategy) {
@@ -116,8 +70,10 @@ Json config_json(const LaunchInput& input, int micro_batches) {
   config["scheduler"] = {{"type", "WarmupCosineLR"},
                          {"params",
                           {{"total_num_steps", input.steps},
-                           {"warmup_num_steps", warmup_steps(input)},
+                           {"warmup_num_steps", std::max(1, warmup_steps(input))},
+                           {"warmup_type", "linear"},
                            {"cos_min_ratio", kFinalLearningRateFraction}}}};
+  if (strategy.tp > 1) config["tensor_parallel"] = {{"autotp_size", strategy.tp}};
   if (strategy.recompute == Recompute::kFull) {
     config["activation_checkpointing"] = {{"number_checkpoints", input.model.layers},
                                           {"partition_activations", false},
@@ -126,27 +82,44 @@ Json config_json(const LaunchInput& input, int micro_batches) {
   return config;
 }
 
-std::vector<std::string> notes(const Strategy& strategy) {
+std::vector<std::string> deepspeed_notes(const LaunchInput& input) {
+  const Strategy& strategy = input.strategy;
   std::vector<std::string> lines = {
-      "DeepSpeed 0.16 or later: run it on one server; HOSTFILE names all of them, SCRIPT the "
-      "program,",
-      "which makes its engine with deepspeed.initialize."};
+      fmt::format("DeepSpeed 0.{} or later: run it on the first server, which reaches the others "
+                  "by ssh; LAUNCHER=slurm inside an allocation.",
+                  strategy.tp > 1 ? kRunsAutoTp : 16),
+      "HOSTFILE names other servers, SCRIPT the program, which makes its engine with "
+      "deepspeed.initialize,",
+      fmt::format("samples of {} tokens, and what it saves, loads and evaluates: no configuration "
+                  "has them.",
+                  input.model.seq)};
+  if (strategy.tp > 1) {
+    lines.push_back(
+        "AutoTP cuts models of Hugging Face; for others the program gives tensor_parallel a "
+        "partition_config.");
+  }
   if (strategy.recompute == Recompute::kFull)
-    lines.push_back("It must call deepspeed.checkpointing.checkpoint around each block.");
+    lines.emplace_back("It must call deepspeed.checkpointing.checkpoint around each block.");
   if (strategy.shard_ranks > 0)
-    lines.push_back("It must make its model in deepspeed.zero.MiCS_Init.");
+    lines.emplace_back("It must make its model in deepspeed.zero.MiCS_Init.");
+  if (has_experts(input.model) && strategy.zero == 3)
+    lines.emplace_back(
+        "It must name its blocks of experts with deepspeed.utils.set_z3_leaf_modules.");
   return lines;
 }
 
 }  // namespace
 
-Result<std::string> deepspeed_script(const LaunchInput& input, int micro_batches) {
-  REGATTA_TRY_DO(check(input));
+std::string deepspeed_script(const LaunchInput& input, int micro_batches) {
   FlagArray flags("LAUNCH");
   flags.add_expanded("--hostfile", "\"${HOSTFILE:-hostfile}\"");
   flags.add("--num_nodes", input.servers);
   flags.add("--num_gpus", input.devices_per_server);
-  std::string script = script_head(input, notes(input.strategy));
+  flags.add_expanded("--launcher", "\"${LAUNCHER:-pdsh}\"");
+  flags.add_expanded("--master_port", "\"${MASTER_PORT:-29500}\"");
+  std::string script =
+      "#!/bin/bash\n" + script_head(input, deepspeed_notes(input)) + "set -euo pipefail\n";
+  script += hostfile_lines(input) + nic_lines(input);
   script += "cat >ds_config.json <<'END'\n" + config_json(input, micro_batches).dump(2) + "\nEND\n";
   script += flags.text();
   return script + fmt::format(

@@ -37,24 +37,29 @@ class FlagArray {
 // One word of a shell.
 std::string shell_word(std::string_view text);
 
-// "#!/bin/bash", and what the job is; `notes` are lines of their own. Control characters of names
-// become '?', so that no line ends where it should not.
+// Comments of a shell or of Python: what the job is, and `notes` and the bounds of the search in
+// lines of their own. Control characters of names become '?', so that no line ends too early.
 std::string script_head(const LaunchInput& input, const std::vector<std::string>& notes);
 
-// torchrun's flags for equal servers, of which each runs the script.
-FlagArray torchrun_flags(const LaunchInput& input);
+// One line of a comment: control characters become '?'.
+std::string one_line(std::string text);
 
 // The layers of every part of the model, in its order.
 std::vector<int> layers_of_parts(const workload::ModelShape& model,
                                  const workload::Strategy& strategy);
 bool are_equal(std::span<const int> layers);
 
+// Ranks that hold a copy of the weights together, those of one sequence among them; 1 without ZeRO.
+int sharing_ranks(const workload::Strategy& strategy);
+
 Error unsupported_by(Launcher launcher, std::string_view what, std::string_view remedy);
 
-// The launchers. `micro_batches` as workload::micro_batches() counts them.
-Result<std::string> megatron_script(const LaunchInput& input, int micro_batches);
-Result<std::string> deepspeed_script(const LaunchInput& input, int micro_batches);
-Result<std::string> torchtitan_script(const LaunchInput& input, int micro_batches);
+// The launchers, for a plan that check_launch_rules() accepts. `micro_batches` as
+// workload::micro_batches() counts them.
+std::string megatron_script(const LaunchInput& input);
+std::string megatron_bridge_script(const LaunchInput& input);
+std::string deepspeed_script(const LaunchInput& input, int micro_batches);
+std::string torchtitan_script(const LaunchInput& input, int micro_batches);
 
 template <typename Value>
 void FlagArray::add(std::string_view flag, const Value& value) {

@@ -45,7 +45,7 @@ TEST(LaunchArguments, HaveTheOptimizerAndTheStepsOfTheJob) {
                     HasSubstr("--clip-grad 2\n"), HasSubstr("--train-iters 500\n"),
                     HasSubstr("--lr-warmup-iters 50\n")));
   EXPECT_THAT(
-      script(Launcher::kTorchrun, model),
+      script(Launcher::kTorchtitan, model),
       AllOf(HasSubstr("--optimizer.lr 0.0001\n"), HasSubstr("--optimizer.beta1 0.8\n"),
             HasSubstr("--optimizer.beta2 0.9\n"), HasSubstr("--optimizer.eps 1e-06\n"),
             HasSubstr("--optimizer.weight_decay 0.2\n"), HasSubstr("--training.max_norm 2\n"),
@@ -62,7 +62,7 @@ TEST(LaunchArguments, SwitchClippingOffWhereTheJobDoes) {
   optimizer.clip_norm = 0;
   const workload::ModelShape& model = preset("llama2-7b");
   EXPECT_THAT(script(Launcher::kMegatron, model, optimizer), HasSubstr("--clip-grad 0\n"));
-  EXPECT_THAT(script(Launcher::kTorchrun, model, optimizer),
+  EXPECT_THAT(script(Launcher::kTorchtitan, model, optimizer),
               HasSubstr("--training.max_norm inf\n"));
   EXPECT_THAT(script(Launcher::kDeepspeed, model, optimizer),
               HasSubstr("\"gradient_clipping\": 0.0"));
@@ -85,9 +85,9 @@ TEST(LaunchArguments, HaveTheAnglesAndTheNormsOfTheModel) {
   EXPECT_THAT(script(Launcher::kMegatron, preset("gpt2-small")),
               AllOf(Not(HasSubstr("--rotary")), HasSubstr("--norm-epsilon 1e-05\n")));
   workload::ModelShape own = preset("llama3-8b");
-  EXPECT_THAT(script(Launcher::kTorchrun, own), Not(HasSubstr("rope_theta")));  // a known flavor
+  EXPECT_THAT(script(Launcher::kTorchtitan, own), Not(HasSubstr("rope_theta")));  // a known flavor
   own.rope_theta = 20000;
-  EXPECT_THAT(script(Launcher::kTorchrun, own), HasSubstr("rope_theta=20000, norm_eps=1e-05"));
+  EXPECT_THAT(script(Launcher::kTorchtitan, own), HasSubstr("rope_theta=20000, norm_eps=1e-05"));
   own.rope_theta = 20000.5;
   const workload::Strategy strategy;
   EXPECT_EQ(

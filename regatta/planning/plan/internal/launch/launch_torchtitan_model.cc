@@ -1,13 +1,17 @@
 #include "regatta/planning/plan/internal/launch/launch_torchtitan_model.h"
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "regatta/base/core/text.h"
 #include "regatta/model/workload/model.h"
-#include "regatta/planning/plan/internal/launch/launch_script.h"
+#include "regatta/planning/plan/internal/launch/model_details.h"
 
 namespace regatta::plan {
 namespace {
@@ -23,6 +27,7 @@ constexpr std::array kKnown = {
     Known{"llama3-8b", "llama3", "8B"},          Known{"llama3-70b", "llama3", "70B"},
     Known{"llama3-405b", "llama3", "405B"},      Known{"deepseek-v2-lite", "deepseek_v3", "16B"},
     Known{"deepseek-v2", "deepseek_v3", "236B"}, Known{"deepseek-v3", "deepseek_v3", "671B"},
+    Known{"qwen3-30b-a3b", "qwen3", "30B-A3B"},  Known{"qwen3-235b-a22b", "qwen3", "235B-A22B"},
 };
 
 // Whether it is the preset that it names, for any sequence.
@@ -53,9 +58,14 @@ std::string scalar_words(const ModelShape& model) {
 
 std::string expert_words(const ModelShape& model) {
   const workload::Experts& experts = model.experts;
+  const ModelDetails details = model_details(model);
   return fmt::format(
-      "moe_inter_dim={}, moe_args=MoEArgs(num_experts={}, num_shared_experts={}, top_k={})",
-      experts.ffn_hidden, experts.count, experts.shared, experts.top_k);
+      "moe_inter_dim={}, moe_args=MoEArgs(num_experts={}, num_shared_experts={}, top_k={}, "
+      "score_func=\"{}\", route_norm={}, route_scale={})",
+      experts.ffn_hidden, experts.count, experts.shared, experts.top_k,
+      details.has_sigmoid_router ? "sigmoid" : "softmax",
+      details.has_sigmoid_router || !details.weighs_all_experts ? "True" : "False",
+      details.router_scaling > 0 ? details.router_scaling : 1.0);
 }
 
 std::string llama_definition(const ModelShape& model) {
@@ -69,9 +79,10 @@ std::string qwen_definition(const ModelShape& model) {
   const workload::AttentionShape attention = attention_shape(model);
   std::string text = fmt::format(
       "Qwen3ModelArgs(dim={}, n_layers={}, n_heads={}, n_kv_heads={}, head_dim={}, hidden_dim={}, "
-      "vocab_size={}, qk_norm=False, {}",
+      "vocab_size={}, qk_norm={}, {}",
       model.hidden, model.layers, model.heads, attention.kv_heads, attention.key_dim,
-      model.ffn_hidden, model.vocab, scalar_words(model));
+      model.ffn_hidden, model.vocab, model_details(model).has_qk_norms ? "True" : "False",
+      scalar_words(model));
   if (has_experts(model)) text += ", moe_enabled=True, " + expert_words(model);
   return text + ")";
 }
@@ -81,44 +92,74 @@ std::string deepseek_definition(const ModelShape& model) {
   return fmt::format(
       "DeepSeekV3ModelArgs(dim={}, n_layers={}, n_dense_layers={}, n_heads={}, inter_dim={}, "
       "vocab_size={}, q_lora_rank={}, kv_lora_rank={}, qk_nope_head_dim={}, qk_rope_head_dim={}, "
-      "v_head_dim={}, {}, {})",
+      "v_head_dim={}, n_expert_groups={}, n_limited_groups={}, {}, {})",
       model.hidden, model.layers, dense_layers(model), model.heads, model.ffn_hidden, model.vocab,
       latent.query_rank, latent.kv_rank, latent.plain_dim, latent.rotary_dim, latent.value_dim,
-      scalar_words(model), expert_words(model));
+      std::max(1, model.experts.groups), std::max(1, model.experts.top_groups), scalar_words(model),
+      expert_words(model));
+}
+
+// The parts that none of torchtitan's models has; "" for a shape that one of them has.
+std::string torchtitan_lacks(const ModelShape& model) {
+  std::vector<std::string> lacks;
+  const auto add = [&](bool is_lacking, const char* what) {
+    if (is_lacking) lacks.emplace_back(what);
+  };
+  add(model.positions != workload::PositionEncoding::kRotary, "other than rotary positions");
+  add(model.norm != workload::NormKind::kRmsNorm, "layer norms");
+  add(model.activation != workload::Activation::kSwiglu, "an MLP without a gate");
+  add(model.linear_biases || model.qkv_biases, "biases");
+  add(model.tied_embeddings, "tied embeddings");
+  add(has_latent_attention(model) && !has_experts(model), "latent attention without experts");
+  add(!has_latent_attention(model) && has_experts(model) && model.experts.dense_layers > 0,
+      "plain layers before those with experts");
+  return join(lacks, ", ");
+}
+
+// A module that adds the flavor to those of the model, for --experimental.custom_import.
+std::string module_of(const TorchtitanModel& model, const std::string& arguments) {
+  const std::string type = arguments.substr(0, arguments.find('('));
+  const bool has_router = arguments.find("MoEArgs") != std::string::npos;
+  return fmt::format(
+      "{0}from torchtitan.models.{1}.model.args import {2}\n"
+      "from torchtitan.protocols.train_spec import get_train_spec\n\n"
+      "get_train_spec(\"{1}\").model_args[\"{3}\"] = {4}\n",
+      has_router ? "from torchtitan.models.moe import MoEArgs\n" : "", model.name, type,
+      model.flavor, arguments);
+}
+
+// Letters, digits, '-', '_' and '.' of a name.
+std::string plain_name(std::string name) {
+  std::replace_if(
+      name.begin(), name.end(),
+      [](unsigned char c) { return std::isalnum(c) == 0 && c != '-' && c != '_' && c != '.'; },
+      '_');
+  return name;
 }
 
 }  // namespace
-
-Status check_torchtitan_model(const ModelShape& model) {
-  const auto lacks = [](std::string_view what) {
-    return unsupported_by(Launcher::kTorchrun, fmt::format("none of its models has {}", what),
-                          "take another model, or launch with megatron");
-  };
-  if (model.positions != workload::PositionEncoding::kRotary)
-    return lacks("other than rotary positions");
-  if (model.norm != workload::NormKind::kRmsNorm) return lacks("layer norms");
-  if (model.activation != workload::Activation::kSwiglu) return lacks("an MLP without a gate");
-  if (model.linear_biases || model.qkv_biases) return lacks("biases");
-  if (model.tied_embeddings) return lacks("tied embeddings");
-  if (has_latent_attention(model) && !has_experts(model))
-    return lacks("latent attention without experts");
-  if (!has_latent_attention(model) && has_experts(model) && model.experts.dense_layers > 0)
-    return lacks("plain layers before those with experts, but for latent attention");
-  return {};
-}
 
 TorchtitanModel torchtitan_model(const ModelShape& model) {
   if (is_unchanged(model)) {
     for (const Known& known : kKnown) {
       if (known.preset == model.preset)
-        return {std::string(known.name), std::string(known.flavor), ""};
+        return {std::string(known.name), std::string(known.flavor), "", ""};
     }
   }
-  const std::string flavor = model.preset.empty() ? "custom" : model.preset;
-  if (has_latent_attention(model)) return {"deepseek_v3", flavor, deepseek_definition(model)};
-  const bool is_llama = !has_experts(model) && model.head_dim == 0;
-  if (is_llama) return {"llama3", flavor, llama_definition(model)};
-  return {"qwen3", flavor, qwen_definition(model)};
+  TorchtitanModel found{.name = {}, .flavor = {}, .definition = {}, .lacks = {}};
+  found.flavor = model.preset.empty() ? "custom" : plain_name(model.preset);
+  found.lacks = torchtitan_lacks(model);
+  if (!found.lacks.empty()) {
+    found.name = found.flavor;
+    return found;
+  }
+  const bool is_llama = !has_latent_attention(model) && !has_experts(model) &&
+                        model.head_dim == 0 && !model_details(model).has_qk_norms;
+  found.name = has_latent_attention(model) ? "deepseek_v3" : is_llama ? "llama3" : "qwen3";
+  found.definition = module_of(found, has_latent_attention(model) ? deepseek_definition(model)
+                                      : is_llama                  ? llama_definition(model)
+                                                                  : qwen_definition(model));
+  return found;
 }
 
 }  // namespace regatta::plan

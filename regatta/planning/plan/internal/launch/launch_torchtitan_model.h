@@ -4,7 +4,6 @@
 
 #include <string>
 
-#include "regatta/base/core/result.h"
 #include "regatta/model/workload/model.h"
 
 namespace regatta::plan {
@@ -12,13 +11,11 @@ namespace regatta::plan {
 struct TorchtitanModel {
   std::string name;        // "llama3"
   std::string flavor;      // "70B"
-  std::string definition;  // of a flavor that torchtitan has not: how its source would write it
+  std::string definition;  // Python that adds the flavor, where torchtitan has it not
+  std::string lacks;       // why none of its models is it: "layer norms"; else ""
 };
 
-// Fails with kUnsupported for a shape that none of its models has.
-Status check_torchtitan_model(const workload::ModelShape& model);
-
-// Requires check_torchtitan_model(). Sources: torchtitan/models/{llama3,qwen3,deepseek_v3} of 0.2.
+// Sources: torchtitan/models/{llama3,qwen3,deepseek_v3} of 0.2.
 TorchtitanModel torchtitan_model(const workload::ModelShape& model);
 
 }  // namespace regatta::plan

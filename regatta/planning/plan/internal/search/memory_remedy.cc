@@ -17,7 +17,8 @@ PlanningProblem with_request(const PlanningProblem& problem,
           .stack = problem.stack,
           .machine = problem.machine,
           .devices = problem.devices,
-          .every_form = problem.every_form};
+          .every_form = problem.every_form,
+          .accepts = problem.accepts};
 }
 
 // The least tried number of devices that fits; 0: none.

@@ -186,7 +186,7 @@ class StrategySpace {
                                        workload::kOffloads.begin() + offloads);
       for (const Offload offload : given_or(input_.request.offload, usual)) {
         strategy_.offload = offload;
-        completions.push_back(strategy_);
+        if (!input_.accepts || input_.accepts(strategy_)) completions.push_back(strategy_);
       }
     }
   }

@@ -2,6 +2,7 @@
 // two levels: what decides a micro-batch on one rank, and the rest.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "regatta/model/workload/model.h"
@@ -21,6 +22,7 @@ struct StrategySpaceInput {
   // Also forms that few stacks execute, unless the request names them: schedules that split the
   // backward, offload, sharing among fewer than all replicas.
   bool every_form = false;
+  std::function<bool(const workload::Strategy&)> accepts = {};  // of completions; empty: all
 };
 
 // tp, cp, context, ep, etp, sequence_parallel, micro_batch and recompute of all strategies, each
@@ -32,8 +34,8 @@ std::vector<workload::Strategy> work_strategies(const StrategySpaceInput& input)
 std::vector<workload::Strategy> stage_counts(const StrategySpaceInput& input,
                                              const workload::Strategy& work);
 
-// Adds the strategies that have these fields of `staged` (of stage_counts()) and for which
-// micro_batches() does not fail.
+// Adds the strategies that have these fields of `staged` (of stage_counts()), for which
+// micro_batches() does not fail and which `accepts` accepts.
 void add_completions(const StrategySpaceInput& input, const workload::Strategy& staged,
                      std::vector<workload::Strategy>& completions);
 

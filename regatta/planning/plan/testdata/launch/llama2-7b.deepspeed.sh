@@ -1,11 +1,13 @@
 #!/bin/bash
 # a job: llama2-7b on 2 x 8 devices, tp1 pp1 dp16 mb2 recompute=full zero3/8
 # global batch 128, bf16
-# DeepSpeed 0.16 or later: run it on one server; HOSTFILE names all of them, SCRIPT the program,
-# which makes its engine with deepspeed.initialize.
+# DeepSpeed 0.16 or later: run it on the first server, which reaches the others by ssh; LAUNCHER=slurm inside an allocation.
+# HOSTFILE names other servers, SCRIPT the program, which makes its engine with deepspeed.initialize,
+# samples of 4096 tokens, and what it saves, loads and evaluates: no configuration has them.
 # It must call deepspeed.checkpointing.checkpoint around each block.
 # It must make its model in deepspeed.zero.MiCS_Init.
 set -euo pipefail
+: "${HOSTFILE:?is not set; set it to a file that names the servers in the order of their ranks}"
 cat >ds_config.json <<'END'
 {
   "train_batch_size": 128,
@@ -40,6 +42,7 @@ cat >ds_config.json <<'END'
     "params": {
       "total_num_steps": 1000,
       "warmup_num_steps": 100,
+      "warmup_type": "linear",
       "cos_min_ratio": 0.1
     }
   },
@@ -54,5 +57,7 @@ LAUNCH=(
   --hostfile "${HOSTFILE:-hostfile}"
   --num_nodes 2
   --num_gpus 8
+  --launcher "${LAUNCHER:-pdsh}"
+  --master_port "${MASTER_PORT:-29500}"
 )
 exec deepspeed "${LAUNCH[@]}" "${SCRIPT:-train.py}" --deepspeed --deepspeed_config ds_config.json "$@"

@@ -1,0 +1,41 @@
+// plan/internal/launch/launch_rules.h: what the framework of each launcher can run, in one table:
+// it refuses a plan by name, and it binds the search (plan/launch.h).
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "regatta/base/core/result.h"
+#include "regatta/model/workload/model.h"
+#include "regatta/model/workload/strategy.h"
+#include "regatta/planning/plan/launch.h"
+
+namespace regatta::plan {
+
+// The references outlive the call.
+struct RuleInput {
+  const workload::ModelShape& model;
+  const workload::Strategy& strategy;
+  workload::Precision precision = workload::Precision::kBf16;
+  int micro_batches = 0;  // as workload::micro_batches() counts them
+};
+
+struct LaunchRule {
+  std::string_view keys;  // of the strategy, that decide it: "zero, shard_ranks"; "": none does
+  std::string_view runs;  // the values of the first that the framework runs: "0 or 1"
+  bool (*holds)(const RuleInput&);
+  std::string (*reason)(const RuleInput&);  // why it does not run others: "zero 2 is FSDP"
+  std::string_view remedy;                  // "set zero 1"
+};
+
+// Those without keys first.
+std::span<const LaunchRule> launch_rules(Launcher launcher);
+std::span<const LaunchRule> megatron_rules();
+std::span<const LaunchRule> deepspeed_rules();
+std::span<const LaunchRule> torchtitan_rules();
+
+// kUnsupported names the first rule that the input breaks, with its reason and remedy.
+Status check_launch_rules(Launcher launcher, const RuleInput& input);
+
+}  // namespace regatta::plan
