@@ -8,10 +8,13 @@
 #include <fmt/format.h>
 
 #include "regatta/base/core/text.h"
+#include "regatta/model/cost/internal/gpu_state_space.h"
 
 namespace regatta::cost {
 namespace {
 
+using workload::BlockMlp;
+using workload::Mixer;
 using workload::Precision;
 
 // Fused attention computes the scores again in its backward: 5 products where the forward has 2
@@ -56,19 +59,18 @@ class Block {
     kv_heads_ = std::max(1.0, static_cast<double>(attention_.kv_heads) / work.tp);
   }
 
-  BlockTime time(bool has_experts) {
-    projections();
-    if (stack_.traits.flash_attention)
-      flash_attention();
-    else
-      plain_attention();
-    norms_and_sums();
-    if (has_experts) {
+  BlockTime time(workload::BlockKind kind) {
+    if (has_attention(kind.mixer)) attention(kind.mixer);
+    if (kind.mixer == Mixer::kStateSpace) state_space();
+    norms_and_sums(kind.parts());
+    if (kind.mlp == BlockMlp::kExperts) {
       const Seconds before = time_.forward.total() - time_.pointwise;
       experts();
       time_.experts = time_.forward.total() - time_.pointwise - before;
-    } else
+    }
+    if (kind.mlp == BlockMlp::kPlain)
       mlp(tokens_, static_cast<double>(work_.model.ffn_hidden) / work_.tp);
+    if (kind.predicts) prediction();
     return time_;
   }
 
@@ -91,6 +93,32 @@ class Block {
     time_.backward.passes += pass(engines_.cast_bytes * batch * tokens * out);
   }
 
+  void attention(Mixer mixer) {
+    projections();
+    if (stack_.traits.flash_attention)
+      flash_attention(seen_tokens(work_.model, mixer));
+    else
+      plain_attention();
+  }
+
+  void state_space() {
+    const workload::StateSpace share = state_space_share(work_);
+    const double h = work_.model.hidden;
+    linear(static_cast<double>(share.projected()), h, tokens_);
+    linear(h, static_cast<double>(share.inner()), tokens_);
+    const BlockTime scan = gpu_scan_time(engines_, work_);
+    time_.forward += scan.forward;
+    time_.backward += scan.backward;
+  }
+
+  // Two hidden states become one; the norms of both and of the result are passes.
+  void prediction() {
+    const double h = work_.model.hidden;
+    linear(h / work_.tp, 2 * h, tokens_);
+    time_.forward.passes += pass(3 * 2 * element_ * between_ * h);
+    time_.backward.passes += pass(3 * 4 * element_ * between_ * h);
+  }
+
   void projections() {
     const workload::ModelShape& model = work_.model;
     const double h = model.hidden;
@@ -99,6 +127,11 @@ class Block {
     else
       linear(heads_ * attention_.key_dim + 2 * kv_heads_ * attention_.key_dim, h, tokens_);
     linear(h, heads_ * attention_.value_dim, tokens_);
+    const double keys = tokens_ * (heads_ + kv_heads_) * attention_.key_dim;
+    if (model.qk_norms) {
+      time_.forward.passes += pass(2 * element_ * keys);
+      time_.backward.passes += pass(4 * element_ * keys);
+    }
     if (model.positions != workload::PositionEncoding::kRotary) return;
     const Seconds turned = pass(2 * element_ * tokens_ * (heads_ + kv_heads_) * attention_.key_dim);
     time_.forward.passes += turned;
@@ -120,7 +153,7 @@ class Block {
   }
 
   // Scores and context of every head as products, with masked softmax and dropout between them in
-  // memory; heads are copied apart before and together after.
+  // memory, those that a mask hides, too; heads are copied apart before and together after.
   void plain_attention() {
     const double s = work_.model.seq;
     const double batch = work_.samples * heads_ / work_.cp;
@@ -136,34 +169,37 @@ class Block {
                                 pass(passes_.scores_backward * scores) + pass(2 * element_ * qkv);
   }
 
-  void flash_attention() {
+  // A row of scores is as long as the tokens that its query sees, and begins and ends as a longer
+  // one does.
+  void flash_attention(double seen) {
     const double s = work_.model.seq;
     const bool is_causal = work_.model.kind == workload::ModelKind::kGpt;
     const double dims = attention_.key_dim + attention_.value_dim;
-    const double operations =
-        2 * work_.samples * heads_ * s * s / work_.cp * dims * (is_causal ? 0.5 : 1);
+    const double operations = 2 * work_.samples * heads_ * s * seen / work_.cp * dims;
     constexpr double kBestHead = 128;
     const double head = std::min(dims / 2, kBestHead);
-    const double share = s / (s + (is_causal ? kFlashCausalTokens : kFlashTokens)) * head /
-                         (head + kFlashHead) * (kBestHead + kFlashHead) / kBestHead;
+    const double share = seen / (seen + (is_causal ? kFlashCausalTokens / 2 : kFlashTokens)) *
+                         head / (head + kFlashHead) * (kBestHead + kFlashHead) / kBestHead;
     const Seconds forward{operations / (engines_.fused_attention.value * share)};
     time_.forward.attention += forward;
     time_.backward.attention += forward * kFlashBackward;
   }
 
-  // Norms; bias, dropout and residual sum.
-  void norms_and_sums() {
+  // Each part has a norm, then bias, dropout and residual sum.
+  void norms_and_sums(int parts) {
     const double h = work_.model.hidden;
-    const Seconds norms = pass(2 * 2 * element_ * between_ * h);
+    const Seconds norms = pass(parts * 2 * element_ * between_ * h);
     time_.pointwise += norms;
-    time_.forward.passes += norms + pass(2 * passes_.sums_forward * between_ * h);
-    time_.backward.passes +=
-        pass(2 * 4 * element_ * between_ * h) + pass(2 * passes_.sums_backward * between_ * h);
+    time_.forward.passes += norms + pass(parts * passes_.sums_forward * between_ * h);
+    time_.backward.passes += pass(parts * 4 * element_ * between_ * h) +
+                             pass(parts * passes_.sums_backward * between_ * h);
   }
 
-  // `batch` MLPs of `width` over `tokens` each, with their activation function.
+  // `batch` MLPs of `width` over `tokens` of width `h` each, with their activation function.
   void mlp(double tokens, double width, double batch = 1) {
-    const double h = work_.model.hidden;
+    mlp(tokens, work_.model.hidden, width, batch);
+  }
+  void mlp(double tokens, double h, double width, double batch) {
     const double gate = mlp_matrices(work_.model) - 1;  // inputs of the activation function
     linear(width * gate, h, tokens, batch);
     linear(h, width, tokens, batch);
@@ -190,11 +226,16 @@ class Block {
     const double own = static_cast<double>(experts.count) / work_.ep;
     // Grouped products pad what an expert gets to whole tiles of 16 tokens (Transformer Engine).
     constexpr double kPadding = 16;
-    mlp(std::ceil(visits / own / kPadding) * kPadding, width, own);
+    const double sent = dispatched_width(work_.model);
+    mlp(std::ceil(visits / own / kPadding) * kPadding, sent, width, own);
+    if (experts.latent > 0) {
+      linear(sent, h, between_);
+      linear(h, sent, between_);
+    }
     if (experts.shared > 0)
       mlp(tokens_, static_cast<double>(experts.ffn_hidden) / work_.tp * experts.shared);
     const Seconds sorted =
-        pass(4 * element_ * routed * h / (work_.sequence_parallel ? work_.tp : 1));
+        pass(4 * element_ * routed * sent / (work_.sequence_parallel ? work_.tp : 1));
     time_.forward.passes += sorted;
     time_.backward.passes += sorted;
   }
@@ -330,8 +371,8 @@ GpuEngines gpu_engines(const topo::DeviceType& device, const SoftwareStack& stac
 }
 
 BlockTime gpu_block_time(const GpuEngines& engines, const SoftwareStack& stack,
-                         const RankWork& work, bool has_experts) {
-  return Block(engines, stack, work).time(has_experts);
+                         const RankWork& work, workload::BlockKind kind) {
+  return Block(engines, stack, work).time(kind);
 }
 
 ComputeTime gpu_embedding_and_head_time(const GpuEngines& engines, const SoftwareStack& stack,

@@ -9,6 +9,7 @@
 #include "regatta/model/cost/internal/gpu_matmul.h"
 #include "regatta/model/cost/software_stack.h"
 #include "regatta/model/topo/cluster.h"
+#include "regatta/model/workload/blocks.h"
 #include "regatta/model/workload/model.h"
 #include "regatta/model/workload/strategy.h"
 
@@ -50,7 +51,7 @@ GpuEngines gpu_engines(const topo::DeviceType& device, const SoftwareStack& stac
 // Time on the device by kind of operator.
 struct ComputeTime {
   Seconds matmul;     // products of weights
-  Seconds attention;  // scores, softmax, context
+  Seconds attention;  // scores, softmax, context; the scan of a state space
   Seconds passes;     // everything else: bound by memory
 
   Seconds total() const { return matmul + attention + passes; }
@@ -71,9 +72,9 @@ struct BlockTime {
   Seconds experts;
 };
 
-// A block with the plain MLP, and one with experts: `has_experts` requires a model that has them.
+// A block of a kind that the model has.
 BlockTime gpu_block_time(const GpuEngines& engines, const SoftwareStack& stack,
-                         const RankWork& work, bool has_experts = false);
+                         const RankWork& work, workload::BlockKind kind = {});
 
 // Embedding, final norm, logits and loss, forward and backward together: on the first and last
 // stage; both are counted here, because they follow one another in a micro-batch of any stage

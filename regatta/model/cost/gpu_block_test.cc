@@ -12,6 +12,8 @@ const workload::ModelShape& model(const char* name) {
   return workload::find_model_preset(name)->model;
 }
 
+constexpr workload::BlockKind kExpertBlock{.mlp = workload::BlockMlp::kExperts};
+
 const SoftwareStack& stack() {
   return *find_software_stack("megatron-deepspeed-fp16");
 }
@@ -114,8 +116,8 @@ TEST(GpuBlock, TokensOfExpertsArePaddedToWholeTiles) {
   workload::ModelShape odd = model("deepseek-v3");
   odd.experts.count = 384;
   const auto products = [](const workload::ModelShape& shape) {
-    const BlockTime time =
-        gpu_block_time(a100(), stack(), {.model = shape, .samples = 1, .tp = 1, .ep = 32}, true);
+    const BlockTime time = gpu_block_time(
+        a100(), stack(), {.model = shape, .samples = 1, .tp = 1, .ep = 32}, kExpertBlock);
     return (time.forward.matmul + time.backward.matmul).value;
   };
   EXPECT_NEAR(products(odd) / products(model("deepseek-v3")), 1, 0.15);
@@ -131,7 +133,7 @@ TEST(GpuBlock, RanksComputeAsMuchOfExpertsForEveryTensorDegree) {
                         .sequence_parallel = true,
                         .ep = ep,
                         .etp = etp};
-    return gpu_block_time(a100(), stack(), work, true).forward;
+    return gpu_block_time(a100(), stack(), work, kExpertBlock).forward;
   };
   EXPECT_NEAR(products(1, 8).matmul / products(4, 8).matmul, 1, 0.05);
   EXPECT_NEAR(products(2, 8).matmul / products(4, 8).matmul, 1, 0.05);
@@ -144,7 +146,7 @@ TEST(GpuBlock, SharedExpertsStayWithTheTensorRanks) {
     workload::ModelShape shape = model("deepseek-v2");
     shape.experts.shared = shared;
     const RankWork work{.model = shape, .tp = 4, .sequence_parallel = true, .ep = 32, .etp = etp};
-    return gpu_block_time(a100(), stack(), work, true).forward.matmul.value;
+    return gpu_block_time(a100(), stack(), work, kExpertBlock).forward.matmul.value;
   };
   EXPECT_NEAR((products(2, 1) - products(0, 1)) / (products(2, 4) - products(0, 4)), 1, 1e-9);
 }

@@ -1,10 +1,14 @@
 #include <algorithm>
 
+#include "regatta/model/cost/internal/gpu_state_space.h"
 #include "regatta/model/cost/memory.h"
 
 namespace regatta::cost {
 namespace {
 
+using workload::BlockKind;
+using workload::BlockMlp;
+using workload::Mixer;
 using workload::Precision;
 using workload::Recompute;
 
@@ -34,6 +38,7 @@ PerToken attention_bytes(const SoftwareStack& stack, const RankWork& work, doubl
   if (has_latent_attention(model))
     bytes.whole += element * (model.latent.query_rank + model.latent.kv_rank);
   // Softmax, its dropped form and the mask; fused: a sum for each row.
+  if (model.qk_norms) bytes.shared += element * (heads + shape.kv_heads) * shape.key_dim;
   const double keys = static_cast<double>(model.seq);
   bytes.scores = stack.traits.flash_attention
                      ? 4 * heads
@@ -53,20 +58,31 @@ PerToken expert_bytes(const SoftwareStack& stack, const RankWork& work, double e
   const workload::Experts& experts = model.experts;
   const double before = mlp_matrices(model) - 1;  // widths before the activation function
   const double output = stack.traits.weighs_before_output ? 0 : element;
-  return {.whole = visits(experts) * model.hidden * (operand + output),
+  return {.whole = visits(experts) * dispatched_width(model) * (operand + output),
           .shared = (visits(experts) + experts.shared) * experts.ffn_hidden *
                     (element * before + operand)};
 }
 
+// All of a tensor rank's are its own.
+PerToken mixer_bytes(const SoftwareStack& stack, const RankWork& work, double element,
+                     Mixer mixer) {
+  if (has_attention(mixer)) return attention_bytes(stack, work, element);
+  if (mixer == Mixer::kNone) return {};
+  const double h = work.model.hidden;
+  return {.whole = 2 * element * h + (stack.traits.has_dropout ? h : 0),
+          .shared = state_space_bytes(work, element) * work.tp};
+}
+
 PerToken mlp_bytes(const SoftwareStack& stack, const RankWork& work, double element, double operand,
-                   bool has_experts) {
+                   BlockMlp kind) {
+  if (kind == BlockMlp::kNone) return {};
   const workload::ModelShape& model = work.model;
   const double h = model.hidden;
   const double inner =
       mlp_matrices(model);  // widths kept: before the activation function and after
   PerToken bytes;
   bytes.whole = 2 * element * h + (stack.traits.has_dropout ? h : 0);
-  if (!has_experts) {
+  if (kind == BlockMlp::kPlain) {
     bytes.shared = element * inner * model.ffn_hidden;
     return bytes;
   }
@@ -75,13 +91,13 @@ PerToken mlp_bytes(const SoftwareStack& stack, const RankWork& work, double elem
 
 // Bytes that Recompute::kPointwise makes again: the outputs of norms and activation functions, and
 // heads from short vectors; the context stays.
-PerToken pointwise_bytes(const RankWork& work, double element, double operand) {
+PerToken pointwise_bytes(const RankWork& work, double element, double operand, BlockKind kind) {
   const workload::ModelShape& model = work.model;
   const workload::Experts& experts = model.experts;
   const workload::AttentionShape shape = attention_shape(model);
-  PerToken bytes{.whole = 2 * element * model.hidden};
+  PerToken bytes{.whole = kind.parts() * element * model.hidden};
   bytes.shared = operand * experts.ffn_hidden * (visits(experts) + experts.shared);
-  if (has_latent_attention(model))
+  if (has_latent_attention(model) && has_attention(kind.mixer))
     bytes.shared += element * shape.heads * (2.0 * shape.key_dim + shape.value_dim);
   return bytes;
 }
@@ -89,13 +105,15 @@ PerToken pointwise_bytes(const RankWork& work, double element, double operand) {
 }  // namespace
 
 BlockMemory gpu_block_memory(const SoftwareStack& stack, const RankWork& work, Recompute recompute,
-                             Precision precision, bool has_experts) {
+                             Precision precision, BlockKind kind) {
   const double element = bytes_per_element(precision);
-  const PerToken attention = attention_bytes(stack, work, element);
+  const PerToken attention = mixer_bytes(stack, work, element, kind.mixer);
   // Stacks that weigh before the output are those that keep operands in 8 bits.
   const bool keeps_operands = stack.traits.weighs_before_output && is_eight_bits_or_less(precision);
   const double operand = keeps_operands ? 1 : element;
-  const PerToken mlp = mlp_bytes(stack, work, element, operand, has_experts);
+  PerToken mlp = mlp_bytes(stack, work, element, operand, kind.mlp);
+  // Both hidden states, their norms and the final one.
+  if (kind.predicts) mlp.whole += 5 * element * work.model.hidden;
   const double tokens = work.tokens();
   const auto of_rank = [&](const PerToken& bytes) {
     return tokens * (bytes.whole / (work.sequence_parallel ? work.tp : 1) +
@@ -106,7 +124,7 @@ BlockMemory gpu_block_memory(const SoftwareStack& stack, const RankWork& work, R
   const double all = of_rank(block);
   // While the backward goes through it, about half of it has a gradient.
   memory.working = 1.5 * all;
-  if (!has_experts && needs_experts(recompute)) recompute = Recompute::kNone;
+  if (kind.mlp != BlockMlp::kExperts && needs_experts(recompute)) recompute = Recompute::kNone;
   switch (recompute) {
     case Recompute::kNone:
       memory.kept = all;
@@ -115,14 +133,14 @@ BlockMemory gpu_block_memory(const SoftwareStack& stack, const RankWork& work, R
       memory.kept = of_rank({block.whole, block.shared});
       break;
     case Recompute::kPointwise:
-      memory.kept = of_rank(block - pointwise_bytes(work, element, operand));
+      memory.kept = of_rank(block - pointwise_bytes(work, element, operand, kind));
       break;
     case Recompute::kExperts: {
       // The activation functions of the experts are in both.
       const workload::Experts& experts = work.model.experts;
       const PerToken twice{.shared =
                                operand * experts.ffn_hidden * (visits(experts) + experts.shared)};
-      memory.kept = of_rank(block - pointwise_bytes(work, element, operand) -
+      memory.kept = of_rank(block - pointwise_bytes(work, element, operand, kind) -
                             expert_bytes(stack, work, element, operand) + twice);
       break;
     }

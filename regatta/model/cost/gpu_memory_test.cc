@@ -47,8 +47,9 @@ TEST(GpuBlockMemory, FusedAttentionKeepsNoScores) {
 double experts_block(const char* stack, Recompute recompute, bool has_experts = true,
                      Precision precision = Precision::kFp8) {
   const workload::ModelShape& model = workload::find_model_preset("deepseek-v3")->model;
-  return gpu_block_memory(*find_software_stack(stack), {.model = model}, recompute, precision,
-                          has_experts)
+  return gpu_block_memory(
+             *find_software_stack(stack), {.model = model}, recompute, precision,
+             {.mlp = has_experts ? workload::BlockMlp::kExperts : workload::BlockMlp::kPlain})
              .kept /
          model.seq;
 }

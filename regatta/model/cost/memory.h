@@ -57,7 +57,7 @@ struct BlockMemory {
 };
 BlockMemory gpu_block_memory(const SoftwareStack& stack, const RankWork& work,
                              workload::Recompute recompute, workload::Precision precision,
-                             bool has_experts = false);
+                             workload::BlockKind kind = {});
 
 // Logits and their gradients of one micro-batch on the last stage.
 double gpu_logits_memory(const RankWork& work);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/base/core/json.h"
+#include "regatta/model/workload/internal/mixed_layers.h"
 #include "regatta/model/workload/job.h"
 
 namespace regatta::workload {
@@ -84,6 +85,8 @@ void check_sizes(const JsonReader& reader, const ModelShape& model) {
     reader.at("kv_heads").fail("does not divide the heads");
   if (!(model.rope_theta > 0) || !(model.norm_eps > 0))
     reader.fail("rope_theta and norm_eps must be above 0");
+  if (const auto found = find_layer_contradiction(model))
+    reader.fail(found->key + ": " + found->problem);
   if (is_too_large(model)) reader.fail("the sizes make more than 10^15 parameters");
 }
 
@@ -111,6 +114,7 @@ json model_to_json(const ModelShape& model) {
   if (model.norm_eps != usual.norm_eps) object["norm_eps"] = model.norm_eps;
   if (has_latent_attention(model)) add_latent(object, model.latent);
   if (has_experts(model)) add_experts(object, model.experts);
+  add_mixed_layers(object, model);
   return object;
 }
 
@@ -136,6 +140,7 @@ ModelShape read_model(const JsonReader& reader) {
   reader.read("tied_embeddings", model.tied_embeddings);
   if (reader.has("kv_lora_rank")) model.latent = read_latent(reader);
   if (reader.has("experts")) model.experts = read_experts(reader, model.layers);
+  read_mixed_layers(reader, model);
   check_sizes(reader, model);
   return model;
 }

@@ -176,14 +176,40 @@ class RandomJobs {
                        .shared = number(0, 2),
                        .top_k = number(1, 8),
                        .ffn_hidden = number(1, 999),
+                       .latent = number(0, 99),
                        .dense_layers = number(0, model.layers),
+                       .every = number(1, 3),
                        .capacity = number(0, 8) / 4.0,
                        .imbalance = 1 + number(0, 8) / 7.0};
     }
+    mix_layers(model);
     return model;
   }
 
  private:
+  void mix_layers(ModelShape& model) {
+    model.qk_norms = coin();
+    model.attention_sinks = coin();
+    model.mtp_layers = number(0, 2);
+    if (model.kind == ModelKind::kGpt && coin())
+      model.window = {.tokens = number(1, 999), .is_chunked = coin(), .full_every = number(0, 4)};
+    if (coin()) return;
+    model.window = {};
+    model.experts.every = 1;
+    model.experts.dense_layers = 0;
+    const std::string letters = has_experts(model) ? "M*-E" : "M*-";
+    model.layer_pattern = has_experts(model) ? "ME" : "M";
+    while (static_cast<int>(model.layer_pattern.size()) < model.layers)
+      model.layer_pattern += at(letters, number(0, static_cast<int>(letters.size()) - 1));
+    model.layers = static_cast<int>(model.layer_pattern.size());
+    model.state_space = {.heads = 8 * number(1, 16),
+                         .head_dim = number(1, 128),
+                         .state = number(1, 256),
+                         .groups = 1 << number(0, 3),
+                         .conv = number(1, 4),
+                         .chunk = number(1, 256)};
+  }
+
   int number(int low, int high) { return std::uniform_int_distribution(low, high)(engine_); }
   bool coin() { return number(0, 1) == 1; }
   template <typename T>

@@ -1,11 +1,13 @@
 #include "regatta/model/workload/model.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "regatta/base/core/text.h"
+#include "regatta/model/workload/blocks.h"
 
 namespace regatta::workload {
 namespace {
@@ -36,13 +38,15 @@ long long attention_parameters(const ModelShape& model) {
   const long long heads = shape.heads;
   const long long out = linear(heads * shape.value_dim, h, model.linear_biases);
   const LatentAttention& latent = model.latent;
+  const long long few =
+      (model.qk_norms ? 2LL * shape.key_dim : 0) + (model.attention_sinks ? heads : 0);
   if (!has_latent_attention(model)) {
     const long long kv_heads = shape.kv_heads;
     const bool bias = model.linear_biases || model.qkv_biases;
-    return linear(h, (heads + 2 * kv_heads) * shape.key_dim, bias) + out;
+    return linear(h, (heads + 2 * kv_heads) * shape.key_dim, bias) + out + few;
   }
   const long long queries = heads * shape.key_dim;
-  long long parameters = out;
+  long long parameters = out + few;
   parameters += latent.query_rank == 0
                     ? h * queries
                     : h * latent.query_rank + norm_parameters(model, latent.query_rank) +
@@ -53,23 +57,35 @@ long long attention_parameters(const ModelShape& model) {
   return parameters;
 }
 
-long long mlp_parameters(const ModelShape& model, long long width) {
-  const long long h = model.hidden;
+// An MLP or expert that takes tokens of width `h`.
+long long mlp_parameters(const ModelShape& model, long long h, long long width) {
   return (mlp_matrices(model) - 1) * linear(h, width, model.linear_biases) +
          linear(width, h, model.linear_biases);
 }
 
-LayerParameters without_mlp(const ModelShape& model) {
-  return {.attention = attention_parameters(model),
-          .norms = 2 * norm_parameters(model, model.hidden)};
+// In-projection, convolution with its bias, decay, skip and step of each head, gated norm and
+// out-projection.
+long long state_space_parameters(const ModelShape& model) {
+  const StateSpace& space = model.state_space;
+  const long long h = model.hidden;
+  return linear(h, space.projected(), model.linear_biases) + space.convolved() * (space.conv + 1) +
+         3LL * space.heads + space.inner() + linear(space.inner(), h, model.linear_biases);
+}
+
+// Operations of one token in the scores and the context of a block, forward.
+double score_flops(const ModelShape& model, Mixer mixer) {
+  const AttentionShape shape = attention_shape(model);
+  const double seen =
+      mixer == Mixer::kWindowAttention ? std::min(model.window.tokens, model.seq) : model.seq;
+  return 2.0 * shape.heads * (shape.key_dim + shape.value_dim) * seen;
 }
 
 // Operations of one token in the matrix products of a block's attention, forward.
-double attention_flops(const ModelShape& model) {
+double attention_flops(const ModelShape& model, Mixer mixer) {
   const AttentionShape shape = attention_shape(model);
   const double h = model.hidden;
   const double heads = shape.heads;
-  const double scores = heads * (shape.key_dim + shape.value_dim) * model.seq;
+  const double scores = score_flops(model, mixer) / 2;
   const double out = heads * shape.value_dim * h;
   const LatentAttention& latent = model.latent;
   if (!has_latent_attention(model))
@@ -81,15 +97,38 @@ double attention_flops(const ModelShape& model) {
   return 2 * (q + kv + out + scores);
 }
 
-double mlp_flops(const ModelShape& model, double width) {
-  return 2 * mlp_matrices(model) * static_cast<double>(model.hidden) * width;
+double mlp_flops(const ModelShape& model, double h, double width) {
+  return 2 * mlp_matrices(model) * h * width;
 }
 
 double expert_flops(const ModelShape& model) {
   const Experts& experts = model.experts;
-  const double visited = experts.top_k + experts.shared;
-  return visited * mlp_flops(model, experts.ffn_hidden) +
-         2.0 * model.hidden * experts.count;  // the router
+  const double h = model.hidden;
+  return experts.top_k * mlp_flops(model, dispatched_width(model), experts.ffn_hidden) +
+         experts.shared * mlp_flops(model, h, experts.ffn_hidden) +
+         2 * h * (experts.count + 2.0 * experts.latent);  // the router, and there and back
+}
+
+// Operations of one token in the products of weights and of the scan: scores and their sums within
+// a chunk, the state that the chunk leaves, and the sum of the state that it finds.
+double state_space_flops(const ModelShape& model) {
+  const StateSpace& space = model.state_space;
+  const auto inner = static_cast<double>(space.inner());
+  const double chunk = std::min(space.chunk, model.seq);
+  const double scan = static_cast<double>(space.groups) * space.state * chunk + inner * chunk +
+                      2 * inner * space.state;
+  return 2 * (model.hidden * (static_cast<double>(space.projected()) + inner) + scan);
+}
+
+// Operations of one token in the matrix products of a block, forward.
+double block_flops(const ModelShape& model, BlockKind kind) {
+  double flops = 0;
+  if (has_attention(kind.mixer)) flops += attention_flops(model, kind.mixer);
+  if (kind.mixer == Mixer::kStateSpace) flops += state_space_flops(model);
+  if (kind.mlp == BlockMlp::kPlain) flops += mlp_flops(model, model.hidden, model.ffn_hidden);
+  if (kind.mlp == BlockMlp::kExperts) flops += expert_flops(model);
+  if (kind.predicts) flops += 2.0 * model.hidden * (2.0 * model.hidden + model.vocab);
+  return flops;
 }
 
 }  // namespace
@@ -98,8 +137,10 @@ bool is_plain_gpt(const ModelShape& model) {
   const AttentionShape shape = attention_shape(model);
   return model.kind == ModelKind::kGpt && model.activation == Activation::kGelu &&
          model.positions == PositionEncoding::kLearned && model.norm == NormKind::kLayerNorm &&
-         model.linear_biases && !has_experts(model) && !has_latent_attention(model) &&
-         shape.kv_heads == model.heads && shape.key_dim * model.heads == model.hidden;
+         model.linear_biases && !model.qk_norms && !model.attention_sinks &&
+         are_kinds_in_order(model) && model.mtp_layers == 0 && !has_experts(model) &&
+         !has_latent_attention(model) && shape.kv_heads == model.heads &&
+         shape.key_dim * model.heads == model.hidden;
 }
 
 AttentionShape attention_shape(const ModelShape& model) {
@@ -132,22 +173,37 @@ bool is_too_large(const ModelShape& model) {
   const double mlps = 3.0 * model.hidden *
                       (model.ffn_hidden + static_cast<double>(experts.ffn_hidden) *
                                               (1.0 + experts.count + experts.shared));
-  return model.layers * (4.0 * width * heads * key_and_value + mlps) > kParametersMax;
+  const double states = 3.0 * model.hidden * static_cast<double>(model.state_space.projected());
+  const double layers = static_cast<double>(model.layers) + model.mtp_layers;
+  return layers * (4.0 * width * heads * key_and_value + mlps + states) > kParametersMax;
+}
+
+LayerParameters block_parameters(const ModelShape& model, BlockKind kind) {
+  const long long h = model.hidden;
+  LayerParameters parameters{.norms = kind.parts() * norm_parameters(model, h)};
+  if (has_attention(kind.mixer)) parameters.attention = attention_parameters(model);
+  if (kind.mixer == Mixer::kStateSpace) parameters.attention = state_space_parameters(model);
+  if (kind.mlp == BlockMlp::kPlain) parameters.mlp = mlp_parameters(model, h, model.ffn_hidden);
+  if (kind.mlp == BlockMlp::kExperts) {
+    const Experts& experts = model.experts;
+    parameters.mlp = h * (experts.count + 2LL * experts.latent) +
+                     experts.shared * mlp_parameters(model, h, experts.ffn_hidden);
+    parameters.experts =
+        experts.count * mlp_parameters(model, dispatched_width(model), experts.ffn_hidden);
+  }
+  if (kind.predicts) {
+    parameters.mlp += 2 * h * h;
+    parameters.norms += 3 * norm_parameters(model, h);
+  }
+  return parameters;
 }
 
 LayerParameters dense_layer_parameters(const ModelShape& model) {
-  LayerParameters parameters = without_mlp(model);
-  parameters.mlp = mlp_parameters(model, model.ffn_hidden);
-  return parameters;
+  return block_parameters(model, {});
 }
 
 LayerParameters expert_layer_parameters(const ModelShape& model) {
-  const Experts& experts = model.experts;
-  const long long one = mlp_parameters(model, experts.ffn_hidden);
-  LayerParameters parameters = without_mlp(model);
-  parameters.mlp = static_cast<long long>(model.hidden) * experts.count + experts.shared * one;
-  parameters.experts = experts.count * one;
-  return parameters;
+  return block_parameters(model, {.mlp = BlockMlp::kExperts});
 }
 
 long long layer_parameters(const ModelShape& model) {
@@ -166,40 +222,58 @@ long long head_parameters(const ModelShape& model) {
 }
 
 long long total_parameters(const ModelShape& model) {
-  const long long dense = dense_layers(model);
-  long long blocks = dense * dense_layer_parameters(model).total();
-  if (has_experts(model)) blocks += (model.layers - dense) * expert_layer_parameters(model).total();
+  const BlockCounts counts = all_blocks(model);
+  long long blocks = 0;
+  for (int kind = 0; kind < kBlockKinds; ++kind) {
+    if (counts[kind] > 0)
+      blocks +=
+          std::llround(counts[kind]) * block_parameters(model, block_kind(model, kind)).total();
+  }
   return blocks + embedding_parameters(model) + head_parameters(model);
 }
 
 long long active_parameters(const ModelShape& model) {
   if (!has_experts(model)) return total_parameters(model);
-  const Experts& experts = model.experts;
-  const long long idle = experts.count - experts.top_k;
-  const long long one = expert_layer_parameters(model).experts / experts.count;
-  return total_parameters(model) - (model.layers - experts.dense_layers) * idle * one;
+  const BlockCounts counts = all_blocks(model);
+  long long idle = 0;
+  for (int kind = 0; kind < kBlockKinds; ++kind) {
+    if (counts[kind] == 0) continue;
+    const long long one =
+        block_parameters(model, block_kind(model, kind)).experts / model.experts.count;
+    idle += std::llround(counts[kind]) * (model.experts.count - model.experts.top_k) * one;
+  }
+  return total_parameters(model) - idle;
 }
 
 Flops model_flops(const ModelShape& model, int samples) {
-  const double dense = dense_layers(model);
-  double token = model.layers * attention_flops(model) + dense * mlp_flops(model, model.ffn_hidden);
-  if (has_experts(model)) token += (model.layers - dense) * expert_flops(model);
-  token += 2.0 * model.hidden * model.vocab;
+  const BlockCounts counts = all_blocks(model);
+  double token = 2.0 * model.hidden * model.vocab;
+  for (int kind = 0; kind < kBlockKinds; ++kind)
+    if (counts[kind] > 0) token += counts[kind] * block_flops(model, block_kind(model, kind));
   return {3.0 * samples * model.seq * token};
 }
 
 Flops recomputed_flops(const ModelShape& model, int samples, Recompute recompute) {
   const double tokens = static_cast<double>(samples) * model.seq;
-  const AttentionShape shape = attention_shape(model);
-  const double scores =
-      2.0 * shape.heads * (shape.key_dim + shape.value_dim) * model.seq * model.layers;
-  const double logits = 2.0 * model.hidden * model.vocab;
+  const BlockCounts counts = all_blocks(model);
+  double scores = 0;
+  double with_experts = 0;
+  double with_both = 0;  // blocks with attention, too
+  for (int kind = 0; kind < kBlockKinds; ++kind) {
+    const BlockKind block = block_kind(model, kind);
+    if (counts[kind] == 0) continue;
+    if (block.mlp == BlockMlp::kExperts) with_experts += counts[kind];
+    if (!has_attention(block.mixer)) continue;
+    scores += counts[kind] * score_flops(model, block.mixer);
+    if (block.mlp == BlockMlp::kExperts) with_both += counts[kind];
+  }
+  const double logits = 2.0 * model.hidden * model.vocab * (1 + model.mtp_layers);
   // Blocks with experts make the heads of latent attention again from their short vectors.
   const LatentAttention& latent = model.latent;
   const double made_heads =
-      latent.query_rank * static_cast<double>(shape.key_dim) +
+      latent.query_rank * static_cast<double>(attention_shape(model).key_dim) +
       static_cast<double>(latent.kv_rank) * (latent.plain_dim + latent.value_dim);
-  const double heads = 2.0 * (model.layers - dense_layers(model)) * model.heads * made_heads;
+  const double heads = 2.0 * with_both * model.heads * made_heads;
   switch (recompute) {
     case Recompute::kNone:
       return {};
@@ -208,7 +282,7 @@ Flops recomputed_flops(const ModelShape& model, int samples, Recompute recompute
     case Recompute::kPointwise:
       return {tokens * heads};
     case Recompute::kExperts:
-      return {tokens * (heads + (model.layers - dense_layers(model)) * expert_flops(model))};
+      return {tokens * (heads + (with_experts > 0 ? with_experts * expert_flops(model) : 0))};
     case Recompute::kFull:
       return {model_flops(model, samples).value / 3 - tokens * logits};
   }

@@ -39,6 +39,15 @@ struct LatentAttention {
   friend bool operator==(const LatentAttention&, const LatentAttention&) = default;
 };
 
+// Attention of which a query sees only tokens near its own.
+struct AttentionWindow {
+  int tokens = 0;           // that it sees, itself included; 0: every layer sees all
+  bool is_chunked = false;  // they begin where its chunk of so many tokens does, as in Llama 4
+  int full_every = 0;       // every so many-th layer sees all; 0: none does
+
+  friend bool operator==(const AttentionWindow&, const AttentionWindow&) = default;
+};
+
 // The MLP of a block as experts, of which each token visits the shared ones and top_k of the rest.
 struct Experts {
   int count = 0;         // those that tokens are routed to; 0: the model has none
@@ -47,8 +56,10 @@ struct Experts {
   int ffn_hidden = 0;    // of one expert
   int groups = 0;        // equal parts of the experts, of which a token is routed to top_groups;
   int top_groups = 0;    // 0: it may go to any (DeepSeek-V3, 2024, section 2.1.2)
+  int latent = 0;        // width that tokens are projected to for the routed ones; 0: hidden
   int dense_layers = 0;  // the first blocks have the plain MLP of ffn_hidden
-  double capacity = 0;   // a token beyond so many times the mean load is dropped; 0: none is
+  int every = 1;        // of the rest, so do all but every so many-th, counted from the first block
+  double capacity = 0;  // a token beyond so many times the mean load is dropped; 0: none is
   double imbalance = 1;  // tokens of the fullest rank of experts over the mean, >= 1
 
   // The share of the experts that one token may be routed to.
@@ -57,9 +68,28 @@ struct Experts {
   friend bool operator==(const Experts&, const Experts&) = default;
 };
 
-// A model of equal pre-norm blocks between an embedding and an output layer. The output layer has
-// no bias and is untied unless `tied_embeddings`. A GPT of the defaults has 12 h^2 + 13 h
-// parameters in a block when ffn_hidden = 4 h.
+// Mixing of tokens by a state that each hands to the next, computed chunk by chunk: Mamba-2 (Dao
+// and Gu, "Transformers are SSMs", 2024, sections 6 and 7).
+struct StateSpace {
+  int heads = 0;  // 0: the model has none
+  int head_dim = 0;
+  int state = 0;    // size of the state of one channel of a head
+  int groups = 1;   // of heads that share what writes and reads their states
+  int conv = 4;     // tokens of the convolution before it
+  int chunk = 128;  // tokens
+
+  friend bool operator==(const StateSpace&, const StateSpace&) = default;
+
+  long long inner() const { return static_cast<long long>(heads) * head_dim; }
+  // Channels of the convolution: the inner ones, and what writes and reads the states.
+  long long convolved() const { return inner() + 2LL * groups * state; }
+  // A token is projected to these, a gate, and the time step of each head.
+  long long projected() const { return convolved() + inner() + heads; }
+};
+
+// A model of pre-norm blocks (workload/blocks.h) between an embedding and an output layer. The
+// output layer has no bias and is untied unless `tied_embeddings`. A GPT of the defaults has
+// 12 h^2 + 13 h parameters in a block when ffn_hidden = 4 h.
 struct ModelShape {
   ModelKind kind = ModelKind::kGpt;
   std::string preset;  // the preset's name, when one was used
@@ -75,19 +105,30 @@ struct ModelShape {
   int head_dim = 0;  // 0: hidden / heads
   PositionEncoding positions = PositionEncoding::kLearned;
   NormKind norm = NormKind::kLayerNorm;
-  bool linear_biases = true;  // of the matrices of a block
-  bool qkv_biases = false;    // of queries, keys and values where the others have none
+  bool linear_biases = true;     // of the matrices of a block
+  bool qkv_biases = false;       // of queries, keys and values where the others have none
+  bool qk_norms = false;         // of each head's query and key, RMS
+  bool attention_sinks = false;  // a score of each head, to which no value belongs
   // These change the trained weights, but no time and no memory.
   double rope_theta = 10000;  // base of the angles of rotary positions
   double norm_eps = 1e-5;     // added to the variance
   LatentAttention latent;
+  AttentionWindow window;
   Experts experts;
+  StateSpace state_space;
+  // A letter for each layer, where a layer is one part of a block alone: M a state space, * the
+  // attention, - the MLP, E the experts. Empty: every layer has attention and an MLP or experts.
+  std::string layer_pattern;
+  // Modules behind the blocks, each of which predicts one token further: two norms, a projection of
+  // two hidden states to one, a block with experts if the model has them, and the output layer
+  // again (DeepSeek-V3, 2024, section 2.2).
+  int mtp_layers = 0;
 
   friend bool operator==(const ModelShape&, const ModelShape&) = default;
 };
 
-// Whether it is a GPT of the defaults: multi-head attention, learned positions, layer norms, biases
-// and a plain MLP with GELU.
+// Whether it is a GPT of the defaults: multi-head attention over all tokens, learned positions,
+// layer norms, biases and a plain MLP with GELU.
 bool is_plain_gpt(const ModelShape& model);
 
 // Sizes of the attention of one block, for any kind of it.
@@ -105,11 +146,15 @@ inline bool has_experts(const ModelShape& model) {
 inline bool has_latent_attention(const ModelShape& model) {
   return model.latent.kv_rank > 0;
 }
+// The width of a token as it is sent to the routed experts.
+inline int dispatched_width(const ModelShape& model) {
+  return model.experts.latent > 0 ? model.experts.latent : model.hidden;
+}
 // Matrices of an MLP or expert: 2, with a gate 3.
 inline int mlp_matrices(const ModelShape& model) {
   return model.activation == Activation::kSwiglu ? 3 : 2;
 }
-// Blocks with the plain MLP; the rest have experts.
+// Blocks with the plain MLP that come first; all without experts.
 int dense_layers(const ModelShape& model);
 
 // Whether the sizes, each of which is below 2^31, make more than 10^15 parameters in the blocks:
@@ -142,9 +187,9 @@ inline int bytes_per_element(Precision precision) {
 
 // Parameters of the parts of a block.
 struct LayerParameters {
-  long long attention = 0;
+  long long attention = 0;  // or of what stands in its place
   long long norms = 0;
-  long long mlp = 0;      // plain; of a block with experts: the router and the shared experts
+  long long mlp = 0;      // plain; of a block with experts: all but the routed ones
   long long experts = 0;  // the experts that tokens are routed to, all of them
 
   long long total() const { return attention + norms + mlp + experts; }
@@ -163,7 +208,7 @@ long long active_parameters(const ModelShape& model);
 
 // Model floating-point operations of one step (forward + backward = 3 x forward, no recomputation)
 // for `samples` sequences: matrix products only, 2 m n k each, scores over the whole sequence
-// (Narayanan et al., SC'21, appendix).
+// (Narayanan et al., SC'21, appendix), or over the tokens of a window.
 Flops model_flops(const ModelShape& model, int samples);
 
 // The activations that the device computes again for the backward; never those of the output layer.

@@ -2,6 +2,7 @@
 #include <string_view>
 #include <vector>
 
+#include "regatta/model/workload/internal/mixed_layer_presets.h"
 #include "regatta/model/workload/model.h"
 
 namespace regatta::workload {
@@ -76,6 +77,7 @@ struct LlamaRow {
 constexpr const char* kLlama2 =
     "Touvron et al., 2023 (Llama 2), table 1, and the published configuration";
 constexpr const char* kLlama3 = "Grattafiori et al., 2024 (Llama 3), table 3";
+constexpr const char* kLlama32 = "Meta AI, 2024, published configuration of Llama 3.2";
 constexpr const char* kMistral = "Jiang et al., 2023 (Mistral 7B), table 1";
 constexpr const char* kMixtral = "Jiang et al., 2024 (Mixtral of Experts), table 1";
 constexpr const char* kMixtral22 = "Mistral AI, 2024, published configuration of Mixtral 8x22B";
@@ -84,9 +86,9 @@ constexpr const char* kQwen2 =
 constexpr const char* kDeepSeekV2 = "DeepSeek-AI, 2024 (DeepSeek-V2), section 3.1.2";
 constexpr const char* kDeepSeekV2Lite = "DeepSeek-AI, 2024 (DeepSeek-V2), appendix B";
 constexpr const char* kDeepSeekV3 =
-    "DeepSeek-AI, 2024 (DeepSeek-V3), section 4.2; without the extra prediction module";
+    "DeepSeek-AI, 2024 (DeepSeek-V3), section 4.2; mtp_layers: 1 adds its prediction module";
 constexpr const char* kQwen3 =
-    "Yang et al., 2025 (Qwen3), table 2, and the published configuration";
+    "Yang et al., 2025 (Qwen3), tables 1 and 2, and the published configuration";
 constexpr const char* kKimi = "Moonshot AI, 2025 (Kimi K2), table 2, published configuration";
 
 constexpr LlamaRow kLlamaRows[] = {
@@ -96,6 +98,8 @@ constexpr LlamaRow kLlamaRows[] = {
     {"llama3-8b", 32, 4096, 32, 8, 14336, 8192, 128256, kLlama3},
     {"llama3-70b", 80, 8192, 64, 8, 28672, 8192, 128256, kLlama3},
     {"llama3-405b", 126, 16384, 128, 8, 53248, 8192, 128256, kLlama3},
+    {"llama3.2-1b", 16, 2048, 32, 8, 8192, 8192, 128256, kLlama32},
+    {"llama3.2-3b", 28, 3072, 24, 8, 8192, 8192, 128256, kLlama32},
     {"mistral-7b", 32, 4096, 32, 8, 14336, 8192, 32000, kMistral},
     {"mixtral-8x7b", 32, 4096, 32, 8, 14336, 8192, 32000, kMixtral},
     {"mixtral-8x22b", 56, 6144, 48, 8, 16384, 8192, 32768, kMixtral22},
@@ -104,6 +108,12 @@ constexpr LlamaRow kLlamaRows[] = {
     {"deepseek-v2-lite", 27, 2048, 16, 16, 10944, 4096, 102400, kDeepSeekV2Lite},
     {"deepseek-v2", 60, 5120, 128, 128, 12288, 4096, 102400, kDeepSeekV2},
     {"deepseek-v3", 61, 7168, 128, 128, 18432, 4096, 129280, kDeepSeekV3},
+    {"qwen3-0.6b", 28, 1024, 16, 8, 3072, 4096, 151936, kQwen3},
+    {"qwen3-1.7b", 28, 2048, 16, 8, 6144, 4096, 151936, kQwen3},
+    {"qwen3-4b", 36, 2560, 32, 8, 9728, 4096, 151936, kQwen3},
+    {"qwen3-8b", 36, 4096, 32, 8, 12288, 4096, 151936, kQwen3},
+    {"qwen3-14b", 40, 5120, 40, 8, 17408, 4096, 151936, kQwen3},
+    {"qwen3-32b", 64, 5120, 64, 8, 25600, 4096, 151936, kQwen3},
     {"qwen3-30b-a3b", 48, 2048, 32, 4, 6144, 4096, 151936, kQwen3},
     {"qwen3-235b-a22b", 94, 4096, 64, 4, 12288, 4096, 151936, kQwen3},
     {"kimi-k2", 61, 7168, 64, 64, 18432, 4096, 163840, kKimi},
@@ -170,6 +180,9 @@ void complete(ModelShape& model) {
   if (model.preset == "qwen3-235b-a22b")
     model.experts = {.count = 128, .top_k = 8, .ffn_hidden = 1536};
   if (model.preset.starts_with("qwen3-")) model.head_dim = 128;
+  if (model.preset.starts_with("qwen3-")) model.qk_norms = !has_experts(model);
+  for (const char* small : {"llama3.2-1b", "llama3.2-3b", "qwen3-0.6b", "qwen3-1.7b", "qwen3-4b"})
+    if (model.preset == small) model.tied_embeddings = true;
 }
 
 // Published models that no row above fits.
@@ -222,6 +235,8 @@ const std::vector<ModelPreset>& presets() {
     }
     for (const ModelPreset& other : other_presets())
       made.push_back(other);
+    for (const ModelPreset& mixed : mixed_layer_presets())
+      made.push_back(mixed);
     return made;
   }();
   return all;

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "regatta/model/workload/blocks.h"
+
 namespace regatta::workload {
 namespace {
 
@@ -14,6 +16,10 @@ UnsupportedFeature unsupported_part(const ModelShape& model) {
   const AttentionShape attention = attention_shape(model);
   if (has_experts(model) || model.kind != ModelKind::kGpt)
     return {"kind " + model_kind_name(model), "kind gpt"};
+  if (!are_kinds_in_order(model)) return {"a window or layer_pattern", "equal layers"};
+  if (model.mtp_layers > 0) return {fmt::format("mtp_layers {}", model.mtp_layers), "mtp_layers 0"};
+  if (model.qk_norms) return {"qk_norms true", "qk_norms false"};
+  if (model.attention_sinks) return {"attention_sinks true", "attention_sinks false"};
   if (has_latent_attention(model)) return {"attention mla", "attention mha"};
   if (attention.kv_heads != model.heads) {
     return {fmt::format("kv_heads {}", attention.kv_heads),

@@ -378,6 +378,8 @@ Result<int> micro_batches(const ModelShape& model, const Strategy& strategy, int
     return does_not_divide("tp", strategy.tp, "heads", model.heads);
   if (model.ffn_hidden % strategy.tp != 0)
     return does_not_divide("tp", strategy.tp, "ffn_hidden", model.ffn_hidden);
+  if (model.state_space.heads % strategy.tp != 0)
+    return does_not_divide("tp", strategy.tp, "mamba_num_heads", model.state_space.heads);
   REGATTA_TRY_DO(check_sharing(model, strategy));
   if (strategy.pp > model.layers) {
     return Error{Code::kInvalidInput, fmt::format("pp {} exceeds layers {}; a stage needs a layer",

@@ -1,6 +1,7 @@
 #include "regatta/planning/plan/estimate.h"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include <fmt/format.h>
@@ -26,8 +27,9 @@ class Assembly {
         machine_(machine),
         work_(work),
         micro_batches_(micro_batches),
-        split_(split),
-        times_(input, work, split),
+        own_split_(split == nullptr ? needed_split() : std::nullopt),
+        split_(own_split_ ? &*own_split_ : split),
+        times_(input, work, split_),
         stages_(input, work, micro_batches) {}
 
   Estimate run() {
@@ -68,7 +70,7 @@ class Assembly {
 
   StrategyLowerBound bound() const {
     // Which stage decides depends on the schedule, too.
-    if (!strategy_.stage_layers.empty()) return {.time = mean_slot(input_, work_) * micro_batches_};
+    if (split_ != nullptr) return {.time = mean_slot(input_, work_) * micro_batches_};
     // DualPipe hides the exchange of experts' tokens.
     const StageTime slot = times_.slowest();
     const Seconds even = slot.all.total() - slot.all.ep_comm;
@@ -77,6 +79,12 @@ class Assembly {
   }
 
  private:
+  // The split, where stages hold what no closed form says.
+  std::optional<StageSplit> needed_split() const {
+    if (strategy_.stage_layers.empty() && are_stages_alike(input_.model)) return std::nullopt;
+    return stage_split(input_, work_, micro_batches_);
+  }
+
   // The activations of a micro-batch to the next stage and their gradient back, of every part of
   // the model that the stage holds.
   Seconds boundary() const {
@@ -119,7 +127,8 @@ class Assembly {
   const MachineModel& machine_;
   const MicroBatchWork& work_;
   int micro_batches_;
-  const StageSplit* split_;  // null: the even split
+  std::optional<StageSplit> own_split_;
+  const StageSplit* split_;  // null: the even split of stages that are alike
   StageTimes times_;
   StageMemory stages_;
 };
@@ -144,10 +153,6 @@ MachineModel machine_model(const EstimateInput& input) {
 
 Estimate assemble_estimate(const EstimateInput& input, const MachineModel& machine,
                            const MicroBatchWork& work, int micro_batches, const StageSplit* split) {
-  if (split == nullptr && !input.strategy.stage_layers.empty()) {
-    const StageSplit own = stage_split(input, work, micro_batches);
-    return Assembly(input, machine, work, micro_batches, &own).run();
-  }
   return Assembly(input, machine, work, micro_batches, split).run();
 }
 

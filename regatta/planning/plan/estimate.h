@@ -17,6 +17,7 @@
 #include "regatta/model/cost/memory.h"
 #include "regatta/model/cost/software_stack.h"
 #include "regatta/model/topo/cluster.h"
+#include "regatta/model/workload/blocks.h"
 #include "regatta/model/workload/model.h"
 #include "regatta/model/workload/strategy.h"
 
@@ -88,8 +89,8 @@ struct BlockWork {
   cost::RankParameters parameters;
 };
 struct MicroBatchWork {
-  BlockWork dense;
-  BlockWork expert;                  // nothing for a model without experts
+  // By the kinds of workload/blocks.h; nothing for those that the model does not have.
+  std::array<BlockWork, workload::kBlockKinds> blocks;
   StepBreakdown embedding_and_head;  // embedding, output layer and loss
   double logits = 0;                 // bytes
   double boundary = 0;               // bytes that a rank sends to the next stage,

@@ -128,7 +128,7 @@ class HeterogeneousPlanSearch {
   };
 
   Rates rates_of(const Strategy& work) const {
-    const BlockCounts all = block_counts(problem_.model, 0, problem_.model.layers);
+    const workload::BlockCounts all = all_blocks(problem_.model);
     std::map<std::string, double> times;
     Rates rates;
     for (const topo::Server& server : problem_.cluster.servers) {
@@ -142,8 +142,8 @@ class HeterogeneousPlanSearch {
                                   .server = type,
                                   .stack = problem_.stack};
         const MicroBatchWork measured = micro_batch_work(input, machine_model(input));
-        time = (measured.dense.time.total() * all.dense + measured.expert.time.total() * all.expert)
-                   .value;
+        for (int kind = 0; kind < workload::kBlockKinds; ++kind)
+          time += at(measured.blocks, kind).time.total().value * all[kind];
       }
       rates.together += type.device_count / (work.tp * time);
       rates.fastest = std::min(rates.fastest, time);
@@ -228,6 +228,13 @@ Result<HeterogeneousSearchResult> search_heterogeneous_plans(const Heterogeneous
     return Error{Code::kUnsupported,
                  fmt::format("cluster {}: stage_layers is for servers of one type; leave it out, "
                              "and every stage gets what its servers can do",
+                             problem.cluster.name)};
+  }
+  if (!are_kinds_in_order(problem.model) || problem.model.mtp_layers > 0) {
+    return Error{Code::kUnsupported,
+                 fmt::format("cluster {}: servers of several types take models whose layers are "
+                             "alike; leave windows, layer_pattern, expert_every and mtp_layers "
+                             "out, or use servers of one type",
                              problem.cluster.name)};
   }
   REGATTA_TRY(result, HeterogeneousPlanSearch(problem, top).run());

@@ -36,10 +36,10 @@ class Chunks {
 
   // All of it `stretch` times as long.
   ChunkTimes times(int chunk, double stretch) const {
-    const StageBlocks blocks = blocks_of_chunk(input_.model, input_.strategy, chunk);
+    const workload::BlockCounts blocks = blocks_of_chunk(input_.model, input_.strategy, chunk);
     ChunkTimes sum;
-    add(sum, work_.dense, blocks.dense);
-    add(sum, work_.expert, blocks.expert);
+    for (int kind = 0; kind < workload::kBlockKinds; ++kind)
+      add(sum, at(work_.blocks, kind), blocks[kind]);
     if (chunk == count_ - 1) {
       // As the estimate has it: the embedding, the output layer and the loss, a third forward.
       const Seconds ends = work_.embedding_and_head.total();
@@ -59,7 +59,8 @@ class Chunks {
     const std::vector<int>& given = input_.strategy.stage_layers;
     const bool divides = given.empty() ? input_.model.layers % count_ == 0
                                        : std::equal(given.begin() + 1, given.end(), given.begin());
-    return divides && (count_ == 1 || dense == 0 || dense == input_.model.layers);
+    return count_ == 1 || (divides && are_stages_alike(input_.model) &&
+                           (dense == 0 || dense == input_.model.layers));
   }
 
  private:

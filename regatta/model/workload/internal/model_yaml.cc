@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "regatta/base/core/text.h"
+#include "regatta/model/workload/internal/mixed_layers.h"
 #include "regatta/model/workload/internal/yaml_enums.h"
 #include "regatta/model/workload/model.h"
 
@@ -39,6 +40,8 @@ std::vector<std::string> all_keys() {
   std::vector<std::string> keys = {"kind", "preset", "from"};
   for (const auto& some : {kSizeKeys, kLatentKeys, kKindKeys, kExpertKeys})
     keys.insert(keys.end(), some.begin(), some.end());
+  const std::vector<std::string> mixed = mixed_layer_keys();
+  keys.insert(keys.end(), mixed.begin(), mixed.end());
   return keys;
 }
 
@@ -234,6 +237,7 @@ void check_model(const YamlMap& map, const ModelShape& model) {
     map.fail("kv_heads", fmt::format("kv_heads {} does not divide heads {}; choose a divisor of {}",
                                      model.kv_heads, model.heads, model.heads));
   }
+  if (const auto found = find_layer_contradiction(model)) map.fail(found->key, found->problem);
   if (is_too_large(model))
     map.fail("hidden", "this and the other sizes make more than 10^15 parameters; check them");
 }
@@ -249,6 +253,7 @@ ModelShape read_model(const YamlMap& map, const ModelLoader& load) {
   read_kinds(map, *model);
   read_attention(map, *model);
   if (read_kind(map, *model)) read_experts(map, *model);
+  read_mixed_layers(map, *model);
   check_model(map, *model);
   return *model;
 }

@@ -3,10 +3,12 @@
 #include <numeric>
 #include <vector>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/model/cost/collective.h"
 #include "regatta/model/cost/memory.h"
 #include "regatta/planning/plan/estimate.h"
 #include "regatta/planning/plan/internal/estimate/replica_communication.h"
+#include "regatta/planning/plan/internal/estimate/stage_blocks.h"
 
 namespace regatta::plan {
 namespace {
@@ -26,12 +28,7 @@ class Writer {
     const double blocks = given.empty()
                               ? std::ceil(static_cast<double>(input.model.layers) / strategy_.pp)
                               : *std::max_element(given.begin(), given.end());
-    const double dense =
-        workload::has_experts(input.model)
-            ? static_cast<double>(workload::dense_layers(input.model)) / input.model.layers * blocks
-            : blocks;
-    dense_ = dense;
-    expert_ = blocks - dense;
+    blocks_ = stage_share(blocks);
     tokens_ = static_cast<double>(strategy_.micro_batch) * input.model.seq / strategy_.cp;
     passes_ = strategy_.recompute == workload::Recompute::kFull ? 3 : 2;
   }
@@ -49,10 +46,37 @@ class Writer {
  private:
   static std::size_t index(ParallelAxis axis) { return static_cast<std::size_t>(axis); }
 
-  Seconds of_step(Seconds StepBreakdown::*part) const {
-    return (work_.dense.time.*part * dense_ + work_.expert.time.*part * expert_) * micro_batches_;
+  // The share of all blocks that `count` layers are.
+  workload::BlockCounts stage_share(double count) const {
+    const double layers = input_.model.layers;
+    if (are_stages_alike(input_.model)) {
+      const double dense = workload::has_experts(input_.model)
+                               ? workload::dense_layers(input_.model) / layers * count
+                               : count;
+      return workload::dense_and_expert_blocks(dense, count - dense);
+    }
+    workload::BlockCounts all = all_blocks(input_.model);
+    all *= count / layers;
+    return all;
   }
-  double block_passes() const { return (dense_ + expert_) * micro_batches_; }
+
+  // The sum of `value(kind)` over the blocks of a stage.
+  double sum_of(const auto& value) const {
+    double sum = 0;
+    for (int kind = 0; kind < workload::kBlockKinds; ++kind)
+      if (blocks_[kind] > 0) sum += value(kind) * blocks_[kind];
+    return sum;
+  }
+
+  Seconds of_step(Seconds StepBreakdown::*part) const {
+    return Seconds{sum_of([&](int kind) { return (at(work_.blocks, kind).time.*part).value; })} *
+           micro_batches_;
+  }
+  workload::BlockKind kind_of(int kind) const { return block_kind(input_.model, kind); }
+  bool has_experts(int kind) const { return kind_of(kind).mlp == workload::BlockMlp::kExperts; }
+  double expert_blocks() const {
+    return sum_of([&](int kind) { return has_experts(kind) ? 1.0 : 0.0; });
+  }
   // Products of a forward pass are a third of all.
   Seconds products() const { return of_step(&StepBreakdown::matmul) * (passes_ / 3); }
 
@@ -62,12 +86,18 @@ class Writer {
     const workload::Experts& experts = input_.model.experts;
     const double passes = passes_ * micro_batches_;
     const double bytes = tokens_ * input_.model.hidden * element_ * 2;
-    double sums = 2 * passes_ * block_passes();
+    double sums =
+        passes_ * (sum_of([&](int kind) { return kind_of(kind).parts(); }) * micro_batches_);
     if (workload::is_folded(strategy_)) {
-      sums = passes * (2 * dense_ + (experts.shared > 0 ? 2 : 1) * expert_);
+      // Routed experts have sums of their own, over what was sent to them.
+      const double blocks = expert_blocks();
+      sums = passes * sum_of([&](int kind) {
+               return kind_of(kind).parts() - (has_experts(kind) && experts.shared == 0 ? 1 : 0);
+             });
+      const double sent = bytes / input_.model.hidden * dispatched_width(input_.model);
       add_ring(
           axis, fold_.etp,
-          bytes * experts.top_k * experts.imbalance * fold_.etp / strategy_.tp * passes * expert_);
+          sent * experts.top_k * experts.imbalance * fold_.etp / strategy_.tp * passes * blocks);
     }
     add_ring(axis, strategy_.tp, bytes * sums);
     axis.overlap = strategy_.sequence_parallel ? input_.stack.traits.tp_overlap : 0;
@@ -89,7 +119,9 @@ class Writer {
     const double dims = shape.key_dim + shape.value_dim;
     const double heads = std::max(1.0, static_cast<double>(shape.kv_heads) / strategy_.tp);
     const double queries = static_cast<double>(shape.heads) / strategy_.tp;
-    const double times = (passes_ + 1) * block_passes() * tokens_ * element_ * dims;
+    const double blocks =
+        sum_of([&](int kind) { return has_attention(kind_of(kind).mixer) ? 1.0 : 0.0; });
+    const double times = (passes_ + 1) * (blocks * micro_batches_) * tokens_ * element_ * dims;
     if (strategy_.context == workload::ContextParallelism::kAllToAll) {
       axis.lines.push_back({GroupPattern::kExchange, strategy_.cp, strategy_.tp,
                             times * (heads + queries) * (strategy_.cp - 1) / strategy_.cp});
@@ -106,7 +138,8 @@ class Writer {
   // (cost::dispatch_time).
   AxisTraffic experts() const {
     AxisTraffic axis;
-    if (strategy_.ep == 1 || expert_ == 0) return axis;
+    const double blocks = expert_blocks();
+    if (strategy_.ep == 1 || blocks == 0) return axis;
     const double ranks = strategy_.ep;
     const double inside = std::clamp<double>(
         static_cast<double>(joined_devices(input_)) / fold_.ep_stride(), 1, ranks);
@@ -114,12 +147,12 @@ class Writer {
     const double servers = ranks / inside;
     const workload::Experts& experts = input_.model.experts;
     const double tokens = tokens_ / (strategy_.sequence_parallel ? strategy_.tp : 1);
-    const double outside = tokens * input_.model.hidden * element_ * experts.imbalance *
+    const double outside = tokens * dispatched_width(input_.model) * element_ * experts.imbalance *
                            cost::copies_to_other_servers(servers, experts.top_k, experts.reach());
     const double passes = strategy_.recompute == workload::Recompute::kExperts ? 3 : passes_;
     axis.lines.push_back(
         {GroupPattern::kExchange, strategy_.ep, fold_.ep_stride(),
-         outside * 2 * passes * expert_ * micro_batches_ * (ranks - 1) / (ranks - inside)});
+         outside * 2 * passes * blocks * micro_batches_ * (ranks - 1) / (ranks - inside)});
     axis.overlap = input_.stack.traits.ep_overlap;
     axis.beside = products();
     return axis;
@@ -163,12 +196,14 @@ class Writer {
     AxisTraffic axis;
     const int copies = strategy_.dp * strategy_.cp;
     if (copies == 1 && fold_.edp == 1) return axis;
-    const double plain = work_.dense.parameters.plain * dense_ +
-                         work_.expert.parameters.plain * expert_ + work_.table;
+    const double plain =
+        sum_of([&](int kind) { return at(work_.blocks, kind).parameters.plain; }) + work_.table;
+    const double experts =
+        sum_of([&](int kind) { return at(work_.blocks, kind).parameters.experts; });
     const cost::Shards shards = cost::shards_of(strategy_);
     add_replicas(axis, plain, strategy_.tp, copies, static_cast<int>(shards.plain));
     // ZeRO may not divide the fewer copies of experts evenly: then fewer share.
-    add_replicas(axis, work_.expert.parameters.experts * expert_, fold_.edp_stride(), fold_.edp,
+    add_replicas(axis, experts, fold_.edp_stride(), fold_.edp,
                  std::gcd(fold_.edp, static_cast<int>(shards.experts)));
     axis.overlap = strategy_.overlap ? std::clamp(input_.stack.traits.dp_overlap, 0.0, 1.0) : 0;
     // The last backward hides sums; with weights shared, every micro-batch hides its own.
@@ -182,11 +217,10 @@ class Writer {
   const MicroBatchWork& work_;
   workload::ExpertFold fold_;
   double micro_batches_;
-  double element_;     // bytes of an activation or a weight
-  double dense_ = 0;   // blocks of a stage
-  double expert_ = 0;  // blocks of a stage with experts
-  double tokens_ = 0;  // of a rank in a micro-batch
-  double passes_ = 2;  // in which exchanges of a block are made
+  double element_;                // bytes of an activation or a weight
+  workload::BlockCounts blocks_;  // of a stage
+  double tokens_ = 0;             // of a rank in a micro-batch
+  double passes_ = 2;             // in which exchanges of a block are made
 };
 
 }  // namespace

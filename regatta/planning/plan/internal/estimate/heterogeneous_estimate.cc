@@ -26,7 +26,7 @@ class Assembly {
 
  private:
   int stages() const { return job_.strategy.pp; }
-  const BlockCounts& span(int stage) const { return at(spans_, stage); }
+  const workload::BlockCounts& span(int stage) const { return at(spans_, stage); }
 
   // The slowest replica decides; of it, the slowest stage is what the step consists of.
   void pipelines(HeterogeneousEstimate& estimate) {
@@ -95,7 +95,7 @@ class Assembly {
 
   const HeterogeneousJob& job_;
   const HeterogeneousSplit& split_;
-  std::vector<BlockCounts> spans_;
+  std::vector<workload::BlockCounts> spans_;
   std::vector<MicroBatchTime> slots_;  // of the slowest replica
   Seconds makespan_;
   int micro_batches_ = 0;

@@ -168,7 +168,7 @@ class Builder {
   }
 
   static Seconds pace(const MicroBatchWork& work) {
-    return work.dense.time.total() + work.expert.time.total();
+    return work.blocks[0].time.total() + work.blocks[1].time.total();
   }
 
   Result<HeterogeneousGroup> group_on(const ServerType& type,

@@ -55,27 +55,20 @@ Result<HeterogeneousJob> heterogeneous_job(const HeterogeneousInput& input);
 HeterogeneousEstimate estimate_heterogeneous(const HeterogeneousJob& job,
                                              const HeterogeneousSplit& split);
 
-// The blocks of a stage by kind: those without experts are the first of the model.
-struct BlockCounts {
-  double dense = 0;
-  double expert = 0;
-};
-BlockCounts block_counts(const workload::ModelShape& model, int first, int count);
-
 // The time of a micro-batch in a stage of these blocks, without messages.
 struct MicroBatchBreakdown {
   StepBreakdown all;
   Seconds forward;
 };
 MicroBatchBreakdown micro_batch_breakdown(const HeterogeneousJob& job, const MicroBatchWork& work,
-                                          int stage, const BlockCounts& blocks);
+                                          int stage, const workload::BlockCounts& blocks);
 
 cost::RankParameters stage_parameters(const HeterogeneousJob& job, int stage,
-                                      const BlockCounts& blocks);
+                                      const workload::BlockCounts& blocks);
 
 // With up to `micro_batches` in flight.
-cost::GpuMemory stage_memory(const HeterogeneousJob& job, int stage, const BlockCounts& blocks,
-                             int micro_batches);
+cost::GpuMemory stage_memory(const HeterogeneousJob& job, int stage,
+                             const workload::BlockCounts& blocks, int micro_batches);
 
 // Gradients of a stage summed over its replicas, weights gathered where they share the optimizer,
 // and the update, behind the last of `micro_batches`.
@@ -83,7 +76,7 @@ struct StageUpdate {
   Seconds sums;
   Seconds optimizer;
 };
-StageUpdate stage_update(const HeterogeneousJob& job, int stage, const BlockCounts& blocks,
-                         int micro_batches);
+StageUpdate stage_update(const HeterogeneousJob& job, int stage,
+                         const workload::BlockCounts& blocks, int micro_batches);
 
 }  // namespace regatta::plan

@@ -6,9 +6,9 @@
 
 namespace regatta::plan {
 
-std::vector<BlockCounts> stage_block_counts(const workload::ModelShape& model,
-                                            const std::vector<int>& layers) {
-  std::vector<BlockCounts> spans;
+std::vector<workload::BlockCounts> stage_block_counts(const workload::ModelShape& model,
+                                                      const std::vector<int>& layers) {
+  std::vector<workload::BlockCounts> spans;
   int first = 0;
   for (const int count : layers) {
     spans.push_back(block_counts(model, first, count));
@@ -18,7 +18,7 @@ std::vector<BlockCounts> stage_block_counts(const workload::ModelShape& model,
 }
 
 MicroBatchTime micro_batch_time(const HeterogeneousJob& job, int stage, int replica,
-                                const BlockCounts& blocks) {
+                                const workload::BlockCounts& blocks) {
   const MicroBatchBreakdown time =
       micro_batch_breakdown(job, job.tensor_group(stage, replica).work, stage, blocks);
   const Seconds messages = job.messages_of(stage, replica) / 2;
@@ -27,7 +27,8 @@ MicroBatchTime micro_batch_time(const HeterogeneousJob& job, int stage, int repl
 }
 
 std::vector<MicroBatchTime> micro_batch_times(const HeterogeneousJob& job,
-                                              const std::vector<BlockCounts>& spans, int replica) {
+                                              const std::vector<workload::BlockCounts>& spans,
+                                              int replica) {
   std::vector<MicroBatchTime> slots;
   slots.reserve(spans.size());
   for (int stage = 0; stage < job.strategy.pp; ++stage)

@@ -25,15 +25,16 @@ struct MicroBatchTime {
 };
 
 // The blocks of every stage.
-std::vector<BlockCounts> stage_block_counts(const workload::ModelShape& model,
-                                            const std::vector<int>& layers);
+std::vector<workload::BlockCounts> stage_block_counts(const workload::ModelShape& model,
+                                                      const std::vector<int>& layers);
 
 MicroBatchTime micro_batch_time(const HeterogeneousJob& job, int stage, int replica,
-                                const BlockCounts& blocks);
+                                const workload::BlockCounts& blocks);
 
 // The stages of a replica.
 std::vector<MicroBatchTime> micro_batch_times(const HeterogeneousJob& job,
-                                              const std::vector<BlockCounts>& spans, int replica);
+                                              const std::vector<workload::BlockCounts>& spans,
+                                              int replica);
 
 // From the first forward to the last backward: in closed form, or simulated for fewer micro-batches
 // than stages (pipeline/uneven_stages.h).

@@ -1,6 +1,7 @@
 // The time, the memory and the update of a stage of given blocks.
 #include <algorithm>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/model/pipeline/closed_form.h"
 #include "regatta/planning/plan/internal/estimate/heterogeneous_job.h"
 #include "regatta/planning/plan/internal/estimate/replica_communication.h"
@@ -8,23 +9,18 @@
 namespace regatta::plan {
 
 using cost::Collective;
-
-BlockCounts block_counts(const workload::ModelShape& model, int first, int count) {
-  const int dense = std::clamp(dense_layers(model) - first, 0, count);
-  return {.dense = static_cast<double>(dense), .expert = static_cast<double>(count - dense)};
-}
+using workload::BlockCounts;
 
 MicroBatchBreakdown micro_batch_breakdown(const HeterogeneousJob& job, const MicroBatchWork& work,
                                           int stage, const BlockCounts& blocks) {
   MicroBatchBreakdown slot;
-  slot.all = work.dense.time;
-  slot.all *= blocks.dense;
-  slot.forward = work.dense.forward * blocks.dense;
-  if (blocks.expert > 0) {
-    StepBreakdown experts = work.expert.time;
-    experts *= blocks.expert;
-    slot.all += experts;
-    slot.forward += work.expert.forward * blocks.expert;
+  for (int kind = 0; kind < workload::kBlockKinds; ++kind) {
+    if (blocks[kind] <= 0) continue;
+    const BlockWork& block = at(work.blocks, kind);
+    StepBreakdown time = block.time;
+    time *= blocks[kind];
+    slot.all += time;
+    slot.forward += block.forward * blocks[kind];
   }
   if (stage == job.strategy.pp - 1) {
     slot.all += work.embedding_and_head;
@@ -37,9 +33,10 @@ cost::RankParameters stage_parameters(const HeterogeneousJob& job, int stage,
                                       const BlockCounts& blocks) {
   const MicroBatchWork& work = job.stage_group(stage).work;
   cost::RankParameters rank;
-  rank.plain =
-      work.dense.parameters.plain * blocks.dense + work.expert.parameters.plain * blocks.expert;
-  rank.experts = work.expert.parameters.experts * blocks.expert;
+  for (int kind = 0; kind < workload::kBlockKinds; ++kind) {
+    rank.plain += at(work.blocks, kind).parameters.plain * blocks[kind];
+    rank.experts += at(work.blocks, kind).parameters.experts * blocks[kind];
+  }
   const int last = job.strategy.pp - 1;
   const bool is_both = last == 0 && !job.model.tied_embeddings;
   if (stage == 0 || stage == last) rank.plain += is_both ? 2 * work.table : work.table;
@@ -54,10 +51,15 @@ cost::GpuMemory stage_memory(const HeterogeneousJob& job, int stage, const Block
   const int stages = job.strategy.pp;
   const double in_flight =
       pipeline::peak_activations({.stages = stages, .micro_batches = micro_batches}, stage);
-  double kept = work.dense.memory.kept * blocks.dense + work.expert.memory.kept * blocks.expert;
+  double kept = 0;
+  double block = 0;
+  for (int kind = 0; kind < workload::kBlockKinds; ++kind) {
+    const cost::BlockMemory& own = at(work.blocks, kind).memory;
+    kept += own.kept * blocks[kind];
+    block = std::max(block, own.working);
+  }
   if (stages > 1) kept += work.output;
   memory.activations = kept * in_flight;
-  const double block = std::max(work.dense.memory.working, work.expert.memory.working);
   memory.working += std::max(block, stage == stages - 1 ? work.logits : 0.0);
   return memory;
 }

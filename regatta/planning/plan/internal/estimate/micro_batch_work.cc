@@ -1,12 +1,15 @@
 // The work of one rank for a micro-batch: its blocks and the ends of the model.
 #include <algorithm>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/planning/plan/estimate.h"
 
 namespace regatta::plan {
 namespace {
 
+using workload::BlockKind;
 using workload::ContextParallelism;
+using workload::Mixer;
 using workload::Recompute;
 
 // The host prepares backward kernels faster than forward ones: autograd runs them from C++.
@@ -24,9 +27,9 @@ class Work {
 
   MicroBatchWork micro_batch() const {
     MicroBatchWork all;
-    const bool has_experts = workload::has_experts(input_.model);
-    if (workload::dense_layers(input_.model) > 0) all.dense = block(false);
-    if (has_experts) all.expert = block(true);
+    const workload::BlockCounts counts = all_blocks(input_.model);
+    for (int kind = 0; kind < workload::kBlockKinds; ++kind)
+      if (counts[kind] > 0) at(all.blocks, kind) = block(block_kind(input_.model, kind));
     const cost::ComputeTime ends =
         gpu_embedding_and_head_time(machine_.engines, input_.stack, work_);
     all.embedding_and_head.matmul = ends.matmul;
@@ -36,14 +39,18 @@ class Work {
     const double activations = work_.tokens() * input_.model.hidden * element_;
     all.boundary = activations / (is_sliced ? strategy_.tp : 1);
     if (traits_.keeps_outputs) all.output = activations;
-    parameters(all, has_experts);
+    all.table = static_cast<double>(input_.model.vocab) * input_.model.hidden / strategy_.tp;
     return all;
   }
 
  private:
   // One block of one micro-batch, forward and backward.
-  BlockWork block(bool has_experts) const {
-    const cost::BlockTime time = gpu_block_time(machine_.engines, input_.stack, work_, has_experts);
+  BlockWork block(BlockKind kind) const {
+    cost::BlockTime time = gpu_block_time(machine_.engines, input_.stack, work_, kind);
+    const Seconds again = time.forward.total();
+    if (kind.predicts) add_output_layer(time);
+    const bool has_experts = kind.mlp == workload::BlockMlp::kExperts;
+    const double share = kind.parts() / 2.0;  // of a block with attention and MLP
     const bool is_full = strategy_.recompute == Recompute::kFull;
     BlockWork block;
     StepBreakdown& part = block.time;
@@ -51,13 +58,14 @@ class Work {
     part.attention = time.forward.attention + time.backward.attention;
     part.passes = time.forward.passes + time.backward.passes;
     const double routing = has_experts ? kRouterKernels + expert_kernels() : 0;
-    const double kernels_forward = traits_.kernels_forward + routing;
-    const double kernels_backward = traits_.kernels_backward + 2 * routing;
+    const double kernels_forward = traits_.kernels_forward * share + routing;
+    const double kernels_backward = traits_.kernels_backward * share + 2 * routing;
     const Seconds gaps_forward = traits_.kernel_gap * kernels_forward;
     const Seconds gaps_backward = traits_.kernel_gap * kernels_backward;
     part.passes += gaps_forward + gaps_backward;
-    if (is_full) part.recompute = time.forward.total() + gaps_forward;
-    if (strategy_.recompute == Recompute::kSelective) part.recompute = time.forward.attention;
+    if (is_full) part.recompute = again + gaps_forward;
+    if (strategy_.recompute == Recompute::kSelective && has_attention(kind.mixer))
+      part.recompute = time.forward.attention;
     if (has_experts && needs_experts(strategy_.recompute)) {
       part.recompute = time.pointwise;
       if (strategy_.recompute == Recompute::kExperts) part.recompute += time.experts;
@@ -65,13 +73,13 @@ class Work {
 
     // Every exchange of the forward is made again, in the other direction, by the backward, and
     // with full recomputation before it.
-    const Seconds tp = tensor_exchange(time.forward.matmul, has_experts);
+    const Seconds tp = tensor_exchange(time.forward.matmul, kind);
     const Seconds ep = has_experts ? expert_exchange(time.forward.matmul) : Seconds{};
     part.tp_comm = tp * (is_full ? 3.0 : 2.0);
     const bool exchanges_again = is_full || strategy_.recompute == Recompute::kExperts;
     part.ep_comm = ep * (exchanges_again ? 3.0 : 2.0);
-    const Seconds cp_forward = context_exchange(time.forward.attention, 1);
-    const Seconds cp_backward = context_exchange(time.backward.attention, 2);
+    const Seconds cp_forward = context_exchange(kind.mixer, time.forward.attention, 1);
+    const Seconds cp_backward = context_exchange(kind.mixer, time.backward.attention, 2);
     part.cp_comm = cp_forward * (is_full ? 2.0 : 1.0) + cp_backward;
 
     block.forward = time.forward.total() + gaps_forward + tp + ep + cp_forward;
@@ -84,14 +92,15 @@ class Work {
     Seconds idle_forward = std::max(host_forward - block.forward, Seconds{});
     part.host = std::max(host_backward - backward, Seconds{});
     if (has_experts && waits_for_counts()) {
-      idle_forward = synchronised_idle(block.forward, time.experts + ep);
+      idle_forward = synchronised_idle(block.forward, time.experts + ep, share);
       if (exchanges_again) part.host += traits_.experts_sync;
     }
     part.host += idle_forward;
     block.forward += idle_forward;
     block.weight_gradient = time.weight_gradient;
     block.memory =
-        gpu_block_memory(input_.stack, work_, strategy_.recompute, input_.precision, has_experts);
+        gpu_block_memory(input_.stack, work_, strategy_.recompute, input_.precision, kind);
+    block.parameters = parameters(block_parameters(input_.model, kind));
     return block;
   }
 
@@ -102,10 +111,11 @@ class Work {
 
   // The time that the device waits for the host in a forward of `device`, of which the experts take
   // `experts`. Nothing is queued when the host goes on after its wait for the counts, so only the
-  // experts' own products hide their launches.
-  Seconds synchronised_idle(Seconds device, Seconds experts) const {
+  // experts' own products hide their launches. The block has the `share` of the kernels of one with
+  // attention.
+  Seconds synchronised_idle(Seconds device, Seconds experts, double share) const {
     const Seconds launch = input_.stack.calibration.launch;
-    const Seconds others = launch * (traits_.kernels_forward + kRouterKernels);
+    const Seconds others = launch * (traits_.kernels_forward * share + kRouterKernels);
     return traits_.experts_sync + std::max(launch * expert_kernels() - experts, Seconds{}) +
            std::max(others - (device - experts), Seconds{});
   }
@@ -124,36 +134,40 @@ class Work {
     return own * 2 + casts * (experts.capacity > 0 ? 1 : own);
   }
 
-  // Counts the parameters of one block of each kind and of the token table.
-  void parameters(MicroBatchWork& all, bool has_experts) const {
-    const workload::ModelShape& model = input_.model;
-    const auto of = [&](const workload::LayerParameters& layer) {
-      const double plain = static_cast<double>(layer.total() - layer.experts) / strategy_.tp;
-      const double experts =
-          static_cast<double>(layer.experts) / strategy_.expert_tp() / strategy_.ep;
-      return cost::RankParameters{
-          .plain = plain, .experts = experts, .largest_block = plain + experts};
-    };
-    all.dense.parameters = of(dense_layer_parameters(model));
-    if (has_experts) all.expert.parameters = of(expert_layer_parameters(model));
-    all.table = static_cast<double>(model.vocab) * model.hidden / strategy_.tp;
+  // A module that predicts has the output layer and the loss once more.
+  void add_output_layer(cost::BlockTime& time) const {
+    const cost::ComputeTime ends =
+        gpu_embedding_and_head_time(machine_.engines, input_.stack, work_);
+    time.forward.matmul += ends.matmul / 3;
+    time.forward.passes += ends.passes / 3;
+    time.backward.matmul += ends.matmul / 1.5;
+    time.backward.passes += ends.passes / 1.5;
   }
 
-  // Two all-reduces of the activations of a block, or as many bytes in gathers and scatters. Folded
-  // experts gather what was sent to them over their own tensor ranks, a copy of a token for each of
-  // its visits, and scatter it back (Megatron-Core, MoEAlltoAllTokenDispatcher); shared experts
-  // stay with the tensor ranks.
-  Seconds tensor_exchange(Seconds products, bool has_experts) const {
+  // The share of a rank of those of a block.
+  cost::RankParameters parameters(const workload::LayerParameters& layer) const {
+    const double plain = static_cast<double>(layer.total() - layer.experts) / strategy_.tp;
+    const double experts =
+        static_cast<double>(layer.experts) / strategy_.expert_tp() / strategy_.ep;
+    return {.plain = plain, .experts = experts, .largest_block = plain + experts};
+  }
+
+  // An all-reduce of the activations of each part of a block, or as many bytes in gathers and
+  // scatters. Folded experts gather what was sent to them over their own tensor ranks, a copy of a
+  // token for each of its visits, and scatter it back (Megatron-Core, MoEAlltoAllTokenDispatcher);
+  // shared experts stay with the tensor ranks.
+  Seconds tensor_exchange(Seconds products, BlockKind kind) const {
     const double bytes = work_.tokens() * input_.model.hidden * element_;
     const cost::ServerNetwork& network = machine_.network;
     const Seconds sum = strategy_.sequence_parallel
                             ? hierarchical_scatter_and_gather_time(network, strategy_.tp, bytes)
                             : hierarchical_all_reduce_time(network, strategy_.tp, bytes);
-    Seconds sums = sum * 2.0;
-    if (has_experts && workload::is_folded(strategy_)) {
+    Seconds sums = sum * static_cast<double>(kind.parts());
+    if (kind.mlp == workload::BlockMlp::kExperts && workload::is_folded(strategy_)) {
       const workload::Experts& experts = input_.model.experts;
-      const double visits = bytes * experts.top_k * experts.imbalance * work_.etp / work_.tp;
-      sums = sum * (experts.shared > 0 ? 2.0 : 1.0) +
+      const double sent = work_.tokens() * dispatched_width(input_.model) * element_;
+      const double visits = sent * experts.top_k * experts.imbalance * work_.etp / work_.tp;
+      sums = sum * static_cast<double>(kind.parts() - (experts.shared > 0 ? 0 : 1)) +
              hierarchical_scatter_and_gather_time(network, work_.etp, visits);
     }
     return exposed(sums, products, strategy_.sequence_parallel ? traits_.tp_overlap : 0);
@@ -163,7 +177,7 @@ class Work {
   Seconds expert_exchange(Seconds products) const {
     const workload::Experts& experts = input_.model.experts;
     const double tokens = work_.tokens() / (strategy_.sequence_parallel ? strategy_.tp : 1);
-    const double bytes = tokens * input_.model.hidden * element_;
+    const double bytes = tokens * dispatched_width(input_.model) * element_;
     // Buffers of a fixed capacity hold a copy an expert.
     const bool is_once_a_rank = traits_.dispatches_once_a_rank && experts.capacity == 0;
     const Seconds once = cost::dispatch_time(machine_.network,
@@ -178,8 +192,8 @@ class Work {
 
   // The exchange of keys and values, `times` their bytes. A ring sends while the attention over the
   // present part runs.
-  Seconds context_exchange(Seconds attention, double times) const {
-    if (strategy_.cp == 1) return {};
+  Seconds context_exchange(Mixer mixer, Seconds attention, double times) const {
+    if (strategy_.cp == 1 || mixer == Mixer::kNone) return {};
     const workload::AttentionShape shape = attention_shape(input_.model);
     const double heads = std::max(1.0, static_cast<double>(shape.kv_heads) / strategy_.tp);
     const double dims = shape.key_dim + shape.value_dim;
@@ -189,6 +203,7 @@ class Work {
         .inside = ranks_inside(machine_.network, strategy_.cp, strategy_.tp),
         .rings = std::min(strategy_.tp, machine_.network.devices),
         .extent = strategy_.tp * strategy_.cp};
+    if (mixer == Mixer::kStateSpace) return state_space_exchange(group);
     if (strategy_.context == ContextParallelism::kAllToAll) {
       const double queries = static_cast<double>(shape.heads) / strategy_.tp * dims;
       const double bytes = times * tokens * element_ * (heads * dims + queries);
@@ -198,6 +213,14 @@ class Work {
     const Seconds step =
         cost::ring_step_time(machine_.network, group, times * tokens * element_ * heads * dims);
     return exposed(step, attention / strategy_.cp, 1) * steps;
+  }
+
+  // A state goes through the whole sequence: ranks exchange tokens for heads before it, and back.
+  Seconds state_space_exchange(const cost::RankGroup& group) const {
+    const workload::StateSpace& space = input_.model.state_space;
+    const auto sent = static_cast<double>(space.projected() + space.inner());
+    return cost::all_to_all_time(machine_.network, group,
+                                 work_.tokens() * element_ * sent / strategy_.tp);
   }
 
   const EstimateInput& input_;

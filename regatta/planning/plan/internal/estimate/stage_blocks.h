@@ -2,25 +2,12 @@
 // holds. pipeline/pipeline_order.h says how every schedule lays the model.
 #pragma once
 
-#include <algorithm>
-
 #include "regatta/model/pipeline/pipeline_order.h"
+#include "regatta/model/workload/blocks.h"
 #include "regatta/model/workload/model.h"
 #include "regatta/model/workload/strategy.h"
 
 namespace regatta::plan {
-
-// By kind; a model without experts has dense ones alone.
-struct StageBlocks {
-  double dense = 0;
-  double expert = 0;
-
-  StageBlocks& operator+=(const StageBlocks& other) {
-    dense += other.dense;
-    expert += other.expert;
-    return *this;
-  }
-};
 
 // The model in as many chunks as the pipeline is long; DualPipe has every chunk twice.
 inline int chunk_count(const pipeline::PipelineShape& shape) {
@@ -42,12 +29,16 @@ inline int stage_of_chunk(const pipeline::PipelineShape& shape, int chunk) {
   return chunk % shape.stages;
 }
 
-// Blocks without experts are the first of the model.
-inline StageBlocks blocks_of_chunk(const workload::ModelShape& model,
-                                   const workload::Strategy& strategy, int chunk) {
+inline workload::BlockCounts blocks_of_chunk(const workload::ModelShape& model,
+                                             const workload::Strategy& strategy, int chunk) {
   const workload::LayerRange range = part_layers(model, strategy, chunk);
-  const int dense = std::clamp(workload::dense_layers(model) - range.first, 0, range.count);
-  return {.dense = static_cast<double>(dense), .expert = static_cast<double>(range.count - dense)};
+  return block_counts(model, range.first, range.count);
+}
+
+// Whether stages of an even split differ by no more than a layer, and where blocks without experts
+// are: what closed forms of such a split take for granted.
+inline bool are_stages_alike(const workload::ModelShape& model) {
+  return are_kinds_in_order(model) && model.mtp_layers == 0;
 }
 
 }  // namespace regatta::plan

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/model/pipeline/closed_form.h"
 
 namespace regatta::plan {
 
+using workload::BlockCounts;
+using workload::dense_and_expert_blocks;
 using workload::Offload;
 using workload::PipelineSchedule;
 
@@ -23,14 +26,17 @@ StageMemory::StageMemory(const EstimateInput& input, const MicroBatchWork& work,
       chunks_(chunk_count(shape_)) {
   const int layers = input.model.layers;
   const int dense = workload::dense_layers(input.model);
-  are_alike_ =
-      strategy_.stage_layers.empty() && layers % chunks_ == 0 && (dense == 0 || dense == layers);
+  are_alike_ = are_stages_alike(input.model) && strategy_.stage_layers.empty() &&
+               layers % chunks_ == 0 && (dense == 0 || dense == layers);
   const double blocks = static_cast<double>(layers) / chunks_ * parts_;
-  alike_ = dense == 0 ? StageBlocks{.expert = blocks} : StageBlocks{.dense = blocks};
+  alike_ = dense == 0 ? dense_and_expert_blocks(0, blocks) : dense_and_expert_blocks(blocks, 0);
 }
 
-double StageMemory::kept(const StageBlocks& blocks) const {
-  return work_.dense.memory.kept * blocks.dense + work_.expert.memory.kept * blocks.expert;
+double StageMemory::kept(const BlockCounts& blocks) const {
+  double kept = 0;
+  for (int kind = 0; kind < workload::kBlockKinds; ++kind)
+    kept += at(work_.blocks, kind).memory.kept * blocks[kind];
+  return kept;
 }
 
 double StageMemory::output() const {
@@ -45,13 +51,13 @@ double StageMemory::held(int stage, double kept_in_flight) const {
   return std::min(kept_in_flight, 2 * kept(blocks_of(stage)));
 }
 
-StageBlocks StageMemory::blocks_of(int stage, int part) const {
+BlockCounts StageMemory::blocks_of(int stage, int part) const {
   return blocks_of_chunk(input_.model, strategy_, chunk_of(shape_, stage, part));
 }
 
-StageBlocks StageMemory::blocks_of(int stage) const {
+BlockCounts StageMemory::blocks_of(int stage) const {
   if (are_alike_) return alike_;
-  StageBlocks blocks;
+  BlockCounts blocks;
   for (int part = 0; part < parts_; ++part)
     blocks += blocks_of(stage, part);
   return blocks;
@@ -73,19 +79,25 @@ int StageMemory::tables(int stage) const {
   return input_.model.tied_embeddings ? std::min(both, 1) : both;
 }
 
-cost::RankParameters StageMemory::parameters(const StageBlocks& blocks, int tables) const {
-  const cost::RankParameters& dense = work_.dense.parameters;
-  const cost::RankParameters& expert = work_.expert.parameters;
-  return {.plain = dense.plain * blocks.dense + expert.plain * blocks.expert + tables * work_.table,
-          .experts = expert.experts * blocks.expert,
-          .largest_block = std::max(dense.largest_block, expert.largest_block)};
+cost::RankParameters StageMemory::parameters(const BlockCounts& blocks, int tables) const {
+  cost::RankParameters held;
+  for (int kind = 0; kind < workload::kBlockKinds; ++kind) {
+    const cost::RankParameters& block = at(work_.blocks, kind).parameters;
+    held.plain += block.plain * blocks[kind];
+    held.experts += block.experts * blocks[kind];
+    held.largest_block = std::max(held.largest_block, block.largest_block);
+  }
+  held.plain += tables * work_.table;
+  return held;
 }
 
 cost::GpuMemory StageMemory::of(int stage) const {
-  const StageBlocks blocks = blocks_of(stage);
+  const BlockCounts blocks = blocks_of(stage);
   cost::GpuMemory memory = gpu_state_memory(input_.stack, parameters(blocks, tables(stage)),
                                             strategy_, input_.precision);
-  const double block = std::max(work_.dense.memory.working, work_.expert.memory.working);
+  double block = 0;
+  for (const BlockWork& kind : work_.blocks)
+    block = std::max(block, kind.memory.working);
   memory.working += std::max(block, has_output_layer(stage) ? work_.logits : 0.0);
   const double parts_in_flight = pipeline::peak_activations(shape_, stage);
   const double kept_in_flight = kept(blocks) * parts_in_flight / parts_;
@@ -104,6 +116,11 @@ StageMemory::Worst StageMemory::worst() const {
   };
   consider(strategy_.pp - 1);
   if (strategy_.pp <= 2 || are_alike_) return worst;
+  if (!are_stages_alike(input_.model)) {
+    for (int stage = 1; stage + 1 < strategy_.pp; ++stage)
+      consider(stage);
+    return worst;
+  }
   const int first = workload::first_larger_part(input_.model, chunks_);
   const int dense = workload::dense_layers(input_.model);
   if (dense == 0 || dense == input_.model.layers) {
@@ -140,12 +157,13 @@ int StageMemory::first_larger(int chunk) const {
 // The first stage holds the mean of the blocks, rounded down, and a table; else another one holds
 // more than the mean.
 double StageMemory::least() const {
+  if (!are_stages_alike(input_.model)) return 0;
   workload::Strategy sharing = strategy_;
   sharing.zero = 3;
   sharing.shard_ranks = 0;
   sharing.offload = Offload::kBoth;
   const double in_flight = std::min({micro_batches_, strategy_.pp, 2});
-  const auto memory = [&](const StageBlocks& blocks, int tables) {
+  const auto memory = [&](const BlockCounts& blocks, int tables) {
     const cost::GpuMemory state =
         gpu_state_memory(input_.stack, parameters(blocks, tables), sharing, input_.precision);
     return state.weights + state.gradients + state.context + kept(blocks) * in_flight;
@@ -153,9 +171,10 @@ double StageMemory::least() const {
   const double mean = static_cast<double>(input_.model.layers) / strategy_.pp;
   const double few = std::max(1.0, std::floor(mean));
   const double dense = std::min<double>(workload::dense_layers(input_.model), few);
-  const double first = memory({.dense = dense, .expert = few - dense}, 1);
-  double other = memory({.dense = std::ceil(mean)}, 0);
-  if (has_experts(input_.model)) other = std::min(other, memory({.expert = std::ceil(mean)}, 0));
+  const double first = memory(dense_and_expert_blocks(dense, few - dense), 1);
+  double other = memory(dense_and_expert_blocks(std::ceil(mean), 0), 0);
+  if (has_experts(input_.model))
+    other = std::min(other, memory(dense_and_expert_blocks(0, std::ceil(mean)), 0));
   return std::min(first, other);
 }
 

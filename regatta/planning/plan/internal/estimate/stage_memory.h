@@ -19,7 +19,8 @@ class StageMemory {
   // Where the parts of a stage hold different blocks, of each as much in flight as of the others.
   cost::GpuMemory of(int stage) const;
 
-  // A stage that holds most where the split is even, found by asking a dozen of them at most.
+  // A stage that holds most where the split is even, found by asking a dozen of them at most where
+  // the stages are alike.
   struct Worst {
     int stage = 0;
     cost::GpuMemory memory;
@@ -34,17 +35,17 @@ class StageMemory {
 
   // The memory that a micro-batch holds on a part until its last gradient: `kept`, unless it is
   // offloaded, and `output`.
-  double kept(const StageBlocks& blocks) const;
+  double kept(const workload::BlockCounts& blocks) const;
   double output() const;
   // `kept` of all parts of `stage` in flight, and what of it the device holds.
   double held(int stage, double kept) const;
 
-  StageBlocks blocks_of(int stage) const;  // all parts
-  StageBlocks blocks_of(int stage, int part) const;
+  workload::BlockCounts blocks_of(int stage) const;  // all parts
+  workload::BlockCounts blocks_of(int stage, int part) const;
   const pipeline::PipelineShape& shape() const { return shape_; }
 
   // The parameters of a rank of a stage with these blocks and token tables.
-  cost::RankParameters parameters(const StageBlocks& blocks, int tables) const;
+  cost::RankParameters parameters(const workload::BlockCounts& blocks, int tables) const;
 
  private:
   int first_larger(int chunk) const;
@@ -59,7 +60,7 @@ class StageMemory {
   int parts_;  // of a stage
   int chunks_;
   bool are_alike_ = false;  // all stages hold `alike_`
-  StageBlocks alike_;
+  workload::BlockCounts alike_;
 };
 
 }  // namespace regatta::plan

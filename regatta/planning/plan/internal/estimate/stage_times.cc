@@ -7,6 +7,9 @@
 
 namespace regatta::plan {
 
+using workload::BlockCounts;
+using workload::dense_and_expert_blocks;
+
 // The remainder of blocks goes to the middle stages (workload::stage_layers), so the ends hold the
 // fewest; blocks without experts are the first of the model.
 double StageTimes::fewest_blocks() const {
@@ -17,26 +20,27 @@ double StageTimes::most_blocks() const {
   return std::ceil(layers() / strategy_.pp);
 }
 
-StageBlocks StageTimes::first_stage() const {
+BlockCounts StageTimes::first_stage() const {
   const double blocks = strategy_.pp > 2 ? fewest_blocks() : most_blocks();
   const double dense = std::min<double>(dense_layers(input_.model), blocks);
-  return {.dense = dense, .expert = blocks - dense};
+  return dense_and_expert_blocks(dense, blocks - dense);
 }
 
-StageBlocks StageTimes::other_stage(double blocks) const {
+BlockCounts StageTimes::other_stage(double blocks) const {
   if (strategy_.pp == 1) return first_stage();
-  return has_experts(input_.model) ? StageBlocks{.expert = blocks} : StageBlocks{.dense = blocks};
+  return has_experts(input_.model) ? dense_and_expert_blocks(0, blocks)
+                                   : dense_and_expert_blocks(blocks, 0);
 }
 
-const StageBlocks& StageTimes::of_stage(int stage) const {
+const BlockCounts& StageTimes::of_stage(int stage) const {
   return at(split_->blocks, stage);
 }
 
-StageBlocks StageTimes::heaviest_blocks() const {
+BlockCounts StageTimes::heaviest_blocks() const {
   return split_ != nullptr ? of_stage(split_->heaviest) : other_stage(most_blocks());
 }
 
-StageBlocks StageTimes::slowest_blocks() const {
+BlockCounts StageTimes::slowest_blocks() const {
   return split_ != nullptr ? of_stage(split_->slowest) : heaviest_blocks();
 }
 
@@ -44,18 +48,16 @@ bool StageTimes::has_output(int stage) const {
   return stage == output_stage(strategy_);
 }
 
-StageTime StageTimes::time_of(const StageBlocks& blocks) const {
+StageTime StageTimes::time_of(const BlockCounts& blocks) const {
   StageTime stage;
-  stage.all = work_.dense.time;
-  stage.all *= blocks.dense;
-  stage.forward = work_.dense.forward * blocks.dense;
-  stage.weight_gradient = work_.dense.weight_gradient * blocks.dense;
-  if (blocks.expert > 0) {
-    StepBreakdown experts = work_.expert.time;
-    experts *= blocks.expert;
-    stage.all += experts;
-    stage.forward += work_.expert.forward * blocks.expert;
-    stage.weight_gradient += work_.expert.weight_gradient * blocks.expert;
+  for (int kind = 0; kind < workload::kBlockKinds; ++kind) {
+    if (blocks[kind] <= 0) continue;
+    const BlockWork& block = at(work_.blocks, kind);
+    StepBreakdown time = block.time;
+    time *= blocks[kind];
+    stage.all += time;
+    stage.forward += block.forward * blocks[kind];
+    stage.weight_gradient += block.weight_gradient * blocks[kind];
   }
   return stage;
 }
@@ -79,10 +81,10 @@ StageTime StageTimes::slowest() const {
 
 // The sum of the stages beside the slowest.
 StageTime StageTimes::other_stages() const {
-  const StageBlocks& slowest = of_stage(split_->slowest);
-  const double dense = dense_layers(input_.model);
-  const StageTime others =
-      time_of({.dense = dense - slowest.dense, .expert = layers() - dense - slowest.expert});
+  BlockCounts rest = of_stage(split_->slowest);
+  rest *= -1;
+  rest += all_blocks(input_.model);
+  const StageTime others = time_of(rest);
   return has_output(split_->slowest) ? others : with_output(others);
 }
 

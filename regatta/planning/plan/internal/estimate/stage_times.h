@@ -23,7 +23,7 @@ struct StagePartTime {
   Seconds weight_gradient;
 };
 
-// `split`: null for the even split. The arguments outlive it.
+// `split`: null for the even split of a model whose stages are alike. The arguments outlive it.
 class StageTimes {
  public:
   StageTimes(const EstimateInput& input, const MicroBatchWork& work, const StageSplit* split)
@@ -32,9 +32,9 @@ class StageTimes {
   // A middle stage, or the one with the output layer.
   StageTime slowest() const;
   // The blocks whose activations the slowest stage offloads: with an even split, the heaviest.
-  StageBlocks slowest_blocks() const;
+  workload::BlockCounts slowest_blocks() const;
   // The blocks of the stage with the most parameters.
-  StageBlocks heaviest_blocks() const;
+  workload::BlockCounts heaviest_blocks() const;
   // A part of a stage beside the slowest, `parts` a stage: the mean of the model; where layers are
   // given, the mean of all but the slowest stage.
   StagePartTime mean_part(double parts) const;
@@ -43,11 +43,11 @@ class StageTimes {
   double layers() const { return input_.model.layers; }
   double fewest_blocks() const;
   double most_blocks() const;
-  StageBlocks first_stage() const;
-  StageBlocks other_stage(double blocks) const;
-  const StageBlocks& of_stage(int stage) const;
+  workload::BlockCounts first_stage() const;
+  workload::BlockCounts other_stage(double blocks) const;
+  const workload::BlockCounts& of_stage(int stage) const;
   bool has_output(int stage) const;
-  StageTime time_of(const StageBlocks& blocks) const;
+  StageTime time_of(const workload::BlockCounts& blocks) const;
   StageTime with_output(StageTime stage) const;
   StageTime other_stages() const;
 

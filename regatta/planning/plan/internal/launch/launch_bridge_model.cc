@@ -34,7 +34,7 @@ void add_attention_fields(PythonCall& call, const ModelShape& model, const Model
   if (!has_latent_attention(model)) {
     call.add("num_query_groups", attention_shape(model).kv_heads);
     call.add("kv_channels", attention_shape(model).key_dim);
-    call.add_truth("qk_layernorm", details.has_qk_norms);
+    call.add_truth("qk_layernorm", model.qk_norms);
     return;
   }
   const workload::LatentAttention& latent = model.latent;

@@ -49,7 +49,7 @@ void add_attention(FlagArray& flags, const ModelShape& model, const ModelDetails
     flags.add("--group-query-attention");
     flags.add("--num-query-groups", shape.kv_heads);
   }
-  if (details.has_qk_norms) flags.add("--qk-layernorm");
+  if (model.qk_norms) flags.add("--qk-layernorm");
 }
 
 void add_positions(FlagArray& flags, const ModelShape& model, const ModelDetails& details) {

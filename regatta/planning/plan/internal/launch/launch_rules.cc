@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "regatta/base/core/text.h"
+#include "regatta/model/workload/blocks.h"
 #include "regatta/planning/plan/internal/launch/launch_script.h"
 
 namespace regatta::plan {
@@ -64,6 +65,14 @@ bool is_decided_by(const StrategyRequest& request, const LaunchRule& rule) {
 Status check_all_launchers(Launcher launcher, const RuleInput& input) {
   if (input.model.kind == workload::ModelKind::kEncoder)
     return unsupported_by(launcher, "an encoder has another training program", "take a decoder");
+  if (!are_kinds_in_order(input.model) || input.model.experts.latent > 0) {
+    return unsupported_by(launcher, "layers that differ have no flags here yet",
+                          "take a model of equal layers");
+  }
+  if (input.model.mtp_layers > 0)
+    return unsupported_by(launcher, "mtp_layers has no flag here yet", "set mtp_layers 0");
+  if (input.model.attention_sinks)
+    return unsupported_by(launcher, "attention_sinks has no flag here yet", "leave them out");
   if (input.precision == workload::Precision::kTf32)
     return unsupported_by(launcher, "tf32 has no flag", "take bf16, or fp32");
   if (launcher == Launcher::kMegatronBridge &&

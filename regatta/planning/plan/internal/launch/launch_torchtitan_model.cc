@@ -81,8 +81,7 @@ std::string qwen_definition(const ModelShape& model) {
       "Qwen3ModelArgs(dim={}, n_layers={}, n_heads={}, n_kv_heads={}, head_dim={}, hidden_dim={}, "
       "vocab_size={}, qk_norm={}, {}",
       model.hidden, model.layers, model.heads, attention.kv_heads, attention.key_dim,
-      model.ffn_hidden, model.vocab, model_details(model).has_qk_norms ? "True" : "False",
-      scalar_words(model));
+      model.ffn_hidden, model.vocab, model.qk_norms ? "True" : "False", scalar_words(model));
   if (has_experts(model)) text += ", moe_enabled=True, " + expert_words(model);
   return text + ")";
 }
@@ -154,7 +153,7 @@ TorchtitanModel torchtitan_model(const ModelShape& model) {
     return found;
   }
   const bool is_llama = !has_latent_attention(model) && !has_experts(model) &&
-                        model.head_dim == 0 && !model_details(model).has_qk_norms;
+                        model.head_dim == 0 && !model.qk_norms;
   found.name = has_latent_attention(model) ? "deepseek_v3" : is_llama ? "llama3" : "qwen3";
   found.definition = module_of(found, has_latent_attention(model) ? deepseek_definition(model)
                                       : is_llama                  ? llama_definition(model)

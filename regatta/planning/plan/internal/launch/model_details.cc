@@ -47,7 +47,6 @@ ModelDetails model_details(const ModelShape& model) {
   if (is("deepseek") || is("kimi")) {
     details = deepseek_details(model);
   } else if (is("qwen3")) {
-    details.has_qk_norms = true;
     details.balancing = "global_aux_loss";
     details.balancing_coefficient = 1e-3;
   } else if (is("llama3")) {

@@ -18,7 +18,6 @@ enum class RopeScaling {
 
 struct ModelDetails {
   bool is_known = false;  // else the rest is the usual, and was not checked
-  bool has_qk_norms = false;
   // Rotary positions beyond the sequence that the model was first trained with.
   RopeScaling rope_scaling = RopeScaling::kNone;
   double rope_factor = 1;

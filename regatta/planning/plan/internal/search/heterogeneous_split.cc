@@ -11,12 +11,15 @@
 namespace regatta::plan {
 namespace {
 
+const workload::BlockCounts kDense = workload::dense_and_expert_blocks(1, 0);
+const workload::BlockCounts kExpert = workload::dense_and_expert_blocks(0, 1);
+
 class Splitter {
  public:
   explicit Splitter(const HeterogeneousJob& job) : job_(job) {
-    const BlockCounts all = block_counts(job.model, 0, job.model.layers);
-    dense_ = static_cast<int>(all.dense);
-    expert_ = static_cast<int>(all.expert);
+    const workload::BlockCounts all = all_blocks(job.model);
+    dense_ = static_cast<int>(all[0]);
+    expert_ = static_cast<int>(all[1]);
     split_.micro_batches = even_shares();
   }
 
@@ -62,8 +65,8 @@ class Splitter {
         if (at(job_.like, replica) != replica) continue;
         const double share = static_cast<double>(at(split_.micro_batches, replica)) / most;
         const MicroBatchTime fixed = micro_batch_time(job_, stage, replica, {}) * share;
-        const MicroBatchTime dense = micro_batch_time(job_, stage, replica, {.dense = 1}) * share;
-        const MicroBatchTime expert = micro_batch_time(job_, stage, replica, {.expert = 1}) * share;
+        const MicroBatchTime dense = micro_batch_time(job_, stage, replica, kDense) * share;
+        const MicroBatchTime expert = micro_batch_time(job_, stage, replica, kExpert) * share;
         const double mean = job_.model.layers / static_cast<double>(job_.strategy.pp);
         const double time =
             (fixed.total() + (std::max(dense.total(), expert.total()) - fixed.total()) * mean)
@@ -80,19 +83,19 @@ class Splitter {
   }
 
   BalanceStage memory_of(int stage, int micro_batches) const {
-    const auto total = [&](const BlockCounts& blocks) {
+    const auto total = [&](const workload::BlockCounts& blocks) {
       return stage_memory(job_, stage, blocks, micro_batches).total();
     };
     BalanceStage one;
     one.fixed_memory = total({});
-    one.dense_memory = total({.dense = 1}) - one.fixed_memory;
-    one.expert_memory = total({.expert = 1}) - one.fixed_memory;
+    one.dense_memory = total(kDense) - one.fixed_memory;
+    one.expert_memory = total(kExpert) - one.fixed_memory;
     one.capacity = kMaxMemoryFraction * static_cast<double>(job_.stage_group(stage).capacity.value);
     return one;
   }
 
   std::vector<ReplicaClass> classes() const {
-    const std::vector<BlockCounts> spans = stage_block_counts(job_.model, split_.layers);
+    const std::vector<workload::BlockCounts> spans = stage_block_counts(job_.model, split_.layers);
     std::map<int, ReplicaClass> classes;
     for (int replica = 0; replica < job_.strategy.dp; ++replica) {
       const int like = at(job_.like, replica);

@@ -55,9 +55,9 @@ class LayerBalancer {
   const BalanceStage& stage(int s) const { return at(input_.stages, s); }
   static bool exceeds(double time, double bound) { return time > bound * (1 + 4 * kPrecision); }
 
-  BlockCounts span(int first, int count) const {
+  workload::BlockCounts span(int first, int count) const {
     const int dense = std::clamp(input_.dense - first, 0, count);
-    return {.dense = static_cast<double>(dense), .expert = static_cast<double>(count - dense)};
+    return workload::dense_and_expert_blocks(dense, count - dense);
   }
 
   double strategy_lower_bound(const std::vector<int>& layers) const {
@@ -113,7 +113,7 @@ class LayerBalancer {
     for (int first = s; first < layers_; ++first) {
       const double before = at(least, first);
       for (int count = 1; before < kNever && first + count <= layers_ - others; ++count) {
-        const BlockCounts blocks = span(first, count);
+        const workload::BlockCounts blocks = span(first, count);
         const double slot = stage(s).slot(blocks).total().value;
         // More blocks take and hold no less.
         if (before + input_.micro_batches * slot > bound || !stage(s).fits(blocks)) break;
@@ -143,7 +143,7 @@ class LayerBalancer {
   }
 
   bool keeps(int s, int first, int count, double before, double bound) const {
-    const BlockCounts blocks = span(first, count);
+    const workload::BlockCounts blocks = span(first, count);
     const double slot = stage(s).slot(blocks).total().value;
     return before + input_.micro_batches * slot <= bound && stage(s).fits(blocks);
   }
@@ -210,14 +210,13 @@ int move_budget(int stages) {
   return std::max(50, kOperations / (stages * stages * stages));
 }
 
-MicroBatchTime BalanceStage::slot(const BlockCounts& blocks) const {
-  return {
-      .forward = fixed.forward + dense.forward * blocks.dense + expert.forward * blocks.expert,
-      .backward = fixed.backward + dense.backward * blocks.dense + expert.backward * blocks.expert};
+MicroBatchTime BalanceStage::slot(const workload::BlockCounts& blocks) const {
+  return {.forward = fixed.forward + dense.forward * blocks[0] + expert.forward * blocks[1],
+          .backward = fixed.backward + dense.backward * blocks[0] + expert.backward * blocks[1]};
 }
 
-bool BalanceStage::fits(const BlockCounts& blocks) const {
-  return fixed_memory + dense_memory * blocks.dense + expert_memory * blocks.expert <= capacity;
+bool BalanceStage::fits(const workload::BlockCounts& blocks) const {
+  return fixed_memory + dense_memory * blocks[0] + expert_memory * blocks[1] <= capacity;
 }
 
 std::optional<LayerBalance> balance_layers(const BalanceInput& input, int max_tries) {

@@ -29,8 +29,8 @@ struct BalanceStage {
   double expert_memory = 0;
   double capacity = 0;
 
-  MicroBatchTime slot(const BlockCounts& blocks) const;
-  bool fits(const BlockCounts& blocks) const;
+  MicroBatchTime slot(const workload::BlockCounts& blocks) const;
+  bool fits(const workload::BlockCounts& blocks) const;
 };
 
 struct BalanceInput {

@@ -51,7 +51,7 @@ double least_of_all(const BalanceInput& input) {
     }
     for (int count = 1; first + count <= layers; ++count) {
       const int dense = std::clamp(input.dense - first, 0, count);
-      const BlockCounts blocks{static_cast<double>(dense), static_cast<double>(count - dense)};
+      const auto blocks = workload::dense_and_expert_blocks(dense, count - dense);
       if (!input.stages[s].fits(blocks)) continue;
       slots.push_back(input.stages[s].slot(blocks));
       place(first + count);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <optional>
 
 #include "regatta/base/core/ids.h"
@@ -11,46 +12,50 @@
 namespace regatta::plan {
 namespace {
 
+using workload::BlockCounts;
 using workload::PipelineSchedule;
 
 // Sums are compared across orders of summation.
 constexpr double kRounding = 1e-9;
 
-std::vector<StageBlocks> blocks_of(const EstimateInput& input) {
+std::vector<BlockCounts> blocks_of(const EstimateInput& input) {
   const workload::Strategy& strategy = input.strategy;
   const pipeline::PipelineShape shape{.schedule = strategy.schedule,
                                       .stages = strategy.pp,
                                       .micro_batches = 1,
                                       .virtual_stages = strategy.virtual_stages};
   const double share = strategy.schedule == PipelineSchedule::kDualPipe ? 0.5 : 1;
-  std::vector<StageBlocks> stages;
+  std::vector<BlockCounts> stages;
   for (int stage = 0; stage < strategy.pp; ++stage) {
-    StageBlocks blocks;
+    BlockCounts blocks;
     for (int part = 0; part < pipeline::parts_of(shape); ++part)
       blocks += blocks_of_chunk(input.model, strategy, chunk_of(shape, stage, part));
-    stages.push_back({.dense = blocks.dense * share, .expert = blocks.expert * share});
+    blocks *= share;
+    stages.push_back(blocks);
   }
   return stages;
 }
 
 // The time of a stage for a micro-batch, with the overlap of the schedule.
-Seconds slot_of(const EstimateInput& input, const MicroBatchWork& work, const StageBlocks& blocks,
+Seconds slot_of(const EstimateInput& input, const MicroBatchWork& work, const BlockCounts& blocks,
                 bool has_output) {
-  StepBreakdown all = work.dense.time;
-  all *= blocks.dense;
-  StepBreakdown experts = work.expert.time;
-  experts *= blocks.expert;
-  all += experts;
+  StepBreakdown all;
+  for (int kind = 0; kind < workload::kBlockKinds; ++kind) {
+    if (blocks[kind] <= 0) continue;
+    StepBreakdown time = at(work.blocks, kind).time;
+    time *= blocks[kind];
+    all += time;
+  }
   if (has_output) all += work.embedding_and_head;
   if (input.strategy.schedule == PipelineSchedule::kDualPipe) overlap_exchanges(all);
   return all.total();
 }
 
-// Stages between the ends of which none holds fewer of both kinds than one whose activations stay
+// Stages between the ends of which none holds fewer of every kind than one whose activations stay
 // longer. That is the one before it; with zb-v, the one behind.
 void add_fullest(StageSplit& split, PipelineSchedule schedule) {
-  const auto is_below = [](const StageBlocks& a, const StageBlocks& b) {
-    return a.dense <= b.dense && a.expert <= b.expert;
+  const auto is_below = [](const BlockCounts& a, const BlockCounts& b) {
+    return std::equal(a.of.begin(), a.of.end(), b.of.begin(), std::less_equal<>());
   };
   const int stages = static_cast<int>(split.blocks.size());
   split.fullest = {0};
@@ -58,7 +63,7 @@ void add_fullest(StageSplit& split, PipelineSchedule schedule) {
   const std::size_t ends = split.fullest.size();
   for (int i = 1; i + 1 < stages; ++i) {
     const int stage = schedule == PipelineSchedule::kZbV ? stages - 1 - i : i;
-    const StageBlocks& blocks = at(split.blocks, stage);
+    const BlockCounts& blocks = at(split.blocks, stage);
     const bool is_known =
         std::any_of(split.fullest.begin() + static_cast<std::ptrdiff_t>(ends), split.fullest.end(),
                     [&](int one) { return is_below(blocks, at(split.blocks, one)); });
@@ -67,7 +72,7 @@ void add_fullest(StageSplit& split, PipelineSchedule schedule) {
 }
 
 std::optional<Seconds> makespan_of(const EstimateInput& input, const MicroBatchWork& work,
-                                   const std::vector<StageBlocks>& stages, int micro_batches) {
+                                   const std::vector<BlockCounts>& stages, int micro_batches) {
   if (input.strategy.schedule != PipelineSchedule::k1F1B || stages.size() == 1) return std::nullopt;
   const pipeline::PipelineShape shape{.schedule = PipelineSchedule::k1F1B,
                                       .stages = input.strategy.pp,
@@ -79,8 +84,8 @@ std::optional<Seconds> makespan_of(const EstimateInput& input, const MicroBatchW
       part.forward += block.forward * blocks;
       part.input_gradient += (block.time.total() - block.forward) * blocks;
     };
-    add(work.dense, stages[i].dense);
-    add(work.expert, stages[i].expert);
+    for (int kind = 0; kind < workload::kBlockKinds; ++kind)
+      add(at(work.blocks, kind), stages[i][kind]);
   }
   const Seconds output = work.embedding_and_head.total();
   times.parts.back().forward += output / 3;
@@ -151,19 +156,24 @@ std::optional<SplitBalance> balance_of(const EstimateInput& input, const MicroBa
   const workload::Strategy& strategy = input.strategy;
   const int unit = strategy.virtual_stages;
   const int layers = input.model.layers;
-  if (strategy.pp == 1 || strategy.schedule == PipelineSchedule::kZbV ||
+  if (!are_kinds_in_order(input.model) || strategy.pp == 1 ||
+      strategy.schedule == PipelineSchedule::kZbV ||
       strategy.schedule == PipelineSchedule::kDualPipe || layers % unit != 0 ||
       layers / unit < strategy.pp)
     return std::nullopt;
-  const double dense = work.dense.time.total().value;
+  const double dense = work.blocks[0].time.total().value;
+  const double modules =
+      input.model.mtp_layers > 0
+          ? at(work.blocks, workload::kPredictionKind).time.total().value * input.model.mtp_layers
+          : 0;
   SplitBalance balance{.stages = strategy.pp,
                        .pieces = layers / unit,
                        .block = dense * unit,
-                       .output = work.embedding_and_head.total().value};
+                       .output = work.embedding_and_head.total().value + modules};
   if (has_experts(input.model)) {
     const int first = dense_layers(input.model);
     if (first > (unit == 1 ? layers / strategy.pp : 0)) return std::nullopt;
-    const double expert = work.expert.time.total().value;
+    const double expert = work.blocks[1].time.total().value;
     balance.block = expert * unit;
     balance.saved = first * (expert - dense);
   }
@@ -201,11 +211,12 @@ StageSplit stage_split(const EstimateInput& input, const MicroBatchWork& work, i
   Seconds slowest{-1};
   double heaviest = -1;
   for (int stage = 0; stage < input.strategy.pp; ++stage) {
-    const StageBlocks& blocks = at(split.blocks, stage);
+    const BlockCounts& blocks = at(split.blocks, stage);
     const Seconds time = slot_of(input, work, blocks, stage == output);
-    const double parameters = work.dense.parameters.total() * blocks.dense +
-                              work.expert.parameters.total() * blocks.expert +
-                              work.table * tables_of(input, stage);
+    double parameters = 0;
+    for (int kind = 0; kind < workload::kBlockKinds; ++kind)
+      parameters += at(work.blocks, kind).parameters.total() * blocks[kind];
+    parameters += work.table * tables_of(input, stage);
     if (time > slowest) split.slowest = stage;
     if (parameters > heaviest) split.heaviest = stage;
     slowest = std::max(slowest, time);
@@ -247,9 +258,11 @@ Seconds mean_slot(const EstimateInput& input, const MicroBatchWork& work) {
   const auto time = [](const BlockWork& block) {
     return (block.time.total() - block.time.ep_comm).value;
   };
-  const double dense = dense_layers(input.model);
-  const double all = time(work.dense) * dense + time(work.expert) * (input.model.layers - dense) +
-                     work.embedding_and_head.total().value;
+  const BlockCounts counts = all_blocks(input.model);
+  double all = 0;
+  for (int kind = 0; kind < workload::kBlockKinds; ++kind)
+    all += time(at(work.blocks, kind)) * counts[kind];
+  all += work.embedding_and_head.total().value;
   return Seconds{all / input.strategy.pp * (1 - kRounding)};
 }
 

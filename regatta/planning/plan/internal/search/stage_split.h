@@ -13,16 +13,18 @@ namespace regatta::plan {
 
 // strategy.stage_layers as the closed form sees them.
 struct StageSplit {
-  std::vector<StageBlocks> blocks;  // by stage; with dualpipe, half of the two parts it holds
-  int slowest = 0;                  // with the output layer and the loss, where it has them
-  int heaviest = 0;                 // has the most parameters
-  std::vector<int> fullest;         // one of them needs the most memory, whatever is shared
+  std::vector<workload::BlockCounts>
+      blocks;                // by stage; with dualpipe, half of the two parts it holds
+  int slowest = 0;           // with the output layer and the loss, where it has them
+  int heaviest = 0;          // has the most parameters
+  std::vector<int> fullest;  // one of them needs the most memory, whatever is shared
   // All micro-batches through the stages without messages, where pipeline/uneven_stages.h has it
   // exactly.
   std::optional<Seconds> makespan;
 };
 
-// Requires strategy.stage_layers. Cost: linear in the parts of the model, but that of `makespan`.
+// Cost: linear in the parts of the model, where its kinds of blocks are mixed in its layers, but
+// that of `makespan`.
 StageSplit stage_split(const EstimateInput& input, const MicroBatchWork& work, int micro_batches);
 
 // DualPipe's purpose: the exchange of experts' tokens of one micro-batch goes beside the

@@ -25,9 +25,9 @@ using workload::Strategy;
 // Blocks and ends of given seconds, so that slots can be counted by hand.
 MicroBatchWork work_of(double dense, double expert, double output) {
   MicroBatchWork work;
-  work.dense.time.matmul = {dense};
-  work.expert.time.matmul = {expert};
-  work.expert.time.ep_comm = {expert / 8};
+  work.blocks[0].time.matmul = {dense};
+  work.blocks[1].time.matmul = {expert};
+  work.blocks[1].time.ep_comm = {expert / 8};
   work.embedding_and_head.matmul = {output};
   return work;
 }
@@ -51,10 +51,10 @@ struct Case {
     const StageSplit split = stage_split(given.input(), work, 1);
     double most = 0;
     for (std::size_t stage = 0; stage < layers.size(); ++stage) {
-      const StageBlocks& blocks = split.blocks[stage];
+      const workload::BlockCounts& blocks = split.blocks[stage];
       const double output = stage + 1 == layers.size() ? work.embedding_and_head.total().value : 0;
-      most = std::max(most, work.dense.time.total().value * blocks.dense +
-                                work.expert.time.total().value * blocks.expert + output);
+      most = std::max(most, work.blocks[0].time.total().value * blocks[0] +
+                                work.blocks[1].time.total().value * blocks[1] + output);
     }
     return most;
   }
