@@ -132,8 +132,8 @@ void keep_fastest(PublishedTable& table) {
   std::vector<PublishedRun> kept;
   for (PublishedRun& run : table.runs) {
     const std::string configuration =
-        fmt::format("{} gbs{} {} {}", run.name, run.global_batch, to_string(run.precision),
-                    run.model.experts.capacity);
+        fmt::format("{} gbs{} {} {} {}", run.name, run.global_batch, to_string(run.precision),
+                    run.model.experts.capacity, run.model.mtp_layers);
     const auto [at, is_new] = fastest.emplace(configuration, kept.size());
     if (is_new) {
       kept.push_back(std::move(run));

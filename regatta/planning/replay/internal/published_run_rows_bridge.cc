@@ -74,6 +74,13 @@ const char* stack_of_row(const RowReader& reader, const workload::ModelShape& mo
   return has_graphs ? "megatron-bridge-graphs" : "megatron-bridge";
 }
 
+// The recipes train the module of DeepSeek-V3, and that of Nemotron 3 Super twice over
+// (src/megatron/bridge/recipes/nemotronh/h100/nemotron_3_super.py: mtp_num_layers).
+int mtp_layers(const std::string& model, const std::string& note) {
+  if (model == "Nemotron_3_Super") return 2;
+  return model == "DeepSeekV3" && note != "w/o MTP" ? 1 : 0;
+}
+
 // Why the planner cannot plan the row; "": it can.
 std::string unplannable(RowReader& reader) {
   const std::string kind = reader.text("kind");
@@ -102,6 +109,7 @@ std::vector<PublishedRun> bridge_row(RowReader& reader) {
   const std::string model = reader.text("model");
   run.model = workload::find_model_preset(preset_of(kModels, model))->model;
   run.model.seq = reader.whole("seq");
+  run.model.mtp_layers = mtp_layers(model, reader.text("note"));
   // Tokens beyond the mean load are dropped, and fewer are padded to it.
   if (reader.text("note") == "tokendrop") run.model.experts.capacity = 1;
   run.server = server_of(preset_of(kSystems, reader.text("system")));

@@ -95,6 +95,15 @@ TEST(BridgeRow, HasNoMorePartsThanLayers) {
   EXPECT_EQ(table.runs[0].strategy.virtual_stages, 7) << "126 layers on 16 stages";
 }
 
+TEST(BridgeRow, HasTheModuleThatPredictsUnlessItsNoteSaysNo) {
+  const std::string numbers = "DGX-H100,1024,FP8-CS,8192,1,4096,0,1,8,1,4,64,1297,338\n";
+  const PublishedTable table = table_of("25.09,Pre-Training,DeepSeekV3,dropless," + numbers +
+                                        "25.09,Pre-Training,DeepSeekV3,w/o MTP," + numbers);
+  ASSERT_EQ(table.runs.size(), 2U);
+  EXPECT_EQ(table.runs[0].model.mtp_layers, 1);
+  EXPECT_EQ(table.runs[1].model.mtp_layers, 0);
+}
+
 TEST(BridgeRow, MustHaveItsNumbers) {
   std::string row = kQwen;
   row.replace(row.find(",16,FP8"), 3, ",x");
