@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""How fast the planner searches: GPT-3 175B on 4,096 A100, batches of 4,096, every form, with and without bounds.
+"""How fast the planner searches, every form, with and without bounds: GPT-3 175B on 4,096 A100 in batches of 4,096, or Qwen3 235B,
+whose experts fold over tensor, context and data ranks, on 256 H100 in batches of 1,024.
 
 Prints medians and spreads over ROUNDS runs: points, seconds, evaluations a second; and whether both rank the same plans.
 
-    bench/plan_search.py [ROUNDS]
+    bench/plan_search.py [ROUNDS [gpt3 | qwen3]]
 """
 import json
 import os
@@ -14,14 +15,18 @@ import sys
 import tempfile
 
 REGATTA = os.environ.get("REGATTA_BIN", "build/dev/bin") + "/regatta"
-CLUSTER = """name: a100-4096
+CLUSTER = """name: cluster
 server_types:
-  dgx: {preset: dgx-a100-80g}
+  dgx: {{preset: {server}}}
 fabric:
   tiers: [leaf]
-servers: {count: 512, type: dgx}
+servers: {{count: {servers}, type: dgx}}
 """
-JOB = "name: gpt3\nmodel: {preset: gpt3-175b}\nglobal_batch: 4096\nprecision: bf16\n"
+JOB = "name: job\nmodel: {{preset: {model}}}\nglobal_batch: {batch}\nprecision: bf16\n"
+PROBLEMS = {
+    "gpt3": {"model": "gpt3-175b", "batch": 4096, "server": "dgx-a100-80g", "servers": 512},
+    "qwen3": {"model": "qwen3-235b-a22b", "batch": 1024, "server": "dgx-h100", "servers": 32},
+}
 
 
 def plan(folder, cores, *flags):
@@ -32,10 +37,11 @@ def plan(folder, cores, *flags):
 
 def main():
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    problem = PROBLEMS[sys.argv[2] if len(sys.argv) > 2 else "gpt3"]
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        (folder / "cluster.yaml").write_text(CLUSTER)
-        (folder / "job.yaml").write_text(JOB)
+        (folder / "cluster.yaml").write_text(CLUSTER.format(**problem))
+        (folder / "job.yaml").write_text(JOB.format(**problem))
         for cores in ("0", "0-1"):
             ranked = []
             for flags in (("--exhaustive",), ()):
