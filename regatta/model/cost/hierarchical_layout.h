@@ -12,7 +12,7 @@ namespace regatta::cost {
 
 // The locations of the ranks of a group, by rank.
 struct RankLocations {
-  std::vector<int> server;           // the same number: the same server
+  std::vector<int> server;           // the same number: the same server, or scale-up domain
   std::vector<BytesPerSecond> rate;  // of the rank's network link, one way; 0: not known
 };
 

@@ -33,7 +33,7 @@ void check_given_domain(const YamlMap& domain, const ServerType& type, int count
   }
 }
 
-// A job's servers divide into equal parts of domains; as many as are left of a rack make no sense.
+// A job uses equal parts of domains: servers that do not divide into such parts are refused.
 void fit_preset_domain(const YamlMap& root, ServerType& type, int count) {
   const int size = std::min(type.scale_up.servers, count);
   const int used = used_servers_of_domain(type.scale_up, count);

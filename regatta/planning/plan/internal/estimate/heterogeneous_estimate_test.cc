@@ -103,6 +103,26 @@ TEST(EstimateHeterogeneous, HoldsEveryStageAgainstItsOwnDevices) {
   EXPECT_GE(estimate->worst_stage, 2);
 }
 
+// Two racks of 18 trays of four devices.
+TEST(EstimateHeterogeneous, JoinsServersByTheLinksOfTheirDomain) {
+  const Strategy strategy{.tp = 8, .pp = 6, .dp = 3, .sequence_parallel = true, .zero = 1};
+  const auto racks = mixed(heterogeneous_cluster({{"gb200-nvl72", 36}}), strategy);
+  const auto same = estimate_step({.model = workload::find_model_preset("gpt3-175b")->model,
+                                   .strategy = strategy,
+                                   .global_batch = 1536,
+                                   .server = *topo::find_server_preset("gb200-nvl72"),
+                                   .stack = *cost::find_software_stack("megatron-deepspeed-fp16")});
+  ASSERT_TRUE(racks && same) << (racks ? "" : racks.error().message);
+  // Stages of one rack send each other messages over its links here, over NICs there.
+  EXPECT_NEAR(racks->step.total() / same->step.total(), 1, 5e-3);
+  EXPECT_NEAR(racks->step.tp_comm / same->step.tp_comm, 1, 1e-9);
+  const Strategy halves{.tp = 8, .pp = 2, .dp = 9};
+  const auto joined = mixed(heterogeneous_cluster({{"gb200-nvl72", 18}, {"dgx-b200", 9}}), halves);
+  const auto apart = mixed(heterogeneous_cluster({{"gb200-tray", 18}, {"dgx-b200", 9}}), halves);
+  ASSERT_TRUE(joined && apart);
+  EXPECT_LT(joined->step.tp_comm.value, apart->step.tp_comm.value / 2);
+}
+
 TEST(EstimateHeterogeneous, RefusesWhatDoesNotFitTheJobOrTheCluster) {
   const topo::Cluster cluster = heterogeneous_cluster({{"dgx-a100-80g", 16}, {"dgx-h100", 16}});
   const auto refusal = [&](const Strategy& strategy, const HeterogeneousSplit* split = nullptr) {

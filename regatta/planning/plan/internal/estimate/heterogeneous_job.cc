@@ -33,18 +33,24 @@ cost::ServerNetwork slower_of(cost::ServerNetwork a, const cost::ServerNetwork& 
   return a;
 }
 
-// The server of each rank, and the network of each type of server.
+// The server of each rank, or the scale-up domain, where links join several servers, and the network
+// of each type of server.
 class Ranks {
  public:
   explicit Ranks(const HeterogeneousInput& input) : cluster_(input.cluster) {
     std::map<std::string, int> numbers;
+    const std::vector<int> domains = topo::scale_up_domains(cluster_);
+    int last = -1;
     for (int s = 0; s < static_cast<int>(cluster_.servers.size()); ++s) {
       const topo::Server& server = cluster_.servers[as_index(s)];
       const auto [found, is_new] =
           numbers.try_emplace(server.type, static_cast<int>(types_.size()));
       if (is_new) add_type(cluster_.type_of(ServerId{s}), server, input.stack);
-      type_of_server_.push_back(found->second);
-      servers_.insert(servers_.end(), static_cast<std::size_t>(type(s).device_count), s);
+      const int domain = domains[as_index(s)];
+      if (domain != last) type_of_server_.push_back(found->second);
+      last = domain;
+      const auto devices = static_cast<std::size_t>(types_[as_index(found->second)]->device_count);
+      servers_.insert(servers_.end(), devices, static_cast<int>(type_of_server_.size()) - 1);
     }
   }
 
@@ -91,7 +97,8 @@ class Ranks {
     topo::Cluster alone;
     alone.server_types[server.type] = type;
     alone.fabric = cluster_.fabric;
-    alone.servers = {server};
+    const auto count = std::ranges::count(cluster_.servers, server.type, &topo::Server::type);
+    alone.servers.assign(static_cast<std::size_t>(count), server);
     networks_.push_back(cost::cluster_network(alone, stack));
   }
 
