@@ -75,6 +75,18 @@ TEST(EstimatedPlanHtml, IsASoundPage) {
   EXPECT_EQ(page_fault(sample(staged(4), 32).page()), "");
 }
 
+TEST(EstimatedPlanHtml, SaysHowLayersDifferAndWhatIsTrained) {
+  Sample one = sample(staged(4), 32);
+  EXPECT_THAT(one.page(), Not(HasSubstr("LoRA")));
+  one.model.window = {.tokens = 128, .full_every = 2};
+  one.model.packed = 512;
+  one.model.adapters = {.rank = 8, .qkv = true};
+  EXPECT_EQ(page_fault(one.page()), "");
+  EXPECT_THAT(one.page(),
+              HasSubstr("queries see 128 tokens, all in one of 2 layers; samples of 512 "
+                        "tokens are packed; LoRA of rank 8 trains 37.75 million of the"));
+}
+
 TEST(EstimatedPlanHtml, OpensALongTimelineWhereThePipelineIsFull) {
   const Sample one = sample(staged(16), 512);
   const TimelineWindows windows = timeline_windows(one.timeline);

@@ -95,9 +95,15 @@ json placement_json(const EstimatedPlanReport& report) {
 
 // "job gpt on cluster a100: 1024 x a100, stack megatron"
 std::string problem_text(const EstimatedPlanReport& report) {
-  return fmt::format("job {} on cluster {}: {} x {}, stack {}", report.job.name,
+  const workload::ModelShape& model = report.problem.model;
+  const std::string tuning = is_frozen(model)
+                                 ? fmt::format("; {} of {} parameters are trained",
+                                               thousands(workload::trained_parameters(model)),
+                                               thousands(workload::total_parameters(model)))
+                                 : "";
+  return fmt::format("job {} on cluster {}: {} x {}, stack {}{}", report.job.name,
                      report.cluster.name, report.problem.devices, report.problem.server.device.name,
-                     report.problem.stack.name);
+                     report.problem.stack.name, tuning);
 }
 
 json plan_rows(const PlanningProblem& problem, std::span<const EstimatedPlan> plans) {
@@ -121,6 +127,10 @@ json fixed_plan_json(const EstimatedPlanReport& report) {
               {"stack", report.problem.stack.name},
               {"devices", report.problem.devices},
               {"device", report.problem.server.device.name}});
+  if (is_frozen(report.problem.model)) {
+    all["parameters"] = workload::total_parameters(report.problem.model);
+    all["trained_parameters"] = workload::trained_parameters(report.problem.model);
+  }
   if (report.placement) all["placement"] = placement_json(report);
   return all;
 }

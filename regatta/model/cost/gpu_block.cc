@@ -77,13 +77,15 @@ class Block {
  private:
   Seconds pass(double bytes) const { return Seconds{bytes / engines_.products.memory.value}; }
 
-  // Y = X W for `batch` weights over `tokens` each, and in the backward the gradients of X and W.
-  void linear(double out, double in, double tokens, double batch = 1) {
+  // Y = X W for `batch` weights over `tokens` each, and in the backward the gradients of X and,
+  // unless it is frozen, of W.
+  void linear(double out, double in, double tokens, double batch = 1, bool has_adapter = false) {
     const MatrixEngine& engine = engines_.products;
     const auto product = [&](double m, double n, double k) {
       return matmul_time(engine, {.batch = batch, .m = m, .n = n, .k = k});
     };
-    const Seconds weight = product(in, out, tokens);
+    const Seconds weight = is_frozen(work_.model) ? Seconds{} : product(in, out, tokens);
+    if (has_adapter) adapter(out, in, tokens, batch);
     time_.forward.matmul += product(tokens, out, in);
     time_.backward.matmul += product(tokens, in, out) + weight;
     time_.weight_gradient += weight;
@@ -91,6 +93,22 @@ class Block {
     if (engines_.cast_bytes == 0) return;
     time_.forward.passes += pass(engines_.cast_bytes * batch * tokens * in);
     time_.backward.passes += pass(engines_.cast_bytes * batch * tokens * out);
+  }
+
+  // X goes through two trained matrices of a low rank, too, and the results are summed; so are the
+  // gradients of X.
+  void adapter(double out, double in, double tokens, double batch) {
+    const auto product = [&](double m, double n, double k) {
+      return matmul_time(engines_.scores, {.batch = batch, .m = m, .n = n, .k = k});
+    };
+    const double rank = work_.model.adapters.rank;
+    const Seconds weight = product(in, rank, tokens) + product(rank, out, tokens);
+    const double sums = 3 * element_ * batch * tokens;
+    time_.forward.matmul += product(tokens, rank, in) + product(tokens, out, rank);
+    time_.backward.matmul += product(tokens, rank, out) + product(tokens, in, rank) + weight;
+    time_.weight_gradient += weight;
+    time_.forward.passes += pass(sums * out);
+    time_.backward.passes += pass(sums * in);
   }
 
   void attention(Mixer mixer) {
@@ -125,8 +143,9 @@ class Block {
     if (has_latent_attention(model))
       latent_projections();
     else
-      linear(heads_ * attention_.key_dim + 2 * kv_heads_ * attention_.key_dim, h, tokens_);
-    linear(h, heads_ * attention_.value_dim, tokens_);
+      linear(heads_ * attention_.key_dim + 2 * kv_heads_ * attention_.key_dim, h, tokens_, 1,
+             model.adapters.qkv);
+    linear(h, heads_ * attention_.value_dim, tokens_, 1, model.adapters.proj);
     const double keys = tokens_ * (heads_ + kv_heads_) * attention_.key_dim;
     if (model.qk_norms) {
       time_.forward.passes += pass(2 * element_ * keys);
@@ -143,12 +162,15 @@ class Block {
     const double h = work_.model.hidden;
     const workload::LatentAttention& latent = work_.model.latent;
     const double queries = heads_ * attention_.key_dim;
-    if (latent.query_rank > 0) linear(latent.query_rank, h, tokens_);
-    linear(latent.kv_rank + latent.rotary_dim, h, tokens_);
-    if (latent.query_rank == 0) linear(queries, h, tokens_);
+    const auto project = [&](double out, double in) {
+      linear(out, in, tokens_, 1, work_.model.adapters.qkv);
+    };
+    if (latent.query_rank > 0) project(latent.query_rank, h);
+    project(latent.kv_rank + latent.rotary_dim, h);
+    if (latent.query_rank == 0) project(queries, h);
     const Seconds before = time_.forward.total();
-    if (latent.query_rank > 0) linear(queries, latent.query_rank, tokens_);
-    linear(heads_ * (latent.plain_dim + latent.value_dim), latent.kv_rank, tokens_);
+    if (latent.query_rank > 0) project(queries, latent.query_rank);
+    project(heads_ * (latent.plain_dim + latent.value_dim), latent.kv_rank);
     time_.pointwise += time_.forward.total() - before;
   }
 
@@ -201,8 +223,8 @@ class Block {
   }
   void mlp(double tokens, double h, double width, double batch) {
     const double gate = mlp_matrices(work_.model) - 1;  // inputs of the activation function
-    linear(width * gate, h, tokens, batch);
-    linear(h, width, tokens, batch);
+    linear(width * gate, h, tokens, batch, work_.model.adapters.fc1);
+    linear(h, width, tokens, batch, work_.model.adapters.fc2);
     const Seconds activation =
         pass(((gate + 1) * element_ + passes_.widths_forward) * batch * tokens * width);
     time_.pointwise += activation;
@@ -383,8 +405,8 @@ ComputeTime gpu_embedding_and_head_time(const GpuEngines& engines, const Softwar
   const double words = std::ceil(static_cast<double>(work.model.vocab) / work.tp);
   ComputeTime time;
   time.matmul = matmul_time(engine, {.m = tokens, .n = words, .k = h}) +
-                matmul_time(engine, {.m = tokens, .n = h, .k = words}) +
-                matmul_time(engine, {.m = h, .n = words, .k = tokens});
+                matmul_time(engine, {.m = tokens, .n = h, .k = words});
+  if (!is_frozen(work.model)) time.matmul += matmul_time(engine, {.m = h, .n = words, .k = tokens});
   // Logits in 16 bits, then in fp32 for the loss and its gradient; the embedding's rows thrice.
   time.passes = Seconds{
       (stack.traits.logit_bytes * tokens * words + 6 * engine.bytes_per_element * tokens * h) /

@@ -25,6 +25,11 @@ PerToken operator-(const PerToken& a, const PerToken& b) {
   return {a.whole - b.whole, a.shared - b.shared, a.scores - b.scores};
 }
 
+// Whether the input of a product is kept: it serves the gradient of the weights, or an adapter.
+bool keeps_input(const workload::ModelShape& model, bool has_adapter) {
+  return !is_frozen(model) || has_adapter;
+}
+
 PerToken attention_bytes(const SoftwareStack& stack, const RankWork& work, double element) {
   const workload::ModelShape& model = work.model;
   const workload::AttentionShape shape = attention_shape(model);
@@ -37,6 +42,7 @@ PerToken attention_bytes(const SoftwareStack& stack, const RankWork& work, doubl
                             shape.kv_heads * (shape.key_dim + shape.value_dim));
   if (has_latent_attention(model))
     bytes.whole += element * (model.latent.query_rank + model.latent.kv_rank);
+  if (!keeps_input(model, model.adapters.qkv)) bytes.whole -= element * h;
   // Softmax, its dropped form and the mask; fused: a sum for each row.
   if (model.qk_norms) bytes.shared += element * (heads + shape.kv_heads) * shape.key_dim;
   const double keys = static_cast<double>(model.seq);
@@ -58,9 +64,11 @@ PerToken expert_bytes(const SoftwareStack& stack, const RankWork& work, double e
   const workload::Experts& experts = model.experts;
   const double before = mlp_matrices(model) - 1;  // widths before the activation function
   const double output = stack.traits.weighs_before_output ? 0 : element;
-  return {.whole = visits(experts) * dispatched_width(model) * (operand + output),
-          .shared = (visits(experts) + experts.shared) * experts.ffn_hidden *
-                    (element * before + operand)};
+  const double sent = keeps_input(model, model.adapters.fc1) ? operand : 0;
+  const double after = keeps_input(model, model.adapters.fc2) ? operand : 0;
+  return {.whole = visits(experts) * dispatched_width(model) * (sent + output),
+          .shared =
+              (visits(experts) + experts.shared) * experts.ffn_hidden * (element * before + after)};
 }
 
 // All of a tensor rank's are its own.
@@ -78,10 +86,11 @@ PerToken mlp_bytes(const SoftwareStack& stack, const RankWork& work, double elem
   if (kind == BlockMlp::kNone) return {};
   const workload::ModelShape& model = work.model;
   const double h = model.hidden;
-  const double inner =
-      mlp_matrices(model);  // widths kept: before the activation function and after
+  // Widths before the activation function, and after.
+  const double inner = mlp_matrices(model) - (keeps_input(model, model.adapters.fc2) ? 0 : 1);
   PerToken bytes;
-  bytes.whole = 2 * element * h + (stack.traits.has_dropout ? h : 0);
+  bytes.whole = (keeps_input(model, model.adapters.fc1) ? 2 : 1) * element * h +
+                (stack.traits.has_dropout ? h : 0);
   if (kind == BlockMlp::kPlain) {
     bytes.shared = element * inner * model.ffn_hidden;
     return bytes;
@@ -89,14 +98,24 @@ PerToken mlp_bytes(const SoftwareStack& stack, const RankWork& work, double elem
   return bytes + expert_bytes(stack, work, element, operand);
 }
 
+// The outputs of the activation functions of experts.
+double activation_bytes(const workload::ModelShape& model, double operand) {
+  if (!keeps_input(model, model.adapters.fc2)) return 0;
+  const workload::Experts& experts = model.experts;
+  return operand * experts.ffn_hidden * (visits(experts) + experts.shared);
+}
+
 // Bytes that Recompute::kPointwise makes again: the outputs of norms and activation functions, and
 // heads from short vectors; the context stays.
 PerToken pointwise_bytes(const RankWork& work, double element, double operand, BlockKind kind) {
   const workload::ModelShape& model = work.model;
-  const workload::Experts& experts = model.experts;
   const workload::AttentionShape shape = attention_shape(model);
-  PerToken bytes{.whole = kind.parts() * element * model.hidden};
-  bytes.shared = operand * experts.ffn_hidden * (visits(experts) + experts.shared);
+  const workload::Adapters& adapters = model.adapters;
+  const int norms = kind.parts() -
+                    (has_attention(kind.mixer) && !keeps_input(model, adapters.qkv) ? 1 : 0) -
+                    (keeps_input(model, adapters.fc1) ? 0 : 1);
+  PerToken bytes{.whole = norms * element * model.hidden};
+  bytes.shared = activation_bytes(model, operand);
   if (has_latent_attention(model) && has_attention(kind.mixer))
     bytes.shared += element * shape.heads * (2.0 * shape.key_dim + shape.value_dim);
   return bytes;
@@ -137,9 +156,7 @@ BlockMemory gpu_block_memory(const SoftwareStack& stack, const RankWork& work, R
       break;
     case Recompute::kExperts: {
       // The activation functions of the experts are in both.
-      const workload::Experts& experts = work.model.experts;
-      const PerToken twice{.shared =
-                               operand * experts.ffn_hidden * (visits(experts) + experts.shared)};
+      const PerToken twice{.shared = activation_bytes(work.model, operand)};
       memory.kept = of_rank(block - pointwise_bytes(work, element, operand, kind) -
                             expert_bytes(stack, work, element, operand) + twice);
       break;
@@ -171,9 +188,10 @@ Shards shards_of(const workload::Strategy& strategy) {
 }
 
 double updated_parameters(const workload::Strategy& strategy, const RankParameters& held) {
-  if (strategy.zero == 0) return held.total();
+  const RankParameters trained = held.trained();
+  if (strategy.zero == 0) return trained.total();
   const Shards shards = shards_of(strategy);
-  return held.plain / shards.plain + held.experts / shards.experts;
+  return trained.plain / shards.plain + trained.experts / shards.experts;
 }
 
 bool shares_gradients(const workload::Strategy& strategy) {
@@ -188,16 +206,17 @@ GpuMemory gpu_state_memory(const SoftwareStack& stack, const RankParameters& par
   const double gradient = is_mixed ? traits.held_gradient_bytes : 4;
   const double state = is_mixed ? traits.state_bytes : 8;
   const Shards shards = shards_of(strategy);
-  const auto divided = [&](double bytes, bool is_shared) {
-    if (!is_shared) return bytes * parameters.total();
-    return bytes * (parameters.plain / shards.plain + parameters.experts / shards.experts);
+  const auto divided = [&](const RankParameters& some, double bytes, bool is_shared) {
+    if (!is_shared) return bytes * some.total();
+    return bytes * (some.plain / shards.plain + some.experts / shards.experts);
   };
+  const RankParameters trained = parameters.trained();
   GpuMemory memory;
-  memory.weights = divided(weight, strategy.zero == 3);
-  memory.gradients = divided(gradient, shares_gradients(strategy));
+  memory.weights = divided(parameters, weight, strategy.zero == 3);
+  memory.gradients = divided(trained, gradient, shares_gradients(strategy));
   const bool is_outside = strategy.offload == workload::Offload::kOptimizer ||
                           strategy.offload == workload::Offload::kBoth;
-  if (!is_outside) memory.optimizer = divided(state, strategy.zero >= 1);
+  if (!is_outside) memory.optimizer = divided(trained, state, strategy.zero >= 1);
   // The block that is computed and the one that is fetched meanwhile, and a gradient.
   if (strategy.zero == 3) memory.working += parameters.largest_block * (2 * weight + weight);
   memory.context = static_cast<double>(traits.context.value);

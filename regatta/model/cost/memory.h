@@ -67,12 +67,20 @@ struct RankParameters {
   double plain = 0;
   double experts = 0;
   double largest_block = 0;  // what is gathered at a time where replicas share the weights
+  // Those of both kinds that are not trained: they have no gradient and no optimizer state.
+  double frozen_plain = 0;
+  double frozen_experts = 0;
 
   double total() const { return plain + experts; }
+  RankParameters trained() const {
+    return {.plain = plain - frozen_plain,
+            .experts = experts - frozen_experts,
+            .largest_block = largest_block};
+  }
 };
 
-// Parameters that a rank's optimizer updates: its share of `held` where replicas share the
-// optimizer's state (zero 1 and more), else all.
+// Parameters that a rank's optimizer updates, of those that are trained: its share of `held` where
+// replicas share the optimizer's state (zero 1 and more), else all.
 double updated_parameters(const workload::Strategy& strategy, const RankParameters& held);
 
 // Whether replicas hold their share of the gradients alone. Stages of a pipeline have micro-batches

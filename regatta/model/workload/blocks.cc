@@ -76,7 +76,7 @@ BlockCounts all_blocks(const ModelShape& model) {
 }
 
 double seen_tokens(const ModelShape& model, Mixer mixer) {
-  const double seq = model.seq;
+  const double seq = model.packed > 0 ? std::min(model.packed, model.seq) : model.seq;
   const double window = std::min<double>(model.window.tokens, seq);
   if (mixer != Mixer::kWindowAttention || window == 0)
     return model.kind == ModelKind::kEncoder ? seq : seq / 2;

@@ -72,8 +72,8 @@ BlockCounts all_blocks(const ModelShape& model);
 // attention sees every token: kinds 0 and 1, one behind the other.
 bool are_kinds_in_order(const ModelShape& model);
 
-// Tokens that a query of this mixer sees, the mean over a sample: those before it and itself; of an
-// encoder all.
+// Tokens that a query of this mixer sees, the mean over a sample or over a packed one: those before
+// it and itself; of an encoder all.
 double seen_tokens(const ModelShape& model, Mixer mixer);
 
 LayerParameters block_parameters(const ModelShape& model, BlockKind kind);

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/base/core/json.h"
+#include "regatta/model/workload/internal/tuning.h"
 #include "regatta/model/workload/job.h"
 
 namespace regatta::workload {
@@ -41,23 +42,27 @@ Checkpoint read_checkpoint(const JsonReader& reader) {
 }  // namespace
 
 json job_to_json(const Job& job) {
-  return {{"name", job.name},
-          {"model", model_to_json(job.model)},
-          {"data_text", job.data_text},
-          {"global_batch", job.global_batch},
-          {"precision", to_string(job.precision)},
-          {"optimizer", optimizer_to_json(job.optimizer)},
-          {"steps", job.steps},
-          {"seed", job.seed},
-          {"strategy", request_to_json(job.strategy)},
-          {"placement", job.placement},
-          {"checkpoint", {{"folder", job.checkpoint.folder}, {"every", job.checkpoint.every}}}};
+  json object = {
+      {"name", job.name},
+      {"model", model_to_json(job.model)},
+      {"data_text", job.data_text},
+      {"global_batch", job.global_batch},
+      {"precision", to_string(job.precision)},
+      {"optimizer", optimizer_to_json(job.optimizer)},
+      {"steps", job.steps},
+      {"seed", job.seed},
+      {"strategy", request_to_json(job.strategy)},
+      {"placement", job.placement},
+      {"checkpoint", {{"folder", job.checkpoint.folder}, {"every", job.checkpoint.every}}}};
+  if (is_frozen(job.model)) object["tuning"] = tuning_to_json(job.model.adapters);
+  return object;
 }
 
 Job read_job(const JsonReader& reader) {
   Job job;
   reader.read("name", job.name);
   job.model = read_model(reader.at("model"));
+  if (reader.has("tuning")) job.model.adapters = read_tuning(reader.at("tuning"));
   reader.read("data_text", job.data_text);
   reader.read("global_batch", job.global_batch);
   reader.read("precision", job.precision, kPrecisions);

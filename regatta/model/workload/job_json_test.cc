@@ -108,6 +108,7 @@ class RandomJobs {
     Job job;
     job.name = "job " + std::to_string(number(0, 999));
     job.model = model();
+    if (coin()) job.model.adapters = {.rank = number(1, 99), .qkv = true, .fc2 = coin()};
     job.data_text = coin() ? "" : "/corpus \"quoted\" \xc3\xa9";
     job.global_batch = number(1, 10'000);
     job.precision = one_of(kPrecisions);
@@ -191,6 +192,7 @@ class RandomJobs {
     model.qk_norms = coin();
     model.attention_sinks = coin();
     model.mtp_layers = number(0, 2);
+    model.packed = number(0, model.seq);
     if (model.kind == ModelKind::kGpt && coin())
       model.window = {.tokens = number(1, 999), .is_chunked = coin(), .full_every = number(0, 4)};
     if (coin()) return;

@@ -13,6 +13,7 @@
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/yaml_map.h"
 #include "regatta/model/workload/internal/strategy_yaml.h"
+#include "regatta/model/workload/internal/tuning.h"
 #include "regatta/model/workload/internal/yaml_enums.h"
 #include "regatta/model/workload/job.h"
 
@@ -111,7 +112,7 @@ Result<Job> parse_job(std::string_view text, const std::string& file, const Mode
   REGATTA_TRY(document, YamlDocument::parse(text, file));
   const YamlMap root = document.root();
   root.allow({"name", "model", "data", "global_batch", "precision", "optimizer", "steps", "seed",
-              "strategy", "placement", "checkpoint"});
+              "strategy", "placement", "checkpoint", "tuning"});
   Job job;
   job.name = root.text("name");
   if (job.name.size() > kLongestName || job.name.find('/') != std::string::npos ||
@@ -123,6 +124,7 @@ Result<Job> parse_job(std::string_view text, const std::string& file, const Mode
   ModelLoader load_beside;
   if (load) load_beside = [&](const std::string& path) { return load(resolve_path(file, path)); };
   job.model = read_model(root.map("model"), load_beside);
+  if (root.has("tuning")) job.model.adapters = read_tuning(root.map("tuning"));
   if (root.has("data")) {
     const YamlMap data = root.map("data");
     data.allow({"text"});

@@ -58,6 +58,36 @@ long long attention_parameters(const ModelShape& model) {
 }
 
 // An MLP or expert that takes tokens of width `h`.
+// The two matrices beside one [in, out].
+long long adapter(const ModelShape& model, bool has_one, long long in, long long out) {
+  return has_one ? model.adapters.rank * (in + out) : 0;
+}
+
+long long attention_adapters(const ModelShape& model) {
+  const AttentionShape shape = attention_shape(model);
+  const Adapters& adapters = model.adapters;
+  const LatentAttention& latent = model.latent;
+  const long long h = model.hidden;
+  const long long heads = shape.heads;
+  const long long queries = heads * shape.key_dim;
+  const long long out = adapter(model, adapters.proj, heads * shape.value_dim, h);
+  if (!has_latent_attention(model)) {
+    return out + adapter(model, adapters.qkv, h, (heads + 2LL * shape.kv_heads) * shape.key_dim);
+  }
+  const long long input = latent.query_rank > 0 ? latent.query_rank : h;
+  return out + (latent.query_rank > 0 ? adapter(model, adapters.qkv, h, input) : 0) +
+         adapter(model, adapters.qkv, input, queries) +
+         adapter(model, adapters.qkv, h, latent.kv_rank + latent.rotary_dim) +
+         adapter(model, adapters.qkv, latent.kv_rank,
+                 heads * (latent.plain_dim + latent.value_dim));
+}
+
+// An MLP or expert that takes tokens of width `h`.
+long long mlp_adapters(const ModelShape& model, long long h, long long width) {
+  return adapter(model, model.adapters.fc1, h, (mlp_matrices(model) - 1) * width) +
+         adapter(model, model.adapters.fc2, width, h);
+}
+
 long long mlp_parameters(const ModelShape& model, long long h, long long width) {
   return (mlp_matrices(model) - 1) * linear(h, width, model.linear_biases) +
          linear(width, h, model.linear_biases);
@@ -75,8 +105,8 @@ long long state_space_parameters(const ModelShape& model) {
 // Operations of one token in the scores and the context of a block, forward.
 double score_flops(const ModelShape& model, Mixer mixer) {
   const AttentionShape shape = attention_shape(model);
-  const double seen =
-      mixer == Mixer::kWindowAttention ? std::min(model.window.tokens, model.seq) : model.seq;
+  int seen = model.packed > 0 ? std::min(model.packed, model.seq) : model.seq;
+  if (mixer == Mixer::kWindowAttention) seen = std::min(model.window.tokens, seen);
   return 2.0 * shape.heads * (shape.key_dim + shape.value_dim) * seen;
 }
 
@@ -109,15 +139,26 @@ double expert_flops(const ModelShape& model) {
          2 * h * (experts.count + 2.0 * experts.latent);  // the router, and there and back
 }
 
-// Operations of one token in the products of weights and of the scan: scores and their sums within
-// a chunk, the state that the chunk leaves, and the sum of the state that it finds.
-double state_space_flops(const ModelShape& model) {
+// Operations of one token in the scan: scores and their sums within a chunk, the state that the
+// chunk leaves, and the sum of the state that it finds.
+double scan_flops(const ModelShape& model) {
   const StateSpace& space = model.state_space;
   const auto inner = static_cast<double>(space.inner());
   const double chunk = std::min(space.chunk, model.seq);
-  const double scan = static_cast<double>(space.groups) * space.state * chunk + inner * chunk +
-                      2 * inner * space.state;
-  return 2 * (model.hidden * (static_cast<double>(space.projected()) + inner) + scan);
+  return 2 * (static_cast<double>(space.groups) * space.state * chunk + inner * chunk +
+              2 * inner * space.state);
+}
+
+double state_space_flops(const ModelShape& model) {
+  const StateSpace& space = model.state_space;
+  return 2.0 * model.hidden * static_cast<double>(space.projected() + space.inner()) +
+         scan_flops(model);
+}
+
+// Those of a mixer that have no weights.
+double mixing_flops(const ModelShape& model, Mixer mixer) {
+  if (has_attention(mixer)) return score_flops(model, mixer);
+  return mixer == Mixer::kStateSpace ? scan_flops(model) : 0;
 }
 
 // Operations of one token in the matrix products of a block, forward.
@@ -129,6 +170,28 @@ double block_flops(const ModelShape& model, BlockKind kind) {
   if (kind.mlp == BlockMlp::kExperts) flops += expert_flops(model);
   if (kind.predicts) flops += 2.0 * model.hidden * (2.0 * model.hidden + model.vocab);
   return flops;
+}
+
+void add_adapters(const ModelShape& model, BlockKind kind, LayerParameters& parameters) {
+  const long long h = model.hidden;
+  const Experts& experts = model.experts;
+  if (has_attention(kind.mixer)) parameters.adapters += attention_adapters(model);
+  if (kind.mlp == BlockMlp::kPlain) parameters.adapters += mlp_adapters(model, h, model.ffn_hidden);
+  if (kind.mlp != BlockMlp::kExperts) return;
+  if (experts.shared > 0)
+    parameters.adapters +=
+        mlp_adapters(model, h, static_cast<long long>(experts.shared) * experts.ffn_hidden);
+  parameters.expert_adapters +=
+      experts.count * mlp_adapters(model, dispatched_width(model), experts.ffn_hidden);
+}
+
+// Operations of one token in the matrix products of the model, forward, without adapters.
+double forward_flops(const ModelShape& model) {
+  const BlockCounts counts = all_blocks(model);
+  double token = 2.0 * model.hidden * model.vocab;
+  for (int kind = 0; kind < kBlockKinds; ++kind)
+    if (counts[kind] > 0) token += counts[kind] * block_flops(model, block_kind(model, kind));
+  return token;
 }
 
 }  // namespace
@@ -191,6 +254,7 @@ LayerParameters block_parameters(const ModelShape& model, BlockKind kind) {
     parameters.experts =
         experts.count * mlp_parameters(model, dispatched_width(model), experts.ffn_hidden);
   }
+  add_adapters(model, kind, parameters);
   if (kind.predicts) {
     parameters.mlp += 2 * h * h;
     parameters.norms += 3 * norm_parameters(model, h);
@@ -232,6 +296,18 @@ long long total_parameters(const ModelShape& model) {
   return blocks + embedding_parameters(model) + head_parameters(model);
 }
 
+long long trained_parameters(const ModelShape& model) {
+  if (!is_frozen(model)) return total_parameters(model);
+  const BlockCounts counts = all_blocks(model);
+  long long trained = 0;
+  for (int kind = 0; kind < kBlockKinds; ++kind) {
+    if (counts[kind] == 0) continue;
+    const LayerParameters block = block_parameters(model, block_kind(model, kind));
+    trained += std::llround(counts[kind]) * (block.adapters + block.expert_adapters);
+  }
+  return trained;
+}
+
 long long active_parameters(const ModelShape& model) {
   if (!has_experts(model)) return total_parameters(model);
   const BlockCounts counts = all_blocks(model);
@@ -239,18 +315,31 @@ long long active_parameters(const ModelShape& model) {
   for (int kind = 0; kind < kBlockKinds; ++kind) {
     if (counts[kind] == 0) continue;
     const long long one =
-        block_parameters(model, block_kind(model, kind)).experts / model.experts.count;
+        block_parameters(model, block_kind(model, kind)).of_experts() / model.experts.count;
     idle += std::llround(counts[kind]) * (model.experts.count - model.experts.top_k) * one;
   }
   return total_parameters(model) - idle;
 }
 
 Flops model_flops(const ModelShape& model, int samples) {
+  const double token = forward_flops(model);
+  if (!is_frozen(model)) return {3.0 * samples * model.seq * token};
+  // The operations on frozen weights have one gradient, that of their input; all others two.
   const BlockCounts counts = all_blocks(model);
-  double token = 2.0 * model.hidden * model.vocab;
-  for (int kind = 0; kind < kBlockKinds; ++kind)
-    if (counts[kind] > 0) token += counts[kind] * block_flops(model, block_kind(model, kind));
-  return {3.0 * samples * model.seq * token};
+  double adapters = 0;
+  double frozen = 2.0 * model.hidden * model.vocab;
+  for (int kind = 0; kind < kBlockKinds; ++kind) {
+    if (counts[kind] == 0) continue;
+    const BlockKind block = block_kind(model, kind);
+    const LayerParameters parameters = block_parameters(model, block);
+    const double visited =
+        has_experts(model) ? static_cast<double>(model.experts.top_k) / model.experts.count : 0;
+    adapters += counts[kind] * 2 *
+                (static_cast<double>(parameters.adapters) +
+                 static_cast<double>(parameters.expert_adapters) * visited);
+    frozen += counts[kind] * (block_flops(model, block) - mixing_flops(model, block.mixer));
+  }
+  return {1.0 * samples * model.seq * (3 * (token + adapters) - frozen)};
 }
 
 Flops recomputed_flops(const ModelShape& model, int samples, Recompute recompute) {
@@ -284,7 +373,7 @@ Flops recomputed_flops(const ModelShape& model, int samples, Recompute recompute
     case Recompute::kExperts:
       return {tokens * (heads + (with_experts > 0 ? with_experts * expert_flops(model) : 0))};
     case Recompute::kFull:
-      return {model_flops(model, samples).value / 3 - tokens * logits};
+      return {tokens * (forward_flops(model) - logits)};
   }
   return {};
 }

@@ -87,6 +87,18 @@ struct StateSpace {
   long long projected() const { return convolved() + inner() + heads; }
 };
 
+// Two trained matrices of a low rank beside each of some whose weights are frozen, like all others
+// of the model: LoRA (Hu et al., 2021). The names are Megatron's.
+struct Adapters {
+  int rank = 0;       // 0: the model has none, and all its weights are trained
+  bool qkv = false;   // beside the projections to queries, keys and values
+  bool proj = false;  // beside the output projection of the attention
+  bool fc1 = false;   // beside what leads into an MLP or expert
+  bool fc2 = false;   // beside what leads out of it
+
+  friend bool operator==(const Adapters&, const Adapters&) = default;
+};
+
 // A model of pre-norm blocks (workload/blocks.h) between an embedding and an output layer. The
 // output layer has no bias and is untied unless `tied_embeddings`. A GPT of the defaults has
 // 12 h^2 + 13 h parameters in a block when ffn_hidden = 4 h.
@@ -123,6 +135,10 @@ struct ModelShape {
   // two hidden states to one, a block with experts if the model has them, and the output layer
   // again (DeepSeek-V3, 2024, section 2.2).
   int mtp_layers = 0;
+  // The mean number of tokens of the samples that are packed into one of `seq` tokens, and of which
+  // none sees another; 0: none are.
+  int packed = 0;
+  Adapters adapters;
 
   friend bool operator==(const ModelShape&, const ModelShape&) = default;
 };
@@ -145,6 +161,10 @@ inline bool has_experts(const ModelShape& model) {
 }
 inline bool has_latent_attention(const ModelShape& model) {
   return model.latent.kv_rank > 0;
+}
+// Whether adapters alone are trained.
+inline bool is_frozen(const ModelShape& model) {
+  return model.adapters.rank > 0;
 }
 // The width of a token as it is sent to the routed experts.
 inline int dispatched_width(const ModelShape& model) {
@@ -189,10 +209,13 @@ inline int bytes_per_element(Precision precision) {
 struct LayerParameters {
   long long attention = 0;  // or of what stands in its place
   long long norms = 0;
-  long long mlp = 0;      // plain; of a block with experts: all but the routed ones
-  long long experts = 0;  // the experts that tokens are routed to, all of them
+  long long mlp = 0;              // plain; of a block with experts: all but the routed ones
+  long long experts = 0;          // the experts that tokens are routed to, all of them
+  long long adapters = 0;         // beside all but those
+  long long expert_adapters = 0;  // beside those
 
-  long long total() const { return attention + norms + mlp + experts; }
+  long long of_experts() const { return experts + expert_adapters; }
+  long long total() const { return attention + norms + mlp + adapters + of_experts(); }
 };
 LayerParameters dense_layer_parameters(const ModelShape& model);
 LayerParameters expert_layer_parameters(const ModelShape& model);  // requires has_experts()
@@ -203,12 +226,15 @@ long long embedding_parameters(const ModelShape& model);  // token + learned pos
 long long head_parameters(
     const ModelShape& model);  // final norm + output layer (the norm alone if tied)
 long long total_parameters(const ModelShape& model);
+// All, or of a frozen model the adapters.
+long long trained_parameters(const ModelShape& model);
 // The parameters that one token uses: without the experts that it is not routed to.
 long long active_parameters(const ModelShape& model);
 
 // Model floating-point operations of one step (forward + backward = 3 x forward, no recomputation)
 // for `samples` sequences: matrix products only, 2 m n k each, scores over the whole sequence
-// (Narayanan et al., SC'21, appendix), or over the tokens of a window.
+// (Narayanan et al., SC'21, appendix), or over the tokens of a window or of a packed sample. Frozen
+// weights have no gradient: their backward is as long as their forward.
 Flops model_flops(const ModelShape& model, int samples);
 
 // The activations that the device computes again for the backward; never those of the output layer.

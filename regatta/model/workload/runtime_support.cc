@@ -18,6 +18,8 @@ UnsupportedFeature unsupported_part(const ModelShape& model) {
     return {"kind " + model_kind_name(model), "kind gpt"};
   if (!are_kinds_in_order(model)) return {"a window or layer_pattern", "equal layers"};
   if (model.mtp_layers > 0) return {fmt::format("mtp_layers {}", model.mtp_layers), "mtp_layers 0"};
+  if (is_frozen(model)) return {"tuning lora", "tuning full"};
+  if (model.packed > 0) return {fmt::format("packed {}", model.packed), "packed 0"};
   if (model.qk_norms) return {"qk_norms true", "qk_norms false"};
   if (model.attention_sinks) return {"attention_sinks true", "attention_sinks false"};
   if (has_latent_attention(model)) return {"attention mla", "attention mha"};

@@ -18,6 +18,11 @@ namespace {
 
 using workload::PipelineSchedule;
 
+// Whether stages hold what no closed form says.
+bool needs_split(const EstimateInput& input) {
+  return !input.strategy.stage_layers.empty() || !are_stages_alike(input.model);
+}
+
 class Assembly {
  public:
   Assembly(const EstimateInput& input, const MachineModel& machine, const MicroBatchWork& work,
@@ -27,7 +32,9 @@ class Assembly {
         machine_(machine),
         work_(work),
         micro_batches_(micro_batches),
-        own_split_(split == nullptr ? needed_split() : std::nullopt),
+        own_split_(split == nullptr && needs_split(input)
+                       ? std::optional(stage_split(input, work, micro_batches))
+                       : std::nullopt),
         split_(own_split_ ? &*own_split_ : split),
         times_(input, work, split_),
         stages_(input, work, micro_batches) {}
@@ -69,8 +76,6 @@ class Assembly {
   }
 
   StrategyLowerBound bound() const {
-    // Which stage decides depends on the schedule, too.
-    if (split_ != nullptr) return {.time = mean_slot(input_, work_) * micro_batches_};
     // DualPipe hides the exchange of experts' tokens.
     const StageTime slot = times_.slowest();
     const Seconds even = slot.all.total() - slot.all.ep_comm;
@@ -79,12 +84,6 @@ class Assembly {
   }
 
  private:
-  // The split, where stages hold what no closed form says.
-  std::optional<StageSplit> needed_split() const {
-    if (strategy_.stage_layers.empty() && are_stages_alike(input_.model)) return std::nullopt;
-    return stage_split(input_, work_, micro_batches_);
-  }
-
   // The activations of a micro-batch to the next stage and their gradient back, of every part of
   // the model that the stage holds.
   Seconds boundary() const {
@@ -158,6 +157,8 @@ Estimate assemble_estimate(const EstimateInput& input, const MachineModel& machi
 
 StrategyLowerBound strategy_lower_bound(const EstimateInput& input, const MachineModel& machine,
                                         const MicroBatchWork& work, int micro_batches) {
+  // Which stage decides depends on the schedule, too.
+  if (needs_split(input)) return {.time = mean_slot(input, work) * micro_batches};
   return Assembly(input, machine, work, micro_batches, nullptr).bound();
 }
 

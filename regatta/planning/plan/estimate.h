@@ -96,6 +96,7 @@ struct MicroBatchWork {
   double boundary = 0;               // bytes that a rank sends to the next stage,
   double output = 0;                 // and that it keeps of them for its backward
   double table = 0;                  // parameters of a rank's part of the token table
+  bool is_frozen = false;            // so that this table is not trained
 };
 
 // The consequences of an EstimateInput that are the same for every strategy.

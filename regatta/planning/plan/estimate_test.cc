@@ -265,6 +265,75 @@ TEST(EstimateStep, RefusesWhatItDoesNotKnowOrWhatDoesNotDivide) {
 }
 
 // Micro-batches are in flight in a pipeline: their gradients have nowhere to go but a whole buffer.
+// Hu et al., 2021, section 4.2: no gradients and no optimizer state of the frozen weights.
+TEST(EstimateStep, OfFrozenWeightsComputesHoldsAndSumsNoGradientsOfThem) {
+  workload::ModelShape model = workload::find_model_preset("llama3-70b")->model;
+  const Strategy strategy{.tp = 8, .pp = 2, .dp = 2, .micro_batch = 1, .sequence_parallel = true};
+  const auto estimate_of = [&] {
+    const auto estimate = estimate_step({.model = model,
+                                         .strategy = strategy,
+                                         .global_batch = 32,
+                                         .server = *topo::find_server_preset("dgx-h100"),
+                                         .stack = *cost::find_software_stack("nemo")});
+    EXPECT_TRUE(estimate) << estimate.error().message;
+    return estimate ? *estimate : Estimate{};
+  };
+  const Estimate full = estimate_of();
+  model.adapters = {.rank = 16, .qkv = true};
+  const Estimate lora = estimate_of();
+  EXPECT_NEAR(lora.step.matmul / full.step.matmul, 2.0 / 3, 0.05);
+  EXPECT_LT(lora.step.optimizer, full.step.optimizer / 100);
+  EXPECT_LT(lora.step.dp_comm, full.step.dp_comm / 10);
+  EXPECT_NEAR(lora.memory.weights / full.memory.weights, 1, 0.01);
+  EXPECT_LT(lora.memory.optimizer + lora.memory.gradients,
+            (full.memory.optimizer + full.memory.gradients) / 1000);
+  EXPECT_LT(lora.memory.activations, full.memory.activations);
+  // More adapters cost more of everything.
+  model.adapters = {.rank = 16, .qkv = true, .proj = true, .fc1 = true, .fc2 = true};
+  const Estimate more = estimate_of();
+  EXPECT_GT(more.step.matmul, lora.step.matmul);
+  EXPECT_GT(more.step.passes, lora.step.passes);
+  EXPECT_GT(more.memory.activations, lora.memory.activations);
+  EXPECT_GT(more.memory.optimizer, lora.memory.optimizer);
+}
+
+// Shared weights are gathered whole, and only the gradients of adapters are scattered.
+TEST(EstimateStep, OfFrozenSharedWeightsGathersThem) {
+  workload::ModelShape model = workload::find_model_preset("llama3-8b")->model;
+  const Strategy strategy{.dp = 64, .micro_batch = 1, .zero = 3};
+  const auto exchange = [&] {
+    return estimate_step({.model = model,
+                          .strategy = strategy,
+                          .global_batch = 64,
+                          .server = *topo::find_server_preset("dgx-a100-80g"),
+                          .stack = *cost::find_software_stack("llm-foundry")})
+        ->step.dp_comm;
+  };
+  model.seq = 128;
+  const Seconds full = exchange();
+  model.adapters = {.rank = 8, .qkv = true};
+  EXPECT_LT(exchange(), full);
+  EXPECT_GT(exchange(), full / 2);
+}
+
+TEST(EstimateStep, OfPackedSamplesHasLessAttention) {
+  workload::ModelShape model = workload::find_model_preset("llama3-8b")->model;
+  const Strategy strategy{.dp = 8, .micro_batch = 1};
+  const auto step = [&] {
+    return estimate_step({.model = model,
+                          .strategy = strategy,
+                          .global_batch = 64,
+                          .server = *topo::find_server_preset("dgx-h100"),
+                          .stack = *cost::find_software_stack("nemo")})
+        ->step;
+  };
+  const StepBreakdown whole = step();
+  model.packed = 512;
+  const StepBreakdown packed = step();
+  EXPECT_LT(packed.attention, whole.attention / 4);
+  EXPECT_EQ(packed.matmul, whole.matmul);
+}
+
 TEST(EstimateStep, Zero2KeepsWholeGradientsInPipelines) {
   const auto gradients = [](int zero, int pp) {
     Strategy strategy = kFull;

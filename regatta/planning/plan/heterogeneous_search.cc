@@ -230,6 +230,12 @@ Result<HeterogeneousSearchResult> search_heterogeneous_plans(const Heterogeneous
                              "and every stage gets what its servers can do",
                              problem.cluster.name)};
   }
+  if (is_frozen(problem.model)) {
+    return Error{Code::kUnsupported,
+                 fmt::format("cluster {}: servers of several types train all weights; set tuning "
+                             "to {{kind: full}}, or use servers of one type",
+                             problem.cluster.name)};
+  }
   if (!are_kinds_in_order(problem.model) || problem.model.mtp_layers > 0) {
     return Error{Code::kUnsupported,
                  fmt::format("cluster {}: servers of several types take models whose layers are "

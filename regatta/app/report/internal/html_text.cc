@@ -141,15 +141,37 @@ std::string phase_bar(const workload::PhaseTimes& phases, Seconds full, std::str
   return html + "</div>";
 }
 
+namespace {
+
+// The facts that set the layers of a model apart from each other, and what of it is trained.
+std::string layer_facts(const workload::ModelShape& model) {
+  std::string text;
+  const workload::AttentionWindow& window = model.window;
+  if (window.tokens > 0)
+    text += fmt::format(
+        "; queries see {} tokens{}", window.tokens,
+        window.full_every == 0 ? "" : fmt::format(", all in one of {} layers", window.full_every));
+  if (!model.layer_pattern.empty()) text += "; layers " + escape_html(model.layer_pattern);
+  if (model.mtp_layers > 0)
+    text += fmt::format("; {} modules predict further tokens", model.mtp_layers);
+  if (model.packed > 0) text += fmt::format("; samples of {} tokens are packed", model.packed);
+  if (is_frozen(model))
+    text += fmt::format("; LoRA of rank {} trains {} of the parameters", model.adapters.rank,
+                        count_text(workload::trained_parameters(model)));
+  return text;
+}
+
+}  // namespace
+
 std::string model_facts(const workload::ModelShape& model, workload::Precision precision,
                         int global_batch) {
   return fmt::format(
       "{}{} layers, hidden {}, {} heads, sequence {}, vocabulary {}: {} parameters, {}; {} samples "
-      "({} tokens) per step",
+      "({} tokens) per step{}",
       model.preset.empty() ? "" : model.preset + ": ", model.layers, model.hidden, model.heads,
       model.seq, model.vocab, count_text(workload::total_parameters(model)),
       workload::to_string(precision), global_batch,
-      count_text(static_cast<long long>(global_batch) * model.seq));
+      count_text(static_cast<long long>(global_batch) * model.seq), layer_facts(model));
 }
 
 std::string strategy_html(const workload::Strategy& strategy) {

@@ -29,6 +29,7 @@ void visit_keys(Model& model, const Visit& visit) {
   visit("conv_kernel", model.state_space.conv, 1);
   visit("mamba_chunk_size", model.state_space.chunk, 1);
   visit("mtp_layers", model.mtp_layers, 0);
+  visit("packed", model.packed, 0);
 }
 
 struct YamlReading {
@@ -129,6 +130,10 @@ std::optional<ModelContradiction> find_layer_contradiction(const ModelShape& mod
   if (!has_experts(model) && (model.experts.every > 1 || model.experts.latent > 0))
     return ModelContradiction{model.experts.every > 1 ? "expert_every" : "expert_latent",
                               "belongs to experts; add experts and top_k, or leave the key out"};
+  if (model.packed > model.seq)
+    return ModelContradiction{
+        "packed", fmt::format("samples of {} tokens do not fit into seq {}; choose at most that",
+                              model.packed, model.seq)};
   if (!model.layer_pattern.empty())
     if (auto found = find_pattern_contradiction(model)) return found;
   return find_state_space_contradiction(model);

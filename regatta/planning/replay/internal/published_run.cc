@@ -111,13 +111,15 @@ std::string name_of(const PublishedRun& run) {
   std::string strategy = to_string(run.strategy);
   const std::size_t open = strategy.find(" mb0");
   if (open != std::string::npos) strategy.replace(open, 4, " mb=auto");
-  return fmt::format("{} layers of {}, {} heads, {} tokens, {}: {}", run.model.layers,
-                     run.model.hidden, run.model.heads, run.model.seq, machines_of(run), strategy);
+  return fmt::format("{} layers of {}, {} heads, {} tokens{}, {}: {}", run.model.layers,
+                     run.model.hidden, run.model.heads, run.model.seq,
+                     is_frozen(run.model) ? " LoRA" : "", machines_of(run), strategy);
 }
 
 std::string group_of(const PublishedRun& run) {
-  return fmt::format("{}-{}-{}-{} on {} {}", run.model.layers, run.model.hidden, run.model.heads,
-                     run.model.seq, run.strategy.world_size(), machines_of(run));
+  return fmt::format("{}-{}-{}-{}{} on {} {}", run.model.layers, run.model.hidden, run.model.heads,
+                     run.model.seq, is_frozen(run.model) ? "-lora" : "", run.strategy.world_size(),
+                     machines_of(run));
 }
 
 bool is_calibration(Split split, const PublishedRun& run, int timed) {

@@ -58,6 +58,10 @@ std::vector<PublishedRun> amp_row(RowReader& reader);
 std::vector<PublishedRun> bridge_row(RowReader& reader);
 std::vector<PublishedRun> run_row(RowReader& reader);
 
+// The mean number of tokens of a sample of SQuAD: contexts of some 120 words (Rajpurkar et al.,
+// 2016), a question, an answer and the prompt around them.
+inline constexpr int kSquadTokens = 200;
+
 // Eight devices of a preset with `nics` of `rate`; 0: those of the preset.
 topo::ServerType server_of(const char* preset, int nics = 0, BytesPerSecond rate = {});
 // A GPT of the usual form, its output layer tied to the token table.

@@ -32,6 +32,8 @@ constexpr std::array kSystems = {Name{"DGX-H100", "dgx-h100"}, Name{"DGX-B200", 
                                  Name{"DGX-B300", "b300-8"}, Name{"DGX-GB200", "gb200-nvl72"},
                                  Name{"DGX-GB300", "gb300-nvl72"}};
 
+constexpr std::array<std::string_view, 3> kKinds = {"Pre-Training", "SFT", "LoRA"};
+
 // Shares that these rows decide may be fitted to these models; every other model is held out.
 constexpr std::array<std::string_view, 2> kFittedModels = {"Qwen3_30B_a3B", "LLAMA3.1_405B"};
 
@@ -81,10 +83,19 @@ int mtp_layers(const std::string& model, const std::string& note) {
   return model == "DeepSeekV3" && note != "w/o MTP" ? 1 : 0;
 }
 
+// As the recipes of the same commit train them (src/megatron/bridge/recipes): SFT and LoRA on SQuAD
+// packed to `seq` tokens; LoRA beside queries, keys and values alone (llama3_perf.py).
+void set_tuning(workload::ModelShape& model, const std::string& kind) {
+  if (kind == "Pre-Training") return;
+  model.packed = kSquadTokens;
+  if (kind == "LoRA") model.adapters = {.rank = 16, .qkv = true};
+}
+
 // Why the planner cannot plan the row; "": it can.
 std::string unplannable(RowReader& reader) {
   const std::string kind = reader.text("kind");
-  if (kind != "Pre-Training") return fmt::format("of {} (packed samples)", kind);
+  if (std::find(kKinds.begin(), kKinds.end(), kind) == kKinds.end())
+    return fmt::format("of {} (no such training)", kind);
   const auto system = reader.text("system");
   const char* const server = preset_of(kSystems, system);
   if (server == nullptr || topo::find_server_preset(server) == nullptr)
@@ -112,6 +123,7 @@ std::vector<PublishedRun> bridge_row(RowReader& reader) {
   run.model.mtp_layers = mtp_layers(model, reader.text("note"));
   // Tokens beyond the mean load are dropped, and fewer are padded to it.
   if (reader.text("note") == "tokendrop") run.model.experts.capacity = 1;
+  set_tuning(run.model, reader.text("kind"));
   run.server = server_of(preset_of(kSystems, reader.text("system")));
   const int gpus = reader.whole("gpus");
   run.strategy = bridge_strategy(reader, gpus, run.model.layers);

@@ -75,7 +75,7 @@ TEST(BridgeRow, IsNamedWhereThePlannerHasNoSuchThing) {
   EXPECT_EQ(reason_of("DGX-H100", "DGX-X1"), "on DGX-X1 (no such server preset)");
   EXPECT_EQ(reason_of("Qwen3_30B_a3B", "Qwen9"), "of Qwen9 (no such model preset)");
   EXPECT_EQ(reason_of("FP8-CS", "FP2"), "in FP2 (no such precision)");
-  EXPECT_EQ(reason_of("Pre-Training", "LoRA"), "of LoRA (packed samples)");
+  EXPECT_EQ(reason_of("Pre-Training", "DPO"), "of DPO (no such training)");
 }
 
 TEST(BridgeRow, IsPlannedOnRacksAndInNarrowPrecisions) {
@@ -102,6 +102,17 @@ TEST(BridgeRow, HasTheModuleThatPredictsUnlessItsNoteSaysNo) {
   ASSERT_EQ(table.runs.size(), 2U);
   EXPECT_EQ(table.runs[0].model.mtp_layers, 1);
   EXPECT_EQ(table.runs[1].model.mtp_layers, 0);
+}
+
+TEST(BridgeRow, OfFineTuningHasPackedSamplesAndAdapters) {
+  const PublishedTable table = table_of(
+      "26.06,SFT,LLAMA3_70B,,DGX-H100,32,FP8,32,1,4096,,2,4,1,20,,1600,719\n"
+      "26.06,LoRA,LLAMA3_70B,,DGX-H100,8,FP8,32,1,4096,,2,4,1,20,,2600,735\n");
+  ASSERT_EQ(table.runs.size(), 2U);
+  EXPECT_FALSE(is_frozen(table.runs[0].model));
+  EXPECT_EQ(table.runs[0].model.packed, 200);
+  EXPECT_EQ(table.runs[1].model.packed, 200);
+  EXPECT_EQ(table.runs[1].model.adapters, (workload::Adapters{.rank = 16, .qkv = true}));
 }
 
 TEST(BridgeRow, MustHaveItsNumbers) {

@@ -175,8 +175,11 @@ class Writer {
 
   // Sums of gradients and gathers of weights. Groups that share a copy of the state lie together,
   // and sum their shards with the others.
-  void add_replicas(AxisTraffic& axis, double parameters, int stride, int copies,
-                    int shared) const {
+  struct Held {
+    double trained = 0;
+    double frozen = 0;
+  };
+  void add_replicas(AxisTraffic& axis, const Held& held, int stride, int copies, int shared) const {
     const GradientSum sum =
         gradient_sum(input_.stack.traits, strategy_, input_.precision, micro_batches_);
     const auto add = [&](int ranks, int apart, double bytes) {
@@ -184,22 +187,30 @@ class Writer {
         axis.lines.push_back({GroupPattern::kRing, ranks, apart, bytes * cost::pass_share(ranks)});
     };
     if (strategy_.zero == 3) {
-      add(shared, stride, parameters * (2 * element_ + sum.bytes) * micro_batches_);
-      add(copies / shared, stride * shared, 2 * parameters / shared * sum.bytes);
+      add(shared, stride,
+          held.trained * (2 * element_ + sum.bytes) * micro_batches_ +
+              held.frozen * 2 * element_ * micro_batches_);
+      add(copies / shared, stride * shared, 2 * held.trained / shared * sum.bytes);
       return;
     }
     const double passes = sum.kind == cost::Collective::kAllReduce ? 2 : sum.rounds;
-    add(copies, stride, parameters * (passes * sum.bytes + (strategy_.zero > 0 ? element_ : 0)));
+    add(copies, stride, held.trained * (passes * sum.bytes + (strategy_.zero > 0 ? element_ : 0)));
   }
 
   AxisTraffic replicas() const {
     AxisTraffic axis;
     const int copies = strategy_.dp * strategy_.cp;
     if (copies == 1 && fold_.edp == 1) return axis;
-    const double plain =
-        sum_of([&](int kind) { return at(work_.blocks, kind).parameters.plain; }) + work_.table;
-    const double experts =
-        sum_of([&](int kind) { return at(work_.blocks, kind).parameters.experts; });
+    const auto all = [&](double cost::RankParameters::*part) {
+      return sum_of([&](int kind) { return at(work_.blocks, kind).parameters.*part; });
+    };
+    Held plain{.trained = all(&cost::RankParameters::plain) + work_.table,
+               .frozen = all(&cost::RankParameters::frozen_plain)};
+    if (work_.is_frozen) plain.frozen += work_.table;
+    plain.trained -= plain.frozen;
+    Held experts{.trained = all(&cost::RankParameters::experts),
+                 .frozen = all(&cost::RankParameters::frozen_experts)};
+    experts.trained -= experts.frozen;
     const cost::Shards shards = cost::shards_of(strategy_);
     add_replicas(axis, plain, strategy_.tp, copies, static_cast<int>(shards.plain));
     // ZeRO may not divide the fewer copies of experts evenly: then fewer share.

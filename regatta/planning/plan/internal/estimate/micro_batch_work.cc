@@ -39,6 +39,7 @@ class Work {
     const double activations = work_.tokens() * input_.model.hidden * element_;
     all.boundary = activations / (is_sliced ? strategy_.tp : 1);
     if (traits_.keeps_outputs) all.output = activations;
+    all.is_frozen = is_frozen(input_.model);
     all.table = static_cast<double>(input_.model.vocab) * input_.model.hidden / strategy_.tp;
     return all;
   }
@@ -146,10 +147,17 @@ class Work {
 
   // The share of a rank of those of a block.
   cost::RankParameters parameters(const workload::LayerParameters& layer) const {
-    const double plain = static_cast<double>(layer.total() - layer.experts) / strategy_.tp;
-    const double experts =
-        static_cast<double>(layer.experts) / strategy_.expert_tp() / strategy_.ep;
-    return {.plain = plain, .experts = experts, .largest_block = plain + experts};
+    const auto plain = [&](long long all) { return static_cast<double>(all) / strategy_.tp; };
+    const auto experts = [&](long long all) {
+      return static_cast<double>(all) / strategy_.expert_tp() / strategy_.ep;
+    };
+    cost::RankParameters share{.plain = plain(layer.total() - layer.of_experts()),
+                               .experts = experts(layer.of_experts())};
+    share.largest_block = share.total();
+    if (!is_frozen(input_.model)) return share;
+    share.frozen_plain = share.plain - plain(layer.adapters);
+    share.frozen_experts = share.experts - experts(layer.expert_adapters);
+    return share;
   }
 
   // An all-reduce of the activations of each part of a block, or as many bytes in gathers and

@@ -20,7 +20,7 @@ bool offloads_activations(const workload::Strategy& strategy) {
 Seconds optimizer_time(const EstimateInput& input, const MachineModel& machine,
                        const cost::RankParameters& held, int micro_batches) {
   const double own = cost::updated_parameters(input.strategy, held);
-  const double kept = cost::shares_gradients(input.strategy) ? own : held.total();
+  const double kept = cost::shares_gradients(input.strategy) ? own : held.trained().total();
   const double sums = input.stack.traits.accumulated_bytes * kept * micro_batches;
   const Seconds time{sums / machine.engines.scores.memory.value};
   if (offloads_optimizer(input.strategy)) return time;

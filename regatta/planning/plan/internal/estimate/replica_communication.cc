@@ -45,9 +45,9 @@ cost::RankGroup ReplicaCommunication::group(double ranks, int stride) const {
           .extent = strategy_.world_size() / strategy_.pp};
 }
 
-// One collective of the plain parameters over `plain` ranks and of the experts over `experts`.
-Seconds ReplicaCommunication::exchange(const cost::Shards& ranks, Collective kind,
-                                       double bytes) const {
+// One collective of plain parameters over `plain` ranks and of those of experts over `experts`.
+Seconds ReplicaCommunication::exchange(const cost::RankParameters& some, const cost::Shards& ranks,
+                                       Collective kind, double bytes) const {
   const auto time = [&](double parameters, double count, int stride) {
     if (parameters == 0) return Seconds{};
     cost::RankGroup members = group(count, stride);
@@ -57,8 +57,8 @@ Seconds ReplicaCommunication::exchange(const cost::Shards& ranks, Collective kin
     }
     return collective_time(network_, members, kind, parameters * bytes);
   };
-  return time(held_.plain, ranks.plain, strategy_.tp) +
-         time(held_.experts, ranks.experts, expert_stride_);
+  return time(some.plain, ranks.plain, strategy_.tp) +
+         time(some.experts, ranks.experts, expert_stride_);
 }
 
 // Every block's weights are gathered before its forward and again before its backward, and its
@@ -66,15 +66,17 @@ Seconds ReplicaCommunication::exchange(const cost::Shards& ranks, Collective kin
 // once a step.
 Seconds ReplicaCommunication::shared_weights(Seconds slot, Seconds forward) const {
   const cost::Shards shards = cost::shards_of(strategy_);
-  const Seconds gather = exchange(shards, Collective::kAllGather, weight_bytes_);
-  const Seconds scatter = exchange(shards, Collective::kReduceScatter, weight_bytes_);
+  const Seconds gather = exchange(held_, shards, Collective::kAllGather, weight_bytes_);
+  const Seconds scatter =
+      exchange(held_.trained(), shards, Collective::kReduceScatter, weight_bytes_);
   const Seconds backward = slot - forward;
   const Seconds sharing =
       (exposed(gather, forward, overlap()) + exposed(gather + scatter, backward, overlap())) *
       micro_batches_;
   if (shards.plain >= copies_) return sharing;
-  const cost::RankParameters shard{.plain = held_.plain / shards.plain,
-                                   .experts = held_.experts / shards.experts};
+  const cost::RankParameters trained = held_.trained();
+  const cost::RankParameters shard{.plain = trained.plain / shards.plain,
+                                   .experts = trained.experts / shards.experts};
   cost::RankGroup across = group(copies_ / shards.plain, strategy_.tp);
   across.inside = 1;
   across.rings = network_.devices;
@@ -86,9 +88,10 @@ Seconds ReplicaCommunication::exposed_beside(Seconds slot, Seconds forward) cons
   if (copies_ == 1 && expert_copies_ <= 1) return {};
   if (strategy_.zero == 3) return shared_weights(slot, forward);
   const cost::Shards all{.plain = copies_, .experts = expert_copies_};
-  const Seconds sums = exchange(all, sum_.kind, sum_.bytes);
+  const cost::RankParameters trained = held_.trained();
+  const Seconds sums = exchange(trained, all, sum_.kind, sum_.bytes);
   Seconds gathers;
-  if (strategy_.zero > 0) gathers = exchange(all, Collective::kAllGather, weight_bytes_);
+  if (strategy_.zero > 0) gathers = exchange(trained, all, Collective::kAllGather, weight_bytes_);
   return exposed(sums, slot - forward, overlap()) * sum_.rounds +
          exposed(gathers, forward, overlap());
 }

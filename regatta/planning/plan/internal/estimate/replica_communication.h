@@ -31,7 +31,8 @@ class ReplicaCommunication {
  private:
   // `ranks` of them, `stride` apart.
   cost::RankGroup group(double ranks, int stride) const;
-  Seconds exchange(const cost::Shards& ranks, cost::Collective kind, double bytes) const;
+  Seconds exchange(const cost::RankParameters& some, const cost::Shards& ranks,
+                   cost::Collective kind, double bytes) const;
   Seconds shared_weights(Seconds slot, Seconds forward) const;
   double overlap() const;
 

@@ -85,9 +85,12 @@ cost::RankParameters StageMemory::parameters(const BlockCounts& blocks, int tabl
     const cost::RankParameters& block = at(work_.blocks, kind).parameters;
     held.plain += block.plain * blocks[kind];
     held.experts += block.experts * blocks[kind];
+    held.frozen_plain += block.frozen_plain * blocks[kind];
+    held.frozen_experts += block.frozen_experts * blocks[kind];
     held.largest_block = std::max(held.largest_block, block.largest_block);
   }
   held.plain += tables * work_.table;
+  if (work_.is_frozen) held.frozen_plain += tables * work_.table;
   return held;
 }
 

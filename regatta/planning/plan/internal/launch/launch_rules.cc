@@ -71,6 +71,10 @@ Status check_all_launchers(Launcher launcher, const RuleInput& input) {
   }
   if (input.model.mtp_layers > 0)
     return unsupported_by(launcher, "mtp_layers has no flag here yet", "set mtp_layers 0");
+  if (is_frozen(input.model) || input.model.packed > 0) {
+    return unsupported_by(launcher, "tuning lora and packed samples have no flags here yet",
+                          "train all weights on whole samples");
+  }
   if (input.model.attention_sinks)
     return unsupported_by(launcher, "attention_sinks has no flag here yet", "leave them out");
   if (input.precision == workload::Precision::kTf32)
