@@ -297,6 +297,8 @@ bool is_of_rack(const topo::DeviceType& device) {
 PredictionErrorRange prediction_error_range(const SoftwareStack& stack,
                                             const workload::ModelShape& model) {
   constexpr PredictionErrorRange kExperts{.low = 0.87, .high = 1.2};
+  const OwnRuns& own = workload::has_experts(model) ? stack.own_experts : stack.own_dense;
+  if (own.count > 0) return own.range;
   return workload::has_experts(model) ? kExperts
                                       : PredictionErrorRange{.low = stack.low, .high = stack.high};
 }

@@ -3,10 +3,13 @@
 // stack.cc.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "regatta/base/core/result.h"
 #include "regatta/base/core/units.h"
 #include "regatta/model/topo/cluster.h"
 #include "regatta/model/workload/model.h"
@@ -88,6 +91,22 @@ struct DeviceEfficiency {
 };
 DeviceEfficiency device_efficiency(std::string_view device);
 
+// Measured over predicted step times: a tenth lie below, a tenth above.
+struct PredictionErrorRange {
+  double low = 0;
+  double high = 0;
+
+  friend bool operator==(const PredictionErrorRange&, const PredictionErrorRange&) = default;
+};
+
+// The user's own runs of dense models, or of those with experts, that a stack was calibrated on.
+struct OwnRuns {
+  int count = 0;
+  PredictionErrorRange range;  // of predictions that did not see the run
+
+  friend bool operator==(const OwnRuns&, const OwnRuns&) = default;
+};
+
 struct SoftwareStack {
   std::string name;  // "megatron-deepspeed-fp16"
   StackTraits traits;
@@ -96,15 +115,13 @@ struct SoftwareStack {
   // A tenth of the ratios of measured to predicted step times (replay/) lie below, a tenth above.
   double low = 0.9;
   double high = 1.1;
+  OwnRuns own_dense = {};  // none unless the stack is a calibrated one
+  OwnRuns own_experts = {};
 };
 
-// Measured over predicted step times: a tenth lie below, a tenth above. Those of the stack's
-// replayed rows, and for models with experts those of the 11 rows of the replay's set of them, on
-// any stack: 0.86 to 1.25, nine of them in this spread.
-struct PredictionErrorRange {
-  double low = 0;
-  double high = 0;
-};
+// That of the user's own runs of such a model; without any that of the stack's replayed rows, and
+// for models with experts that of the 11 rows of the replay's set of them, on any stack: 0.86 to
+// 1.25, nine of them in this spread.
 PredictionErrorRange prediction_error_range(const SoftwareStack& stack,
                                             const workload::ModelShape& model);
 
@@ -121,5 +138,55 @@ const SoftwareStack& default_software_stack(const workload::ModelShape& model,
                                             workload::Precision precision,
                                             const workload::StrategyRequest& request,
                                             const topo::DeviceType& device);
+
+// The scalars of a stack that runs can decide: those of its calibration, and of its traits the
+// wait for experts and the shares of communication that computation hides.
+enum class StackScalar {
+  kMatrixEfficiency,
+  kTileDepth,
+  kMemoryEfficiency,
+  kLaunch,
+  kLinkEfficiency,
+  kNetworkEfficiency,
+  kCollectiveLatency,
+  kMisalignment,
+  kExpertsSync,
+  kTpOverlap,
+  kPpOverlap,
+  kDpOverlap,
+  kEpOverlap,
+};
+inline constexpr std::size_t kStackScalarCount = 13;
+std::array<StackScalar, kStackScalarCount> all_stack_scalars();
+std::string to_string(StackScalar scalar);        // its key, with the unit: "launch_s"
+std::string_view meaning_of(StackScalar scalar);  // "host time of one kernel of a block"
+double scalar_of(const SoftwareStack& stack, StackScalar scalar);
+void set_scalar(SoftwareStack& stack, StackScalar scalar, double value);
+
+// The scalars of a stack as a user's own runs decide them: the file CLUSTER.calibrated.json.
+struct StackCalibration {
+  std::string stack;                               // its name
+  std::string device;                              // that the runs were on: "h100-sxm"
+  std::string source;                              // "6 runs of runs.csv"
+  std::vector<StackScalar> fitted;                 // the others are those of the stack as it was
+  std::array<double, kStackScalarCount> values{};  // by StackScalar
+  double error_before = 0;    // mean of |predicted / measured - 1| with the stack as it was,
+  double error_after = 0;     // as it was fitted,
+  double error_left_out = 0;  // and of runs that the fit did not see
+  OwnRuns dense;
+  OwnRuns experts;
+
+  int runs() const { return dense.count + experts.count; }
+};
+StackCalibration calibration_of(const SoftwareStack& stack);
+SoftwareStack calibrated(SoftwareStack stack, const StackCalibration& calibration);
+
+// Indented text that parse_stack_calibration() gives back bit for bit.
+std::string stack_calibration_to_json(const StackCalibration& calibration);
+
+// Fails with kInvalidInput when `text` is not such a document: the message starts with `name` (the
+// file, for people), names the path of the key that is wrong, and says to run
+// `regatta plan calibrate` again. Unknown keys are ignored.
+Result<StackCalibration> parse_stack_calibration(std::string_view text, const std::string& name);
 
 }  // namespace regatta::cost

@@ -36,7 +36,9 @@ HeterogeneousPlanMetrics plan_metrics(const HeterogeneousProblem& problem,
   answer.mfu = work.value / step.value / peak_of(problem).value;
   answer.tokens_per_s = static_cast<double>(problem.global_batch) * problem.model.seq / step.value;
   answer.fit = memory_fit(plan.plan.estimate.memory, plan.capacity);
-  answer.interval = {step * problem.stack.low, step * problem.stack.high};
+  const cost::PredictionErrorRange range =
+      cost::prediction_error_range(problem.stack, problem.model);
+  answer.interval = {step * range.low, step * range.high};
   return answer;
 }
 
