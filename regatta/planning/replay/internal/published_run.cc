@@ -72,7 +72,8 @@ Error unknown_set(const std::string& name) {
 
 // Checks the columns of a user's own table: those that rows are read by, and no others. The sets
 // that others published have `columns` with names of their own.
-Status check_columns(const std::string& name, const std::vector<std::string>& columns) {
+Status check_columns(const std::string& name, const std::vector<std::string>& columns,
+                     const RunDefaults& defaults = {}) {
   const std::vector<std::string> known(kColumns.begin(), kColumns.end());
   const auto has = [](const std::vector<std::string>& names, const std::string& one) {
     return std::find(names.begin(), names.end(), one) != names.end();
@@ -88,7 +89,9 @@ Status check_columns(const std::string& name, const std::vector<std::string>& co
                                              : fmt::format("did you mean '{}'?", nearest))};
   }
   for (std::size_t i = 0; i < kColumnsNeeded; ++i) {
-    if (has(columns, known[i])) continue;
+    const bool is_default = (known[i] == "server" && defaults.server != nullptr) ||
+                            (known[i] == "stack" && !defaults.stack.empty());
+    if (is_default || has(columns, known[i])) continue;
     return Error{Code::kInvalidInput,
                  fmt::format("{}: the column {} is missing; add it", name, known[i])};
   }
@@ -145,6 +148,44 @@ void keep_fastest(PublishedTable& table) {
     if (run.measured < kept[at->second].measured) kept[at->second] = std::move(run);
   }
   table.runs = std::move(kept);
+}
+
+// How rows are read.
+struct Reading {
+  const Set& set;
+  RunDefaults defaults = {};
+  bool is_own = false;
+};
+
+Result<PublishedTable> read_rows(const std::string& name, const CsvTable& table,
+                                 const Reading& reading) {
+  PublishedTable read;
+  int number = 0;
+  int timed = 0;
+  for (const CsvRow& row : table.rows()) {
+    ++number;
+    RowReader reader(row, reading.defaults);
+    std::vector<PublishedRun> described = reading.set.read(reader);
+    if (!reader.missing().empty()) return wrong_value(name, number, reader, reading.is_own);
+    if (!reader.left_out().empty()) ++read.left_out[reader.left_out()];
+    for (PublishedRun& run : described) {
+      run.is_calibration = is_calibration(reading.set.split, run, timed);
+      timed += run.quantity == MeasuredQuantity::kStep ? 1 : 0;
+      run.name = name_of(run);
+      run.group = group_of(run);
+      read.runs.push_back(std::move(run));
+    }
+  }
+  if (reading.set.has_releases) keep_fastest(read);
+  return read;
+}
+
+Result<PublishedTable> read_own_table(const std::string& name, std::string_view text,
+                                      const RunDefaults& defaults) {
+  REGATTA_TRY(columns, CsvTable::columns(text, name));
+  REGATTA_TRY_DO(check_columns(name, columns, defaults));
+  REGATTA_TRY(table, CsvTable::parse(text, name));
+  return read_rows(name, table, {.set = kOther, .defaults = defaults, .is_own = true});
 }
 
 }  // namespace
@@ -223,30 +264,15 @@ Result<std::vector<PublishedRun>> read_published(const std::string& name, std::s
 Result<PublishedTable> read_published_table(const std::string& name, std::string_view text) {
   const auto* const found =
       std::find_if(kSets.begin(), kSets.end(), [&](const Set& one) { return name == one.name; });
-  const bool is_known = found != kSets.end();
-  REGATTA_TRY(columns, CsvTable::columns(text, name));
-  if (!is_known) REGATTA_TRY_DO(check_columns(name, columns));
+  if (found == kSets.end()) return read_own_table(name, text, {});
   REGATTA_TRY(table, CsvTable::parse(text, name));
-  const Set* set = is_known ? found : &kOther;
-  PublishedTable read;
-  int number = 0;
-  int timed = 0;
-  for (const CsvRow& row : table.rows()) {
-    ++number;
-    RowReader reader(row);
-    std::vector<PublishedRun> described = set->read(reader);
-    if (!reader.missing().empty()) return wrong_value(name, number, reader, !is_known);
-    if (!reader.left_out().empty()) ++read.left_out[reader.left_out()];
-    for (PublishedRun& run : described) {
-      run.is_calibration = is_calibration(set->split, run, timed);
-      timed += run.quantity == MeasuredQuantity::kStep ? 1 : 0;
-      run.name = name_of(run);
-      run.group = group_of(run);
-      read.runs.push_back(std::move(run));
-    }
-  }
-  if (set->has_releases) keep_fastest(read);
-  return read;
+  return read_rows(name, table, {.set = *found});
+}
+
+Result<std::vector<PublishedRun>> read_own_runs(const std::string& name, std::string_view text,
+                                                const RunDefaults& defaults) {
+  REGATTA_TRY(table, read_own_table(name, text, defaults));
+  return std::move(table.runs);
 }
 
 }  // namespace regatta::replay

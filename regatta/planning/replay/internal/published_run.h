@@ -84,6 +84,14 @@ struct PublishedTable {
 // The rows of the set `name` from the text of its file. Fails with kInvalidInput for a name that is
 // not known, a file that is no such table, and a row whose numbers are missing, naming it.
 Result<PublishedTable> read_published_table(const std::string& name, std::string_view text);
+// Stands in for what rows of a user's own table leave out.
+struct RunDefaults {
+  const topo::ServerType* server = nullptr;
+  std::string stack;
+};
+// The same for a user's own table of any name, whose rows say all but what the defaults do.
+Result<std::vector<PublishedRun>> read_own_runs(const std::string& name, std::string_view text,
+                                                const RunDefaults& defaults);
 // Its runs alone.
 Result<std::vector<PublishedRun>> read_published(const std::string& name, std::string_view text);
 

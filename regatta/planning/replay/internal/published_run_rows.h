@@ -14,7 +14,8 @@ namespace regatta::replay {
 // Reads numbers of a row; remembers the first column that has none.
 class RowReader {
  public:
-  explicit RowReader(const CsvRow& row) : row_(row) {}
+  explicit RowReader(const CsvRow& row, const RunDefaults& defaults = {})
+      : row_(row), defaults_(defaults) {}
 
   // From 1 to 1e8.
   int whole(const char* column);
@@ -26,6 +27,7 @@ class RowReader {
   // Nothing measured: the row has no such run.
   bool has(const char* column) const;
   std::string text(const char* column) const { return row_.text(column); }
+  const RunDefaults& defaults() const { return defaults_; }
   // The column does not hold `wanted`: "a multiple of tp".
   void refuse(const char* column, const char* wanted);
   // The row is no run that can be planned: "on DGX-GB300 (no such server preset)".
@@ -36,6 +38,7 @@ class RowReader {
 
  private:
   const CsvRow& row_;
+  RunDefaults defaults_;
   std::string missing_;
   std::string wanted_;
   std::string left_out_;

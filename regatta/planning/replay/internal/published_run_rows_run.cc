@@ -31,6 +31,8 @@ workload::ModelShape model_of(RowReader& reader) {
 }
 
 topo::ServerType server_of_row(RowReader& reader) {
+  if (reader.text("server").empty() && reader.defaults().server != nullptr)
+    return *reader.defaults().server;
   if (const topo::ServerType* server = topo::find_server_preset(reader.text("server")))
     return *server;
   reader.refuse("server", "the name of a server preset");
@@ -106,7 +108,7 @@ std::vector<PublishedRun> run_row(RowReader& reader) {
   const auto precision = workload::precision_named(reader.text("precision"));
   if (!precision) reader.refuse("precision", "fp16, bf16, fp8, mxfp8 or nvfp4");
   run.precision = precision.value_or(Precision::kBf16);
-  run.stack = reader.text("stack");
+  run.stack = reader.text("stack").empty() ? reader.defaults().stack : reader.text("stack");
   if (cost::find_software_stack(run.stack) == nullptr)
     reader.refuse("stack", "the name of a software stack");
   check_figures(reader);

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "regatta/model/cost/software_stack.h"
+#include "regatta/model/topo/presets.h"
 
 namespace regatta::replay {
 namespace {
@@ -108,6 +109,24 @@ TEST(ReadPublished, SaysWhichColumnOfOnesOwnRunsIsWrong) {
             "mine:3: 14 values where 13 columns are named, none named for '9'; write one for each");
   EXPECT_EQ(read_published("mine", "").error().message,
             "mine: no line names the columns; give a table of measured runs");
+}
+
+TEST(ReadOwnRuns, TakesTheServerAndTheStackThatRowsLeaveOut) {
+  const char* const kShort =
+      "model,server,gpus,mbs,gbs,precision,step_s\n"
+      "llama3-8b,,16,1,128,bf16,9\n"
+      "llama3-8b,h200-8,16,1,128,bf16,8\n";
+  topo::ServerType server = *topo::find_server_preset("dgx-h100");
+  server.nic_count = 4;
+  const auto runs = read_own_runs("mine", kShort, {.server = &server, .stack = "nemo"});
+  ASSERT_TRUE(runs) << runs.error().message;
+  EXPECT_EQ(runs->at(0).server.nic_count, 4);
+  EXPECT_EQ(runs->at(0).stack, "nemo");
+  EXPECT_EQ(runs->at(1).server.device.name, "h200-sxm");
+  EXPECT_EQ(read_own_runs("mine", kShort, {.server = &server}).error().message,
+            "mine: the column stack is missing; add it");
+  EXPECT_THAT(read_own_runs("mine", kShort, {.stack = "nemo"}).error().message,
+              HasSubstr("row 1: server '' is not the name of a server preset"));
 }
 
 }  // namespace
