@@ -21,6 +21,8 @@
 #include "regatta/planning/plan/placement.h"
 #include "regatta/planning/plan/simulated_plan.h"
 #include "regatta/planning/replay/replay.h"
+#include "regatta/planning/replay/stack_fit.h"
+#include "regatta/planning/replay/training_log.h"
 
 namespace regatta::report {
 
@@ -141,6 +143,17 @@ struct ReplayedSet {
 std::string replay_text(const std::vector<ReplayedSet>& sets, bool has_rows);
 nlohmann::json replay_json(const std::vector<ReplayedSet>& sets);
 // The scalars of a software stack that were fitted.
-std::string calibration_text(std::string_view stack, const cost::Calibration& calibration);
+std::string fitted_stack_text(const replay::FittedStack& fitted);
+
+// A stack that was calibrated on the user's own runs.
+struct OwnCalibrationReport {
+  const cost::SoftwareStack& stack;  // as it was
+  const replay::OwnCalibration& own;
+  const std::vector<replay::TrainingLog>& logs;  // that runs were read from
+  std::string path;                              // of the file that keeps it; empty: none
+};
+// Each log, run and scalar, before and after.
+std::string own_calibration_text(const OwnCalibrationReport& report);
+nlohmann::json own_calibration_json(const OwnCalibrationReport& report);
 
 }  // namespace regatta::report

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "regatta/app/report/internal/plan_parts.h"
 #include "regatta/app/report/plan_report.h"
 #include "regatta/base/core/text.h"
 
@@ -112,8 +113,8 @@ std::string cluster_sizes_text(const ClusterSizesReport& report) {
              "job {} on cluster {}: up to {} x {}, stack {}\n"
              "selected, {}: {} devices with {}\n\n",
              report.job.name, report.cluster.name, report.problem.devices,
-             report.problem.server.device.name, report.problem.stack.name, selection_text(report),
-             picked.devices, to_string(picked.plan.strategy)) +
+             report.problem.server.device.name, stack_text(report.problem.stack),
+             selection_text(report), picked.devices, to_string(picked.plan.strategy)) +
          sizes_tables(report) + left_out_text(report.sizes) +
          fmt::format(
              "efficiency: tokens per device, relative to {} devices; kWh: servers under load; "
@@ -129,6 +130,7 @@ json cluster_sizes_json(const ClusterSizesReport& report) {
               {"device", report.problem.server.device.name},
               {"objective", to_string(report.objective)},
               {"picked", report.picked}});
+  add_calibration(all, report.problem.stack);
   if (report.within) all["within_s"] = report.within->value;
   return all;
 }

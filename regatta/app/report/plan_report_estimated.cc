@@ -103,7 +103,7 @@ std::string problem_text(const EstimatedPlanReport& report) {
                                  : "";
   return fmt::format("job {} on cluster {}: {} x {}, stack {}{}", report.job.name,
                      report.cluster.name, report.problem.devices, report.problem.server.device.name,
-                     report.problem.stack.name, tuning);
+                     stack_text(report.problem.stack), tuning);
 }
 
 json plan_rows(const PlanningProblem& problem, std::span<const EstimatedPlan> plans) {
@@ -131,6 +131,7 @@ json fixed_plan_json(const EstimatedPlanReport& report) {
     all["parameters"] = workload::total_parameters(report.problem.model);
     all["trained_parameters"] = workload::trained_parameters(report.problem.model);
   }
+  add_calibration(all, report.problem.stack);
   if (report.placement) all["placement"] = placement_json(report);
   return all;
 }

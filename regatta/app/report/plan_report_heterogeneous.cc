@@ -86,7 +86,7 @@ std::string heterogeneous_search_text(const HeterogeneousSearchReport& report) {
   return fmt::format(
              "job {} on cluster {}: servers of several types, stack {}; {} of {} candidates "
              "evaluated (a candidate is a strategy and an order of the servers)\n\n",
-             report.job.name, report.problem.cluster.name, report.problem.stack.name,
+             report.job.name, report.problem.cluster.name, stack_text(report.problem.stack),
              thousands(report.result.evaluated), thousands(report.result.points)) +
          format_table(rows) + heterogeneous_plan_text(report.problem, report.result.ranked.front());
 }
@@ -96,6 +96,7 @@ json heterogeneous_search_json(const HeterogeneousSearchReport& report) {
   all["job"] = report.job.name;
   all["cluster"] = report.problem.cluster.name;
   all["stack"] = report.problem.stack.name;
+  add_calibration(all, report.problem.stack);
   all["ranked"] = json::array();
   for (const plan::HeterogeneousPlan& one : report.result.ranked)
     all["ranked"].push_back(heterogeneous_plan_json(report.problem, one));

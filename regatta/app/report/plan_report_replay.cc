@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/app/report/internal/number_text.h"
+#include "regatta/app/report/internal/plan_parts.h"
 #include "regatta/app/report/plan_report.h"
 #include "regatta/base/core/text.h"
 
@@ -73,15 +74,6 @@ std::string runs_table(const ReplayedSet& set) {
   return fmt::format("\n{}\n{}", set.name, format_table(table));
 }
 
-json score_json(const replay::PredictionScore& score) {
-  return {{"rows", score.rows},
-          {"mape", score.mape},
-          {"median", score.median},
-          {"worst", score.worst},
-          {"spearman", score.spearman ? json(*score.spearman) : json()},
-          {"top1_regret", score.regret}};
-}
-
 // "megatron_bridge_part: 70 rows are not planned: 50 on DGX-GB200 (no such server preset), 20 of
 // LoRA (packed samples)"
 std::string left_out_text(const ReplayedSet& set) {
@@ -131,16 +123,6 @@ json replay_json(const std::vector<ReplayedSet>& sets) {
     list.push_back(one);
   }
   return {{"sets", list}};
-}
-
-std::string calibration_text(std::string_view stack, const cost::Calibration& c) {
-  return fmt::format(
-      "\n{}: matrix_efficiency {:.4f}, tile_depth {:.1f}, misalignment {:.3f}, "
-      "memory_efficiency {:.4f}, launch {:.2f} us, link_efficiency {:.4f}, "
-      "network_efficiency {:.4f}, collective_latency {:.1f} us\n",
-      stack, c.matrix_efficiency, c.tile_depth, c.misalignment, c.memory_efficiency,
-      c.launch.value * 1e6, c.link_efficiency, c.network_efficiency,
-      c.collective_latency.value * 1e6);
 }
 
 }  // namespace regatta::report

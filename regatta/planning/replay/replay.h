@@ -1,4 +1,4 @@
-// replay/replay.h: predicts a set of published runs and fits a software stack to them.
+// replay/replay.h: predicts a set of published runs.
 #pragma once
 
 #include <vector>
@@ -23,13 +23,5 @@ struct RunForecast {
 };
 Result<std::vector<RunForecast>> forecast_runs(const std::vector<PublishedRun>& runs,
                                                const cost::SoftwareStack* stack = nullptr);
-
-// The scalars of `stack` that make the mean over the sets of the mean of |log(predicted /
-// measured)| of their calibration rows least, by a simplex search from the present values (Nelder
-// and Mead, The Computer Journal 7, 1965). Shares stay within those that hardware reached in
-// measurements, misalignment stays as it is. Runs of other stacks do not count. Deterministic.
-// Fails as predict_runs(), or with kInvalidInput where no row counts.
-Result<cost::Calibration> fit_calibration(const cost::SoftwareStack& stack,
-                                          const std::vector<std::vector<PublishedRun>>& sets);
 
 }  // namespace regatta::replay

@@ -78,32 +78,5 @@ TEST(Predict, NamesTheRunThatCannotBePredicted) {
   EXPECT_THAT(predict_runs(runs).error().message, HasSubstr("there is no software stack 'none'"));
 }
 
-// Runs that a known calibration made: the fit must find predictions as good.
-TEST(Fit, FindsACalibrationThatExplainsWhatOneMade) {
-  cost::SoftwareStack truth = *cost::find_software_stack("megatron-lm-2022");
-  truth.calibration.matrix_efficiency = 0.7;
-  truth.calibration.tile_depth = 250;
-  truth.calibration.memory_efficiency = 0.6;
-  std::vector<PublishedRun> runs = shipped("korthikanti_table5");
-  const auto made = predict_runs(runs, &truth);
-  ASSERT_TRUE(made);
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    runs[i].measured = made->at(i).predicted;
-    runs[i].is_calibration = true;
-  }
-  cost::SoftwareStack stack = *cost::find_software_stack("megatron-lm-2022");
-  const auto calibration = fit_calibration(stack, {runs});
-  ASSERT_TRUE(calibration) << calibration.error().message;
-  stack.calibration = *calibration;
-  EXPECT_LT(score(*predict_runs(runs, &stack)).mape, 0.01);
-}
-
-TEST(Fit, RefusesWhatHasNoCalibrationRow) {
-  const auto calibration = fit_calibration(*cost::find_software_stack("megatron-lm-2022"),
-                                           {shipped("korthikanti_table5")});
-  ASSERT_FALSE(calibration);
-  EXPECT_THAT(calibration.error().message, HasSubstr("none of the runs is a calibration row"));
-}
-
 }  // namespace
 }  // namespace regatta::replay

@@ -19,6 +19,7 @@
 #include "regatta/base/os/file.h"
 #include "regatta/planning/replay/embedded_sets.h"
 #include "regatta/planning/replay/replay.h"
+#include "regatta/planning/replay/stack_fit.h"
 
 namespace regatta::cli {
 namespace {
@@ -93,13 +94,13 @@ Status print_fits(const std::vector<ReplayedSet>& sets) {
   for (const ReplayedSet& set : sets)
     runs.push_back(set.runs);
   for (const std::string& name : cost::software_stack_names()) {
-    const auto fitted = replay::fit_calibration(*cost::find_software_stack(name), runs);
+    const auto fitted = replay::fit_to_published(*cost::find_software_stack(name), runs);
     if (!fitted && fitted.error().code == Code::kInvalidInput) {
       fmt::print("\n{}\n", fitted.error().message);
       continue;
     }
-    REGATTA_TRY(c, fitted);
-    fmt::print("{}", report::calibration_text(name, c));
+    REGATTA_TRY(stack, fitted);
+    fmt::print("{}", report::fitted_stack_text(stack));
   }
   return {};
 }

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "regatta/base/core/text.h"
 
@@ -32,6 +33,25 @@ std::string stage_memory_text(const plan::Estimate& estimate, Bytes capacity) {
       to_string(plan::memory_fit(m, capacity)), format_bytes(m.weights), format_bytes(m.gradients),
       format_bytes(m.optimizer), format_bytes(m.activations), format_bytes(m.working),
       format_bytes(m.context));
+}
+
+std::string stack_text(const cost::SoftwareStack& stack) {
+  const bool is_calibrated = stack.own_dense.count + stack.own_experts.count > 0;
+  return is_calibrated ? stack.name + " calibrated on " + stack.fitted_on : stack.name;
+}
+
+void add_calibration(nlohmann::json& plan, const cost::SoftwareStack& stack) {
+  const int runs = stack.own_dense.count + stack.own_experts.count;
+  if (runs > 0) plan["calibration"] = {{"runs", runs}, {"source", stack.fitted_on}};
+}
+
+nlohmann::json score_json(const replay::PredictionScore& score) {
+  return {{"rows", score.rows},
+          {"mape", score.mape},
+          {"median", score.median},
+          {"worst", score.worst},
+          {"spearman", score.spearman ? nlohmann::json(*score.spearman) : nlohmann::json()},
+          {"top1_regret", score.regret}};
 }
 
 }  // namespace regatta::report

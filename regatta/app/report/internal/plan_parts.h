@@ -1,10 +1,14 @@
-// report/internal/plan_parts.h: the tables that texts of GPU plans share.
+// report/internal/plan_parts.h: the parts that texts and JSON of GPU plans share.
 #pragma once
 
 #include <string>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "regatta/base/core/units.h"
+#include "regatta/model/cost/software_stack.h"
 #include "regatta/planning/plan/estimated_plan_search.h"
+#include "regatta/planning/replay/replay.h"
 
 namespace regatta::report {
 
@@ -16,5 +20,12 @@ std::string step_parts_table(const plan::StepBreakdown& step);
 
 // The share of `capacity` that a device of the fullest stage uses.
 std::string stage_memory_text(const plan::Estimate& estimate, Bytes capacity);
+
+// "nemo", "nemo calibrated on 6 runs of runs.csv"
+std::string stack_text(const cost::SoftwareStack& stack);
+// Adds what the stack was calibrated on, if it was.
+void add_calibration(nlohmann::json& plan, const cost::SoftwareStack& stack);
+
+nlohmann::json score_json(const replay::PredictionScore& score);
 
 }  // namespace regatta::report
