@@ -10,6 +10,7 @@
 
 #include "regatta/app/cli/internal/arguments.h"
 #include "regatta/app/cli/internal/job_file.h"
+#include "regatta/app/cli/internal/plan_calibrate.h"
 #include "regatta/app/cli/internal/plan_diff.h"
 #include "regatta/app/cli/internal/plan_gpu.h"
 #include "regatta/app/cli/internal/plan_options.h"
@@ -155,6 +156,7 @@ void add_plan_command(CLI::App& app, int& exit_status) {
     const Status names = read_server_names(*options);
     exit_status = names ? show_plans(*options) : report_error(names.error());
   });
+  add_plan_calibrate(*command, exit_status);
   add_plan_diff(*command, exit_status);
   add_plan_replay(*command, exit_status);
   add_plan_what_if(*command, exit_status);

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/app/cli/internal/arguments.h"
+#include "regatta/app/cli/internal/calibrated_stack.h"
 #include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/plan_gpu.h"
 #include "regatta/app/cli/internal/planning_inputs.h"
@@ -93,7 +94,7 @@ Result<Side> predict(const DiffOptions& options, const std::string& name,
   REGATTA_TRY(request, workload::parse_strategy(strategy, name));
   job.strategy = workload::merged(request, job.strategy);
   REGATTA_TRY_DO(workload::check_request(job.strategy));
-  REGATTA_TRY(stack, stack_of(options.stack, job, cluster));
+  REGATTA_TRY(stack, stack_of(options.stack, job, cluster, options.cluster));
   REGATTA_TRY(problem, plan::planning_problem(job, cluster, *stack));
   if (const auto fixed = plan::fixed_strategy(job.strategy, problem.devices)) {
     REGATTA_TRY(estimate, plan::estimate_on(problem, *fixed));

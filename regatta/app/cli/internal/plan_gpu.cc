@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "regatta/app/cli/internal/calibrated_stack.h"
 #include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/plan_heterogeneous.h"
 #include "regatta/app/cli/internal/plan_outputs.h"
@@ -81,18 +82,11 @@ int search_threads() {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-Result<const cost::SoftwareStack*> stack_of(const std::string& name, const workload::Job& job,
-                                            const topo::Cluster& cluster) {
-  auto stack = plan::choose_software_stack(name, job, cluster);
-  if (!stack) return Error{stack.error().code, "--stack: " + stack.error().message};
-  return stack;
-}
-
 int show_gpu_plans(const PlanOptions& options, const workload::Job& job,
                    const topo::Cluster& cluster) {
   if (const Status outputs = check_plan_outputs(options); !outputs)
     return report_error(outputs.error());
-  const auto stack = stack_of(options.stack, job, cluster);
+  const auto stack = stack_of(options.stack, job, cluster, options.cluster);
   if (!stack) return report_error(stack.error());
   if (has_heterogeneous_servers(cluster))
     return show_heterogeneous_plans(options, job, cluster, **stack);

@@ -3,8 +3,6 @@
 #pragma once
 
 #include "regatta/app/cli/internal/plan_options.h"
-#include "regatta/base/core/result.h"
-#include "regatta/model/cost/software_stack.h"
 #include "regatta/model/topo/cluster.h"
 #include "regatta/model/workload/job.h"
 
@@ -12,10 +10,6 @@ namespace regatta::cli {
 
 // Threads that a search on this machine uses.
 int search_threads();
-
-// The stack that --stack names, as plan::choose_software_stack() finds it.
-Result<const cost::SoftwareStack*> stack_of(const std::string& name, const workload::Job& job,
-                                            const topo::Cluster& cluster);
 
 // Prints the plans, or the one that the job fixes completely. The exit status.
 int show_gpu_plans(const PlanOptions& options, const workload::Job& job,

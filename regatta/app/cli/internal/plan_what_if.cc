@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/app/cli/internal/arguments.h"
+#include "regatta/app/cli/internal/calibrated_stack.h"
 #include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/plan_gpu.h"
 #include "regatta/app/cli/internal/planning_inputs.h"
@@ -33,19 +34,20 @@ struct WhatIfOptions {
 struct Choice {
   std::string name;
   topo::Cluster cluster;
+  std::string path;  // of the file that the cluster is from, or was changed from
 };
 
 Result<std::vector<Choice>> load_choices(const WhatIfOptions& options) {
   std::vector<Choice> choices;
   for (const std::string& path : options.clusters) {
     REGATTA_TRY(cluster, load_cluster(path));
-    choices.push_back({cluster.name, std::move(cluster)});
+    choices.push_back({cluster.name, std::move(cluster), path});
   }
   const topo::Cluster first = choices.front().cluster;
   for (const std::string& change : options.changes) {
     auto cluster = plan::changed_cluster(first, change);
     if (!cluster) return Error{cluster.error().code, "--with " + cluster.error().message};
-    choices.push_back({first.name + " " + change, *std::move(cluster)});
+    choices.push_back({first.name + " " + change, *std::move(cluster), options.clusters.front()});
   }
   return choices;
 }
@@ -53,7 +55,7 @@ Result<std::vector<Choice>> load_choices(const WhatIfOptions& options) {
 // Fails for a cluster that cannot be compared; one without a plan for the job is a row.
 Result<report::ComparedCluster> evaluate(const WhatIfOptions& options, const workload::Job& job,
                                          const Choice& choice) {
-  REGATTA_TRY(stack, stack_of(options.stack, job, choice.cluster));
+  REGATTA_TRY(stack, stack_of(options.stack, job, choice.cluster, choice.path));
   REGATTA_TRY(problem, plan::planning_problem(job, choice.cluster, *stack));
   report::ComparedCluster row{.name = choice.name, .devices = problem.devices};
   const int threads = search_threads();
