@@ -152,8 +152,8 @@ TorchtitanModel torchtitan_model(const ModelShape& model) {
     found.name = found.flavor;
     return found;
   }
-  const bool is_llama = !has_latent_attention(model) && !has_experts(model) &&
-                        model.head_dim == 0 && !model.qk_norms;
+  const bool is_llama =
+      !has_latent_attention(model) && !has_experts(model) && model.head_dim == 0 && !model.qk_norms;
   found.name = has_latent_attention(model) ? "deepseek_v3" : is_llama ? "llama3" : "qwen3";
   found.definition = module_of(found, has_latent_attention(model) ? deepseek_definition(model)
                                       : is_llama                  ? llama_definition(model)

@@ -170,7 +170,10 @@ std::string LaunchFacts::refusal(const Words& relation, const Arguments& given) 
     const bool is_uneven =
         std::any_of(relation.begin() + 3, relation.end(),
                     [&](const std::string& other) { return is_given(given, other); });
-    is_kept = is_uneven || is_multiple({"multiple", first, "1", relation[2]}, given);
+    Words product = {"multiple", first, "1"};
+    for (const std::string& factor : split(relation[2], ','))
+      product.push_back(factor);
+    is_kept = is_uneven || is_multiple(product, given);
   }
   return is_kept ? "" : join(relation, " ");
 }
