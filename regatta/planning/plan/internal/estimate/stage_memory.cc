@@ -175,10 +175,13 @@ double StageMemory::least() const {
   const double few = std::max(1.0, std::floor(mean));
   const double dense = std::min<double>(workload::dense_layers(input_.model), few);
   const double first = memory(dense_and_expert_blocks(dense, few - dense), 1);
-  double other = memory(dense_and_expert_blocks(std::ceil(mean), 0), 0);
+  // The kind that holds less, of those that the model has.
+  double other = first;
+  if (workload::dense_layers(input_.model) > 0)
+    other = std::min(other, memory(dense_and_expert_blocks(std::ceil(mean), 0), 0));
   if (has_experts(input_.model))
     other = std::min(other, memory(dense_and_expert_blocks(0, std::ceil(mean)), 0));
-  return std::min(first, other);
+  return other;
 }
 
 }  // namespace regatta::plan
