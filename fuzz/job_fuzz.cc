@@ -1,4 +1,4 @@
-// fuzz/job_fuzz.cc: any bytes as a job file, and as the flag --strategy.
+// fuzz/job_fuzz.cc: any bytes as a job file, and as the flags --strategy and --constraint.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +14,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace regatta;  // NOLINT(google-build-using-namespace): one function
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   static_cast<void>(workload::parse_strategy(text, "--strategy"));
+  if (const auto constraint = workload::parse_constraint(text, "--constraint")) {
+    const auto again = workload::parse_constraint(workload::to_string(*constraint), "again");
+    REGATTA_CHECK(again.has_value() && *again == *constraint);
+    static_cast<void>(workload::admits(*constraint, workload::Strategy{}));
+  } else {
+    REGATTA_CHECK(constraint.error().message.rfind("--constraint: ", 0) == 0);
+  }
   const auto job = workload::parse_job(text, "fuzz.yaml");
   if (!job) {
     REGATTA_CHECK(job.error().message.rfind("fuzz.yaml:", 0) == 0);

@@ -96,6 +96,8 @@ json request_to_json(const StrategyRequest& request) {
   add(object, "overlap", request.overlap);
   add(object, "compression", request.compression);
   add(object, "stage_layers", request.stage_layers);
+  for (const StrategyConstraint& one : request.constraints)
+    object["constraints"].push_back(to_string(one));
   return object;
 }
 
@@ -122,6 +124,14 @@ StrategyRequest read_request(const JsonReader& reader) {
   if (request.stage_layers && request.stage_layers->empty()) request.stage_layers.reset();
   if (request.stage_layers && !request.pp)
     request.pp = static_cast<int>(request.stage_layers->size());
+  if (!reader.has("constraints")) return request;
+  for (const JsonReader& one : reader.at("constraints").items()) {
+    auto constraint = parse_constraint(one.as<std::string>(), "constraint");
+    if (constraint)
+      request.constraints.push_back(*std::move(constraint));
+    else
+      one.fail(constraint.error().message);
+  }
   return request;
 }
 

@@ -146,13 +146,21 @@ Result<Job> parse_job(std::string_view text, const std::string& file, const Mode
 Result<StrategyRequest> parse_strategy(std::string_view text, const std::string& origin) {
   if (trim(text) == "auto" || trim(text) == "{}") return StrategyRequest{};
   if (text.find(':') == std::string_view::npos) {
-    return Error{Code::kInvalidInput,
-                 fmt::format("{}: '{}' is no map; write it like '{{tp: 2, pp: 4}}'", origin,
-                             printable(text, 60))};
+    const bool is_condition = text.find_first_of("<>") != std::string_view::npos;
+    return Error{
+        Code::kInvalidInput,
+        fmt::format("{}: '{}' is no map; write it like '{{tp: 2, pp: 4}}'{}", origin,
+                    printable(text, 60), is_condition ? ", and a condition as --constraint" : "")};
   }
-  REGATTA_TRY(document, YamlDocument::parse(text, origin));
-  const StrategyRequest request = read_strategy(document.root());
-  REGATTA_TRY_DO(document.status());
+  auto document = YamlDocument::parse(text, origin);
+  if (!document && text.find('>') != std::string_view::npos) {
+    return Error{document.error().code, document.error().message +
+                                            "; a relation that begins with > needs quotes: "
+                                            "{pp: \">= 8\"}"};
+  }
+  if (!document) return document.error();
+  const StrategyRequest request = read_strategy(document->root());
+  REGATTA_TRY_DO(document->status());
   return request;
 }
 

@@ -185,7 +185,7 @@ TEST(ParseStrategy, ReadsTheFlag) {
       parse_strategy("{tensor: 2}", "--strategy").error().message,
       "--strategy:1: tensor: unknown key; the keys here are tp, pp, dp, cp, ep, etp, micro_batch, "
       "schedule, virtual_stages, sequence_parallel, zero, shard_ranks, context, offload, "
-      "recompute, compression, overlap, stage_layers");
+      "recompute, compression, overlap, stage_layers, constraints");
 }
 
 TEST(ResolvePath, IsRelativeToTheJobFile) {

@@ -219,10 +219,13 @@ StrategyRequest merged(const StrategyRequest& first, const StrategyRequest& seco
   for_each_key([&](auto /*value*/, auto asked) {
     if (!(request.*asked)) request.*asked = second.*asked;
   });
+  request.constraints.insert(request.constraints.end(), second.constraints.begin(),
+                             second.constraints.end());
   return request;
 }
 
 Status check_request(const StrategyRequest& request) {
+  REGATTA_TRY_DO(check_constraints(request));
   const auto contradicts = [](std::string text) -> Status {
     return Error{Code::kInvalidInput, "strategy: " + std::move(text)};
   };

@@ -10,6 +10,7 @@
 
 #include "regatta/base/core/ids.h"
 #include "regatta/base/core/result.h"
+#include "regatta/model/workload/internal/strategy_constraint.h"
 #include "regatta/model/workload/model.h"
 
 namespace regatta::workload {
@@ -97,16 +98,18 @@ struct StrategyRequest {
   std::optional<bool> overlap;
   std::optional<GradientCompression> compression;
   std::optional<std::vector<int>> stage_layers;
+  std::vector<StrategyConstraint> constraints;  // that every strategy of the search meets
 
   friend bool operator==(const StrategyRequest&, const StrategyRequest&) = default;
 };
 
 // The values of the request, with defaults for the rest; stage_layers decides the number of stages.
 Strategy requested(const StrategyRequest& request);
-// The values of `first`, and those of `second` that `first` leaves open.
+// The values of `first`, and those of `second` that `first` leaves open; the constraints of both.
 StrategyRequest merged(const StrategyRequest& first, const StrategyRequest& second);
 
-// kInvalidInput names two keys of the request that contradict each other for every model.
+// kInvalidInput names two keys of the request that contradict each other for every model, or a
+// given key and a constraint that excludes it.
 Status check_request(const StrategyRequest& request);
 
 // Position of a rank. Tensor-parallel neighbours are adjacent: rank = (pp * DP + dp) * TP + tp.

@@ -3,11 +3,14 @@
 #include <array>
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "regatta/base/core/text.h"
+#include "regatta/model/workload/internal/strategy_constraint.h"
 #include "regatta/model/workload/internal/yaml_enums.h"
 
 namespace regatta::workload {
@@ -15,10 +18,54 @@ namespace {
 
 constexpr IntRange kDegree{1, 1'000'000};
 // The beginning of messages of check_stage_layers(); those of a file begin with its line.
+constexpr std::array kSearchedKeys = {"tp",          "pp",
+                                      "dp",          "cp",
+                                      "ep",          "etp",
+                                      "micro_batch", "virtual_stages",
+                                      "zero",        "shard_ranks",
+                                      "recompute",   "schedule",
+                                      "context",     "sequence_parallel",
+                                      "offload",     "overlap"};
 constexpr std::string_view kStageLayers = "stage_layers: ";
 
+// Whether the value of `key` says what it may be, not what it is: a list of values, or a relation.
+bool is_constraint(const YamlMap& map, const char* key) {
+  if (!map.has(key)) return false;
+  if (map.kind(key) == YamlKind::kList) return true;
+  if (map.kind(key) != YamlKind::kScalar) return false;
+  const std::string text = map.text(key);
+  return text.find_first_of("<>=!") == 0 || text.starts_with("in ") || text.starts_with("in{");
+}
+
+bool is_open(const YamlMap& map, const char* key) {
+  return is_unset_or_auto(map, key) || is_constraint(map, key);
+}
+
+// Those of `constraints`, and those that stand at their keys.
+std::vector<StrategyConstraint> constraints(const YamlMap& map) {
+  std::vector<StrategyConstraint> all;
+  const auto add = [&](const char* key, const std::string& text) {
+    auto constraint = parse_constraint(text, "a constraint");
+    if (constraint)
+      all.push_back(*std::move(constraint));
+    else
+      map.fail(key, constraint.error().message);
+  };
+  if (map.has("constraints"))
+    for (const std::string& text : map.texts("constraints"))
+      add("constraints", text);
+  for (const char* key : kSearchedKeys) {
+    if (!is_constraint(map, key)) continue;
+    const bool is_list = map.kind(key) == YamlKind::kList;
+    add(key, fmt::format(
+                 "{} {}", key,
+                 is_list ? fmt::format("in {{{}}}", join(map.texts(key), ", ")) : map.text(key)));
+  }
+  return all;
+}
+
 std::optional<int> number(const YamlMap& map, const char* key, IntRange range) {
-  if (is_unset_or_auto(map, key)) return std::nullopt;
+  if (is_open(map, key)) return std::nullopt;
   return map.integer(key, range);
 }
 
@@ -30,13 +77,13 @@ std::optional<std::vector<int>> numbers(const YamlMap& map, const char* key, Int
 }
 
 std::optional<bool> boolean(const YamlMap& map, const char* key) {
-  if (is_unset_or_auto(map, key)) return std::nullopt;
+  if (is_open(map, key)) return std::nullopt;
   return map.boolean_or(key, false);
 }
 
 template <typename E, std::size_t kCount>
 std::optional<E> word(const YamlMap& map, const char* key, const std::array<E, kCount>& values) {
-  if (is_unset_or_auto(map, key)) return std::nullopt;
+  if (is_open(map, key)) return std::nullopt;
   return map.choice(key, enum_choices(values));
 }
 
@@ -104,8 +151,9 @@ void check_sharing(const YamlMap& map, const StrategyRequest& request, const Mod
 StrategyRequest read_strategy(const YamlMap& map) {
   map.allow({"tp", "pp", "dp", "cp", "ep", "etp", "micro_batch", "schedule", "virtual_stages",
              "sequence_parallel", "zero", "shard_ranks", "context", "offload", "recompute",
-             "compression", "overlap", "stage_layers"});
+             "compression", "overlap", "stage_layers", "constraints"});
   StrategyRequest request;
+  request.constraints = constraints(map);
   request.tp = number(map, "tp", kDegree);
   request.pp = number(map, "pp", kDegree);
   request.dp = number(map, "dp", kDegree);

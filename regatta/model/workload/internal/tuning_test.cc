@@ -36,8 +36,7 @@ TEST(Tuning, ComesBackFromJson) {
   const auto job = job_of("tuning: {kind: lora, rank: 16, targets: [linear_proj]}\n");
   ASSERT_TRUE(job);
   const nlohmann::json json = job_to_json(*job);
-  EXPECT_EQ(json["tuning"].dump(),
-            R"({"kind":"lora","rank":16,"targets":["linear_proj"]})");
+  EXPECT_EQ(json["tuning"].dump(), R"({"kind":"lora","rank":16,"targets":["linear_proj"]})");
   EXPECT_FALSE(job_to_json(*job_of("tuning: {kind: full}\n")).contains("tuning"));
 }
 
@@ -47,8 +46,7 @@ TEST(Tuning, NamesTheKeyThatIsWrong) {
               HasSubstr("tuning.rank: belongs to kind: lora"));
   EXPECT_THAT(refusal("tuning: {kind: lora, rank: 8, targets: [q_proj]}\n"),
               HasSubstr("tuning.targets: no matrix is called 'q_proj'; choose some of linear_qkv"));
-  EXPECT_THAT(refusal("tuning: {kind: lora, rank: 8, targets: []}\n"),
-              HasSubstr("tuning.targets"));
+  EXPECT_THAT(refusal("tuning: {kind: lora, rank: 8, targets: []}\n"), HasSubstr("tuning.targets"));
   EXPECT_THAT(refusal("tuning: {kind: prefix}\n"), HasSubstr("tuning.kind"));
 }
 

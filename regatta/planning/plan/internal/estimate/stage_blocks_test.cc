@@ -125,6 +125,7 @@ TEST(PredictionModule, MakesTheLastStageSlowerAndLarger) {
 TEST(AttentionWindow, SavesAttentionAndNothingElse) {
   Case windowed(model_named("gpt-oss-120b"));
   windowed.model.seq = 32768;
+  windowed.strategy.pp = 2;  // of nine layers of either kind
   Case all = windowed;
   all.model.window = {};
   const StepBreakdown a = windowed.estimate().step;
