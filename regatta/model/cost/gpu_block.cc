@@ -256,8 +256,8 @@ class Block {
     }
     if (experts.shared > 0)
       mlp(tokens_, static_cast<double>(experts.ffn_hidden) / work_.tp * experts.shared);
-    const Seconds sorted =
-        pass(4 * element_ * routed * sent / (work_.sequence_parallel ? work_.tp : 1));
+    const Seconds sorted = pass((stack_.traits.sorts_while_sending ? 2 : 4) * element_ * routed *
+                                sent / (work_.sequence_parallel ? work_.tp : 1));
     time_.forward.passes += sorted;
     time_.backward.passes += sorted;
   }

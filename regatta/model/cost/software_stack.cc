@@ -41,6 +41,7 @@ SoftwareStack deepspeed_fp16() {
                           .network_efficiency = 0.955,
                           .collective_latency = Seconds{141e-6}},
           .fitted_on = "vTrain, single node and every second row of multi node",
+          .assumes = "scores of attention in memory, fp16 gradients, the flat buffer of ZeRO-1",
           .low = 0.9,
           .high = 1.145};
 }
@@ -57,6 +58,7 @@ SoftwareStack megatron_2021() {
   stack.calibration.link_efficiency = 0.77;
   stack.calibration.collective_latency = Seconds{85e-6};
   stack.fitted_on = "as megatron-deepspeed-fp16, but its collectives: nccl-tests between 8 A100";
+  stack.assumes = "Megatron-LM of 2021: scores of attention in memory, gradients added in fp32";
   return stack;
 }
 
@@ -78,6 +80,7 @@ SoftwareStack deepspeed_2020() {
   stack.traits.held_gradient_bytes = 2;
   stack.traits.state_bytes = 12;
   stack.fitted_on = "as megatron-deepspeed-fp16";
+  stack.assumes = "Megatron-LM 1.1 under DeepSpeed 0.3: no fused kernel but the norm's, no ZeRO";
   return stack;
 }
 
@@ -88,6 +91,8 @@ SoftwareStack megatron_2022() {
   stack.name = "megatron-lm-2022";
   stack.traits.accumulated_bytes = 0;
   stack.traits.scatters_gradients = true;
+  stack.assumes =
+      "Megatron-LM of 2022: scores of attention in memory, products add gradients, ZeRO-1 scatters";
   return stack;
 }
 
@@ -105,6 +110,7 @@ SoftwareStack deepspeed_bf16() {
                                       .network_efficiency = 0.792,
                                       .collective_latency = Seconds{200e-6}},
                       .fitted_on = "BLOOM, every second timed row",
+                      .assumes = "DeepSpeed's bf16 optimizer: gradients cast and added in fp32",
                       .low = 0.978,
                       .high = 1.06};
   stack.traits.gradient_bytes = 4;
@@ -129,6 +135,9 @@ SoftwareStack megatron_core() {
   stack.calibration.launch = Seconds{10e-6};
   stack.calibration.collective_latency = Seconds{30e-6};
   stack.fitted_on = "as megatron-lm-2022; launch and latency: one kernel, one NCCL call";
+  stack.assumes =
+      "Megatron-Core since 2023: fused attention, fp32 gradients reduced beside the backward, "
+      "stage boundaries sent beside computation";
   return stack;
 }
 
@@ -144,6 +153,9 @@ SoftwareStack nemo() {
   stack.traits.kernels_backward = 80;
   stack.traits.tp_overlap = 0.8;
   stack.traits.dp_overlap = 0.9;
+  stack.assumes =
+      "Megatron-Core with Transformer Engine: fused attention, products and the exchange of tensor "
+      "ranks in pieces, gradients reduced beside the backward";
   return stack;
 }
 
@@ -157,16 +169,25 @@ SoftwareStack megatron_bridge() {
   stack.traits.weighs_before_output = true;
   stack.traits.scales_by_tensor = true;
   stack.calibration.launch = Seconds{18e-6};
+  stack.fitted_on = "as nemo; launch and the wait for experts: four rows of Qwen3 30B";
+  stack.assumes =
+      "Megatron Bridge with experts: tokens by DeepEP, grouped products, the host waits for the "
+      "number of tokens of each expert";
   return stack;
 }
 
-// The same since 26.06 on NVL72: the counts stay on the device, and graphs launch whole steps.
+// The same since 26.06 on NVL72: the counts stay on the device, graphs launch whole steps, and
+// HybridEP sorts tokens as it sends them, in 8 bits.
 SoftwareStack megatron_bridge_graphs() {
   SoftwareStack stack = megatron_bridge();
   stack.name = "megatron-bridge-graphs";
   stack.traits.experts_sync = {};
+  stack.traits.dispatches_narrow = true;
+  stack.traits.sorts_while_sending = true;
   stack.traits.kernel_gap = Seconds{1e-6};
   stack.calibration.launch = Seconds{1e-7};
+  stack.fitted_on = "as megatron-bridge, without launches";
+  stack.assumes = "Megatron Bridge of 2026 on NVL72: graphs launch whole steps of experts";
   return stack;
 }
 
@@ -184,6 +205,7 @@ SoftwareStack fsdp() {
   stack.traits.logit_bytes = 32;
   stack.traits.dp_overlap = 0.7;
   stack.calibration.memory_efficiency = 0.6;
+  stack.assumes = "PyTorch's FSDP in eager mode with FlashAttention-2, weights gathered ahead";
   return stack;
 }
 
@@ -199,6 +221,8 @@ SoftwareStack automodel() {
   stack.traits.state_bytes = 6;
   stack.traits.experts_sync = megatron_bridge().traits.experts_sync;
   stack.calibration.memory_efficiency = megatron_core().calibration.memory_efficiency;
+  stack.fitted_on = "as fsdp; the wait for experts as megatron-bridge";
+  stack.assumes = "NeMo AutoModel: FSDP with Transformer Engine, tokens to experts by DeepEP";
   return stack;
 }
 
@@ -208,6 +232,7 @@ SoftwareStack llm_foundry() {
   SoftwareStack stack = fsdp();
   stack.name = "llm-foundry";
   stack.traits.attention_share = 0.55;
+  stack.assumes = "FSDP in eager mode with attention in Triton, as MosaicML ran it in 2023";
   return stack;
 }
 
@@ -222,6 +247,7 @@ SoftwareStack deepspeed_zero3() {
   stack.traits.held_gradient_bytes = 2;
   stack.traits.state_bytes = 12;
   stack.calibration.network_efficiency = 0.75;
+  stack.assumes = "DeepSpeed's ZeRO-3 of 2021: weights gathered over each device's own NIC";
   return stack;
 }
 
@@ -325,10 +351,7 @@ const SoftwareStack& default_software_stack(const workload::ModelShape& model,
     return named(is_of_rack(device) ? "megatron-bridge-graphs" : "megatron-bridge");
   if (is_eight_bits_or_less(precision)) return named("nemo");
   const bool is_of_2022 = is_plain_gpt(model) && device.fp8_peak.value == 0;
-  const bool recomputes =
-      request.recompute.value_or(workload::Recompute::kNone) != workload::Recompute::kNone;
-  if (is_of_2022 && (precision == workload::Precision::kFp16 || recomputes))
-    return named("megatron-lm-2022");
+  if (is_of_2022 && precision == workload::Precision::kFp16) return named("megatron-lm-2022");
   return named("megatron-core");
 }
 

@@ -60,6 +60,10 @@ struct StackTraits {
   Seconds experts_sync;
   // A token goes once to each rank that has experts for it, not once an expert.
   bool dispatches_once_a_rank = false;
+  // Tokens go to their experts in the precision of the products, where that has eight bits or less.
+  bool dispatches_narrow = false;
+  // The exchange itself sorts tokens by expert at one of its ends.
+  bool sorts_while_sending = false;
   // In fp8 each tensor is read for its largest element before it is cast, not scaled by that of
   // steps before.
   bool scales_by_tensor = false;
@@ -112,6 +116,7 @@ struct SoftwareStack {
   StackTraits traits;
   Calibration calibration;
   std::string fitted_on;  // which published rows, or whose scalars it takes
+  std::string assumes;    // how it runs a step, for people: "fused attention, ..."
   // A tenth of the ratios of measured to predicted step times (replay/) lie below, a tenth above.
   double low = 0.9;
   double high = 1.1;
@@ -125,15 +130,29 @@ struct SoftwareStack {
 PredictionErrorRange prediction_error_range(const SoftwareStack& stack,
                                             const workload::ModelShape& model);
 
+// The kind of a run as published rows are compared with predictions: dense models and those with
+// experts, on a device, in a precision.
+struct RunKind {
+  std::string_view device;
+  workload::Precision precision = workload::Precision::kBf16;
+  bool has_experts = false;
+
+  friend bool operator==(const RunKind&, const RunKind&) = default;
+};
+// Whether a published run of the kind was compared with a prediction (replay/).
+bool was_compared(const RunKind& kind);
+// The range of a kind that never was: twice as far from 1.
+PredictionErrorRange widened(const PredictionErrorRange& range);
+
 // nullptr when there is none of that name.
 const SoftwareStack* find_software_stack(std::string_view name);
 std::vector<std::string> software_stack_names();
 
-// The stack that people use for such a job where none is named: with experts Megatron Bridge, on
-// NVL72 with graphs, or AutoModel where replicas share the weights; Transformer Engine for fp8 and
-// less, FSDP where replicas share the weights, Megatron-LM of 2022, before fused attention, where a
-// plain GPT recomputes or trains in fp16 on a device of that time (none of fp8), else
-// Megatron-Core.
+// The stack that people use for such a job where none is named, by model, precision and the year
+// of the device: with experts Megatron Bridge, on NVL72 with graphs, or AutoModel where replicas
+// share the weights; Transformer Engine for fp8 and less, Megatron-LM of 2022, before fused
+// attention, where a plain GPT trains in fp16 on a device of that time (none of fp8), else
+// Megatron-Core. The strategy counts only with zero 3: replicas that share the weights are FSDP.
 const SoftwareStack& default_software_stack(const workload::ModelShape& model,
                                             workload::Precision precision,
                                             const workload::StrategyRequest& request,

@@ -188,14 +188,18 @@ class Work {
     const double bytes = tokens * dispatched_width(input_.model) * element_;
     // Buffers of a fixed capacity hold a copy an expert.
     const bool is_once_a_rank = traits_.dispatches_once_a_rank && experts.capacity == 0;
-    const Seconds once = cost::dispatch_time(machine_.network,
-                                             {.ranks = strategy_.ep,
-                                              .stride = work_.etp,
-                                              .copies = experts.top_k,
-                                              .is_once_a_rank = is_once_a_rank,
-                                              .reach = experts.reach()},
-                                             bytes * experts.imbalance);
-    return exposed(once * 2.0, products, traits_.ep_overlap);
+    const auto exchange = [&](double sent) {
+      return cost::dispatch_time(machine_.network,
+                                 {.ranks = strategy_.ep,
+                                  .stride = work_.etp,
+                                  .copies = experts.top_k,
+                                  .is_once_a_rank = is_once_a_rank,
+                                  .reach = experts.reach()},
+                                 sent * experts.imbalance);
+    };
+    const bool is_narrow = traits_.dispatches_narrow && is_eight_bits_or_less(input_.precision);
+    const Seconds both = exchange(is_narrow ? bytes / 2 : bytes) + exchange(bytes);
+    return exposed(both, products, traits_.ep_overlap);
   }
 
   // The exchange of keys and values, `times` their bytes. A ring sends while the attention over the
