@@ -76,11 +76,12 @@ const char* stack_of_row(const RowReader& reader, const workload::ModelShape& mo
   return has_graphs ? "megatron-bridge-graphs" : "megatron-bridge";
 }
 
-// The recipes train the module of DeepSeek-V3, and that of Nemotron 3 Super twice over
-// (src/megatron/bridge/recipes/nemotronh/h100/nemotron_3_super.py: mtp_num_layers).
-int mtp_layers(const std::string& model, const std::string& note) {
-  if (model == "Nemotron_3_Super") return 2;
-  return model == "DeepSeekV3" && note != "w/o MTP" ? 1 : 0;
+// The recipes train the module of Nemotron 3 Super twice over
+// (src/megatron/bridge/recipes/nemotronh/h100/nemotron_3_super.py: mtp_num_layers). Those of
+// DeepSeek-V3 take blocks from the stage of its module until all stages are even, so that it takes
+// no time of the slowest; that split is no list of layers, and the module is left out.
+int mtp_layers(const std::string& model) {
+  return model == "Nemotron_3_Super" ? 2 : 0;
 }
 
 // As the recipes of the same commit train them (src/megatron/bridge/recipes): SFT and LoRA on SQuAD
@@ -120,7 +121,7 @@ std::vector<PublishedRun> bridge_row(RowReader& reader) {
   const std::string model = reader.text("model");
   run.model = workload::find_model_preset(preset_of(kModels, model))->model;
   run.model.seq = reader.whole("seq");
-  run.model.mtp_layers = mtp_layers(model, reader.text("note"));
+  run.model.mtp_layers = mtp_layers(model);
   // Tokens beyond the mean load are dropped, and fewer are padded to it.
   if (reader.text("note") == "tokendrop") run.model.experts.capacity = 1;
   set_tuning(run.model, reader.text("kind"));

@@ -95,12 +95,12 @@ TEST(BridgeRow, HasNoMorePartsThanLayers) {
   EXPECT_EQ(table.runs[0].strategy.virtual_stages, 7) << "126 layers on 16 stages";
 }
 
-TEST(BridgeRow, HasTheModuleThatPredictsUnlessItsNoteSaysNo) {
-  const std::string numbers = "DGX-H100,1024,FP8-CS,8192,1,4096,0,1,8,1,4,64,1297,338\n";
-  const PublishedTable table = table_of("25.09,Pre-Training,DeepSeekV3,dropless," + numbers +
-                                        "25.09,Pre-Training,DeepSeekV3,w/o MTP," + numbers);
+TEST(BridgeRow, HasTheModulesThatPredictWhereTheyAreOnAStageLikeOthers) {
+  const PublishedTable table = table_of(
+      "26.08,Pre-Training,Nemotron_3_Super,,DGX-GB200,64,MXFP8,512,1,8192,,2,1,1,,64,7040,600\n"
+      "25.09,Pre-Training,DeepSeekV3,,DGX-H100,1024,FP8,8192,1,4096,0,1,8,1,4,64,1297,338\n");
   ASSERT_EQ(table.runs.size(), 2U);
-  EXPECT_EQ(table.runs[0].model.mtp_layers, 1);
+  EXPECT_EQ(table.runs[0].model.mtp_layers, 2);
   EXPECT_EQ(table.runs[1].model.mtp_layers, 0);
 }
 
