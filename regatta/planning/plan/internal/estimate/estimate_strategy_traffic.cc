@@ -155,6 +155,12 @@ class Writer {
          outside * 2 * passes * blocks * micro_batches_ * (ranks - 1) / (ranks - inside)});
     axis.overlap = input_.stack.traits.ep_overlap;
     axis.beside = products();
+    if (strategy_.schedule == PipelineSchedule::kDualPipe) {
+      // Beside the computation of another micro-batch (overlap_exchanges()).
+      axis.overlap = 1;
+      axis.beside =
+          products() + of_step(&StepBreakdown::attention) + of_step(&StepBreakdown::passes);
+    }
     return axis;
   }
 

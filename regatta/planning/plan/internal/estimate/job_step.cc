@@ -32,13 +32,6 @@ double reduced_bytes(const StrategyTraffic& traffic) {
   return bytes;
 }
 
-// The strategy that the job names, else that of the fastest plan.
-Result<workload::Strategy> strategy_of(const PlanningProblem& problem, int threads) {
-  if (const auto strategy = fixed_strategy(problem.request, problem.devices)) return *strategy;
-  REGATTA_TRY(found, search_estimated_plans(problem, SearchMode::kPruned, 1, threads));
-  return found.ranked.front().strategy;
-}
-
 Result<JobStep> step_of(const PlanningProblem& problem, const workload::Strategy& strategy) {
   const EstimateInput input = input_of(problem, strategy);
   REGATTA_TRY(timeline, stage_timeline(input, problem.machine));
@@ -71,7 +64,8 @@ Result<JobStep> plan_job_step(const workload::Job& job, const topo::Cluster& clu
   if (!planned.strategy.schedule) planned.strategy.schedule = workload::PipelineSchedule::k1F1B;
   REGATTA_TRY(stack, choose_software_stack("", planned, cluster));
   REGATTA_TRY(problem, planning_problem(planned, cluster, *stack));
-  REGATTA_TRY(strategy, strategy_of(problem, threads));
+  REGATTA_TRY(found, search_estimated_plans(problem, SearchMode::kPruned, 1, threads));
+  const workload::Strategy& strategy = found.ranked.front().strategy;
   if (strategy.schedule != workload::PipelineSchedule::k1F1B) {
     return Error{Code::kUnsupported,
                  fmt::format("job {}: its schedule is {}, and a simulated step is that of 1f1b; "

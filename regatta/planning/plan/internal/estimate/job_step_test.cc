@@ -43,7 +43,7 @@ TEST(PlanJobStep, HasMeansThatFillThePipelineWhereItHasOneStage) {
   const cost::SoftwareStack& stack = **choose_software_stack("", job, cluster);
   const auto problem = planning_problem(job, cluster, stack);
   ASSERT_TRUE(problem) << problem.error().message;
-  const workload::Strategy strategy = *fixed_strategy(job.strategy, 16);
+  const workload::Strategy strategy = fastest_plan(*problem)->strategy;
   const auto timeline = stage_timeline(input_of(*problem, strategy), problem->machine);
   ASSERT_TRUE(timeline) << timeline.error().message;
   const double micro_batch = step->shape.forward.value + step->shape.backward.value;

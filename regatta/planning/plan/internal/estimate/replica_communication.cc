@@ -29,9 +29,8 @@ ReplicaCommunication::ReplicaCommunication(const EstimateInput& input, const Mac
       weight_bytes_(bytes_per_element(input.precision)),
       copies_(static_cast<double>(strategy_.dp) * strategy_.cp),
       expert_copies_(cost::expert_copies(strategy_)),
-      // Where experts are not folded their copies are taken to lie as those of the rest.
-      expert_stride_(workload::is_folded(strategy_) ? workload::expert_fold(strategy_).edp_stride()
-                                                    : strategy_.tp),
+      // Where that fills a server, each of its devices has a ring of its own through the NICs.
+      expert_stride_(workload::expert_fold(strategy_).edp_stride()),
       sum_(gradient_sum(traits_, strategy_, input.precision, micro_batches)) {}
 
 double ReplicaCommunication::overlap() const {

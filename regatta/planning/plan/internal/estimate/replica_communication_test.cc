@@ -46,5 +46,24 @@ TEST(ReplicaCommunication, GathersOfSharedWeightsRepeatForEachMicroBatch) {
   EXPECT_GT(exposed_on(16, 3, false), exposed_on(16, 1, false) * 2.0);
 }
 
+// Experts of a rank, the same number of bytes over ranks that lie side by side or a server apart.
+Seconds experts_on(int ep) {
+  const workload::Strategy strategy{.dp = 64, .overlap = false, .ep = ep, .zero = 1};
+  const EstimateInput input{.model = workload::find_model_preset("mixtral-8x7b")->model,
+                            .strategy = strategy,
+                            .global_batch = 1024,
+                            .server = *topo::find_server_preset("dgx-a100-80g"),
+                            .stack = *cost::find_software_stack("megatron-core")};
+  const MachineModel machine = machine_model(input);
+  const cost::RankParameters held{.experts = 4e9};
+  return ReplicaCommunication(input, machine, held, 4).exposed_beside(Seconds{1}, Seconds{0.35});
+}
+
+TEST(ReplicaCommunication, OfExpertsSharesTheNicsWithTheOtherRanksOfAServer) {
+  // One of eight ranks of a server a ring through the NICs of all, or each its own.
+  EXPECT_GT(experts_on(8) / experts_on(1), 4);
+  EXPECT_LT(experts_on(8) / experts_on(1), 8.1);
+}
+
 }  // namespace
 }  // namespace regatta::plan

@@ -12,6 +12,7 @@
 #include "regatta/model/topo/presets.h"
 #include "regatta/model/workload/model.h"
 #include "regatta/planning/plan/internal/placement/placement_search.h"
+#include "regatta/planning/plan/internal/search/strategy_space.h"
 #include "regatta/planning/plan/placement.h"
 #include "regatta/planning/plan/test_placement_fabrics.h"
 
@@ -248,6 +249,45 @@ TEST(PlacePlan, GivesNothingWhereNoPlacementIsNeededOrFound) {
   EXPECT_FALSE(place_plan(cluster, *problem, {.dp = 12}, {}));
   cluster.fabric.tiers = 1;
   EXPECT_FALSE(place_plan(cluster, *problem, strategy, {}));
+}
+
+// A step waits for the network at least as long as its busiest link is in use. Replicas that share
+// weights are left out: the placement counts what hides their gathers by another rule.
+TEST(PlacePlan, BoundsNoStepThatIsFaster) {
+  topo::Cluster cluster = placement_test_cluster({.servers = 32, .per_leaf = 8, .leaf_share = 1});
+  topo::ServerType type = *topo::find_server_preset("h800-8");
+  type.name = "gpu";
+  cluster.server_types["gpu"] = type;
+  workload::Job job{.name = "v3"};
+  job.model = workload::find_model_preset("deepseek-v3")->model;
+  job.global_batch = 2048;
+  job.precision = workload::Precision::kFp8;
+  const auto problem = planning_problem(job, cluster, *cost::find_software_stack("nemo"));
+  ASSERT_TRUE(problem) << problem.error().message;
+  const StrategySpaceInput space{.model = job.model,
+                                 .global_batch = job.global_batch,
+                                 .request = job.strategy,
+                                 .devices = problem->devices,
+                                 .every_form = true};
+  std::vector<workload::Strategy> strategies;
+  std::size_t i = 0;
+  for (const workload::Strategy& work : work_strategies(space))
+    for (const workload::Strategy& staged : stage_counts(space, work))
+      if (staged.tp <= 8 && staged.cp == 1 && ++i % 41 == 0)
+        add_completions(space, staged, strategies);
+  std::erase_if(strategies, [](const workload::Strategy& one) { return one.zero == 3; });
+  ASSERT_GT(strategies.size(), 1000U);
+  int looked_at = 0;
+  for (std::size_t k = 0; k < strategies.size(); k += strategies.size() / 150) {
+    const auto estimate = estimate_on(*problem, strategies[k]);
+    ASSERT_TRUE(estimate) << estimate.error().message;
+    const auto placed = place_plan(cluster, *problem, strategies[k], {});
+    if (!placed) continue;
+    ++looked_at;
+    EXPECT_LE(placed->placement.lower_bound.value, estimate->step.total().value)
+        << to_string(strategies[k]);
+  }
+  EXPECT_GT(looked_at, 100);
 }
 
 }  // namespace
