@@ -41,7 +41,7 @@ class PlanCommand(unittest.TestCase):
 
     def test_refuses_what_a_cluster_of_cpus_cannot_have(self):
         for option in (["--launch", "megatron"], ["--html", self.folder / "x.html"], ["--trace", self.folder / "x.json"],
-                       ["--stack", "nemo"], ["--frontier"], ["--exhaustive"], ["--extended-search"], ["--servers", "2"],
+                       ["--stack", "nemo"], ["--frontier"], ["--exhaustive"], ["--exact"], ["--extended-search"], ["--servers", "2"],
                        ["--without", "s1"], ["--sizes"]):
             self.check(CPU_PLAN + option, f"{option[0]}: {EXAMPLES / 'cluster.yaml'} has no GPUs; give a cluster of GPUs, "
                                           "or plan without it")
@@ -83,15 +83,15 @@ class PlanCommand(unittest.TestCase):
         self.check(PLAN + ["--strategy", "{pp: 8}", "--launch", "deepspeed"],
                    "deepspeed: pp 8 is the program's, no configuration has it; set pp 1, or launch with megatron")
 
-    def test_says_plainly_that_a_fixed_strategy_does_not_fit(self):
-        strategy = ["--strategy", "{tp: 8, pp: 4, dp: 32, cp: 1, micro_batch: 1, zero: 0}"]
-        words = r"the plan needs 1\d\d GiB of the 80 GiB of a device: it does not fit; choose "
+    def test_says_plainly_that_a_strategy_as_it_stands_does_not_fit(self):
+        strategy = ["--exact", "--strategy", "{tp: 8, pp: 4, dp: 32, cp: 1, micro_batch: 1, zero: 0}"]
+        words = r"needs 1\d\d GiB of the 80 GiB of a device: it does not fit; choose "
         for form in ([], ["--json"], ["--launch", "megatron"]):
             done = self.done(*PLAN, *strategy, *form)
-            self.assertRegex(done.stderr, "^regatta: warning: " + words)
+            self.assertRegex(done.stderr, "^regatta: warning: the strategy " + words)
             self.assertEqual(done.stderr.count("\n"), 1)
-        self.assertRegex(self.done(*PLAN, *strategy).stdout, "\n" + words)
-        self.assertEqual(self.done(*PLAN, "--strategy", "{tp: 8, pp: 8, micro_batch: 1, zero: 1}").stderr, "")
+        self.assertRegex(self.done(*PLAN, *strategy).stdout, "\nno plan, a strategy: tp8.*\nit " + words)
+        self.assertEqual(self.done(*PLAN, "--exact", "--strategy", "{tp: 8, pp: 8, micro_batch: 1, zero: 1}").stderr, "")
 
     def test_keeps_the_compression_that_is_asked_for(self):
         best = json.loads(self.done(*PLAN, "--strategy", "{tp: 8, compression: bf16}", "--json").stdout)
@@ -160,7 +160,7 @@ class PlanCommand(unittest.TestCase):
         self.assertRegex(text, r"\nstep .* 100 %\n")
         self.assertIn("of all devices' peaks", text)
         self.assertIn("memory per device of stage", text)
-        for option in (["--frontier"], ["--exhaustive"], ["--extended-search"], ["--servers", "1"]):
+        for option in (["--frontier"], ["--exhaustive"], ["--exact"], ["--extended-search"], ["--servers", "1"]):
             self.check(self.mixed() + option, f"{option[0]}: the servers of cluster mixed are of several types, and it needs one "
                                               "type; name servers of one type, or plan without it")
 

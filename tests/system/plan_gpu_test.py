@@ -28,8 +28,8 @@ class PlanGpuTest(unittest.TestCase):
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
         return done.stderr
 
-    def test_predicts_the_one_point_of_a_fixed_strategy(self):
-        point = self.plan(JOB, "--cluster", CLUSTER, "--strategy", FIXED)
+    def test_prices_a_strategy_as_it_stands(self):
+        point = self.plan(JOB, "--cluster", CLUSTER, "--strategy", FIXED, "--exact")
         self.assertAlmostEqual(sum(point["breakdown"].values()) / point["step_time_s"], 1, 9)
         memory = dict(point["memory"])
         self.assertEqual(memory.pop("total_bytes"), point["memory_per_device_bytes"])
@@ -43,8 +43,42 @@ class PlanGpuTest(unittest.TestCase):
         self.assertLess(point["interval"]["low_s"], point["step_time_s"])
         self.assertAlmostEqual(point["tokens_per_s"] * point["step_time_s"], 1536 * 2048, 3)
         self.assertAlmostEqual(point["mfu"], point["tflops_per_device"] / 312, 9)
-        full = self.plan(JOB, "--cluster", CLUSTER, "--strategy", FIXED[:-1] + ", recompute: full}")
+        full = self.plan(JOB, "--cluster", CLUSTER, "--strategy", FIXED[:-1] + ", recompute: full}", "--exact")
         self.assertAlmostEqual(full["hardware_tflops_per_device"] / full["tflops_per_device"], 4 / 3, 1)
+
+    def test_searches_what_a_strategy_leaves_open(self):
+        with tempfile.TemporaryDirectory() as folder:
+            cluster, job = pathlib.Path(folder, "cluster.yaml"), pathlib.Path(folder, "job.yaml")
+            cluster.write_text(cluster_text("preset: dgx-h100", 2048))
+            job.write_text("name: j\nmodel: {preset: llama3-405b}\nglobal_batch: 2048\nprecision: bf16\n")
+            given = {"tp": 8, "pp": 16, "dp": 128, "micro_batch": 1}
+            asked = (job, "--cluster", cluster, "--strategy", json.dumps(given))
+            best = self.plan(*asked)
+            self.assertTrue(all(plan["fits"] for plan in [best, *best["ranked"]]))
+            self.assertEqual({key: best["strategy"][key] for key in given}, given)
+            exact = lab_case.regatta("plan", *asked, "--exact")
+            self.assertEqual(exact.returncode, 0, exact.stderr)
+            self.assertIn("it does not fit", exact.stderr)
+            self.assertNotIn("\nplan: ", exact.stdout)
+            self.assertFalse(self.plan(*asked, "--exact")["fits"])
+            tight = json.dumps({**given, "pp": 1, "dp": 2048, "zero": 0, "recompute": "none"})
+            sentence = self.refused(job, "--cluster", cluster, "--strategy", tight)
+            self.assertIn("the nearest, tp8 pp1 dp2048 mb1", sentence)
+            self.assertRegex(sentence, "; leave .* open: tp.* fits and takes ")
+
+    def test_shows_a_strategy_of_the_users_beside_the_best(self):
+        own = ("--compare", "{tp: 8, pp: 4, cp: 1, micro_batch: 2}", "--compare", "{tp: 8, pp: 1, cp: 1, zero: 0}")
+        plans = self.plan(JOB, "--cluster", CLUSTER, *own)
+        self.assertEqual([row["strategy"]["pp"] for row in plans["compared"]], [4, 1])
+        self.assertEqual([row["fits"] for row in plans["compared"]], [True, False])
+        self.assertGreaterEqual(plans["compared"][0]["step_time_s"], plans["step_time_s"])
+        best = plans["ranked"][2]["strategy"]
+        again = self.plan(JOB, "--cluster", CLUSTER, "--compare", json.dumps(best))
+        self.assertEqual(again["compared"][0]["rank"], 3)
+        self.assertTrue(again["ranked"][2]["yours"])
+        text = lab_case.regatta("plan", JOB, "--cluster", CLUSTER, *own).stdout
+        self.assertRegex(text, r"\nyours +tp8 pp4 .*\nyours +tp8 pp1 .*does not fit\n")
+        self.assertRegex(text, r"\nyours, tp8 pp4 .*: \+[0-9.]+ % to the step of the plan")
 
     def test_finds_the_same_best_plans_with_and_without_bounds(self):
         pruned = self.plan(JOB, "--cluster", CLUSTER, "--top", "20")
@@ -86,6 +120,65 @@ class PlanGpuTest(unittest.TestCase):
         servers = answer["sizes"][answer["picked"]]["servers"]
         self.assertLess(servers, 128)
         self.assertIn(f"--nnodes {servers}\n", lab_case.regatta("plan", *fixed, "--launch", "megatron").stdout)
+
+    def test_uses_the_best_number_of_the_servers_that_are_left(self):
+        with tempfile.TemporaryDirectory() as folder:
+            cluster, job = pathlib.Path(folder, "cluster.yaml"), pathlib.Path(folder, "job.yaml")
+            cluster.write_text(cluster_text("preset: dgx-h100", 32))
+            job.write_text("name: j\nmodel: {preset: llama3-8b}\nglobal_batch: 512\nprecision: bf16\nstrategy: {tp: 2, pp: 1}\n")
+            done = lab_case.regatta("plan", job, "--cluster", cluster, "--without", "s0", "--json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            best = json.loads(done.stdout)
+            self.assertLess(best["devices"], 31 * 8)
+            self.assertRegex(done.stderr, r"^regatta: warning: \d+ of the 31 servers that are left are used")
+            servers = best["devices"] // 8
+            again = self.plan(job, "--cluster", cluster, "--servers", str(servers))
+            self.assertEqual(again["step_time_s"], best["step_time_s"])
+            cluster.write_text(cluster_text("preset: dgx-h100", 31))
+            self.assertIn(f"; --servers {servers} has a plan: tp2 ", self.refused(job, "--cluster", cluster))
+            sizes = self.plan(job, "--cluster", cluster, "--sizes")["sizes"]
+            self.assertIn(servers, [size["servers"] for size in sizes])
+
+    def test_meets_every_constraint(self):
+        given = ("--constraint", "pp <= 4", "--constraint", "zero in {0, 1}", "--strategy", "{tp: \">= 4\", cp: [1]}")
+        plans = self.plan(JOB, "--cluster", CLUSTER, *given)
+        for row in plans["ranked"]:
+            strategy = row["strategy"]
+            self.assertLessEqual(strategy["pp"], 4)
+            self.assertIn(strategy["zero"], (0, 1))
+            self.assertGreaterEqual(strategy["tp"], 4)
+            self.assertEqual(strategy["cp"], 1)
+        every = self.plan(JOB, "--cluster", CLUSTER, *given, "--exhaustive")
+        self.assertEqual(every["ranked"], plans["ranked"])
+        for wrong, words in (("pp 4", "write a relation after pp"), ("stages <= 4", "'stages' is no key of a strategy"),
+                             ("pp <= four", "'four' is no value of pp"), ("recompute < full", "none, selective, full")):
+            self.assertIn(words, self.refused(JOB, "--cluster", CLUSTER, "--constraint", wrong))
+        self.assertIn("pp is given, and the constraint pp <= 4 excludes it",
+                      self.refused(JOB, "--cluster", CLUSTER, "--strategy", "{pp: 8}", "--constraint", "pp <= 4"))
+        self.assertIn("pp <= 2, pp >= 4", self.refused(JOB, "--cluster", CLUSTER, "--constraint", "pp <= 2", "--constraint", "pp >= 4"))
+
+    def test_prints_the_stack_with_what_it_assumes_and_lists_all(self):
+        text = lab_case.regatta("plan", JOB, "--cluster", CLUSTER).stdout
+        self.assertRegex(text, "\nstack megatron-core assumes .*fused attention.*; fitted to ")
+        names = self.refused(JOB, "--cluster", CLUSTER, "--stack", "none").split("choose one of ")[1].strip().split(", ")
+        self.assertGreater(len(names), 8)
+        page = (EXAMPLES.parent / "docs" / "formats" / "gpu_plan.md").read_text()
+        for name in names:
+            self.assertIn(f"| `{name}` |", page)
+
+    def test_says_that_no_run_of_a_kind_was_compared(self):
+        with tempfile.TemporaryDirectory() as folder:
+            cluster, job = pathlib.Path(folder, "cluster.yaml"), pathlib.Path(folder, "job.yaml")
+            job.write_text("name: j\nmodel: {preset: llama3-8b}\nglobal_batch: 64\nprecision: bf16\n")
+            widths = []
+            for preset, known in (("dgx-h100", True), ("h20-8", False)):
+                cluster.write_text(cluster_text(f"preset: {preset}", 2))
+                plan = self.plan(job, "--cluster", cluster)
+                self.assertEqual(plan["interval"]["compared"], known)
+                widths.append((plan["interval"]["high_s"] - plan["interval"]["low_s"]) / plan["step_time_s"])
+                text = lab_case.regatta("plan", job, "--cluster", cluster).stdout
+                self.assertEqual("no published run of this kind was compared: a dense model in bf16 on h20" in text, not known)
+            self.assertAlmostEqual(widths[1] / widths[0], 2, 6)
 
     def test_plans_experts_latent_attention_and_long_sequences(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -169,6 +262,11 @@ class PlanGpuTest(unittest.TestCase):
             done = lab_case.regatta("plan", "diff", *files)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertRegex(done.stdout, r"A takes [0-9.]+ % less time than B: it saves recompute")
+            self.assertRegex(done.stdout, r"\nA: tp8 pp8 .*\nB: tp8 pp8 .*recompute=full.*\nthey differ in recompute none and full")
+        both = lab_case.regatta("plan", "diff", "{tp: 8, pp: 8, dp: 16, micro_batch: 1}", "{tp: 4}", "--job", JOB, "--cluster", CLUSTER)
+        self.assertEqual(both.returncode, 0, both.stderr)
+        self.assertRegex(both.stdout, r"\nA: tp8 pp8 dp16 mb1 .*\nB: tp4 .*\nthey differ in ")
+        self.assertNotIn("note:", both.stdout)
 
     def test_writes_a_page_a_trace_and_a_launch_script(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -67,14 +67,15 @@ struct EstimatedPlanReport {
 struct EstimatedSearchReport {
   EstimatedPlanReport best;
   const plan::EstimatedSearchResult& result;
+  std::vector<plan::EstimatedPlan> compared = {};  // the user's own
   Seconds search_time;
   bool has_frontier = false;  // also lists the plans that no other beats in both time and memory
   int top = 10;               // rows of each list
 };
 
-// A plan whose strategy the job fixes.
-std::string fixed_plan_text(const EstimatedPlanReport& report);
-nlohmann::json fixed_plan_json(const EstimatedPlanReport& report);
+// A strategy as it stands, whether it fits or not.
+std::string exact_plan_text(const EstimatedPlanReport& report);
+nlohmann::json exact_plan_json(const EstimatedPlanReport& report);
 std::string estimated_search_text(const EstimatedSearchReport& report);
 nlohmann::json estimated_search_json(const EstimatedSearchReport& report);
 
@@ -107,7 +108,7 @@ struct ComparedCluster {
   std::string name;
   int devices = 0;
   std::optional<plan::EstimatedPlan> plan;
-  std::string note;  // there is no plan, or it does not fit
+  std::string note;  // why there is no plan
   double tokens_per_s = 0;
   plan::ResourceUsage usage;  // for 1e9 tokens
 };
@@ -116,10 +117,11 @@ double reference_rate(const std::vector<ComparedCluster>& clusters);
 std::string compared_clusters_text(const std::vector<ComparedCluster>& clusters, bool has_price);
 nlohmann::json compared_clusters_json(const std::vector<ComparedCluster>& clusters, bool has_price);
 
-// The job and cluster of a plan; empty: not known.
+// The job, cluster and software stack of a plan; empty: not known.
 struct PlanPurpose {
   std::string job;
   std::string cluster;
+  std::string stack = {};
 };
 // Two plans beside each other, A and B.
 struct ComparedPlans {

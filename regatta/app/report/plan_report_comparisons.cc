@@ -102,7 +102,40 @@ std::string purpose_differences(const PlanPurpose& a, const PlanPurpose& b) {
   };
   compare("job", a.job, b.job);
   compare("cluster", a.cluster, b.cluster);
+  compare("stack", a.stack, b.stack);
   return join(words, "; ");
+}
+
+// "A: tp8 pp8 ... 1f1b": the strategies in full, and the keys in which they differ; "" where one
+// of them is not known.
+std::string strategies_text(const ComparedPlans& plans) {
+  if (!plans.a.strategy || !plans.b.strategy) return "";
+  const json a = workload::strategy_to_json(*plans.a.strategy);
+  const json b = workload::strategy_to_json(*plans.b.strategy);
+  std::vector<std::string> differences;
+  // Keys at a default that follows from others are left out of a strategy's JSON.
+  const auto word = [](const json& all, const std::string& key) {
+    const json one = all.value(key, json("by default"));
+    return one.is_string() ? one.get<std::string>() : one.dump();
+  };
+  json keys = a;
+  keys.update(b);
+  for (const auto& [key, value] : keys.items()) {
+    const std::string in_a = word(a, key);
+    const std::string in_b = word(b, key);
+    if (in_a == in_b) continue;
+    differences.push_back(key == "stage_layers" ? "the layers of stages"
+                                                : fmt::format("{} {} and {}", key, in_a, in_b));
+  }
+  const auto in_full = [](const workload::Strategy& strategy) {
+    std::string text = to_string(strategy);
+    if (strategy.schedule == workload::PipelineSchedule::k1F1B) text += " 1f1b";
+    return strategy.zero == 0 ? text + " zero0" : text;
+  };
+  return fmt::format("A: {}\nB: {}\n{}", in_full(*plans.a.strategy), in_full(*plans.b.strategy),
+                     differences.empty()
+                         ? "the strategies are the same\n"
+                         : fmt::format("they differ in {}\n", join(differences, ", ")));
 }
 
 }  // namespace
@@ -181,7 +214,8 @@ std::string compared_plans_text(const ComparedPlans& plans) {
   rows.push_back(difference_row("step", plans.a.step(), plans.b.step()));
   rows.push_back({"memory", format_bytes(Bytes{plan::whole_bytes(plans.a.memory)}),
                   format_bytes(Bytes{plan::whole_bytes(plans.b.memory)}), ""});
-  std::string text = difference.sentence + "\n\n" + format_table(rows);
+  std::string text = difference.sentence + "\n";
+  text += strategies_text(plans) + "\n" + format_table(rows);
   if (const std::string note = purpose_differences(plans.a_purpose, plans.b_purpose); !note.empty())
     text += fmt::format("note: the plans are not for the same problem: {}\n", note);
   return text;
@@ -198,6 +232,8 @@ json compared_plans_json(const ComparedPlans& plans) {
               {"b_memory_per_device_bytes", plan::whole_bytes(plans.b.memory)},
               {"parts", parts},
               {"why", difference.sentence}};
+  if (plans.a.strategy) all["a_strategy"] = workload::strategy_to_json(*plans.a.strategy);
+  if (plans.b.strategy) all["b_strategy"] = workload::strategy_to_json(*plans.b.strategy);
   if (const std::string note = purpose_differences(plans.a_purpose, plans.b_purpose); !note.empty())
     all["note"] = note;
   return all;

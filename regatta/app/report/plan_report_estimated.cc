@@ -23,20 +23,96 @@ std::span<const EstimatedPlan> first_plans(const std::vector<EstimatedPlan>& pla
   return std::span(plans).first(std::min(plans.size(), static_cast<std::size_t>(top)));
 }
 
-std::string estimated_ranking(const PlanningProblem& problem,
-                              std::span<const EstimatedPlan> plans) {
+// "zero2, zero2 overlap=off": in what the others differ from `plan`.
+std::string same_text(const EstimatedPlan& plan, const std::vector<workload::Strategy>& same) {
+  std::vector<std::string> others;
+  for (const workload::Strategy& other : same) {
+    std::vector<std::string> words;
+    if (other.cp != plan.strategy.cp)
+      words.push_back(fmt::format("cp{} dp{} mb{}", other.cp, other.dp, other.micro_batch));
+    if (other.zero != plan.strategy.zero) words.push_back(fmt::format("zero{}", other.zero));
+    if (other.overlap != plan.strategy.overlap)
+      words.push_back(other.overlap ? "overlap=on" : "overlap=off");
+    others.push_back(join(words, " "));
+  }
+  return join(others, ", ");
+}
+
+std::string interval_text(const plan::PredictionInterval& interval) {
+  return fmt::format("{} to {}", format_seconds(interval.low), format_seconds(interval.high));
+}
+
+// Why an interval is wide; "" where runs of the kind were compared.
+std::string kind_text(const PlanningProblem& problem, const plan::PredictionInterval& interval) {
+  if (interval.is_compared) return "";
+  return fmt::format(
+      " (no published run of this kind was compared: {} in {} on {}; so twice as wide)",
+      has_experts(problem.model) ? "a mixture of experts" : "a dense model",
+      to_string(problem.precision), problem.server.device.name);
+}
+
+std::vector<std::string> ranking_row(const PlanningProblem& problem, const std::string& rank,
+                                     const EstimatedPlan& plan) {
+  const plan::StepBreakdown& step = plan.estimate.step;
+  const Seconds all = step.total();
+  const Seconds comm = step.tp_comm + step.cp_comm + step.ep_comm + step.pp_comm + step.dp_comm;
+  return {rank,
+          to_string(plan.strategy),
+          format_seconds(all),
+          interval_text(plan::prediction_interval(problem, plan)),
+          format_percent(plan::mfu(problem, plan)),
+          share_of(comm, all),
+          share_of(step.bubble, all),
+          format_bytes(plan.estimate.memory.total())};
+}
+
+// `own` stand below the ranks; one of them may not fit.
+std::string estimated_ranking(const PlanningProblem& problem, std::span<const EstimatedPlan> plans,
+                              std::span<const EstimatedPlan> own = {}) {
   std::vector<std::vector<std::string>> rows = {
-      {"#", "strategy", "step time", "mfu", "exposed comm", "bubble", "memory"}};
-  int rank = 0;
-  for (const EstimatedPlan& plan : plans) {
-    const plan::StepBreakdown& step = plan.estimate.step;
-    const Seconds all = step.total();
-    const Seconds comm = step.tp_comm + step.cp_comm + step.ep_comm + step.pp_comm + step.dp_comm;
-    rows.push_back({std::to_string(++rank), to_string(plan.strategy), format_seconds(all),
-                    format_percent(plan::mfu(problem, plan)), share_of(comm, all),
-                    share_of(step.bubble, all), format_bytes(plan.estimate.memory.total())});
+      {"#", "strategy", "step time", "80 % within", "mfu", "exposed comm", "bubble", "memory"}};
+  for (const EstimatedPlan& plan : plans)
+    rows.push_back(ranking_row(problem, std::to_string(rows.size()), plan));
+  for (const EstimatedPlan& plan : own) {
+    rows.push_back(ranking_row(problem, "yours", plan));
+    const auto fit = plan::memory_fit(plan.estimate.memory, problem.server.device.memory);
+    if (fit != plan::MemoryFit::kFits) rows.back().back() += ", " + to_string(fit);
   }
   return format_table(rows);
+}
+
+// The rank of a strategy, from 1; 0: it is not among the plans.
+std::size_t rank_of(std::span<const EstimatedPlan> plans, const workload::Strategy& strategy) {
+  const auto found = std::find_if(plans.begin(), plans.end(), [&](const EstimatedPlan& plan) {
+    return plan.strategy == strategy;
+  });
+  return found == plans.end() ? 0 : static_cast<std::size_t>(found - plans.begin()) + 1;
+}
+
+// How the user's own strategies stand to the best.
+std::string own_text(const EstimatedSearchReport& report) {
+  std::string text;
+  for (const EstimatedPlan& own : report.compared) {
+    const double ratio = own.estimate.step.total() / report.best.plan.estimate.step.total();
+    const std::size_t rank = rank_of(report.result.ranked, own.strategy);
+    const std::string shortfall = plan::memory_shortfall(report.best.problem, own);
+    text +=
+        fmt::format("yours, {}: {:+.1f} % to the step of the plan{}{}\n", to_string(own.strategy),
+                    100 * (ratio - 1), rank == 0 ? "" : fmt::format("; it is rank {}", rank),
+                    shortfall.empty() ? "" : "; it " + shortfall);
+  }
+  return text;
+}
+
+// The plans of a row that are as fast, below the table: a line for each row that has some.
+std::string twins_text(const PlanningProblem& problem, std::span<const EstimatedPlan> plans) {
+  std::vector<std::string> words;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const std::string same = same_text(plans[i], plan::same_plans(problem, plans[i]));
+    if (!same.empty()) words.push_back(fmt::format("{}: {}", i + 1, same));
+  }
+  if (words.empty()) return "";
+  return fmt::format("as fast: {}\n", join(words, "; "));
 }
 
 std::string frontier_text(const EstimatedSearchReport& report) {
@@ -51,14 +127,15 @@ std::string frontier_text(const EstimatedSearchReport& report) {
 
 std::string estimated_plan_text(const PlanningProblem& problem, const EstimatedPlan& plan) {
   const plan::PlanMetrics metrics = plan::plan_metrics(problem, plan);
-  std::string text = fmt::format("\nplan: {}\n", to_string(plan.strategy));
-  if (const std::string shortfall = plan::memory_shortfall(problem, plan); !shortfall.empty())
-    text += fmt::format("the plan {}\n", shortfall);
+  const std::string shortfall = plan::memory_shortfall(problem, plan);
+  std::string text = fmt::format("\n{}: {}\n", shortfall.empty() ? "plan" : "no plan, a strategy",
+                                 to_string(plan.strategy));
+  if (!shortfall.empty()) text += fmt::format("it {}\n", shortfall);
   text += step_parts_table(plan.estimate.step);
   text += fmt::format(
-      "\n80 % of such steps take {} to {}; {:.0f} TFLOPS per device for the model ({:.0f} with "
+      "\n80 % of such steps take {}; {:.0f} TFLOPS per device for the model ({:.0f} with "
       "recomputation), mfu {:.1f} %, {:.0f} tokens per second\n",
-      format_seconds(metrics.interval.low), format_seconds(metrics.interval.high),
+      interval_text(metrics.interval) + kind_text(problem, metrics.interval),
       metrics.per_device.value / 1e12, metrics.hardware_per_device.value / 1e12, 100 * metrics.mfu,
       metrics.tokens_per_s);
   text += stage_memory_text(plan.estimate, problem.server.device.memory);
@@ -93,6 +170,12 @@ json placement_json(const EstimatedPlanReport& report) {
   return all;
 }
 
+// The stack and what it assumes.
+std::string assumptions_text(const cost::SoftwareStack& stack) {
+  return fmt::format("stack {} assumes {}; fitted to {}; --stack takes another\n", stack.name,
+                     stack.assumes, stack.fitted_on);
+}
+
 // "job gpt on cluster a100: 1024 x a100, stack megatron"
 std::string problem_text(const EstimatedPlanReport& report) {
   const workload::ModelShape& model = report.problem.model;
@@ -113,18 +196,31 @@ json plan_rows(const PlanningProblem& problem, std::span<const EstimatedPlan> pl
   return rows;
 }
 
-}  // namespace
-
-std::string fixed_plan_text(const EstimatedPlanReport& report) {
-  return problem_text(report) + "; the job fixes the strategy\n" +
-         estimated_plan_text(report.problem, report.plan) + placement_text(report);
+// The best of each family, with the strategies that are as fast.
+json family_rows(const PlanningProblem& problem, std::span<const EstimatedPlan> plans) {
+  json rows = plan_rows(problem, plans);
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    rows[i]["same"] = json::array();
+    for (const workload::Strategy& other : plan::same_plans(problem, plans[i]))
+      rows[i]["same"].push_back(workload::strategy_to_json(other));
+  }
+  return rows;
 }
 
-json fixed_plan_json(const EstimatedPlanReport& report) {
+}  // namespace
+
+std::string exact_plan_text(const EstimatedPlanReport& report) {
+  return problem_text(report) + "; the strategy as it stands, nothing was searched\n" +
+         assumptions_text(report.problem.stack) + estimated_plan_text(report.problem, report.plan) +
+         placement_text(report);
+}
+
+json exact_plan_json(const EstimatedPlanReport& report) {
   json all = plan::estimated_plan_to_json(report.problem, report.plan);
   all.update({{"job", report.job.name},
               {"cluster", report.cluster.name},
               {"stack", report.problem.stack.name},
+              {"stack_assumes", report.problem.stack.assumes},
               {"devices", report.problem.devices},
               {"device", report.problem.server.device.name}});
   if (is_frozen(report.problem.model)) {
@@ -137,21 +233,30 @@ json fixed_plan_json(const EstimatedPlanReport& report) {
 }
 
 std::string estimated_search_text(const EstimatedSearchReport& report) {
-  return fmt::format("{}; {} candidates evaluated in {}, {} fit\n\n", problem_text(report.best),
+  return fmt::format("{}; {} candidates evaluated in {}, {} fit\n", problem_text(report.best),
                      thousands(report.result.evaluated), format_seconds(report.search_time),
                      thousands(report.result.fitting)) +
-         estimated_ranking(report.best.problem, report.result.ranked) + frontier_text(report) +
-         estimated_plan_text(report.best.problem, report.best.plan) + placement_text(report.best);
+         assumptions_text(report.best.problem.stack) + "\n" +
+         estimated_ranking(report.best.problem, report.result.ranked, report.compared) +
+         twins_text(report.best.problem, report.result.ranked) + own_text(report) +
+         frontier_text(report) + estimated_plan_text(report.best.problem, report.best.plan) +
+         placement_text(report.best);
 }
 
 json estimated_search_json(const EstimatedSearchReport& report) {
   const PlanningProblem& problem = report.best.problem;
-  json all = fixed_plan_json(report.best);
+  json all = exact_plan_json(report.best);
   all["search_time_s"] = report.search_time.value;
   all["points"] = report.result.points;
   all["evaluated"] = report.result.evaluated;
   all["fitting"] = report.result.fitting;
-  all["ranked"] = plan_rows(problem, report.result.ranked);
+  all["ranked"] = family_rows(problem, report.result.ranked);
+  if (!report.compared.empty()) all["compared"] = plan_rows(problem, report.compared);
+  for (std::size_t i = 0; i < report.compared.size(); ++i) {
+    const std::size_t rank = rank_of(report.result.ranked, report.compared[i].strategy);
+    if (rank > 0) all["compared"][i]["rank"] = rank;
+    if (rank > 0) all["ranked"][rank - 1]["yours"] = true;
+  }
   if (report.has_frontier)
     all["frontier"] = plan_rows(problem, first_plans(report.result.frontier, report.top));
   return all;

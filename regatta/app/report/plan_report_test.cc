@@ -76,6 +76,21 @@ TEST(ComparedPlans, BeginWithTheReasonForTheDifference) {
   EXPECT_FALSE(compared_plans_json(plans).contains("note"));
 }
 
+TEST(ComparedPlans, ShowBothStrategiesInFullAndWhereTheyDiffer) {
+  const plan::ComparedPlan a{
+      .name = "A", .parts = {{"matmul", {1.0}}}, .strategy = workload::Strategy{.tp = 8, .pp = 2}};
+  plan::ComparedPlan b{.name = "B",
+                       .parts = {{"matmul", {1.5}}},
+                       .strategy = workload::Strategy{.tp = 8, .dp = 2, .zero = 1}};
+  const ComparedPlans plans{a, b, {.job = "x", .cluster = "c"}, {.job = "x", .cluster = "c"}};
+  EXPECT_THAT(compared_plans_text(plans),
+              HasSubstr("\nA: tp8 pp2 dp1 mb1 recompute=none 1f1b zero0\n"
+                        "B: tp8 pp1 dp2 mb1 recompute=none zero1 1f1b\n"
+                        "they differ in dp 1 and 2, pp 2 and 1, zero 0 and 1\n\n"));
+  EXPECT_EQ(compared_plans_json(plans)["a_strategy"]["pp"], 2);
+  EXPECT_EQ(compared_plans_json(plans)["b_strategy"]["zero"], 1);
+}
+
 TEST(SimulatedSearch, CountsPlansStrategiesAndWhatWasRuledOut) {
   plan::SimulatedSearchResult result;
   result.evaluated = 12;

@@ -80,9 +80,23 @@ struct ClusterSizes {
 // them (3, 6, 12 ...), and `most`. Ascending.
 std::vector<int> server_counts(int most);
 
+// The fastest plan on a number of servers.
+struct SizedPlan {
+  int servers = 0;
+  EstimatedPlan plan;
+};
+
+// The number of servers from `least` to `most` on which the job is fastest: all of them use their
+// devices, so some numbers divide no job. Looks from `most` down as long as a plan that uses its
+// devices a sixth better could still win; of many numbers at the largest, and at those that divide
+// the batch best. Nothing where no number of them has a plan that fits.
+std::optional<SizedPlan> fastest_server_count(const PlanningProblem& problem, int least, int most,
+                                              int threads = 1);
+
 // The problem on each of server_counts() of its servers, the first of the cluster in rank order.
-// Fails with kInvalidInput and the message of search_estimated_plans() for all servers, where no
-// number of them has a plan that fits.
+// Where a number has no plan, or one that uses its devices worse than the number before it, also on
+// the fastest of the numbers between the two. Fails with kInvalidInput and the message of
+// search_estimated_plans() for all servers, where no number of them has a plan that fits.
 Result<ClusterSizes> plan_cluster_sizes(const PlanningProblem& problem,
                                         const ClusterSizesOptions& options);
 
@@ -97,6 +111,7 @@ Result<std::size_t> select_size(const ClusterSizes& sizes, Objective objective,
 struct PredictionInterval {
   Seconds low;
   Seconds high;
+  bool is_compared = true;  // false: no published run of the kind was, and the interval is wider
 };
 
 // The step's part of one change of the cluster: -0.05 is five per cent faster.
@@ -125,6 +140,8 @@ double mfu(const PlanningProblem& problem, const EstimatedPlan& plan);
 // plan that fits.
 std::string memory_shortfall(const PlanningProblem& problem, const EstimatedPlan& plan);
 
+PredictionInterval prediction_interval(const PlanningProblem& problem, const EstimatedPlan& plan);
+
 // Requires that `plan` is one of the problem.
 PlanMetrics plan_metrics(const PlanningProblem& problem, const EstimatedPlan& plan);
 
@@ -134,7 +151,8 @@ PlanMetrics plan_metrics(const PlanningProblem& problem, const EstimatedPlan& pl
 struct ComparedPlan {
   std::string name;
   std::vector<NamedStepPart> parts;
-  double memory = 0;  // bytes a device
+  double memory = 0;                           // bytes a device
+  std::optional<workload::Strategy> strategy;  // complete; none: not known
 
   Seconds step() const;
 };
@@ -169,6 +187,7 @@ nlohmann::json memory_to_json(const cost::GpuMemory& memory);
 long long whole_bytes(double bytes);
 
 // The figures of one plan among many: no sensitivities.
+// {"strategy","step_time_s","interval","memory_per_device_bytes","fits"}
 nlohmann::json estimated_plan_row(const PlanningProblem& problem, const EstimatedPlan& plan);
 
 // {"tokens","steps","sizes":[{"servers","devices","strategy","step_time_s",...,"time_s",

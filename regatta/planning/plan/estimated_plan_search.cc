@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
-#include <iterator>
-#include <limits>
+#include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -14,7 +14,10 @@
 
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
+#include "regatta/planning/plan/internal/search/best_plans.h"
 #include "regatta/planning/plan/internal/search/memory_remedy.h"
+#include "regatta/planning/plan/internal/search/plan_families.h"
+#include "regatta/planning/plan/internal/search/search_failure.h"
 #include "regatta/planning/plan/internal/search/stage_split.h"
 #include "regatta/planning/plan/internal/search/strategy_space.h"
 
@@ -23,86 +26,13 @@ namespace {
 
 using workload::Strategy;
 
-bool is_faster(const EstimatedPlan& a, const EstimatedPlan& b) {
-  const Seconds left = a.estimate.step.total();
-  const Seconds right = b.estimate.step.total();
-  return left != right ? left < right : a.strategy < b.strategy;
-}
-
-bool is_smaller(const EstimatedPlan& a, const EstimatedPlan& b) {
-  const double left = a.estimate.memory.total();
-  const double right = b.estimate.memory.total();
-  return left != right ? left < right : a.strategy < b.strategy;
-}
-
 // All strategies of some degrees and a micro-batch.
 struct StrategyGroup {
   Strategy staged;
-  std::size_t work = 0;  // index
+  std::size_t work = 0;    // index
+  std::size_t family = 0;  // the same for groups of the same degrees
   int micro_batches = 0;
   StrategyLowerBound bound;
-};
-
-// The best plans so far, and the counts.
-class BestPlans {
- public:
-  BestPlans(int top, bool keeps_frontier)
-      : top_(static_cast<std::size_t>(std::max(1, top))), keeps_frontier_(keeps_frontier) {}
-
-  void offer(const Strategy& strategy, const Estimate& estimate, bool fits) {
-    ++result_.evaluated;
-    if (!result_.smallest || estimate.memory.total() <= result_.smallest->estimate.memory.total()) {
-      const EstimatedPlan plan{strategy, estimate};
-      if (!result_.smallest || is_smaller(plan, *result_.smallest)) result_.smallest = plan;
-    }
-    if (!fits) return;
-    ++result_.fitting;
-    if (keeps_frontier_) extend_frontier(strategy, estimate);
-    if (is_full() && estimate.step.total() > worst()) return;
-    const EstimatedPlan plan{strategy, estimate};
-    auto& ranked = result_.ranked;
-    ranked.insert(std::upper_bound(ranked.begin(), ranked.end(), plan, is_faster), plan);
-    if (ranked.size() > top_) ranked.pop_back();
-  }
-
-  void add(const EstimatedSearchResult& other) {
-    result_.evaluated += other.evaluated;
-    result_.fitting += other.fitting;
-    if (other.smallest && (!result_.smallest || is_smaller(*other.smallest, *result_.smallest)))
-      result_.smallest = other.smallest;
-    for (const EstimatedPlan& plan : other.frontier)
-      extend_frontier(plan.strategy, plan.estimate);
-    auto& ranked = result_.ranked;
-    ranked.insert(ranked.end(), other.ranked.begin(), other.ranked.end());
-    std::sort(ranked.begin(), ranked.end(), is_faster);
-    if (ranked.size() > top_) ranked.resize(top_);
-  }
-
-  // Kept in the order of time, so memory falls along it.
-  void extend_frontier(const Strategy& strategy, const Estimate& estimate) {
-    auto& frontier = result_.frontier;
-    const double memory = estimate.memory.total();
-    const Seconds time = estimate.step.total();
-    const auto at =
-        std::partition_point(frontier.begin(), frontier.end(), [&](const EstimatedPlan& one) {
-          const Seconds other = one.estimate.step.total();
-          return other != time ? other < time : one.strategy < strategy;
-        });
-    if (at != frontier.begin() && std::prev(at)->estimate.memory.total() <= memory) return;
-    const auto end = std::find_if(at, frontier.end(), [memory](const EstimatedPlan& one) {
-      return one.estimate.memory.total() < memory;
-    });
-    frontier.insert(frontier.erase(at, end), EstimatedPlan{strategy, estimate});
-  }
-
-  bool is_full() const { return result_.ranked.size() == top_; }
-  Seconds worst() const { return result_.ranked.back().estimate.step.total(); }
-  EstimatedSearchResult& result() { return result_; }
-
- private:
-  std::size_t top_;
-  bool keeps_frontier_;
-  EstimatedSearchResult result_;
 };
 
 // Calls `job` with 0 to count - 1, spread over the threads in the order of their numbers.
@@ -126,7 +56,7 @@ class EstimatedPlanSearch {
   EstimatedPlanSearch(const PlanningProblem& problem, SearchMode mode, int top, int threads)
       : problem_(problem),
         mode_(mode),
-        top_(top),
+        top_(static_cast<std::size_t>(std::max(1, top))),
         threads_(std::max(1, threads)),
         space_{.model = problem.model,
                .global_batch = problem.global_batch,
@@ -143,25 +73,20 @@ class EstimatedPlanSearch {
       std::sort(groups_.begin(), groups_.end(), [](const StrategyGroup& a, const StrategyGroup& b) {
         return std::pair(a.bound.time, a.staged) < std::pair(b.bound.time, b.staged);
       });
-    const bool is_exhaustive = mode_ == SearchMode::kExhaustive;
-    std::vector<BestPlans> tallies(static_cast<std::size_t>(threads_),
-                                   BestPlans(top_, is_exhaustive));
+    limits_.emplace(number_families(), top_);
+    const BestPlans none(families_, mode_ == SearchMode::kExhaustive);
+    std::vector<BestPlans> tallies(static_cast<std::size_t>(threads_), none);
     std::vector<std::vector<Strategy>> completions(tallies.size());
     spread(groups_.size(), threads_, [&](std::size_t i, int thread) {
       const auto at = static_cast<std::size_t>(thread);
-      const StrategyGroup& group = groups_[i];
-      if (mode_ == SearchMode::kPruned && cannot_win(group)) return;
-      look_at(group, completions[at], tallies[at]);
-      if (!tallies[at].is_full()) return;
-      for (double before = limit_.load(), worst = tallies[at].worst().value;
-           worst < before && !limit_.compare_exchange_weak(before, worst);) {
-      }
+      if (!cannot_win(groups_[i])) look_at(groups_[i], completions[at], tallies[at]);
     });
-    BestPlans all(top_, is_exhaustive);
-    for (BestPlans& tally : tallies)
-      all.add(tally.result());
-    all.result().points = points_;
-    return std::move(all.result());
+    BestPlans all = none;
+    for (const BestPlans& tally : tallies)
+      all.add(tally);
+    EstimatedSearchResult result = all.result(top_);
+    result.points = points_;
+    return result;
   }
 
  private:
@@ -189,9 +114,25 @@ class EstimatedPlanSearch {
       groups_.insert(groups_.end(), some.begin(), some.end());
   }
 
-  // Strictly slower than what is among the best already, so equals stay.
+  // Numbers the families; the groups of them as TimeLimits takes them.
+  std::vector<std::size_t> number_families() {
+    std::map<PlanFamily, std::size_t> numbers;
+    std::map<PlanFamily, std::size_t> listed;
+    std::vector<std::size_t> group_of;
+    for (StrategyGroup& group : groups_) {
+      const PlanFamily family = family_of(group.staged);
+      const auto [known, is_new] = numbers.emplace(family, numbers.size());
+      group.family = known->second;
+      if (!is_new) continue;
+      group_of.push_back(listed.emplace(without_replicas(family), listed.size()).first->second);
+    }
+    families_ = numbers.size();
+    return group_of;
+  }
+
   bool cannot_win(const StrategyGroup& group) const {
-    return group.bound.time.value > limit_.load() ||
+    if (mode_ == SearchMode::kExhaustive) return false;
+    return limits_->is_beaten(group.family, group.bound.time) ||
            group.bound.memory > static_cast<double>(problem_.server.device.memory.value);
   }
 
@@ -246,7 +187,8 @@ class EstimatedPlanSearch {
   void offer_all(const StrategyGroup& group, std::span<const Strategy> strategies,
                  const Stages& stages, BestPlans& tally) {
     points_ += static_cast<long long>(strategies.size());
-    if (mode_ == SearchMode::kPruned && stages.least.value > limit_.load()) return;
+    const bool is_pruned = mode_ == SearchMode::kPruned;
+    if (is_pruned && limits_->is_beaten(group.family, stages.least)) return;
     Strategy with;
     for (const Strategy& strategy : strategies) {
       const Strategy* one = &strategy;
@@ -258,68 +200,28 @@ class EstimatedPlanSearch {
       const Estimate estimate =
           assemble_estimate(input_of(*one), problem_.machine, measured_[group.work],
                             group.micro_batches, stages.split);
-      tally.offer(*one, estimate,
-                  memory_fit(estimate.memory, problem_.server.device.memory) == MemoryFit::kFits);
+      const bool fits =
+          memory_fit(estimate.memory, problem_.server.device.memory) == MemoryFit::kFits;
+      if (tally.offer(group.family, *one, estimate, fits) && is_pruned)
+        limits_->lower(group.family, estimate.step.total());
     }
   }
 
   const PlanningProblem& problem_;
   SearchMode mode_;
-  int top_;
+  std::size_t top_;
   int threads_;
   StrategySpaceInput space_;
   std::vector<Strategy> works_;
   std::vector<MicroBatchWork> measured_;  // by work
   std::vector<StrategyGroup> groups_;
   std::atomic<long long> points_ = 0;
-  std::atomic<double> limit_ =
-      std::numeric_limits<double>::infinity();  // time of the worst of `top`
+  std::size_t families_ = 0;
+  std::optional<TimeLimits> limits_;
 };
 
-Error nothing_divides(const PlanningProblem& problem) {
-  // The request may be impossible by itself.
-  if (problem.request.stage_layers && !problem.request.virtual_stages &&
-      problem.request.schedule == workload::PipelineSchedule::kInterleaved) {
-    return {Code::kInvalidInput,
-            "stage_layers: no number above 1 divides all of them, so stages have no equal parts to "
-            "interleave; choose multiples of 2, or schedule 1f1b"};
-  }
-  const Strategy asked = workload::requested(problem.request);
-  if (const auto count = workload::micro_batches(problem.model, asked, problem.global_batch);
-      !count)
-    return count.error();
-  if (problem.devices % asked.world_size() != 0 ||
-      (problem.request.dp && problem.request.tp && problem.request.pp && problem.request.cp)) {
-    return {
-        Code::kInvalidInput,
-        fmt::format("strategy: tp {} x cp {} x pp {} x dp {} cannot fill {} devices; the degrees "
-                    "must multiply to it, so leave one out to have it chosen",
-                    asked.tp, asked.cp, asked.pp, asked.dp, problem.devices)};
-  }
-  return {Code::kInvalidInput,
-          fmt::format("no strategy of {} devices divides the job: {} heads, {} layers, batches of "
-                      "{}; free a degree of the strategy, or use another number of devices",
-                      problem.devices, problem.model.heads, problem.model.layers,
-                      problem.global_batch)};
-}
-
-// A plan that needs more of a device's memory than this is close.
-constexpr double kClose = 0.94;
-
-std::string nothing_fits(const PlanningProblem& problem, const EstimatedPlan& smallest) {
-  const auto gib = [](double bytes) { return format_bytes(bytes); };
-  const double has = static_cast<double>(problem.server.device.memory.value);
-  const double state = smallest.estimate.memory.weights + smallest.estimate.memory.gradients +
-                       smallest.estimate.memory.optimizer;
-  return fmt::format(
-      "no strategy fits {} of {}, of which {:.0f} % can be used: the smallest, {}, needs {} a "
-      "device, {} of it weights, gradients and optimizer",
-      gib(has), problem.server.device.name, 100 * kClose, to_string(smallest.strategy),
-      gib(smallest.estimate.memory.total()), gib(state));
-}
-
-// Experts that cannot be split as the rest of the block, but can stay whole on a rank, do so; tensor
-// ranks then share the tokens.
+// Experts that cannot be split as the rest of the block, but can stay whole on a rank, do so;
+// tensor ranks then share the tokens.
 void fold_where_needed(const workload::StrategyRequest& request, Strategy& strategy) {
   const int ranks = strategy.stage_ranks();
   const long long split = static_cast<long long>(strategy.ep) * strategy.tp;
@@ -336,8 +238,8 @@ Result<EstimatedSearchResult> search_without_advice(const PlanningProblem& probl
   if (!result.ranked.empty()) return result;
   if (!result.smallest && mode == SearchMode::kPruned)
     result = EstimatedPlanSearch(problem, SearchMode::kExhaustive, 1, threads).run();
-  if (!result.smallest) return nothing_divides(problem);
-  return Error{Code::kExhausted, nothing_fits(problem, *result.smallest)};
+  if (!result.smallest) return no_strategy_divides(problem);
+  return Error{Code::kExhausted, no_strategy_fits(problem, *result.smallest)};
 }
 
 }  // namespace
@@ -358,7 +260,7 @@ int micro_batches_of(const PlanningProblem& problem, const Strategy& strategy) {
 MemoryFit memory_fit(const cost::GpuMemory& memory, Bytes device) {
   const double share = memory.total() / static_cast<double>(device.value);
   if (share > 1) return MemoryFit::kDoesNot;
-  return share > kClose ? MemoryFit::kClose : MemoryFit::kFits;
+  return share > kUsableMemory ? MemoryFit::kClose : MemoryFit::kFits;
 }
 
 std::string to_string(MemoryFit fit) {
@@ -370,20 +272,26 @@ Result<EstimatedSearchResult> search_estimated_plans(const PlanningProblem& prob
                                                      SearchMode mode, int top, int threads) {
   auto result = search_without_advice(problem, mode, top, threads);
   if (result || result.error().code != Code::kExhausted) return result;
-  const auto fits = [threads](const PlanningProblem& other) {
-    return !EstimatedPlanSearch(other, SearchMode::kPruned, 1, threads).run().ranked.empty();
+  const auto find = [threads](const PlanningProblem& other) -> std::optional<EstimatedPlan> {
+    const auto ranked = EstimatedPlanSearch(other, SearchMode::kPruned, 1, threads).run().ranked;
+    return ranked.empty() ? std::nullopt : std::optional(ranked.front());
   };
   return Error{Code::kInvalidInput,
-               result.error().message + "; " + suggest_memory_remedy(problem, fits)};
+               result.error().message + "; " + suggest_memory_remedy(problem, find)};
 }
 
 Result<EstimatedPlan> fastest_plan(const PlanningProblem& problem, int threads) {
-  if (const auto fixed = fixed_strategy(problem.request, problem.devices)) {
-    REGATTA_TRY(estimate, estimate_on(problem, *fixed));
-    return EstimatedPlan{*fixed, estimate};
-  }
   REGATTA_TRY(found, search_without_advice(problem, SearchMode::kPruned, 1, threads));
   return found.ranked.front();
+}
+
+Result<EstimatedPlan> nearest_plan(const PlanningProblem& problem, int threads) {
+  for (const SearchMode mode : {SearchMode::kPruned, SearchMode::kExhaustive}) {
+    const auto found = EstimatedPlanSearch(problem, mode, 1, threads).run();
+    if (!found.ranked.empty()) return found.ranked.front();
+    if (found.smallest) return *found.smallest;
+  }
+  return no_strategy_divides(problem);
 }
 
 Result<Estimate> estimate_on(const PlanningProblem& problem, const Strategy& strategy) {
@@ -397,13 +305,10 @@ Result<Estimate> estimate_on(const PlanningProblem& problem, const Strategy& str
   return assemble_estimate(input, problem.machine, micro_batch_work(input, problem.machine), count);
 }
 
-std::optional<Strategy> fixed_strategy(const workload::StrategyRequest& request, int devices) {
+Strategy exact_strategy(const workload::StrategyRequest& request, int devices) {
   Strategy strategy = workload::requested(request);
   const int rest = strategy.tp * strategy.pp * strategy.cp;
-  if (!request.micro_batch || !(request.tp || request.pp || request.dp) || devices % rest != 0)
-    return std::nullopt;
-  if (!request.dp) strategy.dp = devices / rest;
-  if (strategy.world_size() != devices) return std::nullopt;
+  if (!request.dp && devices % rest == 0) strategy.dp = devices / rest;
   if (!request.schedule && strategy.virtual_stages > 1)
     strategy.schedule = workload::PipelineSchedule::kInterleaved;
   fold_where_needed(request, strategy);

@@ -55,6 +55,9 @@ Result<PlanningProblem> planning_problem(const workload::Job& job, const topo::C
 
 // The same job on so many servers of the cluster.
 PlanningProblem on_servers(PlanningProblem problem, int servers);
+// The same with another request, which outlives it.
+PlanningProblem with_request(const PlanningProblem& problem,
+                             const workload::StrategyRequest& request);
 
 EstimateInput input_of(const PlanningProblem& problem, const workload::Strategy& strategy);
 // The micro-batches of one rank in a step, for a strategy that divides the job.
@@ -72,7 +75,10 @@ struct EstimatedPlan {
 };
 
 struct EstimatedSearchResult {
-  std::vector<EstimatedPlan> ranked;  // that fit, fastest first
+  // That fit: the best of each family of the same degrees, the fastest family first; plans of the
+  // same time to a thousandth are one where only dp and cp differ, and else stand in the order of
+  // plan/internal/search/plan_families.h.
+  std::vector<EstimatedPlan> ranked;
   // Those of the fitting plans that no other beats in both time and memory, fastest first; empty
   // where bounds leave out slower plans.
   std::vector<EstimatedPlan> frontier;
@@ -87,23 +93,31 @@ enum class SearchMode {
   kPruned,  // the same `ranked`; the counts are those of the evaluated plans
 };
 
-// The `top` fastest, on `threads` threads; the same result for any number of them. Fails with
-// kInvalidInput where no strategy divides the job or none fits, naming the nearest plan and a
-// change that makes it fit.
+// The plans of the `top` fastest families, on `threads` threads; the same result for any number of
+// them. Fails with kInvalidInput where no strategy divides the job or none fits, naming the nearest
+// plan and a change that makes it fit.
 Result<EstimatedSearchResult> search_estimated_plans(const PlanningProblem& problem,
                                                      SearchMode mode, int top, int threads = 1);
 
-// The fastest that fits, or the one that the request fixes completely, whether it fits or not.
-// Fails as search_estimated_plans() or estimate_on().
+// The fastest that fits. Fails as search_estimated_plans(), without a change that makes one fit.
 Result<EstimatedPlan> fastest_plan(const PlanningProblem& problem, int threads = 1);
+
+// The fastest that fits; where strategies divide the job and none fits, the one that needs least
+// memory. Fails with kInvalidInput where none divides it.
+Result<EstimatedPlan> nearest_plan(const PlanningProblem& problem, int threads = 1);
+
+// Strategies that differ from a plan of the search in how replicas share and overlap alone, or in
+// how many ranks share a sample, that fit and take the same time to a thousandth.
+std::vector<workload::Strategy> same_plans(const PlanningProblem& problem,
+                                           const EstimatedPlan& plan);
 
 // One strategy on the problem's machine. Fails with kInvalidInput where it does not divide the job
 // or does not make the problem's devices.
 Result<Estimate> estimate_on(const PlanningProblem& problem, const workload::Strategy& strategy);
 
-// The fixed parts of `request`, when they are a complete strategy: degrees that make all devices,
-// a micro-batch; what else is not given is as in workload::Strategy.
-std::optional<workload::Strategy> fixed_strategy(const workload::StrategyRequest& request,
-                                                 int devices);
+// The strategy of `request` as it stands: dp is what is left of the devices where it is open and
+// the other degrees divide them, interleaved follows from virtual stages; what else is open is as
+// in workload::Strategy. estimate_on() says whether it makes the devices.
+workload::Strategy exact_strategy(const workload::StrategyRequest& request, int devices);
 
 }  // namespace regatta::plan

@@ -183,6 +183,7 @@ class HeterogeneousPlanSearch {
       if (problem_.request.zero && *problem_.request.zero != zero) continue;
       if (!problem_.request.zero && zero > 0 && strategy.dp == 1) break;
       job.strategy.zero = zero;
+      if (!workload::admits(problem_.request.constraints, job.strategy)) continue;
       ++result_.points;
       const auto split = best_split(job, false);
       ++result_.evaluated;

@@ -177,6 +177,29 @@ TEST(HeldOutIntervals, HoldSevenToNineOfTenRowsOfExperts) {
   EXPECT_LE(held, 0.9 * rows);
 }
 
+// The kinds of runs that intervals count as compared are those of all sets.
+TEST(WasCompared, HoldsForTheRunsOfEverySet) {
+  std::vector<PublishedTable> tables;
+  for (const EmbeddedSet& set : embedded_sets()) {
+    auto table = read_published_table(std::string(set.name), std::string(set.text));
+    ASSERT_TRUE(table) << table.error().message;
+    tables.push_back(*std::move(table));
+  }
+  for (const char* set :
+       {"vtrain_multi_a100_part", "bloom_176b_part", "mosaic_fsdp", "megatron_bridge_part"}) {
+    if (const auto runs = runs_of(set)) tables.push_back({.runs = *runs, .left_out = {}});
+  }
+  for (const PublishedTable& table : tables) {
+    for (const PublishedRun& run : table.runs) {
+      if (run.quantity != MeasuredQuantity::kStep) continue;
+      EXPECT_TRUE(cost::was_compared({.device = run.server.device.name,
+                                      .precision = run.precision,
+                                      .has_experts = has_experts(run.model)}))
+          << run.name << " on " << run.server.device.name << " in " << to_string(run.precision);
+    }
+  }
+}
+
 // The head-count cliff of BLOOM: 128 heads of 108 instead of 64 of 216 at a hidden size of 13824.
 TEST(HeldOutCliff, MisalignedHeadsOfBloomAreSlowByAsMuchAsMeasured) {
   const auto runs = runs_of("bloom_176b_part");

@@ -37,11 +37,12 @@ int show_plans(const PlanOptions& options) {
   const auto cluster = load_cluster(options.cluster);
   if (!cluster) return report_error(cluster.error());
   if (plan::is_gpu_cluster(*cluster)) {
-    const auto job = load_job_with(options.job, options.strategy);
+    const auto job = load_job_with(options.job, options.strategy, options.constraints);
     return job ? show_gpu_plans(options, *job, *cluster) : report_error(job.error());
   }
   if (const Status known = check_cpu_options(options); !known) return report_error(known.error());
-  const auto inputs = load_planning_inputs(options.job, options.cluster, options.strategy);
+  const auto inputs =
+      load_planning_inputs(options.job, options.cluster, options.strategy, options.constraints);
   if (!inputs) return report_error(inputs.error());
   const auto start = std::chrono::steady_clock::now();
   const auto result = plan::search_simulated_plans(inputs->job, inputs->cluster, inputs->rates);
@@ -78,6 +79,19 @@ void add_plan_command(CLI::App& app, int& exit_status) {
           "Values to keep, before those of the job; the others are searched: '{tp: 2, pp: 4}'")
       ->type_name("MAP")
       ->check(not_empty());
+  command
+      ->add_option("--constraint", options->constraints,
+                   "A condition that every plan meets: 'pp <= 8', 'zero in {0, 1}'; repeatable")
+      ->type_name("CONDITION")
+      ->check(not_empty());
+  auto* exact = command->add_flag(
+      "--exact", options->exact,
+      "GPUs: price the strategy as it stands, keys that it leaves out at their defaults");
+  auto* compare = command->add_option(
+      "--compare", options->compared,
+      "GPUs: a strategy of your own beside the best: '{tp: 8, pp: 4}'; the rest of it is searched; "
+      "repeatable");
+  compare->type_name("MAP")->check(not_empty())->excludes(exact);
   command->add_option("--top", options->top, "Plans in each list")
       ->type_name("N")
       ->check(whole_number(1, kMostPlans))
@@ -87,17 +101,20 @@ void add_plan_command(CLI::App& app, int& exit_status) {
                    "GPUs: the software stack that trains; an unknown name lists them all")
       ->type_name("NAME")
       ->check(not_empty());
-  command->add_flag("--extended-search,--every-form", options->every_form,
-                    "GPUs: also schedules that split the backward pass, offload, hybrid sharding "
-                    "(--every-form is the old name)");
-  command->add_flag("--exhaustive", options->exhaustive,
-                    "GPUs: evaluate every strategy, without bounds");
-  command->add_flag("--frontier", options->frontier,
-                    "GPUs: also list the plans that no other beats in both time and memory");
+  auto* extended = command->add_flag(
+      "--extended-search,--every-form", options->every_form,
+      "GPUs: also schedules that split the backward pass, offload, hybrid sharding "
+      "(--every-form is the old name)");
+  auto* exhaustive = command->add_flag("--exhaustive", options->exhaustive,
+                                       "GPUs: evaluate every strategy, without bounds");
+  auto* frontier =
+      command->add_flag("--frontier", options->frontier,
+                        "GPUs: also list the plans that no other beats in both time and memory");
   auto* sizes = command->add_flag(
       "--sizes", options->sizes,
       "GPUs: the best plan for several numbers of servers, with their time, cost and devices");
-  sizes->excludes("--frontier")->excludes("--exhaustive");
+  sizes->excludes(compare)->excludes(frontier)->excludes(exhaustive);
+  exact->excludes(sizes)->excludes(frontier)->excludes(exhaustive)->excludes(extended);
   command
       ->add_option("--objective", options->objective,
                    "With --sizes: what selects one: time (the default), cost, devices or memory")
@@ -145,6 +162,8 @@ void add_plan_command(CLI::App& app, int& exit_status) {
       "Examples:\n"
       "  regatta plan examples/job.yaml --cluster examples/cluster.yaml\n"
       "  regatta plan examples/job.yaml --cluster examples/cluster.yaml --strategy '{tp: 2}'\n"
+      "  regatta plan examples/gpt3-175b.yaml --cluster examples/a100-1024.yaml "
+      "--constraint 'pp <= 8' --compare '{tp: 8, pp: 4}'\n"
       "  regatta plan examples/gpt3-175b.yaml --cluster examples/a100-1024.yaml "
       "--html plan.html\n"
       "  regatta plan examples/gpt3-175b.yaml --cluster examples/a100-1024.yaml "

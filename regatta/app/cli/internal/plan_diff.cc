@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -76,14 +77,27 @@ Result<Side> read_plan(const std::string& name, const std::string& path) {
   }
   file->read_if("job", side.purpose.job);
   file->read_if("cluster", side.purpose.cluster);
+  file->read_if("stack", side.purpose.stack);
+  if (file->has("strategy")) side.plan.strategy = workload::read_strategy(file->at("strategy"));
   REGATTA_TRY_DO(file->status());
   REGATTA_TRY_DO(check_sum(path, side.plan, step));
   return side;
 }
 
-// A strategy, completed by the search of what it leaves open.
-Result<Side> predict(const DiffOptions& options, const std::string& name,
-                     const std::string& strategy) {
+bool is_strategy(const std::string& given) {
+  return given.find('{') != std::string::npos;
+}
+
+// The job and the cluster of strategies.
+struct DiffProblem {
+  topo::Cluster cluster;
+  std::string cluster_path;
+  workload::Job job;
+  std::string stack;  // empty: the usual one
+};
+
+Result<DiffProblem> load_problem(const DiffOptions& options) {
+  const std::string& strategy = is_strategy(options.a) ? options.a : options.b;
   if (options.job.empty() || options.cluster.empty()) {
     return Error{Code::kInvalidInput, fmt::format("plan diff: {} is a strategy; say of what with "
                                                   "--job JOB --cluster CLUSTER",
@@ -91,25 +105,74 @@ Result<Side> predict(const DiffOptions& options, const std::string& name,
   }
   REGATTA_TRY(cluster, load_cluster(options.cluster));
   REGATTA_TRY(job, load_job(options.job));
+  return DiffProblem{std::move(cluster), options.cluster, std::move(job), options.stack};
+}
+
+Result<workload::Job> job_of(const DiffProblem& problem, const std::string& name,
+                             const std::string& strategy) {
+  workload::Job job = problem.job;
   REGATTA_TRY(request, workload::parse_strategy(strategy, name));
   job.strategy = workload::merged(request, job.strategy);
   REGATTA_TRY_DO(workload::check_request(job.strategy));
-  REGATTA_TRY(stack, stack_of(options.stack, job, cluster, options.cluster));
-  REGATTA_TRY(problem, plan::planning_problem(job, cluster, *stack));
-  if (const auto fixed = plan::fixed_strategy(job.strategy, problem.devices)) {
-    REGATTA_TRY(estimate, plan::estimate_on(problem, *fixed));
-    return Side{plan::compared_plan(name, {*fixed, estimate}), {job.name, cluster.name}};
+  return job;
+}
+
+// One stack for both strategies, else a difference would be that of stacks: the usual one of
+// either where it is the same, else that of the job without them.
+Status choose_stack(const DiffOptions& options, DiffProblem& problem) {
+  if (!problem.stack.empty() || !is_strategy(options.a) || !is_strategy(options.b)) return {};
+  REGATTA_TRY(a, job_of(problem, "A", options.a));
+  REGATTA_TRY(b, job_of(problem, "B", options.b));
+  REGATTA_TRY(stack_a, plan::choose_software_stack("", a, problem.cluster));
+  REGATTA_TRY(stack_b, plan::choose_software_stack("", b, problem.cluster));
+  if (stack_a == stack_b) return {};
+  REGATTA_TRY(usual, plan::choose_software_stack("", problem.job, problem.cluster));
+  problem.stack = usual->name;
+  return {};
+}
+
+// The strategy, completed by the search of what it leaves open.
+Result<Side> predict(const DiffProblem& options, const std::string& name,
+                     const std::string& strategy) {
+  REGATTA_TRY(job, job_of(options, name, strategy));
+  REGATTA_TRY(stack, stack_of(options.stack, job, options.cluster, options.cluster_path));
+  REGATTA_TRY(problem, plan::planning_problem(job, options.cluster, *stack));
+  auto found =
+      plan::search_estimated_plans(problem, plan::SearchMode::kPruned, 1, search_threads());
+  if (!found) return Error{found.error().code, name + ": " + found.error().message};
+  return Side{plan::compared_plan(name, found->ranked.front()),
+              {job.name, options.cluster.name, stack->name}};
+}
+
+struct Sides {
+  Side a;
+  Side b;
+};
+
+// A strategy beside a file has the stack of the file.
+Result<Sides> read_sides(const DiffOptions& options) {
+  if (!is_strategy(options.a) && !is_strategy(options.b)) {
+    REGATTA_TRY(a, read_plan("A", options.a));
+    REGATTA_TRY(b, read_plan("B", options.b));
+    return Sides{std::move(a), std::move(b)};
   }
-  REGATTA_TRY(found, plan::search_estimated_plans(problem, plan::SearchMode::kPruned, 1));
-  return Side{plan::compared_plan(name, found.ranked.front()), {job.name, cluster.name}};
-}
-
-bool is_strategy(const std::string& given) {
-  return given.find('{') != std::string::npos;
-}
-
-Result<Side> side(const DiffOptions& options, const std::string& name, const std::string& given) {
-  return is_strategy(given) ? predict(options, name, given) : read_plan(name, given);
+  REGATTA_TRY(problem, load_problem(options));
+  REGATTA_TRY_DO(choose_stack(options, problem));
+  std::optional<Side> file;
+  if (!is_strategy(options.a) || !is_strategy(options.b)) {
+    REGATTA_TRY(side,
+                is_strategy(options.a) ? read_plan("B", options.b) : read_plan("A", options.a));
+    if (problem.stack.empty()) problem.stack = side.purpose.stack;
+    file = std::move(side);
+  }
+  if (!is_strategy(options.a)) {
+    REGATTA_TRY(b, predict(problem, "B", options.b));
+    return Sides{*std::move(file), std::move(b)};
+  }
+  REGATTA_TRY(a, predict(problem, "A", options.a));
+  if (file) return Sides{std::move(a), *std::move(file)};
+  REGATTA_TRY(b, predict(problem, "B", options.b));
+  return Sides{std::move(a), std::move(b)};
 }
 
 // Rejects options that only strategies need.
@@ -129,11 +192,10 @@ Status check_options(const DiffOptions& options) {
 
 int show_difference(const DiffOptions& options) {
   if (const Status known = check_options(options); !known) return report_error(known.error());
-  const auto a = side(options, "A", options.a);
-  if (!a) return report_error(a.error());
-  const auto b = side(options, "B", options.b);
-  if (!b) return report_error(b.error());
-  const report::ComparedPlans plans{a->plan, b->plan, a->purpose, b->purpose};
+  const auto sides = read_sides(options);
+  if (!sides) return report_error(sides.error());
+  const auto& [a, b] = *sides;
+  const report::ComparedPlans plans{a.plan, b.plan, a.purpose, b.purpose};
   fmt::print("{}", options.json ? report::compared_plans_json(plans).dump(2) + "\n"
                                 : report::compared_plans_text(plans));
   return 0;

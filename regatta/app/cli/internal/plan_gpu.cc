@@ -13,6 +13,7 @@
 #include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/plan_heterogeneous.h"
 #include "regatta/app/cli/internal/plan_outputs.h"
+#include "regatta/app/cli/internal/plan_servers.h"
 #include "regatta/app/cli/internal/plan_sizes.h"
 #include "regatta/app/cli/internal/planning_inputs.h"
 #include "regatta/app/cli/internal/search_progress.h"
@@ -30,22 +31,56 @@ namespace {
 using plan::EstimatedPlan;
 using plan::PlanningProblem;
 
-int show_fixed(const PlanOptions& options, const workload::Job& job, const topo::Cluster& cluster,
-               const PlanningProblem& problem, const workload::Strategy& strategy) {
+// A strategy as it stands must meet the constraints, too.
+Status check_admitted(const workload::StrategyRequest& request,
+                      const workload::Strategy& strategy) {
+  for (const workload::StrategyConstraint& one : request.constraints) {
+    if (workload::admits(one, strategy)) continue;
+    return Error{Code::kInvalidInput,
+                 fmt::format("--exact: {} does not meet {}; change the strategy or leave the "
+                             "constraint out",
+                             to_string(strategy), to_string(one))};
+  }
+  return {};
+}
+
+// Prices what the job gives as it stands, whether it fits or not.
+int show_exact(const PlanOptions& options, const workload::Job& job, const topo::Cluster& cluster,
+               const PlanningProblem& problem) {
+  const workload::Strategy strategy = plan::exact_strategy(job.strategy, problem.devices);
+  if (const Status admitted = check_admitted(job.strategy, strategy); !admitted)
+    return report_error(admitted.error());
   const auto estimate = plan::estimate_on(problem, strategy);
   if (!estimate) return report_error(estimate.error());
   const EstimatedPlan plan{strategy, *estimate};
   if (const std::string shortfall = plan::memory_shortfall(problem, plan); !shortfall.empty())
-    print_warnings({"the plan " + shortfall});
+    print_warnings({"the strategy " + shortfall});
   const auto is_printed = write_outputs(options, {job, cluster, problem, plan});
   if (!is_printed) return report_error(is_printed.error());
   if (*is_printed) return 0;
   const report::EstimatedPlanReport shown{
       job, cluster, problem, plan,
       plan::place_plan(cluster, problem, plan.strategy, options.without)};
-  fmt::print("{}", options.json ? report::fixed_plan_json(shown).dump(2) + "\n"
-                                : report::fixed_plan_text(shown));
+  fmt::print("{}", options.json ? report::exact_plan_json(shown).dump(2) + "\n"
+                                : report::exact_plan_text(shown));
   return 0;
+}
+
+// The user's strategies of --compare; what they leave open is as the job gives it, else searched.
+Result<std::vector<EstimatedPlan>> compared_plans(const PlanOptions& options,
+                                                  const workload::Job& job,
+                                                  const PlanningProblem& problem) {
+  std::vector<EstimatedPlan> plans;
+  for (const std::string& text : options.compared) {
+    REGATTA_TRY(given, workload::parse_strategy(text, "--compare"));
+    workload::StrategyRequest request = workload::merged(given, job.strategy);
+    request.constraints = given.constraints;  // those of the search are not for it
+    REGATTA_TRY_DO(workload::check_request(request));
+    auto plan = plan::nearest_plan(plan::with_request(problem, request), search_threads());
+    if (!plan) return Error{plan.error().code, "--compare: " + plan.error().message};
+    plans.push_back(*std::move(plan));
+  }
+  return plans;
 }
 
 int show_search(const PlanOptions& options, const workload::Job& job, const topo::Cluster& cluster,
@@ -59,7 +94,11 @@ int show_search(const PlanOptions& options, const workload::Job& job, const topo
     return plan::search_estimated_plans(problem, mode, options.top, threads);
   }();
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-  if (!result) return report_error(with_launch_bounds(options, problem, result.error()));
+  if (!result)
+    return report_error(
+        with_fewer_servers(options, problem, with_launch_bounds(options, problem, result.error())));
+  const auto compared = compared_plans(options, job, problem);
+  if (!compared) return report_error(compared.error());
   const EstimatedPlan& best = result->ranked.front();
   const auto is_printed = write_outputs(options, {job, cluster, problem, best});
   if (!is_printed) return report_error(is_printed.error());
@@ -68,6 +107,7 @@ int show_search(const PlanOptions& options, const workload::Job& job, const topo
       .best = {job, cluster, problem, best,
                plan::place_plan(cluster, problem, best.strategy, options.without)},
       .result = *result,
+      .compared = *compared,
       .search_time = {took.count()},
       .has_frontier = options.frontier,
       .top = options.top};
@@ -102,17 +142,12 @@ int show_gpu_plans(const PlanOptions& options, const workload::Job& job,
                          fmt::format("--without: it names all servers of cluster {}; leave some in",
                                      cluster.name)});
   }
-  const int servers = options.servers > 0 ? options.servers : static_cast<int>(left->size());
-  if (servers > static_cast<int>(left->size())) {
-    return report_error(
-        {Code::kInvalidInput,
-         fmt::format("cluster {}: {} servers are left, {} are asked for; take fewer", cluster.name,
-                     left->size(), servers)});
-  }
-  const plan::PlanningProblem problem = plan::on_servers(*whole, servers);
+  const auto used = used_servers(options, *whole, cluster.name, static_cast<int>(left->size()));
+  if (!used) return report_error(used.error());
+  if (!used->note.empty()) print_warnings({used->note});
+  const plan::PlanningProblem problem = plan::on_servers(*whole, used->count);
   if (options.sizes) return show_gpu_sizes(options, job, cluster, problem);
-  if (const auto strategy = plan::fixed_strategy(job.strategy, problem.devices))
-    return show_fixed(options, job, cluster, problem, *strategy);
+  if (options.exact) return show_exact(options, job, cluster, problem);
   return show_search(options, job, cluster, problem);
 }
 

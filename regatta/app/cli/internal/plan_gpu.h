@@ -11,7 +11,7 @@ namespace regatta::cli {
 // Threads that a search on this machine uses.
 int search_threads();
 
-// Prints the plans, or the one that the job fixes completely. The exit status.
+// Prints the plans, or with --exact the strategy of the job as it stands. The exit status.
 int show_gpu_plans(const PlanOptions& options, const workload::Job& job,
                    const topo::Cluster& cluster);
 

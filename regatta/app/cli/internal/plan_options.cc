@@ -16,12 +16,14 @@ struct Given {
   bool is_for_mixed = false;  // also on servers of several types
 };
 
-std::array<Given, 10> gpu_options(const PlanOptions& options) {
+std::array<Given, 12> gpu_options(const PlanOptions& options) {
   return {{{"--sizes", options.sizes},
            {"--launch", !options.launcher.empty()},
            {"--html", !options.html.empty()},
            {"--trace", !options.trace.empty()},
            {"--stack", !options.stack.empty(), true},
+           {"--exact", options.exact},
+           {"--compare", !options.compared.empty()},
            {"--frontier", options.frontier},
            {"--exhaustive", options.exhaustive},
            {"--extended-search", options.every_form},

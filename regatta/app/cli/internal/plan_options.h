@@ -12,8 +12,11 @@ struct PlanOptions {
   std::string job;
   std::string cluster;
   std::string strategy;
-  std::string stack;  // of cost/software_stack.h; empty: the usual one
+  std::vector<std::string> constraints;  // "pp <= 8"
+  std::string stack;                     // of cost/software_stack.h; empty: the usual one
   int top = 10;
+  std::vector<std::string> compared;  // strategies of the user's beside those that are found
+  bool exact = false;                 // the strategy as it stands, without a search
   bool every_form = false;
   bool exhaustive = false;
   bool frontier = false;  // plans that trade time for memory

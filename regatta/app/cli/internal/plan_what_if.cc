@@ -65,8 +65,6 @@ Result<report::ComparedCluster> evaluate(const WhatIfOptions& options, const wor
     return row;
   }
   const Seconds step = found->estimate.step.total();
-  const std::string shortfall = plan::memory_shortfall(problem, *found);
-  if (!shortfall.empty()) row.note = "the plan " + shortfall;
   row.plan = *std::move(found);
   row.tokens_per_s = plan::tokens_per_step(problem) / step.value;
   row.usage = plan::resource_usage(problem, step, 1e9, options.price);

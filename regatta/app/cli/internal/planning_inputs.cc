@@ -56,11 +56,16 @@ Result<cost::Rates> load_rates(const std::string& cluster_path, const topo::Clus
   return rates;
 }
 
-Result<workload::Job> load_job_with(const std::string& job_path, const std::string& strategy) {
+Result<workload::Job> load_job_with(const std::string& job_path, const std::string& strategy,
+                                    const std::vector<std::string>& constraints) {
   REGATTA_TRY(job, load_job(job_path));
   if (!strategy.empty()) {
     REGATTA_TRY(request, workload::parse_strategy(strategy, "--strategy"));
     job.strategy = workload::merged(request, job.strategy);
+  }
+  for (const std::string& text : constraints) {
+    REGATTA_TRY(constraint, workload::parse_constraint(text, "--constraint"));
+    job.strategy.constraints.push_back(std::move(constraint));
   }
   REGATTA_TRY_DO(workload::check_request(job.strategy));
   return job;
@@ -68,10 +73,11 @@ Result<workload::Job> load_job_with(const std::string& job_path, const std::stri
 
 Result<PlanningInputs> load_planning_inputs(const std::string& job_path,
                                             const std::string& cluster_path,
-                                            const std::string& strategy) {
+                                            const std::string& strategy,
+                                            const std::vector<std::string>& constraints) {
   PlanningInputs inputs;
   REGATTA_TRY(cluster, load_cluster(cluster_path));
-  REGATTA_TRY(job, load_job_with(job_path, strategy));
+  REGATTA_TRY(job, load_job_with(job_path, strategy, constraints));
   REGATTA_TRY(rates, load_rates(cluster_path, cluster, inputs.warnings));
   inputs.cluster = std::move(cluster);
   inputs.job = std::move(job);

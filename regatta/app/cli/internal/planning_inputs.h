@@ -31,10 +31,12 @@ Result<cost::Rates> load_rates(const std::string& cluster_path, const topo::Clus
 // replaces what the job file says.
 Result<PlanningInputs> load_planning_inputs(const std::string& job_path,
                                             const std::string& cluster_path,
-                                            const std::string& strategy);
+                                            const std::string& strategy,
+                                            const std::vector<std::string>& constraints = {});
 
-// The job of a file, with what the flag --strategy fixes.
-Result<workload::Job> load_job_with(const std::string& job_path, const std::string& strategy);
+// The job of a file, with what the flags --strategy and --constraint say.
+Result<workload::Job> load_job_with(const std::string& job_path, const std::string& strategy,
+                                    const std::vector<std::string>& constraints = {});
 
 // Whether this build can run jobs on the devices of the cluster: it drives CPU devices alone.
 // kInvalidInput names the GPUs, begins with `command` and offers `regatta plan`.

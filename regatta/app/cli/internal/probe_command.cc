@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "regatta/app/cli/internal/arguments.h"
+#include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/probe_run.h"
 #include "regatta/app/cli/internal/probe_target.h"
 #include "regatta/app/cli/internal/time_flag.h"

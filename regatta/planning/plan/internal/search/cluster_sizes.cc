@@ -8,6 +8,7 @@
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 #include "regatta/planning/plan/estimated_plan_metrics.h"
+#include "regatta/planning/plan/internal/search/server_count.h"
 
 namespace regatta::plan {
 namespace {
@@ -15,17 +16,6 @@ namespace {
 constexpr EnumNames<4> kObjectives = {"time", "cost", "devices", "memory"};
 constexpr double kBillion = 1e9;
 constexpr int kFew = 8;
-
-// The fastest plan; a strategy that is fixed must fit, too.
-Result<EstimatedPlan> plan_of(const PlanningProblem& problem, int threads) {
-  REGATTA_TRY(plan, fastest_plan(problem, threads));
-  const Bytes has = problem.server.device.memory;
-  if (memory_fit(plan.estimate.memory, has) == MemoryFit::kFits) return plan;
-  const Bytes needs{static_cast<long long>(plan.estimate.memory.total())};
-  return Error{Code::kInvalidInput,
-               fmt::format("{} needs {} of {} a device; use more devices, or free a degree",
-                           to_string(plan.strategy), format_bytes(needs), format_bytes(has))};
-}
 
 // A size is not worth a look when another one is as fast and as cheap, and one of both better.
 void mark_optimal(std::vector<ClusterSize>& sizes) {
@@ -38,6 +28,32 @@ void mark_optimal(std::vector<ClusterSize>& sizes) {
       return !is_slower && !is_dearer && !is_equal;
     });
   }
+}
+
+ClusterSize size_of(const PlanningProblem& problem, int servers, EstimatedPlan plan,
+                    const ClusterSizes& all, const ClusterSizesOptions& options) {
+  const PlanningProblem sized = on_servers(problem, servers);
+  const Seconds step = plan.estimate.step.total();
+  ClusterSize size{.servers = servers, .devices = sized.devices, .plan = std::move(plan)};
+  size.tokens_per_s = tokens_per_step(sized) / step.value;
+  size.mfu = mfu(sized, size.plan);
+  size.usage = resource_usage(sized, step, all.tokens, options.price);
+  return size;
+}
+
+// A number of servers that a job divides badly uses its devices worse than a smaller number; all
+// lose a little by their number.
+constexpr double kUsualLoss = 0.97;
+
+bool is_worse_used(const PlanningProblem& sized, const EstimatedPlan& plan,
+                   const std::vector<ClusterSize>& smaller) {
+  return !smaller.empty() && mfu(sized, plan) < kUsualLoss * smaller.back().mfu;
+}
+
+// Whether fewer servers are worth a row beside `servers`: they are nearly as fast, or faster.
+bool is_better_used(const SizedPlan& fewer, int servers, const EstimatedPlan& plan) {
+  const double ratio = plan.estimate.step.total() / fewer.plan.estimate.step.total();
+  return ratio * servers > fewer.servers / kUsualLoss;
 }
 
 double measure(const ClusterSize& size, Objective objective) {
@@ -80,19 +96,23 @@ Result<ClusterSizes> plan_cluster_sizes(const PlanningProblem& problem,
   ClusterSizes all;
   all.steps = options.steps;
   all.tokens = options.steps > 0 ? tokens_per_step(problem) * options.steps : kBillion;
-  for (const int servers : server_counts(problem.devices / problem.server.device_count)) {
+  const int most = problem.devices / problem.server.device_count;
+  int before = 0;
+  for (const int servers : server_counts(most)) {
     const PlanningProblem sized = on_servers(problem, servers);
-    auto plan = plan_of(sized, options.threads);
-    if (!plan) {
-      all.left_out.push_back({servers, plan.error().message});
-      continue;
+    auto plan = fastest_plan(sized, options.threads);
+    const bool is_worse = plan && is_worse_used(sized, *plan, all.sizes);
+    const bool has_smaller = servers - before > 1 && (!all.sizes.empty() || servers == most);
+    if ((!plan || is_worse) && has_smaller) {
+      const auto between = fastest_server_count(problem, before + 1, servers - 1, options.threads);
+      if (between && (!plan || is_better_used(*between, servers, *plan)))
+        all.sizes.push_back(size_of(problem, between->servers, between->plan, all, options));
     }
-    const Seconds step = plan->estimate.step.total();
-    ClusterSize size{.servers = servers, .devices = sized.devices, .plan = *std::move(plan)};
-    size.tokens_per_s = tokens_per_step(sized) / step.value;
-    size.mfu = mfu(sized, size.plan);
-    size.usage = resource_usage(sized, step, all.tokens, options.price);
-    all.sizes.push_back(std::move(size));
+    if (plan)
+      all.sizes.push_back(size_of(problem, servers, *std::move(plan), all, options));
+    else
+      all.left_out.push_back({servers, plan.error().message});
+    before = servers;
   }
   if (all.sizes.empty()) return Error{Code::kInvalidInput, all.left_out.back().reason};
   const ClusterSize& smallest = all.sizes.front();

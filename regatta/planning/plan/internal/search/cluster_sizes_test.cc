@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -7,6 +8,7 @@
 #include "regatta/model/topo/presets.h"
 #include "regatta/model/workload/model.h"
 #include "regatta/planning/plan/estimated_plan_metrics.h"
+#include "regatta/planning/plan/internal/search/server_count.h"
 
 namespace regatta::plan {
 namespace {
@@ -90,7 +92,7 @@ TEST(PlanClusterSizes, LeaveOutWhereNothingFitsOrDivides) {
   ASSERT_FALSE(sizes->left_out.empty());
   EXPECT_EQ(sizes->left_out.front().servers, 1);
   EXPECT_THAT(sizes->left_out.front().reason, HasSubstr("no strategy fits"));
-  EXPECT_EQ(sizes->sizes.size() + sizes->left_out.size(), server_counts(16).size());
+  EXPECT_GE(sizes->sizes.size() + sizes->left_out.size(), server_counts(16).size());
   // Four stages of eight ranks need multiples of 32 devices.
   one.request.tp = 8;
   one.request.pp = 4;
@@ -101,17 +103,53 @@ TEST(PlanClusterSizes, LeaveOutWhereNothingFitsOrDivides) {
     EXPECT_EQ(size.devices % 32, 0);
 }
 
+TEST(PlanClusterSizes, FindANumberOfServersBetweenThoseThatTheyLookAt) {
+  Case one;
+  one.servers = 13;
+  one.request = {.tp = 8, .cp = 1};
+  const PlanningProblem problem = one.problem();
+  const auto best = fastest_server_count(problem, 1, 13);
+  ASSERT_TRUE(best);
+  for (int servers = 1; servers <= 13; ++servers) {
+    PlanningProblem sized = problem;
+    sized.devices = servers * 8;
+    const auto plan = fastest_plan(sized);
+    if (!plan) continue;
+    EXPECT_GE(plan->estimate.step.total(), best->plan.estimate.step.total()) << servers;
+  }
+  const auto sizes = plan_cluster_sizes(problem, {});
+  ASSERT_TRUE(sizes);
+  EXPECT_TRUE(std::any_of(sizes->sizes.begin(), sizes->sizes.end(),
+                          [&](const ClusterSize& size) { return size.servers == best->servers; }));
+  for (std::size_t i = 1; i < sizes->sizes.size(); ++i)
+    EXPECT_GT(sizes->sizes[i].servers, sizes->sizes[i - 1].servers);
+}
+
+TEST(FastestServerCount, IsNothingWhereNoPlanFits) {
+  Case one;
+  EXPECT_FALSE(fastest_server_count(one.problem(), 1, 1));
+}
+
+TEST(CountsToTry, AreAllOfAFewAndTheMostDivisibleOfMany) {
+  EXPECT_THAT(counts_to_try(3, 6, 8, 1536), ElementsAre(6, 5, 4, 3));
+  const std::vector<int> many = counts_to_try(500, 1000, 8, 1536);
+  EXPECT_EQ(many.size(), 32U);
+  EXPECT_EQ(many.front(), 1000);
+  EXPECT_THAT(many, testing::IsSupersetOf({960, 768}));
+  EXPECT_TRUE(std::is_sorted(many.rbegin(), many.rend()));
+}
+
 TEST(PlanClusterSizes, FailWhereNoSizeHasAPlan) {
   Case one;
   one.servers = 1;
   const auto sizes = plan_cluster_sizes(one.problem(), {});
   ASSERT_FALSE(sizes);
   EXPECT_THAT(sizes.error().message, HasSubstr("no strategy fits"));
-  // A strategy that is given completely is not searched, and may be too large.
+  // Nor does a strategy whose degrees are all given.
   one.request = {.tp = 8, .pp = 1, .dp = 1, .cp = 1, .micro_batch = 1};
   const auto fixed = plan_cluster_sizes(one.problem(), {});
   ASSERT_FALSE(fixed);
-  EXPECT_THAT(fixed.error().message, HasSubstr("needs"));
+  EXPECT_THAT(fixed.error().message, HasSubstr("no strategy with cp 1, dp 1"));
 }
 
 TEST(PlanClusterSizes, AreOptimalWhereNoOtherIsFasterAndCheaper) {

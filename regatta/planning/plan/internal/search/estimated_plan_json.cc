@@ -32,8 +32,13 @@ json breakdown_to_json(const StepBreakdown& step) {
 
 json estimated_plan_row(const PlanningProblem& problem, const EstimatedPlan& plan) {
   const MemoryFit fit = memory_fit(plan.estimate.memory, problem.server.device.memory);
+  const PredictionInterval interval = prediction_interval(problem, plan);
   return {{"strategy", workload::strategy_to_json(plan.strategy)},
           {"step_time_s", plan.estimate.step.total().value},
+          {"interval",
+           {{"low_s", interval.low.value},
+            {"high_s", interval.high.value},
+            {"compared", interval.is_compared}}},
           {"memory_per_device_bytes", whole_bytes(plan.estimate.memory.total())},
           {"fits", fit == MemoryFit::kFits}};
 }
@@ -46,7 +51,6 @@ json estimated_plan_to_json(const PlanningProblem& problem, const EstimatedPlan&
   all["mfu"] = is.mfu;
   all["tokens_per_s"] = is.tokens_per_s;
   all["fit"] = to_string(is.fit);
-  all["interval"] = {{"low_s", is.interval.low.value}, {"high_s", is.interval.high.value}};
   all["breakdown"] = breakdown_to_json(plan.estimate.step);
   all["memory"] = memory_to_json(plan.estimate.memory);
   all["worst_stage"] = plan.estimate.worst_stage;

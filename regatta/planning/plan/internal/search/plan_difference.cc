@@ -33,7 +33,8 @@ Seconds ComparedPlan::step() const {
 ComparedPlan compared_plan(const std::string& name, const EstimatedPlan& plan) {
   return {.name = name,
           .parts = named_step_parts(plan.estimate.step),
-          .memory = plan.estimate.memory.total()};
+          .memory = plan.estimate.memory.total(),
+          .strategy = plan.strategy};
 }
 
 PlanDifference compare_plans(const ComparedPlan& a, const ComparedPlan& b) {

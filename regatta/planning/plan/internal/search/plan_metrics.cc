@@ -90,6 +90,19 @@ std::string memory_shortfall(const PlanningProblem& problem, const EstimatedPlan
       fit == MemoryFit::kDoesNot ? "it does not fit" : "too close to be sure that it fits");
 }
 
+PredictionInterval prediction_interval(const PlanningProblem& problem, const EstimatedPlan& plan) {
+  const Seconds step = plan.estimate.step.total();
+  const bool has_own = has_experts(problem.model) ? problem.stack.own_experts.count > 0
+                                                  : problem.stack.own_dense.count > 0;
+  const bool is_compared =
+      has_own || cost::was_compared({.device = problem.server.device.name,
+                                     .precision = problem.precision,
+                                     .has_experts = has_experts(problem.model)});
+  cost::PredictionErrorRange spread = cost::prediction_error_range(problem.stack, problem.model);
+  if (!is_compared) spread = cost::widened(spread);
+  return {step * spread.low, step * spread.high, is_compared};
+}
+
 PlanMetrics plan_metrics(const PlanningProblem& problem, const EstimatedPlan& plan) {
   PlanMetrics answer;
   const Seconds step = plan.estimate.step.total();
@@ -102,9 +115,7 @@ PlanMetrics plan_metrics(const PlanningProblem& problem, const EstimatedPlan& pl
   answer.mfu = mfu(problem, plan);
   answer.tokens_per_s = static_cast<double>(problem.global_batch) * problem.model.seq / step.value;
   answer.fit = memory_fit(plan.estimate.memory, problem.server.device.memory);
-  const cost::PredictionErrorRange spread =
-      cost::prediction_error_range(problem.stack, problem.model);
-  answer.interval = {step * spread.low, step * spread.high};
+  answer.interval = prediction_interval(problem, plan);
   answer.sensitivities = sensitivities(problem, plan);
   answer.binding = binding_of(plan);
   return answer;

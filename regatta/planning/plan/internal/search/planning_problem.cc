@@ -82,4 +82,18 @@ PlanningProblem on_servers(PlanningProblem problem, int servers) {
   return problem;
 }
 
+PlanningProblem with_request(const PlanningProblem& problem,
+                             const workload::StrategyRequest& request) {
+  return {.model = problem.model,
+          .global_batch = problem.global_batch,
+          .precision = problem.precision,
+          .request = request,
+          .server = problem.server,
+          .stack = problem.stack,
+          .machine = problem.machine,
+          .devices = problem.devices,
+          .every_form = problem.every_form,
+          .accepts = problem.accepts};
+}
+
 }  // namespace regatta::plan

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <numeric>
 #include <optional>
+#include <span>
+#include <string_view>
 
 namespace regatta::plan {
 namespace {
@@ -25,6 +27,26 @@ std::vector<T> given_or(const std::optional<T>& given, const Choices& choices) {
 constexpr std::array kFalseTrue = {false, true};
 constexpr std::array kTrueFalse = {true, false};
 constexpr std::array kContexts = {ContextParallelism::kRing, ContextParallelism::kAllToAll};
+
+// The keys that each level of the space decides; constraints on other keys wait for their level.
+constexpr std::array<std::string_view, 8> kWorkKeys = {
+    "tp", "cp", "context", "ep", "etp", "micro_batch", "sequence_parallel", "recompute"};
+constexpr std::array<std::string_view, 2> kStageKeys = {"pp", "dp"};
+constexpr std::array<std::string_view, 6> kCompletionKeys = {
+    "schedule", "virtual_stages", "zero", "shard_ranks", "overlap", "offload"};
+
+// Removes those after the first `begin` that a constraint on one of `keys` excludes.
+void keep_admitted(const workload::StrategyRequest& request, std::span<const std::string_view> keys,
+                   std::vector<Strategy>& strategies, std::size_t begin) {
+  for (const workload::StrategyConstraint& one : request.constraints) {
+    if (std::find(keys.begin(), keys.end(), one.key) == keys.end()) continue;
+    const auto first = strategies.begin() + static_cast<std::ptrdiff_t>(begin);
+    const auto end = std::remove_if(first, strategies.end(), [&](const Strategy& strategy) {
+      return !workload::admits(one, strategy);
+    });
+    strategies.erase(end, strategies.end());
+  }
+}
 
 class StrategySpace {
  public:
@@ -210,16 +232,22 @@ std::vector<int> divisors(int number) {
 }
 
 std::vector<Strategy> work_strategies(const StrategySpaceInput& input) {
-  return StrategySpace(input).work();
+  std::vector<Strategy> all = StrategySpace(input).work();
+  keep_admitted(input.request, kWorkKeys, all, 0);
+  return all;
 }
 
 std::vector<Strategy> stage_counts(const StrategySpaceInput& input, const Strategy& work) {
-  return StrategySpace(input).stages(work);
+  std::vector<Strategy> all = StrategySpace(input).stages(work);
+  keep_admitted(input.request, kStageKeys, all, 0);
+  return all;
 }
 
 void add_completions(const StrategySpaceInput& input, const Strategy& staged,
                      std::vector<Strategy>& completions) {
+  const std::size_t before = completions.size();
   StrategySpace(input).complete(staged, completions);
+  keep_admitted(input.request, kCompletionKeys, completions, before);
 }
 
 }  // namespace regatta::plan

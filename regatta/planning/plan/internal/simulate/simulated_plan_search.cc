@@ -82,7 +82,7 @@ std::vector<Strategy> variants(const workload::Job& job, const Strategy& base) {
       Strategy one = base;
       one.micro_batch = micro_batch;
       one.recompute = recompute;
-      list.push_back(one);
+      if (workload::admits(job.strategy.constraints, one)) list.push_back(one);
     }
   }
   return list;
@@ -123,6 +123,7 @@ class SimulatedPlanSearch {
       for (const Strategy& strategy : variants(context_.job, base))
         REGATTA_TRY_DO(try_strategy(strategy));
     }
+    if (best_.empty() && result_.rejected.empty()) return nothing_admitted();
     if (best_.empty()) return nothing_fits();
     REGATTA_TRY_DO(improve());
     finish();
@@ -151,6 +152,15 @@ class SimulatedPlanSearch {
                           ranks);
     return {Code::kInvalidInput, fmt::format("strategy: {} cannot fill {} devices; {}",
                                              join(asked, ", "), ranks, remedy)};
+  }
+
+  Error nothing_admitted() const {
+    std::vector<std::string> words;
+    for (const workload::StrategyConstraint& one : context_.job.strategy.constraints)
+      words.push_back(to_string(one));
+    return {Code::kInvalidInput,
+            fmt::format("strategy: no strategy of {} devices meets {}; leave a constraint out",
+                        devices_.size(), join(words, " and "))};
   }
 
   Error nothing_fits() const {
