@@ -123,8 +123,8 @@ TEST(GpuBlock, TokensOfExpertsArePaddedToWholeTiles) {
   EXPECT_NEAR(products(odd) / products(model("deepseek-v3")), 1, 0.15);
 }
 
-// Whole experts of a rank get the tokens of its own share of the ranks; split ones those of all tensor
-// ranks. The operations are the same, and few tokens an expert are slower.
+// Whole experts of a rank get the tokens of its own share of the ranks; split ones those of all
+// tensor ranks. The operations are the same, and few tokens an expert are slower.
 TEST(GpuBlock, RanksComputeAsMuchOfExpertsForEveryTensorDegree) {
   const auto products = [](int etp, int ep) {
     const RankWork work{.model = model("mixtral-8x22b"),

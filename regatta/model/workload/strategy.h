@@ -177,9 +177,9 @@ int part_of_layer(const ModelShape& model, int parts, int layer);
 Status check_stage_layers(const ModelShape& model, const Strategy& strategy);
 
 // Micro-batches of one rank per step. Fails with kInvalidInput when the strategy does not divide
-// the job: names the two numbers (tp | heads, ffn_hidden; cp | seq; ep | experts; etp |
-// expert_ffn_hidden; ep * etp | tp * cp * dp; pp <= layers; dp * micro_batch | global_batch; shard_ranks | dp * cp), and where two
-// keys contradict each other (a schedule without its virtual stages, check_stage_layers()).
+// the job: names the two numbers (tp | heads, ffn_hidden; cp | seq; ep | experts; ep x etp | ranks
+// of a stage; etp | expert_ffn_hidden; pp <= layers; dp x micro_batch | global_batch; shard_ranks |
+// dp x cp), or two keys that contradict each other (a schedule, check_stage_layers()).
 Result<int> micro_batches(const ModelShape& model, const Strategy& strategy, int global_batch);
 
 std::string to_string(const Strategy& strategy);  // "tp2 pp4 dp1 mb1 recompute=none"

@@ -33,8 +33,8 @@ cost::ServerNetwork slower_of(cost::ServerNetwork a, const cost::ServerNetwork& 
   return a;
 }
 
-// The server of each rank, or the scale-up domain, where links join several servers, and the network
-// of each type of server.
+// The server of each rank, or the scale-up domain, where links join several servers, and the
+// network of each type of server.
 class Ranks {
  public:
   explicit Ranks(const HeterogeneousInput& input) : cluster_(input.cluster) {
