@@ -159,7 +159,7 @@ class PlanGpuTest(unittest.TestCase):
 
     def test_prints_the_stack_with_what_it_assumes_and_lists_all(self):
         text = lab_case.regatta("plan", JOB, "--cluster", CLUSTER).stdout
-        self.assertRegex(text, "\nstack megatron-core assumes .*fused attention.*; fitted to ")
+        self.assertRegex(text, "\nstack megatron-core assumes .*fused attention.*; its scalars: ")
         names = self.refused(JOB, "--cluster", CLUSTER, "--stack", "none").split("choose one of ")[1].strip().split(", ")
         self.assertGreater(len(names), 8)
         page = (EXAMPLES.parent / "docs" / "formats" / "gpu_plan.md").read_text()

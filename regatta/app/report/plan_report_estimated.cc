@@ -172,7 +172,7 @@ json placement_json(const EstimatedPlanReport& report) {
 
 // The stack and what it assumes.
 std::string assumptions_text(const cost::SoftwareStack& stack) {
-  return fmt::format("stack {} assumes {}; fitted to {}; --stack takes another\n", stack.name,
+  return fmt::format("stack {} assumes {}; its scalars: {}; --stack takes another\n", stack.name,
                      stack.assumes, stack.fitted_on);
 }
 
