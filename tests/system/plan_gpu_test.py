@@ -151,7 +151,7 @@ class PlanGpuTest(unittest.TestCase):
         every = self.plan(JOB, "--cluster", CLUSTER, *given, "--exhaustive")
         self.assertEqual(every["ranked"], plans["ranked"])
         for wrong, words in (("pp 4", "write a relation after pp"), ("stages <= 4", "'stages' is no key of a strategy"),
-                             ("pp <= four", "'four' is no value of pp"), ("recompute < full", "none, selective, full")):
+                             ("pp <= four", "'four' is no value of pp"), ("recompute < full", "none, selective, pointwise, experts, full")):
             self.assertIn(words, self.refused(JOB, "--cluster", CLUSTER, "--constraint", wrong))
         self.assertIn("pp is given, and the constraint pp <= 4 excludes it",
                       self.refused(JOB, "--cluster", CLUSTER, "--strategy", "{pp: 8}", "--constraint", "pp <= 4"))
