@@ -97,17 +97,17 @@ std::vector<DeviceRow> device_rows() {
       {"b300-sxm", 75, 2250, 2250, 4500, 148, 268, 8000, nvlink(900),
        "NVIDIA HGX B300 data sheet (2025), an eighth: 36 and 72 PFLOPS of bf16 and fp8 with "
        "sparsity, 105 of nvfp4 dense, NVLink 1.8 TB/s both ways; nvidia-smi: 275040 MiB; "
-       "processors as B200",
+       "processors as B200; these two not re-checked",
        13125},
       {"gb200", 80, 2500, 2500, 5000, 152, 185, 8000, nvlink(900),
        "NVIDIA GB200 NVL72 data sheet (2025), a device of 72: 5, 10 and 20 PFLOPS of bf16, fp8 and "
-       "fp4 with sparsity, 186 GB; nvidia-smi: 189471 MiB; processors: CUDA's device properties, "
-       "vendor's data sheet does not give them",
+       "fp4 with sparsity, 186 GB; nvidia-smi: 189471 MiB; processors: CUDA's device properties; "
+       "these two not re-checked",
        10000},
       {"gb300", 83, 2500, 2500, 5000, 152, 277, 8000, nvlink(900),
        "NVIDIA GB300 NVL72 data sheet (2025), a 72nd: 360 and 720 PFLOPS of bf16 and fp8 with "
        "sparsity, 1080 of nvfp4 dense, 6 of fp32, 20 TB, 576 TB/s; nvidia-smi: 284208 MiB; "
-       "processors as GB200",
+       "processors as GB200; these two not re-checked",
        15000},
   };
 }
