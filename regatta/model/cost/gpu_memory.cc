@@ -43,8 +43,8 @@ PerToken attention_bytes(const SoftwareStack& stack, const RankWork& work, doubl
   if (has_latent_attention(model))
     bytes.whole += element * (model.latent.query_rank + model.latent.kv_rank);
   if (!keeps_input(model, model.adapters.qkv)) bytes.whole -= element * h;
-  // Softmax, its dropped form and the mask; fused: a sum for each row.
   if (model.qk_norms) bytes.shared += element * (heads + shape.kv_heads) * shape.key_dim;
+  // Softmax, its dropped form and the mask; fused: a sum for each row.
   const double keys = static_cast<double>(model.seq);
   bytes.scores = stack.traits.flash_attention
                      ? 4 * heads

@@ -89,6 +89,15 @@ Status check_all_launchers(Launcher launcher, const RuleInput& input) {
 
 }  // namespace
 
+bool splits_key_heads(const RuleInput& input) {
+  return attention_shape(input.model).kv_heads % input.strategy.tp == 0;
+}
+
+std::string key_heads_reason(const RuleInput& input) {
+  return fmt::format("tp {} does not divide the {} heads of keys and values", input.strategy.tp,
+                     attention_shape(input.model).kv_heads);
+}
+
 std::span<const LaunchRule> launch_rules(Launcher launcher) {
   switch (launcher) {
     case Launcher::kMegatron:

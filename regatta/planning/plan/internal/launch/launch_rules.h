@@ -29,6 +29,13 @@ struct LaunchRule {
   std::string_view remedy;                  // "set zero 1"
 };
 
+// Every framework splits whole heads of keys and values between tensor ranks.
+bool splits_key_heads(const RuleInput& input);
+std::string key_heads_reason(const RuleInput& input);
+inline constexpr LaunchRule kKeyHeadsRule{"tp", "a divisor of the heads of keys and values",
+                                          splits_key_heads, key_heads_reason,
+                                          "choose a divisor of them"};
+
 // Those without keys first.
 std::span<const LaunchRule> launch_rules(Launcher launcher);
 std::span<const LaunchRule> megatron_rules();

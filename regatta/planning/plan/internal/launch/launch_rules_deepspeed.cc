@@ -51,15 +51,7 @@ constexpr std::array kDeepspeedRules = {
                              input.strategy.expert_tp(), input.strategy.tp);
         },
         "leave etp out, or launch with megatron"},
-    LaunchRule{"tp", "a divisor of the heads of keys and values",
-               [](const RuleInput& input) {
-                 return attention_shape(input.model).kv_heads % input.strategy.tp == 0;
-               },
-               [](const RuleInput& input) {
-                 return fmt::format("tp {} does not divide the {} heads of keys and values",
-                                    input.strategy.tp, attention_shape(input.model).kv_heads);
-               },
-               "choose a divisor of them"},
+    kKeyHeadsRule,
     LaunchRule{
         "zero, tp", "0 to 2 with tp above 1",
         [](const RuleInput& input) { return input.strategy.tp == 1 || input.strategy.zero < 3; },

@@ -52,15 +52,7 @@ constexpr std::array kMegatronRules = {
                      input.strategy.pp, input.micro_batches);
                },
                "set virtual_stages 1, or another micro_batch"},
-    LaunchRule{"tp", "a divisor of the heads of keys and values",
-               [](const RuleInput& input) {
-                 return attention_shape(input.model).kv_heads % input.strategy.tp == 0;
-               },
-               [](const RuleInput& input) {
-                 return fmt::format("tp {} does not divide the {} heads of keys and values",
-                                    input.strategy.tp, attention_shape(input.model).kv_heads);
-               },
-               "choose a divisor of them"},
+    kKeyHeadsRule,
     LaunchRule{"cp", "1, or half a divisor of the sequence",
                [](const RuleInput& input) {
                  return input.strategy.cp == 1 || input.model.seq % (2 * input.strategy.cp) == 0;

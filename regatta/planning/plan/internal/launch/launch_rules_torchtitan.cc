@@ -69,15 +69,7 @@ constexpr std::array kTorchtitanRules = {
                },
                [](const RuleInput&) { return std::string("tensor ranks always share the tokens"); },
                "set sequence_parallel"},
-    LaunchRule{"tp", "a divisor of the heads of keys and values",
-               [](const RuleInput& input) {
-                 return attention_shape(input.model).kv_heads % input.strategy.tp == 0;
-               },
-               [](const RuleInput& input) {
-                 return fmt::format("tp {} does not divide the {} heads of keys and values",
-                                    input.strategy.tp, attention_shape(input.model).kv_heads);
-               },
-               "choose a divisor of them"},
+    kKeyHeadsRule,
     LaunchRule{"cp, tp", "so that 2 x cp x tp divides the sequence",
                [](const RuleInput& input) {
                  const int parts =
