@@ -40,12 +40,61 @@ class PlanCommand(unittest.TestCase):
             self.assertEqual((done.returncode, done.stderr, done.stdout), (2, f"regatta: {sentence}\n", ""))
 
     def test_refuses_what_a_cluster_of_cpus_cannot_have(self):
-        for option in (["--launch", "megatron"], ["--html", self.folder / "x.html"], ["--trace", self.folder / "x.json"],
-                       ["--stack", "nemo"], ["--frontier"], ["--exhaustive"], ["--exact"], ["--extended-search"], ["--servers", "2"],
-                       ["--without", "s1"], ["--sizes"]):
-            self.check(CPU_PLAN + option, f"{option[0]}: {EXAMPLES / 'cluster.yaml'} has no GPUs; give a cluster of GPUs, "
-                                          "or plan without it")
+        page = self.folder / "x.html"
+        self.check(CPU_PLAN + ["--launch", "megatron", "--html", page],
+                   f"--launch: {EXAMPLES / 'cluster.yaml'} has no GPUs, which megatron needs; leave it out, or start the job with "
+                   "regatta run")
+        self.check(CPU_PLAN + ["--stack", "nemo", "--html", page],
+                   f"--stack: {EXAMPLES / 'cluster.yaml'} has no GPUs, and Regatta's own trainer runs there; leave it out, or write "
+                   "regatta")
         self.assertEqual(list(self.folder.iterdir()), [])
+
+    def check_every_option(self, plan):
+        """All options that look at a plan from another side have an answer, with the same keys."""
+        best = json.loads(self.done(*plan, "--json").stdout)
+        keys = {"stack", "stack_assumes", "step_time_s", "interval", "tflops_per_device", "hardware_tflops_per_device", "mfu",
+                "tokens_per_s", "memory_per_device_bytes", "memory", "memory_by_stage", "worst_stage", "fits", "fit", "breakdown",
+                "binding", "sensitivities", "layers_of_stages", "strategy", "device", "devices"}
+        self.assertLessEqual(keys, best.keys())
+        self.assertTrue(best["fits"])
+        self.assertAlmostEqual(sum(best["breakdown"].values()) / best["step_time_s"], 1, 6)
+        self.assertEqual(len(best["layers_of_stages"]), best["strategy"]["pp"])
+        self.assertEqual(len(best["memory_by_stage"]), best["strategy"]["pp"])
+        given = json.dumps({key: best["strategy"][key] for key in ("tp", "pp", "dp", "micro_batch", "recompute")})
+        exact = json.loads(self.done(*plan, "--exact", "--strategy", given, "--json").stdout)
+        self.assertGreaterEqual(exact["step_time_s"], 0.999 * best["step_time_s"])
+        self.assertEqual(exact["strategy"]["tp"], best["strategy"]["tp"])
+        own = json.loads(self.done(*plan, "--compare", "{tp: 2}", "--json").stdout)["compared"]
+        self.assertEqual(own[0]["strategy"]["tp"], 2)
+        more = json.loads(self.done(*plan, "--frontier", "--json").stdout)
+        self.assertEqual(more["frontier"][0]["step_time_s"], best["step_time_s"])
+        sizes = json.loads(self.done(*plan, "--sizes", "--json").stdout)
+        self.assertGreater(len(sizes["sizes"]), 1)
+        one = json.loads(self.done(*plan, "--servers", "1", "--json").stdout)
+        self.assertLess(one["devices"], best["devices"])
+        for option in (["--exhaustive"], ["--extended-search"], ["--constraint", "tp <= 2"], ["--top", "1"]):
+            self.done(*plan, *option)
+        page, trace = self.folder / "plan.html", self.folder / "trace.json"
+        self.done(*plan, "--html", page, "--trace", trace)
+        self.assertIn("One step, stage by stage", page.read_text())
+        events = json.loads(trace.read_text())["traceEvents"]
+        self.assertIn("stage 0", {event.get("args", {}).get("name") for event in events})
+        first = self.write("a.json", json.dumps(best))
+        second = self.write("b.json", json.dumps(exact))
+        self.done("plan", "diff", first, second)
+        return best
+
+    def test_answers_every_option_on_cpus(self):
+        best = self.check_every_option(CPU_PLAN)
+        self.assertEqual(best["stack"], "regatta")
+        self.assertAlmostEqual(best["step_time_s"], best["predicted"]["step_time_s"], 9)
+        without = json.loads(self.done(*CPU_PLAN, "--without", "s1", "--json").stdout)
+        self.assertFalse([name for name in without["plan"]["placement"] if name.startswith("s1/")])
+        job, cluster = EXAMPLES / "job.yaml", EXAMPLES / "cluster.yaml"
+        rows = json.loads(self.done("plan", "what-if", job, "--cluster", cluster, "--with", "servers=2", "--json").stdout)["clusters"]
+        self.assertEqual([row["devices"] for row in rows], [8, 4])
+        text = self.done("plan", "diff", "{tp: 2}", "{tp: 1}", "--job", job, "--cluster", cluster).stdout
+        self.assertIn("they differ in", text)
 
     def test_writes_the_optimizer_and_the_steps_of_the_job(self):
         job = self.write("job.yaml", "name: j\nmodel: {preset: llama3-8b}\nglobal_batch: 16\nprecision: bf16\nsteps: 500\n"
@@ -160,9 +209,24 @@ class PlanCommand(unittest.TestCase):
         self.assertRegex(text, r"\nstep .* 100 %\n")
         self.assertIn("of all devices' peaks", text)
         self.assertIn("memory per device of stage", text)
-        for option in (["--frontier"], ["--exhaustive"], ["--exact"], ["--extended-search"], ["--servers", "1"]):
-            self.check(self.mixed() + option, f"{option[0]}: the servers of cluster mixed are of several types, and it needs one "
-                                              "type; name servers of one type, or plan without it")
+        best = self.check_every_option(self.mixed())
+        self.assertEqual(sum(best["micro_batches_of_replicas"]) * best["strategy"]["micro_batch"], 64)
+        without = json.loads(self.done(*self.mixed(), "--without", "a", "--json").stdout)
+        self.assertEqual((without["servers"], without["devices"]), ("b", 8))
+        script = self.done(*self.mixed(), "--strategy", "{tp: 8, pp: 2}", "--launch", "megatron").stdout
+        self.assertIn("--decoder-first-pipeline-num-layers", script)
+        self.assertRegex(script, r"\n  [ab] [ab]\n")
+
+    def test_gives_equal_servers_of_two_names_the_same_numbers(self):
+        job, cluster = self.mixed()[1], self.write("equal.yaml", "name: c\nfabric: {tiers: [leaf]}\nservers:\n"
+                                                   "  - {name: a, type: dgx-h100}\n  - {name: b, type: dgx-h100}\n")
+        twins = self.write("twins.yaml", "name: c\nserver_types:\n  one: {preset: dgx-h100}\n  two: {preset: dgx-h100}\n"
+                                         "fabric: {tiers: [leaf]}\nservers:\n  - {name: a, type: one}\n  - {name: b, type: two}\n")
+        equal, same = (json.loads(self.done("plan", job, "--cluster", path, "--json").stdout) for path in (cluster, twins))
+        for plan in (equal, same):
+            for key in ("search_time_s", "evaluated", "fitting"):  # as the threads go
+                plan.pop(key)
+        self.assertEqual(equal, same)
 
     def test_has_limits_on_what_nobody_looks_at(self):
         job = self.write("job.yaml", JOB.read_text().replace("global_batch: 1536", "global_batch: 983040"))

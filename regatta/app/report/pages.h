@@ -13,7 +13,7 @@
 #include "regatta/network/simulate/run_scenario.h"
 #include "regatta/network/simulate/scenario.h"
 #include "regatta/network/simulate/simulated_network.h"
-#include "regatta/planning/plan/estimated_plan_metrics.h"
+#include "regatta/planning/plan/plan_metrics.h"
 #include "regatta/planning/plan/stage_timeline.h"
 
 namespace regatta::report {
@@ -23,7 +23,7 @@ namespace regatta::report {
 std::string report_html(const RunResult& result);
 
 // The references outlive the call.
-struct EstimatedPlanPage {
+struct PlanPage {
   std::string job_name;
   std::string cluster_name;
   std::string stack_name;
@@ -31,19 +31,21 @@ struct EstimatedPlanPage {
   const workload::Strategy& strategy;
   workload::Precision precision = workload::Precision::kBf16;
   int global_batch = 0;
-  const topo::ServerType& server;
+  std::string device;  // "a100-sxm4-80g"
+  Bytes capacity;      // of a device of the fullest stage
   const plan::StageTimeline& timeline;
+  const workload::PhaseTimes* phases = nullptr;  // of a step that was simulated rank by rank
   // The cluster sizes that were evaluated; the plan is for sizes[picked]. nullptr: only one size.
   const plan::ClusterSizes* sizes = nullptr;
   std::size_t picked = 0;
 };
 
-// A plan for a GPU cluster: key figures, the timeline of its stages, where the
+// A plan: key figures, the timeline of its stages, where the
 // step goes, what a device holds.
-std::string estimated_plan_html(const EstimatedPlanPage& page);
+std::string plan_html(const PlanPage& page);
 
 // The timeline of the stages for Perfetto: one process, a thread for each stage.
-std::string estimated_plan_trace(const plan::StageTimeline& timeline);
+std::string plan_trace(const plan::StageTimeline& timeline);
 
 // A simulated scenario: key figures, its items and failures, the load of links over time, the
 // slowest messages.

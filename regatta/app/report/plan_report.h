@@ -15,32 +15,15 @@
 #include "regatta/base/core/units.h"
 #include "regatta/model/topo/cluster.h"
 #include "regatta/model/workload/job.h"
-#include "regatta/planning/plan/estimated_plan_metrics.h"
-#include "regatta/planning/plan/estimated_plan_search.h"
-#include "regatta/planning/plan/heterogeneous_search.h"
 #include "regatta/planning/plan/placement.h"
+#include "regatta/planning/plan/plan_metrics.h"
+#include "regatta/planning/plan/plan_search.h"
 #include "regatta/planning/plan/simulated_plan.h"
 #include "regatta/planning/replay/replay.h"
 #include "regatta/planning/replay/stack_fit.h"
 #include "regatta/planning/replay/training_log.h"
 
 namespace regatta::report {
-
-// Plans whose steps were simulated.
-
-struct SimulatedSearchReport {
-  const workload::Job& job;
-  const topo::Cluster& cluster;
-  std::string rates_source;
-  const plan::SimulatedSearchResult& result;
-  Seconds search_time;
-  int top = 10;  // plans that are listed
-  std::vector<std::string> warnings = {};
-};
-
-// The ranking, what was ruled out and why, and the fastest plan in full.
-std::string simulated_search_text(const SimulatedSearchReport& search);
-nlohmann::json simulated_search_json(const SimulatedSearchReport& search);
 
 // The plan that `regatta run` trains: the fastest of a search.
 struct ChosenPlanReport {
@@ -54,39 +37,32 @@ struct ChosenPlanReport {
 // The job, the chosen plan and the four next ones, the method of source ports.
 std::string chosen_plan_text(const ChosenPlanReport& chosen);
 
-// Plans of GPU clusters in closed form.
+// Plans of any cluster: equal GPU servers, GPU servers of several types, CPUs.
 
-struct EstimatedPlanReport {
+struct PlanReport {
   const workload::Job& job;
   const topo::Cluster& cluster;
   const plan::PlanningProblem& problem;
-  const plan::EstimatedPlan& plan;
+  const plan::Plan& plan;
   std::optional<plan::ScoredPlacement> placement;  // none where the fabric does not matter
+  std::vector<std::string> warnings = {};          // that the JSON repeats
 };
 
-struct EstimatedSearchReport {
-  EstimatedPlanReport best;
-  const plan::EstimatedSearchResult& result;
-  std::vector<plan::EstimatedPlan> compared = {};  // the user's own
+struct PlanSearchReport {
+  PlanReport best;
+  const plan::PlanSearchResult& result;
+  std::vector<plan::Plan> compared = {};  // the user's own
   Seconds search_time;
   bool has_frontier = false;  // also lists the plans that no other beats in both time and memory
   int top = 10;               // rows of each list
 };
 
 // A strategy as it stands, whether it fits or not.
-std::string exact_plan_text(const EstimatedPlanReport& report);
-nlohmann::json exact_plan_json(const EstimatedPlanReport& report);
-std::string estimated_search_text(const EstimatedSearchReport& report);
-nlohmann::json estimated_search_json(const EstimatedSearchReport& report);
-
-// The same on servers of several types.
-struct HeterogeneousSearchReport {
-  const workload::Job& job;
-  const plan::HeterogeneousProblem& problem;
-  const plan::HeterogeneousSearchResult& result;
-};
-std::string heterogeneous_search_text(const HeterogeneousSearchReport& report);
-nlohmann::json heterogeneous_search_json(const HeterogeneousSearchReport& report);
+std::string exact_plan_text(const PlanReport& report);
+nlohmann::json exact_plan_json(const PlanReport& report);
+// The ranking, for CPUs what was ruled out and why, and the fastest plan in full.
+std::string plan_search_text(const PlanSearchReport& report);
+nlohmann::json plan_search_json(const PlanSearchReport& report);
 
 // The best plan for several numbers of servers; sizes[picked] is the one that the objective
 // selects.
@@ -107,7 +83,7 @@ nlohmann::json cluster_sizes_json(const ClusterSizesReport& report);
 struct ComparedCluster {
   std::string name;
   int devices = 0;
-  std::optional<plan::EstimatedPlan> plan;
+  std::optional<plan::Plan> plan;
   std::string note;  // why there is no plan
   double tokens_per_s = 0;
   plan::ResourceUsage usage;  // for 1e9 tokens

@@ -146,7 +146,7 @@ std::string cluster_sizes_text(const ClusterSizesReport& report) {
              "job {} on cluster {}: up to {} x {}, stack {}\n"
              "selected, {}: {} devices with {}\n\n",
              report.job.name, report.cluster.name, report.problem.devices,
-             report.problem.server.device.name, stack_text(report.problem.stack),
+             plan::device_names(report.problem), stack_text(report.problem.stack),
              selection_text(report), picked.devices, to_string(picked.plan.strategy)) +
          sizes_tables(report) + left_out_text(report.sizes) +
          fmt::format(
@@ -160,7 +160,7 @@ json cluster_sizes_json(const ClusterSizesReport& report) {
   all.update({{"job", report.job.name},
               {"cluster", report.cluster.name},
               {"stack", report.problem.stack.name},
-              {"device", report.problem.server.device.name},
+              {"device", plan::device_names(report.problem)},
               {"objective", to_string(report.objective)},
               {"picked", report.picked}});
   add_calibration(all, report.problem.stack);

@@ -30,7 +30,7 @@ TEST(ReplayText, ComparesTheMeasurementWithThePrediction) {
 }
 
 ComparedCluster compared(const std::string& name, double tokens_per_s) {
-  ComparedCluster one{.name = name, .devices = 16, .plan = plan::EstimatedPlan{}};
+  ComparedCluster one{.name = name, .devices = 16, .plan = plan::Plan{}};
   one.plan->strategy = {.tp = 8, .dp = 2};
   one.plan->estimate.step.matmul = Seconds{2};
   one.tokens_per_s = tokens_per_s;
@@ -109,22 +109,41 @@ TEST(SimulatedSearch, CountsPlansStrategiesAndWhatWasRuledOut) {
                          "described\n\n"));
 }
 
-TEST(SimulatedSearch, ShowsTheRankingTheReasonsAndTheBestPlan) {
+TEST(PlanSearch, ShowsTheRankingTheReasonsAndTheBestSimulatedPlan) {
   const RunResult run = sample_run_result();
-  const SimulatedSearchReport search{.job = run.job,
-                                     .cluster = run.cluster,
-                                     .rates_source = "measured",
-                                     .result = run.search,
-                                     .search_time = Seconds{0.25},
-                                     .top = 2};
-  const std::string text = simulated_search_text(search);
+  topo::Cluster cluster = run.cluster;
+  for (auto& [name, type] : cluster.server_types) {
+    type.device.fp32_peak = FlopsPerSecond{1e11};
+    type.device.memory_bandwidth = BytesPerSecond{1e10};
+    type.device.memory = Bytes{1LL << 31};
+    type.intra = {topo::IntraKind::kShm, BytesPerSecond{1e9}, Seconds{1e-5}};
+    type.nic_count = 1;
+    type.nic_rate = BytesPerSecond{1e8};
+  }
+  const cost::Rates rates = cost::described_rates(cluster);
+  const plan::PlanningProblem problem = plan::planning_problem(run.job, cluster, rates);
+  const auto found = plan::search_plans(problem, plan::SearchMode::kPruned, 2);
+  ASSERT_TRUE(found) << found.error().message;
+  const plan::Plan& best = found->ranked.front();
+  const PlanSearchReport search{.best = {run.job, cluster, problem, best, {}, {"noisy"}},
+                                .result = *found,
+                                .search_time = Seconds{0.25},
+                                .has_frontier = true,
+                                .top = 2};
+  const std::string text = plan_search_text(search);
   EXPECT_THAT(text, StartsWith("job " + run.job.name + " on cluster " + run.cluster.name + ": "));
-  EXPECT_THAT(text, HasSubstr("evaluated"));
-  EXPECT_THAT(text, HasSubstr(", in 250 ms; rates: measured\n"));
-  EXPECT_THAT(text, HasSubstr("\nplacement A: " + run.search.ranked.front().placement_name + "\n"));
+  EXPECT_THAT(text, HasSubstr(", in 250 ms; rates: described\n"));
+  EXPECT_THAT(text, HasSubstr("\nplacement A: " + best.simulated->placement_name + "\n"));
   EXPECT_THAT(text, HasSubstr("ruled out because"));
-  EXPECT_THAT(text, HasSubstr("\nplan: " + to_string(run.search.ranked.front().strategy) + "\n"));
-  EXPECT_EQ(simulated_search_json(search)["search"]["ranked"].size(), 2U);
+  EXPECT_THAT(text, HasSubstr("plans that no other beats in both time and memory"));
+  EXPECT_THAT(text, HasSubstr("\nplan: " + to_string(best.strategy) + "\n"));
+  const nlohmann::json all = plan_search_json(search);
+  EXPECT_EQ(all["search"]["ranked"].size(), 2U);
+  EXPECT_EQ(all["ranked"].size(), 2U);
+  EXPECT_EQ(all["warnings"][0], "noisy");
+  EXPECT_NEAR(all["step_time_s"].get<double>(), all["predicted"]["step_time_s"].get<double>(),
+              1e-9);
+  EXPECT_EQ(all["breakdown"]["bubble_s"], all["predicted"]["phases"]["bubble_s"]);
 }
 
 TEST(ChosenPlanText, ListsTheChosenPlanAndTheFourNextAndThePorts) {

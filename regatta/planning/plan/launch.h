@@ -21,7 +21,7 @@
 #include "regatta/model/workload/job.h"
 #include "regatta/model/workload/model.h"
 #include "regatta/model/workload/strategy.h"
-#include "regatta/planning/plan/estimated_plan_search.h"
+#include "regatta/planning/plan/plan_search.h"
 
 namespace regatta::plan {
 

@@ -15,8 +15,8 @@
 #include "regatta/model/workload/strategy.h"
 #include "regatta/network/fabric/port_plan.h"
 #include "regatta/planning/plan/estimate.h"
-#include "regatta/planning/plan/estimated_plan_search.h"
 #include "regatta/planning/plan/internal/placement/placement_problem.h"
+#include "regatta/planning/plan/plan_search.h"
 #include "regatta/planning/plan/simulated_plan.h"
 
 namespace regatta::plan {
@@ -92,7 +92,8 @@ struct ScoredPlacement {
 };
 
 // The ranks of a plan on the servers without `names`. Nothing where the fabric has one tier, so
-// that the placement does not matter, and where servers_without() or place_on_fabric() fails.
+// that the placement does not matter, where the plan itself says where its ranks go, and where
+// servers_without() or place_on_fabric() fails.
 std::optional<ScoredPlacement> place_plan(const topo::Cluster& cluster,
                                           const PlanningProblem& problem,
                                           const workload::Strategy& strategy,

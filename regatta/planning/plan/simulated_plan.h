@@ -73,11 +73,12 @@ struct SimulatedSearchResult {
 
 // All (dp, tp, pp, micro_batch, recompute) that use every device and respect job.strategy, times
 // the distinct placements (plan/internal/placement/placement_candidates.h), the best of which are
-// improved by swapping devices. With job.placement: that placement alone. Fails with kInvalidInput
-// when nothing fits, naming the nearest plan.
+// improved by swapping devices. With job.placement: that placement alone. `devices`: those that are
+// used; empty: all. Fails with kInvalidInput when nothing fits, naming the nearest plan.
 Result<SimulatedSearchResult> search_simulated_plans(const workload::Job& job,
                                                      const topo::Cluster& cluster,
-                                                     const cost::Rates& rates);
+                                                     const cost::Rates& rates,
+                                                     std::vector<topo::DeviceRef> devices = {});
 
 // The placement that job.placement names ("s0/1", by rank). Fails with kInvalidInput when a name is
 // no device of the cluster or comes twice.

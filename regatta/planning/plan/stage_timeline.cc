@@ -11,6 +11,8 @@
 #include "regatta/base/core/ids.h"
 #include "regatta/model/pipeline/pipeline_order.h"
 #include "regatta/model/pipeline/pipeline_simulation.h"
+#include "regatta/planning/plan/internal/estimate/heterogeneous_job.h"
+#include "regatta/planning/plan/internal/estimate/heterogeneous_pipeline.h"
 #include "regatta/planning/plan/internal/estimate/stage_blocks.h"
 #include "regatta/planning/plan/internal/estimate/stage_timeline_memory.h"
 
@@ -195,6 +197,35 @@ class Phases {
   Seconds at_;
 };
 
+// A pipeline that was simulated: the times of its chunks, by stage and part, and of the message
+// that a pass waits for, by stage.
+struct SimulatedPipeline {
+  const PipelineShape& shape;
+  const pipeline::PipelineOrder& order;
+  const pipeline::PipelineSimulation& simulation;
+  const std::vector<ChunkTimes>& chunks;
+  std::vector<Seconds> messages;
+};
+
+// Without its memory.
+StageTimeline timeline_of(const SimulatedPipeline& pipeline, const Estimate& estimate) {
+  StageTimeline timeline{.schedule = pipeline.shape.schedule,
+                         .micro_batches = pipeline.shape.micro_batches,
+                         .rows = {},
+                         .pipeline_end = pipeline.simulation.makespan,
+                         .makespan = {},
+                         .has_equal_stages = false,
+                         .memory = {},
+                         .estimate = estimate};
+  const auto parts = static_cast<std::size_t>(pipeline::parts_of(pipeline.shape));
+  for (std::size_t stage = 0; stage < pipeline.order.size(); ++stage)
+    timeline.rows.push_back(row_of(pipeline.order[stage], pipeline.simulation.spans[stage],
+                                   std::span(pipeline.chunks).subspan(stage * parts),
+                                   pipeline.messages[stage]));
+  add_ends(timeline);
+  return timeline;
+}
+
 Status check_pass_count(const PipelineShape& shape) {
   const int parts = pipeline::parts_of(shape);
   const long long pieces = 2LL * shape.stages * shape.micro_batches * parts;
@@ -244,20 +275,57 @@ Result<StageTimeline> stage_timeline(const EstimateInput& input, const MachineMo
   }
   REGATTA_TRY(simulation, pipeline::simulate_pipeline(shape, order, times));
 
-  StageTimeline timeline{.schedule = shape.schedule,
-                         .micro_batches = count,
-                         .rows = {},
-                         .pipeline_end = simulation.makespan,
-                         .makespan = {},
-                         .has_equal_stages = chunks.are_equal(),
-                         .memory = {},
-                         .estimate = estimate};
-  for (std::size_t stage = 0; stage < order.size(); ++stage)
-    timeline.rows.push_back(row_of(order[stage], simulation.spans[stage],
-                                   std::span(work).subspan(stage * static_cast<std::size_t>(parts)),
-                                   message));
-  add_ends(timeline);
+  StageTimeline timeline = timeline_of(
+      {shape, order, simulation, work, std::vector<Seconds>(order.size(), message)}, estimate);
+  timeline.has_equal_stages = chunks.are_equal();
   timeline.memory = memory_over_time(timeline, StageMemory(input, blocks, count));
+  return timeline;
+}
+
+Result<StageTimeline> heterogeneous_timeline(const HeterogeneousJob& job,
+                                             const HeterogeneousSplit& split) {
+  const HeterogeneousEstimate estimate = estimate_heterogeneous(job, split);
+  const int replica = estimate.slowest_replica;
+  const PipelineShape shape{.stages = job.strategy.pp,
+                            .micro_batches = at(split.micro_batches, replica)};
+  REGATTA_TRY_DO(check_pass_count(shape));
+  REGATTA_TRY(order, pipeline::pipeline_order(shape));
+  const auto blocks = stage_block_counts(job.model, split.layers);
+  const std::vector<MicroBatchTime> slots = micro_batch_times(job, blocks, replica);
+  const StepBreakdown& step = estimate.step;
+  const Seconds pipeline =
+      step.total() - step.dp_comm - step.optimizer - step.offload - step.stragglers;
+  const double stretch = 1 + step.stragglers / pipeline;
+  pipeline::PipelineTimes times = pipeline::equal_times(shape, {}, {});
+  std::vector<ChunkTimes> work;
+  std::vector<Seconds> messages;
+  for (int stage = 0; stage < shape.stages; ++stage) {
+    const MicroBatchTime& slot = at(slots, stage);
+    const MicroBatchWork& done = job.tensor_group(stage, replica).work;
+    const Seconds again = micro_batch_breakdown(job, done, stage, at(blocks, stage)).all.recompute;
+    work.push_back(
+        {.times = {.forward = slot.forward * stretch, .input_gradient = slot.backward * stretch},
+         .recompute = again * stretch});
+    messages.push_back(job.messages_of(stage, replica) * 0.5);
+    times.parts[static_cast<std::size_t>(stage)] = work.back().times;
+  }
+  REGATTA_TRY(simulation, pipeline::simulate_pipeline(shape, order, times));
+  StageTimeline timeline = timeline_of(
+      {shape, order, simulation, work, messages},
+      {.step = step, .memory = estimate.worst().memory, .worst_stage = estimate.worst_stage});
+  workload::Strategy strategy = job.strategy;
+  strategy.stage_layers = split.layers;
+  for (int stage = 0; stage < shape.stages; ++stage) {
+    const HeterogeneousGroup& group = job.stage_group(stage);
+    EstimateInput input{.model = job.model,
+                        .strategy = strategy,
+                        .global_batch = job.global_batch,
+                        .precision = job.precision,
+                        .server = *group.server,
+                        .stack = job.stack};
+    const StageMemory memory(input, group.work, shape.micro_batches);
+    timeline.memory.push_back(at(memory_over_time(timeline, memory), stage));
+  }
   return timeline;
 }
 

@@ -2,9 +2,10 @@
 // pipeline is simulated (pipeline/pipeline_simulation.h) with the times of the estimate's parts,
 // then come the reduction, the optimizer and the offload transfers, as far as nothing hides them.
 //
-// A row is a stage, not a rank: all ranks of a stage do the same at the same time. With equal
-// stages the last end is the estimate's step; with unequal ones the estimate takes the slowest
-// stage for each, and the timeline is more exact.
+// A row is a stage, not a rank: all ranks of a stage do the same at the same time, but on servers
+// of several types, where it is that of the slowest replica, and in a step that was simulated,
+// where it is that of the first replica. With equal stages the last end is the estimate's step;
+// with unequal ones the estimate takes the slowest stage for each, and the timeline is more exact.
 #pragma once
 
 #include <string>
@@ -18,6 +19,7 @@
 #include "regatta/model/workload/timeline.h"
 #include "regatta/network/simulate/step_shape.h"
 #include "regatta/planning/plan/estimate.h"
+#include "regatta/planning/plan/plan_search.h"
 
 namespace regatta::plan {
 
@@ -75,6 +77,9 @@ Result<StageTimeline> stage_timeline(const EstimateInput& input);
 // The same on a machine that is known already: with the fabric of a cluster.
 Result<StageTimeline> stage_timeline(const EstimateInput& input, const MachineModel& machine);
 
+// That of a plan of the problem, on any kind of cluster.
+Result<StageTimeline> plan_timeline(const PlanningProblem& problem, const Plan& plan);
+
 // The makespan over the estimate's step, minus 1.
 double timeline_difference(const StageTimeline& timeline);
 
@@ -89,7 +94,7 @@ struct JobStep {
 };
 
 // The plan of the job on all servers: its strategy where it names one, else the fastest of 1F1B
-// that fits, found on `threads` threads. Fails as search_estimated_plans() and stage_timeline(),
+// that fits, found on `threads` threads. Fails as search_plans() and stage_timeline(),
 // with kUnsupported for clusters without GPUs and for other schedules.
 Result<JobStep> plan_job_step(const workload::Job& job, const topo::Cluster& cluster, int threads);
 

@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "regatta/model/cost/software_stack.h"
-#include "regatta/planning/plan/estimated_plan_search.h"
+#include "regatta/planning/plan/plan_search.h"
 #include "regatta/planning/replay/embedded_sets.h"
 #include "regatta/planning/replay/internal/test_tables.h"
 #include "regatta/planning/replay/replay.h"
@@ -97,7 +97,7 @@ TEST(HeldOutContext, ParallelismBeginsToWinWithinTwiceTheMeasuredLength) {
                                         .stack = stack,
                                         .machine = plan::machine_model(input),
                                         .devices = run.strategy.world_size()};
-    const auto best = plan::search_estimated_plans(problem, plan::SearchMode::kPruned, 1);
+    const auto best = plan::search_plans(problem, plan::SearchMode::kPruned, 1);
     ASSERT_TRUE(best) << best.error().message;
     const auto with = plan::estimate_step(input);
     ASSERT_TRUE(with);

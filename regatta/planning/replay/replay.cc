@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "regatta/planning/plan/estimate.h"
-#include "regatta/planning/plan/heterogeneous_search.h"
+#include "regatta/planning/plan/plan_search.h"
 
 namespace regatta::replay {
 namespace {
@@ -44,18 +44,22 @@ Result<Predicted> on_equal_servers(const PublishedRun& run, const workload::Stra
 
 Result<Predicted> on_cluster(const PublishedRun& run, const workload::Strategy& strategy,
                              const cost::SoftwareStack& stack) {
-  const plan::HeterogeneousInput input{.model = run.model,
-                                       .strategy = strategy,
-                                       .global_batch = run.global_batch,
-                                       .precision = run.precision,
-                                       .cluster = *run.cluster,
-                                       .stack = stack};
-  plan::HeterogeneousSplit split = plan::even_split(input);
-  if (!run.layers.empty()) split.layers = run.layers;
-  REGATTA_TRY(estimate, plan::estimate_heterogeneous(input, split));
-  const plan::HeterogeneousStage& worst = estimate.worst();
-  return Predicted{estimate.step.total(), worst.memory,
-                   worst.memory.total() / static_cast<double>(worst.capacity.value)};
+  const workload::StrategyRequest nothing;
+  plan::PlanningProblem problem{.model = run.model,
+                                .global_batch = run.global_batch,
+                                .precision = run.precision,
+                                .request = nothing,
+                                .server = run.cluster->type_of(ServerId{0}),
+                                .stack = stack,
+                                .cluster = &*run.cluster};
+  std::vector<ServerId> servers;
+  for (int i = 0; i < static_cast<int>(run.cluster->servers.size()); ++i)
+    servers.push_back(ServerId{i});
+  const plan::PlanningProblem whole = plan::on_servers(std::move(problem), servers);
+  REGATTA_TRY(ran, plan::plan_in_rank_order(whole, strategy, run.layers));
+  const cost::GpuMemory& memory = ran.estimate.memory;
+  return Predicted{ran.estimate.step.total(), memory,
+                   memory.total() / static_cast<double>(ran.capacity.value)};
 }
 
 Result<Predicted> predicted(const PublishedRun& run, const workload::Strategy& strategy,

@@ -11,7 +11,7 @@
 #include "regatta/base/core/json.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/os/file.h"
-#include "regatta/planning/plan/estimated_plan_search.h"
+#include "regatta/planning/plan/plan_search.h"
 
 namespace regatta::cli {
 namespace {

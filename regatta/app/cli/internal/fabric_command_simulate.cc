@@ -18,7 +18,7 @@
 #include "regatta/app/cli/internal/fabric_command.h"
 #include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/output_files.h"
-#include "regatta/app/cli/internal/plan_gpu.h"
+#include "regatta/app/cli/internal/plan_show.h"
 #include "regatta/app/cli/internal/search_progress.h"
 #include "regatta/app/cli/internal/stop_signal.h"
 #include "regatta/app/report/fabric_report.h"

@@ -18,14 +18,13 @@
 #include "regatta/app/cli/internal/calibrated_stack.h"
 #include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/output_files.h"
-#include "regatta/app/cli/internal/plan_heterogeneous.h"
 #include "regatta/app/cli/internal/planning_inputs.h"
 #include "regatta/app/report/plan_report.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/os/file.h"
 #include "regatta/model/cost/software_stack.h"
 #include "regatta/model/workload/job.h"
-#include "regatta/planning/plan/estimated_plan_search.h"
+#include "regatta/planning/plan/plan_search.h"
 #include "regatta/planning/replay/stack_fit.h"
 #include "regatta/planning/replay/training_log.h"
 
@@ -69,7 +68,7 @@ Result<Unsaid> load_unsaid(const CalibrateOptions& options) {
                                "measure this one with regatta measure",
                                options.cluster)};
     }
-    if (has_heterogeneous_servers(cluster)) {
+    if (plan::has_several_types(cluster)) {
       return Error{Code::kInvalidInput,
                    fmt::format("{}: its servers are of several types; give a cluster with those "
                                "that the runs were on",

@@ -1,33 +1,27 @@
 #include "regatta/app/cli/internal/plan_command.h"
 
-#include <chrono>
 #include <memory>
 #include <string>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "regatta/app/cli/internal/arguments.h"
 #include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/plan_calibrate.h"
 #include "regatta/app/cli/internal/plan_diff.h"
-#include "regatta/app/cli/internal/plan_gpu.h"
 #include "regatta/app/cli/internal/plan_options.h"
 #include "regatta/app/cli/internal/plan_replay.h"
+#include "regatta/app/cli/internal/plan_show.h"
 #include "regatta/app/cli/internal/plan_what_if.h"
 #include "regatta/app/cli/internal/planning_inputs.h"
-#include "regatta/app/report/plan_report.h"
 #include "regatta/model/topo/cluster_yaml.h"
-#include "regatta/planning/plan/estimated_plan_metrics.h"
-#include "regatta/planning/plan/estimated_plan_search.h"
 #include "regatta/planning/plan/launch.h"
-#include "regatta/planning/plan/simulated_plan.h"
+#include "regatta/planning/plan/plan_metrics.h"
 
 namespace regatta::cli {
 namespace {
 
-int show_plans(const PlanOptions& options) {
+int plan_job(const PlanOptions& options) {
   // Not left to the command line's library: `plan replay` needs neither.
   if (options.job.empty() || options.cluster.empty()) {
     return report_error({Code::kInvalidInput,
@@ -36,32 +30,9 @@ int show_plans(const PlanOptions& options) {
   }
   const auto cluster = load_cluster(options.cluster);
   if (!cluster) return report_error(cluster.error());
-  if (plan::is_gpu_cluster(*cluster)) {
-    const auto job = load_job_with(options.job, options.strategy, options.constraints);
-    return job ? show_gpu_plans(options, *job, *cluster) : report_error(job.error());
-  }
-  if (const Status known = check_cpu_options(options); !known) return report_error(known.error());
-  const auto inputs =
-      load_planning_inputs(options.job, options.cluster, options.strategy, options.constraints);
-  if (!inputs) return report_error(inputs.error());
-  const auto start = std::chrono::steady_clock::now();
-  const auto result = plan::search_simulated_plans(inputs->job, inputs->cluster, inputs->rates);
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-  if (!result) return report_error(result.error());
-  const report::SimulatedSearchReport search{.job = inputs->job,
-                                             .cluster = inputs->cluster,
-                                             .rates_source = inputs->rates.source,
-                                             .result = *result,
-                                             .search_time = {took.count()},
-                                             .top = options.top,
-                                             .warnings = inputs->warnings};
-  if (options.json) {
-    fmt::print("{}\n", report::simulated_search_json(search).dump(2));
-    return 0;
-  }
-  print_warnings(inputs->warnings);
-  fmt::print("{}", report::simulated_search_text(search));
-  return 0;
+  const auto job = load_job_with(options.job, options.strategy, options.constraints);
+  if (!job) return report_error(job.error());
+  return show_plans(options, *job, *cluster);
 }
 
 }  // namespace
@@ -86,10 +57,10 @@ void add_plan_command(CLI::App& app, int& exit_status) {
       ->check(not_empty());
   auto* exact = command->add_flag(
       "--exact", options->exact,
-      "GPUs: price the strategy as it stands, keys that it leaves out at their defaults");
+      "Price the strategy as it stands, keys that it leaves out at their defaults");
   auto* compare = command->add_option(
       "--compare", options->compared,
-      "GPUs: a strategy of your own beside the best: '{tp: 8, pp: 4}'; the rest of it is searched; "
+      "A strategy of your own beside the best: '{tp: 8, pp: 4}'; the rest of it is searched; "
       "repeatable");
   compare->type_name("MAP")->check(not_empty())->excludes(exact);
   command->add_option("--top", options->top, "Plans in each list")
@@ -106,13 +77,13 @@ void add_plan_command(CLI::App& app, int& exit_status) {
       "GPUs: also schedules that split the backward pass, offload, hybrid sharding "
       "(--every-form is the old name)");
   auto* exhaustive = command->add_flag("--exhaustive", options->exhaustive,
-                                       "GPUs: evaluate every strategy, without bounds");
+                                       "Evaluate every strategy, without bounds");
   auto* frontier =
       command->add_flag("--frontier", options->frontier,
-                        "GPUs: also list the plans that no other beats in both time and memory");
+                        "Also list the plans that no other beats in both time and memory");
   auto* sizes = command->add_flag(
       "--sizes", options->sizes,
-      "GPUs: the best plan for several numbers of servers, with their time, cost and devices");
+      "The best plan for several numbers of servers, with their time, cost and devices");
   sizes->excludes(compare)->excludes(frontier)->excludes(exhaustive);
   exact->excludes(sizes)->excludes(frontier)->excludes(exhaustive)->excludes(extended);
   command
@@ -138,12 +109,10 @@ void add_plan_command(CLI::App& app, int& exit_status) {
                    "With --sizes: price of a device-hour, in any currency")
       ->check(number_up_to(kHighestPrice))
       ->needs(sizes);
-  command
-      ->add_option("--without", options->without_text,
-                   "GPUs: servers that are not available: s3,s7")
+  command->add_option("--without", options->without_text, "Servers that are not available: s3,s7")
       ->type_name("NAMES")
       ->check(not_empty());
-  command->add_option("--servers", options->servers, "GPUs: number of servers to use")
+  command->add_option("--servers", options->servers, "Number of servers to use")
       ->type_name("N")
       ->check(whole_number(1, topo::kMaxServers));
   auto* launch = command->add_option(
@@ -151,10 +120,10 @@ void add_plan_command(CLI::App& app, int& exit_status) {
       "GPUs: print a script of the best plan that a framework can run: megatron, megatron-bridge, "
       "deepspeed or torchtitan");
   launch->type_name("FRAMEWORK")->check(one_of(plan::launcher_names()));
-  command->add_option("--html", options->html, "GPUs: write a page of the plan and its timeline")
+  command->add_option("--html", options->html, "Write a page of the plan and its timeline")
       ->type_name("FILE")
       ->check(not_empty());
-  command->add_option("--trace", options->trace, "GPUs: write the timeline for Perfetto")
+  command->add_option("--trace", options->trace, "Write the timeline for Perfetto")
       ->type_name("FILE")
       ->check(not_empty());
   command->add_flag("--json", options->json, "Print JSON")->excludes(launch);
@@ -175,7 +144,7 @@ void add_plan_command(CLI::App& app, int& exit_status) {
   command->callback([command, options, &exit_status] {
     if (!command->get_subcommands().empty()) return;
     const Status names = read_server_names(*options);
-    exit_status = names ? show_plans(*options) : report_error(names.error());
+    exit_status = names ? plan_job(*options) : report_error(names.error());
   });
   add_plan_calibrate(*command, exit_status);
   add_plan_diff(*command, exit_status);

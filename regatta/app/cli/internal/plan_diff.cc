@@ -11,9 +11,8 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/app/cli/internal/arguments.h"
-#include "regatta/app/cli/internal/calibrated_stack.h"
 #include "regatta/app/cli/internal/job_file.h"
-#include "regatta/app/cli/internal/plan_gpu.h"
+#include "regatta/app/cli/internal/plan_show.h"
 #include "regatta/app/cli/internal/planning_inputs.h"
 #include "regatta/app/report/plan_report.h"
 #include "regatta/base/core/json.h"
@@ -21,7 +20,7 @@
 #include "regatta/base/core/units.h"
 #include "regatta/base/os/file.h"
 #include "regatta/model/workload/job.h"
-#include "regatta/planning/plan/estimated_plan_metrics.h"
+#include "regatta/planning/plan/plan_metrics.h"
 
 namespace regatta::cli {
 namespace {
@@ -62,7 +61,7 @@ Result<Side> read_plan(const std::string& name, const std::string& path) {
   if (!file || !file->has("breakdown") || !file->has("memory_per_device_bytes")) {
     return Error{Code::kInvalidInput,
                  path +
-                     ": no plan for GPUs; write one with regatta plan JOB --cluster CLUSTER "
+                     ": no plan; write one with regatta plan JOB --cluster CLUSTER "
                      "--json > plan.json"};
   }
   Side side{.plan = {.name = name}, .purpose = {}};
@@ -120,7 +119,9 @@ Result<workload::Job> job_of(const DiffProblem& problem, const std::string& name
 // One stack for both strategies, else a difference would be that of stacks: the usual one of
 // either where it is the same, else that of the job without them.
 Status choose_stack(const DiffOptions& options, DiffProblem& problem) {
-  if (!problem.stack.empty() || !is_strategy(options.a) || !is_strategy(options.b)) return {};
+  if (!problem.stack.empty() || !is_strategy(options.a) || !is_strategy(options.b) ||
+      !plan::is_gpu_cluster(problem.cluster))
+    return {};
   REGATTA_TRY(a, job_of(problem, "A", options.a));
   REGATTA_TRY(b, job_of(problem, "B", options.b));
   REGATTA_TRY(stack_a, plan::choose_software_stack("", a, problem.cluster));
@@ -135,13 +136,12 @@ Status choose_stack(const DiffOptions& options, DiffProblem& problem) {
 Result<Side> predict(const DiffProblem& options, const std::string& name,
                      const std::string& strategy) {
   REGATTA_TRY(job, job_of(options, name, strategy));
-  REGATTA_TRY(stack, stack_of(options.stack, job, options.cluster, options.cluster_path));
-  REGATTA_TRY(problem, plan::planning_problem(job, options.cluster, *stack));
-  auto found =
-      plan::search_estimated_plans(problem, plan::SearchMode::kPruned, 1, search_threads());
+  REGATTA_TRY(predictor, step_predictor(options.stack, job, options.cluster, options.cluster_path));
+  REGATTA_TRY(problem, problem_of(job, options.cluster, predictor));
+  auto found = plan::search_plans(problem, plan::SearchMode::kPruned, 1, search_threads());
   if (!found) return Error{found.error().code, name + ": " + found.error().message};
   return Side{plan::compared_plan(name, found->ranked.front()),
-              {job.name, options.cluster.name, stack->name}};
+              {job.name, options.cluster.name, problem.stack.name}};
 }
 
 struct Sides {
@@ -205,8 +205,7 @@ int show_difference(const DiffOptions& options) {
 
 void add_plan_diff(CLI::App& plan, int& exit_status) {
   const auto options = std::make_shared<DiffOptions>();
-  CLI::App* command =
-      plan.add_subcommand("diff", "Explain why one plan for GPUs is faster than another");
+  CLI::App* command = plan.add_subcommand("diff", "Explain why one plan is faster than another");
   command
       ->add_option("A", options->a, "A plan that plan --json wrote, or a strategy like '{tp: 8}'")
       ->required()

@@ -1,6 +1,5 @@
 #include "regatta/app/cli/internal/plan_options.h"
 
-#include <array>
 #include <string>
 
 #include <fmt/format.h>
@@ -8,31 +7,6 @@
 #include "regatta/base/core/text.h"
 
 namespace regatta::cli {
-namespace {
-
-struct Given {
-  const char* flag;
-  bool is_given;
-  bool is_for_mixed = false;  // also on servers of several types
-};
-
-std::array<Given, 12> gpu_options(const PlanOptions& options) {
-  return {{{"--sizes", options.sizes},
-           {"--launch", !options.launcher.empty()},
-           {"--html", !options.html.empty()},
-           {"--trace", !options.trace.empty()},
-           {"--stack", !options.stack.empty(), true},
-           {"--exact", options.exact},
-           {"--compare", !options.compared.empty()},
-           {"--frontier", options.frontier},
-           {"--exhaustive", options.exhaustive},
-           {"--extended-search", options.every_form},
-           {"--servers", options.servers > 0},
-           {"--without", !options.without.empty()}}};
-}
-
-}  // namespace
-
 Status read_server_names(PlanOptions& options) {
   if (options.without_text.empty()) return {};
   for (const std::string& part : split(options.without_text, ',')) {
@@ -48,25 +22,20 @@ Status read_server_names(PlanOptions& options) {
   return {};
 }
 
-Status check_cpu_options(const PlanOptions& options) {
-  for (const Given& one : gpu_options(options)) {
-    if (!one.is_given) continue;
+Status check_cpu_options(const PlanOptions& options, const workload::Job& job) {
+  if (!options.launcher.empty()) {
     return Error{Code::kInvalidInput,
-                 fmt::format("{}: {} has no GPUs; give a cluster of GPUs, or plan without it",
-                             one.flag, options.cluster)};
+                 fmt::format("--launch: {} has no GPUs, which {} needs; leave it out, or start the "
+                             "job with regatta run",
+                             options.cluster, options.launcher)};
   }
-  return {};
-}
-
-Status check_heterogeneous_options(const PlanOptions& options, const std::string& cluster_name) {
-  for (const Given& one : gpu_options(options)) {
-    if (!one.is_given || one.is_for_mixed) continue;
-    return Error{Code::kInvalidInput,
-                 fmt::format("{}: the servers of cluster {} are of several types, and it needs one "
-                             "type; name servers of one type, or plan without it",
-                             one.flag, cluster_name)};
-  }
-  return {};
+  const bool has_servers = options.servers > 0 || !options.without.empty() || options.sizes;
+  if (job.placement.empty() || !has_servers) return {};
+  return Error{Code::kInvalidInput,
+               fmt::format("job {}: placement: it names the devices, so no other servers can be "
+                           "taken; write placement: auto, or leave --servers, --without and "
+                           "--sizes out",
+                           job.name)};
 }
 
 }  // namespace regatta::cli

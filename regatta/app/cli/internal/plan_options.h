@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "regatta/base/core/result.h"
+#include "regatta/model/workload/job.h"
 
 namespace regatta::cli {
 
@@ -40,10 +41,8 @@ inline constexpr double kHighestPrice = 1e6;  // of a device and hour: beyond, f
 // Makes `without` of `without_text`. kInvalidInput where a name between commas is missing.
 Status read_server_names(PlanOptions& options);
 
-// Where the cluster has no GPUs: kInvalidInput names the first option given that needs them, so
-// that none is left out in silence.
-Status check_cpu_options(const PlanOptions& options);
-// The same where its servers are of several types.
-Status check_heterogeneous_options(const PlanOptions& options, const std::string& cluster_name);
+// Rejects the options that no cluster of CPUs can have: kInvalidInput for --launch, whose
+// frameworks need GPUs, and for a number of servers where the job says where its ranks go.
+Status check_cpu_options(const PlanOptions& options, const workload::Job& job);
 
 }  // namespace regatta::cli

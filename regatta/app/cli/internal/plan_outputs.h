@@ -1,4 +1,4 @@
-// cli/internal/plan_outputs.h: what `regatta plan` writes of a GPU plan for others: a page, a
+// cli/internal/plan_outputs.h: what `regatta plan` writes of a plan for others: a page, a
 // trace, a launch script.
 #pragma once
 
@@ -8,8 +8,8 @@
 #include "regatta/base/core/result.h"
 #include "regatta/model/topo/cluster.h"
 #include "regatta/model/workload/job.h"
-#include "regatta/planning/plan/estimated_plan_metrics.h"
-#include "regatta/planning/plan/estimated_plan_search.h"
+#include "regatta/planning/plan/plan_metrics.h"
+#include "regatta/planning/plan/plan_search.h"
 
 namespace regatta::cli {
 
@@ -18,7 +18,7 @@ struct PlanToWrite {
   const workload::Job& job;
   const topo::Cluster& cluster;
   const plan::PlanningProblem& problem;
-  const plan::EstimatedPlan& plan;
+  const plan::Plan& plan;
   const plan::ClusterSizes* sizes = nullptr;  // that it was picked from
   std::size_t picked = 0;
 };

@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
-#include "regatta/app/cli/internal/plan_gpu.h"
+#include "regatta/app/cli/internal/plan_show.h"
 #include "regatta/app/cli/internal/search_progress.h"
 #include "regatta/base/core/units.h"
-#include "regatta/planning/plan/estimated_plan_metrics.h"
+#include "regatta/planning/plan/plan_metrics.h"
 
 namespace regatta::cli {
 
@@ -31,7 +31,7 @@ Result<UsedServers> used_servers(const PlanOptions& options, const plan::Plannin
 
 Error with_fewer_servers(const PlanOptions& options, const plan::PlanningProblem& problem,
                          const Error& error) {
-  const int servers = problem.devices / problem.server.device_count;
+  const int servers = plan::server_count(problem);
   if (options.servers > 0 || servers == 1) return error;
   const auto fewer = plan::fastest_server_count(problem, 1, servers - 1, search_threads());
   if (!fewer) return error;

@@ -1,11 +1,11 @@
-// cli/internal/plan_servers.h: how many servers of a cluster of GPUs a plan uses.
+// cli/internal/plan_servers.h: how many servers of a cluster a plan uses.
 #pragma once
 
 #include <string>
 
 #include "regatta/app/cli/internal/plan_options.h"
 #include "regatta/base/core/result.h"
-#include "regatta/planning/plan/estimated_plan_search.h"
+#include "regatta/planning/plan/plan_search.h"
 
 namespace regatta::cli {
 

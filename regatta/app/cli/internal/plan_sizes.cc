@@ -9,13 +9,13 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/app/cli/internal/job_file.h"
-#include "regatta/app/cli/internal/plan_gpu.h"
 #include "regatta/app/cli/internal/plan_outputs.h"
+#include "regatta/app/cli/internal/plan_show.h"
 #include "regatta/app/cli/internal/search_progress.h"
 #include "regatta/app/report/plan_report.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
-#include "regatta/planning/plan/estimated_plan_metrics.h"
+#include "regatta/planning/plan/plan_metrics.h"
 
 namespace regatta::cli {
 namespace {
@@ -46,8 +46,8 @@ Result<SizeRequest> size_request(const PlanOptions& options, int steps) {
 
 }  // namespace
 
-int show_gpu_sizes(const PlanOptions& options, const workload::Job& job,
-                   const topo::Cluster& cluster, const plan::PlanningProblem& problem) {
+int show_sizes(const PlanOptions& options, const workload::Job& job, const topo::Cluster& cluster,
+               const plan::PlanningProblem& problem) {
   const int steps = options.steps > 0 ? options.steps : job.steps;
   const auto request = size_request(options, steps);
   if (!request) return report_error(request.error());

@@ -5,13 +5,13 @@
 #include "regatta/app/cli/internal/plan_options.h"
 #include "regatta/model/topo/cluster.h"
 #include "regatta/model/workload/job.h"
-#include "regatta/planning/plan/estimated_plan_search.h"
+#include "regatta/planning/plan/plan_search.h"
 
 namespace regatta::cli {
 
 // Prints the sizes, and writes what the options ask for of the plan that is picked. The exit
 // status.
-int show_gpu_sizes(const PlanOptions& options, const workload::Job& job,
-                   const topo::Cluster& cluster, const plan::PlanningProblem& problem);
+int show_sizes(const PlanOptions& options, const workload::Job& job, const topo::Cluster& cluster,
+               const plan::PlanningProblem& problem);
 
 }  // namespace regatta::cli

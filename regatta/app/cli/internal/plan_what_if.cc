@@ -10,13 +10,12 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/app/cli/internal/arguments.h"
-#include "regatta/app/cli/internal/calibrated_stack.h"
 #include "regatta/app/cli/internal/job_file.h"
-#include "regatta/app/cli/internal/plan_gpu.h"
+#include "regatta/app/cli/internal/plan_show.h"
 #include "regatta/app/cli/internal/planning_inputs.h"
 #include "regatta/app/report/plan_report.h"
 #include "regatta/base/core/units.h"
-#include "regatta/planning/plan/estimated_plan_metrics.h"
+#include "regatta/planning/plan/plan_metrics.h"
 
 namespace regatta::cli {
 namespace {
@@ -55,8 +54,10 @@ Result<std::vector<Choice>> load_choices(const WhatIfOptions& options) {
 // Fails for a cluster that cannot be compared; one without a plan for the job is a row.
 Result<report::ComparedCluster> evaluate(const WhatIfOptions& options, const workload::Job& job,
                                          const Choice& choice) {
-  REGATTA_TRY(stack, stack_of(options.stack, job, choice.cluster, choice.path));
-  REGATTA_TRY(problem, plan::planning_problem(job, choice.cluster, *stack));
+  const bool is_changed = !options.changes.empty();
+  REGATTA_TRY(predictor,
+              step_predictor(options.stack, job, choice.cluster, choice.path, is_changed));
+  REGATTA_TRY(problem, problem_of(job, choice.cluster, predictor));
   report::ComparedCluster row{.name = choice.name, .devices = problem.devices};
   const int threads = search_threads();
   auto found = plan::fastest_plan(problem, threads);
@@ -100,7 +101,7 @@ int compare(const WhatIfOptions& options) {
 void add_plan_what_if(CLI::App& plan, int& exit_status) {
   const auto options = std::make_shared<WhatIfOptions>();
   CLI::App* command = plan.add_subcommand(
-      "what-if", "Compare clusters of GPUs for a job: time, device hours, energy, cost");
+      "what-if", "Compare clusters for a job: time, device hours, energy, cost");
   command->add_option("JOB", options->job, "Job file")->required()->check(not_empty());
   command->add_option("--cluster", options->clusters, "Cluster file; give several to compare them")
       ->required()

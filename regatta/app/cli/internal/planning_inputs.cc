@@ -9,6 +9,7 @@
 
 #include <fmt/core.h>
 
+#include "regatta/app/cli/internal/calibrated_stack.h"
 #include "regatta/app/cli/internal/job_file.h"
 #include "regatta/base/core/json.h"
 #include "regatta/base/os/file.h"
@@ -83,6 +84,36 @@ Result<PlanningInputs> load_planning_inputs(const std::string& job_path,
   inputs.job = std::move(job);
   inputs.rates = std::move(rates);
   return inputs;
+}
+
+Result<StepPredictor> step_predictor(const std::string& stack, const workload::Job& job,
+                                     const topo::Cluster& cluster, const std::string& cluster_path,
+                                     bool is_changed) {
+  StepPredictor predictor;
+  if (plan::is_gpu_cluster(cluster)) {
+    REGATTA_TRY(found, stack_of(stack, job, cluster, cluster_path));
+    predictor.stack = std::move(found);
+    return predictor;
+  }
+  if (!stack.empty() && stack != "regatta") {
+    return Error{Code::kInvalidInput,
+                 fmt::format("--stack: {} has no GPUs, and Regatta's own trainer runs there; leave "
+                             "it out, or write regatta",
+                             cluster_path)};
+  }
+  if (is_changed) {
+    predictor.rates = cost::described_rates(cluster);
+    return predictor;
+  }
+  REGATTA_TRY(rates, load_rates(cluster_path, cluster, predictor.warnings));
+  predictor.rates = std::move(rates);
+  return predictor;
+}
+
+Result<plan::PlanningProblem> problem_of(const workload::Job& job, const topo::Cluster& cluster,
+                                         const StepPredictor& predictor) {
+  if (predictor.stack) return plan::planning_problem(job, cluster, *predictor.stack);
+  return plan::planning_problem(job, cluster, predictor.rates);
 }
 
 Status check_devices_run_here(const topo::Cluster& cluster, const std::string& command) {

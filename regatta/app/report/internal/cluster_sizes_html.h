@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string>
 
-#include "regatta/planning/plan/estimated_plan_metrics.h"
+#include "regatta/planning/plan/plan_metrics.h"
 
 namespace regatta::report {
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/base/core/text.h"
+#include "regatta/planning/plan/plan_metrics.h"
 
 namespace regatta::report {
 
@@ -13,10 +14,10 @@ std::string share_of(Seconds part, Seconds whole) {
   return format_percent(part / whole);
 }
 
-std::string step_parts_table(const plan::StepBreakdown& step) {
-  const Seconds all = step.total();
+std::string step_parts_table(const plan::Plan& plan) {
+  const Seconds all = plan.estimate.step.total();
   std::vector<std::vector<std::string>> rows = {{"part", "time", "share"}};
-  for (const plan::NamedStepPart& part : plan::named_step_parts(step)) {
+  for (const plan::NamedStepPart& part : plan::plan_parts(plan)) {
     if (part.time.value <= 0) continue;
     rows.push_back({part.name, format_seconds(part.time), share_of(part.time, all)});
   }
@@ -24,15 +25,15 @@ std::string step_parts_table(const plan::StepBreakdown& step) {
   return format_table(rows);
 }
 
-std::string stage_memory_text(const plan::Estimate& estimate, Bytes capacity) {
-  const cost::GpuMemory& m = estimate.memory;
+std::string stage_memory_text(const plan::PlanningProblem& problem, const plan::Plan& plan) {
+  const cost::GpuMemory& m = plan.estimate.memory;
   return fmt::format(
       "\nmemory per device of stage {}: {} of {} ({}): weights {}, gradients {}, optimizer {}, "
       "activations {}, working space {}, context {}\n",
-      estimate.worst_stage, format_bytes(m.total()), format_bytes(capacity),
-      to_string(plan::memory_fit(m, capacity)), format_bytes(m.weights), format_bytes(m.gradients),
-      format_bytes(m.optimizer), format_bytes(m.activations), format_bytes(m.working),
-      format_bytes(m.context));
+      plan.estimate.worst_stage, format_bytes(m.total()),
+      format_bytes(plan::capacity_of(problem, plan)), to_string(plan::memory_fit(problem, plan)),
+      format_bytes(m.weights), format_bytes(m.gradients), format_bytes(m.optimizer),
+      format_bytes(m.activations), format_bytes(m.working), format_bytes(m.context));
 }
 
 std::string stack_text(const cost::SoftwareStack& stack) {

@@ -7,7 +7,7 @@
 
 #include "regatta/base/core/units.h"
 #include "regatta/model/cost/software_stack.h"
-#include "regatta/planning/plan/estimated_plan_search.h"
+#include "regatta/planning/plan/plan_search.h"
 #include "regatta/planning/replay/replay.h"
 
 namespace regatta::report {
@@ -16,10 +16,10 @@ namespace regatta::report {
 std::string share_of(Seconds part, Seconds whole);
 
 // The parts of a step, with their shares.
-std::string step_parts_table(const plan::StepBreakdown& step);
+std::string step_parts_table(const plan::Plan& plan);
 
-// The share of `capacity` that a device of the fullest stage uses.
-std::string stage_memory_text(const plan::Estimate& estimate, Bytes capacity);
+// The share of its memory that a device of the fullest stage uses.
+std::string stage_memory_text(const plan::PlanningProblem& problem, const plan::Plan& plan);
 
 // "nemo", "nemo calibrated on 6 runs of runs.csv"
 std::string stack_text(const cost::SoftwareStack& stack);

@@ -1,10 +1,11 @@
+#include "regatta/planning/plan/internal/estimate/heterogeneous_estimate.h"
+
 #include <algorithm>
 #include <numeric>
 
 #include <fmt/format.h>
 
 #include "regatta/base/core/ids.h"
-#include "regatta/planning/plan/heterogeneous_search.h"
 #include "regatta/planning/plan/internal/estimate/heterogeneous_job.h"
 #include "regatta/planning/plan/internal/estimate/heterogeneous_pipeline.h"
 
@@ -45,6 +46,7 @@ class Assembly {
       slots_ = slots;
       slowest_ = replica;
     }
+    estimate.slowest_replica = slowest_;
     const auto worst = std::max_element(
         slots_.begin(), slots_.end(),
         [](const MicroBatchTime& a, const MicroBatchTime& b) { return a.total() < b.total(); });
@@ -66,14 +68,16 @@ class Assembly {
     for (int stage = 0; stage < stages(); ++stage) {
       const StageUpdate end = stage_update(job_, stage, span(stage), micro_batches_);
       const Seconds tied = stage == 0 || stage == stages() - 1 ? job_.tied_sum : Seconds{};
-      const Seconds sums = std::max(tied + end.sums - ahead, Seconds{});
-      if (stage == 0 || sums + end.optimizer > last) {
-        last = sums + end.optimizer;
-        step.dp_comm = sums;
+      StageUpdate from_last = end;
+      from_last.sums = std::max(tied + end.sums - ahead, Seconds{});
+      if (stage == 0 || from_last.total() > last) {
+        last = from_last.total();
+        step.dp_comm = from_last.sums;
         step.optimizer = end.optimizer;
+        step.offload = end.offload;
       }
-      const MicroBatchTime& slot = at(slots_, stage);
-      ahead += slot.backward;
+      // Those of every micro-batch wait for all stages.
+      if (job_.strategy.zero < 2) ahead += at(slots_, stage).backward;
     }
   }
 
@@ -101,6 +105,16 @@ class Assembly {
   int micro_batches_ = 0;
   int slowest_ = 0;
 };
+
+HeterogeneousSplit even_split_of(const workload::ModelShape& model,
+                                 const workload::Strategy& strategy, int count) {
+  HeterogeneousSplit split;
+  for (int stage = 0; stage < strategy.pp; ++stage)
+    split.layers.push_back(workload::stage_layers(model, strategy, stage).count);
+  for (int replica = 0; replica < strategy.dp; ++replica)
+    split.micro_batches.push_back(count / strategy.dp + (replica < count % strategy.dp ? 1 : 0));
+  return split;
+}
 
 Status check_split(const HeterogeneousJob& job, const HeterogeneousSplit& split) {
   const auto sum = [](const std::vector<int>& of) {
@@ -131,14 +145,11 @@ Status check_split(const HeterogeneousJob& job, const HeterogeneousSplit& split)
 }  // namespace
 
 HeterogeneousSplit even_split(const HeterogeneousInput& input) {
-  HeterogeneousSplit split;
-  const workload::Strategy& strategy = input.strategy;
-  for (int stage = 0; stage < strategy.pp; ++stage)
-    split.layers.push_back(workload::stage_layers(input.model, strategy, stage).count);
-  const int count = input.global_batch / strategy.micro_batch;
-  for (int replica = 0; replica < strategy.dp; ++replica)
-    split.micro_batches.push_back(count / strategy.dp + (replica < count % strategy.dp ? 1 : 0));
-  return split;
+  return even_split_of(input.model, input.strategy,
+                       input.global_batch / input.strategy.micro_batch);
+}
+HeterogeneousSplit even_split(const HeterogeneousJob& job) {
+  return even_split_of(job.model, job.strategy, job.micro_batches);
 }
 
 HeterogeneousEstimate estimate_heterogeneous(const HeterogeneousJob& job,

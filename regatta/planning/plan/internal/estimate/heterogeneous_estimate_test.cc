@@ -1,3 +1,5 @@
+#include "regatta/planning/plan/internal/estimate/heterogeneous_estimate.h"
+
 #include <string>
 
 #include <gmock/gmock.h>
@@ -5,7 +7,6 @@
 
 #include "regatta/model/topo/presets.h"
 #include "regatta/model/workload/model.h"
-#include "regatta/planning/plan/heterogeneous_search.h"
 #include "regatta/planning/plan/test_heterogeneous.h"
 
 namespace regatta::plan {
@@ -130,7 +131,8 @@ TEST(EstimateHeterogeneous, RefusesWhatDoesNotFitTheJobOrTheCluster) {
   };
   EXPECT_THAT(refusal({.tp = 8, .pp = 8, .dp = 8}),
               HasSubstr("512 ranks where cluster test has 256"));
-  EXPECT_THAT(refusal({.tp = 8, .pp = 8, .dp = 4, .zero = 3}), HasSubstr("leave them out"));
+  EXPECT_THAT(refusal({.tp = 8, .pp = 8, .dp = 4, .schedule = workload::PipelineSchedule::kZbH1}),
+              HasSubstr("leave schedule and virtual_stages out"));
   const HeterogeneousSplit short_of_layers{.layers = {1, 1}, .micro_batches = {1}};
   EXPECT_THAT(refusal(kHalves, &short_of_layers), HasSubstr("2 stages hold 2 layers"));
   const auto old = mixed(heterogeneous_cluster({{"dgx-v100", 32}}), kHalves);

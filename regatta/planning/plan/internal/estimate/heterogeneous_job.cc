@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -115,11 +116,10 @@ class Builder {
       : input_(input), ranks_(ranks), job_(job), strategy_(input.strategy) {}
 
   Status run() {
-    const int stride = strategy_.tp * strategy_.dp;
+    const int stride = strategy_.stage_ranks();
     for (int stage = 0; stage < strategy_.pp; ++stage) {
       for (int replica = 0; replica < strategy_.dp; ++replica) {
-        const int first = stage * stride + replica * strategy_.tp;
-        REGATTA_TRY(group, group_of({first, first + strategy_.tp}));
+        REGATTA_TRY(group, group_of(in_step(stage, replica)));
         job_.tensor_groups.push_back(group);
       }
       REGATTA_TRY(group, group_of({stage * stride, (stage + 1) * stride}));
@@ -134,6 +134,17 @@ class Builder {
   }
 
  private:
+  // The ranks that wait for each other in every layer: those that share the tensors and the samples
+  // of a replica, and all that exchange tokens with them.
+  RankSpan in_step(int stage, int replica) const {
+    const int alone = strategy_.tp * strategy_.cp;
+    int ranks = alone;
+    if (strategy_.ep > 1) ranks = std::lcm(alone, strategy_.ep * strategy_.expert_tp());
+    ranks = std::min(ranks, strategy_.stage_ranks());
+    const int first = stage * strategy_.stage_ranks() + replica * alone / ranks * ranks;
+    return {first, first + ranks};
+  }
+
   // Groups of the same types and as many devices in a server are the same.
   using Key = std::pair<std::vector<const ServerType*>, int>;
 
@@ -186,9 +197,11 @@ class Builder {
                               .precision = input_.precision,
                               .server = type,
                               .stack = input_.stack};
-    HeterogeneousGroup group{.device = type.device.name, .machine = machine_model(input)};
+    HeterogeneousGroup group{
+        .server = &type, .device = type.device.name, .machine = machine_model(input)};
     REGATTA_TRY_DO(cost::check_precision(type.device, input_.precision));
     group.machine.network = network;
+    if (input_.change) input_.change(group.machine);
     group.work = micro_batch_work(input, group.machine);
     group.capacity = type.device.memory;
     return group;
@@ -204,13 +217,15 @@ class Builder {
     std::map<int, int> senders;
     for (int rank = first; rank < first + stride; ++rank)
       if (ranks_.server(rank) != ranks_.server(rank + stride)) ++senders[ranks_.server(rank)];
+    const int alone = strategy_.tp * strategy_.cp;
     for (int replica = 0; replica < strategy_.dp; ++replica) {
       Seconds slowest;
-      for (int tp = 0; tp < strategy_.tp; ++tp) {
-        const int rank = first + replica * strategy_.tp + tp;
+      for (int one = 0; one < alone; ++one) {
+        const int rank = first + replica * alone + one;
         const int from = ranks_.server(rank);
         const int to = ranks_.server(rank + stride);
-        const cost::ServerNetwork way = slower_of(ranks_.network_of(from), ranks_.network_of(to));
+        const cost::ServerNetwork way =
+            changed(slower_of(ranks_.network_of(from), ranks_.network_of(to)));
         const BytesPerSecond rate =
             from == to ? way.link
                        : way.network(2 * stride) * (traits.boundary_share / senders.at(from));
@@ -221,14 +236,21 @@ class Builder {
     }
   }
 
+  cost::ServerNetwork changed(const cost::ServerNetwork& network) const {
+    if (!input_.change) return network;
+    MachineModel machine{.engines = {}, .network = network};
+    input_.change(machine);
+    return machine.network;
+  }
+
   // The first and the last stage hold the table; every rank adds its gradient to that of its peer.
   void tied_table() {
     const double bytes = input_.stack.traits.tied_bytes;
     if (strategy_.pp == 1 || bytes == 0 || !input_.model.tied_embeddings) return;
     const int world = ranks_.count();
-    const int stride = strategy_.tp * strategy_.dp;
+    const int stride = strategy_.stage_ranks();
     cost::ServerNetwork way = ranks_.network({0, stride});
-    way = slower_of(way, ranks_.network({world - stride, world}));
+    way = changed(slower_of(way, ranks_.network({world - stride, world})));
     const bool is_inside = ranks_.server(0) == ranks_.server(world - 1);
     const double table = job_.stage_group(0).work.table;
     job_.tied_sum = collective_time(way,
@@ -248,13 +270,11 @@ class Builder {
 
 Status check_form(const HeterogeneousInput& input, int devices) {
   const Strategy& s = input.strategy;
-  const bool is_known = s.schedule == workload::PipelineSchedule::k1F1B && s.virtual_stages == 1 &&
-                        s.cp == 1 && s.ep == 1 && !is_folded(s) && s.zero < 3 &&
-                        s.stage_layers.empty() && s.offload == workload::Offload::kNone;
-  if (!is_known) {
+  if (s.schedule != workload::PipelineSchedule::k1F1B || s.virtual_stages > 1) {
     return Error{Code::kUnsupported,
-                 fmt::format("strategy {}: mixed servers are planned for the 1f1b schedule without "
-                             "cp, ep, etp, offload, stage_layers and zero 3; leave them out",
+                 fmt::format("strategy {}: servers of several types are planned for the 1f1b "
+                             "schedule; leave schedule and virtual_stages out, or use servers of "
+                             "one type",
                              to_string(s))};
   }
   if (s.world_size() != devices) {
@@ -282,9 +302,15 @@ Result<HeterogeneousJob> heterogeneous_job(const HeterogeneousInput& input) {
   const Ranks ranks(input);
   REGATTA_TRY_DO(check_form(input, ranks.count()));
   // Replicas need not have the same number of micro-batches.
-  Strategy one = input.strategy;
-  one.dp = 1;
-  REGATTA_TRY(count, workload::micro_batches(input.model, one, input.global_batch));
+  const int samples = input.strategy.dp * input.strategy.micro_batch;
+  REGATTA_TRY_DO(workload::micro_batches(input.model, input.strategy, samples));
+  if (input.global_batch % input.strategy.micro_batch != 0) {
+    return Error{Code::kInvalidInput,
+                 fmt::format("micro_batch {} does not divide global_batch {}; choose a divisor of "
+                             "it",
+                             input.strategy.micro_batch, input.global_batch)};
+  }
+  const int count = input.global_batch / input.strategy.micro_batch;
   if (count < input.strategy.dp) {
     return Error{
         Code::kInvalidInput,
@@ -294,8 +320,10 @@ Result<HeterogeneousJob> heterogeneous_job(const HeterogeneousInput& input) {
   }
   HeterogeneousJob job{.model = input.model,
                        .strategy = input.strategy,
+                       .global_batch = input.global_batch,
                        .precision = input.precision,
                        .stack = input.stack,
+                       .even_replicas = input.even_replicas,
                        .micro_batches = count,
                        .servers = static_cast<int>(input.cluster.servers.size())};
   REGATTA_TRY_DO(Builder(input, ranks, job).run());

@@ -2,13 +2,13 @@
 #include <algorithm>
 
 #include "regatta/base/core/ids.h"
-#include "regatta/model/pipeline/closed_form.h"
 #include "regatta/planning/plan/internal/estimate/heterogeneous_job.h"
+#include "regatta/planning/plan/internal/estimate/optimizer_time.h"
 #include "regatta/planning/plan/internal/estimate/replica_communication.h"
+#include "regatta/planning/plan/internal/estimate/stage_memory.h"
 
 namespace regatta::plan {
 
-using cost::Collective;
 using workload::BlockCounts;
 
 MicroBatchBreakdown micro_batch_breakdown(const HeterogeneousJob& job, const MicroBatchWork& work,
@@ -29,73 +29,37 @@ MicroBatchBreakdown micro_batch_breakdown(const HeterogeneousJob& job, const Mic
   return slot;
 }
 
-cost::RankParameters stage_parameters(const HeterogeneousJob& job, int stage,
-                                      const BlockCounts& blocks) {
-  const MicroBatchWork& work = job.stage_group(stage).work;
-  cost::RankParameters rank;
-  for (int kind = 0; kind < workload::kBlockKinds; ++kind) {
-    rank.plain += at(work.blocks, kind).parameters.plain * blocks[kind];
-    rank.experts += at(work.blocks, kind).parameters.experts * blocks[kind];
-  }
-  const int last = job.strategy.pp - 1;
-  const bool is_both = last == 0 && !job.model.tied_embeddings;
-  if (stage == 0 || stage == last) rank.plain += is_both ? 2 * work.table : work.table;
-  return rank;
+EstimateInput estimate_input(const HeterogeneousJob& job, const HeterogeneousGroup& group) {
+  return {.model = job.model,
+          .strategy = job.strategy,
+          .global_batch = job.global_batch,
+          .precision = job.precision,
+          .server = *group.server,
+          .stack = job.stack};
 }
 
 cost::GpuMemory stage_memory(const HeterogeneousJob& job, int stage, const BlockCounts& blocks,
                              int micro_batches) {
-  const MicroBatchWork& work = job.stage_group(stage).work;
-  const cost::RankParameters held = stage_parameters(job, stage, blocks);
-  cost::GpuMemory memory = gpu_state_memory(job.stack, held, job.strategy, job.precision);
-  const int stages = job.strategy.pp;
-  const double in_flight =
-      pipeline::peak_activations({.stages = stages, .micro_batches = micro_batches}, stage);
-  double kept = 0;
-  double block = 0;
-  for (int kind = 0; kind < workload::kBlockKinds; ++kind) {
-    const cost::BlockMemory& own = at(work.blocks, kind).memory;
-    kept += own.kept * blocks[kind];
-    block = std::max(block, own.working);
-  }
-  if (stages > 1) kept += work.output;
-  memory.activations = kept * in_flight;
-  memory.working += std::max(block, stage == stages - 1 ? work.logits : 0.0);
-  return memory;
+  const HeterogeneousGroup& group = job.stage_group(stage);
+  const EstimateInput input = estimate_input(job, group);
+  return StageMemory(input, group.work, micro_batches).of(stage, blocks);
 }
 
 StageUpdate stage_update(const HeterogeneousJob& job, int stage, const BlockCounts& blocks,
                          int micro_batches) {
   const HeterogeneousGroup& group = job.stage_group(stage);
-  const workload::Strategy& strategy = job.strategy;
-  const cost::StackTraits& traits = job.stack.traits;
-  const cost::RankParameters held = stage_parameters(job, stage, blocks);
-  const double updated = cost::updated_parameters(strategy, held);
-  const double kept = cost::shares_gradients(strategy) ? updated : held.total();
-  const double added = traits.accumulated_bytes * kept * micro_batches;
-  StageUpdate end;
-  end.optimizer = Seconds{added / group.machine.engines.scores.memory.value} +
-                  gpu_optimizer_time(group.machine.engines, updated);
-  if (strategy.dp == 1) return end;
-  const cost::ServerNetwork& network = group.machine.network;
-  const auto exchange = [&](Collective kind, double bytes) {
-    const cost::RankGroup ranks{
-        .ranks = strategy.dp,
-        .inside = std::max(1, std::min(strategy.dp, network.devices / strategy.tp)),
-        .rings = std::min(strategy.tp, network.devices),
-        .extent = strategy.dp * strategy.tp};
-    return collective_time(network, ranks, kind, held.total() * bytes);
-  };
+  const EstimateInput input = estimate_input(job, group);
+  const StageMemory memory(input, group.work, micro_batches);
+  const cost::RankParameters held = memory.parameters(blocks, memory.tables(stage));
   const MicroBatchBreakdown slot = micro_batch_breakdown(job, group.work, stage, blocks);
-  const Seconds backward = slot.all.total() - slot.forward;
-  const double overlap = strategy.overlap ? traits.dp_overlap : 0;
-  const GradientSum sum = gradient_sum(traits, strategy, job.precision, micro_batches);
-  end.sums = exposed(exchange(sum.kind, sum.bytes), backward, overlap) * sum.rounds;
-  if (strategy.zero > 0) {
-    const double weight = bytes_per_element(job.precision);
-    end.sums += exposed(exchange(Collective::kAllGather, weight), slot.forward, overlap);
-  }
-  return end;
+  const ReplicaCommunication replicas(input, group.machine, held, micro_batches);
+  const OffloadedActivations activations{.bytes = memory.kept(blocks),
+                                         .forward = slot.forward,
+                                         .backward = slot.all.total() - slot.forward};
+  return {.sums = replicas.exposed_beside(slot.all.total(), slot.forward),
+          .optimizer = optimizer_time(input, group.machine, held, micro_batches),
+          .offload = optimizer_offload_time(input, group.machine, held) +
+                     activation_offload_time(input, group.machine, activations) * micro_batches};
 }
 
 }  // namespace regatta::plan

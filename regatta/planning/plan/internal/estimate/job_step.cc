@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "regatta/model/cost/collective.h"
-#include "regatta/planning/plan/estimated_plan_search.h"
+#include "regatta/planning/plan/plan_search.h"
 #include "regatta/planning/plan/stage_timeline.h"
 
 namespace regatta::plan {
@@ -64,7 +64,7 @@ Result<JobStep> plan_job_step(const workload::Job& job, const topo::Cluster& clu
   if (!planned.strategy.schedule) planned.strategy.schedule = workload::PipelineSchedule::k1F1B;
   REGATTA_TRY(stack, choose_software_stack("", planned, cluster));
   REGATTA_TRY(problem, planning_problem(planned, cluster, *stack));
-  REGATTA_TRY(found, search_estimated_plans(problem, SearchMode::kPruned, 1, threads));
+  REGATTA_TRY(found, search_plans(problem, SearchMode::kPruned, 1, threads));
   const workload::Strategy& strategy = found.ranked.front().strategy;
   if (strategy.schedule != workload::PipelineSchedule::k1F1B) {
     return Error{Code::kUnsupported,

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "regatta/model/workload/model.h"
-#include "regatta/planning/plan/estimated_plan_search.h"
+#include "regatta/planning/plan/plan_search.h"
 #include "regatta/planning/plan/stage_timeline.h"
 #include "regatta/planning/plan/test_heterogeneous.h"
 #include "regatta/planning/plan/test_plans.h"

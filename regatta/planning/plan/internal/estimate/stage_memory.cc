@@ -44,11 +44,11 @@ double StageMemory::output() const {
 }
 
 // The micro-batch that is computed and the one that is copied.
-double StageMemory::held(int stage, double kept_in_flight) const {
+double StageMemory::held(const BlockCounts& blocks, double kept_in_flight) const {
   const bool is_offloaded =
       strategy_.offload == Offload::kActivations || strategy_.offload == Offload::kBoth;
   if (!is_offloaded) return kept_in_flight;
-  return std::min(kept_in_flight, 2 * kept(blocks_of(stage)));
+  return std::min(kept_in_flight, 2 * kept(blocks));
 }
 
 BlockCounts StageMemory::blocks_of(int stage, int part) const {
@@ -70,8 +70,6 @@ bool StageMemory::has_output_layer(int stage) const {
   return is_last || (stage == 0 && strategy_.schedule == PipelineSchedule::kDualPipe);
 }
 
-// Token tables: of the embedding and of the output layer, which share one where they meet and the
-// model ties them.
 int StageMemory::tables(int stage) const {
   const bool is_last = stage == strategy_.pp - 1;
   const bool embeds = stage == 0 || (is_last && strategy_.schedule == PipelineSchedule::kDualPipe);
@@ -95,7 +93,10 @@ cost::RankParameters StageMemory::parameters(const BlockCounts& blocks, int tabl
 }
 
 cost::GpuMemory StageMemory::of(int stage) const {
-  const BlockCounts blocks = blocks_of(stage);
+  return of(stage, blocks_of(stage));
+}
+
+cost::GpuMemory StageMemory::of(int stage, const BlockCounts& blocks) const {
   cost::GpuMemory memory = gpu_state_memory(input_.stack, parameters(blocks, tables(stage)),
                                             strategy_, input_.precision);
   double block = 0;
@@ -104,7 +105,7 @@ cost::GpuMemory StageMemory::of(int stage) const {
   memory.working += std::max(block, has_output_layer(stage) ? work_.logits : 0.0);
   const double parts_in_flight = pipeline::peak_activations(shape_, stage);
   const double kept_in_flight = kept(blocks) * parts_in_flight / parts_;
-  memory.activations = held(stage, kept_in_flight) + parts_in_flight * output();
+  memory.activations = held(blocks, kept_in_flight) + parts_in_flight * output();
   return memory;
 }
 

@@ -18,6 +18,8 @@ class StageMemory {
 
   // Where the parts of a stage hold different blocks, of each as much in flight as of the others.
   cost::GpuMemory of(int stage) const;
+  // The same for a stage that holds these blocks.
+  cost::GpuMemory of(int stage, const workload::BlockCounts& blocks) const;
 
   // A stage that holds most where the split is even, found by asking a dozen of them at most where
   // the stages are alike.
@@ -37,12 +39,17 @@ class StageMemory {
   // offloaded, and `output`.
   double kept(const workload::BlockCounts& blocks) const;
   double output() const;
-  // `kept` of all parts of `stage` in flight, and what of it the device holds.
-  double held(int stage, double kept) const;
+  // The part that the device holds of `kept_in_flight`, that of all parts of a stage with these
+  // blocks.
+  double held(const workload::BlockCounts& blocks, double kept_in_flight) const;
 
   workload::BlockCounts blocks_of(int stage) const;  // all parts
   workload::BlockCounts blocks_of(int stage, int part) const;
   const pipeline::PipelineShape& shape() const { return shape_; }
+
+  // Token tables: of the embedding and of the output layer, which share one where they meet and the
+  // model ties them.
+  int tables(int stage) const;
 
   // The parameters of a rank of a stage with these blocks and token tables.
   cost::RankParameters parameters(const workload::BlockCounts& blocks, int tables) const;
@@ -50,7 +57,6 @@ class StageMemory {
  private:
   int first_larger(int chunk) const;
   bool has_output_layer(int stage) const;
-  int tables(int stage) const;
 
   const EstimateInput& input_;
   const workload::Strategy& strategy_;

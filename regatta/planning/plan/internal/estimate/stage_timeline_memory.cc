@@ -21,7 +21,8 @@ class Line {
   void change(Seconds at, int count, double kept) {
     count_ += count;
     kept_ = count_ == 0 ? 0 : kept_ + count * kept;  // nothing is left of rounding
-    const double bytes = always_ + stages_.held(stage_, kept_) + count_ * stages_.output();
+    const double bytes =
+        always_ + stages_.held(stages_.blocks_of(stage_), kept_) + count_ * stages_.output();
     // Memory is freed before other memory is taken at the same time.
     if (line_.back().at == at)
       line_.back().bytes = bytes;

@@ -61,7 +61,7 @@ Result<std::string> script_of(Launcher launcher, const PlanningProblem& problem,
 Result<std::string> launched(Launcher launcher, PlanningProblem problem) {
   REGATTA_TRY_DO(check_launch_request(launcher, problem));
   problem.accepts = runnable_by(launcher, problem);
-  REGATTA_TRY(found, search_estimated_plans(problem, SearchMode::kPruned, 1));
+  REGATTA_TRY(found, search_plans(problem, SearchMode::kPruned, 1));
   return script_of(launcher, problem, found.ranked.front().strategy);
 }
 
@@ -101,7 +101,7 @@ Seconds fastest_launched(Launcher launcher, const PlanningProblem& problem) {
     for (const workload::Strategy& staged : stage_counts(space, work))
       add_completions(space, staged, strategies);
   for (const workload::Strategy& strategy : strategies) {
-    const Estimate estimate = *estimate_on(problem, strategy);
+    const Estimate estimate = exact_plan(problem, strategy)->estimate;
     if (memory_fit(estimate.memory, problem.server.device.memory) != MemoryFit::kFits) continue;
     if (estimate.step.total() < fastest && script_of(launcher, problem, strategy))
       fastest = estimate.step.total();
@@ -115,9 +115,9 @@ TEST(LaunchSearch, FindsTheBestOfThePlansThatTheFrameworkRuns) {
     SCOPED_TRACE(to_string(launcher));
     PlanningProblem problem = inputs.problem();
     problem.accepts = runnable_by(launcher, problem);
-    const auto bound = search_estimated_plans(problem, SearchMode::kPruned, 1);
+    const auto bound = search_plans(problem, SearchMode::kPruned, 1);
     ASSERT_TRUE(bound) << bound.error().message;
-    const EstimatedPlan& best = bound->ranked.front();
+    const Plan& best = bound->ranked.front();
     EXPECT_TRUE(script_of(launcher, problem, best.strategy));
     // Plans of the same time to a thousandth may stand in another order.
     EXPECT_LE(best.estimate.step.total(), fastest_launched(launcher, problem) * 1.001);

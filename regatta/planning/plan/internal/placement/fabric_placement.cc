@@ -216,7 +216,7 @@ std::optional<ScoredPlacement> place_plan(const topo::Cluster& cluster,
                                           const PlanningProblem& problem,
                                           const workload::Strategy& strategy,
                                           const std::vector<std::string>& names) {
-  if (cluster.fabric.tiers < 2) return std::nullopt;
+  if (cluster.fabric.tiers < 2 || problem.cluster != nullptr) return std::nullopt;
   const auto servers = servers_without(cluster, names);
   if (!servers) return std::nullopt;
   const EstimateInput input = input_of(problem, strategy);

@@ -279,12 +279,12 @@ TEST(PlacePlan, BoundsNoStepThatIsFaster) {
   ASSERT_GT(strategies.size(), 1000U);
   int looked_at = 0;
   for (std::size_t k = 0; k < strategies.size(); k += strategies.size() / 150) {
-    const auto estimate = estimate_on(*problem, strategies[k]);
+    const auto estimate = exact_plan(*problem, strategies[k]);
     ASSERT_TRUE(estimate) << estimate.error().message;
     const auto placed = place_plan(cluster, *problem, strategies[k], {});
     if (!placed) continue;
     ++looked_at;
-    EXPECT_LE(placed->placement.lower_bound.value, estimate->step.total().value)
+    EXPECT_LE(placed->placement.lower_bound.value, estimate->estimate.step.total().value)
         << to_string(strategies[k]);
   }
   EXPECT_GT(looked_at, 100);

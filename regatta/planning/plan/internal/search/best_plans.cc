@@ -12,7 +12,7 @@ using workload::Strategy;
 
 constexpr double kNotYet = std::numeric_limits<double>::infinity();
 
-bool needs_less(const EstimatedPlan& a, const EstimatedPlan& b) {
+bool needs_less(const Plan& a, const Plan& b) {
   const double left = a.estimate.memory.total();
   const double right = b.estimate.memory.total();
   return left != right ? left < right : a.strategy < b.strategy;
@@ -24,12 +24,12 @@ bool BestPlans::offer(std::size_t family, const Strategy& strategy, const Estima
                       bool fits) {
   ++counts_.evaluated;
   if (!counts_.smallest || estimate.memory.total() <= counts_.smallest->estimate.memory.total()) {
-    const EstimatedPlan plan{strategy, estimate};
+    const Plan plan{strategy, estimate};
     if (!counts_.smallest || needs_less(plan, *counts_.smallest)) counts_.smallest = plan;
   }
   if (!fits) return false;
   ++counts_.fitting;
-  if (keeps_frontier_) extend_frontier(strategy, estimate);
+  if (keeps_frontier_) extend_frontier({strategy, estimate});
   FamilyBest& best = families_[family];
   const Seconds time = estimate.step.total();
   if (!best.is_near(time)) return false;
@@ -38,40 +38,47 @@ bool BestPlans::offer(std::size_t family, const Strategy& strategy, const Estima
   return is_fastest;
 }
 
+void BestPlans::count(const Plan& plan, bool fits) {
+  ++counts_.evaluated;
+  if (!counts_.smallest || needs_less(plan, *counts_.smallest)) counts_.smallest = plan;
+  if (!fits) return;
+  ++counts_.fitting;
+  if (keeps_frontier_) extend_frontier(plan);
+}
+
 void BestPlans::add(const BestPlans& other) {
   counts_.evaluated += other.counts_.evaluated;
   counts_.fitting += other.counts_.fitting;
   const auto& smallest = other.counts_.smallest;
   if (smallest && (!counts_.smallest || needs_less(*smallest, *counts_.smallest)))
     counts_.smallest = smallest;
-  for (const EstimatedPlan& plan : other.counts_.frontier)
-    extend_frontier(plan.strategy, plan.estimate);
+  for (const Plan& plan : other.counts_.frontier)
+    extend_frontier(plan);
   for (std::size_t family = 0; family < families_.size(); ++family)
-    for (const EstimatedPlan& plan : other.families_[family].near())
+    for (const Plan& plan : other.families_[family].near())
       families_[family].offer(plan);
 }
 
-EstimatedSearchResult BestPlans::result(std::size_t top) const {
-  EstimatedSearchResult result = counts_;
+PlanSearchResult BestPlans::result(std::size_t top) const {
+  PlanSearchResult result = counts_;
   result.ranked = ranked_families(families_, top);
   return result;
 }
 
 // Kept in the order of time, so memory falls along it.
-void BestPlans::extend_frontier(const Strategy& strategy, const Estimate& estimate) {
+void BestPlans::extend_frontier(const Plan& plan) {
   auto& frontier = counts_.frontier;
-  const double memory = estimate.memory.total();
-  const Seconds time = estimate.step.total();
-  const auto at =
-      std::partition_point(frontier.begin(), frontier.end(), [&](const EstimatedPlan& one) {
-        const Seconds other = one.estimate.step.total();
-        return other != time ? other < time : one.strategy < strategy;
-      });
+  const double memory = plan.estimate.memory.total();
+  const Seconds time = plan.estimate.step.total();
+  const auto at = std::partition_point(frontier.begin(), frontier.end(), [&](const Plan& one) {
+    const Seconds other = one.estimate.step.total();
+    return other != time ? other < time : one.strategy < plan.strategy;
+  });
   if (at != frontier.begin() && std::prev(at)->estimate.memory.total() <= memory) return;
-  const auto end = std::find_if(at, frontier.end(), [memory](const EstimatedPlan& one) {
+  const auto end = std::find_if(at, frontier.end(), [memory](const Plan& one) {
     return one.estimate.memory.total() < memory;
   });
-  frontier.insert(frontier.erase(at, end), EstimatedPlan{strategy, estimate});
+  frontier.insert(frontier.erase(at, end), plan);
 }
 
 TimeLimits::TimeLimits(std::vector<std::size_t> group_of, std::size_t top)

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "regatta/base/core/mutex.h"
-#include "regatta/planning/plan/estimated_plan_search.h"
 #include "regatta/planning/plan/internal/search/plan_families.h"
+#include "regatta/planning/plan/plan_search.h"
 
 namespace regatta::plan {
 
@@ -23,16 +23,18 @@ class BestPlans {
   // Whether the plan is now the fastest of its family.
   bool offer(std::size_t family, const workload::Strategy& strategy, const Estimate& estimate,
              bool fits);
+  // Counts a plan without a family, in the frontier as well.
+  void count(const Plan& plan, bool fits);
   void add(const BestPlans& other);
   // The counts, the frontier and the `top` best.
-  EstimatedSearchResult result(std::size_t top) const;
+  PlanSearchResult result(std::size_t top) const;
 
  private:
-  void extend_frontier(const workload::Strategy& strategy, const Estimate& estimate);
+  void extend_frontier(const Plan& plan);
 
   std::vector<FamilyBest> families_;
   bool keeps_frontier_;
-  EstimatedSearchResult counts_;
+  PlanSearchResult counts_;
 };
 
 // The times that a strategy must reach, shared by all threads. They fall while a search goes on.

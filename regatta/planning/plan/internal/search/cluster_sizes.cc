@@ -7,8 +7,8 @@
 
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
-#include "regatta/planning/plan/estimated_plan_metrics.h"
 #include "regatta/planning/plan/internal/search/server_count.h"
+#include "regatta/planning/plan/plan_metrics.h"
 
 namespace regatta::plan {
 namespace {
@@ -30,8 +30,8 @@ void mark_optimal(std::vector<ClusterSize>& sizes) {
   }
 }
 
-ClusterSize size_of(const PlanningProblem& problem, int servers, EstimatedPlan plan,
-                    const ClusterSizes& all, const ClusterSizesOptions& options) {
+ClusterSize size_of(const PlanningProblem& problem, int servers, Plan plan, const ClusterSizes& all,
+                    const ClusterSizesOptions& options) {
   const PlanningProblem sized = on_servers(problem, servers);
   const Seconds step = plan.estimate.step.total();
   ClusterSize size{.servers = servers, .devices = sized.devices, .plan = std::move(plan)};
@@ -45,13 +45,13 @@ ClusterSize size_of(const PlanningProblem& problem, int servers, EstimatedPlan p
 // lose a little by their number.
 constexpr double kUsualLoss = 0.97;
 
-bool is_worse_used(const PlanningProblem& sized, const EstimatedPlan& plan,
+bool is_worse_used(const PlanningProblem& sized, const Plan& plan,
                    const std::vector<ClusterSize>& smaller) {
   return !smaller.empty() && mfu(sized, plan) < kUsualLoss * smaller.back().mfu;
 }
 
 // Whether fewer servers are worth a row beside `servers`: they are nearly as fast, or faster.
-bool is_better_used(const SizedPlan& fewer, int servers, const EstimatedPlan& plan) {
+bool is_better_used(const SizedPlan& fewer, int servers, const Plan& plan) {
   const double ratio = plan.estimate.step.total() / fewer.plan.estimate.step.total();
   return ratio * servers > fewer.servers / kUsualLoss;
 }
@@ -96,7 +96,7 @@ Result<ClusterSizes> plan_cluster_sizes(const PlanningProblem& problem,
   ClusterSizes all;
   all.steps = options.steps;
   all.tokens = options.steps > 0 ? tokens_per_step(problem) * options.steps : kBillion;
-  const int most = problem.devices / problem.server.device_count;
+  const int most = server_count(problem);
   int before = 0;
   for (const int servers : server_counts(most)) {
     const PlanningProblem sized = on_servers(problem, servers);

@@ -7,8 +7,8 @@
 
 #include "regatta/model/topo/presets.h"
 #include "regatta/model/workload/model.h"
-#include "regatta/planning/plan/estimated_plan_metrics.h"
 #include "regatta/planning/plan/internal/search/server_count.h"
+#include "regatta/planning/plan/plan_metrics.h"
 
 namespace regatta::plan {
 namespace {
@@ -70,7 +70,7 @@ TEST(PlanClusterSizes, HaveTheFastestPlanOfEachNumberOfServers) {
     SCOPED_TRACE(size.devices);
     PlanningProblem sized = problem;
     sized.devices = size.devices;
-    const auto best = search_estimated_plans(sized, SearchMode::kPruned, 1);
+    const auto best = search_plans(sized, SearchMode::kPruned, 1);
     ASSERT_TRUE(best);
     EXPECT_EQ(size.plan.strategy, best->ranked.front().strategy);
     const double step = size.plan.estimate.step.total().value;

@@ -1,7 +1,9 @@
 #include "regatta/planning/plan/internal/search/heterogeneous_split.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "regatta/base/core/ids.h"
@@ -24,17 +26,26 @@ class Splitter {
   }
 
   std::optional<HeterogeneousSplit> run(bool is_thorough) {
+    const bool has_layers = !job_.strategy.stage_layers.empty();
+    const bool is_ordered = are_kinds_in_order(job_.model) && job_.model.mtp_layers == 0;
     constexpr int kRounds = 3;
     for (int round = 0; round < kRounds; ++round) {
-      const auto balance = balance_layers(input(), is_thorough ? 20000 : 0);
-      if (!balance) return std::nullopt;
-      split_.layers = balance->layers;
+      if (has_layers) {
+        split_.layers = job_.strategy.stage_layers;
+      } else if (is_ordered) {
+        const auto balance = balance_layers(input(), is_thorough ? 20000 : 0);
+        if (!balance) return std::nullopt;
+        split_.layers = balance->layers;
+      } else {
+        split_.layers = proportional_layers();
+      }
+      if (job_.even_replicas) break;
       std::vector<int> shares = micro_batch_shares(classes(), job_.micro_batches);
       if (shares == split_.micro_batches) break;
       split_.micro_batches = std::move(shares);
     }
     if (!fits(split_)) return std::nullopt;
-    if (!is_thorough) return split_;
+    if (!is_thorough || has_layers) return split_;
     for (moves_ = move_budget(job_.strategy.pp); move_one();) {
     }
     return split_;
@@ -80,6 +91,35 @@ class Splitter {
       input.stages.push_back(one);
     }
     return input;
+  }
+
+  // As many layers for a stage as its pace allows, each taken for the mean of all: for models whose
+  // layers differ, which no balance of two kinds of blocks knows.
+  std::vector<int> proportional_layers() const {
+    workload::BlockCounts mean = all_blocks(job_.model);
+    mean *= 1.0 / job_.model.layers;
+    const int stages = job_.strategy.pp;
+    const int layers = job_.model.layers;
+    std::vector<double> pace;
+    for (int stage = 0; stage < stages; ++stage) {
+      double slowest = 0;
+      for (int replica = 0; replica < job_.strategy.dp; ++replica)
+        if (at(job_.like, replica) == replica)
+          slowest = std::max(slowest, micro_batch_time(job_, stage, replica, mean).total().value);
+      pace.push_back(1 / slowest);
+    }
+    const double all = std::accumulate(pace.begin(), pace.end(), 0.0);
+    std::vector<int> counts;
+    double until = 0;
+    int given = 0;
+    for (int stage = 0; stage < stages; ++stage) {
+      until += at(pace, stage) / all * layers;
+      const int most = layers - given - (stages - 1 - stage);
+      const int end = stage + 1 == stages ? layers : static_cast<int>(std::lround(until));
+      counts.push_back(std::clamp(end - given, 1, most));
+      given += counts.back();
+    }
+    return counts;
   }
 
   BalanceStage memory_of(int stage, int micro_batches) const {

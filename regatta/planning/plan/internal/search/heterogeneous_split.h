@@ -11,7 +11,7 @@
 
 namespace regatta::plan {
 
-// The share of a device's memory that a plan may fill (plan/estimated_plan_search.h: a plan that
+// The share of a device's memory that a plan may fill (plan/plan_search.h: a plan that
 // needs more is too close).
 inline constexpr double kMaxMemoryFraction = 0.94;
 

@@ -15,6 +15,7 @@ constexpr int kDevicesMax = 262'144;
 
 // The least tried number of devices that fits; 0: none.
 int enough_devices(PlanningProblem problem, const FindPlan& find) {
+  if (problem.cluster != nullptr) return 0;  // more of which of them is open
   const int devices = problem.devices;
   for (int doubled = 2; doubled <= kDevicesMax / devices; doubled *= 2) {
     for (const int times : {doubled, doubled + doubled / 2}) {
@@ -70,15 +71,28 @@ std::vector<Freed> freed_requests(const StrategyRequest& request) {
   return all;
 }
 
-std::string fits_text(const EstimatedPlan& plan) {
+std::string fits_text(const Plan& plan) {
   return fmt::format("{} fits and takes {} a step", to_string(plan.strategy),
                      format_seconds(plan.estimate.step.total()));
+}
+
+// A search on servers of several types takes seconds: one change is tried.
+std::string remedy_of_unlike_servers(const PlanningProblem& problem, const FindPlan& find) {
+  const StrategyRequest nothing;
+  PlanningProblem wider = with_request(problem, nothing);
+  wider.every_form = true;
+  if (!(problem.request == nothing)) {
+    if (const auto plan = find(wider))
+      return fmt::format("leave the strategy open, with --extended-search: {}", fits_text(*plan));
+  }
+  return "use more servers, devices with more memory, or a smaller model";
 }
 
 }  // namespace
 
 std::string suggest_memory_remedy(const PlanningProblem& problem, const FindPlan& find) {
   const StrategyRequest& request = problem.request;
+  if (is_heterogeneous(problem)) return remedy_of_unlike_servers(problem, find);
   for (const Freed& one : freed_requests(request))
     if (const auto plan = find(with_request(problem, one.request)))
       return fmt::format("leave {} open: {}", one.keys, fits_text(*plan));

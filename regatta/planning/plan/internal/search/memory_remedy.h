@@ -6,12 +6,12 @@
 #include <optional>
 #include <string>
 
-#include "regatta/planning/plan/estimated_plan_search.h"
+#include "regatta/planning/plan/plan_search.h"
 
 namespace regatta::plan {
 
 // The fastest plan of a problem that fits, where one does.
-using FindPlan = std::function<std::optional<EstimatedPlan>(const PlanningProblem&)>;
+using FindPlan = std::function<std::optional<Plan>(const PlanningProblem&)>;
 
 // The first change that makes a problem fit which does not fit, as an advice like "leave recompute
 // open: tp8 pp4 dp2 ... fits" or "16 of these devices fit it": one key of the request left open,

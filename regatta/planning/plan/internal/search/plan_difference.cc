@@ -5,7 +5,7 @@
 
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
-#include "regatta/planning/plan/estimated_plan_metrics.h"
+#include "regatta/planning/plan/plan_metrics.h"
 
 namespace regatta::plan {
 namespace {
@@ -30,9 +30,9 @@ Seconds ComparedPlan::step() const {
   return sum;
 }
 
-ComparedPlan compared_plan(const std::string& name, const EstimatedPlan& plan) {
+ComparedPlan compared_plan(const std::string& name, const Plan& plan) {
   return {.name = name,
-          .parts = named_step_parts(plan.estimate.step),
+          .parts = plan_parts(plan),
           .memory = plan.estimate.memory.total(),
           .strategy = plan.strategy};
 }

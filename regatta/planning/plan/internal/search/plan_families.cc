@@ -45,8 +45,8 @@ PlanFamily without_replicas(PlanFamily family) {
   return family;
 }
 
-bool is_simpler(const EstimatedPlan& a, const EstimatedPlan& b) {
-  const auto key = [](const EstimatedPlan& plan) {
+bool is_simpler(const Plan& a, const Plan& b) {
+  const auto key = [](const Plan& plan) {
     const PlanFamily family = family_of(plan.strategy);
     return std::tuple(parallel_forms(family), -family.dp, departures(plan.strategy),
                       plan.estimate.memory.total());
@@ -56,28 +56,28 @@ bool is_simpler(const EstimatedPlan& a, const EstimatedPlan& b) {
   return left != right ? left < right : a.strategy < b.strategy;
 }
 
-void FamilyBest::offer(const EstimatedPlan& plan) {
+void FamilyBest::offer(const Plan& plan) {
   const Seconds time = plan.estimate.step.total();
   if (!is_near(time)) return;
-  const auto at = std::partition_point(near_.begin(), near_.end(), [&](const EstimatedPlan& one) {
+  const auto at = std::partition_point(near_.begin(), near_.end(), [&](const Plan& one) {
     return one.estimate.step.total() <= time;
   });
   if (at != near_.begin() && !is_simpler(plan, *(at - 1))) return;
   // Later ones are slower: they stay where they are simpler.
-  const auto end = std::find_if(at, near_.end(),
-                                [&](const EstimatedPlan& one) { return is_simpler(one, plan); });
+  const auto end =
+      std::find_if(at, near_.end(), [&](const Plan& one) { return is_simpler(one, plan); });
   near_.insert(near_.erase(at, end), plan);
   fastest_ = near_.front().estimate.step.total().value;
   while (!is_near(near_.back().estimate.step.total()))
     near_.pop_back();
 }
 
-std::vector<EstimatedPlan> ranked_families(std::vector<FamilyBest> families, std::size_t top) {
+std::vector<Plan> ranked_families(std::vector<FamilyBest> families, std::size_t top) {
   std::erase_if(families, [](const FamilyBest& one) { return one.is_empty(); });
   std::sort(families.begin(), families.end(), [](const FamilyBest& a, const FamilyBest& b) {
     return a.fastest() != b.fastest() ? a.fastest() < b.fastest() : is_simpler(a.best(), b.best());
   });
-  std::vector<EstimatedPlan> ranked;
+  std::vector<Plan> ranked;
   for (std::size_t begin = 0; begin < families.size() && ranked.size() < top;) {
     const FamilyBest& leader = families[begin];
     std::size_t end = begin;
@@ -88,7 +88,7 @@ std::vector<EstimatedPlan> ranked_families(std::vector<FamilyBest> families, std
     std::sort(group, ranked.end(), is_simpler);
     std::set<PlanFamily> seen;
     ranked.erase(std::remove_if(group, ranked.end(),
-                                [&](const EstimatedPlan& plan) {
+                                [&](const Plan& plan) {
                                   const PlanFamily family = family_of(plan.strategy);
                                   return !seen.insert(without_replicas(family)).second;
                                 }),
@@ -99,17 +99,18 @@ std::vector<EstimatedPlan> ranked_families(std::vector<FamilyBest> families, std
   return ranked;
 }
 
-std::vector<Strategy> same_plans(const PlanningProblem& problem, const EstimatedPlan& plan) {
+std::vector<Strategy> same_plans(const PlanningProblem& problem, const Plan& plan) {
   const workload::StrategyRequest& request = problem.request;
   const Seconds time = plan.estimate.step.total();
   std::vector<Strategy> same;
+  if (problem.cluster != nullptr) return same;
   const auto consider = [&](const Strategy& other) {
     if (!workload::admits(request.constraints, other) || other == plan.strategy ||
         std::find(same.begin(), same.end(), other) != same.end())
       return;
-    const auto estimate = estimate_on(problem, other);
-    if (estimate && std::abs(estimate->step.total() / time - 1) <= kSameTime &&
-        memory_fit(estimate->memory, problem.server.device.memory) == MemoryFit::kFits)
+    const auto exact = exact_plan(problem, other);
+    if (exact && std::abs(exact->estimate.step.total() / time - 1) <= kSameTime &&
+        memory_fit(problem, *exact) == MemoryFit::kFits)
       same.push_back(other);
   };
   const int replicas = plan.strategy.dp * plan.strategy.cp;

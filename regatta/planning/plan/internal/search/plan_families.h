@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "regatta/model/workload/strategy.h"
-#include "regatta/planning/plan/estimated_plan_search.h"
+#include "regatta/planning/plan/plan_search.h"
 
 namespace regatta::plan {
 
@@ -32,7 +32,7 @@ PlanFamily without_replicas(PlanFamily family);
 // The order of two plans that are as fast: fewer parallel forms (degrees above 1 beside dp), then
 // more replicas, then fewer departures from the plain step (1F1B, at most the optimizer shared,
 // overlap, no offload), then less memory, then the order of strategies. Total and strict.
-bool is_simpler(const EstimatedPlan& a, const EstimatedPlan& b);
+bool is_simpler(const Plan& a, const Plan& b);
 
 // The plans of one family that may stand for it: none is slower and less simple than another, and
 // all are as fast as the fastest. In the order of time.
@@ -40,17 +40,17 @@ class FamilyBest {
  public:
   // Whether the plan is as fast as the fastest so far.
   bool is_near(Seconds time) const { return time.value <= fastest_ * (1 + kSameTime); }
-  void offer(const EstimatedPlan& plan);
+  void offer(const Plan& plan);
 
   bool is_empty() const { return near_.empty(); }
   double fastest() const { return fastest_; }  // seconds; infinite where it is empty
-  const std::vector<EstimatedPlan>& near() const { return near_; }
+  const std::vector<Plan>& near() const { return near_; }
   // The simplest. Requires that it is not empty.
-  const EstimatedPlan& best() const { return near_.back(); }
+  const Plan& best() const { return near_.back(); }
 
  private:
   double fastest_ = kNever;
-  std::vector<EstimatedPlan> near_;
+  std::vector<Plan> near_;
 
   static constexpr double kNever = 1e300;
 };
@@ -58,6 +58,6 @@ class FamilyBest {
 // The best of the `top` fastest families: in the order of their fastest plans, those that are as
 // fast as the first of them in the order of is_simpler(), and of these only the first of each
 // without_replicas().
-std::vector<EstimatedPlan> ranked_families(std::vector<FamilyBest> families, std::size_t top);
+std::vector<Plan> ranked_families(std::vector<FamilyBest> families, std::size_t top);
 
 }  // namespace regatta::plan

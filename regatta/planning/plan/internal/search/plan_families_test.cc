@@ -9,16 +9,16 @@
 namespace regatta::plan {
 namespace {
 
-EstimatedPlan plan_of(const workload::Strategy& strategy, double seconds, double bytes = 1e9) {
-  EstimatedPlan plan{.strategy = strategy, .estimate = {}};
+Plan plan_of(const workload::Strategy& strategy, double seconds, double bytes = 1e9) {
+  Plan plan{.strategy = strategy, .estimate = {}};
   plan.estimate.step.matmul = Seconds{seconds};
   plan.estimate.memory.weights = bytes;
   return plan;
 }
 
-FamilyBest family(const std::vector<EstimatedPlan>& plans) {
+FamilyBest family(const std::vector<Plan>& plans) {
   FamilyBest best;
-  for (const EstimatedPlan& plan : plans)
+  for (const Plan& plan : plans)
     best.offer(plan);
   return best;
 }
@@ -40,7 +40,7 @@ TEST(FamilyBest, IsThatOfTheLeastMemoryWhereAllElseIsEqual) {
 TEST(FamilyBest, DoesNotDependOnTheOrderOfOffers) {
   std::mt19937 random(3);
   for (int round = 0; round < 100; ++round) {
-    std::vector<EstimatedPlan> plans;
+    std::vector<Plan> plans;
     for (int i = 0; i < 40; ++i) {
       const double time = 1 + 0.0001 * static_cast<double>(random() % 30);
       const int zero = static_cast<int>(random() % 4);
@@ -49,12 +49,12 @@ TEST(FamilyBest, DoesNotDependOnTheOrderOfOffers) {
                               static_cast<double>(random() % 5)));
     }
     const FamilyBest first = family(plans);
-    EstimatedPlan wanted = plans.front();
+    Plan wanted = plans.front();
     const auto fastest = std::min_element(plans.begin(), plans.end(), [](auto& a, auto& b) {
       return a.estimate.step.total() < b.estimate.step.total();
     });
     wanted = *fastest;
-    for (const EstimatedPlan& plan : plans)
+    for (const Plan& plan : plans)
       if (plan.estimate.step.total().value <=
               fastest->estimate.step.total().value * (1 + kSameTime) &&
           is_simpler(plan, wanted))

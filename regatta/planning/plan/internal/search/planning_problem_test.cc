@@ -1,10 +1,11 @@
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "regatta/model/topo/presets.h"
-#include "regatta/planning/plan/estimated_plan_search.h"
+#include "regatta/planning/plan/plan_search.h"
 
 namespace regatta::plan {
 namespace {
@@ -73,13 +74,35 @@ TEST(PlanningProblem, NamesThePrecisionThatTheDeviceLacks) {
       HasSubstr("precision: h100-sxm has no nvfp4; take one of fp32, tf32, fp16, bf16, fp8"));
 }
 
-TEST(PlanningProblem, RejectsServersOfSeveralTypesAndAFixedPlacement) {
-  workload::Job job = gpt_job();
+TEST(PlanningProblem, KnowsServersOfSeveralTypesOneByOne) {
+  const workload::Job job = gpt_job();
   const topo::Cluster mixed = two_servers("dgx-h100", "dgx-a100-80g");
   const cost::SoftwareStack& stack = **choose_software_stack("", job, mixed);
-  EXPECT_THAT(planning_problem(job, mixed, stack).error().message,
-              HasSubstr("its servers are of several types (dgx-h100, dgx-a100-80g)"));
+  const auto problem = planning_problem(job, mixed, stack);
+  ASSERT_TRUE(problem) << problem.error().message;
+  EXPECT_TRUE(is_heterogeneous(*problem));
+  EXPECT_EQ(server_count(*problem), 2);
+  EXPECT_EQ(device_names(*problem), "h100-sxm and a100-sxm4-80g");
+  EXPECT_NEAR(problem->machine.engines.products.peak.value / ((989.5e12 + 312e12) / 2), 1, 1e-9);
+  const PlanningProblem second = on_servers(*problem, std::vector<ServerId>{ServerId{1}});
+  EXPECT_EQ(second.devices, 8);
+  EXPECT_EQ(device_names(second), "a100-sxm4-80g");
+}
+
+TEST(PlanningProblem, TakesTypesThatDifferInTheirNamesForOne) {
+  topo::Cluster cluster = two_servers("dgx-h100", "dgx-a100-80g");
+  cluster.server_types["dgx-a100-80g"] = cluster.server_types.at("dgx-h100");
+  cluster.server_types["dgx-a100-80g"].source = "another data sheet";
+  EXPECT_FALSE(has_several_types(cluster));
+  cluster.server_types["dgx-a100-80g"].nic_rate = BytesPerSecond{1e9};
+  EXPECT_TRUE(has_several_types(cluster));
+}
+
+TEST(PlanningProblem, RejectsAFixedPlacementOnGpus) {
+  workload::Job job = gpt_job();
   job.placement.resize(1);
+  const topo::Cluster mixed = two_servers("dgx-h100", "dgx-a100-80g");
+  const cost::SoftwareStack& stack = **choose_software_stack("", job, mixed);
   EXPECT_THAT(planning_problem(job, mixed, stack).error().message,
               HasSubstr("write placement: auto"));
 }

@@ -83,18 +83,17 @@ Error no_strategy_divides(const PlanningProblem& problem) {
                       devices_text(problem), reason)};
 }
 
-std::string no_strategy_fits(const PlanningProblem& problem, const EstimatedPlan& smallest) {
+std::string no_strategy_fits(const PlanningProblem& problem, const Plan& smallest) {
   const auto gib = [](double bytes) { return format_bytes(bytes); };
-  const double has = static_cast<double>(problem.server.device.memory.value);
+  const double has = static_cast<double>(capacity_of(problem, smallest).value);
   const double state = smallest.estimate.memory.weights + smallest.estimate.memory.gradients +
                        smallest.estimate.memory.optimizer;
   const std::string given = request_text(problem.request);
   return fmt::format(
       "no strategy{} fits {} of {}, of which {:.0f} % can be used: the nearest, {}, needs {} a "
       "device, {} of it weights, gradients and optimizer",
-      given.empty() ? "" : " with " + given, gib(has), problem.server.device.name,
-      100 * kUsableMemory, to_string(smallest.strategy), gib(smallest.estimate.memory.total()),
-      gib(state));
+      given.empty() ? "" : " with " + given, gib(has), device_names(problem), 100 * kUsableMemory,
+      to_string(smallest.strategy), gib(smallest.estimate.memory.total()), gib(state));
 }
 
 }  // namespace regatta::plan

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "regatta/base/core/result.h"
-#include "regatta/planning/plan/estimated_plan_search.h"
+#include "regatta/planning/plan/plan_search.h"
 
 namespace regatta::plan {
 
@@ -18,6 +18,6 @@ std::string request_text(const workload::StrategyRequest& request);
 Error no_strategy_divides(const PlanningProblem& problem);
 
 // Strategies divide the job and none fits: the one that needs least, and how much.
-std::string no_strategy_fits(const PlanningProblem& problem, const EstimatedPlan& smallest);
+std::string no_strategy_fits(const PlanningProblem& problem, const Plan& smallest);
 
 }  // namespace regatta::plan

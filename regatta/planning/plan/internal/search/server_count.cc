@@ -7,8 +7,8 @@
 #include <numeric>
 #include <optional>
 
-#include "regatta/planning/plan/estimated_plan_metrics.h"
 #include "regatta/planning/plan/internal/search/strategy_space.h"
+#include "regatta/planning/plan/plan_metrics.h"
 
 namespace regatta::plan {
 namespace {

@@ -316,11 +316,12 @@ class SimulatedPlanSearch {
 
 Result<SimulatedSearchResult> search_simulated_plans(const workload::Job& job,
                                                      const topo::Cluster& cluster,
-                                                     const cost::Rates& rates) {
+                                                     const cost::Rates& rates,
+                                                     std::vector<topo::DeviceRef> devices) {
   REGATTA_TRY_DO(check_known(job, cluster, {}));
   REGATTA_TRY_DO(check_rates(job, cluster, rates));
   REGATTA_TRY(network, DeviceNetwork::build(cluster, rates));
-  std::vector<topo::DeviceRef> devices = topo::all_devices(cluster);
+  if (devices.empty()) devices = topo::all_devices(cluster);
   if (!job.placement.empty()) {
     REGATTA_TRY(placement, parse_placement(job.placement, cluster));
     devices = std::move(placement);

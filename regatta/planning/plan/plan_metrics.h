@@ -1,4 +1,4 @@
-// plan/estimated_plan_metrics.h: metrics of estimated plans, the differences between two, their
+// plan/plan_metrics.h: metrics of estimated plans, the differences between two, their
 // costs, the sizes of a cluster for a job; as JSON.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/units.h"
-#include "regatta/planning/plan/estimated_plan_search.h"
+#include "regatta/planning/plan/plan_search.h"
 
 namespace regatta::plan {
 
@@ -54,7 +54,7 @@ struct ClusterSizesOptions {
 struct ClusterSize {
   int servers = 0;
   int devices = 0;
-  EstimatedPlan plan;
+  Plan plan;
   double tokens_per_s = 0;  // of all devices
   double mfu = 0;
   double efficiency = 1;    // tokens of a device, over those at the smallest size
@@ -83,7 +83,7 @@ std::vector<int> server_counts(int most);
 // The fastest plan on a number of servers.
 struct SizedPlan {
   int servers = 0;
-  EstimatedPlan plan;
+  Plan plan;
 };
 
 // The number of servers from `least` to `most` on which the job is fastest: all of them use their
@@ -96,7 +96,7 @@ std::optional<SizedPlan> fastest_server_count(const PlanningProblem& problem, in
 // The problem on each of server_counts() of its servers, the first of the cluster in rank order.
 // Where a number has no plan, or one that uses its devices worse than the number before it, also on
 // the fastest of the numbers between the two. Fails with kInvalidInput and the message of
-// search_estimated_plans() for all servers, where no number of them has a plan that fits.
+// search_plans() for all servers, where no number of them has a plan that fits.
 Result<ClusterSizes> plan_cluster_sizes(const PlanningProblem& problem,
                                         const ClusterSizesOptions& options);
 
@@ -133,17 +133,26 @@ struct PlanMetrics {
 };
 
 // Operations of the model on one device, and their share of its peak in the precision.
-FlopsPerSecond rate_per_device(const PlanningProblem& problem, const EstimatedPlan& plan);
-double mfu(const PlanningProblem& problem, const EstimatedPlan& plan);
+FlopsPerSecond rate_per_device(const PlanningProblem& problem, const Plan& plan);
+double mfu(const PlanningProblem& problem, const Plan& plan);
+
+// The parts of a plan's step by their names: those of the estimate, or the phases of a simulation.
+std::vector<NamedStepPart> plan_parts(const Plan& plan);
+
+// The memory of a device of each stage, first to last.
+std::vector<cost::GpuMemory> stage_memories(const PlanningProblem& problem, const Plan& plan);
+
+// The layers of each stage.
+std::vector<int> layers_of_stages(const PlanningProblem& problem, const Plan& plan);
 
 // "needs 120 GiB of the 80 GiB of a device: it does not fit; ...", with what would help; "" of a
 // plan that fits.
-std::string memory_shortfall(const PlanningProblem& problem, const EstimatedPlan& plan);
+std::string memory_shortfall(const PlanningProblem& problem, const Plan& plan);
 
-PredictionInterval prediction_interval(const PlanningProblem& problem, const EstimatedPlan& plan);
+PredictionInterval prediction_interval(const PlanningProblem& problem, const Plan& plan);
 
 // Requires that `plan` is one of the problem.
-PlanMetrics plan_metrics(const PlanningProblem& problem, const EstimatedPlan& plan);
+PlanMetrics plan_metrics(const PlanningProblem& problem, const Plan& plan);
 
 // The difference between two GPU plans, part by part of the step.
 
@@ -156,7 +165,7 @@ struct ComparedPlan {
 
   Seconds step() const;
 };
-ComparedPlan compared_plan(const std::string& name, const EstimatedPlan& plan);
+ComparedPlan compared_plan(const std::string& name, const Plan& plan);
 
 struct PartDifference {
   std::string part;
@@ -179,20 +188,20 @@ PlanDifference compare_plans(const ComparedPlan& a, const ComparedPlan& b);
 // "breakdown":{"matmul_s",...},"memory":{"weights_bytes",...},"worst_stage",
 // "memory_by_stage":[{"weights_bytes",...}],"sensitivities",
 // "binding"}
-nlohmann::json estimated_plan_to_json(const PlanningProblem& problem, const EstimatedPlan& plan);
+nlohmann::json plan_to_json(const PlanningProblem& problem, const Plan& plan);
 
 // The parts of either, and bytes, which are whole.
-nlohmann::json breakdown_to_json(const StepBreakdown& step);
+nlohmann::json breakdown_to_json(const std::vector<NamedStepPart>& parts);
 nlohmann::json memory_to_json(const cost::GpuMemory& memory);
 long long whole_bytes(double bytes);
 
 // The figures of one plan among many: no sensitivities.
 // {"strategy","step_time_s","interval","memory_per_device_bytes","fits"}
-nlohmann::json estimated_plan_row(const PlanningProblem& problem, const EstimatedPlan& plan);
+nlohmann::json plan_row(const PlanningProblem& problem, const Plan& plan);
 
 // {"tokens","steps","sizes":[{"servers","devices","strategy","step_time_s",...,"time_s",
 // "device_hours","kwh","cost","optimal"}],"left_out":[{"servers","reason"}]}: of each size the
-// figures of estimated_plan_row(), of all tokens; "steps" where the job says how many, "cost" where
+// figures of plan_row(), of all tokens; "steps" where the job says how many, "cost" where
 // there is a price.
 nlohmann::json cluster_sizes_to_json(const PlanningProblem& problem, const ClusterSizes& sizes,
                                      double price);

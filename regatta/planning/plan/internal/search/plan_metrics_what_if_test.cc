@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "regatta/model/topo/presets.h"
-#include "regatta/planning/plan/estimated_plan_metrics.h"
+#include "regatta/planning/plan/plan_metrics.h"
 
 namespace regatta::plan {
 namespace {

@@ -1,4 +1,4 @@
-#include "regatta/app/cli/internal/plan_gpu.h"
+#include "regatta/app/cli/internal/plan_show.h"
 
 #include <algorithm>
 #include <chrono>
@@ -9,9 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "regatta/app/cli/internal/calibrated_stack.h"
 #include "regatta/app/cli/internal/job_file.h"
-#include "regatta/app/cli/internal/plan_heterogeneous.h"
 #include "regatta/app/cli/internal/plan_outputs.h"
 #include "regatta/app/cli/internal/plan_servers.h"
 #include "regatta/app/cli/internal/plan_sizes.h"
@@ -20,15 +18,13 @@
 #include "regatta/app/report/plan_report.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
-#include "regatta/planning/plan/estimate.h"
-#include "regatta/planning/plan/estimated_plan_metrics.h"
 #include "regatta/planning/plan/placement.h"
-#include "regatta/planning/plan/simulated_plan.h"
+#include "regatta/planning/plan/plan_metrics.h"
 
 namespace regatta::cli {
 namespace {
 
-using plan::EstimatedPlan;
+using plan::Plan;
 using plan::PlanningProblem;
 
 // A strategy as it stands must meet the constraints, too.
@@ -46,31 +42,34 @@ Status check_admitted(const workload::StrategyRequest& request,
 
 // Prices what the job gives as it stands, whether it fits or not.
 int show_exact(const PlanOptions& options, const workload::Job& job, const topo::Cluster& cluster,
-               const PlanningProblem& problem) {
+               const PlanningProblem& problem, const std::vector<std::string>& warnings) {
   const workload::Strategy strategy = plan::exact_strategy(job.strategy, problem.devices);
   if (const Status admitted = check_admitted(job.strategy, strategy); !admitted)
     return report_error(admitted.error());
-  const auto estimate = plan::estimate_on(problem, strategy);
-  if (!estimate) return report_error(estimate.error());
-  const EstimatedPlan plan{strategy, *estimate};
+  const auto priced = plan::exact_plan(problem, strategy);
+  if (!priced) return report_error(priced.error());
+  const Plan& plan = *priced;
   if (const std::string shortfall = plan::memory_shortfall(problem, plan); !shortfall.empty())
     print_warnings({"the strategy " + shortfall});
+  if (!options.json) print_warnings(warnings);
   const auto is_printed = write_outputs(options, {job, cluster, problem, plan});
   if (!is_printed) return report_error(is_printed.error());
   if (*is_printed) return 0;
-  const report::EstimatedPlanReport shown{
-      job, cluster, problem, plan,
-      plan::place_plan(cluster, problem, plan.strategy, options.without)};
+  const report::PlanReport shown{job,
+                                 cluster,
+                                 problem,
+                                 plan,
+                                 plan::place_plan(cluster, problem, plan.strategy, options.without),
+                                 warnings};
   fmt::print("{}", options.json ? report::exact_plan_json(shown).dump(2) + "\n"
                                 : report::exact_plan_text(shown));
   return 0;
 }
 
 // The user's strategies of --compare; what they leave open is as the job gives it, else searched.
-Result<std::vector<EstimatedPlan>> compared_plans(const PlanOptions& options,
-                                                  const workload::Job& job,
-                                                  const PlanningProblem& problem) {
-  std::vector<EstimatedPlan> plans;
+Result<std::vector<Plan>> compared_plans(const PlanOptions& options, const workload::Job& job,
+                                         const PlanningProblem& problem) {
+  std::vector<Plan> plans;
   for (const std::string& text : options.compared) {
     REGATTA_TRY(given, workload::parse_strategy(text, "--compare"));
     workload::StrategyRequest request = workload::merged(given, job.strategy);
@@ -84,14 +83,14 @@ Result<std::vector<EstimatedPlan>> compared_plans(const PlanOptions& options,
 }
 
 int show_search(const PlanOptions& options, const workload::Job& job, const topo::Cluster& cluster,
-                const PlanningProblem& problem) {
+                const PlanningProblem& problem, const std::vector<std::string>& warnings) {
   const auto start = std::chrono::steady_clock::now();
   const auto mode = options.exhaustive || options.frontier ? plan::SearchMode::kExhaustive
                                                            : plan::SearchMode::kPruned;
   const int threads = search_threads();
   const auto result = [&] {
     const SearchProgress progress(stderr, "searching");
-    return plan::search_estimated_plans(problem, mode, options.top, threads);
+    return plan::search_plans(problem, mode, options.top, threads);
   }();
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   if (!result)
@@ -99,20 +98,21 @@ int show_search(const PlanOptions& options, const workload::Job& job, const topo
         with_fewer_servers(options, problem, with_launch_bounds(options, problem, result.error())));
   const auto compared = compared_plans(options, job, problem);
   if (!compared) return report_error(compared.error());
-  const EstimatedPlan& best = result->ranked.front();
+  if (!options.json) print_warnings(warnings);
+  const Plan& best = result->ranked.front();
   const auto is_printed = write_outputs(options, {job, cluster, problem, best});
   if (!is_printed) return report_error(is_printed.error());
   if (*is_printed) return 0;
-  const report::EstimatedSearchReport shown{
+  const report::PlanSearchReport shown{
       .best = {job, cluster, problem, best,
-               plan::place_plan(cluster, problem, best.strategy, options.without)},
+               plan::place_plan(cluster, problem, best.strategy, options.without), warnings},
       .result = *result,
       .compared = *compared,
       .search_time = {took.count()},
       .has_frontier = options.frontier,
       .top = options.top};
-  fmt::print("{}", options.json ? report::estimated_search_json(shown).dump(2) + "\n"
-                                : report::estimated_search_text(shown));
+  fmt::print("{}", options.json ? report::plan_search_json(shown).dump(2) + "\n"
+                                : report::plan_search_text(shown));
   return 0;
 }
 
@@ -122,15 +122,17 @@ int search_threads() {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-int show_gpu_plans(const PlanOptions& options, const workload::Job& job,
-                   const topo::Cluster& cluster) {
+int show_plans(const PlanOptions& options, const workload::Job& job, const topo::Cluster& cluster) {
   if (const Status outputs = check_plan_outputs(options); !outputs)
     return report_error(outputs.error());
-  const auto stack = stack_of(options.stack, job, cluster, options.cluster);
-  if (!stack) return report_error(stack.error());
-  if (has_heterogeneous_servers(cluster))
-    return show_heterogeneous_plans(options, job, cluster, **stack);
-  auto whole = plan::planning_problem(job, cluster, **stack);
+  if (!plan::is_gpu_cluster(cluster)) {
+    if (const Status known = check_cpu_options(options, job); !known)
+      return report_error(known.error());
+  }
+  const auto predictor = step_predictor(options.stack, job, cluster, options.cluster);
+  if (!predictor) return report_error(predictor.error());
+  const std::vector<std::string>& warnings = predictor->warnings;
+  auto whole = problem_of(job, cluster, *predictor);
   if (!whole) return report_error(whole.error());
   whole->every_form = options.every_form;
   if (const Status bound = bind_to_launcher(options, *whole); !bound)
@@ -142,13 +144,17 @@ int show_gpu_plans(const PlanOptions& options, const workload::Job& job,
                          fmt::format("--without: it names all servers of cluster {}; leave some in",
                                      cluster.name)});
   }
-  const auto used = used_servers(options, *whole, cluster.name, static_cast<int>(left->size()));
+  const PlanningProblem available =
+      options.without.empty() ? *whole : plan::on_servers(*whole, *left);
+  const auto used = used_servers(options, available, cluster.name, static_cast<int>(left->size()));
   if (!used) return report_error(used.error());
   if (!used->note.empty()) print_warnings({used->note});
-  const plan::PlanningProblem problem = plan::on_servers(*whole, used->count);
-  if (options.sizes) return show_gpu_sizes(options, job, cluster, problem);
-  if (options.exact) return show_exact(options, job, cluster, problem);
-  return show_search(options, job, cluster, problem);
+  const PlanningProblem problem = used->count == plan::server_count(available)
+                                      ? available
+                                      : plan::on_servers(available, used->count);
+  if (options.sizes) return show_sizes(options, job, cluster, problem);
+  if (options.exact) return show_exact(options, job, cluster, problem, warnings);
+  return show_search(options, job, cluster, problem, warnings);
 }
 
 }  // namespace regatta::cli

@@ -36,14 +36,15 @@ struct Sample {
   plan::StageTimeline timeline;
 
   std::string page(const std::string& name = "pretraining") const {
-    return estimated_plan_html({.job_name = name,
-                                .cluster_name = "hall 1",
-                                .stack_name = "megatron-core",
-                                .model = model,
-                                .strategy = strategy,
-                                .global_batch = global_batch,
-                                .server = server,
-                                .timeline = timeline});
+    return plan_html({.job_name = name,
+                      .cluster_name = "hall 1",
+                      .stack_name = "megatron-core",
+                      .model = model,
+                      .strategy = strategy,
+                      .global_batch = global_batch,
+                      .device = server.device.name,
+                      .capacity = server.device.memory,
+                      .timeline = timeline});
   }
 };
 
@@ -71,11 +72,11 @@ Strategy staged(int pp, PipelineSchedule schedule = PipelineSchedule::k1F1B) {
           .zero = 1};
 }
 
-TEST(EstimatedPlanHtml, IsASoundPage) {
+TEST(PlanHtml, IsASoundPage) {
   EXPECT_EQ(page_fault(sample(staged(4), 32).page()), "");
 }
 
-TEST(EstimatedPlanHtml, SaysHowLayersDifferAndWhatIsTrained) {
+TEST(PlanHtml, SaysHowLayersDifferAndWhatIsTrained) {
   Sample one = sample(staged(4), 32);
   EXPECT_THAT(one.page(), Not(HasSubstr("LoRA")));
   one.model.window = {.tokens = 128, .full_every = 2};
@@ -87,7 +88,7 @@ TEST(EstimatedPlanHtml, SaysHowLayersDifferAndWhatIsTrained) {
                         "tokens are packed; LoRA of rank 8 trains 37.75 million of the"));
 }
 
-TEST(EstimatedPlanHtml, OpensALongTimelineWhereThePipelineIsFull) {
+TEST(PlanHtml, OpensALongTimelineWhereThePipelineIsFull) {
   const Sample one = sample(staged(16), 512);
   const TimelineWindows windows = timeline_windows(one.timeline);
   EXPECT_GT(windows.steady_x, 100);
@@ -96,7 +97,7 @@ TEST(EstimatedPlanHtml, OpensALongTimelineWhereThePipelineIsFull) {
   EXPECT_EQ(count(one.page(), opens), 2U);  // stages and memory
 }
 
-TEST(EstimatedPlanHtml, NumbersEveryMicroBatchOfAShortStep) {
+TEST(PlanHtml, NumbersEveryMicroBatchOfAShortStep) {
   const std::string page = sample(staged(4), 16).page();
   for (int i = 0; i < 8; ++i)
     EXPECT_EQ(count(page, ">" + std::to_string(i) + "</text>"), 8U) << i;  // 4 stages, both ways
@@ -104,7 +105,7 @@ TEST(EstimatedPlanHtml, NumbersEveryMicroBatchOfAShortStep) {
     EXPECT_THAT(page, HasSubstr(">stage " + std::to_string(stage) + "</text>"));
 }
 
-TEST(EstimatedPlanHtml, LeavesTheMiddleOfALongStepOut) {
+TEST(PlanHtml, LeavesTheMiddleOfALongStepOut) {
   const Sample small = sample(staged(4), 16);
   EXPECT_EQ(timeline_windows(small.timeline).shown.size(), 1U);
   const Sample large = sample(staged(4), 1024);
@@ -117,7 +118,7 @@ TEST(EstimatedPlanHtml, LeavesTheMiddleOfALongStepOut) {
   EXPECT_LT(large.page().size(), 200'000U);
 }
 
-TEST(EstimatedPlanHtml, StaysReadableForManyStages) {
+TEST(PlanHtml, StaysReadableForManyStages) {
   for (const int pp : {4, 8, 16, 32, 64}) {
     const Sample one = sample(staged(pp), 512);
     const TimelineWindows windows = timeline_windows(one.timeline);
@@ -126,7 +127,7 @@ TEST(EstimatedPlanHtml, StaysReadableForManyStages) {
   }
 }
 
-TEST(EstimatedPlanHtml, NamesTheColoursThatItHas) {
+TEST(PlanHtml, NamesTheColoursThatItHas) {
   const auto styles = [](PipelineSchedule schedule) {
     std::set<std::string> found;
     for (const auto& [style, name] :
@@ -141,19 +142,19 @@ TEST(EstimatedPlanHtml, NamesTheColoursThatItHas) {
   EXPECT_THAT(sample(staged(4, PipelineSchedule::kDualPipe), 32).page(), HasSubstr("run at once"));
 }
 
-TEST(EstimatedPlanHtml, SaysHowFarTimelineAndEstimateAreApart) {
+TEST(PlanHtml, SaysHowFarTimelineAndEstimateAreApart) {
   EXPECT_THAT(sample(staged(4), 32).page(), HasSubstr("the closed form gives"));
   EXPECT_THAT(sample(staged(4), 32).page(), Not(HasSubstr("slowest stage for all")));
   EXPECT_THAT(sample(staged(36), 144).page(), HasSubstr("the stages hold different blocks"));
 }
 
-TEST(EstimatedPlanHtml, SaysWhatDoesNotFit) {
+TEST(PlanHtml, SaysWhatDoesNotFit) {
   const std::string page = sample(staged(1), 32).page();
   EXPECT_THAT(page, HasSubstr("the bar is the memory that it would need"));
   EXPECT_THAT(page, HasSubstr("class=\"value bad\""));
 }
 
-TEST(EstimatedPlanHtml, DrawsWhatStagesHoldBesideWhatADeviceHas) {
+TEST(PlanHtml, DrawsWhatStagesHoldBesideWhatADeviceHas) {
   const Sample few = sample(staged(4), 32);
   const std::string svg = stage_memory_svg(few.timeline, few.server.device.memory);
   EXPECT_EQ(count(svg, "class=\"limit\""), 4U);
@@ -168,7 +169,7 @@ TEST(EstimatedPlanHtml, DrawsWhatStagesHoldBesideWhatADeviceHas) {
   EXPECT_GE(count(first, "V"), 16U);
 }
 
-TEST(EstimatedPlanHtml, DrawsEightOfManyStagesAndTheOneThatHoldsMost) {
+TEST(PlanHtml, DrawsEightOfManyStagesAndTheOneThatHoldsMost) {
   const Sample many = sample(staged(64), 512);
   ASSERT_EQ(many.timeline.estimate.worst_stage, 16);
   const std::string svg = stage_memory_svg(many.timeline, many.server.device.memory);
@@ -177,7 +178,7 @@ TEST(EstimatedPlanHtml, DrawsEightOfManyStagesAndTheOneThatHoldsMost) {
   EXPECT_LE(count(svg, "<text x=\"0\""), 16U);  // its name and its peak
 }
 
-TEST(EstimatedPlanHtml, ShowsTheSizesThatItWasPickedFrom) {
+TEST(PlanHtml, ShowsTheSizesThatItWasPickedFrom) {
   const Sample one = sample(staged(4), 32);
   plan::ClusterSizes sizes;
   for (const int devices : {64, 128, 256}) {
@@ -187,29 +188,30 @@ TEST(EstimatedPlanHtml, ShowsTheSizesThatItWasPickedFrom) {
     size.usage = {.time = {1e7 / devices}, .device_hours = 3e3};
     sizes.sizes.push_back(size);
   }
-  const std::string page = estimated_plan_html({.job_name = "a",
-                                                .cluster_name = "b",
-                                                .stack_name = "c",
-                                                .model = one.model,
-                                                .strategy = one.strategy,
-                                                .global_batch = one.global_batch,
-                                                .server = one.server,
-                                                .timeline = one.timeline,
-                                                .sizes = &sizes,
-                                                .picked = 1});
+  const std::string page = plan_html({.job_name = "a",
+                                      .cluster_name = "b",
+                                      .stack_name = "c",
+                                      .model = one.model,
+                                      .strategy = one.strategy,
+                                      .global_batch = one.global_batch,
+                                      .device = one.server.device.name,
+                                      .capacity = one.server.device.memory,
+                                      .timeline = one.timeline,
+                                      .sizes = &sizes,
+                                      .picked = 1});
   EXPECT_THAT(page, HasSubstr("on 64 to 256 devices; this page is about 128"));
   EXPECT_EQ(count(page, "<i class=\"dot"), 6U);  // in two charts
   EXPECT_EQ(count(page, "<i class=\"dot best minor\""), 2U);
   EXPECT_THAT(one.page(), Not(HasSubstr("How many devices")));
 }
 
-TEST(EstimatedPlanHtml, EscapesNames) {
+TEST(PlanHtml, EscapesNames) {
   EXPECT_THAT(sample(staged(4), 16).page("<b>&"), HasSubstr("&lt;b&gt;&amp;"));
 }
 
-TEST(EstimatedPlanTrace, HasAThreadForEachStageThatIsFilled) {
+TEST(PlanTrace, HasAThreadForEachStageThatIsFilled) {
   const Sample one = sample(staged(4), 16);
-  const auto trace = nlohmann::json::parse(estimated_plan_trace(one.timeline));
+  const auto trace = nlohmann::json::parse(plan_trace(one.timeline));
   std::set<std::string> threads;
   double sum = 0;
   for (const auto& event : trace["traceEvents"]) {
@@ -220,9 +222,9 @@ TEST(EstimatedPlanTrace, HasAThreadForEachStageThatIsFilled) {
   EXPECT_NEAR(sum / (4 * one.timeline.makespan.value), 1, 1e-4);
 }
 
-TEST(EstimatedPlanTrace, CountsTheMemoryOfEachStage) {
+TEST(PlanTrace, CountsTheMemoryOfEachStage) {
   const Sample one = sample(staged(4), 16);
-  const auto trace = nlohmann::json::parse(estimated_plan_trace(one.timeline));
+  const auto trace = nlohmann::json::parse(plan_trace(one.timeline));
   std::map<std::string, double> peaks;
   std::map<std::string, double> at;
   for (const auto& event : trace["traceEvents"]) {

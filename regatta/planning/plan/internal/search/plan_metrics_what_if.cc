@@ -7,7 +7,7 @@
 #include "regatta/base/core/units.h"
 #include "regatta/model/topo/cluster_yaml.h"
 #include "regatta/model/topo/presets.h"
-#include "regatta/planning/plan/estimated_plan_metrics.h"
+#include "regatta/planning/plan/plan_metrics.h"
 
 namespace regatta::plan {
 namespace {

@@ -1,4 +1,4 @@
-#include "regatta/planning/plan/estimated_plan_search.h"
+#include "regatta/planning/plan/internal/search/equal_server_search.h"
 
 #include <algorithm>
 #include <atomic>
@@ -6,18 +6,13 @@
 #include <map>
 #include <optional>
 #include <span>
-#include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
-#include <fmt/format.h>
-
-#include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 #include "regatta/planning/plan/internal/search/best_plans.h"
-#include "regatta/planning/plan/internal/search/memory_remedy.h"
 #include "regatta/planning/plan/internal/search/plan_families.h"
-#include "regatta/planning/plan/internal/search/search_failure.h"
 #include "regatta/planning/plan/internal/search/stage_split.h"
 #include "regatta/planning/plan/internal/search/strategy_space.h"
 
@@ -51,9 +46,9 @@ void spread(std::size_t count, int threads, const Job& job) {
     other.join();
 }
 
-class EstimatedPlanSearch {
+class EqualServerSearch {
  public:
-  EstimatedPlanSearch(const PlanningProblem& problem, SearchMode mode, int top, int threads)
+  EqualServerSearch(const PlanningProblem& problem, SearchMode mode, int top, int threads)
       : problem_(problem),
         mode_(mode),
         top_(static_cast<std::size_t>(std::max(1, top))),
@@ -66,7 +61,7 @@ class EstimatedPlanSearch {
                .every_form = problem.every_form,
                .accepts = problem.accepts} {}
 
-  EstimatedSearchResult run() {
+  PlanSearchResult run() {
     works_ = work_strategies(space_);
     measure_works();
     if (mode_ == SearchMode::kPruned)
@@ -84,7 +79,7 @@ class EstimatedPlanSearch {
     BestPlans all = none;
     for (const BestPlans& tally : tallies)
       all.add(tally);
-    EstimatedSearchResult result = all.result(top_);
+    PlanSearchResult result = all.result(top_);
     result.points = points_;
     return result;
   }
@@ -220,99 +215,11 @@ class EstimatedPlanSearch {
   std::optional<TimeLimits> limits_;
 };
 
-// Experts that cannot be split as the rest of the block, but can stay whole on a rank, do so;
-// tensor ranks then share the tokens.
-void fold_where_needed(const workload::StrategyRequest& request, Strategy& strategy) {
-  const int ranks = strategy.stage_ranks();
-  const long long split = static_cast<long long>(strategy.ep) * strategy.tp;
-  if (request.etp || ranks % split == 0 || ranks % strategy.ep != 0) return;
-  if (!request.sequence_parallel.value_or(true)) return;
-  strategy.etp = 1;
-  strategy.sequence_parallel = true;
-}
-
-// kExhausted where strategies divide the job and none fits.
-Result<EstimatedSearchResult> search_without_advice(const PlanningProblem& problem, SearchMode mode,
-                                                    int top, int threads) {
-  EstimatedSearchResult result = EstimatedPlanSearch(problem, mode, top, threads).run();
-  if (!result.ranked.empty()) return result;
-  if (!result.smallest && mode == SearchMode::kPruned)
-    result = EstimatedPlanSearch(problem, SearchMode::kExhaustive, 1, threads).run();
-  if (!result.smallest) return no_strategy_divides(problem);
-  return Error{Code::kExhausted, no_strategy_fits(problem, *result.smallest)};
-}
-
 }  // namespace
 
-EstimateInput input_of(const PlanningProblem& problem, const Strategy& strategy) {
-  return {.model = problem.model,
-          .strategy = strategy,
-          .global_batch = problem.global_batch,
-          .precision = problem.precision,
-          .server = problem.server,
-          .stack = problem.stack};
-}
-
-int micro_batches_of(const PlanningProblem& problem, const Strategy& strategy) {
-  return problem.global_batch / (strategy.dp * strategy.micro_batch);
-}
-
-MemoryFit memory_fit(const cost::GpuMemory& memory, Bytes device) {
-  const double share = memory.total() / static_cast<double>(device.value);
-  if (share > 1) return MemoryFit::kDoesNot;
-  return share > kUsableMemory ? MemoryFit::kClose : MemoryFit::kFits;
-}
-
-std::string to_string(MemoryFit fit) {
-  constexpr EnumNames<3> kNames = {"fits", "too close", "does not fit"};
-  return enum_name(kNames, fit);
-}
-
-Result<EstimatedSearchResult> search_estimated_plans(const PlanningProblem& problem,
-                                                     SearchMode mode, int top, int threads) {
-  auto result = search_without_advice(problem, mode, top, threads);
-  if (result || result.error().code != Code::kExhausted) return result;
-  const auto find = [threads](const PlanningProblem& other) -> std::optional<EstimatedPlan> {
-    const auto ranked = EstimatedPlanSearch(other, SearchMode::kPruned, 1, threads).run().ranked;
-    return ranked.empty() ? std::nullopt : std::optional(ranked.front());
-  };
-  return Error{Code::kInvalidInput,
-               result.error().message + "; " + suggest_memory_remedy(problem, find)};
-}
-
-Result<EstimatedPlan> fastest_plan(const PlanningProblem& problem, int threads) {
-  REGATTA_TRY(found, search_without_advice(problem, SearchMode::kPruned, 1, threads));
-  return found.ranked.front();
-}
-
-Result<EstimatedPlan> nearest_plan(const PlanningProblem& problem, int threads) {
-  for (const SearchMode mode : {SearchMode::kPruned, SearchMode::kExhaustive}) {
-    const auto found = EstimatedPlanSearch(problem, mode, 1, threads).run();
-    if (!found.ranked.empty()) return found.ranked.front();
-    if (found.smallest) return *found.smallest;
-  }
-  return no_strategy_divides(problem);
-}
-
-Result<Estimate> estimate_on(const PlanningProblem& problem, const Strategy& strategy) {
-  REGATTA_TRY(count, workload::micro_batches(problem.model, strategy, problem.global_batch));
-  if (strategy.world_size() != problem.devices) {
-    return Error{Code::kInvalidInput,
-                 fmt::format("{} makes {} ranks, the cluster has {} devices; change a degree",
-                             to_string(strategy), strategy.world_size(), problem.devices)};
-  }
-  const EstimateInput input = input_of(problem, strategy);
-  return assemble_estimate(input, problem.machine, micro_batch_work(input, problem.machine), count);
-}
-
-Strategy exact_strategy(const workload::StrategyRequest& request, int devices) {
-  Strategy strategy = workload::requested(request);
-  const int rest = strategy.tp * strategy.pp * strategy.cp;
-  if (!request.dp && devices % rest == 0) strategy.dp = devices / rest;
-  if (!request.schedule && strategy.virtual_stages > 1)
-    strategy.schedule = workload::PipelineSchedule::kInterleaved;
-  fold_where_needed(request, strategy);
-  return strategy;
+PlanSearchResult search_equal_servers(const PlanningProblem& problem, SearchMode mode, int top,
+                                      int threads) {
+  return EqualServerSearch(problem, mode, top, threads).run();
 }
 
 }  // namespace regatta::plan

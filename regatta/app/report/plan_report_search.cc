@@ -1,4 +1,4 @@
-// Plans of GPU clusters in closed form.
+// Plans of any cluster: the ranking, the best plan in full, its placement.
 #include <algorithm>
 #include <cstddef>
 #include <span>
@@ -9,22 +9,24 @@
 #include "regatta/app/report/internal/number_text.h"
 #include "regatta/app/report/internal/old_names.h"
 #include "regatta/app/report/internal/plan_parts.h"
+#include "regatta/app/report/internal/simulated_plan_parts.h"
 #include "regatta/app/report/plan_report.h"
 #include "regatta/base/core/text.h"
+#include "regatta/model/topo/graph.h"
 
 namespace regatta::report {
 namespace {
 
 using nlohmann::json;
-using plan::EstimatedPlan;
+using plan::Plan;
 using plan::PlanningProblem;
 
-std::span<const EstimatedPlan> first_plans(const std::vector<EstimatedPlan>& plans, int top) {
+std::span<const Plan> first_plans(const std::vector<Plan>& plans, int top) {
   return std::span(plans).first(std::min(plans.size(), static_cast<std::size_t>(top)));
 }
 
 // "zero2, zero2 overlap=off": in what the others differ from `plan`.
-std::string same_text(const EstimatedPlan& plan, const std::vector<workload::Strategy>& same) {
+std::string same_text(const Plan& plan, const std::vector<workload::Strategy>& same) {
   std::vector<std::string> others;
   for (const workload::Strategy& other : same) {
     std::vector<std::string> words;
@@ -48,11 +50,11 @@ std::string kind_text(const PlanningProblem& problem, const plan::PredictionInte
   return fmt::format(
       " (no published run of this kind was compared: {} in {} on {}; so twice as wide)",
       has_experts(problem.model) ? "a mixture of experts" : "a dense model",
-      to_string(problem.precision), problem.server.device.name);
+      to_string(problem.precision), plan::device_names(problem));
 }
 
 std::vector<std::string> ranking_row(const PlanningProblem& problem, const std::string& rank,
-                                     const EstimatedPlan& plan) {
+                                     const Plan& plan) {
   const plan::StepBreakdown& step = plan.estimate.step;
   const Seconds all = step.total();
   const Seconds comm = step.tp_comm + step.cp_comm + step.ep_comm + step.pp_comm + step.dp_comm;
@@ -66,33 +68,40 @@ std::vector<std::string> ranking_row(const PlanningProblem& problem, const std::
           format_bytes(plan.estimate.memory.total())};
 }
 
-// `own` stand below the ranks; one of them may not fit.
-std::string estimated_ranking(const PlanningProblem& problem, std::span<const EstimatedPlan> plans,
-                              std::span<const EstimatedPlan> own = {}) {
+// `own` stand below the ranks; one of them may not fit. Simulated plans of the same strategy differ
+// in their placement.
+std::string ranking_table(const PlanningProblem& problem, std::span<const Plan> plans,
+                          std::span<const Plan> own = {}) {
   std::vector<std::vector<std::string>> rows = {
       {"#", "strategy", "step time", "80 % within", "mfu", "exposed comm", "bubble", "memory"}};
-  for (const EstimatedPlan& plan : plans)
+  const std::size_t columns = rows.front().size();
+  for (const Plan& plan : plans)
     rows.push_back(ranking_row(problem, std::to_string(rows.size()), plan));
-  for (const EstimatedPlan& plan : own) {
+  for (const Plan& plan : own) {
     rows.push_back(ranking_row(problem, "yours", plan));
-    const auto fit = plan::memory_fit(plan.estimate.memory, problem.server.device.memory);
+    const auto fit = plan::memory_fit(problem, plan);
     if (fit != plan::MemoryFit::kFits) rows.back().back() += ", " + to_string(fit);
   }
-  return format_table(rows);
+  if (!problem.simulated) return format_table(rows);
+  rows.front().emplace_back("placement");
+  for (std::size_t i = 0; i < plans.size(); ++i)
+    rows[i + 1].push_back(placement_label(plans, plans[i]));
+  for (std::vector<std::string>& row : rows)
+    row.resize(columns + 1);
+  return format_table(rows) + placement_legend(plans);
 }
 
 // The rank of a strategy, from 1; 0: it is not among the plans.
-std::size_t rank_of(std::span<const EstimatedPlan> plans, const workload::Strategy& strategy) {
-  const auto found = std::find_if(plans.begin(), plans.end(), [&](const EstimatedPlan& plan) {
-    return plan.strategy == strategy;
-  });
+std::size_t rank_of(std::span<const Plan> plans, const workload::Strategy& strategy) {
+  const auto found = std::find_if(plans.begin(), plans.end(),
+                                  [&](const Plan& plan) { return plan.strategy == strategy; });
   return found == plans.end() ? 0 : static_cast<std::size_t>(found - plans.begin()) + 1;
 }
 
 // How the user's own strategies stand to the best.
-std::string own_text(const EstimatedSearchReport& report) {
+std::string own_text(const PlanSearchReport& report) {
   std::string text;
-  for (const EstimatedPlan& own : report.compared) {
+  for (const Plan& own : report.compared) {
     const double ratio = own.estimate.step.total() / report.best.plan.estimate.step.total();
     const std::size_t rank = rank_of(report.result.ranked, own.strategy);
     const std::string shortfall = plan::memory_shortfall(report.best.problem, own);
@@ -105,7 +114,7 @@ std::string own_text(const EstimatedSearchReport& report) {
 }
 
 // The plans of a row that are as fast, below the table: a line for each row that has some.
-std::string twins_text(const PlanningProblem& problem, std::span<const EstimatedPlan> plans) {
+std::string twins_text(const PlanningProblem& problem, std::span<const Plan> plans) {
   std::vector<std::string> words;
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const std::string same = same_text(plans[i], plan::same_plans(problem, plans[i]));
@@ -115,30 +124,68 @@ std::string twins_text(const PlanningProblem& problem, std::span<const Estimated
   return fmt::format("as fast: {}\n", join(words, "; "));
 }
 
-std::string frontier_text(const EstimatedSearchReport& report) {
+std::string frontier_text(const PlanSearchReport& report) {
   if (!report.has_frontier) return "";
   const auto& frontier = report.result.frontier;
   const auto shown = first_plans(frontier, report.top);
   std::string text = "\nplans that no other beats in both time and memory";
   if (shown.size() < frontier.size())
     text += fmt::format(", the first {} of {} (--top shows more)", shown.size(), frontier.size());
-  return text + "\n" + estimated_ranking(report.best.problem, shown);
+  return text + "\n" + ranking_table(report.best.problem, shown);
 }
 
-std::string estimated_plan_text(const PlanningProblem& problem, const EstimatedPlan& plan) {
+// "16 x 1, 16 x 3", "24 8"; equal ones in a row are counted where there are many.
+std::string numbers_text(const std::vector<int>& values) {
+  constexpr std::size_t kFew = 8;
+  std::vector<std::string> words;
+  for (auto at = values.begin(); at != values.end();) {
+    const auto end = std::find_if(at, values.end(), [&](int value) { return value != *at; });
+    if (values.size() > kFew) {
+      words.push_back(fmt::format("{} x {}", end - at, *at));
+    } else {
+      words.insert(words.end(), static_cast<std::size_t>(end - at), std::to_string(*at));
+    }
+    at = end;
+  }
+  return join(words, values.size() > kFew ? ", " : " ");
+}
+
+// The split and the servers of a plan on servers of several types, the devices of a simulated one.
+std::string where_text(const PlanningProblem& problem, const Plan& plan) {
+  std::vector<std::string> names;
+  if (plan.simulated) {
+    for (const topo::DeviceRef device : plan.simulated->placement)
+      names.push_back(topo::to_string(*problem.cluster, device));
+    const plan::PlacementScore score = plan::score_placement(
+        *problem.cluster, problem.model, plan.strategy, plan.simulated->placement);
+    return fmt::format("placement: {}\ndevices by rank: {}\n{}\n", plan.simulated->placement_name,
+                       join(names, " "), plan::score_text(*problem.cluster, score));
+  }
+  if (plan.servers.empty()) return "";
+  for (const ServerId server : plan.servers)
+    names.push_back(problem.cluster->servers[server.index()].name);
+  return fmt::format(
+      "layers by stage: {}\nmicro-batches by replica: {}\nservers in rank order: {}\n",
+      numbers_text(plan::layers_of_stages(problem, plan)), numbers_text(plan.micro_batches),
+      join(names, " "));
+}
+
+std::string plan_text(const PlanningProblem& problem, const Plan& plan) {
   const plan::PlanMetrics metrics = plan::plan_metrics(problem, plan);
   const std::string shortfall = plan::memory_shortfall(problem, plan);
   std::string text = fmt::format("\n{}: {}\n", shortfall.empty() ? "plan" : "no plan, a strategy",
                                  to_string(plan.strategy));
   if (!shortfall.empty()) text += fmt::format("it {}\n", shortfall);
-  text += step_parts_table(plan.estimate.step);
+  text += where_text(problem, plan);
+  text += step_parts_table(plan);
   text += fmt::format(
-      "\n80 % of such steps take {}; {:.0f} TFLOPS per device for the model ({:.0f} with "
-      "recomputation), mfu {:.1f} %, {:.0f} tokens per second\n",
+      "\n80 % of such steps take {}; {} per device for the model ({} with "
+      "recomputation), mfu {:.1f} %{}, {:.0f} tokens per second\n",
       interval_text(metrics.interval) + kind_text(problem, metrics.interval),
-      metrics.per_device.value / 1e12, metrics.hardware_per_device.value / 1e12, 100 * metrics.mfu,
-      metrics.tokens_per_s);
-  text += stage_memory_text(plan.estimate, problem.server.device.memory);
+      format_flops_per_second(metrics.per_device),
+      format_flops_per_second(metrics.hardware_per_device), 100 * metrics.mfu,
+      is_heterogeneous(problem) ? " of all devices' peaks" : "", metrics.tokens_per_s);
+  text += stage_memory_text(problem, plan);
   text += fmt::format("bottleneck: {}\n", metrics.binding);
   std::vector<std::string> changes;
   for (const plan::Sensitivity& one : metrics.sensitivities)
@@ -146,7 +193,7 @@ std::string estimated_plan_text(const PlanningProblem& problem, const EstimatedP
   return text + fmt::format("change of the step time with 10 % more: {}\n", join(changes, ", "));
 }
 
-std::string placement_text(const EstimatedPlanReport& report) {
+std::string placement_text(const PlanReport& report) {
   if (!report.placement) return "";
   const plan::FabricPlacement& placement = report.placement->placement;
   return fmt::format(
@@ -158,7 +205,7 @@ std::string placement_text(const EstimatedPlanReport& report) {
          plan::score_text(report.cluster, report.placement->score);
 }
 
-json placement_json(const EstimatedPlanReport& report) {
+json placement_json(const PlanReport& report) {
   const plan::FabricPlacement& placement = report.placement->placement;
   json all = {{"sentence", placement.sentence},
               {"network_time_s", placement.time.total.value},
@@ -171,13 +218,15 @@ json placement_json(const EstimatedPlanReport& report) {
 }
 
 // The stack and what it assumes.
-std::string assumptions_text(const cost::SoftwareStack& stack) {
+std::string assumptions_text(const PlanningProblem& problem) {
+  const cost::SoftwareStack& stack = problem.stack;
+  if (problem.simulated) return "";
   return fmt::format("stack {} assumes {}; its scalars: {}; --stack takes another\n", stack.name,
                      stack.assumes, stack.fitted_on);
 }
 
 // "job gpt on cluster a100: 1024 x a100, stack megatron"
-std::string problem_text(const EstimatedPlanReport& report) {
+std::string problem_text(const PlanReport& report) {
   const workload::ModelShape& model = report.problem.model;
   const std::string tuning = is_frozen(model)
                                  ? fmt::format("; {} of {} parameters are trained",
@@ -185,19 +234,19 @@ std::string problem_text(const EstimatedPlanReport& report) {
                                                thousands(workload::total_parameters(model)))
                                  : "";
   return fmt::format("job {} on cluster {}: {} x {}, stack {}{}", report.job.name,
-                     report.cluster.name, report.problem.devices, report.problem.server.device.name,
-                     stack_text(report.problem.stack), tuning);
+                     report.cluster.name, report.problem.devices,
+                     plan::device_names(report.problem), stack_text(report.problem.stack), tuning);
 }
 
-json plan_rows(const PlanningProblem& problem, std::span<const EstimatedPlan> plans) {
+json plan_rows(const PlanningProblem& problem, std::span<const Plan> plans) {
   json rows = json::array();
-  for (const EstimatedPlan& plan : plans)
-    rows.push_back(plan::estimated_plan_row(problem, plan));
+  for (const Plan& plan : plans)
+    rows.push_back(plan::plan_row(problem, plan));
   return rows;
 }
 
 // The best of each family, with the strategies that are as fast.
-json family_rows(const PlanningProblem& problem, std::span<const EstimatedPlan> plans) {
+json family_rows(const PlanningProblem& problem, std::span<const Plan> plans) {
   json rows = plan_rows(problem, plans);
   for (std::size_t i = 0; i < plans.size(); ++i) {
     rows[i]["same"] = json::array();
@@ -209,41 +258,56 @@ json family_rows(const PlanningProblem& problem, std::span<const EstimatedPlan> 
 
 }  // namespace
 
-std::string exact_plan_text(const EstimatedPlanReport& report) {
+std::string exact_plan_text(const PlanReport& report) {
   return problem_text(report) + "; the strategy as it stands, nothing was searched\n" +
-         assumptions_text(report.problem.stack) + estimated_plan_text(report.problem, report.plan) +
+         assumptions_text(report.problem) + plan_text(report.problem, report.plan) +
          placement_text(report);
 }
 
-json exact_plan_json(const EstimatedPlanReport& report) {
-  json all = plan::estimated_plan_to_json(report.problem, report.plan);
+json exact_plan_json(const PlanReport& report) {
+  json all = plan::plan_to_json(report.problem, report.plan);
   all.update({{"job", report.job.name},
               {"cluster", report.cluster.name},
               {"stack", report.problem.stack.name},
               {"stack_assumes", report.problem.stack.assumes},
               {"devices", report.problem.devices},
-              {"device", report.problem.server.device.name}});
+              {"device", plan::device_names(report.problem)}});
   if (is_frozen(report.problem.model)) {
     all["parameters"] = workload::total_parameters(report.problem.model);
     all["trained_parameters"] = workload::trained_parameters(report.problem.model);
   }
   add_calibration(all, report.problem.stack);
   if (report.placement) all["placement"] = placement_json(report);
+  if (!report.plan.simulated) return all;
+  const topo::Graph graph = topo::build_graph(report.cluster);
+  all["rates"] = report.problem.simulated->rates.source;
+  all["warnings"] = report.warnings;
+  all["plan"] = plan::plan_to_json(*report.plan.simulated, report.cluster, graph);
+  all["predicted"] = all["plan"].at("predicted");
+  all["plan"]["placement_score"] = plan::score_json(
+      plan::score_placement(report.cluster, report.problem.model, report.plan.strategy,
+                            report.plan.simulated->placement));
   return all;
 }
 
-std::string estimated_search_text(const EstimatedSearchReport& report) {
-  return fmt::format("{}; {} candidates evaluated in {}, {} fit\n", problem_text(report.best),
-                     thousands(report.result.evaluated), format_seconds(report.search_time),
-                     thousands(report.result.fitting)) +
-         assumptions_text(report.best.problem.stack) + "\n" +
-         estimated_ranking(report.best.problem, report.result.ranked, report.compared) +
+std::string plan_search_text(const PlanSearchReport& report) {
+  const auto& simulated = report.result.simulated;
+  const std::string took = format_seconds(report.search_time);
+  const std::string head =
+      simulated
+          ? fmt::format("job {} on cluster {}: {}, in {}; rates: {}\n", report.best.job.name,
+                        report.best.cluster.name, evaluation_count_text(*simulated), took,
+                        report.best.problem.simulated->rates.source)
+          : fmt::format("{}; {} candidates evaluated in {}, {} fit\n", problem_text(report.best),
+                        thousands(report.result.evaluated), took, thousands(report.result.fitting));
+  return head + assumptions_text(report.best.problem) + "\n" +
+         ranking_table(report.best.problem, report.result.ranked, report.compared) +
          twins_text(report.best.problem, report.result.ranked) + own_text(report) +
-         frontier_text(report) + estimated_plan_text(report.best.problem, report.best.plan) +
-         placement_text(report.best);
+         frontier_text(report) + (simulated ? rejected_table(*simulated) : "") +
+         plan_text(report.best.problem, report.best.plan) + placement_text(report.best);
 }
 
-json estimated_search_json(const EstimatedSearchReport& report) {
+json plan_search_json(const PlanSearchReport& report) {
   const PlanningProblem& problem = report.best.problem;
   json all = exact_plan_json(report.best);
   all["search_time_s"] = report.search_time.value;
@@ -257,6 +321,8 @@ json estimated_search_json(const EstimatedSearchReport& report) {
     if (rank > 0) all["compared"][i]["rank"] = rank;
     if (rank > 0) all["ranked"][rank - 1]["yours"] = true;
   }
+  if (report.result.simulated)
+    all["search"] = plan::search_to_json(*report.result.simulated, report.best.cluster, report.top);
   if (report.has_frontier)
     all["frontier"] = plan_rows(problem, first_plans(report.result.frontier, report.top));
   return all;

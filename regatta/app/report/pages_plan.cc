@@ -59,7 +59,27 @@ std::string share_table(std::string_view amount, std::vector<Share> shares, doub
          "</div>\n";
 }
 
-std::vector<Share> step_shares(const plan::StepBreakdown& step) {
+// The phases of a simulated step in the colours of the parts that they are nearest to.
+std::vector<Share> phase_shares(const workload::PhaseTimes& phases) {
+  using workload::Phase;
+  const TimeFormat format(phases.total());
+  const auto share = [&](std::string_view style, std::string_view name, Phase phase) {
+    return Share{style, name, phases[phase].value, format(phases[phase])};
+  };
+  return {share("matmul", "forward", Phase::kForward),
+          share("attention", "backward", Phase::kBackward),
+          share("recompute", "recomputation", Phase::kRecompute),
+          share("tp_comm", "tensor-parallel communication", Phase::kTpComm),
+          share("pp_comm", "messages between stages", Phase::kPpComm),
+          share("dp_comm", "data-parallel exchange", Phase::kDpComm),
+          share("bubble", "pipeline bubble", Phase::kBubble),
+          share("optimizer", "optimizer", Phase::kOptimizer),
+          share("host", "data loading and gaps", Phase::kOther)};
+}
+
+std::vector<Share> step_shares(const PlanPage& page) {
+  if (page.phases != nullptr) return phase_shares(*page.phases);
+  const plan::StepBreakdown& step = page.timeline.estimate.step;
   const TimeFormat format(step.total());
   const auto share = [&](std::string_view style, std::string_view name, Seconds time) {
     return Share{style, name, time.value, format(time)};
@@ -93,35 +113,34 @@ std::vector<Share> memory_shares(const cost::GpuMemory& memory) {
           share("context", "driver and libraries", memory.context)};
 }
 
-PageFrame frame_of(const EstimatedPlanPage& page) {
-  return {
-      .kind = "training plan",
-      .title = page.job_name,
-      .place = page.cluster_name,
-      .facts = {model_facts(page.model, page.precision, page.global_batch),
-                fmt::format("{}: {} devices of {}, estimated for {}", to_string(page.strategy),
-                            page.strategy.world_size(), page.server.device.name, page.stack_name)},
-      .origin = {"All times are predicted, in closed form and by a simulation; nothing was "
-                 "run."}};
+PageFrame frame_of(const PlanPage& page) {
+  return {.kind = "training plan",
+          .title = page.job_name,
+          .place = page.cluster_name,
+          .facts = {model_facts(page.model, page.precision, page.global_batch),
+                    fmt::format("{}: {} devices of {}, estimated for {}", to_string(page.strategy),
+                                page.strategy.world_size(), page.device, page.stack_name)},
+          .origin = {"All times are predicted, in closed form and by a simulation; nothing was "
+                     "run."}};
 }
 
-std::string tiles(const EstimatedPlanPage& page) {
+std::string tiles(const PlanPage& page) {
   const plan::Estimate& estimate = page.timeline.estimate;
   const Seconds step = estimate.step.total();
   const double devices = page.strategy.world_size();
   const double tokens = static_cast<double>(page.global_batch) * page.model.seq / step.value;
   const double flops = model_flops(page.model, page.global_batch).value / step.value / devices;
-  const double holds =
-      estimate.memory.total() / static_cast<double>(page.server.device.memory.value);
+  const double holds = estimate.memory.total() / static_cast<double>(page.capacity.value);
   return tile_row(
-      tile("Predicted step", TimeFormat(step)(step), "in closed form") +
+      tile("Predicted step", TimeFormat(step)(step),
+           page.phases != nullptr ? "simulated" : "in closed form") +
       tile("Throughput", fmt::format("{:.0f}", tokens / devices), "tokens/s per device") +
       tile("Model FLOPS", fmt::format("{:.0f} TFLOPS", flops / 1e12), "per device") +
       tile("Bubble", format_percent(estimate.step.bubble / step),
            fmt::format("of the step, {} micro-batch{}", page.timeline.micro_batches,
                        page.timeline.micro_batches == 1 ? "" : "es")) +
       tile("Memory", format_percent(holds),
-           fmt::format("of {}, on the fullest stage ({})", format_bytes(page.server.device.memory),
+           fmt::format("of {}, on the fullest stage ({})", format_bytes(page.capacity),
                        estimate.worst_stage),
            holds <= 1 ? "" : "bad"));
 }
@@ -139,7 +158,7 @@ std::string agreement(const plan::StageTimeline& timeline) {
                                 : "the stages hold different blocks");
 }
 
-std::string timeline_section(const EstimatedPlanPage& page) {
+std::string timeline_section(const PlanPage& page) {
   const plan::StageTimeline& timeline = page.timeline;
   const std::string body = legend(stage_timeline_legend(timeline)) + stage_timeline_svg(timeline);
   std::string hint = fmt::format(
@@ -155,11 +174,14 @@ std::string timeline_section(const EstimatedPlanPage& page) {
     hint +=
         " The data-parallel exchange is drawn at the end; its pieces belong to the "
         "micro-batches.";
-  return section("One step, stage by stage", hint + " " + agreement(timeline), body);
+  hint +=
+      page.phases != nullptr ? " A row is the first rank of its stage." : " " + agreement(timeline);
+  return section("One step, stage by stage", hint, body);
 }
 
-std::string step_section(const plan::StepBreakdown& step) {
-  const std::vector<Share> shares = step_shares(step);
+std::string step_section(const PlanPage& page) {
+  const plan::StepBreakdown& step = page.timeline.estimate.step;
+  const std::vector<Share> shares = step_shares(page);
   const double full = step.total().value;
   const Share total{"", "step", full, TimeFormat(step.total())(step.total())};
   return section(
@@ -168,9 +190,9 @@ std::string step_section(const plan::StepBreakdown& step) {
       share_bar(shares, full) + share_table("Time", shares, full, total));
 }
 
-std::string memory_section(const EstimatedPlanPage& page) {
+std::string memory_section(const PlanPage& page) {
   const cost::GpuMemory& memory = page.timeline.estimate.memory;
-  const double has = static_cast<double>(page.server.device.memory.value);
+  const double has = static_cast<double>(page.capacity.value);
   std::vector<Share> shares = memory_shares(memory);
   const double full = std::max(has, memory.total());
   const ColumnFormat format = ColumnFormat::bytes(memory.total());
@@ -182,32 +204,32 @@ std::string memory_section(const EstimatedPlanPage& page) {
       "{}.",
       page.timeline.estimate.worst_stage,
       memory.total() > has ? "the memory that it would need" : "the device",
-      format_bytes(page.server.device.memory));
+      format_bytes(page.capacity));
   return section("Memory of a device", hint, share_bar(shares, full) + table);
 }
 
-std::string memory_over_time_section(const EstimatedPlanPage& page) {
+std::string memory_over_time_section(const PlanPage& page) {
   return section(
       "Memory of each stage over the step",
       fmt::format("Under the name of a stage, the most that one of its devices holds; dashed: the "
                   "{} that it has. The time axis is that of the stages above.",
-                  format_bytes(page.server.device.memory)),
+                  format_bytes(page.capacity)),
       legend({{"always", "weights, gradients, optimizer state, working space, libraries"},
               {"activations", "activations of micro-batches in flight"}}) +
-          stage_memory_svg(page.timeline, page.server.device.memory));
+          stage_memory_svg(page.timeline, page.capacity));
 }
 
 }  // namespace
 
-std::string estimated_plan_html(const EstimatedPlanPage& page) {
+std::string plan_html(const PlanPage& page) {
   std::string body = tiles(page);
   if (page.sizes != nullptr) body += cluster_sizes_section(*page.sizes, page.picked);
   body += timeline_section(page) + memory_over_time_section(page);
-  body += step_section(page.timeline.estimate.step) + memory_section(page);
+  body += step_section(page) + memory_section(page);
   return html_page(frame_of(page), body);
 }
 
-std::string estimated_plan_trace(const plan::StageTimeline& timeline) {
+std::string plan_trace(const plan::StageTimeline& timeline) {
   std::vector<std::string> stages;
   for (std::size_t stage = 0; stage < timeline.rows.size(); ++stage)
     stages.push_back(fmt::format("stage {}", stage));

@@ -1,4 +1,4 @@
-#include "regatta/planning/plan/estimated_plan_search.h"
+#include "regatta/planning/plan/plan_search.h"
 
 #include <algorithm>
 #include <random>
@@ -10,9 +10,9 @@
 
 #include "regatta/model/topo/presets.h"
 #include "regatta/model/workload/model.h"
-#include "regatta/planning/plan/estimated_plan_metrics.h"
 #include "regatta/planning/plan/internal/search/plan_families.h"
 #include "regatta/planning/plan/internal/search/strategy_space.h"
+#include "regatta/planning/plan/plan_metrics.h"
 
 namespace regatta::plan {
 namespace {
@@ -56,7 +56,7 @@ Case case_of(const char* preset) {
   return one;
 }
 
-TEST(SearchEstimatedPlans, PrunedFindsWhatExhaustiveFindsForRandomModelsAndClusters) {
+TEST(SearchPlans, PrunedFindsWhatExhaustiveFindsForRandomModelsAndClusters) {
   std::mt19937 random(7);
   const auto pick = [&](const auto& values) {
     return values[std::uniform_int_distribution<std::size_t>(0, values.size() - 1)(random)];
@@ -88,15 +88,15 @@ TEST(SearchEstimatedPlans, PrunedFindsWhatExhaustiveFindsForRandomModelsAndClust
     one.devices = pick(std::vector<int>{8, 16, 24, 32, 64});
     one.stack = cost::find_software_stack(pick(std::vector<const char*>{"megatron-core", "fsdp"}));
     one.every_form = i % 2 == 0;
-    const auto all = search_estimated_plans(one.problem(), SearchMode::kExhaustive, 5, 1);
-    const auto pruned = search_estimated_plans(one.problem(), SearchMode::kPruned, 5, 2);
+    const auto all = search_plans(one.problem(), SearchMode::kExhaustive, 5, 1);
+    const auto pruned = search_plans(one.problem(), SearchMode::kPruned, 5, 2);
     ASSERT_EQ(all.has_value(), pruned.has_value()) << i;
     if (!all) {
       EXPECT_EQ(all.error().message, pruned.error().message);
       continue;
     }
     ++found;
-    for (const EstimatedPlan& plan : all->ranked) {
+    for (const Plan& plan : all->ranked) {
       (one.request.stage_layers ? given : balanced) += plan.strategy.stage_layers.empty() ? 0 : 1;
       folded += is_folded(plan.strategy) ? 1 : 0;
     }
@@ -114,41 +114,42 @@ TEST(SearchEstimatedPlans, PrunedFindsWhatExhaustiveFindsForRandomModelsAndClust
   EXPECT_GT(folded, 20);
 }
 
-TEST(SearchEstimatedPlans, BalancesStagesAroundTheOutputLayer) {
+TEST(SearchPlans, BalancesStagesAroundTheOutputLayer) {
   Case one = case_of("llama3-8b");
   one.request.tp = 2;
   one.request.pp = 4;
   one.request.schedule = workload::PipelineSchedule::k1F1B;
   const PlanningProblem problem = one.problem();
-  const auto result = search_estimated_plans(problem, SearchMode::kPruned, 1);
+  const auto result = search_plans(problem, SearchMode::kPruned, 1);
   ASSERT_TRUE(result) << result.error().message;
   workload::Strategy best = result->ranked.front().strategy;
   ASSERT_EQ(best.stage_layers.size(), 4U) << to_string(best);
   EXPECT_LT(best.stage_layers.back(), 8);
   EXPECT_GT(best.stage_layers[2], 8);
   best.stage_layers.clear();
-  EXPECT_GT(estimate_on(problem, best)->step.total(), result->ranked.front().estimate.step.total());
+  EXPECT_GT(exact_plan(problem, best)->estimate.step.total(),
+            result->ranked.front().estimate.step.total());
 }
 
-TEST(SearchEstimatedPlans, KeepsTheLayersThatStagesAreGiven) {
+TEST(SearchPlans, KeepsTheLayersThatStagesAreGiven) {
   Case one = case_of("llama3-8b");
   one.request.stage_layers = {{12, 8, 8, 4}};
-  const auto result = search_estimated_plans(one.problem(), SearchMode::kPruned, 20);
+  const auto result = search_plans(one.problem(), SearchMode::kPruned, 20);
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_GT(result->ranked.size(), 3U);
   bool has_parts = false;
-  for (const EstimatedPlan& plan : result->ranked) {
+  for (const Plan& plan : result->ranked) {
     EXPECT_EQ(plan.strategy.stage_layers, *one.request.stage_layers);
     EXPECT_EQ(plan.strategy.pp, 4);
     has_parts = has_parts || plan.strategy.virtual_stages > 1;
   }
   EXPECT_TRUE(has_parts);
   one.request.stage_layers = {{12, 8, 8}};
-  EXPECT_THAT(search_estimated_plans(one.problem(), SearchMode::kPruned, 1).error().message,
+  EXPECT_THAT(search_plans(one.problem(), SearchMode::kPruned, 1).error().message,
               HasSubstr("stage_layers: they sum to 28, the model has 32 layers"));
 }
 
-TEST(SearchEstimatedPlans, FrontierHoldsWhatNoOtherPlanBeatsInTimeAndMemory) {
+TEST(SearchPlans, FrontierHoldsWhatNoOtherPlanBeatsInTimeAndMemory) {
   Case one = case_of("llama2-7b");
   one.devices = 16;
   one.model.layers = 8;
@@ -162,7 +163,7 @@ TEST(SearchEstimatedPlans, FrontierHoldsWhatNoOtherPlanBeatsInTimeAndMemory) {
     for (const workload::Strategy& staged : stage_counts(space, work))
       add_completions(space, staged, strategies);
   for (const int threads : {1, 3}) {
-    const auto all = search_estimated_plans(problem, SearchMode::kExhaustive, 1, threads);
+    const auto all = search_plans(problem, SearchMode::kExhaustive, 1, threads);
     ASSERT_TRUE(all);
     const auto& frontier = all->frontier;
     ASSERT_GT(frontier.size(), 2U);
@@ -171,31 +172,32 @@ TEST(SearchEstimatedPlans, FrontierHoldsWhatNoOtherPlanBeatsInTimeAndMemory) {
       EXPECT_LT(frontier[i].estimate.memory.total(), frontier[i - 1].estimate.memory.total());
     }
     for (const workload::Strategy& strategy : strategies) {
-      const auto estimate = estimate_on(problem, strategy);
-      ASSERT_TRUE(estimate);
-      if (memory_fit(estimate->memory, one.server.device.memory) != MemoryFit::kFits) continue;
-      EXPECT_TRUE(std::any_of(frontier.begin(), frontier.end(), [&](const EstimatedPlan& plan) {
-        return plan.estimate.step.total() <= estimate->step.total() &&
-               plan.estimate.memory.total() <= estimate->memory.total();
+      const auto exact = exact_plan(problem, strategy);
+      ASSERT_TRUE(exact);
+      const Estimate& estimate = exact->estimate;
+      if (memory_fit(problem, *exact) != MemoryFit::kFits) continue;
+      EXPECT_TRUE(std::any_of(frontier.begin(), frontier.end(), [&](const Plan& plan) {
+        return plan.estimate.step.total() <= estimate.step.total() &&
+               plan.estimate.memory.total() <= estimate.memory.total();
       })) << to_string(strategy);
     }
   }
 }
 
-TEST(SearchEstimatedPlans, RanksOnePlanOfEachFamily) {
+TEST(SearchPlans, RanksOnePlanOfEachFamily) {
   const Case one = case_of("llama3-8b");
-  const auto result = search_estimated_plans(one.problem(), SearchMode::kPruned, 10);
+  const auto result = search_plans(one.problem(), SearchMode::kPruned, 10);
   ASSERT_TRUE(result);
   ASSERT_EQ(result->ranked.size(), 10U);
   std::vector<PlanFamily> families;
-  for (const EstimatedPlan& plan : result->ranked)
+  for (const Plan& plan : result->ranked)
     families.push_back(family_of(plan.strategy));
   std::sort(families.begin(), families.end());
   EXPECT_EQ(std::adjacent_find(families.begin(), families.end()), families.end());
 }
 
 // With long sequences context parallelism takes exactly the time of as many replicas.
-TEST(SearchEstimatedPlans, TakesThePlanWithTheFewestParallelFormsWhereTimesAreTheSame) {
+TEST(SearchPlans, TakesThePlanWithTheFewestParallelFormsWhereTimesAreTheSame) {
   for (const int devices : {8, 32}) {
     Case one = case_of("llama3-8b");
     one.model.layers = 12;
@@ -203,13 +205,13 @@ TEST(SearchEstimatedPlans, TakesThePlanWithTheFewestParallelFormsWhereTimesAreTh
     one.devices = devices;
     one.server = *topo::find_server_preset("dgx-h100");
     const PlanningProblem problem = one.problem();
-    const auto result = search_estimated_plans(problem, SearchMode::kPruned, 20);
+    const auto result = search_plans(problem, SearchMode::kPruned, 20);
     ASSERT_TRUE(result);
-    const EstimatedPlan& best = result->ranked.front();
+    const Plan& best = result->ranked.front();
     EXPECT_EQ(best.strategy.dp, devices) << to_string(best.strategy);
     EXPECT_THAT(same_plans(problem, best),
                 testing::Contains(testing::Field(&workload::Strategy::cp, 4)));
-    for (const EstimatedPlan& plan : result->ranked) {
+    for (const Plan& plan : result->ranked) {
       if (plan.strategy.cp == 1 || plan.strategy.tp * plan.strategy.pp > 1) continue;
       EXPECT_GT(plan.estimate.step.total() / best.estimate.step.total(), 1 + kSameTime);
     }
@@ -220,12 +222,13 @@ TEST(SamePlans, DifferInWhatDoesNotMatterAndRespectWhatIsGiven) {
   Case one = case_of("llama2-7b");
   one.request = {.tp = 8, .pp = 1, .dp = 8, .micro_batch = 8};
   const PlanningProblem problem = one.problem();
-  const auto result = search_estimated_plans(problem, SearchMode::kPruned, 1);
+  const auto result = search_plans(problem, SearchMode::kPruned, 1);
   ASSERT_TRUE(result);
-  const EstimatedPlan& plan = result->ranked.front();
+  const Plan& plan = result->ranked.front();
   const auto same = same_plans(problem, plan);
   for (workload::Strategy strategy : same) {
-    EXPECT_NEAR(estimate_on(problem, strategy)->step.total() / plan.estimate.step.total(), 1, 1e-3);
+    EXPECT_NEAR(exact_plan(problem, strategy)->estimate.step.total() / plan.estimate.step.total(),
+                1, 1e-3);
     EXPECT_NE(strategy, plan.strategy);
     strategy.zero = plan.strategy.zero;
     strategy.overlap = plan.strategy.overlap;
@@ -238,15 +241,15 @@ TEST(SamePlans, DifferInWhatDoesNotMatterAndRespectWhatIsGiven) {
     EXPECT_EQ(strategy.zero, plan.strategy.zero);
 }
 
-TEST(SearchEstimatedPlans, RespectsWhatTheUserFixes) {
+TEST(SearchPlans, RespectsWhatTheUserFixes) {
   Case one = case_of("llama2-7b");
   one.request.tp = 4;
   one.request.zero = 1;
   one.request.recompute = workload::Recompute::kFull;
-  const auto result = search_estimated_plans(one.problem(), SearchMode::kPruned, 20);
+  const auto result = search_plans(one.problem(), SearchMode::kPruned, 20);
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_GT(result->ranked.size(), 5U);
-  for (const EstimatedPlan& plan : result->ranked) {
+  for (const Plan& plan : result->ranked) {
     EXPECT_EQ(plan.strategy.tp, 4);
     EXPECT_EQ(plan.strategy.zero, 1);
     EXPECT_EQ(plan.strategy.recompute, workload::Recompute::kFull);
@@ -255,12 +258,12 @@ TEST(SearchEstimatedPlans, RespectsWhatTheUserFixes) {
   }
 }
 
-TEST(SearchEstimatedPlans, RankedPlansAreThoseOfTheirOwnEstimates) {
+TEST(SearchPlans, RankedPlansAreThoseOfTheirOwnEstimates) {
   const Case one = case_of("llama3-8b");
-  const auto result = search_estimated_plans(one.problem(), SearchMode::kPruned, 10);
+  const auto result = search_plans(one.problem(), SearchMode::kPruned, 10);
   ASSERT_TRUE(result);
   Seconds before;
-  for (const EstimatedPlan& plan : result->ranked) {
+  for (const Plan& plan : result->ranked) {
     const auto alone = estimate_step({.model = one.model,
                                       .strategy = plan.strategy,
                                       .global_batch = one.global_batch,
@@ -276,50 +279,50 @@ TEST(SearchEstimatedPlans, RankedPlansAreThoseOfTheirOwnEstimates) {
 }
 
 // The job fits on the advised number of devices, and not without the advice.
-TEST(SearchEstimatedPlans, AdvisesANumberOfDevicesThatFits) {
+TEST(SearchPlans, AdvisesANumberOfDevicesThatFits) {
   Case one = case_of("gpt3-175b");
   one.every_form = true;
   one.request.offload = workload::Offload::kNone;
   one.request.recompute = workload::Recompute::kNone;
   one.devices = 16;
-  const auto freed = search_estimated_plans(one.problem(), SearchMode::kPruned, 1);
+  const auto freed = search_plans(one.problem(), SearchMode::kPruned, 1);
   ASSERT_FALSE(freed);
   EXPECT_THAT(freed.error().message, HasSubstr("leave zero, recompute and offload open"));
   one.request = {};
   one.model.layers = 960;
-  const auto result = search_estimated_plans(one.problem(), SearchMode::kPruned, 1);
+  const auto result = search_plans(one.problem(), SearchMode::kPruned, 1);
   ASSERT_FALSE(result);
   const std::string& message = result.error().message;
   const auto at = message.find("; ");
   ASSERT_NE(at, std::string::npos);
   one.devices = std::atoi(message.c_str() + at + 2);
   EXPECT_GT(one.devices, 16) << message;
-  EXPECT_TRUE(search_estimated_plans(one.problem(), SearchMode::kPruned, 1)) << message;
+  EXPECT_TRUE(search_plans(one.problem(), SearchMode::kPruned, 1)) << message;
   one.server.device.memory = Bytes{1 << 20};
-  EXPECT_THAT(search_estimated_plans(one.problem(), SearchMode::kPruned, 1).error().message,
+  EXPECT_THAT(search_plans(one.problem(), SearchMode::kPruned, 1).error().message,
               HasSubstr("more of these devices do not help"));
 }
 
-TEST(SearchEstimatedPlans, SaysWhatWouldMakeAModelFit) {
+TEST(SearchPlans, SaysWhatWouldMakeAModelFit) {
   Case one = case_of("gpt3-175b");
   one.devices = 8;
-  const auto result = search_estimated_plans(one.problem(), SearchMode::kPruned, 1);
+  const auto result = search_plans(one.problem(), SearchMode::kPruned, 1);
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, Code::kInvalidInput);
   EXPECT_THAT(result.error().message, HasSubstr("no strategy fits 80 GiB of a100-sxm4-80g"));
   EXPECT_THAT(result.error().message, HasSubstr("; 48 of these devices fit it"));
   one.devices = 7 * 8;
   one.request.tp = 5;
-  EXPECT_THAT(search_estimated_plans(one.problem(), SearchMode::kPruned, 1).error().message,
+  EXPECT_THAT(search_plans(one.problem(), SearchMode::kPruned, 1).error().message,
               HasSubstr("tp 5 does not divide heads 96"));
   one.request.tp = 3;
-  EXPECT_THAT(search_estimated_plans(one.problem(), SearchMode::kPruned, 1).error().message,
+  EXPECT_THAT(search_plans(one.problem(), SearchMode::kPruned, 1).error().message,
               HasSubstr("tp 3 x cp 1 x pp 1 x dp 1 cannot fill 56 devices"));
   one.request = {};
   one.devices = 101 * 8;
   one.model.layers = 5;
   one.global_batch = 7;
-  EXPECT_THAT(search_estimated_plans(one.problem(), SearchMode::kPruned, 1).error().message,
+  EXPECT_THAT(search_plans(one.problem(), SearchMode::kPruned, 1).error().message,
               HasSubstr("no strategy of 808 devices divides the job"));
 }
 
@@ -367,9 +370,9 @@ TEST(StrategySpace, HoldsEveryStrategyOnce) {
 TEST(PlanMetrics, SumsUpAndKnowsWhatMoreOfAnythingBrings) {
   const Case one = case_of("llama3-8b");
   const PlanningProblem problem = one.problem();
-  const auto result = search_estimated_plans(problem, SearchMode::kPruned, 1);
+  const auto result = search_plans(problem, SearchMode::kPruned, 1);
   ASSERT_TRUE(result);
-  const EstimatedPlan& plan = result->ranked.front();
+  const Plan& plan = result->ranked.front();
   const PlanMetrics is = plan_metrics(problem, plan);
   EXPECT_GT(is.mfu, 0.2);
   EXPECT_LT(is.mfu, 0.9);
@@ -391,21 +394,22 @@ TEST(PlanMetrics, SumsUpAndKnowsWhatMoreOfAnythingBrings) {
 TEST(PlanMetrics, SensitivitiesAreFiniteDifferences) {
   Case one = case_of("llama3-8b");
   const PlanningProblem problem = one.problem();
-  const auto result = search_estimated_plans(problem, SearchMode::kPruned, 1);
+  const auto result = search_plans(problem, SearchMode::kPruned, 1);
   ASSERT_TRUE(result);
-  const EstimatedPlan& plan = result->ranked.front();
+  const Plan& plan = result->ranked.front();
   PlanningProblem wider = problem;
   wider.machine.network.link = wider.machine.network.link * 1.1;
-  const auto step = estimate_on(wider, plan.strategy);
+  const auto step = exact_plan(wider, plan.strategy);
   ASSERT_TRUE(step);
   for (const Sensitivity& change : plan_metrics(problem, plan).sensitivities) {
     if (change.what != "link_bandwidth") continue;
-    EXPECT_NEAR(change.step_change, step->step.total() / plan.estimate.step.total() - 1, 1e-12);
+    EXPECT_NEAR(change.step_change, step->estimate.step.total() / plan.estimate.step.total() - 1,
+                1e-12);
   }
 }
 
 // As Megatron-Core runs it: tp 2, pp 8, ep 32 on 256 devices.
-TEST(SearchEstimatedPlans, FoldsExpertsOverTensorRanksWhereEpNeedsThem) {
+TEST(SearchPlans, FoldsExpertsOverTensorRanksWhereEpNeedsThem) {
   Case one = case_of("qwen3-235b-a22b");
   one.server = *topo::find_server_preset("dgx-h100");
   one.devices = 256;
@@ -413,22 +417,22 @@ TEST(SearchEstimatedPlans, FoldsExpertsOverTensorRanksWhereEpNeedsThem) {
   one.request.tp = 2;
   one.request.pp = 8;
   one.request.ep = 32;
-  const auto result = search_estimated_plans(one.problem(), SearchMode::kPruned, 10);
+  const auto result = search_plans(one.problem(), SearchMode::kPruned, 10);
   ASSERT_TRUE(result) << result.error().message;
-  for (const EstimatedPlan& plan : result->ranked) {
+  for (const Plan& plan : result->ranked) {
     const workload::ExpertFold fold = expert_fold(plan.strategy);
     EXPECT_EQ(fold.etp * fold.ep * fold.edp * plan.strategy.pp, 256);
     EXPECT_TRUE(plan.strategy.cp > 1 || is_folded(plan.strategy)) << to_string(plan.strategy);
     EXPECT_EQ(plan.strategy.ep, 32);
   }
   one.request.etp = 2;
-  EXPECT_THAT(search_estimated_plans(one.problem(), SearchMode::kPruned, 1).error().message,
+  EXPECT_THAT(search_plans(one.problem(), SearchMode::kPruned, 1).error().message,
               HasSubstr("ep 32 x etp 2 does not divide tp x cp x dp"));
 }
 
-TEST(EstimateOn, NamesARankCountThatIsNotTheClusters) {
+TEST(ExactPlan, NamesARankCountThatIsNotTheClusters) {
   const Case one = case_of("llama3-8b");
-  EXPECT_THAT(estimate_on(one.problem(), {.tp = 8, .dp = 4}).error().message,
+  EXPECT_THAT(exact_plan(one.problem(), {.tp = 8, .dp = 4}).error().message,
               HasSubstr("makes 32 ranks, the cluster has 64 devices"));
 }
 
@@ -448,16 +452,16 @@ TEST(ExactStrategy, TakesTheRestOfTheDevicesAsReplicasAndDefaultsForAllElse) {
 }
 
 // All degrees and the micro-batch are given, and 1F1B without recomputation does not fit.
-TEST(SearchEstimatedPlans, SearchesWhatIsOpenWhereAllDegreesAreGiven) {
+TEST(SearchPlans, SearchesWhatIsOpenWhereAllDegreesAreGiven) {
   Case one = case_of("llama3-70b");
   one.request = {.tp = 8, .pp = 4, .dp = 2, .cp = 1, .micro_batch = 2};
   const PlanningProblem problem = one.problem();
-  const auto as_it_stands = estimate_on(problem, exact_strategy(one.request, one.devices));
+  const auto as_it_stands = exact_plan(problem, exact_strategy(one.request, one.devices));
   ASSERT_TRUE(as_it_stands);
-  EXPECT_NE(memory_fit(as_it_stands->memory, one.server.device.memory), MemoryFit::kFits);
-  const auto result = search_estimated_plans(problem, SearchMode::kPruned, 5);
+  EXPECT_NE(memory_fit(problem, *as_it_stands), MemoryFit::kFits);
+  const auto result = search_plans(problem, SearchMode::kPruned, 5);
   ASSERT_TRUE(result) << result.error().message;
-  for (const EstimatedPlan& plan : result->ranked) {
+  for (const Plan& plan : result->ranked) {
     EXPECT_EQ(workload::merged(one.request, {}).tp, plan.strategy.tp);
     EXPECT_EQ(plan.strategy.pp, 4);
     EXPECT_EQ(plan.strategy.dp, 2);
@@ -466,7 +470,7 @@ TEST(SearchEstimatedPlans, SearchesWhatIsOpenWhereAllDegreesAreGiven) {
   }
 }
 
-TEST(SearchEstimatedPlans, NamesTheNearestPlanAndAChangeThatFits) {
+TEST(SearchPlans, NamesTheNearestPlanAndAChangeThatFits) {
   Case one = case_of("llama3-70b");
   one.request = {.tp = 8,
                  .pp = 1,
@@ -474,37 +478,37 @@ TEST(SearchEstimatedPlans, NamesTheNearestPlanAndAChangeThatFits) {
                  .micro_batch = 1,
                  .zero = 0,
                  .recompute = workload::Recompute::kFull};
-  const auto result = search_estimated_plans(one.problem(), SearchMode::kPruned, 1);
+  const auto result = search_plans(one.problem(), SearchMode::kPruned, 1);
   ASSERT_FALSE(result);
   const std::string& message = result.error().message;
   EXPECT_THAT(message, HasSubstr("the nearest, tp8 pp1 dp8 mb1"));
   EXPECT_THAT(message, HasSubstr("; leave zero open: tp8 pp1 dp8 mb1"));
   one.request.zero.reset();
-  EXPECT_TRUE(search_estimated_plans(one.problem(), SearchMode::kPruned, 1)) << message;
+  EXPECT_TRUE(search_plans(one.problem(), SearchMode::kPruned, 1)) << message;
 }
 
-TEST(SearchEstimatedPlans, BlamesNoDegreeThatNobodyGave) {
+TEST(SearchPlans, BlamesNoDegreeThatNobodyGave) {
   Case one = case_of("mixtral-8x7b");
   one.request.tp = 2;
   one.request.pp = 8;
   one.request.ep = 4;
-  EXPECT_TRUE(search_estimated_plans(one.problem(), SearchMode::kPruned, 1));
+  EXPECT_TRUE(search_plans(one.problem(), SearchMode::kPruned, 1));
   one.global_batch = 63;
   one.devices = 16 * 4;
   one.request.cp = 1;
   EXPECT_THAT(
-      search_estimated_plans(one.problem(), SearchMode::kPruned, 1).error().message,
+      search_plans(one.problem(), SearchMode::kPruned, 1).error().message,
       HasSubstr("no strategy of 64 devices with cp 1, ep 4, pp 8, tp 2 divides the job: dp 4 "
                 "x micro_batch 1 does not divide global_batch 63"));
 }
 
-TEST(SearchEstimatedPlans, PlansExpertsOverMoreRanksThanTheReplicasOfAStage) {
+TEST(SearchPlans, PlansExpertsOverMoreRanksThanTheReplicasOfAStage) {
   Case one = case_of("qwen3-235b-a22b");
   one.server = *topo::find_server_preset("dgx-h100");
   one.devices = 256;
   one.global_batch = 1024;
   one.request = {.tp = 2, .pp = 8, .ep = 32};
-  const auto result = search_estimated_plans(one.problem(), SearchMode::kPruned, 1);
+  const auto result = search_plans(one.problem(), SearchMode::kPruned, 1);
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_EQ(result->ranked.front().strategy.ep, 32);
   EXPECT_EQ(result->ranked.front().strategy.etp, 1);
