@@ -365,6 +365,10 @@ TEST(LaunchArguments, WriteTheLayersThatStagesAreGiven) {
   const auto parts = one.script(Launcher::kMegatron);
   ASSERT_TRUE(parts) << parts.error().message;
   EXPECT_THAT(*parts, HasSubstr("'Et*4|t*5|t*4|t*3|t*4|t*5|t*4|t*3L'"));
+  one.strategy.stage_layers = {3, 4, 5, 5, 5, 5, 5, 0};
+  const auto listed = one.script(Launcher::kMegatron);
+  ASSERT_TRUE(listed) << listed.error().message;
+  EXPECT_THAT(*listed, HasSubstr("'Et*3|t*4|t*5|t*5|t*5|t*5|t*5|L'"));
   one.strategy.stage_layers = {8, 8, 8, 8};
   const auto equal = one.script(Launcher::kMegatron);
   ASSERT_TRUE(equal) << equal.error().message;

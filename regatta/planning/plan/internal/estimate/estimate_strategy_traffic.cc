@@ -24,11 +24,7 @@ class Writer {
         fold_(workload::expert_fold(strategy_)),
         micro_batches_(micro_batches),
         element_(bytes_per_element(input.precision)) {
-    const std::vector<int>& given = strategy_.stage_layers;
-    const double blocks = given.empty()
-                              ? std::ceil(static_cast<double>(input.model.layers) / strategy_.pp)
-                              : *std::max_element(given.begin(), given.end());
-    blocks_ = stage_share(blocks);
+    blocks_ = stage_share(most_layers());
     tokens_ = static_cast<double>(strategy_.micro_batch) * input.model.seq / strategy_.cp;
     passes_ = strategy_.recompute == workload::Recompute::kFull ? 3 : 2;
   }
@@ -45,6 +41,15 @@ class Writer {
 
  private:
   static std::size_t index(ParallelAxis axis) { return static_cast<std::size_t>(axis); }
+
+  double most_layers() const {
+    if (strategy_.stage_layers.empty())
+      return std::ceil(static_cast<double>(input_.model.layers) / strategy_.pp);
+    int most = 0;
+    for (int stage = 0; stage < strategy_.pp; ++stage)
+      most = std::max(most, layers_on_stage(input_.model, strategy_, stage));
+    return most;
+  }
 
   // The share of all blocks that `count` layers are.
   workload::BlockCounts stage_share(double count) const {

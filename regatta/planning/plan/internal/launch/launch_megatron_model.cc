@@ -1,5 +1,6 @@
 #include "regatta/planning/plan/internal/launch/launch_megatron_model.h"
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,12 +16,14 @@ using workload::ModelShape;
 using workload::Strategy;
 
 // Blocks of every part of the model in its order, as Megatron-LM's layout writes them: E the
-// embedding, t a block, L the loss.
-std::string layout_text(const std::vector<int>& layers) {
+// embedding, t a block, m a module that predicts, L the loss.
+std::string layout_text(const std::vector<int>& layers, int modules) {
   std::string text;
-  for (const int count : layers)
-    text += fmt::format("{}t*{}", text.empty() ? 'E' : '|', count);
-  return text + "L";
+  for (const int count : layers) {
+    text += text.empty() ? 'E' : '|';
+    if (count > 0) text += fmt::format("t*{}", count);
+  }
+  return text + std::string(static_cast<std::size_t>(modules), 'm') + "L";
 }
 
 void add_latent_attention(FlagArray& flags, const ModelShape& model, const ModelDetails& details) {
@@ -113,7 +116,7 @@ MegatronStages megatron_stages(const ModelShape& model, const Strategy& strategy
     return {.layers_per_part = strategy.virtual_stages > 1 ? layers.front() : 0, .layout = {}};
   if (strategy.virtual_stages == 1 && are_equal(std::span(layers).subspan(1, layers.size() - 2)))
     return {.first_layers = layers.front(), .last_layers = layers.back(), .layout = {}};
-  return {.layout = layout_text(layers)};
+  return {.layout = layout_text(layers, model.mtp_layers)};
 }
 
 std::vector<std::string> vocabulary_notes(const LaunchInput& input) {
