@@ -90,10 +90,12 @@ StageUpdate stage_update(const HeterogeneousJob& job, int stage, const BlockCoun
   const Seconds backward = slot.all.total() - slot.forward;
   const double overlap = strategy.overlap ? traits.dp_overlap : 0;
   const GradientSum sum = gradient_sum(traits, strategy, job.precision, micro_batches);
-  end.sums = exposed(exchange(sum.kind, sum.bytes), backward, overlap) * sum.rounds;
+  const HidingPasses passes = hiding_passes(strategy, sum, micro_batches);
+  end.sums = exposed(exchange(sum.kind, sum.bytes), backward, overlap) * passes.backwards;
   if (strategy.zero > 0) {
     const double weight = bytes_per_element(job.precision);
-    end.sums += exposed(exchange(Collective::kAllGather, weight), slot.forward, overlap);
+    end.sums += exposed(exchange(Collective::kAllGather, weight), slot.forward, overlap) *
+                passes.forwards;
   }
   return end;
 }
