@@ -202,8 +202,7 @@ class Writer {
         axis.lines.push_back({GroupPattern::kRing, ranks, apart, bytes * cost::pass_share(ranks)});
     };
     if (strategy_.zero == 3) {
-      const double weights =
-          held.trained + kGathersOfSharedWeights * (held.trained + held.frozen);
+      const double weights = held.trained + kGathersOfSharedWeights * (held.trained + held.frozen);
       add(shared, stride, weights * element_ * micro_batches_);
       add(copies / shared, stride * shared, 2 * held.trained / shared * sum.bytes);
       return;
@@ -234,8 +233,8 @@ class Writer {
     axis.overlap = strategy_.overlap ? std::clamp(input_.stack.traits.dp_overlap, 0.0, 1.0) : 0;
     const StageTime slot = slowest_stage(input_, work_, static_cast<int>(micro_batches_));
     const HidingPasses passes = hiding_passes(strategy_, sum_of_gradients(), micro_batches_);
-    axis.beside = slot.forward * passes.forwards +
-                  (slot.all.total() - slot.forward) * passes.backwards;
+    axis.beside =
+        slot.forward * passes.forwards + (slot.all.total() - slot.forward) * passes.backwards;
     return axis;
   }
 

@@ -94,8 +94,8 @@ StageUpdate stage_update(const HeterogeneousJob& job, int stage, const BlockCoun
   end.sums = exposed(exchange(sum.kind, sum.bytes), backward, overlap) * passes.backwards;
   if (strategy.zero > 0) {
     const double weight = bytes_per_element(job.precision);
-    end.sums += exposed(exchange(Collective::kAllGather, weight), slot.forward, overlap) *
-                passes.forwards;
+    end.sums +=
+        exposed(exchange(Collective::kAllGather, weight), slot.forward, overlap) * passes.forwards;
   }
   return end;
 }

@@ -31,7 +31,7 @@ ReplicaCommunication::ReplicaCommunication(const EstimateInput& input, const Mac
       traits_(input.stack.traits),
       network_(machine.network),
       held_(held),
-            weight_bytes_(bytes_per_element(input.precision)),
+      weight_bytes_(bytes_per_element(input.precision)),
       copies_(static_cast<double>(strategy_.dp) * strategy_.cp),
       expert_copies_(cost::expert_copies(strategy_)),
       // Where that fills a server, each of its devices has a ring of its own through the NICs.
