@@ -17,12 +17,15 @@ struct PerToken {
   double whole = 0;   // held by every tensor rank unless they share the tokens
   double shared = 0;  // divided by the tensor ranks
   double scores = 0;  // of attention that is not fused: shared, too, and recomputed selectively
+  // Held by every rank of an expert, each of which has what all of them sent (Megatron-Core,
+  // MoEAlltoAllTokenDispatcher, gathers it before the experts).
+  double gathered = 0;
 };
 PerToken operator+(const PerToken& a, const PerToken& b) {
-  return {a.whole + b.whole, a.shared + b.shared, a.scores + b.scores};
+  return {a.whole + b.whole, a.shared + b.shared, a.scores + b.scores, a.gathered + b.gathered};
 }
 PerToken operator-(const PerToken& a, const PerToken& b) {
-  return {a.whole - b.whole, a.shared - b.shared, a.scores - b.scores};
+  return {a.whole - b.whole, a.shared - b.shared, a.scores - b.scores, a.gathered - b.gathered};
 }
 
 // Whether the input of a product is kept: it serves the gradient of the weights, or an adapter.
@@ -56,7 +59,7 @@ double visits(const workload::Experts& experts) {
   return experts.top_k * experts.imbalance;
 }
 
-// A visit keeps the token as it was sent, its widths, and, where the weighted sum comes after them,
+// A visit keeps the token as its expert read it, its widths, and, where the weighted sum comes after them,
 // what its expert made of it. Operands of products in 8 bits are kept as such.
 PerToken expert_bytes(const SoftwareStack& stack, const RankWork& work, double element,
                       double operand) {
@@ -66,9 +69,11 @@ PerToken expert_bytes(const SoftwareStack& stack, const RankWork& work, double e
   const double output = stack.traits.weighs_before_output ? 0 : element;
   const double sent = keeps_input(model, model.adapters.fc1) ? operand : 0;
   const double after = keeps_input(model, model.adapters.fc2) ? operand : 0;
-  return {.whole = visits(experts) * dispatched_width(model) * (sent + output),
+  const double width = visits(experts) * dispatched_width(model);
+  return {.whole = width * output,
           .shared =
-              (visits(experts) + experts.shared) * experts.ffn_hidden * (element * before + after)};
+              (visits(experts) + experts.shared) * experts.ffn_hidden * (element * before + after),
+          .gathered = width * sent};
 }
 
 // All of a tensor rank's are its own.
@@ -134,8 +139,11 @@ BlockMemory gpu_block_memory(const SoftwareStack& stack, const RankWork& work, R
   // Both hidden states, their norms and the final one.
   if (kind.predicts) mlp.whole += 5 * element * work.model.hidden;
   const double tokens = work.tokens();
+  // The ranks of an expert hold the same tokens already where they do not share them.
+  const double own = work.sequence_parallel ? 1.0 / work.tp : 1;
+  const double gathered = work.sequence_parallel ? own * work.etp : 1;
   const auto of_rank = [&](const PerToken& bytes) {
-    return tokens * (bytes.whole / (work.sequence_parallel ? work.tp : 1) +
+    return tokens * (bytes.whole * own + bytes.gathered * gathered +
                      (bytes.shared + bytes.scores) / work.tp);
   };
   BlockMemory memory;
@@ -149,7 +157,7 @@ BlockMemory gpu_block_memory(const SoftwareStack& stack, const RankWork& work, R
       memory.kept = all;
       break;
     case Recompute::kSelective:
-      memory.kept = of_rank({block.whole, block.shared});
+      memory.kept = of_rank(block - PerToken{.scores = block.scores});
       break;
     case Recompute::kPointwise:
       memory.kept = of_rank(block - pointwise_bytes(work, element, operand, kind));

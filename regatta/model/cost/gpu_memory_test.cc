@@ -82,6 +82,35 @@ TEST(GpuBlockMemory, KeepsOperandsInEightBitsAndNoOutputsOfExpertsWhereTheStackD
               visits * 2, 1);
 }
 
+// Mixtral on two ranks of 16 bits: 2 visits of 4096 and of three widths of 14336. With experts whole
+// a rank keeps the visits of its half of the tokens; as halves, those of all tokens, which both
+// gather, of half the widths.
+TEST(GpuBlockMemory, OfExpertsOnSeveralRanksHoldsTheTokensThatTheyGather) {
+  const workload::ModelShape& model = workload::find_model_preset("mixtral-8x7b")->model;
+  const auto kept = [&](int etp, bool shares_tokens) {
+    return gpu_block_memory(
+               *find_software_stack("megatron-bridge"),
+               {.model = model, .tp = 2, .sequence_parallel = shares_tokens, .etp = etp},
+               Recompute::kNone, Precision::kBf16, {.mlp = workload::BlockMlp::kExperts})
+               .kept /
+           model.seq;
+  };
+  const auto plain = [&](bool shares_tokens) {
+    return gpu_block_memory(*find_software_stack("megatron-bridge"),
+                            {.model = model, .tp = 2, .sequence_parallel = shares_tokens},
+                            Recompute::kNone, Precision::kBf16, {})
+               .kept /
+           model.seq;
+  };
+  const double widths = 2.0 * 3 * 14336;
+  const double visits = 2 * (2.0 * 4096);
+  const double of_plain = 2.0 * 3 * 14336 / 2;  // the widths of the plain MLP, divided by tp
+  EXPECT_NEAR(kept(1, true) - plain(true), (visits + 2 * widths) / 2 - of_plain, 1e-6);
+  EXPECT_NEAR(kept(2, true) - plain(true), visits + 2 * widths / 2 - of_plain, 1e-6);
+  // Tensor ranks that hold the same tokens have nothing to gather.
+  EXPECT_NEAR(kept(2, false) - plain(false), visits + 2 * widths / 2 - of_plain, 1e-6);
+}
+
 GpuMemory state(const workload::Strategy& strategy, const RankParameters& parameters) {
   return gpu_state_memory(*find_software_stack("megatron-lm-2022"), parameters, strategy,
                           Precision::kBf16);

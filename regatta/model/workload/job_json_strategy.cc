@@ -66,13 +66,17 @@ Strategy read_strategy(const JsonReader& reader) {
   reader.read("recompute", strategy.recompute, kRecomputes);
   reader.read("overlap", strategy.overlap);
   reader.read_if("compression", strategy.compression, kGradientCompressions);
-  reader.read_if("stage_layers", strategy.stage_layers, IntRange{});
+  reader.read_if("stage_layers", strategy.stage_layers, IntRange{.low = 0});
   if (std::min({strategy.tp, strategy.pp, strategy.dp, strategy.cp, strategy.ep,
                 strategy.micro_batch, strategy.virtual_stages}) < 1)
     reader.fail("every degree must be at least 1");
   const auto& layers = strategy.stage_layers;
-  if (!layers.empty() && layers.size() != as_index(strategy.pp))
-    reader.at("stage_layers").fail("is not one number for each stage");
+  const std::size_t stages = as_index(strategy.pp);
+  if (!layers.empty() && layers.size() != stages &&
+      layers.size() != stages * as_index(parts_per_stage(strategy)))
+    reader.at("stage_layers").fail("is not one number for each stage, or for each part");
+  if (layers.size() == stages && std::find(layers.begin(), layers.end(), 0) != layers.end())
+    reader.at("stage_layers").fail("is 0 for a stage; a stage needs a layer");
   return strategy;
 }
 
@@ -120,7 +124,7 @@ StrategyRequest read_request(const JsonReader& reader) {
   reader.read_if("recompute", request.recompute, kRecomputes);
   reader.read_if("overlap", request.overlap);
   reader.read_if("compression", request.compression, kGradientCompressions);
-  reader.read_if("stage_layers", request.stage_layers, IntRange{});
+  reader.read_if("stage_layers", request.stage_layers, IntRange{.low = 0});
   if (request.stage_layers && request.stage_layers->empty()) request.stage_layers.reset();
   if (request.stage_layers && !request.pp)
     request.pp = static_cast<int>(request.stage_layers->size());

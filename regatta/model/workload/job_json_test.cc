@@ -321,12 +321,23 @@ TEST(StrategyJson, HoldsTheLayersOfStages) {
   };
   EXPECT_EQ(refusal(7), "strategy: stage_layers: expected a list, found 7");
   EXPECT_EQ(refusal({7, 8.5, 5}),
-            "strategy: stage_layers[1]: expected an integer, at least 1, found 8.5");
+            "strategy: stage_layers[1]: expected an integer, at least 0, found 8.5");
   EXPECT_EQ(refusal({7, 1LL << 40, 5}),
-            "strategy: stage_layers[1]: expected an integer, at least 1, found 1099511627776");
-  EXPECT_EQ(refusal({7, 8}), "strategy: stage_layers: is not one number for each stage");
-  EXPECT_EQ(refusal({7, 0, 8}),
-            "strategy: stage_layers[1]: expected an integer, at least 1, found 0");
+            "strategy: stage_layers[1]: expected an integer, at least 0, found 1099511627776");
+  EXPECT_EQ(refusal({7, 8}),
+            "strategy: stage_layers: is not one number for each stage, or for each part");
+  EXPECT_EQ(refusal({7, 0, 8}), "strategy: stage_layers: is 0 for a stage; a stage needs a layer");
+}
+
+TEST(StrategyJson, HoldsTheLayersOfParts) {
+  const Strategy strategy{.pp = 2,
+                          .schedule = PipelineSchedule::kInterleaved,
+                          .virtual_stages = 2,
+                          .stage_layers = {7, 8, 5, 0}};
+  json object = strategy_to_json(strategy);
+  EXPECT_EQ(*strategy_from_json(object), strategy);
+  object["virtual_stages"] = 3;
+  EXPECT_FALSE(strategy_from_json(object).has_value());
 }
 
 TEST(TimelineJson, GivesTheSpansBack) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -123,13 +124,14 @@ Status check_schedule(const ModelShape& model, const Strategy& strategy) {
                     to_string(strategy.schedule), strategy.virtual_stages)};
   }
   const long long parts = static_cast<long long>(strategy.pp) * strategy.virtual_stages;
-  if (is_interleaved && model.layers < parts) {
+  if (is_interleaved && model.layers < parts && !lists_parts(strategy)) {
     return Error{Code::kInvalidInput,
                  fmt::format("pp {} x virtual_stages {} exceeds layers {}; a part needs a layer, "
                              "so choose a product of at most {}",
                              strategy.pp, strategy.virtual_stages, model.layers, model.layers)};
   }
-  if (strategy.schedule == PipelineSchedule::kZbV && model.layers < 2 * strategy.pp) {
+  if (strategy.schedule == PipelineSchedule::kZbV && model.layers < 2 * strategy.pp &&
+      !lists_parts(strategy)) {
     return Error{
         Code::kInvalidInput,
         fmt::format("zb-v: twice pp {} exceeds layers {}; each of the two parts of a stage "
@@ -177,6 +179,30 @@ LayerRange even_layers(const ModelShape& model, int parts, int i) {
   const int larger = i - first_larger_part(model, parts);  // of them, before `i`
   return {.first = i * base + std::clamp(larger, 0, extra),
           .count = base + (larger >= 0 && larger < extra ? 1 : 0)};
+}
+
+int stage_of_part(const Strategy& strategy, int part) {
+  const int place = part % strategy.pp;
+  const bool is_back = strategy.schedule == PipelineSchedule::kZbV && part >= strategy.pp;
+  return is_back ? strategy.pp - 1 - place : place;
+}
+
+// The layers of part `i` in the model's order, where stage_layers has a number a stage or a part.
+int given_layers(const Strategy& strategy, int i) {
+  const std::vector<int>& given = strategy.stage_layers;
+  if (lists_parts(strategy)) return given[as_index(i)];
+  return given[as_index(stage_of_part(strategy, i))] / parts_per_stage(strategy);
+}
+
+// The first stage of stage_layers without a layer.
+std::optional<int> empty_stage(const Strategy& strategy) {
+  std::vector<int> layers(as_index(strategy.pp));
+  const int parts = static_cast<int>(strategy.stage_layers.size());
+  for (int part = 0; part < parts; ++part)
+    layers[as_index(stage_of_part(strategy, part))] += strategy.stage_layers[as_index(part)];
+  const auto empty = std::find_if(layers.begin(), layers.end(), [](int n) { return n < 1; });
+  if (empty == layers.end()) return std::nullopt;
+  return static_cast<int>(empty - layers.begin());
 }
 
 // "13x7,5": 13 stages of 7 layers and one of 5.
@@ -312,20 +338,25 @@ int parts_per_stage(const Strategy& strategy) {
 }
 
 LayerRange part_layers(const ModelShape& model, const Strategy& strategy, int part) {
-  const int parts = parts_per_stage(strategy);
-  REGATTA_CHECK(part >= 0 && part < strategy.pp * parts);
-  if (strategy.stage_layers.empty()) return even_layers(model, strategy.pp * parts, part);
-  const auto count = [&](int i) {
-    const int round = i / strategy.pp;
-    const int place = i % strategy.pp;
-    const bool is_back = strategy.schedule == PipelineSchedule::kZbV && round == 1;
-    return strategy.stage_layers[as_index(is_back ? strategy.pp - 1 - place : place)] / parts;
-  };
+  const int parts = strategy.pp * parts_per_stage(strategy);
+  REGATTA_CHECK(part >= 0 && part < parts);
+  if (strategy.stage_layers.empty()) return even_layers(model, parts, part);
   LayerRange range;
   for (int i = 0; i < part; ++i)
-    range.first += count(i);
-  range.count = count(part);
+    range.first += given_layers(strategy, i);
+  range.count = given_layers(strategy, part);
   return range;
+}
+
+bool lists_parts(const Strategy& strategy) {
+  return strategy.stage_layers.size() > as_index(strategy.pp);
+}
+
+int layers_on_stage(const ModelShape& model, const Strategy& strategy, int pp) {
+  int layers = 0;
+  for (int part = 0; part < strategy.pp * parts_per_stage(strategy); ++part)
+    if (stage_of_part(strategy, part) == pp) layers += part_layers(model, strategy, part).count;
+  return layers;
 }
 
 Status check_stage_layers(const ModelShape& model, const Strategy& strategy) {
@@ -334,24 +365,26 @@ Status check_stage_layers(const ModelShape& model, const Strategy& strategy) {
   const auto wrong = [](std::string text) -> Status {
     return Error{Code::kInvalidInput, "stage_layers: " + std::move(text)};
   };
-  if (given.size() != static_cast<std::size_t>(strategy.pp)) {
-    return wrong(
-        fmt::format("{} stages are given, pp is {}; give one number a stage, or leave pp "
-                    "out",
-                    given.size(), strategy.pp));
-  }
   const int parts = parts_per_stage(strategy);
-  for (std::size_t stage = 0; stage < given.size(); ++stage) {
-    if (given[stage] < 1) {
-      return wrong(
-          fmt::format("stage {} has {} layers; a stage needs a layer", stage, given[stage]));
-    }
-    if (given[stage] % parts != 0) {
-      return wrong(
-          fmt::format("the {} layers of stage {} do not divide into its {} parts; choose "
-                      "multiples of {}",
-                      given[stage], stage, parts, parts));
-    }
+  const bool is_by_part = parts > 1 && given.size() == as_index(strategy.pp) * as_index(parts);
+  if (given.size() != as_index(strategy.pp) && !is_by_part) {
+    const bool could_list =
+        parts > 1 || (lists_parts(strategy) && given.size() % as_index(strategy.pp) == 0);
+    return wrong(fmt::format(
+        "{} stages are given, pp is {}; give one number a stage, {}or leave pp out", given.size(),
+        strategy.pp, could_list ? "or with virtual_stages one a part, " : ""));
+  }
+  if (const auto negative = std::find_if(given.begin(), given.end(), [](int n) { return n < 0; });
+      negative != given.end())
+    return wrong(fmt::format("{} layers; give numbers of layers", *negative));
+  if (const std::optional<int> stage = empty_stage(strategy))
+    return wrong(fmt::format("stage {} has 0 layers; a stage needs a layer", *stage));
+  for (std::size_t stage = 0; stage < given.size() && !is_by_part; ++stage) {
+    if (given[stage] % parts == 0) continue;
+    return wrong(
+        fmt::format("the {} layers of stage {} do not divide into its {} parts; choose "
+                    "multiples of {}, or give a number for each part",
+                    given[stage], stage, parts, parts));
   }
   const long long sum = std::accumulate(given.begin(), given.end(), 0LL);
   if (sum != model.layers) {

@@ -79,7 +79,9 @@ struct Strategy {
   int zero = 0;
   int shard_ranks = 0;  // that many replicas share; 0: all of them; fewer: hybrid sharding
   Offload offload = Offload::kNone;
-  std::vector<int> stage_layers;  // blocks of each pipeline stage; empty: the even split
+  // Blocks of each pipeline stage, or of each part of the model in its order; empty: the even
+  // split.
+  std::vector<int> stage_layers;
 
   int world_size() const { return tp * cp * pp * dp; }
   int stage_ranks() const { return tp * cp * dp; }
@@ -161,6 +163,10 @@ LayerRange stage_layers(const ModelShape& model, const Strategy& strategy, int p
 
 // Parts of the model that every stage holds: virtual_stages when interleaved, 2 with zb-v.
 int parts_per_stage(const Strategy& strategy);
+// Whether strategy.stage_layers has a number for each part of a stage, not one for all of them.
+bool lists_parts(const Strategy& strategy);
+// The layers of all parts that a stage holds, with dualpipe of the first of its two.
+int layers_on_stage(const ModelShape& model, const Strategy& strategy, int pp);
 
 // The layers of one of the pp * parts_per_stage() parts of the model, in its order: part i is on
 // stage i mod pp; with zb-v the second parts are in reverse order of the stages.
@@ -172,8 +178,8 @@ int first_larger_part(const ModelShape& model, int parts);
 int part_of_layer(const ModelShape& model, int parts, int layer);
 
 // strategy.stage_layers, where it is given: a number a stage, at least 1 and a multiple of its
-// parts, and all layers in sum; for dualpipe, which has part i and part pp - 1 - i on stage i, the
-// same from both ends.
+// parts, or a number a part, 0 among them but not for a whole stage; and all layers in sum; for
+// dualpipe, which has part i and part pp - 1 - i on stage i, the same from both ends.
 Status check_stage_layers(const ModelShape& model, const Strategy& strategy);
 
 // Micro-batches of one rank per step. Fails with kInvalidInput when the strategy does not divide

@@ -126,6 +126,22 @@ TEST(PartLayers, DivideThoseOfAStageEquallyAmongItsParts) {
   EXPECT_THAT(counts_of_parts(model, strategy), ElementsAre(2, 3, 3, 3, 3, 2));
 }
 
+TEST(PartLayers, AreThoseOfTheStrategyWhereItListsThem) {
+  const ModelShape model = model_of(16, 8, 64, 256);
+  Strategy strategy{.pp = 3,
+                    .schedule = PipelineSchedule::kInterleaved,
+                    .virtual_stages = 2,
+                    .stage_layers = {3, 4, 2, 3, 4, 0}};
+  EXPECT_THAT(counts_of_parts(model, strategy), ElementsAre(3, 4, 2, 3, 4, 0));
+  EXPECT_EQ(layers_on_stage(model, strategy, 0), 6);
+  EXPECT_EQ(layers_on_stage(model, strategy, 2), 2);
+  strategy.schedule = PipelineSchedule::kZbV;
+  strategy.virtual_stages = 1;
+  EXPECT_THAT(counts_of_parts(model, strategy), ElementsAre(3, 4, 2, 3, 4, 0));
+  EXPECT_EQ(layers_on_stage(model, strategy, 0), 3) << "its second part is the last of the model";
+  EXPECT_EQ(layers_on_stage(model, strategy, 2), 5);
+}
+
 TEST(StageLayers, MustBeThoseOfTheModel) {
   const ModelShape model = model_of(12, 8, 64, 256);
   const auto refusal = [&](Strategy strategy, std::vector<int> layers) {
@@ -145,7 +161,16 @@ TEST(StageLayers, MustBeThoseOfTheModel) {
   EXPECT_EQ(refusal(interleaved, {4, 6, 2}), "none");
   EXPECT_EQ(refusal(interleaved, {4, 5, 3}),
             "stage_layers: the 5 layers of stage 1 do not divide into its 2 parts; choose "
-            "multiples of 2");
+            "multiples of 2, or give a number for each part");
+  EXPECT_EQ(refusal(interleaved, {2, 2, 2, 2, 3, 1}), "none");
+  EXPECT_EQ(refusal(interleaved, {2, 2, 2, 2, 4, 0}), "none");
+  EXPECT_EQ(refusal(interleaved, {2, 2, 0, 4, 4, 0}),
+            "stage_layers: stage 2 has 0 layers; a stage needs a layer");
+  EXPECT_EQ(refusal(interleaved, {2, 2, 2, 2, 5, -1}),
+            "stage_layers: -1 layers; give numbers of layers");
+  EXPECT_EQ(refusal(interleaved, {2, 2, 2, 2, 4}),
+            "stage_layers: 5 stages are given, pp is 3; give one number a stage, or with "
+            "virtual_stages one a part, or leave pp out");
   const Strategy dual{.pp = 2, .schedule = PipelineSchedule::kDualPipe};
   EXPECT_EQ(refusal(dual, {6, 6}), "none");
   EXPECT_EQ(refusal(dual, {7, 5}),

@@ -18,11 +18,6 @@ namespace {
 
 using workload::PipelineSchedule;
 
-// Whether stages hold what no closed form says.
-bool needs_split(const EstimateInput& input) {
-  return !input.strategy.stage_layers.empty() || !are_stages_alike(input.model);
-}
-
 class Assembly {
  public:
   Assembly(const EstimateInput& input, const MachineModel& machine, const MicroBatchWork& work,

@@ -365,10 +365,119 @@ TEST(LaunchArguments, WriteTheLayersThatStagesAreGiven) {
   const auto parts = one.script(Launcher::kMegatron);
   ASSERT_TRUE(parts) << parts.error().message;
   EXPECT_THAT(*parts, HasSubstr("'Et*4|t*5|t*4|t*3|t*4|t*5|t*4|t*3L'"));
+  one.strategy.stage_layers = {3, 4, 5, 5, 5, 5, 5, 0};
+  const auto listed = one.script(Launcher::kMegatron);
+  ASSERT_TRUE(listed) << listed.error().message;
+  EXPECT_THAT(*listed, HasSubstr("'Et*3|t*4|t*5|t*5|t*5|t*5|t*5|L'"));
   one.strategy.stage_layers = {8, 8, 8, 8};
   const auto equal = one.script(Launcher::kMegatron);
   ASSERT_TRUE(equal) << equal.error().message;
   EXPECT_THAT(*equal, HasSubstr("--num-layers-per-virtual-pipeline-stage 4"));
+}
+
+TEST(LaunchArguments, WriteWindowsSinksAndTheGateOfGptOss) {
+  Case one{.model = preset("gpt-oss-120b"),
+           .strategy = {.pp = 2, .dp = 8, .ep = 8, .zero = 1},
+           .global_batch = 64,
+           .servers = 2};
+  const auto megatron = one.script(Launcher::kMegatron);
+  ASSERT_TRUE(megatron) << megatron.error().message;
+  // A query sees itself and 127 tokens before it, on every layer but each second.
+  EXPECT_THAT(*megatron, HasSubstr("--window-size '(127,0)'\n  --window-attn-skip-freq 2"));
+  EXPECT_THAT(*megatron, HasSubstr("--softmax-type learnable"));
+  EXPECT_THAT(*megatron, HasSubstr("--quick-geglu\n  --activation-func-clamp-value 7\n"
+                                   "  --glu-linear-offset 1.0"));
+  EXPECT_THAT(*megatron, Not(HasSubstr("--swiglu")));
+  const auto bridge = one.script(Launcher::kMegatronBridge);
+  ASSERT_TRUE(bridge) << bridge.error().message;
+  EXPECT_THAT(*bridge, HasSubstr("window_size=(127,0),"));
+  EXPECT_THAT(*bridge, HasSubstr("activation_func=quick_gelu,"));
+  EXPECT_THAT(*bridge,
+              HasSubstr("    from megatron.core.fusions.fused_bias_geglu import quick_gelu\n"));
+  EXPECT_EQ(one.script(Launcher::kTorchtitan).error().message,
+            "torchtitan: its models here have equal layers, without windows and state spaces; "
+            "launch with megatron or megatron-bridge");
+  one.model.window.is_chunked = true;
+  EXPECT_EQ(one.script(Launcher::kMegatron).error().message,
+            "megatron: windows of chunks have no flag, its windows slide; take another model, or "
+            "launch with deepspeed");
+}
+
+TEST(LaunchArguments, WriteStateSpacesAsAPatternOfLayers) {
+  Case one{
+      .model = preset("nemotron3-super"),
+      .strategy =
+          {.tp = 2, .pp = 2, .dp = 8, .sequence_parallel = true, .ep = 16, .etp = 1, .zero = 1},
+      .global_batch = 64,
+      .servers = 4};
+  one.model.mtp_layers = 2;
+  const auto megatron = one.script(Launcher::kMegatron);
+  ASSERT_TRUE(megatron) << megatron.error().message;
+  EXPECT_THAT(*megatron, HasSubstr("pretrain_mamba.py"));
+  EXPECT_THAT(*megatron, HasSubstr("--spec megatron.core.models.mamba.mamba_layer_specs "
+                                   "mamba_stack_spec\n  --hybrid-override-pattern 'MEMEMEM*E"));
+  EXPECT_THAT(*megatron, HasSubstr("MEMEMEME/*E/*E'"));
+  EXPECT_THAT(*megatron, HasSubstr("--moe-latent-size 1024"));
+  EXPECT_THAT(*megatron, HasSubstr("--squared-relu"));
+  const auto bridge = one.script(Launcher::kMegatronBridge);
+  ASSERT_TRUE(bridge) << bridge.error().message;
+  EXPECT_THAT(*bridge, HasSubstr("from megatron.bridge.models.mamba.mamba_provider import "
+                                 "MambaModelProvider"));
+  EXPECT_THAT(*bridge, HasSubstr("from megatron.core.activations import squared_relu"));
+  one.strategy.schedule = workload::PipelineSchedule::kInterleaved;
+  one.strategy.virtual_stages = 2;
+  EXPECT_EQ(one.script(Launcher::kMegatron).error().message,
+            "megatron: virtual_stages 2: a model with state spaces has one part a stage; set "
+            "virtual_stages 1");
+  one.strategy = {.tp = 1, .pp = 3, .dp = 8, .ep = 8, .zero = 1};
+  one.global_batch = 48;
+  one.servers = 3;
+  EXPECT_EQ(one.script(Launcher::kMegatron).error().message,
+            "megatron: a model with state spaces has as many layers on each stage, and 88 on pp 3 "
+            "do not divide so; choose another pp, and leave stage_layers out");
+}
+
+TEST(LaunchArguments, WriteTheLayoutOfDeepSeekWithItsModule) {
+  Case one{.model = preset("deepseek-v3"),
+           .strategy = {.pp = 4,
+                        .dp = 64,
+                        .schedule = workload::PipelineSchedule::kInterleaved,
+                        .virtual_stages = 2,
+                        .ep = 64,
+                        .zero = 1,
+                        .stage_layers = {8, 8, 8, 8, 8, 8, 8, 5}},
+           .global_batch = 1024,
+           .servers = 32};
+  one.model.mtp_layers = 1;
+  for (const Launcher launcher : {Launcher::kMegatron, Launcher::kMegatronBridge}) {
+    const auto script = one.script(launcher);
+    ASSERT_TRUE(script) << script.error().message;
+    EXPECT_THAT(*script, HasSubstr("Et*8|t*8|t*8|t*8|t*8|t*8|t*8|t*5mL"));
+  }
+  EXPECT_THAT(*one.script(Launcher::kMegatron), HasSubstr("--mtp-num-layers 1"));
+}
+
+TEST(LaunchArguments, TuneWithMegatronBridgeFromWhatTheEnvironmentNames) {
+  Case one{.model = preset("llama3-70b"),
+           .strategy = {.tp = 2, .pp = 4, .sequence_parallel = true},
+           .global_batch = 32,
+           .servers = 1};
+  one.model.packed = 200;
+  one.model.adapters = {.rank = 16, .qkv = true};
+  const auto script = one.script(Launcher::kMegatronBridge);
+  ASSERT_TRUE(script) << script.error().message;
+  EXPECT_THAT(*script, HasSubstr("peft=LoRA("));
+  EXPECT_THAT(*script, HasSubstr("target_modules=[\"linear_qkv\"],"));
+  EXPECT_THAT(*script, HasSubstr("PackedSequenceSpecs(packed_sequence_size=8192),"));
+  EXPECT_THAT(*script, HasSubstr("finetune(config=pretrain_config()"));
+  EXPECT_THAT(*script, HasSubstr("(\"PRETRAINED\", \"the checkpoint of the model\"),"));
+  EXPECT_EQ(one.script(Launcher::kMegatron).error().message,
+            "megatron: tuning lora and packed samples are of Megatron Bridge; launch with "
+            "megatron-bridge, or train all weights on whole samples");
+  one.strategy.micro_batch = 2;
+  EXPECT_EQ(one.script(Launcher::kMegatronBridge).error().message,
+            "megatron-bridge: micro_batch 2: packed samples lie in a row of one; set "
+            "micro_batch 1");
 }
 
 TEST(LaunchArguments, SayTheRecipeOfNarrowPrecisions) {

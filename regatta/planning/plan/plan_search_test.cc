@@ -144,6 +144,14 @@ TEST(SearchPlans, KeepsTheLayersThatStagesAreGiven) {
     has_parts = has_parts || plan.strategy.virtual_stages > 1;
   }
   EXPECT_TRUE(has_parts);
+  one.request.pp = 2;
+  one.request.virtual_stages = 2;
+  const auto parts = search_plans(one.problem(), SearchMode::kPruned, 3);
+  ASSERT_TRUE(parts) << parts.error().message;
+  EXPECT_EQ(parts->ranked.front().strategy.stage_layers, *one.request.stage_layers);
+  EXPECT_EQ(parts->ranked.front().strategy.pp, 2);
+  one.request.pp.reset();
+  one.request.virtual_stages.reset();
   one.request.stage_layers = {{12, 8, 8}};
   EXPECT_THAT(search_plans(one.problem(), SearchMode::kPruned, 1).error().message,
               HasSubstr("stage_layers: they sum to 28, the model has 32 layers"));

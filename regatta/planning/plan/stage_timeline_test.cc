@@ -1,5 +1,6 @@
 #include "regatta/planning/plan/stage_timeline.h"
 
+#include <cmath>
 #include <map>
 #include <random>
 #include <string>
@@ -104,6 +105,34 @@ TEST(StageTimeline, EndsNearTheEstimateWhereStagesAreGivenTheirLayers) {
     EXPECT_LT(timeline_difference(*timeline), 0.01);
     EXPECT_GT(timeline_difference(*timeline), is_plain ? -0.01 : -0.1);
   }
+}
+
+// The layout of DeepSeek-V3's published runs: four layers a part, and one beside the module and the
+// loss on the last.
+TEST(StageTimeline, PutsTheModuleThatPredictsOnTheLastPart) {
+  workload::ModelShape model = workload::find_model_preset("deepseek-v3")->model;
+  model.mtp_layers = 1;
+  Strategy strategy{.pp = 4,
+                    .dp = 64,
+                    .schedule = PipelineSchedule::kInterleaved,
+                    .virtual_stages = 4,
+                    .ep = 64,
+                    .zero = 1};
+  const auto step = [&] {
+    const auto timeline = stage_timeline({.model = model,
+                                          .strategy = strategy,
+                                          .global_batch = 2048,
+                                          .server = *topo::find_server_preset("gb200-nvl72"),
+                                          .stack = *cost::find_software_stack("megatron-bridge")});
+    EXPECT_TRUE(timeline) << timeline.error().message;
+    if (!timeline) return Seconds{};
+    EXPECT_LT(std::abs(timeline_difference(*timeline)), 0.03);
+    return timeline->makespan;
+  };
+  const Seconds even = step();
+  strategy.stage_layers = std::vector<int>(16, 4);
+  strategy.stage_layers.back() = 1;
+  EXPECT_LT(step(), even * 0.95);
 }
 
 TEST(StageTimeline, SaysWhereStagesDiffer) {

@@ -112,7 +112,8 @@ void check_schedule(const YamlMap& map, const StrategyRequest& request, const Mo
     map.fail("pp", fmt::format("pp {} exceeds layers {}; a stage needs a layer", *request.pp,
                                model.layers));
   }
-  if (static_cast<long long>(*request.pp) * parts > model.layers) {
+  if (static_cast<long long>(*request.pp) * parts > model.layers &&
+      !lists_parts(requested(request))) {
     map.fail("virtual_stages",
              fmt::format("pp {} x virtual_stages {} exceeds layers {}; a part needs a layer, "
                          "so choose a product of at most {}",
@@ -164,7 +165,7 @@ StrategyRequest read_strategy(const YamlMap& map) {
   request.virtual_stages = number(map, "virtual_stages", kDegree);
   request.zero = number(map, "zero", {0, 3});
   request.shard_ranks = number(map, "shard_ranks", {0, kDegree.high});
-  request.stage_layers = numbers(map, "stage_layers", kDegree);
+  request.stage_layers = numbers(map, "stage_layers", {0, kDegree.high});
   // They say how many stages there are.
   if (request.stage_layers && !request.pp)
     request.pp = static_cast<int>(request.stage_layers->size());

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -53,7 +55,20 @@ std::optional<workload::Precision> bridge_precision(std::string published) {
   return workload::precision_named(published);
 }
 
-workload::Strategy bridge_strategy(RowReader& reader, int gpus, int layers) {
+// As many layers on each part of the model as fit evenly, and fewer on the last, beside the modules
+// that predict and the loss; where even that is too many, fewer on the first (the layouts of
+// src/megatron/bridge/recipes, deepseek_v3.py and kimi_k2.py, and "Et|(tt|)*30mL" of DeepSeek-V3 on
+// H100).
+std::vector<int> with_lighter_last(int layers, int parts) {
+  const int most = (layers + parts - 1) / parts;
+  std::vector<int> all(static_cast<std::size_t>(parts), most);
+  all.back() = std::max(0, layers - most * (parts - 1));
+  all.front() = layers - all.back() - most * (parts - 2);
+  return all;
+}
+
+workload::Strategy bridge_strategy(RowReader& reader, const std::string& model, int gpus,
+                                   int layers) {
   workload::Strategy strategy{
       .tp = reader.whole("tp"), .pp = reader.whole("pp"), .micro_batch = reader.whole("mbs")};
   strategy.cp = reader.whole_or("cp", 1);
@@ -61,10 +76,11 @@ workload::Strategy bridge_strategy(RowReader& reader, int gpus, int layers) {
   strategy.dp = gpus / (strategy.tp * strategy.pp * strategy.cp);
   strategy.zero = reader.has("fsdp") ? 3 : 1;
   strategy.sequence_parallel = strategy.tp > 1;
-  // Embedding and output layer of 126 layers in 128 parts are parts of their own, which the planner
-  // does not have.
-  const int parts = std::max(1, layers / strategy.pp);
-  interleave(strategy, std::min(reader.whole_or("vp", 1), parts));
+  interleave(strategy, reader.whole_or("vp", 1));
+  // The embedding and the output layer are parts of their own beside 126 layers in 128 parts.
+  const int parts = strategy.pp * strategy.virtual_stages;
+  const bool is_lighter_last = model == "DeepSeekV3" || model == "Kimi_K2" || parts > layers;
+  if (strategy.pp > 1 && is_lighter_last) strategy.stage_layers = with_lighter_last(layers, parts);
   return strategy;
 }
 
@@ -76,12 +92,12 @@ const char* stack_of_row(const RowReader& reader, const workload::ModelShape& mo
   return has_graphs ? "megatron-bridge-graphs" : "megatron-bridge";
 }
 
-// The recipes train the module of Nemotron 3 Super twice over
-// (src/megatron/bridge/recipes/nemotronh/h100/nemotron_3_super.py: mtp_num_layers). Those of
-// DeepSeek-V3 take blocks from the stage of its module until all stages are even, so that it takes
-// no time of the slowest; that split is no list of layers, and the module is left out.
-int mtp_layers(const std::string& model) {
-  return model == "Nemotron_3_Super" ? 2 : 0;
+// The recipes train the module of DeepSeek-V3 (src/megatron/bridge/recipes/deepseek), and that of
+// Nemotron 3 Super twice over (src/megatron/bridge/recipes/nemotronh/h100/nemotron_3_super.py:
+// mtp_num_layers).
+int mtp_layers(const std::string& model, const std::string& note) {
+  if (model == "Nemotron_3_Super") return 2;
+  return model == "DeepSeekV3" && note != "w/o MTP" ? 1 : 0;
 }
 
 // As the recipes of the same commit train them (src/megatron/bridge/recipes): SFT and LoRA on SQuAD
@@ -121,13 +137,13 @@ std::vector<PublishedRun> bridge_row(RowReader& reader) {
   const std::string model = reader.text("model");
   run.model = workload::find_model_preset(preset_of(kModels, model))->model;
   run.model.seq = reader.whole("seq");
-  run.model.mtp_layers = mtp_layers(model);
+  run.model.mtp_layers = mtp_layers(model, reader.text("note"));
   // Tokens beyond the mean load are dropped, and fewer are padded to it.
   if (reader.text("note") == "tokendrop") run.model.experts.capacity = 1;
   set_tuning(run.model, reader.text("kind"));
   run.server = server_of(preset_of(kSystems, reader.text("system")));
   const int gpus = reader.whole("gpus");
-  run.strategy = bridge_strategy(reader, gpus, run.model.layers);
+  run.strategy = bridge_strategy(reader, model, gpus, run.model.layers);
   // Its recipes leave experts whole: expert_tensor_parallel_size is 1 (recipes/*/*.py).
   if (has_experts(run.model)) run.strategy.etp = 1;
   run.global_batch = reader.whole("gbs");

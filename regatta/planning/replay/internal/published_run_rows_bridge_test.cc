@@ -1,5 +1,7 @@
 #include <numeric>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -88,20 +90,45 @@ TEST(BridgeRow, IsPlannedOnRacksAndInNarrowPrecisions) {
   EXPECT_EQ(table.runs[1].precision, workload::Precision::kNvfp4);
 }
 
-TEST(BridgeRow, HasNoMorePartsThanLayers) {
-  const PublishedTable table = table_of(
-      "26.06,Pre-Training,LLAMA3.1_405B,,DGX-GB200,256,NVFP4,1536,1,8192,,4,16,1,8,,1000,2900\n");
-  ASSERT_EQ(table.runs.size(), 1U);
-  EXPECT_EQ(table.runs[0].strategy.virtual_stages, 7) << "126 layers on 16 stages";
+std::vector<int> layers_of(const std::string& row) {
+  const PublishedTable table = table_of(row);
+  return table.runs.empty() ? std::vector<int>{} : table.runs[0].strategy.stage_layers;
 }
 
-TEST(BridgeRow, HasTheModulesThatPredictWhereTheyAreOnAStageLikeOthers) {
+std::vector<int> runs_of(const std::vector<std::pair<int, int>>& counts) {
+  std::vector<int> all;
+  for (const auto& [count, layers] : counts)
+    all.insert(all.end(), static_cast<std::size_t>(count), layers);
+  return all;
+}
+
+// 126 layers on 16 stages of 8 parts.
+TEST(BridgeRow, HasPartsForTheEmbeddingAndTheOutputWhereThereAreMoreThanLayers) {
+  EXPECT_EQ(layers_of("26.06,Pre-Training,LLAMA3.1_405B,,DGX-GB200,256,NVFP4,1536,1,8192,,4,16,1,8,"
+                      ",1000,2900\n"),
+            runs_of({{1, 0}, {126, 1}, {1, 0}}));
+}
+
+TEST(BridgeRow, HasFewerLayersBesideTheModuleThatPredicts) {
+  const std::string head = "26.06,Pre-Training,DeepSeekV3,,DGX-GB300,256,MXFP8,4096,1,4096,,";
+  EXPECT_EQ(layers_of(head + "1,2,1,8,32,6000,1600\n"), runs_of({{15, 4}, {1, 1}}));
+  EXPECT_EQ(layers_of(head + "1,8,1,,8,6000,1600\n"), runs_of({{7, 8}, {1, 5}}));
+  EXPECT_EQ(layers_of(head + "1,8,1,4,8,6000,1600\n"), runs_of({{1, 1}, {30, 2}, {1, 0}}));
+  EXPECT_EQ(layers_of("26.06,Pre-Training,Kimi_K2,,DGX-GB300,256,MXFP8,4096,2,4096,,1,4,1,4,64,"
+                      "5000,1000\n"),
+            runs_of({{15, 4}, {1, 1}}));
+}
+
+TEST(BridgeRow, HasTheModulesThatPredictUnlessItsNoteSaysNo) {
+  const std::string numbers = "DGX-H100,1024,FP8-CS,8192,1,4096,0,1,8,1,4,64,1297,338\n";
   const PublishedTable table = table_of(
       "26.08,Pre-Training,Nemotron_3_Super,,DGX-GB200,64,MXFP8,512,1,8192,,2,1,1,,64,7040,600\n"
-      "25.09,Pre-Training,DeepSeekV3,,DGX-H100,1024,FP8,8192,1,4096,0,1,8,1,4,64,1297,338\n");
-  ASSERT_EQ(table.runs.size(), 2U);
+      "25.09,Pre-Training,DeepSeekV3,dropless," +
+      numbers + "25.09,Pre-Training,DeepSeekV3,w/o MTP," + numbers);
+  ASSERT_EQ(table.runs.size(), 3U);
   EXPECT_EQ(table.runs[0].model.mtp_layers, 2);
-  EXPECT_EQ(table.runs[1].model.mtp_layers, 0);
+  EXPECT_EQ(table.runs[1].model.mtp_layers, 1);
+  EXPECT_EQ(table.runs[2].model.mtp_layers, 0);
 }
 
 TEST(BridgeRow, OfFineTuningHasPackedSamplesAndAdapters) {

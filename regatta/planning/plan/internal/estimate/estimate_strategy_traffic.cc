@@ -9,6 +9,7 @@
 #include "regatta/planning/plan/estimate.h"
 #include "regatta/planning/plan/internal/estimate/replica_communication.h"
 #include "regatta/planning/plan/internal/estimate/stage_blocks.h"
+#include "regatta/planning/plan/internal/estimate/stage_times.h"
 
 namespace regatta::plan {
 namespace {
@@ -24,11 +25,7 @@ class Writer {
         fold_(workload::expert_fold(strategy_)),
         micro_batches_(micro_batches),
         element_(bytes_per_element(input.precision)) {
-    const std::vector<int>& given = strategy_.stage_layers;
-    const double blocks = given.empty()
-                              ? std::ceil(static_cast<double>(input.model.layers) / strategy_.pp)
-                              : *std::max_element(given.begin(), given.end());
-    blocks_ = stage_share(blocks);
+    blocks_ = stage_share(most_layers());
     tokens_ = static_cast<double>(strategy_.micro_batch) * input.model.seq / strategy_.cp;
     passes_ = strategy_.recompute == workload::Recompute::kFull ? 3 : 2;
   }
@@ -45,6 +42,15 @@ class Writer {
 
  private:
   static std::size_t index(ParallelAxis axis) { return static_cast<std::size_t>(axis); }
+
+  double most_layers() const {
+    if (strategy_.stage_layers.empty())
+      return std::ceil(static_cast<double>(input_.model.layers) / strategy_.pp);
+    int most = 0;
+    for (int stage = 0; stage < strategy_.pp; ++stage)
+      most = std::max(most, layers_on_stage(input_.model, strategy_, stage));
+    return most;
+  }
 
   // The share of all blocks that `count` layers are.
   workload::BlockCounts stage_share(double count) const {
@@ -179,6 +185,10 @@ class Writer {
     return axis;
   }
 
+  GradientSum sum_of_gradients() const {
+    return gradient_sum(input_.stack.traits, strategy_, input_.precision, micro_batches_);
+  }
+
   // Sums of gradients and gathers of weights. Groups that share a copy of the state lie together,
   // and sum their shards with the others.
   struct Held {
@@ -186,16 +196,14 @@ class Writer {
     double frozen = 0;
   };
   void add_replicas(AxisTraffic& axis, const Held& held, int stride, int copies, int shared) const {
-    const GradientSum sum =
-        gradient_sum(input_.stack.traits, strategy_, input_.precision, micro_batches_);
+    const GradientSum sum = sum_of_gradients();
     const auto add = [&](int ranks, int apart, double bytes) {
       if (ranks > 1 && bytes > 0)
         axis.lines.push_back({GroupPattern::kRing, ranks, apart, bytes * cost::pass_share(ranks)});
     };
     if (strategy_.zero == 3) {
-      add(shared, stride,
-          held.trained * (2 * element_ + sum.bytes) * micro_batches_ +
-              held.frozen * 2 * element_ * micro_batches_);
+      const double weights = held.trained + kGathersOfSharedWeights * (held.trained + held.frozen);
+      add(shared, stride, weights * element_ * micro_batches_);
       add(copies / shared, stride * shared, 2 * held.trained / shared * sum.bytes);
       return;
     }
@@ -223,9 +231,10 @@ class Writer {
     add_replicas(axis, experts, fold_.edp_stride(), fold_.edp,
                  std::gcd(fold_.edp, static_cast<int>(shards.experts)));
     axis.overlap = strategy_.overlap ? std::clamp(input_.stack.traits.dp_overlap, 0.0, 1.0) : 0;
-    // The last backward hides sums; with weights shared, every micro-batch hides its own.
-    axis.beside = of_step(&StepBreakdown::matmul) *
-                  (2.0 / 3 / (cost::shares_gradients(strategy_) ? 1 : micro_batches_));
+    const StageTime slot = slowest_stage(input_, work_, static_cast<int>(micro_batches_));
+    const HidingPasses passes = hiding_passes(strategy_, sum_of_gradients(), micro_batches_);
+    axis.beside =
+        slot.forward * passes.forwards + (slot.all.total() - slot.forward) * passes.backwards;
     return axis;
   }
 

@@ -19,19 +19,25 @@ GradientSum gradient_sum(const cost::StackTraits& traits, const workload::Strate
   return sum;
 }
 
+HidingPasses hiding_passes(const workload::Strategy& strategy, const GradientSum& sum,
+                           double micro_batches) {
+  if (strategy.zero == 3) return {.forwards = micro_batches, .backwards = micro_batches};
+  return {.forwards = strategy.zero > 0 ? 1.0 : 0.0, .backwards = sum.rounds};
+}
+
 ReplicaCommunication::ReplicaCommunication(const EstimateInput& input, const MachineModel& machine,
                                            const cost::RankParameters& held, int micro_batches)
     : strategy_(input.strategy),
       traits_(input.stack.traits),
       network_(machine.network),
       held_(held),
-      micro_batches_(micro_batches),
       weight_bytes_(bytes_per_element(input.precision)),
       copies_(static_cast<double>(strategy_.dp) * strategy_.cp),
       expert_copies_(cost::expert_copies(strategy_)),
       // Where that fills a server, each of its devices has a ring of its own through the NICs.
       expert_stride_(workload::expert_fold(strategy_).edp_stride()),
-      sum_(gradient_sum(traits_, strategy_, input.precision, micro_batches)) {}
+      sum_(gradient_sum(traits_, strategy_, input.precision, micro_batches)),
+      passes_(hiding_passes(strategy_, sum_, micro_batches)) {}
 
 double ReplicaCommunication::overlap() const {
   return strategy_.overlap ? traits_.dp_overlap : 0;
@@ -70,8 +76,9 @@ Seconds ReplicaCommunication::shared_weights(Seconds slot, Seconds forward) cons
       exchange(held_.trained(), shards, Collective::kReduceScatter, weight_bytes_);
   const Seconds backward = slot - forward;
   const Seconds sharing =
-      (exposed(gather, forward, overlap()) + exposed(gather + scatter, backward, overlap())) *
-      micro_batches_;
+      exposed(gather, forward, overlap()) * passes_.forwards +
+      exposed(gather * (kGathersOfSharedWeights - 1) + scatter, backward, overlap()) *
+          passes_.backwards;
   if (shards.plain >= copies_) return sharing;
   const cost::RankParameters trained = held_.trained();
   const cost::RankParameters shard{.plain = trained.plain / shards.plain,
@@ -91,8 +98,8 @@ Seconds ReplicaCommunication::exposed_beside(Seconds slot, Seconds forward) cons
   const Seconds sums = exchange(trained, all, sum_.kind, sum_.bytes);
   Seconds gathers;
   if (strategy_.zero > 0) gathers = exchange(trained, all, Collective::kAllGather, weight_bytes_);
-  return exposed(sums, slot - forward, overlap()) * sum_.rounds +
-         exposed(gathers, forward, overlap());
+  return exposed(sums, slot - forward, overlap()) * passes_.backwards +
+         exposed(gathers, forward, overlap()) * passes_.forwards;
 }
 
 }  // namespace regatta::plan

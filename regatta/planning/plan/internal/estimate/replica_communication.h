@@ -17,6 +17,18 @@ struct GradientSum {
 GradientSum gradient_sum(const cost::StackTraits& traits, const workload::Strategy& strategy,
                          workload::Precision precision, double micro_batches);
 
+// The passes of micro-batches that hide exchanges of a step: gathers of weights lie beside forward
+// passes, sums of gradients, and with zero 3 the second gathers, beside backward passes. The
+// estimate of a step and the placement of its ranks both take them from here.
+struct HidingPasses {
+  double forwards = 0;
+  double backwards = 1;
+};
+HidingPasses hiding_passes(const workload::Strategy& strategy, const GradientSum& sum,
+                           double micro_batches);
+// With zero 3, for every micro-batch; a gather and a scatter have the bytes of the weights.
+inline constexpr double kGathersOfSharedWeights = 2;
+
 // The exchange between replicas in a step. Input and machine outlive it.
 class ReplicaCommunication {
  public:
@@ -40,12 +52,12 @@ class ReplicaCommunication {
   const cost::StackTraits& traits_;
   const cost::ServerNetwork& network_;
   cost::RankParameters held_;
-  int micro_batches_;
   double weight_bytes_;
   double copies_;         // of plain parameters,
   double expert_copies_;  // of those of experts,
   int expert_stride_;     // so far apart
   GradientSum sum_;
+  HidingPasses passes_;
 };
 
 }  // namespace regatta::plan

@@ -32,7 +32,10 @@ inline int stage_of_chunk(const pipeline::PipelineShape& shape, int chunk) {
 inline workload::BlockCounts blocks_of_chunk(const workload::ModelShape& model,
                                              const workload::Strategy& strategy, int chunk) {
   const workload::LayerRange range = part_layers(model, strategy, chunk);
-  return block_counts(model, range.first, range.count);
+  workload::BlockCounts blocks = block_counts(model, range.first, range.count);
+  // Modules that predict stand with the output layer, behind parts without layers as well.
+  if (chunk + 1 < strategy.pp * parts_per_stage(strategy)) blocks[workload::kPredictionKind] = 0;
+  return blocks;
 }
 
 // Whether stages of an even split differ by no more than a layer, and where blocks without experts

@@ -63,6 +63,19 @@ TEST(StageBlocks, OfAllStagesAreThoseOfTheModel) {
   }
 }
 
+TEST(StageBlocks, HaveTheModuleOnceBehindPartsWithoutLayers) {
+  Case one(model_named("deepseek-v3 with mtp"));
+  one.strategy.schedule = PipelineSchedule::kInterleaved;
+  one.strategy.virtual_stages = 2;
+  one.strategy.stage_layers = {9, 9, 9, 9, 9, 9, 7, 0};
+  const auto stages = stage_split(one.input(), one.work(), 16).blocks;
+  BlockCounts sum;
+  for (const BlockCounts& stage : stages)
+    sum += stage;
+  EXPECT_EQ(sum.of, all_blocks(one.model).of);
+  EXPECT_EQ(stages.back()[workload::kPredictionKind], 1);
+}
+
 TEST(MixedLayers, GivenEvenlyAreTheEvenSplit) {
   for (const char* name : kModels) {
     Case even(model_named(name));

@@ -72,7 +72,9 @@ bool StageMemory::has_output_layer(int stage) const {
 
 int StageMemory::tables(int stage) const {
   const bool is_last = stage == strategy_.pp - 1;
-  const bool embeds = stage == 0 || (is_last && strategy_.schedule == PipelineSchedule::kDualPipe);
+  const bool embeds = stage == 0 ||
+                      (is_last && strategy_.schedule == PipelineSchedule::kDualPipe) ||
+                      (has_output_layer(stage) && input_.model.mtp_layers > 0);
   const int both = (embeds ? 1 : 0) + (has_output_layer(stage) ? 1 : 0);
   return input_.model.tied_embeddings ? std::min(both, 1) : both;
 }
@@ -100,8 +102,9 @@ cost::GpuMemory StageMemory::of(int stage, const BlockCounts& blocks) const {
   cost::GpuMemory memory = gpu_state_memory(input_.stack, parameters(blocks, tables(stage)),
                                             strategy_, input_.precision);
   double block = 0;
-  for (const BlockWork& kind : work_.blocks)
-    block = std::max(block, kind.memory.working);
+  for (int kind = 0; kind < workload::kBlockKinds; ++kind)
+    if (kind != workload::kPredictionKind || blocks[kind] > 0)
+      block = std::max(block, at(work_.blocks, kind).memory.working);
   memory.working += std::max(block, has_output_layer(stage) ? work_.logits : 0.0);
   const double parts_in_flight = pipeline::peak_activations(shape_, stage);
   const double kept_in_flight = kept(blocks) * parts_in_flight / parts_;

@@ -48,7 +48,8 @@ class StageMemory {
   const pipeline::PipelineShape& shape() const { return shape_; }
 
   // Token tables: of the embedding and of the output layer, which share one where they meet and the
-  // model ties them.
+  // model ties them. Modules that predict embed the tokens again (Megatron-Core keeps a copy of the
+  // table on their stage).
   int tables(int stage) const;
 
   // The parameters of a rank of a stage with these blocks and token tables.

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "regatta/model/workload/blocks.h"
 #include "regatta/model/workload/model.h"
 #include "regatta/planning/plan/test_steps.h"
 
@@ -87,6 +88,33 @@ TEST(StageMemory, TablesAreWhereTheModelBeginsAndEnds) {
   EXPECT_EQ(weights(PipelineSchedule::kZbV, true), (std::vector<double>{1, 0, 0, 0}));
   EXPECT_EQ(weights(PipelineSchedule::kDualPipe, false), (std::vector<double>{2, 0, 0, 2}));
   EXPECT_EQ(weights(PipelineSchedule::kDualPipe, true), (std::vector<double>{1, 0, 0, 1}));
+}
+
+// 61 layers in 32 parts, of which the last holds the module and the loss alone.
+TEST(StageMemory, OfAModuleThatPredictsIsOnTheLastStageWithItsTable) {
+  GpuStep one;
+  one.model = workload::find_model_preset("deepseek-v3")->model;
+  one.strategy = {.pp = 8,
+                  .dp = 32,
+                  .schedule = PipelineSchedule::kInterleaved,
+                  .virtual_stages = 4,
+                  .ep = 32,
+                  .stage_layers = std::vector<int>(32, 2)};
+  one.strategy.stage_layers.front() = 1;
+  one.strategy.stage_layers.back() = 0;
+  const std::vector<cost::GpuMemory> without = one.stages();
+  one.model.mtp_layers = 1;
+  const std::vector<cost::GpuMemory> with = one.stages();
+  for (std::size_t stage = 0; stage + 1 < 8; ++stage)
+    EXPECT_EQ(with[stage].total(), without[stage].total()) << stage;
+  const workload::LayerParameters module =
+      block_parameters(one.model, block_kind(one.model, workload::kPredictionKind));
+  const double table = static_cast<double>(one.model.vocab) * one.model.hidden;
+  EXPECT_NEAR(with[7].weights - without[7].weights,
+              2 * (static_cast<double>(module.total() - module.of_experts()) + table +
+                   static_cast<double>(module.of_experts()) / 32),
+              1e-6 * table);
+  EXPECT_GT(with[7].activations, without[7].activations);
 }
 
 }  // namespace

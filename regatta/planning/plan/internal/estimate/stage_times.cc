@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "regatta/base/core/ids.h"
 
@@ -96,6 +97,18 @@ StagePartTime StageTimes::mean_part(double parts) const {
   return {.all = stage.all.total() * mean,
           .forward = stage.forward * mean,
           .weight_gradient = stage.weight_gradient * mean};
+}
+
+bool needs_split(const EstimateInput& input) {
+  return !input.strategy.stage_layers.empty() || !are_stages_alike(input.model);
+}
+
+StageTime slowest_stage(const EstimateInput& input, const MicroBatchWork& work, int micro_batches) {
+  std::optional<StageSplit> split;
+  if (needs_split(input)) split = stage_split(input, work, micro_batches);
+  StageTime slot = StageTimes(input, work, split ? &*split : nullptr).slowest();
+  if (input.strategy.schedule == workload::PipelineSchedule::kDualPipe) overlap_exchanges(slot.all);
+  return slot;
 }
 
 }  // namespace regatta::plan

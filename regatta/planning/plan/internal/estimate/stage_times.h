@@ -23,6 +23,12 @@ struct StagePartTime {
   Seconds weight_gradient;
 };
 
+// The slowest stage with what its schedule hides, as the estimate of a step has it.
+StageTime slowest_stage(const EstimateInput& input, const MicroBatchWork& work, int micro_batches);
+
+// Whether stages hold what no closed form says.
+bool needs_split(const EstimateInput& input);
+
 // `split`: null for the even split of a model whose stages are alike. The arguments outlive it.
 class StageTimes {
  public:

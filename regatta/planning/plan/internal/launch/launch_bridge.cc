@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "regatta/planning/plan/internal/launch/launch_bridge_model.h"
+#include "regatta/planning/plan/internal/launch/launch_bridge_tuning.h"
 #include "regatta/planning/plan/internal/launch/launch_megatron_model.h"
 #include "regatta/planning/plan/internal/launch/launch_script.h"
 #include "regatta/planning/plan/internal/launch/launch_servers.h"
@@ -55,7 +56,7 @@ std::string place_function(const LaunchInput& input) {
 }
 
 std::string start_function(const LaunchInput& input) {
-  std::string text = "def start():\n    address, rank = find_place()\n";
+  std::string text = "def start():\n    address, rank = find_place()\n" + tuning_check(input.model);
   text += "    os.environ.setdefault(\"CUDA_DEVICE_MAX_CONNECTIONS\", \"1\")\n";
   if (const std::string nics = nic_names(input); !nics.empty()) {
     text += fmt::format(
@@ -150,6 +151,18 @@ PythonCall dataset_call(const LaunchInput& input) {
   return call;
 }
 
+PythonCall tokenizer_call(const LaunchInput& input) {
+  PythonCall call("TokenizerConfig");
+  if (input.model.packed > 0) {
+    call.add_word("tokenizer_type", "HuggingFaceTokenizer");
+    call.add("tokenizer_model", "os.environ.get(\"TOKENIZER\")");
+    return call;
+  }
+  call.add_word("tokenizer_type", "NullTokenizer");
+  call.add("vocab_size", input.model.vocab - 1);  // it adds an entry of its own
+  return call;
+}
+
 PythonCall checkpoint_call(const LaunchInput& input) {
   const std::string& folder = input.checkpoint.folder;
   const int every = input.checkpoint.every > 0 ? input.checkpoint.every : input.steps;
@@ -157,6 +170,7 @@ PythonCall checkpoint_call(const LaunchInput& input) {
   PythonCall call("CheckpointConfig");
   call.add("save", fmt::format("os.environ.get(\"SAVE\"{})", otherwise));
   call.add("load", fmt::format("os.environ.get(\"LOAD\"{})", otherwise));
+  if (is_tuned(input.model)) call.add("pretrained_checkpoint", "os.environ.get(\"PRETRAINED\")");
   call.add("save_interval", fmt::format("int(os.environ.get(\"SAVE_INTERVAL\", \"{}\"))", every));
   call.add_word("ckpt_format", "torch_dist");
   return call;
@@ -188,12 +202,25 @@ PythonCall precision_call(const LaunchInput& input) {
   return call;
 }
 
+// Only some models need these.
+std::string more_imports(const workload::ModelShape& model) {
+  std::string text;
+  const std::string activation = activation_function(model);
+  if (activation == "quick_gelu")
+    text += "    from megatron.core.fusions.fused_bias_geglu import quick_gelu\n";
+  if (activation == "squared_relu")
+    text += "    from megatron.core.activations import squared_relu\n";
+  if (model.packed > 0) {
+    text += "    from megatron.bridge.data.builders import GPTSFTDatasetConfig\n";
+    text += "    from megatron.bridge.data.packing import PackedSequenceSpecs\n";
+  }
+  if (is_frozen(model)) text += "    from megatron.bridge.peft.lora import LoRA\n";
+  return text;
+}
+
 std::string config_function(const LaunchInput& input) {
   PythonCall logger("LoggerConfig");
   logger.add("log_interval", 1);
-  PythonCall tokenizer("TokenizerConfig");
-  tokenizer.add_word("tokenizer_type", "NullTokenizer");
-  tokenizer.add("vocab_size", input.model.vocab - 1);  // it adds an entry of its own
   PythonCall seeds("RNGConfig");
   seeds.add("seed", 1234);
   PythonCall all("ConfigContainer");
@@ -204,17 +231,20 @@ std::string config_function(const LaunchInput& input) {
   all.add("optimizer", optimizer_call(input).text(kInside));
   all.add("scheduler", scheduler_call(input).text(kInside));
   all.add("ddp", replicas_call(input.strategy).text(kInside));
-  all.add("dataset", dataset_call(input).text(kInside));
+  const PythonCall dataset =
+      input.model.packed > 0 ? packed_dataset_call(input) : dataset_call(input);
+  all.add("dataset", dataset.text(kInside));
   all.add("logger", logger.text(kInside));
-  all.add("tokenizer", tokenizer.text(kInside));
+  all.add("tokenizer", tokenizer_call(input).text(kInside));
   all.add("checkpoint", checkpoint_call(input).text(kInside));
   all.add("rng", seeds.text(kInside));
   all.add("mixed_precision", precision_call(input).text(kInside));
-  const bool is_latent = has_latent_attention(input.model);
+  if (is_frozen(input.model)) all.add("peft", adapters_call(input.model).text(kInside));
+  const BridgeProvider provider = bridge_provider(input.model);
   return fmt::format(
       R"(def pretrain_config():
     import torch
-    from megatron.bridge.models.{} import {}
+{}    from megatron.bridge.models.{} import {}
     from megatron.bridge.training.config import (
         CheckpointConfig,
         ConfigContainer,
@@ -232,8 +262,7 @@ std::string config_function(const LaunchInput& input) {
 
     return {}
 )",
-      is_latent ? "mla_provider" : "gpt_provider",
-      is_latent ? "MLAModelProvider" : "GPTModelProvider", all.text(4));
+      more_imports(input.model), provider.module, provider.name, all.text(4));
 }
 
 std::vector<std::string> bridge_notes(const LaunchInput& input) {
@@ -245,8 +274,21 @@ std::vector<std::string> bridge_notes(const LaunchInput& input) {
     lines.push_back(line);
   }
   lines.emplace_back(
-      "DATA_PATH replaces the made-up data; SAVE, LOAD, SAVE_INTERVAL, EVAL_ITERS and "
-      "EVAL_INTERVAL set the rest.");
+      input.model.packed > 0
+          ? "SAVE, LOAD, SAVE_INTERVAL, EVAL_ITERS and EVAL_INTERVAL set what the plan does not."
+          : "DATA_PATH replaces the made-up data; SAVE, LOAD, SAVE_INTERVAL, EVAL_ITERS and "
+            "EVAL_INTERVAL set the rest.");
+  if (is_tuned(input.model)) {
+    lines.emplace_back(input.model.packed > 0
+                           ? "PRETRAINED is the checkpoint to tune, DATASET a folder with "
+                             "training.jsonl, TOKENIZER its tokenizer."
+                           : "PRETRAINED is the checkpoint to tune.");
+  }
+  if (model_details(input.model).rope_scaling == RopeScaling::kYarn &&
+      !has_latent_attention(input.model)) {
+    lines.emplace_back(
+        "Left out: rope_scaling, of which GPTModelProvider has the fields and the plan does not.");
+  }
   if (model_details(input.model).rope_scaling == RopeScaling::kLlama3) {
     lines.emplace_back(
         "Left out: rope_scaling, which GPTModelProvider lacks; a provider of Llama 3.1 has it.");
@@ -273,20 +315,20 @@ def main():
     if sys.argv[1:2] == ["--print-servers"]:
         print(",".join(SERVERS))
     elif sys.argv[1:2] == ["--print-hostfile"]:
-        print("\n".join(f"{{name}} slots={}" for name in SERVERS))
+        print("\n".join(f"{{name}} slots={0}" for name in SERVERS))
     elif "LOCAL_RANK" not in os.environ:
         start()
     else:
         from megatron.bridge.training.gpt_step import forward_step
-        from megatron.bridge.training.pretrain import pretrain
+        from megatron.bridge.training.{1} import {1}
 
-        pretrain(config=pretrain_config(), forward_step_func=forward_step)
+        {1}(config=pretrain_config(), forward_step_func=forward_step)
 
 
 if __name__ == "__main__":
     main()
 )",
-                      input.devices_per_server);
+                      input.devices_per_server, is_tuned(input.model) ? "finetune" : "pretrain");
 }
 
 }  // namespace regatta::plan

@@ -1,4 +1,4 @@
-// Fields: megatron/bridge/models/{gpt_provider,mla_provider}.py and
+// Fields: megatron/bridge/models/{gpt_provider,mla_provider,mamba/mamba_provider}.py and
 // megatron/core/transformer/transformer_config.py, megatron/core/model_parallel_config.py.
 #include "regatta/planning/plan/internal/launch/launch_bridge_model.h"
 
@@ -35,6 +35,9 @@ void add_attention_fields(PythonCall& call, const ModelShape& model, const Model
     call.add("num_query_groups", attention_shape(model).kv_heads);
     call.add("kv_channels", attention_shape(model).key_dim);
     call.add_truth("qk_layernorm", model.qk_norms);
+    if (model.attention_sinks) call.add_word("softmax_type", "learnable");
+    if (model.window.tokens > 0) call.add("window_size", window_text(model));
+    if (model.window.full_every > 0) call.add("window_attn_skip_freq", model.window.full_every);
     return;
   }
   const workload::LatentAttention& latent = model.latent;
@@ -55,10 +58,31 @@ void add_attention_fields(PythonCall& call, const ModelShape& model, const Model
   call.add("mscale_all_dim", details.yarn_mscale);
 }
 
+std::string position_word(const ModelShape& model) {
+  switch (model.positions) {
+    case workload::PositionEncoding::kLearned:
+      return "learned_absolute";
+    case workload::PositionEncoding::kRotary:
+      return "rope";
+    case workload::PositionEncoding::kNone:
+      break;
+  }
+  return "none";
+}
+
+void add_activation_fields(PythonCall& call, const ModelShape& model, const ModelDetails& details) {
+  const bool is_gated = model.activation == workload::Activation::kSwiglu;
+  call.add_truth("gated_linear_unit", is_gated);
+  call.add("activation_func", activation_function(model));
+  if (!details.has_clamped_gate) return;
+  call.add("activation_func_clamp_value", kGateClamp);
+  call.add("glu_linear_offset", "1.0");
+}
+
 void add_form(PythonCall& call, const LaunchInput& input) {
   const ModelShape& model = input.model;
   const bool is_rotary = model.positions == workload::PositionEncoding::kRotary;
-  call.add_word("position_embedding_type", is_rotary ? "rope" : "learned_absolute");
+  call.add_word("position_embedding_type", position_word(model));
   if (is_rotary) {
     call.add("rotary_base", static_cast<long long>(model.rope_theta));
     call.add("rotary_percent", "1.0");
@@ -66,9 +90,7 @@ void add_form(PythonCall& call, const LaunchInput& input) {
   const bool is_rms = model.norm == workload::NormKind::kRmsNorm;
   call.add_word("normalization", is_rms ? "RMSNorm" : "LayerNorm");
   call.add("layernorm_epsilon", model.norm_eps);
-  const bool is_gated = model.activation == workload::Activation::kSwiglu;
-  call.add_truth("gated_linear_unit", is_gated);
-  call.add("activation_func", is_gated ? "torch.nn.functional.silu" : "torch.nn.functional.gelu");
+  add_activation_fields(call, model, model_details(model));
   call.add_truth("share_embeddings_and_output_weights", model.tied_embeddings);
   call.add_truth("add_bias_linear", model.linear_biases);
   call.add_truth("add_qkv_bias", model.linear_biases || model.qkv_biases);
@@ -102,10 +124,9 @@ void add_expert_fields(PythonCall& call, const LaunchInput& input) {
   call.add("moe_ffn_hidden_size", experts.ffn_hidden);
   if (experts.shared > 0)
     call.add("moe_shared_expert_intermediate_size", experts.shared * experts.ffn_hidden);
-  if (experts.dense_layers > 0) {
-    call.add("moe_layer_freq", fmt::format("[0] * {} + [1] * {}", experts.dense_layers,
-                                           input.model.layers - experts.dense_layers));
-  }
+  if (experts.latent > 0) call.add("moe_latent_size", experts.latent);
+  if (const std::string layers = expert_layers(input.model); !layers.empty())
+    call.add("moe_layer_freq", layers);
   add_router_fields(call, input.model);
   if (experts.capacity > 0) call.add("moe_expert_capacity_factor", experts.capacity);
   call.add_word("moe_token_dispatcher_type", "alltoall");
@@ -145,7 +166,29 @@ void add_degrees(PythonCall& call, const LaunchInput& input) {
   }
 }
 
+void add_pattern_fields(PythonCall& call, const ModelShape& model) {
+  const workload::StateSpace& space = model.state_space;
+  call.add_word("hybrid_override_pattern", hybrid_pattern(model));
+  call.add("mamba_num_heads", space.heads);
+  call.add("mamba_head_dim", space.head_dim);
+  call.add("mamba_state_dim", space.state);
+  call.add("mamba_num_groups", space.groups);
+}
+
 }  // namespace
+
+BridgeProvider bridge_provider(const ModelShape& model) {
+  if (!model.layer_pattern.empty()) return {"mamba.mamba_provider", "MambaModelProvider"};
+  if (has_latent_attention(model)) return {"mla_provider", "MLAModelProvider"};
+  return {"gpt_provider", "GPTModelProvider"};
+}
+
+std::string activation_function(const ModelShape& model) {
+  const ModelDetails details = model_details(model);
+  if (details.has_clamped_gate) return "quick_gelu";
+  if (model.activation == workload::Activation::kSwiglu) return "torch.nn.functional.silu";
+  return details.has_squared_relu ? "squared_relu" : "torch.nn.functional.gelu";
+}
 
 std::string python_word(std::string_view text) {
   std::string word = "\"";
@@ -170,10 +213,12 @@ std::string PythonCall::text(int indent) const {
 
 PythonCall bridge_model(const LaunchInput& input) {
   const ModelDetails details = model_details(input.model);
-  PythonCall call(has_latent_attention(input.model) ? "MLAModelProvider" : "GPTModelProvider");
+  PythonCall call(bridge_provider(input.model).name);
   add_sizes(call, input.model);
   add_attention_fields(call, input.model, details);
   add_form(call, input);
+  if (!input.model.layer_pattern.empty()) add_pattern_fields(call, input.model);
+  if (input.model.mtp_layers > 0) call.add("mtp_num_layers", input.model.mtp_layers);
   if (has_experts(input.model)) add_expert_fields(call, input);
   add_degrees(call, input);
   return call;

@@ -37,7 +37,16 @@ class PythonCall {
   std::vector<std::string> lines_;
 };
 
-// GPTModelProvider or MLAModelProvider.
+// The class that makes the model, and its module below megatron.bridge.models.
+struct BridgeProvider {
+  const char* module;
+  const char* name;
+};
+BridgeProvider bridge_provider(const workload::ModelShape& model);
+// As Python names it; what is not of torch has to be imported.
+std::string activation_function(const workload::ModelShape& model);
+
+// A call of its provider.
 PythonCall bridge_model(const LaunchInput& input);
 
 }  // namespace regatta::plan

@@ -1,9 +1,11 @@
 // Scripts of random plans beside what the frameworks accept, as typed from their sources.
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -22,27 +24,61 @@ using testing::IsEmpty;
 
 constexpr int kPlans = 50;
 
+// Counts of models that only some frameworks run.
+struct SpecialModels {
+  int windows = 0;
+  int patterns = 0;  // of layers with state spaces
+  int modules = 0;   // that predict
+  int adapters = 0;
+  int packed = 0;
+
+  void count(const workload::ModelShape& model) {
+    windows += model.window.tokens > 0 ? 1 : 0;
+    patterns += model.layer_pattern.empty() ? 0 : 1;
+    modules += model.mtp_layers > 0 ? 1 : 0;
+    adapters += is_frozen(model) ? 1 : 0;
+    packed += model.packed > 0 ? 1 : 0;
+  }
+  bool has_all(bool with_tuning) const {
+    return std::min({windows, patterns, modules}) >= 3 &&
+           (!with_tuning || std::min(adapters, packed) >= 3);
+  }
+};
+
 struct LaunchedPlan {
   LaunchCase one;
   std::string script;
 };
 
-// Random ones that the launcher's framework can run; a fifth of them and more have experts.
-std::vector<LaunchedPlan> launched_plans(Launcher launcher) {
+// Random ones that the launcher's framework can run.
+std::vector<LaunchedPlan> launched_plans(Launcher launcher,
+                                         workload::ModelShape (*model)(std::mt19937&)) {
   std::mt19937 random(7);
   std::vector<LaunchedPlan> plans;
-  int with_experts = 0;
   for (int tried = 0; tried < 20'000 && static_cast<int>(plans.size()) < kPlans; ++tried) {
-    LaunchCase one = random_launch_case(random);
+    LaunchCase one = random_launch_case(random, model(random));
     one.placed = {.names = {"a", "b c"}, .nics = 4, .rails = 4};
     if (one.strategy.world_size() % 2 == 0) one.servers = 2;
     const auto script = one.script(launcher);
-    if (!script) continue;
-    with_experts += has_experts(one.model) ? 1 : 0;
-    plans.push_back({one, *script});
+    if (script) plans.push_back({one, *script});
   }
   EXPECT_EQ(plans.size(), static_cast<std::size_t>(kPlans)) << to_string(launcher);
+  return plans;
+}
+
+// A fifth of them and more have experts; as many again are of special models.
+std::vector<LaunchedPlan> launched_plans(Launcher launcher) {
+  std::vector<LaunchedPlan> plans = launched_plans(launcher, random_launch_model);
+  const auto with_experts = std::count_if(
+      plans.begin(), plans.end(), [](const auto& plan) { return has_experts(plan.one.model); });
   EXPECT_GE(with_experts, kPlans / 5) << to_string(launcher);
+  if (launcher == Launcher::kTorchtitan) return plans;
+  SpecialModels special;
+  for (LaunchedPlan& plan : launched_plans(launcher, random_special_model)) {
+    special.count(plan.one.model);
+    plans.push_back(std::move(plan));
+  }
+  EXPECT_TRUE(special.has_all(launcher != Launcher::kMegatron)) << to_string(launcher);
   return plans;
 }
 

@@ -37,6 +37,10 @@ int least_release(const LaunchInput& input) {
   needs(strategy.shard_ranks > 0 && has_experts(input.model), 13);
   needs(has_experts(input.model) && details.balancing == "global_aux_loss", 13);
   needs(!megatron_stages(input.model, strategy).layout.empty(), 13);
+  needs(input.model.mtp_layers > 0, strategy.cp > 1 ? 14 : 13);
+  needs(input.model.window.tokens > 0 || input.model.attention_sinks, 15);
+  needs(!input.model.layer_pattern.empty() || input.model.experts.latent > 0, 16);
+  needs(!input.model.layer_pattern.empty() && input.model.mtp_layers > 0, 17);
   return release;
 }
 
@@ -179,6 +183,9 @@ std::vector<std::string> megatron_notes(const LaunchInput& input) {
   lines.emplace_back(
       "DATA_ARGS replaces the made-up data; SAVE, LOAD, SAVE_INTERVAL, EVAL_ITERS and "
       "EVAL_INTERVAL are those of Megatron-LM.");
+  if (model_details(input.model).rope_scaling == RopeScaling::kYarn &&
+      !has_latent_attention(input.model))
+    lines.emplace_back("Left out: rope_scaling, which Megatron-LM has for latent attention alone.");
   add(unknown_details(input.model));
   add(vocabulary_notes(input));
   return lines;
@@ -202,7 +209,9 @@ std::string megatron_script(const LaunchInput& input) {
   script += checkpoint_lines(input);
   for (const FlagArray& part : parts)
     script += part.text();
-  script += fmt::format("exec torchrun {} pretrain_gpt.py", parts.front().use());
+  const char* const program =
+      input.model.layer_pattern.empty() ? "pretrain_gpt.py" : "pretrain_mamba.py";
+  script += fmt::format("exec torchrun {} {}", parts.front().use(), program);
   for (std::size_t i = 1; i < parts.size(); ++i)
     script += " \\\n  " + parts[i].use();
   return script + " \\\n  \"${CHECKPOINTS[@]}\" \"${DATA[@]}\" \"$@\"\n";

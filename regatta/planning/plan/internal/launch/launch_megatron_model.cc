@@ -1,11 +1,13 @@
 #include "regatta/planning/plan/internal/launch/launch_megatron_model.h"
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "regatta/model/workload/blocks.h"
 #include "regatta/planning/plan/internal/launch/model_details.h"
 
 namespace regatta::plan {
@@ -15,12 +17,14 @@ using workload::ModelShape;
 using workload::Strategy;
 
 // Blocks of every part of the model in its order, as Megatron-LM's layout writes them: E the
-// embedding, t a block, L the loss.
-std::string layout_text(const std::vector<int>& layers) {
+// embedding, t a block, m a module that predicts, L the loss.
+std::string layout_text(const std::vector<int>& layers, int modules) {
   std::string text;
-  for (const int count : layers)
-    text += fmt::format("{}t*{}", text.empty() ? 'E' : '|', count);
-  return text + "L";
+  for (const int count : layers) {
+    text += text.empty() ? 'E' : '|';
+    if (count > 0) text += fmt::format("t*{}", count);
+  }
+  return text + std::string(static_cast<std::size_t>(modules), 'm') + "L";
 }
 
 void add_latent_attention(FlagArray& flags, const ModelShape& model, const ModelDetails& details) {
@@ -50,6 +54,35 @@ void add_attention(FlagArray& flags, const ModelShape& model, const ModelDetails
     flags.add("--num-query-groups", shape.kv_heads);
   }
   if (model.qk_norms) flags.add("--qk-layernorm");
+  if (model.attention_sinks) flags.add("--softmax-type", "learnable");
+  if (model.window.tokens > 0) {
+    flags.add("--window-size", window_text(model));
+    if (model.window.full_every > 0) flags.add("--window-attn-skip-freq", model.window.full_every);
+  }
+}
+
+void add_activation(FlagArray& flags, const ModelShape& model, const ModelDetails& details) {
+  if (details.has_clamped_gate) {
+    flags.add("--quick-geglu");
+    flags.add("--activation-func-clamp-value", kGateClamp);
+    flags.add("--glu-linear-offset", "1.0");
+  } else if (model.activation == workload::Activation::kSwiglu) {
+    flags.add("--swiglu");
+  } else if (details.has_squared_relu) {
+    flags.add("--squared-relu");
+  }
+}
+
+// State-space layers between the others, each of which is one part of a block.
+void add_layer_pattern(FlagArray& flags, const ModelShape& model) {
+  const workload::StateSpace& space = model.state_space;
+  flags.add("--is-hybrid-model");
+  flags.add_expanded("--spec", "megatron.core.models.mamba.mamba_layer_specs mamba_stack_spec");
+  flags.add("--hybrid-override-pattern", hybrid_pattern(model));
+  flags.add("--mamba-num-heads", space.heads);
+  flags.add("--mamba-head-dim", space.head_dim);
+  flags.add("--mamba-state-dim", space.state);
+  flags.add("--mamba-num-groups", space.groups);
 }
 
 void add_positions(FlagArray& flags, const ModelShape& model, const ModelDetails& details) {
@@ -93,6 +126,32 @@ void add_router(FlagArray& flags, const ModelShape& model) {
 
 }  // namespace
 
+std::string window_text(const ModelShape& model) {
+  return fmt::format("({},0)", model.window.tokens - 1);
+}
+
+std::string hybrid_pattern(const ModelShape& model) {
+  std::string pattern = model.layer_pattern;
+  for (int i = 0; i < model.mtp_layers; ++i)
+    pattern += has_experts(model) ? "/*E" : "/*-";
+  return pattern;
+}
+
+std::string expert_layers(const ModelShape& model) {
+  const workload::Experts& experts = model.experts;
+  if (!model.layer_pattern.empty() || (experts.dense_layers == 0 && experts.every == 1)) return "";
+  std::string text;
+  int end = 0;
+  for (int layer = 0; layer < model.layers; layer = end) {
+    const auto kind = [&](int i) { return block_kind(model, block_kind_of_layer(model, i)).mlp; };
+    while (end < model.layers && kind(end) == kind(layer))
+      ++end;
+    const int value = kind(layer) == workload::BlockMlp::kExperts ? 1 : 0;
+    text += fmt::format("{}[{}]*{}", text.empty() ? "" : "+", value, end - layer);
+  }
+  return "(" + text + ")";
+}
+
 std::vector<std::string> recomputed_modules(const ModelShape& model,
                                             workload::Recompute recompute) {
   if (!needs_experts(recompute)) return {};
@@ -113,7 +172,7 @@ MegatronStages megatron_stages(const ModelShape& model, const Strategy& strategy
     return {.layers_per_part = strategy.virtual_stages > 1 ? layers.front() : 0, .layout = {}};
   if (strategy.virtual_stages == 1 && are_equal(std::span(layers).subspan(1, layers.size() - 2)))
     return {.first_layers = layers.front(), .last_layers = layers.back(), .layout = {}};
-  return {.layout = layout_text(layers)};
+  return {.layout = layout_text(layers, model.mtp_layers)};
 }
 
 std::vector<std::string> vocabulary_notes(const LaunchInput& input) {
@@ -137,7 +196,9 @@ FlagArray megatron_model_flags(const ModelShape& model) {
   const bool is_rms = model.norm == workload::NormKind::kRmsNorm;
   flags.add("--normalization", is_rms ? "RMSNorm" : "LayerNorm");
   flags.add("--norm-epsilon", model.norm_eps);
-  if (model.activation == workload::Activation::kSwiglu) flags.add("--swiglu");
+  add_activation(flags, model, details);
+  if (!model.layer_pattern.empty()) add_layer_pattern(flags, model);
+  if (model.mtp_layers > 0) flags.add("--mtp-num-layers", model.mtp_layers);
   if (!model.tied_embeddings) flags.add("--untie-embeddings-and-output-weights");
   if (!model.linear_biases) flags.add("--disable-bias-linear");
   if (!model.linear_biases && model.qkv_biases) flags.add("--add-qkv-bias");
@@ -155,10 +216,9 @@ FlagArray megatron_expert_flags(const LaunchInput& input) {
   flags.add("--moe-ffn-hidden-size", experts.ffn_hidden);
   if (experts.shared > 0)
     flags.add("--moe-shared-expert-intermediate-size", experts.shared * experts.ffn_hidden);
-  if (experts.dense_layers > 0) {
-    flags.add("--moe-layer-freq", fmt::format("([0]*{}+[1]*{})", experts.dense_layers,
-                                              model.layers - experts.dense_layers));
-  }
+  if (experts.latent > 0) flags.add("--moe-latent-size", experts.latent);
+  if (const std::string layers = expert_layers(model); !layers.empty())
+    flags.add("--moe-layer-freq", layers);
   add_router(flags, model);
   if (experts.capacity > 0) flags.add("--moe-expert-capacity-factor", experts.capacity);
   flags.add("--moe-token-dispatcher-type", "alltoall");

@@ -13,6 +13,16 @@ namespace regatta::plan {
 // The tokenizer's entries are padded to a multiple of this and tp: Megatron-LM's default.
 inline constexpr int kVocabularyMultiple = 128;
 
+// The activation of a gate that is clamped (ModelDetails::has_clamped_gate).
+inline constexpr double kGateClamp = 7;
+
+// The tokens of a window before and behind a query, "(127,0)".
+std::string window_text(const workload::ModelShape& model);
+// layer_pattern, and behind it the parts of each module that predicts: "M*ME/*E".
+std::string hybrid_pattern(const workload::ModelShape& model);
+// Which layers have experts, in Python: "([0]*3+[1]*58)"; "" where all have, or a pattern says it.
+std::string expert_layers(const workload::ModelShape& model);
+
 // The modules of Megatron-Core that are recomputed in blocks with experts; none for other forms.
 std::vector<std::string> recomputed_modules(const workload::ModelShape& model,
                                             workload::Recompute recompute);

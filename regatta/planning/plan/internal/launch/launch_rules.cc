@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include "regatta/base/core/text.h"
-#include "regatta/model/workload/blocks.h"
 #include "regatta/planning/plan/internal/launch/launch_script.h"
 
 namespace regatta::plan {
@@ -61,32 +60,6 @@ bool is_decided_by(const StrategyRequest& request, const LaunchRule& rule) {
                      [&](const std::string& key) { return gives(request, key); });
 }
 
-// Models and precisions that no launcher has.
-Status check_all_launchers(Launcher launcher, const RuleInput& input) {
-  if (input.model.kind == workload::ModelKind::kEncoder)
-    return unsupported_by(launcher, "an encoder has another training program", "take a decoder");
-  if (!are_kinds_in_order(input.model) || input.model.experts.latent > 0) {
-    return unsupported_by(launcher, "layers that differ have no flags here yet",
-                          "take a model of equal layers");
-  }
-  if (input.model.mtp_layers > 0)
-    return unsupported_by(launcher, "mtp_layers has no flag here yet", "set mtp_layers 0");
-  if (is_frozen(input.model) || input.model.packed > 0) {
-    return unsupported_by(launcher, "tuning lora and packed samples have no flags here yet",
-                          "train all weights on whole samples");
-  }
-  if (input.model.attention_sinks)
-    return unsupported_by(launcher, "attention_sinks has no flag here yet", "leave them out");
-  if (input.precision == workload::Precision::kTf32)
-    return unsupported_by(launcher, "tf32 has no flag", "take bf16, or fp32");
-  if (launcher == Launcher::kMegatronBridge &&
-      input.model.positions == workload::PositionEncoding::kNone) {
-    return unsupported_by(launcher, "its provider has learned or rotary positions alone",
-                          "launch with megatron");
-  }
-  return {};
-}
-
 }  // namespace
 
 bool splits_key_heads(const RuleInput& input) {
@@ -112,7 +85,7 @@ std::span<const LaunchRule> launch_rules(Launcher launcher) {
 }
 
 Status check_launch_rules(Launcher launcher, const RuleInput& input) {
-  REGATTA_TRY_DO(check_all_launchers(launcher, input));
+  REGATTA_TRY_DO(check_launch_model(launcher, input.model, input.precision));
   for (const LaunchRule& rule : launch_rules(launcher))
     if (!rule.holds(input)) return broken(launcher, rule, input);
   return {};
@@ -124,7 +97,7 @@ Status check_launch_request(Launcher launcher, const PlanningProblem& problem) {
                         .strategy = asked,
                         .precision = problem.precision,
                         .micro_batches = std::max(1, micro_batches_of(problem, asked))};
-  REGATTA_TRY_DO(check_all_launchers(launcher, input));
+  REGATTA_TRY_DO(check_launch_model(launcher, input.model, input.precision));
   for (const LaunchRule& rule : launch_rules(launcher)) {
     if (is_decided_by(problem.request, rule) && !rule.holds(input))
       return broken(launcher, rule, input);
@@ -134,14 +107,16 @@ Status check_launch_request(Launcher launcher, const PlanningProblem& problem) {
 
 StrategyPredicate runnable_by(Launcher launcher, const PlanningProblem& problem) {
   const auto rules = launch_rules(launcher);
-  return [rules, &model = problem.model, precision = problem.precision,
+  const bool runs_model =
+      check_launch_model(launcher, problem.model, problem.precision).has_value();
+  return [rules, runs_model, &model = problem.model, precision = problem.precision,
           batch = problem.global_batch](const workload::Strategy& strategy) {
     const RuleInput input{.model = model,
                           .strategy = strategy,
                           .precision = precision,
                           .micro_batches = batch / (strategy.dp * strategy.micro_batch)};
-    return std::all_of(rules.begin(), rules.end(),
-                       [&](const LaunchRule& rule) { return rule.holds(input); });
+    return runs_model && std::all_of(rules.begin(), rules.end(),
+                                     [&](const LaunchRule& rule) { return rule.holds(input); });
   };
 }
 

@@ -42,6 +42,10 @@ std::span<const LaunchRule> megatron_rules();
 std::span<const LaunchRule> deepspeed_rules();
 std::span<const LaunchRule> torchtitan_rules();
 
+// kUnsupported: a model or a precision that the framework cannot run with any strategy.
+Status check_launch_model(Launcher launcher, const workload::ModelShape& model,
+                          workload::Precision precision);
+
 // kUnsupported names the first rule that the input breaks, with its reason and remedy.
 Status check_launch_rules(Launcher launcher, const RuleInput& input);
 

@@ -51,6 +51,14 @@ constexpr std::array kDeepspeedRules = {
                              input.strategy.expert_tp(), input.strategy.tp);
         },
         "leave etp out, or launch with megatron"},
+    LaunchRule{"tp", "1 with state spaces",
+               [](const RuleInput& input) {
+                 return input.strategy.tp == 1 || input.model.layer_pattern.empty();
+               },
+               [](const RuleInput& input) {
+                 return fmt::format("tp {}: AutoTP cuts no state spaces", input.strategy.tp);
+               },
+               "set tp 1, or launch with megatron"},
     kKeyHeadsRule,
     LaunchRule{
         "zero, tp", "0 to 2 with tp above 1",

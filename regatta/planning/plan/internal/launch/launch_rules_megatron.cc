@@ -1,6 +1,8 @@
 // The rules of Megatron-LM and Megatron Bridge, which are both Megatron-Core. Sources:
 // megatron/training/arguments.py (validate_args), megatron/core/transformer/transformer_config.py
-// (__post_init__), and Transformer Engine for attention of a divided sequence.
+// (__post_init__), megatron/core/ssm/mamba_{block,mixer,context_parallel}.py, the configuration of
+// Megatron Bridge for packed samples, and Transformer Engine for attention of a divided sequence.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <span>
@@ -9,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "regatta/planning/plan/internal/launch/launch_rules.h"
+#include "regatta/planning/plan/internal/launch/launch_script.h"
 
 namespace regatta::plan {
 namespace {
@@ -18,6 +21,23 @@ using workload::GradientCompression;
 using workload::Offload;
 using workload::PipelineSchedule;
 using workload::Precision;
+
+bool has_pattern(const RuleInput& input) {
+  return !input.model.layer_pattern.empty();
+}
+
+bool has_equal_stages(const RuleInput& input) {
+  return are_equal(layers_of_parts(input.model, input.strategy));
+}
+
+// Its state spaces are cut by heads, and by groups of heads that share what reads their states.
+bool splits_state_spaces(const RuleInput& input) {
+  const workload::StateSpace& space = input.model.state_space;
+  const int ranks = input.strategy.tp * input.strategy.cp;
+  const int groups = space.groups / std::max(1, input.strategy.tp);
+  return space.heads == 0 || (space.heads % ranks == 0 && space.groups % input.strategy.tp == 0 &&
+                              (groups % input.strategy.cp == 0 || input.strategy.cp % groups == 0));
+}
 
 constexpr std::array kMegatronRules = {
     LaunchRule{"", "",
@@ -52,6 +72,54 @@ constexpr std::array kMegatronRules = {
                      input.strategy.pp, input.micro_batches);
                },
                "set virtual_stages 1, or another micro_batch"},
+    LaunchRule{"virtual_stages, pp", "1 with state spaces",
+               [](const RuleInput& input) {
+                 return !has_pattern(input) || input.strategy.virtual_stages == 1;
+               },
+               [](const RuleInput& input) {
+                 return fmt::format(
+                     "virtual_stages {}: a model with state spaces has one part a "
+                     "stage",
+                     input.strategy.virtual_stages);
+               },
+               "set virtual_stages 1"},
+    LaunchRule{
+        "stage_layers, pp, virtual_stages", "equal with state spaces",
+        [](const RuleInput& input) { return !has_pattern(input) || has_equal_stages(input); },
+        [](const RuleInput& input) {
+          return fmt::format(
+              "a model with state spaces has as many layers on each stage, "
+              "and {} on pp {} do not divide so",
+              input.model.layers, input.strategy.pp);
+        },
+        "choose another pp, and leave stage_layers out"},
+    LaunchRule{"tp, cp", "so that heads and groups of state spaces divide", splits_state_spaces,
+               [](const RuleInput& input) {
+                 return fmt::format(
+                     "tp {} x cp {} do not divide the {} heads in {} groups of a "
+                     "state space",
+                     input.strategy.tp, input.strategy.cp, input.model.state_space.heads,
+                     input.model.state_space.groups);
+               },
+               "choose divisors of them"},
+    LaunchRule{"recompute", "none, selective or full with state spaces",
+               [](const RuleInput& input) {
+                 return !has_pattern(input) || !needs_experts(input.strategy.recompute);
+               },
+               [](const RuleInput& input) {
+                 return fmt::format("recompute {} is of blocks with attention and experts",
+                                    to_string(input.strategy.recompute));
+               },
+               "set recompute none, selective or full"},
+    LaunchRule{"micro_batch", "1 with packed samples",
+               [](const RuleInput& input) {
+                 return input.model.packed == 0 || input.strategy.micro_batch == 1;
+               },
+               [](const RuleInput& input) {
+                 return fmt::format("micro_batch {}: packed samples lie in a row of one",
+                                    input.strategy.micro_batch);
+               },
+               "set micro_batch 1"},
     kKeyHeadsRule,
     LaunchRule{"cp", "1, or half a divisor of the sequence",
                [](const RuleInput& input) {

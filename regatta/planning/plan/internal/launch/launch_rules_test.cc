@@ -127,7 +127,8 @@ TEST(LaunchSearch, FindsTheBestOfThePlansThatTheFrameworkRuns) {
 TEST(LaunchRules, RefuseAScriptAndBindTheSearchAlike) {
   std::mt19937 random(5);
   for (int tried = 0; tried < 2000; ++tried) {
-    const LaunchCase one = random_launch_case(random);
+    const LaunchCase one = random_launch_case(
+        random, tried % 2 == 0 ? random_launch_model(random) : random_special_model(random));
     if (!workload::micro_batches(one.model, one.strategy, one.global_batch)) continue;
     Planned inputs = planned("llama3-8b", 1, one.global_batch);
     inputs.job.model = one.model;

@@ -1,6 +1,7 @@
 // Sources: the published configurations of the models (config.json), and what the papers say that
 // these leave out: DeepSeek-V3, 2024, section 4.2 (bias, no scaling of angles within 4,096 tokens);
-// Qwen3, 2025, section 2 (norms of queries and keys, balance over the global batch).
+// Qwen3, 2025, section 2 (norms of queries and keys, balance over the global batch); gpt-oss, 2025
+// (the gate in its published code); Nemotron 3, 2025 and 2026 (squared ReLU, the router).
 #include "regatta/planning/plan/internal/launch/model_details.h"
 
 #include <string>
@@ -39,6 +40,17 @@ ModelDetails deepseek_details(const ModelShape& model) {
   return details;
 }
 
+ModelDetails nemotron_details(const ModelShape& model) {
+  ModelDetails details;
+  details.has_squared_relu = true;
+  details.has_sigmoid_router = true;
+  details.has_router_bias = true;
+  details.router_scaling = model.preset == "nemotron3-super" ? 5 : 2.5;
+  details.balancing = "seq_aux_loss";
+  details.balancing_coefficient = 1e-4;
+  return details;
+}
+
 }  // namespace
 
 ModelDetails model_details(const ModelShape& model) {
@@ -53,6 +65,11 @@ ModelDetails model_details(const ModelShape& model) {
     set_angles(details, model, RopeScaling::kLlama3, is("llama3.2") ? 32 : 8, 8192);
   } else if (is("mixtral")) {
     details.balancing_coefficient = 0.02;
+  } else if (is("gpt-oss")) {
+    details.has_clamped_gate = true;
+    set_angles(details, model, RopeScaling::kYarn, 32, 4096);
+  } else if (is("nemotron3")) {
+    details = nemotron_details(model);
   }
   details.is_known = !model.preset.empty();
   return details;

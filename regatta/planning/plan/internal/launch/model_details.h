@@ -23,6 +23,9 @@ struct ModelDetails {
   double rope_factor = 1;
   int rope_original_seq = 0;
   double yarn_mscale = 1;
+  // Activations other than the usual of workload::Activation.
+  bool has_squared_relu = false;  // in place of GELU
+  bool has_clamped_gate = false;  // a gate of GELU by its approximation, clamped, and 1 beside it
   // The router of experts.
   bool has_sigmoid_router = false;
   bool has_router_bias = false;        // balances experts instead of a loss
@@ -33,6 +36,11 @@ struct ModelDetails {
 };
 
 ModelDetails model_details(const workload::ModelShape& model);
+
+// Whether it was trained before: adapters alone are trained, or samples are packed.
+inline bool is_tuned(const workload::ModelShape& model) {
+  return is_frozen(model) || model.packed > 0;
+}
 
 // A line of a comment for each detail that the job does not say; none for a known model.
 std::vector<std::string> unknown_details(const workload::ModelShape& model);

@@ -39,14 +39,34 @@ struct LaunchCase {
   }
 };
 
-inline LaunchCase random_launch_case(std::mt19937& random) {
-  const auto pick = [&](const auto& values) {
-    return values[std::uniform_int_distribution<std::size_t>(0, values.size() - 1)(random)];
-  };
+inline workload::ModelShape random_launch_model(std::mt19937& random) {
   const std::vector<std::string> models = {
       "gpt3-6.7b",   "llama2-7b",     "llama3-70b",       "qwen2-7b",        "mixtral-8x7b",
       "deepseek-v3", "qwen3-30b-a3b", "deepseek-v2-lite", "qwen3-235b-a22b", "kimi-k2"};
-  LaunchCase one{.model = preset(pick(models)), .strategy = {}};
+  return preset(models[std::uniform_int_distribution<std::size_t>(0, models.size() - 1)(random)]);
+}
+
+// With windows, state spaces, modules that predict, adapters or packed samples.
+inline workload::ModelShape random_special_model(std::mt19937& random) {
+  const std::vector<std::string> models = {
+      "gpt-oss-20b", "gpt-oss-120b", "nemotron3-nano", "nemotron3-super",  "llama4-maverick",
+      "llama3-70b",  "deepseek-v3",  "qwen3-30b-a3b",  "deepseek-v2-lite", "kimi-k2"};
+  const auto below = [&](int count) {
+    return std::uniform_int_distribution<int>(0, count - 1)(random);
+  };
+  workload::ModelShape model =
+      preset(models[static_cast<std::size_t>(below(static_cast<int>(models.size())))]);
+  if (below(2) == 0) model.mtp_layers = 1 + below(2);
+  if (below(3) == 0) model.packed = 200;
+  if (below(3) == 0) model.adapters = {.rank = 16, .qkv = true, .proj = below(2) == 0};
+  return model;
+}
+
+inline LaunchCase random_launch_case(std::mt19937& random, const workload::ModelShape& model) {
+  const auto pick = [&](const auto& values) {
+    return values[std::uniform_int_distribution<std::size_t>(0, values.size() - 1)(random)];
+  };
+  LaunchCase one{.model = model, .strategy = {}};
   workload::Strategy& strategy = one.strategy;
   const std::vector<int> powers = {1, 1, 2, 4, 8};
   strategy.tp = pick(powers);
@@ -71,6 +91,11 @@ inline LaunchCase random_launch_case(std::mt19937& random) {
   if (pick(std::vector<int>{0, 0, 1}) == 1) one.model.seq *= 4;
   one.global_batch = strategy.dp * strategy.micro_batch * pick(std::vector<int>{8, 12, 16});
   return one;
+}
+
+inline LaunchCase random_launch_case(std::mt19937& random) {
+  const workload::ModelShape model = random_launch_model(random);
+  return random_launch_case(random, model);
 }
 
 }  // namespace regatta::plan

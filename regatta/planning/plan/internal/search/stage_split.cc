@@ -201,7 +201,8 @@ int output_stage(const workload::Strategy& strategy) {
 int tables_of(const EstimateInput& input, int stage) {
   const int last = output_stage(input.strategy);
   if (last == 0) return stage != 0 ? 0 : input.model.tied_embeddings ? 1 : 2;
-  return stage == 0 || stage == last ? 1 : 0;
+  if (stage != last) return stage == 0 ? 1 : 0;
+  return input.model.mtp_layers > 0 && !input.model.tied_embeddings ? 2 : 1;
 }
 
 StageSplit stage_split(const EstimateInput& input, const MicroBatchWork& work, int micro_batches) {

@@ -34,8 +34,8 @@ void overlap_exchanges(StepBreakdown& slot);
 
 // The stage with the output layer and the loss.
 int output_stage(const workload::Strategy& strategy);
-// Token tables of a stage: the first embeds with one, the output layer has its own but where both
-// are on one stage and tied; with dualpipe of one of its two parts
+// Token tables of a stage: the first embeds with one, and so do modules that predict; the output
+// layer has its own but where both are on one stage and tied; with dualpipe of one of its two parts
 // (plan/internal/estimate/stage_memory.h: of both).
 int tables_of(const EstimateInput& input, int stage);
 

@@ -77,8 +77,7 @@ class StrategySpace {
       strategy_.stage_layers = input_.request.stage_layers.value_or(std::vector<int>{});
       strategy_.dp = rest / pp;
       if (input_.request.dp && *input_.request.dp != strategy_.dp) continue;
-      if (workload::micro_batches(input_.model, strategy_, input_.global_batch))
-        found_.push_back(strategy_);
+      if (is_possible_with_stages()) found_.push_back(strategy_);
     }
     return std::move(found_);
   }
@@ -144,6 +143,14 @@ class StrategySpace {
     return workload::micro_batches(input_.model, least, strategy_.micro_batch * least.dp)
                .has_value() &&
            input_.global_batch % strategy_.micro_batch == 0;
+  }
+
+  // A list is one of stages unless pp says that it is longer; whether one of parts fits the
+  // schedule is known with the schedule.
+  bool is_possible_with_stages() const {
+    Strategy staged = strategy_;
+    if (lists_parts(staged) && input_.request.pp) staged.stage_layers.clear();
+    return workload::micro_batches(input_.model, staged, input_.global_batch).has_value();
   }
 
   std::vector<int> parts() const {
