@@ -65,7 +65,8 @@ constexpr std::string_view kAtScale =
 // Mixtures of experts, their tokens balanced by force: DeepSeek-V3 as its authors trained it (2024,
 // sections 3.1 and 4.2: 180 thousand hours of H800 a trillion tokens); NeMo AutoModel
 // (docs/performance-summary.md of github.com/NVIDIA-NeMo/Automodel, 2025): FSDP and DeepEP;
-// Megatron Bridge 25.09 to 26.02 (as above), each the fastest release of its row.
+// Megatron Bridge 25.09 to 26.02 (as above), each the fastest release of its row, with the
+// dispatcher and the recomputation of its recipe.
 constexpr std::string_view kExperts =
     "model,server,gpus,tp,pp,ep,etp,zero,vp,schedule,recompute,mbs,gbs,precision,stack,"
     "tokens_s_gpu,capacity\n"
@@ -74,9 +75,9 @@ constexpr std::string_view kExperts =
     "deepseek-v3,dgx-h100,256,1,4,64,,3,8,,,1,512,bf16,automodel,1002,\n"
     "kimi-k2,dgx-h100,256,1,8,32,,3,4,,,1,512,bf16,automodel,924,\n"
     "qwen3-30b-a3b,dgx-h100,8,1,1,8,,3,,,,4,512,bf16,automodel,12040,\n"
-    "deepseek-v3,dgx-h100,1024,2,8,64,1,1,4,,,1,8192,fp8,megatron-bridge,1297,\n"
+    "deepseek-v3,dgx-h100,1024,2,8,64,1,1,4,,pointwise,1,8192,fp8,megatron-bridge,1297,\n"
     "qwen3-30b-a3b,dgx-h100,16,1,2,8,,1,24,,,2,512,fp8,megatron-bridge-alltoall,10494,1\n"
-    "deepseek-v3,dgx-b200,256,1,16,8,,1,,,,1,4096,fp8,megatron-bridge,2689,\n"
+    "deepseek-v3,dgx-b200,256,1,16,8,,1,,,pointwise,1,4096,fp8,megatron-bridge,2689,\n"
     "qwen3-30b-a3b,dgx-b200,8,1,1,8,,1,,,,1,512,fp8,megatron-bridge-alltoall,18066,1\n"
     "qwen3-235b-a22b,dgx-b200,64,1,8,8,,1,2,,,1,1024,fp8,megatron-bridge-alltoall,4104,\n"
     "qwen3-235b-a22b,dgx-b200,256,1,8,8,,1,,,,1,8192,fp8,megatron-bridge-alltoall,3805,\n";

@@ -142,6 +142,8 @@ std::vector<PublishedRun> bridge_row(RowReader& reader) {
   run.server = server_of(preset_of(kSystems, reader.text("system")));
   const int gpus = reader.whole("gpus");
   run.strategy = bridge_strategy(reader, gpus, run.model.layers);
+  // Its recipes of fine-tuning reduce gradients after the last backward (overlap_grad_reduce).
+  run.strategy.overlap = !is_tuned(run.model);
   // Its recipes leave experts whole: expert_tensor_parallel_size is 1 (recipes/*/*.py).
   if (has_experts(run.model)) run.strategy.etp = 1;
   run.global_batch = reader.whole("gbs");
