@@ -136,7 +136,7 @@ SoftwareStack megatron_core() {
   stack.traits.logit_bytes = 52;
   stack.traits.tp_overlap = 0.8;
   stack.traits.pp_overlap = 0.8;
-  stack.traits.dp_overlap = 0.9;
+  stack.traits.dp_overlap = 0.6;
   stack.traits.kernels_forward = 40;
   stack.traits.kernels_backward = 80;
   stack.traits.kernel_gap = Seconds{2e-6};
@@ -157,6 +157,7 @@ SoftwareStack nemo() {
   stack.high = 1.07;
   stack.traits.latest_attention = false;
   stack.traits.logit_bytes = 20;
+  stack.traits.dp_overlap = 0.9;
   stack.assumes =
       "Megatron-Core with Transformer Engine: fused attention, products and the exchange of tensor "
       "ranks in pieces, gradients reduced beside the backward";
@@ -181,7 +182,6 @@ SoftwareStack llama3() {
   SoftwareStack stack = megatron_core();
   stack.name = "llama3-2024";
   stack.traits.tp_overlap = 0;
-  stack.traits.dp_overlap = 0.6;
   stack.traits.logit_bytes = 20;
   stack.fitted_on = "as megatron-core";
   stack.assumes = "PyTorch as Llama 3 was trained: tensor ranks exchange between the products";
