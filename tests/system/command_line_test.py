@@ -84,11 +84,12 @@ CASES = [
     (GPU_PLAN + ["--stack", "megatron-cor"],
      "--stack: there is no software stack 'megatron-cor'; write megatron-core, or choose one of "
      "megatron-deepspeed-fp16, megatron-deepspeed-2020, megatron-lm-2021, megatron-lm-2022, megatron-deepspeed-bf16, "
-     "megatron-core, nemo, megatron-bridge, megatron-bridge-graphs, fsdp, automodel, llm-foundry, deepspeed-zero3-fp16"),
+     "megatron-core, llama3-2024, nemo, megatron-bridge-dense, megatron-bridge, megatron-bridge-alltoall, "
+     "megatron-bridge-graphs, fsdp, automodel, llm-foundry, deepspeed-zero3-fp16"),
     (GPU_PLAN + ["--strategy", "{tp: 7, micro_batch: 1}"], "tp 7 does not divide heads 96; choose a divisor of 96"),
     (GPU_PLAN + ["--strategy", "{tp: 8, pp: 2, dp: 32, cp: 1}"],
      "strategy: tp 8 x cp 1 x pp 2 x dp 32 cannot fill 1024 devices; the degrees must multiply to it, so leave one out "
-     "to have it chosen; --servers 64 has a plan: tp8 pp2 dp32 mb6 recompute=none vp24 sp zero3, 39.6 s a step"),
+     "to have it chosen; --servers 64 has a plan: tp8 pp2 dp32 mb6 recompute=none vp24 sp zero3, 36.8 s a step"),
     (GPU_PLAN + ["--objective", "cost"], "plan: --objective requires --sizes"),
     (GPU_PLAN + ["--sizes", "--frontier"], "plan: --frontier excludes --sizes; give one of them"),
     (["plan", JOB, "--cluster", CLUSTER, "--launch", "megatron"],

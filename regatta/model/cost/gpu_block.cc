@@ -22,10 +22,9 @@ using workload::Precision;
 constexpr double kFlashBackward = 2.5;
 // The rate of the longest sequences and heads of 128 is not reached by shorter ones: read from
 // figure 5 of the same (A100, forward and backward, causal: 83, 110, 135, 150 and 165 TFLOPS for
-// 512, 1024, 2048, 4096 and 16384 tokens; heads of 64 reach 0.88 of those of 128).
+// 512, 1024, 2048, 4096 and 16384 tokens).
 constexpr double kFlashCausalTokens = 500;
 constexpr double kFlashTokens = 100;
-constexpr double kFlashHead = 20;
 
 // Adam in mixed precision reads and writes gradient, master weight and two moments in 4 bytes each
 // and writes a 16-bit weight; the gradients are read and written before for scaling and their norm.
@@ -91,6 +90,7 @@ class Block {
     time_.weight_gradient += weight;
     // Copies of the input and of the output's gradient.
     if (engines_.cast_bytes == 0) return;
+    if (is_tuned(work_.model)) time_.forward.passes += pass(engines_.cast_bytes * batch * out * in);
     time_.forward.passes += pass(engines_.cast_bytes * batch * tokens * in);
     time_.backward.passes += pass(engines_.cast_bytes * batch * tokens * out);
   }
@@ -200,8 +200,10 @@ class Block {
     const double operations = 2 * work_.samples * heads_ * s * seen / work_.cp * dims;
     constexpr double kBestHead = 128;
     const double head = std::min(dims / 2, kBestHead);
-    const double share = seen / (seen + (is_causal ? kFlashCausalTokens / 2 : kFlashTokens)) *
-                         head / (head + kFlashHead) * (kBestHead + kFlashHead) / kBestHead;
+    const double softmax = engines_.softmax_width;
+    const double start = engines_.row_start * (is_causal ? kFlashCausalTokens / 2 : kFlashTokens);
+    const double share =
+        seen / (seen + start) * head / (head + softmax) * (kBestHead + softmax) / kBestHead;
     const Seconds forward{operations / (engines_.fused_attention.value * share)};
     time_.forward.attention += forward;
     time_.backward.attention += forward * kFlashBackward;
@@ -250,16 +252,33 @@ class Block {
     constexpr double kPadding = 16;
     const double sent = dispatched_width(work_.model);
     mlp(std::ceil(visits / own / kPadding) * kPadding, sent, width, own);
+    if (work_.model.linear_biases) expert_biases(visits, sent, width);
     if (experts.latent > 0) {
       linear(sent, h, between_);
       linear(h, sent, between_);
     }
     if (experts.shared > 0)
       mlp(tokens_, static_cast<double>(experts.ffn_hidden) / work_.tp * experts.shared);
-    const Seconds sorted = pass((stack_.traits.sorts_while_sending ? 2 : 4) * element_ * routed *
-                                sent / (work_.sequence_parallel ? work_.tp : 1));
+    const double sorts = stack_.traits.sorts_while_sending ? 1 : stack_.traits.sorts_twice ? 4 : 2;
+    const Seconds sorted =
+        pass(sorts * 2 * element_ * routed * sent / (work_.sequence_parallel ? work_.tp : 1));
     time_.forward.passes += sorted;
     time_.backward.passes += sorted;
+  }
+
+  // The biases of experts differ from token to token. That of the last product is added in fp32,
+  // weighted by the router, expert by expert (Megatron-Core, TEGroupedMLP._apply_bias): product,
+  // sum, concatenation and cast, and in the backward the gradients of the bias and of its weight.
+  void expert_biases(double visits, double sent, double width) {
+    const double gate = mlp_matrices(work_.model) - 1;
+    // The gradient of a bias is a sum over the tokens of its expert.
+    const Seconds sums = pass(element_ * visits * (gate * width + sent));
+    time_.backward.passes += sums;
+    if (stack_.traits.fuses_experts) return;
+    constexpr double kForward = 28;  // bytes of an element
+    constexpr double kBackward = 40;
+    time_.forward.passes += pass(kForward * visits * sent);
+    time_.backward.passes += pass(kBackward * visits * sent);
   }
 
   const GpuEngines& engines_;
@@ -377,6 +396,8 @@ GpuEngines gpu_engines(const topo::DeviceType& device, const SoftwareStack& stac
       engines.scores.peak *
       ((stack.traits.latest_attention ? shares.attention : shares.older_attention) *
        stack.traits.attention_share);
+  engines.softmax_width = shares.softmax_width;
+  engines.row_start = shares.row_start;
   engines.host_link = shares.host_link;
   if (is_eight_bits_or_less(precision)) {
     const NarrowFormat format = narrow_format(precision);

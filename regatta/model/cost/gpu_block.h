@@ -40,7 +40,9 @@ Status check_precision(const topo::DeviceType& device, workload::Precision preci
 struct GpuEngines {
   MatrixEngine products;
   MatrixEngine scores;
-  FlopsPerSecond fused_attention;  // that a fused kernel reaches
+  FlopsPerSecond fused_attention;  // that a fused kernel reaches with heads of 128
+  double softmax_width = 20;       // DeviceEfficiency::softmax_width
+  double row_start = 1;            // DeviceEfficiency::row_start
   // Bytes read and written per element to make the copies that narrow products read; 0: none.
   double cast_bytes = 0;
   BytesPerSecond host_link;  // to the server's memory, one way

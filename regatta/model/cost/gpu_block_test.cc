@@ -141,6 +141,64 @@ TEST(GpuBlock, RanksComputeAsMuchOfExpertsForEveryTensorDegree) {
   EXPECT_EQ(products(1, 8).attention, products(4, 8).attention);
 }
 
+BlockTime block_of(const workload::ModelShape& shape, const char* stack, const char* device,
+                   workload::Precision precision, workload::BlockKind kind = kExpertBlock) {
+  const SoftwareStack& used = *find_software_stack(stack);
+  const GpuEngines engines = gpu_engines(topo::find_device_preset(device)->device, used, precision);
+  return gpu_block_time(engines, used, {.model = shape, .samples = 4, .ep = 8}, kind);
+}
+
+// Expert by expert in fp32: 28 bytes of an element forward and 40 backward; one kernel for all adds
+// them as it goes, and the gradients are summed in both.
+TEST(GpuBlock, BiasesOfExpertsCostPassesUnlessOneKernelDoesAll) {
+  const workload::ModelShape biased = model("gpt-oss-120b");
+  workload::ModelShape plain = biased;
+  plain.linear_biases = false;
+  const auto added = [&](const char* stack) {
+    const auto passes = [&](const workload::ModelShape& shape) {
+      const BlockTime time = block_of(shape, stack, "b200-sxm", workload::Precision::kMxfp8);
+      return time.forward.passes + time.backward.passes;
+    };
+    return passes(biased) - passes(plain);
+  };
+  const double elements = 4.0 * 4096 * 4 * 2880;
+  const double memory = 0.838 * 8e12;
+  EXPECT_NEAR(added("megatron-bridge").value, elements * (28 + 40 + 2 * 3) / memory, 1e-6);
+  EXPECT_NEAR(added("megatron-bridge-graphs").value, elements * 2 * 3 / memory, 1e-6);
+}
+
+// As measured on B200: 0.73 of the rate with heads of half the width, and half the rate with a
+// sixteenth of the tokens.
+TEST(GpuBlock, ShortHeadsAndRowsCostAttentionMoreOnBlackwell) {
+  workload::ModelShape wide = model("llama3-8b");
+  workload::ModelShape narrow = wide;
+  narrow.heads *= 2;
+  narrow.head_dim = 64;
+  const auto attention = [](const workload::ModelShape& shape, const char* device) {
+    return block_of(shape, "megatron-bridge-dense", device, workload::Precision::kBf16, {})
+        .forward.attention.value;
+  };
+  EXPECT_NEAR(attention(wide, "b200-sxm") / attention(narrow, "b200-sxm"), 0.73, 0.01);
+  EXPECT_NEAR(attention(wide, "a100-sxm4-80g") / attention(narrow, "a100-sxm4-80g"), 0.88, 0.01);
+  EXPECT_GT(attention(wide, "b300-sxm") / attention(narrow, "b300-sxm"), 0.8);
+  workload::ModelShape shorter = wide;
+  wide.seq = 16384;
+  shorter.seq = 1024;
+  EXPECT_NEAR(256 * attention(shorter, "b200-sxm") / attention(wide, "b200-sxm"), 2, 0.05);
+}
+
+// Two bytes read of each weight, one written as it is and one transposed.
+TEST(GpuBlock, FineTuningCastsItsWeightsForEveryMicroBatch) {
+  workload::ModelShape packed = model("llama3-8b");
+  const auto passes = [&] {
+    return block_of(packed, "nemo", "h100-sxm", workload::Precision::kFp8, {}).forward.passes.value;
+  };
+  const double before = passes();
+  packed.packed = packed.seq;
+  const double weights = 4096.0 * (4096 + 2 * 1024 + 4096 + 3 * 14336);
+  EXPECT_NEAR(passes() - before, 4 * weights / (0.838 * 3.35e12), 1e-6);
+}
+
 TEST(GpuBlock, SharedExpertsStayWithTheTensorRanks) {
   const auto products = [](int shared, int etp) {
     workload::ModelShape shape = model("deepseek-v2");

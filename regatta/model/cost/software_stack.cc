@@ -120,7 +120,11 @@ SoftwareStack deepspeed_bf16() {
 
 // Megatron-LM since 2023: fused attention, kernels launched ahead by graphs or a faster host,
 // interleaved boundaries sent beside computation, gradients reduced beside the backward in fp32.
-// Scalars are those of the older stack on the same device, its collectives as nccl-tests has them.
+// Transformer Engine has about twice the kernels; its user buffers send pieces of tensor ranks'
+// exchanges beside the products, and hide what nemo's do. Its loss over the parts of a vocabulary
+// is not fused: cast, maximum, shift, exponentials, sum, quotient, product, cast (tensor_parallel/
+// cross_entropy.py). Scalars are those of the older stack on the same device, its collectives as
+// nccl-tests has them.
 SoftwareStack megatron_core() {
   SoftwareStack stack = megatron_2022();
   stack.name = "megatron-core";
@@ -129,33 +133,58 @@ SoftwareStack megatron_core() {
   stack.traits.flash_attention = true;
   stack.traits.has_dropout = false;
   stack.traits.gradient_bytes = 4;
+  stack.traits.logit_bytes = 52;
+  stack.traits.tp_overlap = 0.8;
   stack.traits.pp_overlap = 0.8;
   stack.traits.dp_overlap = 0.6;
+  stack.traits.kernels_forward = 40;
+  stack.traits.kernels_backward = 80;
   stack.traits.kernel_gap = Seconds{2e-6};
   stack.calibration.launch = Seconds{10e-6};
   stack.calibration.collective_latency = Seconds{30e-6};
   stack.fitted_on = "as megatron-lm-2022; launch and latency: one kernel, one NCCL call";
   stack.assumes =
       "Megatron-Core since 2023: fused attention, fp32 gradients reduced beside the backward, "
-      "stage boundaries sent beside computation";
+      "stage boundaries and tensor ranks' exchanges sent beside computation";
   return stack;
 }
 
-// With Transformer Engine and its user buffers: products and the exchange of tensor ranks go
-// together in pieces (NeMo).
+// In 8 bits, of 2024: attention written for the device before; a fused loss (NeMo).
 SoftwareStack nemo() {
   SoftwareStack stack = megatron_core();
   stack.name = "nemo";
-  stack.low = 0.93;
-  stack.high = 1.08;
+  stack.low = 0.96;
+  stack.high = 1.07;
   stack.traits.latest_attention = false;
-  stack.traits.kernels_forward = 40;
-  stack.traits.kernels_backward = 80;
-  stack.traits.tp_overlap = 0.8;
+  stack.traits.logit_bytes = 20;
   stack.traits.dp_overlap = 0.9;
   stack.assumes =
       "Megatron-Core with Transformer Engine: fused attention, products and the exchange of tensor "
       "ranks in pieces, gradients reduced beside the backward";
+  return stack;
+}
+
+// The same since 2025 with attention written for Hopper and Blackwell: Megatron Bridge.
+SoftwareStack megatron_bridge_dense() {
+  SoftwareStack stack = nemo();
+  stack.name = "megatron-bridge-dense";
+  stack.low = 0.95;
+  stack.high = 1.1;
+  stack.traits.latest_attention = true;
+  stack.fitted_on = "as nemo";
+  stack.assumes = "Megatron Bridge without experts: as nemo, attention written for the device";
+  return stack;
+}
+
+// Llama 3 405B as its authors trained it (2024, section 3.3): four kinds of parallelism in PyTorch,
+// the exchange of tensor ranks between the products.
+SoftwareStack llama3() {
+  SoftwareStack stack = megatron_core();
+  stack.name = "llama3-2024";
+  stack.traits.tp_overlap = 0;
+  stack.traits.logit_bytes = 20;
+  stack.fitted_on = "as megatron-core";
+  stack.assumes = "PyTorch as Llama 3 was trained: tensor ranks exchange between the products";
   return stack;
 }
 
@@ -176,14 +205,31 @@ SoftwareStack megatron_bridge() {
   return stack;
 }
 
+// The same with NCCL's all-to-all, as the recipes train Qwen3 235B on B200 and GPT-OSS in bf16, and
+// with a fixed capacity of experts (moe_token_dispatcher_type).
+SoftwareStack megatron_bridge_alltoall() {
+  SoftwareStack stack = megatron_bridge();
+  stack.name = "megatron-bridge-alltoall";
+  stack.traits.dispatches_once_a_rank = false;
+  stack.traits.sorts_twice = true;
+  stack.fitted_on = "as megatron-bridge";
+  stack.assumes = "Megatron Bridge with experts, a copy of a token for each of its experts by NCCL";
+  return stack;
+}
+
 // The same since 26.06 on NVL72: the counts stay on the device, graphs launch whole steps, and
-// HybridEP sorts tokens as it sends them, in 8 bits.
+// HybridEP sorts tokens as it sends them, in 8 bits. The recipes (perf_recipes) exchange tokens of
+// one micro-batch beside the products of another; HybridEP takes 32 of 152 processors meanwhile.
 SoftwareStack megatron_bridge_graphs() {
+  constexpr double kHybridEpProcessors = 32;
+  constexpr double kGb200Processors = 152;
   SoftwareStack stack = megatron_bridge();
   stack.name = "megatron-bridge-graphs";
   stack.traits.experts_sync = {};
   stack.traits.dispatches_narrow = true;
   stack.traits.sorts_while_sending = true;
+  stack.traits.fuses_experts = true;
+  stack.traits.ep_overlap = 1 - kHybridEpProcessors / kGb200Processors;
   stack.traits.kernel_gap = Seconds{1e-6};
   stack.calibration.launch = Seconds{1e-7};
   stack.fitted_on = "as megatron-bridge, without launches";
@@ -196,7 +242,7 @@ SoftwareStack fsdp() {
   SoftwareStack stack = megatron_core();
   stack.name = "fsdp";
   stack.low = 0.935;
-  stack.high = 1.137;
+  stack.high = 1.11;
   stack.traits.kernels_forward = 30;
   stack.traits.kernels_backward = 60;
   stack.traits.tp_overlap = 0;
@@ -210,7 +256,8 @@ SoftwareStack fsdp() {
 }
 
 // NeMo AutoModel: FSDP with kernels of Transformer Engine, tokens to experts by DeepEP. Its fused
-// Adam keeps the moments in 16 bits and of the master weights the other 16 bits alone.
+// Adam keeps the moments in 16 bits and of the master weights the other 16 bits alone. Its grouped
+// products take the counts from the device, one launch for all experts.
 SoftwareStack automodel() {
   SoftwareStack stack = fsdp();
   stack.name = "automodel";
@@ -219,9 +266,8 @@ SoftwareStack automodel() {
   stack.traits.weighs_before_output = true;
   stack.traits.held_gradient_bytes = 2;
   stack.traits.state_bytes = 6;
-  stack.traits.experts_sync = megatron_bridge().traits.experts_sync;
   stack.calibration.memory_efficiency = megatron_core().calibration.memory_efficiency;
-  stack.fitted_on = "as fsdp; the wait for experts as megatron-bridge";
+  stack.fitted_on = "as fsdp; no wait for experts: Qwen3 30B on one server";
   stack.assumes = "NeMo AutoModel: FSDP with Transformer Engine, tokens to experts by DeepEP";
   return stack;
 }
@@ -252,77 +298,38 @@ SoftwareStack deepspeed_zero3() {
 }
 
 const std::vector<SoftwareStack>& stacks() {
-  static const std::vector<SoftwareStack> all = {
-      deepspeed_fp16(),         deepspeed_2020(), megatron_2021(), megatron_2022(),
-      deepspeed_bf16(),         megatron_core(),  nemo(),          megatron_bridge(),
-      megatron_bridge_graphs(), fsdp(),           automodel(),     llm_foundry(),
-      deepspeed_zero3()};
+  static const std::vector<SoftwareStack> all = {deepspeed_fp16(),
+                                                 deepspeed_2020(),
+                                                 megatron_2021(),
+                                                 megatron_2022(),
+                                                 deepspeed_bf16(),
+                                                 megatron_core(),
+                                                 llama3(),
+                                                 nemo(),
+                                                 megatron_bridge_dense(),
+                                                 megatron_bridge(),
+                                                 megatron_bridge_alltoall(),
+                                                 megatron_bridge_graphs(),
+                                                 fsdp(),
+                                                 automodel(),
+                                                 llm_foundry(),
+                                                 deepspeed_zero3()};
   return all;
 }
 
-struct DeviceEfficiencyRow {
-  std::string_view device;
-  DeviceEfficiency shares;
-};
-
-// Large products reach on an A100 0.859 of its peak, on an H100 0.80 at their best and 0.73 with
-// the shapes of models while power holds the clock down, 0.65 in fp8; on a B200 0.78 and 0.66
-// (Bekman, "Machine Learning Engineering", maximum achievable matmul FLOPS; SemiAnalysis, "MI300X
-// vs H100 vs H200", 2024). Fused attention: FlashAttention-2, 2023, figure 5 (A100: 0.6 of its
-// peak); FlashAttention-3, 2024, figures 5 and 6 (H100:
-// 0.55 forward and backward together, FlashAttention-2 0.36).
-// A T4 multiplies matrices of 4096 at 24 TFLOPS, 0.37 of its peak, because 70 W hold its clock down
-// (NVIDIA developer forum, "About GPU peak performance", 2023).
-// Watts: three quarters of what servers of eight are rated at (DGX-1 3.5 kW, DGX A100 6.5, DGX H100
-// 10.2, DGX B200 14.3), by the data sheets' power of a device for the others.
-// Copies to pinned memory over PCIe 3.0, 4.0 and 5.0 x16 reach 12, 25 and 50 GB/s.
-// Two devices share NVLink-C2C's 450 GB/s one way to a Grace processor, of which copies reach 0.8;
-// racks of 72 are rated at 120 kW (GB200) and 135 kW (GB300).
-// No products of B300, GB200 and GB300 are published. Llama 3.1 405B of Megatron-Bridge fits them:
-// GB200, whose data sheet gives a higher clock than B200's, holds no more of it under load, and
-// GB300 the same share as B200. In nvfp4 a product reaches 0.75 of B200's peak at its best (NVIDIA,
-// "Boosting matrix multiplication with cuBLAS 12.9", 2025), with the shapes of that model 0.53.
-constexpr double kA100Matrix = 0.859;
-constexpr double kNvfp4 = 0.53 / kA100Matrix;
-constexpr double kGb200 = 0.9;  // of the shares of B200
-constexpr DeviceEfficiencyRow kShares[] = {
-    {"t4", {0.37 / kA100Matrix, 0, 0.2, 0.2, BytesPerSecond{12e9}, 150}},
-    {"v100-sxm2-16g", {0.80 / kA100Matrix, 0, 0.3, 0.3, BytesPerSecond{12e9}, 440}},
-    {"v100", {0.80 / kA100Matrix, 0, 0.3, 0.3, BytesPerSecond{12e9}, 440}},
-    {"a100-sxm4-40g", {1, 0, 0.58, 0.58, BytesPerSecond{25e9}, 620}},
-    {"a100-sxm4-80g", {1, 0, 0.58, 0.58, BytesPerSecond{25e9}, 620}},
-    {"a800-sxm4-80g", {1, 0, 0.58, 0.58, BytesPerSecond{25e9}, 620}},
-    {"l20", {0.90 / kA100Matrix, 0.90 / kA100Matrix, 0.6, 0.6, BytesPerSecond{25e9}, 450}},
-    {"l40s", {0.70 / kA100Matrix, 0.60 / kA100Matrix, 0.45, 0.45, BytesPerSecond{25e9}, 550}},
-    {"h20", {0.92 / kA100Matrix, 0.92 / kA100Matrix, 0.7, 0.6, BytesPerSecond{50e9}, 800}},
-    {"h100-sxm", {0.72 / kA100Matrix, 0.65 / kA100Matrix, 0.5, 0.34, BytesPerSecond{50e9}, 1000}},
-    {"h800-sxm", {0.72 / kA100Matrix, 0.65 / kA100Matrix, 0.5, 0.34, BytesPerSecond{50e9}, 1000}},
-    {"h200-sxm", {0.76 / kA100Matrix, 0.66 / kA100Matrix, 0.5, 0.34, BytesPerSecond{50e9}, 1000}},
-    {"b200-sxm",
-     {0.72 / kA100Matrix, 0.68 / kA100Matrix, 0.42, 0.42, BytesPerSecond{50e9}, 1450, kNvfp4}},
-    {"b300-sxm",
-     {0.72 / kA100Matrix, 0.68 / kA100Matrix, 0.42, 0.42, BytesPerSecond{50e9}, 1450, kNvfp4}},
-    {"gb200",
-     {kGb200 * 0.72 / kA100Matrix, kGb200 * 0.68 / kA100Matrix, kGb200 * 0.42, kGb200 * 0.42,
-      BytesPerSecond{180e9}, 1250, kNvfp4}},
-    {"gb300",
-     {0.72 / kA100Matrix, 0.68 / kA100Matrix, 0.42, 0.42, BytesPerSecond{180e9}, 1400, kNvfp4}},
-};
-
-}  // namespace
-
-namespace {
-
-// Devices of NVL72.
-bool is_of_rack(const topo::DeviceType& device) {
-  return device.name.starts_with("gb");
+// The recipes of Megatron Bridge launch whole steps by graphs on NVL72 in MXFP8, but not those with
+// state spaces.
+bool has_whole_graphs(const workload::ModelShape& model, workload::Precision precision,
+                      const topo::DeviceType& device) {
+  return device.name.starts_with("gb") && precision == workload::Precision::kMxfp8 &&
+         model.state_space.heads == 0;
 }
 
 }  // namespace
 
 PredictionErrorRange prediction_error_range(const SoftwareStack& stack,
                                             const workload::ModelShape& model) {
-  constexpr PredictionErrorRange kExperts{.low = 0.87, .high = 1.2};
+  constexpr PredictionErrorRange kExperts{.low = 0.87, .high = 1.24};
   const OwnRuns& own = workload::has_experts(model) ? stack.own_experts : stack.own_dense;
   if (own.count > 0) return own.range;
   return workload::has_experts(model) ? kExperts
@@ -348,17 +355,12 @@ const SoftwareStack& default_software_stack(const workload::ModelShape& model,
     return named(workload::has_experts(model) ? "automodel" : "fsdp");
   // Experts in 16 bits on devices of before fp8 are of Megatron-Core's first years.
   if (workload::has_experts(model) && device.fp8_peak.value > 0)
-    return named(is_of_rack(device) ? "megatron-bridge-graphs" : "megatron-bridge");
-  if (is_eight_bits_or_less(precision)) return named("nemo");
+    return named(has_whole_graphs(model, precision, device) ? "megatron-bridge-graphs"
+                                                            : "megatron-bridge");
+  if (is_eight_bits_or_less(precision)) return named("megatron-bridge-dense");
   const bool is_of_2022 = is_plain_gpt(model) && device.fp8_peak.value == 0;
   if (is_of_2022 && precision == workload::Precision::kFp16) return named("megatron-lm-2022");
   return named("megatron-core");
-}
-
-DeviceEfficiency device_efficiency(std::string_view device) {
-  for (const DeviceEfficiencyRow& one : kShares)
-    if (one.device == device) return one.shares;
-  return {};
 }
 
 std::vector<std::string> software_stack_names() {

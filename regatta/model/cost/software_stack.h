@@ -62,8 +62,12 @@ struct StackTraits {
   bool dispatches_once_a_rank = false;
   // Tokens go to their experts in the precision of the products, where that has eight bits or less.
   bool dispatches_narrow = false;
+  // Tokens are sorted by rank before the exchange and by expert after it: between two copies.
+  bool sorts_twice = false;
   // The exchange itself sorts tokens by expert at one of its ends.
   bool sorts_while_sending = false;
+  // One kernel for both products of experts, with their biases and activation function.
+  bool fuses_experts = false;
   // In fp8 each tensor is read for its largest element before it is cast, not scaled by that of
   // steps before.
   bool scales_by_tensor = false;
@@ -92,6 +96,10 @@ struct DeviceEfficiency {
   BytesPerSecond host_link{25e9};  // to the server's memory, one way
   double server_watts = 0;         // of the whole server under load, per device; 0: not known
   double matrix_nvfp4 = 1;         // as matrix_fp8, in nvfp4
+  // Elements of a head whose products take fused attention as long as the softmax of a score does.
+  double softmax_width = 20;
+  // The tokens that beginning and ending a row of scores are worth to it, in those of an A100.
+  double row_start = 1;
 };
 DeviceEfficiency device_efficiency(std::string_view device);
 
@@ -125,8 +133,8 @@ struct SoftwareStack {
 };
 
 // That of the user's own runs of such a model; without any that of the stack's replayed rows, and
-// for models with experts that of the 11 rows of the replay's set of them, on any stack: 0.86 to
-// 1.25, nine of them in this spread.
+// for models with experts one of any stack: 16 of the 20 rows of them lie in it that the replay
+// holds out of Megatron Bridge, and the 11 of its own set.
 PredictionErrorRange prediction_error_range(const SoftwareStack& stack,
                                             const workload::ModelShape& model);
 
@@ -149,8 +157,8 @@ const SoftwareStack* find_software_stack(std::string_view name);
 std::vector<std::string> software_stack_names();
 
 // The stack that people use for such a job where none is named, by model, precision and the year
-// of the device: with experts Megatron Bridge, on NVL72 with graphs, or AutoModel where replicas
-// share the weights; Transformer Engine for fp8 and less, Megatron-LM of 2022, before fused
+// of the device: with experts Megatron Bridge, in MXFP8 on NVL72 with graphs, or AutoModel where
+// replicas share the weights; Megatron Bridge for fp8 and less, Megatron-LM of 2022, before fused
 // attention, where a plain GPT trains in fp16 on a device of that time (none of fp8), else
 // Megatron-Core. The strategy counts only with zero 3: replicas that share the weights are FSDP.
 const SoftwareStack& default_software_stack(const workload::ModelShape& model,

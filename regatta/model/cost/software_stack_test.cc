@@ -31,12 +31,14 @@ TEST(DefaultSoftwareStack, IsOfTheTimeOfTheModelTheDeviceAndThePrecision) {
   EXPECT_EQ(usual("llama3-70b", Precision::kBf16, {.recompute = Recompute::kSelective}),
             "megatron-core");
   EXPECT_EQ(usual("gpt3-175b", Precision::kFp16, {}, "h100-sxm"), "megatron-core");
-  EXPECT_EQ(usual("llama3-70b", Precision::kFp8, {}, "h100-sxm"), "nemo");
-  EXPECT_EQ(usual("llama3-70b", Precision::kMxfp8, {}, "gb200"), "nemo");
-  EXPECT_EQ(usual("llama3-70b", Precision::kNvfp4, {}, "b300-sxm"), "nemo");
+  EXPECT_EQ(usual("llama3-70b", Precision::kFp8, {}, "h100-sxm"), "megatron-bridge-dense");
+  EXPECT_EQ(usual("llama3-70b", Precision::kMxfp8, {}, "gb200"), "megatron-bridge-dense");
+  EXPECT_EQ(usual("llama3-70b", Precision::kNvfp4, {}, "b300-sxm"), "megatron-bridge-dense");
   EXPECT_EQ(usual("llama3-70b", Precision::kBf16, {.zero = 3}), "fsdp");
   EXPECT_EQ(usual("qwen3-30b-a3b", Precision::kBf16, {}, "h100-sxm"), "megatron-bridge");
   EXPECT_EQ(usual("qwen3-30b-a3b", Precision::kMxfp8, {}, "gb200"), "megatron-bridge-graphs");
+  EXPECT_EQ(usual("qwen3-30b-a3b", Precision::kBf16, {}, "gb200"), "megatron-bridge");
+  EXPECT_EQ(usual("nemotron3-super", Precision::kMxfp8, {}, "gb200"), "megatron-bridge");
   EXPECT_EQ(usual("qwen3-30b-a3b", Precision::kBf16, {.zero = 3}, "h100-sxm"), "automodel");
   EXPECT_EQ(usual("mixtral-8x7b", Precision::kBf16), "megatron-core") << "A100";
 }

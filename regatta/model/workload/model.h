@@ -166,6 +166,10 @@ inline bool has_latent_attention(const ModelShape& model) {
 inline bool is_frozen(const ModelShape& model) {
   return model.adapters.rank > 0;
 }
+// Whether a trained model is tuned: adapters, or on packed samples.
+inline bool is_tuned(const ModelShape& model) {
+  return is_frozen(model) || model.packed > 0;
+}
 // The width of a token as it is sent to the routed experts.
 inline int dispatched_width(const ModelShape& model) {
   return model.experts.latent > 0 ? model.experts.latent : model.hidden;

@@ -316,6 +316,26 @@ TEST(EstimateStep, OfFrozenSharedWeightsGathersThem) {
   EXPECT_GT(exchange(), full / 2);
 }
 
+// State spaces between the experts take the device longer than the host, which is ahead when the
+// experts come.
+TEST(EstimateStep, TheHostRunsAheadInTheBackwardFromBlockToBlock) {
+  workload::ModelShape model = workload::find_model_preset("nemotron3-super")->model;
+  model.seq = 4096;
+  const Strategy strategy{.dp = 8, .micro_batch = 1, .ep = 8};
+  const EstimateInput input{.model = model,
+                            .strategy = strategy,
+                            .global_batch = 64,
+                            .precision = workload::Precision::kFp8,
+                            .server = *topo::find_server_preset("dgx-h100"),
+                            .stack = *cost::find_software_stack("megatron-bridge")};
+  const auto experts_wait = [&] {
+    return micro_batch_work(input, machine_model(input)).blocks[2].time.host;
+  };
+  const Seconds between = experts_wait();
+  model.layer_pattern.assign(model.layer_pattern.size(), 'E');
+  EXPECT_LT(between, experts_wait());
+}
+
 TEST(EstimateStep, OfPackedSamplesHasLessAttention) {
   workload::ModelShape model = workload::find_model_preset("llama3-8b")->model;
   const Strategy strategy{.dp = 8, .micro_batch = 1};

@@ -53,19 +53,20 @@ constexpr std::string_view kAtScale =
     "bf16,50.2,,\n"
     "megatron-529.6b,,2048,,dgx-a100-80g,3360,8,35,1,,1,full,no,1,1920,bf16,megatron-deepspeed-"
     "bf16,44.4,,\n"
-    "llama3-405b,,,,dgx-h100,8192,8,16,1,2,4,,,1,2048,bf16,megatron-core,,,430\n"
-    "llama3-405b,,,,dgx-h100,16384,8,16,1,2,4,,,1,2048,bf16,megatron-core,,,400\n"
-    "llama3-8b,,,,dgx-h100,8,1,1,1,3,,,,1,128,fp8,nemo,,14451,\n"
-    "llama3-70b,,,,dgx-h100,64,4,8,1,1,5,,,1,256,fp8,nemo,,1621,\n"
-    "llama3-405b,,,,dgx-h100,1024,8,8,2,1,8,,,1,512,fp8,nemo,,292,\n"
-    "llama3-405b,,,,dgx-h100,1024,8,8,2,1,8,,,1,1536,fp8,nemo,,311,\n"
-    "llama3-8b,,,,dgx-b200,8,1,1,1,1,,,,2,128,fp8,nemo,,30624,\n"
-    "llama3-405b,,,,dgx-b200,128,4,8,2,1,8,,,1,64,fp8,nemo,,661,\n";
+    "llama3-405b,,,,dgx-h100,8192,8,16,1,2,4,,,1,2048,bf16,llama3-2024,,,430\n"
+    "llama3-405b,,,,dgx-h100,16384,8,16,1,2,4,,,1,2048,bf16,llama3-2024,,,400\n"
+    "llama3-8b,,,,dgx-h100,8,1,1,1,3,,,,1,128,fp8,megatron-bridge-dense,,14451,\n"
+    "llama3-70b,,,,dgx-h100,64,4,8,1,1,5,,,1,256,fp8,megatron-bridge-dense,,1621,\n"
+    "llama3-405b,,,,dgx-h100,1024,8,8,2,1,8,,,1,512,fp8,megatron-bridge-dense,,292,\n"
+    "llama3-405b,,,,dgx-h100,1024,8,8,2,1,8,,,1,1536,fp8,megatron-bridge-dense,,311,\n"
+    "llama3-8b,,,,dgx-b200,8,1,1,1,1,,,,2,128,fp8,megatron-bridge-dense,,30624,\n"
+    "llama3-405b,,,,dgx-b200,128,4,8,2,1,8,,,1,64,fp8,megatron-bridge-dense,,661,\n";
 
 // Mixtures of experts, their tokens balanced by force: DeepSeek-V3 as its authors trained it (2024,
 // sections 3.1 and 4.2: 180 thousand hours of H800 a trillion tokens); NeMo AutoModel
 // (docs/performance-summary.md of github.com/NVIDIA-NeMo/Automodel, 2025): FSDP and DeepEP;
-// Megatron Bridge 25.09 to 26.02 (as above), each the fastest release of its row.
+// Megatron Bridge 25.09 to 26.02 (as above), each the fastest release of its row, with the
+// dispatcher and the recomputation of its recipe.
 constexpr std::string_view kExperts =
     "model,server,gpus,tp,pp,ep,etp,zero,vp,schedule,recompute,mbs,gbs,precision,stack,"
     "tokens_s_gpu,capacity\n"
@@ -74,12 +75,12 @@ constexpr std::string_view kExperts =
     "deepseek-v3,dgx-h100,256,1,4,64,,3,8,,,1,512,bf16,automodel,1002,\n"
     "kimi-k2,dgx-h100,256,1,8,32,,3,4,,,1,512,bf16,automodel,924,\n"
     "qwen3-30b-a3b,dgx-h100,8,1,1,8,,3,,,,4,512,bf16,automodel,12040,\n"
-    "deepseek-v3,dgx-h100,1024,2,8,64,1,1,4,,,1,8192,fp8,megatron-bridge,1297,\n"
-    "qwen3-30b-a3b,dgx-h100,16,1,2,8,,1,24,,,2,512,fp8,megatron-bridge,10494,1\n"
-    "deepseek-v3,dgx-b200,256,1,16,8,,1,,,,1,4096,fp8,megatron-bridge,2689,\n"
-    "qwen3-30b-a3b,dgx-b200,8,1,1,8,,1,,,,1,512,fp8,megatron-bridge,18066,1\n"
-    "qwen3-235b-a22b,dgx-b200,64,1,8,8,,1,2,,,1,1024,fp8,megatron-bridge,4104,\n"
-    "qwen3-235b-a22b,dgx-b200,256,1,8,8,,1,,,,1,8192,fp8,megatron-bridge,3805,\n";
+    "deepseek-v3,dgx-h100,1024,2,8,64,1,1,4,,pointwise,1,8192,fp8,megatron-bridge,1297,\n"
+    "qwen3-30b-a3b,dgx-h100,16,1,2,8,,1,24,,,2,512,fp8,megatron-bridge-alltoall,10494,1\n"
+    "deepseek-v3,dgx-b200,256,1,16,8,,1,,,pointwise,1,4096,fp8,megatron-bridge,2689,\n"
+    "qwen3-30b-a3b,dgx-b200,8,1,1,8,,1,,,,1,512,fp8,megatron-bridge-alltoall,18066,1\n"
+    "qwen3-235b-a22b,dgx-b200,64,1,8,8,,1,2,,,1,1024,fp8,megatron-bridge-alltoall,4104,\n"
+    "qwen3-235b-a22b,dgx-b200,256,1,8,8,,1,,,,1,8192,fp8,megatron-bridge-alltoall,3805,\n";
 
 }  // namespace
 

@@ -92,9 +92,10 @@ const char* stack_of_framework(const TrainingLog& log, workload::Precision preci
                                bool has_experts, int zero) {
   const std::string_view framework = log.framework;
   if (framework == kTitan) return "fsdp";
+  const bool is_narrow = workload::is_eight_bits_or_less(precision);
+  if (framework == kBridge && !has_experts) return "megatron-bridge-dense";
   if (framework == kBridge || framework == kNemo) return has_experts ? "megatron-bridge" : "nemo";
-  if (framework == kMegatronLm)
-    return workload::is_eight_bits_or_less(precision) ? "nemo" : "megatron-core";
+  if (framework == kMegatronLm) return is_narrow ? "megatron-bridge-dense" : "megatron-core";
   if (zero == 3) return "deepspeed-zero3-fp16";
   return precision == workload::Precision::kFp16 ? "megatron-deepspeed-fp16"
                                                  : "megatron-deepspeed-bf16";

@@ -84,12 +84,26 @@ workload::Strategy bridge_strategy(RowReader& reader, const std::string& model, 
   return strategy;
 }
 
-// Since 26.06 experts on NVL72 are launched by graphs.
-const char* stack_of_row(const RowReader& reader, const workload::ModelShape& model) {
-  if (!has_experts(model)) return "nemo";
-  const bool has_graphs =
-      reader.text("release") >= "26.06" && reader.text("system").starts_with("DGX-GB");
-  return has_graphs ? "megatron-bridge-graphs" : "megatron-bridge";
+// Since 26.06 graphs launch whole steps of experts where the recipes for MXFP8 on NVL72 say so
+// (scripts/performance/configs: "full_iteration"): not those of Nemotron, nor that of Kimi K2 with
+// two samples.
+bool has_whole_graphs(const RowReader& reader, const std::string& model, int micro_batch) {
+  if (reader.text("release") < "26.06" || !reader.text("system").starts_with("DGX-GB"))
+    return false;
+  return model != "Nemotron_3_Super" && (model != "Kimi_K2" || micro_batch == 1);
+}
+
+// The same recipes name what is recomputed (recompute_modules). Nothing: not for that release.
+std::optional<workload::Recompute> recipe_recompute(const std::string& model, bool has_graphs,
+                                                    workload::Precision precision) {
+  using workload::Recompute;
+  if (has_graphs || model == "Nemotron_3_Super") return Recompute::kNone;
+  // Norms and activation functions.
+  if (model == "GPT OSS 120B")
+    return precision == workload::Precision::kBf16 ? Recompute::kPointwise : Recompute::kNone;
+  // Heads from short vectors; in bf16 activation functions.
+  if (model == "DeepSeekV3" || model == "Kimi_K2") return Recompute::kPointwise;
+  return std::nullopt;
 }
 
 // The recipes train the module of DeepSeek-V3 (src/megatron/bridge/recipes/deepseek), and that of
@@ -144,12 +158,24 @@ std::vector<PublishedRun> bridge_row(RowReader& reader) {
   run.server = server_of(preset_of(kSystems, reader.text("system")));
   const int gpus = reader.whole("gpus");
   run.strategy = bridge_strategy(reader, model, gpus, run.model.layers);
+  // Its recipes of fine-tuning reduce gradients after the last backward (overlap_grad_reduce).
+  run.strategy.overlap = !is_tuned(run.model);
   // Its recipes leave experts whole: expert_tensor_parallel_size is 1 (recipes/*/*.py).
   if (has_experts(run.model)) run.strategy.etp = 1;
   run.global_batch = reader.whole("gbs");
   run.precision = *bridge_precision(reader.text("precision"));
-  run.is_recompute_open = has_experts(run.model);
-  run.stack = stack_of_row(reader, run.model);
+  run.stack = "megatron-bridge-dense";
+  if (has_experts(run.model)) {
+    const bool has_graphs = has_whole_graphs(reader, model, run.strategy.micro_batch);
+    const bool is_nccl = run.model.experts.capacity > 0 ||
+                         (model == "GPT OSS 120B" && run.precision == workload::Precision::kBf16);
+    run.stack = has_graphs ? "megatron-bridge-graphs"
+                : is_nccl  ? "megatron-bridge-alltoall"
+                           : "megatron-bridge";
+    const auto recompute = recipe_recompute(model, has_graphs, run.precision);
+    run.is_recompute_open = !recompute;
+    run.strategy.recompute = recompute.value_or(workload::Recompute::kNone);
+  }
   const double tokens = static_cast<double>(run.global_batch) * run.model.seq;
   run.measured = tokens / (reader.positive("tokens_s_gpu") * gpus);
   run.is_calibration =

@@ -43,6 +43,27 @@ TEST(BridgeRow, IsARunOfThePlanner) {
   EXPECT_TRUE(run.is_recompute_open);
 }
 
+TEST(BridgeRow, IsLaunchedAndRecomputedAsItsRecipeSays) {
+  using workload::Recompute;
+  const PublishedTable table = table_of(
+      "26.08,Pre-Training,GPT OSS 120B,,DGX-GB200,64,MXFP8,1280,4,4096,,1,1,1,,64,28672,934\n"
+      "26.04,Pre-Training,GPT OSS 120B,,DGX-B200,64,BF16,1280,4,4096,0,1,1,1,,8,13045,355\n"
+      "26.06,Pre-Training,Kimi_K2,,DGX-GB300,256,MXFP8,4096,2,4096,,1,4,1,4,64,5372,1099\n"
+      "26.06,Pre-Training,Nemotron_3_Super,,DGX-GB200,64,MXFP8,512,1,8192,,2,1,1,,64,6742,571\n"
+      "26.04,Pre-Training,LLAMA3_70B,,DGX-GB200,64,NVFP4,256,1,8192,,2,4,1,5,,4898,2201\n");
+  ASSERT_EQ(table.runs.size(), 5U);
+  const auto expect = [&](std::size_t row, const char* stack, Recompute recompute) {
+    EXPECT_EQ(table.runs[row].stack, stack) << table.runs[row].name;
+    EXPECT_EQ(table.runs[row].strategy.recompute, recompute) << table.runs[row].name;
+    EXPECT_FALSE(table.runs[row].is_recompute_open) << table.runs[row].name;
+  };
+  expect(0, "megatron-bridge-graphs", Recompute::kNone);
+  expect(1, "megatron-bridge-alltoall", Recompute::kPointwise);
+  expect(2, "megatron-bridge", Recompute::kPointwise);
+  expect(3, "megatron-bridge", Recompute::kNone);
+  expect(4, "megatron-bridge-dense", Recompute::kNone);
+}
+
 TEST(BridgeRow, IsHeldOutUnlessItsModelIsFitted) {
   EXPECT_TRUE(table_of(kQwen).runs.at(0).is_calibration);
   const PublishedTable dense = table_of(

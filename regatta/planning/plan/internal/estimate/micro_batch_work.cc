@@ -1,5 +1,6 @@
 // The work of one rank for a micro-batch: its blocks and the ends of the model.
 #include <algorithm>
+#include <array>
 
 #include "regatta/base/core/ids.h"
 #include "regatta/planning/plan/estimate.h"
@@ -28,8 +29,11 @@ class Work {
   MicroBatchWork micro_batch() const {
     MicroBatchWork all;
     const workload::BlockCounts counts = all_blocks(input_.model);
+    std::array<BackwardPace, workload::kBlockKinds> paces;
     for (int kind = 0; kind < workload::kBlockKinds; ++kind)
-      if (counts[kind] > 0) at(all.blocks, kind) = block(block_kind(input_.model, kind));
+      if (counts[kind] > 0)
+        at(all.blocks, kind) = block(block_kind(input_.model, kind), at(paces, kind));
+    add_backward_idle(all, counts, paces);
     const cost::ComputeTime ends =
         gpu_embedding_and_head_time(machine_.engines, input_.stack, work_);
     all.embedding_and_head.matmul = ends.matmul;
@@ -45,8 +49,34 @@ class Work {
   }
 
  private:
-  // One block of one micro-batch, forward and backward.
-  BlockWork block(BlockKind kind) const {
+  // The backward of a block on the device, and the launches of it on the host.
+  struct BackwardPace {
+    Seconds device;
+    Seconds host;
+
+    Seconds excess() const { return std::max(host - device, Seconds{}); }
+  };
+
+  // In the backward the host waits for nothing and runs ahead of the device, from block to block:
+  // the device waits for what all blocks together launch too slowly.
+  static void add_backward_idle(MicroBatchWork& all, const workload::BlockCounts& counts,
+                                const std::array<BackwardPace, workload::kBlockKinds>& paces) {
+    BackwardPace sum;
+    Seconds alone;
+    for (int kind = 0; kind < workload::kBlockKinds; ++kind) {
+      sum.device += at(paces, kind).device * counts[kind];
+      sum.host += at(paces, kind).host * counts[kind];
+      alone += at(paces, kind).excess() * counts[kind];
+    }
+    if (alone == Seconds{}) return;
+    const double share = sum.excess() / alone;
+    for (int kind = 0; kind < workload::kBlockKinds; ++kind)
+      at(all.blocks, kind).time.host += at(paces, kind).excess() * share;
+  }
+
+  // One block of one micro-batch, forward and backward; without the host's time in the backward,
+  // which `pace` is set to.
+  BlockWork block(BlockKind kind, BackwardPace& pace) const {
     cost::BlockTime time = gpu_block_time(machine_.engines, input_.stack, work_, kind);
     const Seconds again = time.forward.total();
     if (kind.predicts) add_output_layer(time);
@@ -91,7 +121,7 @@ class Work {
     const Seconds host_backward =
         launch * kernels_backward * kBackwardLaunch + (is_full ? host_forward : Seconds{});
     Seconds idle_forward = std::max(host_forward - block.forward, Seconds{});
-    part.host = std::max(host_backward - backward, Seconds{});
+    pace = {.device = backward, .host = host_backward};
     if (has_experts && waits_for_counts()) {
       idle_forward = synchronised_idle(block.forward, time.experts + ep, share);
       if (exchanges_again) part.host += traits_.experts_sync;
@@ -132,7 +162,9 @@ class Work {
     const workload::Experts& experts = input_.model.experts;
     const double own = static_cast<double>(experts.count) / strategy_.ep;
     const double casts = is_eight_bits_or_less(input_.precision) ? 4 : 0;
-    return own * 2 + casts * (experts.capacity > 0 ? 1 : own);
+    // The product and the sum of a bias of its own.
+    const double biases = input_.model.linear_biases && !traits_.fuses_experts ? 2 : 0;
+    return own * (2 + biases) + casts * (experts.capacity > 0 ? 1 : own);
   }
 
   // A module that predicts has the output layer and the loss once more.

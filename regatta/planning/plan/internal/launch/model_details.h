@@ -37,11 +37,6 @@ struct ModelDetails {
 
 ModelDetails model_details(const workload::ModelShape& model);
 
-// Whether it was trained before: adapters alone are trained, or samples are packed.
-inline bool is_tuned(const workload::ModelShape& model) {
-  return is_frozen(model) || model.packed > 0;
-}
-
 // A line of a comment for each detail that the job does not say; none for a known model.
 std::vector<std::string> unknown_details(const workload::ModelShape& model);
 
