@@ -23,7 +23,7 @@ using workload::Strategy;
 Result<PlanSearchResult> search_any(const PlanningProblem& problem, SearchMode mode, int top,
                                     int threads) {
   if (problem.simulated) return search_simulated(problem, top);
-  if (is_heterogeneous(problem)) return search_heterogeneous_servers(problem, mode, top);
+  if (is_heterogeneous(problem)) return search_heterogeneous_servers(problem, mode, top, threads);
   return search_equal_servers(problem, mode, top, threads);
 }
 

@@ -1,14 +1,17 @@
 #include "regatta/planning/plan/internal/search/heterogeneous_search.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <map>
 #include <optional>
+#include <thread>
 #include <tuple>
 #include <utility>
 
 #include "regatta/base/core/ids.h"
+#include "regatta/base/core/mutex.h"
 #include "regatta/base/core/units.h"
 #include "regatta/planning/plan/internal/estimate/heterogeneous_job.h"
 #include "regatta/planning/plan/internal/search/best_plans.h"
@@ -110,20 +113,34 @@ struct Candidate {
 
 class HeterogeneousSearch {
  public:
-  HeterogeneousSearch(const PlanningProblem& problem, SearchMode mode, int top)
+  HeterogeneousSearch(const PlanningProblem& problem, SearchMode mode, int top, int threads)
       : problem_(problem),
         is_pruned_(mode == SearchMode::kPruned),
         top_(static_cast<std::size_t>(std::max(1, top))),
+        threads_(std::max(1, threads)),
         orders_(problem),
         best_(problem, !is_pruned_) {}
 
   Result<PlanSearchResult> run() {
-    for (const Candidate& candidate : candidates()) {
-      if (is_pruned_ && candidate.least > best_.limit(top_)) break;  // as all that follow
-      REGATTA_TRY_DO(orders_.each(candidate.strategy.pp, [&](const OrderedServers& order) {
-        return look_at(candidate, order);
-      }));
-    }
+    const std::vector<Candidate> all = candidates();
+    std::vector<Status> statuses(static_cast<std::size_t>(threads_));
+    std::atomic<std::size_t> next = 0;
+    const auto look = [&](std::size_t thread) {
+      for (std::size_t i = next++; i < all.size() && statuses[thread]; i = next++) {
+        if (is_pruned_ && all[i].least > best_.limit(top_)) return;  // as all that follow
+        statuses[thread] = orders_.each(all[i].strategy.pp, [&](const OrderedServers& order) {
+          return look_at(all[i], order);
+        });
+      }
+    };
+    std::vector<std::thread> others;
+    for (std::size_t thread = 1; thread < statuses.size(); ++thread)
+      others.emplace_back(look, thread);
+    look(0);
+    for (std::thread& other : others)
+      other.join();
+    for (const Status& status : statuses)
+      REGATTA_TRY_DO(status);
     PlanSearchResult result = best_.result(top_);
     for (Plan& plan : result.ranked)
       improve(plan);
@@ -135,7 +152,7 @@ class HeterogeneousSearch {
   }
 
  private:
-  // The best plan of each family, and the counts.
+  // The best plan of each family, and the counts; for all threads.
   class Best {
    public:
     Best(const PlanningProblem& problem, bool keeps_all)
@@ -143,6 +160,7 @@ class HeterogeneousSearch {
 
     // Seconds: a slower plan is not among the `top` families.
     double limit(std::size_t top) const {
+      const MutexLock lock(mutex_);
       if (fastest_.size() < top) return std::numeric_limits<double>::infinity();
       std::vector<double> times;
       for (const auto& [family, plan] : fastest_)
@@ -154,11 +172,13 @@ class HeterogeneousSearch {
 
     void offer(const Plan& plan) {
       const bool fits = memory_fit(problem_, plan) == MemoryFit::kFits;
+      const MutexLock lock(mutex_);
       tally_.count(plan, fits);
       if (fits) fastest_[family_of(plan.strategy)].offer(plan);
     }
 
     PlanSearchResult result(std::size_t top) const {
+      const MutexLock lock(mutex_);
       PlanSearchResult result = tally_.result(top);
       std::vector<FamilyBest> families;
       for (const auto& [family, plan] : fastest_)
@@ -169,8 +189,9 @@ class HeterogeneousSearch {
 
    private:
     const PlanningProblem& problem_;
-    BestPlans tally_;
-    std::map<PlanFamily, FamilyBest> fastest_;
+    mutable Mutex mutex_;
+    BestPlans tally_ REGATTA_GUARDED_BY(mutex_);
+    std::map<PlanFamily, FamilyBest> fastest_ REGATTA_GUARDED_BY(mutex_);
   };
 
   std::vector<Candidate> candidates() {
@@ -260,7 +281,7 @@ class HeterogeneousSearch {
   }
 
   // The ways to share weights and to overlap of a candidate: those of equal servers with as many
-  // micro-batches for every replica.
+  // micro-batches for every replica. With the same offload, those that share more come first.
   std::vector<Strategy> completions(const Candidate& candidate) const {
     workload::StrategyRequest request = problem_.request;
     request.overlap = request.overlap.value_or(true);
@@ -272,6 +293,9 @@ class HeterogeneousSearch {
     if (request.stage_layers) with_layers.stage_layers = *request.stage_layers;
     std::vector<Strategy> all;
     add_completions(space_of(request, each * staged.dp * staged.micro_batch), with_layers, all);
+    std::stable_sort(all.begin(), all.end(), [](const Strategy& a, const Strategy& b) {
+      return std::pair(a.offload, -a.zero) < std::pair(b.offload, -b.zero);
+    });
     return all;
   }
 
@@ -281,12 +305,20 @@ class HeterogeneousSearch {
     REGATTA_TRY(
         job, heterogeneous_job(heterogeneous_input(problem_, strategies.front(), order.cluster)));
     if (problem_.even_replicas && job.micro_batches % job.strategy.dp != 0) return {};
+    points_ += static_cast<long long>(strategies.size());
+    std::optional<HeterogeneousSplit> widest;  // the best where replicas share most
     for (const Strategy& strategy : strategies) {
+      const bool is_other = strategy.offload != job.strategy.offload;
       job.strategy = strategy;
-      ++points_;
-      const auto split = best_split(job, false);
-      Plan plan = plan_of(job, split.value_or(even_split(job)), order.servers);
+      // The best of a problem is the best of a narrower one that allows it.
+      auto split =
+          widest && !is_other && fits_devices(job, *widest) ? widest : best_split(job, false);
+      if (!widest || is_other) widest = split;
+      const Plan plan = plan_of(job, split.value_or(even_split(job)), order.servers);
       if (!problem_.accepts || problem_.accepts(plan.strategy)) best_.offer(plan);
+      const StepBreakdown& step = plan.estimate.step;
+      const Seconds pipeline = step.total() - step.dp_comm - step.optimizer - step.offload;
+      if (is_pruned_ && split && pipeline.value > best_.limit(top_)) return {};
     }
     return {};
   }
@@ -306,9 +338,10 @@ class HeterogeneousSearch {
   const PlanningProblem& problem_;
   bool is_pruned_;
   std::size_t top_;
+  int threads_;
   ServerOrders orders_;
   Best best_;
-  long long points_ = 0;
+  std::atomic<long long> points_ = 0;
 };
 
 }  // namespace
@@ -322,8 +355,8 @@ topo::Cluster reordered(const topo::Cluster& cluster, const std::vector<ServerId
 }
 
 Result<PlanSearchResult> search_heterogeneous_servers(const PlanningProblem& problem,
-                                                      SearchMode mode, int top) {
-  return HeterogeneousSearch(problem, mode, top).run();
+                                                      SearchMode mode, int top, int threads) {
+  return HeterogeneousSearch(problem, mode, top, threads).run();
 }
 
 Result<Plan> exact_heterogeneous_plan(const PlanningProblem& problem, const Strategy& strategy) {

@@ -20,7 +20,7 @@ namespace regatta::plan {
 // 1 / (1 - (1 - 1/m)^p) of one alone. Fails with kUnsupported for a schedule or a device that
 // heterogeneous_estimate.h does not know.
 Result<PlanSearchResult> search_heterogeneous_servers(const PlanningProblem& problem,
-                                                      SearchMode mode, int top);
+                                                      SearchMode mode, int top, int threads);
 
 // A strategy in the order of servers and with the split that make it fastest; its stage_layers are
 // kept where it has some. Where no split fits its devices: that of equal servers.

@@ -190,6 +190,18 @@ TEST(SearchHeterogeneousServers, PrunesNothingThatAnExhaustiveSearchRanks) {
   }
 }
 
+TEST(SearchHeterogeneousServers, FindsTheSameOnAnyNumberOfThreads) {
+  const Case one = case_of({{"dgx-a100-80g", 2}, {"dgx-h100", 2}}, "llama2-7b", 64);
+  const auto alone = search_plans(one.problem(), SearchMode::kPruned, 5, 1);
+  const auto shared = search_plans(one.problem(), SearchMode::kPruned, 5, 3);
+  ASSERT_TRUE(alone && shared);
+  ASSERT_EQ(alone->ranked.size(), shared->ranked.size());
+  for (std::size_t i = 0; i < alone->ranked.size(); ++i) {
+    EXPECT_EQ(alone->ranked[i].strategy, shared->ranked[i].strategy);
+    EXPECT_EQ(alone->ranked[i].servers, shared->ranked[i].servers);
+  }
+}
+
 TEST(SearchHeterogeneousServers, GivesReplicasTheSameForALauncher) {
   const Case one = case_of({{"dgx-a100-80g", 2}, {"dgx-h100", 2}}, "llama2-7b", 64);
   PlanningProblem problem = one.problem();

@@ -44,7 +44,7 @@ class Splitter {
       if (shares == split_.micro_batches) break;
       split_.micro_batches = std::move(shares);
     }
-    if (!fits(split_)) return std::nullopt;
+    if (!fits_devices(job_, split_)) return std::nullopt;
     if (!is_thorough || has_layers) return split_;
     for (moves_ = move_budget(job_.strategy.pp); move_one();) {
     }
@@ -149,15 +149,6 @@ class Splitter {
     return all;
   }
 
-  bool fits(const HeterogeneousSplit& split) const {
-    const HeterogeneousEstimate estimate = estimate_heterogeneous(job_, split);
-    return std::all_of(estimate.stages.begin(), estimate.stages.end(),
-                       [](const HeterogeneousStage& stage) {
-                         return stage.memory.total() <=
-                                kMaxMemoryFraction * static_cast<double>(stage.capacity.value);
-                       });
-  }
-
   bool move_one() {
     const Seconds before = estimate_heterogeneous(job_, split_).step.total();
     for (std::size_t from = 0; from < split_.layers.size(); ++from) {
@@ -167,7 +158,8 @@ class Splitter {
         HeterogeneousSplit moved = split_;
         --moved.layers[from];
         ++moved.layers[to];
-        if (estimate_heterogeneous(job_, moved).step.total() >= before * (1 - 1e-9) || !fits(moved))
+        if (estimate_heterogeneous(job_, moved).step.total() >= before * (1 - 1e-9) ||
+            !fits_devices(job_, moved))
           continue;
         split_ = moved;
         return true;
@@ -219,6 +211,17 @@ std::vector<int> micro_batch_shares(const std::vector<ReplicaClass>& classes, in
   for (const auto& [replica, share] : by_replica)
     result.push_back(share);
   return result;
+}
+
+bool fits_devices(const HeterogeneousJob& job, const HeterogeneousSplit& split) {
+  const auto spans = stage_block_counts(job.model, split.layers);
+  const int most = *std::max_element(split.micro_batches.begin(), split.micro_batches.end());
+  for (int stage = 0; stage < job.strategy.pp; ++stage) {
+    const auto capacity = static_cast<double>(job.stage_group(stage).capacity.value);
+    const double needed = stage_memory(job, stage, at(spans, stage), most).total();
+    if (needed > kMaxMemoryFraction * capacity) return false;
+  }
+  return true;
 }
 
 std::optional<HeterogeneousSplit> best_split(const HeterogeneousJob& job, bool is_thorough) {

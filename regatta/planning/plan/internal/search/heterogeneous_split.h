@@ -25,6 +25,9 @@ struct ReplicaClass {
 // ends soonest. Equal replicas get even shares.
 std::vector<int> micro_batch_shares(const std::vector<ReplicaClass>& classes, int count);
 
+// Whether every stage fits its devices.
+bool fits_devices(const HeterogeneousJob& job, const HeterogeneousSplit& split);
+
 // Layers and micro-batches by turns, each best for the other; then, with `is_thorough`, single
 // layers moved as long as the whole step gets shorter. Nothing where no split fits.
 std::optional<HeterogeneousSplit> best_split(const HeterogeneousJob& job, bool is_thorough);
