@@ -59,8 +59,8 @@ double visits(const workload::Experts& experts) {
   return experts.top_k * experts.imbalance;
 }
 
-// A visit keeps the token as its expert read it, its widths, and, where the weighted sum comes after them,
-// what its expert made of it. Operands of products in 8 bits are kept as such.
+// A visit keeps the token as its expert read it, its widths, and, where the weighted sum comes
+// after them, what its expert made of it. Operands of products in 8 bits are kept as such.
 PerToken expert_bytes(const SoftwareStack& stack, const RankWork& work, double element,
                       double operand) {
   const workload::ModelShape& model = work.model;

@@ -82,9 +82,9 @@ TEST(GpuBlockMemory, KeepsOperandsInEightBitsAndNoOutputsOfExpertsWhereTheStackD
               visits * 2, 1);
 }
 
-// Mixtral on two ranks of 16 bits: 2 visits of 4096 and of three widths of 14336. With experts whole
-// a rank keeps the visits of its half of the tokens; as halves, those of all tokens, which both
-// gather, of half the widths.
+// Mixtral on two ranks of 16 bits: 2 visits of 4096 and of three widths of 14336. With experts
+// whole a rank keeps the visits of its half of the tokens; as halves, those of all tokens, which
+// both gather, of half the widths.
 TEST(GpuBlockMemory, OfExpertsOnSeveralRanksHoldsTheTokensThatTheyGather) {
   const workload::ModelShape& model = workload::find_model_preset("mixtral-8x7b")->model;
   const auto kept = [&](int etp, bool shares_tokens) {

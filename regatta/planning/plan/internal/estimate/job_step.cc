@@ -64,6 +64,12 @@ Result<JobStep> plan_job_step(const workload::Job& job, const topo::Cluster& clu
   if (!planned.strategy.schedule) planned.strategy.schedule = workload::PipelineSchedule::k1F1B;
   REGATTA_TRY(stack, choose_software_stack("", planned, cluster));
   REGATTA_TRY(problem, planning_problem(planned, cluster, *stack));
+  if (is_heterogeneous(problem)) {
+    return Error{Code::kUnsupported,
+                 fmt::format("job {}: the step of a job is that of equal servers, and those of "
+                             "cluster {} are of several types; write the step's numbers instead",
+                             job.name, cluster.name)};
+  }
   REGATTA_TRY(found, search_plans(problem, SearchMode::kPruned, 1, threads));
   const workload::Strategy& strategy = found.ranked.front().strategy;
   if (strategy.schedule != workload::PipelineSchedule::k1F1B) {

@@ -92,7 +92,7 @@ TEST(PlanJobStep, TakesTheFastestPlanOf1F1BWhereTheJobNamesNoStrategy) {
   EXPECT_EQ(step->strategy, to_string(fastest_plan(*problem)->strategy));
 }
 
-TEST(PlanJobStep, RejectsOtherSchedulesAndClustersWithoutGpus) {
+TEST(PlanJobStep, RejectsOtherSchedulesAndClustersThatItDoesNotKnow) {
   const auto interleaved = plan_job_step(llama_job({.tp = 8,
                                                     .pp = 2,
                                                     .dp = 1,
@@ -107,6 +107,10 @@ TEST(PlanJobStep, RejectsOtherSchedulesAndClustersWithoutGpus) {
   ASSERT_FALSE(without);
   EXPECT_EQ(without.error().code, Code::kUnsupported);
   EXPECT_THAT(without.error().message, HasSubstr("cluster lab has none"));
+  topo::Cluster mixed = heterogeneous_cluster({{"dgx-a100-80g", 1}, {"dgx-h100", 1}});
+  mixed.fabric = {.tiers = 1, .servers_per_leaf = 2};
+  EXPECT_THAT(plan_job_step(llama_job({}), mixed, 1).error().message,
+              HasSubstr("those of cluster test are of several types"));
 }
 
 }  // namespace

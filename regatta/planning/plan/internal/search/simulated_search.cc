@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "regatta/base/core/ids.h"
+#include "regatta/model/workload/runtime_support.h"
 #include "regatta/planning/plan/internal/placement/placement_candidates.h"
 #include "regatta/planning/plan/internal/search/best_plans.h"
 
@@ -83,6 +84,7 @@ Result<PlanSearchResult> search_simulated(const PlanningProblem& problem, int to
 Result<Plan> exact_simulated_plan(const PlanningProblem& problem,
                                   const workload::Strategy& strategy) {
   const workload::Job job = job_of(problem);
+  REGATTA_TRY_DO(workload::check_runnable(job.model, strategy, job.precision));
   SimulatedPlan plan{.strategy = strategy, .placement = devices_of(problem)};
   if (!job.placement.empty()) {
     REGATTA_TRY(placement, parse_placement(job.placement, *problem.cluster));

@@ -12,7 +12,7 @@ namespace regatta::plan {
 Result<PlanSearchResult> search_simulated(const PlanningProblem& problem, int top);
 
 // A strategy where the job places its ranks, else in rank order on the problem's servers. Fails as
-// predict().
+// predict(), and for what the runtime does not execute.
 Result<Plan> exact_simulated_plan(const PlanningProblem& problem,
                                   const workload::Strategy& strategy);
 

@@ -59,6 +59,8 @@ TEST(SearchSimulated, PricesAStrategyAsItStands) {
   ASSERT_TRUE(predicted);
   EXPECT_EQ(plan->simulated->prediction.step_time, predicted->step_time);
   EXPECT_THAT(exact_plan(problem, {.tp = 2}).error().message, HasSubstr("makes 2 ranks"));
+  EXPECT_THAT(exact_plan(problem, {.dp = problem.devices / 2, .cp = 2}).error().message,
+              HasSubstr("cp 2"));
 }
 
 TEST(SearchSimulated, DescribesItsPlansInFull) {
