@@ -135,7 +135,7 @@ std::string tiles(const PlanPage& page) {
       tile("Predicted step", TimeFormat(step)(step),
            page.phases != nullptr ? "simulated" : "in closed form") +
       tile("Throughput", fmt::format("{:.0f}", tokens / devices), "tokens/s per device") +
-      tile("Model FLOPS", fmt::format("{:.0f} TFLOPS", flops / 1e12), "per device") +
+      tile("Model FLOPS", format_flops_per_second({flops}), "per device") +
       tile("Bubble", format_percent(estimate.step.bubble / step),
            fmt::format("of the step, {} micro-batch{}", page.timeline.micro_batches,
                        page.timeline.micro_batches == 1 ? "" : "es")) +

@@ -114,7 +114,7 @@ std::string own_text(const PlanSearchReport& report) {
 }
 
 // The plans of a row that are as fast, below the table: a line for each row that has some.
-std::string twins_text(const PlanningProblem& problem, std::span<const Plan> plans) {
+std::string same_plans_text(const PlanningProblem& problem, std::span<const Plan> plans) {
   std::vector<std::string> words;
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const std::string same = same_text(plans[i], plan::same_plans(problem, plans[i]));
@@ -197,9 +197,9 @@ std::string placement_text(const PlanReport& report) {
   if (!report.placement) return "";
   const plan::FabricPlacement& placement = report.placement->placement;
   return fmt::format(
-             "placement: {}\nthe busiest links between servers are in use for {} of a step (in "
-             "rank order {}, lower bound {}); the schedule may overlap part of it with "
-             "computation\n",
+             "placement: {}\na step waits {} for the busiest links between servers (in rank order "
+             "{}, "
+             "lower bound {})\n",
              placement.sentence, format_seconds(placement.time.total),
              format_seconds(placement.rank_order.total), format_seconds(placement.lower_bound)) +
          plan::score_text(report.cluster, report.placement->score);
@@ -302,7 +302,7 @@ std::string plan_search_text(const PlanSearchReport& report) {
                         thousands(report.result.evaluated), took, thousands(report.result.fitting));
   return head + assumptions_text(report.best.problem) + "\n" +
          ranking_table(report.best.problem, report.result.ranked, report.compared) +
-         twins_text(report.best.problem, report.result.ranked) + own_text(report) +
+         same_plans_text(report.best.problem, report.result.ranked) + own_text(report) +
          frontier_text(report) + (simulated ? rejected_table(*simulated) : "") +
          plan_text(report.best.problem, report.best.plan) + placement_text(report.best);
 }

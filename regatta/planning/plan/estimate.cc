@@ -57,10 +57,9 @@ class Assembly {
   // All micro-batches through the pipeline, without what a step does once; `slot` is set to what
   // the slowest stage does for one.
   StepBreakdown micro_batches(StageTime& slot) const {
-    slot = times_.slowest();
-    if (strategy_.schedule == PipelineSchedule::kDualPipe) overlap_exchanges(slot.all);
+    slot = slowest_slot(input_, times_);
     StepBreakdown step = slot.all;
-    step.pp_comm = boundary();
+    step.pp_comm = boundary(slot.all.matmul);
     const Seconds fill = bubble(slot.all.total(), step.pp_comm);
     step *= micro_batches_;
     step.bubble = fill;
@@ -81,12 +80,13 @@ class Assembly {
  private:
   // The activations of a micro-batch to the next stage and their gradient back, of every part of
   // the model that the stage holds.
-  Seconds boundary() const {
+  // `beside` is the products of the stage, which hide it.
+  Seconds boundary(Seconds beside) const {
     if (strategy_.pp == 1) return {};
     const int stride = strategy_.world_size() / strategy_.pp;
     const Seconds message =
         cost::message_time(machine_.network, stride, strategy_.pp, work_.boundary);
-    return message * (2.0 * parts_met() * (1 - input_.stack.traits.pp_overlap));
+    return exposed(message * (2.0 * parts_met()), beside, input_.stack.traits.pp_overlap);
   }
 
   // Parts of the model that a micro-batch meets on one stage.

@@ -103,6 +103,8 @@ std::string script_head(const LaunchInput& input, const std::vector<std::string>
       "# {}: {} on {} x {} devices, {}\n# global batch {}, {}\n", one_line(input.job_name),
       preset.empty() ? "a model" : one_line(preset), input.servers, input.devices_per_server,
       to_string(input.strategy), input.global_batch, to_string(input.precision));
+  if (input.step > Seconds{})
+    head += fmt::format("# Predicted: {} a step.\n", format_seconds(input.step));
   for (const std::string& note : notes)
     head += "# " + one_line(note) + "\n";
   for (const std::string& note : bound_notes(input))

@@ -71,6 +71,7 @@ struct LaunchInput {
   workload::Checkpoint checkpoint = {};
   LaunchServers placed = {};
   std::vector<std::string> bounds = {};  // launch_bounds(), for a comment
+  Seconds step = {};                     // as predicted, for a comment; 0: not known
 };
 
 // In which the learning rate rises.

@@ -1,5 +1,5 @@
-// plan/plan_metrics.h: metrics of estimated plans, the differences between two, their
-// costs, the sizes of a cluster for a job; as JSON.
+// plan/plan_metrics.h: metrics of plans, the differences between two, their costs, the sizes of a
+// cluster for a job; as JSON.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace regatta::plan {
 
-// The resources that a GPU plan uses for a number of tokens: time, devices, energy, money.
+// The resources that a plan uses for a number of tokens: time, devices, energy, money.
 
 struct ResourceUsage {
   Seconds time;
@@ -30,7 +30,7 @@ ResourceUsage resource_usage(const PlanningProblem& problem, Seconds step, doubl
                              double price);
 
 // Applies one change to a cluster, "nic_rate=800Gbps": nic_rate, nics and server (a preset)
-// change the type of its servers; servers and uplink the cluster. kInvalidInput begins with the
+// change all types of its servers; servers, where they are of one type, and uplink the cluster. kInvalidInput begins with the
 // change; also where the rails do not divide the NICs.
 Result<topo::Cluster> changed_cluster(topo::Cluster cluster, const std::string& change);
 
@@ -105,7 +105,7 @@ Result<ClusterSizes> plan_cluster_sizes(const PlanningProblem& problem,
 Result<std::size_t> select_size(const ClusterSizes& sizes, Objective objective,
                                 std::optional<Seconds> within = std::nullopt);
 
-// Metrics of a GPU plan beside its times: use of the devices, uncertainty of the figures,
+// Metrics of a plan beside its times: use of the devices, uncertainty of the figures,
 // sensitivities, and obstacles.
 
 struct PredictionInterval {
@@ -116,7 +116,7 @@ struct PredictionInterval {
 
 // The step's part of one change of the cluster: -0.05 is five per cent faster.
 struct Sensitivity {
-  std::string what;  // "nic_rate"
+  std::string what;  // "network_rate"
   double change = 0.1;
   double step_change = 0;
 };
@@ -129,7 +129,7 @@ struct PlanMetrics {
   MemoryFit fit = MemoryFit::kFits;
   PredictionInterval interval;  // 80 % of steps like it are in between, as replayed rows are
   std::vector<Sensitivity> sensitivities;
-  std::string binding;  // "matrix products take 61 % of the step; ..."
+  std::string binding;  // "matmul 61 %, bubble 9 %"
 };
 
 // Operations of the model on one device, and their share of its peak in the precision.
@@ -154,7 +154,7 @@ PredictionInterval prediction_interval(const PlanningProblem& problem, const Pla
 // Requires that `plan` is one of the problem.
 PlanMetrics plan_metrics(const PlanningProblem& problem, const Plan& plan);
 
-// The difference between two GPU plans, part by part of the step.
+// The difference between two plans, part by part of the step.
 
 // One side of a comparison: a plan's step by its parts, and its memory.
 struct ComparedPlan {
@@ -176,12 +176,13 @@ struct PartDifference {
 struct PlanDifference {
   std::vector<PartDifference> parts;  // that differ by more than a thousandth of the step, the
                                       // largest first
-  // "a is 12.3 % faster than b: it saves dp_comm 1.20 s and bubble 310 ms, and pays tp_comm 90 ms"
+  // "A takes 12.3 % less time than B: it saves dp_comm 1.20 s, bubble 310 ms, and pays tp_comm
+  // 90 ms"
   std::string sentence;
 };
 PlanDifference compare_plans(const ComparedPlan& a, const ComparedPlan& b);
 
-// GPU plans as JSON. Keys carry the unit.
+// Plans as JSON. Keys carry the unit.
 
 // {"step_time_s","tflops_per_device","hardware_tflops_per_device","mfu","tokens_per_s",
 // "memory_per_device_bytes","fits","fit","interval":{"low_s","high_s"},"strategy",

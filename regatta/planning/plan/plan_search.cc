@@ -1,8 +1,10 @@
 #include "regatta/planning/plan/plan_search.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -11,6 +13,7 @@
 #include "regatta/planning/plan/internal/search/equal_server_search.h"
 #include "regatta/planning/plan/internal/search/heterogeneous_search.h"
 #include "regatta/planning/plan/internal/search/memory_remedy.h"
+#include "regatta/planning/plan/internal/search/plan_families.h"
 #include "regatta/planning/plan/internal/search/search_failure.h"
 #include "regatta/planning/plan/internal/search/simulated_search.h"
 
@@ -51,6 +54,18 @@ Result<PlanSearchResult> search_without_advice(const PlanningProblem& problem, S
   return Error{Code::kExhausted, no_strategy_fits(problem, *result.smallest)};
 }
 
+// A frontier begins with the plan itself where others are as fast and need as much.
+void begin_with_plan(std::vector<Plan>& frontier, const Plan& plan) {
+  const auto is_alike = [&](const Plan& one) {
+    return one.estimate.step.total() >= plan.estimate.step.total() * (1 - kSameTime) &&
+           one.estimate.step.total() <= plan.estimate.step.total() * (1 + kSameTime) &&
+           one.estimate.memory.total() >= plan.estimate.memory.total() * (1 - kSameTime);
+  };
+  if (frontier.empty() || !is_alike(frontier.front())) return;
+  const auto others = std::find_if_not(frontier.begin(), frontier.end(), is_alike);
+  frontier.insert(frontier.erase(frontier.begin(), others), plan);
+}
+
 }  // namespace
 
 EstimateInput input_of(const PlanningProblem& problem, const Strategy& strategy) {
@@ -89,6 +104,7 @@ std::string to_string(MemoryFit fit) {
 Result<PlanSearchResult> search_plans(const PlanningProblem& problem, SearchMode mode, int top,
                                       int threads) {
   auto result = search_without_advice(problem, mode, top, threads);
+  if (result) begin_with_plan(result->frontier, result->ranked.front());
   if (result || result.error().code != Code::kExhausted) return result;
   const auto find = [threads](const PlanningProblem& other) -> std::optional<Plan> {
     const auto found = search_any(other, SearchMode::kPruned, 1, threads);

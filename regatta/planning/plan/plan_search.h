@@ -97,8 +97,9 @@ EstimateInput input_of(const PlanningProblem& problem, const workload::Strategy&
 int micro_batches_of(const PlanningProblem& problem, const workload::Strategy& strategy);
 
 enum class MemoryFit { kFits, kClose, kDoesNot };
-// A plan that needs more than 0.94 of the device is close: allocators leave gaps, and estimates
-// err.
+// A plan that needs more of a device's memory than this is close: allocators leave gaps, and
+// estimates err.
+inline constexpr double kUsableMemory = 0.94;
 MemoryFit memory_fit(const cost::GpuMemory& memory, Bytes device);
 std::string to_string(MemoryFit fit);  // "fits", "too close", "does not fit"
 

@@ -302,11 +302,11 @@ Result<StageTimeline> heterogeneous_timeline(const HeterogeneousJob& job,
   for (int stage = 0; stage < shape.stages; ++stage) {
     const MicroBatchTime& slot = at(slots, stage);
     const MicroBatchWork& done = job.tensor_group(stage, replica).work;
-    const Seconds again = micro_batch_breakdown(job, done, stage, at(blocks, stage)).all.recompute;
+    const StepBreakdown parts = micro_batch_breakdown(job, done, stage, at(blocks, stage)).all;
     work.push_back(
         {.times = {.forward = slot.forward * stretch, .input_gradient = slot.backward * stretch},
-         .recompute = again * stretch});
-    messages.push_back(job.messages_of(stage, replica) * 0.5);
+         .recompute = parts.recompute * stretch});
+    messages.push_back(job.messages_of(stage, replica, parts.matmul) * 0.5);
     times.parts[static_cast<std::size_t>(stage)] = work.back().times;
   }
   REGATTA_TRY(simulation, pipeline::simulate_pipeline(shape, order, times));

@@ -1,5 +1,5 @@
-// plan/stage_timeline.h: the timeline of every pipeline stage of a GPU plan in one step: the
-// pipeline is simulated (pipeline/pipeline_simulation.h) with the times of the estimate's parts,
+// plan/stage_timeline.h: the timeline of every pipeline stage of a plan in one step: the pipeline
+// is simulated (pipeline/pipeline_simulation.h) with the times of the estimate's parts,
 // then come the reduction, the optimizer and the offload transfers, as far as nothing hides them.
 //
 // A row is a stage, not a rank: all ranks of a stage do the same at the same time, but on servers

@@ -35,6 +35,111 @@ int plan_job(const PlanOptions& options) {
   return show_plans(options, *job, *cluster);
 }
 
+// The flags that exclude each other across groups.
+struct SearchFlags {
+  CLI::Option* exact;
+  CLI::Option* compare;
+  CLI::Option* extended;
+  CLI::Option* exhaustive;
+  CLI::Option* frontier;
+};
+
+// What is kept and what is searched.
+SearchFlags add_search_options(CLI::App& command, PlanOptions& options) {
+  command
+      .add_option(
+          "--strategy", options.strategy,
+          "Values to keep, before those of the job; the others are searched: '{tp: 2, pp: 4}'")
+      ->type_name("MAP")
+      ->check(not_empty());
+  command
+      .add_option("--constraint", options.constraints,
+                  "A condition that every plan meets: 'pp <= 8', 'zero in {0, 1}'; repeatable")
+      ->type_name("CONDITION")
+      ->check(not_empty());
+  SearchFlags flags{};
+  flags.exact = command.add_flag(
+      "--exact", options.exact,
+      "Price the strategy as it stands, keys that it leaves out at their defaults");
+  flags.compare = command.add_option(
+      "--compare", options.compared,
+      "A strategy of your own beside the best: '{tp: 8, pp: 4}'; the rest of it is searched; "
+      "repeatable");
+  flags.compare->type_name("MAP")->check(not_empty())->excludes(flags.exact);
+  command.add_option("--top", options.top, "Plans in each list")
+      ->type_name("N")
+      ->check(whole_number(1, kMostPlans))
+      ->capture_default_str();
+  command
+      .add_option("--stack", options.stack,
+                  "GPUs: the software stack that trains; an unknown name lists them all")
+      ->type_name("NAME")
+      ->check(not_empty());
+  flags.extended = command.add_flag(
+      "--extended-search,--every-form", options.every_form,
+      "GPUs: also schedules that split the backward pass, offload, hybrid sharding "
+      "(--every-form is the old name)");
+  flags.exhaustive = command.add_flag("--exhaustive", options.exhaustive,
+                                      "Evaluate every strategy, without bounds");
+  flags.frontier =
+      command.add_flag("--frontier", options.frontier,
+                       "Also list the plans that no other beats in both time and memory");
+  flags.exact->excludes(flags.frontier)->excludes(flags.exhaustive)->excludes(flags.extended);
+  return flags;
+}
+
+// How many servers, and which.
+void add_server_options(CLI::App& command, PlanOptions& options, const SearchFlags& flags) {
+  auto* sizes = command.add_flag(
+      "--sizes", options.sizes,
+      "The best plan for several numbers of servers, with their time, cost and devices");
+  sizes->excludes(flags.compare)->excludes(flags.frontier)->excludes(flags.exhaustive);
+  sizes->excludes(flags.exact);
+  command
+      .add_option("--objective", options.objective,
+                  "With --sizes: what selects one: time (the default), cost, devices or memory")
+      ->type_name("WHAT")
+      ->check(one_of(plan::objective_names()))
+      ->needs(sizes);
+  command
+      .add_option("--within", options.within,
+                  "With --sizes: the cheapest size that ends in this time: 30d, 12h")
+      ->type_name("TIME")
+      ->check(not_empty())
+      ->needs(sizes);
+  command
+      .add_option("--steps", options.steps,
+                  "With --sizes: steps of the job, instead of those of its file")
+      ->type_name("N")
+      ->check(whole_number(1, 1'000'000'000))
+      ->needs(sizes);
+  command
+      .add_option("--price", options.price, "With --sizes: price of a device-hour, in any currency")
+      ->check(number_up_to(kHighestPrice))
+      ->needs(sizes);
+  command.add_option("--without", options.without_text, "Servers that are not available: s3,s7")
+      ->type_name("NAMES")
+      ->check(not_empty());
+  command.add_option("--servers", options.servers, "Number of servers to use")
+      ->type_name("N")
+      ->check(whole_number(1, topo::kMaxServers));
+}
+
+void add_output_options(CLI::App& command, PlanOptions& options) {
+  auto* launch = command.add_option(
+      "--launch", options.launcher,
+      "GPUs: print a script of the best plan that a framework can run: megatron, megatron-bridge, "
+      "deepspeed or torchtitan");
+  launch->type_name("FRAMEWORK")->check(one_of(plan::launcher_names()));
+  command.add_option("--html", options.html, "Write a page of the plan and its timeline")
+      ->type_name("FILE")
+      ->check(not_empty());
+  command.add_option("--trace", options.trace, "Write the timeline for Perfetto")
+      ->type_name("FILE")
+      ->check(not_empty());
+  command.add_flag("--json", options.json, "Print JSON")->excludes(launch);
+}
+
 }  // namespace
 
 void add_plan_command(CLI::App& app, int& exit_status) {
@@ -44,89 +149,9 @@ void add_plan_command(CLI::App& app, int& exit_status) {
   command->add_option("--cluster", options->cluster, "Cluster file")
       ->type_name("CLUSTER")
       ->check(not_empty());
-  command
-      ->add_option(
-          "--strategy", options->strategy,
-          "Values to keep, before those of the job; the others are searched: '{tp: 2, pp: 4}'")
-      ->type_name("MAP")
-      ->check(not_empty());
-  command
-      ->add_option("--constraint", options->constraints,
-                   "A condition that every plan meets: 'pp <= 8', 'zero in {0, 1}'; repeatable")
-      ->type_name("CONDITION")
-      ->check(not_empty());
-  auto* exact = command->add_flag(
-      "--exact", options->exact,
-      "Price the strategy as it stands, keys that it leaves out at their defaults");
-  auto* compare = command->add_option(
-      "--compare", options->compared,
-      "A strategy of your own beside the best: '{tp: 8, pp: 4}'; the rest of it is searched; "
-      "repeatable");
-  compare->type_name("MAP")->check(not_empty())->excludes(exact);
-  command->add_option("--top", options->top, "Plans in each list")
-      ->type_name("N")
-      ->check(whole_number(1, kMostPlans))
-      ->capture_default_str();
-  command
-      ->add_option("--stack", options->stack,
-                   "GPUs: the software stack that trains; an unknown name lists them all")
-      ->type_name("NAME")
-      ->check(not_empty());
-  auto* extended = command->add_flag(
-      "--extended-search,--every-form", options->every_form,
-      "GPUs: also schedules that split the backward pass, offload, hybrid sharding "
-      "(--every-form is the old name)");
-  auto* exhaustive = command->add_flag("--exhaustive", options->exhaustive,
-                                       "Evaluate every strategy, without bounds");
-  auto* frontier =
-      command->add_flag("--frontier", options->frontier,
-                        "Also list the plans that no other beats in both time and memory");
-  auto* sizes = command->add_flag(
-      "--sizes", options->sizes,
-      "The best plan for several numbers of servers, with their time, cost and devices");
-  sizes->excludes(compare)->excludes(frontier)->excludes(exhaustive);
-  exact->excludes(sizes)->excludes(frontier)->excludes(exhaustive)->excludes(extended);
-  command
-      ->add_option("--objective", options->objective,
-                   "With --sizes: what selects one: time (the default), cost, devices or memory")
-      ->type_name("WHAT")
-      ->check(one_of(plan::objective_names()))
-      ->needs(sizes);
-  command
-      ->add_option("--within", options->within,
-                   "With --sizes: the cheapest size that ends in this time: 30d, 12h")
-      ->type_name("TIME")
-      ->check(not_empty())
-      ->needs(sizes);
-  command
-      ->add_option("--steps", options->steps,
-                   "With --sizes: steps of the job, instead of those of its file")
-      ->type_name("N")
-      ->check(whole_number(1, 1'000'000'000))
-      ->needs(sizes);
-  command
-      ->add_option("--price", options->price,
-                   "With --sizes: price of a device-hour, in any currency")
-      ->check(number_up_to(kHighestPrice))
-      ->needs(sizes);
-  command->add_option("--without", options->without_text, "Servers that are not available: s3,s7")
-      ->type_name("NAMES")
-      ->check(not_empty());
-  command->add_option("--servers", options->servers, "Number of servers to use")
-      ->type_name("N")
-      ->check(whole_number(1, topo::kMaxServers));
-  auto* launch = command->add_option(
-      "--launch", options->launcher,
-      "GPUs: print a script of the best plan that a framework can run: megatron, megatron-bridge, "
-      "deepspeed or torchtitan");
-  launch->type_name("FRAMEWORK")->check(one_of(plan::launcher_names()));
-  command->add_option("--html", options->html, "Write a page of the plan and its timeline")
-      ->type_name("FILE")
-      ->check(not_empty());
-  command->add_option("--trace", options->trace, "Write the timeline for Perfetto")
-      ->type_name("FILE")
-      ->check(not_empty());
-  command->add_flag("--json", options->json, "Print JSON")->excludes(launch);
+  const SearchFlags flags = add_search_options(*command, *options);
+  add_server_options(*command, *options, flags);
+  add_output_options(*command, *options);
   command->footer(
       "Examples:\n"
       "  regatta plan examples/job.yaml --cluster examples/cluster.yaml\n"

@@ -1,4 +1,4 @@
-// cli/internal/plan_diff.h: `regatta plan diff A B`: why one plan for GPUs is faster than another.
+// cli/internal/plan_diff.h: `regatta plan diff A B`: why one plan is faster than another.
 #pragma once
 
 #include <CLI/App.hpp>

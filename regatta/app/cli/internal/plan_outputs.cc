@@ -103,7 +103,8 @@ Result<bool> write_outputs(const PlanOptions& options, const PlanToWrite& one) {
                               .checkpoint = job.checkpoint,
                               .placed = plan::launch_servers(cluster, servers, options.without,
                                                              ranks.empty() ? nullptr : &ranks),
-                              .bounds = plan::launch_bounds(*launcher, problem.request)}));
+                              .bounds = plan::launch_bounds(*launcher, problem.request),
+                              .step = plan.estimate.step.total()}));
   fmt::print("{}", script);
   return true;
 }

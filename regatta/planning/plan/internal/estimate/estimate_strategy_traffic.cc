@@ -16,9 +16,9 @@ namespace {
 
 using workload::PipelineSchedule;
 
-class Writer {
+class TrafficEstimate {
  public:
-  Writer(const EstimateInput& input, const MicroBatchWork& work, int micro_batches)
+  TrafficEstimate(const EstimateInput& input, const MicroBatchWork& work, int micro_batches)
       : input_(input),
         strategy_(input.strategy),
         work_(work),
@@ -252,12 +252,12 @@ class Writer {
 }  // namespace
 
 Seconds exposed_time(const AxisTraffic& axis, Seconds exchange) {
-  return exchange - std::min(exchange, axis.beside) * axis.overlap;
+  return exposed(exchange, axis.beside, axis.overlap);
 }
 
 StrategyTraffic strategy_traffic(const EstimateInput& input, const MicroBatchWork& work,
                                  int micro_batches) {
-  return Writer(input, work, micro_batches).all();
+  return TrafficEstimate(input, work, micro_batches).all();
 }
 
 }  // namespace regatta::plan

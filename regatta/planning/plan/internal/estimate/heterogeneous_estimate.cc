@@ -54,7 +54,7 @@ class Assembly {
     estimate.step =
         micro_batch_breakdown(job_, job_.tensor_group(stage, slowest_).work, stage, span(stage))
             .all;
-    estimate.step.pp_comm = job_.messages_of(stage, slowest_);
+    estimate.step.pp_comm = job_.messages_of(stage, slowest_, estimate.step.matmul);
     estimate.step *= micro_batches_;
     estimate.step.bubble = makespan_ - worst->total() * micro_batches_;
     estimate.step.stragglers = straggler_time(estimate.step, job_.servers);

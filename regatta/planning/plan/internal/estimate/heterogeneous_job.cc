@@ -288,14 +288,14 @@ Status check_form(const HeterogeneousInput& input, int devices) {
 
 }  // namespace
 
-Seconds HeterogeneousJob::messages_of(int stage, int replica) const {
+Seconds HeterogeneousJob::messages_of(int stage, int replica, Seconds beside) const {
   if (strategy.pp == 1) return {};
   const auto side = [&](int boundary) {
     return messages[as_index(boundary * strategy.dp + replica)];
   };
   const Seconds before = side(std::max(0, stage - 1));
   const Seconds after = side(std::min(stage, strategy.pp - 2));
-  return (before + after) * (1 - stack.traits.pp_overlap);
+  return exposed(before + after, beside, stack.traits.pp_overlap);
 }
 
 Result<HeterogeneousJob> heterogeneous_job(const HeterogeneousInput& input) {

@@ -43,8 +43,9 @@ struct HeterogeneousJob {
   }
   const HeterogeneousGroup& stage_group(int stage) const { return groups[index(stages, stage)]; }
   // The time of messages that a micro-batch waits for at a stage, forward and backward: half of the
-  // messages at either side; at the ends all of the one side.
-  Seconds messages_of(int stage, int replica) const;
+  // messages at either side; at the ends all of the one side. `beside`: the products of the stage
+  // for a micro-batch, which hide them.
+  Seconds messages_of(int stage, int replica, Seconds beside) const;
 
  private:
   static std::size_t index(const std::vector<int>& of, int at) {

@@ -21,7 +21,7 @@ MicroBatchTime micro_batch_time(const HeterogeneousJob& job, int stage, int repl
                                 const workload::BlockCounts& blocks) {
   const MicroBatchBreakdown time =
       micro_batch_breakdown(job, job.tensor_group(stage, replica).work, stage, blocks);
-  const Seconds messages = job.messages_of(stage, replica) / 2;
+  const Seconds messages = job.messages_of(stage, replica, time.all.matmul) / 2;
   return {.forward = time.forward + messages,
           .backward = time.all.total() - time.forward + messages};
 }

@@ -106,7 +106,11 @@ bool needs_split(const EstimateInput& input) {
 StageTime slowest_stage(const EstimateInput& input, const MicroBatchWork& work, int micro_batches) {
   std::optional<StageSplit> split;
   if (needs_split(input)) split = stage_split(input, work, micro_batches);
-  StageTime slot = StageTimes(input, work, split ? &*split : nullptr).slowest();
+  return slowest_slot(input, StageTimes(input, work, split ? &*split : nullptr));
+}
+
+StageTime slowest_slot(const EstimateInput& input, const StageTimes& times) {
+  StageTime slot = times.slowest();
   if (input.strategy.schedule == workload::PipelineSchedule::kDualPipe) overlap_exchanges(slot.all);
   return slot;
 }

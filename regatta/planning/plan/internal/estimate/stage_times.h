@@ -23,8 +23,11 @@ struct StagePartTime {
   Seconds weight_gradient;
 };
 
-// The slowest stage with what its schedule hides, as the estimate of a step has it.
+// The slowest stage with what its schedule hides; its split is that of the strategy.
 StageTime slowest_stage(const EstimateInput& input, const MicroBatchWork& work, int micro_batches);
+// The same where its times are known.
+class StageTimes;
+StageTime slowest_slot(const EstimateInput& input, const StageTimes& times);
 
 // Whether stages hold what no closed form says.
 bool needs_split(const EstimateInput& input);

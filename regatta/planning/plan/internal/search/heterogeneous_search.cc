@@ -105,6 +105,9 @@ HeterogeneousSplit split_of(const HeterogeneousJob& job, const Plan& plan) {
   return {.layers = even_split(job).layers, .micro_batches = plan.micro_batches};
 }
 
+// So many families get a thorough split, however few are asked for: it may change their order.
+constexpr std::size_t kImproved = 16;
+
 // Degrees, a micro-batch and what every rank does for it, without order of servers and sharing.
 struct Candidate {
   Strategy strategy;
@@ -116,7 +119,8 @@ class HeterogeneousSearch {
   HeterogeneousSearch(const PlanningProblem& problem, SearchMode mode, int top, int threads)
       : problem_(problem),
         is_pruned_(mode == SearchMode::kPruned),
-        top_(static_cast<std::size_t>(std::max(1, top))),
+        wanted_(static_cast<std::size_t>(std::max(1, top))),
+        top_(std::max(wanted_, kImproved)),
         threads_(std::max(1, threads)),
         orders_(problem),
         best_(problem, !is_pruned_) {}
@@ -142,11 +146,12 @@ class HeterogeneousSearch {
     for (const Status& status : statuses)
       REGATTA_TRY_DO(status);
     PlanSearchResult result = best_.result(top_);
-    for (Plan& plan : result.ranked)
-      improve(plan);
-    std::stable_sort(result.ranked.begin(), result.ranked.end(), [](const Plan& a, const Plan& b) {
-      return a.estimate.step.total() < b.estimate.step.total();
-    });
+    std::vector<FamilyBest> families(result.ranked.size());
+    for (std::size_t i = 0; i < families.size(); ++i) {
+      improve(result.ranked[i]);
+      families[i].offer(result.ranked[i]);
+    }
+    result.ranked = ranked_families(std::move(families), wanted_);
     result.points = points_;
     return result;
   }
@@ -337,7 +342,8 @@ class HeterogeneousSearch {
 
   const PlanningProblem& problem_;
   bool is_pruned_;
-  std::size_t top_;
+  std::size_t wanted_;
+  std::size_t top_;  // families that are kept and improved
   int threads_;
   ServerOrders orders_;
   Best best_;

@@ -1,7 +1,6 @@
 #include "regatta/planning/plan/internal/search/heterogeneous_search.h"
 
 #include <algorithm>
-#include <chrono>
 #include <string>
 #include <vector>
 
@@ -102,7 +101,7 @@ TEST(SearchHeterogeneousServers, BeatsEveryEvenSplit) {
   EXPECT_LT(best.estimate.step.total(), even->step.total() * 0.9);
   EXPECT_EQ(best.estimate.step.total(), same->step.total());
   for (const HeterogeneousStage& stage : same->stages)
-    EXPECT_LE(stage.memory.total(), kMaxMemoryFraction * static_cast<double>(stage.capacity.value));
+    EXPECT_LE(stage.memory.total(), kUsableMemory * static_cast<double>(stage.capacity.value));
 }
 
 // Two types that differ in nothing but their names are one.
@@ -190,6 +189,19 @@ TEST(SearchHeterogeneousServers, PrunesNothingThatAnExhaustiveSearchRanks) {
   }
 }
 
+TEST(SearchHeterogeneousServers, FindsTheSamePlanHoweverManyAreAskedFor) {
+  for (const char* model : {"llama2-13b", "gpt-oss-20b"}) {
+    const Case one = case_of({{"dgx-a100-80g", 2}, {"dgx-h100", 2}}, model, 64);
+    const auto ten = one.search(SearchMode::kPruned, 10);
+    ASSERT_TRUE(ten) << ten.error().message;
+    for (const int top : {1, 3}) {
+      const auto some = one.search(SearchMode::kPruned, top);
+      ASSERT_TRUE(some);
+      EXPECT_EQ(some->ranked.front().strategy, ten->ranked.front().strategy) << model;
+    }
+  }
+}
+
 TEST(SearchHeterogeneousServers, FindsTheSameOnAnyNumberOfThreads) {
   const Case one = case_of({{"dgx-a100-80g", 2}, {"dgx-h100", 2}}, "llama2-7b", 64);
   const auto alone = search_plans(one.problem(), SearchMode::kPruned, 5, 1);
@@ -225,13 +237,12 @@ TEST(SearchHeterogeneousServers, UsesTheFirstServersWhereFewerAreAskedFor) {
     EXPECT_LT(server, ServerId{3});
 }
 
-TEST(SearchHeterogeneousServers, TakesSomeDozenServersInSeconds) {
+TEST(SearchHeterogeneousServers, LeavesOutMostOfWhatIsSlowerOnSomeDozenServers) {
   const Case one = case_of({{"dgx-a100-80g", 32}, {"dgx-h100", 32}}, "gpt3-175b", 1536);
-  const auto start = std::chrono::steady_clock::now();
   const auto found = one.search();
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   ASSERT_TRUE(found) << found.error().message;
-  EXPECT_LT(took.count(), 30);
+  EXPECT_GT(found->fitting, 0);
+  EXPECT_LT(found->evaluated, 100'000);
 }
 
 TEST(SearchHeterogeneousServers, SaysWhyThereIsNoPlan) {

@@ -130,7 +130,7 @@ class Splitter {
     one.fixed_memory = total({});
     one.dense_memory = total(kDense) - one.fixed_memory;
     one.expert_memory = total(kExpert) - one.fixed_memory;
-    one.capacity = kMaxMemoryFraction * static_cast<double>(job_.stage_group(stage).capacity.value);
+    one.capacity = kUsableMemory * static_cast<double>(job_.stage_group(stage).capacity.value);
     return one;
   }
 
@@ -219,7 +219,7 @@ bool fits_devices(const HeterogeneousJob& job, const HeterogeneousSplit& split) 
   for (int stage = 0; stage < job.strategy.pp; ++stage) {
     const auto capacity = static_cast<double>(job.stage_group(stage).capacity.value);
     const double needed = stage_memory(job, stage, at(spans, stage), most).total();
-    if (needed > kMaxMemoryFraction * capacity) return false;
+    if (needed > kUsableMemory * capacity) return false;
   }
   return true;
 }

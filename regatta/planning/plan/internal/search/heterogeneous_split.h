@@ -11,10 +11,6 @@
 
 namespace regatta::plan {
 
-// The share of a device's memory that a plan may fill (plan/plan_search.h: a plan that
-// needs more is too close).
-inline constexpr double kMaxMemoryFraction = 0.94;
-
 // Replicas that take the same times.
 struct ReplicaClass {
   std::vector<MicroBatchTime> slots;  // by stage

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "regatta/model/workload/model.h"
+#include "regatta/planning/plan/plan_search.h"
 #include "regatta/planning/plan/test_heterogeneous.h"
 
 namespace regatta::plan {
@@ -94,11 +95,10 @@ TEST(BestSplit, GivesFasterServersMore) {
 }
 
 bool fits(const HeterogeneousEstimate& estimate) {
-  return std::all_of(estimate.stages.begin(), estimate.stages.end(),
-                     [](const HeterogeneousStage& stage) {
-                       return stage.memory.total() <=
-                              kMaxMemoryFraction * static_cast<double>(stage.capacity.value);
-                     });
+  return std::all_of(
+      estimate.stages.begin(), estimate.stages.end(), [](const HeterogeneousStage& stage) {
+        return stage.memory.total() <= kUsableMemory * static_cast<double>(stage.capacity.value);
+      });
 }
 
 // The least time of all splits over four stages and one replica.

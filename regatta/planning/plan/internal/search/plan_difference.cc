@@ -10,7 +10,7 @@
 namespace regatta::plan {
 namespace {
 
-// "dp_comm 1.20 s, bubble 310 ms": what `worse` spends more on than `better`, the most first.
+// "dp_comm 1.20 s, bubble 310 ms": the three largest savings of A over B, or of B over A.
 std::string savings(const std::vector<PartDifference>& parts, bool of_a) {
   std::vector<std::string> words;
   for (const PartDifference& part : parts) {

@@ -89,6 +89,15 @@ TEST(PlanningProblem, KnowsServersOfSeveralTypesOneByOne) {
   EXPECT_EQ(device_names(second), "a100-sxm4-80g");
 }
 
+TEST(PlanningProblem, RejectsCpusBesideGpus) {
+  const workload::Job job = gpt_job();
+  topo::Cluster cluster = two_servers("dgx-h100", "dgx-a100-80g");
+  cluster.server_types["dgx-a100-80g"].device.kind = topo::DeviceKind::kCpu;
+  const cost::SoftwareStack& stack = **choose_software_stack("", job, cluster);
+  EXPECT_THAT(planning_problem(job, cluster, stack).error().message,
+              HasSubstr("beside the GPUs of others; plan for servers of either kind"));
+}
+
 TEST(PlanningProblem, TakesTypesThatDifferInTheirNamesForOne) {
   topo::Cluster cluster = two_servers("dgx-h100", "dgx-a100-80g");
   cluster.server_types["dgx-a100-80g"] = cluster.server_types.at("dgx-h100");

@@ -8,9 +8,6 @@
 
 namespace regatta::plan {
 
-// A plan that needs more of a device's memory than this is close.
-inline constexpr double kUsableMemory = 0.94;
-
 // "micro_batch 1, pp 8, tp 8": what a request gives; "" where that is nothing.
 std::string request_text(const workload::StrategyRequest& request);
 
