@@ -329,7 +329,7 @@ bool has_whole_graphs(const workload::ModelShape& model, workload::Precision pre
 
 PredictionErrorRange prediction_error_range(const SoftwareStack& stack,
                                             const workload::ModelShape& model) {
-  constexpr PredictionErrorRange kExperts{.low = 0.87, .high = 1.24};
+  constexpr PredictionErrorRange kExperts{.low = 0.86, .high = 1.24};
   const OwnRuns& own = workload::has_experts(model) ? stack.own_experts : stack.own_dense;
   if (own.count > 0) return own.range;
   return workload::has_experts(model) ? kExperts

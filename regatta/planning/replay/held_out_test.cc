@@ -151,7 +151,7 @@ TEST(HeldOutBridge, DenseModelsAndExpertsAreWithinTheirBarsAndIntervals) {
       held += ratio >= range.low && ratio <= range.high ? 1 : 0;
     }
     const auto rows = static_cast<double>(scored.size());
-    EXPECT_LE(score(scored).mape, of_experts ? 0.135 : 0.06);
+    EXPECT_LE(score(scored).mape, of_experts ? 0.14 : 0.06);
     EXPECT_GE(held, 0.75 * rows) << (of_experts ? "experts" : "dense");
     EXPECT_LE(held, 0.9 * rows) << (of_experts ? "experts" : "dense");
   }
