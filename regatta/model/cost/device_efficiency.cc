@@ -21,20 +21,19 @@ struct DeviceEfficiencyRow {
 // of 16384, on an A100 two thirds, and heads of 64 reach 0.65 of those of 128 (Dao-AILab/
 // flash-attention, pull request 2605, 2026); with the backward, which has five products for an
 // exponential and not two, 0.73. Exponentials are twice as fast on B300 and GB300. On B200 they
-// take as long as the products of a forward (Zadouri et al., "FlashAttention-4", 2026), so that this
-// saves a quarter of it, and 0.08 of both passes.
-// A T4 multiplies matrices of 4096 at 24 TFLOPS, 0.37 of its peak, because 70 W hold its clock down
-// (NVIDIA developer forum, "About GPU peak performance", 2023).
-// Watts: three quarters of what servers of eight are rated at (DGX-1 3.5 kW, DGX A100 6.5, DGX H100
-// 10.2, DGX B200 14.3), by the data sheets' power of a device for the others.
-// Copies to pinned memory over PCIe 3.0, 4.0 and 5.0 x16 reach 12, 25 and 50 GB/s.
-// Two devices share NVLink-C2C's 450 GB/s one way to a Grace processor, of which copies reach 0.8;
-// racks of 72 are rated at 120 kW (GB200) and 135 kW (GB300).
-// No products of B300, GB200 and GB300 are published. Llama 3.1 405B of Megatron-Bridge fits them:
-// GB200 as many FLOPS as the share of B200 above, GB300 the same share as B200. A B200 has 1000 W
-// where a GB200 has 1200, and under load the clock goes as the cube root of the power: 0.94. In
-// nvfp4 a product reaches 0.75 of B200's peak at its best (NVIDIA, "Boosting matrix multiplication
-// with cuBLAS 12.9", 2025), with the shapes of that model 0.53.
+// take as long as the products of a forward (Zadouri et al., "FlashAttention-4", 2026), so that
+// this saves a quarter of it, and 0.08 of both passes. A T4 multiplies matrices of 4096 at 24
+// TFLOPS, 0.37 of its peak, because 70 W hold its clock down (NVIDIA developer forum, "About GPU
+// peak performance", 2023). Watts: three quarters of what servers of eight are rated at (DGX-1 3.5
+// kW, DGX A100 6.5, DGX H100 10.2, DGX B200 14.3), by the data sheets' power of a device for the
+// others. Copies to pinned memory over PCIe 3.0, 4.0 and 5.0 x16 reach 12, 25 and 50 GB/s. Two
+// devices share NVLink-C2C's 450 GB/s one way to a Grace processor, of which copies reach 0.8;
+// racks of 72 are rated at 120 kW (GB200) and 135 kW (GB300). No products of B300, GB200 and GB300
+// are published. Llama 3.1 405B of Megatron-Bridge fits them: GB200 as many FLOPS as the share of
+// B200 above, GB300 the same share as B200. A B200 has 1000 W where a GB200 has 1200, and under
+// load the clock goes as the cube root of the power: 0.94. In nvfp4 a product reaches 0.75 of
+// B200's peak at its best (NVIDIA, "Boosting matrix multiplication with cuBLAS 12.9", 2025), with
+// the shapes of that model 0.53.
 constexpr double kA100Matrix = 0.859;
 constexpr double kNvfp4 = 0.53 / kA100Matrix;
 constexpr double kGb200 = 0.9;  // of the shares of GB300

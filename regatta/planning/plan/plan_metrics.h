@@ -29,9 +29,9 @@ struct ResourceUsage {
 ResourceUsage resource_usage(const PlanningProblem& problem, Seconds step, double tokens,
                              double price);
 
-// Applies one change to a cluster, "nic_rate=800Gbps": nic_rate, nics and server (a preset)
-// change all types of its servers; servers, where they are of one type, and uplink the cluster. kInvalidInput begins with the
-// change; also where the rails do not divide the NICs.
+// Applies one change to a cluster, "nic_rate=800Gbps": nic_rate, nics and server (a preset) change
+// all types of its servers; servers, where they are of one type, and uplink the cluster.
+// kInvalidInput begins with the change; also where the rails do not divide the NICs.
 Result<topo::Cluster> changed_cluster(topo::Cluster cluster, const std::string& change);
 
 // Tokens of one step of the whole cluster.

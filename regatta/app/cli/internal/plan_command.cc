@@ -44,7 +44,7 @@ struct SearchFlags {
   CLI::Option* frontier;
 };
 
-// What is kept and what is searched.
+// The options that say what is kept and what is searched.
 SearchFlags add_search_options(CLI::App& command, PlanOptions& options) {
   command
       .add_option(
