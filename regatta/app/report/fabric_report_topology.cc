@@ -8,6 +8,7 @@
 
 #include "regatta/app/report/fabric_report.h"
 #include "regatta/app/report/internal/old_names.h"
+#include "regatta/app/report/internal/scale_up_servers.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 #include "regatta/model/topo/presets.h"
@@ -33,6 +34,10 @@ std::string server_type_text(const topo::ServerType& type, const topo::ServerMat
                                  device_type_text(type.device));
   if (type.nic_count > 0 && type.nic_rate.value > 0)
     text += fmt::format("  {} x nic {}\n", type.nic_count, format_bits_per_second(type.nic_rate));
+  if (type.scale_up.servers > 1) {
+    text += fmt::format("  scale-up: NVL to the devices of {} servers of a domain, {} a device\n",
+                        type.scale_up.servers, format_bytes_per_second(type.scale_up.bandwidth));
+  }
   if (!type.source.empty()) text += fmt::format("  source: {}\n", type.source);
   text += "\n" + format_table(topo::class_table(matrix));
   if (matrix.parts.size() > 1) text += "\n" + format_table(topo::bandwidth_table(matrix));
@@ -43,7 +48,7 @@ std::string excess_text(double oversubscription) {
   return oversubscription <= 1 ? "none" : fmt::format("{:.2f} to 1", oversubscription);
 }
 
-std::string fabric_summary_text(const topo::FabricSummary& fabric) {
+std::string fabric_summary_text(const topo::FabricSummary& fabric, const std::string& domains) {
   if (fabric.tiers == 0) return "fabric: none; there is only one server\n";
   std::string text = fmt::format(
       "fabric: {}, {}, {}, {}\n"
@@ -51,9 +56,7 @@ std::string fabric_summary_text(const topo::FabricSummary& fabric) {
       pluralized(fabric.rails, "rail"), pluralized(fabric.leaves, "leaf", "leaves"),
       pluralized(fabric.spines, "spine"), pluralized(fabric.super_spines, "super-spine"),
       fabric.server_links, fabric.leaf_uplinks, fabric.spine_uplinks);
-  if (fabric.domains > 0)
-    text += fmt::format("  scale-up: {} of {}\n", pluralized(fabric.domains, "domain"),
-                        pluralized(fabric.domain_devices, "device"));
+  if (!domains.empty()) text += "  scale-up: " + domains + "\n";
   if (fabric.planes > 1)
     text += fmt::format("  {} planes of {} each; no switch joins two planes\n", fabric.planes,
                         pluralized(fabric.rails / fabric.planes, "rail"));
@@ -172,16 +175,23 @@ std::string cluster_text(const topo::Cluster& cluster) {
       text += fmt::format("note: {}: {}\n", name, note);
     if (!notes.empty()) text += "\n";
   }
-  return text + fabric_summary_text(fabric);
+  return text + fabric_summary_text(fabric, domains_text(cluster));
 }
 
 json cluster_json(const topo::Cluster& cluster) {
   json types = json::array();
   for (const auto& [name, type] : cluster.server_types)
     types.push_back(server_type_json(type, topo::server_matrix(type)));
+  json domains = json::array();
+  for (const DomainServers& domain : joined_servers(cluster)) {
+    domains.push_back({{"first", cluster.servers[domain.first.index()].name},
+                       {"servers", domain.count},
+                       {"devices", domain.devices}});
+  }
   return {
       {"cluster", cluster.name},
       {"server_types", types},
+      {"scale_up_domains", domains},
       {"fabric", fabric_summary_json(topo::summarize_fabric(cluster, topo::build_graph(cluster)))}};
 }
 

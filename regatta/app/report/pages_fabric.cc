@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -19,7 +20,7 @@ namespace {
 constexpr double kMargin = 24;
 constexpr double kNotesWidth = 188;  // left of the fabric
 constexpr double kHeading = 84;
-constexpr double kLeastWidth = 640;  // of the fabric
+constexpr double kLeastFabricWidth = 640;  // of the fabric
 
 std::string switch_svg(const FabricDrawing& picture, const SwitchPlace& place,
                        std::string_view style) {
@@ -41,14 +42,55 @@ std::string switch_svg(const FabricDrawing& picture, const SwitchPlace& place,
   return svg + "</g>\n";
 }
 
+// The domains that begin in so many servers.
+std::size_t domains_within(const FabricDrawing& picture, ServerId first, int count) {
+  const auto begins_there = [&](const DomainServers& domain) {
+    return domain.first.value >= first.value && domain.first.value < first.value + count;
+  };
+  return static_cast<std::size_t>(
+      std::count_if(picture.domains.begin(), picture.domains.end(), begins_there));
+}
+
+// A frame around the cards of the servers of each domain; one for each stack that it is part of.
+std::string domains_svg(const FabricDrawing& picture, const BlockPlace& block) {
+  constexpr double kAround = 1.8;
+  if (picture.layout.detail == FabricDetail::kCounts) return "";
+  std::string svg;
+  for (const DomainServers& domain : picture.domains) {
+    std::vector<Box> frames;
+    for (const ServerPlace& server : block.servers) {
+      const int at = server.first.value - domain.first.value;
+      if (at < 0 || at >= domain.count) continue;
+      const Box& card = server.card;
+      const bool is_beside = picture.layout.detail == FabricDetail::kCables;
+      if (frames.empty() || (!is_beside && card.x > frames.back().right())) frames.push_back(card);
+      Box& frame = frames.back();
+      frame.width = card.right() - frame.x;
+      frame.height = card.bottom() - frame.y;
+    }
+    for (const Box& frame : frames) {
+      svg += fmt::format(
+          "<g class=\"scale-up\"><title>{}</title>",
+          xml_text(fmt::format("scale-up domain: {}", servers_text(picture.cluster, domain))));
+      svg += box_svg({frame.x - kAround, frame.y - kAround, frame.width + 2 * kAround,
+                      frame.height + 2 * kAround},
+                     "domain", 6) +
+             "</g>\n";
+    }
+  }
+  return svg;
+}
+
 // The numbers of servers and devices that a card stands for.
 std::string counted_text(const FabricDrawing& picture, const ServerPlace& place) {
   const double x = place.card.middle();
   std::size_t devices = 0;
   for (int i = 0; i < place.count; ++i)
     devices += as_index(picture.cluster.type_of(ServerId{place.first.value + i}).device_count);
+  const std::size_t domains = domains_within(picture, place.first, place.count);
   return text_svg({x, place.card.y + 19}, {12, "middle"},
-                  pluralized(place.count, "server", "servers")) +
+                  pluralized(place.count, "server", "servers") +
+                      (domains > 0 ? ", " + pluralized(domains, "domain", "domains") : "")) +
          text_svg({x, place.card.y + 34}, {11, "middle soft"}, place.label) +
          text_svg({x, place.card.y + 49}, {11, "middle soft"},
                   pluralized(devices, "device", "devices"));
@@ -102,6 +144,7 @@ std::string fabric_body(const FabricDrawing& picture) {
     if (!layout.supers.empty()) below += box_svg(group.frame, "group", 10);
     for (const BlockPlace& block : group.blocks) {
       below += box_svg(block.frame, "block", 8);
+      below += domains_svg(picture, block);
       for (const ServerPlace& server : block.servers) {
         below += box_svg(server.card, "card", 5);
         above += server_svg(picture, server);
@@ -123,7 +166,7 @@ std::string fabric_body(const FabricDrawing& picture) {
 
 std::string fabric_svg(const topo::Cluster& cluster) {
   const FabricDrawing picture =
-      draw_fabric(cluster, {kMargin + kNotesWidth, kMargin + kHeading}, kLeastWidth);
+      draw_fabric(cluster, {kMargin + kNotesWidth, kMargin + kHeading}, kLeastFabricWidth);
   const Box& area = picture.layout.area;
   const double width = std::ceil(area.right() + kMargin);
   // The notes beside a row of servers may reach further down than the servers.

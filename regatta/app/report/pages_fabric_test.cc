@@ -231,6 +231,45 @@ TEST(FabricSvg, SaysWhatTheTiersAreAndCarry) {
     EXPECT_THAT(svg, HasSubstr(std::string(text)));
 }
 
+std::string racks_svg(int servers, int per_leaf) {
+  return fabric_svg(
+      cluster_of("fabric: {tiers: [leaf, spine], rails: 4, spines: 8, uplink: 400Gbps, "
+                 "servers_per_leaf: " +
+                 std::to_string(per_leaf) + "}\nservers: {count: " + std::to_string(servers) +
+                 ", type: gb200-nvl72}\n"));
+}
+
+TEST(FabricSvg, FramesTheServersOfAScaleUpDomain) {
+  const std::string svg = racks_svg(38, 13);
+  for (const std::string_view text : {"scale-up domain: s0 to s12<", "scale-up domain: s13 to s25<",
+                                      "scale-up domain: s26 to s37<",
+                                      ">servers of a scale-up domain<", ">152 devices, 3 domains<"})
+    EXPECT_THAT(svg, HasSubstr(std::string(text)));
+  EXPECT_THAT(lab_svg(), Not(HasSubstr("scale-up domain")));
+  // A server of a domain lies inside a frame of it.
+  std::vector<Element> frames;
+  std::size_t inside = 0;
+  for (const Element& element : elements_of(svg, "rect")) {
+    const std::string style = element.attributes.at("class");
+    if (style == "domain") frames.push_back(element);
+    if (style != "card") continue;
+    for (const Element& frame : frames)
+      inside += element.number("x") >= frame.number("x") &&
+                        element.number("y") >= frame.number("y") &&
+                        element.number("x") + element.number("width") <=
+                            frame.number("x") + frame.number("width") &&
+                        element.number("y") + element.number("height") <=
+                            frame.number("y") + frame.number("height")
+                    ? 1
+                    : 0;
+  }
+  EXPECT_EQ(inside, 38U);
+}
+
+TEST(FabricSvg, CountsTheDomainsOfServersThatItCounts) {
+  EXPECT_THAT(racks_svg(288, 36), HasSubstr(">36 servers, 2 domains<"));
+}
+
 TEST(FabricSvg, HasColoursForDarkPagesAndAsksForNothing) {
   const std::string svg = lab_svg();
   EXPECT_THAT(svg, HasSubstr("prefers-color-scheme: dark"));

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <limits>
 #include <numeric>
+#include <vector>
 
 #include "regatta/model/cost/collective.h"
 
@@ -80,11 +81,25 @@ ServerNetwork server_network(const topo::ServerType& server, const SoftwareStack
           .reach = {all, all, all}};
 }
 
+topo::DomainParts job_parts(const topo::ScaleUp& domain, int servers, int domains_most) {
+  const int most = std::max(1, std::min(domain.servers, servers));
+  int equal = most;
+  while (servers % equal != 0)
+    --equal;
+  if (2 * equal >= most && servers / equal <= domains_most)
+    return {.domains = servers / equal, .servers = equal, .last = equal};
+  return topo::domain_parts(domain, servers);
+}
+
 ServerNetwork network_of_job(ServerNetwork network, int servers) {
-  const int used = topo::used_servers_of_domain({.servers = network.servers_most}, servers);
-  const double growth = static_cast<double>(used) / network.servers;
-  network.devices = network.devices / network.servers * used;
-  network.servers = used;
+  const topo::DomainParts parts =
+      job_parts({.servers = network.servers_most}, servers, network.domains_most);
+  const double growth = static_cast<double>(parts.last) / network.servers;
+  const int of_server = network.devices / network.servers;
+  network.devices = of_server * parts.last;
+  network.servers = parts.last;
+  network.domains = parts.domains;
+  network.more_devices = of_server * (parts.servers - parts.last);
   for (ScopeBandwidth& part : network.reach)
     part.rate = part.rate * growth;
   return network;
@@ -93,6 +108,8 @@ ServerNetwork network_of_job(ServerNetwork network, int servers) {
 ServerNetwork cluster_network(const topo::Cluster& cluster, const SoftwareStack& stack) {
   const topo::ServerType& type = cluster.type_of(ServerId{0});
   ServerNetwork network = server_network(type, stack);
+  const std::vector<int> domains = topo::scale_up_domains(cluster);
+  if (!domains.empty()) network.domains_most = domains.back() + 1;
   const topo::Fabric& fabric = cluster.fabric;
   network.path = fabric.hop_latency * (2 * fabric.tiers);  // up to the highest switches and down
   const int servers = static_cast<int>(cluster.servers.size());
@@ -117,8 +134,29 @@ ServerNetwork cluster_network(const topo::Cluster& cluster, const SoftwareStack&
   return network_of_job(network, servers);
 }
 
+namespace {
+
+// The smallest part of a group of `extent` devices that begins in one domain and ends in another,
+// where the last domain has fewer devices; `extent` where no group does.
+int smallest_part(const ServerNetwork& network, int extent) {
+  const int each = network.devices + network.more_devices;
+  int least = extent;
+  for (int i = 1; i < network.domains; ++i) {
+    const int before = i * each % extent;
+    if (before == 0) continue;
+    const int next = i + 1 < network.domains ? each : network.devices;
+    least = std::min({least, before, each, extent - before, next});
+  }
+  return least;
+}
+
+}  // namespace
+
 int ranks_inside(const ServerNetwork& server, int ranks, int stride) {
-  return std::max(1, std::gcd(ranks * stride, server.devices) / stride);
+  const int extent = ranks * stride;
+  const int part =
+      server.more_devices == 0 ? std::gcd(extent, server.devices) : smallest_part(server, extent);
+  return std::max(1, part / stride);
 }
 
 Seconds collective_time(const ServerNetwork& server, const RankGroup& group, Collective collective,

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "regatta/base/core/units.h"
 #include "regatta/model/cost/software_stack.h"
@@ -23,9 +24,12 @@ struct ScopeBandwidth {
 // The bandwidth and latency that collectives reach of one server, or of the servers of one domain
 // together.
 struct ServerNetwork {
-  int devices = 1;
+  int devices = 1;       // of the smallest part of a domain
   int servers = 1;       // whose devices those are,
   int servers_most = 1;  // and that links could join
+  int domains = 1;       // whose parts a job uses; all but the last have
+  int more_devices = 0;  // so many more than the last
+  int domains_most = std::numeric_limits<int>::max();  // that the cluster has
   // Switches between them, where links join several servers.
   Seconds switch_latency;
   bool in_network_reduction = false;
@@ -45,8 +49,11 @@ struct ServerNetwork {
 };
 // The network of one server.
 ServerNetwork server_network(const topo::ServerType& server, const SoftwareStack& stack);
-// The network of a job on `servers`, which uses the same part of every domain
-// (topo::used_servers_of_domain).
+// The parts of domains that a job on `servers` uses: equal ones of at least half a domain, where
+// there are so many domains; else those of the fewest domains, of which the last may be smaller.
+topo::DomainParts job_parts(const topo::ScaleUp& domain, int servers, int domains_most);
+// The network of a job on `servers`: as that of the smallest of its parts, whose pace collectives
+// across domains have.
 ServerNetwork network_of_job(ServerNetwork network, int servers);
 // With the fabric of the cluster, all of whose servers are of the type of the first and used.
 ServerNetwork cluster_network(const topo::Cluster& cluster, const SoftwareStack& stack);

@@ -1,5 +1,7 @@
 #include "regatta/model/cost/gpu_network.h"
 
+#include <algorithm>
+#include <map>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -50,10 +52,11 @@ TEST(CollectiveTime, OfAGroupOverServersIsThatInsideAndBetween) {
 }
 
 // A rack of 18 trays of four devices, of which a job on 64 of them fills 64 devices.
-ServerNetwork rack_network(int servers) {
-  return network_of_job(
-      server_network(*topo::find_server_preset("gb200-nvl72"), *find_software_stack("nemo")),
-      servers);
+ServerNetwork rack_network(int servers, int racks = 1000) {
+  ServerNetwork network =
+      server_network(*topo::find_server_preset("gb200-nvl72"), *find_software_stack("nemo"));
+  network.domains_most = racks;
+  return network_of_job(network, servers);
 }
 
 TEST(NetworkOfJob, FillsTheSamePartOfEveryDomain) {
@@ -67,6 +70,52 @@ TEST(NetworkOfJob, FillsTheSamePartOfEveryDomain) {
   const double tray = rack_network(1).reach[0].rate.value;
   EXPECT_NEAR(rack_network(64).reach[0].rate.value / tray, 16, 1e-9);
   EXPECT_EQ(network_of_job(rack_network(64), 2).devices, 8) << "from any job's to any other's";
+}
+
+TEST(JobParts, AreEqualWhereThereAreDomainsEnough) {
+  using Parts = topo::DomainParts;
+  const topo::ScaleUp rack{.servers = 18};
+  EXPECT_EQ(job_parts(rack, 64, 4), (Parts{.domains = 4, .servers = 16, .last = 16}));
+  EXPECT_EQ(job_parts(rack, 70, 5), (Parts{.domains = 5, .servers = 14, .last = 14}));
+  EXPECT_EQ(job_parts(rack, 70, 4), (Parts{.domains = 4, .servers = 18, .last = 16}));
+  EXPECT_EQ(job_parts(rack, 71, 1000), (Parts{.domains = 4, .servers = 18, .last = 17}))
+      << "one tray a rack is no use of racks";
+  EXPECT_EQ(job_parts({}, 71, 71), (Parts{.domains = 71, .servers = 1, .last = 1}));
+}
+
+// 70 trays of four racks are 18 of each of three and 16 of the fourth.
+TEST(NetworkOfJob, HasThePaceOfTheSmallestPart) {
+  const ServerNetwork network = rack_network(70, 4);
+  EXPECT_EQ(network.devices, 64);
+  EXPECT_EQ(network.domains, 4);
+  EXPECT_EQ(network.more_devices, 8);
+  const double tray = rack_network(1).reach[0].rate.value;
+  EXPECT_NEAR(network.reach[0].rate.value / tray, 16, 1e-9);
+  EXPECT_EQ(network_of_job(network, 72).more_devices, 0);
+}
+
+// Compared with a count of the ranks of every group in every rack.
+TEST(RanksInside, AreThoseOfTheSmallestPartWhereTheLastRackIsSmaller) {
+  for (const int servers : {19, 53, 70, 71}) {
+    const topo::DomainParts parts = topo::domain_parts({.servers = 18}, servers);
+    const int racks = parts.domains;
+    const int devices = 4 * servers;
+    for (const int extent : {4, 8, 16, 24, 32, 64, 70, devices / 2, devices}) {
+      if (devices % extent != 0) continue;
+      int least = extent;
+      for (int first = 0; first < devices; first += extent) {
+        std::map<int, int> in;
+        for (int device = first; device < first + extent; ++device)
+          ++in[device / (4 * parts.servers)];
+        for (const auto& [rack, count] : in)
+          least = std::min(least, count);
+      }
+      EXPECT_EQ(ranks_inside(rack_network(servers, racks), extent, 1), least)
+          << servers << " trays, groups of " << extent;
+    }
+  }
+  EXPECT_EQ(ranks_inside(rack_network(71, 4), 284, 1), 68);
+  EXPECT_EQ(ranks_inside(rack_network(71, 4), 71, 4), 17);
 }
 
 TEST(NetworkOfJob, OfServersThatNothingJoinsIsTheServer) {

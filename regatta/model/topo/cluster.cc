@@ -10,11 +10,22 @@
 
 namespace regatta::topo {
 
-int used_servers_of_domain(const ScaleUp& domain, int servers) {
-  int used = std::max(1, std::min(domain.servers, servers));
-  while (servers % used != 0)
-    --used;
-  return used;
+DomainParts domain_parts(const ScaleUp& domain, int servers) {
+  const int size = std::max(1, domain.servers);
+  const int domains = std::max(1, (servers + size - 1) / size);
+  const int each = std::max(1, (servers + domains - 1) / domains);
+  return {.domains = domains, .servers = each, .last = std::max(1, servers - each * (domains - 1))};
+}
+
+std::string unequal_parts_note(const ScaleUp& domain, int servers) {
+  const DomainParts parts = domain_parts(domain, servers);
+  if (parts.are_equal()) return "";
+  return fmt::format(
+      "{} servers are {} of each of {} scale-up domains and {} of the last: "
+      "collectives across domains go at the pace of the smallest part, and no "
+      "placement is searched; {} servers are {} of each",
+      servers, parts.servers, parts.domains - 1, parts.last, parts.last * parts.domains,
+      parts.last);
 }
 
 std::vector<int> scale_up_domains(const Cluster& cluster) {

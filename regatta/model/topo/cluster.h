@@ -131,9 +131,20 @@ struct DeviceRef {
   friend auto operator<=>(const DeviceRef&, const DeviceRef&) = default;
 };
 
-// The servers of each domain that a job on `servers` uses: the most that divide them, so that every
-// domain holds as much of the job. 64 servers on domains of 18 use 16 of each.
-int used_servers_of_domain(const ScaleUp& domain, int servers);
+// The parts of domains that a job uses: of as few domains as hold its servers, as many of each but
+// the last, which may have fewer. 64 servers on domains of 18 are 16 of each of four, 70 are 18 of
+// each of three and 16 of the last.
+struct DomainParts {
+  int domains = 1;
+  int servers = 1;  // of each but the last
+  int last = 1;
+
+  bool are_equal() const { return servers == last; }
+  friend bool operator==(const DomainParts&, const DomainParts&) = default;
+};
+DomainParts domain_parts(const ScaleUp& domain, int servers);
+// A sentence with the remedy where the parts are not equal, else "".
+std::string unequal_parts_note(const ScaleUp& domain, int servers);
 
 // The domain of each server, numbered from 0 in the order of servers.
 std::vector<int> scale_up_domains(const Cluster& cluster);

@@ -1,6 +1,9 @@
 #include "regatta/model/topo/cluster.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -52,7 +55,7 @@ TEST(ScaleUpDomains, OfAPresetAreAsLargeAsTheServersUseThem) {
   EXPECT_EQ(size(72, 72), 18);
   EXPECT_EQ(size(64, 64), 16) << "four racks, 16 trays of each";
   EXPECT_EQ(size(2, 2), 2) << "a part of one rack";
-  EXPECT_THAT(refusal(racks(19)), HasSubstr("name 18 of them, or set scale_up.servers"));
+  EXPECT_EQ(size(19, 20), 10) << "ten of one rack and nine of another";
 }
 
 TEST(ScaleUpDomains, AreWhatTheKeysSay) {
@@ -72,9 +75,6 @@ TEST(ScaleUpDomains, AreRefusedByTheirKeyWhereTheyCannotBe) {
   EXPECT_EQ(refusal(racks(8, "rack", with_domain("servers: 18"), 8)),
             "racks.yaml:3: server_types.rack.scale_up.servers: a domain of 18 servers is larger "
             "than the 8 of type rack; set servers: 8");
-  EXPECT_THAT(refusal(racks(10, "rack", with_domain("servers: 4"), 8)),
-              HasSubstr("domains of 4 do not divide the 10 servers of type rack; set servers: 2, "
-                        "or name 8 of them"));
   EXPECT_THAT(refusal(racks(36, "gb200-nvl72", "", 27)),
               HasSubstr("fabric.servers_per_leaf: 27 divides domains of 18 servers between leaves; "
                         "set a multiple of 18"));
@@ -85,13 +85,47 @@ TEST(ScaleUpDomains, AreRefusedByTheirKeyWhereTheyCannotBe) {
               HasSubstr("only nvlink joins devices of several servers; set intra.kind: nvlink"));
 }
 
-TEST(UsedServersOfDomain, AreTheMostThatDivideTheJob) {
+TEST(DomainParts, AreOfTheFewestDomainsAndAsEqualAsTheyCanBe) {
   const ScaleUp rack{.servers = 18};
-  EXPECT_EQ(used_servers_of_domain(rack, 72), 18);
-  EXPECT_EQ(used_servers_of_domain(rack, 64), 16);
-  EXPECT_EQ(used_servers_of_domain(rack, 16), 16);
-  EXPECT_EQ(used_servers_of_domain(rack, 1), 1);
-  EXPECT_EQ(used_servers_of_domain({}, 64), 1);
+  const auto parts = [&](int servers) { return domain_parts(rack, servers); };
+  EXPECT_EQ(parts(72), (DomainParts{.domains = 4, .servers = 18, .last = 18}));
+  EXPECT_EQ(parts(64), (DomainParts{.domains = 4, .servers = 16, .last = 16}));
+  EXPECT_EQ(parts(70), (DomainParts{.domains = 4, .servers = 18, .last = 16}));
+  EXPECT_EQ(parts(71), (DomainParts{.domains = 4, .servers = 18, .last = 17}));
+  EXPECT_EQ(parts(16), (DomainParts{.domains = 1, .servers = 16, .last = 16}));
+  EXPECT_EQ(domain_parts({}, 64), (DomainParts{.domains = 64, .servers = 1, .last = 1}));
+  for (int servers = 1; servers < 400; ++servers) {
+    const DomainParts one = parts(servers);
+    EXPECT_EQ(one.servers * (one.domains - 1) + one.last, servers);
+    EXPECT_LE(one.servers, 18);
+    EXPECT_GE(one.last, 1);
+    EXPECT_LE(one.last, one.servers);
+  }
+}
+
+TEST(DomainParts, HaveASentenceWithTheRemedyWhereTheyAreNotEqual) {
+  const ScaleUp rack{.servers = 18};
+  EXPECT_EQ(unequal_parts_note(rack, 64), "");
+  EXPECT_EQ(unequal_parts_note(rack, 70),
+            "70 servers are 18 of each of 3 scale-up domains and 16 of the last: collectives "
+            "across domains go at the pace of the smallest part, and no placement is searched; 64 "
+            "servers are 16 of each");
+}
+
+TEST(ScaleUpDomains, OfAPresetAreTheFewestThatHoldTheServers) {
+  const auto domains = [](int servers) {
+    const auto cluster = racks(servers, "gb200-nvl72", "", 36);
+    EXPECT_TRUE(cluster) << cluster.error().message;
+    std::vector<int> count;
+    if (!cluster) return count;
+    for (const int domain : scale_up_domains(*cluster)) {
+      count.resize(std::max(count.size(), static_cast<std::size_t>(domain) + 1));
+      ++count[static_cast<std::size_t>(domain)];
+    }
+    return count;
+  };
+  EXPECT_THAT(domains(70), ElementsAre(18, 18, 18, 16));
+  EXPECT_THAT(domains(71), ElementsAre(18, 18, 18, 17));
 }
 
 }  // namespace

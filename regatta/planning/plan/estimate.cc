@@ -1,6 +1,7 @@
 #include "regatta/planning/plan/estimate.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -135,8 +136,10 @@ int servers_filled_by(const EstimateInput& input) {
 }  // namespace
 
 int joined_devices(const EstimateInput& input) {
-  return input.server.device_count *
-         topo::used_servers_of_domain(input.server.scale_up, servers_filled_by(input));
+  return input.server.device_count * cost::job_parts(input.server.scale_up,
+                                                     servers_filled_by(input),
+                                                     std::numeric_limits<int>::max())
+                                         .last;
 }
 
 MachineModel machine_model(const EstimateInput& input) {

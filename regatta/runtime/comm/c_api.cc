@@ -49,6 +49,7 @@ void write_defaults(regatta_coll_options& options) {
   options.rdma = REGATTA_COLL_RDMA_AUTOMATIC;
   options.deterministic = defaults.deterministic ? 1 : 0;
   options.sums_in_f64 = defaults.sums_in_f64 ? 1 : 0;
+  options.domain = nullptr;
 }
 
 Result<CommunicatorOptions> read_options(const regatta_coll_options* given, int world_size) {
@@ -65,6 +66,7 @@ Result<CommunicatorOptions> read_options(const regatta_coll_options* given, int 
   CommunicatorOptions options;
   if (known.job_token != nullptr) options.job_token = known.job_token;
   if (known.server != nullptr) options.server = known.server;
+  if (known.domain != nullptr) options.domain = known.domain;
   if (known.listen_address != nullptr) options.listen_address = known.listen_address;
   options.peer_timeout = Seconds{known.peer_timeout_s};
   options.progress_timeout = Seconds{known.progress_timeout_s};

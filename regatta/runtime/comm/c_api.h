@@ -27,7 +27,7 @@ extern "C" {
 #endif
 
 #define REGATTA_COLL_VERSION_MAJOR 1
-#define REGATTA_COLL_VERSION_MINOR 1
+#define REGATTA_COLL_VERSION_MINOR 2
 
 /* The version of the library that is loaded: major * 65536 + minor. A program that was compiled
  * with one major version runs with every library of the same one whose minor is not lower. */
@@ -109,6 +109,8 @@ typedef struct regatta_coll_options {
   int32_t rdma;                  /* REGATTA_COLL_RDMA_... */
   int32_t deterministic;         /* since 1.1 */
   int32_t sums_in_f64;           /* since 1.1 */
+  const char* domain;            /* since 1.2: servers with the same text are a scale-up domain;
+                                    NULL: REGATTA_DOMAIN, else the server is one alone */
 } regatta_coll_options;
 
 /* Fills in the defaults; struct_bytes is sizeof(regatta_coll_options). */

@@ -36,16 +36,18 @@ std::uint64_t child_id(std::uint64_t parent, std::uint32_t split, int color) {
   return x ^ (x >> 31);
 }
 
+// Where the ranks lie: on the same server, or in the same scale-up domain.
 cost::RankLocations sites_of(const std::vector<PeerEndpoint>& endpoints) {
   cost::RankLocations sites;
   std::map<std::string, int> numbers;
   for (std::size_t rank = 0; rank < endpoints.size(); ++rank) {
+    const PeerEndpoint& one = endpoints[rank];
     // A rank that names no server is alone on one.
-    const std::string& server = endpoints[rank].server;
+    const std::string server = one.server.empty() ? "\t" + std::to_string(rank) : one.server;
+    const std::string key = one.domain.empty() ? server : "\n" + one.domain;
     const auto next = static_cast<int>(numbers.size());
-    const std::string key = server.empty() ? "\t" + std::to_string(rank) : server;
     sites.server.push_back(numbers.try_emplace(key, next).first->second);
-    sites.rate.push_back(endpoints[rank].link_rate);
+    sites.rate.push_back(one.link_rate);
   }
   return sites;
 }
@@ -212,10 +214,16 @@ Result<Communicator> Communicator::connect(Rank rank, int world_size, const Exch
     return Error{Code::kInvalidInput,
                  "connect: sums_in_f64 belongs to the deterministic mode: set deterministic too"};
   REGATTA_TRY_DO(parse_tuning(options.tuning));
-  const CommunicatorOptions fitted = fit_connections(options, world_size);
+  CommunicatorOptions fitted = fit_connections(options, world_size);
+  fitted.domain = or_environment(options.domain, "REGATTA_DOMAIN");
+  if (fitted.domain.find('\t') != std::string::npos)
+    return Error{Code::kInvalidInput,
+                 "connect: the domain '" + fitted.domain + "' has a tab: give a name without tabs"};
   REGATTA_TRY(rendezvous, run_rendezvous(rank.value, world_size, exchange, fitted));
   REGATTA_TRY(impl, Impl::create(rank.value, std::move(rendezvous), fitted, nullptr));
-  impl->options = std::make_shared<const CommunicatorOptions>(options);
+  CommunicatorOptions kept = options;
+  kept.domain = fitted.domain;
+  impl->options = std::make_shared<const CommunicatorOptions>(std::move(kept));
   return Communicator(std::move(impl));
 }
 

@@ -107,8 +107,12 @@ using SourcePorts =
 int connections_among(int world_size, int wanted);
 
 struct CommunicatorOptions {
-  std::string job_token;                     // connections without it are refused
-  std::string server;                        // ranks with the same text share memory
+  std::string job_token;  // connections without it are refused
+  std::string server;     // ranks with the same text share memory
+  // Servers with the same text form a scale-up domain, whose links are faster than those between
+  // domains: the hierarchical all_reduce works inside domains first. The same on all ranks of a
+  // server, without tabs; empty: the value of REGATTA_DOMAIN, else the server is a domain alone.
+  std::string domain;
   std::string listen_address = "127.0.0.1";  // the address of this rank's NIC
   // Rate of this rank's network link in one direction; 0: unknown. Where links differ, all ranks
   // divide the work by it. Give it on all ranks or on none.

@@ -70,6 +70,51 @@ TEST_P(CollectiveTest, AllReduceSumsInAndOutOfPlace) {
   });
 }
 
+// Two ranks a server, two servers a domain.
+void in_two_domains(int rank, CommunicatorOptions& options) {
+  options.domain = rank < 4 ? "rack 0" : "rack 1";
+  options.forced.algorithm = Algorithm::kHierarchical;
+}
+
+TEST(ScaleUpDomain, HasAllReduceWorkInsideItFirst) {
+  constexpr std::size_t kCount = 1U << 18;
+  constexpr long long kBytes = kCount * sizeof(float);
+  run_all(
+      TestLayout::kMixed, 8,
+      [&](Communicator& world) {
+        std::vector<float> sum(kCount, static_cast<float>(1 << world.rank().value));
+        expect_ok(world.all_reduce(sum.data(), sum.data(), kCount, DataType::kF32, ReduceOp::kSum)
+                      .wait());
+        EXPECT_EQ(sum.front(), 255);
+        EXPECT_EQ(sum.back(), 255);
+        // Between domains only the ranks that hold the same quarter meet.
+        const Traffic traffic = traffic_of(world);
+        const int self = world.rank().value;
+        for (int peer = 0; peer < 8; ++peer) {
+          const long long sent = at(traffic.network_bytes, peer);
+          if (self / 4 == peer / 4) continue;
+          const double wanted = self % 4 == peer % 4 ? kBytes / 4.0 : 0;
+          EXPECT_NEAR(static_cast<double>(sent), wanted, kBytes / 100.0) << self << " to " << peer;
+        }
+      },
+      in_two_domains);
+}
+
+TEST(ScaleUpDomain, IsTheSameForAllRanksOfAServer) {
+  const auto errors = run_ranks(
+      TestLayout::kMixed, 4, [](Communicator&) {},
+      [](int rank, CommunicatorOptions& options) {
+        options.domain = "rack " + std::to_string(rank);
+        options.peer_timeout = Seconds{1};
+      });
+  for (const auto& error : errors) {
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->message,
+              "connect: ranks of server 's0' name the domains 'rack 0' and 'rack 1': give one "
+              "domain to a server");
+  }
+}
+
 TEST_P(CollectiveTest, ReduceScatterGivesEachRankItsPart) {
   const std::size_t each = count() / 8;
   const std::size_t all = each * static_cast<std::size_t>(ranks());

@@ -18,7 +18,7 @@ constexpr std::uint64_t kReplyMagic = 0x4f4c4c4548544552ULL;      // "RETHELLO"
 constexpr std::uint32_t kVersion = 3;
 // A double holds every rate up to it.
 constexpr std::uint64_t kRateMax = std::uint64_t{1} << 53;
-constexpr std::string_view kEndpointMark = "regatta-coll-3";
+constexpr std::string_view kEndpointMark = "regatta-coll-4";
 
 template <typename T>
 void append(std::vector<std::byte>& out, T value) {
@@ -87,18 +87,20 @@ std::string format_endpoint(const PeerEndpoint& endpoint) {
   const auto rate = static_cast<std::uint64_t>(endpoint.link_rate.value);
   return std::string(kEndpointMark) + "\t" + endpoint.address + "\t" +
          std::to_string(endpoint.port) + "\t" + endpoint.unix_name + "\t" + std::to_string(rate) +
-         "\t" + (endpoint.has_rdma ? "rdma" : "tcp") + "\t" + endpoint.server;
+         "\t" + (endpoint.has_rdma ? "rdma" : "tcp") + "\t" + endpoint.domain + "\t" +
+         endpoint.server;
 }
 
 Result<PeerEndpoint> parse_endpoint(const std::string& text) {
   const Error bad{Code::kInvalidInput, "not the endpoint of a regatta rank: '" + text + "'"};
   std::vector<std::string> parts = split(text, '\t');
-  if (parts.size() < 7 || parts[0] != kEndpointMark) return bad;
+  if (parts.size() < 8 || parts[0] != kEndpointMark) return bad;
   PeerEndpoint endpoint{.address = parts[1],
                         .port = 0,
                         .unix_name = parts[3],
                         .link_rate = {},
                         .has_rdma = parts[5] == "rdma",
+                        .domain = parts[6],
                         .server = {}};
   const auto port = parse_number<decltype(endpoint.port)>(parts[2]);
   const auto rate = parse_number<std::uint64_t>(parts[4]);
@@ -107,7 +109,7 @@ Result<PeerEndpoint> parse_endpoint(const std::string& text) {
   if (*rate > kRateMax) return bad;
   endpoint.port = *port;
   endpoint.link_rate.value = static_cast<double>(*rate);
-  endpoint.server = join({parts.begin() + 6, parts.end()}, "\t");
+  endpoint.server = join({parts.begin() + 7, parts.end()}, "\t");
   return endpoint;
 }
 

@@ -50,6 +50,7 @@ struct PeerEndpoint {
   std::string unix_name;     // abstract unix socket for the ranks of the same server
   BytesPerSecond link_rate;  // of its network link; 0: unknown
   bool has_rdma = false;     // and may use it
+  std::string domain;        // of its server; "": the server is alone in one
   std::string server;
 };
 std::string format_endpoint(const PeerEndpoint& endpoint);

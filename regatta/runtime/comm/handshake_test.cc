@@ -70,6 +70,7 @@ TEST(PeerEndpoint, ComesBackAsItWas) {
                                                         .unix_name = "name",
                                                         .link_rate = {1.25e9},
                                                         .has_rdma = true,
+                                                        .domain = "rack 1",
                                                         .server = "a\tb"}));
   ASSERT_TRUE(endpoint);
   EXPECT_EQ(endpoint->address, "10.0.0.1");
@@ -77,12 +78,14 @@ TEST(PeerEndpoint, ComesBackAsItWas) {
   EXPECT_EQ(endpoint->unix_name, "name");
   EXPECT_EQ(endpoint->link_rate, BytesPerSecond{1.25e9});
   EXPECT_TRUE(endpoint->has_rdma);
+  EXPECT_EQ(endpoint->domain, "rack 1");
   EXPECT_EQ(endpoint->server, "a\tb");
-  for (const char* text :
-       {"", "x", "regatta-coll-3\t10.0.0.1\t99999\tn\t0\ttcp\ts",
-        "regatta-coll-3\t10.0.0.1\t1x\tn\t0\ttcp\ts", "regatta-coll-3\t10.0.0.1\t1\tn\t-1\ttcp\ts",
-        "regatta-coll-3\t10.0.0.1\t1\tn\t18446744073709551615\ttcp\ts",
-        "regatta-coll-3\t10.0.0.1\t1\tn\t0\tipx\ts", "regatta-coll-3\t10.0.0.1\t1\tn\t0\ttcp"})
+  for (const char* text : {"", "x", "regatta-coll-4\t10.0.0.1\t99999\tn\t0\ttcp\td\ts",
+                           "regatta-coll-4\t10.0.0.1\t1x\tn\t0\ttcp\td\ts",
+                           "regatta-coll-4\t10.0.0.1\t1\tn\t-1\ttcp\td\ts",
+                           "regatta-coll-4\t10.0.0.1\t1\tn\t18446744073709551615\ttcp\td\ts",
+                           "regatta-coll-4\t10.0.0.1\t1\tn\t0\tipx\td\ts",
+                           "regatta-coll-4\t10.0.0.1\t1\tn\t0\ttcp\td"})
     EXPECT_FALSE(parse_endpoint(text)) << text;
 }
 

@@ -152,6 +152,8 @@ int show_plans(const PlanOptions& options, const workload::Job& job, const topo:
   const PlanningProblem problem = used->count == plan::server_count(available)
                                       ? available
                                       : plan::on_servers(available, used->count);
+  if (problem.machine.network.more_devices > 0)
+    print_warnings({topo::unequal_parts_note(problem.server.scale_up, used->count)});
   if (options.sizes) return show_sizes(options, job, cluster, problem);
   if (options.exact) return show_exact(options, job, cluster, problem, warnings);
   return show_search(options, job, cluster, problem, warnings);

@@ -25,6 +25,7 @@ FabricDrawing draw_fabric(const topo::Cluster& cluster, Point corner, double lea
                         .layout = std::move(layout),
                         .switches = {},
                         .types = {},
+                        .domains = joined_servers(cluster),
                         .slowest = {}};
   for (const GroupPlace& group : picture.layout.groups) {
     for (const SwitchPlace& spine : group.spines)

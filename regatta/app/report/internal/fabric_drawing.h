@@ -5,8 +5,10 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "regatta/app/report/internal/fabric_layout.h"
+#include "regatta/app/report/internal/scale_up_servers.h"
 #include "regatta/app/report/internal/svg.h"
 #include "regatta/base/core/ids.h"
 #include "regatta/base/core/units.h"
@@ -21,7 +23,8 @@ struct FabricDrawing {
   FabricLayout layout;
   std::map<NodeId, Box> switches;    // those that are drawn
   std::map<std::string, int> types;  // of the servers, numbered
-  BytesPerSecond slowest;            // of all cables
+  std::vector<DomainServers> domains;
+  BytesPerSecond slowest;  // of all cables
 };
 
 FabricDrawing draw_fabric(const topo::Cluster& cluster, Point corner, double least_width);

@@ -108,8 +108,10 @@ std::string server_notes(const FabricDrawing& picture, const FabricSummary& fabr
   std::string svg;
   if (fan)
     svg = between_svg({x, layout.leaves_y + layout.switch_height}, layout.servers_y, cables, 1);
-  svg += row_svg({x, layout.servers_y + 18}, pluralized(fabric.servers, "server", "servers"),
-                 pluralized(fabric.devices, "device", "devices"));
+  svg += row_svg(
+      {x, layout.servers_y + 18}, pluralized(fabric.servers, "server", "servers"),
+      pluralized(fabric.devices, "device", "devices") +
+          (fabric.domains > 0 ? ", " + pluralized(fabric.domains, "domain", "domains") : ""));
   return fan ? svg : svg + lines_svg({x, layout.servers_y + 18 + 2 * kLine}, cables);
 }
 
@@ -224,6 +226,10 @@ std::string legend_svg(const FabricDrawing& picture, double right, Point& corner
   if (picture.layout.detail != FabricDetail::kCounts || picture.cluster.fabric.rails > 1)
     add_rails(picture, legend);
   add_widths(picture, legend);
+  if (!picture.domains.empty() && picture.layout.detail != FabricDetail::kCounts) {
+    const Point at = legend.next(14, "servers of a scale-up domain");
+    legend.add(box_svg({at.x, at.y - 6, 14, 12}, "domain", 3));
+  }
   if (has_rails(picture.layout.detail))
     legend.next(0, "each dot on a line: a NIC with a cable of its own to the leaf");
   legend.new_line();

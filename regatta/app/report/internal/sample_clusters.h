@@ -67,6 +67,9 @@ inline std::vector<SampleCluster> drawn_clusters() {
        "server_types: {fat: {devices: {count: 64, type: t4}, nics: {count: 2, rate: 100Gbps}}}\n"
        "fabric: {tiers: [leaf]}\nservers: {count: 3}\n"},
       {"tall", kTwoCpus + "fabric: {tiers: [leaf]}\nservers: {count: 100}\n"},
+      {"racks",
+       "fabric: {tiers: [leaf, spine], rails: 4, servers_per_leaf: 36, spines: 8, uplink: "
+       "400Gbps}\nservers: {count: 70, type: gb200-nvl72}\n"},
       {"no_nics",
        "server_types: {none: {devices: {count: 3, type: t4}, nics: {count: 0}}}\n"
        "servers: {count: 1}\n"},

@@ -24,26 +24,12 @@ void check_given_domain(const YamlMap& domain, const ServerType& type, int count
     domain.fail("servers", fmt::format("a domain of {} servers is larger than the {} of type {}; "
                                        "set servers: {}",
                                        size, count, type.name, count));
-  } else if (count % size != 0) {
-    domain.fail("servers",
-                fmt::format("domains of {} do not divide the {} servers of type {}; set servers: "
-                            "{}, or name {} of them",
-                            size, count, type.name, used_servers_of_domain(type.scale_up, count),
-                            count / size * size));
   }
 }
 
-// A job uses equal parts of domains: servers that do not divide into such parts are refused.
-void fit_preset_domain(const YamlMap& root, ServerType& type, int count) {
-  const int size = std::min(type.scale_up.servers, count);
-  const int used = used_servers_of_domain(type.scale_up, count);
-  if (2 * used < size) {
-    root.fail("servers", fmt::format("{} servers of type {} are no equal parts of domains of {}; "
-                                     "name {} of them, or set scale_up.servers in server_types",
-                                     count, type.name, type.scale_up.servers,
-                                     std::max(1, count / size) * size));
-  }
-  type.scale_up.servers = used;
+// As few domains of the preset's size as hold the servers, as equal as they can be.
+void fit_preset_domain(ServerType& type, int count) {
+  type.scale_up.servers = domain_parts(type.scale_up, count).servers;
 }
 
 }  // namespace
@@ -79,7 +65,7 @@ void fit_domains(const YamlMap& root, Cluster& cluster) {
     if (is_given)
       check_given_domain(root.map("server_types").map(name).map("scale_up"), type, count);
     else
-      fit_preset_domain(root, type, count);
+      fit_preset_domain(type, count);
     const int per_leaf = cluster.fabric.servers_per_leaf;
     if (cluster.fabric.tiers >= 2 && per_leaf % type.scale_up.servers != 0) {
       root.map("fabric").fail(

@@ -190,6 +190,8 @@ Result<FabricPlacement> place_on_fabric(const FabricPlacementInput& input) {
   REGATTA_TRY(slots, slots_of(input));
   const int world = input.strategy.world_size();
   const int devices = input.cluster.type_of(servers.front()).device_count;
+  if (!parts_of_slots(input.cluster, servers, slots).are_equal())
+    return bad(topo::unequal_parts_note(input.cluster.type_of(servers.front()).scale_up, slots));
   const StrategyTraffic inside;
   const PlacementProblem network =
       placement_problem(input.cluster, servers, world < devices ? inside : input.traffic, slots,

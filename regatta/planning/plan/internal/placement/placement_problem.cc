@@ -4,11 +4,13 @@
 #include <cmath>
 #include <cstddef>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
 #include "regatta/base/core/ids.h"
 #include "regatta/base/core/result.h"
+#include "regatta/model/cost/gpu_network.h"
 
 namespace regatta::plan {
 namespace {
@@ -196,13 +198,23 @@ void raise_to_busiest(const Loads& loads, BytesPerSecond rate,
 
 }  // namespace
 
+topo::DomainParts parts_of_slots(const topo::Cluster& cluster, const std::vector<ServerId>& servers,
+                                 int slots) {
+  const std::vector<int> domains = scale_up_domains(cluster);
+  std::set<int> among;
+  for (const ServerId server : servers)
+    among.insert(domains[server.index()]);
+  return cost::job_parts(cluster.type_of(servers.front()).scale_up, slots,
+                         static_cast<int>(among.size()));
+}
+
 PlacementProblem placement_problem(const topo::Cluster& cluster,
                                    const std::vector<ServerId>& servers,
                                    const StrategyTraffic& traffic, int servers_filled,
                                    double network_efficiency) {
   const topo::ServerType& type = cluster.type_of(servers.front());
   PlacementProblem network;
-  network.joined = topo::used_servers_of_domain(type.scale_up, servers_filled);
+  network.joined = parts_of_slots(cluster, servers, servers_filled).servers;
   const int slots = servers_filled / network.joined;
   network.slots = slots;
   network.axes = traffic;

@@ -74,9 +74,13 @@ struct PlacementProblem {
   int devices = 1;  // of a slot
 };
 
-// `servers`, ascending, are of one type. The lines of `traffic` are of as many ranks as
-// `servers_filled` have devices; slots are as many, or fewer where domains join servers. Leaves
-// hold the servers of whole slots alone, and may be too few.
+// The parts of domains that a job uses: as many servers of `servers` as it has slots.
+topo::DomainParts parts_of_slots(const topo::Cluster& cluster, const std::vector<ServerId>& servers,
+                                 int slots);
+
+// `servers`, ascending, are of one type and make equal parts of domains. The lines of `traffic` are
+// of as many ranks as `servers_filled` have devices; slots are as many, or fewer where domains join
+// servers. Leaves hold the servers of whole slots alone, and may be too few.
 PlacementProblem placement_problem(const topo::Cluster& cluster,
                                    const std::vector<ServerId>& servers,
                                    const StrategyTraffic& traffic, int servers_filled,

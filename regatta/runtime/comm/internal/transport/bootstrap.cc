@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -103,11 +104,26 @@ class Bootstrap {
   ReadyFds ready_;
 };
 
+// All ranks see the same endpoints, so that all of them refuse them.
+Status check_domains(const std::vector<PeerEndpoint>& endpoints) {
+  std::map<std::string, std::string> domain_of;  // by server
+  for (const PeerEndpoint& one : endpoints) {
+    if (one.server.empty()) continue;
+    const std::string& domain = domain_of.try_emplace(one.server, one.domain).first->second;
+    if (domain == one.domain) continue;
+    return Error{Code::kInvalidInput, "connect: ranks of server '" + one.server +
+                                          "' name the domains '" + domain + "' and '" + one.domain +
+                                          "': give one domain to a server"};
+  }
+  return {};
+}
+
 Status Bootstrap::read_endpoints() {
   for (const std::string& text : plan_.endpoints) {
     REGATTA_TRY(endpoint, parse_endpoint(text));
     endpoints_.push_back(std::move(endpoint));
   }
+  REGATTA_TRY_DO(check_domains(endpoints_));
   channels_.resize(endpoints_.size());
   REGATTA_TRY_DO(choose_rdma());
   REGATTA_TRY_DO(allow_descriptors());
@@ -453,6 +469,7 @@ Result<ListenEndpoint> open_listen_endpoint(const std::string& host, bool has_sh
                                           .unix_name = listener.unix_name(),
                                           .link_rate = options.link_rate,
                                           .has_rdma = rdma != nullptr,
+                                          .domain = options.domain,
                                           .server = options.server});
   return ListenEndpoint{std::move(shared_segment), std::move(listener), std::move(rdma),
                         std::move(endpoint)};
