@@ -90,6 +90,8 @@ CASES = [
     (GPU_PLAN + ["--strategy", "{tp: 8, pp: 2, dp: 32, cp: 1}"],
      "strategy: tp 8 x cp 1 x pp 2 x dp 32 cannot fill 1024 devices; the degrees must multiply to it, so leave one out "
      "to have it chosen; --servers 64 has a plan: tp8 pp2 dp32 mb6 recompute=none vp24 sp zero3, 36.8 s a step"),
+    (GPU_PLAN + ["--constraint", "pp <= 2", "--constraint", "pp >= 4"],
+     "no strategy of 1024 devices meets pp <= 2 and pp >= 4; leave a constraint out"),
     (GPU_PLAN + ["--objective", "cost"], "plan: --objective requires --sizes"),
     (GPU_PLAN + ["--sizes", "--frontier"], "plan: --frontier excludes --sizes; give one of them"),
     (["plan", JOB, "--cluster", CLUSTER, "--launch", "megatron"],

@@ -155,14 +155,14 @@ class PlanGpuTest(unittest.TestCase):
             self.assertIn(words, self.refused(JOB, "--cluster", CLUSTER, "--constraint", wrong))
         self.assertIn("pp is given, and the constraint pp <= 4 excludes it",
                       self.refused(JOB, "--cluster", CLUSTER, "--strategy", "{pp: 8}", "--constraint", "pp <= 4"))
-        self.assertIn("pp <= 2, pp >= 4", self.refused(JOB, "--cluster", CLUSTER, "--constraint", "pp <= 2", "--constraint", "pp >= 4"))
+        self.assertIn("meets pp <= 2 and pp >= 4; leave a constraint out", self.refused(JOB, "--cluster", CLUSTER, "--constraint", "pp <= 2", "--constraint", "pp >= 4"))
 
     def test_prints_the_stack_with_what_it_assumes_and_lists_all(self):
         text = lab_case.regatta("plan", JOB, "--cluster", CLUSTER).stdout
         self.assertRegex(text, "\nstack megatron-core assumes .*fused attention.*; its scalars: ")
         names = self.refused(JOB, "--cluster", CLUSTER, "--stack", "none").split("choose one of ")[1].strip().split(", ")
         self.assertGreater(len(names), 8)
-        page = (EXAMPLES.parent / "docs" / "formats" / "gpu_plan.md").read_text()
+        page = (EXAMPLES.parent / "README.md").read_text()
         for name in names:
             self.assertIn(f"| `{name}` |", page)
 

@@ -170,13 +170,27 @@ std::string where_text(const PlanningProblem& problem, const Plan& plan) {
       join(names, " "));
 }
 
+// Given weights that replicas share have a stack of their own, so that the plan would be priced
+// anew.
+std::string stack_note(const PlanningProblem& problem, const workload::Strategy& strategy) {
+  if (problem.simulated || strategy.zero < 3 || problem.request.zero == 3) return "";
+  workload::StrategyRequest given = problem.request;
+  given.zero = 3;
+  const cost::SoftwareStack& usual =
+      cost::default_software_stack(problem.model, problem.precision, given, problem.server.device);
+  if (usual.name == problem.stack.name) return "";
+  return fmt::format(
+      "where zero 3 is given, the usual stack is {}; --stack {} keeps these figures\n", usual.name,
+      problem.stack.name);
+}
+
 std::string plan_text(const PlanningProblem& problem, const Plan& plan) {
   const plan::PlanMetrics metrics = plan::plan_metrics(problem, plan);
   const std::string shortfall = plan::memory_shortfall(problem, plan);
   std::string text = fmt::format("\n{}: {}\n", shortfall.empty() ? "plan" : "no plan, a strategy",
                                  to_string(plan.strategy));
   if (!shortfall.empty()) text += fmt::format("it {}\n", shortfall);
-  text += where_text(problem, plan);
+  text += stack_note(problem, plan.strategy) + where_text(problem, plan);
   text += step_parts_table(plan);
   text += fmt::format(
       "\n80 % of such steps take {}; {} per device for the model ({} with "

@@ -158,7 +158,7 @@ std::string read_type_name(const YamlMap& map, Cluster& cluster) {
   }
   std::vector<std::string> known;
   for (const auto& [known_name, type] : cluster.server_types)
-    known.push_back(known_name);
+    if (find_server_preset(known_name) == nullptr) known.push_back(known_name);
   for (std::string& preset : server_preset_names())
     known.push_back(std::move(preset));
   map.fail("type", fmt::format("no server type is called '{}'; add it to server_types or choose "

@@ -480,6 +480,16 @@ TEST(LaunchArguments, TuneWithMegatronBridgeFromWhatTheEnvironmentNames) {
             "micro_batch 1");
 }
 
+TEST(LaunchArguments, TellADeepSpeedProgramWhatItTrains) {
+  Case one{.model = preset("llama3-70b"), .strategy = {.dp = 8, .zero = 3}, .global_batch = 32};
+  one.model.packed = 200;
+  one.model.adapters = {.rank = 16, .qkv = true};
+  const auto script = one.script(Launcher::kDeepspeed);
+  ASSERT_TRUE(script) << script.error().message;
+  EXPECT_THAT(*script, HasSubstr("# It must train adapters of rank 16 alone"));
+  EXPECT_THAT(*script, HasSubstr("# It must pack samples of 200 tokens on average"));
+}
+
 TEST(LaunchArguments, SayTheRecipeOfNarrowPrecisions) {
   Case one = llama3();
   one.precision = Precision::kMxfp8;

@@ -100,6 +100,18 @@ std::vector<std::string> deepspeed_notes(const LaunchInput& input) {
   }
   if (strategy.recompute == Recompute::kFull)
     lines.emplace_back("It must call deepspeed.checkpointing.checkpoint around each block.");
+  if (is_frozen(input.model)) {
+    lines.push_back(
+        fmt::format("It must train adapters of rank {} alone, the other weights frozen: "
+                    "the plan counts no gradients and no optimizer for them.",
+                    input.model.adapters.rank));
+  }
+  if (input.model.packed > 0) {
+    lines.push_back(
+        fmt::format("It must pack samples of {} tokens on average, none of which sees "
+                    "another.",
+                    input.model.packed));
+  }
   if (strategy.shard_ranks > 0)
     lines.emplace_back("It must make its model in deepspeed.zero.MiCS_Init.");
   if (has_experts(input.model) && strategy.zero == 3)

@@ -9,6 +9,7 @@
 #include "regatta/base/core/text.h"
 #include "regatta/model/workload/job.h"
 #include "regatta/model/workload/strategy.h"
+#include "regatta/planning/plan/internal/search/server_count.h"
 
 namespace regatta::plan {
 namespace {
@@ -40,6 +41,13 @@ std::string devices_text(const PlanningProblem& problem) {
 
 }  // namespace
 
+std::string constraints_text(const workload::StrategyRequest& request) {
+  std::vector<std::string> words;
+  for (const workload::StrategyConstraint& one : request.constraints)
+    words.push_back(to_string(one));
+  return join(words, " and ");
+}
+
 std::string request_text(const workload::StrategyRequest& request) {
   std::vector<std::string> words;
   const nlohmann::json given = workload::request_to_json(request);
@@ -61,6 +69,15 @@ Error no_strategy_divides(const PlanningProblem& problem) {
             "interleave; choose multiples of 2, or schedule 1f1b"};
   }
   if (const Status possible = check_given(problem); !possible) return possible.error();
+  if (!request.constraints.empty()) {
+    workload::StrategyRequest free = request;
+    free.constraints.clear();
+    if (has_strategy(with_request(problem, free))) {
+      return {Code::kInvalidInput,
+              fmt::format("no strategy of {} devices meets {}; leave a constraint out",
+                          problem.devices, constraints_text(request))};
+    }
+  }
   const workload::Strategy asked = exact_strategy(request, problem.devices);
   if (problem.devices % asked.world_size() != 0 ||
       (request.dp && request.tp && request.pp && request.cp)) {

@@ -11,6 +11,9 @@ namespace regatta::plan {
 // "micro_batch 1, pp 8, tp 8": what a request gives; "" where that is nothing.
 std::string request_text(const workload::StrategyRequest& request);
 
+// "pp <= 2 and zero in {0, 1}": the conditions of a request.
+std::string constraints_text(const workload::StrategyRequest& request);
+
 // No strategy of the request divides the job and the devices: kInvalidInput names the two numbers.
 Error no_strategy_divides(const PlanningProblem& problem);
 

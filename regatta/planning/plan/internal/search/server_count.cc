@@ -19,6 +19,14 @@ constexpr int kDivisible = 24;
 // How much better a smaller number of servers may use its devices.
 constexpr double kBetterUse = 7.0 / 6;
 
+// The largest odd factor of the ranks that every replica has at least.
+int odd_rest(int devices, int global_batch) {
+  const int rest = devices / std::gcd(devices, global_batch);
+  return rest >> std::countr_zero(static_cast<unsigned>(rest));
+}
+
+}  // namespace
+
 bool has_strategy(const PlanningProblem& problem) {
   const StrategySpaceInput space{.model = problem.model,
                                  .global_batch = problem.global_batch,
@@ -31,14 +39,6 @@ bool has_strategy(const PlanningProblem& problem) {
     return !stage_counts(space, work).empty();
   });
 }
-
-// The largest odd factor of the ranks that every replica has at least.
-int odd_rest(int devices, int global_batch) {
-  const int rest = devices / std::gcd(devices, global_batch);
-  return rest >> std::countr_zero(static_cast<unsigned>(rest));
-}
-
-}  // namespace
 
 std::vector<int> counts_to_try(int least, int most, int devices, int global_batch) {
   std::vector<int> all;

@@ -4,7 +4,12 @@
 
 #include <vector>
 
+#include "regatta/planning/plan/plan_search.h"
+
 namespace regatta::plan {
+
+// Whether a strategy of the request divides the job and the devices, whether it fits or not.
+bool has_strategy(const PlanningProblem& problem);
 
 // The numbers from `least` to `most` that fastest_server_count() looks at, descending: all where
 // they are few, else the largest and those whose `devices` each divide a batch best: the odd

@@ -14,6 +14,7 @@
 #include "regatta/base/core/units.h"
 #include "regatta/model/workload/runtime_support.h"
 #include "regatta/planning/plan/internal/placement/placement_candidates.h"
+#include "regatta/planning/plan/internal/search/search_failure.h"
 #include "regatta/planning/plan/internal/search/strategy_space.h"
 #include "regatta/planning/plan/internal/simulate/device_network.h"
 #include "regatta/planning/plan/internal/simulate/evaluate_plan.h"
@@ -155,12 +156,9 @@ class SimulatedPlanSearch {
   }
 
   Error nothing_admitted() const {
-    std::vector<std::string> words;
-    for (const workload::StrategyConstraint& one : context_.job.strategy.constraints)
-      words.push_back(to_string(one));
     return {Code::kInvalidInput,
-            fmt::format("strategy: no strategy of {} devices meets {}; leave a constraint out",
-                        devices_.size(), join(words, " and "))};
+            fmt::format("no strategy of {} devices meets {}; leave a constraint out",
+                        devices_.size(), constraints_text(context_.job.strategy))};
   }
 
   Error nothing_fits() const {
