@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 
 #include "regatta/app/report/run_result.h"
@@ -27,6 +28,8 @@ struct PlanPage {
   std::string job_name;
   std::string cluster_name;
   std::string stack_name;
+  std::string stack_assumes = {};  // how the stack runs a step; empty: not said
+  std::optional<plan::PredictionInterval> interval = {};  // of the step; none: not said
   const workload::ModelShape& model;
   const workload::Strategy& strategy;
   workload::Precision precision = workload::Precision::kBf16;

@@ -114,14 +114,24 @@ std::vector<Share> memory_shares(const cost::GpuMemory& memory) {
 }
 
 PageFrame frame_of(const PlanPage& page) {
+  std::vector<std::string> facts = {
+      model_facts(page.model, page.precision, page.global_batch),
+      fmt::format("{}: {} devices of {}, estimated for {}", to_string(page.strategy),
+                  page.strategy.world_size(), page.device, page.stack_name)};
+  if (!page.stack_assumes.empty())
+    facts.push_back(fmt::format("{}: {}", page.stack_name, page.stack_assumes));
   return {.kind = "training plan",
           .title = page.job_name,
           .place = page.cluster_name,
-          .facts = {model_facts(page.model, page.precision, page.global_batch),
-                    fmt::format("{}: {} devices of {}, estimated for {}", to_string(page.strategy),
-                                page.strategy.world_size(), page.device, page.stack_name)},
+          .facts = facts,
           .origin = {"All times are predicted, in closed form and by a simulation; nothing was "
                      "run."}};
+}
+
+std::string interval_text(const PlanPage& page) {
+  if (!page.interval) return "";
+  return fmt::format("; 80 % within {} to {}", format_seconds(page.interval->low),
+                     format_seconds(page.interval->high));
 }
 
 std::string tiles(const PlanPage& page) {
@@ -133,7 +143,7 @@ std::string tiles(const PlanPage& page) {
   const double holds = estimate.memory.total() / static_cast<double>(page.capacity.value);
   return tile_row(
       tile("Predicted step", TimeFormat(step)(step),
-           page.phases != nullptr ? "simulated" : "in closed form") +
+           (page.phases != nullptr ? "simulated" : "in closed form") + interval_text(page)) +
       tile("Throughput", fmt::format("{:.0f}", tokens / devices), "tokens/s per device") +
       tile("Model FLOPS", format_flops_per_second({flops}), "per device") +
       tile("Bubble", format_percent(estimate.step.bubble / step),

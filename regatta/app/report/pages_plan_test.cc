@@ -205,6 +205,24 @@ TEST(PlanHtml, ShowsTheSizesThatItWasPickedFrom) {
   EXPECT_THAT(one.page(), Not(HasSubstr("How many devices")));
 }
 
+TEST(PlanHtml, SaysTheIntervalAndWhatTheStackAssumes) {
+  const Sample one = sample(staged(4), 32);
+  const std::string page = plan_html({.job_name = "a",
+                                      .cluster_name = "b",
+                                      .stack_name = "c",
+                                      .stack_assumes = "fused attention",
+                                      .interval = plan::PredictionInterval{{2.0}, {3.0}},
+                                      .model = one.model,
+                                      .strategy = one.strategy,
+                                      .global_batch = one.global_batch,
+                                      .device = one.server.device.name,
+                                      .capacity = one.server.device.memory,
+                                      .timeline = one.timeline});
+  EXPECT_EQ(page_fault(page), "");
+  EXPECT_THAT(page, HasSubstr("in closed form; 80 % within 2 s to 3 s"));
+  EXPECT_THAT(page, HasSubstr("c: fused attention"));
+}
+
 TEST(PlanHtml, EscapesNames) {
   EXPECT_THAT(sample(staged(4), 16).page("<b>&"), HasSubstr("&lt;b&gt;&amp;"));
 }

@@ -216,6 +216,8 @@ std::string compared_plans_text(const ComparedPlans& plans) {
                   format_bytes(Bytes{plan::whole_bytes(plans.b.memory)}), ""});
   std::string text = difference.sentence + "\n";
   text += strategies_text(plans) + "\n" + format_table(rows);
+  for (const plan::ComparedPlan* one : {&plans.a, &plans.b})
+    if (!one->fits) text += fmt::format("note: {} does not fit its devices\n", one->name);
   if (const std::string note = purpose_differences(plans.a_purpose, plans.b_purpose); !note.empty())
     text += fmt::format("note: the plans are not for the same problem: {}\n", note);
   return text;
@@ -231,6 +233,8 @@ json compared_plans_json(const ComparedPlans& plans) {
               {"a_memory_per_device_bytes", plan::whole_bytes(plans.a.memory)},
               {"b_memory_per_device_bytes", plan::whole_bytes(plans.b.memory)},
               {"parts", parts},
+              {"a_fits", plans.a.fits},
+              {"b_fits", plans.b.fits},
               {"why", difference.sentence}};
   if (plans.a.strategy) all["a_strategy"] = workload::strategy_to_json(*plans.a.strategy);
   if (plans.b.strategy) all["b_strategy"] = workload::strategy_to_json(*plans.b.strategy);

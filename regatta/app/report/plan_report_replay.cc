@@ -62,13 +62,13 @@ std::string quantity_text(const replay::PublishedRun& run, double value) {
 
 std::string runs_table(const ReplayedSet& set) {
   std::vector<std::vector<std::string>> table = {
-      {"run", "measured", "predicted", "difference", "quantity", "split"}};
+      {"run", "measured", "predicted", "error", "quantity", "split"}};
   for (std::size_t i = 0; i < set.runs.size(); ++i) {
     const replay::PublishedRun& run = set.runs[i];
     const replay::PredictionPair& pair = set.pairs[i];
     table.push_back({run.name, quantity_text(run, pair.measured),
                      quantity_text(run, pair.predicted),
-                     signed_percent(pair.measured / pair.predicted - 1), to_string(run.quantity),
+                     signed_percent(pair.predicted / pair.measured - 1), to_string(run.quantity),
                      split_name(run.is_calibration)});
   }
   return fmt::format("\n{}\n{}", set.name, format_table(table));

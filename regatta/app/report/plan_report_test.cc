@@ -26,7 +26,7 @@ TEST(ReplayText, ComparesTheMeasurementWithThePrediction) {
   ReplayedSet set{.name = "published", .runs = {}, .pairs = {}};
   set.runs.emplace_back().name = "slower";
   set.pairs.push_back({.predicted = 1.0, .measured = 1.1});
-  EXPECT_THAT(replay_text({set}, true), HasSubstr("+10.0 %"));
+  EXPECT_THAT(replay_text({set}, true), HasSubstr("-9.1 %"));
 }
 
 ComparedCluster compared(const std::string& name, double tokens_per_s) {
@@ -87,6 +87,9 @@ TEST(ComparedPlans, ShowBothStrategiesInFullAndWhereTheyDiffer) {
               HasSubstr("\nA: tp8 pp2 dp1 mb1 recompute=none 1f1b zero0\n"
                         "B: tp8 pp1 dp2 mb1 recompute=none zero1 1f1b\n"
                         "they differ in dp 1 and 2, pp 2 and 1, zero 0 and 1\n\n"));
+  b.fits = false;
+  EXPECT_THAT(compared_plans_text(plans), HasSubstr("\nnote: B does not fit its devices\n"));
+  EXPECT_EQ(compared_plans_json(plans)["b_fits"], false);
   EXPECT_EQ(compared_plans_json(plans)["a_strategy"]["pp"], 2);
   EXPECT_EQ(compared_plans_json(plans)["b_strategy"]["zero"], 1);
 }

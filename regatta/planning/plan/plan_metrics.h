@@ -162,6 +162,7 @@ struct ComparedPlan {
   std::vector<NamedStepPart> parts;
   double memory = 0;                           // bytes a device
   std::optional<workload::Strategy> strategy;  // complete; none: not known
+  bool fits = true;                            // its devices
 
   Seconds step() const;
 };

@@ -77,6 +77,7 @@ Result<Side> read_plan(const std::string& name, const std::string& path) {
   file->read_if("job", side.purpose.job);
   file->read_if("cluster", side.purpose.cluster);
   file->read_if("stack", side.purpose.stack);
+  file->read_if("fits", side.plan.fits);
   if (file->has("strategy")) side.plan.strategy = workload::read_strategy(file->at("strategy"));
   REGATTA_TRY_DO(file->status());
   REGATTA_TRY_DO(check_sum(path, side.plan, step));

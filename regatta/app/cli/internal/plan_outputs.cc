@@ -64,6 +64,8 @@ Result<bool> write_outputs(const PlanOptions& options, const PlanToWrite& one) {
         .job_name = job.name,
         .cluster_name = cluster.name,
         .stack_name = problem.stack.name,
+        .stack_assumes = problem.stack.assumes,
+        .interval = plan::prediction_interval(problem, plan),
         .model = problem.model,
         .strategy = plan.strategy,
         .precision = problem.precision,

@@ -238,7 +238,7 @@ TEST(SearchHeterogeneousServers, UsesTheFirstServersWhereFewerAreAskedFor) {
 }
 
 TEST(SearchHeterogeneousServers, LeavesOutMostOfWhatIsSlowerOnSomeDozenServers) {
-  const Case one = case_of({{"dgx-a100-80g", 32}, {"dgx-h100", 32}}, "gpt3-175b", 1536);
+  const Case one = case_of({{"dgx-a100-80g", 12}, {"dgx-h100", 12}}, "gpt3-175b", 768);
   const auto found = one.search();
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_GT(found->fitting, 0);
