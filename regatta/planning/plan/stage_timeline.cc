@@ -313,16 +313,11 @@ Result<StageTimeline> heterogeneous_timeline(const HeterogeneousJob& job,
   StageTimeline timeline = timeline_of(
       {shape, order, simulation, work, messages},
       {.step = step, .memory = estimate.worst().memory, .worst_stage = estimate.worst_stage});
-  workload::Strategy strategy = job.strategy;
-  strategy.stage_layers = split.layers;
+  HeterogeneousJob laid_out = job;
+  laid_out.strategy.stage_layers = split.layers;
   for (int stage = 0; stage < shape.stages; ++stage) {
     const HeterogeneousGroup& group = job.stage_group(stage);
-    EstimateInput input{.model = job.model,
-                        .strategy = strategy,
-                        .global_batch = job.global_batch,
-                        .precision = job.precision,
-                        .server = *group.server,
-                        .stack = job.stack};
+    const EstimateInput input = estimate_input(laid_out, group);
     const StageMemory memory(input, group.work, shape.micro_batches);
     timeline.memory.push_back(at(memory_over_time(timeline, memory), stage));
   }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "regatta/planning/plan/estimate.h"
+#include "regatta/planning/plan/placement.h"
 #include "regatta/planning/plan/plan_search.h"
 
 namespace regatta::replay {
@@ -52,10 +53,8 @@ Result<Predicted> on_cluster(const PublishedRun& run, const workload::Strategy& 
                                 .server = run.cluster->type_of(ServerId{0}),
                                 .stack = stack,
                                 .cluster = &*run.cluster};
-  std::vector<ServerId> servers;
-  for (int i = 0; i < static_cast<int>(run.cluster->servers.size()); ++i)
-    servers.push_back(ServerId{i});
-  const plan::PlanningProblem whole = plan::on_servers(std::move(problem), servers);
+  const plan::PlanningProblem whole =
+      plan::on_servers(std::move(problem), *plan::servers_without(*run.cluster, {}));
   REGATTA_TRY(ran, plan::plan_in_rank_order(whole, strategy, run.layers));
   const cost::GpuMemory& memory = ran.estimate.memory;
   return Predicted{ran.estimate.step.total(), memory,

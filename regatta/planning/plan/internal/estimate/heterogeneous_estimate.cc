@@ -116,6 +116,8 @@ HeterogeneousSplit even_split_of(const workload::ModelShape& model,
   return split;
 }
 
+}  // namespace
+
 Status check_split(const HeterogeneousJob& job, const HeterogeneousSplit& split) {
   const auto sum = [](const std::vector<int>& of) {
     return std::accumulate(of.begin(), of.end(), 0);
@@ -141,8 +143,6 @@ Status check_split(const HeterogeneousJob& job, const HeterogeneousSplit& split)
   }
   return {};
 }
-
-}  // namespace
 
 HeterogeneousSplit even_split(const HeterogeneousInput& input) {
   return even_split_of(input.model, input.strategy,

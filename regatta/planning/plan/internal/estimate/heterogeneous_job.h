@@ -10,6 +10,7 @@
 #include "regatta/base/core/result.h"
 #include "regatta/planning/plan/estimate.h"
 #include "regatta/planning/plan/internal/estimate/heterogeneous_estimate.h"
+#include "regatta/planning/plan/internal/estimate/stage_times.h"
 
 namespace regatta::plan {
 
@@ -57,6 +58,8 @@ struct HeterogeneousJob {
 Result<HeterogeneousJob> heterogeneous_job(const HeterogeneousInput& input);
 
 HeterogeneousSplit even_split(const HeterogeneousJob& job);
+// kInvalidInput where the split is not one of the job's layers and micro-batches.
+Status check_split(const HeterogeneousJob& job, const HeterogeneousSplit& split);
 
 // `split` as estimate_heterogeneous() requires it.
 HeterogeneousEstimate estimate_heterogeneous(const HeterogeneousJob& job,
@@ -68,12 +71,8 @@ Result<StageTimeline> heterogeneous_timeline(const HeterogeneousJob& job,
                                              const HeterogeneousSplit& split);
 
 // The time of a micro-batch in a stage of these blocks, without messages.
-struct MicroBatchBreakdown {
-  StepBreakdown all;
-  Seconds forward;
-};
-MicroBatchBreakdown micro_batch_breakdown(const HeterogeneousJob& job, const MicroBatchWork& work,
-                                          int stage, const workload::BlockCounts& blocks);
+StageTime micro_batch_breakdown(const HeterogeneousJob& job, const MicroBatchWork& work, int stage,
+                                const workload::BlockCounts& blocks);
 
 // A group's devices as equal ones, for the parts of the estimate that look at one stage alone.
 EstimateInput estimate_input(const HeterogeneousJob& job, const HeterogeneousGroup& group);

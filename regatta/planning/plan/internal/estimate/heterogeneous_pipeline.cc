@@ -19,7 +19,7 @@ std::vector<workload::BlockCounts> stage_block_counts(const workload::ModelShape
 
 MicroBatchTime micro_batch_time(const HeterogeneousJob& job, int stage, int replica,
                                 const workload::BlockCounts& blocks) {
-  const MicroBatchBreakdown time =
+  const StageTime time =
       micro_batch_breakdown(job, job.tensor_group(stage, replica).work, stage, blocks);
   const Seconds messages = job.messages_of(stage, replica, time.all.matmul) / 2;
   return {.forward = time.forward + messages,

@@ -1,7 +1,4 @@
 // The time, the memory and the update of a stage of given blocks.
-#include <algorithm>
-
-#include "regatta/base/core/ids.h"
 #include "regatta/planning/plan/internal/estimate/heterogeneous_job.h"
 #include "regatta/planning/plan/internal/estimate/optimizer_time.h"
 #include "regatta/planning/plan/internal/estimate/replica_communication.h"
@@ -11,22 +8,9 @@ namespace regatta::plan {
 
 using workload::BlockCounts;
 
-MicroBatchBreakdown micro_batch_breakdown(const HeterogeneousJob& job, const MicroBatchWork& work,
-                                          int stage, const BlockCounts& blocks) {
-  MicroBatchBreakdown slot;
-  for (int kind = 0; kind < workload::kBlockKinds; ++kind) {
-    if (blocks[kind] <= 0) continue;
-    const BlockWork& block = at(work.blocks, kind);
-    StepBreakdown time = block.time;
-    time *= blocks[kind];
-    slot.all += time;
-    slot.forward += block.forward * blocks[kind];
-  }
-  if (stage == job.strategy.pp - 1) {
-    slot.all += work.embedding_and_head;
-    slot.forward += work.embedding_and_head.total() / 3;
-  }
-  return slot;
+StageTime micro_batch_breakdown(const HeterogeneousJob& job, const MicroBatchWork& work, int stage,
+                                const BlockCounts& blocks) {
+  return stage_time(work, blocks, stage == job.strategy.pp - 1);
 }
 
 EstimateInput estimate_input(const HeterogeneousJob& job, const HeterogeneousGroup& group) {
@@ -51,7 +35,7 @@ StageUpdate stage_update(const HeterogeneousJob& job, int stage, const BlockCoun
   const EstimateInput input = estimate_input(job, group);
   const StageMemory memory(input, group.work, micro_batches);
   const cost::RankParameters held = memory.parameters(blocks, memory.tables(stage));
-  const MicroBatchBreakdown slot = micro_batch_breakdown(job, group.work, stage, blocks);
+  const StageTime slot = micro_batch_breakdown(job, group.work, stage, blocks);
   const ReplicaCommunication replicas(input, group.machine, held, micro_batches);
   const OffloadedActivations activations{.bytes = memory.kept(blocks),
                                          .forward = slot.forward,

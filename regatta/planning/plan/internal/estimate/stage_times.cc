@@ -49,32 +49,28 @@ bool StageTimes::has_output(int stage) const {
   return stage == output_stage(strategy_);
 }
 
-StageTime StageTimes::time_of(const BlockCounts& blocks) const {
+StageTime stage_time(const MicroBatchWork& work, const BlockCounts& blocks, bool has_output) {
   StageTime stage;
   for (int kind = 0; kind < workload::kBlockKinds; ++kind) {
     if (blocks[kind] <= 0) continue;
-    const BlockWork& block = at(work_.blocks, kind);
+    const BlockWork& block = at(work.blocks, kind);
     StepBreakdown time = block.time;
     time *= blocks[kind];
     stage.all += time;
     stage.forward += block.forward * blocks[kind];
     stage.weight_gradient += block.weight_gradient * blocks[kind];
   }
-  return stage;
-}
-
-StageTime StageTimes::with_output(StageTime stage) const {
-  stage.all += work_.embedding_and_head;
-  stage.forward += work_.embedding_and_head.total() / 3;
+  if (!has_output) return stage;
+  stage.all += work.embedding_and_head;
+  stage.forward += work.embedding_and_head.total() / 3;
   return stage;
 }
 
 StageTime StageTimes::slowest() const {
   if (split_ != nullptr) {
-    const StageTime slowest = time_of(of_stage(split_->slowest));
-    return has_output(split_->slowest) ? with_output(slowest) : slowest;
+    return time_of(of_stage(split_->slowest), has_output(split_->slowest));
   }
-  const StageTime last = with_output(time_of(other_stage(fewest_blocks())));
+  const StageTime last = time_of(other_stage(fewest_blocks()), true);
   if (strategy_.pp == 1) return last;
   const StageTime middle = time_of(heaviest_blocks());
   return last.all.total() > middle.all.total() ? last : middle;
@@ -85,8 +81,7 @@ StageTime StageTimes::other_stages() const {
   BlockCounts rest = of_stage(split_->slowest);
   rest *= -1;
   rest += all_blocks(input_.model);
-  const StageTime others = time_of(rest);
-  return has_output(split_->slowest) ? others : with_output(others);
+  return time_of(rest, !has_output(split_->slowest));
 }
 
 StagePartTime StageTimes::mean_part(double parts) const {

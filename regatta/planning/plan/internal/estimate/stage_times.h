@@ -16,6 +16,10 @@ struct StageTime {
   Seconds weight_gradient;
 };
 
+// A stage of these blocks; with the output layer and the loss as well, a third of them forward.
+StageTime stage_time(const MicroBatchWork& work, const workload::BlockCounts& blocks,
+                     bool has_output);
+
 // The times of a part of a stage, of which a stage may have several.
 struct StagePartTime {
   Seconds all;
@@ -56,8 +60,9 @@ class StageTimes {
   workload::BlockCounts other_stage(double blocks) const;
   const workload::BlockCounts& of_stage(int stage) const;
   bool has_output(int stage) const;
-  StageTime time_of(const workload::BlockCounts& blocks) const;
-  StageTime with_output(StageTime stage) const;
+  StageTime time_of(const workload::BlockCounts& blocks, bool has_output = false) const {
+    return stage_time(work_, blocks, has_output);
+  }
   StageTime other_stages() const;
 
   const EstimateInput& input_;

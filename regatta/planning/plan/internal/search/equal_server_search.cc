@@ -6,13 +6,13 @@
 #include <map>
 #include <optional>
 #include <span>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "regatta/base/core/units.h"
 #include "regatta/planning/plan/internal/search/best_plans.h"
 #include "regatta/planning/plan/internal/search/plan_families.h"
+#include "regatta/planning/plan/internal/search/spread.h"
 #include "regatta/planning/plan/internal/search/stage_split.h"
 #include "regatta/planning/plan/internal/search/strategy_space.h"
 
@@ -29,22 +29,6 @@ struct StrategyGroup {
   int micro_batches = 0;
   StrategyLowerBound bound;
 };
-
-// Calls `job` with 0 to count - 1, spread over the threads in the order of their numbers.
-template <typename Job>
-void spread(std::size_t count, int threads, const Job& job) {
-  std::atomic<std::size_t> next = 0;
-  const auto run = [&](int thread) {
-    for (std::size_t i = next++; i < count; i = next++)
-      job(i, thread);
-  };
-  std::vector<std::thread> others;
-  for (int thread = 1; thread < threads; ++thread)
-    others.emplace_back(run, thread);
-  run(0);
-  for (std::thread& other : others)
-    other.join();
-}
 
 class EqualServerSearch {
  public:

@@ -6,7 +6,6 @@
 #include <limits>
 #include <map>
 #include <optional>
-#include <thread>
 #include <tuple>
 #include <utility>
 
@@ -18,6 +17,7 @@
 #include "regatta/planning/plan/internal/search/heterogeneous_split.h"
 #include "regatta/planning/plan/internal/search/plan_families.h"
 #include "regatta/planning/plan/internal/search/server_orders.h"
+#include "regatta/planning/plan/internal/search/spread.h"
 #include "regatta/planning/plan/internal/search/strategy_space.h"
 #include "regatta/planning/plan/stage_timeline.h"
 
@@ -128,21 +128,12 @@ class HeterogeneousSearch {
   Result<PlanSearchResult> run() {
     const std::vector<Candidate> all = candidates();
     std::vector<Status> statuses(static_cast<std::size_t>(threads_));
-    std::atomic<std::size_t> next = 0;
-    const auto look = [&](std::size_t thread) {
-      for (std::size_t i = next++; i < all.size() && statuses[thread]; i = next++) {
-        if (is_pruned_ && all[i].least > best_.limit(top_)) return;  // as all that follow
-        statuses[thread] = orders_.each(all[i].strategy.pp, [&](const OrderedServers& order) {
-          return look_at(all[i], order);
-        });
-      }
-    };
-    std::vector<std::thread> others;
-    for (std::size_t thread = 1; thread < statuses.size(); ++thread)
-      others.emplace_back(look, thread);
-    look(0);
-    for (std::thread& other : others)
-      other.join();
+    spread(all.size(), threads_, [&](std::size_t i, int thread) {
+      Status& status = at(statuses, thread);
+      if (!status || (is_pruned_ && all[i].least > best_.limit(top_))) return;
+      status = orders_.each(all[i].strategy.pp,
+                            [&](const OrderedServers& order) { return look_at(all[i], order); });
+    });
     for (const Status& status : statuses)
       REGATTA_TRY_DO(status);
     PlanSearchResult result = best_.result(top_);
@@ -388,8 +379,8 @@ Result<Plan> plan_in_rank_order(const PlanningProblem& problem, const Strategy& 
   const HeterogeneousInput input = heterogeneous_input(problem, strategy, cluster);
   HeterogeneousSplit split = even_split(input);
   if (!layers.empty()) split.layers = layers;
-  REGATTA_TRY(checked, estimate_heterogeneous(input, split));
   REGATTA_TRY(job, heterogeneous_job(input));
+  REGATTA_TRY_DO(check_split(job, split));
   return plan_of(job, split, problem.servers);
 }
 

@@ -9,24 +9,26 @@
 #include "regatta/base/core/ids.h"
 #include "regatta/base/core/text.h"
 #include "regatta/model/cost/software_stack.h"
+#include "regatta/planning/plan/placement.h"
 #include "regatta/planning/plan/plan_search.h"
 
 namespace regatta::plan {
 namespace {
 
-MachineModel machine_of(const PlanningProblem& problem, const topo::ServerType& server) {
+MachineModel machine_of(const workload::ModelShape& model, workload::Precision precision,
+                        const topo::ServerType& server, const cost::SoftwareStack& stack) {
   const workload::Strategy none;
-  return machine_model({.model = problem.model,
-                        .strategy = none,
-                        .precision = problem.precision,
-                        .server = server,
-                        .stack = problem.stack});
+  return machine_model(
+      {.model = model, .strategy = none, .precision = precision, .server = server, .stack = stack});
 }
 
 // A device of a CPU server makes as many products a second as its description says, else as were
 // measured.
 FlopsPerSecond peak_of(const PlanningProblem& problem, const topo::ServerType& server) {
-  if (!problem.simulated) return machine_of(problem, server).engines.products.peak;
+  if (!problem.simulated) {
+    return machine_of(problem.model, problem.precision, server, problem.stack)
+        .engines.products.peak;
+  }
   const topo::DeviceType& device = server.device;
   if (device.fp32_peak.value > 0) return device.fp32_peak * topo::described_share(device);
   FlopsPerSecond fastest;
@@ -62,25 +64,13 @@ std::vector<std::string> used_types(const topo::Cluster& cluster) {
   return types;
 }
 
-std::vector<ServerId> all_servers(const topo::Cluster& cluster) {
-  std::vector<ServerId> servers;
-  for (int i = 0; i < static_cast<int>(cluster.servers.size()); ++i)
-    servers.push_back(ServerId{i});
-  return servers;
-}
-
 // Its devices run the job's precision, and something joins it to the others.
 Status check_server(const workload::Job& job, const topo::Cluster& cluster, const std::string& name,
                     const cost::SoftwareStack& stack) {
   const topo::ServerType& server = cluster.server_types.at(name);
   topo::Cluster alone = cluster;
   std::erase_if(alone.servers, [&](const topo::Server& one) { return one.type != name; });
-  const workload::Strategy none;
-  MachineModel machine = machine_model({.model = job.model,
-                                        .strategy = none,
-                                        .precision = job.precision,
-                                        .server = server,
-                                        .stack = stack});
+  MachineModel machine = machine_of(job.model, job.precision, server, stack);
   if (alone.servers.size() > 1) machine.network = cost::cluster_network(alone, stack);
   REGATTA_TRY_DO(check_machine_model(machine, server.device, job.precision));
   if (cluster.servers.size() == 1 || machine.network.reach.back().rate.value > 0) return {};
@@ -186,14 +176,14 @@ Result<PlanningProblem> planning_problem(const workload::Job& job, const topo::C
                           .request = job.strategy,
                           .server = cluster.type_of(ServerId{0}),
                           .stack = stack};
-  problem.machine = machine_of(problem, problem.server);
+  problem.machine = machine_of(job.model, job.precision, problem.server, stack);
   if (!has_several_types(cluster)) {
     problem.machine.network = cost::cluster_network(cluster, stack);
     problem.devices = static_cast<int>(cluster.servers.size()) * problem.server.device_count;
     return problem;
   }
   problem.cluster = &cluster;
-  return on_servers(std::move(problem), all_servers(cluster));
+  return on_servers(std::move(problem), *servers_without(cluster, {}));
 }
 
 PlanningProblem planning_problem(const workload::Job& job, const topo::Cluster& cluster,
@@ -206,7 +196,7 @@ PlanningProblem planning_problem(const workload::Job& job, const topo::Cluster& 
                           .stack = simulated_stack(),
                           .cluster = &cluster,
                           .simulated = SimulatedJob{job, rates}};
-  PlanningProblem whole = on_servers(std::move(problem), all_servers(cluster));
+  PlanningProblem whole = on_servers(std::move(problem), *servers_without(cluster, {}));
   if (!job.placement.empty()) whole.devices = static_cast<int>(job.placement.size());
   return whole;
 }

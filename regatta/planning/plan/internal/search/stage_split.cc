@@ -8,6 +8,7 @@
 
 #include "regatta/base/core/ids.h"
 #include "regatta/model/pipeline/uneven_stages.h"
+#include "regatta/planning/plan/internal/estimate/stage_times.h"
 
 namespace regatta::plan {
 namespace {
@@ -39,14 +40,7 @@ std::vector<BlockCounts> blocks_of(const EstimateInput& input) {
 // The time of a stage for a micro-batch, with the overlap of the schedule.
 Seconds slot_of(const EstimateInput& input, const MicroBatchWork& work, const BlockCounts& blocks,
                 bool has_output) {
-  StepBreakdown all;
-  for (int kind = 0; kind < workload::kBlockKinds; ++kind) {
-    if (blocks[kind] <= 0) continue;
-    StepBreakdown time = at(work.blocks, kind).time;
-    time *= blocks[kind];
-    all += time;
-  }
-  if (has_output) all += work.embedding_and_head;
+  StepBreakdown all = stage_time(work, blocks, has_output).all;
   if (input.strategy.schedule == PipelineSchedule::kDualPipe) overlap_exchanges(all);
   return all.total();
 }
