@@ -14,10 +14,10 @@
 #include "bench/packing/packing_bound.h"
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/text.h"
-#include "regatta/platform/sched/cluster_tables.h"
-#include "regatta/platform/sched/packing_replay.h"
+#include "regatta/platform/packing/cluster_tables.h"
+#include "regatta/platform/packing/packing_replay.h"
 
-namespace regatta::sched {
+namespace regatta::packing {
 namespace {
 
 constexpr const char* kUsage =
@@ -122,15 +122,15 @@ Status run(const std::vector<std::string>& arguments) {
 }
 
 }  // namespace
-}  // namespace regatta::sched
+}  // namespace regatta::packing
 
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (arguments.empty() || arguments[0] == "--help") {
-    std::fputs(regatta::sched::kUsage, arguments.empty() ? stderr : stdout);
+    std::fputs(regatta::packing::kUsage, arguments.empty() ? stderr : stdout);
     return arguments.empty() ? 2 : 0;
   }
-  const regatta::Status status = regatta::sched::run(arguments);
+  const regatta::Status status = regatta::packing::run(arguments);
   if (status) return 0;
   fmt::print(stderr, "{}\n", status.error().message);
   return regatta::exit_status(status.error());

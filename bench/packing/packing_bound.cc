@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-namespace regatta::sched {
+namespace regatta::packing {
 namespace {
 
 constexpr int kIterations = 3000;
@@ -103,4 +103,4 @@ double packing_bound(const std::vector<GpuNode>& nodes, const std::vector<Pod>& 
   return least / capacity;
 }
 
-}  // namespace regatta::sched
+}  // namespace regatta::packing

@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "regatta/platform/sched/gpu_node.h"
+#include "regatta/platform/packing/gpu_node.h"
 
-namespace regatta::sched {
+namespace regatta::packing {
 
 // Upper bound of the allocated share of the GPUs of `nodes`, which are all free, when any of `pods`
 // may be left out. It comes from the linear programme that fills each GPU with sets of requests of
@@ -13,4 +13,4 @@ namespace regatta::sched {
 // Every iterate of the dual is a bound; the least is given.
 double packing_bound(const std::vector<GpuNode>& nodes, const std::vector<Pod>& pods);
 
-}  // namespace regatta::sched
+}  // namespace regatta::packing

@@ -1,4 +1,4 @@
-// sched/internal/random_sequence.h: random numbers that are the same on every machine.
+// packing/random_sequence.h: random numbers that are the same on every machine.
 // Source: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014
 // (SplitMix64).
 #pragma once
@@ -6,19 +6,21 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace regatta::sched {
+#include "regatta/base/core/stats.h"
+
+namespace regatta::packing {
 
 class RandomSequence {
  public:
   explicit RandomSequence(std::uint64_t seed) : state_(seed) {}
 
   std::uint64_t next() {
-    state_ += 0x9e3779b97f4a7c15U;
-    std::uint64_t mixed = state_;
-    mixed = (mixed ^ (mixed >> 30U)) * 0xbf58476d1ce4e5b9U;
-    mixed = (mixed ^ (mixed >> 27U)) * 0x94d049bb133111ebU;
-    return mixed ^ (mixed >> 31U);
+    state_ += kSplitMixStep;
+    return splitmix_finish(state_);
   }
+
+  // At least 0, below 1.
+  double uniform() { return static_cast<double>(next() >> 11U) * 0x1p-53; }
 
   // A number from 0 to `count` - 1; `count` is far below 2^64, so that the bias is none to speak
   // of.
@@ -28,4 +30,4 @@ class RandomSequence {
   std::uint64_t state_;
 };
 
-}  // namespace regatta::sched
+}  // namespace regatta::packing

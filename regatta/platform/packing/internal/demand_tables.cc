@@ -1,11 +1,11 @@
-#include "regatta/platform/sched/internal/demand_tables.h"
+#include "regatta/platform/packing/internal/demand_tables.h"
 
 #include <algorithm>
 #include <map>
 #include <numeric>
 #include <utility>
 
-namespace regatta::sched {
+namespace regatta::packing {
 
 std::vector<WeightedPodClass> typical_pods(const std::vector<PodClass>& pods, double share) {
   std::map<PodClass, int> counts;
@@ -155,4 +155,4 @@ double DemandTables::usable(const NodeState& node) const {
   return sum;
 }
 
-}  // namespace regatta::sched
+}  // namespace regatta::packing

@@ -1,4 +1,4 @@
-// sched/placer.h: places pods one after another on the GPUs of a cluster. Pure.
+// packing/placer.h: places pods one after another on the GPUs of a cluster. Pure.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "regatta/base/core/result.h"
-#include "regatta/platform/sched/gpu_node.h"
-#include "regatta/platform/sched/placement_policy.h"
+#include "regatta/platform/packing/gpu_node.h"
+#include "regatta/platform/packing/placement_policy.h"
 
-namespace regatta::sched {
+namespace regatta::packing {
 
 // Holds a snapshot of the nodes and what each placement changed. Scores are kept per class of equal
 // pods, and a placement makes only those of its own node stale. Not thread-safe.
@@ -43,4 +43,4 @@ class Placer {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace regatta::sched
+}  // namespace regatta::packing

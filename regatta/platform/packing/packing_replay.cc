@@ -1,12 +1,12 @@
-#include "regatta/platform/sched/packing_replay.h"
+#include "regatta/platform/packing/packing_replay.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "regatta/platform/sched/internal/random_sequence.h"
-#include "regatta/platform/sched/placer.h"
+#include "regatta/platform/packing/placer.h"
+#include "regatta/platform/packing/random_sequence.h"
 
-namespace regatta::sched {
+namespace regatta::packing {
 namespace {
 
 long long free_gpu_milli(const std::vector<GpuNode>& nodes) {
@@ -66,4 +66,4 @@ Result<PackingResult> replay_packing(const std::vector<GpuNode>& nodes,
   return result;
 }
 
-}  // namespace regatta::sched
+}  // namespace regatta::packing

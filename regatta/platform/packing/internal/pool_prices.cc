@@ -1,11 +1,11 @@
-#include "regatta/platform/sched/internal/pool_prices.h"
+#include "regatta/platform/packing/internal/pool_prices.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
 
-namespace regatta::sched {
+namespace regatta::packing {
 namespace {
 
 constexpr double kSpread = 0.03;  // cost in GPUs per GPU within which pools share demand
@@ -78,4 +78,4 @@ void PoolPrices::step(const std::vector<NodePool>& pools, double rate) {
   }
 }
 
-}  // namespace regatta::sched
+}  // namespace regatta::packing

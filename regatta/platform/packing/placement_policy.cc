@@ -1,10 +1,10 @@
-#include "regatta/platform/sched/placement_policy.h"
+#include "regatta/platform/packing/placement_policy.h"
 
 #include <fmt/format.h>
 
 #include "regatta/base/core/text.h"
 
-namespace regatta::sched {
+namespace regatta::packing {
 namespace {
 
 std::vector<PlacementPolicy> known_policies() {
@@ -35,4 +35,4 @@ Result<PlacementPolicy> find_placement_policy(std::string_view name) {
                            join(placement_policy_names(), ", "))};
 }
 
-}  // namespace regatta::sched
+}  // namespace regatta::packing

@@ -1,13 +1,13 @@
-// sched/test_random_cluster.h: small random clusters and pods for tests.
+// packing/test_random_cluster.h: small random clusters and pods for tests.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "regatta/platform/sched/gpu_node.h"
-#include "regatta/platform/sched/internal/random_sequence.h"
+#include "regatta/platform/packing/gpu_node.h"
+#include "regatta/platform/packing/random_sequence.h"
 
-namespace regatta::sched {
+namespace regatta::packing {
 
 inline std::vector<GpuNode> random_nodes(RandomSequence& random, std::size_t nodes_max) {
   std::vector<GpuNode> nodes(1 + random.below(nodes_max));
@@ -61,4 +61,4 @@ inline GpuNode node_with(GpuNode node, const Pod& pod, std::uint32_t gpus) {
   return node;
 }
 
-}  // namespace regatta::sched
+}  // namespace regatta::packing

@@ -1,14 +1,14 @@
-// sched/internal/placement_cost.h: the cost of a pod on a node, and the GPUs that it would get
+// packing/internal/placement_cost.h: the cost of a pod on a node, and the GPUs that it would get
 // there.
 #pragma once
 
 #include <cstdint>
 #include <limits>
 
-#include "regatta/platform/sched/internal/demand_tables.h"
-#include "regatta/platform/sched/placement_policy.h"
+#include "regatta/platform/packing/internal/demand_tables.h"
+#include "regatta/platform/packing/placement_policy.h"
 
-namespace regatta::sched {
+namespace regatta::packing {
 
 inline constexpr double kDoesNotFit = std::numeric_limits<double>::infinity();
 
@@ -32,4 +32,4 @@ PlacementCost placement_cost(const PodClass& pod, const NodeState& node,
 // Takes the resources of a pod from a node (sign -1) or gives them back (+1).
 void change(NodeState& node, const PodClass& pod, std::uint32_t gpus, int sign);
 
-}  // namespace regatta::sched
+}  // namespace regatta::packing

@@ -1,10 +1,10 @@
-#include "regatta/platform/sched/internal/demand_tables.h"
+#include "regatta/platform/packing/internal/demand_tables.h"
 
 #include <gtest/gtest.h>
 
-#include "regatta/platform/sched/internal/pool_prices.h"
+#include "regatta/platform/packing/internal/pool_prices.h"
 
-namespace regatta::sched {
+namespace regatta::packing {
 namespace {
 
 constexpr int kCpu = 1000;
@@ -61,4 +61,4 @@ TEST(PoolPrices, AModelThatFewPoolsOfferBecomesDear) {
 }
 
 }  // namespace
-}  // namespace regatta::sched
+}  // namespace regatta::packing

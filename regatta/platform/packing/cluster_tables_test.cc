@@ -1,8 +1,8 @@
-#include "regatta/platform/sched/cluster_tables.h"
+#include "regatta/platform/packing/cluster_tables.h"
 
 #include <gtest/gtest.h>
 
-namespace regatta::sched {
+namespace regatta::packing {
 namespace {
 
 constexpr const char* kNodes = "sn,cpu_milli,memory_mib,gpu,model\n";
@@ -78,4 +78,4 @@ TEST(ClusterTables, ALineWithTooFewValuesIsNamed) {
 }
 
 }  // namespace
-}  // namespace regatta::sched
+}  // namespace regatta::packing

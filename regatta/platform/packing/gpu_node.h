@@ -1,4 +1,4 @@
-// sched/gpu_node.h: nodes and pods as placement sees them.
+// packing/gpu_node.h: nodes and pods as placement sees them.
 #pragma once
 
 #include <array>
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace regatta::sched {
+namespace regatta::packing {
 
 inline constexpr int kGpuMilli = 1000;        // thousandths in a whole GPU
 inline constexpr int kNodeGpusMax = 16;       // GPUs of a node
@@ -42,4 +42,4 @@ struct PodPlacement {
   bool operator==(const PodPlacement&) const = default;
 };
 
-}  // namespace regatta::sched
+}  // namespace regatta::packing

@@ -1,4 +1,4 @@
-// sched/packing_replay.h: how full a cluster becomes when pods arrive one after another and none
+// packing/packing_replay.h: how full a cluster becomes when pods arrive one after another and none
 // leaves. Pure.
 // Source: the experiments of Weng et al., USENIX ATC 2023, as
 // hkust-adsl/kubernetes-scheduler-simulator runs them.
@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "regatta/base/core/result.h"
-#include "regatta/platform/sched/gpu_node.h"
-#include "regatta/platform/sched/placement_policy.h"
+#include "regatta/platform/packing/gpu_node.h"
+#include "regatta/platform/packing/placement_policy.h"
 
-namespace regatta::sched {
+namespace regatta::packing {
 
 inline constexpr double kPackingLoad = 1.3;  // requests of all arrivals over the GPU capacity
 
@@ -34,4 +34,4 @@ Result<PackingResult> replay_packing(const std::vector<GpuNode>& nodes,
                                      const std::vector<Pod>& pods, const PlacementPolicy& policy,
                                      std::uint64_t seed);
 
-}  // namespace regatta::sched
+}  // namespace regatta::packing

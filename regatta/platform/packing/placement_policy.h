@@ -1,4 +1,4 @@
-// sched/placement_policy.h: how a node is chosen among those where a pod fits, as data.
+// packing/placement_policy.h: how a node is chosen among those where a pod fits, as data.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 #include "regatta/base/core/result.h"
 
-namespace regatta::sched {
+namespace regatta::packing {
 
 enum class PlacementRule {
   kRandom,   // any node and GPU where the pod fits
@@ -40,4 +40,4 @@ std::vector<std::string> placement_policy_names();
 // Fails with kInvalidInput and the known names.
 Result<PlacementPolicy> find_placement_policy(std::string_view name);
 
-}  // namespace regatta::sched
+}  // namespace regatta::packing

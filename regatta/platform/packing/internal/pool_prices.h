@@ -1,4 +1,4 @@
-// sched/internal/pool_prices.h: what the GPUs and CPUs of each kind of node are worth to the pods
+// packing/internal/pool_prices.h: what the GPUs and CPUs of each kind of node are worth to the pods
 // expected to come.
 // Source: bid prices of network revenue management, Talluri and van Ryzin, Management Science
 // 44(11), 1998.
@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "regatta/platform/sched/internal/demand_tables.h"
+#include "regatta/platform/packing/internal/demand_tables.h"
 
-namespace regatta::sched {
+namespace regatta::packing {
 
 // Nodes of one model and one number of GPUs, and what is free on them together.
 struct NodePool {
@@ -46,4 +46,4 @@ class PoolPrices {
   std::vector<double> cpu_;  // price of a thousandth of a core, by pool
 };
 
-}  // namespace regatta::sched
+}  // namespace regatta::packing

@@ -1,11 +1,11 @@
-#include "regatta/platform/sched/cluster_tables.h"
+#include "regatta/platform/packing/cluster_tables.h"
 
 #include <algorithm>
 
 #include "regatta/base/core/text.h"
-#include "regatta/platform/sched/internal/table_rows.h"
+#include "regatta/platform/packing/table_rows.h"
 
-namespace regatta::sched {
+namespace regatta::packing {
 namespace {
 
 constexpr IntRange kCpuMilli{0, kCpuMilliMax};
@@ -47,4 +47,4 @@ Result<std::vector<Pod>> read_pods(std::string_view text, const std::string& fil
   }
 }
 
-}  // namespace regatta::sched
+}  // namespace regatta::packing

@@ -1,4 +1,4 @@
-// sched/cluster_tables.h: reads tables of nodes and pods in the columns of Alibaba's trace openb.
+// packing/cluster_tables.h: reads tables of nodes and pods in the columns of Alibaba's trace openb.
 // Source: github.com/alibaba/clusterdata, cluster-trace-gpu-v2023.
 #pragma once
 
@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "regatta/base/core/result.h"
-#include "regatta/platform/sched/gpu_node.h"
+#include "regatta/platform/packing/gpu_node.h"
 
-namespace regatta::sched {
+namespace regatta::packing {
 
 // Columns: sn, cpu_milli, memory_mib, gpu, model; others are ignored. Every GPU is free. Fails with
 // kInvalidInput that names `file`, line, column and remedy.
@@ -19,4 +19,4 @@ Result<std::vector<GpuNode>> read_nodes(std::string_view text, const std::string
 // (`A10|T4`, empty: any); others are ignored. Fails like read_nodes().
 Result<std::vector<Pod>> read_pods(std::string_view text, const std::string& file);
 
-}  // namespace regatta::sched
+}  // namespace regatta::packing

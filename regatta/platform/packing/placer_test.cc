@@ -1,13 +1,13 @@
-#include "regatta/platform/sched/placer.h"
+#include "regatta/platform/packing/placer.h"
 
 #include <bit>
 #include <cmath>
 
 #include <gtest/gtest.h>
 
-#include "regatta/platform/sched/test_random_cluster.h"
+#include "regatta/platform/packing/test_random_cluster.h"
 
-namespace regatta::sched {
+namespace regatta::packing {
 namespace {
 
 Placer make_placer(const std::vector<GpuNode>& nodes, const std::vector<Pod>& demand,
@@ -239,4 +239,4 @@ TEST(PlacementPolicy, AnUnknownNameIsAnsweredWithTheKnownOnes) {
 }
 
 }  // namespace
-}  // namespace regatta::sched
+}  // namespace regatta::packing

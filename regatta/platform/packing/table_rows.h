@@ -1,4 +1,4 @@
-// sched/internal/table_rows.h: lines of comma-separated values below a line of column names,
+// packing/table_rows.h: lines of comma-separated values below a line of column names,
 // without quotes.
 #pragma once
 
@@ -9,7 +9,7 @@
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/text.h"
 
-namespace regatta::sched {
+namespace regatta::packing {
 
 class TableRows {
  public:
@@ -34,4 +34,4 @@ class TableRows {
   std::vector<std::string> values_;
 };
 
-}  // namespace regatta::sched
+}  // namespace regatta::packing

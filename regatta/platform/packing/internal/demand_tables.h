@@ -1,4 +1,4 @@
-// sched/internal/demand_tables.h: which share of the expected pods can use a node's free GPUs, as
+// packing/internal/demand_tables.h: which share of the expected pods can use a node's free GPUs, as
 // tables.
 // Source: Weng et al., "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with
 // Fragmentation Gradient Descent", USENIX ATC 2023.
@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "regatta/platform/sched/gpu_node.h"
+#include "regatta/platform/packing/gpu_node.h"
 
-namespace regatta::sched {
+namespace regatta::packing {
 
 // A pod with its models as a set of bits; its place in a list is the id of its class.
 struct PodClass {
@@ -80,4 +80,4 @@ class DemandTables {
   std::vector<double> request_weights_;  // by offset(), then request
 };
 
-}  // namespace regatta::sched
+}  // namespace regatta::packing

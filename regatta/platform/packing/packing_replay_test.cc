@@ -1,4 +1,4 @@
-#include "regatta/platform/sched/packing_replay.h"
+#include "regatta/platform/packing/packing_replay.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -6,10 +6,10 @@
 #include <gtest/gtest.h>
 
 #include "regatta/base/core/test_files.h"
-#include "regatta/platform/sched/cluster_tables.h"
-#include "regatta/platform/sched/test_random_cluster.h"
+#include "regatta/platform/packing/cluster_tables.h"
+#include "regatta/platform/packing/test_random_cluster.h"
 
-namespace regatta::sched {
+namespace regatta::packing {
 namespace {
 
 const std::filesystem::path kTrace =
@@ -97,4 +97,4 @@ TEST(PackingReplay, RegattaFillsEveryVariantMoreThanThePublishedFgd) {
 }
 
 }  // namespace
-}  // namespace regatta::sched
+}  // namespace regatta::packing

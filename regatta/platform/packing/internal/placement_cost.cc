@@ -1,10 +1,10 @@
-#include "regatta/platform/sched/internal/placement_cost.h"
+#include "regatta/platform/packing/internal/placement_cost.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
-namespace regatta::sched {
+namespace regatta::packing {
 namespace {
 
 // Sums of equal terms in another order must not round to another integer score.
@@ -134,4 +134,4 @@ void change(NodeState& node, const PodClass& pod, std::uint32_t gpus, int sign) 
   }
 }
 
-}  // namespace regatta::sched
+}  // namespace regatta::packing

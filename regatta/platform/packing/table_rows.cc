@@ -1,10 +1,10 @@
-#include "regatta/platform/sched/internal/table_rows.h"
+#include "regatta/platform/packing/table_rows.h"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
-namespace regatta::sched {
+namespace regatta::packing {
 
 Result<TableRows> TableRows::open(std::string_view text, const std::string& file,
                                   const std::vector<std::string>& needed) {
@@ -64,4 +64,4 @@ Result<int> TableRows::number(std::string_view column, IntRange range) const {
                            line_, column, printable(text(column), 40), range.low, range.high)};
 }
 
-}  // namespace regatta::sched
+}  // namespace regatta::packing

@@ -1,4 +1,4 @@
-#include "regatta/platform/sched/placer.h"
+#include "regatta/platform/packing/placer.h"
 
 #include <algorithm>
 #include <limits>
@@ -8,11 +8,11 @@
 #include <fmt/format.h>
 
 #include "regatta/base/core/text.h"
-#include "regatta/platform/sched/internal/placement_cost.h"
-#include "regatta/platform/sched/internal/pool_prices.h"
-#include "regatta/platform/sched/internal/random_sequence.h"
+#include "regatta/platform/packing/internal/placement_cost.h"
+#include "regatta/platform/packing/internal/pool_prices.h"
+#include "regatta/platform/packing/random_sequence.h"
 
-namespace regatta::sched {
+namespace regatta::packing {
 namespace {
 
 constexpr int kFirstSteps = 200;          // of the prices of pools, until they are still
@@ -265,4 +265,4 @@ const std::vector<GpuNode>& Placer::nodes() const {
   return state_->nodes;
 }
 
-}  // namespace regatta::sched
+}  // namespace regatta::packing
