@@ -1,0 +1,67 @@
+// sched/decide.h: one decision of the scheduler: which jobs start, where, and what makes room for
+// them. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "regatta/base/core/result.h"
+#include "regatta/platform/sched/cluster_snapshot.h"
+#include "regatta/platform/sched/job_request.h"
+#include "regatta/platform/sched/quota_tree.h"
+#include "regatta/platform/sched/scheduling_policy.h"
+
+namespace regatta::sched {
+
+struct PendingJob {
+  JobRequest request;
+  Seconds completed;  // work done before an eviction, as time on its smallest size
+  int evictions = 0;
+};
+
+// Jobs that wait, and the quotas of their queues.
+struct JobQueue {
+  QuotaTree quotas;
+  std::vector<PendingJob> jobs;
+};
+
+enum class ActionKind {
+  kStart,    // a pending job, on `replicas`
+  kEvict,    // a running job becomes pending; `replicas` is empty
+  kShrink,   // an elastic job gives replicas up and keeps `replicas`
+  kGrow,     // an elastic job gets more: `replicas` are all it has then
+  kReplace,  // a degraded gang gets other places for the replicas that it lost
+  kMove      // a job continues from its checkpoint on other places
+};
+
+struct SchedulingAction {
+  ActionKind kind = ActionKind::kStart;
+  std::string job;
+  std::vector<ReplicaPlacement> replicas;  // all of the job after the action
+  std::string reason;                      // one sentence
+};
+
+enum class WaitCause {
+  kQuota,        // its queue or user is at a limit
+  kNoRoom,       // free and reclaimable devices do not hold it
+  kReservation,  // it would delay a job before it
+  kNeverFits     // not even the empty cluster holds it
+};
+
+struct WaitingJob {
+  std::string job;
+  WaitCause cause = WaitCause::kNoRoom;
+};
+
+// Carried out in order: what makes room comes before what uses it.
+struct SchedulingDecision {
+  std::vector<SchedulingAction> actions;
+  std::vector<WaitingJob> waiting;  // in the order in which they were considered
+};
+
+// Fails with kInvalidInput where the snapshot, a job or its queue is invalid. Two calls with equal
+// arguments give equal decisions.
+Result<SchedulingDecision> decide(const ClusterSnapshot& snapshot, const JobQueue& queue,
+                                  const SchedulingPolicy& policy);
+
+}  // namespace regatta::sched

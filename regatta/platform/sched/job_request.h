@@ -1,0 +1,94 @@
+// sched/job_request.h: a job as its user asks for it: gangs of roles, slices, limits of topology,
+// priority, times.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "regatta/base/core/units.h"
+
+namespace regatta::sched {
+
+inline constexpr int kDeviceMilli = 1000;  // thousandths of a device
+
+// Domains of nodes that share switches, from the inside out. A cluster without a fabric is one
+// leaf.
+enum class TopologyLevel { kServer, kLeaf, kGroup, kCluster };
+inline constexpr int kTopologyLevels = 4;
+
+// Replicas of a role are equal; each runs on one node.
+struct Role {
+  std::string name;
+  int replicas_min = 1;  // the gang starts with so many
+  int replicas_max = 1;  // and may grow to so many
+  int devices = 0;       // of a replica; 0: it needs CPU alone
+  // Of each of its devices: thousandths of the compute, 1 to kDeviceMilli, and memory. A whole
+  // device (kDeviceMilli) is never shared, and has all its memory.
+  int device_milli = kDeviceMilli;
+  int device_memory_mib = 0;
+  int cpu_milli = 0;
+  int memory_mib = 0;
+  int nic_milli = 0;  // thousandths of one NIC
+
+  // A parallel axis of a plan: so many consecutive replicas stay below one domain of the level. 1:
+  // no such limit.
+  int subgroup_replicas = 1;
+  TopologyLevel subgroup_level = TopologyLevel::kCluster;
+
+  bool is_sliced() const { return devices > 0 && device_milli < kDeviceMilli; }
+};
+
+enum class JobClass {
+  kOnline,        // serves users within a latency target
+  kBatch,         // works all the time, until it ends
+  kIntermittent,  // works in phases, with pauses in which it needs no device
+  kTidal          // needs devices by the time of day
+};
+
+// How far apart the replicas of a gang may be.
+struct TopologyLimit {
+  TopologyLevel required = TopologyLevel::kCluster;   // all below one domain of this level
+  TopologyLevel preferred = TopologyLevel::kCluster;  // at most `required`
+};
+
+// The time that a job runs on its smallest size without interruption: log-normal.
+struct RunTime {
+  Seconds median;          // 0: not known
+  double log_spread = 0;   // standard deviation of the logarithm; 0: exact
+};
+
+struct Checkpointing {
+  Seconds interval;  // between checkpoints; 0: none, an eviction loses everything
+  Seconds write;     // the job stands still so long for each
+  Seconds restart;   // from the start of its processes to the first step
+};
+
+// A point of the throughput that the planner predicts.
+struct ThroughputPoint {
+  int devices = 0;
+  double throughput = 0;  // in any unit, the same for all points of a job
+};
+
+struct JobRequest {
+  std::string name;   // unique
+  std::string queue;  // a leaf of the quota tree
+  std::string user;
+  JobClass job_class = JobClass::kBatch;
+  int priority = 0;  // higher goes first
+  bool is_preemptible = true;
+  std::vector<Role> roles;                // all start together
+  std::vector<std::string> device_types;  // one of these for the whole gang; empty: any
+  TopologyLimit topology;
+  // Time of a step where the gang spans a domain of each level, over the time within the smallest
+  // that could hold it: from job_communication.h. At least 1, not falling.
+  std::array<double, kTopologyLevels> slowdown{1, 1, 1, 1};
+  RunTime run_time;
+  Checkpointing checkpointing;
+  std::vector<ThroughputPoint> throughput;  // by rising devices; empty: grows with the devices
+  Seconds submitted;
+  std::optional<Seconds> deadline;
+};
+
+}  // namespace regatta::sched
