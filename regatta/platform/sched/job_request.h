@@ -7,11 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "regatta/base/core/result.h"
 #include "regatta/base/core/units.h"
 
 namespace regatta::sched {
 
-inline constexpr int kDeviceMilli = 1000;  // thousandths of a device
+inline constexpr int kDeviceMilli = 1000;   // thousandths of a device
+inline constexpr int kNodeDevicesMax = 16;  // devices of a node
 
 // Domains of nodes that share switches, from the inside out. A cluster without a fabric is one
 // leaf.
@@ -55,9 +57,17 @@ struct TopologyLimit {
 
 // The time that a job runs on its smallest size without interruption: log-normal.
 struct RunTime {
-  Seconds median;          // 0: not known
-  double log_spread = 0;   // standard deviation of the logarithm; 0: exact
+  Seconds median;         // 0: not known
+  double log_spread = 0;  // standard deviation of the logarithm; 0: exact
 };
+
+// The time that a job still runs, which has run for `elapsed` >= 0: the `quantile` of its
+// distribution, 0 < quantile < 1, given that it has not ended. A time that is not known is
+// infinite, and a job of exactly known time that runs longer ends now.
+Seconds remaining_time(const RunTime& run_time, Seconds elapsed, double quantile);
+
+// The `quantile` of the normal distribution with mean 0 and deviation 1; 0 < quantile < 1.
+double normal_quantile(double quantile);
 
 struct Checkpointing {
   Seconds interval;  // between checkpoints; 0: none, an eviction loses everything
@@ -90,5 +100,9 @@ struct JobRequest {
   Seconds submitted;
   std::optional<Seconds> deadline;
 };
+
+// Fails with kInvalidInput, a sentence that names the job and the remedy, where a value is out of
+// its range.
+Status check_job(const JobRequest& job);
 
 }  // namespace regatta::sched

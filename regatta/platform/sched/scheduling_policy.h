@@ -12,10 +12,10 @@ namespace regatta::sched {
 
 // Which of the jobs of one queue is considered first; a higher priority always goes before.
 enum class JobOrder {
-  kSubmitted,      // first come, first served
-  kShortest,       // least expected remaining time
-  kLeastService,   // least device time so far and expected: short and small jobs first
-  kDeadline        // earliest deadline, then as kSubmitted
+  kSubmitted,     // first come, first served
+  kShortest,      // least expected remaining time
+  kLeastService,  // least device time so far and expected: short and small jobs first
+  kDeadline       // earliest deadline, then as kSubmitted
 };
 
 enum class BackfillRule {
@@ -24,18 +24,25 @@ enum class BackfillRule {
   kGreedy        // whatever fits starts
 };
 
+enum class VictimRule {
+  kLeastLoss,      // the least device time lost: work since the checkpoint, restart
+  kLowestPriority  // the lowest priority, of those the job that started last
+};
+
 struct SchedulingPolicy {
   std::string name;
+  bool is_fair = false;  // the queue furthest below its fair share is served first; else one order
   JobOrder order = JobOrder::kSubmitted;
   BackfillRule backfill = BackfillRule::kReservation;
   int reservations = 1;
   // A job that waits moves up by one priority in this time; 0: never.
   Seconds ageing;
-  bool preempts = false;         // of lower priority, where the whole gang then fits
-  bool reclaims = false;         // what a queue is guaranteed and others borrow
-  Seconds protected_run_time;    // a job is not evicted in its first such time
-  bool resizes = false;          // elastic jobs grow and shrink
-  int moves = 0;                 // re-arrangements of a decision
+  bool preempts = false;  // evicts jobs of lower priority, where the whole gang then fits
+  bool reclaims = false;  // takes back what a queue is guaranteed and others borrow
+  VictimRule victims = VictimRule::kLeastLoss;
+  Seconds protected_run_time;  // a job is not evicted in its first such time
+  bool resizes = false;        // elastic jobs grow and shrink
+  int moves = 0;               // jobs that a decision may move to make room
   // Weights of a placement's cost.
   double communication_weight = 1;
   double fragmentation_weight = 1;

@@ -12,7 +12,7 @@
 namespace regatta::sched {
 
 struct NodeCapacity {
-  bool is_open = false;  // whether replicas may come: the node is ready
+  bool is_open = false;          // whether replicas may come: the node is ready
   std::uint32_t whole_free = 0;  // devices that are healthy and not used at all
   int cpu_milli = 0;
   int memory_mib = 0;

@@ -16,7 +16,7 @@ using GangSize = std::vector<int>;
 GangSize smallest_size(const JobRequest& job);
 
 struct GangPlacement {
-  std::vector<ReplicaPlacement> replicas;  // role by role; subgroups one after the other
+  std::vector<ReplicaPlacement> replicas;        // role by role; subgroups one after the other
   TopologyLevel level = TopologyLevel::kServer;  // smallest whose domain holds all of them
   double cost = 0;  // the weighted terms of GangWeights; lower is better
 };

@@ -23,7 +23,7 @@ struct VictimOption {
 
 struct Victim {
   int job = 0;
-  bool is_evicted = true;           // else it gives `shed` up
+  bool is_evicted = true;  // else it gives `shed` up
   std::vector<int> shed;
 };
 
