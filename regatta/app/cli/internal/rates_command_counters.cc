@@ -7,7 +7,7 @@
 #include "regatta/app/cli/internal/print_now.h"
 #include "regatta/app/cli/internal/rates_command.h"
 #include "regatta/app/cli/internal/rates_fabric.h"
-#include "regatta/app/report/rate_report.h"
+#include "regatta/app/report/network_report.h"
 
 namespace regatta::cli {
 namespace {

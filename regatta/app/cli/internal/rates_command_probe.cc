@@ -18,7 +18,7 @@
 #include "regatta/app/cli/internal/rates_fabric.h"
 #include "regatta/app/cli/internal/stop_signal.h"
 #include "regatta/app/cli/internal/time_flag.h"
-#include "regatta/app/report/rate_report.h"
+#include "regatta/app/report/network_report.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/process.h"
 #include "regatta/network/fabric/routes.h"

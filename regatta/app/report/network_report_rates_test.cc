@@ -1,8 +1,7 @@
-#include "regatta/app/report/rate_report.h"
-
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
+#include "regatta/app/report/network_report.h"
 #include "regatta/network/link_rates/test_rates.h"
 
 namespace regatta::report {

@@ -1,5 +1,3 @@
-#include "regatta/app/report/rate_report.h"
-
 #include <algorithm>
 #include <set>
 
