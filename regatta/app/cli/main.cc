@@ -28,6 +28,7 @@
 #include "regatta/app/cli/internal/probe_command.h"
 #include "regatta/app/cli/internal/rates_command.h"
 #include "regatta/app/cli/internal/run_command.h"
+#include "regatta/app/cli/internal/sched_command.h"
 #include "regatta/app/cli/internal/topo_command.h"
 #include "regatta/app/cli/internal/traffic_command.h"
 #include "regatta/base/core/result.h"
@@ -59,6 +60,7 @@ void add_commands(CLI::App& app, int& exit_status) {
   regatta::cli::add_fabric_command(app, exit_status);
   regatta::cli::add_traffic_command(app, exit_status);
   regatta::cli::add_gpu_command(app, exit_status);
+  regatta::cli::add_sched_command(app, exit_status);
 }
 
 int run(int argc, char** argv) {

@@ -29,16 +29,16 @@ Status check_node(const ClusterNode& node) {
   if (node.device_memory_mib < 0 || node.cpu_milli < 0 || node.memory_mib < 0 || node.nics < 0)
     return invalid(fmt::format("node {}: an amount is negative; give 0 or more", node.name));
   if (node.leaf < 0 || node.group < 0)
-    return invalid(fmt::format("node {}: its leaf or group is negative; number them from 0",
-                               node.name));
+    return invalid(
+        fmt::format("node {}: its leaf or group is negative; number them from 0", node.name));
   if (node.numa_nodes < 1)
     return invalid(fmt::format("node {}: it has no NUMA node; give 1 or more", node.name));
   if ((node.failed_devices & ~all_devices(node)) != 0)
     return invalid(fmt::format("node {}: a failed device is none of its {}; number them from 0",
                                node.name, node.devices));
   if (!(node.failures_per_day >= 0) || !std::isfinite(node.failures_per_day))
-    return invalid(fmt::format("node {}: its failures a day are no number of 0 or more",
-                               node.name));
+    return invalid(
+        fmt::format("node {}: its failures a day are no number of 0 or more", node.name));
   return {};
 }
 
@@ -50,14 +50,16 @@ Status check_nodes(const std::vector<ClusterNode>& nodes) {
     if (!names.insert(node.name).second)
       return invalid(fmt::format("node {}: the name comes twice; rename one", node.name));
     if (node.leaf >= static_cast<int>(nodes.size()))
-      return invalid(fmt::format("node {}: leaf {} of at most {}; number leaves from 0 without gaps",
-                                 node.name, node.leaf, nodes.size()));
+      return invalid(
+          fmt::format("node {}: leaf {} of at most {}; number leaves from 0 without gaps",
+                      node.name, node.leaf, nodes.size()));
     if (node.leaf >= static_cast<int>(group_of_leaf.size()))
       group_of_leaf.resize(as_index(node.leaf) + 1, -1);
     int& group = at(group_of_leaf, node.leaf);
     if (group >= 0 && group != node.group)
-      return invalid(fmt::format("node {}: leaf {} is in group {} and in group {}; a leaf is in one",
-                                 node.name, node.leaf, group, node.group));
+      return invalid(
+          fmt::format("node {}: leaf {} is in group {} and in group {}; a leaf is in one",
+                      node.name, node.leaf, group, node.group));
     group = node.group;
   }
   return {};
@@ -81,16 +83,16 @@ Status add_use(const ClusterSnapshot& snapshot, const RunningJob& job,
   const Role& role = at(job.request.roles, replica.role);
   const ClusterNode& node = at(snapshot.nodes, replica.node);
   if (std::popcount(replica.devices) != role.devices || (replica.devices & ~all_devices(node)) != 0)
-    return invalid(fmt::format("job {}: a replica on node {} has other devices than the {} that "
-                               "its role {} takes",
-                               name, node.name, role.devices, role.name));
+    return invalid(
+        fmt::format("job {}: a replica on node {} has other devices than the {} that "
+                    "its role {} takes",
+                    name, node.name, role.devices, role.name));
   NodeUse& use = at(uses, replica.node);
   for (int device = 0; device < node.devices; ++device) {
     if ((replica.devices >> static_cast<unsigned>(device) & 1U) == 0) continue;
     at(use.milli, device) += role.device_milli;
     at(use.memory_mib, device) += role.is_sliced() ? role.device_memory_mib : 0;
-    if (at(use.milli, device) > kDeviceMilli ||
-        at(use.memory_mib, device) > node.device_memory_mib)
+    if (at(use.milli, device) > kDeviceMilli || at(use.memory_mib, device) > node.device_memory_mib)
       return invalid(fmt::format("node {}: device {} is taken twice, the second time by job {}",
                                  node.name, device, name));
   }

@@ -45,6 +45,7 @@ enum class WaitCause {
   kQuota,        // its queue or user is at a limit
   kNoRoom,       // free and reclaimable devices do not hold it
   kReservation,  // it would delay a job before it
+  kDegraded,     // it runs no more: it lost nodes, and keeps its places until they return
   kNeverFits     // not even the empty cluster holds it
 };
 
@@ -58,6 +59,9 @@ struct SchedulingDecision {
   std::vector<SchedulingAction> actions;
   std::vector<WaitingJob> waiting;  // in the order in which they were considered
 };
+
+// Fails with kInvalidInput where the snapshot or a job is invalid, or a name comes twice.
+Status check_state(const ClusterSnapshot& snapshot, const JobQueue& queue);
 
 // Fails with kInvalidInput where the snapshot, a job or its queue is invalid. Two calls with equal
 // arguments give equal decisions.

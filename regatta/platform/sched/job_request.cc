@@ -31,8 +31,8 @@ Status check_role(const JobRequest& job, const Role& role) {
   if (role.replicas_min < 0 || role.replicas_max < std::max(1, role.replicas_min))
     return fail("replicas_min is negative or above replicas_max, which is 1 or more");
   if (role.devices < 0 || role.devices > kNodeDevicesMax)
-    return fail(fmt::format("devices of a replica are 0 to {}, those of one node; use more replicas",
-                            kNodeDevicesMax));
+    return fail(fmt::format(
+        "devices of a replica are 0 to {}, those of one node; use more replicas", kNodeDevicesMax));
   if (role.devices > 0 && (role.device_milli < 1 || role.device_milli > kDeviceMilli))
     return fail("the share of a device is above 0 and at most 100 %");
   if (role.device_memory_mib < 0 || role.cpu_milli < 0 || role.memory_mib < 0 || role.nic_milli < 0)
@@ -72,6 +72,27 @@ Status check_job(const JobRequest& job) {
         (i > 0 && job.throughput[i].devices <= job.throughput[i - 1].devices))
       return invalid_job(job, "its throughput is not above 0, or its devices do not rise");
   return {};
+}
+
+double devices_of(const JobRequest& job, const std::vector<int>& replicas) {
+  double devices = 0;
+  for (std::size_t role = 0; role < job.roles.size(); ++role)
+    devices += replicas[role] * job.roles[role].devices *
+               (job.roles[role].device_milli / static_cast<double>(kDeviceMilli));
+  return devices;
+}
+
+double throughput_at(const JobRequest& job, double devices) {
+  const auto& points = job.throughput;
+  if (points.empty()) return devices;
+  const auto next = std::find_if(points.begin(), points.end(), [&](const ThroughputPoint& point) {
+    return point.devices >= devices;
+  });
+  if (next == points.end()) return points.back().throughput;
+  if (next == points.begin()) return next->throughput * devices / next->devices;
+  const ThroughputPoint& before = *(next - 1);
+  const double part = (devices - before.devices) / (next->devices - before.devices);
+  return before.throughput + part * (next->throughput - before.throughput);
 }
 
 double normal_quantile(double quantile) {

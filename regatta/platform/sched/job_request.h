@@ -101,6 +101,13 @@ struct JobRequest {
   std::optional<Seconds> deadline;
 };
 
+// Devices of a job with so many replicas of each role; shares count as parts.
+double devices_of(const JobRequest& job, const std::vector<int>& replicas);
+
+// The throughput with `devices` > 0: between the points of the job as a line, before the first
+// in proportion, beyond the last as the last; in proportion to the devices where it has no points.
+double throughput_at(const JobRequest& job, double devices);
+
 // Fails with kInvalidInput, a sentence that names the job and the remedy, where a value is out of
 // its range.
 Status check_job(const JobRequest& job);

@@ -1,0 +1,14 @@
+#include "regatta/app/cli/internal/sched_command.h"
+
+namespace regatta::cli {
+
+void add_sched_command(CLI::App& app, int& exit_status) {
+  auto* sched = app.add_subcommand("sched", "Decide which jobs run where");
+  sched->require_subcommand(1);
+  sched->footer(
+      "Example:\n"
+      "  regatta sched decide examples/sched_state.yaml");
+  add_sched_decide(*sched, exit_status);
+}
+
+}  // namespace regatta::cli

@@ -1,0 +1,18 @@
+// cli/internal/sched_inputs.h: the files that the commands of `regatta sched` read.
+#pragma once
+
+#include <string>
+
+#include "regatta/base/core/result.h"
+#include "regatta/platform/sched/scheduling_policy.h"
+#include "regatta/platform/sched/state_file.h"
+
+namespace regatta::cli {
+
+// kInvalidInput where the file, or a cluster file that it names, is wrong.
+Result<sched::SchedulerState> load_state(const std::string& path);
+
+// A policy that comes with regatta, by its name, or the policy of a file.
+Result<sched::SchedulingPolicy> load_policy(const std::string& name_or_path);
+
+}  // namespace regatta::cli

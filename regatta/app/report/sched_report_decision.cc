@@ -1,0 +1,94 @@
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "regatta/app/report/sched_report.h"
+#include "regatta/base/core/ids.h"
+#include "regatta/base/core/text.h"
+
+namespace regatta::report {
+namespace {
+
+constexpr std::size_t kWaitingShown = 20;  // jobs of one cause that a text lists
+
+constexpr EnumNames<6> kActionNames = {"start", "evict", "shrink", "grow", "replace", "move"};
+constexpr EnumNames<5> kCauseNames = {"quota", "no_room", "reservation", "degraded", "never_fits"};
+constexpr EnumNames<5> kCauseTexts = {
+    "at a limit of the quota", "no room", "would delay a job that waits longer",
+    "lost nodes, and keep their places until these return", "larger than the whole cluster"};
+
+// The request of a job of the state, by its name.
+const sched::JobRequest* find_request(const sched::ClusterSnapshot& snapshot,
+                                      const sched::JobQueue& queue, std::string_view name) {
+  for (const sched::RunningJob& job : snapshot.running)
+    if (job.request.name == name) return &job.request;
+  for (const sched::PendingJob& job : queue.jobs)
+    if (job.request.name == name) return &job.request;
+  return nullptr;
+}
+
+nlohmann::json replicas_json(const sched::ClusterSnapshot& snapshot,
+                             const sched::JobRequest& request,
+                             const std::vector<sched::ReplicaPlacement>& replicas) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const sched::ReplicaPlacement& replica : replicas) {
+    nlohmann::json devices = nlohmann::json::array();
+    for (unsigned device = 0; device < sched::kNodeDevicesMax; ++device)
+      if ((replica.devices >> device & 1U) != 0) devices.push_back(device);
+    list.push_back({{"role", at(request.roles, replica.role).name},
+                    {"node", at(snapshot.nodes, replica.node).name},
+                    {"devices", std::move(devices)}});
+  }
+  return list;
+}
+
+}  // namespace
+
+std::string decision_text(const sched::ClusterSnapshot& /*snapshot*/,
+                          const sched::JobQueue& /*queue*/, const sched::SchedulingPolicy& policy,
+                          const sched::SchedulingDecision& decision) {
+  std::string text = fmt::format("policy {}: {}\n", policy.name,
+                                 pluralized(decision.actions.size(), "action"));
+  std::size_t widest = 0;
+  for (const sched::SchedulingAction& action : decision.actions)
+    widest = std::max(widest, action.job.size());
+  for (const sched::SchedulingAction& action : decision.actions)
+    text += fmt::format("  {:<8}{:<{}}  {}\n", enum_name(kActionNames, action.kind), action.job,
+                        widest, action.reason);
+  std::map<sched::WaitCause, std::vector<std::string>> waiting;
+  for (const sched::WaitingJob& job : decision.waiting)
+    waiting[job.cause].push_back(job.job);
+  if (decision.waiting.empty()) return text + "no job waits\n";
+  for (const auto& [cause, names] : waiting)
+    text += fmt::format("{} {}, {}: {}\n", pluralized(names.size(), "job"),
+                        names.size() == 1 ? "waits" : "wait", enum_name(kCauseTexts, cause),
+                        shortened_list(names, kWaitingShown));
+  return text;
+}
+
+nlohmann::json decision_json(const sched::ClusterSnapshot& snapshot, const sched::JobQueue& queue,
+                             const sched::SchedulingPolicy& policy,
+                             const sched::SchedulingDecision& decision) {
+  nlohmann::json actions = nlohmann::json::array();
+  for (const sched::SchedulingAction& action : decision.actions) {
+    const sched::JobRequest* const request = find_request(snapshot, queue, action.job);
+    actions.push_back({{"action", enum_name(kActionNames, action.kind)},
+                       {"job", action.job},
+                       {"reason", action.reason},
+                       {"replicas", request == nullptr
+                                        ? nlohmann::json::array()
+                                        : replicas_json(snapshot, *request, action.replicas)}});
+  }
+  nlohmann::json waiting = nlohmann::json::array();
+  for (const sched::WaitingJob& job : decision.waiting)
+    waiting.push_back({{"job", job.job}, {"cause", enum_name(kCauseNames, job.cause)}});
+  return {{"policy", policy.name}, {"actions", std::move(actions)}, {"waiting", std::move(waiting)}};
+}
+
+}  // namespace regatta::report

@@ -1,0 +1,179 @@
+#include "regatta/platform/sched/internal/decision_state.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "regatta/base/core/ids.h"
+#include "regatta/base/core/text.h"
+#include "regatta/platform/sched/internal/job_progress.h"
+
+namespace regatta::sched {
+namespace {
+
+// What one replica takes on a node.
+ResourceAmounts amounts_of_replica(const ClusterNode& node, const Role& role) {
+  ResourceAmounts amounts;
+  amounts[Resource::kCompute] = static_cast<long long>(role.devices) * role.device_milli;
+  const int memory_mib = role.is_sliced() ? role.device_memory_mib : node.device_memory_mib;
+  amounts[Resource::kDeviceMemory] = static_cast<long long>(role.devices) * memory_mib;
+  amounts[Resource::kCpu] = role.cpu_milli;
+  amounts[Resource::kMemory] = role.memory_mib;
+  amounts[Resource::kNic] = role.nic_milli;
+  return amounts;
+}
+
+ResourceAmounts capacity_of(const ClusterSnapshot& snapshot) {
+  ResourceAmounts capacity;
+  for (const ClusterNode& node : snapshot.nodes) {
+    if (node.health == NodeHealth::kFailed) continue;
+    const int devices = node.devices - std::popcount(node.failed_devices);
+    capacity[Resource::kCompute] += static_cast<long long>(devices) * kDeviceMilli;
+    capacity[Resource::kDeviceMemory] += static_cast<long long>(devices) * node.device_memory_mib;
+    capacity[Resource::kCpu] += node.cpu_milli;
+    capacity[Resource::kMemory] += node.memory_mib;
+    capacity[Resource::kNic] += static_cast<long long>(node.nics) * kDeviceMilli;
+  }
+  return capacity;
+}
+
+Status add_account(DecisionState& state, const JobRequest& job) {
+  const Result<int> leaf = state.queue.quotas.find_leaf(job.queue);
+  if (!leaf)
+    return Error{Code::kInvalidInput, fmt::format("job {}: {}", job.name, leaf.error().message)};
+  state.accounts.emplace(&job, state.usage.account(*leaf, job.user));
+  return {};
+}
+
+// Nodes of replicas, each once, by name.
+std::vector<std::string> node_names(const DecisionState& state,
+                                    std::span<const ReplicaPlacement> replicas) {
+  std::set<int> nodes;
+  for (const ReplicaPlacement& replica : replicas)
+    nodes.insert(replica.node);
+  std::vector<std::string> names;
+  for (const int node : nodes)
+    names.push_back(at(state.snapshot.nodes, node).name);
+  return names;
+}
+
+// The domain that holds all nodes of the replicas: "leaf 3"; "" where it is the cluster.
+std::string domain_text(const DecisionState& state, std::span<const ReplicaPlacement> replicas) {
+  std::set<int> leaves;
+  std::set<int> groups;
+  for (const ReplicaPlacement& replica : replicas) {
+    const ClusterNode& node = at(state.snapshot.nodes, replica.node);
+    leaves.insert(node.leaf);
+    groups.insert(node.group);
+  }
+  if (leaves.size() == 1) return fmt::format("leaf {}", *leaves.begin());
+  if (groups.size() == 1) return fmt::format("group {}", *groups.begin());
+  return "";
+}
+
+}  // namespace
+
+Result<DecisionState> DecisionState::create(const ClusterSnapshot& snapshot, const JobQueue& queue,
+                                            const SchedulingPolicy& policy) {
+  DecisionState state{.snapshot = snapshot,
+                      .queue = queue,
+                      .policy = policy,
+                      .weights = {.communication = policy.communication_weight,
+                                  .fragmentation = policy.fragmentation_weight,
+                                  .risk = policy.risk_weight,
+                                  .spread = policy.spread_weight},
+                      .free = FreeCapacity(snapshot),
+                      .usage = QuotaUsage(queue.quotas),
+                      .capacity = capacity_of(snapshot),
+                      .device_memory_mib = {},
+                      .accounts = {},
+                      .running = std::vector<JobChange>(snapshot.running.size()),
+                      .started = std::vector<std::vector<ReplicaPlacement>>(queue.jobs.size()),
+                      .reservations = {},
+                      .decision = {}};
+  for (const ClusterNode& node : snapshot.nodes)
+    if (node.devices > 0) state.device_memory_mib.emplace(node.device_type, node.device_memory_mib);
+  state.accounts.reserve(snapshot.running.size() + queue.jobs.size());
+  for (std::size_t i = 0; i < snapshot.running.size(); ++i) {
+    const RunningJob& job = snapshot.running[i];
+    REGATTA_TRY_DO(add_account(state, job.request));
+    state.running[i].replicas = job.replicas;
+    state.usage.add(state.accounts.at(&job.request),
+                    amounts_on(snapshot, job.request, job.replicas));
+  }
+  for (const PendingJob& job : queue.jobs)
+    REGATTA_TRY_DO(add_account(state, job.request));
+  return state;
+}
+
+ResourceAmounts amounts_on(const ClusterSnapshot& snapshot, const JobRequest& job,
+                           std::span<const ReplicaPlacement> replicas) {
+  ResourceAmounts amounts;
+  for (const ReplicaPlacement& replica : replicas)
+    amounts += amounts_of_replica(at(snapshot.nodes, replica.node), at(job.roles, replica.role));
+  return amounts;
+}
+
+bool admits(const DecisionState& state, const JobRequest& job, const GangSize& more) {
+  return !quota_passed(state, job, more).has_value();
+}
+
+std::optional<QuotaLimit> quota_passed(const DecisionState& state, const JobRequest& job,
+                                       const GangSize& more) {
+  // The least memory of a device that the job accepts: more is known only once it is placed.
+  int memory_mib = 0;
+  for (const auto& [type, mib] : state.device_memory_mib)
+    if (job.device_types.empty() || std::find(job.device_types.begin(), job.device_types.end(),
+                                              type) != job.device_types.end())
+      memory_mib = memory_mib == 0 ? mib : std::min(memory_mib, mib);
+  return state.usage.limit_passed(state.accounts.at(&job), amounts_of(job, more, memory_mib));
+}
+
+FreeCapacity free_beside_reservations(const DecisionState& state) {
+  FreeCapacity free = state.free;
+  for (const StartReservation& reservation : state.reservations) {
+    const JobRequest& holder = at(state.queue.jobs, reservation.pending).request;
+    for (const ReplicaPlacement& replica : reservation.replicas)
+      free.block(at(holder.roles, replica.role), replica);
+  }
+  return free;
+}
+
+void take(DecisionState& state, const JobRequest& job, std::span<const ReplicaPlacement> replicas) {
+  for (const ReplicaPlacement& replica : replicas)
+    state.free.take(at(job.roles, replica.role), replica);
+  state.usage.add(state.accounts.at(&job), amounts_on(state.snapshot, job, replicas));
+}
+
+void give(DecisionState& state, const JobRequest& job, std::span<const ReplicaPlacement> replicas) {
+  for (const ReplicaPlacement& replica : replicas)
+    state.free.give(at(job.roles, replica.role), replica);
+  state.usage.remove(state.accounts.at(&job), amounts_on(state.snapshot, job, replicas));
+}
+
+void add_action(DecisionState& state, ActionKind kind, const JobRequest& job,
+                std::vector<ReplicaPlacement> replicas, std::string reason) {
+  state.decision.actions.push_back({.kind = kind,
+                                    .job = job.name,
+                                    .replicas = std::move(replicas),
+                                    .reason = std::move(reason)});
+}
+
+std::string place_text(const DecisionState& state, const JobRequest& job,
+                       std::span<const ReplicaPlacement> replicas) {
+  const double devices = devices_of(job, replicas);
+  const std::vector<std::string> names = node_names(state, replicas);
+  std::string text;
+  if (devices > 0) text = fmt::format("{:g} {} on ", devices, devices == 1 ? "device" : "devices");
+  if (names.size() == 1) return text + "node " + names.front();
+  text += pluralized(names.size(), "node");
+  const std::string domain = domain_text(state, replicas);
+  if (!domain.empty()) text += " below " + domain;
+  return text;
+}
+
+}  // namespace regatta::sched

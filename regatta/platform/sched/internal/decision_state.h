@@ -1,0 +1,81 @@
+// sched/internal/decision_state.h: what a decision has changed so far, and the steps that it is
+// made of.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "regatta/platform/sched/decide.h"
+#include "regatta/platform/sched/internal/free_capacity.h"
+#include "regatta/platform/sched/internal/gang_placement.h"
+#include "regatta/platform/sched/internal/quota_usage.h"
+
+namespace regatta::sched {
+
+// Room that a pending job will have: others may use it until then.
+struct StartReservation {
+  int pending = 0;
+  Seconds start;
+  std::vector<ReplicaPlacement> replicas;
+};
+
+// A running job in the course of a decision.
+struct JobChange {
+  std::vector<ReplicaPlacement> replicas;
+  bool is_evicted = false;
+  bool is_changed = false;  // it has an action already
+};
+
+struct DecisionState {
+  // Fails with kInvalidInput where a job names a queue that is no leaf.
+  static Result<DecisionState> create(const ClusterSnapshot& snapshot, const JobQueue& queue,
+                                      const SchedulingPolicy& policy);
+
+  const ClusterSnapshot& snapshot;
+  const JobQueue& queue;
+  const SchedulingPolicy& policy;
+  GangWeights weights;
+  FreeCapacity free;
+  QuotaUsage usage;
+  ResourceAmounts capacity;                             // of the nodes that work
+  std::map<std::string, int> device_memory_mib;         // by device type
+  std::unordered_map<const JobRequest*, int> accounts;  // in the usage
+  std::vector<JobChange> running;      // by index into the running jobs
+  std::vector<std::vector<ReplicaPlacement>> started;  // by index into the pending jobs; or empty
+  std::vector<StartReservation> reservations;          // by rising start
+  SchedulingDecision decision;
+};
+
+// What replicas of a job take from its quota.
+ResourceAmounts amounts_on(const ClusterSnapshot& snapshot, const JobRequest& job,
+                           std::span<const ReplicaPlacement> replicas);
+// Whether the quota of the job allows `more` replicas of each role, and the limit that does not.
+bool admits(const DecisionState& state, const JobRequest& job, const GangSize& more);
+std::optional<QuotaLimit> quota_passed(const DecisionState& state, const JobRequest& job,
+                                       const GangSize& more);
+
+// The free devices without those that reservations hold.
+FreeCapacity free_beside_reservations(const DecisionState& state);
+
+// Takes and returns the devices and the quota of replicas of a job.
+void take(DecisionState& state, const JobRequest& job, std::span<const ReplicaPlacement> replicas);
+void give(DecisionState& state, const JobRequest& job, std::span<const ReplicaPlacement> replicas);
+
+void add_action(DecisionState& state, ActionKind kind, const JobRequest& job,
+                std::vector<ReplicaPlacement> replicas, std::string reason);
+
+// "8 devices on 2 nodes below leaf 3".
+std::string place_text(const DecisionState& state, const JobRequest& job,
+                       std::span<const ReplicaPlacement> replicas);
+
+// The steps, in this order.
+void heal_degraded_gangs(DecisionState& state);
+void start_pending_jobs(DecisionState& state);
+void resize_elastic_jobs(DecisionState& state);
+void empty_draining_nodes(DecisionState& state);
+
+}  // namespace regatta::sched

@@ -1,0 +1,110 @@
+// Degraded gangs get other places for the replicas that they lost, or keep what they have until
+// their nodes return: sched/internal/decision_state.h.
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "regatta/base/core/ids.h"
+#include "regatta/base/core/text.h"
+#include "regatta/platform/sched/internal/decision_state.h"
+#include "regatta/platform/sched/internal/job_progress.h"
+#include "regatta/platform/sched/internal/make_room.h"
+
+namespace regatta::sched {
+namespace {
+
+struct DegradedGang {
+  int job = 0;  // running
+  std::vector<ReplicaPlacement> kept;
+  std::vector<ReplicaPlacement> lost;
+};
+
+std::vector<DegradedGang> degraded_gangs(const DecisionState& state) {
+  std::vector<DegradedGang> gangs;
+  for (std::size_t i = 0; i < state.running.size(); ++i) {
+    const RunningJob& job = state.snapshot.running[i];
+    if (!is_degraded(state.snapshot, job)) continue;
+    DegradedGang gang{.job = static_cast<int>(i), .kept = {}, .lost = {}};
+    for (const ReplicaPlacement& replica : job.replicas)
+      (is_lost(state.snapshot, replica) ? gang.lost : gang.kept).push_back(replica);
+    gangs.push_back(std::move(gang));
+  }
+  std::stable_sort(gangs.begin(), gangs.end(), [&](const DegradedGang& a, const DegradedGang& b) {
+    const JobRequest& first = at(state.snapshot.running, a.job).request;
+    const JobRequest& second = at(state.snapshot.running, b.job).request;
+    if (first.priority != second.priority) return first.priority > second.priority;
+    return first.submitted < second.submitted;
+  });
+  return gangs;
+}
+
+std::string lost_text(const DecisionState& state, const DegradedGang& gang) {
+  std::vector<std::string> nodes;
+  for (const ReplicaPlacement& replica : gang.lost)
+    nodes.push_back(at(state.snapshot.nodes, replica.node).name);
+  std::sort(nodes.begin(), nodes.end());
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+  const bool is_one = nodes.size() == 1;
+  return fmt::format("{} failed", (is_one ? "node " : "nodes ") + shortened_list(nodes, 4));
+}
+
+// What a gang that continues without its lost replicas needs of each role.
+bool can_shrink_to(const JobRequest& job, const std::vector<ReplicaPlacement>& kept) {
+  const std::vector<int> counts = replica_counts(job, kept);
+  for (std::size_t role = 0; role < counts.size(); ++role)
+    if (counts[role] < job.roles[role].replicas_min ||
+        counts[role] % job.roles[role].subgroup_replicas != 0)
+      return false;
+  return true;
+}
+
+void change_replicas(DecisionState& state, const DegradedGang& gang, ActionKind kind,
+                     std::vector<ReplicaPlacement> replicas, std::string reason) {
+  const RunningJob& job = at(state.snapshot.running, gang.job);
+  JobChange& change = at(state.running, gang.job);
+  give(state, job.request, gang.lost);
+  change.replicas = replicas;
+  change.is_changed = true;
+  add_action(state, kind, job.request, std::move(replicas), std::move(reason));
+}
+
+bool replace_lost(DecisionState& state, const DegradedGang& gang) {
+  const RunningJob& job = at(state.snapshot.running, gang.job);
+  const GangSize size = replica_counts(job.request, gang.lost);
+  auto placement = place_gang(state.free, job.request, size, state.weights, gang.kept);
+  std::string room;
+  if (!placement && state.policy.preempts)
+    placement = make_room(state, {.job = job.request, .size = size, .kept = gang.kept, .leaf = -1},
+                          room);
+  if (!placement) return false;
+  take(state, job.request, placement->replicas);
+  std::vector<ReplicaPlacement> replicas = gang.kept;
+  replicas.insert(replicas.end(), placement->replicas.begin(), placement->replicas.end());
+  std::string reason =
+      fmt::format("{}; the gang continues from its checkpoint with {}{}", lost_text(state, gang),
+                  place_text(state, job.request, placement->replicas), room);
+  change_replicas(state, gang, ActionKind::kReplace, std::move(replicas), std::move(reason));
+  return true;
+}
+
+}  // namespace
+
+void heal_degraded_gangs(DecisionState& state) {
+  for (const DegradedGang& gang : degraded_gangs(state)) {
+    if (at(state.running, gang.job).is_evicted || replace_lost(state, gang)) continue;
+    const JobRequest& job = at(state.snapshot.running, gang.job).request;
+    if (state.policy.resizes && can_shrink_to(job, gang.kept)) {
+      change_replicas(state, gang, ActionKind::kShrink, gang.kept,
+                      fmt::format("{}, and nothing free replaces it; the gang continues with {}",
+                                  lost_text(state, gang), place_text(state, job, gang.kept)));
+      continue;
+    }
+    // Its places stay taken, those on failed nodes too, so that nobody else gets them first.
+    state.decision.waiting.push_back({.job = job.name, .cause = WaitCause::kDegraded});
+  }
+}
+
+}  // namespace regatta::sched

@@ -1,0 +1,79 @@
+#include "regatta/platform/sched/internal/job_progress.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "regatta/base/core/ids.h"
+
+namespace regatta::sched {
+namespace {
+
+// Jobs without devices lose something too: a node's CPU counts as a small part of a device.
+constexpr double kCpuJobDevices = 0.01;
+
+std::vector<int> smallest(const JobRequest& job) {
+  std::vector<int> replicas;
+  for (const Role& role : job.roles)
+    replicas.push_back(role.replicas_min);
+  return replicas;
+}
+
+}  // namespace
+
+std::vector<int> replica_counts(const JobRequest& job,
+                                std::span<const ReplicaPlacement> replicas) {
+  std::vector<int> counts(job.roles.size());
+  for (const ReplicaPlacement& replica : replicas)
+    ++at(counts, replica.role);
+  return counts;
+}
+
+double devices_min(const JobRequest& job) {
+  return devices_of(job, smallest(job));
+}
+
+double devices_of(const JobRequest& job, std::span<const ReplicaPlacement> replicas) {
+  return devices_of(job, replica_counts(job, replicas));
+}
+
+bool is_lost(const ClusterSnapshot& snapshot, const ReplicaPlacement& replica) {
+  const ClusterNode& node = at(snapshot.nodes, replica.node);
+  return node.health == NodeHealth::kFailed || (node.failed_devices & replica.devices) != 0;
+}
+
+bool is_degraded(const ClusterSnapshot& snapshot, const RunningJob& job) {
+  return std::any_of(
+      job.replicas.begin(), job.replicas.end(),
+      [&](const ReplicaPlacement& replica) { return is_lost(snapshot, replica); });
+}
+
+namespace {
+
+// Work in a second, as time on the smallest size.
+double rate(const RunningJob& job) {
+  const double smallest = devices_min(job.request);
+  const double devices = devices_of(job.request, job.replicas);
+  if (smallest <= 0 || devices == smallest) return 1;
+  return throughput_at(job.request, devices) / throughput_at(job.request, smallest);
+}
+
+}  // namespace
+
+Seconds work_done(const RunningJob& job, Seconds now) {
+  return job.completed + (now - job.started) * rate(job);
+}
+
+Seconds end_time(const RunningJob& job, Seconds now, double quantile) {
+  return now + remaining_time(job.request.run_time, work_done(job, now), quantile) / rate(job);
+}
+
+Seconds expected_run_time(const JobRequest& job, Seconds completed, double quantile) {
+  return remaining_time(job.run_time, completed, quantile) + job.checkpointing.restart;
+}
+
+double eviction_loss(const RunningJob& job, Seconds now) {
+  const double devices = std::max(kCpuJobDevices, devices_of(job.request, job.replicas));
+  return devices * ((now - job.checkpointed) + job.request.checkpointing.restart).value;
+}
+
+}  // namespace regatta::sched

@@ -1,0 +1,35 @@
+// sched/internal/job_progress.h: what running jobs have done, when they end, and what they lose
+// when they are evicted.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "regatta/platform/sched/cluster_snapshot.h"
+
+namespace regatta::sched {
+
+// Replicas of each role among `replicas`.
+std::vector<int> replica_counts(const JobRequest& job, std::span<const ReplicaPlacement> replicas);
+// Devices of the job on its smallest size, and on `replicas`; shares count as parts.
+double devices_min(const JobRequest& job);
+double devices_of(const JobRequest& job, std::span<const ReplicaPlacement> replicas);
+
+// Whether each of its replicas has a working node and working devices.
+bool is_degraded(const ClusterSnapshot& snapshot, const RunningJob& job);
+bool is_lost(const ClusterSnapshot& snapshot, const ReplicaPlacement& replica);
+
+// Work since it began, as time on its smallest size; none in the time in which it is degraded is
+// known of, so that this is an upper bound then.
+Seconds work_done(const RunningJob& job, Seconds now);
+
+// When it ends: the `quantile` of its distribution; infinite where its run time is not known.
+Seconds end_time(const RunningJob& job, Seconds now, double quantile);
+
+// How long a pending job will run on its smallest size, restart included: the `quantile`.
+Seconds expected_run_time(const JobRequest& job, Seconds completed, double quantile);
+
+// Device-seconds that an eviction, or a move, loses: work since the checkpoint and the restart.
+double eviction_loss(const RunningJob& job, Seconds now);
+
+}  // namespace regatta::sched

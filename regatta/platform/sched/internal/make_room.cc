@@ -1,0 +1,208 @@
+#include "regatta/platform/sched/internal/make_room.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "regatta/base/core/ids.h"
+#include "regatta/base/core/text.h"
+#include "regatta/base/core/units.h"
+#include "regatta/platform/sched/internal/job_progress.h"
+#include "regatta/platform/sched/internal/victim_search.h"
+
+namespace regatta::sched {
+namespace {
+
+constexpr double kNeverEvicted = 1e30;   // cost of a job that may shrink and not be evicted
+constexpr double kPriorityStep = 1e15;   // device-seconds; above what any job can lose
+
+bool has_surplus(const JobRequest& job, std::span<const ReplicaPlacement> replicas) {
+  const std::vector<int> counts = replica_counts(job, replicas);
+  for (std::size_t role = 0; role < counts.size(); ++role)
+    if (counts[role] > job.roles[role].replicas_min) return true;
+  return false;
+}
+
+// Replicas beyond the smallest size, the last first; whole subgroups.
+std::vector<int> surplus(const JobRequest& job, std::span<const ReplicaPlacement> replicas) {
+  std::vector<int> counts = replica_counts(job, replicas);
+  std::vector<int> indices;
+  for (int i = static_cast<int>(replicas.size()) - 1; i >= 0; --i) {
+    const int role = at(replicas, i).role;
+    if (at(job.roles, role).subgroup_replicas > 1) continue;
+    if (at(counts, role) <= at(job.roles, role).replicas_min) continue;
+    --at(counts, role);
+    indices.push_back(i);
+  }
+  return indices;
+}
+
+bool may_be_evicted(const DecisionState& state, const RoomRequest& request, int job) {
+  const RunningJob& victim = at(state.snapshot.running, job);
+  if (!victim.request.is_preemptible) return false;
+  if (state.snapshot.now - victim.started < state.policy.protected_run_time) return false;
+  if (state.policy.preempts && victim.request.priority < request.job.priority) return true;
+  return state.policy.reclaims && request.leaf >= 0 && may_take_back(state, request, job);
+}
+
+double eviction_cost(const DecisionState& state, const RunningJob& job, int lowest_priority) {
+  const double above = job.request.priority - lowest_priority;
+  if (state.policy.victims == VictimRule::kLowestPriority)
+    return above * kPriorityStep + std::max(1.0, (state.snapshot.now - job.started).value);
+  return eviction_loss(job, state.snapshot.now) * (1 + above);
+}
+
+std::vector<VictimOption> victim_options(const DecisionState& state, const RoomRequest& request) {
+  const auto& running = state.snapshot.running;
+  int lowest = std::numeric_limits<int>::max();
+  for (const RunningJob& job : running)
+    lowest = std::min(lowest, job.request.priority);
+  std::vector<VictimOption> options;
+  for (int i = 0; i < static_cast<int>(running.size()); ++i) {
+    const RunningJob& job = at(running, i);
+    if (&job.request == &request.job || at(state.running, i).is_changed) continue;
+    const bool can_shrink = state.policy.resizes &&
+                            job.request.priority <= request.job.priority &&
+                            has_surplus(job.request, job.replicas);
+    const bool can_evict = may_be_evicted(state, request, i);
+    if (!can_evict && !can_shrink) continue;
+    VictimOption option{.job = i};
+    option.eviction_cost = can_evict ? eviction_cost(state, job, lowest) : kNeverEvicted;
+    if (can_shrink) {
+      option.sheddable = surplus(job.request, job.replicas);
+      option.shrink_cost =
+          devices_of(job.request, job.replicas) * job.request.checkpointing.restart.value;
+    }
+    options.push_back(std::move(option));
+  }
+  return options;
+}
+
+void evict(DecisionState& state, int job, const JobRequest& gang) {
+  const RunningJob& victim = at(state.snapshot.running, job);
+  JobChange& change = at(state.running, job);
+  give(state, victim.request, change.replicas);
+  change.replicas.clear();
+  change.is_evicted = change.is_changed = true;
+  const Seconds lost = state.snapshot.now - victim.checkpointed;
+  add_action(state, ActionKind::kEvict, victim.request, {},
+             fmt::format("makes room for job {} of priority {}; it loses {} since its checkpoint",
+                         gang.name, gang.priority, format_duration(lost)));
+}
+
+void shed(DecisionState& state, const Victim& victim, const JobRequest& gang) {
+  const RunningJob& job = at(state.snapshot.running, victim.job);
+  JobChange& change = at(state.running, victim.job);
+  std::vector<ReplicaPlacement> given;
+  std::vector<ReplicaPlacement> left;
+  for (int i = 0; i < static_cast<int>(change.replicas.size()); ++i) {
+    const bool is_shed = std::find(victim.shed.begin(), victim.shed.end(), i) != victim.shed.end();
+    (is_shed ? given : left).push_back(at(change.replicas, i));
+  }
+  give(state, job.request, given);
+  change.replicas = left;
+  change.is_changed = true;
+  add_action(state, ActionKind::kShrink, job.request, std::move(left),
+             fmt::format("gives {} of {} replicas up for job {}", given.size(),
+                         given.size() + change.replicas.size(), gang.name));
+}
+
+std::string names_of(const DecisionState& state, const std::vector<Victim>& victims) {
+  std::vector<std::string> names;
+  for (const Victim& victim : victims)
+    names.push_back(at(state.snapshot.running, victim.job).request.name);
+  return (names.size() == 1 ? "job " : "jobs ") + shortened_list(names, 4);
+}
+
+}  // namespace
+
+std::optional<GangPlacement> make_room(DecisionState& state, const RoomRequest& request,
+                                       std::string& text) {
+  const std::vector<VictimOption> options = victim_options(state, request);
+  if (options.empty()) return std::nullopt;
+  auto found = find_victims(state.free, state.snapshot, request.job, request.size, state.weights,
+                            options, request.kept);
+  if (!found || found->cost >= kNeverEvicted) return std::nullopt;
+  for (const Victim& victim : found->victims) {
+    if (victim.is_evicted)
+      evict(state, victim.job, request.job);
+    else
+      shed(state, victim, request.job);
+  }
+  text = fmt::format("; {} {} room", names_of(state, found->victims),
+                     found->victims.size() == 1 ? "makes" : "make");
+  return std::move(found->placement);
+}
+
+namespace {
+
+struct Move {
+  int job = 0;
+  std::vector<ReplicaPlacement> replicas;
+};
+
+// Other places for the victims once the gang has its own; nothing where one finds none.
+std::optional<std::vector<Move>> find_moves(const DecisionState& state, const JobRequest& gang,
+                                            const VictimSet& victims) {
+  FreeCapacity free = state.free;
+  for (const Victim& victim : victims.victims) {
+    const JobRequest& job = at(state.snapshot.running, victim.job).request;
+    for (const ReplicaPlacement& replica : at(state.running, victim.job).replicas)
+      free.give(at(job.roles, replica.role), replica);
+  }
+  for (const ReplicaPlacement& replica : victims.placement.replicas)
+    free.take(at(gang.roles, replica.role), replica);
+  std::vector<Move> moves;
+  for (const Victim& victim : victims.victims) {
+    const JobRequest& job = at(state.snapshot.running, victim.job).request;
+    const GangSize size = replica_counts(job, at(state.running, victim.job).replicas);
+    const auto placement = place_gang(free, job, size, state.weights);
+    if (!placement) return std::nullopt;
+    for (const ReplicaPlacement& replica : placement->replicas)
+      free.take(at(job.roles, replica.role), replica);
+    moves.push_back({.job = victim.job, .replicas = placement->replicas});
+  }
+  return moves;
+}
+
+}  // namespace
+
+std::optional<GangPlacement> move_jobs(DecisionState& state, const RoomRequest& request,
+                                       Seconds start, std::string& text) {
+  std::vector<VictimOption> options;
+  for (int i = 0; i < static_cast<int>(state.snapshot.running.size()); ++i) {
+    const RunningJob& job = at(state.snapshot.running, i);
+    if (!job.request.is_preemptible || at(state.running, i).is_changed ||
+        is_degraded(state.snapshot, job))
+      continue;
+    options.push_back({.job = i, .eviction_cost = eviction_loss(job, state.snapshot.now)});
+  }
+  auto found = find_victims(state.free, state.snapshot, request.job, request.size, state.weights,
+                            options, request.kept);
+  if (!found || static_cast<int>(found->victims.size()) > state.policy.moves) return std::nullopt;
+  const double gain =
+      devices_of(request.job, request.size) * (start - state.snapshot.now).value;
+  if (found->cost > gain) return std::nullopt;
+  const auto moves = find_moves(state, request.job, *found);
+  if (!moves) return std::nullopt;
+  for (const Move& move : *moves) {
+    const JobRequest& job = at(state.snapshot.running, move.job).request;
+    JobChange& change = at(state.running, move.job);
+    give(state, job, change.replicas);
+    change.replicas = move.replicas;
+    change.is_changed = true;
+    add_action(state, ActionKind::kMove, job, move.replicas,
+               fmt::format("continues from its checkpoint on {}, so that job {} fits",
+                           place_text(state, job, move.replicas), request.job.name));
+  }
+  for (const Move& move : *moves)
+    take(state, at(state.snapshot.running, move.job).request, move.replicas);
+  text = fmt::format("; {} {}", names_of(state, found->victims),
+                     found->victims.size() == 1 ? "moves" : "move");
+  return std::move(found->placement);
+}
+
+}  // namespace regatta::sched

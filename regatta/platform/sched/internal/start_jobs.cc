@@ -1,0 +1,193 @@
+// Pending jobs start in the order of their queues; those before which there is no room keep a
+// reservation: sched/internal/decision_state.h.
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "regatta/base/core/ids.h"
+#include "regatta/base/core/units.h"
+#include "regatta/platform/sched/internal/decision_state.h"
+#include "regatta/platform/sched/internal/earliest_start.h"
+#include "regatta/platform/sched/internal/job_progress.h"
+#include "regatta/platform/sched/internal/make_room.h"
+#include "regatta/platform/sched/internal/pending_order.h"
+#include "regatta/platform/sched/internal/slice_placement.h"
+
+namespace regatta::sched {
+namespace {
+
+constexpr int kRoomSearchesMax = 32;  // of one decision
+
+// What decides whether two jobs fit at the same places, as bytes.
+std::string shape_of(const JobRequest& job) {
+  std::string shape;
+  const auto add = [&](long long value) { shape += std::to_string(value) + ","; };
+  add(static_cast<int>(job.topology.required));
+  for (const Role& role : job.roles) {
+    for (const int value :
+         {role.replicas_min, role.devices, role.device_milli, role.device_memory_mib,
+          role.cpu_milli, role.memory_mib, role.nic_milli, role.subgroup_replicas,
+          static_cast<int>(role.subgroup_level)})
+      add(value);
+  }
+  for (const std::string& type : job.device_types)
+    shape += type + ",";
+  return shape;
+}
+
+class StartPass {
+ public:
+  explicit StartPass(DecisionState& state)
+      : state_(state), slices_(state.snapshot, state.queue, state.policy) {}
+
+  void run();
+
+ private:
+  // Nothing: the job starts.
+  std::optional<WaitCause> try_start(int pending);
+  std::optional<GangPlacement> place(int pending, const FreeCapacity& free);
+  std::optional<GangPlacement> find_room(int pending, std::string& text);
+  void start(int pending, std::vector<ReplicaPlacement> replicas, const std::string& room);
+  void reserve(int pending);
+  const FreeCapacity& view_for(int pending, int& view);
+
+  DecisionState& state_;
+  SlicePlacement slices_;
+  // views_[i]: what is free beside the first i reservations; the first is state_.free.
+  std::vector<FreeCapacity> views_;
+  std::set<std::pair<int, std::string>> failed_;  // view and shape of jobs that did not fit
+  int room_searches_ = 0;
+};
+
+void StartPass::run() {
+  PendingOrder order(state_.snapshot, state_.queue, state_.policy, state_.capacity, state_.usage);
+  for (int pending = order.next(state_.usage); pending >= 0; pending = order.next(state_.usage)) {
+    const auto cause = try_start(pending);
+    if (!cause) continue;
+    state_.decision.waiting.push_back(
+        {.job = at(state_.queue.jobs, pending).request.name, .cause = *cause});
+    const bool waits_for_room =
+        *cause == WaitCause::kNoRoom || *cause == WaitCause::kReservation;
+    if (state_.policy.backfill == BackfillRule::kNone && waits_for_room) {
+      order.close_queue_of(pending);
+      continue;
+    }
+    if (state_.policy.backfill == BackfillRule::kReservation && *cause == WaitCause::kNoRoom &&
+        static_cast<int>(state_.reservations.size()) < state_.policy.reservations)
+      reserve(pending);
+  }
+}
+
+// A job that ends before a reservation begins may use what it holds.
+const FreeCapacity& StartPass::view_for(int pending, int& view) {
+  const PendingJob& job = at(state_.queue.jobs, pending);
+  const Seconds end = state_.snapshot.now + expected_run_time(job.request, job.completed, 0.5);
+  view = 0;
+  while (view < static_cast<int>(state_.reservations.size()) &&
+         at(state_.reservations, view).start < end)
+    ++view;
+  if (view == 0) return state_.free;
+  if (views_.empty()) views_.push_back(state_.free);
+  while (static_cast<int>(views_.size()) <= view) {
+    const StartReservation& reservation = at(state_.reservations, static_cast<int>(views_.size()) - 1);
+    FreeCapacity free = views_.back();
+    const JobRequest& holder = at(state_.queue.jobs, reservation.pending).request;
+    for (const ReplicaPlacement& replica : reservation.replicas)
+      free.block(at(holder.roles, replica.role), replica);
+    views_.push_back(std::move(free));
+  }
+  return at(views_, view);
+}
+
+std::optional<GangPlacement> StartPass::place(int pending, const FreeCapacity& free) {
+  const JobRequest& job = at(state_.queue.jobs, pending).request;
+  if (auto slice = slices_.place(job, free)) return slice;
+  return place_gang(free, job, smallest_size(job), state_.weights);
+}
+
+std::optional<WaitCause> StartPass::try_start(int pending) {
+  const JobRequest& job = at(state_.queue.jobs, pending).request;
+  if (!admits(state_, job, smallest_size(job))) return WaitCause::kQuota;
+  int view = 0;
+  const FreeCapacity& free = view_for(pending, view);
+  const std::string shape = shape_of(job);
+  const bool has_failed = failed_.count({view, shape}) > 0;
+  std::string room;
+  if (!has_failed) {
+    if (auto placement = place(pending, free)) {
+      start(pending, std::move(placement->replicas), "");
+      return std::nullopt;
+    }
+    failed_.emplace(view, shape);
+  }
+  if (auto placement = find_room(pending, room)) {
+    start(pending, std::move(placement->replicas), room);
+    failed_.clear();  // victims had more than the gang takes
+    return std::nullopt;
+  }
+  if (view > 0 && failed_.count({0, shape}) == 0) {
+    if (place(pending, state_.free)) return WaitCause::kReservation;
+    failed_.emplace(0, shape);
+  }
+  return WaitCause::kNoRoom;
+}
+
+std::optional<GangPlacement> StartPass::find_room(int pending, std::string& text) {
+  const PendingJob& job = at(state_.queue.jobs, pending);
+  if (room_searches_ >= kRoomSearchesMax) return std::nullopt;
+  const auto key = std::pair(-1 - job.request.priority, shape_of(job.request) + job.request.queue);
+  if (failed_.count(key) > 0) return std::nullopt;
+  RoomRequest request{.job = job.request,
+                      .size = smallest_size(job.request),
+                      .kept = {},
+                      .leaf = state_.usage.leaf_of(state_.accounts.at(&job.request))};
+  ++room_searches_;
+  if (state_.policy.moves > 0 &&
+      static_cast<int>(state_.reservations.size()) < state_.policy.reservations) {
+    const auto wait = earliest_start(state_, pending);
+    const Seconds start = wait ? wait->start : state_.snapshot.now;
+    if (auto placement = move_jobs(state_, request, start, text)) return placement;
+  }
+  auto placement = make_room(state_, request, text);
+  if (!placement) failed_.insert(key);
+  return placement;
+}
+
+void StartPass::start(int pending, std::vector<ReplicaPlacement> replicas,
+                      const std::string& room) {
+  const PendingJob& job = at(state_.queue.jobs, pending);
+  take(state_, job.request, replicas);
+  views_.clear();
+  at(state_.started, pending) = replicas;
+  const Seconds waited = state_.snapshot.now - job.request.submitted;
+  add_action(state_, ActionKind::kStart, job.request, replicas,
+             fmt::format("starts on {} after {}{}", place_text(state_, job.request, replicas),
+                         format_duration(waited), room));
+}
+
+void StartPass::reserve(int pending) {
+  auto reservation = earliest_start(state_, pending);
+  if (!reservation) return;
+  const auto place = std::upper_bound(
+      state_.reservations.begin(), state_.reservations.end(), reservation->start,
+      [](Seconds start, const StartReservation& other) { return start < other.start; });
+  state_.reservations.insert(place, std::move(*reservation));
+  views_.clear();
+  // What a view stands for has changed, but for the first.
+  for (auto it = failed_.begin(); it != failed_.end();)
+    it = it->first > 0 ? failed_.erase(it) : std::next(it);
+}
+
+}  // namespace
+
+void start_pending_jobs(DecisionState& state) {
+  StartPass(state).run();
+}
+
+}  // namespace regatta::sched

@@ -1,0 +1,187 @@
+#include "regatta/platform/sched/internal/state_jobs.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "regatta/base/core/ids.h"
+
+namespace regatta::sched {
+namespace {
+
+constexpr double kMilli = 1000;
+constexpr NumberRange kTimes{.low = 0, .high = 1e10};
+constexpr int kReplicasMax = 1 << 20;
+constexpr int kPriorityMax = 1'000'000'000;
+
+const Choices<TopologyLevel>& levels() {
+  static const Choices<TopologyLevel> choices = {{"server", TopologyLevel::kServer},
+                                                 {"leaf", TopologyLevel::kLeaf},
+                                                 {"group", TopologyLevel::kGroup},
+                                                 {"cluster", TopologyLevel::kCluster}};
+  return choices;
+}
+
+const Choices<JobClass>& job_classes() {
+  static const Choices<JobClass> choices = {{"batch", JobClass::kBatch},
+                                            {"online", JobClass::kOnline},
+                                            {"intermittent", JobClass::kIntermittent},
+                                            {"tidal", JobClass::kTidal}};
+  return choices;
+}
+
+int mebibytes(const YamlMap& map, std::string_view key) {
+  return static_cast<int>(map.bytes(key, Bytes{0}, {.low = 0, .high = 0x1p50}).value >> 20);
+}
+
+int thousandths(const YamlMap& map, std::string_view key, double fallback) {
+  return static_cast<int>(kMilli * map.number_or(key, fallback, {.low = 0, .high = 1e6}) + 0.5);
+}
+
+Role read_role(const YamlMap& map) {
+  map.allow({"name", "replicas", "replicas_max", "devices", "share", "device_memory", "cpus",
+             "memory", "nics", "subgroup"});
+  Role role;
+  role.name = map.text("name", "worker");
+  role.replicas_min = map.integer_or("replicas", 1, {0, kReplicasMax});
+  role.replicas_max =
+      map.integer_or("replicas_max", std::max(1, role.replicas_min), {1, kReplicasMax});
+  role.devices = map.integer_or("devices", 0, {0, kNodeDevicesMax});
+  role.device_milli = std::max(1, static_cast<int>(kMilli * map.ratio_or("share", 1) + 0.5));
+  role.device_memory_mib = mebibytes(map, "device_memory");
+  role.cpu_milli = thousandths(map, "cpus", 0);
+  role.memory_mib = mebibytes(map, "memory");
+  role.nic_milli = thousandths(map, "nics", 0);
+  if (map.has("subgroup")) {
+    const YamlMap subgroup = map.map("subgroup");
+    subgroup.allow({"replicas", "level"});
+    role.subgroup_replicas = subgroup.integer("replicas", {1, kReplicasMax});
+    role.subgroup_level = subgroup.choice("level", levels());
+  }
+  return role;
+}
+
+void read_times(const YamlMap& map, JobRequest& job) {
+  if (map.has("run_time")) {
+    const YamlMap time = map.map("run_time");
+    time.allow({"median", "log_spread"});
+    job.run_time.median = time.seconds_or("median", {0}, kTimes);
+    job.run_time.log_spread = time.number_or("log_spread", 0, {.low = 0, .high = 10});
+  }
+  if (map.has("checkpoint")) {
+    const YamlMap checkpoint = map.map("checkpoint");
+    checkpoint.allow({"interval", "write", "restart"});
+    job.checkpointing.interval = checkpoint.seconds_or("interval", {0}, kTimes);
+    job.checkpointing.write = checkpoint.seconds_or("write", {0}, kTimes);
+    job.checkpointing.restart = checkpoint.seconds_or("restart", {0}, kTimes);
+  }
+  if (map.has("deadline_in")) job.deadline = map.seconds_or("deadline_in", {0}, kTimes);
+}
+
+void read_topology(const YamlMap& map, JobRequest& job) {
+  if (map.has("topology")) {
+    const YamlMap topology = map.map("topology");
+    topology.allow({"required", "preferred", "slowdown"});
+    job.topology.required =
+        topology.choice("required", levels(), std::optional(TopologyLevel::kCluster));
+    job.topology.preferred =
+        topology.choice("preferred", levels(), std::optional(job.topology.required));
+    if (topology.has("slowdown")) {
+      const YamlMap slowdown = topology.map("slowdown");
+      slowdown.allow({"server", "leaf", "group", "cluster"});
+      double least = 1;
+      for (const auto& [name, level] : levels()) {
+        least = slowdown.number_or(name, least, {.low = least, .high = 1e6});
+        at(job.slowdown, static_cast<int>(level)) = least;
+      }
+    }
+  }
+  if (!map.has("throughput")) return;
+  for (const YamlMap& point : map.maps("throughput")) {
+    point.allow({"devices", "throughput"});
+    job.throughput.push_back({.devices = point.integer("devices"),
+                              .throughput = point.number_or("throughput", 1, {.low = 1e-12})});
+  }
+}
+
+std::vector<std::string> with_job_keys(std::vector<std::string> keys) {
+  for (const char* key : {"name", "queue", "user", "class", "priority", "preemptible", "roles",
+                          "device_types", "topology", "throughput", "run_time", "checkpoint",
+                          "deadline_in"})
+    keys.emplace_back(key);
+  return keys;
+}
+
+JobRequest read_job(const YamlMap& map) {
+  JobRequest job;
+  job.name = map.text("name");
+  job.queue = map.text("queue", "");
+  job.user = map.text("user", "");
+  job.job_class = map.choice("class", job_classes(), std::optional(JobClass::kBatch));
+  job.priority = map.integer_or("priority", 0, {-kPriorityMax, kPriorityMax});
+  job.is_preemptible = map.boolean_or("preemptible", job.job_class != JobClass::kOnline);
+  for (const YamlMap& role : map.maps("roles"))
+    job.roles.push_back(read_role(role));
+  if (map.has("device_types")) job.device_types = map.texts("device_types");
+  read_topology(map, job);
+  read_times(map, job);
+  return job;
+}
+
+ReplicaPlacement read_replica(const YamlMap& map, const JobRequest& job, const NodeIndex& nodes) {
+  map.allow({"role", "node", "devices"});
+  ReplicaPlacement replica;
+  const std::string role = map.text("role", job.roles.empty() ? "" : job.roles.front().name);
+  const auto found = std::find_if(job.roles.begin(), job.roles.end(),
+                                  [&](const Role& each) { return each.name == role; });
+  if (found == job.roles.end())
+    map.fail("role", fmt::format("the job has no role '{}'; name one of its roles",
+                                 printable(role, 64)));
+  else
+    replica.role = static_cast<int>(found - job.roles.begin());
+  const std::string node = map.text("node");
+  const auto index = nodes.find(node);
+  if (index == nodes.end())
+    map.fail("node",
+             fmt::format("no node is called '{}'; name one of nodes", printable(node, 64)));
+  else
+    replica.node = index->second;
+  if (map.has("devices"))
+    for (const int device : map.integers("devices", {0, kNodeDevicesMax - 1}))
+      replica.devices |= 1U << static_cast<unsigned>(device);
+  return replica;
+}
+
+}  // namespace
+
+RunningJob read_running_job(const YamlMap& map, const NodeIndex& nodes) {
+  map.allow(with_job_keys({"running_for", "since_checkpoint", "completed", "replicas"}));
+  RunningJob job;
+  job.request = read_job(map);
+  const Seconds running_for = map.seconds_or("running_for", {0}, kTimes);
+  const Seconds since = map.seconds_or("since_checkpoint", running_for, kTimes);
+  if (since > running_for)
+    map.fail("since_checkpoint", "it is longer than running_for; give the time since the last one");
+  job.started = Seconds{0} - running_for;
+  job.checkpointed = Seconds{0} - since;
+  job.request.submitted = job.started;
+  job.completed = map.seconds_or("completed", {0}, kTimes);
+  for (const YamlMap& replica : map.maps("replicas"))
+    job.replicas.push_back(read_replica(replica, job.request, nodes));
+  return job;
+}
+
+PendingJob read_pending_job(const YamlMap& map) {
+  map.allow(with_job_keys({"waited", "completed", "evictions"}));
+  PendingJob job;
+  job.request = read_job(map);
+  job.request.submitted = Seconds{0} - map.seconds_or("waited", {0}, kTimes);
+  job.completed = map.seconds_or("completed", {0}, kTimes);
+  job.evictions = map.integer_or("evictions", 0, {0, kReplicasMax});
+  return job;
+}
+
+}  // namespace regatta::sched

@@ -1,0 +1,135 @@
+#include "regatta/platform/sched/internal/state_nodes.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "regatta/base/core/ids.h"
+
+namespace regatta::sched {
+namespace {
+
+constexpr int kNodesMax = 1 << 20;
+constexpr double kMilli = 1000;
+
+const Choices<NodeHealth>& healths() {
+  static const Choices<NodeHealth> choices = {{"ready", NodeHealth::kReady},
+                                              {"cordoned", NodeHealth::kCordoned},
+                                              {"draining", NodeHealth::kDraining},
+                                              {"failed", NodeHealth::kFailed}};
+  return choices;
+}
+
+// Keys that say what a node is; where the cluster file says it, only the first two are there.
+void read_amounts(const YamlMap& map, ClusterNode& node) {
+  node.cpu_milli = static_cast<int>(
+      kMilli * map.number_or("cpus", node.cpu_milli / kMilli, {.low = 0, .high = 1e6}));
+  node.memory_mib = static_cast<int>(
+      map.bytes("memory", Bytes{static_cast<long long>(node.memory_mib) << 20},
+                {.low = 0, .high = 0x1p50})
+          .value >>
+      20);
+}
+
+void read_hardware(const YamlMap& map, ClusterNode& node) {
+  node.devices = map.integer_or("devices", node.devices, {0, kNodeDevicesMax});
+  node.device_type = map.text("device_type", node.device_type);
+  node.device_memory_mib = static_cast<int>(
+      map.bytes("device_memory", Bytes{static_cast<long long>(node.device_memory_mib) << 20},
+                {.low = 0, .high = 0x1p50})
+          .value >>
+      20);
+  node.nics = map.integer_or("nics", node.nics, {0, 64});
+  node.numa_nodes = map.integer_or("numa_nodes", node.numa_nodes, {1, 64});
+  node.leaf = map.integer_or("leaf", node.leaf, {0, kNodesMax});
+  node.group = map.integer_or("group", node.group, {0, kNodesMax});
+}
+
+void read_health(const YamlMap& map, ClusterNode& node) {
+  node.health = map.choice("health", healths(), std::optional(node.health));
+  node.failures_per_day =
+      map.number_or("failures_per_day", node.failures_per_day, {.low = 0, .high = 1e6});
+  if (!map.has("failed_devices")) return;
+  node.failed_devices = 0;
+  for (const int device : map.integers("failed_devices", {0, std::max(0, node.devices - 1)}))
+    node.failed_devices |= 1U << static_cast<unsigned>(device);
+}
+
+// `name` and `count` stand for name0, name1, ...
+void add_nodes(const YamlMap& map, std::vector<ClusterNode>& nodes) {
+  map.allow({"name", "count", "devices", "device_type", "device_memory", "cpus", "memory", "nics",
+             "numa_nodes", "leaf", "group", "health", "failures_per_day", "failed_devices"});
+  ClusterNode node;
+  node.name = map.text("name");
+  read_amounts(map, node);
+  read_hardware(map, node);
+  read_health(map, node);
+  if (node.devices > 0 && node.device_type.empty())
+    map.fail("device_type", "a node with devices has a device type; name it, as in h100-sxm");
+  const int count = map.integer_or("count", 1, {1, kNodesMax});
+  if (!map.has("count")) {
+    nodes.push_back(std::move(node));
+    return;
+  }
+  for (int i = 0; i < count; ++i) {
+    nodes.push_back(node);
+    nodes.back().name += std::to_string(i);
+  }
+}
+
+// Health and amounts of a node that the cluster file has.
+void change_node(const YamlMap& map, std::vector<ClusterNode>& nodes) {
+  map.allow({"name", "cpus", "memory", "health", "failures_per_day", "failed_devices"});
+  const std::string name = map.text("name");
+  const auto found = std::find_if(nodes.begin(), nodes.end(),
+                                  [&](const ClusterNode& node) { return node.name == name; });
+  if (found == nodes.end()) {
+    map.fail("name", fmt::format("the cluster file has no server '{}'; name one of its servers",
+                                 printable(name, 64)));
+    return;
+  }
+  read_amounts(map, *found);
+  read_health(map, *found);
+}
+
+std::vector<ClusterNode> nodes_of_cluster(const YamlMap& root, const ClusterReader& read_cluster) {
+  const Result<topo::Cluster> cluster = read_cluster(root.text("cluster"));
+  if (!cluster) {
+    root.fail("cluster", cluster.error().message);
+    return {};
+  }
+  ClusterNode amounts;
+  if (root.has("node")) {
+    const YamlMap node = root.map("node");
+    node.allow({"cpus", "memory"});
+    read_amounts(node, amounts);
+  }
+  return cluster_nodes(*cluster, amounts.cpu_milli, amounts.memory_mib);
+}
+
+}  // namespace
+
+std::vector<ClusterNode> read_state_nodes(const YamlMap& root, const ClusterReader& read_cluster) {
+  const bool has_cluster = root.has("cluster");
+  std::vector<ClusterNode> nodes;
+  if (has_cluster) nodes = nodes_of_cluster(root, read_cluster);
+  if (!has_cluster && root.has("node"))
+    root.fail("node", "it is for the nodes of a cluster file; give cluster, or leave it out");
+  if (has_cluster && !root.has("nodes")) return nodes;
+  for (const YamlMap& map : root.maps("nodes")) {
+    if (has_cluster)
+      change_node(map, nodes);
+    else
+      add_nodes(map, nodes);
+    if (nodes.size() > static_cast<std::size_t>(kNodesMax)) {
+      map.fail("count", fmt::format("there are more than {} nodes; give fewer", kNodesMax));
+      break;
+    }
+  }
+  return nodes;
+}
+
+}  // namespace regatta::sched

@@ -1,0 +1,144 @@
+#include "regatta/platform/sched/scheduling_policy.h"
+
+#include <algorithm>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "regatta/base/core/text.h"
+#include "regatta/base/core/yaml_map.h"
+#include "regatta/platform/packing/placement_policy.h"
+
+namespace regatta::sched {
+namespace {
+
+constexpr int kReservationsMax = 64;
+constexpr int kMovesMax = 64;
+constexpr NumberRange kTimes{.low = 0, .high = 1e9};
+constexpr NumberRange kWeights{.low = 0, .high = 1e6};
+
+SchedulingPolicy fifo_policy() {
+  SchedulingPolicy policy;
+  policy.name = "fifo";
+  policy.backfill = BackfillRule::kNone;
+  return policy;
+}
+
+SchedulingPolicy backfill_policy() {
+  SchedulingPolicy policy;
+  policy.name = "backfill";
+  return policy;
+}
+
+SchedulingPolicy regatta_policy() {
+  SchedulingPolicy policy;
+  policy.name = "regatta";
+  policy.is_fair = true;
+  policy.order = JobOrder::kLeastService;
+  policy.reservations = 4;
+  policy.ageing = {24 * 3600.0};
+  policy.preempts = true;
+  policy.reclaims = true;
+  policy.protected_run_time = {600};
+  policy.resizes = true;
+  policy.moves = 4;
+  return policy;
+}
+
+const std::vector<SchedulingPolicy>& policies() {
+  static const std::vector<SchedulingPolicy> list = {fifo_policy(), backfill_policy(),
+                                                     regatta_policy()};
+  return list;
+}
+
+const Choices<JobOrder>& orders() {
+  static const Choices<JobOrder> choices = {{"submitted", JobOrder::kSubmitted},
+                                            {"shortest", JobOrder::kShortest},
+                                            {"least_service", JobOrder::kLeastService},
+                                            {"deadline", JobOrder::kDeadline}};
+  return choices;
+}
+
+const Choices<BackfillRule>& backfill_rules() {
+  static const Choices<BackfillRule> choices = {{"none", BackfillRule::kNone},
+                                                {"reservation", BackfillRule::kReservation},
+                                                {"greedy", BackfillRule::kGreedy}};
+  return choices;
+}
+
+const Choices<VictimRule>& victim_rules() {
+  static const Choices<VictimRule> choices = {{"least_loss", VictimRule::kLeastLoss},
+                                              {"lowest_priority", VictimRule::kLowestPriority}};
+  return choices;
+}
+
+void read_weights(const YamlMap& root, SchedulingPolicy& policy) {
+  if (!root.has("weights")) return;
+  const YamlMap weights = root.map("weights");
+  weights.allow({"communication", "fragmentation", "risk", "spread"});
+  policy.communication_weight =
+      weights.number_or("communication", policy.communication_weight, kWeights);
+  policy.fragmentation_weight =
+      weights.number_or("fragmentation", policy.fragmentation_weight, kWeights);
+  policy.risk_weight = weights.number_or("risk", policy.risk_weight, kWeights);
+  policy.spread_weight = weights.number_or("spread", policy.spread_weight, kWeights);
+}
+
+void read_keys(const YamlMap& root, SchedulingPolicy& policy) {
+  root.allow({"name", "base", "fair", "order", "backfill", "reservations", "ageing", "preempt",
+              "reclaim", "victims", "protected_run_time", "resize", "moves", "weights", "slices"});
+  policy.name = root.text("name", policy.name);
+  policy.is_fair = root.boolean_or("fair", policy.is_fair);
+  policy.order = root.choice("order", orders(), std::optional(policy.order));
+  policy.backfill = root.choice("backfill", backfill_rules(), std::optional(policy.backfill));
+  policy.reservations = root.integer_or("reservations", policy.reservations, {0, kReservationsMax});
+  policy.ageing = root.seconds_or("ageing", policy.ageing, kTimes);
+  policy.preempts = root.boolean_or("preempt", policy.preempts);
+  policy.reclaims = root.boolean_or("reclaim", policy.reclaims);
+  policy.victims = root.choice("victims", victim_rules(), std::optional(policy.victims));
+  policy.protected_run_time =
+      root.seconds_or("protected_run_time", policy.protected_run_time, kTimes);
+  policy.resizes = root.boolean_or("resize", policy.resizes);
+  policy.moves = root.integer_or("moves", policy.moves, {0, kMovesMax});
+  read_weights(root, policy);
+  policy.slices = root.text("slices", policy.slices);
+  if (const auto slices = packing::find_placement_policy(policy.slices); !slices)
+    root.fail("slices", slices.error().message);
+}
+
+}  // namespace
+
+std::vector<std::string> scheduling_policy_names() {
+  std::vector<std::string> names;
+  for (const SchedulingPolicy& policy : policies())
+    names.push_back(policy.name);
+  return names;
+}
+
+Result<SchedulingPolicy> find_scheduling_policy(std::string_view name) {
+  const auto found =
+      std::find_if(policies().begin(), policies().end(),
+                   [&](const SchedulingPolicy& policy) { return policy.name == name; });
+  if (found != policies().end()) return *found;
+  return Error{Code::kInvalidInput,
+               fmt::format("no scheduling policy is called '{}'; choose one of {}, or give a file",
+                           printable(name, 64), join(scheduling_policy_names(), ", "))};
+}
+
+Result<SchedulingPolicy> parse_scheduling_policy(std::string_view text, std::string_view file) {
+  REGATTA_TRY(document, YamlDocument::parse(text, file));
+  const YamlMap root = document.root();
+  SchedulingPolicy policy = policies().back();
+  if (root.has("base")) {
+    const Result<SchedulingPolicy> base = find_scheduling_policy(root.text("base"));
+    if (base)
+      policy = *base;
+    else
+      root.fail("base", base.error().message);
+  }
+  read_keys(root, policy);
+  REGATTA_TRY_DO(document.status());
+  return policy;
+}
+
+}  // namespace regatta::sched

@@ -1,0 +1,28 @@
+// sched/state_file.h: reads the state of a cluster and its queue from a YAML file: nodes, queues,
+// running and pending jobs. Format: docs/formats/sched_state.md.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "regatta/base/core/result.h"
+#include "regatta/model/topo/cluster.h"
+#include "regatta/platform/sched/cluster_snapshot.h"
+#include "regatta/platform/sched/decide.h"
+
+namespace regatta::sched {
+
+struct SchedulerState {
+  ClusterSnapshot snapshot;  // its time is 0
+  JobQueue queue;
+};
+
+// Reads the cluster file that a state names, as it is written there.
+using ClusterReader = std::function<Result<topo::Cluster>(const std::string& name)>;
+
+// Fails with kInvalidInput that names `file`, line, key and remedy.
+Result<SchedulerState> parse_state(std::string_view text, std::string_view file,
+                                   const ClusterReader& read_cluster);
+
+}  // namespace regatta::sched
