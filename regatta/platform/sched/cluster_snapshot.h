@@ -53,8 +53,8 @@ struct RunningJob {
   JobRequest request;
   std::vector<ReplicaPlacement> replicas;
   Seconds started;
-  Seconds checkpointed;   // when its last checkpoint was; `started` where there is none
-  Seconds completed;      // work done before `started`, as time on its smallest size
+  Seconds checkpointed;  // when its last checkpoint was; `started` where there is none
+  Seconds completed;     // work done before `started`, as time on its smallest size
 };
 
 struct ClusterSnapshot {
@@ -66,8 +66,7 @@ struct ClusterSnapshot {
 // Nodes of a cluster file, all ready and without failures: servers below the same leaves make a
 // leaf (a rail-optimised server has a NIC on each of several leaf switches). A server type says no
 // CPU cores and no memory: they are `cpu_milli` and `memory_mib` of each node.
-std::vector<ClusterNode> cluster_nodes(const topo::Cluster& cluster, int cpu_milli,
-                                       int memory_mib);
+std::vector<ClusterNode> cluster_nodes(const topo::Cluster& cluster, int cpu_milli, int memory_mib);
 
 // Fails with kInvalidInput, a sentence that names the object and the remedy: names that come twice,
 // values out of range, placements on nodes, roles or devices that do not exist or are taken twice.

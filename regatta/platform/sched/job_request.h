@@ -55,8 +55,8 @@ struct TopologyLimit {
 
 // The time that a job runs on its smallest size without interruption: log-normal.
 struct RunTime {
-  Seconds median;          // 0: not known
-  double log_spread = 0;   // standard deviation of the logarithm; 0: exact
+  Seconds median;         // 0: not known
+  double log_spread = 0;  // standard deviation of the logarithm; 0: exact
 };
 
 struct Checkpointing {

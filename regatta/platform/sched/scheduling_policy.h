@@ -12,10 +12,10 @@ namespace regatta::sched {
 
 // Which of the jobs of one queue is considered first; a higher priority always goes before.
 enum class JobOrder {
-  kSubmitted,      // first come, first served
-  kShortest,       // least expected remaining time
-  kLeastService,   // least device time so far and expected: short and small jobs first
-  kDeadline        // earliest deadline, then as kSubmitted
+  kSubmitted,     // first come, first served
+  kShortest,      // least expected remaining time
+  kLeastService,  // least device time so far and expected: short and small jobs first
+  kDeadline       // earliest deadline, then as kSubmitted
 };
 
 enum class BackfillRule {
@@ -31,11 +31,11 @@ struct SchedulingPolicy {
   int reservations = 1;
   // A job that waits moves up by one priority in this time; 0: never.
   Seconds ageing;
-  bool preempts = false;         // of lower priority, where the whole gang then fits
-  bool reclaims = false;         // what a queue is guaranteed and others borrow
-  Seconds protected_run_time;    // a job is not evicted in its first such time
-  bool resizes = false;          // elastic jobs grow and shrink
-  int moves = 0;                 // re-arrangements of a decision
+  bool preempts = false;       // of lower priority, where the whole gang then fits
+  bool reclaims = false;       // what a queue is guaranteed and others borrow
+  Seconds protected_run_time;  // a job is not evicted in its first such time
+  bool resizes = false;        // elastic jobs grow and shrink
+  int moves = 0;               // re-arrangements of a decision
   // Weights of a placement's cost.
   double communication_weight = 1;
   double fragmentation_weight = 1;

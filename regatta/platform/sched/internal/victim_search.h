@@ -23,7 +23,7 @@ struct VictimOption {
 
 struct Victim {
   int job = 0;
-  bool is_evicted = true;           // else it gives `shed` up
+  bool is_evicted = true;  // else it gives `shed` up
   std::vector<int> shed;
 };
 
@@ -35,10 +35,11 @@ struct VictimSet {
 
 // The gang fits without any victim's being spared: with every set that it returns it does fit, and
 // each victim is needed. The least cost where at most `exact_victims_max` options are in a domain,
-// else a local optimum. Nothing where no set makes room.
+// else a local optimum. Nothing where no set makes room. `kept`: as for place_gang().
 std::optional<VictimSet> find_victims(const FreeCapacity& free, const ClusterSnapshot& snapshot,
                                       const JobRequest& job, const GangSize& size,
                                       const GangWeights& weights,
-                                      std::span<const VictimOption> options);
+                                      std::span<const VictimOption> options,
+                                      std::span<const ReplicaPlacement> kept = {});
 
 }  // namespace regatta::sched
