@@ -53,8 +53,8 @@ nlohmann::json replicas_json(const sched::ClusterSnapshot& snapshot,
 std::string decision_text(const sched::ClusterSnapshot& /*snapshot*/,
                           const sched::JobQueue& /*queue*/, const sched::SchedulingPolicy& policy,
                           const sched::SchedulingDecision& decision) {
-  std::string text = fmt::format("policy {}: {}\n", policy.name,
-                                 pluralized(decision.actions.size(), "action"));
+  std::string text =
+      fmt::format("policy {}: {}\n", policy.name, pluralized(decision.actions.size(), "action"));
   std::size_t widest = 0;
   for (const sched::SchedulingAction& action : decision.actions)
     widest = std::max(widest, action.job.size());
@@ -78,17 +78,18 @@ nlohmann::json decision_json(const sched::ClusterSnapshot& snapshot, const sched
   nlohmann::json actions = nlohmann::json::array();
   for (const sched::SchedulingAction& action : decision.actions) {
     const sched::JobRequest* const request = find_request(snapshot, queue, action.job);
-    actions.push_back({{"action", enum_name(kActionNames, action.kind)},
-                       {"job", action.job},
-                       {"reason", action.reason},
-                       {"replicas", request == nullptr
-                                        ? nlohmann::json::array()
-                                        : replicas_json(snapshot, *request, action.replicas)}});
+    actions.push_back(
+        {{"action", enum_name(kActionNames, action.kind)},
+         {"job", action.job},
+         {"reason", action.reason},
+         {"replicas", request == nullptr ? nlohmann::json::array()
+                                         : replicas_json(snapshot, *request, action.replicas)}});
   }
   nlohmann::json waiting = nlohmann::json::array();
   for (const sched::WaitingJob& job : decision.waiting)
     waiting.push_back({{"job", job.job}, {"cause", enum_name(kCauseNames, job.cause)}});
-  return {{"policy", policy.name}, {"actions", std::move(actions)}, {"waiting", std::move(waiting)}};
+  return {
+      {"policy", policy.name}, {"actions", std::move(actions)}, {"waiting", std::move(waiting)}};
 }
 
 }  // namespace regatta::report

@@ -34,10 +34,11 @@ SchedulingPolicy regatta_policy() {
   SchedulingPolicy policy;
   policy.name = "regatta";
   policy.is_fair = true;
-  policy.order = JobOrder::kLeastService;
+  policy.order = JobOrder::kShortest;
   policy.reservations = 4;
   policy.ageing = {24 * 3600.0};
   policy.preempts = true;
+  policy.service_levels = {{3 * 3600.0}};
   policy.reclaims = true;
   policy.protected_run_time = {600};
   policy.resizes = true;
@@ -84,9 +85,24 @@ void read_weights(const YamlMap& root, SchedulingPolicy& policy) {
   policy.spread_weight = weights.number_or("spread", policy.spread_weight, kWeights);
 }
 
+void read_levels(const YamlMap& root, SchedulingPolicy& policy) {
+  if (!root.has("service_levels")) return;
+  policy.service_levels.clear();
+  for (const std::string& text : root.texts("service_levels")) {
+    const Result<Seconds> level = parse_seconds(text);
+    const Seconds least = policy.service_levels.empty() ? Seconds{0} : policy.service_levels.back();
+    if (!level || *level <= least) {
+      root.fail("service_levels", "write rising times of one device, like [3h, 30h]");
+      return;
+    }
+    policy.service_levels.push_back(*level);
+  }
+}
+
 void read_keys(const YamlMap& root, SchedulingPolicy& policy) {
   root.allow({"name", "base", "fair", "order", "backfill", "reservations", "ageing", "preempt",
-              "reclaim", "victims", "protected_run_time", "resize", "moves", "weights", "slices"});
+              "reclaim", "victims", "service_levels", "protected_run_time", "resize", "moves",
+              "weights", "slices"});
   policy.name = root.text("name", policy.name);
   policy.is_fair = root.boolean_or("fair", policy.is_fair);
   policy.order = root.choice("order", orders(), std::optional(policy.order));
@@ -96,6 +112,7 @@ void read_keys(const YamlMap& root, SchedulingPolicy& policy) {
   policy.preempts = root.boolean_or("preempt", policy.preempts);
   policy.reclaims = root.boolean_or("reclaim", policy.reclaims);
   policy.victims = root.choice("victims", victim_rules(), std::optional(policy.victims));
+  read_levels(root, policy);
   policy.protected_run_time =
       root.seconds_or("protected_run_time", policy.protected_run_time, kTimes);
   policy.resizes = root.boolean_or("resize", policy.resizes);

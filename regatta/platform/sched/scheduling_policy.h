@@ -40,6 +40,10 @@ struct SchedulingPolicy {
   bool preempts = false;  // evicts jobs of lower priority, where the whole gang then fits
   bool reclaims = false;  // takes back what a queue is guaranteed and others borrow
   VictimRule victims = VictimRule::kLeastLoss;
+  // Device time that a job has had, rising: a job's level is the number of these that it has
+  // reached. Among jobs of one priority, those of a lower level go first, and evict those of a
+  // higher one. Source: Gu et al., "Tiresias", NSDI 2019 (discretised least attained service).
+  std::vector<Seconds> service_levels;
   Seconds protected_run_time;  // a job is not evicted in its first such time
   bool resizes = false;        // elastic jobs grow and shrink
   int moves = 0;               // jobs that a decision may move to make room

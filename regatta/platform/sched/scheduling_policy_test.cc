@@ -32,9 +32,11 @@ TEST(SchedulingPolicyFile, NamesFileLineKeyAndRemedyOfWhatIsWrong) {
     const auto policy = parse_scheduling_policy(text, "p.yaml");
     return policy ? std::string() : policy.error().message;
   };
-  EXPECT_EQ(message("base: fifo\norder: longest\n"),
-            "p.yaml:2: order: 'longest' is not one of submitted, shortest, least_service, deadline");
-  EXPECT_EQ(message("moves: -1\n"), "p.yaml:1: moves: -1 is outside 0 to 64");
+  EXPECT_EQ(
+      message("base: fifo\norder: longest\n"),
+      "p.yaml:2: order: 'longest' is not one of submitted, shortest, least_service, deadline");
+  EXPECT_EQ(message("moves: -1\n"),
+            "p.yaml:1: moves: '-1' is out of range; write a whole number from 0 to 64");
   EXPECT_NE(message("slices: tetris\n").find("p.yaml:1: slices: "), std::string::npos);
   EXPECT_NE(message("preemption: true\n").find("did you mean"), std::string::npos);
 }

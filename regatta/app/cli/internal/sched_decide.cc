@@ -41,7 +41,8 @@ void add_sched_decide(CLI::App& sched, int& exit_status) {
                                 const Status status = run_sched_decide(*options);
                                 exit_status = status ? 0 : report_error(status.error());
                               });
-  command->add_option("state", options->state, "Nodes, queues and jobs: docs/formats/sched_state.md")
+  command
+      ->add_option("state", options->state, "Nodes, queues and jobs: docs/formats/sched_state.md")
       ->required()
       ->type_name("FILE");
   command

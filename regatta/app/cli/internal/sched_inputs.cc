@@ -10,9 +10,8 @@ namespace regatta::cli {
 Result<sched::SchedulerState> load_state(const std::string& path) {
   REGATTA_TRY(text, read_named_file(path, kYamlMaxBytes));
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  return sched::parse_state(text, path, [&](const std::string& name) {
-    return load_cluster((folder / name).string());
-  });
+  return sched::parse_state(
+      text, path, [&](const std::string& name) { return load_cluster((folder / name).string()); });
 }
 
 Result<sched::SchedulingPolicy> load_policy(const std::string& name_or_path) {

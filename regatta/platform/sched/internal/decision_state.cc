@@ -122,15 +122,19 @@ bool admits(const DecisionState& state, const JobRequest& job, const GangSize& m
   return !quota_passed(state, job, more).has_value();
 }
 
-std::optional<QuotaLimit> quota_passed(const DecisionState& state, const JobRequest& job,
-                                       const GangSize& more) {
-  // The least memory of a device that the job accepts: more is known only once it is placed.
+ResourceAmounts amounts_wanted(const DecisionState& state, const JobRequest& job,
+                               const GangSize& size) {
   int memory_mib = 0;
   for (const auto& [type, mib] : state.device_memory_mib)
-    if (job.device_types.empty() || std::find(job.device_types.begin(), job.device_types.end(),
-                                              type) != job.device_types.end())
+    if (job.device_types.empty() ||
+        std::find(job.device_types.begin(), job.device_types.end(), type) != job.device_types.end())
       memory_mib = memory_mib == 0 ? mib : std::min(memory_mib, mib);
-  return state.usage.limit_passed(state.accounts.at(&job), amounts_of(job, more, memory_mib));
+  return amounts_of(job, size, memory_mib);
+}
+
+std::optional<QuotaLimit> quota_passed(const DecisionState& state, const JobRequest& job,
+                                       const GangSize& more) {
+  return state.usage.limit_passed(state.accounts.at(&job), amounts_wanted(state, job, more));
 }
 
 FreeCapacity free_beside_reservations(const DecisionState& state) {

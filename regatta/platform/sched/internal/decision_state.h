@@ -44,15 +44,18 @@ struct DecisionState {
   ResourceAmounts capacity;                             // of the nodes that work
   std::map<std::string, int> device_memory_mib;         // by device type
   std::unordered_map<const JobRequest*, int> accounts;  // in the usage
-  std::vector<JobChange> running;      // by index into the running jobs
-  std::vector<std::vector<ReplicaPlacement>> started;  // by index into the pending jobs; or empty
-  std::vector<StartReservation> reservations;          // by rising start
+  std::vector<JobChange> running;                       // by index into the running jobs
+  std::vector<std::vector<ReplicaPlacement>> started;   // by index into the pending jobs; or empty
+  std::vector<StartReservation> reservations;           // by rising start
   SchedulingDecision decision;
 };
 
 // What replicas of a job take from its quota.
 ResourceAmounts amounts_on(const ClusterSnapshot& snapshot, const JobRequest& job,
                            std::span<const ReplicaPlacement> replicas);
+// The same of replicas that have no place yet: with the least device memory that the job accepts.
+ResourceAmounts amounts_wanted(const DecisionState& state, const JobRequest& job,
+                               const GangSize& size);
 // Whether the quota of the job allows `more` replicas of each role, and the limit that does not.
 bool admits(const DecisionState& state, const JobRequest& job, const GangSize& more);
 std::optional<QuotaLimit> quota_passed(const DecisionState& state, const JobRequest& job,

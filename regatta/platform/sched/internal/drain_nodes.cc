@@ -29,16 +29,15 @@ double staying_loss(const DecisionState& state, const RunningJob& job,
   const Seconds left = end_time(job, state.snapshot.now, 0.5) - state.snapshot.now;
   const double days = std::isfinite(left.value) ? left.value / kDaySeconds : 1;
   const Checkpointing& checkpoints = job.request.checkpointing;
-  const Seconds lost = checkpoints.interval.value > 0 ? checkpoints.interval / 2
-                                                      : state.snapshot.now - job.started;
+  const Seconds lost =
+      checkpoints.interval.value > 0 ? checkpoints.interval / 2 : state.snapshot.now - job.started;
   return failures_per_day * days * devices_of(job.request, job.replicas) *
          (lost + checkpoints.restart).value;
 }
 
 bool is_fresh(const DecisionState& state, const RunningJob& job) {
   const Seconds interval = job.request.checkpointing.interval;
-  return interval.value > 0 &&
-         state.snapshot.now - job.checkpointed <= interval * kFreshPart;
+  return interval.value > 0 && state.snapshot.now - job.checkpointed <= interval * kFreshPart;
 }
 
 struct Leaving {
@@ -74,18 +73,17 @@ void leave_nodes(DecisionState& state, int index) {
   const double stay_loss = staying_loss(state, job, parts.left);
   const bool drains_now = parts.is_draining && is_fresh(state, job);
   if (!drains_now && stay_loss <= move_loss) return;
-  const GangSize size = replica_counts(job.request, parts.left);
+  const GangSize size = replica_counts(job.request, job.replicas);
   const auto placement = place_gang(state.free, job.request, size, state.weights, parts.kept);
   if (!placement) return;
-  if (!drains_now &&
-      stay_loss - staying_loss(state, job, placement->replicas) <= move_loss)
-    return;
+  if (!drains_now && stay_loss - staying_loss(state, job, placement->replicas) <= move_loss) return;
   take(state, job.request, placement->replicas);
   give(state, job.request, parts.left);
   JobChange& change = at(state.running, index);
   change.replicas = parts.kept;
   change.replicas.insert(change.replicas.end(), placement->replicas.begin(),
                          placement->replicas.end());
+  order_gang(state.free.domains(), job.request, change.replicas);
   change.is_changed = true;
   add_action(state, ActionKind::kMove, job.request, change.replicas,
              fmt::format("leaves {} for {}: moving loses {} of the job, staying was expected to "

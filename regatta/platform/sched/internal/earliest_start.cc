@@ -33,9 +33,8 @@ std::vector<ExpectedEnd> expected_ends(const DecisionState& state) {
     const Seconds end = state.snapshot.now + expected_run_time(job.request, job.completed, 0.5);
     if (std::isfinite(end.value)) ends.push_back({end, &job.request, state.started[i]});
   }
-  std::stable_sort(ends.begin(), ends.end(), [](const ExpectedEnd& a, const ExpectedEnd& b) {
-    return a.time < b.time;
-  });
+  std::stable_sort(ends.begin(), ends.end(),
+                   [](const ExpectedEnd& a, const ExpectedEnd& b) { return a.time < b.time; });
   return ends;
 }
 

@@ -3,7 +3,9 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "regatta/platform/sched/cluster_snapshot.h"
@@ -16,10 +18,19 @@ struct NodeCapacity {
   std::uint32_t whole_free = 0;  // devices that are healthy and not used at all
   int cpu_milli = 0;
   int memory_mib = 0;
-  int nic_milli = 0;
-  std::array<std::int16_t, kNodeDevicesMax> device_milli{};
+  int nic_milli = 0;                                         // of all its NICs together
+  std::array<std::int16_t, kNodeDevicesMax> device_milli{};  // 0 of a failed device
   std::array<std::int32_t, kNodeDevicesMax> device_memory_mib{};
+
+  bool operator==(const NodeCapacity&) const = default;
 };
+
+// Takes and returns what a replica of `role` has on these devices of the node. Failed devices stay
+// without anything free.
+void take_replica(const ClusterNode& node, const Role& role, std::uint32_t devices,
+                  NodeCapacity& free);
+void give_replica(const ClusterNode& node, const Role& role, std::uint32_t devices,
+                  NodeCapacity& free);
 
 // Nodes below one leaf or group stand one after the other in `order`.
 struct NodeRange {
@@ -27,10 +38,23 @@ struct NodeRange {
   int end = 0;
 };
 
+// A position is an index into `order`.
 struct ClusterDomains {
-  std::vector<int> order;         // nodes by group, leaf, index
-  std::vector<NodeRange> leaves;  // by rising begin
-  std::vector<NodeRange> groups;
+  std::vector<int> order;     // nodes by group, leaf, index
+  std::vector<int> position;  // of each node
+  // By level: its domains by rising begin, and the domain of each position. One domain for
+  // kCluster, one for each node for kServer.
+  std::array<std::vector<NodeRange>, kTopologyLevels> domains;
+  std::array<std::vector<int>, kTopologyLevels> domain_of;
+  std::vector<std::string> device_types;  // in the order of their first node
+  std::vector<int> device_type;           // of each node, into device_types
+
+  std::span<const NodeRange> of(TopologyLevel level) const {
+    return domains[static_cast<std::size_t>(level)];
+  }
+  int domain_at(TopologyLevel level, int position_in_order) const {
+    return domain_of[static_cast<std::size_t>(level)][static_cast<std::size_t>(position_in_order)];
+  }
 };
 
 // The nodes of a snapshot with what its running jobs leave. A value: copy it to try something. The
@@ -39,23 +63,27 @@ class FreeCapacity {
  public:
   explicit FreeCapacity(const ClusterSnapshot& snapshot);
 
+  const ClusterSnapshot& snapshot() const { return *snapshot_; }
   const ClusterNode& node(int node) const;
   const NodeCapacity& free(int node) const;
   int nodes() const;
-  const ClusterDomains& domains() const;
+  const ClusterDomains& domains() const { return *domains_; }
   // Domains of `level`, as ranges of domains().order; one for kCluster, one for each node for
   // kServer.
-  std::span<const NodeRange> domains_of(TopologyLevel level) const;
+  std::span<const NodeRange> domains_of(TopologyLevel level) const { return domains_->of(level); }
 
   // Takes and returns what a replica of `role` has at `placement`. give() on failed devices leaves
   // them unusable.
   void take(const Role& role, const ReplicaPlacement& placement);
   void give(const Role& role, const ReplicaPlacement& placement);
+  // Takes as much of what the replica needs as is free: what is kept for it until it comes.
+  void block(const Role& role, const ReplicaPlacement& placement);
   // Lets no replica come to the node, or lets them come again.
   void set_open(int node, bool is_open);
 
  private:
   const ClusterSnapshot* snapshot_;
+  std::shared_ptr<const ClusterDomains> domains_;  // shared by copies
   std::vector<NodeCapacity> free_;
 };
 

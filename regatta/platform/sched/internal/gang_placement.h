@@ -23,17 +23,27 @@ struct GangPlacement {
 
 // Weights of the terms of a placement's cost.
 struct GangWeights {
-  double communication = 1;  // of the slowdown by the level that the gang spans
-  double fragmentation = 1;  // whole free nodes and leaves that are broken into
-  double risk = 1;           // expected failures of its nodes
-  double spread = 1;         // replicas of online jobs that share a node or a leaf
+  double communication = 1;  // of the slowdown by the level that the gang spans, less 1
+  double fragmentation = 1;  // share of its devices for which it breaks into what is wholly free
+  double risk = 1;           // expected failures a day of its nodes
+  double spread = 1;         // online jobs: share of replicas beside others on a node or a leaf
 };
 
-// Finds the cheapest placement that it knows of; finds one whenever one exists (multi-role gangs:
-// exact search, bounded by `exact_states_max` states, after greedy orders failed). `kept`: replicas
-// that the gang has already and keeps; they count for topology and are not returned.
+// Steps of the exact search of one call for gangs of several roles.
+inline constexpr int kGangStatesMax = 300'000;
+
+// Finds the cheapest placement that it knows of; finds one whenever one exists (several roles: by
+// an exact search of at most kGangStatesMax steps where orders of filling fail). `size` counts
+// all replicas, those of `kept` too: replicas that the gang has already, that `free` lacks, and
+// that are not returned. They bind the new ones to their device type and domain. Subgroups are
+// formed anew of all replicas, see order_gang(). The first of the job's device types on which the
+// gang fits is taken; without a list, the cheapest.
 std::optional<GangPlacement> place_gang(const FreeCapacity& free, const JobRequest& job,
                                         const GangSize& size, const GangWeights& weights,
                                         std::span<const ReplicaPlacement> kept = {});
+
+// All replicas of a gang by role, domain and subgroup: an incomplete subgroup comes last.
+void order_gang(const ClusterDomains& domains, const JobRequest& job,
+                std::vector<ReplicaPlacement>& replicas);
 
 }  // namespace regatta::sched

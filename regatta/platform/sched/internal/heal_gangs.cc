@@ -73,16 +73,21 @@ void change_replicas(DecisionState& state, const DegradedGang& gang, ActionKind 
 
 bool replace_lost(DecisionState& state, const DegradedGang& gang) {
   const RunningJob& job = at(state.snapshot.running, gang.job);
-  const GangSize size = replica_counts(job.request, gang.lost);
+  const GangSize size = replica_counts(job.request, job.replicas);
   auto placement = place_gang(state.free, job.request, size, state.weights, gang.kept);
   std::string room;
   if (!placement && state.policy.preempts)
-    placement = make_room(state, {.job = job.request, .size = size, .kept = gang.kept, .leaf = -1},
+    placement = make_room(state,
+                          {.job = job.request,
+                           .size = size,
+                           .kept = gang.kept,
+                           .work = work_done(job, state.snapshot.now)},
                           room);
   if (!placement) return false;
   take(state, job.request, placement->replicas);
   std::vector<ReplicaPlacement> replicas = gang.kept;
   replicas.insert(replicas.end(), placement->replicas.begin(), placement->replicas.end());
+  order_gang(state.free.domains(), job.request, replicas);
   std::string reason =
       fmt::format("{}; the gang continues from its checkpoint with {}{}", lost_text(state, gang),
                   place_text(state, job.request, placement->replicas), room);

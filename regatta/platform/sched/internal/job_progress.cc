@@ -20,8 +20,7 @@ std::vector<int> smallest(const JobRequest& job) {
 
 }  // namespace
 
-std::vector<int> replica_counts(const JobRequest& job,
-                                std::span<const ReplicaPlacement> replicas) {
+std::vector<int> replica_counts(const JobRequest& job, std::span<const ReplicaPlacement> replicas) {
   std::vector<int> counts(job.roles.size());
   for (const ReplicaPlacement& replica : replicas)
     ++at(counts, replica.role);
@@ -42,9 +41,8 @@ bool is_lost(const ClusterSnapshot& snapshot, const ReplicaPlacement& replica) {
 }
 
 bool is_degraded(const ClusterSnapshot& snapshot, const RunningJob& job) {
-  return std::any_of(
-      job.replicas.begin(), job.replicas.end(),
-      [&](const ReplicaPlacement& replica) { return is_lost(snapshot, replica); });
+  return std::any_of(job.replicas.begin(), job.replicas.end(),
+                     [&](const ReplicaPlacement& replica) { return is_lost(snapshot, replica); });
 }
 
 namespace {
@@ -69,6 +67,11 @@ Seconds end_time(const RunningJob& job, Seconds now, double quantile) {
 
 Seconds expected_run_time(const JobRequest& job, Seconds completed, double quantile) {
   return remaining_time(job.run_time, completed, quantile) + job.checkpointing.restart;
+}
+
+int service_level(const std::vector<Seconds>& levels, const JobRequest& job, Seconds work) {
+  const Seconds service = work * devices_min(job);
+  return static_cast<int>(std::upper_bound(levels.begin(), levels.end(), service) - levels.begin());
 }
 
 double eviction_loss(const RunningJob& job, Seconds now) {

@@ -29,6 +29,10 @@ Seconds end_time(const RunningJob& job, Seconds now, double quantile);
 // How long a pending job will run on its smallest size, restart included: the `quantile`.
 Seconds expected_run_time(const JobRequest& job, Seconds completed, double quantile);
 
+// The device time of all its work, of devices of its smallest size, and how many of `levels` it has
+// reached.
+int service_level(const std::vector<Seconds>& levels, const JobRequest& job, Seconds work);
+
 // Device-seconds that an eviction, or a move, loses: work since the checkpoint and the restart.
 double eviction_loss(const RunningJob& job, Seconds now);
 

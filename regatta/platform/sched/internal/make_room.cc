@@ -16,8 +16,8 @@
 namespace regatta::sched {
 namespace {
 
-constexpr double kNeverEvicted = 1e30;   // cost of a job that may shrink and not be evicted
-constexpr double kPriorityStep = 1e15;   // device-seconds; above what any job can lose
+constexpr double kNeverEvicted = 1e30;  // cost of a job that may shrink and not be evicted
+constexpr double kPriorityStep = 1e15;  // device-seconds; above what any job can lose
 
 bool has_surplus(const JobRequest& job, std::span<const ReplicaPlacement> replicas) {
   const std::vector<int> counts = replica_counts(job, replicas);
@@ -40,11 +40,36 @@ std::vector<int> surplus(const JobRequest& job, std::span<const ReplicaPlacement
   return indices;
 }
 
+// Whether a job's priority, or its level of service, is before that of the victim. Levels only
+// rise, and priorities stay, so that no two jobs evict each other in turn.
+bool has_right(const DecisionState& state, const RoomRequest& request, const RunningJob& victim) {
+  if (victim.request.priority != request.job.priority)
+    return victim.request.priority < request.job.priority;
+  // The places of a degraded gang stay fenced until its nodes return.
+  if (is_degraded(state.snapshot, victim)) return false;
+  const auto& levels = state.policy.service_levels;
+  return service_level(levels, victim.request, work_done(victim, state.snapshot.now)) >
+         service_level(levels, request.job, request.work);
+}
+
+// Whether the queue of the gang may take back what this job's queue borrows.
+bool may_take_back(const DecisionState& state, const RoomRequest& request, int job) {
+  const QuotaTree& tree = state.queue.quotas;
+  const JobRequest& victim = at(state.snapshot.running, job).request;
+  const int leaf = state.usage.leaf_of(state.accounts.at(&victim));
+  const ResourceAmounts wanted = amounts_wanted(state, request.job, request.size);
+  const auto compute = [](const ResourceAmounts& amounts) { return amounts[Resource::kCompute]; };
+  return leaf != request.leaf &&
+         compute(state.usage.of_queue(request.leaf)) + compute(wanted) <=
+             compute(tree.queue(request.leaf).guaranteed) &&
+         compute(state.usage.of_queue(leaf)) > compute(tree.queue(leaf).guaranteed);
+}
+
 bool may_be_evicted(const DecisionState& state, const RoomRequest& request, int job) {
   const RunningJob& victim = at(state.snapshot.running, job);
   if (!victim.request.is_preemptible) return false;
   if (state.snapshot.now - victim.started < state.policy.protected_run_time) return false;
-  if (state.policy.preempts && victim.request.priority < request.job.priority) return true;
+  if (state.policy.preempts && has_right(state, request, victim)) return true;
   return state.policy.reclaims && request.leaf >= 0 && may_take_back(state, request, job);
 }
 
@@ -64,8 +89,7 @@ std::vector<VictimOption> victim_options(const DecisionState& state, const RoomR
   for (int i = 0; i < static_cast<int>(running.size()); ++i) {
     const RunningJob& job = at(running, i);
     if (&job.request == &request.job || at(state.running, i).is_changed) continue;
-    const bool can_shrink = state.policy.resizes &&
-                            job.request.priority <= request.job.priority &&
+    const bool can_shrink = state.policy.resizes && job.request.priority <= request.job.priority &&
                             has_surplus(job.request, job.replicas);
     const bool can_evict = may_be_evicted(state, request, i);
     if (!can_evict && !can_shrink) continue;
@@ -123,8 +147,8 @@ std::optional<GangPlacement> make_room(DecisionState& state, const RoomRequest& 
                                        std::string& text) {
   const std::vector<VictimOption> options = victim_options(state, request);
   if (options.empty()) return std::nullopt;
-  auto found = find_victims(state.free, state.snapshot, request.job, request.size, state.weights,
-                            options, request.kept);
+  auto found =
+      find_victims(state.free, request.job, request.size, state.weights, options, request.kept);
   if (!found || found->cost >= kNeverEvicted) return std::nullopt;
   for (const Victim& victim : found->victims) {
     if (victim.is_evicted)
@@ -180,11 +204,10 @@ std::optional<GangPlacement> move_jobs(DecisionState& state, const RoomRequest& 
       continue;
     options.push_back({.job = i, .eviction_cost = eviction_loss(job, state.snapshot.now)});
   }
-  auto found = find_victims(state.free, state.snapshot, request.job, request.size, state.weights,
-                            options, request.kept);
+  auto found =
+      find_victims(state.free, request.job, request.size, state.weights, options, request.kept);
   if (!found || static_cast<int>(found->victims.size()) > state.policy.moves) return std::nullopt;
-  const double gain =
-      devices_of(request.job, request.size) * (start - state.snapshot.now).value;
+  const double gain = devices_of(request.job, request.size) * (start - state.snapshot.now).value;
   if (found->cost > gain) return std::nullopt;
   const auto moves = find_moves(state, request.job, *found);
   if (!moves) return std::nullopt;

@@ -16,6 +16,7 @@ struct RoomRequest {
   const JobRequest& job;
   GangSize size;
   std::span<const ReplicaPlacement> kept = {};  // that it has already
+  Seconds work;                                 // that it has done
   int leaf = -1;  // its queue, where it may take back what its queue is guaranteed; else -1
 };
 

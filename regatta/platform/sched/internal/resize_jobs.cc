@@ -19,8 +19,8 @@ constexpr int kGrowthsMax = 1024;  // steps of one decision
 // An elastic job that may grow.
 struct Growth {
   const JobRequest* job = nullptr;
-  int running = -1;  // index into the running jobs; else
-  int pending = -1;  // a job that this decision starts
+  int running = -1;   // index into the running jobs; else
+  int pending = -1;   // a job that this decision starts
   Seconds remaining;  // on its smallest size
   std::vector<ReplicaPlacement> replicas;
   std::vector<ReplicaPlacement> more;
@@ -76,11 +76,11 @@ std::vector<Growth> growths(const DecisionState& state) {
     if (at(state.running, i).is_changed || !is_elastic(job.request) ||
         is_degraded(state.snapshot, job))
       continue;
-    list.push_back({.job = &job.request,
-                    .running = i,
-                    .remaining = remaining_time(job.request.run_time,
-                                                work_done(job, state.snapshot.now), 0.5),
-                    .replicas = job.replicas});
+    list.push_back(
+        {.job = &job.request,
+         .running = i,
+         .remaining = remaining_time(job.request.run_time, work_done(job, state.snapshot.now), 0.5),
+         .replicas = job.replicas});
   }
   for (int i = 0; i < static_cast<int>(state.started.size()); ++i) {
     const PendingJob& job = at(state.queue.jobs, i);
@@ -113,7 +113,10 @@ bool grow_one(DecisionState& state, FreeCapacity& free, std::vector<Growth>& lis
   if (best == nullptr) return false;
   std::vector<ReplicaPlacement> kept = best->replicas;
   kept.insert(kept.end(), best->more.begin(), best->more.end());
-  const auto placement = place_gang(free, *best->job, step_best, state.weights, kept);
+  GangSize size = replica_counts(*best->job, kept);
+  for (std::size_t role = 0; role < size.size(); ++role)
+    size[role] += step_best[role];
+  const auto placement = place_gang(free, *best->job, size, state.weights, kept);
   if (!placement) {
     best->is_done = true;
     return true;
@@ -129,6 +132,7 @@ bool grow_one(DecisionState& state, FreeCapacity& free, std::vector<Growth>& lis
 void apply(DecisionState& state, const Growth& growth) {
   std::vector<ReplicaPlacement> all = growth.replicas;
   all.insert(all.end(), growth.more.begin(), growth.more.end());
+  order_gang(state.free.domains(), *growth.job, all);
   if (growth.running >= 0) {
     JobChange& change = at(state.running, growth.running);
     change.replicas = all;

@@ -56,13 +56,12 @@ packing::GpuNode node_of(const ClusterNode& node, const NodeCapacity& free) {
   made.cpu_milli = std::min(free.cpu_milli, packing::kCpuMilliMax);
   made.memory_mib = free.memory_mib;
   for (int i = 0; i < node.devices; ++i) {
-    const long long memory =
-        node.device_memory_mib > 0
-            ? static_cast<long long>(at(free.device_memory_mib, i)) * kDeviceMilli /
-                  node.device_memory_mib
-            : kDeviceMilli;
-    at(made.gpu_free_milli, i) = static_cast<std::int16_t>(
-        std::min<long long>(at(free.device_milli, i), memory));
+    const long long memory = node.device_memory_mib > 0
+                                 ? static_cast<long long>(at(free.device_memory_mib, i)) *
+                                       kDeviceMilli / node.device_memory_mib
+                                 : kDeviceMilli;
+    at(made.gpu_free_milli, i) =
+        static_cast<std::int16_t>(std::min<long long>(at(free.device_milli, i), memory));
   }
   return made;
 }

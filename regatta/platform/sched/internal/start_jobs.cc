@@ -30,10 +30,9 @@ std::string shape_of(const JobRequest& job) {
   const auto add = [&](long long value) { shape += std::to_string(value) + ","; };
   add(static_cast<int>(job.topology.required));
   for (const Role& role : job.roles) {
-    for (const int value :
-         {role.replicas_min, role.devices, role.device_milli, role.device_memory_mib,
-          role.cpu_milli, role.memory_mib, role.nic_milli, role.subgroup_replicas,
-          static_cast<int>(role.subgroup_level)})
+    for (const int value : {role.replicas_min, role.devices, role.device_milli,
+                            role.device_memory_mib, role.cpu_milli, role.memory_mib, role.nic_milli,
+                            role.subgroup_replicas, static_cast<int>(role.subgroup_level)})
       add(value);
   }
   for (const std::string& type : job.device_types)
@@ -66,16 +65,15 @@ class StartPass {
 };
 
 void StartPass::run() {
-  PendingOrder order(state_.snapshot, state_.queue, state_.policy, state_.capacity, state_.usage);
-  for (int pending = order.next(state_.usage); pending >= 0; pending = order.next(state_.usage)) {
+  PendingOrder order(state_);
+  for (int pending = order.next(); pending >= 0; pending = order.next()) {
     const auto cause = try_start(pending);
     if (!cause) continue;
     state_.decision.waiting.push_back(
         {.job = at(state_.queue.jobs, pending).request.name, .cause = *cause});
-    const bool waits_for_room =
-        *cause == WaitCause::kNoRoom || *cause == WaitCause::kReservation;
+    const bool waits_for_room = *cause == WaitCause::kNoRoom || *cause == WaitCause::kReservation;
     if (state_.policy.backfill == BackfillRule::kNone && waits_for_room) {
-      order.close_queue_of(pending);
+      order.close_line_of(pending);
       continue;
     }
     if (state_.policy.backfill == BackfillRule::kReservation && *cause == WaitCause::kNoRoom &&
@@ -95,7 +93,8 @@ const FreeCapacity& StartPass::view_for(int pending, int& view) {
   if (view == 0) return state_.free;
   if (views_.empty()) views_.push_back(state_.free);
   while (static_cast<int>(views_.size()) <= view) {
-    const StartReservation& reservation = at(state_.reservations, static_cast<int>(views_.size()) - 1);
+    const StartReservation& reservation =
+        at(state_.reservations, static_cast<int>(views_.size()) - 1);
     FreeCapacity free = views_.back();
     const JobRequest& holder = at(state_.queue.jobs, reservation.pending).request;
     for (const ReplicaPlacement& replica : reservation.replicas)
@@ -146,6 +145,7 @@ std::optional<GangPlacement> StartPass::find_room(int pending, std::string& text
   RoomRequest request{.job = job.request,
                       .size = smallest_size(job.request),
                       .kept = {},
+                      .work = job.completed,
                       .leaf = state_.usage.leaf_of(state_.accounts.at(&job.request))};
   ++room_searches_;
   if (state_.policy.moves > 0 &&

@@ -108,9 +108,9 @@ void read_topology(const YamlMap& map, JobRequest& job) {
 }
 
 std::vector<std::string> with_job_keys(std::vector<std::string> keys) {
-  for (const char* key : {"name", "queue", "user", "class", "priority", "preemptible", "roles",
-                          "device_types", "topology", "throughput", "run_time", "checkpoint",
-                          "deadline_in"})
+  for (const char* key :
+       {"name", "queue", "user", "class", "priority", "preemptible", "roles", "device_types",
+        "topology", "throughput", "run_time", "checkpoint", "deadline_in"})
     keys.emplace_back(key);
   return keys;
 }
@@ -138,15 +138,14 @@ ReplicaPlacement read_replica(const YamlMap& map, const JobRequest& job, const N
   const auto found = std::find_if(job.roles.begin(), job.roles.end(),
                                   [&](const Role& each) { return each.name == role; });
   if (found == job.roles.end())
-    map.fail("role", fmt::format("the job has no role '{}'; name one of its roles",
-                                 printable(role, 64)));
+    map.fail("role",
+             fmt::format("the job has no role '{}'; name one of its roles", printable(role, 64)));
   else
     replica.role = static_cast<int>(found - job.roles.begin());
   const std::string node = map.text("node");
   const auto index = nodes.find(node);
   if (index == nodes.end())
-    map.fail("node",
-             fmt::format("no node is called '{}'; name one of nodes", printable(node, 64)));
+    map.fail("node", fmt::format("no node is called '{}'; name one of nodes", printable(node, 64)));
   else
     replica.node = index->second;
   if (map.has("devices"))

@@ -27,11 +27,11 @@ const Choices<NodeHealth>& healths() {
 void read_amounts(const YamlMap& map, ClusterNode& node) {
   node.cpu_milli = static_cast<int>(
       kMilli * map.number_or("cpus", node.cpu_milli / kMilli, {.low = 0, .high = 1e6}));
-  node.memory_mib = static_cast<int>(
-      map.bytes("memory", Bytes{static_cast<long long>(node.memory_mib) << 20},
-                {.low = 0, .high = 0x1p50})
-          .value >>
-      20);
+  node.memory_mib =
+      static_cast<int>(map.bytes("memory", Bytes{static_cast<long long>(node.memory_mib) << 20},
+                                 {.low = 0, .high = 0x1p50})
+                           .value >>
+                       20);
 }
 
 void read_hardware(const YamlMap& map, ClusterNode& node) {

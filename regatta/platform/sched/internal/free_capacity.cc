@@ -1,0 +1,164 @@
+#include "regatta/platform/sched/internal/free_capacity.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <numeric>
+#include <tuple>
+
+#include "regatta/base/core/ids.h"
+
+namespace regatta::sched {
+namespace {
+
+// Ends a domain wherever `key` of the nodes changes along the order.
+template <typename Key>
+void form_domains(ClusterDomains& domains, TopologyLevel level, Key key) {
+  auto& ranges = at(domains.domains, static_cast<int>(level));
+  auto& domain_of = at(domains.domain_of, static_cast<int>(level));
+  domain_of.resize(domains.order.size());
+  for (int i = 0; i < std::ssize(domains.order); ++i) {
+    if (i == 0 || key(at(domains.order, i)) != key(at(domains.order, i - 1)))
+      ranges.push_back({i, i});
+    ranges.back().end = i + 1;
+    at(domain_of, i) = static_cast<int>(std::ssize(ranges)) - 1;
+  }
+}
+
+void index_device_types(const std::vector<ClusterNode>& nodes, ClusterDomains& domains) {
+  std::map<std::string, int> known;
+  for (const ClusterNode& node : nodes) {
+    if (!domains.device_type.empty() &&
+        at(domains.device_types, domains.device_type.back()) == node.device_type) {
+      domains.device_type.push_back(domains.device_type.back());
+      continue;
+    }
+    const auto [entry, is_new] =
+        known.try_emplace(node.device_type, static_cast<int>(std::ssize(domains.device_types)));
+    if (is_new) domains.device_types.push_back(node.device_type);
+    domains.device_type.push_back(entry->second);
+  }
+}
+
+ClusterDomains form_cluster_domains(const std::vector<ClusterNode>& nodes) {
+  ClusterDomains domains;
+  domains.order.resize(nodes.size());
+  std::iota(domains.order.begin(), domains.order.end(), 0);
+  std::stable_sort(domains.order.begin(), domains.order.end(), [&nodes](int a, int b) {
+    const ClusterNode& first = at(nodes, a);
+    const ClusterNode& second = at(nodes, b);
+    return std::tie(first.group, first.leaf) < std::tie(second.group, second.leaf);
+  });
+  domains.position.resize(nodes.size());
+  for (int i = 0; i < std::ssize(nodes); ++i)
+    at(domains.position, at(domains.order, i)) = i;
+  form_domains(domains, TopologyLevel::kServer, [](int node) { return node; });
+  form_domains(domains, TopologyLevel::kLeaf, [&nodes](int node) {
+    return std::pair{at(nodes, node).group, at(nodes, node).leaf};
+  });
+  form_domains(domains, TopologyLevel::kGroup,
+               [&nodes](int node) { return at(nodes, node).group; });
+  form_domains(domains, TopologyLevel::kCluster, [](int /*node*/) { return 0; });
+  index_device_types(nodes, domains);
+  return domains;
+}
+
+NodeCapacity empty_node(const ClusterNode& node) {
+  NodeCapacity free;
+  free.is_open = node.health == NodeHealth::kReady;
+  free.cpu_milli = node.cpu_milli;
+  free.memory_mib = node.memory_mib;
+  free.nic_milli = node.nics * 1000;
+  for (int device = 0; device < node.devices; ++device) {
+    if ((node.failed_devices >> device & 1U) != 0) continue;
+    free.whole_free |= 1U << device;
+    at(free.device_milli, device) = kDeviceMilli;
+    at(free.device_memory_mib, device) = node.device_memory_mib;
+  }
+  return free;
+}
+
+}  // namespace
+
+void take_replica(const ClusterNode& node, const Role& role, std::uint32_t devices,
+                  NodeCapacity& free) {
+  free.cpu_milli -= role.cpu_milli;
+  free.memory_mib -= role.memory_mib;
+  free.nic_milli -= role.nic_milli;
+  for (std::uint32_t left = devices & ~node.failed_devices; left != 0; left &= left - 1) {
+    const int device = std::countr_zero(left);
+    std::int16_t& milli = at(free.device_milli, device);
+    std::int32_t& memory = at(free.device_memory_mib, device);
+    free.whole_free &= ~(1U << device);
+    milli =
+        role.is_sliced() ? static_cast<std::int16_t>(milli - role.device_milli) : std::int16_t{};
+    memory = role.is_sliced() ? memory - role.device_memory_mib : 0;
+  }
+}
+
+void give_replica(const ClusterNode& node, const Role& role, std::uint32_t devices,
+                  NodeCapacity& free) {
+  free.cpu_milli += role.cpu_milli;
+  free.memory_mib += role.memory_mib;
+  free.nic_milli += role.nic_milli;
+  for (std::uint32_t left = devices & ~node.failed_devices; left != 0; left &= left - 1) {
+    const int device = std::countr_zero(left);
+    std::int16_t& milli = at(free.device_milli, device);
+    std::int32_t& memory = at(free.device_memory_mib, device);
+    milli = static_cast<std::int16_t>(role.is_sliced() ? milli + role.device_milli : kDeviceMilli);
+    memory = role.is_sliced() ? memory + role.device_memory_mib : node.device_memory_mib;
+    if (milli == kDeviceMilli) free.whole_free |= 1U << device;
+  }
+}
+
+FreeCapacity::FreeCapacity(const ClusterSnapshot& snapshot)
+    : snapshot_(&snapshot),
+      domains_(std::make_shared<const ClusterDomains>(form_cluster_domains(snapshot.nodes))) {
+  free_.reserve(snapshot.nodes.size());
+  for (const ClusterNode& node : snapshot.nodes)
+    free_.push_back(empty_node(node));
+  for (const RunningJob& job : snapshot.running)
+    for (const ReplicaPlacement& replica : job.replicas)
+      take(at(job.request.roles, replica.role), replica);
+}
+
+const ClusterNode& FreeCapacity::node(int node) const {
+  return at(snapshot_->nodes, node);
+}
+
+const NodeCapacity& FreeCapacity::free(int node) const {
+  return at(free_, node);
+}
+
+int FreeCapacity::nodes() const {
+  return static_cast<int>(std::ssize(free_));
+}
+
+void FreeCapacity::take(const Role& role, const ReplicaPlacement& placement) {
+  take_replica(node(placement.node), role, placement.devices, at(free_, placement.node));
+}
+
+void FreeCapacity::give(const Role& role, const ReplicaPlacement& placement) {
+  give_replica(node(placement.node), role, placement.devices, at(free_, placement.node));
+}
+
+void FreeCapacity::block(const Role& role, const ReplicaPlacement& placement) {
+  NodeCapacity& free = at(free_, placement.node);
+  free.cpu_milli = std::max(0, free.cpu_milli - role.cpu_milli);
+  free.memory_mib = std::max(0, free.memory_mib - role.memory_mib);
+  free.nic_milli = std::max(0, free.nic_milli - role.nic_milli);
+  free.whole_free &= ~placement.devices;
+  for (int device = 0; device < kNodeDevicesMax; ++device) {
+    if ((placement.devices >> static_cast<unsigned>(device) & 1U) == 0) continue;
+    std::int16_t& milli = at(free.device_milli, device);
+    std::int32_t& memory = at(free.device_memory_mib, device);
+    milli = static_cast<std::int16_t>(std::max(0, milli - role.device_milli));
+    memory = role.is_sliced() ? std::max(0, memory - role.device_memory_mib) : 0;
+  }
+}
+
+void FreeCapacity::set_open(int node, bool is_open) {
+  at(free_, node).is_open = is_open;
+}
+
+}  // namespace regatta::sched

@@ -1,0 +1,116 @@
+#include "regatta/platform/sched/internal/free_capacity.h"
+
+#include <cstdint>
+
+#include <gtest/gtest.h>
+
+#include "regatta/platform/sched/internal/node_fit.h"
+#include "regatta/platform/sched/internal/test_random_gangs.h"
+
+namespace regatta::sched {
+namespace {
+
+TEST(FreeCapacity, IsTheSameAfterAReplicaCameAndWent) {
+  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+    RandomSequence random(seed);
+    const ClusterSnapshot snapshot = random_snapshot(random, 4, 4);
+    FreeCapacity free(snapshot);
+    const Role role = random_role(random, 1);
+    for (int node = 0; node < free.nodes(); ++node)
+      for (const std::uint32_t devices : device_choices(free.node(node), free.free(node), role)) {
+        const NodeCapacity before = free.free(node);
+        free.take(role, {0, node, devices});
+        free.give(role, {0, node, devices});
+        ASSERT_EQ(free.free(node), before) << "seed " << seed;
+      }
+  }
+}
+
+TEST(FreeCapacity, OffersNothingOfAFailedDeviceWhenItsJobEnds) {
+  ClusterSnapshot snapshot;
+  snapshot.nodes.push_back({.name = "n0", .devices = 2, .device_memory_mib = 10});
+  snapshot.nodes[0].failed_devices = 0b01;
+  RunningJob job;
+  job.request.roles.push_back({.devices = 2});
+  job.replicas.push_back({0, 0, 0b11});
+  snapshot.running.push_back(job);
+  FreeCapacity free(snapshot);
+  EXPECT_EQ(free.free(0).whole_free, 0U);
+  free.give(job.request.roles[0], job.replicas[0]);
+  EXPECT_EQ(free.free(0).whole_free, 0b10U);
+}
+
+TEST(FreeCapacity, PutsTheNodesOfALeafAndOfAGroupSideBySide) {
+  ClusterSnapshot snapshot;
+  for (const auto& [leaf, group] : {std::pair{2, 1}, {0, 0}, {2, 1}, {1, 0}, {0, 0}})
+    snapshot.nodes.push_back({.leaf = leaf, .group = group});
+  const FreeCapacity free(snapshot);
+  EXPECT_EQ(free.domains().order, (std::vector<int>{1, 4, 3, 0, 2}));
+  ASSERT_EQ(free.domains_of(TopologyLevel::kLeaf).size(), 3U);
+  EXPECT_EQ(free.domains_of(TopologyLevel::kLeaf)[0].end, 2);
+  ASSERT_EQ(free.domains_of(TopologyLevel::kGroup).size(), 2U);
+  EXPECT_EQ(free.domains_of(TopologyLevel::kGroup)[0].end, 3);
+  EXPECT_EQ(free.domains_of(TopologyLevel::kServer).size(), 5U);
+  EXPECT_EQ(free.domains_of(TopologyLevel::kCluster).size(), 1U);
+}
+
+TEST(NodeFit, HoldsAsManyReplicasAsATrialOfAllDevices) {
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+    RandomSequence random(seed);
+    const ClusterSnapshot snapshot = random_snapshot(random, 1, 3);
+    const FreeCapacity free(snapshot);
+    JobRequest job;
+    job.roles = {random_role(random, 5)};
+    job.roles[0].subgroup_replicas = 1;
+    const GangSize size = smallest_size(job);
+    const bool fits = GangTrial(free, job, size).fits();
+    ASSERT_EQ(replicas_max(free.node(0), free.free(0), job.roles[0]) >= size[0], fits)
+        << "seed " << seed;
+    ASSERT_EQ(fit_on_node(free.node(0), free.free(0), job.roles, size).has_value(), fits)
+        << "seed " << seed;
+  }
+}
+
+TEST(NodeFit, PlacesSlicesOfSeveralRolesWheneverTheyFitTogether) {
+  int fitting = 0;
+  for (std::uint64_t seed = 0; seed < 3000; ++seed) {
+    RandomSequence random(seed);
+    ClusterSnapshot snapshot;
+    snapshot.nodes.push_back(
+        {.devices = random_int(random, 1, 3), .device_memory_mib = 100, .cpu_milli = 100'000});
+    const FreeCapacity free(snapshot);
+    JobRequest job;
+    for (int i = 0; i < 3; ++i)
+      job.roles.push_back({.replicas_min = random_int(random, 1, 2),
+                           .devices = random_int(random, 1, 2),
+                           .device_milli = 50 * random_int(random, 3, 14),
+                           .device_memory_mib = random_int(random, 10, 70)});
+    const GangSize size = smallest_size(job);
+    const bool fits = GangTrial(free, job, size).fits();
+    fitting += fits ? 1 : 0;
+    const auto placements = fit_on_node(free.node(0), free.free(0), job.roles, size);
+    ASSERT_EQ(placements.has_value(), fits) << "seed " << seed;
+    if (!placements) continue;
+    ASSERT_EQ(placement_fault(free, job, size, *placements), "") << "seed " << seed;
+  }
+  EXPECT_GT(fitting, 300);
+  EXPECT_LT(fitting, 2700);
+}
+
+TEST(NodeFit, KeepsTheDevicesOfAReplicaBelowOneNumaNode) {
+  ClusterSnapshot snapshot;
+  snapshot.nodes.push_back({.devices = 8, .numa_nodes = 2});
+  RunningJob job;
+  job.request.roles.push_back({.devices = 1});
+  job.replicas.push_back({0, 0, 0b1});
+  snapshot.running.push_back(job);
+  const FreeCapacity free(snapshot);
+  const std::vector<Role> roles = {{.devices = 2}, {.devices = 4}};
+  const auto placements = fit_on_node(free.node(0), free.free(0), roles, std::vector<int>{1, 1});
+  ASSERT_TRUE(placements);
+  EXPECT_EQ((*placements)[0].devices & 0xf0U, 0U);
+  EXPECT_EQ((*placements)[1].devices, 0xf0U);
+}
+
+}  // namespace
+}  // namespace regatta::sched

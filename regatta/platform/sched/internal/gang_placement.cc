@@ -1,0 +1,241 @@
+#include "regatta/platform/sched/internal/gang_placement.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "regatta/base/core/ids.h"
+#include "regatta/platform/sched/internal/gang_search.h"
+#include "regatta/platform/sched/internal/node_fit.h"
+
+namespace regatta::sched {
+namespace {
+
+// Steps of the exact search for levels below the required one: a gang that is not found there may still
+// be placed on more domains.
+constexpr int kLowerLevelStates = kGangStatesMax / 10;
+// Domains of a level in which gangs of several roles are tried, those with the least free first.
+constexpr int kDomainsTried = 8;
+
+struct Candidate {
+  GangShares shares;
+  GangCost cost;
+  bool is_beyond_preferred = false;
+
+  bool is_better_than(const Candidate& other) const {
+    return std::tuple{is_beyond_preferred, cost.cost} <
+           std::tuple{other.is_beyond_preferred, other.cost.cost};
+  }
+};
+
+// The placements of a gang on one type of devices.
+class GangSearch {
+ public:
+  GangSearch(const GangTask& task, const NodeView& view, int device_type)
+      : task_(task), view_(view), device_type_(device_type) {
+    const auto kept = kept_by_position(task);
+    const NodeRange all{0, task.free.nodes()};
+    for (int role = 0; role < std::ssize(task.job.roles); ++role) {
+      std::vector<int> room;
+      for (int i = 0; i < all.end; ++i)
+        room.push_back(room_on_node(task, role, device_type, at(task.free.domains().order, i)));
+      alone_.emplace_back(RoleShares::Request{task.free.domains(), view, at(task.job.roles, role),
+                                              all, std::move(room), at(kept, role),
+                                              at(task.size, role)});
+    }
+    orders_ = {FillOrder::kFewest, FillOrder::kPartlyUsed};
+    if (view.has_failures) orders_.push_back(FillOrder::kSafest);
+    if (task.job.job_class == JobClass::kOnline) orders_.push_back(FillOrder::kSpread);
+  }
+
+  std::optional<Candidate> best() {
+    const TopologyLevel required = task_.job.topology.required;
+    for (int i = 0; i <= static_cast<int>(required); ++i) {
+      const auto level = static_cast<TopologyLevel>(i);
+      if (best_ && !may_improve(level)) break;
+      const std::vector<DomainRef> domains = domains_with_room(level);
+      try_orders(domains);
+      if (best_ || alone_.size() == 1) continue;
+      int states = level == required ? kGangStatesMax : lower_states_;
+      for (const DomainRef domain : domains) {
+        if (auto shares = share_out_exactly(task_, device_type_, domain, states)) {
+          consider(std::move(*shares));
+          break;
+        }
+        if (states < 0) break;
+      }
+      lower_states_ = states;
+    }
+    return std::move(best_);
+  }
+
+ private:
+  // A wider level costs at least its slowdown.
+  bool may_improve(TopologyLevel level) const {
+    if (level > task_.job.topology.preferred && !best_->is_beyond_preferred) return false;
+    return task_.weights.communication * (at(task_.job.slowdown, static_cast<int>(level)) - 1) <
+           best_->cost.cost;
+  }
+
+  // Those that hold what is kept and each role alone, by rising free devices, but none that is its
+  // only child again.
+  std::vector<DomainRef> domains_with_room(TopologyLevel level) const {
+    const ClusterDomains& domains = task_.free.domains();
+    std::vector<DomainRef> found;
+    for (int index = 0; index < std::ssize(domains.of(level)); ++index) {
+      const NodeRange nodes = at(domains.of(level), index);
+      const DomainRef domain{level, index};
+      if (level != TopologyLevel::kServer) {
+        const auto below = static_cast<TopologyLevel>(static_cast<int>(level) - 1);
+        if (domains.domain_at(below, nodes.begin) == domains.domain_at(below, nodes.end - 1))
+          continue;
+      }
+      if (holds_kept(task_, domain) &&
+          std::all_of(alone_.begin(), alone_.end(),
+                      [domain](const RoleShares& role) { return role.holds(domain); }))
+        found.push_back(domain);
+    }
+    std::stable_sort(found.begin(), found.end(),
+                     [&](DomainRef a, DomainRef b) { return free_milli(a) < free_milli(b); });
+    return found;
+  }
+
+  long long free_milli(DomainRef domain) const {
+    const NodeRange nodes = at(task_.free.domains().of(domain.level), domain.index);
+    return at(view_.free_milli_before, nodes.end) - at(view_.free_milli_before, nodes.begin);
+  }
+
+  void try_orders(const std::vector<DomainRef>& domains) {
+    int placed = 0;
+    for (const DomainRef domain : domains) {
+      bool is_placed = false;
+      for (const FillOrder order : orders_) {
+        auto shares = alone_.size() == 1
+                          ? share_out_one_role(domain, order)
+                          : share_out_by_role(task_, view_, device_type_, domain, order);
+        if (!shares) break;
+        is_placed |= consider(std::move(*shares));
+        if (domain.level == TopologyLevel::kServer) break;
+      }
+      placed += is_placed ? 1 : 0;
+      if (alone_.size() > 1 && placed == kDomainsTried) return;
+    }
+  }
+
+  std::optional<GangShares> share_out_one_role(DomainRef domain, FillOrder order) const {
+    auto shares = alone_[0].share_out(domain, order);
+    if (!shares) return std::nullopt;
+    return GangShares{std::move(*shares)};
+  }
+
+  // Whether the shares fit; keeps the cheapest ones.
+  bool consider(GangShares shares) {
+    if (alone_.size() > 1 && !has_devices(shares)) return false;
+    Candidate candidate;
+    candidate.cost = cost_of_shares(task_, view_, shares);
+    candidate.is_beyond_preferred = candidate.cost.level > task_.job.topology.preferred;
+    if (best_ && !candidate.is_better_than(*best_)) return true;
+    candidate.shares = std::move(shares);
+    best_ = std::move(candidate);
+    return true;
+  }
+
+  bool has_devices(const GangShares& shares) const;
+
+  const GangTask& task_;
+  const NodeView& view_;
+  int device_type_;
+  std::vector<RoleShares> alone_;  // each role as if it were the only one
+  std::vector<FillOrder> orders_;
+  int lower_states_ = kLowerLevelStates;
+  std::optional<Candidate> best_;
+};
+
+// Devices for the shares of all roles of each node; nothing where some do not fit together.
+std::optional<std::vector<ReplicaPlacement>> devices_of_shares(const GangTask& task,
+                                                               const GangShares& shares) {
+  std::map<int, std::vector<int>> counts_at;  // by role
+  for (int role = 0; role < std::ssize(shares); ++role)
+    for (const NodeShare& share : at(shares, role)) {
+      std::vector<int>& counts = counts_at[share.position];
+      counts.resize(shares.size());
+      at(counts, role) = share.replicas;
+    }
+  std::vector<ReplicaPlacement> replicas;
+  for (const auto& [position, counts] : counts_at) {
+    const int node = at(task.free.domains().order, position);
+    const auto placements =
+        fit_on_node(task.free.node(node), task.free.free(node), task.job.roles, counts);
+    if (!placements) return std::nullopt;
+    for (ReplicaPlacement placement : *placements) {
+      placement.node = node;
+      replicas.push_back(placement);
+    }
+  }
+  return replicas;
+}
+
+bool GangSearch::has_devices(const GangShares& shares) const {
+  return devices_of_shares(task_, shares).has_value();
+}
+
+}  // namespace
+
+GangSize smallest_size(const JobRequest& job) {
+  GangSize size;
+  for (const Role& role : job.roles)
+    size.push_back(role.replicas_min);
+  return size;
+}
+
+void order_gang(const ClusterDomains& domains, const JobRequest& job,
+                std::vector<ReplicaPlacement>& replicas) {
+  std::stable_sort(replicas.begin(), replicas.end(), [&](const auto& a, const auto& b) {
+    return std::pair{a.role, at(domains.position, a.node)} <
+           std::pair{b.role, at(domains.position, b.node)};
+  });
+  for (auto begin = replicas.begin(); begin != replicas.end();) {
+    const Role& role = at(job.roles, begin->role);
+    const auto end = std::find_if(begin, replicas.end(), [role_index = begin->role](const auto& r) {
+      return r.role != role_index;
+    });
+    const auto domain = [&](const ReplicaPlacement& replica) {
+      return domains.domain_at(role.subgroup_level, at(domains.position, replica.node));
+    };
+    for (auto first = begin; first != end;) {
+      const auto last = std::find_if(
+          first, end, [&](const auto& replica) { return domain(replica) != domain(*first); });
+      const auto incomplete = (last - first) % role.subgroup_replicas;
+      if (incomplete > 0) {
+        std::rotate(last - incomplete, last, end);
+        break;
+      }
+      first = last;
+    }
+    begin = end;
+  }
+}
+
+std::optional<GangPlacement> place_gang(const FreeCapacity& free, const JobRequest& job,
+                                        const GangSize& size, const GangWeights& weights,
+                                        std::span<const ReplicaPlacement> kept) {
+  const GangTask task{free, job, size, weights, kept};
+  const NodeView view = view_nodes(free);
+  std::optional<Candidate> best;
+  for (const int device_type : possible_device_types(task)) {
+    auto candidate = GangSearch(task, view, device_type).best();
+    if (!candidate || (best && !candidate->is_better_than(*best))) continue;
+    best = std::move(candidate);
+    if (!job.device_types.empty()) break;
+  }
+  if (!best) return std::nullopt;
+  GangPlacement placement;
+  placement.level = best->cost.level;
+  placement.cost = best->cost.cost;
+  placement.replicas = *devices_of_shares(task, best->shares);
+  order_gang(free.domains(), job, placement.replicas);
+  return placement;
+}
+
+}  // namespace regatta::sched

@@ -1,0 +1,142 @@
+#include "regatta/platform/sched/internal/pending_order.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "regatta/base/core/ids.h"
+#include "regatta/platform/sched/internal/fair_shares.h"
+#include "regatta/platform/sched/internal/job_progress.h"
+
+namespace regatta::sched {
+namespace {
+
+// What decides between two jobs of one line; smaller goes first.
+struct JobRank {
+  double priority = 0;  // with ageing, negative
+  int level = 0;
+  double order = 0;
+  double submitted = 0;
+  int pending = 0;
+
+  friend auto operator<=>(const JobRank&, const JobRank&) = default;
+};
+
+double order_value(const PendingJob& job, JobOrder order) {
+  switch (order) {
+    case JobOrder::kSubmitted:
+      return 0;
+    case JobOrder::kShortest:
+      return remaining_time(job.request.run_time, job.completed, 0.5).value;
+    case JobOrder::kLeastService:
+      return devices_min(job.request) *
+             (job.completed + remaining_time(job.request.run_time, job.completed, 0.5)).value;
+    case JobOrder::kDeadline:
+      return job.request.deadline ? job.request.deadline->value : HUGE_VAL;
+  }
+  return 0;
+}
+
+JobRank rank_of(const DecisionState& state, int pending) {
+  const PendingJob& job = at(state.queue.jobs, pending);
+  const SchedulingPolicy& policy = state.policy;
+  const Seconds waited = state.snapshot.now - job.request.submitted;
+  const double ageing = policy.ageing.value > 0 ? std::floor(waited / policy.ageing) : 0;
+  return {.priority = -(job.request.priority + ageing),
+          .level = service_level(policy.service_levels, job.request, job.completed),
+          .order = order_value(job, policy.order),
+          .submitted = job.request.submitted.value,
+          .pending = pending};
+}
+
+// What each leaf uses and waits for, bounded by what the cluster holds.
+std::vector<ResourceAmounts> demands(const DecisionState& state) {
+  const QuotaTree& tree = state.queue.quotas;
+  std::vector<ResourceAmounts> demand(as_index(tree.size()));
+  for (const int leaf : tree.leaves())
+    at(demand, leaf) = state.usage.of_queue(leaf);
+  for (const PendingJob& job : state.queue.jobs)
+    at(demand, state.usage.leaf_of(state.accounts.at(&job.request))) +=
+        amounts_wanted(state, job.request, smallest_size(job.request));
+  for (ResourceAmounts& amounts : demand)
+    for (std::size_t i = 0; i < amounts.of.size(); ++i)
+      amounts.of[i] = std::min(amounts.of[i], state.capacity.of[i]);
+  return demand;
+}
+
+bool is_below_guarantee(const QuotaQueue& queue, const ResourceAmounts& used) {
+  for (std::size_t i = 0; i < used.of.size(); ++i)
+    if (used.of[i] < queue.guaranteed.of[i]) return true;
+  return false;
+}
+
+}  // namespace
+
+PendingOrder::PendingOrder(const DecisionState& state)
+    : state_(state), line_of_(state.queue.jobs.size()) {
+  add_lines();
+  std::vector<JobRank> ranks;
+  for (int i = 0; i < static_cast<int>(state.queue.jobs.size()); ++i)
+    ranks.push_back(rank_of(state, i));
+  for (Line& line : lines_)
+    std::sort(line.jobs.begin(), line.jobs.end(),
+              [&](int a, int b) { return at(ranks, a) < at(ranks, b); });
+  if (state.policy.is_fair && lines_.size() > 1)
+    deserved_ = fair_shares(state.queue.quotas, demands(state), state.capacity).deserved;
+  for (int line = 0; line < static_cast<int>(lines_.size()); ++line)
+    turns_.insert(turn_of(line));
+}
+
+void PendingOrder::add_lines() {
+  const auto& jobs = state_.queue.jobs;
+  if (!state_.policy.is_fair) {
+    if (jobs.empty()) return;
+    lines_.emplace_back();
+    lines_[0].jobs.resize(jobs.size());
+    std::iota(lines_[0].jobs.begin(), lines_[0].jobs.end(), 0);
+    return;
+  }
+  std::vector<int> line_of_leaf(as_index(state_.queue.quotas.size()), -1);
+  for (int i = 0; i < static_cast<int>(jobs.size()); ++i) {
+    const int leaf = state_.usage.leaf_of(state_.accounts.at(&at(jobs, i).request));
+    int& line = at(line_of_leaf, leaf);
+    if (line < 0) {
+      line = static_cast<int>(lines_.size());
+      lines_.push_back({.leaf = leaf, .jobs = {}});
+    }
+    at(lines_, line).jobs.push_back(i);
+    at(line_of_, i) = line;
+  }
+}
+
+PendingOrder::Turn PendingOrder::turn_of(int line) const {
+  const int leaf = at(lines_, line).leaf;
+  if (deserved_.empty() || leaf < 0) return {false, 0, 0, line};
+  const QuotaTree& tree = state_.queue.quotas;
+  const ResourceAmounts& used = state_.usage.of_queue(leaf);
+  const double share = dominant_share(used, state_.capacity);
+  const double fair = dominant_share(at(deserved_, leaf), state_.capacity);
+  const double ratio = fair > 0 ? share / fair : HUGE_VAL;
+  return {!is_below_guarantee(tree.queue(leaf), used), ratio, tree.name_rank(leaf), line};
+}
+
+int PendingOrder::next() {
+  // The usage of the line that was served last has changed if its job has started.
+  if (served_ >= 0) {
+    const Line& line = at(lines_, served_);
+    if (line.next < line.jobs.size()) turns_.insert(turn_of(served_));
+  }
+  served_ = -1;
+  if (turns_.empty()) return -1;
+  served_ = std::get<3>(*turns_.begin());
+  turns_.erase(turns_.begin());
+  Line& line = at(lines_, served_);
+  return line.jobs[line.next++];
+}
+
+void PendingOrder::close_line_of(int pending) {
+  Line& line = at(lines_, at(line_of_, pending));
+  line.next = line.jobs.size();
+}
+
+}  // namespace regatta::sched
