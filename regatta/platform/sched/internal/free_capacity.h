@@ -63,6 +63,7 @@ class FreeCapacity {
  public:
   explicit FreeCapacity(const ClusterSnapshot& snapshot);
 
+  const ClusterSnapshot& snapshot() const { return *snapshot_; }
   const ClusterNode& node(int node) const;
   const NodeCapacity& free(int node) const;
   int nodes() const;

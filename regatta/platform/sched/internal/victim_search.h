@@ -15,8 +15,8 @@ namespace regatta::sched {
 struct VictimOption {
   int job = 0;               // index into the running jobs of the snapshot
   double eviction_cost = 0;  // device-seconds that an eviction loses; at least 0
-  // Elastic jobs may give up these replicas (indices into the job's replicas) one after the other,
-  // each for `shrink_cost`, and keep their smallest size.
+  // Elastic jobs may give up any of these replicas (indices into the job's replicas), each for
+  // `shrink_cost`, and keep their smallest size.
   std::vector<int> sheddable;
   double shrink_cost = 0;
 };
@@ -24,7 +24,9 @@ struct VictimOption {
 struct Victim {
   int job = 0;
   bool is_evicted = true;  // else it gives `shed` up
-  std::vector<int> shed;
+  std::vector<int> shed;   // rising
+
+  bool operator==(const Victim&) const = default;
 };
 
 struct VictimSet {
@@ -33,12 +35,16 @@ struct VictimSet {
   GangPlacement placement;  // of the gang in the room that they make
 };
 
-// The gang fits without any victim's being spared: with every set that it returns it does fit, and
-// each victim is needed. The least cost where at most `exact_victims_max` options are in a domain,
-// else a local optimum. Nothing where no set makes room. `kept`: as for place_gang().
-std::optional<VictimSet> find_victims(const FreeCapacity& free, const ClusterSnapshot& snapshot,
-                                      const JobRequest& job, const GangSize& size,
-                                      const GangWeights& weights,
+// Evictions and replicas to give up below one domain for which the cheapest set is searched
+// exactly, within kVictimStatesMax checks; the set is a local optimum above.
+inline constexpr int kExactVictimsMax = 20;
+inline constexpr int kVictimStatesMax = 20'000;
+
+// With every set that it returns the whole gang fits, and without any one of its victims, or of the
+// replicas that they give up, it does not. No victims where it fits anyway; nothing where no set
+// makes room. `size` and `kept` are as for place_gang(). `free` is that of its snapshot, with everything that runs.
+std::optional<VictimSet> find_victims(const FreeCapacity& free, const JobRequest& job,
+                                      const GangSize& size, const GangWeights& weights,
                                       std::span<const VictimOption> options,
                                       std::span<const ReplicaPlacement> kept = {});
 

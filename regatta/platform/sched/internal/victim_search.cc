@@ -1,0 +1,175 @@
+#include "regatta/platform/sched/internal/victim_search.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "regatta/base/core/ids.h"
+#include "regatta/platform/sched/internal/gang_search.h"
+#include "regatta/platform/sched/internal/victim_room.h"
+#include "regatta/platform/sched/internal/victim_solver.h"
+
+namespace regatta::sched {
+namespace {
+
+class VictimSearch {
+ public:
+  VictimSearch(const GangTask& task, std::span<const VictimOption> options)
+      : task_(task), options_(options), items_(form_items()), room_(task, replicas_) {}
+
+  // Indices into items().
+  std::vector<int> find() {
+    index_items_by_domain();
+    for (const int device_type : possible_device_types(task_))
+      for (int domain = 0; domain < std::ssize(items_below_); ++domain)
+        if (!at(items_below_, domain).empty())
+          solve_below(domain, device_type, at(items_below_, domain));
+    while (is_too_much_elsewhere()) {
+    }
+    return best_;
+  }
+
+  const std::vector<VictimItem>& items() const { return items_; }
+
+ private:
+  VictimReplica victim_replica(int job, int replica) const {
+    const RunningJob& running = at(task_.free.snapshot().running, job);
+    const ReplicaPlacement& placement = at(running.replicas, replica);
+    return {0, at(task_.free.domains().position, placement.node),
+            &at(running.request.roles, placement.role), placement};
+  }
+
+  // Replicas on nodes to which none may come make no room.
+  std::vector<VictimItem> form_items() {
+    std::vector<VictimItem> items;
+    for (int option = 0; option < std::ssize(options_); ++option) {
+      const VictimOption& victim = at(options_, option);
+      const RunningJob& running = at(task_.free.snapshot().running, victim.job);
+      VictimItem eviction{option, -1, victim.eviction_cost, {}};
+      for (int i = 0; i < std::ssize(running.replicas); ++i) {
+        VictimReplica replica = victim_replica(victim.job, i);
+        replica.id = replicas_++;
+        if (!task_.free.free(replica.placement.node).is_open) continue;
+        if (std::find(victim.sheddable.begin(), victim.sheddable.end(), i) !=
+            victim.sheddable.end())
+          items.push_back({option, i, victim.shrink_cost, {replica}});
+        eviction.replicas.push_back(replica);
+      }
+      if (!eviction.replicas.empty()) items.push_back(std::move(eviction));
+    }
+    return items;
+  }
+
+  // Items with a replica below each domain of the required level.
+  void index_items_by_domain() {
+    const TopologyLevel level = task_.job.topology.required;
+    items_below_.resize(task_.free.domains_of(level).size());
+    for (int i = 0; i < std::ssize(items_); ++i)
+      for (const VictimReplica& replica : at(items_, i).replicas) {
+        auto& below = at(items_below_, task_.free.domains().domain_at(level, replica.position));
+        if (below.empty() || below.back() != i) below.push_back(i);
+      }
+  }
+
+  void solve_below(int domain, int device_type, const std::vector<int>& candidates) {
+    room_.enter({task_.job.topology.required, domain}, device_type);
+    std::vector<VictimItem> items;
+    for (const int i : candidates)
+      items.push_back(at(items_, i));
+    const auto chosen = VictimSolver(room_, items).solve(best_cost_);
+    if (!chosen) return;
+    best_.clear();
+    best_cost_ = 0;
+    for (const int i : *chosen) {
+      best_.push_back(at(candidates, i));
+      best_cost_ += at(items, i).cost;
+    }
+    best_domain_ = domain;
+    best_type_ = device_type;
+  }
+
+  // Whether fewer of the best set make room on another domain or type on which its jobs run too;
+  // the best set becomes those.
+  bool is_too_much_elsewhere() {
+    const std::vector<int> best = best_;
+    for (const int device_type : possible_device_types(task_))
+      for (int domain = 0; domain < std::ssize(items_below_); ++domain) {
+        if (domain == best_domain_ && device_type == best_type_) continue;
+        std::vector<int> below;
+        std::set_intersection(best.begin(), best.end(), at(items_below_, domain).begin(),
+                              at(items_below_, domain).end(), std::back_inserter(below));
+        if (below.empty()) continue;
+        const double cost = best_cost_;
+        best_cost_ = std::numeric_limits<double>::infinity();
+        solve_below(domain, device_type, below);
+        if (best_.size() < best.size()) return true;
+        best_ = best;
+        best_cost_ = cost;
+      }
+    return false;
+  }
+
+  const GangTask& task_;
+  std::span<const VictimOption> options_;
+  int replicas_ = 0;
+  std::vector<VictimItem> items_;
+  VictimRoom room_;
+  std::vector<std::vector<int>> items_below_;
+  std::vector<int> best_;
+  double best_cost_ = std::numeric_limits<double>::infinity();
+  int best_domain_ = -1;
+  int best_type_ = kAnyDeviceType;
+};
+
+std::vector<Victim> victims_of(std::span<const VictimOption> options,
+                               const std::vector<VictimItem>& items,
+                               const std::vector<int>& chosen) {
+  std::map<int, Victim> by_job;
+  for (const int i : chosen) {
+    const VictimItem& item = at(items, i);
+    const int job = at(options, item.option).job;
+    Victim& victim = by_job.try_emplace(job, Victim{job, false, {}}).first->second;
+    if (item.shed < 0)
+      victim.is_evicted = true;
+    else
+      victim.shed.push_back(item.shed);
+  }
+  std::vector<Victim> victims;
+  for (auto& [job, victim] : by_job) {
+    std::sort(victim.shed.begin(), victim.shed.end());
+    victims.push_back(std::move(victim));
+  }
+  return victims;
+}
+
+}  // namespace
+
+std::optional<VictimSet> find_victims(const FreeCapacity& free, const JobRequest& job,
+                                      const GangSize& size, const GangWeights& weights,
+                                      std::span<const VictimOption> options,
+                                      std::span<const ReplicaPlacement> kept) {
+  VictimSet set;
+  if (auto placement = place_gang(free, job, size, weights, kept)) {
+    set.placement = std::move(*placement);
+    return set;
+  }
+  const GangTask task{free, job, size, weights, kept};
+  VictimSearch search(task, options);
+  const std::vector<int> chosen = search.find();
+  if (chosen.empty()) return std::nullopt;
+  FreeCapacity freed = free;
+  for (const int i : chosen) {
+    const VictimItem& item = at(search.items(), i);
+    set.cost += item.cost;
+    for (const VictimReplica& replica : item.replicas)
+      freed.give(*replica.role, replica.placement);
+  }
+  auto placement = place_gang(freed, job, size, weights, kept);
+  if (!placement) return std::nullopt;
+  set.victims = victims_of(options, search.items(), chosen);
+  set.placement = std::move(*placement);
+  return set;
+}
+
+}  // namespace regatta::sched

@@ -1,0 +1,207 @@
+#include "regatta/platform/sched/internal/victim_solver.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "regatta/base/core/ids.h"
+#include "regatta/platform/sched/internal/victim_search.h"
+
+namespace regatta::sched {
+namespace {
+
+// Sums of costs in another order differ in the last bits.
+constexpr double kCostTolerance = 1e-9;
+
+// Items by falling key, then by rising index.
+std::vector<int> items_by_falling(const std::vector<double>& keys) {
+  std::vector<int> order(keys.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&keys](int a, int b) { return at(keys, a) > at(keys, b); });
+  return order;
+}
+
+}  // namespace
+
+VictimSolver::VictimSolver(VictimRoom& room, std::span<const VictimItem> items)
+    : room_(room), items_(items) {
+  for (const VictimItem& item : items)
+    milli_.push_back(room.added_milli(item));
+  order_items();
+}
+
+// Three orders of taking back: the dearest items, the dearest for what they add, and those on the
+// nodes that are dearest to empty.
+void VictimSolver::order_items() {
+  std::vector<double> cost;
+  std::vector<double> price;
+  std::map<int, double> node_cost;
+  for (std::size_t i = 0; i < items_.size(); ++i) {
+    const VictimItem& item = items_[i];
+    cost.push_back(item.cost);
+    price.push_back(item.cost / (static_cast<double>(milli_[i]) + 1));
+    for (const VictimReplica& replica : item.replicas)
+      if (item.shed < 0)
+        node_cost[replica.position] += item.cost / static_cast<double>(item.replicas.size());
+  }
+  std::vector<double> dearest_node;
+  for (const VictimItem& item : items_) {
+    double dearest = 0;
+    for (const VictimReplica& replica : item.replicas)
+      dearest = std::max(dearest, node_cost[replica.position]);
+    dearest_node.push_back(dearest);
+  }
+  by_price_ = items_by_falling(price);
+  orders_ = {items_by_falling(cost), by_price_, items_by_falling(dearest_node)};
+  std::reverse(by_price_.begin(), by_price_.end());
+}
+
+std::optional<std::vector<int>> VictimSolver::solve(double cost_below) {
+  best_.reset();
+  best_cost_ = cost_below;
+  const long long missing = room_.missing_milli();
+  if (cost_bound(missing, std::vector<char>(items_.size())) >= best_cost_) return std::nullopt;
+  for (const VictimItem& item : items_)
+    room_.free_item(item);
+  if (room_.fits()) {
+    for (const std::vector<int>& order : orders_)
+      reverse_delete(order);
+    checks_left_ = kVictimStatesMax;
+    if (items_.size() <= as_index(kExactVictimsMax)) {
+      is_chosen_.assign(items_.size(), 0);
+      is_decided_.assign(items_.size(), 0);
+      branch(0, 0, missing);
+      if (best_ && checks_left_ < 0) remove_needless();
+    } else if (best_) {
+      exchange();
+    }
+  }
+  for (const VictimItem& item : items_)
+    room_.take_item(item);
+  if (!best_) return std::nullopt;
+  std::vector<int> chosen;
+  for (int i = 0; i < std::ssize(items_); ++i)
+    if (at(*best_, i) != 0) chosen.push_back(i);
+  return chosen;
+}
+
+// A lower bound of what undecided items cost that add so much, parts of items allowed (Dantzig's
+// bound of a knapsack).
+double VictimSolver::cost_bound(long long missing_milli,
+                                const std::vector<char>& is_decided) const {
+  double cost = 0;
+  for (const int item : by_price_) {
+    if (missing_milli <= 0) return cost;
+    if (at(is_decided, item) != 0 || at(milli_, item) == 0) continue;
+    const long long milli = at(milli_, item);
+    cost += at(items_, item).cost * static_cast<double>(std::min(milli, missing_milli)) /
+            static_cast<double>(milli);
+    missing_milli -= milli;
+  }
+  return missing_milli > 0 ? std::numeric_limits<double>::infinity() : cost;
+}
+
+void VictimSolver::keep_if_cheaper(const std::vector<char>& is_chosen) {
+  double cost = 0;
+  for (int i = 0; i < std::ssize(items_); ++i)
+    if (at(is_chosen, i) != 0) cost += at(items_, i).cost;
+  if (cost >= best_cost_ * (1 - kCostTolerance)) return;
+  best_cost_ = cost;
+  best_ = is_chosen;
+}
+
+// From all items freed, back to it.
+void VictimSolver::reverse_delete(const std::vector<int>& order) {
+  std::vector<char> is_chosen(items_.size(), 1);
+  for (const int item : order) {
+    room_.take_item(at(items_, item));
+    at(is_chosen, item) = room_.fits() ? 0 : 1;
+    if (at(is_chosen, item) != 0) room_.free_item(at(items_, item));
+  }
+  for (int i = 0; i < std::ssize(items_); ++i)
+    if (at(is_chosen, i) == 0) room_.free_item(at(items_, i));
+  keep_if_cheaper(is_chosen);
+}
+
+// A search that ran out of checks may end with some.
+void VictimSolver::remove_needless() {
+  for (int i = 0; i < std::ssize(items_); ++i)
+    if (at(*best_, i) == 0) room_.take_item(at(items_, i));
+  const std::vector<char> all = *best_;
+  for (const int item : orders_[0]) {
+    if (at(all, item) == 0) continue;
+    room_.take_item(at(items_, item));
+    at(*best_, item) = room_.fits() ? 0 : 1;
+    if (at(*best_, item) != 0) room_.free_item(at(items_, item));
+  }
+  for (int i = 0; i < std::ssize(items_); ++i)
+    if (at(*best_, i) == 0) room_.free_item(at(items_, i));
+}
+
+// Decides the items in the order of falling cost: undecided and chosen ones are freed.
+void VictimSolver::branch(std::size_t depth, double cost, long long missing_milli) {
+  if (--checks_left_ < 0) return;
+  if (cost + cost_bound(missing_milli, is_decided_) >= best_cost_ * (1 - kCostTolerance)) return;
+  if (depth == items_.size()) {
+    keep_if_cheaper(is_chosen_);
+    return;
+  }
+  const int item = orders_[0][depth];
+  at(is_decided_, item) = 1;
+  room_.take_item(at(items_, item));
+  if (room_.fits()) branch(depth + 1, cost, missing_milli);
+  room_.free_item(at(items_, item));
+  at(is_chosen_, item) = 1;
+  branch(depth + 1, cost + at(items_, item).cost, missing_milli - at(milli_, item));
+  at(is_chosen_, item) = 0;
+  at(is_decided_, item) = 0;
+}
+
+void VictimSolver::restore(const std::vector<char>& from, const std::vector<char>& to) {
+  for (int i = 0; i < std::ssize(items_); ++i) {
+    if (at(from, i) == at(to, i)) continue;
+    if (at(to, i) != 0)
+      room_.free_item(at(items_, i));
+    else
+      room_.take_item(at(items_, i));
+  }
+}
+
+// Adds one more item to the best set and takes back what it makes needless, as long as the set
+// becomes cheaper.
+void VictimSolver::exchange() {
+  std::vector<char> is_chosen = *best_;
+  for (int i = 0; i < std::ssize(items_); ++i)
+    if (at(is_chosen, i) == 0) room_.take_item(at(items_, i));
+  bool is_improved = true;
+  while (is_improved && checks_left_ > 0) {
+    is_improved = false;
+    for (const int added : by_price_) {
+      if (at(is_chosen, added) != 0 || checks_left_ <= 0) continue;
+      std::vector<char> with = is_chosen;
+      at(with, added) = 1;
+      room_.free_item(at(items_, added));
+      for (const int item : orders_[0]) {
+        if (at(with, item) == 0 || item == added) continue;
+        --checks_left_;
+        room_.take_item(at(items_, item));
+        at(with, item) = room_.fits() ? 0 : 1;
+        if (at(with, item) != 0) room_.free_item(at(items_, item));
+      }
+      const double before = best_cost_;
+      keep_if_cheaper(with);
+      is_improved = best_cost_ < before;
+      if (is_improved) {
+        is_chosen = with;
+        break;
+      }
+      restore(with, is_chosen);
+    }
+  }
+  for (int i = 0; i < std::ssize(items_); ++i)
+    if (at(is_chosen, i) == 0) room_.free_item(at(items_, i));
+}
+
+}  // namespace regatta::sched
