@@ -29,7 +29,8 @@ TEST(Decide, StartsAWholeGangBelowOneLeaf) {
   ASSERT_EQ(decision.actions.size(), 1U);
   EXPECT_EQ(decision.actions[0].kind, ActionKind::kStart);
   EXPECT_EQ(nodes_of(decision.actions[0]).size(), 3U);
-  EXPECT_EQ(decision.actions[0].reason, "starts on 24 devices on 3 nodes below leaf 0 after 16.7 min");
+  EXPECT_EQ(decision.actions[0].reason,
+            "starts on 24 devices on 3 nodes below leaf 0 after 16.7 min");
   EXPECT_TRUE(decision.waiting.empty());
 }
 
@@ -143,17 +144,20 @@ TEST(Decide, KeepsThePlacesOfADegradedGangUntilItsNodesReturn) {
   ClusterSnapshot snapshot = cluster_of(4);
   snapshot.running = {running(gang("gang", 4, 8), {0, 1, 2, 3})};
   snapshot.nodes[1].health = snapshot.nodes[2].health = NodeHealth::kFailed;
+  SchedulingPolicy how = policy("regatta");
+  how.service_levels.clear();
   JobQueue queue;
   for (int i = 0; i < 1000; ++i)
     queue.jobs.push_back(pending(gang("pod" + std::to_string(i), 1, 1)));
-  SchedulingDecision decision = decided(snapshot, queue, policy("regatta"));
-  EXPECT_TRUE(decision.actions.empty());
+  SchedulingDecision decision = decided(snapshot, queue, how);
+  EXPECT_TRUE(decision.actions.empty())
+      << decision.actions[0].job << ": " << decision.actions[0].reason;
   EXPECT_EQ(decision.waiting.front().job, "gang");
   EXPECT_EQ(decision.waiting.front().cause, WaitCause::kDegraded);
   snapshot.nodes[1].health = NodeHealth::kReady;
-  EXPECT_TRUE(decided(snapshot, queue, policy("regatta")).actions.empty());
+  EXPECT_TRUE(decided(snapshot, queue, how).actions.empty());
   snapshot.nodes[2].health = NodeHealth::kReady;
-  decision = decided(snapshot, queue, policy("regatta"));
+  decision = decided(snapshot, queue, how);
   EXPECT_TRUE(decision.actions.empty());
   EXPECT_NE(decision.waiting.front().job, "gang");
 }

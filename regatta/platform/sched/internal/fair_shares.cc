@@ -116,8 +116,7 @@ FairShares fair_shares(const QuotaTree& tree, const std::vector<ResourceAmounts>
     ResourceAmounts& deserved = at(shares.deserved, queue);
     if (tree.is_leaf(queue)) {
       for (std::size_t r = 0; r < deserved.of.size(); ++r)
-        deserved.of[r] =
-            whole_amount(filling.part(queue), std::max(0LL, at(demand, queue).of[r]));
+        deserved.of[r] = whole_amount(filling.part(queue), std::max(0LL, at(demand, queue).of[r]));
     }
     if (tree.parent(queue) >= 0) at(shares.deserved, tree.parent(queue)) += deserved;
   }

@@ -12,7 +12,7 @@
 namespace regatta::sched {
 namespace {
 
-// Steps of the exact search for levels below the required one: a gang that is not found there may still
+// Steps of the exact search for levels below the required one: a gang not found there may still
 // be placed on more domains.
 constexpr int kLowerLevelStates = kGangStatesMax / 10;
 // Domains of a level in which gangs of several roles are tried, those with the least free first.

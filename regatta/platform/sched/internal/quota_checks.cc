@@ -26,9 +26,8 @@ Status check_amount(const QuotaQueue& queue, std::string_view what, Resource res
 Status check_queue(const QuotaQueue& queue) {
   // The negation also refuses what is no number.
   if (!(queue.weight >= 1 / kQuotaWeightMax && queue.weight <= kQuotaWeightMax)) {
-    return quota_error(queue.name,
-                       fmt::format("its weight is {}; give one above 0, from {} to {}",
-                                   queue.weight, 1 / kQuotaWeightMax, kQuotaWeightMax));
+    return quota_error(queue.name, fmt::format("its weight is {}; give one above 0, from {} to {}",
+                                               queue.weight, 1 / kQuotaWeightMax, kQuotaWeightMax));
   }
   for (int r = 0; r < kResources; ++r) {
     const auto resource = static_cast<Resource>(r);
@@ -40,9 +39,10 @@ Status check_queue(const QuotaQueue& queue) {
     REGATTA_TRY_DO(check_amount(queue, "its limit of a user is", resource, user_limit.value_or(0)));
     if (limit && *limit < guaranteed) {
       return quota_error(
-          queue.name, fmt::format("it is guaranteed {}, but its limit is {}; raise the limit or "
-                                  "guarantee less",
-                                  amount_text(resource, guaranteed), amount_text(resource, *limit)));
+          queue.name,
+          fmt::format("it is guaranteed {}, but its limit is {}; raise the limit or "
+                      "guarantee less",
+                      amount_text(resource, guaranteed), amount_text(resource, *limit)));
     }
   }
   return {};
@@ -80,18 +80,18 @@ Status check_children(const QuotaQueue& parent, const ResourceAmounts& sum) {
     const long long guaranteed = parent.guaranteed[resource];
     if (guaranteed > 0 && sum[resource] > guaranteed) {
       return quota_error(
-          parent.name, fmt::format("the queues below it are guaranteed {}, but it is guaranteed "
-                                   "{}; raise its guarantee or lower theirs",
-                                   amount_text(resource, sum[resource]),
-                                   amount_text(resource, guaranteed)));
+          parent.name,
+          fmt::format("the queues below it are guaranteed {}, but it is guaranteed "
+                      "{}; raise its guarantee or lower theirs",
+                      amount_text(resource, sum[resource]), amount_text(resource, guaranteed)));
     }
     const std::optional<long long> limit = at(parent.limit, r);
     if (limit && sum[resource] > *limit) {
       return quota_error(
-          parent.name, fmt::format("the queues below it are guaranteed {}, but its limit is {}; "
-                                   "raise its limit or lower their guarantees",
-                                   amount_text(resource, sum[resource]),
-                                   amount_text(resource, *limit)));
+          parent.name,
+          fmt::format("the queues below it are guaranteed {}, but its limit is {}; "
+                      "raise its limit or lower their guarantees",
+                      amount_text(resource, sum[resource]), amount_text(resource, *limit)));
     }
     if (sum[resource] > kQuotaAmountMax) {
       return quota_error(parent.name,

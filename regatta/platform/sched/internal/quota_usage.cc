@@ -16,9 +16,8 @@ std::optional<QuotaLimit> passed(const Limits& limits, const ResourceAmounts& us
   for (int r = 0; r < kResources; ++r) {
     const std::optional<long long>& limit = at(limits, r);
     if (!limit || at(amounts.of, r) == 0 || at(used.of, r) + at(amounts.of, r) <= *limit) continue;
-    return QuotaLimit{.resource = static_cast<Resource>(r),
-                      .used = at(used.of, r),
-                      .limit = *limit};
+    return QuotaLimit{
+        .resource = static_cast<Resource>(r), .used = at(used.of, r), .limit = *limit};
   }
   return std::nullopt;
 }
@@ -68,7 +67,8 @@ void QuotaUsage::add(int account, const ResourceAmounts& amounts) {
   const Account& added = at(accounts_, account);
   for (int queue = added.leaf; queue >= 0; queue = tree_->parent(queue)) {
     at(used_, queue) += amounts;
-    if (at(limits_users_, queue)) at(at(users_, queue).used, user_slot(queue, added.user)) += amounts;
+    if (at(limits_users_, queue))
+      at(at(users_, queue).used, user_slot(queue, added.user)) += amounts;
   }
 }
 
@@ -106,9 +106,9 @@ std::string limit_text(const QuotaTree& tree, const QuotaLimit& limit, std::stri
   const bool is_reached = limit.used >= limit.limit;
   const std::string used = amount_text(limit.resource, limit.used);
   if (limit.is_of_user) {
-    return is_reached ? fmt::format("user {} is at the limit of {} in queue {}", user, most, queue)
-                      : fmt::format("user {} has {} of at most {} in queue {}", user, used, most,
-                                    queue);
+    return is_reached
+               ? fmt::format("user {} is at the limit of {} in queue {}", user, most, queue)
+               : fmt::format("user {} has {} of at most {} in queue {}", user, used, most, queue);
   }
   return is_reached ? fmt::format("queue {} is at its limit of {}", queue, most)
                     : fmt::format("queue {} has {} of at most {}", queue, used, most);

@@ -55,9 +55,9 @@ class QuotaUsage {
   int user_slot(int queue, int user) const;
 
   const QuotaTree* tree_;
-  std::vector<bool> limits_users_;        // by queue
-  std::vector<ResourceAmounts> used_;     // by queue
-  std::vector<UserSlots> users_;          // by queue
+  std::vector<bool> limits_users_;     // by queue
+  std::vector<ResourceAmounts> used_;  // by queue
+  std::vector<UserSlots> users_;       // by queue
   std::vector<Account> accounts_;
   std::map<std::string, int, std::less<>> user_numbers_;
   std::map<std::pair<int, int>, int> account_numbers_;  // by leaf and user

@@ -101,9 +101,7 @@ class VictimSearch {
                               at(items_below_, domain).end(), std::back_inserter(below));
         if (below.empty()) continue;
         const double cost = best_cost_;
-        // Items without a cost may be too many as well.
-        if (below.size() < best.size())
-          best_cost_ = std::numeric_limits<double>::infinity();
+        best_cost_ = std::numeric_limits<double>::infinity();
         solve_below(domain, device_type, below);
         if (best_.size() < best.size()) return true;
         best_ = best;

@@ -42,7 +42,8 @@ inline constexpr int kVictimStatesMax = 20'000;
 
 // With every set that it returns the whole gang fits, and without any one of its victims, or of the
 // replicas that they give up, it does not. No victims where it fits anyway; nothing where no set
-// makes room. `size` and `kept` are as for place_gang(). `free` is that of its snapshot, with everything that runs.
+// makes room. `size` and `kept` are as for place_gang(). `free` is that of its snapshot, with
+// everything that runs.
 std::optional<VictimSet> find_victims(const FreeCapacity& free, const JobRequest& job,
                                       const GangSize& size, const GangWeights& weights,
                                       std::span<const VictimOption> options,

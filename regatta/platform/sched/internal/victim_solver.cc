@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "regatta/base/core/ids.h"
+#include "regatta/platform/sched/internal/victim_search.h"
 
 namespace regatta::sched {
 namespace {
@@ -72,6 +73,7 @@ std::optional<std::vector<int>> VictimSolver::solve(double cost_below) {
       is_chosen_.assign(items_.size(), 0);
       is_decided_.assign(items_.size(), 0);
       branch(0, 0, missing);
+      if (best_ && checks_left_ < 0) remove_needless();
     } else if (best_) {
       exchange();
     }
@@ -105,7 +107,7 @@ void VictimSolver::keep_if_cheaper(const std::vector<char>& is_chosen) {
   double cost = 0;
   for (int i = 0; i < std::ssize(items_); ++i)
     if (at(is_chosen, i) != 0) cost += at(items_, i).cost;
-  if (cost >= best_cost_ - kCostTolerance * best_cost_) return;
+  if (cost >= best_cost_ * (1 - kCostTolerance)) return;
   best_cost_ = cost;
   best_ = is_chosen;
 }
@@ -123,12 +125,25 @@ void VictimSolver::reverse_delete(const std::vector<int>& order) {
   keep_if_cheaper(is_chosen);
 }
 
+// A search that ran out of checks may end with some.
+void VictimSolver::remove_needless() {
+  for (int i = 0; i < std::ssize(items_); ++i)
+    if (at(*best_, i) == 0) room_.take_item(at(items_, i));
+  const std::vector<char> all = *best_;
+  for (const int item : orders_[0]) {
+    if (at(all, item) == 0) continue;
+    room_.take_item(at(items_, item));
+    at(*best_, item) = room_.fits() ? 0 : 1;
+    if (at(*best_, item) != 0) room_.free_item(at(items_, item));
+  }
+  for (int i = 0; i < std::ssize(items_); ++i)
+    if (at(*best_, i) == 0) room_.free_item(at(items_, i));
+}
+
 // Decides the items in the order of falling cost: undecided and chosen ones are freed.
 void VictimSolver::branch(std::size_t depth, double cost, long long missing_milli) {
   if (--checks_left_ < 0) return;
-  if (cost + cost_bound(missing_milli, is_decided_) >=
-      best_cost_ - kCostTolerance * best_cost_)
-    return;
+  if (cost + cost_bound(missing_milli, is_decided_) >= best_cost_ * (1 - kCostTolerance)) return;
   if (depth == items_.size()) {
     keep_if_cheaper(is_chosen_);
     return;
@@ -142,6 +157,16 @@ void VictimSolver::branch(std::size_t depth, double cost, long long missing_mill
   branch(depth + 1, cost + at(items_, item).cost, missing_milli - at(milli_, item));
   at(is_chosen_, item) = 0;
   at(is_decided_, item) = 0;
+}
+
+void VictimSolver::restore(const std::vector<char>& from, const std::vector<char>& to) {
+  for (int i = 0; i < std::ssize(items_); ++i) {
+    if (at(from, i) == at(to, i)) continue;
+    if (at(to, i) != 0)
+      room_.free_item(at(items_, i));
+    else
+      room_.take_item(at(items_, i));
+  }
 }
 
 // Adds one more item to the best set and takes back what it makes needless, as long as the set
@@ -168,16 +193,11 @@ void VictimSolver::exchange() {
       const double before = best_cost_;
       keep_if_cheaper(with);
       is_improved = best_cost_ < before;
-      const std::vector<char>& next = is_improved ? with : is_chosen;
-      for (int i = 0; i < std::ssize(items_) && !is_improved; ++i)
-        if (at(next, i) != at(with, i)) {
-          if (at(next, i) != 0)
-            room_.free_item(at(items_, i));
-          else
-            room_.take_item(at(items_, i));
-        }
-      if (is_improved) is_chosen = with;
-      if (is_improved) break;
+      if (is_improved) {
+        is_chosen = with;
+        break;
+      }
+      restore(with, is_chosen);
     }
   }
   for (int i = 0; i < std::ssize(items_); ++i)

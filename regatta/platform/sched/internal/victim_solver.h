@@ -28,14 +28,16 @@ class VictimSolver {
   double cost_bound(long long missing_milli, const std::vector<char>& is_decided) const;
   void reverse_delete(const std::vector<int>& order);
   void branch(std::size_t depth, double cost, long long missing_milli);
+  void remove_needless();
   void exchange();
+  void restore(const std::vector<char>& from, const std::vector<char>& to);
   void keep_if_cheaper(const std::vector<char>& is_chosen);
 
   VictimRoom& room_;
   std::span<const VictimItem> items_;
-  std::vector<long long> milli_;             // that each item adds
-  std::vector<std::vector<int>> orders_;     // in which items are taken back
-  std::vector<int> by_price_;                // by rising cost of what they add
+  std::vector<long long> milli_;          // that each item adds
+  std::vector<std::vector<int>> orders_;  // in which items are taken back
+  std::vector<int> by_price_;             // by rising cost of what they add
   std::vector<char> is_chosen_;
   std::vector<char> is_decided_;
   std::optional<std::vector<char>> best_;

@@ -11,7 +11,7 @@ namespace regatta::sched {
 namespace {
 
 constexpr double kEndless = std::numeric_limits<double>::infinity();
-constexpr double kFull = 1e-11;      // shares this near to a cap are at it
+constexpr double kFull = 1e-11;       // shares this near to a cap are at it
 constexpr double kSameLevel = 1e-10;  // and this near to the dominant one are dominant too
 
 double scaled_share(const ResourceShares& amounts, const ResourceShares& scale) {
@@ -27,7 +27,8 @@ double share_rate(const ResourceShares& amounts, const ResourceShares& rate,
   const double share = scaled_share(amounts, scale);
   double fastest = 0;
   for (std::size_t r = 0; r < amounts.size(); ++r)
-    if (amounts[r] * scale[r] >= share - kSameLevel) fastest = std::max(fastest, rate[r] * scale[r]);
+    if (amounts[r] * scale[r] >= share - kSameLevel)
+      fastest = std::max(fastest, rate[r] * scale[r]);
   return fastest;
 }
 
@@ -129,9 +130,9 @@ bool WaterFilling::open_parents() {
     QueueState& opened = state(queue);
     if (!tree_->is_leaf(queue)) {
       const std::span<const int> children = tree_->children(queue);
-      opened.is_open = opened.is_in_round && std::any_of(children.begin(), children.end(), [&](int child) {
-        return state(child).is_open;
-      });
+      opened.is_open =
+          opened.is_in_round && std::any_of(children.begin(), children.end(),
+                                            [&](int child) { return state(child).is_open; });
     }
     is_any_open |= opened.is_open;
   }

@@ -37,8 +37,8 @@ class WaterFilling {
     ResourceShares scale{};   // excess times this is the share that is levelled
     ResourceShares rate{};    // of `poured`
     double weight = 1;
-    double speed = 0;      // factor of `rate` for each unit of the parent's flow
-    double part = 0;       // of a leaf's demand
+    double speed = 0;  // factor of `rate` for each unit of the parent's flow
+    double part = 0;   // of a leaf's demand
     double part_rate = 0;
     bool is_open = false;
     bool is_in_round = false;
