@@ -40,9 +40,6 @@ Status check_role(const JobRequest& job, const Role& role) {
   if (role.devices == 0 && role.cpu_milli == 0 && role.memory_mib == 0 && role.nic_milli == 0)
     return fail("it asks for nothing; give devices or cpus");
   if (role.subgroup_replicas < 1) return fail("a subgroup has 1 replica or more");
-  if (role.replicas_min % role.subgroup_replicas != 0)
-    return fail(fmt::format("replicas_min {} is no multiple of its subgroups of {}",
-                            role.replicas_min, role.subgroup_replicas));
   return {};
 }
 

@@ -48,12 +48,18 @@ class StartPass {
   void run();
 
  private:
+  struct Waiting {
+    int pending = 0;
+    WaitCause cause = WaitCause::kNoRoom;
+  };
+
   // Nothing: the job starts.
   std::optional<WaitCause> try_start(int pending);
   std::optional<GangPlacement> place(int pending, const FreeCapacity& free);
   std::optional<GangPlacement> find_room(int pending, std::string& text);
   void start(int pending, std::vector<ReplicaPlacement> replicas, const std::string& room);
   void reserve(int pending);
+  void use_what_victims_left(std::vector<Waiting>& waiting);
   const FreeCapacity& view_for(int pending, int& view);
 
   DecisionState& state_;
@@ -62,15 +68,16 @@ class StartPass {
   std::vector<FreeCapacity> views_;
   std::set<std::pair<int, std::string>> failed_;  // view and shape of jobs that did not fit
   int room_searches_ = 0;
+  bool has_made_room_ = false;
 };
 
 void StartPass::run() {
   PendingOrder order(state_);
+  std::vector<Waiting> waiting;
   for (int pending = order.next(); pending >= 0; pending = order.next()) {
     const auto cause = try_start(pending);
     if (!cause) continue;
-    state_.decision.waiting.push_back(
-        {.job = at(state_.queue.jobs, pending).request.name, .cause = *cause});
+    waiting.push_back({pending, *cause});
     const bool waits_for_room = *cause == WaitCause::kNoRoom || *cause == WaitCause::kReservation;
     if (state_.policy.backfill == BackfillRule::kNone && waits_for_room) {
       order.close_line_of(pending);
@@ -80,6 +87,20 @@ void StartPass::run() {
         static_cast<int>(state_.reservations.size()) < state_.policy.reservations)
       reserve(pending);
   }
+  use_what_victims_left(waiting);
+  for (const Waiting& job : waiting)
+    state_.decision.waiting.push_back(
+        {.job = at(state_.queue.jobs, job.pending).request.name, .cause = job.cause});
+}
+
+// Victims may have had more than the gang takes: jobs before it in the order may fit now.
+void StartPass::use_what_victims_left(std::vector<Waiting>& waiting) {
+  if (!has_made_room_ || state_.policy.backfill == BackfillRule::kNone) return;
+  failed_.clear();
+  room_searches_ = kRoomSearchesMax;
+  std::erase_if(waiting, [&](const Waiting& job) {
+    return job.cause != WaitCause::kQuota && !try_start(job.pending).has_value();
+  });
 }
 
 // A job that ends before a reservation begins may use what it holds.
@@ -127,7 +148,8 @@ std::optional<WaitCause> StartPass::try_start(int pending) {
   }
   if (auto placement = find_room(pending, room)) {
     start(pending, std::move(placement->replicas), room);
-    failed_.clear();  // victims had more than the gang takes
+    failed_.clear();
+    has_made_room_ = true;
     return std::nullopt;
   }
   if (view > 0 && failed_.count({0, shape}) == 0) {
