@@ -1,0 +1,26 @@
+// mixing/internal/mode_costs.h: plays series of demand through one mode of sharing a device.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "regatta/platform/mixing/mix_decision.h"
+
+namespace regatta::mixing {
+
+struct ModeOutcome {
+  ModeCost cost;
+  Seconds lease{};                        // kTimeSlice: the best of a few
+  std::vector<IntervalRange> low_ranges;  // kTidal
+};
+
+// The series have one length of at least 1.
+ModeOutcome try_mode(MixMode mode, std::span<const MixedWorkload> workloads,
+                     const DeviceCapacity& device, const ServiceBudget& budget);
+
+// Divides `capacity` by weight; what one does not need goes to the others. Source: max-min
+// fairness, Bertsekas and Gallager, Data Networks, 6.5.2.
+std::vector<double> divide_by_weight(std::span<const double> needs, std::span<const double> weights,
+                                     double capacity);
+
+}  // namespace regatta::mixing

@@ -1,0 +1,64 @@
+// mixing/mix_decision.h: in which of four ways workloads share one device, as settings that
+// `regatta gpu` carries out. Pure.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "regatta/base/core/result.h"
+#include "regatta/gpu/sharing/slice.h"
+#include "regatta/platform/mixing/device_assignment.h"
+#include "regatta/platform/mixing/mixed_workload.h"
+
+namespace regatta::mixing {
+
+enum class MixMode {
+  kShared,      // all at once, each with a quota; what others leave is free to take
+  kPreemptive,  // work with a latency target first, the rest gets what it leaves
+  kTimeSlice,   // one at a time has the device alone; memory of the others goes to the host
+  kTidal        // work without a target runs only in hours in which little else is expected
+};
+
+// The cost of a mode over the series, in device intervals.
+struct ModeCost {
+  MixMode mode = MixMode::kShared;
+  std::string obstacle;     // why the mode cannot be; empty: it can
+  double lost = 0;          // work that its interval has no room for, swaps, restarts
+  double missed = 0;        // intervals of workloads that missed their latency target
+  double missed_share = 0;  // the largest share of a workload's intervals with work
+  double cost = 0;          // lost, and missed at its price
+};
+
+struct SliceSetting {
+  std::string workload;
+  sharing::GpuSlice slice;  // of GPU 0
+  bool has_overcommit = false;
+  Seconds lease{};                  // 0: none
+  std::vector<IntervalRange> runs;  // kTidal: when it runs; otherwise empty, and it always runs
+};
+
+struct MixDecision {
+  MixMode mode = MixMode::kShared;
+  bool is_within_budget = false;  // every missed share is at most that of the budget
+  std::string policy;             // of the daemon
+  std::vector<SliceSetting> slices;
+  std::vector<ModeCost> modes;  // of all modes, in the order of MixMode
+  std::string reason;           // one sentence
+};
+
+// The cheapest mode within the budget; where none keeps it, the one that misses least. A workload
+// needs its demand, grown by interference (mixed_demand()) where others run at the same time.
+// Swaps take memory / link, for what leaves and what comes. kTidal decides by the past of each
+// interval alone. kInvalidInput: no workload, series of different lengths or without intervals,
+// memory below 2 MiB or above the device's. kExhausted: no mode has room for the memory.
+Result<MixDecision> decide_mix(std::span<const MixedWorkload> workloads,
+                               const DeviceCapacity& device, const ServiceBudget& budget);
+
+// Flags of `regatta gpu run` for the slice, and of `regatta gpu daemon` for the device.
+std::vector<std::string> run_flags(const SliceSetting& setting);
+std::vector<std::string> daemon_flags(const MixDecision& decision, const DeviceCapacity& device);
+
+const char* name_of(MixMode mode);
+
+}  // namespace regatta::mixing
