@@ -84,8 +84,8 @@ Result<DutyTrace> read_duty_trace(std::string_view text, const std::string& file
   for (;;) {
     REGATTA_TRY(is_row, rows.next());
     if (!is_row) break;
-    REGATTA_TRY(time, rows.fraction("t_s", kTimes));
-    REGATTA_TRY(duty, rows.fraction("duty_pct", kPercent));
+    REGATTA_TRY(time, rows.real("t_s", kTimes));
+    REGATTA_TRY(duty, rows.real("duty_pct", kPercent));
     const std::string_view name = rows.text("pod");
     auto pod = pods.find(name);
     if (pod == pods.end()) {
@@ -106,8 +106,8 @@ Result<std::vector<double>> read_requests(std::string_view text, const std::stri
   for (;;) {
     REGATTA_TRY(is_row, rows.next());
     if (!is_row) break;
-    REGATTA_TRY(time, rows.fraction("t_s", kTimes));
-    REGATTA_TRY(rate, rows.fraction("qps", kRates));
+    REGATTA_TRY(time, rows.real("t_s", kTimes));
+    REGATTA_TRY(rate, rows.real("qps", kRates));
     minutes[static_cast<long long>(time / 60)] += rate;
   }
   if (minutes.empty()) return bad_table(file, "no line of requests; write one for each minute");
@@ -131,7 +131,7 @@ Result<std::vector<JobPair>> read_job_pairs(std::string_view text, const std::st
     REGATTA_TRY(is_row, rows.next());
     if (!is_row) break;
     if (rows.text("scale") != "1") continue;
-    REGATTA_TRY(speed, rows.fraction("steps_per_s", kRates));
+    REGATTA_TRY(speed, rows.real("steps_per_s", kRates));
     const std::string device(rows.text("gpu"));
     const std::string job(rows.text("job"));
     if (rows.text("other_job").empty()) {
@@ -139,7 +139,7 @@ Result<std::vector<JobPair>> read_job_pairs(std::string_view text, const std::st
       continue;
     }
     if (rows.text("other_scale") != "1") continue;
-    REGATTA_TRY(other_speed, rows.fraction("other_steps_per_s", kRates));
+    REGATTA_TRY(other_speed, rows.real("other_steps_per_s", kRates));
     pairs.push_back({device, job, std::string(rows.text("other_job")), speed, other_speed});
   }
   std::vector<JobPair> kept;

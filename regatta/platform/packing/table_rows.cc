@@ -59,17 +59,18 @@ std::string_view TableRows::text(std::string_view column) const {
 Result<int> TableRows::number(std::string_view column, IntRange range) const {
   const auto number = parse_number<int>(text(column));
   if (number && *number >= range.low && *number <= range.high) return *number;
-  return Error{Code::kInvalidInput,
-               fmt::format("{}:{}: {}: '{}' is not a whole number from {} to {}; correct it", file_,
-                           line_, column, printable(text(column), 40), range.low, range.high)};
+  return wrong_value(column, fmt::format("a whole number from {} to {}", range.low, range.high));
 }
 
-Result<double> TableRows::fraction(std::string_view column, NumberRange range) const {
+Result<double> TableRows::real(std::string_view column, NumberRange range) const {
   const auto number = parse_number<double>(text(column));
   if (number && *number >= range.low && *number <= range.high) return *number;
-  return Error{Code::kInvalidInput,
-               fmt::format("{}:{}: {}: '{}' is not a number from {:g} to {:g}; correct it", file_,
-                           line_, column, printable(text(column), 40), range.low, range.high)};
+  return wrong_value(column, fmt::format("a number from {} to {}", range.low, range.high));
+}
+
+Error TableRows::wrong_value(std::string_view column, std::string_view wanted) const {
+  return {Code::kInvalidInput, fmt::format("{}:{}: {}: '{}' is not {}; correct it", file_, line_,
+                                           column, printable(text(column), 40), wanted)};
 }
 
 }  // namespace regatta::packing

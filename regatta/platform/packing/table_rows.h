@@ -25,7 +25,10 @@ class TableRows {
   // The value in the line; "" where there is no such column.
   std::string_view text(std::string_view column) const;
   Result<int> number(std::string_view column, IntRange range) const;
-  Result<double> fraction(std::string_view column, NumberRange range) const;
+  // A finite number, with or without a fraction.
+  Result<double> real(std::string_view column, NumberRange range) const;
+  // Says with file, line and column that the value is not `wanted`, such as "a date".
+  Error wrong_value(std::string_view column, std::string_view wanted) const;
 
  private:
   std::string_view rest_;
