@@ -64,4 +64,12 @@ Result<int> TableRows::number(std::string_view column, IntRange range) const {
                            line_, column, printable(text(column), 40), range.low, range.high)};
 }
 
+Result<double> TableRows::fraction(std::string_view column, NumberRange range) const {
+  const auto number = parse_number<double>(text(column));
+  if (number && *number >= range.low && *number <= range.high) return *number;
+  return Error{Code::kInvalidInput,
+               fmt::format("{}:{}: {}: '{}' is not a number from {} to {}; correct it", file_,
+                           line_, column, printable(text(column), 40), range.low, range.high)};
+}
+
 }  // namespace regatta::packing

@@ -25,6 +25,7 @@ class TableRows {
   // The value in the line; "" where there is no such column.
   std::string_view text(std::string_view column) const;
   Result<int> number(std::string_view column, IntRange range) const;
+  Result<double> fraction(std::string_view column, NumberRange range) const;
 
  private:
   std::string_view rest_;

@@ -82,8 +82,8 @@ class Room {
       free += std::min(taken, std::max(0, free_now_.at(node)));
     return free;
   }
-  // Thousandths that a job of `count` equal replicas could start with now, of its whole replicas, or
-  // whole devices of its only one.
+  // Thousandths that a job of `count` equal replicas could start with now: whole replicas, or whole
+  // devices of its only one.
   int startable_milli(int count, int milli) const {
     int startable = 0;
     for (const auto& [node, free] : free_now_) {
