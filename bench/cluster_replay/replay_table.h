@@ -1,0 +1,52 @@
+// bench/cluster_replay/replay_table.h: the rows that the replays print, and what they share.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "regatta/base/core/result.h"
+#include "regatta/platform/cluster_replay/cluster_replay.h"
+#include "regatta/platform/cluster_replay/start_scorer.h"
+
+namespace regatta::cluster_replay {
+
+struct BenchOptions {
+  std::filesystem::path folder;
+  bool as_json = false;
+  int jobs = 0;                   // the first so many; 0: all
+  int predicted_every = 20;       // one waiting job in so many; 0: none
+  std::vector<std::string> only;  // names of replays; empty: all
+  bool has(const std::string& name) const;
+};
+
+// A policy with the name that the table gives it.
+struct NamedPolicy {
+  std::string label;
+  sched::SchedulingPolicy policy;
+};
+
+struct ReplayRow {
+  std::string cluster;
+  std::string policy;
+  ReplayResult result;
+  StartScores scores;
+  bool is_spot = false;
+};
+
+Result<std::string> read_text(const std::filesystem::path& path);
+
+// One queue for each name that the jobs use, without quotas.
+Result<sched::QuotaTree> open_queues(const std::vector<TracedJob>& jobs);
+
+// Replays the input with the policy, predicting starts; prints its progress on standard error.
+Result<ReplayRow> replay_row(const ReplayInput& input, const NamedPolicy& policy,
+                             const std::string& cluster, const BenchOptions& bench,
+                             ReplayOptions options);
+
+void print_head(const BenchOptions& bench, bool is_spot);
+void print_row(const BenchOptions& bench, const ReplayRow& row);
+
+Status replay_philly(const BenchOptions& bench);
+
+}  // namespace regatta::cluster_replay

@@ -1,0 +1,39 @@
+// cluster_replay/internal/job_run.h: the work of a running job in simulated time.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "regatta/base/core/units.h"
+#include "regatta/platform/sched/cluster_snapshot.h"
+
+namespace regatta::cluster_replay {
+
+// From a start, or a change of its places, to the next. Work is time on the smallest size.
+struct JobRun {
+  double begun = 0;      // when it works: after its restart
+  double completed = 0;  // work before that
+  double rate = 1;       // work in a second; 0: degraded
+};
+
+// Work until `now`, and the part of it that its last checkpoint holds.
+double work_at(const JobRun& run, double now);
+double checkpointed_work(const JobRun& run, const sched::Checkpointing& checkpointing, double now);
+// When its last checkpoint was; `begun` where there is none.
+double checkpoint_time(const JobRun& run, const sched::Checkpointing& checkpointing, double now);
+
+// Work in a second on these replicas, all of which work: by the throughput of the job's size, the
+// domain that holds all of them, and the share of the time that writing checkpoints leaves.
+double work_rate(const sched::JobRequest& job, std::span<const sched::ReplicaPlacement> replicas,
+                 const std::vector<sched::ClusterNode>& nodes);
+
+// Whole devices that the replicas hold, or parts of such.
+double devices_held(const sched::JobRequest& job,
+                    std::span<const sched::ReplicaPlacement> replicas);
+// Those of its smallest size.
+double devices_least(const sched::JobRequest& job);
+
+bool is_degraded_on(std::span<const sched::ReplicaPlacement> replicas,
+                    const std::vector<sched::ClusterNode>& nodes);
+
+}  // namespace regatta::cluster_replay

@@ -1,0 +1,278 @@
+#include "regatta/platform/sched/start_prediction.h"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "regatta/platform/packing/random_sequence.h"
+
+namespace regatta::sched {
+namespace {
+
+ClusterNode node_of(const std::string& name, int leaf = 0) {
+  ClusterNode node;
+  node.name = name;
+  node.device_type = "T";
+  node.devices = 4;
+  node.cpu_milli = 64000;
+  node.memory_mib = 65536;
+  node.leaf = leaf;
+  return node;
+}
+
+JobRequest job_of(const std::string& name, int replicas, int devices,
+                  RunTime run_time = {{600}, 0}) {
+  JobRequest job;
+  job.name = name;
+  Role role;
+  role.name = "worker";
+  role.replicas_min = replicas;
+  role.replicas_max = replicas;
+  role.devices = devices;
+  job.roles = {role};
+  job.run_time = run_time;
+  return job;
+}
+
+struct State {
+  ClusterSnapshot snapshot;
+  JobQueue queue;
+
+  void run(const JobRequest& job, std::vector<ReplicaPlacement> replicas, double started = 0) {
+    snapshot.running.push_back({job, std::move(replicas), {started}, {started}, {0}});
+  }
+  void wait(const JobRequest& job) { queue.jobs.push_back({job, {0}, 0}); }
+  std::string why(const std::string& job) const {
+    const auto set = blocking_set(snapshot, queue, job);
+    return set ? set->sentence : set.error().message;
+  }
+};
+
+State one_server() {
+  State state;
+  state.snapshot.nodes = {node_of("n0")};
+  return state;
+}
+
+SchedulingPolicy policy_of(JobOrder order, BackfillRule backfill) {
+  SchedulingPolicy policy;
+  policy.order = order;
+  policy.backfill = backfill;
+  return policy;
+}
+
+std::vector<StartPrediction> predicted(const State& state, const SchedulingPolicy& policy,
+                                       StartForecastOptions options = {}) {
+  const auto predictions = predict_starts(state.snapshot, state.queue, policy, {}, options);
+  EXPECT_TRUE(predictions) << predictions.error().message;
+  return predictions ? *predictions : std::vector<StartPrediction>();
+}
+
+TEST(StartPrediction, IsExactWhereRunTimesAreExact) {
+  State state = one_server();
+  state.snapshot.now = {100};
+  state.run(job_of("a", 1, 4), {{0, 0, 0xf}});
+  state.wait(job_of("b", 1, 4, {{50}, 0}));
+  state.wait(job_of("c", 1, 2));
+  state.queue.jobs[1].request.submitted = {1};
+  const auto starts = predicted(state, policy_of(JobOrder::kSubmitted, BackfillRule::kNone));
+  ASSERT_EQ(starts.size(), 2U);
+  EXPECT_EQ(starts[0].start, Seconds{600});
+  EXPECT_EQ(starts[0].earliest, starts[0].latest);
+  EXPECT_EQ(starts[1].start, Seconds{650});
+}
+
+TEST(StartPrediction, FollowsTheOrderOfThePolicy) {
+  State state = one_server();
+  state.run(job_of("a", 1, 4), {{0, 0, 0xf}});
+  state.wait(job_of("long", 1, 4, {{1000}, 0}));
+  state.wait(job_of("short", 1, 4, {{10}, 0}));
+  const auto starts = predicted(state, policy_of(JobOrder::kShortest, BackfillRule::kGreedy));
+  EXPECT_EQ(starts[1].start, Seconds{600});
+  EXPECT_EQ(starts[0].start, Seconds{610});
+}
+
+TEST(StartPrediction, AJobPassesAReservationOnlyWhenItEndsBefore) {
+  State state = one_server();
+  state.run(job_of("a", 1, 2), {{0, 0, 0x3}});
+  state.wait(job_of("whole", 1, 4));
+  state.wait(job_of("fits", 1, 2, {{500}, 0}));
+  state.wait(job_of("too-long", 1, 1, {{700}, 0}));
+  for (std::size_t i = 0; i < 3; ++i)
+    state.queue.jobs[i].request.submitted = {static_cast<double>(i)};
+  const auto starts = predicted(state, policy_of(JobOrder::kSubmitted, BackfillRule::kReservation));
+  EXPECT_EQ(starts[0].start, Seconds{600});
+  EXPECT_EQ(starts[1].start, Seconds{0});
+  EXPECT_EQ(starts[2].start, Seconds{1200});
+}
+
+TEST(StartPrediction, TheIntervalHoldsTheEndOfAJobOfUnknownLength) {
+  State state = one_server();
+  state.run(job_of("a", 1, 4, {{600}, 1}), {{0, 0, 0xf}});
+  state.wait(job_of("b", 1, 4));
+  StartForecastOptions options;
+  options.samples = 2000;
+  const auto starts =
+      predicted(state, policy_of(JobOrder::kSubmitted, BackfillRule::kNone), options);
+  EXPECT_NEAR(std::log(starts[0].start.value / 600), 0, 0.1);
+  EXPECT_NEAR(std::log(starts[0].earliest.value / 600), -1.2816, 0.15);
+  EXPECT_NEAR(std::log(starts[0].latest.value / 600), 1.2816, 0.15);
+}
+
+TEST(StartPrediction, ArrivalsLikeThoseOfThePastDelayALongJob) {
+  State state = one_server();
+  state.run(job_of("a", 1, 4, {{100}, 0}), {{0, 0, 0xf}});
+  state.wait(job_of("long", 1, 4, {{5000}, 0}));
+  const SchedulingPolicy policy = policy_of(JobOrder::kShortest, BackfillRule::kGreedy);
+  EXPECT_EQ(predicted(state, policy)[0].start, Seconds{100});
+  StartForecastOptions options;
+  for (int i = 0; i < 20; ++i) {
+    options.recent.push_back(job_of("r" + std::to_string(i), 1, 4, {{90}, 0}));
+    options.recent.back().submitted = {60.0 * i};
+  }
+  EXPECT_GT(predicted(state, policy, options)[0].start.value, 86400) << "it is always passed";
+}
+
+TEST(StartPrediction, AJobThatFitsNowhereHasNoStart) {
+  State state = one_server();
+  state.wait(job_of("large", 2, 4));
+  EXPECT_FALSE(std::isfinite(
+      predicted(state, policy_of(JobOrder::kSubmitted, BackfillRule::kGreedy))[0].start.value));
+  EXPECT_FALSE(predict_starts(state.snapshot, state.queue, {}, {"other"}, {}));
+}
+
+TEST(StartCalibration, BringsTheShareInTheIntervalToFourFifths) {
+  for (const double bias : {0.3, 1.0, 4.0}) {
+    for (const double spread : {0.3, 1.5}) {
+      SCOPED_TRACE(bias);
+      StartCalibration calibration;
+      packing::RandomSequence random(5);
+      int inside = 0;
+      int counted = 0;
+      for (int i = 0; i < 3000; ++i) {
+        const double wait = std::exp(5 + 5 * random.uniform());
+        const StartPrediction raw{"j", {wait}, {0.8 * wait}, {1.25 * wait}};
+        const double z = normal_quantile(0.001 + 0.998 * random.uniform());
+        const Seconds started{bias * wait * std::exp(spread * z)};
+        const StartPrediction made = calibration.calibrated(raw, {0});
+        if (i >= 1000) {
+          ++counted;
+          inside += made.earliest <= started && started <= made.latest ? 1 : 0;
+        }
+        calibration.add(raw, {0}, started);
+      }
+      EXPECT_NEAR(static_cast<double>(inside) / counted, 0.8, 0.05);
+    }
+  }
+}
+
+TEST(StartCalibration, LeavesPredictionsAloneUntilItHasSeenEnough) {
+  StartCalibration calibration;
+  const StartPrediction raw{"j", {100}, {50}, {200}};
+  calibration.add(raw, {0}, {1000});
+  EXPECT_EQ(calibration.calibrated(raw, {0}).start, Seconds{100});
+}
+
+TEST(BlockingSet, NamesTheJobThatEndsFirstAndTheSizeThatWouldStartNow) {
+  State state = one_server();
+  state.snapshot.nodes[0].leaf = 3;
+  state.run(job_of("a", 1, 2, {{1500}, 0}), {{0, 0, 0x3}});
+  JobRequest job = job_of("j", 1, 4);
+  job.device_types = {"T"};
+  job.topology.required = TopologyLevel::kLeaf;
+  state.wait(job);
+  EXPECT_EQ(state.why("j"),
+            "waits for 2 of 4 devices of type T under one leaf; held by job a for about 25 min; "
+            "would start now with 2 devices");
+}
+
+TEST(BlockingSet, HasTheFewestJobsThenThoseThatEndFirst) {
+  State state = one_server();
+  state.snapshot.nodes = {node_of("n0"), node_of("n1"), node_of("n2")};
+  state.run(job_of("small-1", 1, 2, {{60}, 0}), {{0, 0, 0x3}});
+  state.run(job_of("small-2", 1, 2, {{60}, 0}), {{0, 0, 0xc}});
+  state.run(job_of("late", 1, 4, {{7200}, 0}), {{0, 1, 0xf}});
+  state.run(job_of("early", 1, 4, {{3600}, 0}), {{0, 2, 0xf}});
+  state.wait(job_of("j", 1, 4));
+  const auto set = blocking_set(state.snapshot, state.queue, "j");
+  ASSERT_TRUE(set);
+  ASSERT_EQ(set->jobs.size(), 1U);
+  EXPECT_EQ(set->jobs[0].job, "early");
+  EXPECT_EQ(set->jobs[0].devices, 4);
+  EXPECT_EQ(set->jobs[0].ends, Seconds{3600});
+  EXPECT_EQ(set->sentence,
+            "waits for 4 of 4 devices on one server; held by job early for about 1 h");
+}
+
+TEST(BlockingSet, OfAGangIsFoundUnderOneLeaf) {
+  State state = one_server();
+  state.snapshot.nodes = {node_of("n0", 0), node_of("n1", 0), node_of("n2", 1), node_of("n3", 1)};
+  state.run(job_of("a", 1, 4, {{600}, 0}), {{0, 0, 0xf}});
+  state.run(job_of("b", 1, 4, {{700}, 0}), {{0, 2, 0xf}});
+  JobRequest gang = job_of("gang", 2, 4);
+  gang.topology.required = TopologyLevel::kLeaf;
+  state.wait(gang);
+  EXPECT_EQ(state.why("gang"),
+            "waits for 4 of 8 devices under one leaf; held by job a for about 10 min; would start "
+            "now with 4 devices");
+}
+
+TEST(BlockingSet, AJobWhoseDevicesAreFreeWaitsForItsTurn) {
+  State state = one_server();
+  state.wait(job_of("j", 1, 2));
+  EXPECT_EQ(state.why("j"), "its 2 devices on one server are free; it waits for its turn");
+}
+
+TEST(BlockingSet, AJobThatNeverFitsIsToldSo) {
+  State state = one_server();
+  JobRequest job = job_of("j", 1, 2);
+  job.device_types = {"X"};
+  state.wait(job);
+  EXPECT_EQ(state.why("j"),
+            "asks for 2 devices of type X on one server; the empty cluster does not hold them: ask "
+            "for fewer, or for other types");
+  EXPECT_EQ(state.why("other"), "job other: it is not pending");
+}
+
+TEST(BlockingSet, NoJobOfItIsNeedlessOnRandomClusters) {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE(seed);
+    packing::RandomSequence random(seed);
+    State state;
+    for (int node = 0; node < 5; ++node) {
+      state.snapshot.nodes.push_back(node_of("n" + std::to_string(node), node / 2));
+      std::uint32_t free = 0xf;
+      while (free != 0 && random.below(5) != 0) {
+        const std::uint32_t devices = random.below(2) == 0 ? free & (~free + 1) : free;
+        free &= ~devices;
+        state.run(
+            job_of("r" + std::to_string(state.snapshot.running.size()), 1, std::popcount(devices),
+                   {{100.0 + static_cast<double>(random.below(900))}, 0}),
+            {{0, node, devices}});
+      }
+    }
+    state.wait(
+        job_of("j", 1 + static_cast<int>(random.below(3)), 1 + static_cast<int>(random.below(4))));
+    const auto set = blocking_set(state.snapshot, state.queue, "j");
+    ASSERT_TRUE(set);
+    ASSERT_FALSE(set->never_fits);
+    // Without the whole set it fits; while one of them stays it does not.
+    for (std::size_t kept = 0; kept <= set->jobs.size(); ++kept) {
+      State other = state;
+      std::erase_if(other.snapshot.running, [&](const RunningJob& running) {
+        for (std::size_t i = 0; i < set->jobs.size(); ++i)
+          if (i != kept && set->jobs[i].job == running.request.name) return true;
+        return false;
+      });
+      const auto rest = blocking_set(other.snapshot, other.queue, "j");
+      EXPECT_EQ(rest->jobs.empty(), kept == set->jobs.size());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace regatta::sched
