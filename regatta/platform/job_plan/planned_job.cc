@@ -16,7 +16,8 @@ namespace regatta::job_plan {
 namespace {
 
 // The domains of one level, as servers.
-std::vector<std::vector<ServerId>> domains_of(const topo::Cluster& cluster, sched::TopologyLevel level) {
+std::vector<std::vector<ServerId>> domains_of(const topo::Cluster& cluster,
+                                              sched::TopologyLevel level) {
   const std::vector<sched::ClusterNode> nodes = sched::cluster_nodes(cluster, 0, 0);
   std::vector<std::vector<ServerId>> domains;
   for (int i = 0; i < static_cast<int>(nodes.size()); ++i) {
@@ -24,7 +25,7 @@ std::vector<std::vector<ServerId>> domains_of(const topo::Cluster& cluster, sche
     const int domain = level == sched::TopologyLevel::kServer  ? i
                        : level == sched::TopologyLevel::kLeaf  ? node.leaf
                        : level == sched::TopologyLevel::kGroup ? node.group
-                                                        : 0;
+                                                               : 0;
     if (domain >= static_cast<int>(domains.size())) domains.resize(as_index(domain) + 1);
     at(domains, domain).push_back({i});
   }
@@ -40,7 +41,8 @@ std::vector<ServerId> spread_servers(const topo::Cluster& cluster, sched::Topolo
                                   [&](const auto& servers) { return servers.size() >= count; });
   if (found == domains.end()) return {};
   if (level == sched::TopologyLevel::kServer) return {found->begin(), found->begin() + 1};
-  const auto below = domains_of(cluster, static_cast<sched::TopologyLevel>(static_cast<int>(level) - 1));
+  const auto below =
+      domains_of(cluster, static_cast<sched::TopologyLevel>(static_cast<int>(level) - 1));
   std::vector<ServerId> servers;
   for (std::size_t turn = 0; servers.size() < count; ++turn) {
     for (const std::vector<ServerId>& domain : below)
@@ -52,7 +54,7 @@ std::vector<ServerId> spread_servers(const topo::Cluster& cluster, sched::Topolo
   return servers;
 }
 
-// What a step waits for the network on these servers; nothing where they cannot be placed on.
+// The time that a step waits for the network on these servers; nothing where they cannot be placed on.
 std::optional<Seconds> network_wait(const topo::Cluster& cluster,
                                     const plan::PlanningProblem& problem, const plan::Plan& plan,
                                     std::vector<ServerId> servers) {
@@ -60,12 +62,12 @@ std::optional<Seconds> network_wait(const topo::Cluster& cluster,
   const plan::StrategyTraffic traffic =
       plan::strategy_traffic(input, plan::micro_batch_work(input, problem.machine),
                              plan::micro_batches_of(problem, plan.strategy));
-  const auto placement = plan::place_on_fabric(
-      {.cluster = cluster,
-       .strategy = plan.strategy,
-       .traffic = traffic,
-       .servers = std::move(servers),
-       .network_efficiency = problem.stack.calibration.network_efficiency});
+  const auto placement =
+      plan::place_on_fabric({.cluster = cluster,
+                             .strategy = plan.strategy,
+                             .traffic = traffic,
+                             .servers = std::move(servers),
+                             .network_efficiency = problem.stack.calibration.network_efficiency});
   if (!placement) return std::nullopt;
   return placement->time.total;
 }
@@ -78,8 +80,8 @@ int layer_ranks(const workload::Strategy& strategy) {
 }  // namespace
 
 std::array<double, sched::kTopologyLevels> step_slowdown(const topo::Cluster& cluster,
-                                                  const plan::PlanningProblem& problem,
-                                                  const plan::Plan& plan) {
+                                                         const plan::PlanningProblem& problem,
+                                                         const plan::Plan& plan) {
   std::array<double, sched::kTopologyLevels> slowdown{1, 1, 1, 1};
   if (cluster.fabric.tiers < 2 || problem.cluster != nullptr) return slowdown;
   const auto count = as_index(problem.devices / problem.server.device_count);

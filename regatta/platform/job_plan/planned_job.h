@@ -19,8 +19,8 @@ namespace regatta::job_plan {
 // placed the ranks on those servers as well as it can (plan/placement.h). 1 for each level on a
 // fabric of one tier, and on CPUs or servers of several types.
 std::array<double, sched::kTopologyLevels> step_slowdown(const topo::Cluster& cluster,
-                                                  const plan::PlanningProblem& problem,
-                                                  const plan::Plan& plan);
+                                                         const plan::PlanningProblem& problem,
+                                                         const plan::Plan& plan);
 
 // The references outlive the call. `sizes` is of plan::plan_cluster_sizes() of the problem.
 struct PlannedJob {

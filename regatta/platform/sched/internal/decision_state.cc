@@ -15,7 +15,7 @@
 namespace regatta::sched {
 namespace {
 
-// What one replica takes on a node.
+// The amounts of one replica on a node.
 ResourceAmounts amounts_of_replica(const ClusterNode& node, const Role& role) {
   ResourceAmounts amounts;
   amounts[Resource::kCompute] = static_cast<long long>(role.devices) * role.device_milli;

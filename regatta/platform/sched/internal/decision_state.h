@@ -50,7 +50,7 @@ struct DecisionState {
   SchedulingDecision decision;
 };
 
-// What replicas of a job take from its quota.
+// The amounts that replicas of a job take from its quota.
 ResourceAmounts amounts_on(const ClusterSnapshot& snapshot, const JobRequest& job,
                            std::span<const ReplicaPlacement> replicas);
 // The same of replicas that have no place yet: with the least device memory that the job accepts.

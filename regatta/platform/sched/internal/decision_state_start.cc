@@ -24,7 +24,7 @@ namespace {
 
 constexpr int kRoomSearchesMax = 32;  // of one decision
 
-// What decides whether two jobs fit at the same places, as bytes.
+// The terms by which two jobs fit at the same places or not, as bytes.
 std::string shape_of(const JobRequest& job) {
   std::string shape;
   const auto add = [&](long long value) { shape += std::to_string(value) + ","; };
@@ -201,7 +201,7 @@ void StartPass::reserve(int pending) {
       [](Seconds start, const StartReservation& other) { return start < other.start; });
   state_.reservations.insert(place, std::move(*reservation));
   views_.clear();
-  // What a view stands for has changed, but for the first.
+  // All views but the first stand for other reservations now.
   for (auto it = failed_.begin(); it != failed_.end();)
     it = it->first > 0 ? failed_.erase(it) : std::next(it);
 }

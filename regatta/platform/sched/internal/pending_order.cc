@@ -11,7 +11,7 @@
 namespace regatta::sched {
 namespace {
 
-// What decides between two jobs of one line; smaller goes first.
+// The order of two jobs of one line; smaller goes first.
 struct JobRank {
   double priority = 0;  // with ageing, negative
   int level = 0;
@@ -49,7 +49,7 @@ JobRank rank_of(const DecisionState& state, int pending) {
           .pending = pending};
 }
 
-// What each leaf uses and waits for, bounded by what the cluster holds.
+// The amounts that each leaf uses and waits for, bounded by what the cluster holds.
 std::vector<ResourceAmounts> demands(const DecisionState& state) {
   const QuotaTree& tree = state.queue.quotas;
   std::vector<ResourceAmounts> demand(as_index(tree.size()));

@@ -44,7 +44,7 @@ class VictimRoom {
   void take_item(const VictimItem& item);
   bool fits();
 
-  // Of devices that the gang can use, thousandths: what it lacks, and what the item would add.
+  // Thousandths of devices that the gang can use: what it lacks, and what the item would add.
   long long missing_milli() const;
   long long added_milli(const VictimItem& item) const;
 
