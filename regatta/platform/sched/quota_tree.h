@@ -1,13 +1,14 @@
 // sched/quota_tree.h: a tree of queues with quotas: who is guaranteed what, may have at most what,
 // and borrows what others leave.
-// Source: Ghodsi et al., "Dominant resource fairness", NSDI 2011; max-min fairness by water-filling.
+// Source: Ghodsi et al., "Dominant resource fairness", NSDI 2011; max-min fairness by water-
+// filling.
 #pragma once
 
 #include <array>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "regatta/base/core/result.h"
@@ -30,15 +31,73 @@ struct ResourceAmounts {
   friend bool operator==(const ResourceAmounts&, const ResourceAmounts&) = default;
 };
 
+// The amounts that a job takes with `replicas` of each of its roles. A whole device counts all its
+// memory, which is `device_memory_mib`.
+ResourceAmounts amounts_of(const JobRequest& job, std::span<const int> replicas,
+                           int device_memory_mib);
+
+// "64 devices", "12.5 cores", "512 MiB of device memory"
+std::string amount_text(Resource resource, long long amount);
+
+// max over resources of amount / capacity; infinite where an amount has no capacity.
+double dominant_share(const ResourceAmounts& amounts, const ResourceAmounts& capacity);
+
 // A queue; queues without a child are leaves, and jobs wait in them. Siblings form a cohort: they
 // borrow what the others of their parent do not use.
 struct QuotaQueue {
   std::string name;    // unique
   std::string parent;  // "": at the top
   double weight = 1;   // of its share of what is not guaranteed
+  // 0: nothing is said about this resource. A queue that is guaranteed devices alone gets the CPU
+  // that its jobs take with them as far as there is some. A parent that says nothing is guaranteed
+  // what its children are.
   ResourceAmounts guaranteed;
   std::array<std::optional<long long>, kResources> limit{};       // with what it borrows
   std::array<std::optional<long long>, kResources> user_limit{};  // of each user in it
+};
+
+// The largest amount of any quota and the largest weight over the smallest.
+inline constexpr long long kQuotaAmountMax = 1'000'000'000'000;
+inline constexpr double kQuotaWeightMax = 1e6;
+inline constexpr int kQuotaQueuesMax = 10'000;
+
+// Queues are numbered depth-first, siblings in the order in which they were given: a parent comes
+// before its children, and all queues below one follow it.
+class QuotaTree {
+ public:
+  // One queue, called default, that may use everything. Jobs may leave out its name.
+  QuotaTree();
+  // Without queues: as above. Fails with kInvalidInput, a sentence that names the queue and the
+  // remedy: names that are empty or come twice, unknown parents, queues that are their own
+  // ancestors, amounts and weights out of range, limits below what is guaranteed, children that are
+  // guaranteed more than their parent is, or may use.
+  static Result<QuotaTree> create(std::vector<QuotaQueue> queues);
+
+  int size() const { return static_cast<int>(queues_.size()); }
+  const QuotaQueue& queue(int queue) const;
+  int parent(int queue) const;                     // -1 at the top
+  std::span<const int> children(int queue) const;  // of -1: those at the top
+  int subtree_end(int queue) const;                // one behind the last queue below it
+  bool is_leaf(int queue) const { return subtree_end(queue) == queue + 1; }
+  int height(int queue) const;     // 0: a leaf
+  int name_rank(int queue) const;  // place of its name among all names
+  std::span<const int> leaves() const { return leaves_; }
+  // Fails with kNotFound and a remedy where `name` is no leaf.
+  Result<int> find_leaf(std::string_view name) const;
+
+ private:
+  Status order_queues(std::vector<QuotaQueue> queues);
+  Status settle_guarantees();
+
+  std::vector<QuotaQueue> queues_;
+  std::vector<int> parents_;
+  std::vector<std::vector<int>> children_;  // by queue + 1
+  std::vector<int> subtree_ends_;
+  std::vector<int> heights_;
+  std::vector<int> by_name_;  // queues by name
+  std::vector<int> name_ranks_;
+  std::vector<int> leaves_;
+  bool is_default_ = false;
 };
 
 }  // namespace regatta::sched

@@ -1,0 +1,20 @@
+// sched/internal/quota_checks.h: what makes a list of queues a valid tree. Errors are of
+// kInvalidInput.
+#pragma once
+
+#include <vector>
+
+#include "regatta/platform/sched/quota_tree.h"
+
+namespace regatta::sched {
+
+// All that can be said before the tree is known: names, parents, amounts, weights, limits.
+Status check_queues(const std::vector<QuotaQueue>& queues);
+
+// `sum`: what the children of `parent` are guaranteed together.
+Status check_children(const QuotaQueue& parent, const ResourceAmounts& sum);
+
+// Names a circle among the queues that are not reached from the top.
+Error circle_error(const std::vector<QuotaQueue>& queues, const std::vector<bool>& is_reached);
+
+}  // namespace regatta::sched
