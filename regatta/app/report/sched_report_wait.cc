@@ -35,8 +35,7 @@ std::string start_text(const sched::StartPrediction& prediction) {
 std::string wait_text(const WaitExplanation& explanation) {
   if (const sched::SchedulingAction* const start = start_of(explanation))
     return fmt::format("job {} {}\n", explanation.job, start->reason);
-  std::string text =
-      fmt::format("job {} {}\n", explanation.job, explanation.blocking.sentence);
+  std::string text = fmt::format("job {} {}\n", explanation.job, explanation.blocking.sentence);
   for (const sched::WaitingJob& job : explanation.decision.waiting) {
     if (job.job != explanation.job || job.cause == sched::WaitCause::kNoRoom) continue;
     text += wait_cause_text(job.cause) + "\n";

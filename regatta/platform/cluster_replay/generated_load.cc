@@ -82,8 +82,8 @@ Result<std::vector<TracedJob>> generate_jobs(const std::vector<sched::ClusterNod
       !(shape.run_time_log_spread >= 0))
     return invalid("load, duration and run time of generated jobs are above 0; correct them");
   const SizeMix sizes = sizes_up_to(devices / 4);
-  const double mean_run_time =
-      shape.run_time_median.value * std::exp(shape.run_time_log_spread * shape.run_time_log_spread / 2);
+  const double mean_run_time = shape.run_time_median.value *
+                               std::exp(shape.run_time_log_spread * shape.run_time_log_spread / 2);
   const double between = sizes.mean() * mean_run_time / (shape.load * devices);
   if (shape.duration.value / between > kJobsMax)
     return invalid("more than 1000000 jobs would come; give fewer days, or longer jobs");
@@ -96,9 +96,8 @@ Result<std::vector<TracedJob>> generate_jobs(const std::vector<sched::ClusterNod
     job.request.roles = {whole_device_role(sizes.draw(random), server_devices)};
     job.request.submitted = {at};
     job.request.run_time = {shape.run_time_median, shape.run_time_log_spread};
-    job.request.checkpointing = {.interval = shape.checkpoint_interval,
-                                 .write = {},
-                                 .restart = shape.restart};
+    job.request.checkpointing = {
+        .interval = shape.checkpoint_interval, .write = {}, .restart = shape.restart};
     job.run_time = log_normal(random, shape.run_time_median, shape.run_time_log_spread);
     jobs.push_back(std::move(job));
   }

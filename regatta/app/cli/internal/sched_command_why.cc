@@ -60,7 +60,8 @@ void add_sched_why(CLI::App& sched, int& exit_status) {
                     const Status status = run_sched_why(*options);
                     exit_status = status ? 0 : report_error(status.error());
                   });
-  command->add_option("state", options->state, "Nodes, queues and jobs: docs/formats/sched_state.md")
+  command
+      ->add_option("state", options->state, "Nodes, queues and jobs: docs/formats/sched_state.md")
       ->required()
       ->type_name("FILE");
   command->add_option("job", options->job, "Name of a pending job")->required()->type_name("JOB");

@@ -88,6 +88,7 @@ Result<DecisionState> DecisionState::create(const ClusterSnapshot& snapshot, con
                                   .spread = policy.spread_weight},
                       .free = FreeCapacity(snapshot),
                       .usage = QuotaUsage(queue.quotas),
+                      .guarantees = ReclaimRule(queue.quotas),
                       .capacity = capacity_of(snapshot),
                       .device_memory_mib = {},
                       .accounts = {},

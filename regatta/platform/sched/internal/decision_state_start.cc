@@ -76,7 +76,10 @@ void StartPass::run() {
   std::vector<Waiting> waiting;
   for (int pending = order.next(); pending >= 0; pending = order.next()) {
     const auto cause = try_start(pending);
-    if (!cause) continue;
+    if (!cause) {
+      if (has_made_room_) order.reorder();
+      continue;
+    }
     waiting.push_back({pending, *cause});
     const bool waits_for_room = *cause == WaitCause::kNoRoom || *cause == WaitCause::kReservation;
     if (state_.policy.backfill == BackfillRule::kNone && waits_for_room) {
