@@ -26,8 +26,13 @@ NodeCapacity free_beside(NodeCapacity free, const Role& role, int count) {
 
 VictimRoom::VictimRoom(const GangTask& task, int replicas)
     : trial_(task.free),
-      task_{trial_, task.job, task.size, task.weights, {}},
-      freed_(as_index(replicas)) {}
+      task_{trial_, task.job, task.size, task.weights, task.kept},
+      kept_(kept_by_position(task)),
+      kept_count_(task.job.roles.size()),
+      freed_(as_index(replicas)) {
+  for (const ReplicaPlacement& replica : task.kept)
+    ++at(kept_count_, replica.role);
+}
 
 void VictimRoom::enter(DomainRef domain, int device_type) {
   const ClusterDomains& domains = trial_.domains();
@@ -35,6 +40,7 @@ void VictimRoom::enter(DomainRef domain, int device_type) {
   domain_ = domain;
   range_ = at(domains.of(domain.level), domain.index);
   device_type_ = device_type;
+  has_kept_below_ = holds_kept(task_, domain);
   room_.assign(roles.size(), {});
   is_pair_ = roles.size() == 2 && is_whole(roles[0]) && is_whole(roles[1]);
   larger_role_ = is_pair_ && roles[1].devices > roles[0].devices ? 1 : 0;
@@ -130,26 +136,40 @@ void VictimRoom::take_item(const VictimItem& item) {
 }
 
 // The incomplete subgroup stands beside whole ones, or in place of one.
-bool VictimRoom::holds_alone(const RoleRoom& room, int replicas) const {
-  long long needed = replicas / room.subgroup;
+bool VictimRoom::holds_alone(int role) const {
+  const RoleRoom& room = at(room_, role);
+  if (replicas_needed(role) < 0) return false;
+  if (room.subgroup > 1 && at(kept_count_, role) > 0) return holds_subgroups_beside_kept(role);
+  long long needed = replicas_needed(role) / room.subgroup;
   if (room.rest > 0 && room.domains_with_rest == 0) ++needed;
   return room.subgroups >= needed;
 }
 
+bool VictimRoom::holds_subgroups_beside_kept(int role) const {
+  const std::vector<int>& kept = at(kept_, role);
+  const NodeView view = view_nodes(trial_);
+  return RoleShares({trial_.domains(), view, at(task_.job.roles, role), range_,
+                     at(room_, role).node,
+                     std::vector<int>(kept.begin() + range_.begin, kept.begin() + range_.end),
+                     at(task_.size, role)})
+      .holds(domain_);
+}
+
 bool VictimRoom::holds_pair() const {
-  long long larger = at(task_.size, larger_role_);
+  long long larger = replicas_needed(larger_role_);
   long long smaller = smaller_;
   for (int loss = 0; loss <= kPairReplicasMax && larger > 0; ++loss) {
     const long long taken = std::min(larger, at(larger_by_loss_, loss));
     larger -= taken;
     smaller -= taken * loss;
   }
-  return larger == 0 && smaller >= at(task_.size, 1 - larger_role_);
+  return larger == 0 && smaller >= replicas_needed(1 - larger_role_);
 }
 
 bool VictimRoom::fits() {
+  if (!has_kept_below_) return false;
   for (int role = 0; role < std::ssize(room_); ++role)
-    if (!holds_alone(at(room_, role), at(task_.size, role))) return false;
+    if (!holds_alone(role)) return false;
   if (room_.size() == 1 || (is_pair_ && holds_pair())) return true;
   const int nodes = range_.end - range_.begin;
   if (is_pair_ && nodes > kSearchedNodesMax) return false;
@@ -169,7 +189,7 @@ long long VictimRoom::missing_milli() const {
   long long missing = 0;
   for (int role = 0; role < std::ssize(room_); ++role) {
     const Role& request = at(task_.job.roles, role);
-    missing += 1LL * at(task_.size, role) * request.devices * request.device_milli;
+    missing += 1LL * replicas_needed(role) * request.devices * request.device_milli;
   }
   for (int i = range_.begin; i < range_.end; ++i) {
     const int node = at(trial_.domains().order, i);

@@ -4,6 +4,7 @@
 #include <array>
 #include <vector>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/platform/sched/internal/free_capacity.h"
 #include "regatta/platform/sched/internal/gang_search.h"
 
@@ -34,7 +35,7 @@ inline constexpr int kSearchedNodesMax = 256;
 // subgroups are counted by what one takes from the other. A check that is not exact only refuses.
 class VictimRoom {
  public:
-  // `replicas`: more than every id. The gang keeps none.
+  // `replicas`: more than every id.
   VictimRoom(const GangTask& task, int replicas);
   VictimRoom(const VictimRoom&) = delete;
   VictimRoom& operator=(const VictimRoom&) = delete;
@@ -66,7 +67,9 @@ class VictimRoom {
     int domains_with_rest = 0;  // that have room for the incomplete subgroup beside whole ones
     int rest = 0;               // replicas of the incomplete subgroup
   };
-  bool holds_alone(const RoleRoom& room, int replicas) const;
+  int replicas_needed(int role) const { return at(task_.size, role) - at(kept_count_, role); }
+  bool holds_alone(int role) const;
+  bool holds_subgroups_beside_kept(int role) const;
   void count_domain(RoleRoom& room, int domain, int sign);
   void update(int position);
   void count_pair(int position, int sign);
@@ -74,9 +77,12 @@ class VictimRoom {
   bool fits_together();
 
   FreeCapacity trial_;
-  GangTask task_;           // on trial_
-  std::vector<int> freed_;  // by replica: items that have freed it
+  GangTask task_;                       // on trial_
+  std::vector<std::vector<int>> kept_;  // by role and position; empty: none
+  std::vector<int> kept_count_;         // by role
+  std::vector<int> freed_;              // by replica: items that have freed it
   DomainRef domain_;
+  bool has_kept_below_ = true;  // the domain holds all that the gang keeps
   NodeRange range_;
   int device_type_ = kAnyDeviceType;
   std::vector<RoleRoom> room_;  // by role

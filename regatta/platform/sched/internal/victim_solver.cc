@@ -216,32 +216,35 @@ std::optional<std::vector<int>> VictimSolver::improve(const std::vector<int>& it
 // Adds the item and takes back what it makes needless of the dearest ones; keeps the change where
 // the set becomes cheaper.
 bool VictimSolver::exchange_for(int added, std::vector<char>& is_chosen) {
-  std::vector<char> with = is_chosen;
-  at(with, added) = 1;
-  room_.free_item(at(items_, added));
-  double gain = -at(items_, added).cost;
+  const double cost = at(items_, added).cost;
+  std::vector<int> removed;
+  double gain = -cost;
   int tried = 0;
+  room_.free_item(at(items_, added));
   for (const int item : orders_[0]) {
-    if (at(with, item) == 0 || item == added) continue;
-    // One that costs less than what is added can only be the second one to go.
-    if (gain < 0 && at(items_, item).cost + gain < 0 && tried > 0) break;
-    if (++tried > kExchangesTried) break;
+    if (at(is_chosen, item) == 0) continue;
+    // One that costs less than what is added cannot pay for it alone.
+    if (++tried > kExchangesTried || (removed.empty() && at(items_, item).cost <= cost)) break;
     --checks_left_;
     room_.take_item(at(items_, item));
-    at(with, item) = room_.fits() ? 0 : 1;
-    if (at(with, item) != 0)
-      room_.free_item(at(items_, item));
-    else
+    if (room_.fits()) {
+      removed.push_back(item);
       gain += at(items_, item).cost;
+    } else {
+      room_.free_item(at(items_, item));
+    }
   }
-  const double before = best_cost_;
-  keep_if_cheaper(with);
-  if (best_cost_ < before) {
-    is_chosen = std::move(with);
-    return true;
+  if (gain <= kCostTolerance * best_cost_) {
+    for (const int item : removed)
+      room_.free_item(at(items_, item));
+    room_.take_item(at(items_, added));
+    return false;
   }
-  restore(with, is_chosen);
-  return false;
+  for (const int item : removed)
+    at(is_chosen, item) = 0;
+  at(is_chosen, added) = 1;
+  keep_if_cheaper(is_chosen);
+  return true;
 }
 
 }  // namespace regatta::sched
