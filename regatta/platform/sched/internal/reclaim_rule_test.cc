@@ -32,8 +32,8 @@ struct ReclaimingJob {
 };
 
 // Lets a random waiting job evict a random running one, as often as the rule allows it. Whether two
-// jobs evicted each other; fails where it does not end.
-bool reclaim_until_none_may(std::uint64_t seed, int depth_max) {
+// jobs evicted each other; counts in `reclaims`, and fails where it does not end.
+bool reclaim_until_none_may(std::uint64_t seed, int depth_max, int& reclaims) {
   packing::RandomSequence random(seed);
   const ResourceAmounts capacity = random_capacity(random);
   const QuotaTree tree =
@@ -53,7 +53,7 @@ bool reclaim_until_none_may(std::uint64_t seed, int depth_max) {
   }
   std::set<std::pair<std::size_t, std::size_t>> evicted;
   bool is_mutual = false;
-  int reclaims = 0;
+  const int reclaims_max = reclaims + 10'000;
   for (int idle = 0; idle < 20'000;) {
     const std::size_t i = random.below(jobs.size());
     const std::size_t j = random.below(jobs.size());
@@ -69,7 +69,7 @@ bool reclaim_until_none_may(std::uint64_t seed, int depth_max) {
     jobs[i].is_running = true;
     is_mutual |= evicted.contains({j, i});
     evicted.emplace(i, j);
-    if (++reclaims > 10'000) {
+    if (++reclaims > reclaims_max) {
       ADD_FAILURE() << "seed " << seed << ": does not end";
       break;
     }
@@ -78,15 +78,20 @@ bool reclaim_until_none_may(std::uint64_t seed, int depth_max) {
 }
 
 TEST(ReclaimRule, LeavesOfOneParentNeverEvictEachOthersJobsInTurn) {
+  int reclaims = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed)
-    EXPECT_FALSE(reclaim_until_none_may(seed, 1)) << seed;
+    EXPECT_FALSE(reclaim_until_none_may(seed, 1, reclaims)) << seed;
+  EXPECT_GE(reclaims, 300);
 }
 
 TEST(ReclaimRule, EndsInDeepTreesToo) {
   int mutual = 0;
+  int reclaims = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed)
-    mutual += reclaim_until_none_may(seed, 3) ? 1 : 0;
-  std::printf("trees of 300 in which two jobs evicted each other in turn: %d\n", mutual);
+    mutual += reclaim_until_none_may(seed, 3, reclaims) ? 1 : 0;
+  std::printf("trees of 300 in which two jobs evicted each other in turn: %d (%d reclaims)\n", mutual,
+              reclaims);
+  EXPECT_GE(reclaims, 300);
 }
 
 TEST(ReclaimRule, TakesBackOnlyWhatIsBorrowedAndOnlyUpToTheGuarantee) {
