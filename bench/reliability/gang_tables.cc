@@ -359,12 +359,12 @@ ResultTable drain_table() {
   for (const int devices : {64, 256, 1024, 4096, 16384}) {
     std::vector<std::string> row = {std::to_string(devices)};
     for (const double restart : {170.0, 2400.0}) {
-      const RunningJob job{.devices = devices,
-                           .interval = {60},
-                           .save = kMemorySave,
-                           .restart = {restart},
-                           .planned_restart = {120},
-                           .since_checkpoint = {}};
+      const JobAtRisk job{.devices = devices,
+                          .interval = {60},
+                          .save = kMemorySave,
+                          .restart = {restart},
+                          .planned_restart = {120},
+                          .since_checkpoint = {}};
       double low = 1e-6;
       double high = 1e6;
       // A node of 8 GPUs is away for a day.

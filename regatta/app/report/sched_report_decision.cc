@@ -50,6 +50,14 @@ nlohmann::json replicas_json(const sched::ClusterSnapshot& snapshot,
 
 }  // namespace
 
+std::string wait_cause_name(sched::WaitCause cause) {
+  return enum_name(kCauseNames, cause);
+}
+
+std::string wait_cause_text(sched::WaitCause cause) {
+  return enum_name(kCauseTexts, cause);
+}
+
 std::string decision_text(const sched::ClusterSnapshot& /*snapshot*/,
                           const sched::JobQueue& /*queue*/, const sched::SchedulingPolicy& policy,
                           const sched::SchedulingDecision& decision) {
@@ -67,7 +75,7 @@ std::string decision_text(const sched::ClusterSnapshot& /*snapshot*/,
   if (decision.waiting.empty()) return text + "no job waits\n";
   for (const auto& [cause, names] : waiting)
     text += fmt::format("{} {}, {}: {}\n", pluralized(names.size(), "job"),
-                        names.size() == 1 ? "waits" : "wait", enum_name(kCauseTexts, cause),
+                        names.size() == 1 ? "waits" : "wait", wait_cause_text(cause),
                         shortened_list(names, kWaitingShown));
   return text;
 }
@@ -87,7 +95,7 @@ nlohmann::json decision_json(const sched::ClusterSnapshot& snapshot, const sched
   }
   nlohmann::json waiting = nlohmann::json::array();
   for (const sched::WaitingJob& job : decision.waiting)
-    waiting.push_back({{"job", job.job}, {"cause", enum_name(kCauseNames, job.cause)}});
+    waiting.push_back({{"job", job.job}, {"cause", wait_cause_name(job.cause)}});
   return {
       {"policy", policy.name}, {"actions", std::move(actions)}, {"waiting", std::move(waiting)}};
 }

@@ -5,23 +5,23 @@
 
 namespace regatta::reliability {
 
-double failure_loss(const RunningJob& job) {
+double failure_loss(const JobAtRisk& job) {
   return job.devices * (job.interval / 2 + job.restart).value;
 }
 
-double expected_loss(const RunningJob& job, FailureRate rate, Seconds horizon) {
+double expected_loss(const JobAtRisk& job, FailureRate rate, Seconds horizon) {
   return rate * horizon * failure_loss(job);
 }
 
-double stop_loss(const RunningJob& job) {
+double stop_loss(const JobAtRisk& job) {
   return job.devices * (job.since_checkpoint + job.planned_restart).value;
 }
 
-double saved_stop_loss(const RunningJob& job) {
+double saved_stop_loss(const JobAtRisk& job) {
   return job.devices * (job.save + job.planned_restart).value;
 }
 
-DrainDecision decide_drain(const RunningJob& job, FailureRate rate, Seconds horizon,
+DrainDecision decide_drain(const JobAtRisk& job, FailureRate rate, Seconds horizon,
                            double drained) {
   DrainDecision decision;
   decision.now = std::min(stop_loss(job), saved_stop_loss(job)) + drained;

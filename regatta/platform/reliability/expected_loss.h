@@ -1,7 +1,7 @@
 // reliability/expected_loss.h: what failures and stops cost a job, for a scheduler that weighs
 // nodes, drains them and chooses victims. Losses are in seconds of one device: lost time x devices.
 //
-//   RunningJob job{.devices = 1024, .interval = 10 min, .save = 5 s, .restart = 4 min, ...};
+//   JobAtRisk job{.devices = 1024, .interval = 10 min, .save = 5 s, .restart = 4 min, ...};
 //   expected_loss(job, rate_of_this_node, 1 d) - expected_loss(job, rate_of_that_node, 1 d)
 //
 // is worth paying for that node. First-order forms after Young (CACM 17(9), 1974): a failure
@@ -14,7 +14,7 @@
 
 namespace regatta::reliability {
 
-struct RunningJob {
+struct JobAtRisk {
   int devices = 0;
   Seconds interval;          // training between two checkpoints
   Seconds save;              // training stands still for one
@@ -24,18 +24,18 @@ struct RunningJob {
 };
 
 // One failure, at any time: (interval / 2 + restart) x devices.
-double failure_loss(const RunningJob& job);
+double failure_loss(const JobAtRisk& job);
 
 // Failures within `horizon` of nodes with `rate` in all: rate x horizon x failure_loss(). For a
 // whole job the rate is the sum over its nodes, for the choice of a node that of the node.
-double expected_loss(const RunningJob& job, FailureRate rate, Seconds horizon);
+double expected_loss(const JobAtRisk& job, FailureRate rate, Seconds horizon);
 
 // Stopping the job now without a checkpoint: (since_checkpoint + planned_restart) x devices; the
 // cost of a victim of preemption.
-double stop_loss(const RunningJob& job);
+double stop_loss(const JobAtRisk& job);
 
 // Stopping it right behind a checkpoint saved for it now.
-double saved_stop_loss(const RunningJob& job);
+double saved_stop_loss(const JobAtRisk& job);
 
 enum class DrainTime { kNow, kNextCheckpoint, kLater };
 inline constexpr EnumNames<3> kDrainTimeNames = {"now", "next checkpoint", "later"};
@@ -56,7 +56,7 @@ struct DrainDecision {
 //   later            expected_loss() over the horizon
 // `drained`: what the node away costs others, in seconds of one device; it is added to the first
 // two.
-DrainDecision decide_drain(const RunningJob& job, FailureRate rate, Seconds horizon,
+DrainDecision decide_drain(const JobAtRisk& job, FailureRate rate, Seconds horizon,
                            double drained = 0);
 
 }  // namespace regatta::reliability

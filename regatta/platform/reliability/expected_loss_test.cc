@@ -5,7 +5,7 @@
 namespace regatta::reliability {
 namespace {
 
-RunningJob job_of(int devices) {
+JobAtRisk job_of(int devices) {
   return {.devices = devices,
           .interval = {600},
           .save = {5},
@@ -25,7 +25,7 @@ TEST(StopLoss, CountsWhatTheStopUndoesUnlessACheckpointIsSavedForIt) {
 }
 
 TEST(DecideDrain, KeepsANodeThatHardlyFailsAndDrainsOneThatFailsDaily) {
-  const RunningJob job = job_of(16384);
+  const JobAtRisk job = job_of(16384);
   EXPECT_EQ(decide_drain(job, rate_of(1, 1000 * kDay), kDay).time, DrainTime::kLater);
   EXPECT_EQ(decide_drain(job, rate_of(1, kDay), 7 * kDay).time, DrainTime::kNextCheckpoint);
   EXPECT_EQ(decide_drain(job, rate_of(1, Seconds{60}), 7 * kDay).time, DrainTime::kNow);

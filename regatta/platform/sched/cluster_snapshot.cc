@@ -65,7 +65,7 @@ Status check_nodes(const std::vector<ClusterNode>& nodes) {
   return {};
 }
 
-// What running jobs take, to find what is taken twice.
+// The amounts that running jobs take, to find devices that are taken twice.
 struct NodeUse {
   std::vector<int> milli;
   std::vector<int> memory_mib;

@@ -128,8 +128,7 @@ TEST(DecideOnRandomStates, EvictsNobodyInVain) {
     RandomState state = random_state(seed);
     const auto decision = decide(state.snapshot, state.queue, state.policy);
     ASSERT_TRUE(decision);
-    // What gives room is followed by the job that takes it, and without one of the victims of that
-    // job there is less room than it takes.
+    // A job that gives room is followed by the job that takes it.
     int open = 0;
     for (const SchedulingAction& action : decision->actions) {
       open += action.kind == ActionKind::kEvict ? 1 : 0;

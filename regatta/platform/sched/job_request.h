@@ -26,7 +26,7 @@ struct Role {
   int replicas_min = 1;  // the gang starts with so many
   int replicas_max = 1;  // and may grow to so many
   int devices = 0;       // of a replica; 0: it needs CPU alone
-  // Of each of its devices: thousandths of the compute, 1 to kDeviceMilli, and memory. A whole
+  // Thousandths of the compute of each of its devices, 1 to kDeviceMilli, and memory. A whole
   // device (kDeviceMilli) is never shared, and has all its memory.
   int device_milli = kDeviceMilli;
   int device_memory_mib = 0;

@@ -1,6 +1,7 @@
 // sched/quota_tree.h: a tree of queues with quotas: who is guaranteed what, may have at most what,
 // and borrows what others leave.
-// Source: Ghodsi et al., "Dominant resource fairness", NSDI 2011; max-min fairness by water-filling.
+// Source: Ghodsi et al., "Dominant resource fairness", NSDI 2011; max-min fairness by water-
+// filling.
 #pragma once
 
 #include <array>
@@ -30,8 +31,8 @@ struct ResourceAmounts {
   friend bool operator==(const ResourceAmounts&, const ResourceAmounts&) = default;
 };
 
-// What a job takes with `replicas` of each of its roles. A whole device counts all its memory,
-// which is `device_memory_mib`.
+// The amounts that a job takes with `replicas` of each of its roles. A whole device counts all its
+// memory, which is `device_memory_mib`.
 ResourceAmounts amounts_of(const JobRequest& job, std::span<const int> replicas,
                            int device_memory_mib);
 

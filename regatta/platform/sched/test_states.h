@@ -73,7 +73,7 @@ inline std::vector<int> nodes_of(const SchedulingAction& action) {
   return nodes;
 }
 
-// The snapshot and the queue after the actions, as whoever carries them out leaves them.
+// The snapshot and the queue after the actions, as they are once they are carried out.
 inline void apply(const SchedulingDecision& decision, ClusterSnapshot& snapshot, JobQueue& queue) {
   for (const SchedulingAction& action : decision.actions) {
     if (action.kind == ActionKind::kStart) {

@@ -15,7 +15,7 @@
 namespace regatta::sched {
 namespace {
 
-// What one replica takes on a node.
+// The amounts of one replica on a node.
 ResourceAmounts amounts_of_replica(const ClusterNode& node, const Role& role) {
   ResourceAmounts amounts;
   amounts[Resource::kCompute] = static_cast<long long>(role.devices) * role.device_milli;
@@ -88,6 +88,7 @@ Result<DecisionState> DecisionState::create(const ClusterSnapshot& snapshot, con
                                   .spread = policy.spread_weight},
                       .free = FreeCapacity(snapshot),
                       .usage = QuotaUsage(queue.quotas),
+                      .guarantees = ReclaimRule(queue.quotas),
                       .capacity = capacity_of(snapshot),
                       .device_memory_mib = {},
                       .accounts = {},

@@ -13,6 +13,7 @@
 #include "regatta/platform/sched/internal/free_capacity.h"
 #include "regatta/platform/sched/internal/gang_placement.h"
 #include "regatta/platform/sched/internal/quota_usage.h"
+#include "regatta/platform/sched/internal/reclaim_rule.h"
 
 namespace regatta::sched {
 
@@ -41,6 +42,7 @@ struct DecisionState {
   GangWeights weights;
   FreeCapacity free;
   QuotaUsage usage;
+  ReclaimRule guarantees;
   ResourceAmounts capacity;                             // of the nodes that work
   std::map<std::string, int> device_memory_mib;         // by device type
   std::unordered_map<const JobRequest*, int> accounts;  // in the usage
@@ -50,7 +52,7 @@ struct DecisionState {
   SchedulingDecision decision;
 };
 
-// What replicas of a job take from its quota.
+// The amounts that replicas of a job take from its quota.
 ResourceAmounts amounts_on(const ClusterSnapshot& snapshot, const JobRequest& job,
                            std::span<const ReplicaPlacement> replicas);
 // The same of replicas that have no place yet: with the least device memory that the job accepts.

@@ -51,7 +51,7 @@ std::string lost_text(const DecisionState& state, const DegradedGang& gang) {
   return fmt::format("{} failed", (is_one ? "node " : "nodes ") + shortened_list(nodes, 4));
 }
 
-// What a gang that continues without its lost replicas needs of each role.
+// Whether the gang can continue without its lost replicas.
 bool can_shrink_to(const JobRequest& job, const std::vector<ReplicaPlacement>& kept) {
   const std::vector<int> counts = replica_counts(job, kept);
   for (std::size_t role = 0; role < counts.size(); ++role)

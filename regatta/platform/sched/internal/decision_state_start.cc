@@ -24,7 +24,7 @@ namespace {
 
 constexpr int kRoomSearchesMax = 32;  // of one decision
 
-// What decides whether two jobs fit at the same places, as bytes.
+// The terms by which two jobs fit at the same places or not, as bytes.
 std::string shape_of(const JobRequest& job) {
   std::string shape;
   const auto add = [&](long long value) { shape += std::to_string(value) + ","; };
@@ -76,7 +76,10 @@ void StartPass::run() {
   std::vector<Waiting> waiting;
   for (int pending = order.next(); pending >= 0; pending = order.next()) {
     const auto cause = try_start(pending);
-    if (!cause) continue;
+    if (!cause) {
+      if (has_made_room_) order.reorder();
+      continue;
+    }
     waiting.push_back({pending, *cause});
     const bool waits_for_room = *cause == WaitCause::kNoRoom || *cause == WaitCause::kReservation;
     if (state_.policy.backfill == BackfillRule::kNone && waits_for_room) {
@@ -201,7 +204,7 @@ void StartPass::reserve(int pending) {
       [](Seconds start, const StartReservation& other) { return start < other.start; });
   state_.reservations.insert(place, std::move(*reservation));
   views_.clear();
-  // What a view stands for has changed, but for the first.
+  // All views but the first stand for other reservations now.
   for (auto it = failed_.begin(); it != failed_.end();)
     it = it->first > 0 ? failed_.erase(it) : std::next(it);
 }

@@ -1,7 +1,7 @@
 // sched/internal/fair_shares.h: how much each queue deserves: guarantees first, then hierarchical
 // dominant-resource fairness by weighted water-filling.
-// Source: Ghodsi et al., "Dominant resource fairness", NSDI 2011, with finite demands, weights and a
-// tree.
+// Source: Ghodsi et al., "Dominant resource fairness", NSDI 2011, with finite demands, weights and
+// a tree.
 #pragma once
 
 #include <vector>
@@ -20,14 +20,14 @@ struct FairShares {
 // hold it; those of other queues are not read. A leaf gets a part x from 0 to 1 of its demand, the
 // same of each resource. Water is poured in rounds:
 //   1. into all leaves at once, each up to its guarantee, at the same part of it;
-//   2. so too into parents, the lower first, up to their guarantees: what a queue leaves goes to its
-//      cohort before it goes elsewhere;
+//   2. so too into parents, the lower first, up to their guarantees: what a queue leaves goes to
+//      its cohort before it goes elsewhere;
 //   3. into the tree, up to the capacity.
 // In a parent the water always goes to the child whose dominant share of what it got in this round,
-// over its weight, is least. A leaf is full when it has its demand, when a queue above it, or
-// itself, is at a limit in a resource that it demands, or when such a resource is used up.
-// Guarantees of the top that exceed the capacity in demand are lowered to a common part of them.
-// Cost: O(queues^2) where each leaf becomes full at another level.
+// over its weight, is least; at the same level to the first. A leaf is full when it has its demand,
+// when a queue above it, or itself, is at a limit in a resource that it demands, or when such a
+// resource is used up. Guarantees of the top that exceed the capacity in demand are lowered to a
+// common part of them. Cost: O(queues^2) where each leaf becomes full at another level.
 FairShares fair_shares(const QuotaTree& tree, const std::vector<ResourceAmounts>& demand,
                        const ResourceAmounts& capacity);
 

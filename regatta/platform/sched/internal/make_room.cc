@@ -52,17 +52,13 @@ bool has_right(const DecisionState& state, const RoomRequest& request, const Run
          service_level(levels, request.job, request.work);
 }
 
-// Whether the queue of the gang may take back what this job's queue borrows.
-bool may_take_back(const DecisionState& state, const RoomRequest& request, int job) {
-  const QuotaTree& tree = state.queue.quotas;
-  const JobRequest& victim = at(state.snapshot.running, job).request;
-  const int leaf = state.usage.leaf_of(state.accounts.at(&victim));
-  const ResourceAmounts wanted = amounts_wanted(state, request.job, request.size);
-  const auto compute = [](const ResourceAmounts& amounts) { return amounts[Resource::kCompute]; };
-  return leaf != request.leaf &&
-         compute(state.usage.of_queue(request.leaf)) + compute(wanted) <=
-             compute(tree.queue(request.leaf).guaranteed) &&
-         compute(state.usage.of_queue(leaf)) > compute(tree.queue(leaf).guaranteed);
+QuotaClaim claim_of(const DecisionState& state, const RoomRequest& request) {
+  return {.leaf = request.leaf, .amounts = amounts_wanted(state, request.job, request.size)};
+}
+
+QuotaClaim claim_of(const DecisionState& state, const RunningJob& job) {
+  return {.leaf = state.usage.leaf_of(state.accounts.at(&job.request)),
+          .amounts = amounts_on(state.snapshot, job.request, job.replicas)};
 }
 
 bool may_be_evicted(const DecisionState& state, const RoomRequest& request, int job) {
@@ -70,7 +66,8 @@ bool may_be_evicted(const DecisionState& state, const RoomRequest& request, int 
   if (!victim.request.is_preemptible) return false;
   if (state.snapshot.now - victim.started < state.policy.protected_run_time) return false;
   if (state.policy.preempts && has_right(state, request, victim)) return true;
-  return state.policy.reclaims && request.leaf >= 0 && may_take_back(state, request, job);
+  return state.policy.reclaims && request.leaf >= 0 &&
+         state.guarantees.allows(state.usage, claim_of(state, request), claim_of(state, victim));
 }
 
 double eviction_cost(const DecisionState& state, const RunningJob& job, int lowest_priority) {
@@ -134,6 +131,24 @@ void shed(DecisionState& state, const Victim& victim, const JobRequest& gang) {
                          given.size() + change.replicas.size(), gang.name));
 }
 
+// The first victim that the queue of the gang may not take back once those before it are gone; -1:
+// none. Each was allowed alone.
+int victim_too_many(const DecisionState& state, const RoomRequest& request,
+                    const std::vector<Victim>& victims) {
+  if (!state.policy.reclaims || request.leaf < 0) return -1;
+  QuotaUsage usage = state.usage;
+  for (const Victim& victim : victims) {
+    if (!victim.is_evicted) continue;
+    const RunningJob& job = at(state.snapshot.running, victim.job);
+    const QuotaClaim claim = claim_of(state, job);
+    const bool is_by_right = state.policy.preempts && has_right(state, request, job);
+    if (!is_by_right && !state.guarantees.allows(usage, claim_of(state, request), claim))
+      return victim.job;
+    usage.remove(state.accounts.at(&job.request), claim.amounts);
+  }
+  return -1;
+}
+
 std::string names_of(const DecisionState& state, const std::vector<Victim>& victims) {
   std::vector<std::string> names;
   for (const Victim& victim : victims)
@@ -145,11 +160,16 @@ std::string names_of(const DecisionState& state, const std::vector<Victim>& vict
 
 std::optional<GangPlacement> make_room(DecisionState& state, const RoomRequest& request,
                                        std::string& text) {
-  const std::vector<VictimOption> options = victim_options(state, request);
-  if (options.empty()) return std::nullopt;
-  auto found =
-      find_victims(state.free, request.job, request.size, state.weights, options, request.kept);
-  if (!found || found->cost >= kNeverEvicted) return std::nullopt;
+  std::vector<VictimOption> options = victim_options(state, request);
+  std::optional<VictimSet> found;
+  for (int too_many = 0; too_many >= 0;) {
+    if (options.empty()) return std::nullopt;
+    found = find_victims(state.free, request.job, request.size, state.weights, options,
+                         request.kept);
+    if (!found || found->cost >= kNeverEvicted) return std::nullopt;
+    too_many = victim_too_many(state, request, found->victims);
+    std::erase_if(options, [&](const VictimOption& option) { return option.job == too_many; });
+  }
   for (const Victim& victim : found->victims) {
     if (victim.is_evicted)
       evict(state, victim.job, request.job);

@@ -5,13 +5,12 @@
 #include <numeric>
 
 #include "regatta/base/core/ids.h"
-#include "regatta/platform/sched/internal/fair_shares.h"
 #include "regatta/platform/sched/internal/job_progress.h"
 
 namespace regatta::sched {
 namespace {
 
-// What decides between two jobs of one line; smaller goes first.
+// The order of two jobs of one line; smaller goes first.
 struct JobRank {
   double priority = 0;  // with ageing, negative
   int level = 0;
@@ -49,7 +48,7 @@ JobRank rank_of(const DecisionState& state, int pending) {
           .pending = pending};
 }
 
-// What each leaf uses and waits for, bounded by what the cluster holds.
+// The amounts that each leaf uses and waits for, bounded by what the cluster holds.
 std::vector<ResourceAmounts> demands(const DecisionState& state) {
   const QuotaTree& tree = state.queue.quotas;
   std::vector<ResourceAmounts> demand(as_index(tree.size()));
@@ -64,12 +63,6 @@ std::vector<ResourceAmounts> demands(const DecisionState& state) {
   return demand;
 }
 
-bool is_below_guarantee(const QuotaQueue& queue, const ResourceAmounts& used) {
-  for (std::size_t i = 0; i < used.of.size(); ++i)
-    if (used.of[i] < queue.guaranteed.of[i]) return true;
-  return false;
-}
-
 }  // namespace
 
 PendingOrder::PendingOrder(const DecisionState& state)
@@ -81,10 +74,12 @@ PendingOrder::PendingOrder(const DecisionState& state)
   for (Line& line : lines_)
     std::sort(line.jobs.begin(), line.jobs.end(),
               [&](int a, int b) { return at(ranks, a) < at(ranks, b); });
-  if (state.policy.is_fair && lines_.size() > 1)
-    deserved_ = fair_shares(state.queue.quotas, demands(state), state.capacity).deserved;
-  for (int line = 0; line < static_cast<int>(lines_.size()); ++line)
-    turns_.insert(turn_of(line));
+  if (!state.policy.is_fair) return;
+  std::vector<int> leaves;
+  for (const int leaf : state.queue.quotas.leaves())
+    if (at(line_of_leaf_, leaf) >= 0) leaves.push_back(leaf);
+  shares_ = fair_shares(state.queue.quotas, demands(state), state.capacity);
+  order_.emplace(state.queue.quotas, shares_, state.usage, state.capacity, leaves);
 }
 
 void PendingOrder::add_lines() {
@@ -96,42 +91,41 @@ void PendingOrder::add_lines() {
     std::iota(lines_[0].jobs.begin(), lines_[0].jobs.end(), 0);
     return;
   }
-  std::vector<int> line_of_leaf(as_index(state_.queue.quotas.size()), -1);
+  line_of_leaf_.assign(as_index(state_.queue.quotas.size()), -1);
   for (int i = 0; i < static_cast<int>(jobs.size()); ++i) {
     const int leaf = state_.usage.leaf_of(state_.accounts.at(&at(jobs, i).request));
-    int& line = at(line_of_leaf, leaf);
+    int& line = at(line_of_leaf_, leaf);
     if (line < 0) {
       line = static_cast<int>(lines_.size());
-      lines_.push_back({.leaf = leaf, .jobs = {}});
+      lines_.emplace_back();
     }
     at(lines_, line).jobs.push_back(i);
     at(line_of_, i) = line;
   }
 }
 
-PendingOrder::Turn PendingOrder::turn_of(int line) const {
-  const int leaf = at(lines_, line).leaf;
-  if (deserved_.empty() || leaf < 0) return {false, 0, 0, line};
-  const QuotaTree& tree = state_.queue.quotas;
-  const ResourceAmounts& used = state_.usage.of_queue(leaf);
-  const double share = dominant_share(used, state_.capacity);
-  const double fair = dominant_share(at(deserved_, leaf), state_.capacity);
-  const double ratio = fair > 0 ? share / fair : HUGE_VAL;
-  return {!is_below_guarantee(tree.queue(leaf), used), ratio, tree.name_rank(leaf), line};
+// The line that is served next; -1 when all jobs have been considered.
+int PendingOrder::first_line() {
+  const auto has_jobs = [&](int line) {
+    return at(lines_, line).next < at(lines_, line).jobs.size();
+  };
+  if (!order_) return !lines_.empty() && has_jobs(0) ? 0 : -1;
+  for (int leaf = order_->next(); leaf >= 0; leaf = order_->next()) {
+    if (has_jobs(at(line_of_leaf_, leaf))) return at(line_of_leaf_, leaf);
+    order_->remove_next();
+  }
+  return -1;
 }
 
 int PendingOrder::next() {
-  // The usage of the line that was served last has changed if its job has started.
-  if (served_ >= 0) {
-    const Line& line = at(lines_, served_);
-    if (line.next < line.jobs.size()) turns_.insert(turn_of(served_));
-  }
-  served_ = -1;
-  if (turns_.empty()) return -1;
-  served_ = std::get<3>(*turns_.begin());
-  turns_.erase(turns_.begin());
-  Line& line = at(lines_, served_);
+  const int first = first_line();
+  if (first < 0) return -1;
+  Line& line = at(lines_, first);
   return line.jobs[line.next++];
+}
+
+void PendingOrder::reorder() {
+  if (order_) order_->reorder();
 }
 
 void PendingOrder::close_line_of(int pending) {

@@ -3,11 +3,12 @@
 #pragma once
 
 #include <cstddef>
-#include <set>
-#include <tuple>
+#include <optional>
 #include <vector>
 
 #include "regatta/platform/sched/internal/decision_state.h"
+#include "regatta/platform/sched/internal/fair_shares.h"
+#include "regatta/platform/sched/internal/queue_order.h"
 
 namespace regatta::sched {
 
@@ -18,29 +19,25 @@ class PendingOrder {
 
   // The next job, as an index into the pending jobs; -1 when all have been considered.
   int next();
+  // After jobs were evicted.
+  void reorder();
   // No further job of this job's line is considered: of its queue in a fair policy, else of all.
   void close_line_of(int pending);
 
  private:
-  // Jobs first to last, and the leaf that they are of; -1: of any.
   struct Line {
-    int leaf = -1;
-    std::vector<int> jobs;
+    std::vector<int> jobs;  // first to last
     std::size_t next = 0;
   };
-  // A line in the order in which lines are served: queues below their guarantee first, then by what
-  // they have over what they deserve.
-  using Turn = std::tuple<bool, double, int, int>;  // is served, ratio, rank of its name, line
-
-  Turn turn_of(int line) const;
+  int first_line();
   void add_lines();
 
   const DecisionState& state_;
-  std::vector<ResourceAmounts> deserved_;  // by queue
-  std::vector<int> line_of_;               // by pending job
+  FairShares shares_;
+  std::optional<QueueOrder> order_;  // of the leaves; nothing in one order of all jobs
+  std::vector<int> line_of_;         // by pending job
+  std::vector<int> line_of_leaf_;    // by queue; -1: no job waits there
   std::vector<Line> lines_;
-  std::set<Turn> turns_;
-  int served_ = -1;  // the line of the last job
 };
 
 }  // namespace regatta::sched

@@ -110,9 +110,15 @@ Error circle_error(const std::vector<QuotaQueue>& queues, const std::vector<bool
     by_name.emplace(queues[i].name, &queues[i]);
     if (!is_reached[i] && queue == nullptr) queue = &queues[i];
   }
-  // After so many steps upwards the queue is in a circle.
+  // After so many steps upwards the queue is in a circle; it is told from its first name on.
   for (std::size_t i = 0; i < queues.size(); ++i)
     queue = by_name.at(queue->parent);
+  const QuotaQueue* first = queue;
+  for (const QuotaQueue* above = by_name.at(queue->parent); above != queue;
+       above = by_name.at(above->parent)) {
+    if (above->name < first->name) first = above;
+  }
+  queue = first;
   std::string circle = queue->name;
   int named = 0;
   for (const QuotaQueue* above = by_name.at(queue->parent); above != queue;

@@ -30,7 +30,7 @@ class QuotaUsage {
   int account(int leaf, std::string_view user);
   int leaf_of(int account) const;
 
-  // Of the account's leaf, all queues above it, and the user in each.
+  // Counts in the account's leaf, in all queues above it, and for the user in each.
   void add(int account, const ResourceAmounts& amounts);
   void remove(int account, const ResourceAmounts& amounts);
   const ResourceAmounts& of_queue(int queue) const;
@@ -46,7 +46,7 @@ class QuotaUsage {
     int leaf = 0;
     int user = 0;
   };
-  // What a user has in a queue that limits its users.
+  // The usage of each user in a queue that limits its users.
   struct UserSlots {
     std::vector<int> slot_of_user;  // -1: none yet
     std::vector<ResourceAmounts> used;

@@ -8,8 +8,19 @@
 namespace regatta::sched {
 namespace {
 
-// Steps of exact searches for gangs of several roles, of all checks together.
-constexpr int kRoomStatesMax = 10 * kGangStatesMax;
+bool is_whole(const Role& role) {
+  return !role.is_sliced();
+}
+
+// The capacity beside `count` replicas of `role`, which needs whole devices.
+NodeCapacity free_beside(NodeCapacity free, const Role& role, int count) {
+  free.cpu_milli -= count * role.cpu_milli;
+  free.memory_mib -= count * role.memory_mib;
+  free.nic_milli -= count * role.nic_milli;
+  for (int i = 0; i < count * role.devices; ++i)
+    free.whole_free &= free.whole_free - 1;
+  return free;
+}
 
 }  // namespace
 
@@ -17,29 +28,88 @@ VictimRoom::VictimRoom(const GangTask& task, int replicas)
     : trial_(task.free),
       task_{trial_, task.job, task.size, task.weights, task.kept},
       kept_(kept_by_position(task)),
-      freed_(as_index(replicas)),
-      states_left_(kRoomStatesMax) {}
+      kept_count_(task.job.roles.size()),
+      freed_(as_index(replicas)) {
+  for (const ReplicaPlacement& replica : task.kept)
+    ++at(kept_count_, replica.role);
+}
 
 void VictimRoom::enter(DomainRef domain, int device_type) {
+  const ClusterDomains& domains = trial_.domains();
+  const std::vector<Role>& roles = task_.job.roles;
   domain_ = domain;
-  range_ = at(trial_.domains().of(domain.level), domain.index);
+  range_ = at(domains.of(domain.level), domain.index);
   device_type_ = device_type;
-  room_.assign(task_.job.roles.size(), std::vector<int>(as_index(range_.end - range_.begin)));
-  room_sum_.assign(task_.job.roles.size(), 0);
+  has_kept_below_ = holds_kept(task_, domain);
+  room_.assign(roles.size(), {});
+  is_pair_ = roles.size() == 2 && is_whole(roles[0]) && is_whole(roles[1]);
+  larger_role_ = is_pair_ && roles[1].devices > roles[0].devices ? 1 : 0;
+  larger_by_loss_.fill(0);
+  smaller_ = 0;
+  for (int role = 0; role < std::ssize(roles); ++role) {
+    RoleRoom& room = at(room_, role);
+    room.level = domain.level;
+    if (at(roles, role).subgroup_replicas > 1 && at(roles, role).subgroup_level < domain.level) {
+      room.subgroup = at(roles, role).subgroup_replicas;
+      room.level = at(roles, role).subgroup_level;
+      is_pair_ = false;
+    }
+    room.rest = at(task_.size, role) % room.subgroup;
+    room.first = domains.domain_at(room.level, range_.begin);
+    room.node.assign(as_index(range_.end - range_.begin), 0);
+    room.domain.assign(as_index(domains.domain_at(room.level, range_.end - 1) + 1 - room.first), 0);
+    for (int i = 0; i < std::ssize(room.domain); ++i)
+      count_domain(room, i, 1);
+  }
   for (int position = range_.begin; position < range_.end; ++position) {
     update(position);
-    for (std::size_t role = 0; role < kept_.size(); ++role)
-      if (!kept_[role].empty()) room_sum_[role] += at(kept_[role], position);
+    count_pair(position, 1);
   }
+}
+
+void VictimRoom::count_domain(RoleRoom& room, int domain, int sign) {
+  const int replicas = at(room.domain, domain);
+  room.subgroups += sign * (replicas / room.subgroup);
+  if (room.rest > 0 && replicas % room.subgroup >= room.rest) room.domains_with_rest += sign;
 }
 
 void VictimRoom::update(int position) {
   const int node = at(trial_.domains().order, position);
   for (int role = 0; role < std::ssize(room_); ++role) {
-    int& room = at(at(room_, role), position - range_.begin);
-    at(room_sum_, role) -= room;
-    room = room_on_node(task_, role, device_type_, node);
-    at(room_sum_, role) += room;
+    RoleRoom& room = at(room_, role);
+    int& replicas = at(room.node, position - range_.begin);
+    const int now = room_on_node(task_, role, device_type_, node);
+    if (now == replicas) continue;
+    const int domain = trial_.domains().domain_at(room.level, position) - room.first;
+    count_domain(room, domain, -1);
+    at(room.domain, domain) += now - replicas;
+    replicas = now;
+    count_domain(room, domain, 1);
+  }
+}
+
+// Replicas of the larger role come to a node one after another, each with the replicas of the
+// smaller one that it costs, but never fewer than the one before: so the cheapest of all nodes can
+// be chosen.
+void VictimRoom::count_pair(int position, int sign) {
+  if (!is_pair_) return;
+  const int node = at(trial_.domains().order, position);
+  const int smaller = 1 - larger_role_;
+  const auto room_beside = [&](int larger) {
+    const NodeCapacity free =
+        free_beside(trial_.free(node), at(task_.job.roles, larger_role_), larger);
+    return std::min(room_on_node(task_, smaller, device_type_, node, free), kPairReplicasMax);
+  };
+  int before = std::min(at(at(room_, smaller).node, position - range_.begin), kPairReplicasMax);
+  smaller_ += sign * before;
+  const int most =
+      std::min(at(at(room_, larger_role_).node, position - range_.begin), kPairReplicasMax);
+  int loss = 0;
+  for (int i = 1; i <= most; ++i) {
+    const int after = room_beside(i);
+    loss = std::max(loss, before - after);
+    at(larger_by_loss_, loss) += sign;
+    before = after;
   }
 }
 
@@ -47,8 +117,10 @@ void VictimRoom::free_item(const VictimItem& item) {
   for (const VictimReplica& replica : item.replicas) {
     if (replica.position < range_.begin || replica.position >= range_.end) continue;
     if (at(freed_, replica.id)++ > 0) continue;
+    count_pair(replica.position, -1);
     trial_.give(*replica.role, replica.placement);
     update(replica.position);
+    count_pair(replica.position, 1);
   }
 }
 
@@ -56,51 +128,68 @@ void VictimRoom::take_item(const VictimItem& item) {
   for (const VictimReplica& replica : item.replicas) {
     if (replica.position < range_.begin || replica.position >= range_.end) continue;
     if (--at(freed_, replica.id) > 0) continue;
+    count_pair(replica.position, -1);
     trial_.take(*replica.role, replica.placement);
     update(replica.position);
+    count_pair(replica.position, 1);
   }
 }
 
+// The incomplete subgroup stands beside whole ones, or in place of one.
+bool VictimRoom::holds_alone(int role) const {
+  const RoleRoom& room = at(room_, role);
+  if (replicas_needed(role) < 0) return false;
+  if (room.subgroup > 1 && at(kept_count_, role) > 0) return holds_subgroups_beside_kept(role);
+  long long needed = replicas_needed(role) / room.subgroup;
+  if (room.rest > 0 && room.domains_with_rest == 0) ++needed;
+  return room.subgroups >= needed;
+}
+
+bool VictimRoom::holds_subgroups_beside_kept(int role) const {
+  const std::vector<int>& kept = at(kept_, role);
+  const NodeView view = view_nodes(trial_);
+  return RoleShares({trial_.domains(), view, at(task_.job.roles, role), range_,
+                     at(room_, role).node,
+                     std::vector<int>(kept.begin() + range_.begin, kept.begin() + range_.end),
+                     at(task_.size, role)})
+      .holds(domain_);
+}
+
+bool VictimRoom::holds_pair() const {
+  long long larger = replicas_needed(larger_role_);
+  long long smaller = smaller_;
+  for (int loss = 0; loss <= kPairReplicasMax && larger > 0; ++loss) {
+    const long long taken = std::min(larger, at(larger_by_loss_, loss));
+    larger -= taken;
+    smaller -= taken * loss;
+  }
+  return larger == 0 && smaller >= replicas_needed(1 - larger_role_);
+}
+
 bool VictimRoom::fits() {
+  if (!has_kept_below_) return false;
   for (int role = 0; role < std::ssize(room_); ++role)
-    if (at(room_sum_, role) < at(task_.size, role)) return false;
-  if (!holds_kept(task_, domain_)) return false;
-  const bool has_one_role = room_.size() == 1;
-  if (has_one_role && (task_.job.roles[0].subgroup_replicas == 1 ||
-                       task_.job.roles[0].subgroup_level >= domain_.level))
-    return true;
+    if (!holds_alone(role)) return false;
+  if (room_.size() == 1 || (is_pair_ && holds_pair())) return true;
+  const int nodes = range_.end - range_.begin;
+  if (is_pair_ && nodes > kSearchedNodesMax) return false;
+  if (visits_left_ < nodes) return false;
+  visits_left_ -= nodes;
   return fits_together();
 }
 
 bool VictimRoom::fits_together() {
-  const NodeView view = view_nodes(trial_);
-  for (int role = 0; role < std::ssize(room_); ++role) {
-    std::vector<int> kept;
-    if (!at(kept_, role).empty())
-      kept.assign(at(kept_, role).begin() + range_.begin, at(kept_, role).begin() + range_.end);
-    const RoleShares shares({trial_.domains(), view, at(task_.job.roles, role), range_,
-                             at(room_, role), std::move(kept), at(task_.size, role)});
-    if (!shares.holds(domain_)) return false;
-  }
-  if (room_.size() == 1) return true;
-  if (share_out_by_role(task_, view, device_type_, domain_, FillOrder::kFewest)) return true;
-  if (states_left_ <= 0) return false;
-  int states = std::min(states_left_, kGangStatesMax);
-  const int before = states;
-  const bool is_found = share_out_exactly(task_, device_type_, domain_, states).has_value();
-  states_left_ -= before - states;
-  return is_found;
+  if (share_out_by_role(task_, view_nodes(trial_), device_type_, domain_, FillOrder::kFewest))
+    return true;
+  int states = kGangStatesMax;
+  return share_out_exactly(task_, device_type_, domain_, states).has_value();
 }
 
 long long VictimRoom::missing_milli() const {
   long long missing = 0;
   for (int role = 0; role < std::ssize(room_); ++role) {
     const Role& request = at(task_.job.roles, role);
-    int replicas = at(task_.size, role);
-    if (!at(kept_, role).empty())
-      for (int i = range_.begin; i < range_.end; ++i)
-        replicas -= at(at(kept_, role), i);
-    missing += 1LL * replicas * request.devices * request.device_milli;
+    missing += 1LL * replicas_needed(role) * request.devices * request.device_milli;
   }
   for (int i = range_.begin; i < range_.end; ++i) {
     const int node = at(trial_.domains().order, i);

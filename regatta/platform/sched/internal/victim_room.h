@@ -1,8 +1,10 @@
 // sched/internal/victim_room.h: whether a gang fits below a domain once some victims are gone.
 #pragma once
 
+#include <array>
 #include <vector>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/platform/sched/internal/free_capacity.h"
 #include "regatta/platform/sched/internal/gang_search.h"
 
@@ -24,8 +26,13 @@ struct VictimItem {
   std::vector<VictimReplica> replicas;
 };
 
-// Counts the room of each role as victims come and go, so that a check of a gang of one role takes
-// no search.
+inline constexpr int kRoomVisitsMax = 200'000;
+inline constexpr int kSearchedNodesMax = 256;
+
+// Counts the room of each role as victims come and go, so that a check takes no search: exact for
+// one role. Several roles are searched together, as long as that takes no more than kRoomVisitsMax
+// visits of nodes in all; in domains of more than kSearchedNodesMax nodes, two roles without
+// subgroups are counted by what one takes from the other. A check that is not exact only refuses.
 class VictimRoom {
  public:
   // `replicas`: more than every id.
@@ -35,8 +42,6 @@ class VictimRoom {
 
   // Looks at one domain and type of devices; nothing may be freed at this time.
   void enter(DomainRef domain, int device_type);
-  DomainRef domain() const { return domain_; }
-  NodeRange range() const { return range_; }
 
   // Frees the item's replicas below the domain, or takes them back. A replica that two items have
   // is free as long as one of them is.
@@ -44,24 +49,50 @@ class VictimRoom {
   void take_item(const VictimItem& item);
   bool fits();
 
-  // Of devices that the gang can use, thousandths: what it lacks, and what the item would add.
+  // Thousandths of devices that the gang can use: what it lacks, and what the item would add.
   long long missing_milli() const;
   long long added_milli(const VictimItem& item) const;
 
  private:
+  static constexpr int kPairReplicasMax = 64;  // of a role on a node; more are not counted
+
+  // Room for a role, by domain of its subgroups.
+  struct RoleRoom {
+    int subgroup = 1;  // replicas
+    TopologyLevel level = TopologyLevel::kServer;
+    int first = 0;              // domain of `level`
+    std::vector<int> node;      // by position from range_.begin
+    std::vector<int> domain;    // from `first`
+    long long subgroups = 0;    // whole ones, of all domains
+    int domains_with_rest = 0;  // that have room for the incomplete subgroup beside whole ones
+    int rest = 0;               // replicas of the incomplete subgroup
+  };
+  int replicas_needed(int role) const { return at(task_.size, role) - at(kept_count_, role); }
+  bool holds_alone(int role) const;
+  bool holds_subgroups_beside_kept(int role) const;
+  void count_domain(RoleRoom& room, int domain, int sign);
   void update(int position);
+  void count_pair(int position, int sign);
+  bool holds_pair() const;
   bool fits_together();
 
   FreeCapacity trial_;
-  GangTask task_;  // on trial_
-  std::vector<std::vector<int>> kept_;
-  std::vector<int> freed_;  // by replica: items that have freed it
+  GangTask task_;                       // on trial_
+  std::vector<std::vector<int>> kept_;  // by role and position; empty: none
+  std::vector<int> kept_count_;         // by role
+  std::vector<int> freed_;              // by replica: items that have freed it
   DomainRef domain_;
+  bool has_kept_below_ = true;  // the domain holds all that the gang keeps
   NodeRange range_;
   int device_type_ = kAnyDeviceType;
-  std::vector<std::vector<int>> room_;  // by role and position from range_.begin
-  std::vector<long long> room_sum_;     // by role, with what is kept
-  int states_left_;
+  std::vector<RoleRoom> room_;  // by role
+  // Two roles on many nodes: replicas of the larger one by the number of replicas of the smaller
+  // one for which they leave no room; and those of the smaller one on empty nodes.
+  bool is_pair_ = false;
+  std::array<long long, kPairReplicasMax + 1> larger_by_loss_{};
+  long long smaller_ = 0;
+  int larger_role_ = 0;
+  int visits_left_ = kRoomVisitsMax;
 };
 
 }  // namespace regatta::sched

@@ -13,6 +13,8 @@
 namespace regatta::sched {
 namespace {
 
+constexpr int kExchangeChecksMax = 4000;
+
 class VictimSearch {
  public:
   VictimSearch(const GangTask& task, std::span<const VictimOption> options)
@@ -21,10 +23,12 @@ class VictimSearch {
   // Indices into items().
   std::vector<int> find() {
     index_items_by_domain();
-    for (const int device_type : possible_device_types(task_))
-      for (int domain = 0; domain < std::ssize(items_below_); ++domain)
-        if (!at(items_below_, domain).empty())
-          solve_below(domain, device_type, at(items_below_, domain));
+    for (const Effort effort : {Effort::kFast, Effort::kExact})
+      for (const int device_type : possible_device_types(task_))
+        for (int domain = 0; domain < std::ssize(items_below_); ++domain)
+          if (!at(items_below_, domain).empty())
+            solve_below({domain, device_type}, at(items_below_, domain), effort);
+    improve();
     while (is_too_much_elsewhere()) {
     }
     return best_;
@@ -72,21 +76,56 @@ class VictimSearch {
       }
   }
 
-  void solve_below(int domain, int device_type, const std::vector<int>& candidates) {
-    room_.enter({task_.job.topology.required, domain}, device_type);
+  enum class Effort { kFast, kExact };
+
+  struct Place {
+    int domain = -1;  // of the required level
+    int device_type = kAnyDeviceType;
+
+    bool operator==(const Place&) const = default;
+  };
+
+  std::vector<VictimItem> enter(Place place, const std::vector<int>& candidates) {
+    room_.enter({task_.job.topology.required, place.domain}, place.device_type);
     std::vector<VictimItem> items;
     for (const int i : candidates)
       items.push_back(at(items_, i));
-    const auto chosen = VictimSolver(room_, items).solve(best_cost_);
+    return items;
+  }
+
+  void solve_below(Place place, const std::vector<int>& candidates, Effort effort) {
+    if (effort == Effort::kExact && (std::ssize(candidates) > kExactVictimsMax || checks_left_ < 0))
+      return;
+    const std::vector<VictimItem> items = enter(place, candidates);
+    VictimSolver solver(room_, items);
+    keep(place, candidates,
+         effort == Effort::kExact ? solver.solve_exactly(best_cost_, checks_left_)
+                                  : solver.solve(best_cost_));
+  }
+
+  // Exchanges below the best domain, where it has too many items for the exact search.
+  void improve() {
+    if (best_place_.domain < 0) return;
+    const std::vector<int>& candidates = at(items_below_, best_place_.domain);
+    if (std::ssize(candidates) <= kExactVictimsMax) return;
+    const std::vector<VictimItem> items = enter(best_place_, candidates);
+    std::vector<int> chosen;
+    for (int i = 0; i < std::ssize(candidates); ++i)
+      if (std::binary_search(best_.begin(), best_.end(), at(candidates, i))) chosen.push_back(i);
+    int checks = kExchangeChecksMax;
+    keep(best_place_, candidates, VictimSolver(room_, items).improve(chosen, best_cost_, checks));
+  }
+
+  void keep(Place place, const std::vector<int>& candidates,
+            const std::optional<std::vector<int>>& chosen) {
     if (!chosen) return;
     best_.clear();
     best_cost_ = 0;
     for (const int i : *chosen) {
       best_.push_back(at(candidates, i));
-      best_cost_ += at(items, i).cost;
+      best_cost_ += at(items_, best_.back()).cost;
     }
-    best_domain_ = domain;
-    best_type_ = device_type;
+    best_place_ = place;
   }
 
   // Whether fewer of the best set make room on another domain or type on which its jobs run too;
@@ -95,17 +134,19 @@ class VictimSearch {
     const std::vector<int> best = best_;
     for (const int device_type : possible_device_types(task_))
       for (int domain = 0; domain < std::ssize(items_below_); ++domain) {
-        if (domain == best_domain_ && device_type == best_type_) continue;
+        if (best_place_ == Place{domain, device_type}) continue;
         std::vector<int> below;
         std::set_intersection(best.begin(), best.end(), at(items_below_, domain).begin(),
                               at(items_below_, domain).end(), std::back_inserter(below));
         if (below.empty()) continue;
         const double cost = best_cost_;
         best_cost_ = std::numeric_limits<double>::infinity();
-        solve_below(domain, device_type, below);
+        const Place place = best_place_;
+        solve_below({domain, device_type}, below, Effort::kFast);
         if (best_.size() < best.size()) return true;
         best_ = best;
         best_cost_ = cost;
+        best_place_ = place;
       }
     return false;
   }
@@ -118,8 +159,8 @@ class VictimSearch {
   std::vector<std::vector<int>> items_below_;
   std::vector<int> best_;
   double best_cost_ = std::numeric_limits<double>::infinity();
-  int best_domain_ = -1;
-  int best_type_ = kAnyDeviceType;
+  Place best_place_;
+  int checks_left_ = kVictimStatesMax;
 };
 
 std::vector<Victim> victims_of(std::span<const VictimOption> options,

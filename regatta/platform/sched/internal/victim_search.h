@@ -35,15 +35,16 @@ struct VictimSet {
   GangPlacement placement;  // of the gang in the room that they make
 };
 
-// Evictions and replicas to give up below one domain for which the cheapest set is searched
-// exactly, within kVictimStatesMax checks; the set is a local optimum above.
+// Where at most so many evictions and replicas to give up concern a domain, the cheapest set is
+// searched exactly, within kVictimStatesMax checks of all domains; else it is a local optimum.
 inline constexpr int kExactVictimsMax = 20;
 inline constexpr int kVictimStatesMax = 20'000;
 
-// With every set that it returns the whole gang fits, and without any one of its victims, or of the
-// replicas that they give up, it does not. No victims where it fits anyway; nothing where no set
-// makes room. `size` and `kept` are as for place_gang(). `free` is that of its snapshot, with
-// everything that runs.
+// With every set that it returns the whole gang fits, and without any one of its victims, or of
+// the replicas that they give up, it does not (gangs of several roles on more nodes than
+// kSearchedNodesMax: as far as they are counted, see victim_room.h). No victims where it fits
+// anyway; nothing where no set makes room. `free` is that of its snapshot, with all that runs.
+// `size` and `kept` are as for place_gang(); the gang itself is no option.
 std::optional<VictimSet> find_victims(const FreeCapacity& free, const JobRequest& job,
                                       const GangSize& size, const GangWeights& weights,
                                       std::span<const VictimOption> options,

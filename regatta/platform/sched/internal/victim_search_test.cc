@@ -23,8 +23,13 @@ struct TrialItem {
 class VictimTrial {
  public:
   VictimTrial(const ClusterSnapshot& snapshot, const JobRequest& job, const GangSize& size,
-              const std::vector<VictimOption>& options)
-      : snapshot_(snapshot), free_(snapshot), job_(job), size_(size), options_(options) {
+              const std::vector<VictimOption>& options, std::span<const ReplicaPlacement> kept = {})
+      : kept_(kept),
+        snapshot_(snapshot),
+        free_(snapshot),
+        job_(job),
+        size_(size),
+        options_(options) {
     for (int i = 0; i < std::ssize(options); ++i) {
       items_.push_back({i, -1, at(options, i).eviction_cost});
       for (const int shed : at(options, i).sheddable)
@@ -89,9 +94,10 @@ class VictimTrial {
     return free;
   }
 
-  bool fits(std::uint32_t set) const { return GangTrial(freed(set), job_, size_).fits(); }
+  bool fits(std::uint32_t set) const { return GangTrial(freed(set), job_, size_, kept_).fits(); }
 
  private:
+  std::span<const ReplicaPlacement> kept_;
   const ClusterSnapshot& snapshot_;
   FreeCapacity free_;
   const JobRequest& job_;
@@ -153,6 +159,43 @@ TEST(FindVictims, CostsTheLeastOfAllSetsThatMakeRoomAndEvictsNobodyInVain) {
   EXPECT_GT(with_victims, 1500);
   EXPECT_LE(gap_max, 1e-6);
   EXPECT_LE(gap_sum, 1e-6);
+}
+
+TEST(FindVictims, MakesRoomForTheReplicasThatADegradedGangLacks) {
+  int with_victims = 0;
+  for (std::uint64_t seed = 0; seed < 10'000; ++seed) {
+    RandomSequence random(seed);
+    ClusterSnapshot snapshot = random_snapshot(random, 6, random_int(random, 0, 3));
+    const JobRequest job = random_gang(random);
+    const GangSize size = smallest_size(job);
+    const auto whole = place_gang(FreeCapacity(snapshot), job, size, kWeights);
+    if (!whole) continue;
+    // Others have taken the places of the replicas that it lost.
+    RunningJob gang{.request = job};
+    RunningJob other{.request = job};
+    for (const ReplicaPlacement& replica : whole->replicas)
+      (random.below(2) == 0 ? gang : other).replicas.push_back(replica);
+    snapshot.running.push_back(other);
+    std::vector<VictimOption> options = random_options(random, snapshot);
+    snapshot.running.push_back(gang);
+    if (random.below(2) == 0) snapshot.nodes[0].health = NodeHealth::kFailed;
+    const auto found =
+        find_victims(FreeCapacity(snapshot), job, size, kWeights, options, gang.replicas);
+    VictimTrial trial(snapshot, job, size, options, gang.replicas);
+    const double least = trial.least_cost();
+    ASSERT_EQ(found.has_value(), least < std::numeric_limits<double>::infinity())
+        << "seed " << seed;
+    if (!found) continue;
+    const std::uint32_t set = trial.set_of(*found);
+    ASSERT_NEAR(found->cost, least, 1e-9) << "seed " << seed;
+    ASSERT_EQ(
+        placement_fault(trial.freed(set), job, size, found->placement.replicas, gang.replicas), "")
+        << "seed " << seed;
+    for (std::uint32_t left = set; left != 0; left &= left - 1)
+      ASSERT_FALSE(trial.fits(set & ~(left & (~left + 1)))) << "seed " << seed;
+    with_victims += set != 0 ? 1 : 0;
+  }
+  EXPECT_GT(with_victims, 300);
 }
 
 ClusterSnapshot nodes_with_8_devices(int nodes, int leaf_nodes) {

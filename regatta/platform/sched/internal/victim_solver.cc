@@ -6,13 +6,14 @@
 #include <utility>
 
 #include "regatta/base/core/ids.h"
-#include "regatta/platform/sched/internal/victim_search.h"
 
 namespace regatta::sched {
 namespace {
 
 // Sums of costs in another order differ in the last bits.
 constexpr double kCostTolerance = 1e-9;
+
+constexpr int kExchangesTried = 16;  // items for one
 
 // Items by falling key, then by rising index.
 std::vector<int> items_by_falling(const std::vector<double>& keys) {
@@ -58,26 +59,17 @@ void VictimSolver::order_items() {
   std::reverse(by_price_.begin(), by_price_.end());
 }
 
-std::optional<std::vector<int>> VictimSolver::solve(double cost_below) {
+// Whether all items together make room, and the bound of their cost leaves a chance.
+bool VictimSolver::free_all(double cost_below) {
   best_.reset();
   best_cost_ = cost_below;
-  const long long missing = room_.missing_milli();
-  if (cost_bound(missing, std::vector<char>(items_.size())) >= best_cost_) return std::nullopt;
+  const double bound = cost_bound(room_.missing_milli(), std::vector<char>(items_.size()));
   for (const VictimItem& item : items_)
     room_.free_item(item);
-  if (room_.fits()) {
-    for (const std::vector<int>& order : orders_)
-      reverse_delete(order);
-    checks_left_ = kVictimStatesMax;
-    if (items_.size() <= as_index(kExactVictimsMax)) {
-      is_chosen_.assign(items_.size(), 0);
-      is_decided_.assign(items_.size(), 0);
-      branch(0, 0, missing);
-      if (best_ && checks_left_ < 0) remove_needless();
-    } else if (best_) {
-      exchange();
-    }
-  }
+  return bound < best_cost_ && room_.fits();
+}
+
+std::optional<std::vector<int>> VictimSolver::take_all() {
   for (const VictimItem& item : items_)
     room_.take_item(item);
   if (!best_) return std::nullopt;
@@ -85,6 +77,26 @@ std::optional<std::vector<int>> VictimSolver::solve(double cost_below) {
   for (int i = 0; i < std::ssize(items_); ++i)
     if (at(*best_, i) != 0) chosen.push_back(i);
   return chosen;
+}
+
+std::optional<std::vector<int>> VictimSolver::solve(double cost_below) {
+  if (free_all(cost_below))
+    for (const std::vector<int>& order : orders_)
+      reverse_delete(order);
+  return take_all();
+}
+
+std::optional<std::vector<int>> VictimSolver::solve_exactly(double cost_below, int& checks_left) {
+  const long long missing = room_.missing_milli();
+  if (free_all(cost_below)) {
+    checks_left_ = checks_left;
+    is_chosen_.assign(items_.size(), 0);
+    is_decided_.assign(items_.size(), 0);
+    branch(0, 0, missing);
+    checks_left = checks_left_;
+    if (best_ && checks_left_ < 0) remove_needless();
+  }
+  return take_all();
 }
 
 // A lower bound of what undecided items cost that add so much, parts of items allowed (Dantzig's
@@ -115,27 +127,39 @@ void VictimSolver::keep_if_cheaper(const std::vector<char>& is_chosen) {
 // From all items freed, back to it.
 void VictimSolver::reverse_delete(const std::vector<int>& order) {
   std::vector<char> is_chosen(items_.size(), 1);
-  for (const int item : order) {
-    room_.take_item(at(items_, item));
-    at(is_chosen, item) = room_.fits() ? 0 : 1;
-    if (at(is_chosen, item) != 0) room_.free_item(at(items_, item));
-  }
+  take_back(order, is_chosen);
   for (int i = 0; i < std::ssize(items_); ++i)
     if (at(is_chosen, i) == 0) room_.free_item(at(items_, i));
   keep_if_cheaper(is_chosen);
+}
+
+// Takes the items back one after another, all but those that are needed then; in halves, as most
+// are not needed.
+void VictimSolver::take_back(std::span<const int> items, std::vector<char>& is_chosen) {
+  for (const int item : items)
+    room_.take_item(at(items_, item));
+  --checks_left_;
+  if (room_.fits()) {
+    for (const int item : items)
+      at(is_chosen, item) = 0;
+    return;
+  }
+  for (const int item : items)
+    room_.free_item(at(items_, item));
+  if (items.size() == 1) return;
+  const std::size_t half = items.size() / 2;
+  take_back(items.first(half), is_chosen);
+  take_back(items.subspan(half), is_chosen);
 }
 
 // A search that ran out of checks may end with some.
 void VictimSolver::remove_needless() {
   for (int i = 0; i < std::ssize(items_); ++i)
     if (at(*best_, i) == 0) room_.take_item(at(items_, i));
-  const std::vector<char> all = *best_;
-  for (const int item : orders_[0]) {
-    if (at(all, item) == 0) continue;
-    room_.take_item(at(items_, item));
-    at(*best_, item) = room_.fits() ? 0 : 1;
-    if (at(*best_, item) != 0) room_.free_item(at(items_, item));
-  }
+  std::vector<int> chosen;
+  for (const int item : orders_[0])
+    if (at(*best_, item) != 0) chosen.push_back(item);
+  if (!chosen.empty()) take_back(chosen, *best_);
   for (int i = 0; i < std::ssize(items_); ++i)
     if (at(*best_, i) == 0) room_.free_item(at(items_, i));
 }
@@ -169,39 +193,58 @@ void VictimSolver::restore(const std::vector<char>& from, const std::vector<char
   }
 }
 
-// Adds one more item to the best set and takes back what it makes needless, as long as the set
-// becomes cheaper.
-void VictimSolver::exchange() {
-  std::vector<char> is_chosen = *best_;
-  for (int i = 0; i < std::ssize(items_); ++i)
-    if (at(is_chosen, i) == 0) room_.take_item(at(items_, i));
-  bool is_improved = true;
-  while (is_improved && checks_left_ > 0) {
+std::optional<std::vector<int>> VictimSolver::improve(const std::vector<int>& items,
+                                                      double cost_below, int& checks_left) {
+  best_.reset();
+  best_cost_ = cost_below;
+  checks_left_ = checks_left;
+  std::vector<char> is_chosen(items_.size());
+  for (const int item : items)
+    at(is_chosen, item) = 1;
+  restore(std::vector<char>(items_.size()), is_chosen);
+  for (bool is_improved = true; is_improved;) {
     is_improved = false;
-    for (const int added : by_price_) {
-      if (at(is_chosen, added) != 0 || checks_left_ <= 0) continue;
-      std::vector<char> with = is_chosen;
-      at(with, added) = 1;
-      room_.free_item(at(items_, added));
-      for (const int item : orders_[0]) {
-        if (at(with, item) == 0 || item == added) continue;
-        --checks_left_;
-        room_.take_item(at(items_, item));
-        at(with, item) = room_.fits() ? 0 : 1;
-        if (at(with, item) != 0) room_.free_item(at(items_, item));
-      }
-      const double before = best_cost_;
-      keep_if_cheaper(with);
-      is_improved = best_cost_ < before;
-      if (is_improved) {
-        is_chosen = with;
-        break;
-      }
-      restore(with, is_chosen);
+    for (const int added : by_price_)
+      if (at(is_chosen, added) == 0 && checks_left_ > 0)
+        is_improved |= exchange_for(added, is_chosen);
+  }
+  restore(is_chosen, std::vector<char>(items_.size(), 1));
+  checks_left = checks_left_;
+  return take_all();
+}
+
+// Adds the item and takes back what it makes needless of the dearest ones; keeps the change where
+// the set becomes cheaper.
+bool VictimSolver::exchange_for(int added, std::vector<char>& is_chosen) {
+  const double cost = at(items_, added).cost;
+  std::vector<int> removed;
+  double gain = -cost;
+  int tried = 0;
+  room_.free_item(at(items_, added));
+  for (const int item : orders_[0]) {
+    if (at(is_chosen, item) == 0) continue;
+    // One that costs less than what is added cannot pay for it alone.
+    if (++tried > kExchangesTried || (removed.empty() && at(items_, item).cost <= cost)) break;
+    --checks_left_;
+    room_.take_item(at(items_, item));
+    if (room_.fits()) {
+      removed.push_back(item);
+      gain += at(items_, item).cost;
+    } else {
+      room_.free_item(at(items_, item));
     }
   }
-  for (int i = 0; i < std::ssize(items_); ++i)
-    if (at(is_chosen, i) == 0) room_.free_item(at(items_, i));
+  if (gain <= kCostTolerance * best_cost_) {
+    for (const int item : removed)
+      room_.free_item(at(items_, item));
+    room_.take_item(at(items_, added));
+    return false;
+  }
+  for (const int item : removed)
+    at(is_chosen, item) = 0;
+  at(is_chosen, added) = 1;
+  keep_if_cheaper(is_chosen);
+  return true;
 }
 
 }  // namespace regatta::sched

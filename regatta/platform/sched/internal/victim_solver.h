@@ -18,18 +18,28 @@ class VictimSolver {
   // The room has entered a domain; it is as before after each call.
   VictimSolver(VictimRoom& room, std::span<const VictimItem> items);
 
-  // Items that make room and cost less than `cost_below`, by rising index, each of them needed;
-  // nothing where no such set is found. The cheapest one where there are at most kExactVictimsMax
-  // items and kVictimStatesMax checks suffice.
+  // Each function gives items that make room and cost less than `cost_below`, by rising index, each
+  // of them needed; nothing where it finds no such set. `checks_left` is counted down, and ends a
+  // search early.
+
+  // By taking back in several orders.
   std::optional<std::vector<int>> solve(double cost_below);
+  // The cheapest, by branch and bound, where the checks suffice.
+  std::optional<std::vector<int>> solve_exactly(double cost_below, int& checks_left);
+  // From a set that makes room, by exchanges of one item for others.
+  std::optional<std::vector<int>> improve(const std::vector<int>& items, double cost_below,
+                                          int& checks_left);
 
  private:
   void order_items();
   double cost_bound(long long missing_milli, const std::vector<char>& is_decided) const;
   void reverse_delete(const std::vector<int>& order);
+  void take_back(std::span<const int> items, std::vector<char>& is_chosen);
   void branch(std::size_t depth, double cost, long long missing_milli);
   void remove_needless();
-  void exchange();
+  bool exchange_for(int added, std::vector<char>& is_chosen);
+  bool free_all(double cost_below);
+  std::optional<std::vector<int>> take_all();
   void restore(const std::vector<char>& from, const std::vector<char>& to);
   void keep_if_cheaper(const std::vector<char>& is_chosen);
 
@@ -42,7 +52,7 @@ class VictimSolver {
   std::vector<char> is_decided_;
   std::optional<std::vector<char>> best_;
   double best_cost_ = std::numeric_limits<double>::infinity();
-  int checks_left_ = 0;
+  int checks_left_ = std::numeric_limits<int>::max();
 };
 
 }  // namespace regatta::sched

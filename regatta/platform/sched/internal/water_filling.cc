@@ -139,8 +139,8 @@ bool WaterFilling::open_parents() {
   return is_any_open;
 }
 
-// Open children rise together. One whose share does not rise while it takes more is the least until
-// it does: it takes all.
+// Open children rise together. While one takes something and its share does not rise, it stays the
+// least: the first such child takes all.
 void WaterFilling::combine(QueueState& parent, std::span<const int> children) {
   parent.rate = {};
   const auto alone = std::find_if(children.begin(), children.end(), [&](int child) {

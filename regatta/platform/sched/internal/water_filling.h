@@ -20,8 +20,9 @@ class WaterFilling {
   WaterFilling(const QuotaTree& tree, std::vector<ResourceShares> demand,
                std::vector<ResourceShares> limit);
 
-  // Pours into all queues of `height` at once, each up to `bound` (by queue; 0: this resource is not
-  // bounded, and only leaves that demand a bounded one get something), at the same part of it.
+  // Pours into all queues of `height` at once, each up to `bound`, at the same part of it.
+  // `bound` by queue; 0: this resource is not bounded. Only leaves that demand a bounded resource
+  // get something.
   void fill_up_to(const std::vector<ResourceShares>& bound, int height);
   // Pours into the whole tree until no leaf can take more.
   void fill();

@@ -1,0 +1,165 @@
+// bench/gangs/main.cc: times decisions about gangs on 16,384 devices and prints a Markdown table.
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "bench/gangs/random_cluster.h"
+#include "regatta/base/core/ids.h"
+#include "regatta/base/core/text.h"
+#include "regatta/platform/packing/random_sequence.h"
+#include "regatta/platform/sched/internal/gang_placement.h"
+#include "regatta/platform/sched/internal/victim_search.h"
+
+namespace regatta::sched {
+namespace {
+
+constexpr const char* kUsage =
+    "usage: regatta-gangs [--json] [DECISIONS]\n"
+    "Times DECISIONS decisions (by default 40) for each occupancy, size and kind of gang\n";
+
+enum class GangKind { kNodes, kHalfNodes, kSubgroups, kTwoRoles, kOneGroup };
+constexpr std::array kGangKinds = {
+    std::pair{GangKind::kNodes, "replicas of 8"}, std::pair{GangKind::kHalfNodes, "replicas of 2"},
+    std::pair{GangKind::kSubgroups, "subgroups of 4 below a leaf"},
+    std::pair{GangKind::kTwoRoles, "two roles"}, std::pair{GangKind::kOneGroup, "below one group"}};
+
+JobRequest gang_of(GangKind kind, int devices) {
+  JobRequest job;
+  job.name = "gang";
+  job.slowdown = {1, 1.02, 1.05, 1.15};
+  const int size = kind == GangKind::kHalfNodes ? 2 : kBenchNodeDevices;
+  const int replicas = devices / size;
+  job.roles.push_back({.name = "worker",
+                       .replicas_min = replicas,
+                       .replicas_max = replicas,
+                       .devices = size,
+                       .cpu_milli = 8000 * size});
+  if (kind == GangKind::kSubgroups) {
+    job.roles[0].subgroup_replicas = 4;
+    job.roles[0].subgroup_level = TopologyLevel::kLeaf;
+  }
+  if (kind == GangKind::kTwoRoles) {
+    job.roles[0].replicas_min = replicas - replicas / 4;
+    job.roles.push_back(
+        {.name = "decode", .replicas_min = replicas / 4, .devices = 4, .cpu_milli = 16'000});
+  }
+  if (kind == GangKind::kOneGroup) job.topology.required = TopologyLevel::kGroup;
+  return job;
+}
+
+std::vector<VictimOption> random_options(const ClusterSnapshot& snapshot, std::uint64_t seed) {
+  packing::RandomSequence random(seed);
+  std::vector<VictimOption> options;
+  for (int job = 0; job < std::ssize(snapshot.running); ++job) {
+    const RunningJob& running = at(snapshot.running, job);
+    const double devices =
+        static_cast<double>(std::ssize(running.replicas)) * running.request.roles[0].devices;
+    if (random.below(4) != 0)
+      options.push_back({.job = job, .eviction_cost = 3600 * devices * random.uniform()});
+  }
+  return options;
+}
+
+struct Timings {
+  std::vector<double> ms;
+  int placed = 0;
+
+  double quantile(double share) {
+    std::sort(ms.begin(), ms.end());
+    const auto last = static_cast<double>(ms.size() - 1);
+    return ms[static_cast<std::size_t>(share * last + 0.5)];
+  }
+};
+
+double ms_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+void time_placement(const ClusterSnapshot& snapshot, const JobRequest& job, Timings& timings) {
+  const auto start = std::chrono::steady_clock::now();
+  const FreeCapacity free(snapshot);
+  const auto placement = place_gang(free, job, smallest_size(job), {});
+  timings.ms.push_back(ms_since(start));
+  timings.placed += placement ? 1 : 0;
+}
+
+void time_victims(const ClusterSnapshot& snapshot, const JobRequest& job,
+                  const std::vector<VictimOption>& options, Timings& timings) {
+  const auto start = std::chrono::steady_clock::now();
+  const FreeCapacity free(snapshot);
+  const auto victims = find_victims(free, job, smallest_size(job), {}, options);
+  timings.ms.push_back(ms_since(start));
+  timings.placed += victims ? 1 : 0;
+}
+
+struct Row {
+  int used_percent = 0;
+  int devices = 0;
+  std::string kind;
+  bool has_victims = false;
+};
+
+void print_row(const Row& row, Timings& timings, bool is_json) {
+  const double placed = 100.0 * timings.placed / static_cast<double>(timings.ms.size());
+  fmt::print(
+      fmt::runtime(is_json ? "{{\"used_percent\": {}, \"devices\": {}, \"gang\": \"{}\", "
+                             "\"victims\": {}, \"placed_percent\": {:.0f}, \"p50_ms\": {:.3f}, "
+                             "\"p99_ms\": {:.3f}, \"max_ms\": {:.3f}}}\n"
+                           : "| {} | {} | {} | {} | {:.0f} | {:.2f} | {:.2f} | {:.2f} |\n"),
+      row.used_percent, row.devices, row.kind, row.has_victims, placed, timings.quantile(0.5),
+      timings.quantile(0.99), timings.quantile(1));
+  std::fflush(stdout);
+}
+
+void run(int decisions, bool is_json) {
+  if (!is_json)
+    fmt::print(
+        "| used % | devices | gang | victims | placed % | p50 ms | p99 ms | max ms |\n"
+        "|---|---|---|---|---|---|---|---|\n");
+  for (const int used : {60, 80, 90, 95}) {
+    std::vector<ClusterSnapshot> snapshots;
+    for (int i = 0; i < decisions; ++i)
+      snapshots.push_back(random_cluster(used / 100.0, static_cast<std::uint64_t>(i)));
+    for (int devices = 64; devices <= 4096; devices *= 4)
+      for (const auto& [kind, name] : kGangKinds) {
+        if (kind == GangKind::kOneGroup && devices > 1024) continue;
+        const JobRequest job = gang_of(kind, devices);
+        for (const bool has_victims : {false, true}) {
+          Timings timings;
+          for (int i = 0; i < decisions; ++i)
+            if (has_victims)
+              time_victims(at(snapshots, i), job,
+                           random_options(at(snapshots, i), static_cast<std::uint64_t>(i)),
+                           timings);
+            else
+              time_placement(at(snapshots, i), job, timings);
+          print_row({used, devices, name, has_victims}, timings, is_json);
+        }
+      }
+  }
+}
+
+}  // namespace
+}  // namespace regatta::sched
+
+int main(int argc, char** argv) {
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  const bool is_json = std::erase(arguments, "--json") > 0;
+  int decisions = 40;
+  if (!arguments.empty()) decisions = regatta::parse_number<int>(arguments[0]).value_or(0);
+  if (decisions < 1 || arguments.size() > 1) {
+    const bool is_help = arguments[0] == "--help";
+    std::fputs(regatta::sched::kUsage, is_help ? stdout : stderr);
+    return is_help ? 0 : 2;
+  }
+  regatta::sched::run(decisions, is_json);
+  return 0;
+}
