@@ -173,9 +173,12 @@ Result<ordered_json> mode_row(const std::string& name, const std::vector<MixedWo
                       {"reason", decision.reason}};
 }
 
-Result<ordered_json> report_modes(const DutyTrace& trace, DeviceCapacity device, Bytes memory) {
+// `strong`: the interference of a second device.
+Result<ordered_json> report_modes(const DutyTrace& trace, DeviceCapacity device, double strong,
+                                  Bytes memory) {
   const ServiceBudget budget{.interval = trace.interval};
   device.host_memory = Bytes{512LL << 30};
+  const double weak = device.interference;
   const std::size_t intervals = trace.workloads.front().demand.size();
   const MixedWorkload training{"training", WorkloadClass::kBatch, memory,
                                std::vector<float>(intervals, 1)};
@@ -191,9 +194,9 @@ Result<ordered_json> report_modes(const DutyTrace& trace, DeviceCapacity device,
   with_training.push_back(training);
   REGATTA_TRY_DO(add("two services", services));
   REGATTA_TRY_DO(add("two services and training", with_training));
-  device.interference = 1.05;
+  device.interference = strong;
   REGATTA_TRY_DO(add("two services and training", with_training));
-  device.interference = 0.15;
+  device.interference = weak;
   REGATTA_TRY_DO(add("three intermittent jobs of 60 GiB",
                      longest_of(trace, DutyPattern::kShortSpike, 3, Bytes{60LL << 30})));
   return rows;
@@ -241,15 +244,20 @@ Result<ordered_json> mixing_report(const ReportOptions& options) {
   report["limits"] = limits_of(trace);
   report["placements"] = ordered_json::array();
   DeviceCapacity device;
-  device.interference = interference[1]["interference"];  // of the P100, the middle one
+  device.interference = interference[0]["interference"];  // of the K80, the middle one
   REGATTA_TRY_DO(add_static_rows(trace, device, report["placements"]));
-  for (const double k : {0.0, device.interference, 2 * device.interference,
+  ElasticOptions oracle;
+  oracle.has_hindsight = true;
+  REGATTA_TRY(use, replay_elastic(trace.workloads, ranges_of(trace).later, oracle, device, {}));
+  report["placements"].push_back(
+      placement_row("every 10, shared (oracle)", device.interference, "after 6 h", use));
+  for (const double k : {0.0, interference[1]["interference"].get<double>(), device.interference,
                          interference[2]["interference"].get<double>()}) {
     DeviceCapacity other = device;
     other.interference = k;
     REGATTA_TRY_DO(add_elastic_rows(trace, other, report["placements"]));
   }
-  REGATTA_TRY(modes, report_modes(trace, device, options.memory));
+  REGATTA_TRY(modes, report_modes(trace, device, interference[2]["interference"], options.memory));
   report["modes"] = modes;
   REGATTA_TRY(tidal, report_tidal(requests));
   report["tidal"] = tidal;

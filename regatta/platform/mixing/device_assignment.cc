@@ -136,7 +136,17 @@ std::vector<int> elastic_homes(std::span<const MixedWorkload> workloads,
     present.push_back(i);
     before.push_back(at(homes, i));
   }
-  const std::vector<LoadSamples> loads = elastic_samples(workloads, present, now, options);
+  std::vector<LoadSamples> loads = elastic_samples(workloads, present, now, options);
+  if (options.has_hindsight) {
+    const std::size_t last =
+        std::min(workloads.front().demand.size(), now + as_index(options.every));
+    for (std::size_t i = 0; i < present.size(); ++i) {
+      const MixedWorkload& workload = at(workloads, present[i]);
+      loads[i].demand.clear();
+      for (std::size_t t = now; t < last; ++t)
+        loads[i].demand.push_back(std::max(0.0F, workload.demand[t]));
+    }
+  }
   DeviceLoads devices(loads, before, costs);
   devices.improve(kElasticRounds, 0, options.seed);
   std::vector<int> next(workloads.size(), -1);
