@@ -91,7 +91,8 @@ std::string size_table(const ReplayReport& report) {
     columns.push_back({replay.policy, true});
   std::vector<TableRow> rows;
   for (const auto& [devices, group] : report.replays[0].result.by_devices) {
-    TableRow row{.cells = {std::to_string(devices), std::to_string(group.pending.jobs)}, .style = ""};
+    TableRow row{.cells = {std::to_string(devices), std::to_string(group.pending.jobs)},
+                 .style = ""};
     for (const PolicyReplay& replay : report.replays) {
       const auto found = replay.result.by_devices.find(devices);
       row.cells.push_back(found == replay.result.by_devices.end()
@@ -106,7 +107,8 @@ std::string size_table(const ReplayReport& report) {
 std::string tiles(const ReplayReport& report) {
   const PolicyReplay& first = report.replays.front();
   return tile_row(
-      tile("Mean waiting", format_duration(first.result.all.pending.mean), escape_html(first.policy)) +
+      tile("Mean waiting", format_duration(first.result.all.pending.mean),
+           escape_html(first.policy)) +
       tile("Allocated", format_percent(first.result.allocated_share), "of all devices") +
       tile("Busy", format_percent(first.result.busy_share), "neither restarting nor degraded") +
       tile("Evictions", std::to_string(first.result.evictions),
@@ -133,13 +135,13 @@ std::string replay_html(const ReplayReport& report) {
   for (const CurveSection& curve : curves)
     body += curve_section(report, curve);
   body += section("Mean waiting by size", "", size_table(report));
-  return html_page({.kind = "scheduling",
-                    .title = report.load,
-                    .place = report.cluster,
-                    .facts = {pluralized(report.nodes, "node") + ", " +
-                              pluralized(report.devices, "device")},
-                    .origin = {"Simulated: no job ran."}},
-                   body);
+  return html_page(
+      {.kind = "scheduling",
+       .title = report.load,
+       .place = report.cluster,
+       .facts = {pluralized(report.nodes, "node") + ", " + pluralized(report.devices, "device")},
+       .origin = {"Simulated: no job ran."}},
+      body);
 }
 
 }  // namespace regatta::report

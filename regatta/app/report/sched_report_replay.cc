@@ -56,7 +56,7 @@ nlohmann::json curves_json(const std::vector<cluster_replay::CurvePoint>& curves
 nlohmann::json result_json(const ReplayReport& report, const PolicyReplay& replay) {
   const cluster_replay::ReplayResult& result = replay.result;
   const double effective = effective_share(result);
-  nlohmann::json json = {{"policy", replay.policy},
+  nlohmann::json made = {{"policy", replay.policy},
                          {"all", group_json(result.all)},
                          {"by_devices", groups_json(result.by_devices)},
                          {"by_priority", groups_json(result.by_priority)},
@@ -76,9 +76,8 @@ nlohmann::json result_json(const ReplayReport& report, const PolicyReplay& repla
                          {"log_events", result.logged_events},
                          {"log_hash", fmt::format("{:016x}", result.log_hash)},
                          {"curves", curves_json(result.curves)}};
-  if (report.price > 0)
-    json["lost_money"] = result.lost_device_time.value / kHour * report.price;
-  return json;
+  if (report.price > 0) json["lost_money"] = result.lost_device_time.value / kHour * report.price;
+  return made;
 }
 
 }  // namespace
@@ -120,9 +119,9 @@ std::string replay_sentence(const ReplayReport& report) {
 }
 
 std::string replay_text(const ReplayReport& report) {
-  std::string text = fmt::format("{} on {}: {}, {}\n", report.load, report.cluster,
-                                 pluralized(report.nodes, "node"),
-                                 pluralized(report.devices, "device"));
+  std::string text =
+      fmt::format("{} on {}: {}, {}\n", report.load, report.cluster,
+                  pluralized(report.nodes, "node"), pluralized(report.devices, "device"));
   text += format_table(replay_rows(report));
   const std::string sentence = replay_sentence(report);
   if (!sentence.empty()) text += sentence + "\n";

@@ -19,7 +19,7 @@ double wait_of(Seconds time, Seconds predicted_at) {
 }
 
 // Half the logarithm of the interval.
-double spread_of_wait(const StartPrediction& prediction, Seconds predicted_at) {
+double error_range_of_wait(const StartPrediction& prediction, Seconds predicted_at) {
   return std::max(kLeastSpread, 0.5 * std::log(wait_of(prediction.latest, predicted_at) /
                                                wait_of(prediction.earliest, predicted_at)));
 }
@@ -55,7 +55,7 @@ void StartCalibration::add(const StartPrediction& predicted, Seconds predicted_a
   const double wait = wait_of(predicted.start, predicted_at);
   Records& records = bins_[bin_of(wait)];
   records.push_back(
-      {predicted.job, wait, spread_of_wait(predicted, predicted_at), predicted_at, {}});
+      {predicted.job, wait, error_range_of_wait(predicted, predicted_at), predicted_at, {}});
   if (records.size() > kRemembered) records.pop_front();
 }
 
@@ -84,7 +84,7 @@ StartPrediction StartCalibration::calibrated(StartPrediction prediction,
   const auto starts = static_cast<std::size_t>(std::count_if(
       errors.begin(), errors.end(), [](const Error& error) { return error.is_start; }));
   if (starts < kEnough) return prediction;
-  const double spread = spread_of_wait(prediction, predicted_at);
+  const double spread = error_range_of_wait(prediction, predicted_at);
   const auto moved = [&](double quantile) {
     return predicted_at +
            Seconds{wait * std::exp(spread * product_limit_quantile(errors, quantile))};

@@ -44,11 +44,11 @@ Status run_sched_simulate(const SchedSimulateOptions& options) {
                                                           .run_time_median = run_time,
                                                           .seed = seed}));
   // Failures go on until the last jobs have ended.
-  input.node_events = cluster_replay::generate_failures(
-      nodes, {.failures_per_day = options.failures,
-              .repair = repair,
-              .duration = duration * 2,
-              .seed = seed});
+  input.node_events =
+      cluster_replay::generate_failures(nodes, {.failures_per_day = options.failures,
+                                                .repair = repair,
+                                                .duration = duration * 2,
+                                                .seed = seed});
   input.jobs = std::move(jobs);
   input.nodes = std::move(nodes);
   return run_replays(options.run,
@@ -60,17 +60,18 @@ Status run_sched_simulate(const SchedSimulateOptions& options) {
 
 void add_sched_simulate(CLI::App& sched, int& exit_status) {
   auto options = std::make_shared<SchedSimulateOptions>();
-  auto* command = add_command(
-      sched, "simulate", "Simulate random jobs and failures on a cluster",
-      "regatta sched simulate --cluster examples/sched_cluster.yaml --load 0.9 "
-      "--failures-per-day 0.02 --policy regatta backfill --html simulate.html",
-      [options, &exit_status] {
-        const Status status = run_sched_simulate(*options);
-        exit_status = status ? 0 : report_error(status.error());
-      });
+  auto* command =
+      add_command(sched, "simulate", "Simulate random jobs and failures on a cluster",
+                  "regatta sched simulate --cluster examples/sched_cluster.yaml --load 0.9 "
+                  "--failures-per-day 0.02 --policy regatta backfill --html simulate.html",
+                  [options, &exit_status] {
+                    const Status status = run_sched_simulate(*options);
+                    exit_status = status ? 0 : report_error(status.error());
+                  });
   command->add_option("--duration", options->duration, "Time in which jobs come (30d)")
       ->type_name("TIME");
-  command->add_option("--load", options->load, "Device time asked for, over that of the cluster (0.8)")
+  command
+      ->add_option("--load", options->load, "Device time asked for, over that of the cluster (0.8)")
       ->type_name("LOAD")
       ->check(number_up_to(kLoadMost));
   command->add_option("--run-time", options->run_time, "Median run time of jobs (1h)")

@@ -30,8 +30,9 @@ Result<std::vector<cluster_replay::TracedJob>> read_trace(const std::string& pat
   if (has_column(text, "app_name")) return cluster_replay::read_dlrm_instances(text, path);
   if (has_column(text, "gpu_milli")) return cluster_replay::read_openb_jobs(text, path);
   return Error{Code::kInvalidInput,
-               path + ":1: no trace of jobs has these columns; give the jobs of Philly (submit_s), "
-                      "of openb (gpu_milli) or instances of services (app_name)"};
+               path +
+                   ":1: no trace of jobs has these columns; give the jobs of Philly (submit_s), "
+                   "of openb (gpu_milli) or instances of services (app_name)"};
 }
 
 }  // namespace

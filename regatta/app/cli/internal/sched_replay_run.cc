@@ -32,9 +32,9 @@ Result<cluster_replay::ReplayResult> replay_once(const cluster_replay::ReplayInp
   options.repeat_interval = {3600};
   options.clock = [] { return os::monotonic_now().value; };
   options.progress = [&](const cluster_replay::ReplayProgress& at) {
-    shown.set_title(fmt::format("replaying with policy {}: day {:.1f}, {} of {} jobs ended, {} wait",
-                                policy.name, at.now.value / 86400, at.ended, input.jobs.size(),
-                                at.waiting));
+    shown.set_title(
+        fmt::format("replaying with policy {}: day {:.1f}, {} of {} jobs ended, {} wait",
+                    policy.name, at.now.value / 86400, at.ended, input.jobs.size(), at.waiting));
   };
   if (log != nullptr)
     options.log = [log](std::string_view line) {
@@ -56,8 +56,7 @@ void add_replay_options(CLI::App& command, ReplayRunOptions& options) {
       .add_option("--policy", options.policies,
                   "fifo, backfill, regatta, or a file; several are compared (regatta)")
       ->type_name("POLICY...");
-  command
-      .add_option("--interval", options.interval, "Least time between two decisions (60s)")
+  command.add_option("--interval", options.interval, "Least time between two decisions (60s)")
       ->type_name("TIME");
   command.add_option("--html", options.html, "Write a page with curves")
       ->type_name("FILE")
