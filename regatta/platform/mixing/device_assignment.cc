@@ -70,7 +70,7 @@ struct IntervalSums {
   int targets = 0;
 };
 
-// Who is where in an interval.
+// The device of each workload in an interval.
 struct Placement {
   std::vector<int> homes;  // -1: not placed
   std::vector<bool> has_target;
