@@ -131,6 +131,23 @@ Status add_elastic_rows(const DutyTrace& trace, const DeviceCapacity& device, or
   return {};
 }
 
+// `weak` and `strong`: the interference of two more devices.
+Result<ordered_json> report_placements(const DutyTrace& trace, const DeviceCapacity& device,
+                                       double weak, double strong) {
+  ordered_json rows = ordered_json::array();
+  REGATTA_TRY_DO(add_static_rows(trace, device, rows));
+  ElasticOptions oracle;
+  oracle.has_hindsight = true;
+  REGATTA_TRY(use, replay_elastic(trace.workloads, ranges_of(trace).later, oracle, device, {}));
+  rows.push_back(placement_row("every 10, shared (oracle)", device.interference, "after 6 h", use));
+  for (const double k : {0.0, weak, device.interference, strong}) {
+    DeviceCapacity other = device;
+    other.interference = k;
+    REGATTA_TRY_DO(add_elastic_rows(trace, other, rows));
+  }
+  return rows;
+}
+
 ordered_json limits_of(const DutyTrace& trace) {
   const Ranges ranges = ranges_of(trace);
   return {
@@ -242,22 +259,13 @@ Result<ordered_json> mixing_report(const ReportOptions& options) {
   report["interference"] = interference;
   report["patterns"] = patterns_of(trace);
   report["limits"] = limits_of(trace);
-  report["placements"] = ordered_json::array();
   DeviceCapacity device;
   device.interference = interference[0]["interference"];  // of the K80, the middle one
-  REGATTA_TRY_DO(add_static_rows(trace, device, report["placements"]));
-  ElasticOptions oracle;
-  oracle.has_hindsight = true;
-  REGATTA_TRY(use, replay_elastic(trace.workloads, ranges_of(trace).later, oracle, device, {}));
-  report["placements"].push_back(
-      placement_row("every 10, shared (oracle)", device.interference, "after 6 h", use));
-  for (const double k : {0.0, interference[1]["interference"].get<double>(), device.interference,
-                         interference[2]["interference"].get<double>()}) {
-    DeviceCapacity other = device;
-    other.interference = k;
-    REGATTA_TRY_DO(add_elastic_rows(trace, other, report["placements"]));
-  }
-  REGATTA_TRY(modes, report_modes(trace, device, interference[2]["interference"], options.memory));
+  const double weak = interference[1]["interference"];
+  const double strong = interference[2]["interference"];
+  REGATTA_TRY(placements, report_placements(trace, device, weak, strong));
+  report["placements"] = placements;
+  REGATTA_TRY(modes, report_modes(trace, device, strong, options.memory));
   report["modes"] = modes;
   REGATTA_TRY(tidal, report_tidal(requests));
   report["tidal"] = tidal;
