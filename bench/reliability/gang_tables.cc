@@ -47,7 +47,7 @@ constexpr NodeRepair kQuickRepair{2 * kHour, 6 * kHour, 0.25, kDay};
 constexpr int kFewSpares = 32;
 
 // Gamma distribution with the mean and the variance of the rates of nodes with and without lemons.
-RateBelief prior_of(const LemonNodes& lemons, FailureRate mean) {
+RateBelief lemon_prior(const LemonNodes& lemons, FailureRate mean) {
   const double usual = 1 / (1 - lemons.share + lemons.share * lemons.factor);
   const double spread = (lemons.factor - 1) * usual;
   const double variance = lemons.share * (1 - lemons.share) * spread * spread;
@@ -90,7 +90,7 @@ GangOptions full_gang(const FailureMix& mix) {
   options.planned = {47, {300}};
   options.weigh_risk = true;
   const FailureRate lost = lost_nodes(mix, 0);
-  options.prior = prior_of(kLemons, lost / kNodes);
+  options.prior = lemon_prior(kLemons, lost / kNodes);
   options.spares = spares_needed({.nodes = kNodes,
                                   .node_loss = lost_nodes(mix, kRepair.relapse_share),
                                   .repair = kRepair.mean});
@@ -194,7 +194,7 @@ NamedGangs measures(const FailureMix& mix) {
     o.lemons = kHeavyLemons;
     o.repair = kQuickRepair;
     o.spares = kFewSpares;
-    o.prior = prior_of(kHeavyLemons, lost_nodes(mix, 0) / kNodes);
+    o.prior = lemon_prior(kHeavyLemons, lost_nodes(mix, 0) / kNodes);
   });
   return gangs;
 }
