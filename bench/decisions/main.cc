@@ -109,8 +109,9 @@ Status run(int nodes, int running, int pending) {
       times.push_back(time.count());
       actions = decision.actions.size();
     }
-    fmt::print("{:<10} {:8.1f} ms a decision (median of {}), {} actions, memory at most {:.0f} MiB\n",
-               name, 1e3 * median(times), kDecisions, actions, resident_memory());
+    fmt::print(
+        "{:<10} {:8.1f} ms a decision (median of {}), {} actions, memory at most {:.0f} MiB\n",
+        name, 1e3 * median(times), kDecisions, actions, resident_memory());
   }
   return {};
 }

@@ -76,7 +76,7 @@ nlohmann::json result_json(const ReplayReport& report, const PolicyReplay& repla
                          {"log_events", result.logged_events},
                          {"log_hash", fmt::format("{:016x}", result.log_hash)},
                          {"curves", curves_json(result.curves)}};
-  if (report.price > 0) json["lost_money"] = result.lost_device_time.value / kHour * report.price;
+  if (report.price > 0) made["lost_money"] = result.lost_device_time.value / kHour * report.price;
   return made;
 }
 

@@ -35,10 +35,9 @@ Status run_sched_request(const SchedRequestOptions& options) {
     return plan::plan_cluster_sizes(problem, {.steps = job.steps});
   }();
   if (!sizes) return sizes.error();
-  REGATTA_TRY(request, job_plan::planned_request({.name = job.name,
-                                                  .cluster = cluster,
-                                                  .problem = problem,
-                                                  .sizes = *sizes}));
+  REGATTA_TRY(request,
+              job_plan::planned_request(
+                  {.name = job.name, .cluster = cluster, .problem = problem, .sizes = *sizes}));
   request.queue = options.queue;
   request.priority = options.priority;
   print_now("pending:\n" + sched::pending_job_text(request));

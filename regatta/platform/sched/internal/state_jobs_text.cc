@@ -62,9 +62,9 @@ std::string pending_job_text(const JobRequest& job) {
                         job.run_time.median.value, job.run_time.log_spread);
   const Checkpointing& checkpoints = job.checkpointing;
   if (checkpoints.interval.value > 0 || checkpoints.restart.value > 0)
-    text += fmt::format("    checkpoint: {{interval: {:g}s, write: {:g}s, restart: {:g}s}}\n",
-                        checkpoints.interval.value, checkpoints.write.value,
-                        checkpoints.restart.value);
+    text +=
+        fmt::format("    checkpoint: {{interval: {:g}s, write: {:g}s, restart: {:g}s}}\n",
+                    checkpoints.interval.value, checkpoints.write.value, checkpoints.restart.value);
   return text;
 }
 
