@@ -86,7 +86,7 @@ Status add_use(const ClusterSnapshot& snapshot, const RunningJob& job,
   if (std::popcount(replica.devices) != role.devices || (replica.devices & ~all_devices(node)) != 0)
     return invalid(
         fmt::format("job {}: a replica on node {} has other devices than the {} that "
-                    "its role {} takes",
+                    "its role {} takes; list as many of the node's",
                     name, node.name, role.devices, role.name));
   NodeUse& use = at(uses, replica.node);
   for (int device = 0; device < node.devices; ++device) {
@@ -94,8 +94,10 @@ Status add_use(const ClusterSnapshot& snapshot, const RunningJob& job,
     at(use.milli, device) += role.device_milli;
     at(use.memory_mib, device) += role.is_sliced() ? role.device_memory_mib : 0;
     if (at(use.milli, device) > kDeviceMilli || at(use.memory_mib, device) > node.device_memory_mib)
-      return invalid(fmt::format("node {}: device {} is taken twice, the second time by job {}",
-                                 node.name, device, name));
+      return invalid(
+          fmt::format("node {}: device {} is taken twice, the second time by job {}; "
+                      "give one of them another device",
+                      node.name, device, name));
   }
   return {};
 }

@@ -1,17 +1,12 @@
 // sched/internal/state_jobs.h: the jobs of a state file.
 #pragma once
 
-#include <string>
-#include <unordered_map>
-
 #include "regatta/base/core/yaml_map.h"
 #include "regatta/platform/sched/cluster_snapshot.h"
 #include "regatta/platform/sched/decide.h"
+#include "regatta/platform/sched/internal/state_nodes.h"
 
 namespace regatta::sched {
-
-// Indices of nodes by their names.
-using NodeIndex = std::unordered_map<std::string, int>;
 
 // "leaf"
 std::string level_name(TopologyLevel level);

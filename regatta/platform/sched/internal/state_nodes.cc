@@ -1,6 +1,7 @@
 #include "regatta/platform/sched/internal/state_nodes.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -13,7 +14,7 @@ namespace regatta::sched {
 namespace {
 
 constexpr int kNodesMax = 1 << 20;
-constexpr double kMilli = 1000;
+constexpr double kMilliPerCore = 1000;
 
 const Choices<NodeHealth>& healths() {
   static const Choices<NodeHealth> choices = {{"ready", NodeHealth::kReady},
@@ -26,7 +27,8 @@ const Choices<NodeHealth>& healths() {
 // Keys that say what a node is; where the cluster file says it, only the first two are there.
 void read_amounts(const YamlMap& map, ClusterNode& node) {
   node.cpu_milli = static_cast<int>(
-      kMilli * map.number_or("cpus", node.cpu_milli / kMilli, {.low = 0, .high = 1e6}));
+      std::lround(kMilliPerCore *
+                  map.number_or("cpus", node.cpu_milli / kMilliPerCore, {.low = 0, .high = 1e6})));
   node.memory_mib =
       static_cast<int>(map.bytes("memory", Bytes{static_cast<long long>(node.memory_mib) << 20},
                                  {.low = 0, .high = 0x1p50})
@@ -58,8 +60,15 @@ void read_health(const YamlMap& map, ClusterNode& node) {
     node.failed_devices |= 1U << static_cast<unsigned>(device);
 }
 
+void add_node(const YamlMap& map, ClusterNode node, StateNodes& state) {
+  if (!state.index.emplace(node.name, static_cast<int>(state.nodes.size())).second)
+    map.fail("name", fmt::format("there are two nodes '{}'; give each a name of its own",
+                                 printable(node.name, 64)));
+  state.nodes.push_back(std::move(node));
+}
+
 // `name` and `count` stand for name0, name1, ...
-void add_nodes(const YamlMap& map, std::vector<ClusterNode>& nodes) {
+void add_nodes(const YamlMap& map, StateNodes& state) {
   map.allow({"name", "count", "devices", "device_type", "device_memory", "cpus", "memory", "nics",
              "numa_nodes", "leaf", "group", "health", "failures_per_day", "failed_devices"});
   ClusterNode node;
@@ -71,28 +80,29 @@ void add_nodes(const YamlMap& map, std::vector<ClusterNode>& nodes) {
     map.fail("device_type", "a node with devices has a device type; name it, as in h100-sxm");
   const int count = map.integer_or("count", 1, {1, kNodesMax});
   if (!map.has("count")) {
-    nodes.push_back(std::move(node));
+    add_node(map, std::move(node), state);
     return;
   }
   for (int i = 0; i < count; ++i) {
-    nodes.push_back(node);
-    nodes.back().name += std::to_string(i);
+    ClusterNode numbered = node;
+    numbered.name += std::to_string(i);
+    add_node(map, std::move(numbered), state);
   }
 }
 
 // Health and amounts of a node that the cluster file has.
-void change_node(const YamlMap& map, std::vector<ClusterNode>& nodes) {
+void change_node(const YamlMap& map, StateNodes& state) {
   map.allow({"name", "cpus", "memory", "health", "failures_per_day", "failed_devices"});
   const std::string name = map.text("name");
-  const auto found = std::find_if(nodes.begin(), nodes.end(),
-                                  [&](const ClusterNode& node) { return node.name == name; });
-  if (found == nodes.end()) {
+  const auto found = state.index.find(name);
+  if (found == state.index.end()) {
     map.fail("name", fmt::format("the cluster file has no server '{}'; name one of its servers",
                                  printable(name, 64)));
     return;
   }
-  read_amounts(map, *found);
-  read_health(map, *found);
+  ClusterNode& node = at(state.nodes, found->second);
+  read_amounts(map, node);
+  read_health(map, node);
 }
 
 std::vector<ClusterNode> nodes_of_cluster(const YamlMap& root, const ClusterReader& read_cluster) {
@@ -112,24 +122,28 @@ std::vector<ClusterNode> nodes_of_cluster(const YamlMap& root, const ClusterRead
 
 }  // namespace
 
-std::vector<ClusterNode> read_state_nodes(const YamlMap& root, const ClusterReader& read_cluster) {
+StateNodes read_state_nodes(const YamlMap& root, const ClusterReader& read_cluster) {
   const bool has_cluster = root.has("cluster");
-  std::vector<ClusterNode> nodes;
-  if (has_cluster) nodes = nodes_of_cluster(root, read_cluster);
+  StateNodes state;
+  if (has_cluster) {
+    state.nodes = nodes_of_cluster(root, read_cluster);
+    for (std::size_t i = 0; i < state.nodes.size(); ++i)
+      state.index.emplace(state.nodes[i].name, static_cast<int>(i));
+  }
   if (!has_cluster && root.has("node"))
     root.fail("node", "it is for the nodes of a cluster file; give cluster, or leave it out");
-  if (has_cluster && !root.has("nodes")) return nodes;
+  if (has_cluster && !root.has("nodes")) return state;
   for (const YamlMap& map : root.maps("nodes")) {
     if (has_cluster)
-      change_node(map, nodes);
+      change_node(map, state);
     else
-      add_nodes(map, nodes);
-    if (nodes.size() > static_cast<std::size_t>(kNodesMax)) {
+      add_nodes(map, state);
+    if (state.nodes.size() > static_cast<std::size_t>(kNodesMax)) {
       map.fail("count", fmt::format("there are more than {} nodes; give fewer", kNodesMax));
       break;
     }
   }
-  return nodes;
+  return state;
 }
 
 }  // namespace regatta::sched

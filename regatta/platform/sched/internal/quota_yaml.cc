@@ -1,0 +1,72 @@
+#include "regatta/platform/sched/internal/quota_yaml.h"
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <optional>
+
+#include "regatta/base/core/ids.h"
+
+namespace regatta::sched {
+namespace {
+
+constexpr double kThousandths = 1000;  // an amount in thousandths, of one
+constexpr double kMebibyte = 0x1p20;
+
+struct ResourceKey {
+  const char* name;
+  bool is_memory;
+};
+
+// By Resource.
+constexpr std::array<ResourceKey, kResources> kResourceKeys = {
+    {{"gpus", false}, {"gpu_memory", true}, {"cpus", false}, {"memory", true}, {"nics", false}}};
+
+// Nothing where the map does not name the resource.
+std::optional<long long> read_amount(const YamlMap& map, const ResourceKey& key) {
+  constexpr auto kMost = static_cast<double>(kQuotaAmountMax);
+  if (!map.has(key.name)) return std::nullopt;
+  if (key.is_memory)
+    return map.bytes(key.name, {}, {.low = 0, .high = kMost * kMebibyte}).value >> 20;
+  const double amount = map.number_or(key.name, 0, {.low = 0, .high = kMost / kThousandths});
+  return std::llround(amount * kThousandths);
+}
+
+std::array<std::optional<long long>, kResources> read_amounts_of(const YamlMap& queue,
+                                                                 std::string_view key) {
+  std::array<std::optional<long long>, kResources> amounts{};
+  if (!queue.has(key)) return amounts;
+  const YamlMap map = queue.map(key);
+  std::vector<std::string> names;
+  for (const ResourceKey& resource : kResourceKeys)
+    names.emplace_back(resource.name);
+  map.allow(names);
+  for (int r = 0; r < kResources; ++r)
+    at(amounts, r) = read_amount(map, at(kResourceKeys, r));
+  return amounts;
+}
+
+QuotaQueue read_queue(const YamlMap& map) {
+  map.allow({"name", "parent", "weight", "guaranteed", "limit", "user_limit"});
+  QuotaQueue queue;
+  queue.name = map.text("name");
+  queue.parent = map.text("parent", "");
+  queue.weight = map.number_or("weight", 1, {.low = 1 / kQuotaWeightMax, .high = kQuotaWeightMax});
+  const auto guaranteed = read_amounts_of(map, "guaranteed");
+  for (int r = 0; r < kResources; ++r)
+    at(queue.guaranteed.of, r) = at(guaranteed, r).value_or(0);
+  queue.limit = read_amounts_of(map, "limit");
+  queue.user_limit = read_amounts_of(map, "user_limit");
+  return queue;
+}
+
+}  // namespace
+
+std::vector<QuotaQueue> read_queues(const YamlMap& root, std::string_view key) {
+  std::vector<QuotaQueue> queues;
+  for (const YamlMap& map : root.maps(key))
+    queues.push_back(read_queue(map));
+  return queues;
+}
+
+}  // namespace regatta::sched

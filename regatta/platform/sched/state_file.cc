@@ -1,0 +1,88 @@
+#include "regatta/platform/sched/state_file.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "regatta/base/core/ids.h"
+#include "regatta/base/core/yaml_map.h"
+#include "regatta/platform/sched/internal/quota_yaml.h"
+#include "regatta/platform/sched/internal/state_jobs.h"
+#include "regatta/platform/sched/internal/state_nodes.h"
+
+namespace regatta::sched {
+namespace {
+
+QuotaTree read_quotas(const YamlDocument& document, const YamlMap& root) {
+  std::vector<QuotaQueue> queues = read_queues(root, "queues");
+  if (!document.status()) return {};
+  if (queues.empty()) root.fail("queues", "it is empty; give a queue, or leave the key out");
+  auto quotas = QuotaTree::create(std::move(queues));
+  if (quotas) return std::move(*quotas);
+  root.fail("queues", quotas.error().message);
+  return {};
+}
+
+// What a job can be wrong in whatever else there is; check_state() finds it too, without its line.
+void check_listed_job(const YamlMap& map, const JobRequest& job, const QuotaTree& quotas,
+                      std::set<std::string>& names) {
+  if (const Status status = check_job(job); !status) map.fail("name", status.error().message);
+  if (!names.insert(job.name).second)
+    map.fail("name", "another job has this name; give each a name of its own");
+  if (const auto leaf = quotas.find_leaf(job.queue); !leaf) map.fail("queue", leaf.error().message);
+}
+
+// How many running jobs, from the first, are right together.
+int right_jobs(const ClusterSnapshot& snapshot) {
+  int right = 0;
+  int wrong = static_cast<int>(snapshot.running.size());
+  while (wrong - right > 1) {
+    const int middle = (right + wrong) / 2;
+    ClusterSnapshot part = snapshot;
+    part.running.resize(as_index(middle));
+    (check_snapshot(part) ? right : wrong) = middle;
+  }
+  return right;
+}
+
+void check_nodes_and_running(const YamlMap& root, const ClusterSnapshot& snapshot) {
+  const Status status = check_snapshot(snapshot);
+  if (status) return;
+  if (!check_snapshot({.now = snapshot.now, .nodes = snapshot.nodes, .running = {}}))
+    root.fail(root.has("nodes") ? "nodes" : "cluster", status.error().message);
+  else
+    at(root.maps("running"), right_jobs(snapshot)).fail("replicas", status.error().message);
+}
+
+}  // namespace
+
+Result<SchedulerState> parse_state(std::string_view text, std::string_view file,
+                                   const ClusterReader& read_cluster) {
+  REGATTA_TRY(document, YamlDocument::parse(text, file));
+  const YamlMap root = document.root();
+  root.allow({"cluster", "node", "nodes", "queues", "running", "pending"});
+  SchedulerState state;
+  StateNodes nodes = read_state_nodes(root, read_cluster);
+  state.snapshot.nodes = std::move(nodes.nodes);
+  if (root.has("queues")) state.queue.quotas = read_quotas(document, root);
+  std::set<std::string> names;
+  if (root.has("running")) {
+    for (const YamlMap& map : root.maps("running")) {
+      state.snapshot.running.push_back(read_running_job(map, nodes.index));
+      check_listed_job(map, state.snapshot.running.back().request, state.queue.quotas, names);
+    }
+  }
+  if (root.has("pending")) {
+    for (const YamlMap& map : root.maps("pending")) {
+      state.queue.jobs.push_back(read_pending_job(map));
+      check_listed_job(map, state.queue.jobs.back().request, state.queue.quotas, names);
+    }
+  }
+  REGATTA_TRY_DO(document.status());
+  check_nodes_and_running(root, state.snapshot);
+  REGATTA_TRY_DO(document.status());
+  return state;
+}
+
+}  // namespace regatta::sched

@@ -1,0 +1,136 @@
+#include "regatta/platform/sched/state_file.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "regatta/platform/sched/test_states.h"
+
+namespace regatta::sched {
+namespace {
+
+Result<topo::Cluster> no_cluster(const std::string& name) {
+  return Error{Code::kNotFound, name + ": there is no such file"};
+}
+
+// The example of docs/formats/sched_state.md.
+constexpr const char* kExample = R"(nodes:
+  - {name: n, count: 4, devices: 8, device_type: h100-sxm, device_memory: 80GiB, cpus: 96, memory: 1TiB, nics: 8}
+queues:
+  - {name: research, guaranteed: {gpus: 16}}
+  - {name: service, guaranteed: {gpus: 8}, limit: {gpus: 16}}
+running:
+  - name: a
+    queue: research
+    roles: [{devices: 8}]
+    checkpoint: {interval: 30min, restart: 2min}
+    run_time: {median: 4h, log_spread: 0.5}
+    running_for: 90min
+    since_checkpoint: 12min
+    replicas: [{node: n0, devices: [0, 1, 2, 3, 4, 5, 6, 7]}]
+pending:
+  - name: b
+    queue: service
+    priority: 5
+    class: online
+    roles: [{replicas: 2, devices: 8}]
+    topology: {required: leaf}
+    waited: 3min
+)";
+
+// The example with `to` instead of `from`.
+std::string example_with(const std::string& from, const std::string& to) {
+  std::string text = kExample;
+  const std::size_t place = text.find(from);
+  EXPECT_NE(place, std::string::npos) << from;
+  return text.replace(place, from.size(), to);
+}
+
+std::string error_of(const std::string& text) {
+  const auto state = parse_state(text, "s.yaml", no_cluster);
+  return state ? "no error" : state.error().message;
+}
+
+TEST(ParseState, ReadsTheExampleWhichDecides) {
+  const auto state = parse_state(kExample, "s.yaml", no_cluster);
+  ASSERT_TRUE(state) << state.error().message;
+  ASSERT_EQ(state->snapshot.nodes.size(), 4U);
+  EXPECT_EQ(state->snapshot.nodes[3].name, "n3");
+  EXPECT_EQ(state->snapshot.nodes[3].device_memory_mib, 80 << 10);
+  EXPECT_EQ(state->snapshot.nodes[3].cpu_milli, 96'000);
+  EXPECT_EQ(state->snapshot.now, Seconds{0});
+  ASSERT_EQ(state->snapshot.running.size(), 1U);
+  EXPECT_EQ(state->snapshot.running[0].started, Seconds{-5400});
+  EXPECT_EQ(state->snapshot.running[0].checkpointed, Seconds{-720});
+  EXPECT_EQ(state->snapshot.running[0].replicas[0].devices, 0xFFU);
+  ASSERT_EQ(state->queue.jobs.size(), 1U);
+  EXPECT_FALSE(state->queue.jobs[0].request.is_preemptible);
+  EXPECT_EQ(state->queue.jobs[0].request.submitted, Seconds{-180});
+  const int service = *state->queue.quotas.find_leaf("service");
+  EXPECT_EQ(state->queue.quotas.queue(service).limit[0], 16'000);
+
+  const auto decision = decide(state->snapshot, state->queue, *find_scheduling_policy("regatta"));
+  ASSERT_TRUE(decision);
+  const SchedulingAction* const start = find_action(*decision, "b");
+  ASSERT_NE(start, nullptr);
+  EXPECT_EQ(start->kind, ActionKind::kStart);
+  EXPECT_EQ(start->replicas.size(), 2U);
+}
+
+TEST(ParseState, NamesTheLineAndTheRemedyForNodes) {
+  EXPECT_EQ(error_of(example_with("memory: 1TiB", "memory: 1024")),
+            "s.yaml:2: nodes[0].memory: '1024' has no unit; write it like 80GiB");
+  EXPECT_EQ(error_of(example_with("nics: 8}", "nics: 8, health: broken}")),
+            "s.yaml:2: nodes[0].health: 'broken' is not one of ready, cordoned, draining, failed");
+  EXPECT_EQ(error_of(example_with("nodes:\n", "nodes:\n  - {name: n2}\n")),
+            "s.yaml:3: nodes[1].name: there are two nodes 'n2'; give each a name of its own");
+  EXPECT_EQ(error_of(example_with("nics: 8}", "nics: 8, leaf: 7}")),
+            "s.yaml:1: nodes: node n0: leaf 7 of at most 4; number leaves from 0 without gaps");
+  EXPECT_EQ(error_of("cluster: c.yaml\n"), "s.yaml:1: cluster: c.yaml: there is no such file");
+}
+
+TEST(ParseState, NamesTheLineAndTheRemedyForQueues) {
+  EXPECT_EQ(error_of(example_with("queue: service", "queue: servise")),
+            "s.yaml:17: pending[0].queue: queue 'servise': there is no such queue; use one like "
+            "research");
+  EXPECT_EQ(error_of(example_with("    queue: service\n", "")),
+            "s.yaml:16: pending[0].queue: queue '': there is no such queue; use one like research");
+  EXPECT_EQ(error_of(example_with("{name: research,", "{name: research, parent: research,")),
+            "s.yaml:3: queues: queue research: it is its own ancestor (research below research); "
+            "give one of them another parent, or none");
+  EXPECT_EQ(error_of(example_with("{gpus: 16}}\n", "{gpus: -16}}\n")),
+            "s.yaml:4: queues[0].guaranteed.gpus: '-16' is out of range; write a number from 0 to "
+            "1000000000");
+  EXPECT_EQ(error_of(example_with("name: service", "name: service, parent: lab")),
+            "s.yaml:3: queues: queue service: its parent lab does not exist; add that queue or "
+            "leave the parent out");
+}
+
+TEST(ParseState, NamesTheLineAndTheRemedyForJobs) {
+  EXPECT_EQ(error_of(example_with("node: n0", "node: m0")),
+            "s.yaml:14: running[0].replicas[0].node: no node is called 'm0'; name one of nodes");
+  EXPECT_EQ(error_of(example_with("pending:", R"(  - name: c
+    queue: research
+    roles: [{devices: 1}]
+    replicas: [{node: n1, devices: [7]}]
+  - name: d
+    queue: research
+    roles: [{devices: 2}]
+    replicas: [{node: n0, devices: [6, 7]}]
+pending:)")),
+            "s.yaml:22: running[2].replicas: node n0: device 6 is taken twice, the second time by "
+            "job d; give one of them another device");
+  EXPECT_EQ(error_of(example_with("devices: [0, 1, 2, 3, 4, 5, 6, 7]", "devices: [0, 1]")),
+            "s.yaml:14: running[0].replicas: job a: a replica on node n0 has other devices than "
+            "the 8 that its role worker takes; list as many of the node's");
+  EXPECT_EQ(error_of(example_with("name: b", "name: a")),
+            "s.yaml:16: pending[0].name: another job has this name; give each a name of its own");
+  EXPECT_EQ(error_of(example_with("priority", "priorty")),
+            "s.yaml:18: pending[0].priorty: unknown key; did you mean 'priority'?");
+  EXPECT_EQ(error_of(example_with("roles: [{replicas: 2, devices: 8}]", "roles: [{}]")),
+            "s.yaml:16: pending[0].name: job b: role worker: it asks for nothing; give devices or "
+            "cpus");
+}
+
+}  // namespace
+}  // namespace regatta::sched
