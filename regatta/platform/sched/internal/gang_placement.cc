@@ -217,10 +217,9 @@ void order_gang(const ClusterDomains& domains, const JobRequest& job,
   }
 }
 
-std::optional<GangPlacement> place_gang(const FreeCapacity& free, const JobRequest& job,
-                                        const GangSize& size, const GangWeights& weights,
-                                        std::span<const ReplicaPlacement> kept) {
-  const GangTask task{free, job, size, weights, kept};
+std::optional<GangPlacement> place_gang(const FreeCapacity& free, const GangRequest& gang) {
+  const JobRequest& job = gang.job;
+  const GangTask task{free, job, gang.size, gang.weights, gang.kept};
   const NodeView view = view_nodes(free);
   std::optional<Candidate> best;
   for (const int device_type : possible_device_types(task)) {

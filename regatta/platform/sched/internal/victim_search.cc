@@ -186,16 +186,14 @@ std::vector<Victim> victims_of(std::span<const VictimOption> options,
 
 }  // namespace
 
-std::optional<VictimSet> find_victims(const FreeCapacity& free, const JobRequest& job,
-                                      const GangSize& size, const GangWeights& weights,
-                                      std::span<const VictimOption> options,
-                                      std::span<const ReplicaPlacement> kept) {
+std::optional<VictimSet> find_victims(const FreeCapacity& free, const GangRequest& gang,
+                                      std::span<const VictimOption> options) {
   VictimSet set;
-  if (auto placement = place_gang(free, job, size, weights, kept)) {
+  if (auto placement = place_gang(free, gang)) {
     set.placement = std::move(*placement);
     return set;
   }
-  const GangTask task{free, job, size, weights, kept};
+  const GangTask task{free, gang.job, gang.size, gang.weights, gang.kept};
   VictimSearch search(task, options);
   const std::vector<int> chosen = search.find();
   if (chosen.empty()) return std::nullopt;
@@ -206,7 +204,7 @@ std::optional<VictimSet> find_victims(const FreeCapacity& free, const JobRequest
     for (const VictimReplica& replica : item.replicas)
       freed.give(*replica.role, replica.placement);
   }
-  auto placement = place_gang(freed, job, size, weights, kept);
+  auto placement = place_gang(freed, gang);
   if (!placement) return std::nullopt;
   set.victims = victims_of(options, search.items(), chosen);
   set.placement = std::move(*placement);
