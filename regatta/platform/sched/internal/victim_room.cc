@@ -65,6 +65,8 @@ void VictimRoom::enter(DomainRef domain, int device_type) {
     update(position);
     count_pair(position, 1);
   }
+  for (RoleRoom& room : room_)
+    room.entered = room.node;
 }
 
 void VictimRoom::count_domain(RoleRoom& room, int domain, int sign) {
@@ -133,6 +135,18 @@ void VictimRoom::take_item(const VictimItem& item) {
     update(replica.position);
     count_pair(replica.position, 1);
   }
+}
+
+// Room only grows as items are freed. Two roles may exchange it on a node that gains none.
+bool VictimRoom::is_useful(const VictimItem& item) const {
+  return std::any_of(
+      item.replicas.begin(), item.replicas.end(), [this](const VictimReplica& replica) {
+        if (replica.position < range_.begin || replica.position >= range_.end) return false;
+        const int i = replica.position - range_.begin;
+        return std::any_of(room_.begin(), room_.end(), [this, i](const RoleRoom& room) {
+          return at(room.node, i) > (room_.size() == 1 ? at(room.entered, i) : 0);
+        });
+      });
 }
 
 // The incomplete subgroup stands beside whole ones, or in place of one.

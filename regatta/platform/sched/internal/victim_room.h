@@ -48,6 +48,8 @@ class VictimRoom {
   void free_item(const VictimItem& item);
   void take_item(const VictimItem& item);
   bool fits();
+  // While all items are freed: whether this one can help any set of them.
+  bool is_useful(const VictimItem& item) const;
 
   // Thousandths of devices that the gang can use: what it lacks, and what the item would add.
   long long missing_milli() const;
@@ -62,6 +64,7 @@ class VictimRoom {
     TopologyLevel level = TopologyLevel::kServer;
     int first = 0;              // domain of `level`
     std::vector<int> node;      // by position from range_.begin
+    std::vector<int> entered;   // the same with nothing freed
     std::vector<int> domain;    // from `first`
     long long subgroups = 0;    // whole ones, of all domains
     int domains_with_rest = 0;  // that have room for the incomplete subgroup beside whole ones
