@@ -12,16 +12,6 @@ bool is_whole(const Role& role) {
   return !role.is_sliced();
 }
 
-// The capacity beside `count` replicas of `role`, which needs whole devices.
-NodeCapacity free_beside(NodeCapacity free, const Role& role, int count) {
-  free.cpu_milli -= count * role.cpu_milli;
-  free.memory_mib -= count * role.memory_mib;
-  free.nic_milli -= count * role.nic_milli;
-  for (int i = 0; i < count * role.devices; ++i)
-    free.whole_free &= free.whole_free - 1;
-  return free;
-}
-
 }  // namespace
 
 VictimRoom::VictimRoom(const GangTask& task, int replicas)
@@ -43,7 +33,8 @@ void VictimRoom::enter(DomainRef domain, int device_type) {
   has_kept_below_ = holds_kept(task_, domain);
   room_.assign(roles.size(), {});
   is_pair_ = roles.size() == 2 && is_whole(roles[0]) && is_whole(roles[1]);
-  larger_role_ = is_pair_ && roles[1].devices > roles[0].devices ? 1 : 0;
+  if (is_pair_) pair_ = order_pair(task_.job, 0, 1);
+  uneven_nodes_ = 0;
   larger_by_loss_.fill(0);
   smaller_ = 0;
   for (int role = 0; role < std::ssize(roles); ++role) {
@@ -96,23 +87,22 @@ void VictimRoom::update(int position) {
 void VictimRoom::count_pair(int position, int sign) {
   if (!is_pair_) return;
   const int node = at(trial_.domains().order, position);
-  const int smaller = 1 - larger_role_;
-  const auto room_beside = [&](int larger) {
-    const NodeCapacity free =
-        free_beside(trial_.free(node), at(task_.job.roles, larger_role_), larger);
-    return std::min(room_on_node(task_, smaller, device_type_, node, free), kPairReplicasMax);
-  };
-  int before = std::min(at(at(room_, smaller).node, position - range_.begin), kPairReplicasMax);
+  int before =
+      std::min(at(at(room_, pair_.smaller).node, position - range_.begin), kPairReplicasMax);
   smaller_ += sign * before;
-  const int most =
-      std::min(at(at(room_, larger_role_).node, position - range_.begin), kPairReplicasMax);
+  const int room = at(at(room_, pair_.larger).node, position - range_.begin);
+  const int most = std::min(room, kPairReplicasMax);
   int loss = 0;
+  bool is_even = room == most && before < kPairReplicasMax;
   for (int i = 1; i <= most; ++i) {
-    const int after = room_beside(i);
+    const int after = std::min(room_beside(task_, pair_, device_type_, node, trial_.free(node), i),
+                               kPairReplicasMax);
+    is_even &= before - after >= loss;
     loss = std::max(loss, before - after);
     at(larger_by_loss_, loss) += sign;
     before = after;
   }
+  uneven_nodes_ += is_even ? 0 : sign;
 }
 
 void VictimRoom::free_item(const VictimItem& item) {
@@ -170,14 +160,14 @@ bool VictimRoom::holds_subgroups_beside_kept(int role) const {
 }
 
 bool VictimRoom::holds_pair() const {
-  long long larger = replicas_needed(larger_role_);
+  long long larger = replicas_needed(pair_.larger);
   long long smaller = smaller_;
   for (int loss = 0; loss <= kPairReplicasMax && larger > 0; ++loss) {
     const long long taken = std::min(larger, at(larger_by_loss_, loss));
     larger -= taken;
     smaller -= taken * loss;
   }
-  return larger == 0 && smaller >= replicas_needed(1 - larger_role_);
+  return larger == 0 && smaller >= replicas_needed(pair_.smaller);
 }
 
 bool VictimRoom::fits() {
@@ -186,7 +176,7 @@ bool VictimRoom::fits() {
     if (!holds_alone(role)) return false;
   if (room_.size() == 1 || (is_pair_ && holds_pair())) return true;
   const int nodes = range_.end - range_.begin;
-  if (is_pair_ && nodes > kSearchedNodesMax) return false;
+  if (is_pair_ && (uneven_nodes_ == 0 || nodes > kSearchedNodesMax)) return false;
   if (visits_left_ < nodes) return false;
   visits_left_ -= nodes;
   return fits_together();

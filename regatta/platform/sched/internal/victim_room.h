@@ -7,6 +7,7 @@
 #include "regatta/base/core/ids.h"
 #include "regatta/platform/sched/internal/free_capacity.h"
 #include "regatta/platform/sched/internal/gang_search.h"
+#include "regatta/platform/sched/internal/pair_shares.h"
 
 namespace regatta::sched {
 
@@ -31,8 +32,10 @@ inline constexpr int kSearchedNodesMax = 256;
 
 // Counts the room of each role as victims come and go, so that a check takes no search: exact for
 // one role. Several roles are searched together, as long as that takes no more than kRoomVisitsMax
-// visits of nodes in all; in domains of more than kSearchedNodesMax nodes, two roles without
-// subgroups are counted by what one takes from the other. A check that is not exact only refuses.
+// visits of nodes in all; two roles without subgroups are counted by what one takes from the other,
+// which is exact where a replica never takes less than the one before it on a node; else they are
+// searched too in domains of at most kSearchedNodesMax nodes. A check that is not exact only
+// refuses.
 class VictimRoom {
  public:
   // `replicas`: more than every id.
@@ -94,7 +97,8 @@ class VictimRoom {
   bool is_pair_ = false;
   std::array<long long, kPairReplicasMax + 1> larger_by_loss_{};
   long long smaller_ = 0;
-  int larger_role_ = 0;
+  long long uneven_nodes_ = 0;  // where the count of the pair is too small
+  RolePair pair_;
   int visits_left_ = kRoomVisitsMax;
 };
 
