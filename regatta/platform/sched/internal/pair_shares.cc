@@ -51,8 +51,7 @@ PairShares::PairShares(const GangTask& task, int device_type, RolePair pair)
                          free.cpu_milli,
                          free.memory_mib,
                          free.nic_milli};
-    const auto [entry, is_new] =
-        known.try_emplace(key, static_cast<int>(std::ssize(curves_)));
+    const auto [entry, is_new] = known.try_emplace(key, static_cast<int>(std::ssize(curves_)));
     curve_at_.push_back(entry->second);
     if (!is_new) continue;
     curves_.push_back(curve_of(task, node));

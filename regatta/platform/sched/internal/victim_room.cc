@@ -35,6 +35,7 @@ void VictimRoom::enter(DomainRef domain, int device_type) {
   is_pair_ = roles.size() == 2 && is_whole(roles[0]) && is_whole(roles[1]);
   if (is_pair_) pair_ = order_pair(task_.job, 0, 1);
   uneven_nodes_ = 0;
+  pair_counts_.assign(is_pair_ ? as_index(range_.end - range_.begin) : 0, {});
   larger_by_loss_.fill(0);
   smaller_ = 0;
   for (int role = 0; role < std::ssize(roles); ++role) {
@@ -54,7 +55,7 @@ void VictimRoom::enter(DomainRef domain, int device_type) {
   }
   for (int position = range_.begin; position < range_.end; ++position) {
     update(position);
-    count_pair(position, 1);
+    count_pair(position);
   }
   for (RoleRoom& room : room_)
     room.entered = room.node;
@@ -84,35 +85,43 @@ void VictimRoom::update(int position) {
 // Replicas of the larger role come to a node one after another, each with the replicas of the
 // smaller one that it costs, but never fewer than the one before: so the cheapest of all nodes can
 // be chosen.
-void VictimRoom::count_pair(int position, int sign) {
+void VictimRoom::count_pair(int position) {
   if (!is_pair_) return;
+  PairCount& count = at(pair_counts_, position - range_.begin);
+  add_count(count, -1);
   const int node = at(trial_.domains().order, position);
   int before =
       std::min(at(at(room_, pair_.smaller).node, position - range_.begin), kPairReplicasMax);
-  smaller_ += sign * before;
   const int room = at(at(room_, pair_.larger).node, position - range_.begin);
-  const int most = std::min(room, kPairReplicasMax);
+  count.smaller = before;
+  count.larger = std::min(room, kPairReplicasMax);
+  count.is_even = room == count.larger && before < kPairReplicasMax;
   int loss = 0;
-  bool is_even = room == most && before < kPairReplicasMax;
-  for (int i = 1; i <= most; ++i) {
-    const int after = std::min(room_beside(task_, pair_, device_type_, node, trial_.free(node), i),
-                               kPairReplicasMax);
-    is_even &= before - after >= loss;
+  for (int i = 0; i < count.larger; ++i) {
+    const int after = std::min(
+        room_beside(task_, pair_, device_type_, node, trial_.free(node), i + 1), kPairReplicasMax);
+    count.is_even &= before - after >= loss;
     loss = std::max(loss, before - after);
-    at(larger_by_loss_, loss) += sign;
+    at(count.loss, i) = static_cast<std::int8_t>(loss);
     before = after;
   }
-  uneven_nodes_ += is_even ? 0 : sign;
+  add_count(count, 1);
+}
+
+void VictimRoom::add_count(const PairCount& count, int sign) {
+  smaller_ += sign * count.smaller;
+  uneven_nodes_ += count.is_even ? 0 : sign;
+  for (int i = 0; i < count.larger; ++i)
+    at(larger_by_loss_, at(count.loss, i)) += sign;
 }
 
 void VictimRoom::free_item(const VictimItem& item) {
   for (const VictimReplica& replica : item.replicas) {
     if (replica.position < range_.begin || replica.position >= range_.end) continue;
     if (at(freed_, replica.id)++ > 0) continue;
-    count_pair(replica.position, -1);
     trial_.give(*replica.role, replica.placement);
     update(replica.position);
-    count_pair(replica.position, 1);
+    count_pair(replica.position);
   }
 }
 
@@ -120,10 +129,9 @@ void VictimRoom::take_item(const VictimItem& item) {
   for (const VictimReplica& replica : item.replicas) {
     if (replica.position < range_.begin || replica.position >= range_.end) continue;
     if (--at(freed_, replica.id) > 0) continue;
-    count_pair(replica.position, -1);
     trial_.take(*replica.role, replica.placement);
     update(replica.position);
-    count_pair(replica.position, 1);
+    count_pair(replica.position);
   }
 }
 

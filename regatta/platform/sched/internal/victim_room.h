@@ -78,7 +78,7 @@ class VictimRoom {
   bool holds_subgroups_beside_kept(int role) const;
   void count_domain(RoleRoom& room, int domain, int sign);
   void update(int position);
-  void count_pair(int position, int sign);
+  void count_pair(int position);
   bool holds_pair() const;
   bool fits_together();
 
@@ -92,6 +92,15 @@ class VictimRoom {
   NodeRange range_;
   int device_type_ = kAnyDeviceType;
   std::vector<RoleRoom> room_;  // by role
+  // What a node has added to the counts below.
+  struct PairCount {
+    int smaller = 0;
+    int larger = 0;
+    bool is_even = true;
+    std::array<std::int8_t, kPairReplicasMax> loss{};  // by replica of the larger role
+  };
+  void add_count(const PairCount& count, int sign);
+  std::vector<PairCount> pair_counts_;  // by position from range_.begin
   // Two roles on many nodes: replicas of the larger one by the number of replicas of the smaller
   // one for which they leave no room; and those of the smaller one on empty nodes.
   bool is_pair_ = false;

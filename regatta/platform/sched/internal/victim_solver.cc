@@ -1,7 +1,6 @@
 #include "regatta/platform/sched/internal/victim_solver.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 #include <utility>
 
@@ -40,20 +39,24 @@ VictimSolver::VictimSolver(VictimRoom& room, std::vector<const VictimItem*> item
 void VictimSolver::order_items() {
   std::vector<double> cost;
   std::vector<double> price;
-  std::map<int, double> node_cost;
+  int nodes = 0;
+  for (const VictimItem* item : items_)
+    for (const VictimReplica& replica : item->replicas)
+      nodes = std::max(nodes, replica.position + 1);
+  std::vector<double> node_cost(as_index(nodes));
   for (std::size_t i = 0; i < items_.size(); ++i) {
     const VictimItem& item = *items_[i];
     cost.push_back(item.cost);
     price.push_back(item.cost / (static_cast<double>(milli_[i]) + 1));
     for (const VictimReplica& replica : item.replicas)
       if (item.shed < 0)
-        node_cost[replica.position] += item.cost / static_cast<double>(item.replicas.size());
+        at(node_cost, replica.position) += item.cost / static_cast<double>(item.replicas.size());
   }
   std::vector<double> dearest_node;
   for (const VictimItem* item : items_) {
     double dearest = 0;
     for (const VictimReplica& replica : item->replicas)
-      dearest = std::max(dearest, node_cost[replica.position]);
+      dearest = std::max(dearest, at(node_cost, replica.position));
     dearest_node.push_back(dearest);
   }
   by_price_ = items_by_falling(price);
