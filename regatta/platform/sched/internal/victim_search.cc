@@ -13,7 +13,7 @@
 namespace regatta::sched {
 namespace {
 
-constexpr int kExchangeChecksMax = 4000;
+constexpr int kExchangeMovesMax = 10'000;  // replicas freed or taken back
 
 class VictimSearch {
  public:
@@ -135,9 +135,9 @@ class VictimSearch {
     std::vector<int> chosen;
     for (int i = 0; i < std::ssize(candidates); ++i)
       if (std::binary_search(best_.begin(), best_.end(), at(candidates, i))) chosen.push_back(i);
-    int checks = kExchangeChecksMax;
+    int moves = kExchangeMovesMax;
     VictimSolver solver(room_, candidate_items(candidates));
-    keep(best_place_, candidates, solver.improve(chosen, best_cost_, checks));
+    keep(best_place_, candidates, solver.improve(chosen, best_cost_, moves));
   }
 
   void keep(Place place, const std::vector<int>& candidates,

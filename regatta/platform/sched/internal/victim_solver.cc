@@ -218,10 +218,10 @@ void VictimSolver::restore(const std::vector<char>& from, const std::vector<char
 }
 
 std::optional<std::vector<int>> VictimSolver::improve(const std::vector<int>& items,
-                                                      double cost_below, int& checks_left) {
+                                                      double cost_below, int& moves_left) {
   best_.reset();
   best_cost_ = cost_below;
-  checks_left_ = checks_left;
+  moves_left_ = moves_left;
   const std::vector<char> is_none(items_.size());
   std::vector<char> is_chosen = is_none;
   for (const int item : items)
@@ -233,11 +233,11 @@ std::optional<std::vector<int>> VictimSolver::improve(const std::vector<int>& it
   for (bool is_improved = true; is_improved;) {
     is_improved = false;
     for (const int added : by_price_)
-      if (at(is_chosen, added) == 0 && checks_left_ > 0)
+      if (at(is_chosen, added) == 0 && moves_left_ > 0)
         is_improved |= exchange_for(added, is_chosen, dearest);
   }
   restore(is_chosen, is_none);
-  checks_left = checks_left_;
+  moves_left = moves_left_;
   return chosen();
 }
 
@@ -250,11 +250,15 @@ bool VictimSolver::exchange_for(int added, std::vector<char>& is_chosen,
   if (dearest.empty() || at(items_, dearest[0])->cost <= cost) return false;
   std::vector<int> removed;
   double gain = -cost;
+  const auto moves_of = [this](int item) {
+    return static_cast<int>(at(items_, item)->replicas.size());
+  };
   room_.free_item(*at(items_, added));
+  moves_left_ -= 2 * moves_of(added);
   for (std::size_t i = 0; i < dearest.size() && i < kExchangesTried; ++i) {
     const int item = dearest[i];
     if (removed.empty() && at(items_, item)->cost <= cost) break;
-    --checks_left_;
+    moves_left_ -= 2 * moves_of(item);
     room_.take_item(*at(items_, item));
     if (room_.fits()) {
       removed.push_back(item);

@@ -26,9 +26,10 @@ class VictimSolver {
   std::optional<std::vector<int>> solve(double cost_below);
   // The cheapest, by branch and bound, where the checks suffice.
   std::optional<std::vector<int>> solve_exactly(double cost_below, int& checks_left);
-  // From a set that makes room, by exchanges of one item for others.
+  // From a set that makes room, by exchanges of one item for others that free or take back about
+  // `moves_left` replicas.
   std::optional<std::vector<int>> improve(const std::vector<int>& items, double cost_below,
-                                          int& checks_left);
+                                          int& moves_left);
 
  private:
   void order_items();
@@ -53,6 +54,7 @@ class VictimSolver {
   std::optional<std::vector<char>> best_;
   double best_cost_ = std::numeric_limits<double>::infinity();
   long long missing_milli_ = 0;
+  int moves_left_ = 0;
   int checks_left_ = std::numeric_limits<int>::max();
 };
 
