@@ -74,7 +74,7 @@ void leave_nodes(DecisionState& state, int index) {
   const bool drains_now = parts.is_draining && is_fresh(state, job);
   if (!drains_now && stay_loss <= move_loss) return;
   const GangSize size = replica_counts(job.request, job.replicas);
-  const auto placement = place_gang(state.free, job.request, size, state.weights, parts.kept);
+  const auto placement = place_gang(state.free, {job.request, size, state.weights, parts.kept});
   if (!placement) return;
   if (!drains_now && stay_loss - staying_loss(state, job, placement->replicas) <= move_loss) return;
   take(state, job.request, placement->replicas);

@@ -74,7 +74,7 @@ void change_replicas(DecisionState& state, const DegradedGang& gang, ActionKind 
 bool replace_lost(DecisionState& state, const DegradedGang& gang) {
   const RunningJob& job = at(state.snapshot.running, gang.job);
   const GangSize size = replica_counts(job.request, job.replicas);
-  auto placement = place_gang(state.free, job.request, size, state.weights, gang.kept);
+  auto placement = place_gang(state.free, {job.request, size, state.weights, gang.kept});
   std::string room;
   if (!placement && state.policy.preempts)
     placement = make_room(state,

@@ -116,7 +116,7 @@ bool grow_one(DecisionState& state, FreeCapacity& free, std::vector<Growth>& lis
   GangSize size = replica_counts(*best->job, kept);
   for (std::size_t role = 0; role < size.size(); ++role)
     size[role] += step_best[role];
-  const auto placement = place_gang(free, *best->job, size, state.weights, kept);
+  const auto placement = place_gang(free, {*best->job, size, state.weights, kept});
   if (!placement) {
     best->is_done = true;
     return true;

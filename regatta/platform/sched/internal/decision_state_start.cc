@@ -131,7 +131,7 @@ const FreeCapacity& StartPass::view_for(int pending, int& view) {
 std::optional<GangPlacement> StartPass::place(int pending, const FreeCapacity& free) {
   const JobRequest& job = at(state_.queue.jobs, pending).request;
   if (auto slice = slices_.place(job, free)) return slice;
-  return place_gang(free, job, smallest_size(job), state_.weights);
+  return place_gang(free, {job, smallest_size(job), state_.weights});
 }
 
 std::optional<WaitCause> StartPass::try_start(int pending) {

@@ -50,7 +50,7 @@ std::optional<GangPlacement> place_after(const DecisionState& state, const FreeC
     for (const ReplicaPlacement& replica : reservation.replicas)
       free.block(at(holder.roles, replica.role), replica);
   }
-  return place_gang(free, job, smallest_size(job), state.weights);
+  return place_gang(free, {job, smallest_size(job), state.weights});
 }
 
 }  // namespace

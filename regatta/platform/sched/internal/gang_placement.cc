@@ -8,6 +8,7 @@
 #include "regatta/base/core/ids.h"
 #include "regatta/platform/sched/internal/gang_search.h"
 #include "regatta/platform/sched/internal/node_fit.h"
+#include "regatta/platform/sched/internal/pair_shares.h"
 
 namespace regatta::sched {
 namespace {
@@ -44,6 +45,10 @@ class GangSearch {
                                               all, std::move(room), at(kept, role),
                                               at(task.size, role)});
     }
+    for (int a = 0; a < std::ssize(alone_); ++a)
+      for (int b = a + 1; b < std::ssize(alone_); ++b)
+        if (!at(task.job.roles, a).is_sliced() && !at(task.job.roles, b).is_sliced())
+          pairs_.emplace_back(task, device_type, order_pair(task.job, a, b));
     orders_ = {FillOrder::kFewest, FillOrder::kPartlyUsed};
     if (view.has_failures) orders_.push_back(FillOrder::kSafest);
     if (task.job.job_class == JobClass::kOnline) orders_.push_back(FillOrder::kSpread);
@@ -59,7 +64,7 @@ class GangSearch {
       if (best_ || alone_.size() == 1) continue;
       int states = level == required ? kGangStatesMax : lower_states_;
       for (const DomainRef domain : domains) {
-        if (auto shares = share_out_exactly(task_, device_type_, domain, states)) {
+        if (auto shares = share_out_together(domain, states)) {
           consider(std::move(*shares));
           break;
         }
@@ -78,8 +83,17 @@ class GangSearch {
            best_->cost.cost;
   }
 
-  // Those that hold what is kept and each role alone, by rising free devices, but none that is its
-  // only child again.
+  std::optional<GangShares> share_out_together(DomainRef domain, int& states) const {
+    const bool is_pair = alone_.size() == 2 && pairs_.size() == 1 &&
+                         std::none_of(alone_.begin(), alone_.end(), [domain](const auto& role) {
+                           return role.has_subgroups(domain);
+                         });
+    return is_pair ? pairs_[0].share_out(domain)
+                   : share_out_exactly(task_, device_type_, domain, states);
+  }
+
+  // Those that hold what is kept and each role alone, and may hold each pair of roles, by rising
+  // free devices, but none that is its only child again.
   std::vector<DomainRef> domains_with_room(TopologyLevel level) const {
     const ClusterDomains& domains = task_.free.domains();
     std::vector<DomainRef> found;
@@ -93,7 +107,9 @@ class GangSearch {
       }
       if (holds_kept(task_, domain) &&
           std::all_of(alone_.begin(), alone_.end(),
-                      [domain](const RoleShares& role) { return role.holds(domain); }))
+                      [domain](const RoleShares& role) { return role.holds(domain); }) &&
+          std::all_of(pairs_.begin(), pairs_.end(),
+                      [domain](const PairShares& pair) { return pair.may_hold(domain); }))
         found.push_back(domain);
     }
     std::stable_sort(found.begin(), found.end(),
@@ -147,6 +163,7 @@ class GangSearch {
   const NodeView& view_;
   int device_type_;
   std::vector<RoleShares> alone_;  // each role as if it were the only one
+  std::vector<PairShares> pairs_;  // of the roles that are not sliced
   std::vector<FillOrder> orders_;
   int lower_states_ = kLowerLevelStates;
   std::optional<Candidate> best_;
@@ -217,10 +234,9 @@ void order_gang(const ClusterDomains& domains, const JobRequest& job,
   }
 }
 
-std::optional<GangPlacement> place_gang(const FreeCapacity& free, const JobRequest& job,
-                                        const GangSize& size, const GangWeights& weights,
-                                        std::span<const ReplicaPlacement> kept) {
-  const GangTask task{free, job, size, weights, kept};
+std::optional<GangPlacement> place_gang(const FreeCapacity& free, const GangRequest& gang) {
+  const JobRequest& job = gang.job;
+  const GangTask task{free, job, gang.size, gang.weights, gang.kept};
   const NodeView view = view_nodes(free);
   std::optional<Candidate> best;
   for (const int device_type : possible_device_types(task)) {

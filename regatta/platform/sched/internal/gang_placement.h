@@ -29,18 +29,24 @@ struct GangWeights {
   double spread = 1;         // online jobs: share of replicas beside others on a node or a leaf
 };
 
+// The gang to place. `size` counts all replicas, those of `kept` too: replicas that the gang has
+// already, that the free capacity lacks, and that are not returned. They bind the new ones to their
+// device type and domain.
+struct GangRequest {
+  const JobRequest& job;
+  GangSize size;
+  GangWeights weights;
+  std::span<const ReplicaPlacement> kept;
+};
+
 // Steps of the exact search of one call for gangs of several roles.
 inline constexpr int kGangStatesMax = 300'000;
 
 // Finds the cheapest placement that it knows of; finds one whenever one exists (several roles: by
-// an exact search of at most kGangStatesMax steps where orders of filling fail). `size` counts
-// all replicas, those of `kept` too: replicas that the gang has already, that `free` lacks, and
-// that are not returned. They bind the new ones to their device type and domain. Subgroups are
+// an exact search of at most kGangStatesMax steps where orders of filling fail). Subgroups are
 // formed anew of all replicas, see order_gang(). The first of the job's device types on which the
 // gang fits is taken; without a list, the cheapest.
-std::optional<GangPlacement> place_gang(const FreeCapacity& free, const JobRequest& job,
-                                        const GangSize& size, const GangWeights& weights,
-                                        std::span<const ReplicaPlacement> kept = {});
+std::optional<GangPlacement> place_gang(const FreeCapacity& free, const GangRequest& gang);
 
 // All replicas of a gang by role, domain and subgroup: an incomplete subgroup comes last.
 void order_gang(const ClusterDomains& domains, const JobRequest& job,

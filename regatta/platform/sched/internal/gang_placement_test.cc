@@ -42,7 +42,7 @@ JobRequest gang_of(int replicas, int devices) {
 }
 
 std::optional<GangPlacement> place(const ClusterSnapshot& snapshot, const JobRequest& job) {
-  return place_gang(FreeCapacity(snapshot), job, smallest_size(job), kWeights);
+  return place_gang(FreeCapacity(snapshot), {job, smallest_size(job), kWeights});
 }
 
 std::set<int> nodes_of(const GangPlacement& placement) {
@@ -61,13 +61,13 @@ TEST(PlaceGang, PlacesAGangWheneverATrialOfAllPlacementsDoes) {
     const FreeCapacity free(snapshot);
     const JobRequest job = random_gang(random);
     const GangSize size = smallest_size(job);
-    const auto placement = place_gang(free, job, size, kWeights);
+    const auto placement = place_gang(free, {job, size, kWeights});
     const bool fits = GangTrial(free, job, size).fits();
     ASSERT_EQ(placement.has_value(), fits) << "seed " << seed;
     fitting += fits ? 1 : 0;
     if (!placement) continue;
     ASSERT_EQ(placement_fault(free, job, size, placement->replicas), "") << "seed " << seed;
-    const auto again = place_gang(free, job, size, kWeights);
+    const auto again = place_gang(free, {job, size, kWeights});
     ASSERT_EQ(again->replicas, placement->replicas) << "seed " << seed;
   }
   EXPECT_GT(fitting, kStates / 5);
@@ -81,7 +81,7 @@ TEST(PlaceGang, CompletesADegradedGangWheneverATrialOfAllPlacementsDoes) {
     ClusterSnapshot snapshot = random_snapshot(random, 6, 3);
     const JobRequest job = random_gang(random);
     const GangSize size = smallest_size(job);
-    const auto whole = place_gang(FreeCapacity(snapshot), job, size, kWeights);
+    const auto whole = place_gang(FreeCapacity(snapshot), {job, size, kWeights});
     if (!whole) continue;
     // Some replicas are lost, and other jobs may have taken their places.
     RunningJob running;
@@ -91,7 +91,7 @@ TEST(PlaceGang, CompletesADegradedGangWheneverATrialOfAllPlacementsDoes) {
     snapshot.running.push_back(running);
     if (random.below(2) == 0) snapshot.nodes[0].health = NodeHealth::kFailed;
     const FreeCapacity free(snapshot);
-    const auto placement = place_gang(free, job, size, kWeights, running.replicas);
+    const auto placement = place_gang(free, {job, size, kWeights, running.replicas});
     const bool fits = GangTrial(free, job, size, running.replicas).fits();
     ASSERT_EQ(placement.has_value(), fits) << "seed " << seed;
     if (!placement) continue;
@@ -149,7 +149,7 @@ TEST(PlaceGang, SpreadsTheReplicasOfAnOnlineJobAndPacksThoseOfABatchJob) {
   JobRequest job = gang_of(4, 1);
   const auto batch = place(snapshot, job);
   job.job_class = JobClass::kOnline;
-  const auto online = place_gang(FreeCapacity(snapshot), job, smallest_size(job), {.spread = 10});
+  const auto online = place_gang(FreeCapacity(snapshot), {job, smallest_size(job), {.spread = 10}});
   ASSERT_TRUE(batch && online);
   EXPECT_EQ(nodes_of(*batch).size(), 1U);
   EXPECT_EQ(nodes_of(*online).size(), 4U);

@@ -169,7 +169,7 @@ std::optional<GangPlacement> make_room(DecisionState& state, const RoomRequest& 
   for (int too_many = 0; too_many >= 0;) {
     if (options.empty()) return std::nullopt;
     found =
-        find_victims(state.free, request.job, request.size, state.weights, options, request.kept);
+        find_victims(state.free, {request.job, request.size, state.weights, request.kept}, options);
     if (!found || found->cost >= kNeverEvicted) return std::nullopt;
     too_many = victim_too_many(state, request, found->victims);
     std::erase_if(options, [&](const VictimOption& option) { return option.job == too_many; });
@@ -217,7 +217,7 @@ std::optional<std::vector<Move>> find_moves(const DecisionState& state, const Jo
   for (const Victim& victim : victims.victims) {
     const JobRequest& job = at(state.snapshot.running, victim.job).request;
     const GangSize size = replica_counts(job, at(state.running, victim.job).replicas);
-    const auto placement = place_gang(free, job, size, state.weights);
+    const auto placement = place_gang(free, {job, size, state.weights});
     if (!placement) return std::nullopt;
     for (const ReplicaPlacement& replica : placement->replicas)
       free.take(at(job.roles, replica.role), replica);
@@ -239,7 +239,7 @@ std::optional<GangPlacement> move_jobs(DecisionState& state, const RoomRequest& 
     options.push_back({.job = i, .eviction_cost = eviction_loss(job, state.snapshot.now)});
   }
   auto found =
-      find_victims(state.free, request.job, request.size, state.weights, options, request.kept);
+      find_victims(state.free, {request.job, request.size, state.weights, request.kept}, options);
   if (!found || static_cast<int>(found->victims.size()) > state.policy.moves) return std::nullopt;
   const double gain = devices_of(request.job, request.size) * (start - state.snapshot.now).value;
   if (found->cost > gain) return std::nullopt;

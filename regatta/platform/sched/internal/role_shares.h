@@ -57,7 +57,9 @@ class RoleShares {
 
   // Whether the replicas fit below the domain; exact. Time: one for each domain of the subgroups.
   bool holds(DomainRef domain) const;
-  // The same, with the new replicas on each node, by rising position.
+  // Whether subgroups limit the shares below the domain.
+  bool has_subgroups(DomainRef domain) const;
+  // As holds(), with the new replicas on each node, by rising position.
   std::optional<std::vector<NodeShare>> share_out(DomainRef domain, FillOrder order) const;
 
  private:
@@ -70,7 +72,6 @@ class RoleShares {
     int units_needed = 0;
   };
   std::optional<SubgroupPlan> plan_subgroups(DomainRef domain) const;
-  bool has_subgroups(DomainRef domain) const;
   int room_of(NodeRange range) const;
   int kept_of(NodeRange range) const;
 

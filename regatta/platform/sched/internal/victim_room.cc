@@ -12,16 +12,6 @@ bool is_whole(const Role& role) {
   return !role.is_sliced();
 }
 
-// The capacity beside `count` replicas of `role`, which needs whole devices.
-NodeCapacity free_beside(NodeCapacity free, const Role& role, int count) {
-  free.cpu_milli -= count * role.cpu_milli;
-  free.memory_mib -= count * role.memory_mib;
-  free.nic_milli -= count * role.nic_milli;
-  for (int i = 0; i < count * role.devices; ++i)
-    free.whole_free &= free.whole_free - 1;
-  return free;
-}
-
 }  // namespace
 
 VictimRoom::VictimRoom(const GangTask& task, int replicas)
@@ -43,7 +33,9 @@ void VictimRoom::enter(DomainRef domain, int device_type) {
   has_kept_below_ = holds_kept(task_, domain);
   room_.assign(roles.size(), {});
   is_pair_ = roles.size() == 2 && is_whole(roles[0]) && is_whole(roles[1]);
-  larger_role_ = is_pair_ && roles[1].devices > roles[0].devices ? 1 : 0;
+  if (is_pair_) pair_ = order_pair(task_.job, 0, 1);
+  uneven_nodes_ = 0;
+  pair_counts_.assign(is_pair_ ? as_index(range_.end - range_.begin) : 0, {});
   larger_by_loss_.fill(0);
   smaller_ = 0;
   for (int role = 0; role < std::ssize(roles); ++role) {
@@ -63,8 +55,10 @@ void VictimRoom::enter(DomainRef domain, int device_type) {
   }
   for (int position = range_.begin; position < range_.end; ++position) {
     update(position);
-    count_pair(position, 1);
+    count_pair(position);
   }
+  for (RoleRoom& room : room_)
+    room.entered = room.node;
 }
 
 void VictimRoom::count_domain(RoleRoom& room, int domain, int sign) {
@@ -91,36 +85,43 @@ void VictimRoom::update(int position) {
 // Replicas of the larger role come to a node one after another, each with the replicas of the
 // smaller one that it costs, but never fewer than the one before: so the cheapest of all nodes can
 // be chosen.
-void VictimRoom::count_pair(int position, int sign) {
+void VictimRoom::count_pair(int position) {
   if (!is_pair_) return;
+  PairCount& count = at(pair_counts_, position - range_.begin);
+  add_count(count, -1);
   const int node = at(trial_.domains().order, position);
-  const int smaller = 1 - larger_role_;
-  const auto room_beside = [&](int larger) {
-    const NodeCapacity free =
-        free_beside(trial_.free(node), at(task_.job.roles, larger_role_), larger);
-    return std::min(room_on_node(task_, smaller, device_type_, node, free), kPairReplicasMax);
-  };
-  int before = std::min(at(at(room_, smaller).node, position - range_.begin), kPairReplicasMax);
-  smaller_ += sign * before;
-  const int most =
-      std::min(at(at(room_, larger_role_).node, position - range_.begin), kPairReplicasMax);
+  int before =
+      std::min(at(at(room_, pair_.smaller).node, position - range_.begin), kPairReplicasMax);
+  const int room = at(at(room_, pair_.larger).node, position - range_.begin);
+  count.smaller = before;
+  count.larger = std::min(room, kPairReplicasMax);
+  count.is_even = room == count.larger && before < kPairReplicasMax;
   int loss = 0;
-  for (int i = 1; i <= most; ++i) {
-    const int after = room_beside(i);
+  for (int i = 0; i < count.larger; ++i) {
+    const int after = std::min(
+        room_beside(task_, pair_, device_type_, node, trial_.free(node), i + 1), kPairReplicasMax);
+    count.is_even &= before - after >= loss;
     loss = std::max(loss, before - after);
-    at(larger_by_loss_, loss) += sign;
+    at(count.loss, i) = static_cast<std::int8_t>(loss);
     before = after;
   }
+  add_count(count, 1);
+}
+
+void VictimRoom::add_count(const PairCount& count, int sign) {
+  smaller_ += sign * count.smaller;
+  uneven_nodes_ += count.is_even ? 0 : sign;
+  for (int i = 0; i < count.larger; ++i)
+    at(larger_by_loss_, at(count.loss, i)) += sign;
 }
 
 void VictimRoom::free_item(const VictimItem& item) {
   for (const VictimReplica& replica : item.replicas) {
     if (replica.position < range_.begin || replica.position >= range_.end) continue;
     if (at(freed_, replica.id)++ > 0) continue;
-    count_pair(replica.position, -1);
     trial_.give(*replica.role, replica.placement);
     update(replica.position);
-    count_pair(replica.position, 1);
+    count_pair(replica.position);
   }
 }
 
@@ -128,11 +129,22 @@ void VictimRoom::take_item(const VictimItem& item) {
   for (const VictimReplica& replica : item.replicas) {
     if (replica.position < range_.begin || replica.position >= range_.end) continue;
     if (--at(freed_, replica.id) > 0) continue;
-    count_pair(replica.position, -1);
     trial_.take(*replica.role, replica.placement);
     update(replica.position);
-    count_pair(replica.position, 1);
+    count_pair(replica.position);
   }
+}
+
+// Room only grows as items are freed. Two roles may exchange it on a node that gains none.
+bool VictimRoom::is_useful(const VictimItem& item) const {
+  return std::any_of(
+      item.replicas.begin(), item.replicas.end(), [this](const VictimReplica& replica) {
+        if (replica.position < range_.begin || replica.position >= range_.end) return false;
+        const int i = replica.position - range_.begin;
+        return std::any_of(room_.begin(), room_.end(), [this, i](const RoleRoom& room) {
+          return at(room.node, i) > (room_.size() == 1 ? at(room.entered, i) : 0);
+        });
+      });
 }
 
 // The incomplete subgroup stands beside whole ones, or in place of one.
@@ -156,14 +168,14 @@ bool VictimRoom::holds_subgroups_beside_kept(int role) const {
 }
 
 bool VictimRoom::holds_pair() const {
-  long long larger = replicas_needed(larger_role_);
+  long long larger = replicas_needed(pair_.larger);
   long long smaller = smaller_;
   for (int loss = 0; loss <= kPairReplicasMax && larger > 0; ++loss) {
     const long long taken = std::min(larger, at(larger_by_loss_, loss));
     larger -= taken;
     smaller -= taken * loss;
   }
-  return larger == 0 && smaller >= replicas_needed(1 - larger_role_);
+  return larger == 0 && smaller >= replicas_needed(pair_.smaller);
 }
 
 bool VictimRoom::fits() {
@@ -172,7 +184,7 @@ bool VictimRoom::fits() {
     if (!holds_alone(role)) return false;
   if (room_.size() == 1 || (is_pair_ && holds_pair())) return true;
   const int nodes = range_.end - range_.begin;
-  if (is_pair_ && nodes > kSearchedNodesMax) return false;
+  if (is_pair_ && (uneven_nodes_ == 0 || nodes > kSearchedNodesMax)) return false;
   if (visits_left_ < nodes) return false;
   visits_left_ -= nodes;
   return fits_together();

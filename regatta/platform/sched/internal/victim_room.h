@@ -7,6 +7,7 @@
 #include "regatta/base/core/ids.h"
 #include "regatta/platform/sched/internal/free_capacity.h"
 #include "regatta/platform/sched/internal/gang_search.h"
+#include "regatta/platform/sched/internal/pair_shares.h"
 
 namespace regatta::sched {
 
@@ -31,8 +32,10 @@ inline constexpr int kSearchedNodesMax = 256;
 
 // Counts the room of each role as victims come and go, so that a check takes no search: exact for
 // one role. Several roles are searched together, as long as that takes no more than kRoomVisitsMax
-// visits of nodes in all; in domains of more than kSearchedNodesMax nodes, two roles without
-// subgroups are counted by what one takes from the other. A check that is not exact only refuses.
+// visits of nodes in all; two roles without subgroups are counted by what one takes from the other,
+// which is exact where a replica never takes less than the one before it on a node; else they are
+// searched too in domains of at most kSearchedNodesMax nodes. A check that is not exact only
+// refuses.
 class VictimRoom {
  public:
   // `replicas`: more than every id.
@@ -48,6 +51,8 @@ class VictimRoom {
   void free_item(const VictimItem& item);
   void take_item(const VictimItem& item);
   bool fits();
+  // While all items are freed: whether this one can help any set of them.
+  bool is_useful(const VictimItem& item) const;
 
   // Thousandths of devices that the gang can use: what it lacks, and what the item would add.
   long long missing_milli() const;
@@ -62,6 +67,7 @@ class VictimRoom {
     TopologyLevel level = TopologyLevel::kServer;
     int first = 0;              // domain of `level`
     std::vector<int> node;      // by position from range_.begin
+    std::vector<int> entered;   // the same with nothing freed
     std::vector<int> domain;    // from `first`
     long long subgroups = 0;    // whole ones, of all domains
     int domains_with_rest = 0;  // that have room for the incomplete subgroup beside whole ones
@@ -72,7 +78,7 @@ class VictimRoom {
   bool holds_subgroups_beside_kept(int role) const;
   void count_domain(RoleRoom& room, int domain, int sign);
   void update(int position);
-  void count_pair(int position, int sign);
+  void count_pair(int position);
   bool holds_pair() const;
   bool fits_together();
 
@@ -86,12 +92,22 @@ class VictimRoom {
   NodeRange range_;
   int device_type_ = kAnyDeviceType;
   std::vector<RoleRoom> room_;  // by role
+  // What a node has added to the counts below.
+  struct PairCount {
+    int smaller = 0;
+    int larger = 0;
+    bool is_even = true;
+    std::array<std::int8_t, kPairReplicasMax> loss{};  // by replica of the larger role
+  };
+  void add_count(const PairCount& count, int sign);
+  std::vector<PairCount> pair_counts_;  // by position from range_.begin
   // Two roles on many nodes: replicas of the larger one by the number of replicas of the smaller
   // one for which they leave no room; and those of the smaller one on empty nodes.
   bool is_pair_ = false;
   std::array<long long, kPairReplicasMax + 1> larger_by_loss_{};
   long long smaller_ = 0;
-  int larger_role_ = 0;
+  long long uneven_nodes_ = 0;  // where the count of the pair is too small
+  RolePair pair_;
   int visits_left_ = kRoomVisitsMax;
 };
 

@@ -13,7 +13,7 @@
 namespace regatta::sched {
 namespace {
 
-constexpr int kExchangeChecksMax = 4000;
+constexpr int kExchangeMovesMax = 10'000;  // replicas freed or taken back
 
 class VictimSearch {
  public:
@@ -23,12 +23,18 @@ class VictimSearch {
   // Indices into items().
   std::vector<int> find() {
     index_items_by_domain();
+    std::vector<std::pair<Place, std::vector<int>>> places;
+    for (const int device_type : possible_device_types(task_))
+      for (int domain = 0; domain < std::ssize(items_below_); ++domain) {
+        const Place place{domain, device_type};
+        std::vector<int> useful = useful_below(place);
+        if (!useful.empty()) places.emplace_back(place, std::move(useful));
+      }
     for (const Effort effort : {Effort::kFast, Effort::kExact})
-      for (const int device_type : possible_device_types(task_))
-        for (int domain = 0; domain < std::ssize(items_below_); ++domain)
-          if (!at(items_below_, domain).empty())
-            solve_below({domain, device_type}, at(items_below_, domain), effort);
-    improve();
+      for (const auto& [place, useful] : places)
+        solve_below(place, useful, effort);
+    for (const auto& [place, useful] : places)
+      if (place == best_place_) improve(useful);
     while (is_too_much_elsewhere()) {
     }
     return best_;
@@ -85,35 +91,53 @@ class VictimSearch {
     bool operator==(const Place&) const = default;
   };
 
-  std::vector<VictimItem> enter(Place place, const std::vector<int>& candidates) {
+  void enter(Place place) {
     room_.enter({task_.job.topology.required, place.domain}, place.device_type);
-    std::vector<VictimItem> items;
+  }
+
+  // Items below the domain that may help; none where all of them make no room.
+  std::vector<int> useful_below(Place place) {
+    const std::vector<int>& below = at(items_below_, place.domain);
+    if (below.empty()) return {};
+    enter(place);
+    for (const int i : below)
+      room_.free_item(at(items_, i));
+    std::vector<int> useful;
+    if (room_.fits())
+      std::copy_if(below.begin(), below.end(), std::back_inserter(useful),
+                   [this](int i) { return room_.is_useful(at(items_, i)); });
+    for (const int i : below)
+      room_.take_item(at(items_, i));
+    return useful;
+  }
+
+  std::vector<const VictimItem*> candidate_items(const std::vector<int>& candidates) const {
+    std::vector<const VictimItem*> items;
     for (const int i : candidates)
-      items.push_back(at(items_, i));
+      items.push_back(&at(items_, i));
     return items;
   }
 
   void solve_below(Place place, const std::vector<int>& candidates, Effort effort) {
     if (effort == Effort::kExact && (std::ssize(candidates) > kExactVictimsMax || checks_left_ < 0))
       return;
-    const std::vector<VictimItem> items = enter(place, candidates);
-    VictimSolver solver(room_, items);
+    enter(place);
+    VictimSolver solver(room_, candidate_items(candidates));
     keep(place, candidates,
          effort == Effort::kExact ? solver.solve_exactly(best_cost_, checks_left_)
                                   : solver.solve(best_cost_));
   }
 
   // Exchanges below the best domain, where it has too many items for the exact search.
-  void improve() {
-    if (best_place_.domain < 0) return;
-    const std::vector<int>& candidates = at(items_below_, best_place_.domain);
+  void improve(const std::vector<int>& candidates) {
     if (std::ssize(candidates) <= kExactVictimsMax) return;
-    const std::vector<VictimItem> items = enter(best_place_, candidates);
+    enter(best_place_);
     std::vector<int> chosen;
     for (int i = 0; i < std::ssize(candidates); ++i)
       if (std::binary_search(best_.begin(), best_.end(), at(candidates, i))) chosen.push_back(i);
-    int checks = kExchangeChecksMax;
-    keep(best_place_, candidates, VictimSolver(room_, items).improve(chosen, best_cost_, checks));
+    int moves = kExchangeMovesMax;
+    VictimSolver solver(room_, candidate_items(candidates));
+    keep(best_place_, candidates, solver.improve(chosen, best_cost_, moves));
   }
 
   void keep(Place place, const std::vector<int>& candidates,
@@ -186,16 +210,14 @@ std::vector<Victim> victims_of(std::span<const VictimOption> options,
 
 }  // namespace
 
-std::optional<VictimSet> find_victims(const FreeCapacity& free, const JobRequest& job,
-                                      const GangSize& size, const GangWeights& weights,
-                                      std::span<const VictimOption> options,
-                                      std::span<const ReplicaPlacement> kept) {
+std::optional<VictimSet> find_victims(const FreeCapacity& free, const GangRequest& gang,
+                                      std::span<const VictimOption> options) {
   VictimSet set;
-  if (auto placement = place_gang(free, job, size, weights, kept)) {
+  if (auto placement = place_gang(free, gang)) {
     set.placement = std::move(*placement);
     return set;
   }
-  const GangTask task{free, job, size, weights, kept};
+  const GangTask task{free, gang.job, gang.size, gang.weights, gang.kept};
   VictimSearch search(task, options);
   const std::vector<int> chosen = search.find();
   if (chosen.empty()) return std::nullopt;
@@ -206,7 +228,7 @@ std::optional<VictimSet> find_victims(const FreeCapacity& free, const JobRequest
     for (const VictimReplica& replica : item.replicas)
       freed.give(*replica.role, replica.placement);
   }
-  auto placement = place_gang(freed, job, size, weights, kept);
+  auto placement = place_gang(freed, gang);
   if (!placement) return std::nullopt;
   set.victims = victims_of(options, search.items(), chosen);
   set.placement = std::move(*placement);

@@ -44,10 +44,8 @@ inline constexpr int kVictimStatesMax = 20'000;
 // the replicas that they give up, it does not (gangs of several roles on more nodes than
 // kSearchedNodesMax: as far as they are counted, see victim_room.h). No victims where it fits
 // anyway; nothing where no set makes room. `free` is that of its snapshot, with all that runs.
-// `size` and `kept` are as for place_gang(); the gang itself is no option.
-std::optional<VictimSet> find_victims(const FreeCapacity& free, const JobRequest& job,
-                                      const GangSize& size, const GangWeights& weights,
-                                      std::span<const VictimOption> options,
-                                      std::span<const ReplicaPlacement> kept = {});
+// The gang itself is no option.
+std::optional<VictimSet> find_victims(const FreeCapacity& free, const GangRequest& gang,
+                                      std::span<const VictimOption> options);
 
 }  // namespace regatta::sched

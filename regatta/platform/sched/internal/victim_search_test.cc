@@ -135,7 +135,7 @@ TEST(FindVictims, CostsTheLeastOfAllSetsThatMakeRoomAndEvictsNobodyInVain) {
     const JobRequest job = random_gang(random);
     const GangSize size = smallest_size(job);
     const std::vector<VictimOption> options = random_options(random, snapshot);
-    const auto found = find_victims(free, job, size, kWeights, options);
+    const auto found = find_victims(free, {job, size, kWeights}, options);
     VictimTrial trial(snapshot, job, size, options);
     const double least = trial.least_cost();
     ASSERT_EQ(found.has_value(), least < std::numeric_limits<double>::infinity())
@@ -152,7 +152,7 @@ TEST(FindVictims, CostsTheLeastOfAllSetsThatMakeRoomAndEvictsNobodyInVain) {
     const double gap = least > 0 ? found->cost / least - 1 : found->cost;
     gap_max = std::max(gap_max, gap);
     gap_sum += gap;
-    ASSERT_EQ(find_victims(free, job, size, kWeights, options)->victims, found->victims);
+    ASSERT_EQ(find_victims(free, {job, size, kWeights}, options)->victims, found->victims);
   }
   RecordProperty("states_with_victims", with_victims);
   RecordProperty("worst_gap", std::to_string(gap_max));
@@ -168,7 +168,7 @@ TEST(FindVictims, MakesRoomForTheReplicasThatADegradedGangLacks) {
     ClusterSnapshot snapshot = random_snapshot(random, 6, random_int(random, 0, 3));
     const JobRequest job = random_gang(random);
     const GangSize size = smallest_size(job);
-    const auto whole = place_gang(FreeCapacity(snapshot), job, size, kWeights);
+    const auto whole = place_gang(FreeCapacity(snapshot), {job, size, kWeights});
     if (!whole) continue;
     // Others have taken the places of the replicas that it lost.
     RunningJob gang{.request = job};
@@ -180,7 +180,7 @@ TEST(FindVictims, MakesRoomForTheReplicasThatADegradedGangLacks) {
     snapshot.running.push_back(gang);
     if (random.below(2) == 0) snapshot.nodes[0].health = NodeHealth::kFailed;
     const auto found =
-        find_victims(FreeCapacity(snapshot), job, size, kWeights, options, gang.replicas);
+        find_victims(FreeCapacity(snapshot), {job, size, kWeights, gang.replicas}, options);
     VictimTrial trial(snapshot, job, size, options, gang.replicas);
     const double least = trial.least_cost();
     ASSERT_EQ(found.has_value(), least < std::numeric_limits<double>::infinity())
@@ -225,7 +225,7 @@ TEST(FindVictims, FreesAllDevicesOfOneNodeForAReplicaThatNeedsThemAll) {
     }
   JobRequest job;
   job.roles.push_back({.devices = 8});
-  const auto found = find_victims(FreeCapacity(snapshot), job, {1}, kWeights, options);
+  const auto found = find_victims(FreeCapacity(snapshot), {job, {1}, kWeights}, options);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->victims, (std::vector<Victim>{{0}, {1}, {2}, {3}}));
   EXPECT_EQ(found->placement.replicas, (std::vector<ReplicaPlacement>{{0, 0, 0xff}}));
@@ -245,7 +245,7 @@ TEST(FindVictims, MakesRoomBelowOneLeafForAGangThatMustNotSpanTwo) {
   JobRequest job;
   job.roles.push_back({.replicas_min = 3, .replicas_max = 3, .devices = 8});
   job.topology.required = TopologyLevel::kLeaf;
-  const auto found = find_victims(FreeCapacity(snapshot), job, {3}, kWeights, options);
+  const auto found = find_victims(FreeCapacity(snapshot), {job, {3}, kWeights}, options);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->placement.level, TopologyLevel::kLeaf);
   EXPECT_EQ(found->victims, (std::vector<Victim>{{0}, {1}}));
@@ -260,7 +260,7 @@ TEST(FindVictims, EvictsNobodyWhereTheWholeGangWouldNotFitAfterwards) {
   job.roles.push_back({.replicas_min = 3, .replicas_max = 3, .devices = 8});
   job.topology.required = TopologyLevel::kLeaf;
   const std::vector<VictimOption> options = {{.job = 0, .eviction_cost = 1}};
-  EXPECT_FALSE(find_victims(FreeCapacity(snapshot), job, {3}, kWeights, options));
+  EXPECT_FALSE(find_victims(FreeCapacity(snapshot), {job, {3}, kWeights}, options));
 }
 
 TEST(FindVictims, LetsAnElasticJobShrinkInsteadOfEvictingIt) {
@@ -270,7 +270,7 @@ TEST(FindVictims, LetsAnElasticJobShrinkInsteadOfEvictingIt) {
   job.roles.push_back({.devices = 8});
   const std::vector<VictimOption> options = {
       {.job = 0, .eviction_cost = 10, .sheddable = {1}, .shrink_cost = 1}};
-  const auto found = find_victims(FreeCapacity(snapshot), job, {1}, kWeights, options);
+  const auto found = find_victims(FreeCapacity(snapshot), {job, {1}, kWeights}, options);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->victims, (std::vector<Victim>{{0, false, {1}}}));
   EXPECT_EQ(found->placement.replicas[0].node, 1);
