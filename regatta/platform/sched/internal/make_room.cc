@@ -164,8 +164,8 @@ std::optional<GangPlacement> make_room(DecisionState& state, const RoomRequest& 
   std::optional<VictimSet> found;
   for (int too_many = 0; too_many >= 0;) {
     if (options.empty()) return std::nullopt;
-    found = find_victims(state.free, request.job, request.size, state.weights, options,
-                         request.kept);
+    found =
+        find_victims(state.free, request.job, request.size, state.weights, options, request.kept);
     if (!found || found->cost >= kNeverEvicted) return std::nullopt;
     too_many = victim_too_many(state, request, found->victims);
     std::erase_if(options, [&](const VictimOption& option) { return option.job == too_many; });

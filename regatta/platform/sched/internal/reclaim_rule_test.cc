@@ -89,8 +89,8 @@ TEST(ReclaimRule, EndsInDeepTreesToo) {
   int reclaims = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed)
     mutual += reclaim_until_none_may(seed, 3, reclaims) ? 1 : 0;
-  std::printf("trees of 300 in which two jobs evicted each other in turn: %d (%d reclaims)\n", mutual,
-              reclaims);
+  std::printf("trees of 300 in which two jobs evicted each other in turn: %d (%d reclaims)\n",
+              mutual, reclaims);
   EXPECT_GE(reclaims, 300);
 }
 
