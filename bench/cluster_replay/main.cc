@@ -16,9 +16,12 @@ namespace regatta::cluster_replay {
 namespace {
 
 constexpr const char* kUsage =
-    "usage: regatta-cluster-replay FOLDER [--json] [--jobs N] [--predict-every N] [REPLAY...]\n"
+    "usage: regatta-cluster-replay FOLDER [--json] [--jobs N] [--predict-every N] [--policy NAME]\n"
+    "       [REPLAY...]\n"
     "FOLDER holds philly/ and dlrm/. REPLAY is philly, philly692, philly626, philly786 or spot;\n"
-    "by default all. One waiting job in 20 is predicted; 0: none\n";
+    "by default all. NAME is a policy of philly, or part of a label of spot. One waiting job in 20 "
+    "is\n"
+    "predicted; 0: none\n";
 
 Result<int> number_of(const std::string& option, const std::string& value) {
   const auto number = parse_number<int>(value);
@@ -37,6 +40,9 @@ Status run(const std::vector<std::string>& arguments) {
     } else if (argument == "--jobs" || argument == "--predict-every") {
       REGATTA_TRY(number, number_of(argument, value));
       (argument == "--jobs" ? bench.jobs : bench.predicted_every) = number;
+      ++i;
+    } else if (argument == "--policy") {
+      bench.policy = value;
       ++i;
     } else {
       bench.only.push_back(argument);

@@ -50,7 +50,7 @@ Status replay_philly(const BenchOptions& bench) {
     add_servers(input.nodes, {"small", size.small, 2});
     for (const std::string& name : sched::scheduling_policy_names()) {
       REGATTA_TRY(policy, sched::find_scheduling_policy(name));
-      if (!bench.has("philly") && bench.has("-" + name)) continue;
+      if (!bench.policy.empty() && bench.policy != name) continue;
       REGATTA_TRY(row, replay_row(input, {name, policy}, cluster, bench, options));
       print_row(bench, row);
     }

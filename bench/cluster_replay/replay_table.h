@@ -16,6 +16,7 @@ struct BenchOptions {
   bool as_json = false;
   int jobs = 0;                   // the first so many; 0: all
   int predicted_every = 20;       // one waiting job in so many; 0: none
+  std::string policy;             // of Philly; empty: all
   std::vector<std::string> only;  // names of replays; empty: all
   bool has(const std::string& name) const;
 };

@@ -155,6 +155,7 @@ Status replay_spot(const BenchOptions& bench) {
     REGATTA_TRY(quotas, limit.tree({-1}));
     input.quotas = quotas;
     for (const SpotPolicy& policy : spot_policies()) {
+      if (policy.label.find(bench.policy) == std::string::npos) continue;
       ReplayOptions options;
       options.decision_interval = kDecisionInterval;
       options.measured_from = {kDay};

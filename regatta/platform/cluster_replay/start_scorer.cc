@@ -65,7 +65,7 @@ void StartScorer::see_decision(const sched::ClusterSnapshot& snapshot, const sch
   REGATTA_CHECK(predictions.has_value());
   for (const sched::StartPrediction& raw : *predictions) {
     tracked_[raw.job] = {raw, calibration_.calibrated(raw, snapshot.now), snapshot.now};
-    calibration_.add(raw, snapshot.now);
+    calibration_.add(raw, tracked_[raw.job].made, snapshot.now);
   }
 }
 

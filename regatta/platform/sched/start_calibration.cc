@@ -9,9 +9,14 @@ namespace regatta::sched {
 namespace {
 
 constexpr std::size_t kRemembered = 200;  // predictions of a bin
-constexpr std::size_t kEnough = 20;       // starts to judge by
-constexpr double kLeastWait = 30;         // seconds: shorter waits count as this
-constexpr double kLeastSpread = 0.25;     // of the logarithm of a wait
+constexpr long kEnough = 20;              // starts to judge by
+constexpr double kUnknownError = 1.4;     // of the logarithm of a wait, until then: a factor of 4
+constexpr double kLeastError = 0.05;      // so that an interval has a width
+constexpr double kMissedShare = 0.2;      // of the starts, outside their interval
+constexpr double kWidthStep = 0.05;
+constexpr double kLogWidthMax = 3;
+constexpr double kLeastWait = 30;      // seconds: shorter waits count as this
+constexpr double kLeastSpread = 0.25;  // of the logarithm of a wait
 constexpr double kMostWait = 365 * 86400.0;
 
 double wait_of(Seconds time, Seconds predicted_at) {
@@ -19,7 +24,7 @@ double wait_of(Seconds time, Seconds predicted_at) {
 }
 
 // Half the logarithm of the interval.
-double error_range_of_wait(const StartPrediction& prediction, Seconds predicted_at) {
+double wait_log_range(const StartPrediction& prediction, Seconds predicted_at) {
   return std::max(kLeastSpread, 0.5 * std::log(wait_of(prediction.latest, predicted_at) /
                                                wait_of(prediction.earliest, predicted_at)));
 }
@@ -51,47 +56,65 @@ std::size_t StartCalibration::bin_of(double wait) {
   return static_cast<std::size_t>(std::clamp(bin, 0.0, kBins - 1.0));
 }
 
-void StartCalibration::add(const StartPrediction& predicted, Seconds predicted_at) {
+void StartCalibration::add(const StartPrediction& predicted, const StartPrediction& calibrated,
+                           Seconds predicted_at) {
   const double wait = wait_of(predicted.start, predicted_at);
   Records& records = bins_[bin_of(wait)];
-  records.push_back(
-      {predicted.job, wait, error_range_of_wait(predicted, predicted_at), predicted_at, {}});
+  records.push_back({wait, wait_log_range(predicted, predicted_at), calibrated, predicted_at, {}});
   if (records.size() > kRemembered) records.pop_front();
 }
 
 void StartCalibration::add_start(std::string_view job, Seconds started) {
   for (Records& records : bins_)
-    for (Record& record : records)
-      if (record.job == job && !record.started) record.started = started;
+    for (Record& record : records) {
+      if (record.calibrated.job != job || record.started) continue;
+      record.started = started;
+      const bool is_missed =
+          started < record.calibrated.earliest || started > record.calibrated.latest;
+      log_width_ = std::clamp(log_width_ + kWidthStep * ((is_missed ? 1 : 0) - kMissedShare),
+                              -kLogWidthMax, kLogWidthMax);
+    }
 }
 
-std::vector<StartCalibration::Error> StartCalibration::errors_of(const Records& records,
-                                                                 Seconds now) {
-  std::vector<Error> errors;
+void StartCalibration::add_errors(const Records& records, Seconds now, std::vector<Error>& errors) {
   for (const Record& record : records)
     errors.push_back(
         {std::log(wait_of(record.started.value_or(now), record.at) / record.wait) / record.spread,
          record.started.has_value()});
-  std::sort(errors.begin(), errors.end(),
-            [](const Error& a, const Error& b) { return a.value < b.value; });
-  return errors;
 }
 
 StartPrediction StartCalibration::calibrated(StartPrediction prediction,
                                              Seconds predicted_at) const {
   const double wait = wait_of(prediction.start, predicted_at);
-  const std::vector<Error> errors = errors_of(bins_[bin_of(wait)], predicted_at);
-  const auto starts = static_cast<std::size_t>(std::count_if(
-      errors.begin(), errors.end(), [](const Error& error) { return error.is_start; }));
-  if (starts < kEnough) return prediction;
-  const double spread = error_range_of_wait(prediction, predicted_at);
-  const auto moved = [&](double quantile) {
-    return predicted_at +
-           Seconds{wait * std::exp(spread * product_limit_quantile(errors, quantile))};
+  const double spread = wait_log_range(prediction, predicted_at);
+  const double width = std::exp(log_width_);
+  std::vector<Error> errors;
+  const auto has_enough = [&] {
+    return std::count_if(errors.begin(), errors.end(),
+                         [](const Error& error) { return error.is_start; }) >= kEnough;
   };
-  prediction.start = moved(0.5);
-  prediction.earliest = moved(0.1);
-  prediction.latest = moved(0.9);
+  add_errors(bins_[bin_of(wait)], predicted_at, errors);
+  if (!has_enough()) {
+    errors.clear();
+    for (const Records& records : bins_)
+      add_errors(records, predicted_at, errors);
+  }
+  double middle = 0;
+  double below = kUnknownError / spread;
+  double above = below;
+  if (has_enough()) {
+    std::sort(errors.begin(), errors.end(),
+              [](const Error& a, const Error& b) { return a.value < b.value; });
+    middle = product_limit_quantile(errors, 0.5);
+    below = middle - product_limit_quantile(errors, 0.1);
+    above = product_limit_quantile(errors, 0.9) - middle;
+  }
+  const auto moved = [&](double error) {
+    return predicted_at + Seconds{wait * std::exp(spread * error)};
+  };
+  prediction.start = moved(middle);
+  prediction.earliest = moved(middle - width * std::max(kLeastError, below));
+  prediction.latest = moved(middle + width * std::max(kLeastError, above));
   return prediction;
 }
 

@@ -37,10 +37,11 @@ struct StartForecastOptions {
 
 // Plays the queue forward with run times drawn from what is known of each job; running jobs are
 // known to have run until now. Jobs start in the order of the policy on any place where they fit;
-// backfill and evictions by service level are the policy's. It leaves out quotas, CPU, memory, other
-// evictions, moves and resizing; the free shares of a node count as one amount. A job that no sample starts within 60 days has infinite
-// times. `jobs` are names of pending jobs; empty: all. Fails with kNotFound where one is not
-// pending.
+// backfill and evictions by service level are the policy's. It leaves out quotas, CPU, memory,
+// other evictions, moves and resizing; the free shares of a node count as one amount. A job that no
+// sample starts within 60 days has infinite times; one that waits for more than 3,000 decisions is
+// taken to start after these. `jobs` are names of pending jobs; empty: all.
+// Fails with kNotFound where one is not pending.
 Result<std::vector<StartPrediction>> predict_starts(const ClusterSnapshot& snapshot,
                                                     const JobQueue& queue,
                                                     const SchedulingPolicy& policy,
@@ -49,12 +50,15 @@ Result<std::vector<StartPrediction>> predict_starts(const ClusterSnapshot& snaps
 
 // Learns from the starts of jobs how far predictions were off, and moves later ones so that 80 % of
 // the starts lie in their intervals. It compares predictions with waits of similar length, forgets
-// old ones, and counts jobs that still wait as starting later than now. Not thread-safe.
-// Source of the last: Kaplan and Meier, JASA 53, 1958.
+// old ones, and counts jobs that still wait as starting later than now (Kaplan and Meier, JASA 53,
+// 1958). Intervals become wider with each start outside its own and narrower with each inside
+// (Gibbs and Candes, "Adaptive conformal inference under distribution shift", NeurIPS 2021). Not
+// thread-safe.
 class StartCalibration {
  public:
-  // A prediction as predict_starts() made it, at the time `predicted_at`.
-  void add(const StartPrediction& predicted, Seconds predicted_at);
+  // A prediction as predict_starts() made it at the time `predicted_at`, and calibrated.
+  void add(const StartPrediction& predicted, const StartPrediction& calibrated,
+           Seconds predicted_at);
   // The job has started; nothing where its prediction is not known.
   void add_start(std::string_view job, Seconds started);
   StartPrediction calibrated(StartPrediction prediction, Seconds predicted_at) const;
@@ -62,9 +66,9 @@ class StartCalibration {
  private:
   static constexpr int kBins = 8;
   struct Record {
-    std::string job;
     double wait = 0;    // predicted
     double spread = 0;  // of its logarithm
+    StartPrediction calibrated;
     Seconds at;
     std::optional<Seconds> started;
   };
@@ -74,9 +78,10 @@ class StartCalibration {
     bool is_start = false;  // else the error is larger
   };
   static std::size_t bin_of(double wait);
-  static std::vector<Error> errors_of(const Records& records, Seconds now);
+  static void add_errors(const Records& records, Seconds now, std::vector<Error>& errors);
 
   std::array<Records, kBins> bins_;
+  double log_width_ = 0;  // of intervals, over those that the errors give
 };
 
 // A running job that holds what another one waits for.

@@ -16,6 +16,7 @@ namespace regatta::sched {
 namespace {
 
 constexpr double kHorizon = 60 * 86400.0;
+constexpr int kDecisionsMax = 3000;  // of one future: later starts are taken to be at its end
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr int kScanned = 32;  // jobs of a shape that may pass a reservation, of each decision
 constexpr std::size_t kQuantiles = 1024;
@@ -63,7 +64,13 @@ class Future {
     left_ = starts_.size();
     double arrival = input_.arrivals.empty() ? kInfinite : now_ + arrival_gap();
     start_jobs();
+    int decisions = 0;
     while (left_ > 0) {
+      if (++decisions > kDecisionsMax) {
+        for (double& start : starts_)
+          if (std::isinf(start)) start = now_;
+        break;
+      }
       double next = std::min(arrival, ends_.empty() ? kInfinite : ends_.top().first);
       if (!(next <= input_.now + kHorizon)) break;
       // All events before the next decision count together.
