@@ -145,7 +145,6 @@ TEST(Decide, KeepsThePlacesOfADegradedGangUntilItsNodesReturn) {
   snapshot.running = {running(gang("gang", 4, 8), {0, 1, 2, 3})};
   snapshot.nodes[1].health = snapshot.nodes[2].health = NodeHealth::kFailed;
   SchedulingPolicy how = policy("regatta");
-  how.service_levels.clear();
   JobQueue queue;
   for (int i = 0; i < 1000; ++i)
     queue.jobs.push_back(pending(gang("pod" + std::to_string(i), 1, 1)));
@@ -224,12 +223,23 @@ TEST(Decide, TakesBackWhatAQueueIsGuaranteed) {
   job.queue = "mine";
   queue.jobs = {pending(job)};
   SchedulingPolicy how = policy("regatta");
-  how.service_levels.clear();
   const SchedulingDecision decision = decided(snapshot, queue, how);
   ASSERT_EQ(decision.actions.size(), 2U);
   EXPECT_EQ(decision.actions[0].job, "second");  // it loses less
   EXPECT_EQ(decision.actions[0].kind, ActionKind::kEvict);
   EXPECT_EQ(decision.actions[1].job, "job");
+}
+
+TEST(Decide, LetsNewJobsEvictServedOnesByAttainedServiceAlone) {
+  ClusterSnapshot snapshot = cluster_of(1);
+  snapshot.running = {running(gang("served", 1, 8), {0})};  // for an hour: 8 device-hours
+  JobQueue queue;
+  queue.jobs = {pending(gang("new", 1, 8))};
+  EXPECT_TRUE(decided(snapshot, queue, policy("regatta")).actions.empty());
+  const SchedulingDecision decision = decided(snapshot, queue, policy("attained_service"));
+  ASSERT_EQ(decision.actions.size(), 2U);
+  EXPECT_EQ(decision.actions[0].kind, ActionKind::kEvict);
+  EXPECT_EQ(decision.actions[1].job, "new");
 }
 
 TEST(Decide, PutsSlicesOfDifferentJobsOnOneDevice) {

@@ -38,7 +38,6 @@ SchedulingPolicy regatta_policy() {
   policy.reservations = 4;
   policy.ageing = {24 * 3600.0};
   policy.preempts = true;
-  policy.service_levels = {{3 * 3600.0}};
   policy.reclaims = true;
   policy.protected_run_time = {600};
   policy.resizes = true;
@@ -46,9 +45,16 @@ SchedulingPolicy regatta_policy() {
   return policy;
 }
 
+SchedulingPolicy attained_service_policy() {
+  SchedulingPolicy policy = regatta_policy();
+  policy.name = "attained_service";
+  policy.service_levels = {{3 * 3600.0}};
+  return policy;
+}
+
 const std::vector<SchedulingPolicy>& policies() {
   static const std::vector<SchedulingPolicy> list = {fifo_policy(), backfill_policy(),
-                                                     regatta_policy()};
+                                                     regatta_policy(), attained_service_policy()};
   return list;
 }
 
@@ -145,7 +151,7 @@ Result<SchedulingPolicy> find_scheduling_policy(std::string_view name) {
 Result<SchedulingPolicy> parse_scheduling_policy(std::string_view text, std::string_view file) {
   REGATTA_TRY(document, YamlDocument::parse(text, file));
   const YamlMap root = document.root();
-  SchedulingPolicy policy = policies().back();
+  SchedulingPolicy policy = regatta_policy();
   if (root.has("base")) {
     const Result<SchedulingPolicy> base = find_scheduling_policy(root.text("base"));
     if (base)

@@ -55,7 +55,7 @@ struct SchedulingPolicy {
   std::string slices = "regatta";  // packing policy of slices: packing/placement_policy.h
 };
 
-// The policies that come with regatta: fifo, backfill, regatta.
+// The policies that come with regatta: fifo, backfill, regatta, attained_service.
 std::vector<std::string> scheduling_policy_names();
 // Fails with kInvalidInput and the known names.
 Result<SchedulingPolicy> find_scheduling_policy(std::string_view name);

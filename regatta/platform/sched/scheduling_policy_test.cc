@@ -11,8 +11,8 @@ TEST(SchedulingPolicy, ComesByNameAndNamesTheKnownOnesOtherwise) {
   const auto unknown = find_scheduling_policy("fair");
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().message,
-            "no scheduling policy is called 'fair'; choose one of fifo, backfill, regatta, or give "
-            "a file");
+            "no scheduling policy is called 'fair'; choose one of fifo, backfill, regatta, "
+            "attained_service, or give a file");
 }
 
 TEST(SchedulingPolicyFile, ChangesTheKeysThatItNames) {

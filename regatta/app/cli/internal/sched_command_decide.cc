@@ -46,8 +46,9 @@ void add_sched_decide(CLI::App& sched, int& exit_status) {
       ->required()
       ->type_name("FILE");
   command
-      ->add_option("--policy", options->policy,
-                   "fifo, backfill, regatta, or a file: docs/formats/sched_policy.md")
+      ->add_option(
+          "--policy", options->policy,
+          "fifo, backfill, regatta, attained_service, or a file: docs/formats/sched_policy.md")
       ->type_name("POLICY")
       ->capture_default_str();
   command->add_flag("--json", options->json, "Print JSON");

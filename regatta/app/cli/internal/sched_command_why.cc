@@ -66,8 +66,9 @@ void add_sched_why(CLI::App& sched, int& exit_status) {
       ->type_name("FILE");
   command->add_option("job", options->job, "Name of a pending job")->required()->type_name("JOB");
   command
-      ->add_option("--policy", options->policy,
-                   "fifo, backfill, regatta, or a file: docs/formats/sched_policy.md")
+      ->add_option(
+          "--policy", options->policy,
+          "fifo, backfill, regatta, attained_service, or a file: docs/formats/sched_policy.md")
       ->type_name("POLICY")
       ->capture_default_str();
   command->add_flag("--json", options->json, "Print JSON");

@@ -53,8 +53,9 @@ void add_replay_options(CLI::App& command, ReplayRunOptions& options) {
       ->required()
       ->type_name("FILE");
   command
-      .add_option("--policy", options.policies,
-                  "fifo, backfill, regatta, or a file; several are compared (regatta)")
+      .add_option(
+          "--policy", options.policies,
+          "fifo, backfill, regatta, attained_service, or a file; several are compared (regatta)")
       ->type_name("POLICY...");
   command.add_option("--interval", options.interval, "Least time between two decisions (60s)")
       ->type_name("TIME");
