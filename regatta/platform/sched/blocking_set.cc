@@ -248,7 +248,8 @@ std::string sentence_of(const JobRequest& job, const BlockingSet& set, Seconds n
         "other types",
         set.devices, demand);
   if (set.jobs.empty())
-    return fmt::format("its {} {} are free; it waits for its turn", set.devices, demand);
+    return fmt::format("waits for its turn; {} {} {} free", set.devices, demand,
+                       set.devices == 1 ? "is" : "are");
   std::string text =
       fmt::format("waits for {} of {} {}; held by {}", set.devices - set.free_devices, set.devices,
                   demand, holders_text(set, now));

@@ -1,11 +1,14 @@
 #include "regatta/platform/sched/decide.h"
 
+#include <algorithm>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "regatta/platform/sched/internal/decision_state.h"
+#include "regatta/platform/sched/internal/job_progress.h"
 
 namespace regatta::sched {
 
@@ -22,6 +25,48 @@ Status check_state(const ClusterSnapshot& snapshot, const JobQueue& queue) {
                    fmt::format("job {}: the name comes twice; rename one", job.request.name)};
   }
   return {};
+}
+
+namespace {
+
+void start_job(const SchedulingAction& action, ClusterSnapshot& snapshot, JobQueue& queue) {
+  const auto job = std::find_if(queue.jobs.begin(), queue.jobs.end(), [&](const PendingJob& each) {
+    return each.request.name == action.job;
+  });
+  if (job == queue.jobs.end()) return;
+  snapshot.running.push_back({.request = std::move(job->request),
+                              .replicas = action.replicas,
+                              .started = snapshot.now,
+                              .checkpointed = snapshot.now,
+                              .completed = job->completed});
+  queue.jobs.erase(job);
+}
+
+void change_job(const SchedulingAction& action, ClusterSnapshot& snapshot, JobQueue& queue) {
+  const auto job =
+      std::find_if(snapshot.running.begin(), snapshot.running.end(),
+                   [&](const RunningJob& each) { return each.request.name == action.job; });
+  if (job == snapshot.running.end()) return;
+  const bool keeps_work = action.kind == ActionKind::kShrink || action.kind == ActionKind::kGrow;
+  job->completed = work_done(*job, keeps_work ? snapshot.now : job->checkpointed);
+  job->started = job->checkpointed = snapshot.now;
+  job->replicas = action.replicas;
+  if (action.kind != ActionKind::kEvict) return;
+  queue.jobs.push_back(
+      {.request = std::move(job->request), .completed = job->completed, .evictions = 1});
+  snapshot.running.erase(job);
+}
+
+}  // namespace
+
+void apply_decision(const SchedulingDecision& decision, ClusterSnapshot& snapshot,
+                    JobQueue& queue) {
+  for (const SchedulingAction& action : decision.actions) {
+    if (action.kind == ActionKind::kStart)
+      start_job(action, snapshot, queue);
+    else
+      change_job(action, snapshot, queue);
+  }
 }
 
 Result<SchedulingDecision> decide(const ClusterSnapshot& snapshot, const JobQueue& queue,

@@ -68,4 +68,9 @@ Status check_state(const ClusterSnapshot& snapshot, const JobQueue& queue);
 Result<SchedulingDecision> decide(const ClusterSnapshot& snapshot, const JobQueue& queue,
                                   const SchedulingPolicy& policy);
 
+// The snapshot and the queue once the actions are carried out, without the time that this takes: an
+// evicted job is the last of the queue, and keeps the work that its last checkpoint holds. Actions
+// on jobs that are neither running nor pending are left out.
+void apply_decision(const SchedulingDecision& decision, ClusterSnapshot& snapshot, JobQueue& queue);
+
 }  // namespace regatta::sched

@@ -111,7 +111,7 @@ TEST(DecideOnRandomStates, TakesNoDeviceTwiceAndKeepsGangsWholeAndQuotas) {
     const auto decision = decide(state.snapshot, state.queue, state.policy);
     ASSERT_TRUE(decision) << decision.error().message;
     const long long before = compute_of(state.snapshot, "a");
-    apply(*decision, state.snapshot, state.queue);
+    apply_decision(*decision, state.snapshot, state.queue);
     const Status status = check_snapshot(state.snapshot);
     EXPECT_TRUE(status) << status.error().message;
     expect_whole_gangs(*decision, state.snapshot);
@@ -150,7 +150,7 @@ TEST(DecideOnRandomStates, PlacesAGangThatFits) {
     const JobQueue queue = state.queue;
     const auto decision = decide(state.snapshot, state.queue, state.policy);
     ASSERT_TRUE(decision);
-    apply(*decision, state.snapshot, state.queue);
+    apply_decision(*decision, state.snapshot, state.queue);
     const FreeCapacity free(state.snapshot);
     for (const WaitingJob& job : decision->waiting) {
       if (job.cause != WaitCause::kNoRoom) continue;
@@ -189,7 +189,7 @@ TEST(DecideOnRandomStates, ComesToRest) {
       const auto decision = decide(state.snapshot, state.queue, state.policy);
       ASSERT_TRUE(decision);
       if (decision->actions.empty()) break;
-      apply(*decision, state.snapshot, state.queue);
+      apply_decision(*decision, state.snapshot, state.queue);
       state.snapshot.now += Seconds{1};
     }
     EXPECT_LT(rounds, 20);

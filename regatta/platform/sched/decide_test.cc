@@ -183,7 +183,7 @@ TEST(Decide, GrowsAnElasticJobIntoIdleDevicesAndShrinksItForAnotherJob) {
   SchedulingDecision decision = decided(snapshot, queue, policy("regatta"));
   ASSERT_EQ(decision.actions.size(), 1U);
   EXPECT_EQ(decision.actions[0].replicas.size(), 4U);
-  apply(decision, snapshot, queue);
+  apply_decision(decision, snapshot, queue);
   snapshot.now += Seconds{1000};
   queue.jobs = {pending(gang("other", 2, 8))};
   decision = decided(snapshot, queue, policy("regatta"));

@@ -73,33 +73,4 @@ inline std::vector<int> nodes_of(const SchedulingAction& action) {
   return nodes;
 }
 
-// The snapshot and the queue after the actions, as they are once they are carried out.
-inline void apply(const SchedulingDecision& decision, ClusterSnapshot& snapshot, JobQueue& queue) {
-  for (const SchedulingAction& action : decision.actions) {
-    if (action.kind == ActionKind::kStart) {
-      for (std::size_t i = 0; i < queue.jobs.size(); ++i) {
-        if (queue.jobs[i].request.name != action.job) continue;
-        snapshot.running.push_back({.request = queue.jobs[i].request,
-                                    .replicas = action.replicas,
-                                    .started = snapshot.now,
-                                    .checkpointed = snapshot.now,
-                                    .completed = queue.jobs[i].completed});
-        queue.jobs.erase(queue.jobs.begin() + static_cast<std::ptrdiff_t>(i));
-        break;
-      }
-      continue;
-    }
-    for (std::size_t i = 0; i < snapshot.running.size(); ++i) {
-      if (snapshot.running[i].request.name != action.job) continue;
-      if (action.kind == ActionKind::kEvict) {
-        queue.jobs.push_back(pending(snapshot.running[i].request));
-        snapshot.running.erase(snapshot.running.begin() + static_cast<std::ptrdiff_t>(i));
-      } else {
-        snapshot.running[i].replicas = action.replicas;
-      }
-      break;
-    }
-  }
-}
-
 }  // namespace regatta::sched

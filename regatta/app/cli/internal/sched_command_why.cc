@@ -1,6 +1,9 @@
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "regatta/app/cli/internal/arguments.h"
@@ -9,6 +12,7 @@
 #include "regatta/app/cli/internal/sched_command.h"
 #include "regatta/app/cli/internal/sched_inputs.h"
 #include "regatta/app/report/sched_report.h"
+#include "regatta/base/core/text.h"
 #include "regatta/platform/sched/decide.h"
 #include "regatta/platform/sched/start_prediction.h"
 
@@ -24,29 +28,44 @@ struct SchedWhyOptions {
   bool json = false;
 };
 
-// Fails with kNotFound where the job is not pending.
+// Fails with kInvalidInput where the job is not pending.
 Result<report::WaitExplanation> explain_wait(const SchedWhyOptions& options,
                                              const sched::SchedulerState& state,
                                              const sched::SchedulingPolicy& policy) {
   REGATTA_TRY(decision, sched::decide(state.snapshot, state.queue, policy));
-  REGATTA_TRY(blocking, sched::blocking_set(state.snapshot, state.queue, options.job));
-  REGATTA_TRY(starts, sched::predict_starts(state.snapshot, state.queue, policy, {options.job},
+  const auto& pending = state.queue.jobs;
+  if (std::none_of(pending.begin(), pending.end(),
+                   [&](const sched::PendingJob& job) { return job.request.name == options.job; }))
+    return Error{Code::kInvalidInput,
+                 fmt::format("job {}: it is not pending; name one of pending in {}",
+                             printable(options.job, 64), options.state)};
+  report::WaitExplanation explanation{.job = options.job, .decision = std::move(decision)};
+  // Others that start at this moment take their places first.
+  sched::SchedulerState later = state;
+  sched::apply_decision(explanation.decision, later.snapshot, later.queue);
+  const bool starts_now =
+      std::any_of(explanation.decision.actions.begin(), explanation.decision.actions.end(),
+                  [&](const sched::SchedulingAction& action) {
+                    return action.kind == sched::ActionKind::kStart && action.job == options.job;
+                  });
+  if (starts_now) {
+    explanation.prediction.job = options.job;
+    return explanation;
+  }
+  REGATTA_TRY(blocking, sched::blocking_set(later.snapshot, later.queue, options.job));
+  REGATTA_TRY(starts, sched::predict_starts(later.snapshot, later.queue, policy, {options.job},
                                             {.samples = kSamples}));
-  return report::WaitExplanation{.job = options.job,
-                                 .decision = std::move(decision),
-                                 .blocking = std::move(blocking),
-                                 .prediction = starts.front()};
+  explanation.blocking = std::move(blocking);
+  explanation.prediction = starts.front();
+  return explanation;
 }
 
 Status run_sched_why(const SchedWhyOptions& options) {
   REGATTA_TRY(policy, load_policy(options.policy));
   REGATTA_TRY(state, load_state(options.state));
-  auto explanation = explain_wait(options, state, policy);
-  if (!explanation && explanation.error().code == Code::kNotFound)
-    return Error{Code::kInvalidInput, explanation.error().message};
-  if (!explanation) return explanation.error();
-  print_now(options.json ? report::wait_json(*explanation).dump(2) + "\n"
-                         : report::wait_text(*explanation));
+  REGATTA_TRY(explanation, explain_wait(options, state, policy));
+  print_now(options.json ? report::wait_json(explanation).dump(2) + "\n"
+                         : report::wait_text(explanation));
   return {};
 }
 

@@ -92,7 +92,7 @@ class VictimRoom {
   NodeRange range_;
   int device_type_ = kAnyDeviceType;
   std::vector<RoleRoom> room_;  // by role
-  // What a node has added to the counts below.
+  // The amounts that a node has added to the counts below.
   struct PairCount {
     int smaller = 0;
     int larger = 0;
