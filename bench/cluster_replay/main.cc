@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kUsage =
     "usage: regatta-cluster-replay FOLDER [--json] [--jobs N] [--predict-every N] [REPLAY...]\n"
-    "FOLDER holds philly/. REPLAY is philly, philly692, philly626 or philly786;\n"
+    "FOLDER holds philly/ and dlrm/. REPLAY is philly, philly692, philly626, philly786 or spot;\n"
     "by default all. One waiting job in 20 is predicted; 0: none\n";
 
 Result<int> number_of(const std::string& option, const std::string& value) {
@@ -46,6 +46,10 @@ Status run(const std::vector<std::string>& arguments) {
                           std::any_of(bench.only.begin(), bench.only.end(),
                                       [](const auto& name) { return name.starts_with("philly"); });
   if (has_philly) REGATTA_TRY_DO(replay_philly(bench));
+  const bool has_spot =
+      bench.only.empty() || std::any_of(bench.only.begin(), bench.only.end(),
+                                        [](const auto& name) { return name.starts_with("spot"); });
+  if (has_spot) REGATTA_TRY_DO(replay_spot(bench));
   return {};
 }
 

@@ -48,5 +48,6 @@ void print_head(const BenchOptions& bench, bool is_spot);
 void print_row(const BenchOptions& bench, const ReplayRow& row);
 
 Status replay_philly(const BenchOptions& bench);
+Status replay_spot(const BenchOptions& bench);
 
 }  // namespace regatta::cluster_replay

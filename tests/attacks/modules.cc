@@ -83,7 +83,7 @@ CUresult load(const Image& image, std::string_view way) {
   if (way == "data") return CU(cuModuleLoadData)(&module, image.text.c_str());
   if (way == "data-ex")
     return CU(cuModuleLoadDataEx)(&module, image.fat.data(), 0, nullptr, nullptr);
-  if (way == "fat" || way == "hidden") return CU(cuModuleLoadFatBinary)(&module, &image.wrapper);
+  if (way == "fat" || way == "hidden") return CU(cuModuleLoadFatBinary)(&module, image.fat.data());
   if (way == "pipe") return by_pipe(image);
   if (way == "file") return CU(cuModuleLoad)(&module, image.path.c_str());
   if (way == "library" || way == "small-library")
@@ -128,6 +128,10 @@ int main(int argc, char** argv) {
   CUresult result = CUDA_SUCCESS;
   for (; got < number(argc, argv, 1, 1); ++got)
     if ((result = load(image, way)) != CUDA_SUCCESS) break;
+  if (way == "pipe" && got == 0 && result == CUDA_ERROR_FILE_NOT_FOUND) {
+    std::fprintf(stderr, "the driver reads no modules from pipes\n");
+    std::_Exit(90);
+  }
   ends = true;
   for (std::thread& thread : threads)
     thread.join();

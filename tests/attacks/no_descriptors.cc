@@ -11,9 +11,9 @@
 
 namespace {
 
-int flood(std::uint64_t kernel_ns, std::chrono::milliseconds how_long) {
+int flood(const regatta::attacks::SpinKernel& kernel, std::uint64_t kernel_ns,
+          std::chrono::milliseconds how_long) {
   using Clock = std::chrono::steady_clock;
-  const regatta::attacks::SpinKernel kernel;
   for (const auto end = Clock::now() + how_long; Clock::now() < end;) {
     if (const CUresult result = kernel.launch(kernel_ns); result != CUDA_SUCCESS) return result;
     if (const CUresult result = kernel.wait(); result != CUDA_SUCCESS) return result;
@@ -34,11 +34,12 @@ int main(int argc, char** argv) {
     return 0;
   }
   regatta::attacks::open_context();
+  const regatta::attacks::SpinKernel kernel;  // first: the driver needs descriptors to compile it
   if (leaks) {
     ::setrlimit(RLIMIT_NOFILE, &limit);
     while (::open("/dev/null", O_RDONLY | O_CLOEXEC) >= 0)
       continue;
   }
-  std::printf("%d\n", flood(regatta::attacks::number(argc, argv, 1, 500'000),
+  std::printf("%d\n", flood(kernel, regatta::attacks::number(argc, argv, 1, 500'000),
                             std::chrono::milliseconds(regatta::attacks::number(argc, argv, 2, 0))));
 }

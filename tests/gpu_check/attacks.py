@@ -19,8 +19,8 @@ TIME_BUDGET_S = 45
 HALF = 50  # percent of its rate alone that an honest tenant has beside each attack on time
 ONLY_ON_STAND_IN, DRIVER_LACKS_IT = 77, 90  # exit statuses of the programs
 
-# A process outside of all tenants. It says where the driver is, then at each line how many bytes are in use and the most
-# that were since the line before.
+# A process outside of all tenants. It says where the driver is, then at each line how many bytes are in use, the most
+# that were since the line before, and which processes have some.
 WATCHER = """
 import ctypes as c, os, select, sys
 driver, nvml = c.CDLL('libcuda.so.1'), c.CDLL('libnvidia-ml.so.1')
@@ -37,6 +37,12 @@ def used():
     call(nvml, 'nvmlDeviceGetMemoryInfo', device, memory)
     total, free, used = memory
     return used
+class Process(c.Structure):
+    _fields_ = [('pid', c.c_uint), ('bytes', c.c_ulonglong), ('instances', c.c_uint * 2)]
+def processes():
+    count, all_of_them = c.c_uint(99), (Process * 99)()
+    call(nvml, 'nvmlDeviceGetComputeRunningProcesses_v3', device, c.byref(count), all_of_them)
+    return [f'{one.pid}:{one.bytes >> 20}MiB' for one in all_of_them[:count.value]]
 print(next(line.split(maxsplit=5)[5].strip() for line in open('/proc/self/maps') if 'libcuda.so' in line), flush=True)
 most = 0
 while True:
@@ -46,7 +52,7 @@ while True:
     if asked and not os.read(0, 1):
         break
     if asked:
-        print(now, most, flush=True)
+        print(now, most, *processes(), flush=True)
         most = now
 """
 
@@ -111,7 +117,7 @@ class DeviceMemory:
         """Now, and the most since the last question."""
         self.process.stdin.write("\n")
         self.process.stdin.flush()
-        now, most = self.process.stdout.readline().split()
+        now, most, *self.processes = self.process.stdout.readline().split()
         return int(now), int(most)
 
     def now(self):
@@ -162,7 +168,15 @@ class Trial:
 
     def wait_for_end(self, bytes_before, name=None):
         self.machine.wait_for(lambda: name not in self.used_bytes(), f"the end of {name} in the books", 10)
-        self.machine.wait_for(lambda: self.watch.now() <= bytes_before + self.slack, "the memory of what has ended", 10)
+        left = 0
+        def is_free():
+            nonlocal left
+            left = self.watch.now() - bytes_before
+            return left <= self.slack
+        try:
+            self.machine.wait_for(is_free, "the memory of what has ended", 10)
+        except Failed as why:
+            raise Failed(f"{why}: {left / MIB:.0f} MiB too much, by {', '.join(self.watch.processes) or 'no process'}") from None
 
     def used_bytes(self):
         """Bytes in use by each tenant."""
@@ -283,5 +297,7 @@ def time_part(machine):
         for attack in TIME:
             trial.attempt(attack.what, lambda: attack_time(
                 trial, attack, memory_mib, context, lambda begin, end: 100 * progress.rate(begin, end) / solo))
+        time.sleep(1)  # the end of the last one may hold the device up
+        trial.seen.append(f"its longest pause was {progress.longest_pause():.1f} s")
         end_process(honest)
     return trial.outcome("an honest tenant with half of the time had, of its rate alone, beside ")

@@ -1,6 +1,6 @@
 """What a machine with a GPU is to prove of sharing it, part by part: each passes, fails, or says why it could not run.
 
-gpu_check.py BUILD [--stand-in] [--seconds N] [--only PART,...] [--results FILE]
+gpu_check.py BUILD [--stand-in] [--seconds N] [--only PART,...] [--results FILE] [--log FILE]
 """
 import argparse
 import contextlib
@@ -10,6 +10,7 @@ import os
 import pathlib
 import platform
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -18,12 +19,14 @@ import time
 import attacks
 import cuda_runtime
 from checkpoint import checkpoint
+from driver_tests import DriverTests
 from outcome import Failed, NotRun, end_process, finish
 from progress import counts_of, rate
 
 MIB = 1 << 20
 KERNEL_NS = 500_000  # of batch work
 REQUEST_NS = 200_000
+PART_LIMIT_S = 240  # a driver may hang, and with it what waits for a program's next line
 
 
 def percentile(values, part):
@@ -33,10 +36,11 @@ def percentile(values, part):
 class Machine:
     """A GPU, or one that stands in for it, and the programs of a build."""
 
-    def __init__(self, build, stand_in, seconds):
+    def __init__(self, build, stand_in, seconds, log=None):
         self.bin = build / "bin"
         self.seconds = seconds
         self.stack = contextlib.ExitStack()
+        self.log = log or self.stack.enter_context(open(os.devnull, "w"))  # what daemons and failed tests say
         self.folder = pathlib.Path(self.stack.enter_context(tempfile.TemporaryDirectory()))
         self.environment = dict(os.environ)
         self.stand_in = stand_in
@@ -87,7 +91,7 @@ class Machine:
             raise NotRun("no CUDA driver with a device: " + (done.stderr.strip().split("\n")[-1] or done.stdout.strip()))
         driver = f"CUDA {int(words[1]) // 1000}.{int(words[1]) % 1000 // 10}"
         with contextlib.suppress(OSError):
-            found = re.search(r"Module\s+([0-9.]+)", pathlib.Path("/proc/driver/nvidia/version").read_text())
+            found = re.search(r"Module(?: for \S+)?\s+([0-9.]+)", pathlib.Path("/proc/driver/nvidia/version").read_text())
             driver += f", {found.group(1)}" if found and not self.stand_in else ""
         return words[3].strip(), driver, int(words[2])
 
@@ -103,7 +107,7 @@ class Machine:
         folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
         socket = folder / "socket"
         process = self.spawn([self.bin / "regatta", "gpu", "daemon", "--state", folder / "state", "--socket", socket, "--policy",
-                              policy, "--gpu", f"{self.memory // MIB}MiB", *words], stderr=subprocess.DEVNULL)
+                              policy, "--gpu", f"{self.memory // MIB}MiB", *words], stderr=self.log)
         def ask(word, *rest):
             return [self.bin / "regatta", "gpu", word, "--socket", socket, *rest]
         self.wait_for(lambda: subprocess.run(ask("policy"), capture_output=True).returncode == 0, "the daemon")
@@ -137,37 +141,32 @@ def rates_together(machine, processes):
 
 
 def conformance(machine):
-    test = machine.bin / "standin_cuda_test"
-    environment = dict(machine.environment, REGATTA_CUDA_LIBRARY=machine.library,
-                       REGATTA_NVML_LIBRARY=str(pathlib.Path(machine.library).parent / "libnvidia-ml.so.1")
-                       if machine.stand_in else "libnvidia-ml.so.1")
-    done = subprocess.run([test], env=environment, capture_output=True, text=True, timeout=600)
-    passed = re.search(r"\[  PASSED  \] (\d+) test", done.stdout)
-    skipped = len(set(re.findall(r"\[  SKIPPED \] (\S+)", done.stdout)))
-    failed = sorted(set(re.findall(r"^\[  FAILED  \] ([\w/.]+)", done.stdout, re.MULTILINE)))
-    if passed is None:
-        raise Failed("the tests did not end: " + (done.stdout + done.stderr).strip()[-300:])
-    text = f"{passed.group(1)} tests passed, {skipped} ask the stand-in device itself and were skipped"
-    if failed or done.returncode != 0:
-        raise Failed(f"{text}; failed: {', '.join(failed)}")
+    nvml = str(pathlib.Path(machine.library).parent / "libnvidia-ml.so.1") if machine.stand_in else "libnvidia-ml.so.1"
+    tests = DriverTests(machine.bin / "standin_cuda_test", machine.log,
+                        dict(machine.environment, REGATTA_CUDA_LIBRARY=machine.library, REGATTA_NVML_LIBRARY=nvml))
+    outcomes = tests.run_together(tests.names("*"))
+    # An error that stays with a process fails what comes after it there.
+    for name in [name for name, outcome in outcomes.items() if outcome not in ("passed", "skipped")]:
+        outcomes[name] = tests.run_alone(name)
+    if not outcomes:
+        raise Failed("there are no tests")
+    failed = [f"{name} ({outcome})" for name, outcome in outcomes.items() if outcome not in ("passed", "skipped")]
+    said = list(outcomes.values())
+    text = f"{said.count('passed')} tests passed, {said.count('skipped')} ask the stand-in device itself and were skipped"
+    if failed:
+        raise Failed(f"{text}; {len(failed)} failed: {', '.join(failed)}")
     return text
 
 
 def collectives(machine):
     """Each test in a process of its own: some fork, after which a driver that was used before cannot be."""
-    environment = dict(machine.environment, REGATTA_TEST_CUDA=machine.library)
-    def run(*words):
-        return subprocess.run([machine.bin / "comm_test", *words], env=environment, capture_output=True, text=True, timeout=120)
-    tests, suite = [], ""
-    for line in run("--gtest_list_tests", "--gtest_filter=Device*:CudaDriver*").stdout.split("\n"):
-        if line.startswith("  "):
-            tests.append(suite + line.split()[0])
-        elif line.split("#")[0].strip().endswith("."):
-            suite = line.split()[0]
-    failed = [test for test in tests if run("--gtest_filter=" + test).returncode != 0]
-    if failed or not tests:
-        raise Failed(f"of {len(tests)} tests of buffers in device memory failed: {', '.join(failed)}")
-    return f"{len(tests)} tests of buffers in device memory passed"
+    tests = DriverTests(machine.bin / "comm_test", machine.log, dict(machine.environment, REGATTA_TEST_CUDA=machine.library))
+    outcomes = {name: tests.run_alone(name) for name in tests.names("Device*:CudaDriver*")}
+    failed = [f"{name} ({outcome})" for name, outcome in outcomes.items() if outcome not in ("passed", "skipped")]
+    passed = list(outcomes.values()).count("passed")
+    if failed or passed == 0:
+        raise Failed(f"of {len(outcomes)} tests of buffers in device memory failed: {', '.join(failed)}")
+    return f"{passed} tests of buffers in device memory passed"
 
 
 def quota(machine):
@@ -221,7 +220,7 @@ def graphs_30(machine):
 
 def storm(machine):
     """Processes that take and give memory are killed at random; then everything is free again."""
-    deaths = 20 if machine.stand_in else 1000
+    deaths = 20 if machine.stand_in else int(100 * machine.seconds)
     with machine.daemon("fixed") as ask:
         process = machine.spawn(ask("run", "--name", "a", "--memory", "300MiB" if machine.stand_in else "16GiB", "--compute",
                                     "100", "--", machine.bin / "regatta-test-cuda", "storm", "8", str(deaths)),
@@ -315,12 +314,35 @@ PARTS = {"conformance": conformance, "collectives": collectives, "quota": quota,
          "attacks on time": attacks.time_part, "channel controls": channels}
 
 
+def end_part(*_):
+    raise Failed(f"did not end within {PART_LIMIT_S} s")
+
+
+@contextlib.contextmanager
+def part_of(machine, name):
+    """For so long a part may take; what it has started ends with it."""
+    machine.log.write(f"== {name}\n")
+    machine.log.flush()
+    whole, handler = machine.stack, signal.signal(signal.SIGALRM, end_part)
+    try:
+        with contextlib.ExitStack() as machine.stack:
+            signal.alarm(PART_LIMIT_S)
+            try:
+                yield
+            finally:
+                signal.alarm(0)
+    finally:
+        machine.stack = whole
+        signal.signal(signal.SIGALRM, handler)
+
+
 def run_parts(machine, names):
     rows = []
     for name in names:
         begin = time.monotonic()
         try:
-            row = (name, "passed", PARTS[name](machine))
+            with part_of(machine, name):
+                row = (name, "passed", PARTS[name](machine))
         except NotRun as why:
             row = (name, "not run", str(why))
         except Failed as why:
@@ -347,6 +369,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--only", default=",".join(PARTS))
     parser.add_argument("--results", type=pathlib.Path)
+    parser.add_argument("--log", type=argparse.FileType("w"))
     options = parser.parse_args()
     names = options.only.split(",")
     unknown = [name for name in names if name not in PARTS]
@@ -354,7 +377,7 @@ def main():
         parser.error(f"{unknown[0]}: no such part; there are {', '.join(PARTS)}" if unknown else
                      "--results: only of a real GPU; leave it out with --stand-in")
     try:
-        machine = Machine(options.build.resolve(), options.stand_in, options.seconds)
+        machine = Machine(options.build.resolve(), options.stand_in, options.seconds, options.log)
     except NotRun as why:
         print(f"not run: {why}")
         return 77
@@ -364,6 +387,7 @@ def main():
     with machine.stack:
         rows = run_parts(machine, names)
         where = f"{datetime.date.today()}, {machine.device} ({machine.memory // MIB} MiB), {machine.driver}, Linux {platform.release()}."
+        where += f" Programs worked for {machine.seconds:g} s each."
     if options.results:
         options.results.write_text(render(rows, where))
     return 1 if any(row[1] == "failed" for row in rows) else 0

@@ -34,6 +34,10 @@ class Progress:
     def has_come_to(self, when):
         return bool(self.counts) and self.counts[-1][0] >= when
 
+    def longest_pause(self):
+        times = [when for when, _ in self.counts] + [time.monotonic()]
+        return max(later - earlier for earlier, later in zip(times, times[1:]))
+
     def rate(self, begin, end):
         deadline = time.monotonic() + 5
         while not self.has_come_to(end) and time.monotonic() < deadline:

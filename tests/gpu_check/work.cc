@@ -20,21 +20,26 @@ using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
 // Runs as many rounds as the second parameter says; how long a round takes `calibrate` measures.
-// The stand-in driver goes by the first one, nanoseconds.
+// The stand-in driver goes by the first one, nanoseconds. The sum of the clocks decides something,
+// so that a compiler cannot leave the loop out.
 constexpr char kKernel[] = R"(.version 6.4
 .target sm_75
 .address_size 64
 .visible .entry busy(.param .u64 busy_param_0, .param .u64 busy_param_1)
 {
-  .reg .u64 %rd<4>;
-  .reg .pred %p<2>;
+  .reg .u64 %rd<5>;
+  .reg .pred %p<3>;
   ld.param.u64 %rd1, [busy_param_1];
   mov.u64 %rd2, 0;
+  mov.u64 %rd4, 0;
 AGAIN:
   mov.u64 %rd3, %clock64;
+  add.u64 %rd4, %rd4, %rd3;
   add.u64 %rd2, %rd2, 1;
   setp.lt.u64 %p1, %rd2, %rd1;
   @%p1 bra AGAIN;
+  setp.eq.u64 %p2, %rd4, 0;
+  @%p2 trap;
   ret;
 }
 )";

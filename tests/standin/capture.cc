@@ -174,10 +174,10 @@ CUresult cuStreamEndCapture(CUstream handle, CUgraph* graph) {
   CUgraph const captured = stream->capture;
   if (captured == nullptr) return CUDA_ERROR_ILLEGAL_STATE;
   if (!stream->is_origin) return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
-  if (captured->capture_mode != CU_STREAM_CAPTURE_MODE_RELAXED &&
-      captured->capture_thread != std::this_thread::get_id())
-    return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
-  const CUresult result = captured->is_invalid ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
+  const bool is_of_another = captured->capture_mode != CU_STREAM_CAPTURE_MODE_RELAXED &&
+                             captured->capture_thread != std::this_thread::get_id();
+  const CUresult result = is_of_another          ? CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD
+                          : captured->is_invalid ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
                           : is_joined(*captured, stream->frontier)
                               ? CUDA_SUCCESS
                               : CUDA_ERROR_STREAM_CAPTURE_UNJOINED;

@@ -72,17 +72,18 @@ TEST_F(CudaCapture, ForbidsUnsafeCallsToWhomItsModeNames) {
 TEST_F(CudaCapture, RefusesModesThatAreNone) {
   for (int mode : {-1, 3}) {
     EXPECT_EQ(begin(mode), CUDA_ERROR_INVALID_VALUE);
+    if (is_real_driver()) continue;  // driver 580 takes any number for a thread's mode
     EXPECT_EQ(CU(cuThreadExchangeStreamCaptureMode)(&mode), CUDA_ERROR_INVALID_VALUE);
   }
 }
 
-TEST_F(CudaCapture, IsEndedByTheThreadThatBeganItUnlessItIsRelaxed) {
+TEST_F(CudaCapture, IsLostWhenAnotherThreadEndsItUnlessItIsRelaxed) {
   for (const bool is_relaxed : {false, true}) {
     ASSERT_EQ(begin(is_relaxed ? kRelaxed : kThreadLocal), CUDA_SUCCESS);
     CUresult result = CUDA_ERROR_UNKNOWN;
     std::thread([&] { result = end(); }).join();
     EXPECT_EQ(result, is_relaxed ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
-    EXPECT_EQ(end(), is_relaxed ? CUDA_ERROR_ILLEGAL_STATE : CUDA_SUCCESS);
+    EXPECT_EQ(end(), CUDA_ERROR_ILLEGAL_STATE) << "it has ended, also where that was refused";
   }
 }
 

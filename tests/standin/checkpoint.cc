@@ -182,7 +182,8 @@ CUresult control(int pid, Control what, std::int64_t timeout_ns = 0,
     for (const auto& device : process().devices)
       links.push_back(&device->link);
   }
-  if (pid <= 0 || (::kill(pid, 0) != 0 && errno == ESRCH)) return CUDA_ERROR_INVALID_VALUE;
+  if (pid == 0) return CUDA_ERROR_OPERATING_SYSTEM;
+  if (pid < 0 || (::kill(pid, 0) != 0 && errno == ESRCH)) return CUDA_ERROR_INVALID_VALUE;
   for (DeviceConnection* const link : links) {
     const Packet reply = link->call({.message = PacketType::kControl,
                                      .sequence = static_cast<std::uint64_t>(what),

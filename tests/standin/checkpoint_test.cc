@@ -125,7 +125,7 @@ TEST_F(Checkpoint, RefusesWhatIsNotNextInItsOrder) {
 
 TEST_F(Checkpoint, RefusesNumbersThatAreNoProcessOfTheDriver) {
   CUprocessState state = -1;
-  EXPECT_EQ(CU(cuCheckpointProcessGetState)(0, &state), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(CU(cuCheckpointProcessGetState)(0, &state), CUDA_ERROR_OPERATING_SYSTEM);
   EXPECT_EQ(CU(cuCheckpointProcessGetState)(getpid(), nullptr), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(CU(cuCheckpointProcessGetState)(getppid(), &state), CUDA_ERROR_NOT_INITIALIZED);
   CUcheckpointLockArgs arguments{};

@@ -61,11 +61,12 @@ TEST_F(CudaCode, LoadsALibraryOnceForAllContexts) {
 
 TEST_F(CudaCode, RefusesTextsThatDoNotBeginWithTheirVersionAndTarget) {
   CUmodule module = nullptr;
-  for (const char* const text :
-       {".visible .entry spin_1us() { ret; }\n",
-        ".version 6.4\n.visible .entry spin_1us() { ret; }\n",
-        ".target sm_75\n.version 6.4\n.visible .entry spin_1us() { ret; }\n"})
-    EXPECT_EQ(CU(cuModuleLoadData)(&module, text), CUDA_ERROR_INVALID_PTX) << text;
+  for (const auto& [text, result] :
+       {std::pair(".visible .entry spin_1us() { ret; }\n", CUDA_ERROR_INVALID_IMAGE),
+        std::pair(".version 6.4\n.visible .entry spin_1us() { ret; }\n", CUDA_ERROR_INVALID_PTX),
+        std::pair(".target sm_75\n.version 6.4\n.visible .entry spin_1us() { ret; }\n",
+                  CUDA_ERROR_INVALID_IMAGE)})
+    EXPECT_EQ(CU(cuModuleLoadData)(&module, text), result) << text;
 }
 
 TEST_F(CudaCode, NamesAndListsKernels) {
@@ -126,7 +127,7 @@ TEST_F(CudaCode, LetsAKernelHaveMoreSharedMemoryOnlyWhenItAsks) {
     return CU(cuLaunchKernel)(function, 1, 1, 1, 32, 1, 1, shared_bytes, nullptr, nullptr, nullptr);
   };
   ASSERT_EQ(CU(cuFuncGetAttribute)(&value, CU_FUNC_ATTRIBUTE_PTX_VERSION, function), CUDA_SUCCESS);
-  EXPECT_EQ(value, 64);
+  EXPECT_EQ(value, 75) << "the target, not the version of the text";
   EXPECT_EQ(launch_with(48 << 10), CUDA_SUCCESS);
   EXPECT_EQ(launch_with(100 << 10), CUDA_ERROR_INVALID_VALUE);
   ASSERT_EQ(
@@ -174,7 +175,9 @@ TEST_F(CudaCode, LoadsAFileAndSaysWhenThereIsNone) {
   EXPECT_EQ(CU(cuLibraryLoadFromFile)(&library, path, nullptr, nullptr, 0, nullptr, nullptr, 0),
             CUDA_SUCCESS);
   EXPECT_EQ(CU(cuLibraryUnload)(library), CUDA_SUCCESS);
-  EXPECT_EQ(CU(cuLibraryUnload)(library), CUDA_ERROR_INVALID_HANDLE);
+  if (!is_real_driver()) {  // driver 580 crashes
+    EXPECT_EQ(CU(cuLibraryUnload)(library), CUDA_ERROR_INVALID_HANDLE);
+  }
   std::remove(path);
   EXPECT_EQ(CU(cuLibraryLoadFromFile)(&library, path, nullptr, nullptr, 0, nullptr, nullptr, 0),
             CUDA_ERROR_FILE_NOT_FOUND);

@@ -21,7 +21,6 @@ using regatta::standin::per_thread_default;
 
 constexpr std::string_view name_of(int row) {
   switch (row) {
-#define ALIAS(base, symbol, since)
 #define SYMBOL(base, symbol, since) \
   case __LINE__:                    \
     return #symbol;
@@ -75,7 +74,6 @@ extern "C" {
     return &Entry<&own, __LINE__, own_stream>::call;   \
   }                                                    \
   decltype(own) name __attribute__((ifunc("resolve_" #name)));
-#define ALIAS(base, symbol, since)
 #define SYMBOL(base, symbol, since) EXPORT(symbol, standin_##symbol, false)
 #define TWIN(base, symbol, twin, since) EXPORT(twin, standin_##symbol, true)
 #include "tests/standin/symbols.inc"

@@ -48,9 +48,17 @@ TEST(CudaEntry, ExportsNothingOfItsOwn) {
   EXPECT_EQ(driver_symbol("_ZN7regatta7standin7processEv"), nullptr);
 }
 
+// Null: a real driver has variants that the table does not list.
+const char* name_of(const void* function) {
+  for (const Row& row : kRows)
+    if (driver_symbol(row.symbol) == function) return row.symbol;
+  return nullptr;
+}
+
 TEST(CudaEntry, FindsTheNewestVariantThatAVersionKnows) {
   const auto find = CU(cuGetProcAddress_v2);
   std::set<std::string> bases;
+  std::set<std::string> wrong;
   for (const Row& row : kRows)
     bases.insert(row.base);
   for (const std::string& base : bases)
@@ -60,13 +68,17 @@ TEST(CudaEntry, FindsTheNewestVariantThatAVersionKnows) {
         int status = -1;
         ASSERT_EQ(find(base.c_str(), &function, version, flags, &status), CUDA_SUCCESS);
         const Row* const row = expected_row(base, version, flags);
-        // A real driver has variants that the table does not list: ours are there all the same.
-        if (row == nullptr && is_real_driver()) continue;
-        ASSERT_EQ(function, row == nullptr ? nullptr : driver_symbol(row->symbol))
-            << base << " of " << version << " with flags " << flags;
-        ASSERT_EQ(status, row == nullptr ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
-                                         : CU_GET_PROC_ADDRESS_SUCCESS);
+        const int expected = row == nullptr ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
+                                            : CU_GET_PROC_ADDRESS_SUCCESS;
+        if (function == (row == nullptr ? nullptr : driver_symbol(row->symbol)) &&
+            status == expected)
+          continue;
+        const char* const name = name_of(function);
+        if (is_real_driver() && (row == nullptr || name == nullptr)) continue;
+        wrong.insert(base + " is " + (name == nullptr ? "no function of the table" : name) +
+                     " and not " + (row == nullptr ? "none" : row->symbol));
       }
+  EXPECT_THAT(wrong, testing::IsEmpty());
 }
 
 TEST(CudaEntry, SaysThatAnUnknownNameIsUnknownWithoutAnError) {
@@ -93,6 +105,7 @@ TEST(CudaEntry, RefusesVersionsAfterItsOwnAndUnknownFlags) {
   EXPECT_EQ(find("cuInit", &function, version, 0, nullptr), CUDA_SUCCESS);
   EXPECT_EQ(find("cuInit", &function, version + 10, 0, nullptr), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(find("cuInit", &function, 12000, 64, nullptr), CUDA_ERROR_INVALID_VALUE);
+  if (is_real_driver()) return;  // driver 580 crashes
   EXPECT_EQ(find(nullptr, &function, 12000, 0, nullptr), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(find("cuInit", nullptr, 12000, 0, nullptr), CUDA_ERROR_INVALID_VALUE);
 }

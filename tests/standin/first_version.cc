@@ -38,7 +38,11 @@ CUdeviceptr whole_address(unsigned address) {
 extern "C" {
 
 CUresult cuCtxCreate(CUcontext* context, unsigned flags, CUdevice device) {
-  return cuCtxCreate_v2(context, flags, device);
+  const CUresult result = cuCtxCreate_v2(context, flags, device);
+  if (result != CUDA_SUCCESS) return result;
+  const std::lock_guard lock(process().mutex);
+  (*context)->is_of_first_version = true;
+  return result;
 }
 
 CUresult cuCtxDestroy(CUcontext context) {
@@ -50,14 +54,14 @@ CUresult cuCtxDetach(CUcontext context) {
 }
 
 CUresult cuMemGetInfo(unsigned* free, unsigned* total) {
-  std::size_t wide_free = 0;
-  std::size_t wide_total = 0;
-  const CUresult result = cuMemGetInfo_v2(&wide_free, &wide_total);
-  if (result == CUDA_SUCCESS && free != nullptr)
-    *free = static_cast<unsigned>(std::min(wide_free, kMost));
-  if (result == CUDA_SUCCESS && total != nullptr)
-    *total = static_cast<unsigned>(std::min(wide_total, kMost));
-  return result;
+  const std::lock_guard lock(process().mutex);
+  CUcontext context = nullptr;
+  if (const CUresult result = current_context(&context); result != CUDA_SUCCESS) return result;
+  const std::uint64_t left = context->device->link.call({.message = PacketType::kMemory}).bytes;
+  if (free != nullptr) *free = static_cast<unsigned>(std::min<std::uint64_t>(left, kMost));
+  if (total != nullptr)
+    *total = static_cast<unsigned>(std::min<std::uint64_t>(context->device->bytes, kMost));
+  return CUDA_SUCCESS;
 }
 
 CUresult cuDeviceTotalMem(unsigned* bytes, CUdevice device) {

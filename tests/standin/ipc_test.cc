@@ -38,6 +38,7 @@ TEST_F(CudaIpc, OpensTheMemoryOfAnotherProcess) {
             CUDA_SUCCESS);
   EXPECT_EQ(word_at(address), 0x1234U);
   ASSERT_EQ(CU(cuMemsetD32_v2)(address, 0x4321, 1), CUDA_SUCCESS);
+  ASSERT_EQ(CU(cuCtxSynchronize)(), CUDA_SUCCESS) << "a set may come later than its call";
   other.write_line("read");
   EXPECT_EQ(other.read_line(), "0x4321") << "both write the same memory";
   ASSERT_EQ(CU(cuIpcOpenMemHandle_v2)(&again, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS),

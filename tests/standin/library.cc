@@ -31,6 +31,7 @@ CUresult load(CUlibrary* library, std::string text) {
   const std::lock_guard lock(process().mutex);
   if (!process().is_started) return CUDA_ERROR_NOT_INITIALIZED;
   if (text.empty() || text[0] == 0x7f) return CUDA_ERROR_INVALID_IMAGE;
+  if (!is_ptx(text)) return CUDA_ERROR_INVALID_IMAGE;
   if (!begins_as_ptx(text)) return CUDA_ERROR_INVALID_PTX;
   auto made = std::make_unique<CUlib_st>();
   for (const auto& [name, function] : kernels_of(text))

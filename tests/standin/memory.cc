@@ -130,6 +130,7 @@ CUresult cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
   const std::lock_guard lock(process().mutex);
   CUcontext context = nullptr;
   if (const CUresult result = current_context(&context); result != CUDA_SUCCESS) return result;
+  if (context->is_of_first_version) return CUDA_ERROR_INVALID_CONTEXT;  // driver 580
   if (free != nullptr) *free = context->device->link.call({.message = PacketType::kMemory}).bytes;
   if (total != nullptr) *total = context->device->bytes;
   return CUDA_SUCCESS;

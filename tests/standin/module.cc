@@ -42,9 +42,10 @@ bool is_module(CUmodule module) {
 
 CUresult load_module(CUcontext context, std::string_view text, CUmodule* module) {
   if (!is_text(text)) return CUDA_ERROR_INVALID_IMAGE;
+  if (!is_ptx(text)) return CUDA_ERROR_INVALID_IMAGE;
   if (!begins_as_ptx(text)) return CUDA_ERROR_INVALID_PTX;
   auto made = std::make_unique<CUmod_st>(CUmod_st{.context = context,
-                                                  .ptx_version = ptx_version_of(text),
+                                                  .target = target_of(text),
                                                   .functions = kernels_of(text),
                                                   .globals = globals_of(text)});
   for (auto& [name, global] : made->globals) {
@@ -96,7 +97,7 @@ CUresult read_attribute(const CUfunc_st& function, int attribute, int* value) {
       *value = 32;
       break;
     case CU_FUNC_ATTRIBUTE_PTX_VERSION:
-      *value = function.module->ptx_version;
+      *value = function.module->target;
       break;
     case 6:  // of the machine code
       *value = 90;

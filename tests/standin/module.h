@@ -27,8 +27,10 @@ struct Global {
 // The kernels and variables of a PTX text, as far as they count here.
 std::map<std::string, CUfunc_st> kernels_of(std::string_view text);
 std::map<std::string, Global> globals_of(std::string_view text);
-// As 85 of ".version 8.5".
-int ptx_version_of(std::string_view text);
+// As 75 of ".target sm_75".
+int target_of(std::string_view text);
+// With its version first: a driver takes others for no image at all.
+bool is_ptx(std::string_view text);
 // With the two directives that every text has to begin with.
 bool begins_as_ptx(std::string_view text);
 
@@ -66,7 +68,7 @@ struct CUfunc_st {
 };
 struct CUmod_st {
   CUcontext context = nullptr;
-  int ptx_version = 0;
+  int target = 0;  // of the PTX
   std::map<std::string, CUfunc_st> functions;
   std::map<std::string, regatta::standin::Global> globals;
 };

@@ -127,7 +127,7 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t* memory) 
 nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t* memory) {
   if (const nvmlReturn_t result = check(device, memory); result != NVML_SUCCESS) return result;
   if (memory->version != nvml_version<nvmlMemory_v2_t>(2))
-    return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+    return NVML_ERROR_FUNCTION_NOT_FOUND;  // as driver 580 says
   memory->total = device->bytes;
   memory->reserved = 0;
   memory->free = free_bytes_of(*device);

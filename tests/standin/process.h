@@ -166,6 +166,7 @@ struct CUctx_st {
   std::uint64_t id = 0;
   unsigned flags = 0;
   bool is_primary = false;
+  bool is_of_first_version = false;  // made by the cuCtxCreate of before CUDA 3.2
   CUstream legacy = nullptr;
   CUresult error = CUDA_SUCCESS;      // of a kernel that failed: all that follows fails with it
   std::map<int, std::size_t> limits;  // that were set

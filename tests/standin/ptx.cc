@@ -143,15 +143,17 @@ std::map<std::string, Global> globals_of(std::string_view text) {
   return globals;
 }
 
-int ptx_version_of(std::string_view text) {
-  constexpr std::string_view kVersion = ".version";
-  const std::size_t at = text.find(kVersion);
+int target_of(std::string_view text) {
+  constexpr std::string_view kTarget = ".target sm_";
+  const std::size_t at = text.find(kTarget);
   if (at == text.npos) return 0;
-  text = skip_spaces(text.substr(at + kVersion.size()));
-  const auto major = take_number(text);
-  if (text.starts_with('.')) text.remove_prefix(1);
-  const auto minor = take_number(text);
-  return static_cast<int>(major.value_or(0) * 10 + minor.value_or(0));
+  text.remove_prefix(at + kTarget.size());
+  return static_cast<int>(take_number(text).value_or(0));
+}
+
+bool is_ptx(std::string_view text) {
+  return text.find(".version") <
+         std::min({text.find(".target"), text.find(".entry"), text.find(".global")});
 }
 
 bool begins_as_ptx(std::string_view text) {

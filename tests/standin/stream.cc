@@ -95,9 +95,19 @@ CUresult cuStreamQuery(CUstream handle) {
   CUstream stream = nullptr;
   const CUresult result = find_free_stream(handle, &stream);
   if (result != CUDA_SUCCESS) return result;
-  const Packet reply = stream->context->device->link.call(
-      {.message = PacketType::kQueryStream, .stream = stream->id, .sequence = stream->submitted});
-  return reply.status == 1 ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+  const auto is_done = [](const CUstream_st& one) {
+    return one.context->device->link
+               .call({.message = PacketType::kQueryStream,
+                      .stream = one.id,
+                      .sequence = one.submitted})
+               .status == 1;
+  };
+  // The legacy stream is done when those are that it would wait for.
+  for (CUstream const other : process().streams)
+    if (stream->kind == StreamKind::kLegacy && other->context == stream->context &&
+        other->kind == StreamKind::kBlocking && !is_done(*other))
+      return CUDA_ERROR_NOT_READY;
+  return is_done(*stream) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
 CUresult cuStreamWaitEvent(CUstream handle, CUevent event, unsigned flags) {

@@ -181,7 +181,7 @@ TEST_F(CudaStream, TakesTheThreadsOwnStreamAsTheDefaultInTheTwins) {
   };
   ASSERT_EQ(call_own(nullptr, wait, &is_open), CUDA_SUCCESS);
   EXPECT_EQ(query_own(nullptr), CUDA_ERROR_NOT_READY);
-  EXPECT_EQ(CU(cuStreamQuery)(nullptr), CUDA_SUCCESS) << "the legacy stream has nothing to do";
+  EXPECT_EQ(CU(cuStreamQuery)(nullptr), CUDA_ERROR_NOT_READY) << "the legacy stream waits for it";
   is_open = true;
   EXPECT_EQ(CU(cuCtxSynchronize)(), CUDA_SUCCESS);
   EXPECT_EQ(query_own(nullptr), CUDA_SUCCESS);

@@ -63,8 +63,10 @@ void StartScorer::see_decision(const sched::ClusterSnapshot& snapshot, const sch
   ++forecast_.seed;
   const auto predictions = sched::predict_starts(snapshot, queue, policy_, wanted, forecast_);
   REGATTA_CHECK(predictions.has_value());
-  for (const sched::StartPrediction& raw : *predictions)
+  for (const sched::StartPrediction& raw : *predictions) {
     tracked_[raw.job] = {raw, calibration_.calibrated(raw, snapshot.now), snapshot.now};
+    calibration_.add(raw, snapshot.now);
+  }
 }
 
 void StartScorer::see_start(const sched::JobRequest& job, Seconds now) {
@@ -80,7 +82,7 @@ void StartScorer::see_start(const sched::JobRequest& job, Seconds now) {
                        error(tracked.made), error(tracked.raw),
                        (tracked.made.latest - tracked.at).value /
                            std::max(1.0, (tracked.made.earliest - tracked.at).value)});
-    calibration_.add(tracked.raw, tracked.at, now);
+    calibration_.add_start(job.name, now);
   }
   tracked_.erase(found);
 }

@@ -34,10 +34,21 @@ Result<std::vector<int>> wanted_jobs(const JobQueue& queue, const std::vector<st
   return wanted;
 }
 
-ForecastJob forecast_job(ForecastCluster& cluster, JobOrder order, const JobRequest& job,
-                         double completed) {
-  return {cluster.shape_of(job), job.priority, forecast_order(order, job, completed),
-          job.run_time,          completed,    0};
+ForecastJob forecast_job(ForecastCluster& cluster, const SchedulingPolicy& policy,
+                         const JobRequest& job, Seconds completed, Seconds now) {
+  const Seconds waited = now - job.submitted;
+  const int ageing =
+      policy.ageing.value > 0 && waited.value > 0 ? static_cast<int>(waited / policy.ageing) : 0;
+  double devices = 0;
+  for (const Role& role : job.roles)
+    devices += role.replicas_min * role.devices * role.device_milli / double{kDeviceMilli};
+  return {.shape = cluster.shape_of(job),
+          .priority = job.priority + ageing,
+          .order = forecast_order(policy.order, job, completed.value),
+          .run_time = job.run_time,
+          .elapsed = completed.value,
+          .devices = devices,
+          .gap = 0};
 }
 
 // Between the two values around the place of the quantile.
@@ -62,19 +73,26 @@ Result<std::vector<StartPrediction>> predict_starts(const ClusterSnapshot& snaps
   ForecastInput input;
   input.now = snapshot.now.value;
   input.cluster = &cluster;
-  input.backfill = policy.backfill;
-  input.job_order = policy.order;
+  input.policy = policy;
   input.decision_interval = options.decision_interval.value;
   REGATTA_TRY(wanted, wanted_jobs(queue, jobs));
   input.wanted = wanted;
-  for (const RunningJob& job : snapshot.running)
-    input.running.push_back({ForecastCluster::places_of(job), job.request.run_time,
-                             std::max(0.0, (job.completed + snapshot.now - job.started).value)});
+  for (const RunningJob& job : snapshot.running) {
+    const Seconds done{std::max(0.0, (job.completed + snapshot.now - job.started).value)};
+    input.running.push_back({ForecastCluster::places_of(job),
+                             forecast_job(cluster, policy, job.request, done, snapshot.now),
+                             job.started.value});
+    input.running.back().job.priority = job.request.priority;
+  }
   for (const PendingJob& job : queue.jobs)
-    input.pending.push_back(forecast_job(cluster, policy.order, job.request, job.completed.value));
-  for (std::size_t i = 1; i < options.recent.size(); ++i) {
+    input.pending.push_back(
+        forecast_job(cluster, policy, job.request, job.completed, snapshot.now));
+  // In the order of submission, without a job that passes another, later ones change nothing.
+  const bool has_passing =
+      policy.order != JobOrder::kSubmitted || policy.backfill != BackfillRule::kNone;
+  for (std::size_t i = 1; i < options.recent.size() && has_passing; ++i) {
     const JobRequest& job = options.recent[i];
-    input.arrivals.push_back(forecast_job(cluster, policy.order, job, 0));
+    input.arrivals.push_back(forecast_job(cluster, policy, job, {0}, job.submitted));
     input.arrivals.back().gap = (job.submitted - options.recent[i - 1].submitted).value;
   }
   packing::RandomSequence random(options.seed);

@@ -37,8 +37,8 @@ struct StartForecastOptions {
 
 // Plays the queue forward with run times drawn from what is known of each job; running jobs are
 // known to have run until now. Jobs start in the order of the policy on any place where they fit;
-// backfill is the policy's. It leaves out quotas, CPU, memory, evictions and resizing; the free
-// shares of a node count as one amount. A job that no sample starts within 60 days has infinite
+// backfill and evictions by service level are the policy's. It leaves out quotas, CPU, memory, other
+// evictions, moves and resizing; the free shares of a node count as one amount. A job that no sample starts within 60 days has infinite
 // times. `jobs` are names of pending jobs; empty: all. Fails with kNotFound where one is not
 // pending.
 Result<std::vector<StartPrediction>> predict_starts(const ClusterSnapshot& snapshot,
@@ -48,21 +48,35 @@ Result<std::vector<StartPrediction>> predict_starts(const ClusterSnapshot& snaps
                                                     const StartForecastOptions& options);
 
 // Learns from the starts of jobs how far predictions were off, and moves later ones so that 80 % of
-// the starts lie in their intervals. It compares predictions with waits of similar length, and
-// forgets old ones. Not thread-safe.
+// the starts lie in their intervals. It compares predictions with waits of similar length, forgets
+// old ones, and counts jobs that still wait as starting later than now. Not thread-safe.
+// Source of the last: Kaplan and Meier, JASA 53, 1958.
 class StartCalibration {
  public:
-  // Job `predicted` started at `started`; it was predicted at `predicted_at`.
-  void add(const StartPrediction& predicted, Seconds predicted_at, Seconds started);
+  // A prediction as predict_starts() made it, at the time `predicted_at`.
+  void add(const StartPrediction& predicted, Seconds predicted_at);
+  // The job has started; nothing where its prediction is not known.
+  void add_start(std::string_view job, Seconds started);
   StartPrediction calibrated(StartPrediction prediction, Seconds predicted_at) const;
 
  private:
   static constexpr int kBins = 8;
-  using Errors = std::deque<double>;  // oldest first
+  struct Record {
+    std::string job;
+    double wait = 0;    // predicted
+    double spread = 0;  // of its logarithm
+    Seconds at;
+    std::optional<Seconds> started;
+  };
+  using Records = std::deque<Record>;  // oldest first
+  struct Error {
+    double value = 0;
+    bool is_start = false;  // else the error is larger
+  };
   static std::size_t bin_of(double wait);
+  static std::vector<Error> errors_of(const Records& records, Seconds now);
 
-  std::array<Errors, kBins> bins_;
-  Errors all_;
+  std::array<Records, kBins> bins_;
 };
 
 // A running job that holds what another one waits for.

@@ -155,7 +155,7 @@ TEST(StartCalibration, BringsTheShareInTheIntervalToFourFifths) {
       int counted = 0;
       for (int i = 0; i < 3000; ++i) {
         const double wait = std::exp(5 + 5 * random.uniform());
-        const StartPrediction raw{"j", {wait}, {0.8 * wait}, {1.25 * wait}};
+        const StartPrediction raw{"j" + std::to_string(i), {wait}, {0.8 * wait}, {1.25 * wait}};
         const double z = normal_quantile(0.001 + 0.998 * random.uniform());
         const Seconds started{bias * wait * std::exp(spread * z)};
         const StartPrediction made = calibration.calibrated(raw, {0});
@@ -163,7 +163,8 @@ TEST(StartCalibration, BringsTheShareInTheIntervalToFourFifths) {
           ++counted;
           inside += made.earliest <= started && started <= made.latest ? 1 : 0;
         }
-        calibration.add(raw, {0}, started);
+        calibration.add(raw, {0});
+        calibration.add_start(raw.job, started);
       }
       EXPECT_NEAR(static_cast<double>(inside) / counted, 0.8, 0.05);
     }
@@ -173,8 +174,39 @@ TEST(StartCalibration, BringsTheShareInTheIntervalToFourFifths) {
 TEST(StartCalibration, LeavesPredictionsAloneUntilItHasSeenEnough) {
   StartCalibration calibration;
   const StartPrediction raw{"j", {100}, {50}, {200}};
-  calibration.add(raw, {0}, {1000});
+  calibration.add(raw, {0});
+  calibration.add_start("j", {1000});
   EXPECT_EQ(calibration.calibrated(raw, {0}).start, Seconds{100});
+}
+
+TEST(StartCalibration, JobsThatStillWaitCountAsLate) {
+  StartCalibration calibration;
+  for (int i = 0; i < 60; ++i) {
+    const StartPrediction raw{"j" + std::to_string(i), {100}, {80}, {125}};
+    calibration.add(raw, {0});
+    if (i % 2 == 0) calibration.add_start(raw.job, {100});
+  }
+  // Half of them have not started in ten times as long.
+  const StartPrediction later{"k", {1100}, {1080}, {1125}};
+  EXPECT_GE(calibration.calibrated(later, {1000}).start, Seconds{1099});
+  EXPECT_EQ(calibration.calibrated({"k", {100}, {80}, {125}}, {0}).latest, Seconds{100});
+}
+
+TEST(StartPrediction, AJobOfALowerLevelEvictsOneThatHasHadItsService) {
+  State state = one_server();
+  state.run(job_of("a", 1, 4, {{36000}, 0}), {{0, 0, 0xf}});
+  state.wait(job_of("b", 1, 2, {{60}, 0}));
+  StartForecastOptions options;
+  for (int i = 0; i < 3; ++i) {
+    options.recent.push_back(job_of("r" + std::to_string(i), 1, 4, {{60}, 0}));
+    options.recent.back().submitted = {300.0 * i};
+  }
+  SchedulingPolicy policy = policy_of(JobOrder::kShortest, BackfillRule::kGreedy);
+  policy.preempts = true;
+  policy.service_levels = {{3600.0}};  // device-seconds: job a reaches it after 900 s
+  EXPECT_EQ(predicted(state, policy, options)[0].start, Seconds{900});
+  policy.preempts = false;
+  EXPECT_EQ(predicted(state, policy, options)[0].start, Seconds{36000});
 }
 
 TEST(BlockingSet, NamesTheJobThatEndsFirstAndTheSizeThatWouldStartNow) {

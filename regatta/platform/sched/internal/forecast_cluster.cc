@@ -71,12 +71,9 @@ int ForecastCluster::shape_of(const JobRequest& job) {
   return entry->second;
 }
 
-ForecastCluster::Free ForecastCluster::free_of_empty() const {
-  Free free;
-  free.reserve(nodes_.size());
-  for (const Node& node : nodes_)
-    free.push_back(kDeviceMilli * node.devices);
-  return free;
+bool ForecastCluster::accepts(int shape, int node) const {
+  const Node& entry = at(nodes_, node);
+  return entry.is_open && at(at(shapes_, shape).accepts, entry.type) != 0;
 }
 
 std::optional<std::vector<ForecastPlace>> ForecastCluster::place_in(const ForecastShape& shape,

@@ -34,9 +34,10 @@ class ForecastCluster {
   int shape_of(const JobRequest& job);
   const std::vector<ForecastShape>& shapes() const { return shapes_; }
 
+  bool accepts(int shape, int node) const;
+
   using Free = std::vector<int>;  // thousandths by node
   const Free& free_now() const { return free_; }
-  Free free_of_empty() const;
 
   // Best fit: each replica goes where it leaves the least free. Takes the places from `free`.
   std::optional<std::vector<ForecastPlace>> place(int shape, Free& free) const;

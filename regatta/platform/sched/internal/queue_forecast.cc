@@ -8,6 +8,7 @@
 #include <queue>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "regatta/base/core/ids.h"
 
@@ -51,15 +52,14 @@ class Future {
       at(wanted_at_, input.wanted[i]) = static_cast<int>(i);
     for (std::size_t i = 0; i < jobs_.size(); ++i)
       enqueue(static_cast<int>(i));
-    for (const ForecastRun& run : input.running) {
-      add_run(run.places, input.now + drawn_run_time(run.run_time, run.elapsed, random),
-              input.now + remaining_time(run.run_time, {run.elapsed}, 0.5).value);
-    }
+    runs_on_.resize(free_.size());
+    now_ = input.now;
+    for (const ForecastRun& run : input.running)
+      add_run(run.job, run.places, run.started);
     if (!input.arrivals.empty()) next_arrival_ = random.below(input.arrivals.size());
   }
 
   std::vector<double> starts() {
-    now_ = input_.now;
     left_ = starts_.size();
     double arrival = input_.arrivals.empty() ? kInfinite : now_ + arrival_gap();
     start_jobs();
@@ -69,8 +69,10 @@ class Future {
       // All events before the next decision count together.
       next = std::max(next, now_ + input_.decision_interval);
       now_ = next;
-      while (!ends_.empty() && ends_.top().first <= now_)
-        end_run();
+      while (!ends_.empty() && ends_.top().first <= now_) {
+        end_run(ends_.top().second);
+        ends_.pop();
+      }
       while (arrival <= now_) {
         add_arrival(arrival);
         arrival += arrival_gap();
@@ -81,15 +83,25 @@ class Future {
   }
 
  private:
-  using Key = std::tuple<int, double, int>;  // less goes first
+  using Key = std::tuple<int, int, double, int>;  // less goes first
   struct Run {
     std::vector<ForecastPlace> places;
     double expected_end = 0;
+    ForecastJob job;  // as it was when it began
+    double started = 0;
+    double begun = 0;  // in this future: `elapsed` of the job holds until then
+    bool has_ended = false;
   };
 
   Key key_of(int job) const {
     const ForecastJob& entry = at(jobs_, job);
-    return {-entry.priority, entry.order, job};
+    return {-entry.priority, level_of(entry, entry.elapsed), entry.order, job};
+  }
+  int level_of(const ForecastJob& job, double elapsed) const {
+    const auto& levels = input_.policy.service_levels;
+    return static_cast<int>(std::count_if(levels.begin(), levels.end(), [&](Seconds level) {
+      return level.value <= elapsed * job.devices;
+    }));
   }
   void enqueue(int job) { at(queues_, at(jobs_, job).shape).insert(key_of(job)); }
 
@@ -98,31 +110,83 @@ class Future {
   void add_arrival(double time) {
     ForecastJob job = input_.arrivals[next_arrival_];
     next_arrival_ = (next_arrival_ + 1) % input_.arrivals.size();
-    if (input_.job_order == JobOrder::kSubmitted) job.order = time;
+    if (input_.policy.order == JobOrder::kSubmitted) job.order = time;
     jobs_.push_back(job);
     wanted_at_.push_back(-1);
     enqueue(static_cast<int>(jobs_.size()) - 1);
   }
 
-  void add_run(std::vector<ForecastPlace> places, double end, double expected_end) {
+  void add_run(const ForecastJob& job, std::vector<ForecastPlace> places, double started) {
     const int run = static_cast<int>(runs_.size());
-    runs_.push_back({std::move(places), expected_end});
-    expected_.emplace(expected_end, run);
-    ends_.emplace(end, run);
+    for (const ForecastPlace& place : places)
+      at(runs_on_, place.node).push_back(run);
+    const double expected = now_ + remaining_time(job.run_time, {job.elapsed}, 0.5).value;
+    runs_.push_back({std::move(places), expected, job, started, now_, false});
+    if (input_.policy.backfill == BackfillRule::kReservation) expected_.emplace(expected, run);
+    ends_.emplace(now_ + drawn_run_time(job.run_time, job.elapsed, random_), run);
   }
 
-  void end_run() {
-    const int run = ends_.top().second;
-    ends_.pop();
-    ForecastCluster::give(at(runs_, run).places, free_);
-    expected_.erase({at(runs_, run).expected_end, run});
+  void end_run(int run) {
+    Run& entry = at(runs_, run);
+    if (std::exchange(entry.has_ended, true)) return;
+    ForecastCluster::give(entry.places, free_);
+    for (const ForecastPlace& place : entry.places)
+      std::erase(at(runs_on_, place.node), run);
+    expected_.erase({entry.expected_end, run});
+  }
+
+  // A run that a job of this level may evict.
+  bool may_evict(int level, const Run& run) const {
+    return level_of(run.job, run.job.elapsed + now_ - run.begun) > level &&
+           now_ - run.started >= input_.policy.protected_run_time.value;
+  }
+
+  // Makes room on one node, where the least is evicted; for shapes of one replica alone.
+  bool evict_for(int job) {
+    const ForecastJob& entry = at(jobs_, job);
+    const ForecastShape& shape = at(input_.cluster->shapes(), entry.shape);
+    if (shape.replicas.size() != 1 || shape.replicas.front().first != 1) return false;
+    const int level = level_of(entry, entry.elapsed);
+    const int milli = shape.replicas.front().second;
+    int best = -1;
+    int least = 0;
+    for (int node = 0; node < static_cast<int>(free_.size()); ++node) {
+      if (!input_.cluster->accepts(entry.shape, node)) continue;
+      int evictable = 0;
+      for (const int run : at(runs_on_, node))
+        if (may_evict(level, at(runs_, run))) evictable += milli_on(at(runs_, run), node);
+      if (at(free_, node) + evictable < milli) continue;
+      const int taken = milli - at(free_, node);
+      if (best >= 0 && taken >= least) continue;
+      best = node;
+      least = taken;
+    }
+    if (best < 0) return false;
+    const std::vector<int> runs = at(runs_on_, best);
+    for (const int run : runs) {
+      if (at(free_, best) >= milli) break;
+      if (!may_evict(level, at(runs_, run))) continue;
+      end_run(run);
+      ForecastJob victim = at(runs_, run).job;
+      victim.elapsed += now_ - at(runs_, run).begun;
+      jobs_.push_back(victim);
+      wanted_at_.push_back(-1);
+      enqueue(static_cast<int>(jobs_.size()) - 1);
+    }
+    return true;
+  }
+
+  static int milli_on(const Run& run, int node) {
+    int milli = 0;
+    for (const ForecastPlace& place : run.places)
+      if (place.node == node) milli += place.milli;
+    return milli;
   }
 
   void start(int job, std::vector<ForecastPlace> places) {
     const ForecastJob& entry = at(jobs_, job);
     at(queues_, entry.shape).erase(key_of(job));
-    add_run(std::move(places), now_ + drawn_run_time(entry.run_time, entry.elapsed, random_),
-            now_ + remaining_time(entry.run_time, {entry.elapsed}, 0.5).value);
+    add_run(entry, std::move(places), now_);
     if (const int wanted = at(wanted_at_, job); wanted >= 0) {
       at(starts_, wanted) = now_;
       --left_;
@@ -143,13 +207,18 @@ class Future {
   void start_jobs() {
     std::vector<char> is_closed(queues_.size());
     for (int shape = next_shape(is_closed); shape >= 0; shape = next_shape(is_closed)) {
-      const int job = std::get<2>(*at(queues_, shape).begin());
+      const int job = std::get<3>(*at(queues_, shape).begin());
       if (auto places = input_.cluster->place(shape, free_)) {
         start(job, std::move(*places));
         continue;
       }
-      if (input_.backfill == BackfillRule::kNone) return;
-      if (input_.backfill == BackfillRule::kReservation) return pass_reservation(shape);
+      if (input_.policy.preempts && !input_.policy.service_levels.empty() && evict_for(job)) {
+        if (auto places = input_.cluster->place(shape, free_)) start(job, std::move(*places));
+        is_closed.assign(is_closed.size(), 0);
+        continue;
+      }
+      if (input_.policy.backfill == BackfillRule::kNone) return;
+      if (input_.policy.backfill == BackfillRule::kReservation) return pass_reservation(shape);
       at(is_closed, shape) = 1;
     }
   }
@@ -168,7 +237,7 @@ class Future {
   void pass_reservation(int first_shape) {
     ForecastCluster::Free spare;
     const double reserved = reserve(first_shape, spare);
-    const int first = std::get<2>(*at(queues_, first_shape).begin());
+    const int first = std::get<3>(*at(queues_, first_shape).begin());
     std::vector<Key> candidates;
     for (int shape = 0; shape < static_cast<int>(queues_.size()); ++shape) {
       if (auto copy = free_; !input_.cluster->place(shape, copy)) continue;
@@ -180,7 +249,7 @@ class Future {
     }
     std::sort(candidates.begin(), candidates.end());
     for (const Key& key : candidates) {
-      const int job = std::get<2>(key);
+      const int job = std::get<3>(key);
       if (job == first) continue;
       const ForecastJob& entry = at(jobs_, job);
       const double end = now_ + remaining_time(entry.run_time, {entry.elapsed}, 0.5).value;
@@ -210,7 +279,8 @@ class Future {
   std::size_t left_ = 0;
   std::vector<std::set<Key>> queues_;  // by shape
   std::vector<Run> runs_;
-  std::set<std::pair<double, int>> expected_;
+  std::vector<std::vector<int>> runs_on_;      // by node
+  std::set<std::pair<double, int>> expected_;  // ends, where reservations need them
   using End = std::pair<double, int>;
   std::priority_queue<End, std::vector<End>, std::greater<End>> ends_;
   std::size_t next_arrival_ = 0;

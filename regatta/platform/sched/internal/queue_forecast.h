@@ -13,24 +13,24 @@ namespace regatta::sched {
 // A job that waits, or one that may come.
 struct ForecastJob {
   int shape = 0;
-  int priority = 0;
+  int priority = 0;  // with ageing
   double order = 0;  // by the policy; less goes first
   RunTime run_time;
   double elapsed = 0;  // work done before
-  double gap = 0;      // of one that may come: time since the one before
+  double devices = 0;
+  double gap = 0;  // of one that may come: time since the one before
 };
 
 struct ForecastRun {
   std::vector<ForecastPlace> places;
-  RunTime run_time;
-  double elapsed = 0;
+  ForecastJob job;
+  double started = 0;
 };
 
 struct ForecastInput {
   double now = 0;
   const ForecastCluster* cluster = nullptr;
-  BackfillRule backfill = BackfillRule::kGreedy;
-  JobOrder job_order = JobOrder::kSubmitted;
+  SchedulingPolicy policy;
   double decision_interval = 0;
   std::vector<ForecastRun> running;
   std::vector<ForecastJob> pending;

@@ -10,8 +10,8 @@
 namespace regatta::sched {
 
 // The list `key` of `root`; keys of a queue: docs/formats/sched_state.md. Errors stay in the
-// document: keys that are not known, amounts that are negative, too large or without a unit. What
-// the queues are to each other is checked by QuotaTree::create().
+// document: keys that are not known, amounts that are negative, too large or without a unit.
+// QuotaTree::create() checks parents and sums.
 std::vector<QuotaQueue> read_queues(const YamlMap& root, std::string_view key);
 
 }  // namespace regatta::sched

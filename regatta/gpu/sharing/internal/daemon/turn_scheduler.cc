@@ -45,7 +45,10 @@ void TurnScheduler::set_activity(int tenant, TenantActivity doing, std::uint64_t
   if (tenant == leaving_ && !doing.works) leaving_ = -1;
   history_.add(tenant, now_ns - std::min(now_ns, doing.used_ns), now_ns);
   Account& account = at(accounts_, tenant);
-  if (account.entered_ns == 0) account.entered_ns = doing.entered_ns;
+  // A tenant may end its work many times in one turn: what it was charged for does not count again.
+  const std::uint64_t known = at(ended_ns_, tenant);
+  if (account.entered_ns == 0 && (doing.works || doing.ended_ns > known))
+    account.entered_ns = doing.entered_ns == 0 ? 0 : std::max(doing.entered_ns, known);
   if (!doing.works && turns_.holder != tenant) settle(tenant, now_ns);
   if (is_runnable(doing) == was_runnable) return;
   if (static_cast<unsigned>(tenant) >= count_)

@@ -389,6 +389,30 @@ TEST(TurnScheduler, OpensATurnForWhoTakesTheNumberOfATenantThatHasGone) {
   }
 }
 
+// It works for a tenth of the time and has half of it.
+TEST(TurnScheduler, ChargesWorkOnceWhereATurnLastsOverManyPauses) {
+  TurnScheduler scheduler({}, 0);
+  TurnScheduler::Tenants tenants{};
+  tenants[0].limits = {.quota_ppm = 500'000, .weight = 1, .present = 1, .runnable = 0};
+  scheduler.set_tenants(REGATTA_SHARE_FIXED, tenants, 0);
+  scheduler.set_activity(0, {.wants = true}, kMs);
+  ASSERT_EQ(scheduler.next_order(kMs)->kind, TurnCommand::Kind::kOpen);
+  Ns now = kMs;
+  for (int i = 0; i < 100; ++i) {
+    scheduler.set_activity(0, {.works = true, .entered_ns = kMs, .ended_ns = now - kMs}, now);
+    while (scheduler.next_order(now))
+      continue;
+    EXPECT_EQ(scheduler.open_tenant(), 0) << i;
+    const Ns ended = now + 100 * kUs;
+    for (const Ns seen : {ended, ended + 400 * kUs}) {  // told again while it pauses
+      scheduler.set_activity(0, {.entered_ns = kMs, .ended_ns = ended}, seen);
+      while (scheduler.next_order(seen))
+        continue;
+    }
+    now += kMs;
+  }
+}
+
 // A tenant whose memory is to leave, at work or idle with its launches open.
 TEST(TurnScheduler, EndsTheTurnOfWhoseMemoryLeavesAndGivesItNoOther) {
   for (const bool is_at_work : {true, false}) {

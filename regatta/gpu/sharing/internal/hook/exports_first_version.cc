@@ -23,17 +23,20 @@ CUresult refuse(const char* symbol, const char* why) {
   return CUDA_ERROR_NOT_SUPPORTED;
 }
 
+// Not by the newer function, which the driver refuses in a context of the first version.
 CUresult show_memory(DriverFunction<DriverEntry::cuMemGetInfo> real, unsigned* free,
                      unsigned* total) {
-  const CUresult result = real(free, total);
-  if (result != CUDA_SUCCESS || driver<DriverEntry::cuMemGetInfo_v2>() == nullptr) return result;
-  std::size_t wide_free = 0;
-  std::size_t wide_total = 0;
-  const CUresult shown =
-      show_memory(driver<DriverEntry::cuMemGetInfo_v2>(), &wide_free, &wide_total);
-  if (shown != CUDA_SUCCESS) return shown;
-  if (free != nullptr) *free = static_cast<unsigned>(std::min(wide_free, kMost));
-  if (total != nullptr) *total = static_cast<unsigned>(std::min(wide_total, kMost));
+  unsigned there = 0;
+  unsigned whole = 0;
+  const CUresult result = real(&there, &whole);
+  if (result != CUDA_SUCCESS) return result;
+  MemoryView view{.total_bytes = whole, .free_bytes = there};
+  if (const auto place = current_device_context()) {
+    account_context(*place);
+    view = tenant_view(place->device, view);
+  }
+  if (free != nullptr) *free = static_cast<unsigned>(std::min(view.free_bytes, kMost));
+  if (total != nullptr) *total = static_cast<unsigned>(std::min(view.total_bytes, kMost));
   return result;
 }
 

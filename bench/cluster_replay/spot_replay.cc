@@ -1,0 +1,180 @@
+// Spot jobs below services: the jobs of Philly run where the instances of dlrm leave room, and are
+// evicted when these come.
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "bench/cluster_replay/replay_table.h"
+#include "regatta/base/core/ids.h"
+#include "regatta/platform/cluster_replay/trace_tables.h"
+#include "regatta/platform/mixing/demand_forecast.h"
+#include "regatta/platform/sched/scheduling_policy.h"
+
+namespace regatta::cluster_replay {
+namespace {
+
+constexpr double kDay = 86400;
+// The days of Philly that lie on the 31 days of dlrm: its busy part begins then.
+constexpr double kFirstDay = 20;
+constexpr double kDays = 31;
+constexpr Seconds kDecisionInterval{60};
+constexpr Seconds kForecastInterval{60};
+constexpr sched::Checkpointing kCheckpointing{{1800}, {0}, {60}};
+constexpr int kServerDevices = 8;
+constexpr const char* kSpotQueue = "spot";
+
+struct SpotTrace {
+  std::vector<TracedJob> jobs;  // of both traces, by their submission
+  int always_on = 0;            // GPUs of instances that run all the time; left out
+};
+
+bool is_always_on(const TracedJob& job) {
+  return job.request.submitted.value <= 0 && job.run_time.value >= (kDays - 0.1) * kDay;
+}
+
+Result<SpotTrace> read_traces(const BenchOptions& bench) {
+  REGATTA_TRY(dlrm_text, read_text(bench.folder / "dlrm/dlrm_instances_2025.csv"));
+  REGATTA_TRY(instances, read_dlrm_instances(dlrm_text, "dlrm_instances_2025.csv"));
+  REGATTA_TRY(philly_text, read_text(bench.folder / "philly/philly_jobs.csv"));
+  REGATTA_TRY(spot_jobs, read_philly_jobs(philly_text, "philly_jobs.csv"));
+  SpotTrace trace;
+  for (TracedJob& job : instances) {
+    const int devices = job.request.roles.front().devices;
+    if (devices == 0) continue;
+    if (is_always_on(job)) {
+      trace.always_on += devices;
+      continue;
+    }
+    job.request.priority = 1;
+    trace.jobs.push_back(std::move(job));
+  }
+  for (TracedJob& job : spot_jobs) {
+    job.request.submitted -= {kFirstDay * kDay};
+    if (job.request.submitted.value < 0 || job.request.submitted.value >= kDays * kDay) continue;
+    job.request.checkpointing = kCheckpointing;
+    trace.jobs.push_back(std::move(job));
+  }
+  std::stable_sort(trace.jobs.begin(), trace.jobs.end(),
+                   [](const TracedJob& a, const TracedJob& b) {
+                     return a.request.submitted < b.request.submitted;
+                   });
+  return trace;
+}
+
+// GPUs that services ask for, at the end of each interval.
+std::vector<double> service_demand(const std::vector<TracedJob>& jobs) {
+  std::vector<double> demand(static_cast<std::size_t>(kDays * kDay / kForecastInterval.value) + 1);
+  const auto interval_of = [&](double time) {
+    return std::min(demand.size() - 1, static_cast<std::size_t>(time / kForecastInterval.value));
+  };
+  for (const TracedJob& job : jobs) {
+    if (job.request.priority == 0) continue;
+    const double begin = job.request.submitted.value;
+    demand[interval_of(begin)] += job.request.roles.front().devices;
+    demand[interval_of(begin + job.run_time.value)] -= job.request.roles.front().devices;
+  }
+  for (std::size_t i = 1; i < demand.size(); ++i)
+    demand[i] += demand[i - 1];
+  return demand;
+}
+
+// The queues of the spot jobs share what services and the reserve for their growth leave.
+class SpotLimit {
+ public:
+  SpotLimit(const std::vector<TracedJob>& jobs, int devices, mixing::ForecastOptions options)
+      : devices_(devices),
+        demand_(service_demand(jobs)),
+        forecast_(mixing::forecast_series(demand_, options)) {
+    for (const TracedJob& job : jobs)
+      if (job.request.priority == 0) leaves_.insert(job.request.queue);
+  }
+
+  Result<sched::QuotaTree> tree(Seconds now) const {
+    sched::QuotaQueue spot{.name = kSpotQueue, .parent = ""};
+    if (now.value >= 0) {
+      // The interval that is not over is not known.
+      const auto seen = static_cast<std::size_t>(std::clamp(
+          now.value / kForecastInterval.value - 1, 0.0, static_cast<double>(demand_.size()) - 1));
+      const double peak =
+          std::max(demand_[seen], std::isfinite(forecast_[seen]) ? forecast_[seen] : demand_[seen]);
+      spot.limit[static_cast<std::size_t>(sched::Resource::kCompute)] =
+          static_cast<long long>(sched::kDeviceMilli * std::max(0.0, devices_ - std::ceil(peak)));
+    }
+    std::vector<sched::QuotaQueue> queues{spot, {.name = "online", .parent = ""}};
+    for (const std::string& leaf : leaves_)
+      queues.push_back({.name = leaf, .parent = kSpotQueue});
+    return sched::QuotaTree::create(std::move(queues));
+  }
+
+ private:
+  int devices_ = 0;
+  std::vector<double> demand_;
+  std::vector<double> forecast_;
+  std::set<std::string> leaves_;
+};
+
+struct SpotPolicy {
+  std::string label;
+  sched::SchedulingPolicy policy;
+  bool has_forecast = false;
+};
+
+std::vector<SpotPolicy> spot_policies() {
+  sched::SchedulingPolicy lowest;
+  lowest.name = "lowest_priority_first";
+  lowest.preempts = true;
+  lowest.victims = sched::VictimRule::kLowestPriority;
+  sched::SchedulingPolicy least = lowest;
+  least.victims = sched::VictimRule::kLeastLoss;
+  sched::SchedulingPolicy shortest = least;
+  shortest.order = sched::JobOrder::kShortest;
+  return {{"backfill, lowest priority first", lowest, false},
+          {"the same with victims of least loss", least, false},
+          {"and with the forecast kept free", least, true},
+          {"and shortest jobs first", shortest, true}};
+}
+
+}  // namespace
+
+Status replay_spot(const BenchOptions& bench) {
+  REGATTA_TRY(trace, read_traces(bench));
+  print_head(bench, true);
+  for (const int devices : {1640, 1560, 1720}) {
+    const std::string cluster = fmt::format("{}", devices + trace.always_on);
+    if (!bench.has("spot") && !bench.has("spot" + cluster)) continue;
+    ReplayInput input;
+    input.jobs = trace.jobs;
+    add_servers(input.nodes, {"gpu", devices / kServerDevices, kServerDevices});
+    // Ten minutes ahead.
+    const mixing::ForecastOptions forecast{.lead = 10, .quantile = 0.95};
+    const SpotLimit limit(input.jobs, devices, forecast);
+    REGATTA_TRY(quotas, limit.tree({-1}));
+    input.quotas = quotas;
+    for (const SpotPolicy& policy : spot_policies()) {
+      ReplayOptions options;
+      options.decision_interval = kDecisionInterval;
+      options.measured_from = {kDay};
+      options.measured_until = {kDays * kDay};
+      if (policy.has_forecast)
+        options.before_decision = [&](const sched::ClusterSnapshot& snapshot,
+                                      sched::JobQueue& queue) {
+          auto tree = limit.tree(snapshot.now);
+          REGATTA_CHECK(tree.has_value());
+          queue.quotas = std::move(*tree);
+        };
+      BenchOptions unpredicted = bench;
+      unpredicted.predicted_every = 0;
+      REGATTA_TRY(row,
+                  replay_row(input, {policy.label, policy.policy}, cluster, unpredicted, options));
+      row.is_spot = true;
+      print_row(bench, row);
+    }
+  }
+  return {};
+}
+
+}  // namespace regatta::cluster_replay
