@@ -93,6 +93,7 @@ inline void apply(const SchedulingDecision& decision, ClusterSnapshot& snapshot,
       if (snapshot.running[i].request.name != action.job) continue;
       if (action.kind == ActionKind::kEvict) {
         queue.jobs.push_back(pending(snapshot.running[i].request));
+        queue.jobs.back().evictions = 1;
         snapshot.running.erase(snapshot.running.begin() + static_cast<std::ptrdiff_t>(i));
       } else {
         snapshot.running[i].replicas = action.replicas;
