@@ -159,22 +159,21 @@ std::optional<WaitCause> StartPass::try_start(int pending) {
     failed_.emplace(view, shape);
   }
   if (!fits_empty_cluster(job, shape)) return WaitCause::kNeverFits;
-  if (view > 0 && is_owed(pending)) {
+  // It would fit, but for reservations: those of its queue's guarantee pass them.
+  if (view > 0 && failed_.count({0, shape}) == 0) {
     if (auto placement = place(pending, state_.free)) {
+      if (!is_owed(pending)) return WaitCause::kReservation;
       start(pending, std::move(placement->replicas), "; its queue is guaranteed them");
       failed_.clear();
       return std::nullopt;
     }
+    failed_.emplace(0, shape);
   }
   if (auto placement = find_room(pending, room)) {
     start(pending, std::move(placement->replicas), room);
     failed_.clear();
     has_made_room_ = true;
     return std::nullopt;
-  }
-  if (view > 0 && failed_.count({0, shape}) == 0) {
-    if (place(pending, state_.free)) return WaitCause::kReservation;
-    failed_.emplace(0, shape);
   }
   return WaitCause::kNoRoom;
 }
