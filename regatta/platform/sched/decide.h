@@ -46,7 +46,7 @@ enum class WaitCause {
   kNoRoom,       // free and reclaimable devices do not hold it
   kReservation,  // it would delay a job before it
   kDegraded,     // it runs no more: it lost nodes, and keeps its places until they return
-  kNeverFits     // not even the empty cluster holds it
+  kNeverFits     // not even the empty cluster holds it, with all its nodes ready
 };
 
 struct WaitingJob {

@@ -153,7 +153,7 @@ TEST(DecideOnRandomStates, PlacesAGangThatFits) {
     apply_decision(*decision, state.snapshot, state.queue);
     const FreeCapacity free(state.snapshot);
     for (const WaitingJob& job : decision->waiting) {
-      if (job.cause != WaitCause::kNoRoom) continue;
+      if (job.cause != WaitCause::kNoRoom && job.cause != WaitCause::kNeverFits) continue;
       ++waiting;
       for (const PendingJob& each : queue.jobs) {
         if (each.request.name != job.job) continue;
@@ -163,6 +163,37 @@ TEST(DecideOnRandomStates, PlacesAGangThatFits) {
     if (HasFailure()) return;
   }
   EXPECT_GT(waiting, 2000);
+}
+
+// A trial of every placement on the empty cluster says the same.
+TEST(DecideOnRandomStates, SaysOfAJobThatItNeverFitsWhereTheEmptyClusterDoesNotHoldIt) {
+  int never = 0;
+  int may = 0;
+  for (std::uint64_t seed = 0; seed < 3000; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const RandomState state = random_state(seed);
+    const auto decision = decide(state.snapshot, state.queue, state.policy);
+    ASSERT_TRUE(decision);
+    ClusterSnapshot empty = state.snapshot;
+    empty.running.clear();
+    for (ClusterNode& node : empty.nodes) {
+      node.health = NodeHealth::kReady;
+      node.failed_devices = 0;
+    }
+    const FreeCapacity free(empty);
+    for (const WaitingJob& job : decision->waiting) {
+      if (job.cause == WaitCause::kQuota || job.cause == WaitCause::kDegraded) continue;
+      for (const PendingJob& each : state.queue.jobs) {
+        if (each.request.name != job.job) continue;
+        const bool fits = GangTrial(free, each.request, smallest_size(each.request)).fits();
+        EXPECT_EQ(fits, job.cause != WaitCause::kNeverFits) << job.job;
+        ++(fits ? may : never);
+      }
+    }
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(never, 500);
+  EXPECT_GT(may, 500);
 }
 
 TEST(DecideOnRandomStates, DecidesTheSameTwice) {

@@ -24,7 +24,7 @@ QuotaTree read_quotas(const YamlDocument& document, const YamlMap& root) {
   return {};
 }
 
-// Errors of one job alone; check_state() finds them too, without the line.
+// The checks that need no other job; check_state() makes most of them too, without the line.
 void check_listed_job(const YamlMap& map, const JobRequest& job, const QuotaTree& quotas,
                       std::set<std::string>& names) {
   if (const Status status = check_job(job); !status) map.fail("name", status.error().message);

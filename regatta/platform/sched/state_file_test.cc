@@ -132,5 +132,16 @@ pending:)")),
             "cpus");
 }
 
+// It is right as a state, and the decision says what is wrong with it.
+TEST(ParseState, LeavesAGangThatNoNodeHoldsToTheDecision) {
+  const auto state = parse_state(
+      example_with("{replicas: 2, devices: 8}", "{replicas: 1, devices: 9}"), "s.yaml", no_cluster);
+  ASSERT_TRUE(state) << state.error().message;
+  const auto decision = decide(state->snapshot, state->queue, *find_scheduling_policy("regatta"));
+  ASSERT_TRUE(decision);
+  ASSERT_EQ(decision->waiting.size(), 1U);
+  EXPECT_EQ(decision->waiting[0].cause, WaitCause::kNeverFits);
+}
+
 }  // namespace
 }  // namespace regatta::sched

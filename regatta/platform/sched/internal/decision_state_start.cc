@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -61,12 +63,18 @@ class StartPass {
   void reserve(int pending);
   void use_what_victims_left(std::vector<Waiting>& waiting);
   const FreeCapacity& view_for(int pending, int& view);
+  bool is_owed(int pending) const;
+  bool fits_empty_cluster(const JobRequest& job, const std::string& shape);
 
   DecisionState& state_;
   SlicePlacement slices_;
   // views_[i]: what is free beside the first i reservations; the first is state_.free.
   std::vector<FreeCapacity> views_;
   std::set<std::pair<int, std::string>> failed_;  // view and shape of jobs that did not fit
+  std::optional<FreeCapacity> empty_;             // the cluster without any job
+  ClusterSnapshot repaired_nodes_;                // all ready
+  std::optional<FreeCapacity> repaired_;
+  std::map<std::string, bool> fits_empty_;  // by shape
   int room_searches_ = 0;
   bool has_made_room_ = false;
 };
@@ -102,7 +110,8 @@ void StartPass::use_what_victims_left(std::vector<Waiting>& waiting) {
   failed_.clear();
   room_searches_ = kRoomSearchesMax;
   std::erase_if(waiting, [&](const Waiting& job) {
-    return job.cause != WaitCause::kQuota && !try_start(job.pending).has_value();
+    return job.cause != WaitCause::kQuota && job.cause != WaitCause::kNeverFits &&
+           !try_start(job.pending).has_value();
   });
 }
 
@@ -149,28 +158,78 @@ std::optional<WaitCause> StartPass::try_start(int pending) {
     }
     failed_.emplace(view, shape);
   }
+  if (!fits_empty_cluster(job, shape)) return WaitCause::kNeverFits;
+  // It would fit, but for reservations: those of its queue's guarantee pass them.
+  if (view > 0 && failed_.count({0, shape}) == 0) {
+    if (auto placement = place(pending, state_.free)) {
+      if (!is_owed(pending)) return WaitCause::kReservation;
+      start(pending, std::move(placement->replicas), "; its queue is guaranteed them");
+      failed_.clear();
+      return std::nullopt;
+    }
+    failed_.emplace(0, shape);
+  }
   if (auto placement = find_room(pending, room)) {
     start(pending, std::move(placement->replicas), room);
     failed_.clear();
     has_made_room_ = true;
     return std::nullopt;
   }
-  if (view > 0 && failed_.count({0, shape}) == 0) {
-    if (place(pending, state_.free)) return WaitCause::kReservation;
-    failed_.emplace(0, shape);
-  }
   return WaitCause::kNoRoom;
+}
+
+// Nodes that are not ready may come back, and hold jobs again then. They are looked at only where
+// the others do not suffice.
+bool StartPass::fits_empty_cluster(const JobRequest& job, const std::string& shape) {
+  const auto known = fits_empty_.find(shape);
+  if (known != fits_empty_.end()) return known->second;
+  if (!empty_) {
+    empty_.emplace(state_.free);
+    const auto give_all = [&](const JobRequest& owner,
+                              const std::vector<ReplicaPlacement>& replicas) {
+      for (const ReplicaPlacement& replica : replicas)
+        empty_->give(at(owner.roles, replica.role), replica);
+    };
+    for (int i = 0; i < static_cast<int>(state_.running.size()); ++i)
+      give_all(at(state_.snapshot.running, i).request, at(state_.running, i).replicas);
+    for (int i = 0; i < static_cast<int>(state_.started.size()); ++i)
+      give_all(at(state_.queue.jobs, i).request, at(state_.started, i));
+  }
+  bool fits = place_gang(*empty_, {job, smallest_size(job), state_.weights}).has_value();
+  if (!fits && !repaired_) {
+    repaired_nodes_.nodes = state_.snapshot.nodes;
+    for (ClusterNode& node : repaired_nodes_.nodes) {
+      node.health = NodeHealth::kReady;
+      node.failed_devices = 0;
+    }
+    repaired_.emplace(repaired_nodes_);
+  }
+  if (!fits) fits = place_gang(*repaired_, {job, smallest_size(job), state_.weights}).has_value();
+  fits_empty_.emplace(shape, fits);
+  return fits;
+}
+
+// Whether its queue is guaranteed what the job takes: reservations of others do not hold it up.
+bool StartPass::is_owed(int pending) const {
+  const PendingJob& job = at(state_.queue.jobs, pending);
+  const QuotaClaim claim{.leaf = state_.usage.leaf_of(state_.accounts.at(&job.request)),
+                         .amounts = amounts_wanted(state_, job.request, smallest_size(job.request)),
+                         .was_evicted = job.evictions > 0};
+  return state_.policy.reclaims && state_.guarantees.is_entitled(state_.usage, claim, -1);
 }
 
 std::optional<GangPlacement> StartPass::find_room(int pending, std::string& text) {
   const PendingJob& job = at(state_.queue.jobs, pending);
   if (room_searches_ >= kRoomSearchesMax) return std::nullopt;
-  const auto key = std::pair(-1 - job.request.priority, shape_of(job.request) + job.request.queue);
+  const bool was_evicted = job.evictions > 0;
+  const auto key = std::pair(-1 - job.request.priority,
+                             (was_evicted ? "e" : "n") + shape_of(job.request) + job.request.queue);
   if (failed_.count(key) > 0) return std::nullopt;
   RoomRequest request{.job = job.request,
                       .size = smallest_size(job.request),
                       .kept = {},
                       .work = job.completed,
+                      .was_evicted = was_evicted,
                       .leaf = state_.usage.leaf_of(state_.accounts.at(&job.request))};
   ++room_searches_;
   if (state_.policy.moves > 0 && has_free_devices(state_, request) &&

@@ -53,7 +53,9 @@ bool has_right(const DecisionState& state, const RoomRequest& request, const Run
 }
 
 QuotaClaim claim_of(const DecisionState& state, const RoomRequest& request) {
-  return {.leaf = request.leaf, .amounts = amounts_wanted(state, request.job, request.size)};
+  return {.leaf = request.leaf,
+          .amounts = amounts_wanted(state, request.job, request.size),
+          .was_evicted = request.was_evicted};
 }
 
 QuotaClaim claim_of(const DecisionState& state, const RunningJob& job) {
@@ -61,13 +63,15 @@ QuotaClaim claim_of(const DecisionState& state, const RunningJob& job) {
           .amounts = amounts_on(state.snapshot, job.request, job.replicas)};
 }
 
-bool may_be_evicted(const DecisionState& state, const RoomRequest& request, int job) {
+bool may_be_evicted(const DecisionState& state, const RoomRequest& request, int job,
+                    ReclaimLoss loss) {
   const RunningJob& victim = at(state.snapshot.running, job);
   if (!victim.request.is_preemptible) return false;
   if (state.snapshot.now - victim.started < state.policy.protected_run_time) return false;
   if (state.policy.preempts && has_right(state, request, victim)) return true;
   return state.policy.reclaims && request.leaf >= 0 &&
-         state.guarantees.allows(state.usage, claim_of(state, request), claim_of(state, victim));
+         state.guarantees.allows(state.usage, claim_of(state, request), claim_of(state, victim),
+                                 loss);
 }
 
 double eviction_cost(const DecisionState& state, const RunningJob& job, int lowest_priority) {
@@ -77,7 +81,8 @@ double eviction_cost(const DecisionState& state, const RunningJob& job, int lowe
   return eviction_loss(job, state.snapshot.now) * (1 + above);
 }
 
-std::vector<VictimOption> victim_options(const DecisionState& state, const RoomRequest& request) {
+std::vector<VictimOption> victim_options(const DecisionState& state, const RoomRequest& request,
+                                         ReclaimLoss loss) {
   const auto& running = state.snapshot.running;
   int lowest = std::numeric_limits<int>::max();
   for (const RunningJob& job : running)
@@ -88,7 +93,7 @@ std::vector<VictimOption> victim_options(const DecisionState& state, const RoomR
     if (&job.request == &request.job || at(state.running, i).is_changed) continue;
     const bool can_shrink = state.policy.resizes && job.request.priority <= request.job.priority &&
                             has_surplus(job.request, job.replicas);
-    const bool can_evict = may_be_evicted(state, request, i);
+    const bool can_evict = may_be_evicted(state, request, i, loss);
     if (!can_evict && !can_shrink) continue;
     VictimOption option{.job = i};
     option.eviction_cost = can_evict ? eviction_cost(state, job, lowest) : kNeverEvicted;
@@ -134,7 +139,7 @@ void shed(DecisionState& state, const Victim& victim, const JobRequest& gang) {
 // The first victim that the queue of the gang may not take back once those before it are gone; -1:
 // none. Each was allowed alone.
 int victim_too_many(const DecisionState& state, const RoomRequest& request,
-                    const std::vector<Victim>& victims) {
+                    const std::vector<Victim>& victims, ReclaimLoss loss) {
   const auto is_by_right = [&](const Victim& victim) {
     return !victim.is_evicted ||
            (state.policy.preempts &&
@@ -146,7 +151,8 @@ int victim_too_many(const DecisionState& state, const RoomRequest& request,
     if (!victim.is_evicted) continue;
     const RunningJob& job = at(state.snapshot.running, victim.job);
     const QuotaClaim claim = claim_of(state, job);
-    if (!is_by_right(victim) && !state.guarantees.allows(usage, claim_of(state, request), claim))
+    if (!is_by_right(victim) &&
+        !state.guarantees.allows(usage, claim_of(state, request), claim, loss))
       return victim.job;
     usage.remove(state.accounts.at(&job.request), claim.amounts);
   }
@@ -160,28 +166,38 @@ std::string names_of(const DecisionState& state, const std::vector<Victim>& vict
   return (names.size() == 1 ? "job " : "jobs ") + shortened_list(names, 4);
 }
 
+// The cheapest victims that all may be evicted one after the other.
+std::optional<VictimSet> find_room_by(const DecisionState& state, const RoomRequest& request,
+                                      ReclaimLoss loss) {
+  std::vector<VictimOption> options = victim_options(state, request, loss);
+  while (!options.empty()) {
+    auto found =
+        find_victims(state.free, {request.job, request.size, state.weights, request.kept}, options);
+    if (!found || found->cost >= kNeverEvicted) return std::nullopt;
+    const int too_many = victim_too_many(state, request, found->victims, loss);
+    if (too_many < 0) return found;
+    std::erase_if(options, [&](const VictimOption& option) { return option.job == too_many; });
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<GangPlacement> make_room(DecisionState& state, const RoomRequest& request,
                                        std::string& text) {
-  std::vector<VictimOption> options = victim_options(state, request);
-  std::optional<VictimSet> found;
-  for (int too_many = 0; too_many >= 0;) {
-    if (options.empty()) return std::nullopt;
-    found =
-        find_victims(state.free, {request.job, request.size, state.weights, request.kept}, options);
-    if (!found || found->cost >= kNeverEvicted) return std::nullopt;
-    too_many = victim_too_many(state, request, found->victims);
-    std::erase_if(options, [&](const VictimOption& option) { return option.job == too_many; });
-  }
+  auto found = find_room_by(state, request, ReclaimLoss::kSurplus);
+  const bool is_reclaim = state.policy.reclaims && request.leaf >= 0;
+  if (!found && is_reclaim) found = find_room_by(state, request, ReclaimLoss::kWholeJob);
+  if (!found) return std::nullopt;
   for (const Victim& victim : found->victims) {
     if (victim.is_evicted)
       evict(state, victim.job, request.job);
     else
       shed(state, victim, request.job);
   }
-  text = fmt::format("; {} {} room", names_of(state, found->victims),
-                     found->victims.size() == 1 ? "makes" : "make");
+  if (!found->victims.empty())
+    text = fmt::format("; {} {} room", names_of(state, found->victims),
+                       found->victims.size() == 1 ? "makes" : "make");
   return std::move(found->placement);
 }
 

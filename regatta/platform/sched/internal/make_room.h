@@ -17,6 +17,7 @@ struct RoomRequest {
   GangSize size;
   std::span<const ReplicaPlacement> kept = {};  // that it has already
   Seconds work;                                 // that it has done
+  bool was_evicted = false;                     // before
   int leaf = -1;  // its queue, where it may take back what its queue is guaranteed; else -1
 };
 

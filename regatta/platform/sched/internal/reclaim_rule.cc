@@ -30,25 +30,34 @@ double ReclaimRule::fill(int queue, const ResourceAmounts& used) const {
   return is_entitled || !is_used ? fill : std::numeric_limits<double>::infinity();
 }
 
-bool ReclaimRule::allows(const QuotaUsage& usage, const QuotaClaim& claim,
-                         const QuotaClaim& victim) const {
-  // The child, on the claimant's side, of the lowest queue that both are below.
-  int claiming = claim.leaf;
+bool ReclaimRule::is_entitled(const QuotaUsage& usage, const QuotaClaim& claim, int above) const {
+  for (int queue = claim.leaf; queue != above; queue = tree_->parent(queue)) {
+    ResourceAmounts with_claim = usage.of_queue(queue);
+    with_claim += claim.amounts;
+    const bool is_within = fill(queue, with_claim) <= 1;
+    if (is_within && fill(queue, usage.of_queue(queue)) < 1) return true;
+    if (!is_within && claim.was_evicted && at(entitled_, queue) != ResourceAmounts{}) return false;
+  }
+  return false;
+}
+
+bool ReclaimRule::allows(const QuotaUsage& usage, const QuotaClaim& claim, const QuotaClaim& victim,
+                         ReclaimLoss loss) const {
   const auto holds_victim = [&](int queue) {
     return queue < 0 || (queue <= victim.leaf && victim.leaf < tree_->subtree_end(queue));
   };
-  if (holds_victim(claiming)) return false;
-  while (!holds_victim(tree_->parent(claiming)))
-    claiming = tree_->parent(claiming);
-  ResourceAmounts with_claim = usage.of_queue(claiming);
-  with_claim += claim.amounts;
-  if (fill(claiming, usage.of_queue(claiming)) >= 1 || fill(claiming, with_claim) > 1) return false;
+  if (claim.leaf == victim.leaf) return false;
+  int above = tree_->parent(claim.leaf);
+  while (!holds_victim(above))
+    above = tree_->parent(above);
+  if (!is_entitled(usage, claim, above)) return false;
 
-  for (int queue = victim.leaf; queue != tree_->parent(claiming); queue = tree_->parent(queue)) {
+  for (int queue = victim.leaf; queue != above; queue = tree_->parent(queue)) {
     const ResourceAmounts& used = usage.of_queue(queue);
+    if (fill(queue, used) <= 1) return false;
+    if (loss == ReclaimLoss::kWholeJob) continue;
     ResourceAmounts without = used;
     without -= victim.amounts;
-    if (fill(queue, used) <= 1) return false;
     const bool keeps_all =
         without == ResourceAmounts{} && at(entitled_, queue) == ResourceAmounts{};
     if (!keeps_all && fill(queue, without) < 1) return false;

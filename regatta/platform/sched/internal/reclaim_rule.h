@@ -12,23 +12,35 @@ namespace regatta::sched {
 struct QuotaClaim {
   int leaf = 0;
   ResourceAmounts amounts;
+  bool was_evicted = false;  // a claimant that has been evicted before
+};
+
+// Whether a victim may leave its queues below their entitlements.
+enum class ReclaimLoss {
+  kSurplus,  // no: it takes no more than they borrow
+  kWholeJob  // yes: a job that is borrowed in part goes as a whole
 };
 
 // Each queue is entitled to amounts: its guarantee, or what it deserves (FairShares). The tree
-// outlives the rule.
+// outlives the rule. The fill of a queue is its largest part of an entitlement that is not 0; a
+// queue that is entitled to nothing is above it with whatever it has.
 //
-// A claimant and a victim are below two different children of the queue that both are below. The
-// claimant may evict the victim where
-//   - the claimant's child is below its entitlement, and not above it with the claim;
-//   - the victim's child, and every queue from it down to the victim's leaf, is above its
-//     entitlement, and not below it without the victim.
-// The fill of a queue is its largest part of an entitlement that is not 0; a queue that is entitled
-// to nothing is above it with whatever it has.
+// The claimant may evict a victim below another child of the lowest queue that both are below, if
+//   - a queue from the claimant's leaf up to that child is below its entitlement, and not above it
+//     with the claim;
+//   - the queues further down to the leaf are not above theirs with the claim, but for those that
+//     are entitled to nothing. A claimant that was never evicted need not meet this: it may take
+//     what a parent is guaranteed beyond its own queue;
+//   - every queue from the victim's leaf up to the child on its side is above its entitlement and,
+//     for kSurplus, not below it without the victim.
 //
-// Nothing goes in circles: while no other job starts or ends, a queue that is not above its
-// entitlement loses jobs only to queues below itself, and one that is not below it stays so, except
-// for those. A leaf has none below, so its claims end; hence those below its parent's children end,
-// and so on to the top. Among leaves of one parent no two jobs ever evict each other in turn.
+// This ends while no other job starts or ends. Each job makes one claim that lifts a queue above its
+// entitlement at most. After the last of these, take a queue with an entitlement that has none
+// such below it. Its usage rises by claims that leave it within its entitlement; once it is there
+// it loses no job to others, and none to its own queues, which are entitled to nothing. So its
+// claims end. The same then holds for the queues above, whose own queues claim no more. Among
+// leaves of one parent no two jobs ever evict each other in turn: a leaf that claims is within its
+// entitlement from then on.
 class ReclaimRule {
  public:
   // `entitled` by queue.
@@ -37,7 +49,11 @@ class ReclaimRule {
   explicit ReclaimRule(const QuotaTree& tree);
 
   // `usage` is without the claim, and without the victims that were chosen before this one.
-  bool allows(const QuotaUsage& usage, const QuotaClaim& claim, const QuotaClaim& victim) const;
+  bool allows(const QuotaUsage& usage, const QuotaClaim& claim, const QuotaClaim& victim,
+              ReclaimLoss loss) const;
+
+  // Whether the claim is within the entitlement of a queue below `above` (-1: of any).
+  bool is_entitled(const QuotaUsage& usage, const QuotaClaim& claim, int above) const;
 
   // `used` as a part of the entitlement of the queue; infinite where that is nothing and `used` is
   // not.

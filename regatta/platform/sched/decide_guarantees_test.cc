@@ -1,0 +1,213 @@
+// Guarantees of random trees of queues, through whole decisions.
+#include <algorithm>
+#include <cstdio>
+#include <set>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "regatta/platform/packing/random_sequence.h"
+#include "regatta/platform/sched/decide.h"
+#include "regatta/platform/sched/internal/decision_state.h"
+#include "regatta/platform/sched/test_states.h"
+
+namespace regatta::sched {
+namespace {
+
+using packing::RandomSequence;
+
+int below(RandomSequence& random, int count) {
+  return static_cast<int>(random.below(static_cast<std::uint64_t>(count)));
+}
+
+// Queues below `parent`, guaranteed `devices` in all at most. What a parent is guaranteed beyond
+// its children, they may all have.
+void add_queues(RandomSequence& random, const std::string& parent, int devices, int depth,
+                std::vector<QuotaQueue>& queues) {
+  const int count = 2 + below(random, 3);
+  for (int i = 0; i < count; ++i) {
+    QuotaQueue queue{.name = parent + static_cast<char>('a' + i), .parent = parent};
+    const int guaranteed = below(random, 4) == 0 ? 0 : below(random, 1 + 2 * devices / count);
+    devices -= std::min(devices, guaranteed);
+    queue.guaranteed[Resource::kCompute] = std::min(devices + guaranteed, guaranteed) * kDeviceMilli;
+    queues.push_back(queue);
+    if (depth < 3 && below(random, 2) == 0)
+      add_queues(random, queue.name, guaranteed, depth + 1, queues);
+  }
+}
+
+JobRequest random_job(RandomSequence& random, const QuotaTree& tree, const std::string& name) {
+  JobRequest job = gang(name, 1 + below(random, 3), 1 << below(random, 4));
+  job.queue = tree.queue(tree.leaves()[random.below(tree.leaves().size())]).name;
+  job.run_time.median = {600.0 * (1 + below(random, 40))};
+  job.submitted = {90'000.0 + below(random, 9000)};
+  return job;
+}
+
+struct QuotaState {
+  ClusterSnapshot snapshot;
+  JobQueue queue;
+};
+
+// Jobs run wherever they fit, whatever their queue is guaranteed; others wait.
+QuotaState random_quota_state(std::uint64_t seed) {
+  RandomSequence random(seed);
+  QuotaState state;
+  const int nodes = 2 + below(random, 5);
+  state.snapshot = cluster_of(nodes, 2);
+  for (bool is_made = false; !is_made;) {
+    std::vector<QuotaQueue> queues;
+    add_queues(random, "", 8 * nodes, 1, queues);
+    auto tree = QuotaTree::create(std::move(queues));
+    is_made = tree.has_value();
+    if (is_made) state.queue.quotas = std::move(*tree);
+  }
+  for (int i = 0; i < 30; ++i) {
+    const JobRequest job =
+        random_job(random, state.queue.quotas, (i < 18 ? "r" : "p") + std::to_string(i));
+    const FreeCapacity free(state.snapshot);
+    const auto placement = place_gang(free, job, smallest_size(job), {});
+    if (i < 18 && placement)
+      state.snapshot.running.push_back({.request = job,
+                                        .replicas = placement->replicas,
+                                        .started = {96'000},
+                                        .checkpointed = {99'000.0 + below(random, 900)},
+                                        .completed = {}});
+    if (i >= 18) state.queue.jobs.push_back(pending(job));
+  }
+  return state;
+}
+
+const RunningJob* find_running_job(const ClusterSnapshot& snapshot, const std::string& name) {
+  for (const RunningJob& job : snapshot.running)
+    if (job.request.name == name) return &job;
+  return nullptr;
+}
+
+// Evicts what may be taken back for the job, in a random order, until it fits or nothing is left.
+bool could_start(const DecisionState& state, const PendingJob& job, RandomSequence& random) {
+  const int account = state.accounts.at(&job.request);
+  const QuotaClaim claim{.leaf = state.usage.leaf_of(account),
+                         .amounts = amounts_wanted(state, job.request, smallest_size(job.request)),
+                         .was_evicted = job.evictions > 0};
+  if (!state.guarantees.is_entitled(state.usage, claim, -1)) return false;
+  QuotaUsage usage = state.usage;
+  FreeCapacity free = state.free;
+  std::vector<int> left;
+  for (int i = 0; i < static_cast<int>(state.running.size()); ++i)
+    left.push_back(i);
+  while (!place_gang(free, job.request, smallest_size(job.request), {})) {
+    for (std::size_t i = left.size(); i > 1; --i)
+      std::swap(left[i - 1], left[random.below(i)]);
+    const auto victim = std::find_if(left.begin(), left.end(), [&](int i) {
+      const RunningJob& running = at(state.snapshot.running, i);
+      return state.guarantees.allows(
+          usage, claim,
+          {.leaf = usage.leaf_of(state.accounts.at(&running.request)),
+           .amounts = amounts_on(state.snapshot, running.request, running.replicas)},
+          ReclaimLoss::kWholeJob);
+    });
+    if (victim == left.end()) return false;
+    const RunningJob& running = at(state.snapshot.running, *victim);
+    for (const ReplicaPlacement& replica : running.replicas)
+      free.give(at(running.request.roles, replica.role), replica);
+    usage.remove(state.accounts.at(&running.request),
+                 amounts_on(state.snapshot, running.request, running.replicas));
+    left.erase(victim);
+  }
+  return true;
+}
+
+// All jobs are of one priority and level, so that guarantees alone let one evict another.
+SchedulingPolicy without_levels() {
+  SchedulingPolicy policy = *find_scheduling_policy("regatta");
+  policy.service_levels.clear();
+  return policy;
+}
+
+TEST(GuaranteesOfRandomTrees, AreMetByOneDecisionWhereReclaimableJobsHoldTheRoom) {
+  const SchedulingPolicy policy = without_levels();
+  int owed_before = 0;
+  int owed_after = 0;
+  int evictions = 0;
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+    QuotaState state = random_quota_state(seed);
+    RandomSequence random(seed + 1'000'000);
+    {
+      const auto before = DecisionState::create(state.snapshot, state.queue, policy);
+      ASSERT_TRUE(before);
+      for (const PendingJob& job : state.queue.jobs)
+        owed_before += could_start(*before, job, random) ? 1 : 0;
+    }
+    const auto decision = decide(state.snapshot, state.queue, policy);
+    ASSERT_TRUE(decision);
+    apply_decision(*decision, state.snapshot, state.queue);
+    const auto after = DecisionState::create(state.snapshot, state.queue, policy);
+    ASSERT_TRUE(after);
+    for (const PendingJob& job : state.queue.jobs) {
+      if (job.evictions > 0) {  // by this decision: the next one is for it
+        ++evictions;
+        continue;
+      }
+      bool is_owed = false;
+      for (int order = 0; order < 5; ++order)
+        is_owed |= could_start(*after, job, random);
+      owed_after += is_owed ? 1 : 0;
+    }
+  }
+  std::printf("jobs that could start within guarantees: %d before, %d after; %d evictions\n",
+              owed_before, owed_after, evictions);
+  EXPECT_GT(owed_before, 2000);
+  EXPECT_LE(owed_after, 8);
+}
+
+// Without new jobs and without time that passes.
+TEST(GuaranteesOfRandomTrees, ComeToRest) {
+  const SchedulingPolicy policy = without_levels();
+  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+    QuotaState state = random_quota_state(seed);
+    int rounds = 0;
+    for (; rounds < 40; ++rounds) {
+      const auto decision = decide(state.snapshot, state.queue, policy);
+      ASSERT_TRUE(decision);
+      if (decision->actions.empty()) break;
+      apply_decision(*decision, state.snapshot, state.queue);
+      state.snapshot.now += Seconds{1000};  // longer than jobs are protected
+    }
+    EXPECT_LT(rounds, 40) << "seed " << seed;
+  }
+}
+
+// With ageing, a job of the lowest priority is first of its queue in finite time, and starts while
+// jobs of the highest priority keep coming.
+TEST(Ageing, StartsAJobOfTheLowestPriorityWhileHigherOnesKeepComing) {
+  SchedulingPolicy policy = *find_scheduling_policy("regatta");
+  policy.preempts = false;
+  ClusterSnapshot snapshot = cluster_of(1);
+  JobQueue queue;
+  JobRequest low = gang("low", 1, 8);
+  low.submitted = snapshot.now;
+  queue.jobs.push_back(pending(low));
+  int round = 0;
+  for (; round < 2000 && find_running_job(snapshot, "low") == nullptr; ++round) {
+    for (int i = 0; i < 2; ++i) {
+      JobRequest high = gang("h" + std::to_string(2 * round + i), 1, 8);
+      high.priority = 10;
+      high.submitted = snapshot.now;
+      queue.jobs.push_back(pending(high));
+    }
+    const auto decision = decide(snapshot, queue, policy);
+    ASSERT_TRUE(decision);
+    apply_decision(*decision, snapshot, queue);
+    if (find_running_job(snapshot, "low") != nullptr) break;
+    snapshot.now += Seconds{3600};
+    snapshot.running.clear();  // each job runs for an hour
+  }
+  // A day for each of the ten priorities, and those that came when it was behind.
+  std::printf("the job started after %d hours\n", round);
+  EXPECT_GE(round, 24);
+  EXPECT_LE(round, 2 * 240 + 1);
+}
+
+}  // namespace
+}  // namespace regatta::sched

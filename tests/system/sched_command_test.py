@@ -1,0 +1,115 @@
+"""The command line of `regatta sched`: decisions, explanations, replays, and what it refuses."""
+import json
+import pathlib
+import tempfile
+import unittest
+
+import lab_case
+
+EXAMPLES = pathlib.Path(__file__).parents[2] / "examples"
+STATE = EXAMPLES / "sched_state.yaml"
+NODES = "nodes:\n  - {name: n, count: 2, devices: 8, device_type: h100, device_memory: 80GiB, cpus: 64, memory: 1TiB}\n"
+TRACE = "submit_s,duration_s,num_gpus,vc\n" + "".join(f"{60 * i},{600 + 10 * (i % 7)},{1 << i % 5},vc{i % 3}\n" for i in range(200))
+
+
+class SchedCommand(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def write(self, name, text):
+        path = self.folder / name
+        path.write_text(text)
+        return path
+
+    def done(self, *arguments):
+        done = lab_case.regatta("sched", *arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def refused(self, *arguments):
+        done = lab_case.regatta("sched", *arguments)
+        self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1)
+        return done.stderr.removeprefix("regatta: ").strip()
+
+    def test_decides_with_reasons(self):
+        self.assertEqual(self.done("decide", STATE),
+                         "policy regatta: 1 action\n"
+                         "  start   chat  starts on 24 devices on 3 nodes below leaf 1 after 1 min\n"
+                         "2 jobs wait, no room: notebook, finetune\n")
+        decision = json.loads(self.done("decide", STATE, "--json"))
+        self.assertEqual([replica["node"] for replica in decision["actions"][0]["replicas"]], ["b1", "b2", "b3"])
+        self.assertEqual(decision["waiting"], [{"job": "notebook", "cause": "no_room"}, {"job": "finetune", "cause": "no_room"}])
+
+    def test_says_why_a_job_waits_and_until_when(self):
+        lines = self.done("why", STATE, "finetune").split("\n")
+        self.assertEqual(lines[0], "job finetune waits for 16 of 16 devices under one leaf; held by job pretraining for about 1.42 d")
+        self.assertRegex(lines[1], r"^starts in about [0-9.]+ d \(80 %: [0-9.]+ h to [0-9.]+ d\)$")
+        why = json.loads(self.done("why", STATE, "finetune", "--json"))
+        self.assertEqual([job["job"] for job in why["blocking"]], ["pretraining"])
+        self.assertLessEqual(why["earliest_in_s"], why["start_in_s"])
+        self.assertEqual(self.done("why", STATE, "chat"), "job chat starts on 24 devices on 3 nodes below leaf 1 after 1 min\n")
+
+    def test_replays_a_trace_to_the_same_bytes_and_draws_it(self):
+        trace, cluster = self.write("trace.csv", TRACE), self.write("cluster.yaml", NODES)
+        page, log = self.folder / "page.html", self.folder / "log"
+        words = ["replay", trace, "--cluster", cluster, "--policy", "regatta", "fifo"]
+        text = self.done(*words, "--html", page, "--log", log)
+        self.assertEqual(text, self.done(*words))
+        self.assertIn("2 nodes, 16 devices", text)
+        self.assertIn("Mean waiting by size", page.read_text())
+        events = log.read_text()
+        self.done(*words, "--log", log)
+        self.assertEqual(events, log.read_text())
+        result = json.loads(self.done(*words, "--json"))
+        first, last = (replay["all"]["pending"] for replay in result["replays"])
+        self.assertEqual((first["jobs"], last["jobs"]), (200, 200))
+        self.assertLessEqual(first["mean_s"], last["mean_s"])
+
+    def test_simulates_failures(self):
+        cluster = self.write("cluster.yaml", NODES)
+        words = ["simulate", "--cluster", cluster, "--duration", "10d", "--load", "0.5", "--json"]
+        calm = json.loads(self.done(*words))["replays"][0]
+        failing = json.loads(self.done(*words, "--failures-per-day", "0.5", "--price", "2"))["replays"][0]
+        self.assertEqual(calm["lost_device_s"], 0)
+        self.assertGreater(failing["lost_device_s"], 0)
+        self.assertAlmostEqual(failing["lost_money"], failing["lost_device_s"] / 3600 * 2)
+        self.assertLess(failing["effective_share"], 1)
+
+    def test_asks_for_the_gang_of_a_planned_job(self):
+        request = self.done("request", EXAMPLES / "gpt3-175b.yaml", "--cluster", EXAMPLES / "a100-1024.yaml", "--queue", "research")
+        self.assertIn("replicas_max: 128, devices: 8", request)
+        cluster = f"cluster: {EXAMPLES / 'a100-1024.yaml'}\nqueues: [{{name: research}}]\n"
+        state = self.write("state.yaml", cluster + request)
+        decision = json.loads(self.done("decide", state, "--json"))
+        self.assertEqual(len(decision["actions"][0]["replicas"]), 128)
+
+    def test_refuses_bad_input_in_one_sentence(self):
+        state = lambda text: self.write("state.yaml", NODES + text)
+        job = "pending:\n  - {name: a, roles: [{devices: 8}]"
+        self.assertEqual(self.refused("decide", self.folder / "none.yaml").split(":")[0], str(self.folder / "none.yaml"))
+        for text, line, sentence in (
+                ("pending: [{name: a, roles: [{device: 8}]}]\n", 3, "unknown key; did you mean 'devices'?"),
+                (job + ", topology: {required: rack}}\n", 4, "'rack' is not one of server, leaf, group, cluster"),
+                ("queues: [{name: a, parent: b}, {name: b, parent: a}]\n", 3, ""),
+                ("queues: [{name: a, guaranteed: {gpus: -1}}]\n", 3, ""),
+                (job + ", queue: x}\n", 4, ""),
+                ("running:\n  - {name: a, roles: [{devices: 8}], replicas: [{node: n9}]}\n", 4,
+                 "no node is called 'n9'"),
+                (job + "}\n  - {name: a, roles: [{devices: 8}]}\n", 5, "another job has this name; give each a name of its own")):
+            with self.subTest(text=text):
+                error = self.refused("decide", state(text))
+                self.assertTrue(error.startswith(f"{self.folder / 'state.yaml'}:{line}: "), error)
+                self.assertIn(sentence, error)
+        self.assertIn("no scheduling policy is called 'fair'", self.refused("decide", STATE, "--policy", "fair"))
+        trace = self.write("trace.csv", "submit_s,duration_s,vc\n0,1,a\n")
+        self.assertEqual(self.refused("replay", trace, "--cluster", STATE),
+                         f"{trace}:1: no column 'num_gpus'; name the columns submit_s, duration_s, num_gpus, vc in the first line")
+        self.assertIn("is not pending", self.refused("why", STATE, "nobody"))
+        self.assertIn("--duration", self.refused("simulate", "--cluster", STATE, "--duration", "10"))
+
+
+if __name__ == "__main__":
+    unittest.main()
