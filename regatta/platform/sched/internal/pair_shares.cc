@@ -40,7 +40,7 @@ PairShares::PairShares(const GangTask& task, int device_type, RolePair pair)
     needed_.larger -= replica.role == pair.larger ? 1 : 0;
     needed_.smaller -= replica.role == pair.smaller ? 1 : 0;
   }
-  // What the curve of a node depends on.
+  // The curve of a node depends on these alone.
   std::map<std::tuple<bool, int, int, int, int, int, int>, int> known;
   for (const int node : domains_.order) {
     const NodeCapacity& free = task.free.free(node);

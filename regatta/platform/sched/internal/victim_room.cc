@@ -119,6 +119,7 @@ void VictimRoom::free_item(const VictimItem& item) {
   for (const VictimReplica& replica : item.replicas) {
     if (replica.position < range_.begin || replica.position >= range_.end) continue;
     if (at(freed_, replica.id)++ > 0) continue;
+    ++trial_moves_;
     trial_.give(*replica.role, replica.placement);
     update(replica.position);
     count_pair(replica.position);
@@ -129,6 +130,7 @@ void VictimRoom::take_item(const VictimItem& item) {
   for (const VictimReplica& replica : item.replicas) {
     if (replica.position < range_.begin || replica.position >= range_.end) continue;
     if (--at(freed_, replica.id) > 0) continue;
+    ++trial_moves_;
     trial_.take(*replica.role, replica.placement);
     update(replica.position);
     count_pair(replica.position);

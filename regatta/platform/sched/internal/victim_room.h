@@ -54,6 +54,9 @@ class VictimRoom {
   // While all items are freed: whether this one can help any set of them.
   bool is_useful(const VictimItem& item) const;
 
+  // Replicas freed or taken back so far.
+  long long trial_moves() const { return trial_moves_; }
+
   // Thousandths of devices that the gang can use: what it lacks, and what the item would add.
   long long missing_milli() const;
   long long added_milli(const VictimItem& item) const;
@@ -92,7 +95,7 @@ class VictimRoom {
   NodeRange range_;
   int device_type_ = kAnyDeviceType;
   std::vector<RoleRoom> room_;  // by role
-  // What a node has added to the counts below.
+  // The part of a node in the counts below.
   struct PairCount {
     int smaller = 0;
     int larger = 0;
@@ -108,6 +111,7 @@ class VictimRoom {
   long long smaller_ = 0;
   long long uneven_nodes_ = 0;  // where the count of the pair is too small
   RolePair pair_;
+  long long trial_moves_ = 0;
   int visits_left_ = kRoomVisitsMax;
 };
 
