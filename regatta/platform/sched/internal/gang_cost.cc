@@ -9,7 +9,7 @@
 namespace regatta::sched {
 namespace {
 
-// What a device lost to other jobs costs, in devices: on a node, and by a wholly free leaf or group
+// The cost of a device that is lost to other jobs: on a node, and by a wholly free leaf or group
 // that is begun, which few jobs need whole. Chosen so that a whole node does not outweigh a step
 // that is a tenth slower.
 constexpr double kUsableWorth = 0.1;
@@ -18,7 +18,7 @@ constexpr std::array<double, kTopologyLevels> kWhollyFreeWorth = {0, 0.04, 0.02,
 constexpr double kLeftWorth = 1e-3;
 constexpr double kSizeWorth = 1e-4;
 // Devices of a replica that others may bring, as far as a node has so many: each as likely as the
-// other. Weights by what runs and waits changed nothing on the Philly trace.
+// other; other weights allocated no more on the Philly trace.
 constexpr std::array<int, 5> kReplicaSizes = {1, 2, 4, 8, 16};
 constexpr double kBatchNode = 0.01;  // of a node a replica, for jobs that are not online
 constexpr double kLeafShare = 0.5;   // a replica beside others on a leaf, over one on a node
@@ -66,7 +66,7 @@ double usable_devices(const ClusterNode& node, long long free) {
   return static_cast<double>(usable) / sizes;
 }
 
-// What the node loses for other jobs when the gang comes.
+// The cost of a node for other jobs when the gang comes.
 double loss_of_node(const GangTask& task, const NodeView& view, const NodeUse& use) {
   const ClusterNode& node = task.free.node(at(task.free.domains().order, use.position));
   const long long milli =

@@ -75,8 +75,8 @@ TEST(PairShares, PlacesTwoRolesWheneverATrialOfAllPlacementsDoes) {
   EXPECT_GT(not_fitting, 1200);
   // The bound alone refuses nearly all that do not fit: else each would cost an exact search.
   EXPECT_GT(refused, not_fitting * 9 / 10);
-  RecordProperty("refused_by_the_bound", std::to_string(refused) + " of " +
-                                             std::to_string(not_fitting));
+  RecordProperty("refused_by_the_bound",
+                 std::to_string(refused) + " of " + std::to_string(not_fitting));
 }
 
 TEST(PairShares, RefusesByTheBoundWhatFitsRoleByRoleAlone) {
