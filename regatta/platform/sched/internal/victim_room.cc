@@ -36,6 +36,8 @@ void VictimRoom::enter(DomainRef domain, int device_type) {
   if (is_pair_) pair_ = order_pair(task_.job, 0, 1);
   uneven_nodes_ = 0;
   pair_counts_.assign(is_pair_ ? as_index(range_.end - range_.begin) : 0, {});
+  is_classed_ = roles.size() > 2 && std::all_of(roles.begin(), roles.end(), is_whole);
+  classes_.clear();
   larger_by_loss_.fill(0);
   smaller_ = 0;
   for (int role = 0; role < std::ssize(roles); ++role) {
@@ -44,7 +46,7 @@ void VictimRoom::enter(DomainRef domain, int device_type) {
     if (at(roles, role).subgroup_replicas > 1 && at(roles, role).subgroup_level < domain.level) {
       room.subgroup = at(roles, role).subgroup_replicas;
       room.level = at(roles, role).subgroup_level;
-      is_pair_ = false;
+      is_pair_ = is_classed_ = false;
     }
     room.rest = at(task_.size, role) % room.subgroup;
     room.first = domains.domain_at(room.level, range_.begin);
@@ -53,10 +55,10 @@ void VictimRoom::enter(DomainRef domain, int device_type) {
     for (int i = 0; i < std::ssize(room.domain); ++i)
       count_domain(room, i, 1);
   }
-  for (int position = range_.begin; position < range_.end; ++position) {
+  class_at_.assign(is_classed_ ? as_index(range_.end - range_.begin) : 0, {});
+  if (is_classed_) classes_.add({}, range_.end - range_.begin);
+  for (int position = range_.begin; position < range_.end; ++position)
     update(position);
-    count_pair(position);
-  }
   for (RoleRoom& room : room_)
     room.entered = room.node;
 }
@@ -80,6 +82,8 @@ void VictimRoom::update(int position) {
     replicas = now;
     count_domain(room, domain, 1);
   }
+  count_pair(position);
+  count_class(position);
 }
 
 // Replicas of the larger role come to a node one after another, each with the replicas of the
@@ -115,6 +119,18 @@ void VictimRoom::add_count(const PairCount& count, int sign) {
     at(larger_by_loss_, at(count.loss, i)) += sign;
 }
 
+void VictimRoom::count_class(int position) {
+  if (!is_classed_) return;
+  const int node = at(trial_.domains().order, position);
+  const NodeClass now = class_of(trial_.node(node), trial_.free(node),
+                                 at(trial_.domains().device_type, node) == device_type_);
+  NodeClass& before = at(class_at_, position - range_.begin);
+  if (now == before) return;
+  classes_.add(before, -1);
+  classes_.add(now, 1);
+  before = now;
+}
+
 void VictimRoom::free_item(const VictimItem& item) {
   for (const VictimReplica& replica : item.replicas) {
     if (replica.position < range_.begin || replica.position >= range_.end) continue;
@@ -122,7 +138,6 @@ void VictimRoom::free_item(const VictimItem& item) {
     ++trial_moves_;
     trial_.give(*replica.role, replica.placement);
     update(replica.position);
-    count_pair(replica.position);
   }
 }
 
@@ -133,7 +148,6 @@ void VictimRoom::take_item(const VictimItem& item) {
     ++trial_moves_;
     trial_.take(*replica.role, replica.placement);
     update(replica.position);
-    count_pair(replica.position);
   }
 }
 
@@ -180,12 +194,21 @@ bool VictimRoom::holds_pair() const {
   return larger == 0 && smaller >= replicas_needed(pair_.smaller);
 }
 
+bool VictimRoom::holds_classes() const {
+  GangSize needed;
+  for (int role = 0; role < std::ssize(room_); ++role)
+    needed.push_back(replicas_needed(role));
+  return classes_.hold(task_.job.roles, needed);
+}
+
 bool VictimRoom::fits() {
   if (!has_kept_below_) return false;
   for (int role = 0; role < std::ssize(room_); ++role)
     if (!holds_alone(role)) return false;
   if (room_.size() == 1 || (is_pair_ && holds_pair())) return true;
+  if (is_classed_ && holds_classes()) return true;
   const int nodes = range_.end - range_.begin;
+  if (is_classed_ && nodes > kSearchedNodesMax) return false;
   if (is_pair_ && (uneven_nodes_ == 0 || nodes > kSearchedNodesMax)) return false;
   if (visits_left_ < nodes) return false;
   visits_left_ -= nodes;
@@ -195,6 +218,7 @@ bool VictimRoom::fits() {
 bool VictimRoom::fits_together() {
   if (share_out_by_role(task_, view_nodes(trial_), device_type_, domain_, FillOrder::kFewest))
     return true;
+  if (range_.end - range_.begin > kSearchedNodesMax) return false;
   int states = kGangStatesMax;
   return share_out_exactly(task_, device_type_, domain_, states).has_value();
 }

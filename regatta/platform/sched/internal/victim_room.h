@@ -7,6 +7,7 @@
 #include "regatta/base/core/ids.h"
 #include "regatta/platform/sched/internal/free_capacity.h"
 #include "regatta/platform/sched/internal/gang_search.h"
+#include "regatta/platform/sched/internal/node_classes.h"
 #include "regatta/platform/sched/internal/pair_shares.h"
 
 namespace regatta::sched {
@@ -34,8 +35,9 @@ inline constexpr int kSearchedNodesMax = 256;
 // one role. Several roles are searched together, as long as that takes no more than kRoomVisitsMax
 // visits of nodes in all; two roles without subgroups are counted by what one takes from the other,
 // which is exact where a replica never takes less than the one before it on a node; else they are
-// searched too in domains of at most kSearchedNodesMax nodes. A check that is not exact only
-// refuses.
+// searched too in domains of at most kSearchedNodesMax nodes. Three roles and more without
+// subgroups are counted by classes of equal nodes, and searched in such domains. A check that is
+// not exact only refuses.
 class VictimRoom {
  public:
   // `replicas`: more than every id.
@@ -82,7 +84,9 @@ class VictimRoom {
   void count_domain(RoleRoom& room, int domain, int sign);
   void update(int position);
   void count_pair(int position);
+  void count_class(int position);
   bool holds_pair() const;
+  bool holds_classes() const;
   bool fits_together();
 
   FreeCapacity trial_;
@@ -111,6 +115,9 @@ class VictimRoom {
   long long smaller_ = 0;
   long long uneven_nodes_ = 0;  // where the count of the pair is too small
   RolePair pair_;
+  bool is_classed_ = false;
+  NodeClasses classes_;              // of the nodes of the domain
+  std::vector<NodeClass> class_at_;  // by position from range_.begin
   long long trial_moves_ = 0;
   int visits_left_ = kRoomVisitsMax;
 };
