@@ -57,8 +57,9 @@ bool take(std::map<NodeClass, int>& counts, const Role& role, int replicas) {
 
 NodeClass class_of(const ClusterNode& node, const NodeCapacity& free, bool has_device_type) {
   if (!free.is_open) return {};
-  return {has_device_type, std::popcount(free.whole_free), node.device_memory_mib,
-          free.cpu_milli,  free.memory_mib,                free.nic_milli};
+  return {has_device_type,        std::popcount(free.whole_free),
+          node.device_memory_mib, free.cpu_milli,
+          free.memory_mib,        free.nic_milli};
 }
 
 void NodeClasses::add(const NodeClass& node_class, int count) {
@@ -70,13 +71,11 @@ void NodeClasses::add(const NodeClass& node_class, int count) {
 bool NodeClasses::hold(const std::vector<Role>& roles, const GangSize& replicas) const {
   std::vector<int> order(roles.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&roles](int a, int b) {
-    return at(roles, a).devices > at(roles, b).devices;
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [&roles](int a, int b) { return at(roles, a).devices > at(roles, b).devices; });
   std::map<NodeClass, int> counts = counts_;
-  return std::all_of(order.begin(), order.end(), [&](int role) {
-    return take(counts, at(roles, role), at(replicas, role));
-  });
+  return std::all_of(order.begin(), order.end(),
+                     [&](int role) { return take(counts, at(roles, role), at(replicas, role)); });
 }
 
 }  // namespace regatta::sched

@@ -33,9 +33,10 @@ inline constexpr int kSearchedNodesMax = 256;
 
 // Counts the room of each role as victims come and go, so that a check takes no search: exact for
 // one role. Several roles are searched together, as long as that takes no more than kRoomVisitsMax
-// visits of nodes in all; two roles without subgroups are counted by what one takes from the other,
-// which is exact where a replica never takes less than the one before it on a node; else they are
-// searched too in domains of at most kSearchedNodesMax nodes. Three roles and more without
+// visits of nodes in all; two roles, of which the smaller one has no subgroups, are counted by what
+// the larger one takes from it, which is exact where a replica never takes less than the one before
+// it on a node and no subgroup is incomplete; else they are searched too in domains of at most
+// kSearchedNodesMax nodes. Three roles and more without
 // subgroups are counted by classes of equal nodes, and searched in such domains. A check that is
 // not exact only refuses.
 class VictimRoom {
@@ -106,12 +107,12 @@ class VictimRoom {
     bool is_even = true;
     std::array<std::int8_t, kPairReplicasMax> loss{};  // by replica of the larger role
   };
-  void add_count(const PairCount& count, int sign);
+  void add_count(int position, int sign);
   std::vector<PairCount> pair_counts_;  // by position from range_.begin
   // Two roles on many nodes: replicas of the larger one by the number of replicas of the smaller
   // one for which they leave no room; and those of the smaller one on empty nodes.
   bool is_pair_ = false;
-  std::array<long long, kPairReplicasMax + 1> larger_by_loss_{};
+  std::vector<std::array<long long, kPairReplicasMax + 1>> larger_by_loss_;
   long long smaller_ = 0;
   long long uneven_nodes_ = 0;  // where the count of the pair is too small
   RolePair pair_;
