@@ -49,7 +49,7 @@ class GangSearch {
     for (int a = 0; a < std::ssize(alone_); ++a)
       for (int b = a + 1; b < std::ssize(alone_); ++b)
         if (!at(task.job.roles, a).is_sliced() && !at(task.job.roles, b).is_sliced())
-          pairs_.emplace_back(task, device_type, order_pair(task.job, a, b));
+          pairs_.emplace_back(task, order_pair(task.job, a, b, device_type));
     orders_ = {FillOrder::kFewest, FillOrder::kPartlyUsed};
     if (view.has_failures) orders_.push_back(FillOrder::kSafest);
     if (task.job.job_class == JobClass::kOnline) orders_.push_back(FillOrder::kSpread);

@@ -58,7 +58,7 @@ TEST(PairShares, PlacesTwoRolesWheneverATrialOfAllPlacementsDoes) {
     bool is_placed = false;
     bool is_possible = false;
     for (const int type : possible_device_types(task)) {
-      const PairShares pair(task, type, order_pair(job, 0, 1));
+      const PairShares pair(task, order_pair(job, 0, 1, type));
       const auto shares = pair.share_out(kWholeCluster);
       is_possible |= pair.may_hold(kWholeCluster);
       is_placed |= shares.has_value();
@@ -88,7 +88,7 @@ TEST(PairShares, RefusesByTheBoundWhatFitsRoleByRoleAlone) {
   JobRequest job;
   job.roles = {{.devices = 8, .cpu_milli = 32'000}, {.devices = 3, .cpu_milli = 8000}};
   const auto may_hold = [&](const GangSize& size) {
-    return PairShares({free, job, size, {}, {}}, 0, {0, 1}).may_hold(kWholeCluster);
+    return PairShares({free, job, size, {}, {}}, {0, 1, 0}).may_hold(kWholeCluster);
   };
   EXPECT_TRUE(may_hold({512, 0}));
   EXPECT_TRUE(may_hold({0, 1024}));

@@ -33,7 +33,7 @@ void VictimRoom::enter(DomainRef domain, int device_type) {
   has_kept_below_ = holds_kept(task_, domain);
   room_.assign(roles.size(), {});
   is_pair_ = roles.size() == 2 && is_whole(roles[0]) && is_whole(roles[1]);
-  if (is_pair_) pair_ = order_pair(task_.job, 0, 1);
+  if (is_pair_) pair_ = order_pair(task_.job, 0, 1, device_type);
   uneven_nodes_ = 0;
   pair_counts_.assign(is_pair_ ? as_index(range_.end - range_.begin) : 0, {});
   is_classed_ = roles.size() > 2 && std::all_of(roles.begin(), roles.end(), is_whole);
@@ -103,8 +103,8 @@ void VictimRoom::count_pair(int position) {
   count.is_even = room == count.larger && before < kPairReplicasMax;
   int loss = 0;
   for (int i = 0; i < count.larger; ++i) {
-    const int after = std::min(
-        room_beside(task_, pair_, device_type_, node, trial_.free(node), i + 1), kPairReplicasMax);
+    const int after =
+        std::min(room_beside(task_, pair_, node, trial_.free(node), i + 1), kPairReplicasMax);
     count.is_even &= before - after >= loss;
     loss = std::max(loss, before - after);
     at(count.loss, i) = static_cast<std::int8_t>(loss);
