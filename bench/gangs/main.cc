@@ -25,11 +25,23 @@ constexpr const char* kUsage =
     "usage: regatta-gangs [--json] [DECISIONS]\n"
     "Times DECISIONS decisions (by default 200) for each occupancy, size and kind of gang\n";
 
-enum class GangKind { kNodes, kHalfNodes, kSubgroups, kTwoRoles, kOneGroup };
+enum class GangKind {
+  kNodes,
+  kHalfNodes,
+  kSubgroups,
+  kTwoRoles,
+  kPairedSubgroups,
+  kThreeRoles,
+  kOneGroup
+};
 constexpr std::array kGangKinds = {
-    std::pair{GangKind::kNodes, "replicas of 8"}, std::pair{GangKind::kHalfNodes, "replicas of 2"},
+    std::pair{GangKind::kNodes, "replicas of 8"},
+    std::pair{GangKind::kHalfNodes, "replicas of 2"},
     std::pair{GangKind::kSubgroups, "subgroups of 4 below a leaf"},
-    std::pair{GangKind::kTwoRoles, "two roles"}, std::pair{GangKind::kOneGroup, "below one group"}};
+    std::pair{GangKind::kTwoRoles, "two roles"},
+    std::pair{GangKind::kPairedSubgroups, "two roles, subgroups of 4"},
+    std::pair{GangKind::kThreeRoles, "three roles"},
+    std::pair{GangKind::kOneGroup, "below one group"}};
 
 JobRequest gang_of(GangKind kind, int devices) {
   JobRequest job;
@@ -42,15 +54,18 @@ JobRequest gang_of(GangKind kind, int devices) {
                        .replicas_max = replicas,
                        .devices = size,
                        .cpu_milli = 8000 * size});
-  if (kind == GangKind::kSubgroups) {
+  if (kind == GangKind::kSubgroups || kind == GangKind::kPairedSubgroups) {
     job.roles[0].subgroup_replicas = 4;
     job.roles[0].subgroup_level = TopologyLevel::kLeaf;
   }
-  if (kind == GangKind::kTwoRoles) {
+  if (kind == GangKind::kTwoRoles || kind == GangKind::kPairedSubgroups ||
+      kind == GangKind::kThreeRoles) {
     job.roles[0].replicas_min = replicas - replicas / 4;
     job.roles.push_back(
         {.name = "decode", .replicas_min = replicas / 4, .devices = 4, .cpu_milli = 16'000});
   }
+  if (kind == GangKind::kThreeRoles)
+    job.roles.push_back({.name = "router", .replicas_min = 4, .devices = 1, .cpu_milli = 8000});
   if (kind == GangKind::kOneGroup) job.topology.required = TopologyLevel::kGroup;
   return job;
 }

@@ -29,7 +29,8 @@ void add_queues(RandomSequence& random, const std::string& parent, int devices, 
     QuotaQueue queue{.name = parent + static_cast<char>('a' + i), .parent = parent};
     const int guaranteed = below(random, 4) == 0 ? 0 : below(random, 1 + 2 * devices / count);
     devices -= std::min(devices, guaranteed);
-    queue.guaranteed[Resource::kCompute] = std::min(devices + guaranteed, guaranteed) * kDeviceMilli;
+    queue.guaranteed[Resource::kCompute] =
+        std::min(devices + guaranteed, guaranteed) * kDeviceMilli;
     queues.push_back(queue);
     if (depth < 3 && below(random, 2) == 0)
       add_queues(random, queue.name, guaranteed, depth + 1, queues);

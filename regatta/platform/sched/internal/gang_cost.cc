@@ -9,10 +9,17 @@
 namespace regatta::sched {
 namespace {
 
-// The worth of a device on a wholly free domain of each level above another, in devices: jobs
-// that need the domain whole are rare in this order. Chosen so that none outweighs a step that is
-// a tenth slower.
-constexpr std::array<double, kTopologyLevels> kWhollyFreeWorth = {0.1, 0.04, 0.02, 0};
+// The cost of a device that is lost to other jobs: on a node, and by a wholly free leaf or group
+// that is begun, which few jobs need whole. Chosen so that a whole node does not outweigh a step
+// that is a tenth slower.
+constexpr double kUsableWorth = 0.1;
+constexpr std::array<double, kTopologyLevels> kWhollyFreeWorth = {0, 0.04, 0.02, 0};
+// Among equal nodes: those with the fewest devices left, then the smaller ones.
+constexpr double kLeftWorth = 1e-3;
+constexpr double kSizeWorth = 1e-4;
+// Devices of a replica that others may bring, as far as a node has so many: each as likely as the
+// other; other weights allocated no more on the Philly trace.
+constexpr std::array<int, 5> kReplicaSizes = {1, 2, 4, 8, 16};
 constexpr double kBatchNode = 0.01;  // of a node a replica, for jobs that are not online
 constexpr double kLeafShare = 0.5;   // a replica beside others on a leaf, over one on a node
 
@@ -47,22 +54,45 @@ std::vector<NodeUse> merge_uses(const GangTask& task, const GangShares& shares) 
   return merged;
 }
 
-// Device shares of the gang and left over by it, on nodes and in domains that were wholly free.
+// Devices of `free` ones of the node that replicas of the sizes can use, in the mean.
+double usable_devices(const ClusterNode& node, long long free) {
+  long long usable = 0;
+  int sizes = 0;
+  for (const int size : kReplicaSizes) {
+    if (size > std::max(node.devices, 8)) break;
+    usable += free / size * size;
+    ++sizes;
+  }
+  return static_cast<double>(usable) / sizes;
+}
+
+// The cost of a node for other jobs when the gang comes.
+double loss_of_node(const GangTask& task, const NodeView& view, const NodeUse& use) {
+  const ClusterNode& node = task.free.node(at(task.free.domains().order, use.position));
+  const long long milli =
+      at(view.free_milli_before, use.position + 1) - at(view.free_milli_before, use.position);
+  const long long left =
+      std::max(0LL, milli - static_cast<long long>(use.devices * kDeviceMilli + 0.5));
+  return kUsableWorth * (usable_devices(node, milli / kDeviceMilli) -
+                         usable_devices(node, left / kDeviceMilli)) +
+         kLeftWorth * static_cast<double>(left) / kDeviceMilli + kSizeWorth * node.devices;
+}
+
+// Devices lost to other jobs, of each that the gang takes.
 double fragmentation_of(const GangTask& task, const NodeView& view,
                         const std::vector<NodeUse>& uses) {
   const ClusterDomains& domains = task.free.domains();
   double devices = 0;
   double lost = 0;
   for (const NodeUse& use : uses) {
+    if (use.devices <= 0) continue;
     devices += use.devices;
+    lost += loss_of_node(task, view, use);
     for (int level = 0; level < kTopologyLevels; ++level) {
       const int domain = at(at(domains.domain_of, level), use.position);
       if (at(at(view.is_wholly_free, level), domain) != 0)
         lost += at(kWhollyFreeWorth, level) * use.devices;
     }
-    if (at(view.is_wholly_free[0], use.position) != 0 && use.devices > 0)
-      lost += kWhollyFreeWorth[0] *
-              (task.free.node(at(domains.order, use.position)).devices - use.devices);
   }
   return devices > 0 ? lost / devices : 0;
 }

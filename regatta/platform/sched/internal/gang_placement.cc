@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -48,7 +49,7 @@ class GangSearch {
     for (int a = 0; a < std::ssize(alone_); ++a)
       for (int b = a + 1; b < std::ssize(alone_); ++b)
         if (!at(task.job.roles, a).is_sliced() && !at(task.job.roles, b).is_sliced())
-          pairs_.emplace_back(task, device_type, order_pair(task.job, a, b));
+          pairs_.emplace_back(task, order_pair(task.job, a, b, device_type));
     orders_ = {FillOrder::kFewest, FillOrder::kPartlyUsed};
     if (view.has_failures) orders_.push_back(FillOrder::kSafest);
     if (task.job.job_class == JobClass::kOnline) orders_.push_back(FillOrder::kSpread);
@@ -58,7 +59,7 @@ class GangSearch {
     const TopologyLevel required = task_.job.topology.required;
     for (int i = 0; i <= static_cast<int>(required); ++i) {
       const auto level = static_cast<TopologyLevel>(i);
-      if (best_ && !may_improve(level)) break;
+      if (best_ && (is_one_replica() || !may_improve(level))) break;
       const std::vector<DomainRef> domains = domains_with_room(level);
       try_orders(domains);
       if (best_ || alone_.size() == 1) continue;
@@ -76,6 +77,11 @@ class GangSearch {
   }
 
  private:
+  // Then a wider level holds the same placements.
+  bool is_one_replica() const {
+    return std::accumulate(task_.size.begin(), task_.size.end(), 0) == 1;
+  }
+
   // A wider level costs at least its slowdown.
   bool may_improve(TopologyLevel level) const {
     if (level > task_.job.topology.preferred && !best_->is_beyond_preferred) return false;

@@ -24,7 +24,7 @@ struct GangPlacement {
 // Weights of the terms of a placement's cost.
 struct GangWeights {
   double communication = 1;  // of the slowdown by the level that the gang spans, less 1
-  double fragmentation = 1;  // share of its devices for which it breaks into what is wholly free
+  double fragmentation = 1;  // devices that become useless to others, a device of the gang
   double risk = 1;           // expected failures a day of its nodes
   double spread = 1;         // online jobs: share of replicas beside others on a node or a leaf
 };

@@ -1,7 +1,11 @@
 #include "regatta/platform/sched/internal/gang_placement.h"
 
+#include <array>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <set>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -100,6 +104,111 @@ TEST(PlaceGang, CompletesADegradedGangWheneverATrialOfAllPlacementsDoes) {
         << "seed " << seed;
   }
   EXPECT_GT(fitting, 500);
+}
+
+TEST(PlaceGang, PutsSmallJobsOnSmallServersFirst) {
+  ClusterSnapshot snapshot = even_cluster(4, 4);
+  snapshot.nodes[3].devices = 2;
+  occupy(snapshot, 0, 6);
+  EXPECT_EQ(nodes_of(*place(snapshot, gang_of(1, 2))), (std::set<int>{3}));
+  EXPECT_EQ(nodes_of(*place(snapshot, gang_of(1, 1))), (std::set<int>{3}));
+  occupy(snapshot, 1, 7);
+  EXPECT_EQ(nodes_of(*place(snapshot, gang_of(1, 1))), (std::set<int>{1}));
+}
+
+// Servers of 2, 4 and 8 devices, in two leaves.
+ClusterSnapshot mixed_cluster(RandomSequence& random) {
+  const int nodes = random_int(random, 4, 24);
+  ClusterSnapshot snapshot = even_cluster(nodes, random.below(2) == 0 ? nodes : (nodes + 1) / 2);
+  for (ClusterNode& node : snapshot.nodes)
+    node.devices = std::array{2, 4, 8, 8}[random.below(4)];
+  return snapshot;
+}
+
+// The placement of a job of one replica by best fit: on the node with the fewest devices free.
+std::optional<ReplicaPlacement> best_fit(const FreeCapacity& free, int devices) {
+  int best = -1;
+  const auto free_on = [&free](int node) { return std::popcount(free.free(node).whole_free); };
+  for (int node = 0; node < free.nodes(); ++node)
+    if (free_on(node) >= devices && (best < 0 || free_on(node) < free_on(best))) best = node;
+  if (best < 0) return std::nullopt;
+  ReplicaPlacement replica{0, best, 0};
+  for (std::uint32_t left = free.free(best).whole_free; std::popcount(replica.devices) < devices;
+       left &= left - 1)
+    replica.devices |= left & (~left + 1);
+  return replica;
+}
+
+// Devices that a mix of jobs of 1, 2, 4 and 8 devices has when as many have come as would fill the
+// cluster `demand` times, of which jobs end in turn where `ends` is set: in the mean after each.
+class MixedFill {
+ public:
+  MixedFill(const ClusterSnapshot& snapshot, bool ends) : free_(snapshot), ends_(ends) {
+    for (const ClusterNode& node : snapshot.nodes)
+      devices_ += node.devices;
+  }
+
+  double run(bool by_best_fit, double demand, RandomSequence random) {
+    int arrived = 0;
+    int jobs = 0;
+    double sum = 0;
+    for (; arrived < demand * devices_; ++jobs) {
+      const JobRequest job = gang_of(1, 1 << random.below(4));
+      arrived += job.roles[0].devices;
+      if (const auto replica = place_one(job, by_best_fit)) {
+        free_.take(job.roles[0], *replica);
+        running_.emplace_back(job, *replica);
+        used_ += job.roles[0].devices;
+      }
+      const std::size_t ending = random.below(1 << 16);
+      if (ends_ && 10 * used_ > 9 * devices_) end(ending % running_.size());
+      sum += used_;
+    }
+    return ends_ ? sum / jobs : used_;
+  }
+
+ private:
+  std::optional<ReplicaPlacement> place_one(const JobRequest& job, bool by_best_fit) const {
+    if (by_best_fit) return best_fit(free_, job.roles[0].devices);
+    const auto placement = place_gang(free_, {job, smallest_size(job), kWeights});
+    if (!placement) return std::nullopt;
+    return placement->replicas[0];
+  }
+
+  void end(std::size_t index) {
+    const auto& [job, replica] = running_[index];
+    free_.give(job.roles[0], replica);
+    used_ -= job.roles[0].devices;
+    running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(index));
+  }
+
+  FreeCapacity free_;
+  bool ends_;
+  int devices_ = 0;
+  int used_ = 0;
+  std::vector<std::pair<JobRequest, ReplicaPlacement>> running_;
+};
+
+TEST(PlaceGang, FillsAClusterWithAMixOfJobsAtLeastAsFullAsBestFitDoes) {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    RandomSequence random(seed);
+    const ClusterSnapshot snapshot = mixed_cluster(random);
+    const double best_fit = MixedFill(snapshot, false).run(true, 1.3, random);
+    EXPECT_GE(MixedFill(snapshot, false).run(false, 1.3, random), best_fit) << "seed " << seed;
+  }
+}
+
+TEST(PlaceGang, AllocatesInTheMeanAsMuchAsBestFitDoesWhileJobsEnd) {
+  double placed = 0;
+  double best_fit = 0;
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    RandomSequence random(seed);
+    const ClusterSnapshot snapshot = mixed_cluster(random);
+    best_fit += MixedFill(snapshot, true).run(true, 8, random);
+    placed += MixedFill(snapshot, true).run(false, 8, random);
+  }
+  EXPECT_GE(placed, best_fit);
+  RecordProperty("over_best_fit", std::to_string(placed / best_fit));
 }
 
 TEST(PlaceGang, StaysBelowOneLeafWhereOneHoldsIt) {

@@ -15,12 +15,13 @@ constexpr double kLossTolerance = 1e-6;
 
 }  // namespace
 
-RolePair order_pair(const JobRequest& job, int a, int b) {
-  return at(job.roles, b).devices > at(job.roles, a).devices ? RolePair{b, a} : RolePair{a, b};
+RolePair order_pair(const JobRequest& job, int a, int b, int device_type) {
+  return at(job.roles, b).devices > at(job.roles, a).devices ? RolePair{b, a, device_type}
+                                                             : RolePair{a, b, device_type};
 }
 
-int room_beside(const GangTask& task, RolePair pair, int device_type, int node,
-                const NodeCapacity& free, int count) {
+int room_beside(const GangTask& task, RolePair pair, int node, const NodeCapacity& free,
+                int count) {
   const Role& larger = at(task.job.roles, pair.larger);
   NodeCapacity left = free;
   left.cpu_milli -= count * larger.cpu_milli;
@@ -28,19 +29,18 @@ int room_beside(const GangTask& task, RolePair pair, int device_type, int node,
   left.nic_milli -= count * larger.nic_milli;
   for (int i = 0; i < count * larger.devices; ++i)
     left.whole_free &= left.whole_free - 1;
-  return room_on_node(task, pair.smaller, device_type, node, left);
+  return room_on_node(task, pair.smaller, pair.device_type, node, left);
 }
 
-PairShares::PairShares(const GangTask& task, int device_type, RolePair pair)
+PairShares::PairShares(const GangTask& task, RolePair pair)
     : domains_(task.free.domains()),
-      device_type_(device_type),
       pair_(pair),
       needed_{at(task.size, pair.larger), at(task.size, pair.smaller)} {
   for (const ReplicaPlacement& replica : task.kept) {
     needed_.larger -= replica.role == pair.larger ? 1 : 0;
     needed_.smaller -= replica.role == pair.smaller ? 1 : 0;
   }
-  // The terms that the curve of a node depends on.
+  // The curve of a node depends on these alone.
   std::map<std::tuple<bool, int, int, int, int, int, int>, int> known;
   for (const int node : domains_.order) {
     const NodeCapacity& free = task.free.free(node);
@@ -63,10 +63,10 @@ PairShares::PairShares(const GangTask& task, int device_type, RolePair pair)
 
 PairShares::Curve PairShares::curve_of(const GangTask& task, int node) const {
   const NodeCapacity& free = task.free.free(node);
-  const int most = room_on_node(task, pair_.larger, device_type_, node);
+  const int most = room_on_node(task, pair_.larger, pair_.device_type, node);
   Curve curve;
   for (int count = 0; count <= std::min(most, kCurveMax); ++count)
-    curve.push_back(room_beside(task, pair_, device_type_, node, free, count));
+    curve.push_back(room_beside(task, pair_, node, free, count));
   return curve;
 }
 

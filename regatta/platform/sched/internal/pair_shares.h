@@ -9,17 +9,17 @@
 
 namespace regatta::sched {
 
-// Two roles of a gang; a replica of `larger` has at least as many devices.
+// Two roles of a gang on one type of devices; a replica of `larger` has at least as many devices.
 struct RolePair {
   int larger = 0;
   int smaller = 1;
+  int device_type = kAnyDeviceType;
 };
-RolePair order_pair(const JobRequest& job, int a, int b);
+RolePair order_pair(const JobRequest& job, int a, int b, int device_type);
 
 // Replicas of pair.smaller that a node with `free` holds beside `count` of pair.larger, which it
 // holds. Neither role is sliced.
-int room_beside(const GangTask& task, RolePair pair, int device_type, int node,
-                const NodeCapacity& free, int count);
+int room_beside(const GangTask& task, RolePair pair, int node, const NodeCapacity& free, int count);
 
 // Steps of the exact search of one call of share_out(): additions and comparisons of integers.
 inline constexpr long long kPairStepsMax = 8'000'000;
@@ -29,7 +29,7 @@ inline constexpr long long kPairStepsMax = 8'000'000;
 class PairShares {
  public:
   // Neither role is sliced.
-  PairShares(const GangTask& task, int device_type, RolePair pair);
+  PairShares(const GangTask& task, RolePair pair);
 
   // Whether the domain may hold both roles: necessary; sufficient where all curves are concave.
   // Each node counts with its curve's concave hull, so that larger replicas go where they take
@@ -58,7 +58,6 @@ class PairShares {
                                        const std::vector<std::uint8_t>& chosen) const;
 
   const ClusterDomains& domains_;
-  int device_type_;
   RolePair pair_;
   Needed needed_;  // new replicas
   std::vector<Curve> curves_;

@@ -33,10 +33,11 @@ void VictimRoom::enter(DomainRef domain, int device_type) {
   has_kept_below_ = holds_kept(task_, domain);
   room_.assign(roles.size(), {});
   is_pair_ = roles.size() == 2 && is_whole(roles[0]) && is_whole(roles[1]);
-  if (is_pair_) pair_ = order_pair(task_.job, 0, 1);
+  if (is_pair_) pair_ = order_pair(task_.job, 0, 1, device_type);
   uneven_nodes_ = 0;
   pair_counts_.assign(is_pair_ ? as_index(range_.end - range_.begin) : 0, {});
-  larger_by_loss_.fill(0);
+  is_classed_ = roles.size() > 2 && std::all_of(roles.begin(), roles.end(), is_whole);
+  classes_.clear();
   smaller_ = 0;
   for (int role = 0; role < std::ssize(roles); ++role) {
     RoleRoom& room = at(room_, role);
@@ -44,7 +45,8 @@ void VictimRoom::enter(DomainRef domain, int device_type) {
     if (at(roles, role).subgroup_replicas > 1 && at(roles, role).subgroup_level < domain.level) {
       room.subgroup = at(roles, role).subgroup_replicas;
       room.level = at(roles, role).subgroup_level;
-      is_pair_ = false;
+      is_pair_ &= role == pair_.larger && at(kept_count_, role) == 0;
+      is_classed_ = false;
     }
     room.rest = at(task_.size, role) % room.subgroup;
     room.first = domains.domain_at(room.level, range_.begin);
@@ -53,10 +55,11 @@ void VictimRoom::enter(DomainRef domain, int device_type) {
     for (int i = 0; i < std::ssize(room.domain); ++i)
       count_domain(room, i, 1);
   }
-  for (int position = range_.begin; position < range_.end; ++position) {
+  larger_by_loss_.assign(is_pair_ ? at(room_, pair_.larger).domain.size() : 0, {});
+  class_at_.assign(is_classed_ ? as_index(range_.end - range_.begin) : 0, {});
+  if (is_classed_) classes_.add({}, range_.end - range_.begin);
+  for (int position = range_.begin; position < range_.end; ++position)
     update(position);
-    count_pair(position);
-  }
   for (RoleRoom& room : room_)
     room.entered = room.node;
 }
@@ -80,6 +83,8 @@ void VictimRoom::update(int position) {
     replicas = now;
     count_domain(room, domain, 1);
   }
+  count_pair(position);
+  count_class(position);
 }
 
 // Replicas of the larger role come to a node one after another, each with the replicas of the
@@ -88,7 +93,7 @@ void VictimRoom::update(int position) {
 void VictimRoom::count_pair(int position) {
   if (!is_pair_) return;
   PairCount& count = at(pair_counts_, position - range_.begin);
-  add_count(count, -1);
+  add_count(position, -1);
   const int node = at(trial_.domains().order, position);
   int before =
       std::min(at(at(room_, pair_.smaller).node, position - range_.begin), kPairReplicasMax);
@@ -98,30 +103,46 @@ void VictimRoom::count_pair(int position) {
   count.is_even = room == count.larger && before < kPairReplicasMax;
   int loss = 0;
   for (int i = 0; i < count.larger; ++i) {
-    const int after = std::min(
-        room_beside(task_, pair_, device_type_, node, trial_.free(node), i + 1), kPairReplicasMax);
+    const int after =
+        std::min(room_beside(task_, pair_, node, trial_.free(node), i + 1), kPairReplicasMax);
     count.is_even &= before - after >= loss;
     loss = std::max(loss, before - after);
     at(count.loss, i) = static_cast<std::int8_t>(loss);
     before = after;
   }
-  add_count(count, 1);
+  add_count(position, 1);
 }
 
-void VictimRoom::add_count(const PairCount& count, int sign) {
+void VictimRoom::add_count(int position, int sign) {
+  const PairCount& count = at(pair_counts_, position - range_.begin);
+  const RoleRoom& room = at(room_, pair_.larger);
+  auto& by_loss =
+      at(larger_by_loss_, trial_.domains().domain_at(room.level, position) - room.first);
   smaller_ += sign * count.smaller;
   uneven_nodes_ += count.is_even ? 0 : sign;
   for (int i = 0; i < count.larger; ++i)
-    at(larger_by_loss_, at(count.loss, i)) += sign;
+    at(by_loss, at(count.loss, i)) += sign;
+}
+
+void VictimRoom::count_class(int position) {
+  if (!is_classed_) return;
+  const int node = at(trial_.domains().order, position);
+  const NodeClass now = class_of(trial_.node(node), trial_.free(node),
+                                 at(trial_.domains().device_type, node) == device_type_);
+  NodeClass& before = at(class_at_, position - range_.begin);
+  if (now == before) return;
+  classes_.add(before, -1);
+  classes_.add(now, 1);
+  before = now;
 }
 
 void VictimRoom::free_item(const VictimItem& item) {
   for (const VictimReplica& replica : item.replicas) {
     if (replica.position < range_.begin || replica.position >= range_.end) continue;
     if (at(freed_, replica.id)++ > 0) continue;
+    ++trial_moves_;
     trial_.give(*replica.role, replica.placement);
     update(replica.position);
-    count_pair(replica.position);
   }
 }
 
@@ -129,9 +150,9 @@ void VictimRoom::take_item(const VictimItem& item) {
   for (const VictimReplica& replica : item.replicas) {
     if (replica.position < range_.begin || replica.position >= range_.end) continue;
     if (--at(freed_, replica.id) > 0) continue;
+    ++trial_moves_;
     trial_.take(*replica.role, replica.placement);
     update(replica.position);
-    count_pair(replica.position);
   }
 }
 
@@ -167,15 +188,46 @@ bool VictimRoom::holds_subgroups_beside_kept(int role) const {
       .holds(domain_);
 }
 
+// A subgroup takes the cheapest replicas of its domain that those before it have left, so that the
+// cheapest subgroups of all domains can be chosen; an incomplete one counts as whole.
 bool VictimRoom::holds_pair() const {
-  long long larger = replicas_needed(pair_.larger);
+  const int subgroup = at(room_, pair_.larger).subgroup;
+  std::vector<long long> subgroups_by_loss;
+  for (const auto& by_loss : larger_by_loss_) {
+    int members = 0;
+    int loss_of_members = 0;
+    for (int loss = 0; loss <= kPairReplicasMax; ++loss) {
+      long long left = at(by_loss, loss);
+      while (left > 0) {
+        const int joined = static_cast<int>(std::min<long long>(left, subgroup - members));
+        members += joined;
+        loss_of_members += joined * loss;
+        left -= joined;
+        if (members < subgroup) break;
+        const long long alike = 1 + (loss_of_members == subgroup * loss ? left / subgroup : 0);
+        if (loss_of_members >= std::ssize(subgroups_by_loss))
+          subgroups_by_loss.resize(as_index(loss_of_members) + 1);
+        at(subgroups_by_loss, loss_of_members) += alike;
+        left -= (alike - 1) * subgroup;
+        members = loss_of_members = 0;
+      }
+    }
+  }
+  long long larger = (replicas_needed(pair_.larger) + subgroup - 1) / subgroup;
   long long smaller = smaller_;
-  for (int loss = 0; loss <= kPairReplicasMax && larger > 0; ++loss) {
-    const long long taken = std::min(larger, at(larger_by_loss_, loss));
+  for (int loss = 0; loss < std::ssize(subgroups_by_loss) && larger > 0; ++loss) {
+    const long long taken = std::min(larger, at(subgroups_by_loss, loss));
     larger -= taken;
     smaller -= taken * loss;
   }
   return larger == 0 && smaller >= replicas_needed(pair_.smaller);
+}
+
+bool VictimRoom::holds_classes() const {
+  GangSize needed;
+  for (int role = 0; role < std::ssize(room_); ++role)
+    needed.push_back(replicas_needed(role));
+  return classes_.hold(task_.job.roles, needed);
 }
 
 bool VictimRoom::fits() {
@@ -183,8 +235,11 @@ bool VictimRoom::fits() {
   for (int role = 0; role < std::ssize(room_); ++role)
     if (!holds_alone(role)) return false;
   if (room_.size() == 1 || (is_pair_ && holds_pair())) return true;
+  if (is_classed_ && holds_classes()) return true;
   const int nodes = range_.end - range_.begin;
-  if (is_pair_ && (uneven_nodes_ == 0 || nodes > kSearchedNodesMax)) return false;
+  if (is_classed_ && nodes > kSearchedNodesMax) return false;
+  const bool is_exact = uneven_nodes_ == 0 && at(room_, pair_.larger).rest == 0;
+  if (is_pair_ && (is_exact || nodes > kSearchedNodesMax)) return false;
   if (visits_left_ < nodes) return false;
   visits_left_ -= nodes;
   return fits_together();
@@ -193,6 +248,7 @@ bool VictimRoom::fits() {
 bool VictimRoom::fits_together() {
   if (share_out_by_role(task_, view_nodes(trial_), device_type_, domain_, FillOrder::kFewest))
     return true;
+  if (range_.end - range_.begin > kSearchedNodesMax) return false;
   int states = kGangStatesMax;
   return share_out_exactly(task_, device_type_, domain_, states).has_value();
 }

@@ -7,6 +7,7 @@
 #include "regatta/base/core/ids.h"
 #include "regatta/platform/sched/internal/free_capacity.h"
 #include "regatta/platform/sched/internal/gang_search.h"
+#include "regatta/platform/sched/internal/node_classes.h"
 #include "regatta/platform/sched/internal/pair_shares.h"
 
 namespace regatta::sched {
@@ -32,10 +33,12 @@ inline constexpr int kSearchedNodesMax = 256;
 
 // Counts the room of each role as victims come and go, so that a check takes no search: exact for
 // one role. Several roles are searched together, as long as that takes no more than kRoomVisitsMax
-// visits of nodes in all; two roles without subgroups are counted by what one takes from the other,
-// which is exact where a replica never takes less than the one before it on a node; else they are
-// searched too in domains of at most kSearchedNodesMax nodes. A check that is not exact only
-// refuses.
+// visits of nodes in all; two roles, of which the smaller one has no subgroups, are counted by what
+// the larger one takes from it, which is exact where a replica never takes less than the one before
+// it on a node and no subgroup is incomplete; else they are searched too in domains of at most
+// kSearchedNodesMax nodes. Three roles and more without
+// subgroups are counted by classes of equal nodes, and searched in such domains. A check that is
+// not exact only refuses.
 class VictimRoom {
  public:
   // `replicas`: more than every id.
@@ -53,6 +56,9 @@ class VictimRoom {
   bool fits();
   // While all items are freed: whether this one can help any set of them.
   bool is_useful(const VictimItem& item) const;
+
+  // Replicas freed or taken back so far.
+  long long trial_moves() const { return trial_moves_; }
 
   // Thousandths of devices that the gang can use: what it lacks, and what the item would add.
   long long missing_milli() const;
@@ -79,7 +85,9 @@ class VictimRoom {
   void count_domain(RoleRoom& room, int domain, int sign);
   void update(int position);
   void count_pair(int position);
+  void count_class(int position);
   bool holds_pair() const;
+  bool holds_classes() const;
   bool fits_together();
 
   FreeCapacity trial_;
@@ -92,22 +100,26 @@ class VictimRoom {
   NodeRange range_;
   int device_type_ = kAnyDeviceType;
   std::vector<RoleRoom> room_;  // by role
-  // The amounts that a node has added to the counts below.
+  // The part of a node in the counts below.
   struct PairCount {
     int smaller = 0;
     int larger = 0;
     bool is_even = true;
     std::array<std::int8_t, kPairReplicasMax> loss{};  // by replica of the larger role
   };
-  void add_count(const PairCount& count, int sign);
+  void add_count(int position, int sign);
   std::vector<PairCount> pair_counts_;  // by position from range_.begin
   // Two roles on many nodes: replicas of the larger one by the number of replicas of the smaller
   // one for which they leave no room; and those of the smaller one on empty nodes.
   bool is_pair_ = false;
-  std::array<long long, kPairReplicasMax + 1> larger_by_loss_{};
+  std::vector<std::array<long long, kPairReplicasMax + 1>> larger_by_loss_;
   long long smaller_ = 0;
   long long uneven_nodes_ = 0;  // where the count of the pair is too small
   RolePair pair_;
+  bool is_classed_ = false;
+  NodeClasses classes_;              // of the nodes of the domain
+  std::vector<NodeClass> class_at_;  // by position from range_.begin
+  long long trial_moves_ = 0;
   int visits_left_ = kRoomVisitsMax;
 };
 

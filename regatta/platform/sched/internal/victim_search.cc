@@ -41,6 +41,7 @@ class VictimSearch {
   }
 
   const std::vector<VictimItem>& items() const { return items_; }
+  long long trial_moves() const { return room_.trial_moves(); }
 
  private:
   VictimReplica victim_replica(int job, int replica) const {
@@ -230,6 +231,7 @@ std::optional<VictimSet> find_victims(const FreeCapacity& free, const GangReques
   }
   auto placement = place_gang(freed, gang);
   if (!placement) return std::nullopt;
+  set.trial_moves = search.trial_moves();
   set.victims = victims_of(options, search.items(), chosen);
   set.placement = std::move(*placement);
   return set;

@@ -32,7 +32,8 @@ struct Victim {
 struct VictimSet {
   std::vector<Victim> victims;  // by rising job
   double cost = 0;
-  GangPlacement placement;  // of the gang in the room that they make
+  GangPlacement placement;    // of the gang in the room that they make
+  long long trial_moves = 0;  // replicas that the search freed or took back: nearly all of its time
 };
 
 // Where at most so many evictions and replicas to give up concern a domain, the cheapest set is

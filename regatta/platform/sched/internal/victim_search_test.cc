@@ -12,6 +12,7 @@ namespace regatta::sched {
 namespace {
 
 constexpr GangWeights kWeights;
+constexpr long long kMovesOfEach = 16;  // replicas, in the search
 
 // A job of the option, or one replica of it.
 struct TrialItem {
@@ -274,6 +275,61 @@ TEST(FindVictims, LetsAnElasticJobShrinkInsteadOfEvictingIt) {
   ASSERT_TRUE(found);
   EXPECT_EQ(found->victims, (std::vector<Victim>{{0, false, {1}}}));
   EXPECT_EQ(found->placement.replicas[0].node, 1);
+}
+
+// Nodes of 8 devices in leaves of 32, filled by jobs of 1, 2 or 4 devices or of 8 on each of up to
+// 16 nodes; all of them may be evicted.
+ClusterSnapshot full_cluster(int nodes, RandomSequence& random) {
+  ClusterSnapshot snapshot;
+  for (int i = 0; i < nodes; ++i)
+    snapshot.nodes.push_back({.name = "n" + std::to_string(i),
+                              .device_type = "A",
+                              .devices = 8,
+                              .leaf = i / 32,
+                              .group = i / 256});
+  for (int node = 0; node < nodes;) {
+    RunningJob job;
+    if (random.below(2) == 0) {
+      job.request.roles = {{.devices = 8}};
+      for (int count = 1 << random.below(5); count > 0 && node < nodes; --count, ++node)
+        job.replicas.push_back({0, node, 0xff});
+      snapshot.running.push_back(job);
+      continue;
+    }
+    const int size = 1 << random.below(3);
+    job.request.roles = {{.devices = size}};
+    for (int first = 0; first < 8; first += size) {
+      job.replicas = {{0, node, ((1U << size) - 1) << first}};
+      snapshot.running.push_back(job);
+    }
+    ++node;
+  }
+  return snapshot;
+}
+
+// A guard of its time that does not depend on the machine.
+TEST(FindVictims, MovesEachReplicaOfALargeClusterAFewTimesAtMost) {
+  for (const int replicas : {8, 64, 256})
+    for (std::uint64_t seed = 0; seed < 4; ++seed) {
+      RandomSequence random(seed);
+      const ClusterSnapshot snapshot = full_cluster(1024, random);
+      std::vector<VictimOption> options;
+      long long running = 0;
+      for (int job = 0; job < std::ssize(snapshot.running); ++job) {
+        options.push_back({.job = job, .eviction_cost = 1 + 100 * random.uniform()});
+        running += std::ssize(at(snapshot.running, job).replicas);
+      }
+      JobRequest job;
+      job.roles = {{.replicas_min = replicas, .replicas_max = replicas, .devices = 8}};
+      const auto one = find_victims(FreeCapacity(snapshot), {job, {replicas}, kWeights}, options);
+      ASSERT_TRUE(one);
+      EXPECT_LE(one->trial_moves, kMovesOfEach * running) << "seed " << seed;
+      job.roles.push_back({.replicas_min = replicas, .replicas_max = replicas, .devices = 3});
+      const auto two =
+          find_victims(FreeCapacity(snapshot), {job, {replicas, replicas}, kWeights}, options);
+      ASSERT_TRUE(two);
+      EXPECT_LE(two->trial_moves, kMovesOfEach * running) << "seed " << seed;
+    }
 }
 
 }  // namespace
