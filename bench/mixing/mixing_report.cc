@@ -131,6 +131,23 @@ Status add_elastic_rows(const DutyTrace& trace, const DeviceCapacity& device, or
   return {};
 }
 
+// `weak` and `strong`: the interference of two more devices.
+Result<ordered_json> report_placements(const DutyTrace& trace, const DeviceCapacity& device,
+                                       double weak, double strong) {
+  ordered_json rows = ordered_json::array();
+  REGATTA_TRY_DO(add_static_rows(trace, device, rows));
+  ElasticOptions oracle;
+  oracle.has_hindsight = true;
+  REGATTA_TRY(use, replay_elastic(trace.workloads, ranges_of(trace).later, oracle, device, {}));
+  rows.push_back(placement_row("every 10, shared (oracle)", device.interference, "after 6 h", use));
+  for (const double k : {0.0, weak, device.interference, strong}) {
+    DeviceCapacity other = device;
+    other.interference = k;
+    REGATTA_TRY_DO(add_elastic_rows(trace, other, rows));
+  }
+  return rows;
+}
+
 ordered_json limits_of(const DutyTrace& trace) {
   const Ranges ranges = ranges_of(trace);
   return {
@@ -173,9 +190,12 @@ Result<ordered_json> mode_row(const std::string& name, const std::vector<MixedWo
                       {"reason", decision.reason}};
 }
 
-Result<ordered_json> report_modes(const DutyTrace& trace, DeviceCapacity device, Bytes memory) {
+// `strong`: the interference of a second device.
+Result<ordered_json> report_modes(const DutyTrace& trace, DeviceCapacity device, double strong,
+                                  Bytes memory) {
   const ServiceBudget budget{.interval = trace.interval};
   device.host_memory = Bytes{512LL << 30};
+  const double weak = device.interference;
   const std::size_t intervals = trace.workloads.front().demand.size();
   const MixedWorkload training{"training", WorkloadClass::kBatch, memory,
                                std::vector<float>(intervals, 1)};
@@ -191,9 +211,9 @@ Result<ordered_json> report_modes(const DutyTrace& trace, DeviceCapacity device,
   with_training.push_back(training);
   REGATTA_TRY_DO(add("two services", services));
   REGATTA_TRY_DO(add("two services and training", with_training));
-  device.interference = 1.05;
+  device.interference = strong;
   REGATTA_TRY_DO(add("two services and training", with_training));
-  device.interference = 0.15;
+  device.interference = weak;
   REGATTA_TRY_DO(add("three intermittent jobs of 60 GiB",
                      longest_of(trace, DutyPattern::kShortSpike, 3, Bytes{60LL << 30})));
   return rows;
@@ -239,17 +259,13 @@ Result<ordered_json> mixing_report(const ReportOptions& options) {
   report["interference"] = interference;
   report["patterns"] = patterns_of(trace);
   report["limits"] = limits_of(trace);
-  report["placements"] = ordered_json::array();
   DeviceCapacity device;
-  device.interference = interference[1]["interference"];  // of the P100, the middle one
-  REGATTA_TRY_DO(add_static_rows(trace, device, report["placements"]));
-  for (const double k : {0.0, device.interference, 2 * device.interference,
-                         interference[2]["interference"].get<double>()}) {
-    DeviceCapacity other = device;
-    other.interference = k;
-    REGATTA_TRY_DO(add_elastic_rows(trace, other, report["placements"]));
-  }
-  REGATTA_TRY(modes, report_modes(trace, device, options.memory));
+  device.interference = interference[0]["interference"];  // of the K80, the middle one
+  const double weak = interference[1]["interference"];
+  const double strong = interference[2]["interference"];
+  REGATTA_TRY(placements, report_placements(trace, device, weak, strong));
+  report["placements"] = placements;
+  REGATTA_TRY(modes, report_modes(trace, device, strong, options.memory));
   report["modes"] = modes;
   REGATTA_TRY(tidal, report_tidal(requests));
   report["tidal"] = tidal;

@@ -21,6 +21,7 @@ constexpr int kSeeds = 10;
 constexpr int kNodes = 2048;
 constexpr int kDevices = 8 * kNodes;
 constexpr Seconds kHorizon = 54 * kDay;
+constexpr Seconds kWarmUp = 365 * kDay;
 
 // Llama 3 405B: 16 M tokens a step at 400 TFLOPS on each of 16,384 GPUs: 6 x 405e9 x 16e6 / 6.6e18.
 constexpr Seconds kStep{5.9};
@@ -47,7 +48,7 @@ constexpr NodeRepair kQuickRepair{2 * kHour, 6 * kHour, 0.25, kDay};
 constexpr int kFewSpares = 32;
 
 // Gamma distribution with the mean and the variance of the rates of nodes with and without lemons.
-RateBelief prior_of(const LemonNodes& lemons, FailureRate mean) {
+RateBelief lemon_prior(const LemonNodes& lemons, FailureRate mean) {
   const double usual = 1 / (1 - lemons.share + lemons.share * lemons.factor);
   const double spread = (lemons.factor - 1) * usual;
   const double variance = lemons.share * (1 - lemons.share) * spread * spread;
@@ -79,6 +80,7 @@ GangOptions full_gang(const FailureMix& mix) {
   GangOptions options;
   options.nodes = kNodes;
   options.horizon = kHorizon;
+  options.warm_up = kWarmUp;
   options.mix = mix;
   options.lemons = kLemons;
   options.checkpoint = {{}, kMemorySave, kLoad};
@@ -90,7 +92,7 @@ GangOptions full_gang(const FailureMix& mix) {
   options.planned = {47, {300}};
   options.weigh_risk = true;
   const FailureRate lost = lost_nodes(mix, 0);
-  options.prior = prior_of(kLemons, lost / kNodes);
+  options.prior = lemon_prior(kLemons, lost / kNodes);
   options.spares = spares_needed({.nodes = kNodes,
                                   .node_loss = lost_nodes(mix, kRepair.relapse_share),
                                   .repair = kRepair.mean});
@@ -170,9 +172,11 @@ NamedGangs measures(const FailureMix& mix) {
     o.lemons = {};
     o.repair.relapse_share = 0;
   });
+  vary("all nodes work at the start", [](GangOptions& o) { o.warm_up = {}; });
   vary("without risk: no blacklist, oldest spare first",
        [](GangOptions& o) { o.weigh_risk = false; });
   vary("without spares", [](GangOptions& o) { o.spares = 0; });
+  vary("ten more spares", [](GangOptions& o) { o.spares += 10; });
   vary("half of the spares", [](GangOptions& o) { o.spares /= 2; });
   vary("checkpoint at each step", [](GangOptions& o) { o.checkpoint.interval = kStep; });
   vary("checkpoints in storage alone", use_storage_alone);
@@ -194,7 +198,7 @@ NamedGangs measures(const FailureMix& mix) {
     o.lemons = kHeavyLemons;
     o.repair = kQuickRepair;
     o.spares = kFewSpares;
-    o.prior = prior_of(kHeavyLemons, lost_nodes(mix, 0) / kNodes);
+    o.prior = lemon_prior(kHeavyLemons, lost_nodes(mix, 0) / kNodes);
   });
   return gangs;
 }
@@ -238,6 +242,7 @@ Result<ResultTable> interval_table(const FailureMix& mix) {
       options.planned = {};
       options.weigh_risk = false;
       options.spares = 300;
+      options.warm_up = {};
       if (is_storage) use_storage_alone(options);
       options.checkpoint_loss = 0;
       for (FailureCause& cause : options.mix.causes)
@@ -337,6 +342,7 @@ Result<ResultTable> spare_table(const FailureMix& mix) {
     // mean alone.
     options.repair.median = kRepair.mean / 2;
     options.horizon = 20 * 365 * kDay;
+    options.warm_up = {};
     double waited = 0;
     for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
       REGATTA_TRY(outcome, simulate_gang(options, seed));

@@ -1,11 +1,13 @@
-// report/sched_report.h: decisions of the scheduler: text for people, JSON for programs. Texts end
-// with a newline.
+// report/sched_report.h: decisions of the scheduler and replays of traces: text for people, JSON
+// for programs, a page. Texts end with a newline.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "regatta/platform/cluster_replay/replay_result.h"
 #include "regatta/platform/sched/cluster_snapshot.h"
 #include "regatta/platform/sched/decide.h"
 #include "regatta/platform/sched/scheduling_policy.h"
@@ -35,5 +37,25 @@ struct WaitExplanation {
 };
 std::string wait_text(const WaitExplanation& explanation);
 nlohmann::json wait_json(const WaitExplanation& explanation);
+
+// `regatta sched replay` and `regatta sched simulate`: one load under one or more policies.
+struct PolicyReplay {
+  std::string policy;
+  cluster_replay::ReplayResult result;
+};
+struct ReplayReport {
+  std::string load;     // "philly_jobs.csv", "generated"
+  std::string cluster;  // its file
+  int nodes = 0;
+  int devices = 0;
+  double price = 0;                   // of a device and hour; 0: not given
+  std::vector<PolicyReplay> replays;  // at least one
+};
+// A table with a row for each policy, and what the first has over the last.
+std::string replay_text(const ReplayReport& report);
+// The keys of docs/formats/sched_replay.md.
+nlohmann::json replay_json(const ReplayReport& report);
+// A page: key figures, curves of allocation, fragmentation, waiting and evictions of all policies.
+std::string replay_html(const ReplayReport& report);
 
 }  // namespace regatta::report

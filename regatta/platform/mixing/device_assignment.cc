@@ -70,81 +70,118 @@ struct IntervalSums {
   int targets = 0;
 };
 
-struct UseCounts {
-  double above = 0;
-  double missed = 0;
-  double targets = 0;
-  double waiting = 0;  // work without a target
-  double delayed = 0;
+// The device of each workload in an interval.
+struct Placement {
+  std::vector<int> homes;  // -1: not placed
+  std::vector<bool> has_target;
 };
 
-// Adds one interval to the use. `homes` of workloads that are not placed: -1.
-void add_interval(std::span<const MixedWorkload> workloads, std::span<const int> homes,
-                  const std::vector<bool>& has_target, std::size_t interval, float k,
-                  MixingUse& use, UseCounts& counts) {
-  const int most = homes.empty() ? -1 : *std::max_element(homes.begin(), homes.end());
-  std::vector<IntervalSums> sums(as_index(most + 1));
-  for (std::size_t i = 0; i < workloads.size(); ++i) {
-    const float demand = workloads[i].demand[interval];
-    if (demand < 0 || homes[i] < 0) continue;
-    IntervalSums& sum = at(sums, homes[i]);
-    sum.all += demand;
-    sum.all_squares += demand * demand;
-    ++sum.present;
-    if (!has_target[i]) continue;
-    sum.target += demand;
-    sum.target_squares += demand * demand;
-    ++sum.targets;
-  }
-  int devices = 0;
-  for (const IntervalSums& sum : sums) {
-    if (sum.present == 0) continue;
-    ++devices;
-    use.workload_intervals += sum.present;
-    counts.targets += sum.targets;
-    const float needed = mixed_demand(sum.all, sum.all_squares, k);
-    if (exceeds_device(needed)) counts.above += 1;
-    const float waiting = sum.all - sum.target;
-    counts.waiting += waiting;
-    counts.delayed += std::min(waiting, std::max(0.0F, needed - 1));
-    const float occupied = std::min(1.0F, sum.all);
-    if (exceeds_device(sum.target + k * (occupied * sum.target - sum.target_squares)))
-      counts.missed += sum.targets;
-  }
-  use.device_intervals += devices;
-  use.most_devices = std::max(use.most_devices, devices);
-}
+// Adds up intervals.
+class UseCounter {
+ public:
+  UseCounter(std::span<const MixedWorkload> workloads, const DeviceCapacity& device)
+      : workloads_(workloads), k_(static_cast<float>(device.interference)) {}
 
-void finish(MixingUse& use, const UseCounts& counts) {
-  use.above_share = use.device_intervals > 0 ? counts.above / use.device_intervals : 0;
-  use.missed_share = counts.targets > 0 ? counts.missed / counts.targets : 0;
-  use.delayed_share = counts.waiting > 0 ? counts.delayed / counts.waiting : 0;
-}
+  void add(const Placement& placement, std::size_t interval) {
+    const auto most = std::max_element(placement.homes.begin(), placement.homes.end());
+    std::vector<IntervalSums> sums(as_index(*most + 1));
+    for (std::size_t i = 0; i < workloads_.size(); ++i) {
+      const float demand = workloads_[i].demand[interval];
+      if (demand < 0 || placement.homes[i] < 0) continue;
+      IntervalSums& sum = at(sums, placement.homes[i]);
+      sum.all += demand;
+      sum.all_squares += demand * demand;
+      ++sum.present;
+      if (!placement.has_target[i]) continue;
+      sum.target += demand;
+      sum.target_squares += demand * demand;
+      ++sum.targets;
+    }
+    int devices = 0;
+    for (const IntervalSums& sum : sums) {
+      if (sum.present == 0) continue;
+      ++devices;
+      add_device(sum);
+    }
+    use_.device_intervals += devices;
+    use_.most_devices = std::max(use_.most_devices, devices);
+  }
+
+  MixingUse use() const {
+    MixingUse use = use_;
+    use.above_share = above_ / std::max(1.0, use_.device_intervals);
+    use.missed_share = missed_ / std::max(1.0, targets_);
+    use.delayed_share = waiting_ > 0 ? delayed_ / waiting_ : 0;
+    return use;
+  }
+
+ private:
+  void add_device(const IntervalSums& sum) {
+    use_.workload_intervals += sum.present;
+    targets_ += sum.targets;
+    const float needed = mixed_demand(sum.all, sum.all_squares, k_);
+    if (exceeds_device(needed)) above_ += 1;
+    const float waiting = sum.all - sum.target;
+    waiting_ += waiting;
+    delayed_ += std::min(waiting, std::max(0.0F, needed - 1));
+    const float occupied = std::min(1.0F, sum.all);
+    if (exceeds_device(sum.target + k_ * (occupied * sum.target - sum.target_squares)))
+      missed_ += sum.targets;
+  }
+
+  std::span<const MixedWorkload> workloads_;
+  float k_;
+  MixingUse use_;
+  double above_ = 0;
+  double missed_ = 0;
+  double targets_ = 0;
+  double waiting_ = 0;  // work without a target
+  double delayed_ = 0;
+};
 
 LoadCosts costs_of(const DeviceCapacity& device, double missed_price, double move_price) {
   return {static_cast<float>(device.interference), missed_price, move_price, device.memory};
 }
 
-std::vector<int> elastic_homes(std::span<const MixedWorkload> workloads,
-                               const std::vector<int>& homes, std::size_t now,
-                               const ElasticOptions& options, const LoadCosts& costs,
-                               std::vector<bool>& has_target) {
+// The next intervals themselves.
+void look_ahead(std::span<const MixedWorkload> workloads, std::span<const int> present,
+                IntervalRange next, std::vector<LoadSamples>& loads) {
+  for (std::size_t i = 0; i < present.size(); ++i) {
+    loads[i].demand.clear();
+    for (std::size_t t = next.first; t < next.last; ++t)
+      loads[i].demand.push_back(std::max(0.0F, at(workloads, present[i]).demand[t]));
+  }
+}
+
+Placement decide_next(std::span<const MixedWorkload> workloads, const Placement& last,
+                      IntervalRange next, const ElasticOptions& options, const LoadCosts& costs) {
   std::vector<int> present;
   std::vector<int> before;
   for (int i = 0; i < std::ssize(workloads); ++i) {
-    if (at(workloads, i).demand[now - 1] < 0) continue;
+    if (at(workloads, i).demand[next.first - 1] < 0) continue;
     present.push_back(i);
-    before.push_back(at(homes, i));
+    before.push_back(at(last.homes, i));
   }
-  const std::vector<LoadSamples> loads = elastic_samples(workloads, present, now, options);
+  std::vector<LoadSamples> loads = elastic_samples(workloads, present, next.first, options);
+  if (options.has_hindsight) look_ahead(workloads, present, next, loads);
   DeviceLoads devices(loads, before, costs);
   devices.improve(kElasticRounds, 0, options.seed);
-  std::vector<int> next(workloads.size(), -1);
+  Placement placement{std::vector<int>(workloads.size(), -1), last.has_target};
   for (std::size_t i = 0; i < present.size(); ++i) {
-    at(next, present[i]) = devices.homes()[i];
-    has_target[as_index(present[i])] = loads[i].has_target;
+    at(placement.homes, present[i]) = devices.homes()[i];
+    placement.has_target[as_index(present[i])] = loads[i].has_target;
   }
-  return next;
+  return placement;
+}
+
+// A workload that comes between two decisions has a device of its own until the next one.
+Placement with_newcomers(std::span<const MixedWorkload> workloads, const Placement& placement,
+                         std::size_t interval) {
+  Placement all = placement;
+  int free = *std::max_element(all.homes.begin(), all.homes.end()) + 1;
+  for (std::size_t i = 0; i < workloads.size(); ++i)
+    if (all.homes[i] < 0 && workloads[i].demand[interval] >= 0) all.homes[i] = free++;
+  return all;
 }
 
 }  // namespace
@@ -210,14 +247,13 @@ Result<std::vector<int>> assign_jointly(std::span<const MixedWorkload> workloads
 
 MixingUse judge_assignment(std::span<const MixedWorkload> workloads, std::span<const int> homes,
                            IntervalRange range, const DeviceCapacity& device) {
-  MixingUse use;
-  UseCounts counts;
-  const std::vector<bool> has_target(workloads.size(), true);
+  if (workloads.empty()) return {};
+  const Placement placement{{homes.begin(), homes.end()},
+                            std::vector<bool>(workloads.size(), true)};
+  UseCounter counter(workloads, device);
   for (std::size_t t = range.first; t < range.last; ++t)
-    add_interval(workloads, homes, has_target, t, static_cast<float>(device.interference), use,
-                 counts);
-  finish(use, counts);
-  return use;
+    counter.add(placement, t);
+  return counter.use();
 }
 
 Result<MixingUse> replay_elastic(std::span<const MixedWorkload> workloads, IntervalRange range,
@@ -230,38 +266,34 @@ Result<MixingUse> replay_elastic(std::span<const MixedWorkload> workloads, Inter
     return Error{Code::kInvalidInput,
                  "elastic options: give at least 1 interval between decisions, 1 sample, a window "
                  "that ends before the range, and a pooled share from 0 to 1"};
-  MixingUse use;
-  UseCounts counts;
+  UseCounter total(workloads, device);
+  int moves = 0;
   double price = budget.missed_price;
-  std::vector<int> homes(workloads.size(), -1);
-  std::vector<bool> has_target(workloads.size(), true);
+  Placement placement{std::vector<int>(workloads.size(), -1),
+                      std::vector<bool>(workloads.size(), true)};
   const auto every = as_index(options.every);
   for (std::size_t now = range.first; now < range.last; now += every) {
-    const std::vector<int> next = elastic_homes(
-        workloads, homes, now, options, costs_of(device, price, options.move_price), has_target);
-    for (std::size_t i = 0; i < next.size(); ++i)
-      if (homes[i] >= 0 && next[i] >= 0 && homes[i] != next[i]) ++use.moves;
-    homes = next;
-    const double devices_before = use.device_intervals;
-    const double above_before = options.spikes_may_wait ? counts.missed : counts.above;
-    const double targets_before = counts.targets;
-    for (std::size_t t = now; t < std::min(range.last, now + every); ++t) {
-      // A workload that comes between two decisions has a device of its own until the next one.
-      std::vector<int> placed = homes;
-      int free = *std::max_element(homes.begin(), homes.end()) + 1;
-      for (std::size_t i = 0; i < placed.size(); ++i)
-        if (placed[i] < 0 && workloads[i].demand[t] >= 0) placed[i] = free++;
-      add_interval(workloads, placed, has_target, t, static_cast<float>(device.interference), use,
-                   counts);
+    const IntervalRange next{now, std::min(range.last, now + every)};
+    Placement decided = decide_next(workloads, placement, next, options,
+                                    costs_of(device, price, options.move_price));
+    for (std::size_t i = 0; i < workloads.size(); ++i)
+      if (placement.homes[i] >= 0 && decided.homes[i] >= 0 &&
+          placement.homes[i] != decided.homes[i])
+        ++moves;
+    placement = std::move(decided);
+    UseCounter counter(workloads, device);
+    for (std::size_t t = next.first; t < next.last; ++t) {
+      const Placement all = with_newcomers(workloads, placement, t);
+      total.add(all, t);
+      counter.add(all, t);
     }
-    const double above =
-        options.spikes_may_wait
-            ? (counts.missed - above_before) / (counts.targets - targets_before)
-            : (counts.above - above_before) / (use.device_intervals - devices_before);
+    const MixingUse use = counter.use();
+    const double above = options.spikes_may_wait ? use.missed_share : use.above_share;
     price = std::clamp(price * std::exp(kPriceGain * (above - budget.missed_share)), kPriceMin,
                        kPriceMax);
   }
-  finish(use, counts);
+  MixingUse use = total.use();
+  use.moves = moves;
   return use;
 }
 

@@ -57,6 +57,8 @@ struct ElasticOptions {
   double move_price = 0.1;    // of a workload that goes to another device, in devices
   // Workloads with short spikes so far may wait: they have no latency target.
   bool spikes_may_wait = false;
+  // An oracle, as a limit: the next intervals themselves are the samples.
+  bool has_hindsight = false;
   std::uint64_t seed = 1;
 };
 

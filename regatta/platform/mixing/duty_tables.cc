@@ -52,7 +52,7 @@ Result<DutyTrace> as_series(const std::vector<DutySample>& samples, std::vector<
     return bad_table(file, "all samples have one time; give a trace of several intervals");
   const auto [first, last] = std::minmax_element(times.begin(), times.end());
   const double count = std::round((*last - *first) / interval) + 1;
-  if (count > kIntervalsMax || count * static_cast<double>(names.size()) > 2e8)
+  if (count > kIntervalsMax || count * static_cast<double>(names.size()) > 5e7)
     return bad_table(file, fmt::format("{:.0f} intervals of {:g} s; give at most {:.0f}, and fewer "
                                        "for many pods",
                                        count, interval, kIntervalsMax));

@@ -37,7 +37,28 @@ double predicted_sum(double u, double v, double k) {
 struct FittedDuties {
   std::vector<double> duties;
   double error = 0;  // sum of squares
+
+  double add_error(double sum, const IndexedPair& pair, double k) const {
+    const double off = predicted_sum(at(duties, pair.job), at(duties, pair.other), k) - pair.sum;
+    return sum + off * off;
+  }
 };
+
+// Sets the duty of one job to the best one beside those of the others.
+void fit_duty(FittedDuties& fit, int job, const std::vector<const IndexedPair*>& pairs, double k) {
+  double best = 1e300;
+  double best_duty = at(fit.duties, job);
+  for (double duty = 2 * kDutyStep; duty < 1 + kDutyStep / 2; duty += kDutyStep) {
+    at(fit.duties, job) = duty;
+    double error = 0;
+    for (const IndexedPair* pair : pairs)
+      error = fit.add_error(error, *pair, k);
+    if (error >= best) continue;
+    best = error;
+    best_duty = duty;
+  }
+  at(fit.duties, job) = best_duty;
+}
 
 FittedDuties fit_duties(const std::vector<IndexedPair>& pairs, int jobs, double k) {
   std::vector<std::vector<const IndexedPair*>> of_job(as_index(jobs));
@@ -46,30 +67,11 @@ FittedDuties fit_duties(const std::vector<IndexedPair>& pairs, int jobs, double 
     if (pair.other != pair.job) at(of_job, pair.other).push_back(&pair);
   }
   FittedDuties fit{std::vector<double>(as_index(jobs), 0.8), 0};
-  const auto error_of = [&](const IndexedPair& pair) {
-    const double error =
-        predicted_sum(at(fit.duties, pair.job), at(fit.duties, pair.other), k) - pair.sum;
-    return error * error;
-  };
-  for (int round = 0; round < kRounds; ++round) {
-    for (int job = 0; job < jobs; ++job) {
-      double best = 1e300;
-      double best_duty = at(fit.duties, job);
-      for (double duty = 2 * kDutyStep; duty < 1 + kDutyStep / 2; duty += kDutyStep) {
-        at(fit.duties, job) = duty;
-        double error = 0;
-        for (const IndexedPair* pair : at(of_job, job))
-          error += error_of(*pair);
-        if (error < best) {
-          best = error;
-          best_duty = duty;
-        }
-      }
-      at(fit.duties, job) = best_duty;
-    }
-  }
+  for (int round = 0; round < kRounds; ++round)
+    for (int job = 0; job < jobs; ++job)
+      fit_duty(fit, job, at(of_job, job), k);
   for (const IndexedPair& pair : pairs)
-    fit.error += error_of(pair);
+    fit.error = fit.add_error(fit.error, pair, k);
   return fit;
 }
 

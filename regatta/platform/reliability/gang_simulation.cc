@@ -23,7 +23,20 @@ class GangRun {
   }
 
   GangOutcome run() {
-    while (now_ < options_.horizon) {
+    end_ = options_.warm_up;
+    run_to_end();
+    outcome_ = {};
+    const int spares_before = pool_.spares_used();
+    end_ = options_.warm_up + options_.horizon;
+    run_to_end();
+    outcome_.spares_used = pool_.spares_used() - spares_before;
+    outcome_.blacklisted = pool_.blacklisted();
+    return outcome_;
+  }
+
+ private:
+  void run_to_end() {
+    while (now_ < end_) {
       if (pool_.missing() > 0)
         wait();
       else if (restart_left_.value > 0)
@@ -32,12 +45,8 @@ class GangRun {
         train();
       pool_.take_back(now_, failure_cost());
     }
-    outcome_.spares_used = pool_.spares_used();
-    outcome_.blacklisted = pool_.blacklisted();
-    return outcome_;
   }
 
- private:
   Seconds failure_cost() const {
     return options_.checkpoint.interval / 2 + options_.detect + options_.replace +
            options_.checkpoint.load;
@@ -48,8 +57,8 @@ class GangRun {
   }
 
   Seconds next_planned_stop() const {
-    if (planned_done_ >= options_.planned.count) return options_.horizon;
-    return options_.horizon * ((planned_done_ + 0.5) / options_.planned.count);
+    if (planned_done_ >= options_.planned.count) return end_;
+    return options_.warm_up + options_.horizon * ((planned_done_ + 0.5) / options_.planned.count);
   }
 
   void spend(Seconds until, Seconds& sum) {
@@ -59,11 +68,11 @@ class GangRun {
 
   void wait() {
     // The pool takes nodes back as they return; nothing fails meanwhile.
-    spend(std::min(pool_.next_return(), options_.horizon), outcome_.waiting);
+    spend(std::min(pool_.next_return(), end_), outcome_.waiting);
   }
 
   void restart() {
-    const Seconds end = std::min(now_ + restart_left_, options_.horizon);
+    const Seconds end = std::min(now_ + restart_left_, end_);
     const Seconds failure = next_failure();
     Seconds& sum = is_planned_ ? outcome_.planned : outcome_.restarting;
     if (failure < end) {
@@ -80,7 +89,7 @@ class GangRun {
   void train() {
     const Seconds planned = std::max(now_, next_planned_stop());
     const Seconds failure = next_failure();
-    const Seconds end = std::min({failure, planned, options_.horizon});
+    const Seconds end = std::min({failure, planned, end_});
     const CheckpointLevel& level = options_.checkpoint;
     while (now_ + level.interval + level.save <= end)
       train_interval(end);
@@ -93,7 +102,7 @@ class GangRun {
     since_durable_ += trained;
     spend(now_ + trained, outcome_.trained);
     spend(end, outcome_.saving);
-    if (end < options_.horizon) stop_as_planned();
+    if (end < end_) stop_as_planned();
   }
 
   void train_interval(Seconds end) {
@@ -110,9 +119,9 @@ class GangRun {
 
   void stop_as_planned() {
     ++planned_done_;
-    spend(std::min(now_ + options_.checkpoint.save, options_.horizon), outcome_.saving);
+    spend(std::min(now_ + options_.checkpoint.save, end_), outcome_.saving);
     since_durable_ = {};
-    spend(std::min(now_ + options_.planned.duration, options_.horizon), outcome_.planned);
+    spend(std::min(now_ + options_.planned.duration, end_), outcome_.planned);
     restart_left_ = options_.checkpoint.load;
     is_planned_ = true;
   }
@@ -140,6 +149,7 @@ class GangRun {
   NodePool pool_;
   FailureRate restart_only_;
   Seconds now_;
+  Seconds end_;  // of the warm-up, then of all
   Seconds restart_left_;
   Seconds since_durable_;  // training that a loss of the frequent checkpoint undoes
   bool is_planned_ = false;
@@ -155,6 +165,7 @@ Status check(const GangOptions& options) {
   if (options.devices_per_node < 1) return wrong("devices_per_node", "at least 1");
   if (options.spares < 0) return wrong("spares", "at least 0");
   if (!(options.horizon.value > 0)) return wrong("horizon", "a positive time");
+  if (!(options.warm_up.value >= 0)) return wrong("warm_up", "a time of at least 0");
   if (!(options.checkpoint.interval.value > 0))
     return wrong("checkpoint.interval", "a positive time");
   if (!(options.mix.per_device().value > 0)) return wrong("mix", "causes with rates");

@@ -44,6 +44,9 @@ struct GangOptions {
   int nodes = 0;  // that the job holds, >= 1
   int devices_per_node = 8;
   int spares = 0;
+  // Simulated first and not counted, so that nodes are in repair as in the long run; 0: all work at
+  // the start.
+  Seconds warm_up;
   Seconds horizon;  // > 0
   // With rates. Those of the mix are the mean over all nodes; relapses come on top. Causes that
   // only restart the job belong to no node.
@@ -62,7 +65,7 @@ struct GangOptions {
   RateBelief prior;  // of a node's failures, for weigh_risk
 };
 
-// Times add up to the horizon.
+// Times add up to the horizon; all but `blacklisted` leave out the warm-up.
 struct GangOutcome {
   Seconds trained;     // that counts
   Seconds recomputed;  // undone by failures

@@ -122,6 +122,33 @@ TEST(GangSimulation, AccountsForAllTimeAndRepeatsWithItsSeed) {
   EXPECT_NE(first->trained, simulate_gang(options, 4)->trained);
 }
 
+// Long repairs fill up in months, so a gang that starts with all nodes waits less than Erlang's B
+// says.
+TEST(GangSimulation, WaitsAsInTheLongRunAfterAWarmUp) {
+  GangOptions options = llama3_gang();
+  options.weigh_risk = false;
+  options.lemons = {};
+  options.repair = {100 * kHour, 146 * kHour, 0, kDay};
+  options.spares = 35;
+  options.planned = {};
+  double started = 0;
+  double warmed = 0;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    options.warm_up = {};
+    started += simulate_gang(options, seed)->waiting / options.horizon / 20;
+    options.warm_up = 200 * kDay;
+    const auto outcome = simulate_gang(options, seed);
+    warmed += outcome->waiting / options.horizon / 20;
+    const Seconds sum = outcome->trained + outcome->recomputed + outcome->saving +
+                        outcome->restarting + outcome->waiting + outcome->planned;
+    EXPECT_NEAR(sum / options.horizon, 1, 1e-9);
+  }
+  const SparePool pool{
+      .nodes = 2048, .node_loss = rate_of(356, 54 * kDay), .repair = options.repair.mean};
+  EXPECT_NEAR(warmed, wait_share(pool, 35), 0.02);
+  EXPECT_LT(started, warmed - 0.02);
+}
+
 TEST(GangSimulation, HasAsManyFailuresAsTheMixWithLemonsBesideRelapses) {
   std::vector<double> failures;
   for (std::uint64_t seed = 0; seed < 20; ++seed) {

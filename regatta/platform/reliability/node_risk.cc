@@ -154,6 +154,10 @@ double RiskModel::factor(std::size_t covariate) const {
   return std::exp(weights[covariate]);
 }
 
+RateBelief prior_of(const RiskModel& model, std::span<const double> covariates, double shape) {
+  return {shape, Seconds{shape / model.rate(covariates).value}};
+}
+
 Result<RiskModel> fit_risk_model(std::span<const RiskCell> cells, double ridge) {
   double failures = 0;
   double exposure = 0;

@@ -59,6 +59,10 @@ struct RiskModel {
   double factor(std::size_t covariate) const;
 };
 
+// The prior of a node with these covariates, before its history: the model's rate as the mean, and
+// the spread between nodes of `shape` > 0, such as that of fit_rate_prior().
+RateBelief prior_of(const RiskModel& model, std::span<const double> covariates, double shape);
+
 // Poisson regression by Newton's method on the log likelihood less ridge / 2 x weight^2 of each
 // covariate; `ridge` > 0 keeps the factors of rare covariates finite. Fails with kInvalidInput
 // without a failure or exposure, or where cells differ in their number of covariates.

@@ -77,6 +77,14 @@ TEST(FitRiskModel, FindsTheFactorsOfCovariates) {
   EXPECT_NEAR(model->rate(covariates) * kDay, 6.75, 0.01);
 }
 
+TEST(PriorOf, HasTheRateOfTheModelAndGivesWayToTheHistory) {
+  const RiskModel model{rate_of(1, 100 * kDay), {std::log(2.0)}};
+  const std::vector<double> hot = {1};
+  const RateBelief prior = prior_of(model, hot, 0.5);
+  EXPECT_NEAR(prior.mean() * kDay, 0.02, 1e-12);
+  EXPECT_NEAR(updated(prior, {0, 25 * kDay}).mean() * kDay, 0.01, 1e-12);
+}
+
 TEST(FitRiskModel, KeepsTheFactorOfARareCovariateFinite) {
   const std::vector<RiskCell> cells = {{{0}, 50, 1000 * kDay}, {{1}, 0, kDay}};
   const auto model = fit_risk_model(cells);

@@ -3,8 +3,8 @@
 #include <bit>
 #include <cmath>
 #include <cstddef>
-#include <set>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -43,7 +43,8 @@ Status check_node(const ClusterNode& node) {
 }
 
 Status check_nodes(const std::vector<ClusterNode>& nodes) {
-  std::set<std::string_view> names;
+  std::unordered_set<std::string_view> names;
+  names.reserve(nodes.size());
   std::vector<int> group_of_leaf;
   for (const ClusterNode& node : nodes) {
     REGATTA_TRY_DO(check_node(node));
@@ -133,7 +134,8 @@ Status check_snapshot(const ClusterSnapshot& snapshot) {
     uses[i].milli.resize(as_index(snapshot.nodes[i].devices));
     uses[i].memory_mib.resize(as_index(snapshot.nodes[i].devices));
   }
-  std::set<std::string_view> names;
+  std::unordered_set<std::string_view> names;
+  names.reserve(snapshot.running.size());
   for (const RunningJob& job : snapshot.running) {
     if (!names.insert(job.request.name).second)
       return invalid(fmt::format("job {}: the name comes twice; rename one", job.request.name));

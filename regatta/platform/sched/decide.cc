@@ -1,7 +1,7 @@
 #include "regatta/platform/sched/decide.h"
 
-#include <set>
 #include <string_view>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -11,7 +11,8 @@ namespace regatta::sched {
 
 Status check_state(const ClusterSnapshot& snapshot, const JobQueue& queue) {
   REGATTA_TRY_DO(check_snapshot(snapshot));
-  std::set<std::string_view> names;
+  std::unordered_set<std::string_view> names;
+  names.reserve(snapshot.running.size() + queue.jobs.size());
   for (const RunningJob& job : snapshot.running)
     names.insert(job.request.name);
   for (const PendingJob& job : queue.jobs) {

@@ -14,6 +14,12 @@ TEST(NormalQuantile, HasTheValuesOfTheTables) {
   EXPECT_NEAR(normal_quantile(0.975), 1.959963984540054, 1e-9);
   EXPECT_NEAR(normal_quantile(0.025), -1.959963984540054, 1e-9);
   EXPECT_NEAR(normal_quantile(0.9), 1.2815515655446004, 1e-9);
+  EXPECT_NEAR(normal_quantile(0.001), -3.090232306167813, 1e-9);
+}
+
+TEST(NormalQuantile, InvertsTheDistributionFromTailToTail) {
+  for (double x = -8; x <= 8; x += 0.125)
+    EXPECT_NEAR(normal_quantile(0.5 * std::erfc(-x / std::sqrt(2.0))), x, x < 5 ? 1e-9 : 0.02) << x;
 }
 
 TEST(RemainingTime, OfAJobThatHasNotBegunIsItsQuantile) {

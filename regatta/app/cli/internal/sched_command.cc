@@ -10,6 +10,9 @@ void add_sched_command(CLI::App& app, int& exit_status) {
       "  regatta sched decide examples/sched_state.yaml");
   add_sched_decide(*sched, exit_status);
   add_sched_why(*sched, exit_status);
+  add_sched_request(*sched, exit_status);
+  add_sched_replay(*sched, exit_status);
+  add_sched_simulate(*sched, exit_status);
 }
 
 }  // namespace regatta::cli

@@ -183,6 +183,7 @@ std::vector<bool> low_intervals(std::span<const MixedWorkload> workloads, int le
   const std::vector<double> expected =
       forecast_series(targets, {.lead = lead, .quantile = kTidalQuantile});
   std::vector<bool> is_low;
+  is_low.reserve(expected.size());
   for (const double demand : expected)
     is_low.push_back(demand <= kLowDemand);
   return is_low;

@@ -89,11 +89,11 @@ void NodePool::fill_places(Seconds now) {
 }
 
 Seconds NodePool::next_return() const {
-  return repairs_.empty() ? options_.horizon : Seconds{repairs_.top().first};
+  return repairs_.empty() ? options_.warm_up + options_.horizon : Seconds{repairs_.top().first};
 }
 
 bool NodePool::is_worth_keeping(const PooledNode& node, Seconds now, Seconds failure_cost) const {
-  const Seconds left = options_.horizon - now;
+  const Seconds left = options_.warm_up + options_.horizon - now;
   const FailureRate rate = updated(options_.prior, node.history).mean();
   const int spares = static_cast<int>(nodes_.size()) - blacklisted_ - options_.nodes;
   const SparePool pool{.nodes = options_.nodes,

@@ -25,7 +25,7 @@ class NodePool {
   // where its last repair had not held.
   bool lose_node(Seconds now);
 
-  // The next node that comes back from repair; horizon where none will.
+  // The next node that comes back from repair; the end of all where none will.
   Seconds next_return() const;
   // Takes back every node that is repaired by `now`; missing places are filled. `failure_cost`:
   // time that one failure costs the job.

@@ -173,7 +173,7 @@ std::optional<GangPlacement> StartPass::find_room(int pending, std::string& text
                       .work = job.completed,
                       .leaf = state_.usage.leaf_of(state_.accounts.at(&job.request))};
   ++room_searches_;
-  if (state_.policy.moves > 0 &&
+  if (state_.policy.moves > 0 && has_free_devices(state_, request) &&
       static_cast<int>(state_.reservations.size()) < state_.policy.reservations) {
     const auto wait = earliest_start(state_, pending);
     const Seconds start = wait ? wait->start : state_.snapshot.now;

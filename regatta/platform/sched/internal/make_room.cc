@@ -135,14 +135,18 @@ void shed(DecisionState& state, const Victim& victim, const JobRequest& gang) {
 // none. Each was allowed alone.
 int victim_too_many(const DecisionState& state, const RoomRequest& request,
                     const std::vector<Victim>& victims) {
-  if (!state.policy.reclaims || request.leaf < 0) return -1;
+  const auto is_by_right = [&](const Victim& victim) {
+    return !victim.is_evicted ||
+           (state.policy.preempts &&
+            has_right(state, request, at(state.snapshot.running, victim.job)));
+  };
+  if (std::all_of(victims.begin(), victims.end(), is_by_right)) return -1;
   QuotaUsage usage = state.usage;
   for (const Victim& victim : victims) {
     if (!victim.is_evicted) continue;
     const RunningJob& job = at(state.snapshot.running, victim.job);
     const QuotaClaim claim = claim_of(state, job);
-    const bool is_by_right = state.policy.preempts && has_right(state, request, job);
-    if (!is_by_right && !state.guarantees.allows(usage, claim_of(state, request), claim))
+    if (!is_by_right(victim) && !state.guarantees.allows(usage, claim_of(state, request), claim))
       return victim.job;
     usage.remove(state.accounts.at(&job.request), claim.amounts);
   }
@@ -179,6 +183,16 @@ std::optional<GangPlacement> make_room(DecisionState& state, const RoomRequest& 
   text = fmt::format("; {} {} room", names_of(state, found->victims),
                      found->victims.size() == 1 ? "makes" : "make");
   return std::move(found->placement);
+}
+
+bool has_free_devices(const DecisionState& state, const RoomRequest& request) {
+  double free_milli = 0;
+  for (int node = 0; node < state.free.nodes(); ++node)
+    if (state.free.free(node).is_open)
+      for (const int milli : state.free.free(node).device_milli)
+        free_milli += milli;
+  return free_milli >= kDeviceMilli * (devices_of(request.job, request.size) -
+                                       devices_of(request.job, request.kept));
 }
 
 namespace {

@@ -26,6 +26,9 @@ struct RoomRequest {
 std::optional<GangPlacement> make_room(DecisionState& state, const RoomRequest& request,
                                        std::string& text);
 
+// Whether as many devices are free as the gang takes: moves free none.
+bool has_free_devices(const DecisionState& state, const RoomRequest& request);
+
 // The same by moving at most `policy.moves` jobs, which continue from their checkpoints elsewhere,
 // where that loses less than the gang loses by waiting until `start`.
 std::optional<GangPlacement> move_jobs(DecisionState& state, const RoomRequest& request,

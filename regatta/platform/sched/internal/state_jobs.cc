@@ -156,6 +156,12 @@ ReplicaPlacement read_replica(const YamlMap& map, const JobRequest& job, const N
 
 }  // namespace
 
+std::string level_name(TopologyLevel level) {
+  for (const auto& [name, value] : levels())
+    if (value == level) return name;
+  return "";
+}
+
 RunningJob read_running_job(const YamlMap& map, const NodeIndex& nodes) {
   map.allow(with_job_keys({"running_for", "since_checkpoint", "completed", "replicas"}));
   RunningJob job;

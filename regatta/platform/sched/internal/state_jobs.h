@@ -13,6 +13,9 @@ namespace regatta::sched {
 // Indices of nodes by their names.
 using NodeIndex = std::unordered_map<std::string, int>;
 
+// "leaf"
+std::string level_name(TopologyLevel level);
+
 // An item of the list `running` or `pending`. Errors stay in the document.
 RunningJob read_running_job(const YamlMap& map, const NodeIndex& nodes);
 PendingJob read_pending_job(const YamlMap& map);

@@ -1,0 +1,137 @@
+// bench/decisions/main.cc: time and memory of decisions on a large cluster with a long queue.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "regatta/base/core/ids.h"
+#include "regatta/base/core/stats.h"
+#include "regatta/base/core/text.h"
+#include "regatta/platform/packing/random_sequence.h"
+#include "regatta/platform/sched/decide.h"
+
+namespace regatta::sched {
+namespace {
+
+constexpr const char* kUsage =
+    "usage: regatta-decisions [NODES [RUNNING [PENDING]]]\n"
+    "Example: regatta-decisions 10000 20000 80000\n";
+constexpr int kDecisions = 7;
+constexpr double kMostFull = 0.95;
+
+// In MiB; the largest so far.
+double resident_memory() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmHWM:")) return std::stod(line.substr(6)) / 1024;
+  return 0;
+}
+
+JobRequest job_of(packing::RandomSequence& random, const std::string& name, int devices) {
+  JobRequest job;
+  job.name = name;
+  job.queue = "q" + std::to_string(random.below(50));
+  job.user = "u" + std::to_string(random.below(500));
+  job.priority = static_cast<int>(random.below(3));
+  Role role;
+  role.replicas_min = role.replicas_max = std::max(1, devices / 8);
+  role.devices = std::min(8, devices);
+  role.cpu_milli = 8000 * role.devices;
+  job.roles = {role};
+  job.run_time = {.median = {60.0 * static_cast<double>(1 + random.below(1000))}, .log_spread = 1};
+  job.checkpointing = {.interval = {1800}, .write = {10}, .restart = {120}};
+  return job;
+}
+
+ClusterSnapshot full_cluster(packing::RandomSequence& random, int nodes, int running) {
+  ClusterSnapshot snapshot;
+  snapshot.now = {1e6};
+  for (int i = 0; i < nodes; ++i)
+    snapshot.nodes.push_back({.name = "n" + std::to_string(i),
+                              .device_type = "h100",
+                              .devices = 8,
+                              .device_memory_mib = 80 << 10,
+                              .cpu_milli = 128'000,
+                              .memory_mib = 1 << 20,
+                              .nics = 8,
+                              .leaf = i / 32,
+                              .group = i / 256});
+  // Jobs of 1, 2 or 4 devices on the first nodes, whole nodes on the others, until it is full.
+  int node = 0;
+  int first = 0;
+  for (int i = 0; i < running && node < nodes * kMostFull; ++i) {
+    const int devices = std::min(8 - first, 1 << random.below(4));
+    RunningJob job;
+    job.request = job_of(random, "r" + std::to_string(i), devices);
+    job.started = {1e6 - static_cast<double>(random.below(100'000))};
+    job.checkpointed = {std::max(job.started.value, 1e6 - static_cast<double>(random.below(1800)))};
+    job.replicas = {{.role = 0, .node = node, .devices = ((1U << devices) - 1U) << first}};
+    first += devices;
+    if (first == 8) {
+      first = 0;
+      ++node;
+    }
+    snapshot.running.push_back(std::move(job));
+  }
+  return snapshot;
+}
+
+Status run(int nodes, int running, int pending) {
+  packing::RandomSequence random(1);
+  const ClusterSnapshot snapshot = full_cluster(random, nodes, running);
+  JobQueue queue;
+  std::vector<QuotaQueue> queues;
+  for (int i = 0; i < 50; ++i) {
+    queues.emplace_back();
+    queues.back().name = "q" + std::to_string(i);
+    queues.back().guaranteed[Resource::kCompute] = nodes * 8LL * kDeviceMilli / 100;
+  }
+  REGATTA_TRY(tree, QuotaTree::create(std::move(queues)));
+  queue.quotas = std::move(tree);
+  for (int i = 0; i < pending; ++i)
+    queue.jobs.push_back({.request = job_of(random, "p" + std::to_string(i), 1 << random.below(8)),
+                          .completed = {},
+                          .evictions = 0});
+  fmt::print("{} nodes, {} jobs run, {} wait; state {:.0f} MiB\n", nodes, snapshot.running.size(),
+             pending, resident_memory());
+  for (const std::string& name : scheduling_policy_names()) {
+    REGATTA_TRY(policy, find_scheduling_policy(name));
+    std::vector<double> times;
+    std::size_t actions = 0;
+    for (int i = 0; i < kDecisions; ++i) {
+      const auto begin = std::chrono::steady_clock::now();
+      REGATTA_TRY(decision, decide(snapshot, queue, policy));
+      const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+      times.push_back(time.count());
+      actions = decision.actions.size();
+    }
+    fmt::print(
+        "{:<10} {:8.1f} ms a decision (median of {}), {} actions, memory at most {:.0f} MiB\n",
+        name, 1e3 * median(times), kDecisions, actions, resident_memory());
+  }
+  return {};
+}
+
+}  // namespace
+}  // namespace regatta::sched
+
+int main(int argc, char** argv) {
+  std::vector<int> numbers = {10'000, 20'000, 80'000};
+  for (int i = 1; i < argc; ++i) {
+    const auto number = regatta::parse_number<int>(argv[i]);
+    if (i > 3 || !number || *number < 1) {
+      const bool is_help = std::string(argv[i]) == "--help";
+      std::fputs(regatta::sched::kUsage, is_help ? stdout : stderr);
+      return is_help ? 0 : 2;
+    }
+    numbers[static_cast<std::size_t>(i - 1)] = *number;
+  }
+  const regatta::Status status = regatta::sched::run(numbers[0], numbers[1], numbers[2]);
+  if (status) return 0;
+  fmt::print(stderr, "{}\n", status.error().message);
+  return regatta::exit_status(status.error());
+}

@@ -1,0 +1,54 @@
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "regatta/app/cli/internal/arguments.h"
+#include "regatta/app/cli/internal/job_file.h"
+#include "regatta/app/cli/internal/sched_command.h"
+#include "regatta/app/cli/internal/sched_load.h"
+#include "regatta/app/cli/internal/sched_replay_run.h"
+
+namespace regatta::cli {
+namespace {
+
+constexpr int kJobsMax = 10'000'000;
+
+struct SchedReplayOptions {
+  std::string trace;
+  int jobs = 0;
+  ReplayRunOptions run;
+};
+
+Status run_sched_replay(const SchedReplayOptions& options) {
+  cluster_replay::ReplayInput input;
+  REGATTA_TRY(jobs, load_trace(options.trace, options.jobs));
+  REGATTA_TRY(nodes, load_nodes(options.run.cluster));
+  REGATTA_TRY(quotas, queues_of(jobs));
+  input.jobs = std::move(jobs);
+  input.nodes = std::move(nodes);
+  input.quotas = std::move(quotas);
+  return run_replays(options.run, options.trace, input, {options.trace});
+}
+
+}  // namespace
+
+void add_sched_replay(CLI::App& sched, int& exit_status) {
+  auto options = std::make_shared<SchedReplayOptions>();
+  auto* command = add_command(
+      sched, "replay", "Replay a trace of jobs on a cluster under one or more policies",
+      "regatta sched replay philly_jobs.csv --cluster examples/sched_cluster.yaml --jobs 5000 "
+      "--policy regatta backfill",
+      [options, &exit_status] {
+        const Status status = run_sched_replay(*options);
+        exit_status = status ? 0 : report_error(status.error());
+      });
+  command->add_option("trace", options->trace, "Jobs: of Philly, openb, or online services")
+      ->required()
+      ->type_name("TRACE");
+  command->add_option("--jobs", options->jobs, "Replay only the first so many (all)")
+      ->type_name("N")
+      ->check(whole_number(1, kJobsMax));
+  add_replay_options(*command, options->run);
+}
+
+}  // namespace regatta::cli

@@ -1,0 +1,92 @@
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "regatta/app/cli/internal/arguments.h"
+#include "regatta/app/cli/internal/job_file.h"
+#include "regatta/app/cli/internal/sched_command.h"
+#include "regatta/app/cli/internal/sched_load.h"
+#include "regatta/app/cli/internal/sched_replay_run.h"
+#include "regatta/app/cli/internal/time_flag.h"
+#include "regatta/platform/cluster_replay/generated_load.h"
+
+namespace regatta::cli {
+namespace {
+
+constexpr double kLoadMost = 10;
+constexpr double kFailuresMost = 100;
+constexpr long long kSeedMost = 1'000'000'000;
+constexpr TimeRange kDurations{{3600}, {366 * 86400.0}, "30d"};
+constexpr TimeRange kRunTimes{{1}, {366 * 86400.0}, "1h"};
+constexpr TimeRange kRepairs{{1}, {366 * 86400.0}, "4h"};
+
+struct SchedSimulateOptions {
+  std::string duration = "30d";
+  std::string run_time = "1h";
+  std::string repair = "4h";
+  double load = 0.8;
+  double failures = 0;
+  int seed = 1;
+  ReplayRunOptions run;
+};
+
+Status run_sched_simulate(const SchedSimulateOptions& options) {
+  REGATTA_TRY(duration, time_flag("--duration", options.duration, kDurations));
+  REGATTA_TRY(run_time, time_flag("--run-time", options.run_time, kRunTimes));
+  REGATTA_TRY(repair, time_flag("--repair", options.repair, kRepairs));
+  cluster_replay::ReplayInput input;
+  REGATTA_TRY(nodes, load_nodes(options.run.cluster));
+  const auto seed = static_cast<std::uint64_t>(options.seed);
+  REGATTA_TRY(jobs, cluster_replay::generate_jobs(nodes, {.load = options.load,
+                                                          .duration = duration,
+                                                          .run_time_median = run_time,
+                                                          .seed = seed}));
+  // Failures go on until the last jobs have ended.
+  input.node_events =
+      cluster_replay::generate_failures(nodes, {.failures_per_day = options.failures,
+                                                .repair = repair,
+                                                .duration = duration * 2,
+                                                .seed = seed});
+  input.jobs = std::move(jobs);
+  input.nodes = std::move(nodes);
+  return run_replays(options.run,
+                     fmt::format("{} generated jobs, load {:g}", input.jobs.size(), options.load),
+                     input, {});
+}
+
+}  // namespace
+
+void add_sched_simulate(CLI::App& sched, int& exit_status) {
+  auto options = std::make_shared<SchedSimulateOptions>();
+  auto* command =
+      add_command(sched, "simulate", "Simulate random jobs and failures on a cluster",
+                  "regatta sched simulate --cluster examples/sched_cluster.yaml --load 0.9 "
+                  "--failures-per-day 0.02 --policy regatta backfill --html simulate.html",
+                  [options, &exit_status] {
+                    const Status status = run_sched_simulate(*options);
+                    exit_status = status ? 0 : report_error(status.error());
+                  });
+  command->add_option("--duration", options->duration, "Time in which jobs come (30d)")
+      ->type_name("TIME");
+  command
+      ->add_option("--load", options->load, "Device time asked for, over that of the cluster (0.8)")
+      ->type_name("LOAD")
+      ->check(number_up_to(kLoadMost));
+  command->add_option("--run-time", options->run_time, "Median run time of jobs (1h)")
+      ->type_name("TIME");
+  command
+      ->add_option("--failures-per-day", options->failures,
+                   "Of a node whose file does not say its own (0)")
+      ->type_name("N")
+      ->check(number_up_to(kFailuresMost));
+  command->add_option("--repair", options->repair, "Mean time until a failed node returns (4h)")
+      ->type_name("TIME");
+  command->add_option("--seed", options->seed, "Of the random jobs and failures (1)")
+      ->type_name("N")
+      ->check(whole_number(0, kSeedMost));
+  add_replay_options(*command, options->run);
+}
+
+}  // namespace regatta::cli

@@ -1,0 +1,79 @@
+#include "regatta/app/cli/internal/sched_load.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "regatta/app/cli/internal/cluster_file.h"
+#include "regatta/app/cli/internal/sched_inputs.h"
+#include "regatta/base/core/text.h"
+#include "regatta/model/topo/cluster_yaml.h"
+#include "regatta/platform/cluster_replay/trace_tables.h"
+#include "regatta/platform/packing/cluster_tables.h"
+
+namespace regatta::cli {
+namespace {
+
+constexpr std::size_t kTableBytesMax = 1U << 28U;
+
+bool has_column(std::string_view text, const std::string& name) {
+  const std::vector<std::string> columns = split(trim(text.substr(0, text.find('\n'))), ',');
+  return std::find(columns.begin(), columns.end(), name) != columns.end();
+}
+
+Result<std::vector<cluster_replay::TracedJob>> read_trace(const std::string& path,
+                                                          std::string_view text) {
+  if (has_column(text, "submit_s")) return cluster_replay::read_philly_jobs(text, path);
+  if (has_column(text, "app_name")) return cluster_replay::read_dlrm_instances(text, path);
+  if (has_column(text, "gpu_milli")) return cluster_replay::read_openb_jobs(text, path);
+  return Error{Code::kInvalidInput,
+               path +
+                   ":1: no trace of jobs has these columns; give the jobs of Philly (submit_s), "
+                   "of openb (gpu_milli) or instances of services (app_name)"};
+}
+
+}  // namespace
+
+Result<std::vector<cluster_replay::TracedJob>> load_trace(const std::string& path, int jobs) {
+  REGATTA_TRY(text, read_named_file(path, kTableBytesMax));
+  REGATTA_TRY(trace, read_trace(path, text));
+  if (trace.empty())
+    return Error{Code::kInvalidInput, path + ": it has no job; give a trace with some"};
+  if (jobs > 0 && static_cast<std::size_t>(jobs) < trace.size())
+    trace.resize(static_cast<std::size_t>(jobs));
+  return trace;
+}
+
+Result<std::vector<sched::ClusterNode>> load_nodes(const std::string& path) {
+  REGATTA_TRY(text, read_named_file(path, kTableBytesMax));
+  if (has_column(text, "sn")) {
+    REGATTA_TRY(nodes, packing::read_nodes(text, path));
+    return cluster_replay::cluster_nodes_of(nodes);
+  }
+  if (has_column(text, "gpu_capacity_num")) return cluster_replay::read_spot_nodes(text, path);
+  if (has_key(text, "servers")) {
+    REGATTA_TRY(cluster, topo::parse_cluster(text, path));
+    return sched::cluster_nodes(cluster, cluster_replay::kAmpleCpuMilli,
+                                cluster_replay::kAmpleMemoryMib);
+  }
+  REGATTA_TRY(state, load_state(path));
+  return std::move(state.snapshot.nodes);
+}
+
+Result<sched::QuotaTree> queues_of(const std::vector<cluster_replay::TracedJob>& jobs) {
+  std::set<std::string> names;
+  for (const cluster_replay::TracedJob& job : jobs)
+    if (!job.request.queue.empty()) names.insert(job.request.queue);
+  if (names.empty()) return sched::QuotaTree();
+  std::vector<sched::QuotaQueue> queues;
+  for (const std::string& name : names) {
+    queues.emplace_back();
+    queues.back().name = name;
+  }
+  return sched::QuotaTree::create(std::move(queues));
+}
+
+}  // namespace regatta::cli

@@ -1,0 +1,25 @@
+// cli/internal/sched_load.h: the load and the cluster of `regatta sched replay` and `simulate`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "regatta/base/core/result.h"
+#include "regatta/platform/cluster_replay/cluster_replay.h"
+#include "regatta/platform/cluster_replay/traced_job.h"
+#include "regatta/platform/sched/cluster_snapshot.h"
+
+namespace regatta::cli {
+
+// The jobs of a trace, which its columns name: Philly, openb, instances of online services. At most
+// `jobs` of them; 0: all. kInvalidInput lists what is known.
+Result<std::vector<cluster_replay::TracedJob>> load_trace(const std::string& path, int jobs);
+
+// The nodes of a cluster file, of a state file, or of a table of nodes (openb, spot). Where the
+// file does not say CPUs and memory, nodes have more than jobs ask for.
+Result<std::vector<sched::ClusterNode>> load_nodes(const std::string& path);
+
+// A queue without quotas for each that jobs name.
+Result<sched::QuotaTree> queues_of(const std::vector<cluster_replay::TracedJob>& jobs);
+
+}  // namespace regatta::cli

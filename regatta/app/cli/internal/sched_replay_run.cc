@@ -1,0 +1,111 @@
+#include "regatta/app/cli/internal/sched_replay_run.h"
+
+#include <chrono>
+#include <cstdio>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "regatta/app/cli/internal/arguments.h"
+#include "regatta/app/cli/internal/output_files.h"
+#include "regatta/app/cli/internal/print_now.h"
+#include "regatta/app/cli/internal/sched_inputs.h"
+#include "regatta/app/cli/internal/search_progress.h"
+#include "regatta/app/cli/internal/time_flag.h"
+#include "regatta/app/report/sched_report.h"
+#include "regatta/base/core/units.h"
+#include "regatta/base/os/clock.h"
+
+namespace regatta::cli {
+namespace {
+
+constexpr double kMoneyMost = 1e6;  // of a device and hour
+constexpr TimeRange kIntervals{{0}, {86400}, "60s"};
+
+Result<cluster_replay::ReplayResult> replay_once(const cluster_replay::ReplayInput& input,
+                                                 const sched::SchedulingPolicy& policy,
+                                                 Seconds interval, std::string* log) {
+  SearchProgress shown(stderr, "replaying with policy " + policy.name);
+  cluster_replay::ReplayOptions options;
+  options.decision_interval = interval;
+  options.repeat_interval = {3600};
+  options.clock = [] { return os::monotonic_now().value; };
+  options.progress = [&](const cluster_replay::ReplayProgress& at) {
+    shown.set_title(
+        fmt::format("replaying with policy {}: day {:.1f}, {} of {} jobs ended, {} wait",
+                    policy.name, at.now.value / 86400, at.ended, input.jobs.size(), at.waiting));
+  };
+  if (log != nullptr)
+    options.log = [log](std::string_view line) {
+      *log += line;
+      *log += '\n';
+    };
+  return cluster_replay::replay_cluster(input, policy, options);
+}
+
+}  // namespace
+
+void add_replay_options(CLI::App& command, ReplayRunOptions& options) {
+  command
+      .add_option("--cluster", options.cluster,
+                  "Cluster file, state file, or table of nodes (openb, spot)")
+      ->required()
+      ->type_name("FILE");
+  command
+      .add_option("--policy", options.policies,
+                  "fifo, backfill, regatta, or a file; several are compared (regatta)")
+      ->type_name("POLICY...");
+  command.add_option("--interval", options.interval, "Least time between two decisions (60s)")
+      ->type_name("TIME");
+  command.add_option("--html", options.html, "Write a page with curves")
+      ->type_name("FILE")
+      ->check(not_empty());
+  command.add_option("--log", options.log, "Write a line for each event of the first policy")
+      ->type_name("FILE")
+      ->check(not_empty());
+  command.add_option("--price", options.price, "Of a device and hour: what lost work costs")
+      ->type_name("MONEY")
+      ->check(number_up_to(kMoneyMost));
+  command.add_flag("--json", options.json, "Print JSON");
+}
+
+Status run_replays(const ReplayRunOptions& options, const std::string& load,
+                   const cluster_replay::ReplayInput& input, std::vector<std::string> inputs) {
+  REGATTA_TRY(interval, time_flag("--interval", options.interval, kIntervals));
+  const OutputFile html{"--html", options.html};
+  const OutputFile log{"--log", options.log};
+  inputs.push_back(options.cluster);
+  const std::vector<OutputFile> outputs = {html, log};
+  REGATTA_TRY_DO(check_outputs(std::span(outputs), std::span<const std::string>(inputs)));
+  std::vector<std::string> names = options.policies;
+  if (names.empty()) names = {"regatta"};
+  std::vector<sched::SchedulingPolicy> policies;
+  for (const std::string& name : names) {
+    REGATTA_TRY(policy, load_policy(name));
+    policies.push_back(std::move(policy));
+  }
+  report::ReplayReport report{.load = load,
+                              .cluster = options.cluster,
+                              .nodes = static_cast<int>(input.nodes.size()),
+                              .devices = 0,
+                              .price = options.price,
+                              .replays = {}};
+  for (const sched::ClusterNode& node : input.nodes)
+    report.devices += node.devices;
+  std::string events;
+  for (const sched::SchedulingPolicy& policy : policies) {
+    const bool is_logged = !options.log.empty() && report.replays.empty();
+    REGATTA_TRY(result, replay_once(input, policy, interval, is_logged ? &events : nullptr));
+    report.replays.push_back({.policy = policy.name, .result = std::move(result)});
+  }
+  OutputFiles files;
+  files.add(html, [&] { return report::replay_html(report); });
+  files.add(log, [&] { return events; });
+  REGATTA_TRY_DO(files.write());
+  print_now(options.json ? report::replay_json(report).dump(2) + "\n"
+                         : report::replay_text(report));
+  return {};
+}
+
+}  // namespace regatta::cli
