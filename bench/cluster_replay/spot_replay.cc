@@ -132,10 +132,13 @@ std::vector<SpotPolicy> spot_policies() {
   least.victims = sched::VictimRule::kLeastLoss;
   sched::SchedulingPolicy shortest = least;
   shortest.order = sched::JobOrder::kShortest;
+  sched::SchedulingPolicy greedy = shortest;
+  greedy.backfill = sched::BackfillRule::kGreedy;
   return {{"backfill, lowest priority first", lowest, false},
           {"the same with victims of least loss", least, false},
           {"and with the forecast kept free", least, true},
-          {"and shortest jobs first", shortest, true}};
+          {"and shortest jobs first", shortest, true},
+          {"and whatever fits starts", greedy, true}};
 }
 
 }  // namespace
@@ -149,8 +152,8 @@ Status replay_spot(const BenchOptions& bench) {
     ReplayInput input;
     input.jobs = trace.jobs;
     add_servers(input.nodes, {"gpu", devices / kServerDevices, kServerDevices});
-    // Ten minutes ahead.
-    const mixing::ForecastOptions forecast{.lead = 10, .quantile = 0.95};
+    // Five minutes ahead, as spot jobs end every minute.
+    const mixing::ForecastOptions forecast{.lead = 5, .quantile = 0.9};
     const SpotLimit limit(input.jobs, devices, forecast);
     REGATTA_TRY(quotas, limit.tree({-1}));
     input.quotas = quotas;
