@@ -70,7 +70,7 @@ class SchedCommand(unittest.TestCase):
 
     def test_simulates_failures(self):
         cluster = self.write("cluster.yaml", NODES)
-        words = ["simulate", "--cluster", cluster, "--duration", "10d", "--load", "0.5", "--json"]
+        words = ["simulate", "--cluster", cluster, "--duration", "10d", "--load", "0.5", "--policy", "backfill", "--json"]
         calm = json.loads(self.done(*words))["replays"][0]
         failing = json.loads(self.done(*words, "--failures-per-day", "0.5", "--price", "2"))["replays"][0]
         self.assertEqual(calm["lost_device_s"], 0)

@@ -67,7 +67,7 @@ QuotaState random_quota_state(std::uint64_t seed) {
     const JobRequest job =
         random_job(random, state.queue.quotas, (i < 18 ? "r" : "p") + std::to_string(i));
     const FreeCapacity free(state.snapshot);
-    const auto placement = place_gang(free, job, smallest_size(job), {});
+    const auto placement = place_gang(free, {job, smallest_size(job)});
     if (i < 18 && placement)
       state.snapshot.running.push_back({.request = job,
                                         .replicas = placement->replicas,
@@ -97,7 +97,7 @@ bool could_start(const DecisionState& state, const PendingJob& job, RandomSequen
   std::vector<int> left;
   for (int i = 0; i < static_cast<int>(state.running.size()); ++i)
     left.push_back(i);
-  while (!place_gang(free, job.request, smallest_size(job.request), {})) {
+  while (!place_gang(free, {job.request, smallest_size(job.request)})) {
     for (std::size_t i = left.size(); i > 1; --i)
       std::swap(left[i - 1], left[random.below(i)]);
     const auto victim = std::find_if(left.begin(), left.end(), [&](int i) {
