@@ -15,7 +15,7 @@
 namespace regatta::reliability {
 
 struct JobAtRisk {
-  int devices = 0;
+  double devices = 0;        // shares of devices count as parts
   Seconds interval;          // training between two checkpoints
   Seconds save;              // training stands still for one
   Seconds restart;           // after a failure: detection, replacement, load

@@ -6,7 +6,7 @@ namespace regatta::reliability {
 namespace {
 
 JobAtRisk job_of(int devices) {
-  return {.devices = devices,
+  return {.devices = 1.0 * devices,
           .interval = {600},
           .save = {5},
           .restart = {240},

@@ -20,8 +20,8 @@ int below(RandomSequence& random, int count) {
   return static_cast<int>(random.below(static_cast<std::uint64_t>(count)));
 }
 
-// Queues below `parent`, guaranteed `devices` in all at most. What a parent is guaranteed beyond
-// its children, they may all have.
+// Queues below `parent`, guaranteed `devices` in all at most. Children may all have the amounts that
+// their parent is guaranteed beyond their own.
 void add_queues(RandomSequence& random, const std::string& parent, int devices, int depth,
                 std::vector<QuotaQueue>& queues) {
   const int count = 2 + below(random, 3);

@@ -26,13 +26,10 @@ double staying_loss(const DecisionState& state, const RunningJob& job,
   double failures_per_day = 0;
   for (const ReplicaPlacement& replica : replicas)
     failures_per_day += at(state.snapshot.nodes, replica.node).failures_per_day;
-  const Seconds left = end_time(job, state.snapshot.now, 0.5) - state.snapshot.now;
-  const double days = std::isfinite(left.value) ? left.value / kDaySeconds : 1;
-  const Checkpointing& checkpoints = job.request.checkpointing;
-  const Seconds lost =
-      checkpoints.interval.value > 0 ? checkpoints.interval / 2 : state.snapshot.now - job.started;
-  return failures_per_day * days * devices_of(job.request, job.replicas) *
-         (lost + checkpoints.restart).value;
+  const Seconds now = state.snapshot.now;
+  const Seconds left = end_time(job, now, 0.5) - now;
+  return reliability::expected_loss(job_at_risk(job, now), {failures_per_day / kDaySeconds},
+                                    std::isfinite(left.value) ? left : Seconds{kDaySeconds});
 }
 
 bool is_fresh(const DecisionState& state, const RunningJob& job) {

@@ -74,9 +74,20 @@ int service_level(const std::vector<Seconds>& levels, const JobRequest& job, Sec
   return static_cast<int>(std::upper_bound(levels.begin(), levels.end(), service) - levels.begin());
 }
 
+reliability::JobAtRisk job_at_risk(const RunningJob& job, Seconds now) {
+  const Checkpointing& checkpoints = job.request.checkpointing;
+  const bool has_checkpoints = checkpoints.interval.value > 0;
+  return {.devices = std::max(kCpuJobDevices, devices_of(job.request, job.replicas)),
+          // A failure is taken to strike in the middle of an interval: here at the end of all work.
+          .interval = has_checkpoints ? checkpoints.interval : (now - job.started) * 2,
+          .save = checkpoints.write,
+          .restart = checkpoints.restart,
+          .planned_restart = checkpoints.restart,
+          .since_checkpoint = now - job.checkpointed};
+}
+
 double eviction_loss(const RunningJob& job, Seconds now) {
-  const double devices = std::max(kCpuJobDevices, devices_of(job.request, job.replicas));
-  return devices * ((now - job.checkpointed) + job.request.checkpointing.restart).value;
+  return reliability::stop_loss(job_at_risk(job, now));
 }
 
 }  // namespace regatta::sched

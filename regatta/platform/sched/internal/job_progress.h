@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "regatta/platform/reliability/expected_loss.h"
 #include "regatta/platform/sched/cluster_snapshot.h"
 
 namespace regatta::sched {
@@ -32,6 +33,10 @@ Seconds expected_run_time(const JobRequest& job, Seconds completed, double quant
 // The device time of all its work, of devices of its smallest size, and how many of `levels` it has
 // reached.
 int service_level(const std::vector<Seconds>& levels, const JobRequest& job, Seconds work);
+
+// What failures and stops cost it; without checkpoints they undo all that it has done since it
+// started. A job without devices counts as a small part of one.
+reliability::JobAtRisk job_at_risk(const RunningJob& job, Seconds now);
 
 // Device-seconds that an eviction, or a move, loses: work since the checkpoint and the restart.
 double eviction_loss(const RunningJob& job, Seconds now);
