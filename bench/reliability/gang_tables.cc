@@ -365,7 +365,7 @@ ResultTable drain_table() {
   for (const int devices : {64, 256, 1024, 4096, 16384}) {
     std::vector<std::string> row = {std::to_string(devices)};
     for (const double restart : {170.0, 2400.0}) {
-      const JobAtRisk job{.devices = devices,
+      const JobAtRisk job{.devices = 1.0 * devices,
                           .interval = {60},
                           .save = kMemorySave,
                           .restart = {restart},

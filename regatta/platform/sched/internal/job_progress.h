@@ -34,7 +34,7 @@ Seconds expected_run_time(const JobRequest& job, Seconds completed, double quant
 // reached.
 int service_level(const std::vector<Seconds>& levels, const JobRequest& job, Seconds work);
 
-// What failures and stops cost it; without checkpoints they undo all that it has done since it
+// The terms by which failures and stops cost it; without checkpoints they undo all that it has done since it
 // started. A job without devices counts as a small part of one.
 reliability::JobAtRisk job_at_risk(const RunningJob& job, Seconds now);
 
