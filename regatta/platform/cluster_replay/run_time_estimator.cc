@@ -8,7 +8,7 @@
 namespace regatta::cluster_replay {
 namespace {
 
-// Ended jobs after which an older one counts half: chosen on the first half of the Philly jobs.
+// Ended jobs after which an older one counts half: chosen on the jobs of Philly.
 constexpr double kHalfLifeAll = 1000;
 constexpr double kHalfLifeDevices = 100;
 constexpr double kHalfLifeOwner = 30;
