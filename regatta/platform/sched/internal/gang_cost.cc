@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -71,8 +72,7 @@ double loss_of_node(const GangTask& task, const NodeView& view, const NodeUse& u
   const ClusterNode& node = task.free.node(at(task.free.domains().order, use.position));
   const long long milli =
       at(view.free_milli_before, use.position + 1) - at(view.free_milli_before, use.position);
-  const long long left =
-      std::max(0LL, milli - static_cast<long long>(use.devices * kDeviceMilli + 0.5));
+  const long long left = std::max(0LL, milli - std::llround(use.devices * kDeviceMilli));
   return kUsableWorth * (usable_devices(node, milli / kDeviceMilli) -
                          usable_devices(node, left / kDeviceMilli)) +
          kLeftWorth * static_cast<double>(left) / kDeviceMilli + kSizeWorth * node.devices;

@@ -40,6 +40,7 @@ class GangSearch {
     const NodeRange all{0, task.free.nodes()};
     for (int role = 0; role < std::ssize(task.job.roles); ++role) {
       std::vector<int> room;
+      room.reserve(as_index(all.end));
       for (int i = 0; i < all.end; ++i)
         room.push_back(room_on_node(task, role, device_type, at(task.free.domains().order, i)));
       alone_.emplace_back(RoleShares::Request{task.free.domains(), view, at(task.job.roles, role),

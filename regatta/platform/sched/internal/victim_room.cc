@@ -35,6 +35,7 @@ void VictimRoom::enter(DomainRef domain, int device_type) {
   is_pair_ = roles.size() == 2 && is_whole(roles[0]) && is_whole(roles[1]);
   if (is_pair_) pair_ = order_pair(task_.job, 0, 1, device_type);
   uneven_nodes_ = 0;
+  loss_most_ = 0;
   pair_counts_.assign(is_pair_ ? as_index(range_.end - range_.begin) : 0, {});
   is_classed_ = roles.size() > 2 && std::all_of(roles.begin(), roles.end(), is_whole);
   classes_.clear();
@@ -66,7 +67,7 @@ void VictimRoom::enter(DomainRef domain, int device_type) {
 
 void VictimRoom::count_domain(RoleRoom& room, int domain, int sign) {
   const int replicas = at(room.domain, domain);
-  room.subgroups += sign * (replicas / room.subgroup);
+  room.subgroups += 1LL * sign * (replicas / room.subgroup);
   if (room.rest > 0 && replicas % room.subgroup >= room.rest) room.domains_with_rest += sign;
 }
 
@@ -107,9 +108,10 @@ void VictimRoom::count_pair(int position) {
         std::min(room_beside(task_, pair_, node, trial_.free(node), i + 1), kPairReplicasMax);
     count.is_even &= before - after >= loss;
     loss = std::max(loss, before - after);
-    at(count.loss, i) = static_cast<std::int8_t>(loss);
+    at(count.loss, i) = static_cast<std::uint8_t>(loss);
     before = after;
   }
+  loss_most_ = std::max(loss_most_, loss);
   add_count(position, 1);
 }
 
@@ -118,7 +120,7 @@ void VictimRoom::add_count(int position, int sign) {
   const RoleRoom& room = at(room_, pair_.larger);
   auto& by_loss =
       at(larger_by_loss_, trial_.domains().domain_at(room.level, position) - room.first);
-  smaller_ += sign * count.smaller;
+  smaller_ += 1LL * sign * count.smaller;
   uneven_nodes_ += count.is_even ? 0 : sign;
   for (int i = 0; i < count.larger; ++i)
     at(by_loss, at(count.loss, i)) += sign;
@@ -196,7 +198,7 @@ bool VictimRoom::holds_pair() const {
   for (const auto& by_loss : larger_by_loss_) {
     int members = 0;
     int loss_of_members = 0;
-    for (int loss = 0; loss <= kPairReplicasMax; ++loss) {
+    for (int loss = 0; loss <= loss_most_; ++loss) {
       long long left = at(by_loss, loss);
       while (left > 0) {
         const int joined = static_cast<int>(std::min<long long>(left, subgroup - members));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <vector>
 
 #include "regatta/base/core/ids.h"
@@ -105,7 +106,7 @@ class VictimRoom {
     int smaller = 0;
     int larger = 0;
     bool is_even = true;
-    std::array<std::int8_t, kPairReplicasMax> loss{};  // by replica of the larger role
+    std::array<std::uint8_t, kPairReplicasMax> loss{};  // by replica of the larger role
   };
   void add_count(int position, int sign);
   std::vector<PairCount> pair_counts_;  // by position from range_.begin
@@ -113,6 +114,7 @@ class VictimRoom {
   // one for which they leave no room; and those of the smaller one on empty nodes.
   bool is_pair_ = false;
   std::vector<std::array<long long, kPairReplicasMax + 1>> larger_by_loss_;
+  int loss_most_ = 0;  // of all counted since the domain was entered
   long long smaller_ = 0;
   long long uneven_nodes_ = 0;  // where the count of the pair is too small
   RolePair pair_;

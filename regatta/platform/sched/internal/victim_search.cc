@@ -114,6 +114,7 @@ class VictimSearch {
 
   std::vector<const VictimItem*> candidate_items(const std::vector<int>& candidates) const {
     std::vector<const VictimItem*> items;
+    items.reserve(candidates.size());
     for (const int i : candidates)
       items.push_back(&at(items_, i));
     return items;
