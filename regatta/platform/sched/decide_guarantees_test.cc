@@ -29,7 +29,8 @@ void add_queues(RandomSequence& random, const std::string& parent, int devices, 
     QuotaQueue queue{.name = parent + static_cast<char>('a' + i), .parent = parent};
     const int guaranteed = below(random, 4) == 0 ? 0 : below(random, 1 + 2 * devices / count);
     devices -= std::min(devices, guaranteed);
-    queue.guaranteed[Resource::kCompute] = std::min(devices + guaranteed, guaranteed) * kDeviceMilli;
+    queue.guaranteed[Resource::kCompute] =
+        std::min(devices + guaranteed, guaranteed) * kDeviceMilli;
     queues.push_back(queue);
     if (depth < 3 && below(random, 2) == 0)
       add_queues(random, queue.name, guaranteed, depth + 1, queues);
@@ -125,6 +126,8 @@ SchedulingPolicy without_levels() {
   return policy;
 }
 
+// A few remain: where the first job of a queue asks for more than its guarantee, others borrow
+// before a later job of it that does not, and no decision evicts what it started.
 TEST(GuaranteesOfRandomTrees, AreMetByOneDecisionWhereReclaimableJobsHoldTheRoom) {
   const SchedulingPolicy policy = without_levels();
   int owed_before = 0;
@@ -133,22 +136,23 @@ TEST(GuaranteesOfRandomTrees, AreMetByOneDecisionWhereReclaimableJobsHoldTheRoom
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     QuotaState state = random_quota_state(seed);
     RandomSequence random(seed + 1'000'000);
+    std::set<std::string> owed;
     {
       const auto before = DecisionState::create(state.snapshot, state.queue, policy);
       ASSERT_TRUE(before);
       for (const PendingJob& job : state.queue.jobs)
-        owed_before += could_start(*before, job, random) ? 1 : 0;
+        if (could_start(*before, job, random)) owed.insert(job.request.name);
     }
+    owed_before += static_cast<int>(owed.size());
     const auto decision = decide(state.snapshot, state.queue, policy);
     ASSERT_TRUE(decision);
     apply(*decision, state.snapshot, state.queue);
     const auto after = DecisionState::create(state.snapshot, state.queue, policy);
     ASSERT_TRUE(after);
     for (const PendingJob& job : state.queue.jobs) {
-      if (job.evictions > 0) {  // by this decision: the next one is for it
-        ++evictions;
-        continue;
-      }
+      evictions += job.evictions;
+      // Others come within a guarantee by the evictions of this decision: the next one is for them.
+      if (!owed.contains(job.request.name)) continue;
       bool is_owed = false;
       for (int order = 0; order < 5; ++order)
         is_owed |= could_start(*after, job, random);
@@ -158,7 +162,7 @@ TEST(GuaranteesOfRandomTrees, AreMetByOneDecisionWhereReclaimableJobsHoldTheRoom
   std::printf("jobs that could start within guarantees: %d before, %d after; %d evictions\n",
               owed_before, owed_after, evictions);
   EXPECT_GT(owed_before, 2000);
-  EXPECT_LE(owed_after, 8);
+  EXPECT_LE(owed_after, 3);
 }
 
 // Without new jobs and without time that passes.
