@@ -20,8 +20,8 @@ int below(RandomSequence& random, int count) {
   return static_cast<int>(random.below(static_cast<std::uint64_t>(count)));
 }
 
-// Queues below `parent`, guaranteed `devices` in all at most. What a parent is guaranteed beyond
-// its children, they may all have.
+// Queues below `parent`, guaranteed `devices` in all at most. A parent's guarantee beyond those of
+// its children is for all of them.
 void add_queues(RandomSequence& random, const std::string& parent, int devices, int depth,
                 std::vector<QuotaQueue>& queues) {
   const int count = 2 + below(random, 3);
@@ -126,8 +126,8 @@ SchedulingPolicy without_levels() {
   return policy;
 }
 
-// A few remain: where the first job of a queue asks for more than its guarantee, others borrow
-// before a later job of it that does not, and no decision evicts what it started.
+// Three remain: a queue below its guarantee is served with a job that goes beyond it, before a job
+// of another queue that does not, and no decision evicts what it started.
 TEST(GuaranteesOfRandomTrees, AreMetByOneDecisionWhereReclaimableJobsHoldTheRoom) {
   const SchedulingPolicy policy = without_levels();
   int owed_before = 0;
