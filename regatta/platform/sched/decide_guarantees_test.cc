@@ -20,8 +20,8 @@ int below(RandomSequence& random, int count) {
   return static_cast<int>(random.below(static_cast<std::uint64_t>(count)));
 }
 
-// Queues below `parent`, guaranteed `devices` in all at most. Children may all have the amounts that
-// their parent is guaranteed beyond their own.
+// Queues below `parent`, guaranteed `devices` in all at most. A parent's guarantee beyond those of
+// its children is for all of them.
 void add_queues(RandomSequence& random, const std::string& parent, int devices, int depth,
                 std::vector<QuotaQueue>& queues) {
   const int count = 2 + below(random, 3);
@@ -126,6 +126,8 @@ SchedulingPolicy without_levels() {
   return policy;
 }
 
+// Three remain: a queue below its guarantee is served with a job that goes beyond it, before a job
+// of another queue that does not, and no decision evicts what it started.
 TEST(GuaranteesOfRandomTrees, AreMetByOneDecisionWhereReclaimableJobsHoldTheRoom) {
   const SchedulingPolicy policy = without_levels();
   int owed_before = 0;
@@ -134,22 +136,23 @@ TEST(GuaranteesOfRandomTrees, AreMetByOneDecisionWhereReclaimableJobsHoldTheRoom
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     QuotaState state = random_quota_state(seed);
     RandomSequence random(seed + 1'000'000);
+    std::set<std::string> owed;
     {
       const auto before = DecisionState::create(state.snapshot, state.queue, policy);
       ASSERT_TRUE(before);
       for (const PendingJob& job : state.queue.jobs)
-        owed_before += could_start(*before, job, random) ? 1 : 0;
+        if (could_start(*before, job, random)) owed.insert(job.request.name);
     }
+    owed_before += static_cast<int>(owed.size());
     const auto decision = decide(state.snapshot, state.queue, policy);
     ASSERT_TRUE(decision);
     apply_decision(*decision, state.snapshot, state.queue);
     const auto after = DecisionState::create(state.snapshot, state.queue, policy);
     ASSERT_TRUE(after);
     for (const PendingJob& job : state.queue.jobs) {
-      if (job.evictions > 0) {  // by this decision: the next one is for it
-        ++evictions;
-        continue;
-      }
+      evictions += job.evictions;
+      // Others come within a guarantee by the evictions of this decision: the next one is for them.
+      if (!owed.contains(job.request.name)) continue;
       bool is_owed = false;
       for (int order = 0; order < 5; ++order)
         is_owed |= could_start(*after, job, random);
@@ -159,7 +162,7 @@ TEST(GuaranteesOfRandomTrees, AreMetByOneDecisionWhereReclaimableJobsHoldTheRoom
   std::printf("jobs that could start within guarantees: %d before, %d after; %d evictions\n",
               owed_before, owed_after, evictions);
   EXPECT_GT(owed_before, 2000);
-  EXPECT_LE(owed_after, 8);
+  EXPECT_LE(owed_after, 3);
 }
 
 // Without new jobs and without time that passes.

@@ -1,6 +1,8 @@
 #include "regatta/platform/sched/internal/fair_shares.h"
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -171,36 +173,74 @@ class SmallSteps {
   std::vector<Queue> queues_;
 };
 
-// Where two parents stand at exactly one level and neither share rises, because what they take is
-// not dominant, rounding decides in small steps which one the water meets first; fair_shares()
-// takes the first. One of the thousand trees (seed 258) is so, and differs with some steps.
-TEST(FairShares, AreWithinTwoPercentOfSmallStepsOnAThousandRandomTrees) {
-  constexpr double kStep = 1e-4;
-  int other_trees = 0;
-  double worst = 0;
-  for (std::uint64_t seed = 0; seed < 1000; ++seed) {
-    RandomSequence random(seed);
-    const ResourceAmounts capacity = random_capacity(random);
-    const QuotaTree tree = random_tree(random, capacity,
-                                       {.guaranteed_part = std::array{0.0, 0.6, 1.0, 1.6}[seed % 4],
-                                        .limited_queues = std::array{0.0, 0.4}[seed / 4 % 2]});
-    const std::vector<ResourceAmounts> demand = random_demand(random, tree, capacity);
-    const FairShares shares = fair_shares(tree, demand, capacity);
-    const SmallSteps expected(tree, demand, capacity, kStep);
-    bool is_within = true;
-    double worst_here = 0;
-    for (int queue = 0; queue < tree.size(); ++queue) {
-      const double share = expected.dominant_share_of(queue);
-      const double error = std::abs(at(shares.dominant, queue) - share);
-      is_within &= error <= 0.02 * share + 4 * kStep;
-      if (share > 0.1) worst_here = std::max(worst_here, error / share);
-    }
-    if (!is_within) std::printf("seed %d differs\n", static_cast<int>(seed));
-    other_trees += is_within ? 0 : 1;
-    if (is_within) worst = std::max(worst, worst_here);
+// Whether the shares of a random tree are within 2 % of the small steps.
+bool is_within_of_steps(std::uint64_t seed, double step, double& worst) {
+  RandomSequence random(seed);
+  const ResourceAmounts capacity = random_capacity(random);
+  const QuotaTree tree = random_tree(random, capacity,
+                                     {.guaranteed_part = std::array{0.0, 0.6, 1.0, 1.6}[seed % 4],
+                                      .limited_queues = std::array{0.0, 0.4}[seed / 4 % 2]});
+  const std::vector<ResourceAmounts> demand = random_demand(random, tree, capacity);
+  const FairShares shares = fair_shares(tree, demand, capacity);
+  const SmallSteps expected(tree, demand, capacity, step);
+  bool is_within = true;
+  double worst_here = 0;
+  for (int queue = 0; queue < tree.size(); ++queue) {
+    const double share = expected.dominant_share_of(queue);
+    const double error = std::abs(at(shares.dominant, queue) - share);
+    is_within &= error <= 0.02 * share + 4 * step;
+    if (share > 0.1) worst_here = std::max(worst_here, error / share);
   }
-  std::printf("largest relative difference of a share above 0.1: %.5f\n", worst);
-  EXPECT_LE(other_trees, 1);
+  if (is_within) worst = std::max(worst, worst_here);
+  return is_within;
+}
+
+// The small steps themselves give two results for tree 258, 0.028 apart, by the size of the step:
+// one, which fair_shares() gives too, at 1e-3, 2e-4 and 1e-4, the other at 5e-4 and 5e-5. Each tree
+// has a step at which both agree.
+TEST(FairShares, AreWithinTwoPercentOfSmallStepsOnAThousandRandomTrees) {
+  std::vector<int> agreeing(1000);
+  for (const double step : {1e-3, 5e-4, 1e-4}) {
+    int others = 0;
+    double worst = 0;
+    for (std::size_t seed = 0; seed < agreeing.size(); ++seed) {
+      const bool is_within = is_within_of_steps(seed, step, worst);
+      agreeing[seed] += is_within ? 1 : 0;
+      others += is_within ? 0 : 1;
+    }
+    std::printf(
+        "step %g: %d trees differ; largest difference of the others' shares above 0.1: "
+        "%.5f of it\n",
+        step, others, worst);
+    EXPECT_LE(others, 1);
+  }
+  EXPECT_GT(*std::min_element(agreeing.begin(), agreeing.end()), 0);
+}
+
+// Each queue has another demand, so that each leaf becomes full at another level.
+TEST(FairShares, AreFoundInTimeForManyQueues) {
+  for (const int queues : {100, 1000, 5000}) {
+    RandomSequence random(7);
+    const ResourceAmounts capacity = random_capacity(random);
+    std::vector<QuotaQueue> all;
+    for (int i = 0; i < queues; ++i) {
+      QuotaQueue queue{.name = "q" + std::to_string(i)};
+      if (i % 10 > 0) queue.parent = "q" + std::to_string(i / 10 * 10);
+      queue.weight = 0.5 + random.uniform();
+      all.push_back(queue);
+    }
+    const QuotaTree tree = *QuotaTree::create(std::move(all));
+    const std::vector<ResourceAmounts> demand = random_demand(random, tree, capacity);
+    const auto start = std::chrono::steady_clock::now();
+    const FairShares shares = fair_shares(tree, demand, capacity);
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+    std::printf("%d queues: %.1f ms\n", queues, 1000 * time.count());
+    ResourceAmounts used;
+    for (const int top : tree.children(-1))
+      used += at(shares.deserved, top);
+    for (std::size_t r = 0; r < kResources; ++r)
+      EXPECT_LE(used.of[r], capacity.of[r]);
+  }
 }
 
 struct Scene {
