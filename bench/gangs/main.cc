@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <ctime>
 #include <string>
@@ -101,7 +102,7 @@ Moment now() {
 double quantile(std::vector<double>& values, double share) {
   std::sort(values.begin(), values.end());
   const auto last = static_cast<double>(values.size() - 1);
-  return values[static_cast<std::size_t>(share * last + 0.5)];
+  return values[static_cast<std::size_t>(std::lround(share * last))];
 }
 
 struct Timings {
@@ -160,6 +161,7 @@ void run(int decisions, bool is_json) {
         "p99 |\n|---|---|---|---|---|---|---|---|---|---|\n");
   for (const int used : {60, 80, 90, 95}) {
     std::vector<ClusterSnapshot> snapshots;
+    snapshots.reserve(as_index(decisions));
     for (int i = 0; i < decisions; ++i)
       snapshots.push_back(random_cluster(used / 100.0, static_cast<std::uint64_t>(i)));
     for (int devices = 64; devices <= 4096; devices *= 4)
