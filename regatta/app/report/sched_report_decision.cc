@@ -58,8 +58,7 @@ std::string wait_cause_text(sched::WaitCause cause) {
   return enum_name(kCauseTexts, cause);
 }
 
-std::string decision_text(const sched::ClusterSnapshot& /*snapshot*/,
-                          const sched::JobQueue& /*queue*/, const sched::SchedulingPolicy& policy,
+std::string decision_text(const sched::SchedulingPolicy& policy,
                           const sched::SchedulingDecision& decision) {
   std::string text =
       fmt::format("policy {}: {}\n", policy.name, pluralized(decision.actions.size(), "action"));
