@@ -76,20 +76,21 @@ class Room {
     return last;
   }
   // Free now where the replicas would run, of the amounts that they need.
-  int free_milli() const {
-    int free = 0;
+  long long free_milli() const {
+    long long free = 0;
     for (const auto& [node, taken] : taken_)
       free += std::min(taken, std::max(0, free_now_.at(node)));
     return free;
   }
   // Thousandths that a job of `count` equal replicas could start with now: whole replicas, or whole
   // devices of its only one.
-  int startable_milli(int count, int milli) const {
-    int startable = 0;
+  long long startable_milli(long long count, int milli) const {
+    long long startable = 0;
     for (const auto& [node, free] : free_now_) {
       const int whole = count == 1 ? std::min(milli, free / kDeviceMilli * kDeviceMilli)
                                    : free / std::max(1, milli) * milli;
-      startable = count == 1 ? std::max(startable, whole) : startable + std::max(0, whole);
+      startable =
+          count == 1 ? std::max<long long>(startable, whole) : startable + std::max(0, whole);
     }
     return std::min(startable, count * milli);
   }
@@ -200,7 +201,7 @@ class Room {
 
 struct Wanted {
   std::vector<int> replicas;  // thousandths of devices, largest first
-  int milli = 0;
+  long long milli = 0;
   bool is_one_size = true;
 };
 
@@ -218,8 +219,8 @@ Wanted wanted_of(const JobRequest& job) {
   return wanted;
 }
 
-int whole_devices(int milli) {
-  return (milli + kDeviceMilli - 1) / kDeviceMilli;
+int whole_devices(long long milli) {
+  return static_cast<int>((milli + kDeviceMilli - 1) / kDeviceMilli);
 }
 
 std::string demand_text(const JobRequest& job) {
@@ -288,18 +289,18 @@ Result<BlockingSet> blocking_set(const ClusterSnapshot& snapshot, const JobQueue
   set.devices = whole_devices(wanted.milli);
   set.never_fits = true;
   std::pair<std::size_t, double> least{};
-  int startable = 0;
+  long long startable = 0;
   for (auto& [key, nodes] : rooms_of(snapshot, request)) {
     Room room(snapshot, std::move(nodes));
     if (wanted.is_one_size && !wanted.replicas.empty())
-      startable = std::max(startable, room.startable_milli(static_cast<int>(wanted.replicas.size()),
-                                                           wanted.replicas.front()));
+      startable = std::max(
+          startable, room.startable_milli(std::ssize(wanted.replicas), wanted.replicas.front()));
     if (!room.settle(wanted.replicas)) continue;
     const std::pair<std::size_t, double> cost{room.released().size(), room.last_end()};
     if (!set.never_fits && !(cost < least)) continue;
     least = cost;
     set.never_fits = false;
-    set.free_devices = room.free_milli() / kDeviceMilli;
+    set.free_devices = static_cast<int>(room.free_milli() / kDeviceMilli);
     set.jobs.clear();
     for (const int holder : room.released()) {
       const RunningJob& running = at(snapshot.running, holder);
@@ -314,7 +315,7 @@ Result<BlockingSet> blocking_set(const ClusterSnapshot& snapshot, const JobQueue
   }
   std::stable_sort(set.jobs.begin(), set.jobs.end(),
                    [](const BlockingJob& a, const BlockingJob& b) { return a.ends < b.ends; });
-  if (startable < wanted.milli) set.startable_devices = startable / kDeviceMilli;
+  if (startable < wanted.milli) set.startable_devices = static_cast<int>(startable / kDeviceMilli);
   set.sentence = sentence_of(request, set, snapshot.now);
   return set;
 }

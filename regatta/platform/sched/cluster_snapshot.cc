@@ -69,7 +69,7 @@ Status check_nodes(const std::vector<ClusterNode>& nodes) {
 // The amounts that running jobs take, to find devices that are taken twice.
 struct NodeUse {
   std::vector<int> milli;
-  std::vector<int> memory_mib;
+  std::vector<long long> memory_mib;
 };
 
 Status add_use(const ClusterSnapshot& snapshot, const RunningJob& job,

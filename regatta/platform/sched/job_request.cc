@@ -83,7 +83,7 @@ Status check_role(const JobRequest& job, const Role& role) {
 Status check_job(const JobRequest& job) {
   if (job.name.empty()) return Error{Code::kInvalidInput, "a job has no name; give it one"};
   if (job.roles.empty()) return invalid_job(job, "it has no role; give one or more");
-  int replicas = 0;
+  long long replicas = 0;
   for (const Role& role : job.roles) {
     REGATTA_TRY_DO(check_role(job, role));
     replicas += role.replicas_min;

@@ -8,12 +8,14 @@
 #include <fmt/format.h>
 
 #include "regatta/base/core/ids.h"
+#include "regatta/platform/sched/internal/job_progress.h"
 #include "regatta/platform/sched/internal/queue_forecast.h"
 
 namespace regatta::sched {
 namespace {
 
-constexpr double kShare = 0.8;  // of the starts, in an interval
+constexpr double kShare = 0.8;      // of the starts, in an interval
+constexpr double kAgeingMax = 1e9;  // priorities, so that their sum with a priority is an int
 
 Result<std::vector<int>> wanted_jobs(const JobQueue& queue, const std::vector<std::string>& names) {
   std::vector<int> wanted;
@@ -37,17 +39,15 @@ Result<std::vector<int>> wanted_jobs(const JobQueue& queue, const std::vector<st
 ForecastJob forecast_job(ForecastCluster& cluster, const SchedulingPolicy& policy,
                          const JobRequest& job, Seconds completed, Seconds now) {
   const Seconds waited = now - job.submitted;
-  const int ageing =
-      policy.ageing.value > 0 && waited.value > 0 ? static_cast<int>(waited / policy.ageing) : 0;
-  double devices = 0;
-  for (const Role& role : job.roles)
-    devices += role.replicas_min * role.devices * role.device_milli / double{kDeviceMilli};
+  const int ageing = policy.ageing.value > 0 && waited.value > 0
+                         ? static_cast<int>(std::min(waited / policy.ageing, kAgeingMax))
+                         : 0;
   return {.shape = cluster.shape_of(job),
           .priority = job.priority + ageing,
           .order = forecast_order(policy.order, job, completed.value),
           .run_time = job.run_time,
           .elapsed = completed.value,
-          .devices = devices,
+          .devices = devices_min(job),
           .gap = 0};
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "regatta/base/core/ids.h"
+#include "regatta/platform/sched/internal/job_progress.h"
 
 namespace regatta::sched {
 namespace {
@@ -304,12 +305,8 @@ double forecast_order(JobOrder order, const JobRequest& job, double completed) {
   switch (order) {
     case JobOrder::kShortest:
       return left;
-    case JobOrder::kLeastService: {
-      double devices = 0;
-      for (const Role& role : job.roles)
-        devices += role.replicas_min * role.devices * role.device_milli;
-      return devices / kDeviceMilli * (completed + left);
-    }
+    case JobOrder::kLeastService:
+      return devices_min(job) * (completed + left);
     case JobOrder::kDeadline:
       return job.deadline ? job.deadline->value : kInfinite;
     case JobOrder::kSubmitted:
