@@ -138,13 +138,17 @@ std::optional<QuotaLimit> quota_passed(const DecisionState& state, const JobRequ
   return state.usage.limit_passed(state.accounts.at(&job), amounts_wanted(state, job, more));
 }
 
+void block_reservation(const DecisionState& state, const StartReservation& reservation,
+                       FreeCapacity& free) {
+  const JobRequest& holder = at(state.queue.jobs, reservation.pending).request;
+  for (const ReplicaPlacement& replica : reservation.replicas)
+    free.block(at(holder.roles, replica.role), replica);
+}
+
 FreeCapacity free_beside_reservations(const DecisionState& state) {
   FreeCapacity free = state.free;
-  for (const StartReservation& reservation : state.reservations) {
-    const JobRequest& holder = at(state.queue.jobs, reservation.pending).request;
-    for (const ReplicaPlacement& replica : reservation.replicas)
-      free.block(at(holder.roles, replica.role), replica);
-  }
+  for (const StartReservation& reservation : state.reservations)
+    block_reservation(state, reservation, free);
   return free;
 }
 

@@ -63,6 +63,9 @@ bool admits(const DecisionState& state, const JobRequest& job, const GangSize& m
 std::optional<QuotaLimit> quota_passed(const DecisionState& state, const JobRequest& job,
                                        const GangSize& more);
 
+// Takes what a reservation holds from `free`, as far as it is free.
+void block_reservation(const DecisionState& state, const StartReservation& reservation,
+                       FreeCapacity& free);
 // The free devices without those that reservations hold.
 FreeCapacity free_beside_reservations(const DecisionState& state);
 

@@ -16,7 +16,6 @@
 namespace regatta::sched {
 namespace {
 
-constexpr double kDaySeconds = 86400;
 constexpr double kFreshPart = 0.05;  // of a checkpoint interval: so fresh a checkpoint is no loss
 
 // Device-seconds that the failures of these nodes are expected to cost until the job ends, or in a
@@ -28,8 +27,9 @@ double staying_loss(const DecisionState& state, const RunningJob& job,
     failures_per_day += at(state.snapshot.nodes, replica.node).failures_per_day;
   const Seconds now = state.snapshot.now;
   const Seconds left = end_time(job, now, 0.5) - now;
-  return reliability::expected_loss(job_at_risk(job, now), {failures_per_day / kDaySeconds},
-                                    std::isfinite(left.value) ? left : Seconds{kDaySeconds});
+  return reliability::expected_loss(job_at_risk(job, now),
+                                    reliability::rate_of(failures_per_day, reliability::kDay),
+                                    std::isfinite(left.value) ? left : reliability::kDay);
 }
 
 bool is_fresh(const DecisionState& state, const RunningJob& job) {

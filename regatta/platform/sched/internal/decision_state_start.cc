@@ -129,9 +129,7 @@ const FreeCapacity& StartPass::view_for(int pending, int& view) {
     const StartReservation& reservation =
         at(state_.reservations, static_cast<int>(views_.size()) - 1);
     FreeCapacity free = views_.back();
-    const JobRequest& holder = at(state_.queue.jobs, reservation.pending).request;
-    for (const ReplicaPlacement& replica : reservation.replicas)
-      free.block(at(holder.roles, replica.role), replica);
+    block_reservation(state_, reservation, free);
     views_.push_back(std::move(free));
   }
   return at(views_, view);

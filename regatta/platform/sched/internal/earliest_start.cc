@@ -45,11 +45,8 @@ std::optional<GangPlacement> place_after(const DecisionState& state, const FreeC
   for (const ExpectedEnd& end : ends)
     for (const ReplicaPlacement& replica : end.replicas)
       free.give(at(end.job->roles, replica.role), replica);
-  for (const StartReservation& reservation : state.reservations) {
-    const JobRequest& holder = at(state.queue.jobs, reservation.pending).request;
-    for (const ReplicaPlacement& replica : reservation.replicas)
-      free.block(at(holder.roles, replica.role), replica);
-  }
+  for (const StartReservation& reservation : state.reservations)
+    block_reservation(state, reservation, free);
   return place_gang(free, {job, smallest_size(job), state.weights});
 }
 

@@ -4,19 +4,13 @@
 #include <cstddef>
 
 #include "regatta/base/core/ids.h"
+#include "regatta/platform/sched/internal/gang_placement.h"
 
 namespace regatta::sched {
 namespace {
 
 // Jobs without devices lose something too: a node's CPU counts as a small part of a device.
 constexpr double kCpuJobDevices = 0.01;
-
-std::vector<int> smallest(const JobRequest& job) {
-  std::vector<int> replicas;
-  for (const Role& role : job.roles)
-    replicas.push_back(role.replicas_min);
-  return replicas;
-}
 
 }  // namespace
 
@@ -28,7 +22,7 @@ std::vector<int> replica_counts(const JobRequest& job, std::span<const ReplicaPl
 }
 
 double devices_min(const JobRequest& job) {
-  return devices_of(job, smallest(job));
+  return devices_of(job, smallest_size(job));
 }
 
 double devices_of(const JobRequest& job, std::span<const ReplicaPlacement> replicas) {

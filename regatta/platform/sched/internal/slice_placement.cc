@@ -13,6 +13,9 @@ namespace {
 
 constexpr std::size_t kDemandMax = 20'000;  // pods that the policy learns from
 
+// Nodes and shares are passed to packing as they are.
+static_assert(kNodeDevicesMax == packing::kNodeGpusMax && kDeviceMilli == packing::kGpuMilli);
+
 bool is_single_slice(const JobRequest& job) {
   return job.roles.size() == 1 && job.roles[0].is_sliced() && job.roles[0].replicas_min == 1;
 }

@@ -8,13 +8,13 @@
 #include <fmt/format.h>
 
 #include "regatta/base/core/ids.h"
+#include "regatta/platform/sched/internal/node_fit.h"
 
 namespace regatta::sched {
 namespace {
 
 constexpr double kMilli = 1000;
 constexpr NumberRange kTimes{.low = 0, .high = 1e10};
-constexpr int kReplicasMax = 1 << 20;
 constexpr int kPriorityMax = 1'000'000'000;
 
 const Choices<TopologyLevel>& levels() {
