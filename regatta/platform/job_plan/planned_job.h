@@ -1,5 +1,5 @@
-// job_plan/planned_job.h: the request of a training job whose plans on several sizes are known: gang,
-// throughput by size, slowdown by the domains that it spans.
+// job_plan/planned_job.h: the request of a training job whose plans on several sizes are known:
+// gang, throughput by size, slowdown by the domains that it spans.
 #pragma once
 
 #include <array>

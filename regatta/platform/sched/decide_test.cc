@@ -138,8 +138,8 @@ TEST(Decide, EvictsNobodyWhereTheGangWouldNotFitEither) {
   EXPECT_TRUE(decided(snapshot, queue, policy("regatta")).actions.empty());
 }
 
-// The case of Volcano's issue 5805: a gang that lost nodes keeps its places, however many jobs wait,
-// and runs whole again when they return.
+// The case of Volcano's issue 5805: a gang that lost nodes keeps its places, however many jobs
+// wait, and runs whole again when they return.
 TEST(Decide, KeepsThePlacesOfADegradedGangUntilItsNodesReturn) {
   ClusterSnapshot snapshot = cluster_of(4);
   snapshot.running = {running(gang("gang", 4, 8), {0, 1, 2, 3})};

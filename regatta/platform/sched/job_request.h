@@ -92,7 +92,7 @@ struct JobRequest {
   std::vector<std::string> device_types;  // one of these for the whole gang; empty: any
   TopologyLimit topology;
   // Time of a step where the gang spans a domain of each level, over the time within the smallest
-  // that could hold it: from job_communication.h. At least 1, not falling.
+  // that could hold it: job_plan/planned_job.h estimates it. At least 1, not falling.
   std::array<double, kTopologyLevels> slowdown{1, 1, 1, 1};
   RunTime run_time;
   Checkpointing checkpointing;

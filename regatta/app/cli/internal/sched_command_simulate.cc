@@ -43,7 +43,7 @@ Status run_sched_simulate(const SchedSimulateOptions& options) {
                                                           .duration = duration,
                                                           .run_time_median = run_time,
                                                           .seed = seed}));
-  // Failures go on until the last jobs have ended.
+  // Failures go on for as long again: jobs end after the last of them has come.
   input.node_events =
       cluster_replay::generate_failures(nodes, {.failures_per_day = options.failures,
                                                 .repair = repair,

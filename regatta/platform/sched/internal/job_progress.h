@@ -16,7 +16,8 @@ std::vector<int> replica_counts(const JobRequest& job, std::span<const ReplicaPl
 double devices_min(const JobRequest& job);
 double devices_of(const JobRequest& job, std::span<const ReplicaPlacement> replicas);
 
-// Whether each of its replicas has a working node and working devices.
+// Whether a replica of the job is lost, and whether this one is: its node or one of its devices has
+// failed.
 bool is_degraded(const ClusterSnapshot& snapshot, const RunningJob& job);
 bool is_lost(const ClusterSnapshot& snapshot, const ReplicaPlacement& replica);
 
@@ -34,8 +35,8 @@ Seconds expected_run_time(const JobRequest& job, Seconds completed, double quant
 // reached.
 int service_level(const std::vector<Seconds>& levels, const JobRequest& job, Seconds work);
 
-// The terms by which failures and stops cost it; without checkpoints they undo all that it has done since it
-// started. A job without devices counts as a small part of one.
+// The terms by which failures and stops cost it; without checkpoints they undo all that it has done
+// since it started. A job without devices counts as a small part of one.
 reliability::JobAtRisk job_at_risk(const RunningJob& job, Seconds now);
 
 // Device-seconds that an eviction, or a move, loses: work since the checkpoint and the restart.

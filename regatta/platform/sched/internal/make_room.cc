@@ -26,7 +26,7 @@ bool has_surplus(const JobRequest& job, std::span<const ReplicaPlacement> replic
   return false;
 }
 
-// Replicas beyond the smallest size, the last first; whole subgroups.
+// Replicas beyond the smallest size, the last first; none of roles with subgroups.
 std::vector<int> surplus(const JobRequest& job, std::span<const ReplicaPlacement> replicas) {
   std::vector<int> counts = replica_counts(job, replicas);
   std::vector<int> indices;
@@ -45,7 +45,7 @@ std::vector<int> surplus(const JobRequest& job, std::span<const ReplicaPlacement
 bool has_right(const DecisionState& state, const RoomRequest& request, const RunningJob& victim) {
   if (victim.request.priority != request.job.priority)
     return victim.request.priority < request.job.priority;
-  // The places of a degraded gang stay fenced until its nodes return.
+  // A degraded gang keeps its places until its nodes return.
   if (is_degraded(state.snapshot, victim)) return false;
   const auto& levels = state.policy.service_levels;
   return service_level(levels, victim.request, work_done(victim, state.snapshot.now)) >

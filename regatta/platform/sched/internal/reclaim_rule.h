@@ -34,8 +34,8 @@ enum class ReclaimLoss {
 //   - every queue from the victim's leaf up to the child on its side is above its entitlement and,
 //     for kSurplus, not below it without the victim.
 //
-// This ends while no other job starts or ends. Each job makes one claim that lifts a queue above its
-// entitlement at most. After the last of these, take a queue with an entitlement that has none
+// This ends while no other job starts or ends. Each job makes at most one claim that lifts a queue
+// above its entitlement. After the last of these, take a queue with an entitlement that has none
 // such below it. Its usage rises by claims that leave it within its entitlement; once it is there
 // it loses no job to others, and none to its own queues, which are entitled to nothing. So its
 // claims end. The same then holds for the queues above, whose own queues claim no more. Among
