@@ -54,8 +54,8 @@ std::vector<ServerId> spread_servers(const topo::Cluster& cluster, sched::Topolo
   return servers;
 }
 
-// The time that a step waits for the network on these servers; nothing where its ranks find no place
-// there.
+// The time that a step waits for the network on these servers; nothing where its ranks find no
+// place there.
 std::optional<Seconds> network_wait(const topo::Cluster& cluster,
                                     const plan::PlanningProblem& problem, const plan::Plan& plan,
                                     std::vector<ServerId> servers) {

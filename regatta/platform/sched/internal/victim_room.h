@@ -37,9 +37,8 @@ inline constexpr int kSearchedNodesMax = 256;
 // visits of nodes in all; two roles, of which the smaller one has no subgroups, are counted by what
 // the larger one takes from it, which is exact where a replica never takes less than the one before
 // it on a node and no subgroup is incomplete; else they are searched too in domains of at most
-// kSearchedNodesMax nodes. Three roles and more without
-// subgroups are counted by classes of equal nodes, and searched in such domains. A check that is
-// not exact only refuses.
+// kSearchedNodesMax nodes. Three roles and more without subgroups are counted by classes of equal
+// nodes, and searched in such domains. A check that is not exact only refuses.
 class VictimRoom {
  public:
   // `replicas`: more than every id.
