@@ -68,6 +68,9 @@ Status check_nodes(const std::vector<ClusterNode>& nodes) {
 
 // The amounts that running jobs take, to find devices that are taken twice.
 struct NodeUse {
+  long long cpu_milli = 0;
+  long long memory_mib_host = 0;
+  long long nic_milli = 0;
   std::vector<int> milli;
   std::vector<long long> memory_mib;
 };
@@ -89,6 +92,15 @@ Status add_use(const ClusterSnapshot& snapshot, const RunningJob& job,
                     "its role {} takes; list as many of the node's",
                     name, node.name, role.devices, role.name));
   NodeUse& use = at(uses, replica.node);
+  use.cpu_milli += role.cpu_milli;
+  use.memory_mib_host += role.memory_mib;
+  use.nic_milli += role.nic_milli;
+  if (use.cpu_milli > node.cpu_milli || use.memory_mib_host > node.memory_mib ||
+      use.nic_milli > static_cast<long long>(node.nics) * kDeviceMilli)
+    return invalid(
+        fmt::format("node {}: its jobs take more CPUs, memory or NICs than it has, job {} "
+                    "the last; correct the node or the roles",
+                    node.name, name));
   for (int device = 0; device < node.devices; ++device) {
     if ((replica.devices >> static_cast<unsigned>(device) & 1U) == 0) continue;
     at(use.milli, device) += role.device_milli;

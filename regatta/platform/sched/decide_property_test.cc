@@ -49,6 +49,9 @@ RandomState random_state(std::uint64_t seed) {
       job.request.roles[role].replicas_max = std::max(1, count);
     }
     set_random_terms(random, job.request);
+    for (const ReplicaPlacement& replica : job.replicas)  // roles without devices got CPUs
+      if (at(job.request.roles, replica.role).devices == 0)
+        at(state.snapshot.nodes, replica.node).cpu_milli += 1000;
     job.started = {1000.0 * random_int(random, 0, 9)};
     job.checkpointed = job.started;
   }

@@ -97,7 +97,11 @@ Result<DecisionState> DecisionState::create(const ClusterSnapshot& snapshot, con
                       .reservations = {},
                       .decision = {}};
   for (const ClusterNode& node : snapshot.nodes)
-    if (node.devices > 0) state.device_memory_mib.emplace(node.device_type, node.device_memory_mib);
+    if (node.devices > 0) {
+      int& memory_mib =
+          state.device_memory_mib.emplace(node.device_type, node.device_memory_mib).first->second;
+      memory_mib = std::min(memory_mib, node.device_memory_mib);
+    }
   state.accounts.reserve(snapshot.running.size() + queue.jobs.size());
   for (std::size_t i = 0; i < snapshot.running.size(); ++i) {
     const RunningJob& job = snapshot.running[i];

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -71,8 +72,11 @@ class StartPass {
   // views_[i]: what is free beside the first i reservations; the first is state_.free.
   std::vector<FreeCapacity> views_;
   std::set<std::pair<int, std::string>> failed_;  // view and shape of jobs that did not fit
-  std::optional<FreeCapacity> empty_;             // the cluster without any job
-  ClusterSnapshot repaired_nodes_;                // all ready
+  // Was evicted, priority, level of service, shape, queue: these decide who makes room.
+  using RoomKey = std::tuple<bool, int, int, std::string, std::string>;
+  std::set<RoomKey> failed_rooms_;     // of gangs for which nobody makes room
+  std::optional<FreeCapacity> empty_;  // the cluster without any job
+  ClusterSnapshot repaired_nodes_;     // all ready
   std::optional<FreeCapacity> repaired_;
   std::map<std::string, bool> fits_empty_;  // by shape
   int room_searches_ = 0;
@@ -108,6 +112,7 @@ void StartPass::run() {
 void StartPass::use_what_victims_left(std::vector<Waiting>& waiting) {
   if (!has_made_room_ || state_.policy.backfill == BackfillRule::kNone) return;
   failed_.clear();
+  failed_rooms_.clear();
   room_searches_ = kRoomSearchesMax;
   std::erase_if(waiting, [&](const Waiting& job) {
     return job.cause != WaitCause::kQuota && job.cause != WaitCause::kNeverFits &&
@@ -163,6 +168,7 @@ std::optional<WaitCause> StartPass::try_start(int pending) {
       if (!is_owed(pending)) return WaitCause::kReservation;
       start(pending, std::move(placement->replicas), "; its queue is guaranteed them");
       failed_.clear();
+      failed_rooms_.clear();
       return std::nullopt;
     }
     failed_.emplace(0, shape);
@@ -170,6 +176,7 @@ std::optional<WaitCause> StartPass::try_start(int pending) {
   if (auto placement = find_room(pending, room)) {
     start(pending, std::move(placement->replicas), room);
     failed_.clear();
+    failed_rooms_.clear();
     has_made_room_ = true;
     return std::nullopt;
   }
@@ -220,9 +227,10 @@ std::optional<GangPlacement> StartPass::find_room(int pending, std::string& text
   const PendingJob& job = at(state_.queue.jobs, pending);
   if (room_searches_ >= kRoomSearchesMax) return std::nullopt;
   const bool was_evicted = job.evictions > 0;
-  const auto key = std::pair(-1 - job.request.priority,
-                             (was_evicted ? "e" : "n") + shape_of(job.request) + job.request.queue);
-  if (failed_.count(key) > 0) return std::nullopt;
+  const RoomKey key{was_evicted, job.request.priority,
+                    service_level(state_.policy.service_levels, job.request, job.completed),
+                    shape_of(job.request), job.request.queue};
+  if (failed_rooms_.count(key) > 0) return std::nullopt;
   RoomRequest request{.job = job.request,
                       .size = smallest_size(job.request),
                       .kept = {},
@@ -237,7 +245,7 @@ std::optional<GangPlacement> StartPass::find_room(int pending, std::string& text
     if (auto placement = move_jobs(state_, request, start, text)) return placement;
   }
   auto placement = make_room(state_, request, text);
-  if (!placement) failed_.insert(key);
+  if (!placement) failed_rooms_.insert(key);
   return placement;
 }
 

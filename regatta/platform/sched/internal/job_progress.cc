@@ -55,6 +55,11 @@ Seconds work_done(const RunningJob& job, Seconds now) {
   return job.completed + (now - job.started) * rate(job);
 }
 
+Seconds kept_work(const RunningJob& job, Seconds now) {
+  if (job.request.checkpointing.interval.value <= 0) return {};
+  return work_done(job, std::min(now, job.checkpointed));
+}
+
 Seconds end_time(const RunningJob& job, Seconds now, double quantile) {
   return now + remaining_time(job.request.run_time, work_done(job, now), quantile) / rate(job);
 }
@@ -77,7 +82,7 @@ reliability::JobAtRisk job_at_risk(const RunningJob& job, Seconds now) {
           .save = checkpoints.write,
           .restart = checkpoints.restart,
           .planned_restart = checkpoints.restart,
-          .since_checkpoint = now - job.checkpointed};
+          .since_checkpoint = (work_done(job, now) - kept_work(job, now)) / rate(job)};
 }
 
 double eviction_loss(const RunningJob& job, Seconds now) {

@@ -25,6 +25,9 @@ bool is_lost(const ClusterSnapshot& snapshot, const ReplicaPlacement& replica);
 // known of, so that this is an upper bound then.
 Seconds work_done(const RunningJob& job, Seconds now);
 
+// The part of that work that its last checkpoint holds; none of a job without checkpoints.
+Seconds kept_work(const RunningJob& job, Seconds now);
+
 // When it ends: the `quantile` of its distribution; infinite where its run time is not known.
 Seconds end_time(const RunningJob& job, Seconds now, double quantile);
 
