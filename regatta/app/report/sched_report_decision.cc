@@ -21,7 +21,8 @@ constexpr EnumNames<6> kActionNames = {"start", "evict", "shrink", "grow", "repl
 constexpr EnumNames<5> kCauseNames = {"quota", "no_room", "reservation", "degraded", "never_fits"};
 constexpr EnumNames<5> kCauseTexts = {
     "at a limit of the quota", "no room", "would delay a job that waits longer",
-    "lost nodes, and keep their places until these return", "larger than the whole cluster"};
+    "lost nodes, places are kept until these return",
+    "not even the empty cluster has the devices, CPUs, memory, NICs and domains that it asks for"};
 
 // The request of a job of the state, by its name.
 const sched::JobRequest* find_request(const sched::ClusterSnapshot& snapshot,
@@ -95,6 +96,8 @@ nlohmann::json decision_json(const sched::ClusterSnapshot& snapshot, const sched
   nlohmann::json waiting = nlohmann::json::array();
   for (const sched::WaitingJob& job : decision.waiting)
     waiting.push_back({{"job", job.job}, {"cause", wait_cause_name(job.cause)}});
+  for (std::size_t i = 0; i < decision.waiting.size(); ++i)
+    if (!decision.waiting[i].detail.empty()) waiting[i]["detail"] = decision.waiting[i].detail;
   return {
       {"policy", policy.name}, {"actions", std::move(actions)}, {"waiting", std::move(waiting)}};
 }

@@ -17,6 +17,15 @@ const sched::SchedulingAction* start_of(const WaitExplanation& explanation) {
   return nullptr;
 }
 
+// The entry of a job that waits for something else than room; nullptr where it waits for that.
+const sched::WaitingJob* other_cause(const WaitExplanation& explanation) {
+  for (const sched::WaitingJob& job : explanation.decision.waiting)
+    if (job.job == explanation.job &&
+        (job.cause == sched::WaitCause::kQuota || job.cause == sched::WaitCause::kNeverFits))
+      return &job;
+  return nullptr;
+}
+
 nlohmann::json seconds_or_null(Seconds time) {
   return std::isfinite(time.value) ? nlohmann::json(time.value) : nlohmann::json(nullptr);
 }
@@ -35,6 +44,10 @@ std::string start_text(const sched::StartPrediction& prediction) {
 std::string wait_text(const WaitExplanation& explanation) {
   if (const sched::SchedulingAction* const start = start_of(explanation))
     return fmt::format("job {} {}\n", explanation.job, start->reason);
+  if (const sched::WaitingJob* const other = other_cause(explanation)) {
+    const std::string why = other->detail.empty() ? wait_cause_text(other->cause) : other->detail;
+    return fmt::format("job {} waits: {}\n", explanation.job, why);
+  }
   std::string text = fmt::format("job {} {}\n", explanation.job, explanation.blocking.sentence);
   for (const sched::WaitingJob& job : explanation.decision.waiting) {
     if (job.job != explanation.job || job.cause == sched::WaitCause::kNoRoom) continue;

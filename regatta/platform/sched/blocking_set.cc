@@ -241,19 +241,24 @@ std::string holders_text(const BlockingSet& set, Seconds now) {
   return shortened_list(std::move(names), kNamedJobs);
 }
 
+// "16 devices under one leaf", "1 device on one server"
+std::string demand_phrase(int devices, std::string demand) {
+  if (devices == 1 && demand.starts_with("devices")) demand.replace(0, 7, "device");
+  return fmt::format("{} {}", devices, demand);
+}
+
 std::string sentence_of(const JobRequest& job, const BlockingSet& set, Seconds now) {
   const std::string demand = demand_text(job);
   if (set.never_fits)
     return fmt::format(
-        "asks for {} {}; the empty cluster does not hold them: ask for fewer, or for "
+        "asks for {}; the empty cluster does not hold them: ask for fewer, or for "
         "other types",
-        set.devices, demand);
+        demand_phrase(set.devices, demand));
   if (set.jobs.empty())
-    return fmt::format("waits for its turn; {} {} {} free", set.devices, demand,
+    return fmt::format("waits for its turn; its {} {} free", demand_phrase(set.devices, demand),
                        set.devices == 1 ? "is" : "are");
-  std::string text =
-      fmt::format("waits for {} of {} {}; held by {}", set.devices - set.free_devices, set.devices,
-                  demand, holders_text(set, now));
+  std::string text = fmt::format("waits for {} of {}; held by {}", set.devices - set.free_devices,
+                                 demand_phrase(set.devices, demand), holders_text(set, now));
   if (set.startable_devices > 0)
     text += fmt::format("; would start now with {}", pluralized(set.startable_devices, "device"));
   return text;

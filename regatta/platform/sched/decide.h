@@ -52,6 +52,7 @@ enum class WaitCause {
 struct WaitingJob {
   std::string job;
   WaitCause cause = WaitCause::kNoRoom;
+  std::string detail;  // kQuota: "queue a is at its limit of 64 devices"; else ""
 };
 
 // Carried out in order: what makes room comes before what uses it.

@@ -10,9 +10,12 @@
 
 #include <fmt/format.h>
 
+#include "regatta/base/core/text.h"
+
 namespace regatta::sched {
 namespace {
 
+constexpr std::size_t kLongestName = 253;  // as in Kubernetes
 constexpr double kSqrt2 = 1.4142135623730951;
 
 // Rational approximations of the quantile with a relative error below 1.2e-9, for the middle and
@@ -82,6 +85,13 @@ Status check_role(const JobRequest& job, const Role& role) {
 
 Status check_job(const JobRequest& job) {
   if (job.name.empty()) return Error{Code::kInvalidInput, "a job has no name; give it one"};
+  if (job.name.size() > kLongestName ||
+      std::any_of(job.name.begin(), job.name.end(),
+                  [](char letter) { return static_cast<unsigned char>(letter) < ' '; }))
+    return Error{Code::kInvalidInput,
+                 fmt::format("job {}: the name is longer than {} bytes or has control characters; "
+                             "write a plain one",
+                             printable(job.name, 40), kLongestName)};
   if (job.roles.empty()) return invalid_job(job, "it has no role; give one or more");
   long long replicas = 0;
   for (const Role& role : job.roles) {

@@ -258,7 +258,7 @@ TEST(BlockingSet, OfAGangIsFoundUnderOneLeaf) {
 TEST(BlockingSet, AJobWhoseDevicesAreFreeWaitsForItsTurn) {
   State state = one_server();
   state.wait(job_of("j", 1, 2));
-  EXPECT_EQ(state.why("j"), "waits for its turn; 2 devices on one server are free");
+  EXPECT_EQ(state.why("j"), "waits for its turn; its 2 devices on one server are free");
 }
 
 TEST(BlockingSet, AJobThatNeverFitsIsToldSo) {

@@ -10,13 +10,14 @@
 #include "regatta/app/cli/internal/sched_load.h"
 #include "regatta/app/cli/internal/sched_replay_run.h"
 #include "regatta/app/cli/internal/time_flag.h"
+#include "regatta/base/core/text.h"
 #include "regatta/platform/cluster_replay/generated_load.h"
 
 namespace regatta::cli {
 namespace {
 
-constexpr double kLoadMost = 10;
-constexpr double kFailuresMost = 100;
+constexpr double kLoadMost = 2;
+constexpr double kFailuresMost = 10;
 constexpr long long kSeedMost = 1'000'000'000;
 constexpr TimeRange kDurations{{3600}, {366 * 86400.0}, "30d"};
 constexpr TimeRange kRunTimes{{1}, {366 * 86400.0}, "1h"};
@@ -80,7 +81,15 @@ void add_sched_simulate(CLI::App& sched, int& exit_status) {
       ->add_option("--failures-per-day", options->failures,
                    "Of a node whose file does not say its own (0)")
       ->type_name("N")
-      ->check(number_up_to(kFailuresMost));
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            const auto number = parse_number<double>(text);
+            return number && *number >= 0 && *number <= kFailuresMost
+                       ? std::string()
+                       : fmt::format("'{}' is not a number from 0 to {:g}; give one like 0.02",
+                                     printable(text, 40), kFailuresMost);
+          },
+          "NUMBER"));
   command->add_option("--repair", options->repair, "Mean time until a failed node returns (4h)")
       ->type_name("TIME");
   command->add_option("--seed", options->seed, "Of the random jobs and failures (1)")

@@ -19,7 +19,15 @@
 namespace regatta::cli {
 namespace {
 
-constexpr int kSamples = 200;  // of the queue played forward
+// Times that the queue is played forward: as many as take some seconds at most.
+constexpr int kSamplesLeast = 8;
+constexpr int kSamplesMost = 200;
+constexpr int kSampledJobs = 40'000;  // jobs in all samples
+
+int samples_for(const sched::SchedulerState& state) {
+  const auto jobs = static_cast<int>(state.snapshot.running.size() + state.queue.jobs.size());
+  return std::clamp(kSampledJobs / (jobs + 1), kSamplesLeast, kSamplesMost);
+}
 
 struct SchedWhyOptions {
   std::string state;
@@ -54,7 +62,7 @@ Result<report::WaitExplanation> explain_wait(const SchedWhyOptions& options,
   }
   REGATTA_TRY(blocking, sched::blocking_set(later.snapshot, later.queue, options.job));
   REGATTA_TRY(starts, sched::predict_starts(later.snapshot, later.queue, policy, {options.job},
-                                            {.samples = kSamples}));
+                                            {.samples = samples_for(later)}));
   explanation.blocking = std::move(blocking);
   explanation.prediction = starts.front();
   return explanation;

@@ -47,7 +47,9 @@ Result<std::vector<cluster_replay::TracedJob>> load_trace(const std::string& pat
   return trace;
 }
 
-Result<std::vector<sched::ClusterNode>> load_nodes(const std::string& path) {
+namespace {
+
+Result<std::vector<sched::ClusterNode>> read_nodes_of(const std::string& path) {
   REGATTA_TRY(text, read_named_file(path, kTableBytesMax));
   if (has_column(text, "sn")) {
     REGATTA_TRY(nodes, packing::read_nodes(text, path));
@@ -61,6 +63,18 @@ Result<std::vector<sched::ClusterNode>> load_nodes(const std::string& path) {
   }
   REGATTA_TRY(state, load_state(path));
   return std::move(state.snapshot.nodes);
+}
+
+}  // namespace
+
+Result<std::vector<sched::ClusterNode>> load_nodes(const std::string& path) {
+  REGATTA_TRY(nodes, read_nodes_of(path));
+  if (std::none_of(nodes.begin(), nodes.end(), [](const sched::ClusterNode& node) {
+        return node.devices > 0 && node.health == sched::NodeHealth::kReady;
+      }))
+    return Error{Code::kInvalidInput,
+                 path + ": no node that is ready has a device; give a cluster with some"};
+  return nodes;
 }
 
 Result<sched::QuotaTree> queues_of(const std::vector<cluster_replay::TracedJob>& jobs) {

@@ -77,6 +77,8 @@ Status run_replays(const ReplayRunOptions& options, const std::string& load,
   const OutputFile html{"--html", options.html};
   const OutputFile log{"--log", options.log};
   inputs.push_back(options.cluster);
+  for (const std::string& policy : options.policies)
+    if (policy.find_first_of("/.") != std::string::npos) inputs.push_back(policy);
   const std::vector<OutputFile> outputs = {html, log};
   REGATTA_TRY_DO(check_outputs(std::span(outputs), std::span<const std::string>(inputs)));
   std::vector<std::string> names = options.policies;

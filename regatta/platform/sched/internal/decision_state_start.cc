@@ -63,6 +63,7 @@ class StartPass {
   void start(int pending, std::vector<ReplicaPlacement> replicas, const std::string& room);
   void reserve(int pending);
   void use_what_victims_left(std::vector<Waiting>& waiting);
+  void add_waiting(const Waiting& waiting);
   const FreeCapacity& view_for(int pending, int& view);
   bool is_owed(int pending) const;
   bool fits_empty_cluster(const JobRequest& job, const std::string& shape);
@@ -95,7 +96,8 @@ void StartPass::run() {
     waiting.push_back({pending, *cause});
     const bool waits_for_room = *cause == WaitCause::kNoRoom || *cause == WaitCause::kReservation;
     if (state_.policy.backfill == BackfillRule::kNone && waits_for_room) {
-      order.close_line_of(pending);
+      for (const int behind : order.close_line_of(pending))
+        waiting.push_back({behind, WaitCause::kReservation});
       continue;
     }
     if (state_.policy.backfill == BackfillRule::kReservation && *cause == WaitCause::kNoRoom &&
@@ -104,8 +106,17 @@ void StartPass::run() {
   }
   use_what_victims_left(waiting);
   for (const Waiting& job : waiting)
-    state_.decision.waiting.push_back(
-        {.job = at(state_.queue.jobs, job.pending).request.name, .cause = job.cause});
+    add_waiting(job);
+}
+
+void StartPass::add_waiting(const Waiting& waiting) {
+  const JobRequest& job = at(state_.queue.jobs, waiting.pending).request;
+  WaitingJob added{.job = job.name, .cause = waiting.cause, .detail = {}};
+  if (waiting.cause == WaitCause::kQuota) {
+    const auto limit = quota_passed(state_, job, smallest_size(job));
+    if (limit) added.detail = limit_text(state_.queue.quotas, *limit, job.user);
+  }
+  state_.decision.waiting.push_back(std::move(added));
 }
 
 // Victims may have had more than the gang takes: jobs before it in the order may fit now.
@@ -257,8 +268,8 @@ void StartPass::start(int pending, std::vector<ReplicaPlacement> replicas,
   at(state_.started, pending) = replicas;
   const Seconds waited = state_.snapshot.now - job.request.submitted;
   add_action(state_, ActionKind::kStart, job.request, replicas,
-             fmt::format("starts on {} after {}{}", place_text(state_, job.request, replicas),
-                         format_duration(waited), room));
+             fmt::format("starts on {}{}{}", place_text(state_, job.request, replicas),
+                         waited.value > 0 ? " after " + format_duration(waited) : "", room));
 }
 
 void StartPass::reserve(int pending) {

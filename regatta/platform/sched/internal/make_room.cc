@@ -114,9 +114,12 @@ void evict(DecisionState& state, int job, const JobRequest& gang) {
   change.replicas.clear();
   change.is_evicted = change.is_changed = true;
   const Seconds lost = state.snapshot.now - victim.checkpointed;
-  add_action(state, ActionKind::kEvict, victim.request, {},
-             fmt::format("makes room for job {} of priority {}; it loses {} since its checkpoint",
-                         gang.name, gang.priority, format_duration(lost)));
+  add_action(
+      state, ActionKind::kEvict, victim.request, {},
+      fmt::format("makes room for job {} of priority {}; it loses {}", gang.name, gang.priority,
+                  victim.request.checkpointing.interval.value > 0
+                      ? format_duration(lost) + " since its checkpoint"
+                      : "all its work, for it makes no checkpoints"));
 }
 
 void shed(DecisionState& state, const Victim& victim, const JobRequest& gang) {

@@ -128,9 +128,12 @@ void PendingOrder::reorder() {
   if (order_) order_->reorder();
 }
 
-void PendingOrder::close_line_of(int pending) {
+std::vector<int> PendingOrder::close_line_of(int pending) {
   Line& line = at(lines_, at(line_of_, pending));
+  std::vector<int> left(line.jobs.begin() + static_cast<std::ptrdiff_t>(line.next),
+                        line.jobs.end());
   line.next = line.jobs.size();
+  return left;
 }
 
 }  // namespace regatta::sched

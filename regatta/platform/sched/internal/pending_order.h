@@ -22,7 +22,8 @@ class PendingOrder {
   // After jobs were evicted.
   void reorder();
   // No further job of this job's line is considered: of its queue in a fair policy, else of all.
-  void close_line_of(int pending);
+  // Returns the jobs that are left out by that, first to last.
+  std::vector<int> close_line_of(int pending);
 
  private:
   struct Line {

@@ -1,4 +1,6 @@
 // Writes a pending job as an item of the list `pending` of a state file: sched/state_file.h.
+#include <algorithm>
+#include <cctype>
 #include <string>
 #include <vector>
 
@@ -11,8 +13,25 @@
 namespace regatta::sched {
 namespace {
 
+// A YAML scalar: plain where it can be.
+std::string quoted(const std::string& text) {
+  const bool is_plain = !text.empty() &&
+                        std::isalpha(static_cast<unsigned char>(text.front())) != 0 &&
+                        std::all_of(text.begin(), text.end(), [](char letter) {
+                          return std::isalnum(static_cast<unsigned char>(letter)) != 0 ||
+                                 letter == '-' || letter == '_' || letter == '.';
+                        });
+  if (is_plain && text != "true" && text != "false" && text != "null") return text;
+  std::string made = "\"";
+  for (const char letter : text) {
+    if (letter == '"' || letter == '\\') made += '\\';
+    made += letter;
+  }
+  return made + "\"";
+}
+
 std::string role_text(const Role& role) {
-  std::vector<std::string> parts = {fmt::format("name: {}", role.name),
+  std::vector<std::string> parts = {fmt::format("name: {}", quoted(role.name)),
                                     fmt::format("replicas: {}", role.replicas_min)};
   if (role.replicas_max != role.replicas_min)
     parts.push_back(fmt::format("replicas_max: {}", role.replicas_max));
@@ -42,14 +61,16 @@ std::string topology_text(const JobRequest& job) {
 }  // namespace
 
 std::string pending_job_text(const JobRequest& job) {
-  std::string text = fmt::format("  - name: {}\n", job.name);
-  if (!job.queue.empty()) text += fmt::format("    queue: {}\n", job.queue);
-  if (!job.user.empty()) text += fmt::format("    user: {}\n", job.user);
+  std::string text = fmt::format("  - name: {}\n", quoted(job.name));
+  if (!job.queue.empty()) text += fmt::format("    queue: {}\n", quoted(job.queue));
+  if (!job.user.empty()) text += fmt::format("    user: {}\n", quoted(job.user));
   text += fmt::format("    priority: {}\n    roles:\n", job.priority);
   for (const Role& role : job.roles)
     text += "      - " + role_text(role) + "\n";
-  if (!job.device_types.empty())
-    text += fmt::format("    device_types: [{}]\n", join(job.device_types, ", "));
+  std::vector<std::string> types;
+  for (const std::string& type : job.device_types)
+    types.push_back(quoted(type));
+  if (!types.empty()) text += fmt::format("    device_types: [{}]\n", join(types, ", "));
   text += "    topology: " + topology_text(job) + "\n";
   if (!job.throughput.empty()) {
     text += "    throughput:\n";
