@@ -35,7 +35,6 @@ SchedulingPolicy regatta_policy() {
   policy.name = "regatta";
   policy.is_fair = true;
   policy.order = JobOrder::kShortest;
-  policy.reservations = 4;
   policy.ageing = {24 * 3600.0};
   policy.preempts = true;
   policy.reclaims = true;
