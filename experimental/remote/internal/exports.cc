@@ -24,7 +24,6 @@ const Entry kEntries[] = {
 #define LOCAL_TWIN TWIN
 #define REFUSED(base, symbol, since) ENTRY(base, symbol, since, false)
 #define REFUSED_TWIN(base, symbol, since) ENTRY(base, symbol, since, true)
-#define ALIAS REFUSED
 #include "experimental/remote/internal/calls.inc"
 };
 
