@@ -34,7 +34,7 @@ Status replay_philly(const BenchOptions& bench) {
   if (bench.jobs > 0 && as_index(bench.jobs) < jobs.size()) jobs.resize(as_index(bench.jobs));
   for (TracedJob& job : jobs)
     job.request.checkpointing = kCheckpointing;
-  REGATTA_TRY(quotas, open_queues(jobs));
+  REGATTA_TRY(quotas, queues_of(jobs));
   input.quotas = std::move(quotas);
   input.jobs = std::move(jobs);
   ReplayOptions options;

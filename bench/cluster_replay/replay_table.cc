@@ -84,16 +84,6 @@ Result<std::string> read_text(const std::filesystem::path& path) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-Result<sched::QuotaTree> open_queues(const std::vector<TracedJob>& jobs) {
-  std::set<std::string> names;
-  for (const TracedJob& job : jobs)
-    names.insert(job.request.queue);
-  std::vector<sched::QuotaQueue> queues;
-  for (const std::string& name : names)
-    queues.push_back({.name = name, .parent = ""});
-  return sched::QuotaTree::create(std::move(queues));
-}
-
 Result<ReplayRow> replay_row(const ReplayInput& input, const NamedPolicy& policy,
                              const std::string& cluster, const BenchOptions& bench,
                              ReplayOptions options) {

@@ -37,9 +37,6 @@ struct ReplayRow {
 
 Result<std::string> read_text(const std::filesystem::path& path);
 
-// One queue for each name that the jobs use, without quotas.
-Result<sched::QuotaTree> open_queues(const std::vector<TracedJob>& jobs);
-
 // Replays the input with the policy, predicting starts; prints its progress on standard error.
 Result<ReplayRow> replay_row(const ReplayInput& input, const NamedPolicy& policy,
                              const std::string& cluster, const BenchOptions& bench,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -188,6 +189,19 @@ void add_servers(std::vector<sched::ClusterNode>& nodes, const ServerGroup& grou
         node_with(fmt::format("server-{}", nodes.size()), group.device_type, group.devices));
     nodes.back().leaf = first_leaf + i / group.leaf_servers;
   }
+}
+
+Result<sched::QuotaTree> queues_of(const std::vector<TracedJob>& jobs) {
+  std::set<std::string> names;
+  for (const TracedJob& job : jobs)
+    if (!job.request.queue.empty()) names.insert(job.request.queue);
+  if (names.empty()) return sched::QuotaTree();
+  std::vector<sched::QuotaQueue> queues;
+  for (const std::string& name : names) {
+    queues.emplace_back();
+    queues.back().name = name;
+  }
+  return sched::QuotaTree::create(std::move(queues));
 }
 
 }  // namespace regatta::cluster_replay

@@ -13,6 +13,7 @@
 #include "regatta/platform/cluster_replay/traced_job.h"
 #include "regatta/platform/packing/gpu_node.h"
 #include "regatta/platform/sched/cluster_snapshot.h"
+#include "regatta/platform/sched/quota_tree.h"
 
 namespace regatta::cluster_replay {
 
@@ -36,6 +37,9 @@ Result<std::vector<TracedJob>> read_openb_jobs(std::string_view text, const std:
 // each node has more than jobs ask for.
 Result<std::vector<sched::ClusterNode>> read_spot_nodes(std::string_view text,
                                                         const std::string& file);
+
+// A queue without quotas for each that jobs name; the default queue where none names one.
+Result<sched::QuotaTree> queues_of(const std::vector<TracedJob>& jobs);
 
 // Nodes that packing::read_nodes() read; nodes without a GPU too.
 std::vector<sched::ClusterNode> cluster_nodes_of(const std::vector<packing::GpuNode>& nodes);

@@ -1,5 +1,6 @@
 #include "regatta/platform/sched/cluster_snapshot.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -115,6 +116,27 @@ Status add_use(const ClusterSnapshot& snapshot, const RunningJob& job,
 }
 
 }  // namespace
+
+std::vector<int> replica_counts(const JobRequest& job, std::span<const ReplicaPlacement> replicas) {
+  std::vector<int> counts(job.roles.size());
+  for (const ReplicaPlacement& replica : replicas)
+    ++at(counts, replica.role);
+  return counts;
+}
+
+double devices_of(const JobRequest& job, std::span<const ReplicaPlacement> replicas) {
+  return devices_of(job, replica_counts(job, replicas));
+}
+
+bool is_lost(const ClusterSnapshot& snapshot, const ReplicaPlacement& replica) {
+  const ClusterNode& node = at(snapshot.nodes, replica.node);
+  return node.health == NodeHealth::kFailed || (node.failed_devices & replica.devices) != 0;
+}
+
+bool is_degraded(const ClusterSnapshot& snapshot, const RunningJob& job) {
+  return std::any_of(job.replicas.begin(), job.replicas.end(),
+                     [&](const ReplicaPlacement& replica) { return is_lost(snapshot, replica); });
+}
 
 std::vector<ClusterNode> cluster_nodes(const topo::Cluster& cluster, int cpu_milli,
                                        int memory_mib) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,15 @@ struct ClusterSnapshot {
   std::vector<ClusterNode> nodes;
   std::vector<RunningJob> running;
 };
+
+// Replicas of each role among `replicas`, and their devices; shares count as parts.
+std::vector<int> replica_counts(const JobRequest& job, std::span<const ReplicaPlacement> replicas);
+double devices_of(const JobRequest& job, std::span<const ReplicaPlacement> replicas);
+
+// Whether a replica of the job is lost, and whether this one is: its node or one of its devices has
+// failed.
+bool is_degraded(const ClusterSnapshot& snapshot, const RunningJob& job);
+bool is_lost(const ClusterSnapshot& snapshot, const ReplicaPlacement& replica);
 
 // Nodes of a cluster file, all ready and without failures: servers below the same leaves make a
 // leaf (a rail-optimised server has a NIC on each of several leaf switches). A server type says no

@@ -116,12 +116,23 @@ Status check_job(const JobRequest& job) {
   return {};
 }
 
+std::vector<int> smallest_size(const JobRequest& job) {
+  std::vector<int> size;
+  for (const Role& role : job.roles)
+    size.push_back(role.replicas_min);
+  return size;
+}
+
 double devices_of(const JobRequest& job, const std::vector<int>& replicas) {
   double devices = 0;
   for (std::size_t role = 0; role < job.roles.size(); ++role)
     devices += replicas[role] * job.roles[role].devices *
                (job.roles[role].device_milli / static_cast<double>(kDeviceMilli));
   return devices;
+}
+
+double devices_min(const JobRequest& job) {
+  return devices_of(job, smallest_size(job));
 }
 
 double throughput_at(const JobRequest& job, double devices) {

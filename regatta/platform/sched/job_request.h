@@ -101,8 +101,13 @@ struct JobRequest {
   std::optional<Seconds> deadline;
 };
 
-// Devices of a job with so many replicas of each role; shares count as parts.
+// Replicas of each role on the smallest size of a job.
+std::vector<int> smallest_size(const JobRequest& job);
+
+// Devices of a job with so many replicas of each role, and on its smallest size; shares count as
+// parts.
 double devices_of(const JobRequest& job, const std::vector<int>& replicas);
+double devices_min(const JobRequest& job);
 
 // The throughput with `devices` > 0: between the points of the job as a line, before the first
 // in proportion, beyond the last as the last; in proportion to the devices where it has no points.

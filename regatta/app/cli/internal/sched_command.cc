@@ -2,6 +2,22 @@
 
 namespace regatta::cli {
 
+void add_state_argument(CLI::App& command, std::string& state) {
+  command.add_option("state", state, "Nodes, queues and jobs: docs/formats/sched_state.md")
+      ->required()
+      ->type_name("FILE");
+}
+
+void add_policy_options(CLI::App& command, std::string& policy, bool& json) {
+  command
+      .add_option(
+          "--policy", policy,
+          "fifo, backfill, regatta, attained_service, or a file: docs/formats/sched_policy.md")
+      ->type_name("POLICY")
+      ->capture_default_str();
+  command.add_flag("--json", json, "Print JSON");
+}
+
 void add_sched_command(CLI::App& app, int& exit_status) {
   auto* sched = app.add_subcommand("sched", "Decide which jobs run where");
   sched->require_subcommand(1);

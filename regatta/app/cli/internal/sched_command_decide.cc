@@ -41,17 +41,8 @@ void add_sched_decide(CLI::App& sched, int& exit_status) {
                                 const Status status = run_sched_decide(*options);
                                 exit_status = status ? 0 : report_error(status.error());
                               });
-  command
-      ->add_option("state", options->state, "Nodes, queues and jobs: docs/formats/sched_state.md")
-      ->required()
-      ->type_name("FILE");
-  command
-      ->add_option(
-          "--policy", options->policy,
-          "fifo, backfill, regatta, attained_service, or a file: docs/formats/sched_policy.md")
-      ->type_name("POLICY")
-      ->capture_default_str();
-  command->add_flag("--json", options->json, "Print JSON");
+  add_state_argument(*command, options->state);
+  add_policy_options(*command, options->policy, options->json);
 }
 
 }  // namespace regatta::cli

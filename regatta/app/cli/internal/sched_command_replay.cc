@@ -7,6 +7,7 @@
 #include "regatta/app/cli/internal/sched_command.h"
 #include "regatta/app/cli/internal/sched_load.h"
 #include "regatta/app/cli/internal/sched_replay_run.h"
+#include "regatta/platform/cluster_replay/trace_tables.h"
 
 namespace regatta::cli {
 namespace {
@@ -23,7 +24,7 @@ Status run_sched_replay(const SchedReplayOptions& options) {
   cluster_replay::ReplayInput input;
   REGATTA_TRY(jobs, load_trace(options.trace, options.jobs));
   REGATTA_TRY(nodes, load_nodes(options.run.cluster));
-  REGATTA_TRY(quotas, queues_of(jobs));
+  REGATTA_TRY(quotas, cluster_replay::queues_of(jobs));
   input.jobs = std::move(jobs);
   input.nodes = std::move(nodes);
   input.quotas = std::move(quotas);

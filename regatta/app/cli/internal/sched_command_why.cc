@@ -87,18 +87,9 @@ void add_sched_why(CLI::App& sched, int& exit_status) {
                     const Status status = run_sched_why(*options);
                     exit_status = status ? 0 : report_error(status.error());
                   });
-  command
-      ->add_option("state", options->state, "Nodes, queues and jobs: docs/formats/sched_state.md")
-      ->required()
-      ->type_name("FILE");
+  add_state_argument(*command, options->state);
   command->add_option("job", options->job, "Name of a pending job")->required()->type_name("JOB");
-  command
-      ->add_option(
-          "--policy", options->policy,
-          "fifo, backfill, regatta, attained_service, or a file: docs/formats/sched_policy.md")
-      ->type_name("POLICY")
-      ->capture_default_str();
-  command->add_flag("--json", options->json, "Print JSON");
+  add_policy_options(*command, options->policy, options->json);
 }
 
 }  // namespace regatta::cli

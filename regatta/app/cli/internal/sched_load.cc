@@ -1,7 +1,6 @@
 #include "regatta/app/cli/internal/sched_load.h"
 
 #include <algorithm>
-#include <set>
 #include <string_view>
 #include <utility>
 
@@ -75,19 +74,6 @@ Result<std::vector<sched::ClusterNode>> load_nodes(const std::string& path) {
     return Error{Code::kInvalidInput,
                  path + ": no node that is ready has a device; give a cluster with some"};
   return nodes;
-}
-
-Result<sched::QuotaTree> queues_of(const std::vector<cluster_replay::TracedJob>& jobs) {
-  std::set<std::string> names;
-  for (const cluster_replay::TracedJob& job : jobs)
-    if (!job.request.queue.empty()) names.insert(job.request.queue);
-  if (names.empty()) return sched::QuotaTree();
-  std::vector<sched::QuotaQueue> queues;
-  for (const std::string& name : names) {
-    queues.emplace_back();
-    queues.back().name = name;
-  }
-  return sched::QuotaTree::create(std::move(queues));
 }
 
 }  // namespace regatta::cli

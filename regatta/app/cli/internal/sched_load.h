@@ -19,7 +19,4 @@ Result<std::vector<cluster_replay::TracedJob>> load_trace(const std::string& pat
 // file does not say CPUs and memory, nodes have more than jobs ask for.
 Result<std::vector<sched::ClusterNode>> load_nodes(const std::string& path);
 
-// A queue without quotas for each that jobs name.
-Result<sched::QuotaTree> queues_of(const std::vector<cluster_replay::TracedJob>& jobs);
-
 }  // namespace regatta::cli

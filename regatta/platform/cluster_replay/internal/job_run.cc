@@ -9,22 +9,6 @@
 namespace regatta::cluster_replay {
 namespace {
 
-std::vector<int> replicas_by_role(const sched::JobRequest& job,
-                                  std::span<const sched::ReplicaPlacement> replicas) {
-  std::vector<int> counts(job.roles.size());
-  for (const sched::ReplicaPlacement& replica : replicas)
-    ++at(counts, replica.role);
-  return counts;
-}
-
-std::vector<int> smallest_size(const sched::JobRequest& job) {
-  std::vector<int> counts;
-  counts.reserve(job.roles.size());
-  for (const sched::Role& role : job.roles)
-    counts.push_back(role.replicas_min);
-  return counts;
-}
-
 sched::TopologyLevel spanned_level(std::span<const sched::ReplicaPlacement> replicas,
                                    const std::vector<sched::ClusterNode>& nodes) {
   auto level = sched::TopologyLevel::kServer;
@@ -60,8 +44,8 @@ double checkpointed_work(const JobRun& run, const sched::Checkpointing& checkpoi
 double work_rate(const sched::JobRequest& job, std::span<const sched::ReplicaPlacement> replicas,
                  const std::vector<sched::ClusterNode>& nodes) {
   double rate = 1;
-  const double least = devices_least(job);
-  const double held = devices_held(job, replicas);
+  const double least = sched::devices_min(job);
+  const double held = sched::devices_of(job, replicas);
   if (least > 0 && held != least)
     rate = sched::throughput_at(job, held) / sched::throughput_at(job, least);
   rate /= job.slowdown[static_cast<std::size_t>(spanned_level(replicas, nodes))];
@@ -69,24 +53,6 @@ double work_rate(const sched::JobRequest& job, std::span<const sched::ReplicaPla
   if (checkpointing.interval.value > 0)
     rate *= checkpointing.interval / (checkpointing.interval + checkpointing.write);
   return rate;
-}
-
-double devices_held(const sched::JobRequest& job,
-                    std::span<const sched::ReplicaPlacement> replicas) {
-  return sched::devices_of(job, replicas_by_role(job, replicas));
-}
-
-double devices_least(const sched::JobRequest& job) {
-  return sched::devices_of(job, smallest_size(job));
-}
-
-bool is_degraded_on(std::span<const sched::ReplicaPlacement> replicas,
-                    const std::vector<sched::ClusterNode>& nodes) {
-  return std::any_of(replicas.begin(), replicas.end(), [&](const sched::ReplicaPlacement& replica) {
-    const sched::ClusterNode& node = at(nodes, replica.node);
-    return node.health == sched::NodeHealth::kFailed ||
-           (node.failed_devices & replica.devices) != 0;
-  });
 }
 
 }  // namespace regatta::cluster_replay

@@ -27,13 +27,4 @@ double checkpoint_time(const JobRun& run, const sched::Checkpointing& checkpoint
 double work_rate(const sched::JobRequest& job, std::span<const sched::ReplicaPlacement> replicas,
                  const std::vector<sched::ClusterNode>& nodes);
 
-// Whole devices that the replicas hold, or parts of such.
-double devices_held(const sched::JobRequest& job,
-                    std::span<const sched::ReplicaPlacement> replicas);
-// Those of its smallest size.
-double devices_least(const sched::JobRequest& job);
-
-bool is_degraded_on(std::span<const sched::ReplicaPlacement> replicas,
-                    const std::vector<sched::ClusterNode>& nodes);
-
 }  // namespace regatta::cluster_replay

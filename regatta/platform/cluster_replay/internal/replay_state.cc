@@ -39,7 +39,7 @@ ReplayState::ReplayState(const ReplayInput& input, const ReplayOptions& options)
     outcome.submitted = job.request.submitted;
     outcome.first_start = kNever;
     outcome.ended = kNever;
-    outcome.devices = static_cast<int>(devices_least(job.request) + 0.999);
+    outcome.devices = static_cast<int>(sched::devices_min(job.request) + 0.999);
     outcome.priority = job.request.priority;
   }
 }
@@ -55,7 +55,7 @@ CurvePoint ReplayState::level() const {
   double idle = 0;
   for (std::size_t i = 0; i < runs_.size(); ++i)
     if (runs_[i].rate <= 0 || now_ < runs_[i].begun)
-      idle += devices_held(snapshot_.running[i].request, snapshot_.running[i].replicas);
+      idle += sched::devices_of(snapshot_.running[i].request, snapshot_.running[i].replicas);
   level.busy_share = level.allocated_share - idle / devices;
   level.fragmentation = ledger_.fragmentation();
   level.waiting_jobs = static_cast<double>(queue_.jobs.size());
@@ -140,7 +140,7 @@ bool ReplayState::finish(const PlannedEnd& end) {
   JobOutcome& outcome = at(result_.jobs, end.job);
   outcome.ended = {now_};
   outcome.delay = Seconds{now_} - outcome.submitted - traced.run_time;
-  result_.work_device_time += traced.run_time * devices_least(request);
+  result_.work_device_time += traced.run_time * sched::devices_min(request);
   result_.last_end = {now_};
   log_.add(now_, "end", request.name);
   return true;
@@ -153,7 +153,7 @@ void ReplayState::run_from(int job, double completed, bool restarts) {
   ++state.version;
   run.completed = completed;
   run.begun = now_ + (restarts ? running.request.checkpointing.restart.value : 0);
-  run.rate = is_degraded_on(running.replicas, snapshot_.nodes)
+  run.rate = sched::is_degraded(snapshot_, running)
                  ? 0
                  : work_rate(running.request, running.replicas, snapshot_.nodes);
   running.started = {now_};
@@ -169,7 +169,7 @@ void ReplayState::lose_work(int job, double kept) {
   const sched::RunningJob& running = at(snapshot_.running, state.running);
   const double lost = std::max(0.0, work_at(at(runs_, state.running), now_) - kept);
   at(result_.jobs, job).lost += {lost};
-  result_.lost_device_time += {lost * devices_held(running.request, running.replicas)};
+  result_.lost_device_time += {lost * sched::devices_of(running.request, running.replicas)};
 }
 
 Status ReplayState::start(int job, const sched::SchedulingAction& action) {
@@ -280,7 +280,7 @@ void ReplayState::node_changed(int node) {
                      [&](const sched::ReplicaPlacement& replica) { return replica.node == node; }))
       continue;
     const bool was_degraded = runs_[i].rate <= 0;
-    const bool is_degraded = is_degraded_on(running.replicas, snapshot_.nodes);
+    const bool is_degraded = sched::is_degraded(snapshot_, running);
     if (was_degraded == is_degraded) continue;
     double kept = runs_[i].completed;
     if (!was_degraded) {

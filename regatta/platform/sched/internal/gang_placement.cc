@@ -206,13 +206,6 @@ bool GangSearch::has_devices(const GangShares& shares) const {
 
 }  // namespace
 
-GangSize smallest_size(const JobRequest& job) {
-  GangSize size;
-  for (const Role& role : job.roles)
-    size.push_back(role.replicas_min);
-  return size;
-}
-
 void order_gang(const ClusterDomains& domains, const JobRequest& job,
                 std::vector<ReplicaPlacement>& replicas) {
   std::stable_sort(replicas.begin(), replicas.end(), [&](const auto& a, const auto& b) {

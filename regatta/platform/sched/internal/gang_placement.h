@@ -13,7 +13,6 @@ namespace regatta::sched {
 
 // Replicas of each role of a gang, by role.
 using GangSize = std::vector<int>;
-GangSize smallest_size(const JobRequest& job);
 
 struct GangPlacement {
   std::vector<ReplicaPlacement> replicas;        // role by role; subgroups one after the other

@@ -14,31 +14,6 @@ constexpr double kCpuJobDevices = 0.01;
 
 }  // namespace
 
-std::vector<int> replica_counts(const JobRequest& job, std::span<const ReplicaPlacement> replicas) {
-  std::vector<int> counts(job.roles.size());
-  for (const ReplicaPlacement& replica : replicas)
-    ++at(counts, replica.role);
-  return counts;
-}
-
-double devices_min(const JobRequest& job) {
-  return devices_of(job, smallest_size(job));
-}
-
-double devices_of(const JobRequest& job, std::span<const ReplicaPlacement> replicas) {
-  return devices_of(job, replica_counts(job, replicas));
-}
-
-bool is_lost(const ClusterSnapshot& snapshot, const ReplicaPlacement& replica) {
-  const ClusterNode& node = at(snapshot.nodes, replica.node);
-  return node.health == NodeHealth::kFailed || (node.failed_devices & replica.devices) != 0;
-}
-
-bool is_degraded(const ClusterSnapshot& snapshot, const RunningJob& job) {
-  return std::any_of(job.replicas.begin(), job.replicas.end(),
-                     [&](const ReplicaPlacement& replica) { return is_lost(snapshot, replica); });
-}
-
 namespace {
 
 // Work in a second, as time on the smallest size.

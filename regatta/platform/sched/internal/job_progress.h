@@ -10,17 +10,6 @@
 
 namespace regatta::sched {
 
-// Replicas of each role among `replicas`.
-std::vector<int> replica_counts(const JobRequest& job, std::span<const ReplicaPlacement> replicas);
-// Devices of the job on its smallest size, and on `replicas`; shares count as parts.
-double devices_min(const JobRequest& job);
-double devices_of(const JobRequest& job, std::span<const ReplicaPlacement> replicas);
-
-// Whether a replica of the job is lost, and whether this one is: its node or one of its devices has
-// failed.
-bool is_degraded(const ClusterSnapshot& snapshot, const RunningJob& job);
-bool is_lost(const ClusterSnapshot& snapshot, const ReplicaPlacement& replica);
-
 // Work since it began, as time on its smallest size; none in the time in which it is degraded is
 // known of, so that this is an upper bound then.
 Seconds work_done(const RunningJob& job, Seconds now);
