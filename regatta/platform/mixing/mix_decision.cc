@@ -188,9 +188,4 @@ std::vector<std::string> daemon_flags(const MixDecision& decision, const DeviceC
   return flags;
 }
 
-const char* name_of(MixMode mode) {
-  constexpr const char* kNames[] = {"shared", "preemptive", "time-slice", "tidal"};
-  return at(kNames, static_cast<int>(mode));
-}
-
 }  // namespace regatta::mixing

@@ -9,16 +9,10 @@
 #include "regatta/base/core/result.h"
 #include "regatta/gpu/sharing/slice.h"
 #include "regatta/platform/mixing/device_assignment.h"
+#include "regatta/platform/mixing/duty_profile.h"
 #include "regatta/platform/mixing/mixed_workload.h"
 
 namespace regatta::mixing {
-
-enum class MixMode {
-  kShared,      // all at once, each with a quota; what others leave is free to take
-  kPreemptive,  // work with a latency target first, the rest gets what it leaves
-  kTimeSlice,   // one at a time has the device alone; memory of the others goes to the host
-  kTidal        // work without a target runs only in hours in which little else is expected
-};
 
 // The cost of a mode over the series, in device intervals.
 struct ModeCost {
@@ -55,10 +49,21 @@ struct MixDecision {
 Result<MixDecision> decide_mix(std::span<const MixedWorkload> workloads,
                                const DeviceCapacity& device, const ServiceBudget& budget);
 
+// A workload that was not measured together with the others.
+struct ProfiledWorkload {
+  std::string name;
+  WorkloadClass load_class = WorkloadClass::kOnline;
+  Bytes memory{};
+  DutyProfile duty;
+};
+
+// decide_mix() of series that are drawn from the profiles, each by the seed of its name's place: a
+// day to learn from and a day that is judged. Equal arguments give equal decisions.
+Result<MixDecision> decide_profiled_mix(std::span<const ProfiledWorkload> workloads,
+                                        const DeviceCapacity& device, const ServiceBudget& budget);
+
 // Flags of `regatta gpu run` for the slice, and of `regatta gpu daemon` for the device.
 std::vector<std::string> run_flags(const SliceSetting& setting);
 std::vector<std::string> daemon_flags(const MixDecision& decision, const DeviceCapacity& device);
-
-const char* name_of(MixMode mode);
 
 }  // namespace regatta::mixing

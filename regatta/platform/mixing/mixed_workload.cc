@@ -102,4 +102,9 @@ const char* name_of(WorkloadClass load_class) {
   return at(kNames, static_cast<int>(load_class));
 }
 
+const char* name_of(MixMode mode) {
+  constexpr const char* kNames[] = {"shared", "preemptive", "time-slice", "tidal"};
+  return at(kNames, static_cast<int>(mode));
+}
+
 }  // namespace regatta::mixing

@@ -20,6 +20,14 @@ enum class WorkloadClass {
   kTidal          // has a latency target, and a day with high and low hours
 };
 
+// The ways in which workloads share a device.
+enum class MixMode {
+  kShared,      // all at once, each with a quota; what others leave is free to take
+  kPreemptive,  // work with a latency target first, the rest gets what it leaves
+  kTimeSlice,   // one at a time has the device alone; memory of the others goes to the host
+  kTidal        // work without a target runs only in hours in which little else is expected
+};
+
 // The shapes of GPU use that Baidu describes for its Baige platform, and none of them.
 enum class DutyPattern { kLowAverage, kPeakValley, kShortSpike, kPeriodic, kSteady };
 
@@ -60,5 +68,6 @@ WorkloadClass class_of_pattern(DutyPattern pattern);
 
 const char* name_of(DutyPattern pattern);
 const char* name_of(WorkloadClass load_class);
+const char* name_of(MixMode mode);
 
 }  // namespace regatta::mixing

@@ -56,10 +56,22 @@ struct RunningJob {
   Seconds completed;     // work done before `started`, as time on its smallest size
 };
 
+// The way in which the jobs on a device share it. Without one they take at most the whole of it.
+// With one each must be mixable, their shares may exceed the device, and their memory must fit in
+// it, or in the host's with time slices.
+struct DeviceMix {
+  int node = 0;
+  int device = 0;
+  mixing::MixMode mode = mixing::MixMode::kShared;
+
+  bool operator==(const DeviceMix&) const = default;
+};
+
 struct ClusterSnapshot {
   Seconds now;
   std::vector<ClusterNode> nodes;
   std::vector<RunningJob> running;
+  std::vector<DeviceMix> mixes;  // by rising node and device
 };
 
 // Replicas of each role among `replicas`, and their devices; shares count as parts.

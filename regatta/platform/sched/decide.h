@@ -41,6 +41,19 @@ struct SchedulingAction {
   std::string reason;                      // one sentence
 };
 
+// The jobs of a device share it in a new way, which these flags of `regatta gpu` carry out.
+struct MixAction {
+  struct Setting {
+    std::string job;
+    std::vector<std::string> run_flags;
+    double expected_share = 1;  // of the compute that it needs, as mean
+  };
+  DeviceMix mix;
+  std::vector<std::string> daemon_flags;
+  std::vector<Setting> settings;  // of the jobs on the device, in the order of their names
+  std::string reason;             // one sentence
+};
+
 enum class WaitCause {
   kQuota,        // its queue or user is at a limit
   kNoRoom,       // free and reclaimable devices do not hold it
@@ -58,6 +71,7 @@ struct WaitingJob {
 // Carried out in order: what makes room comes before what uses it.
 struct SchedulingDecision {
   std::vector<SchedulingAction> actions;
+  std::vector<MixAction> mixes;     // of devices that are shared differently after the actions
   std::vector<WaitingJob> waiting;  // in the order in which they were considered
 };
 

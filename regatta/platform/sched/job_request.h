@@ -9,6 +9,8 @@
 
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/units.h"
+#include "regatta/platform/mixing/duty_profile.h"
+#include "regatta/platform/mixing/mixed_workload.h"
 
 namespace regatta::sched {
 
@@ -27,12 +29,15 @@ struct Role {
   int replicas_max = 1;  // and may grow to so many
   int devices = 0;       // of a replica; 0: it needs CPU alone
   // Thousandths of the compute of each of its devices, 1 to kDeviceMilli, and memory. A whole
-  // device (kDeviceMilli) is never shared, and has all its memory.
+  // device (kDeviceMilli) has all the memory, and is shared by mixing alone.
   int device_milli = kDeviceMilli;
   int device_memory_mib = 0;
   int cpu_milli = 0;
   int memory_mib = 0;
   int nic_milli = 0;  // thousandths of one NIC
+  // The use of each of its devices over time. Where it is known, and device_memory_mib is above 0,
+  // others may take what the role leaves of its devices.
+  mixing::DutyProfile duty;
 
   // A parallel axis of a plan: so many consecutive replicas stay below one domain of the level. 1:
   // no such limit.
@@ -40,14 +45,10 @@ struct Role {
   TopologyLevel subgroup_level = TopologyLevel::kCluster;
 
   bool is_sliced() const { return devices > 0 && device_milli < kDeviceMilli; }
+  bool is_mixable() const { return devices > 0 && device_memory_mib > 0 && duty.is_known(); }
 };
 
-enum class JobClass {
-  kOnline,        // serves users within a latency target
-  kBatch,         // works all the time, until it ends
-  kIntermittent,  // works in phases, with pauses in which it needs no device
-  kTidal          // needs devices by the time of day
-};
+using JobClass = mixing::WorkloadClass;
 
 // How far apart the replicas of a gang may be.
 struct TopologyLimit {
@@ -81,6 +82,13 @@ struct ThroughputPoint {
   double throughput = 0;  // in any unit, the same for all points of a job
 };
 
+// Demand on a service until now, by which the scheduler sizes it ahead of time.
+struct ServiceDemand {
+  Seconds interval{60};
+  std::vector<double> history;  // means of intervals, the last ends now; not negative, in any unit
+  double per_replica = 1;       // what a replica serves within the latency target; above 0
+};
+
 struct JobRequest {
   std::string name;   // unique
   std::string queue;  // a leaf of the quota tree
@@ -99,6 +107,8 @@ struct JobRequest {
   std::vector<ThroughputPoint> throughput;  // by rising devices; empty: grows with the devices
   Seconds submitted;
   std::optional<Seconds> deadline;
+  // kTidal with one role: its replicas follow the demand, from replicas_min to replicas_max.
+  std::optional<ServiceDemand> demand;
 };
 
 // Replicas of each role on the smallest size of a job.

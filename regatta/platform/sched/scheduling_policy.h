@@ -53,6 +53,18 @@ struct SchedulingPolicy {
   double risk_weight = 1;
   double spread_weight = 1;
   std::string slices = "regatta";  // packing policy of slices: packing/placement_policy.h
+  // Mixable jobs share devices, where decide_mix() keeps `budget`. Those with a mean duty below
+  // `mix_first_below` look for a shared device first, the others where nothing else is free.
+  bool mixes = false;
+  mixing::ServiceBudget budget;
+  double mix_first_below = 0.5;
+  double least_share = 0.25;   // of its need that a job without latency target must expect to get
+  double interference = 0.15;  // mixing/interference.h
+  int host_memory_mib = 0;     // of each device, for time slices
+  // Services follow their demand: they are sized for this quantile of its forecast, which looks
+  // budget.reclaim_lead ahead.
+  bool sizes_services = false;
+  double service_quantile = 0.99;
 };
 
 // The policies that come with regatta: fifo, backfill, regatta, attained_service.
