@@ -75,6 +75,9 @@ struct Checkpointing {
   Seconds restart;   // from the start of its processes to the first step
 };
 
+// The share of the time that writing checkpoints leaves for work; above 0, at most 1.
+double working_share(const Checkpointing& checkpointing);
+
 // A point of the throughput that the planner predicts.
 struct ThroughputPoint {
   int devices = 0;
