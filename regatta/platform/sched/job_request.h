@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "regatta/base/core/result.h"
+#include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 
 namespace regatta::sched {
@@ -19,6 +20,8 @@ inline constexpr int kNodeDevicesMax = 16;  // devices of a node
 // leaf.
 enum class TopologyLevel { kServer, kLeaf, kGroup, kCluster };
 inline constexpr int kTopologyLevels = 4;
+inline constexpr EnumNames<kTopologyLevels> kTopologyLevelNames = {"server", "leaf", "group",
+                                                                   "cluster"};
 
 // Replicas of a role are equal; each runs on one node.
 struct Role {
