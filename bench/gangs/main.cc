@@ -14,6 +14,7 @@
 
 #include "bench/gangs/random_cluster.h"
 #include "regatta/base/core/ids.h"
+#include "regatta/base/core/stats.h"
 #include "regatta/base/core/text.h"
 #include "regatta/platform/packing/random_sequence.h"
 #include "regatta/platform/sched/internal/gang_placement.h"
@@ -97,12 +98,6 @@ Moment now() {
       1e3 * static_cast<double>(cpu.tv_sec) + 1e-6 * static_cast<double>(cpu.tv_nsec),
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch())
           .count()};
-}
-
-double quantile(std::vector<double>& values, double share) {
-  std::sort(values.begin(), values.end());
-  const auto last = static_cast<double>(values.size() - 1);
-  return values[static_cast<std::size_t>(std::lround(share * last))];
 }
 
 struct Timings {

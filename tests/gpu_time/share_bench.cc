@@ -8,6 +8,7 @@
 #include <functional>
 #include <string>
 
+#include "regatta/base/core/stats.h"
 #include "tests/gpu_time/time_shared_machine.h"
 
 namespace regatta::gpu_time {
