@@ -36,7 +36,7 @@ std::vector<std::string> score_row(const std::string& name, const ForecastScore&
   return row;
 }
 
-// What a trial changes of the one before it.
+// A trial differs from the one before it by this.
 struct TrialChange {
   const char* name;
   std::function<void(RiskTrial&)> apply;
