@@ -2,19 +2,18 @@
 // tables.
 
 #include <algorithm>
-#include <cstdio>
+#include <cstddef>
+#include <limits>
 #include <string>
-#include <string_view>
-#include <vector>
 
-#include <fmt/format.h>
-
+#include "bench/bench_program.h"
 #include "bench/cluster_replay/replay_table.h"
 #include "regatta/base/core/text.h"
 
 namespace regatta::cluster_replay {
 namespace {
 
+constexpr std::size_t kMostArguments = 100;
 constexpr const char* kUsage =
     "usage: regatta-cluster-replay FOLDER [--json] [--jobs N] [--predict-every N] [--policy NAME]\n"
     "       [REPLAY...]\n"
@@ -23,31 +22,21 @@ constexpr const char* kUsage =
     "is\n"
     "predicted; 0: none\n";
 
-Result<int> number_of(const std::string& option, const std::string& value) {
-  const auto number = parse_number<int>(value);
-  if (number && *number >= 0) return *number;
-  return Error{Code::kInvalidInput, option + ": give a number of at least 0"};
-}
-
-Status run(const std::vector<std::string>& arguments) {
+Status run(bench_program::Arguments arguments) {
   BenchOptions bench;
-  bench.folder = arguments[0];
-  for (std::size_t i = 1; i < arguments.size(); ++i) {
-    const std::string& argument = arguments[i];
-    const std::string value = i + 1 < arguments.size() ? arguments[i + 1] : "";
-    if (argument == "--json") {
-      bench.as_json = true;
-    } else if (argument == "--jobs" || argument == "--predict-every") {
-      REGATTA_TRY(number, number_of(argument, value));
-      (argument == "--jobs" ? bench.jobs : bench.predicted_every) = number;
-      ++i;
-    } else if (argument == "--policy") {
-      bench.policy = value;
-      ++i;
-    } else {
-      bench.only.push_back(argument);
-    }
-  }
+  bench.as_json = bench_program::take_flag(arguments, "--json");
+  const IntRange counts{0, std::numeric_limits<int>::max()};
+  REGATTA_TRY(jobs, bench_program::take_number(arguments, "--jobs", bench.jobs, counts));
+  REGATTA_TRY(every, bench_program::take_number(arguments, "--predict-every", bench.predicted_every,
+                                                counts));
+  REGATTA_TRY(policy, bench_program::take_option(arguments, "--policy"));
+  REGATTA_TRY_DO(bench_program::check_rest(arguments, kMostArguments));
+  if (arguments.empty()) return Error{Code::kInvalidInput, "no folder of traces; see --help"};
+  bench.jobs = jobs;
+  bench.predicted_every = every;
+  bench.policy = policy.value_or("");
+  bench.folder = arguments.front();
+  bench.only.assign(arguments.begin() + 1, arguments.end());
   const bool has_philly = bench.only.empty() ||
                           std::any_of(bench.only.begin(), bench.only.end(),
                                       [](const auto& name) { return name.starts_with("philly"); });
@@ -63,13 +52,6 @@ Status run(const std::vector<std::string>& arguments) {
 }  // namespace regatta::cluster_replay
 
 int main(int argc, char** argv) {
-  const std::vector<std::string> arguments(argv + 1, argv + argc);
-  if (arguments.empty() || arguments[0] == "--help") {
-    std::fputs(regatta::cluster_replay::kUsage, arguments.empty() ? stderr : stdout);
-    return arguments.empty() ? 2 : 0;
-  }
-  const regatta::Status status = regatta::cluster_replay::run(arguments);
-  if (status) return 0;
-  fmt::print(stderr, "{}\n", status.error().message);
-  return regatta::exit_status(status.error());
+  return regatta::bench_program::run_program(argc, argv, regatta::cluster_replay::kUsage, 1,
+                                             regatta::cluster_replay::run);
 }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/bench_program.h"
 #include "bench/cluster_replay/replay_table.h"
 #include "regatta/base/core/ids.h"
 #include "regatta/platform/cluster_replay/trace_tables.h"
@@ -28,7 +29,7 @@ constexpr sched::Checkpointing kCheckpointing{{1800}, {0}, {60}};
 }  // namespace
 
 Status replay_philly(const BenchOptions& bench) {
-  REGATTA_TRY(text, read_text(bench.folder / "philly/philly_jobs.csv"));
+  REGATTA_TRY(text, bench_program::read_text(bench.folder / "philly/philly_jobs.csv"));
   ReplayInput input;
   REGATTA_TRY(jobs, read_philly_jobs(text, "philly_jobs.csv"));
   if (bench.jobs > 0 && as_index(bench.jobs) < jobs.size()) jobs.resize(as_index(bench.jobs));

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <utility>
 
@@ -74,14 +72,6 @@ std::string markdown_line(const ReplayRow& row) {
 
 bool BenchOptions::has(const std::string& name) const {
   return only.empty() || std::count(only.begin(), only.end(), name) > 0;
-}
-
-Result<std::string> read_text(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
-    return Error{Code::kInvalidInput,
-                 path.string() + ": cannot be read; give the folder of the traces"};
-  return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
 Result<ReplayRow> replay_row(const ReplayInput& input, const NamedPolicy& policy,

@@ -35,8 +35,6 @@ struct ReplayRow {
   bool is_spot = false;
 };
 
-Result<std::string> read_text(const std::filesystem::path& path);
-
 // Replays the input with the policy, predicting starts; prints its progress on standard error.
 Result<ReplayRow> replay_row(const ReplayInput& input, const NamedPolicy& policy,
                              const std::string& cluster, const BenchOptions& bench,

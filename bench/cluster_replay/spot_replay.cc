@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/bench_program.h"
 #include "bench/cluster_replay/replay_table.h"
 #include "regatta/base/core/ids.h"
 #include "regatta/platform/cluster_replay/trace_tables.h"
@@ -37,9 +38,9 @@ bool is_always_on(const TracedJob& job) {
 }
 
 Result<SpotTrace> read_traces(const BenchOptions& bench) {
-  REGATTA_TRY(dlrm_text, read_text(bench.folder / "dlrm/dlrm_instances_2025.csv"));
+  REGATTA_TRY(dlrm_text, bench_program::read_text(bench.folder / "dlrm/dlrm_instances_2025.csv"));
   REGATTA_TRY(instances, read_dlrm_instances(dlrm_text, "dlrm_instances_2025.csv"));
-  REGATTA_TRY(philly_text, read_text(bench.folder / "philly/philly_jobs.csv"));
+  REGATTA_TRY(philly_text, bench_program::read_text(bench.folder / "philly/philly_jobs.csv"));
   REGATTA_TRY(spot_jobs, read_philly_jobs(philly_text, "philly_jobs.csv"));
   SpotTrace trace;
   for (TracedJob& job : instances) {

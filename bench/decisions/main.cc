@@ -8,9 +8,9 @@
 
 #include <fmt/format.h>
 
+#include "bench/bench_program.h"
 #include "regatta/base/core/ids.h"
 #include "regatta/base/core/stats.h"
-#include "regatta/base/core/text.h"
 #include "regatta/platform/packing/random_sequence.h"
 #include "regatta/platform/sched/decide.h"
 
@@ -80,7 +80,14 @@ ClusterSnapshot full_cluster(packing::RandomSequence& random, int nodes, int run
   return snapshot;
 }
 
-Status run(int nodes, int running, int pending) {
+Status run(bench_program::Arguments arguments) {
+  REGATTA_TRY_DO(bench_program::check_rest(arguments, 3));
+  const auto number = [&](std::size_t index, const char* name, const char* usual) {
+    return bench_program::number_in(name, index < arguments.size() ? arguments[index] : usual, {});
+  };
+  REGATTA_TRY(nodes, number(0, "NODES", "10000"));
+  REGATTA_TRY(running, number(1, "RUNNING", "20000"));
+  REGATTA_TRY(pending, number(2, "PENDING", "80000"));
   packing::RandomSequence random(1);
   const ClusterSnapshot snapshot = full_cluster(random, nodes, running);
   JobQueue queue;
@@ -120,18 +127,6 @@ Status run(int nodes, int running, int pending) {
 }  // namespace regatta::sched
 
 int main(int argc, char** argv) {
-  std::vector<int> numbers = {10'000, 20'000, 80'000};
-  for (int i = 1; i < argc; ++i) {
-    const auto number = regatta::parse_number<int>(argv[i]);
-    if (i > 3 || !number || *number < 1) {
-      const bool is_help = std::string(argv[i]) == "--help";
-      std::fputs(regatta::sched::kUsage, is_help ? stdout : stderr);
-      return is_help ? 0 : 2;
-    }
-    numbers[static_cast<std::size_t>(i - 1)] = *number;
-  }
-  const regatta::Status status = regatta::sched::run(numbers[0], numbers[1], numbers[2]);
-  if (status) return 0;
-  fmt::print(stderr, "{}\n", status.error().message);
-  return regatta::exit_status(status.error());
+  return regatta::bench_program::run_program(argc, argv, regatta::sched::kUsage, 0,
+                                             regatta::sched::run);
 }

@@ -12,9 +12,10 @@
 
 #include <fmt/format.h>
 
+#include "bench/bench_program.h"
 #include "bench/gangs/random_cluster.h"
 #include "regatta/base/core/ids.h"
-#include "regatta/base/core/text.h"
+#include "regatta/base/core/stats.h"
 #include "regatta/platform/packing/random_sequence.h"
 #include "regatta/platform/sched/internal/gang_placement.h"
 #include "regatta/platform/sched/internal/victim_search.h"
@@ -99,12 +100,6 @@ Moment now() {
           .count()};
 }
 
-double quantile(std::vector<double>& values, double share) {
-  std::sort(values.begin(), values.end());
-  const auto last = static_cast<double>(values.size() - 1);
-  return values[static_cast<std::size_t>(std::lround(share * last))];
-}
-
 struct Timings {
   std::vector<double> cpu_ms;
   std::vector<double> wall_ms;
@@ -154,7 +149,11 @@ void print_row(const Row& row, Timings& timings, bool is_json) {
   std::fflush(stdout);
 }
 
-void run(int decisions, bool is_json) {
+Status run(bench_program::Arguments arguments) {
+  const bool is_json = bench_program::take_flag(arguments, "--json");
+  REGATTA_TRY_DO(bench_program::check_rest(arguments, 1));
+  REGATTA_TRY(decisions, bench_program::number_in(
+                             "DECISIONS", arguments.empty() ? "200" : arguments.front(), {}));
   if (!is_json)
     fmt::print(
         "| used % | devices | gang | victims | placed % | p50, CPU ms | p99 | max | p50, wall ms | "
@@ -181,21 +180,13 @@ void run(int decisions, bool is_json) {
         }
       }
   }
+  return {};
 }
 
 }  // namespace
 }  // namespace regatta::sched
 
 int main(int argc, char** argv) {
-  std::vector<std::string> arguments(argv + 1, argv + argc);
-  const bool is_json = std::erase(arguments, "--json") > 0;
-  int decisions = 200;
-  if (!arguments.empty()) decisions = regatta::parse_number<int>(arguments[0]).value_or(0);
-  if (decisions < 1 || arguments.size() > 1) {
-    const bool is_help = arguments[0] == "--help";
-    std::fputs(regatta::sched::kUsage, is_help ? stdout : stderr);
-    return is_help ? 0 : 2;
-  }
-  regatta::sched::run(decisions, is_json);
-  return 0;
+  return regatta::bench_program::run_program(argc, argv, regatta::sched::kUsage, 0,
+                                             regatta::sched::run);
 }

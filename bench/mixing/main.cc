@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/bench_program.h"
 #include "bench/mixing/mixing_report.h"
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/text.h"
@@ -35,31 +36,15 @@ std::string as_table(const nlohmann::ordered_json& rows) {
   return format_table(table);
 }
 
-Result<ReportOptions> parse_arguments(const std::vector<std::string>& arguments, bool& is_json) {
+Status run(bench_program::Arguments arguments) {
   ReportOptions options;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const std::string& argument = arguments[i];
-    if (argument == "--json") {
-      is_json = true;
-    } else if (argument == "--memory") {
-      const auto memory =
-          i + 1 < arguments.size() ? parse_number<int>(arguments[++i]) : std::nullopt;
-      if (!memory || *memory < 2 || *memory > 80 * 1024)
-        return Error{Code::kInvalidInput, "--memory: give a number of MiB from 2 to 81920"};
-      options.memory = Bytes{static_cast<long long>(*memory) << 20};
-    } else if (argument.starts_with("--") || !options.folder.empty()) {
-      return Error{Code::kInvalidInput, printable(argument, 40) + ": not known; see --help"};
-    } else {
-      options.folder = argument;
-    }
-  }
-  if (options.folder.empty()) return Error{Code::kInvalidInput, "no folder of traces; see --help"};
-  return options;
-}
-
-Status run(const std::vector<std::string>& arguments) {
-  bool is_json = false;
-  REGATTA_TRY(options, parse_arguments(arguments, is_json));
+  const bool is_json = bench_program::take_flag(arguments, "--json");
+  const int memory = static_cast<int>(options.memory.value >> 20);
+  REGATTA_TRY(mebibytes, bench_program::take_number(arguments, "--memory", memory, {2, 80 << 10}));
+  options.memory = Bytes{static_cast<long long>(mebibytes) << 20};
+  REGATTA_TRY_DO(bench_program::check_rest(arguments, 1));
+  if (arguments.empty()) return Error{Code::kInvalidInput, "no folder of traces; see --help"};
+  options.folder = arguments.front();
   REGATTA_TRY(report, mixing_report(options));
   if (is_json) {
     fmt::print("{}\n", report.dump(2));
@@ -78,13 +63,6 @@ Status run(const std::vector<std::string>& arguments) {
 }  // namespace regatta::mixing
 
 int main(int argc, char** argv) {
-  const std::vector<std::string> arguments(argv + 1, argv + argc);
-  if (!arguments.empty() && arguments[0] == "--help") {
-    std::fputs(regatta::mixing::kUsage, stdout);
-    return 0;
-  }
-  const regatta::Status status = regatta::mixing::run(arguments);
-  if (status) return 0;
-  fmt::print(stderr, "{}\n", status.error().message);
-  return regatta::exit_status(status.error());
+  return regatta::bench_program::run_program(argc, argv, regatta::mixing::kUsage, 1,
+                                             regatta::mixing::run);
 }

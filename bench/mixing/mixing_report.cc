@@ -1,12 +1,12 @@
 #include "bench/mixing/mixing_report.h"
 
 #include <algorithm>
-#include <fstream>
 #include <iterator>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "bench/bench_program.h"
 #include "regatta/base/core/ids.h"
 #include "regatta/base/core/text.h"
 #include "regatta/platform/mixing/demand_forecast.h"
@@ -26,14 +26,6 @@ constexpr double kPastHours = 6;  // that static placements are decided on
 constexpr double kFirstHour = 1;  // that elastic placements wait for
 constexpr int kServiceDevices = 20;
 constexpr int kReclaimMinutes = 5;
-
-Result<std::string> read_text(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
-    return Error{Code::kInvalidInput,
-                 path.string() + ": cannot be read; give the folder that holds gentd and gavel"};
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
 
 Result<ordered_json> report_interference(const std::vector<JobPair>& pairs) {
   ordered_json rows = ordered_json::array();
@@ -246,9 +238,10 @@ Result<ordered_json> report_tidal(const std::vector<double>& requests) {
 
 Result<ordered_json> mixing_report(const ReportOptions& options) {
   const auto gentd = options.folder / "gentd";
-  REGATTA_TRY(duty_text, read_text(gentd / "gpu_duty_cycle.csv"));
-  REGATTA_TRY(request_text, read_text(gentd / "qps_1min.csv"));
-  REGATTA_TRY(pair_text, read_text(options.folder / "gavel" / "gavel_throughputs.csv"));
+  REGATTA_TRY(duty_text, bench_program::read_text(gentd / "gpu_duty_cycle.csv"));
+  REGATTA_TRY(request_text, bench_program::read_text(gentd / "qps_1min.csv"));
+  REGATTA_TRY(pair_text,
+              bench_program::read_text(options.folder / "gavel" / "gavel_throughputs.csv"));
   REGATTA_TRY(trace, read_duty_trace(duty_text, "gpu_duty_cycle.csv"));
   REGATTA_TRY(requests, read_requests(request_text, "qps_1min.csv"));
   REGATTA_TRY(pairs, read_job_pairs(pair_text, "gavel_throughputs.csv"));

@@ -4,13 +4,12 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "bench/bench_program.h"
 #include "bench/packing/packing_bound.h"
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/text.h"
@@ -24,17 +23,11 @@ constexpr const char* kUsage =
     "usage: regatta-packing FOLDER [SEEDS [FIRST_SEED [COPIES [WORKLOAD...]]]]\n"
     "FOLDER holds the tables of the trace openb; by default 10 seeds from 42 on, one\n"
     "copy of the nodes, all workloads\n";
+constexpr std::size_t kMostArguments = 100;
 const std::vector<std::string> kWorkloads = {
     "default",    "cpu0",       "cpu050",     "cpu100",      "cpu200",     "cpu250",
     "gpushare40", "gpushare60", "gpushare80", "gpushare100", "gpuspec10",  "gpuspec20",
     "gpuspec25",  "gpuspec33",  "multigpu20", "multigpu30",  "multigpu40", "multigpu50"};
-
-Result<std::string> read_text(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
-    return Error{Code::kInvalidInput, path.string() + ": cannot be read; give the folder openb"};
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
 
 // The published mean of the policy at 100 % arrivals, as text; "-" where there is none.
 std::string published(const std::string& table, const std::string& workload,
@@ -69,9 +62,9 @@ Status print_workload(const std::filesystem::path& folder, const std::string& wo
                       const std::vector<GpuNode>& nodes) {
   const std::string file =
       "openb_pod_list_" + workload + (workload == "default" ? ".csv" : ".compact.csv");
-  REGATTA_TRY(text, read_text(folder / file));
+  REGATTA_TRY(text, bench_program::read_text(folder / file));
   REGATTA_TRY(pods, read_pods(text, file));
-  REGATTA_TRY(means, read_text(folder / "fgd_published_alloc.csv"));
+  REGATTA_TRY(means, bench_program::read_text(folder / "fgd_published_alloc.csv"));
   std::string line = fmt::format("| {} |", workload);
   double rate = 0;
   for (const auto& [policy_name, paper_name] :
@@ -97,17 +90,22 @@ Status print_workload(const std::filesystem::path& folder, const std::string& wo
   return {};
 }
 
-Status run(const std::vector<std::string>& arguments) {
+Status run(bench_program::Arguments arguments) {
+  REGATTA_TRY_DO(bench_program::check_rest(arguments, kMostArguments));
   const std::filesystem::path folder = arguments[0];
   Seeds seeds;
-  if (arguments.size() > 1) seeds.count = parse_number<int>(arguments[1]).value_or(0);
-  if (arguments.size() > 2) seeds.first = parse_number<std::uint64_t>(arguments[2]).value_or(0);
-  if (seeds.count < 1) return Error{Code::kInvalidInput, "SEEDS: give a number of at least 1"};
-  REGATTA_TRY(text, read_text(folder / "openb_node_list_gpu_node.csv"));
+  if (arguments.size() > 1) {
+    REGATTA_TRY(count, bench_program::number_in("SEEDS", arguments[1], {}));
+    seeds.count = count;
+  }
+  if (arguments.size() > 2) {
+    REGATTA_TRY(first, bench_program::number_in("FIRST_SEED", arguments[2], {.low = 0}));
+    seeds.first = static_cast<std::uint64_t>(first);
+  }
+  REGATTA_TRY(text, bench_program::read_text(folder / "openb_node_list_gpu_node.csv"));
   REGATTA_TRY(trace_nodes, read_nodes(text, "openb_node_list_gpu_node.csv"));
-  const int copies = arguments.size() > 3 ? parse_number<int>(arguments[3]).value_or(0) : 1;
-  if (copies < 1 || copies > 100)
-    return Error{Code::kInvalidInput, "COPIES: give a number from 1 to 100"};
+  REGATTA_TRY(copies, bench_program::number_in("COPIES", arguments.size() > 3 ? arguments[3] : "1",
+                                               {1, 100}));
   std::vector<GpuNode> nodes;
   for (int i = 0; i < copies; ++i)
     nodes.insert(nodes.end(), trace_nodes.begin(), trace_nodes.end());
@@ -125,13 +123,6 @@ Status run(const std::vector<std::string>& arguments) {
 }  // namespace regatta::packing
 
 int main(int argc, char** argv) {
-  const std::vector<std::string> arguments(argv + 1, argv + argc);
-  if (arguments.empty() || arguments[0] == "--help") {
-    std::fputs(regatta::packing::kUsage, arguments.empty() ? stderr : stdout);
-    return arguments.empty() ? 2 : 0;
-  }
-  const regatta::Status status = regatta::packing::run(arguments);
-  if (status) return 0;
-  fmt::print(stderr, "{}\n", status.error().message);
-  return regatta::exit_status(status.error());
+  return regatta::bench_program::run_program(argc, argv, regatta::packing::kUsage, 1,
+                                             regatta::packing::run);
 }

@@ -2,14 +2,13 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "bench/bench_program.h"
 #include "bench/reliability/gang_tables.h"
 #include "bench/reliability/risk_tables.h"
 #include "regatta/base/core/result.h"
@@ -26,16 +25,6 @@ constexpr const char* kUsage =
     "  --gang  the tables of the gang alone, which need failures/ only\n"
     "example: regatta-reliability --gang ../shared/data/cluster\n";
 constexpr int kServers = 400;  // of the trace InfiniteHBD, those without a fault included
-
-Result<std::string> read_text(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
-    return Error{Code::kInvalidInput,
-                 path.string() +
-                     ": cannot be read; give the folder that holds failures, titan and "
-                     "infinitehbd"};
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
 
 void print_markdown(const ResultTable& table) {
   fmt::print("\n{}\n\n| {} |\n|{}\n", table.title, join(table.columns, " | "), [&] {
@@ -55,51 +44,29 @@ void print_json(const std::vector<ResultTable>& tables) {
   fmt::print("{}\n", document.dump(1));
 }
 
-struct Arguments {
-  bool is_json = false;
-  bool is_gang_alone = false;
-  std::filesystem::path folder;
-};
-
-Result<Arguments> parse_arguments(const std::vector<std::string>& words) {
-  Arguments arguments;
-  for (const std::string& word : words) {
-    if (word == "--json")
-      arguments.is_json = true;
-    else if (word == "--gang")
-      arguments.is_gang_alone = true;
-    else if (word.starts_with("-"))
-      return Error{Code::kInvalidInput,
-                   fmt::format("unknown option '{}'; see --help", printable(word, 40))};
-    else if (!arguments.folder.empty())
-      return Error{Code::kInvalidInput,
-                   fmt::format("'{}' is a second folder; give one", printable(word, 80))};
-    else
-      arguments.folder = word;
-  }
-  if (arguments.folder.empty()) return Error{Code::kInvalidInput, "no folder is given; see --help"};
-  return arguments;
-}
-
 Result<std::vector<ResultTable>> forecast_tables(const std::filesystem::path& folder) {
-  REGATTA_TRY(lives, read_text(folder / "titan/titan_gpu_life.csv"));
+  REGATTA_TRY(lives, bench_program::read_text(folder / "titan/titan_gpu_life.csv"));
   REGATTA_TRY(gpus, read_gpu_lives(lives, "titan_gpu_life.csv"));
-  REGATTA_TRY(faults, read_text(folder / "infinitehbd/faults_day_0_to_232.csv"));
+  REGATTA_TRY(faults, bench_program::read_text(folder / "infinitehbd/faults_day_0_to_232.csv"));
   REGATTA_TRY(servers, read_server_faults(faults, "faults_day_0_to_232.csv", kServers));
   return risk_tables(gpus, servers);
 }
 
-Status run(const std::vector<std::string>& words) {
-  REGATTA_TRY(arguments, parse_arguments(words));
-  REGATTA_TRY(text, read_text(arguments.folder / "failures/published_mixes.csv"));
+Status run(bench_program::Arguments arguments) {
+  const bool is_json = bench_program::take_flag(arguments, "--json");
+  const bool is_gang_alone = bench_program::take_flag(arguments, "--gang");
+  REGATTA_TRY_DO(bench_program::check_rest(arguments, 1));
+  if (arguments.empty()) return Error{Code::kInvalidInput, "no folder is given; see --help"};
+  const std::filesystem::path folder = arguments.front();
+  REGATTA_TRY(text, bench_program::read_text(folder / "failures/published_mixes.csv"));
   REGATTA_TRY(mixes, read_failure_mixes(text, "published_mixes.csv"));
   REGATTA_TRY(llama3, find_failure_mix(mixes, "llama3"));
   REGATTA_TRY(tables, gang_tables(llama3));
-  if (!arguments.is_gang_alone) {
-    REGATTA_TRY(forecasts, forecast_tables(arguments.folder));
+  if (!is_gang_alone) {
+    REGATTA_TRY(forecasts, forecast_tables(folder));
     tables.insert(tables.end(), forecasts.begin(), forecasts.end());
   }
-  if (arguments.is_json) {
+  if (is_json) {
     print_json(tables);
     return {};
   }
@@ -112,13 +79,6 @@ Status run(const std::vector<std::string>& words) {
 }  // namespace regatta::reliability
 
 int main(int argc, char** argv) {
-  const std::vector<std::string> words(argv + 1, argv + argc);
-  if (!words.empty() && words[0] == "--help") {
-    std::fputs(regatta::reliability::kUsage, stdout);
-    return 0;
-  }
-  const regatta::Status status = regatta::reliability::run(words);
-  if (status) return 0;
-  fmt::print(stderr, "regatta-reliability: {}\n", status.error().message);
-  return regatta::exit_status(status.error());
+  return regatta::bench_program::run_program(argc, argv, regatta::reliability::kUsage, 1,
+                                             regatta::reliability::run);
 }

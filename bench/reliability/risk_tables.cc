@@ -1,8 +1,10 @@
 #include "bench/reliability/risk_tables.h"
 
 #include <cmath>
+#include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -34,6 +36,27 @@ std::vector<std::string> score_row(const std::string& name, const ForecastScore&
   return row;
 }
 
+// A trial differs from the one before it by this.
+struct TrialChange {
+  const char* name;
+  std::function<void(RiskTrial&)> apply;
+};
+
+// The base rate, the changes one after the other, and the last of them fitted once, to `fitted_to`.
+NamedTrials refined_trials(RiskTrial trial, const std::vector<TrialChange>& changes,
+                           const std::string& fitted_to) {
+  NamedTrials trials;
+  trial.method = RiskMethod::kBaseRate;
+  trials.emplace_back("base rate", trial);
+  for (const TrialChange& change : changes) {
+    change.apply(trial);
+    trials.emplace_back(change.name, trial);
+  }
+  trial.is_refitted = false;
+  trials.emplace_back("the same, fitted once, to " + fitted_to, trial);
+  return trials;
+}
+
 NamedTrials gpu_trials(Seconds horizon) {
   RiskTrial trial;
   trial.horizon = horizon;
@@ -41,24 +64,26 @@ NamedTrials gpu_trials(Seconds horizon) {
   trial.first_forecast = kYear2017;
   trial.lookback = 720 * kDay;
   trial.decay = 240 * kDay;
-  NamedTrials trials;
-  trial.method = RiskMethod::kBaseRate;
-  trials.emplace_back("base rate", trial);
-  trial.method = RiskMethod::kGammaPoisson;
-  trials.emplace_back("Gamma-Poisson, own history", trial);
-  trial.method = RiskMethod::kRegression;
-  trial.covariates.recent = {45 * kDay, 180 * kDay};
-  trial.covariates.has_repeats = true;
-  trials.emplace_back("repeat offender", trial);
-  for (int half_years = 1; half_years <= 8; ++half_years)
-    trial.covariates.ages.push_back(half_years * 182.5 * kDay);
-  trials.emplace_back("and age", trial);
-  trial.covariates.places = {1, 2};
-  trial.covariates.batches = {"0320", "0321", "0322", "0323", "0324", "0325"};
-  trials.emplace_back("and age, cage, batch", trial);
-  trial.is_refitted = false;
-  trials.emplace_back("the same, fitted once, to 2016", trial);
-  return trials;
+  return refined_trials(
+      trial,
+      {{"Gamma-Poisson, own history", [](RiskTrial& t) { t.method = RiskMethod::kGammaPoisson; }},
+       {"repeat offender",
+        [](RiskTrial& t) {
+          t.method = RiskMethod::kRegression;
+          t.covariates.recent = {45 * kDay, 180 * kDay};
+          t.covariates.has_repeats = true;
+        }},
+       {"and age",
+        [](RiskTrial& t) {
+          for (int half_years = 1; half_years <= 8; ++half_years)
+            t.covariates.ages.push_back(half_years * 182.5 * kDay);
+        }},
+       {"and age, cage, batch",
+        [](RiskTrial& t) {
+          t.covariates.places = {1, 2};
+          t.covariates.batches = {"0320", "0321", "0322", "0323", "0324", "0325"};
+        }}},
+      "2016");
 }
 
 NamedTrials server_trials(Seconds horizon) {
@@ -68,18 +93,18 @@ NamedTrials server_trials(Seconds horizon) {
   trial.first_forecast = kFirstTestDay;
   trial.lookback = 400 * kDay;
   trial.decay = 60 * kDay;
-  NamedTrials trials;
-  trial.method = RiskMethod::kBaseRate;
-  trials.emplace_back("base rate", trial);
-  trial.method = RiskMethod::kRegression;
-  trial.covariates.recent = {30 * kDay};
-  trials.emplace_back("repeat offender", trial);
-  trial.covariates.recent = {kDay / 4, kDay, 7 * kDay, 30 * kDay};
-  trial.covariates.has_repeats = true;
-  trials.emplace_back("time since repair, repeats", trial);
-  trial.is_refitted = false;
-  trials.emplace_back("the same, fitted once, to day 155", trial);
-  return trials;
+  return refined_trials(trial,
+                        {{"repeat offender",
+                          [](RiskTrial& t) {
+                            t.method = RiskMethod::kRegression;
+                            t.covariates.recent = {30 * kDay};
+                          }},
+                         {"time since repair, repeats",
+                          [](RiskTrial& t) {
+                            t.covariates.recent = {kDay / 4, kDay, 7 * kDay, 30 * kDay};
+                            t.covariates.has_repeats = true;
+                          }}},
+                        "day 155");
 }
 
 ResultTable calibration_table(const std::string& title, const ForecastScore& score) {

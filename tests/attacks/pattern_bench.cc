@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "regatta/base/core/stats.h"
 #include "tests/attacks/attack_path.h"
 #include "tests/gpu_time/time_shared_machine.h"
 

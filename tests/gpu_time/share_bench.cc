@@ -8,6 +8,7 @@
 #include <functional>
 #include <string>
 
+#include "regatta/base/core/stats.h"
 #include "tests/gpu_time/time_shared_machine.h"
 
 namespace regatta::gpu_time {
@@ -204,7 +205,8 @@ int main(int argc, char** argv) {
     std::ranges::sort(worst);
     std::ranges::sort(busy);
     std::printf("%-58s %10.2f (%5.2f to %6.2f) %14.2f %10.1f\n", row.name.c_str(),
-                quantile(worst, 0.5), worst.front(), worst.back(), relative, quantile(busy, 0.5));
+                regatta::quantile(worst, 0.5), worst.front(), worst.back(), relative,
+                regatta::quantile(busy, 0.5));
     std::printf(
         "%58s idle within turns %.2f %%, between %.2f %%: %d changes, p50 %.0f us, p90 %.0f us; "
         "longest wait %.0f ms\n",

@@ -61,11 +61,6 @@ double worst_miss(const std::vector<Interval>& log, pid_t pid, double part, Time
   return most;
 }
 
-double quantile(const std::vector<double>& sorted, double part) {
-  if (sorted.empty()) return 0;
-  return sorted[static_cast<std::size_t>(part * static_cast<double>(sorted.size() - 1))];
-}
-
 namespace {
 
 // Other users than the test's reach the sockets.

@@ -54,8 +54,6 @@ double busy_share(const std::vector<Interval>& log, Time begin, Time end);
 Time longest_wait(const std::vector<Interval>& log, pid_t pid, Time begin, Time end);
 // The largest miss of `part` over windows of a second within [begin, end).
 double worst_miss(const std::vector<Interval>& log, pid_t pid, double part, Time begin, Time end);
-// A quantile of sorted values, of which there is at least one.
-double quantile(const std::vector<double>& sorted, double part);
 
 class TimeSharedMachine {
  public:

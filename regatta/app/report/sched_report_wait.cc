@@ -73,7 +73,10 @@ nlohmann::json wait_json(const WaitExplanation& explanation) {
                            {"earliest_in_s", seconds_or_null(explanation.prediction.earliest)},
                            {"latest_in_s", seconds_or_null(explanation.prediction.latest)}};
   for (const sched::WaitingJob& job : explanation.decision.waiting)
-    if (job.job == explanation.job) result["cause"] = wait_cause_name(job.cause);
+    if (job.job == explanation.job) {
+      result["cause"] = wait_cause_name(job.cause);
+      if (!job.detail.empty()) result["detail"] = job.detail;
+    }
   return result;
 }
 

@@ -25,6 +25,20 @@ double median(std::vector<double> values) {
   return (values[middle - 1] + values[middle]) / 2;
 }
 
+std::size_t quantile_place(std::size_t count, double share) {
+  constexpr double kRounding = 1e-9;  // of a product that is meant to be whole
+  const double rank = std::ceil(share * static_cast<double>(count) - kRounding);
+  return static_cast<std::size_t>(std::clamp(rank, 1.0, static_cast<double>(count))) - 1;
+}
+
+double quantile(std::vector<double> values, double share) {
+  if (values.empty()) return 0;
+  const auto place =
+      values.begin() + static_cast<std::ptrdiff_t>(quantile_place(values.size(), share));
+  std::nth_element(values.begin(), place, values.end());
+  return *place;
+}
+
 std::vector<double> average_ranks(const std::vector<double>& values) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -14,6 +14,14 @@ namespace regatta {
 // The middle value, or the mean of the two middle ones; 0 of nothing.
 double median(std::vector<double> values);
 
+// The place, from 0, of a quantile among `count` >= 1 sorted values, 0 <= `share` <= 1: the first
+// place up to which there are at least that share of all. Source: definition 1 of Hyndman and Fan,
+// "Sample quantiles in statistical packages", The American Statistician 50(4), 1996.
+std::size_t quantile_place(std::size_t count, double share);
+
+// The value at that place; 0 of nothing. Half of an even count is the lower of the two middle ones.
+double quantile(std::vector<double> values, double share);
+
 // Ranks from 1, equal values share the mean of their places: {5, 3, 5} -> {2.5, 1, 2.5}.
 std::vector<double> average_ranks(const std::vector<double>& values);
 

@@ -24,6 +24,27 @@ TEST(Median, IsZeroOfNothing) {
   EXPECT_EQ(median({}), 0);
 }
 
+// The share of the values up to the place, against the definition.
+TEST(QuantilePlace, IsTheFirstUpToWhichThereIsTheShare) {
+  for (std::size_t count = 1; count <= 200; ++count)
+    for (std::size_t rank = 1; rank <= count; ++rank) {
+      const double whole = static_cast<double>(rank) / static_cast<double>(count);
+      EXPECT_EQ(quantile_place(count, whole), rank - 1) << rank << " of " << count;
+      const double below = whole - 0.5 / static_cast<double>(count);
+      EXPECT_EQ(quantile_place(count, below), rank - 1) << rank << " of " << count;
+    }
+  EXPECT_EQ(quantile_place(7, 0), 0U);
+  EXPECT_EQ(quantile_place(100, 0.07), 6U) << "0.07 * 100 is above 7 in binary";
+}
+
+TEST(Quantile, IsAlwaysOneOfTheValues) {
+  EXPECT_EQ(quantile({9, 1, 4, 7}, 0.5), 4);
+  EXPECT_EQ(quantile({9, 1, 4, 7}, 0.51), 7);
+  EXPECT_EQ(quantile({9, 1, 4, 7}, 0), 1);
+  EXPECT_EQ(quantile({9, 1, 4, 7}, 1), 9);
+  EXPECT_EQ(quantile({}, 0.5), 0);
+}
+
 TEST(AverageRanks, ShareThePlacesOfEqualValues) {
   EXPECT_THAT(average_ranks({5, 3, 5, 9}), ElementsAre(2.5, 1, 2.5, 4));
   EXPECT_THAT(average_ranks({7, 7, 7}), ElementsAre(2, 2, 2));

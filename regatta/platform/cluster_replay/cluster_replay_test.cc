@@ -209,6 +209,33 @@ TEST(ClusterReplay, AGangBelowTwoLeavesIsAsSlowAsItsRequestSays) {
   EXPECT_EQ(replayed(input, decide).jobs[0].ended, Seconds{125});
 }
 
+TEST(ClusterReplay, AJobEndsWhenItsWorkRateSays) {
+  for (unsigned seed = 0; seed < 30; ++seed) {
+    packing::RandomSequence random(seed);
+    const auto between = [&](double low, double high) {
+      return low + random.uniform() * (high - low);
+    };
+    TracedJob job = job_of("a", 0, between(10, 1000), 16);
+    job.request.roles[0].replicas_max = 3;
+    job.request.throughput = {{16, 1}, {24, between(1, 2)}};
+    job.request.slowdown = {1, 1, between(1, 1.5), between(1.5, 2)};
+    job.request.checkpointing = {{between(5, 50)}, {between(0, 1)}, {0}};
+    const ReplayInput input = input_of(4, {job});
+    std::vector<sched::ReplicaPlacement> replicas;
+    for (unsigned i = 0; i < 2 + seed % 2; ++i)
+      replicas.push_back({0, static_cast<int>((i + seed / 2) % 4), 0xff});
+    const DecisionFunction decide = [&](const sched::ClusterSnapshot&,
+                                        const sched::JobQueue& queue) {
+      SchedulingDecision decision;
+      if (!queue.jobs.empty()) decision.actions = {{ActionKind::kStart, "a", replicas, ""}};
+      return decision;
+    };
+    const double rate = sched::work_rate(input.nodes, job.request, replicas);
+    EXPECT_NEAR(replayed(input, decide).jobs[0].ended.value, job.run_time.value / rate, 1e-9)
+        << "seed " << seed;
+  }
+}
+
 TEST(ClusterReplay, WritingCheckpointsTakesItsShareOfTheTime) {
   TracedJob job = job_of("a", 0, 90, 8);
   job.request.checkpointing = {{9}, {1}, {0}};

@@ -17,13 +17,10 @@ WaitingSummary summary_of(std::vector<double> values) {
   double sum = 0;
   for (const double value : values)
     sum += value;
-  const auto quantile = [&](std::size_t percent) {
-    return Seconds{values[std::min(values.size() - 1, values.size() * percent / 100)]};
-  };
   summary.mean = {sum / static_cast<double>(values.size())};
   summary.median = {median(values)};
-  summary.percentile_90 = quantile(90);
-  summary.percentile_99 = quantile(99);
+  summary.percentile_90 = {values[quantile_place(values.size(), 0.9)]};
+  summary.percentile_99 = {values[quantile_place(values.size(), 0.99)]};
   summary.longest = {values.back()};
   return summary;
 }

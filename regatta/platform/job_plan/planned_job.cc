@@ -21,11 +21,7 @@ std::vector<std::vector<ServerId>> domains_of(const topo::Cluster& cluster,
   const std::vector<sched::ClusterNode> nodes = sched::cluster_nodes(cluster, 0, 0);
   std::vector<std::vector<ServerId>> domains;
   for (int i = 0; i < static_cast<int>(nodes.size()); ++i) {
-    const sched::ClusterNode& node = at(nodes, i);
-    const int domain = level == sched::TopologyLevel::kServer  ? i
-                       : level == sched::TopologyLevel::kLeaf  ? node.leaf
-                       : level == sched::TopologyLevel::kGroup ? node.group
-                                                               : 0;
+    const int domain = sched::domain_of(nodes, i, level);
     if (domain >= static_cast<int>(domains.size())) domains.resize(as_index(domain) + 1);
     at(domains, domain).push_back({i});
   }

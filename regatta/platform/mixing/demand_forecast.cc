@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "regatta/base/core/ids.h"
+#include "regatta/base/core/stats.h"
 
 namespace regatta::mixing {
 namespace {
@@ -63,10 +64,8 @@ double centre_at(std::span<const double> demand, const std::vector<double>& sums
 
 double quantile_of(const std::deque<double>& values, double share) {
   std::vector<double> sorted(values.begin(), values.end());
-  // The rank of conformal prediction, so that the quantile holds for the next value as well.
-  const auto rank = std::min(
-      sorted.size() - 1,
-      static_cast<std::size_t>(std::ceil(share * static_cast<double>(sorted.size() + 1))) - 1);
+  // The rank of conformal prediction: the next value counts as one more, above all others.
+  const std::size_t rank = std::min(sorted.size() - 1, quantile_place(sorted.size() + 1, share));
   std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(rank),
                    sorted.end());
   return sorted[rank];

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "regatta/base/core/ids.h"
+#include "regatta/base/core/stats.h"
 #include "regatta/platform/mixing/interference.h"
 #include "regatta/platform/mixing/internal/device_loads.h"
 #include "regatta/platform/mixing/internal/elastic_samples.h"
@@ -194,9 +195,7 @@ std::vector<int> assign_by_percentile(std::span<const MixedWorkload> workloads, 
     for (std::size_t t = past.first; t < past.last; ++t)
       if (workload.demand[t] >= 0) values.push_back(workload.demand[t]);
     std::sort(values.begin(), values.end());
-    needs.push_back(values.empty() ? 1
-                                   : values[static_cast<std::size_t>(
-                                         percentile * static_cast<double>(values.size() - 1))]);
+    needs.push_back(values.empty() ? 1 : values[quantile_place(values.size(), percentile)]);
   }
   std::vector<int> order(workloads.size());
   std::iota(order.begin(), order.end(), 0);

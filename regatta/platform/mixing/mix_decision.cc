@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "regatta/base/core/ids.h"
+#include "regatta/base/core/stats.h"
 #include "regatta/platform/mixing/interference.h"
 #include "regatta/platform/mixing/internal/mode_costs.h"
 
@@ -41,7 +42,7 @@ float high_percentile(const MixedWorkload& workload) {
   for (const float demand : workload.demand)
     if (demand >= 0) values.push_back(demand);
   if (values.empty()) return 0;
-  const std::size_t high = (values.size() - 1) * 99 / 100;
+  const std::size_t high = quantile_place(values.size(), 0.99);
   std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(high),
                    values.end());
   return values[high];

@@ -128,6 +128,40 @@ double devices_of(const JobRequest& job, std::span<const ReplicaPlacement> repli
   return devices_of(job, replica_counts(job, replicas));
 }
 
+int domain_of(std::span<const ClusterNode> nodes, int node, TopologyLevel level) {
+  switch (level) {
+    case TopologyLevel::kServer:
+      return node;
+    case TopologyLevel::kLeaf:
+      return nodes[as_index(node)].leaf;
+    case TopologyLevel::kGroup:
+      return nodes[as_index(node)].group;
+    case TopologyLevel::kCluster:
+      break;
+  }
+  return 0;
+}
+
+TopologyLevel spanned_level(std::span<const ClusterNode> nodes,
+                            std::span<const ReplicaPlacement> replicas) {
+  auto level = TopologyLevel::kServer;
+  for (const ReplicaPlacement& replica : replicas)
+    while (domain_of(nodes, replica.node, level) !=
+           domain_of(nodes, replicas.front().node, level))  // equal at kCluster
+      level = static_cast<TopologyLevel>(static_cast<int>(level) + 1);
+  return level;
+}
+
+double work_rate(std::span<const ClusterNode> nodes, const JobRequest& job,
+                 std::span<const ReplicaPlacement> replicas) {
+  double rate = 1;
+  const double least = devices_min(job);
+  const double held = devices_of(job, replicas);
+  if (least > 0 && held != least) rate = throughput_at(job, held) / throughput_at(job, least);
+  rate /= at(job.slowdown, static_cast<int>(spanned_level(nodes, replicas)));
+  return rate * working_share(job.checkpointing);
+}
+
 bool is_lost(const ClusterSnapshot& snapshot, const ReplicaPlacement& replica) {
   const ClusterNode& node = at(snapshot.nodes, replica.node);
   return node.health == NodeHealth::kFailed || (node.failed_devices & replica.devices) != 0;

@@ -78,6 +78,18 @@ struct ClusterSnapshot {
 std::vector<int> replica_counts(const JobRequest& job, std::span<const ReplicaPlacement> replicas);
 double devices_of(const JobRequest& job, std::span<const ReplicaPlacement> replicas);
 
+// The domain of `level` that holds the node: the index of the node itself for kServer, 0 for
+// kCluster. The lowest level whose domains hold all `replicas` in one; kServer of none.
+int domain_of(std::span<const ClusterNode> nodes, int node, TopologyLevel level);
+TopologyLevel spanned_level(std::span<const ClusterNode> nodes,
+                            std::span<const ReplicaPlacement> replicas);
+
+// Work in a second, as time on the job's smallest size, on these replicas, all of which work: by
+// the throughput of the job's size, the slowdown of the level that it spans, and the share of the
+// time that writing checkpoints leaves. 1 of a job without any of these; above 0.
+double work_rate(std::span<const ClusterNode> nodes, const JobRequest& job,
+                 std::span<const ReplicaPlacement> replicas);
+
 // Whether a replica of the job is lost, and whether this one is: its node or one of its devices has
 // failed.
 bool is_degraded(const ClusterSnapshot& snapshot, const RunningJob& job);

@@ -48,7 +48,7 @@ void change_job(const SchedulingAction& action, ClusterSnapshot& snapshot, JobQu
                    [&](const RunningJob& each) { return each.request.name == action.job; });
   if (job == snapshot.running.end()) return;
   const bool keeps_work = action.kind == ActionKind::kShrink || action.kind == ActionKind::kGrow;
-  job->completed = keeps_work ? work_done(*job, snapshot.now) : kept_work(*job, snapshot.now);
+  job->completed = keeps_work ? work_done(snapshot, *job) : kept_work(snapshot, *job);
   job->started = job->checkpointed = snapshot.now;
   job->replicas = action.replicas;
   if (action.kind != ActionKind::kEvict) return;

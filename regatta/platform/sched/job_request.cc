@@ -159,6 +159,11 @@ double normal_quantile(double quantile) {
   return is_upper ? -x : x;
 }
 
+double working_share(const Checkpointing& checkpointing) {
+  if (checkpointing.interval.value <= 0) return 1;
+  return checkpointing.interval / (checkpointing.interval + checkpointing.write);
+}
+
 Seconds remaining_time(const RunTime& run_time, Seconds elapsed, double quantile) {
   if (run_time.median.value <= 0) return {std::numeric_limits<double>::infinity()};
   if (elapsed.value <= 0 && quantile == 0.5) return run_time.median;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "regatta/base/core/result.h"
+#include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 #include "regatta/platform/mixing/duty_profile.h"
 #include "regatta/platform/mixing/mixed_workload.h"
@@ -21,6 +22,8 @@ inline constexpr int kNodeDevicesMax = 16;  // devices of a node
 // leaf.
 enum class TopologyLevel { kServer, kLeaf, kGroup, kCluster };
 inline constexpr int kTopologyLevels = 4;
+inline constexpr EnumNames<kTopologyLevels> kTopologyLevelNames = {"server", "leaf", "group",
+                                                                   "cluster"};
 
 // Replicas of a role are equal; each runs on one node.
 struct Role {
@@ -75,6 +78,9 @@ struct Checkpointing {
   Seconds write;     // the job stands still so long for each
   Seconds restart;   // from the start of its processes to the first step
 };
+
+// The share of the time that writing checkpoints leaves for work; above 0, at most 1.
+double working_share(const Checkpointing& checkpointing);
 
 // A point of the throughput that the planner predicts.
 struct ThroughputPoint {

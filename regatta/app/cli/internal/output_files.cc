@@ -17,15 +17,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// The file that a path stands for, through links, also where that file does not exist yet.
+fs::path written_file(fs::path path) {
+  constexpr int kLinksMost = 40;  // as Linux follows
+  std::error_code ignored;
+  for (int link = 0; link < kLinksMost && fs::is_symlink(path, ignored); ++link)
+    path = path.parent_path() / fs::read_symlink(path, ignored);
+  return fs::weakly_canonical(fs::absolute(path, ignored), ignored);
+}
+
 // Several outputs may go to one device or pipe.
 bool are_one_file(const std::string& a, const std::string& b) {
   std::error_code ignored;
   for (const std::string& path : {a, b})
     if (fs::exists(path, ignored) && !fs::is_regular_file(path, ignored)) return false;
-  const auto whole = [&](const std::string& path) {
-    return fs::weakly_canonical(fs::absolute(path, ignored), ignored);
-  };
-  return fs::equivalent(a, b, ignored) || whole(a) == whole(b);
+  return fs::equivalent(a, b, ignored) || written_file(a) == written_file(b);
 }
 
 // Before the work the place is wrong input; after it the work failed.

@@ -1,11 +1,7 @@
 // cluster_replay/internal/job_run.h: the work of a running job in simulated time.
 #pragma once
 
-#include <span>
-#include <vector>
-
-#include "regatta/base/core/units.h"
-#include "regatta/platform/sched/cluster_snapshot.h"
+#include "regatta/platform/sched/job_request.h"
 
 namespace regatta::cluster_replay {
 
@@ -13,7 +9,7 @@ namespace regatta::cluster_replay {
 struct JobRun {
   double begun = 0;      // when it works: after its restart
   double completed = 0;  // work before that
-  double rate = 1;       // work in a second; 0: degraded
+  double rate = 1;       // sched::work_rate(); 0: degraded
 };
 
 // Work until `now`, and the part of it that its last checkpoint holds.
@@ -21,10 +17,5 @@ double work_at(const JobRun& run, double now);
 double checkpointed_work(const JobRun& run, const sched::Checkpointing& checkpointing, double now);
 // When its last checkpoint was; `begun` where there is none.
 double checkpoint_time(const JobRun& run, const sched::Checkpointing& checkpointing, double now);
-
-// Work in a second on these replicas, all of which work: by the throughput of the job's size, the
-// domain that holds all of them, and the share of the time that writing checkpoints leaves.
-double work_rate(const sched::JobRequest& job, std::span<const sched::ReplicaPlacement> replicas,
-                 const std::vector<sched::ClusterNode>& nodes);
 
 }  // namespace regatta::cluster_replay

@@ -155,7 +155,7 @@ void ReplayState::run_from(int job, double completed, bool restarts) {
   run.begun = now_ + (restarts ? running.request.checkpointing.restart.value : 0);
   run.rate = sched::is_degraded(snapshot_, running)
                  ? 0
-                 : work_rate(running.request, running.replicas, snapshot_.nodes);
+                 : sched::work_rate(snapshot_.nodes, running.request, running.replicas);
   running.started = {now_};
   running.checkpointed = {now_};
   running.completed = {completed};

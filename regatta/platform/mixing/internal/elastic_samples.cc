@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "regatta/base/core/ids.h"
+#include "regatta/base/core/stats.h"
 #include "regatta/platform/packing/random_sequence.h"
 
 namespace regatta::mixing {
@@ -61,9 +62,8 @@ double growth(std::span<const MixedWorkload> workloads, std::span<const int> pre
   return mean > 0 ? std::clamp(average(recent) / mean, 1.0, kGrowthMax) : 1;
 }
 
-float quantile(const std::vector<float>& sorted, double share) {
-  if (sorted.empty()) return 0;
-  return sorted[static_cast<std::size_t>(share * static_cast<double>(sorted.size()))];
+float drawn(const std::vector<float>& sorted, double share) {
+  return sorted.empty() ? 0 : sorted[quantile_place(sorted.size(), share)];
 }
 
 }  // namespace
@@ -101,7 +101,7 @@ std::vector<LoadSamples> elastic_samples(std::span<const MixedWorkload> workload
       const double share = random.uniform();
       const std::size_t index = (draw * 197 + shift) % samples;
       load.demand[index] =
-          std::min(1.0F, factor * quantile(is_pooled ? pools[kinds[i].kind] : own, share));
+          std::min(1.0F, factor * drawn(is_pooled ? pools[kinds[i].kind] : own, share));
     }
     result.push_back(std::move(load));
   }

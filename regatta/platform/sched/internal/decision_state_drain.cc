@@ -25,9 +25,8 @@ double staying_loss(const DecisionState& state, const RunningJob& job,
   double failures_per_day = 0;
   for (const ReplicaPlacement& replica : replicas)
     failures_per_day += at(state.snapshot.nodes, replica.node).failures_per_day;
-  const Seconds now = state.snapshot.now;
-  const Seconds left = end_time(job, now, 0.5) - now;
-  return reliability::expected_loss(job_at_risk(job, now),
+  const Seconds left = end_time(state.snapshot, job, 0.5) - state.snapshot.now;
+  return reliability::expected_loss(job_at_risk(state.snapshot, job),
                                     reliability::rate_of(failures_per_day, reliability::kDay),
                                     std::isfinite(left.value) ? left : reliability::kDay);
 }
@@ -66,7 +65,7 @@ void leave_nodes(DecisionState& state, int index) {
   const RunningJob& job = at(state.snapshot.running, index);
   const Leaving parts = leaving(state, job);
   if (parts.left.empty()) return;
-  const double move_loss = eviction_loss(job, state.snapshot.now);
+  const double move_loss = eviction_loss(state.snapshot, job);
   const double stay_loss = staying_loss(state, job, parts.left);
   const bool drains_now = parts.is_draining && is_fresh(state, job);
   if (!drains_now && stay_loss <= move_loss) return;

@@ -81,7 +81,7 @@ bool replace_lost(DecisionState& state, const DegradedGang& gang) {
                           {.job = job.request,
                            .size = size,
                            .kept = gang.kept,
-                           .work = work_done(job, state.snapshot.now)},
+                           .work = work_done(state.snapshot, job)},
                           room);
   if (!placement) return false;
   take(state, job.request, placement->replicas);

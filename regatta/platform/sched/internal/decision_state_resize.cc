@@ -79,7 +79,7 @@ std::vector<Growth> growths(const DecisionState& state) {
     list.push_back(
         {.job = &job.request,
          .running = i,
-         .remaining = remaining_time(job.request.run_time, work_done(job, state.snapshot.now), 0.5),
+         .remaining = remaining_time(job.request.run_time, work_done(state.snapshot, job), 0.5),
          .replicas = job.replicas});
   }
   for (int i = 0; i < static_cast<int>(state.started.size()); ++i) {

@@ -23,7 +23,7 @@ std::vector<ExpectedEnd> expected_ends(const DecisionState& state) {
   std::vector<ExpectedEnd> ends;
   for (std::size_t i = 0; i < state.running.size(); ++i) {
     const RunningJob& job = state.snapshot.running[i];
-    const Seconds end = end_time(job, state.snapshot.now, 0.5);
+    const Seconds end = end_time(state.snapshot, job, 0.5);
     if (state.running[i].is_evicted || !std::isfinite(end.value)) continue;
     ends.push_back({end, &job.request, state.running[i].replicas});
   }

@@ -1,10 +1,6 @@
 #include "regatta/platform/sched/internal/job_progress.h"
 
 #include <algorithm>
-#include <cstddef>
-
-#include "regatta/base/core/ids.h"
-#include "regatta/platform/sched/internal/gang_placement.h"
 
 namespace regatta::sched {
 namespace {
@@ -12,35 +8,33 @@ namespace {
 // Jobs without devices lose something too: a node's CPU counts as a small part of a device.
 constexpr double kCpuJobDevices = 0.01;
 
-}  // namespace
+double rate(const ClusterSnapshot& snapshot, const RunningJob& job) {
+  return work_rate(snapshot.nodes, job.request, job.replicas);
+}
 
-namespace {
-
-// Work in a second, as time on the smallest size.
-double rate(const RunningJob& job) {
-  const double smallest = devices_min(job.request);
-  const double devices = devices_of(job.request, job.replicas);
-  if (smallest <= 0 || devices == smallest) return 1;
-  return throughput_at(job.request, devices) / throughput_at(job.request, smallest);
+Seconds work_until(const ClusterSnapshot& snapshot, const RunningJob& job, Seconds time) {
+  return job.completed + (time - job.started) * rate(snapshot, job);
 }
 
 }  // namespace
 
-Seconds work_done(const RunningJob& job, Seconds now) {
-  return job.completed + (now - job.started) * rate(job);
+Seconds work_done(const ClusterSnapshot& snapshot, const RunningJob& job) {
+  return work_until(snapshot, job, snapshot.now);
 }
 
-Seconds kept_work(const RunningJob& job, Seconds now) {
+Seconds kept_work(const ClusterSnapshot& snapshot, const RunningJob& job) {
   if (job.request.checkpointing.interval.value <= 0) return {};
-  return work_done(job, std::min(now, job.checkpointed));
+  return work_until(snapshot, job, std::min(snapshot.now, job.checkpointed));
 }
 
-Seconds end_time(const RunningJob& job, Seconds now, double quantile) {
-  return now + remaining_time(job.request.run_time, work_done(job, now), quantile) / rate(job);
+Seconds end_time(const ClusterSnapshot& snapshot, const RunningJob& job, double quantile) {
+  const Seconds left = remaining_time(job.request.run_time, work_done(snapshot, job), quantile);
+  return snapshot.now + left / rate(snapshot, job);
 }
 
 Seconds expected_run_time(const JobRequest& job, Seconds completed, double quantile) {
-  return remaining_time(job.run_time, completed, quantile) + job.checkpointing.restart;
+  return remaining_time(job.run_time, completed, quantile) / working_share(job.checkpointing) +
+         job.checkpointing.restart;
 }
 
 int service_level(const std::vector<Seconds>& levels, const JobRequest& job, Seconds work) {
@@ -48,20 +42,21 @@ int service_level(const std::vector<Seconds>& levels, const JobRequest& job, Sec
   return static_cast<int>(std::upper_bound(levels.begin(), levels.end(), service) - levels.begin());
 }
 
-reliability::JobAtRisk job_at_risk(const RunningJob& job, Seconds now) {
+reliability::JobAtRisk job_at_risk(const ClusterSnapshot& snapshot, const RunningJob& job) {
   const Checkpointing& checkpoints = job.request.checkpointing;
   const bool has_checkpoints = checkpoints.interval.value > 0;
   return {.devices = std::max(kCpuJobDevices, devices_of(job.request, job.replicas)),
           // A failure is taken to strike in the middle of an interval: here at the end of all work.
-          .interval = has_checkpoints ? checkpoints.interval : (now - job.started) * 2,
+          .interval = has_checkpoints ? checkpoints.interval : (snapshot.now - job.started) * 2,
           .save = checkpoints.write,
           .restart = checkpoints.restart,
           .planned_restart = checkpoints.restart,
-          .since_checkpoint = (work_done(job, now) - kept_work(job, now)) / rate(job)};
+          .since_checkpoint =
+              (work_done(snapshot, job) - kept_work(snapshot, job)) / rate(snapshot, job)};
 }
 
-double eviction_loss(const RunningJob& job, Seconds now) {
-  return reliability::stop_loss(job_at_risk(job, now));
+double eviction_loss(const ClusterSnapshot& snapshot, const RunningJob& job) {
+  return reliability::stop_loss(job_at_risk(snapshot, job));
 }
 
 }  // namespace regatta::sched

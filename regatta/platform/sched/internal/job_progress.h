@@ -12,15 +12,16 @@ namespace regatta::sched {
 
 // Work since it began, as time on its smallest size; none in the time in which it is degraded is
 // known of, so that this is an upper bound then.
-Seconds work_done(const RunningJob& job, Seconds now);
+Seconds work_done(const ClusterSnapshot& snapshot, const RunningJob& job);
 
 // The part of that work that its last checkpoint holds; none of a job without checkpoints.
-Seconds kept_work(const RunningJob& job, Seconds now);
+Seconds kept_work(const ClusterSnapshot& snapshot, const RunningJob& job);
 
 // When it ends: the `quantile` of its distribution; infinite where its run time is not known.
-Seconds end_time(const RunningJob& job, Seconds now, double quantile);
+Seconds end_time(const ClusterSnapshot& snapshot, const RunningJob& job, double quantile);
 
-// How long a pending job will run on its smallest size, restart included: the `quantile`.
+// How long a pending job will run on its smallest size within the smallest domain, restart
+// included: the `quantile`.
 Seconds expected_run_time(const JobRequest& job, Seconds completed, double quantile);
 
 // The device time of all its work, of devices of its smallest size, and how many of `levels` it has
@@ -29,9 +30,9 @@ int service_level(const std::vector<Seconds>& levels, const JobRequest& job, Sec
 
 // The terms by which failures and stops cost it; without checkpoints they undo all that it has done
 // since it started. A job without devices counts as a small part of one.
-reliability::JobAtRisk job_at_risk(const RunningJob& job, Seconds now);
+reliability::JobAtRisk job_at_risk(const ClusterSnapshot& snapshot, const RunningJob& job);
 
 // Device-seconds that an eviction, or a move, loses: work since the checkpoint and the restart.
-double eviction_loss(const RunningJob& job, Seconds now);
+double eviction_loss(const ClusterSnapshot& snapshot, const RunningJob& job);
 
 }  // namespace regatta::sched

@@ -48,7 +48,7 @@ bool has_right(const DecisionState& state, const RoomRequest& request, const Run
   // A degraded gang keeps its places until its nodes return.
   if (is_degraded(state.snapshot, victim)) return false;
   const auto& levels = state.policy.service_levels;
-  return service_level(levels, victim.request, work_done(victim, state.snapshot.now)) >
+  return service_level(levels, victim.request, work_done(state.snapshot, victim)) >
          service_level(levels, request.job, request.work);
 }
 
@@ -78,7 +78,7 @@ double eviction_cost(const DecisionState& state, const RunningJob& job, int lowe
   const double above = job.request.priority - lowest_priority;
   if (state.policy.victims == VictimRule::kLowestPriority)
     return above * kPriorityStep + std::max(1.0, (state.snapshot.now - job.started).value);
-  return eviction_loss(job, state.snapshot.now) * (1 + above);
+  return eviction_loss(state.snapshot, job) * (1 + above);
 }
 
 std::vector<VictimOption> victim_options(const DecisionState& state, const RoomRequest& request,
@@ -255,7 +255,7 @@ std::optional<GangPlacement> move_jobs(DecisionState& state, const RoomRequest& 
     if (!job.request.is_preemptible || at(state.running, i).is_changed ||
         is_degraded(state.snapshot, job))
       continue;
-    options.push_back({.job = i, .eviction_cost = eviction_loss(job, state.snapshot.now)});
+    options.push_back({.job = i, .eviction_cost = eviction_loss(state.snapshot, job)});
   }
   auto found =
       find_victims(state.free, {request.job, request.size, state.weights, request.kept}, options);

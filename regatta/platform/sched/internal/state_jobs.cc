@@ -18,10 +18,12 @@ constexpr NumberRange kTimes{.low = 0, .high = 1e10};
 constexpr int kPriorityMax = 1'000'000'000;
 
 const Choices<TopologyLevel>& levels() {
-  static const Choices<TopologyLevel> choices = {{"server", TopologyLevel::kServer},
-                                                 {"leaf", TopologyLevel::kLeaf},
-                                                 {"group", TopologyLevel::kGroup},
-                                                 {"cluster", TopologyLevel::kCluster}};
+  static const Choices<TopologyLevel> choices = [] {
+    Choices<TopologyLevel> named;
+    for (int level = 0; level < kTopologyLevels; ++level)
+      named.emplace_back(at(kTopologyLevelNames, level), static_cast<TopologyLevel>(level));
+    return named;
+  }();
   return choices;
 }
 
@@ -91,7 +93,7 @@ void read_topology(const YamlMap& map, JobRequest& job) {
         topology.choice("preferred", levels(), std::optional(job.topology.required));
     if (topology.has("slowdown")) {
       const YamlMap slowdown = topology.map("slowdown");
-      slowdown.allow({"server", "leaf", "group", "cluster"});
+      slowdown.allow({kTopologyLevelNames.begin(), kTopologyLevelNames.end()});
       double least = 1;
       for (const auto& [name, level] : levels()) {
         least = slowdown.number_or(name, least, {.low = least, .high = 1e6});
@@ -155,12 +157,6 @@ ReplicaPlacement read_replica(const YamlMap& map, const JobRequest& job, const N
 }
 
 }  // namespace
-
-std::string level_name(TopologyLevel level) {
-  for (const auto& [name, value] : levels())
-    if (value == level) return name;
-  return "";
-}
 
 RunningJob read_running_job(const YamlMap& map, const NodeIndex& nodes) {
   map.allow(with_job_keys({"running_for", "since_checkpoint", "completed", "replicas"}));

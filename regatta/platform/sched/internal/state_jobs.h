@@ -8,9 +8,6 @@
 
 namespace regatta::sched {
 
-// "leaf"
-std::string level_name(TopologyLevel level);
-
 // An item of the list `running` or `pending`. Errors stay in the document.
 RunningJob read_running_job(const YamlMap& map, const NodeIndex& nodes);
 PendingJob read_pending_job(const YamlMap& map);

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/core/text.h"
 #include "regatta/platform/sched/internal/state_jobs.h"
 #include "regatta/platform/sched/state_file.h"
@@ -44,18 +45,18 @@ std::string role_text(const Role& role) {
   if (role.nic_milli > 0) parts.push_back(fmt::format("nics: {:g}", role.nic_milli / 1000.0));
   if (role.subgroup_replicas > 1)
     parts.push_back(fmt::format("subgroup: {{replicas: {}, level: {}}}", role.subgroup_replicas,
-                                level_name(role.subgroup_level)));
+                                enum_name(kTopologyLevelNames, role.subgroup_level)));
   return "{" + join(parts, ", ") + "}";
 }
 
 std::string topology_text(const JobRequest& job) {
   std::vector<std::string> slowdowns;
   for (int level = 0; level < kTopologyLevels; ++level)
-    slowdowns.push_back(fmt::format("{}: {:.4g}", level_name(static_cast<TopologyLevel>(level)),
-                                    job.slowdown[static_cast<std::size_t>(level)]));
+    slowdowns.push_back(
+        fmt::format("{}: {:.4g}", at(kTopologyLevelNames, level), at(job.slowdown, level)));
   return fmt::format("{{required: {}, preferred: {}, slowdown: {{{}}}}}",
-                     level_name(job.topology.required), level_name(job.topology.preferred),
-                     join(slowdowns, ", "));
+                     enum_name(kTopologyLevelNames, job.topology.required),
+                     enum_name(kTopologyLevelNames, job.topology.preferred), join(slowdowns, ", "));
 }
 
 }  // namespace
