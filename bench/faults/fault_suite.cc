@@ -265,9 +265,11 @@ Result<std::string> generate_variants(FaultSuiteNetworks& networks, int count, s
   return lines;
 }
 
-Status run_text(Suite& suite, const std::string& text, const std::string& file) {
+// Runs each Nth scenario of a text.
+Status run_text(Suite& suite, const std::string& text, const std::string& file, int every = 1) {
   REGATTA_TRY(scenarios, probe::parse_scenarios(text, file));
-  for (const probe::Scenario& scenario : scenarios) {
+  for (std::size_t i = 0; i < scenarios.size(); i += static_cast<std::size_t>(every)) {
+    const probe::Scenario& scenario = scenarios[i];
     const Status status = suite.run(scenario);
     if (!status) return Error{status.error().code, scenario.name + ": " + status.error().message};
   }
@@ -294,6 +296,7 @@ Status run_repairs(FaultSuiteNetworks& networks, Suite& suite, int count, std::u
 
 struct Options {
   std::vector<std::string> files;
+  int every = 1;                     // scenario of the files
   std::vector<std::uint64_t> seeds;  // of scenarios that nobody has seen yet
   int count = 200;                   // / N scenarios of N faults for each seed
   std::vector<int> faults = {1, 2};  // at once
@@ -307,7 +310,7 @@ Status run_suite(FaultSuiteNetworks& networks, const Options& options, bool& goo
   Suite suite(networks, options.verbose, options.traces);
   for (const std::string& file : options.files) {
     REGATTA_TRY(text, os::read_file(file));
-    REGATTA_TRY_DO(run_text(suite, text, file));
+    REGATTA_TRY_DO(run_text(suite, text, file, options.every));
   }
   for (const std::uint64_t seed : options.seeds)
     for (const int faults : options.faults) {
@@ -341,6 +344,9 @@ int main(int count, char** values) {
       "  regatta-fault-suite --seeds 1 2 3 --count 400");
   Options options;
   app.add_option("FILE", options.files, "Scenarios (bench/faults/README.md)");
+  app.add_option("--every", options.every, "Run each Nth scenario of the files alone")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
   app.add_option("--seeds", options.seeds, "Random scenarios instead, or as well, of these seeds");
   app.add_option("--count", options.count, "For each seed: COUNT / N scenarios of N faults")
       ->check(CLI::Range(2, 1'000'000))
