@@ -98,6 +98,15 @@ class SchedCommand(unittest.TestCase):
                 (job + ", queue: x}\n", 4, ""),
                 ("running:\n  - {name: a, roles: [{devices: 8}], replicas: [{node: n9}]}\n", 4,
                  "no node is called 'n9'"),
+                ("running:\n  - {name: a, roles: [{devices: 1}], replicas: [{node: n0, devices: [9]}]}\n", 4,
+                 "a replica on node n0 has device 9, and the node has 8, numbered from 0"),
+                ("running:\n  - {name: a, roles: [{devices: 1, replicas: 3}], replicas: [{node: n0, devices: [0]}]}\n", 4,
+                 "its role worker runs with 1 replica, and the gang has at least 3"),
+                ("pending:\n  - {name: a, roles: [{name: x, devices: 8}, {name: x, cpus: 1}]}\n", 4,
+                 "two roles are called x; give each a name of its own"),
+                (job + ", waited: 5}\n", 4, "'5' has no unit; write it like 5s"),
+                ("pending:\n  - {name: a, roles: [{cpus: 4000m}]}\n", 4, "'4000m' is not a number; write a number from 0 to 1000000 without a unit"),
+                ("queues: [{name: q}]\n" + job + "}\n", 5, "queue: missing; name the queue in which the job waits"),
                 (job + "}\n  - {name: a, roles: [{devices: 8}]}\n", 5, "another job has this name; give each a name of its own")):
             with self.subTest(text=text):
                 error = self.refused("decide", state(text))
@@ -107,8 +116,31 @@ class SchedCommand(unittest.TestCase):
         trace = self.write("trace.csv", "submit_s,duration_s,vc\n0,1,a\n")
         self.assertEqual(self.refused("replay", trace, "--cluster", STATE),
                          f"{trace}:1: no column 'num_gpus'; name the columns submit_s, duration_s, num_gpus, vc in the first line")
-        self.assertIn("is not pending", self.refused("why", STATE, "nobody"))
+        self.assertIn(f"{trace}:1: no table of nodes has these columns;", self.refused("replay", self.write("jobs.csv", TRACE), "--cluster", trace))
+        self.assertIn("is not pending; name one of pending", self.refused("why", STATE, "nobody"))
+        self.assertEqual(self.refused("why", STATE, "finetun"), "job finetun: it is not pending; did you mean 'finetune'?")
+        self.assertIn("job pretraining: it runs;", self.refused("why", STATE, "pretraining"))
         self.assertIn("--duration", self.refused("simulate", "--cluster", STATE, "--duration", "10"))
+        self.assertIn("no job comes within 1h", self.refused("simulate", "--cluster", STATE, "--duration", "1h", "--run-time", "300d"))
+
+    def test_refuses_two_outputs_that_are_one_file(self):
+        trace, cluster = self.write("trace.csv", TRACE), self.write("cluster.yaml", NODES)
+        real, link = self.folder / "real", self.folder / "link"
+        link.symlink_to("real")
+        for html, log in ((real, link), (link, real)):
+            error = self.refused("replay", trace, "--cluster", cluster, "--html", html, "--log", log)
+            self.assertEqual(error, f"--html and --log: both name {html}; name two files")
+        self.assertFalse(real.exists())
+
+    def test_names_what_a_job_that_never_fits_lacks(self):
+        for job, lack in (
+                ("roles: [{devices: 8}], device_types: [b200]", "no node has devices of type b200; the types are h100"),
+                ("roles: [{devices: 16}]", "a replica takes 16 devices, and no node that it may use has more than 8 devices"),
+                ("roles: [{devices: 8, replicas: 3}]", "it takes 24 devices, and the cluster has no more than 16 of one type")):
+            state = self.write("state.yaml", NODES + f"pending: [{{name: a, {job}}}]\n")
+            self.assertEqual(self.done("why", state, "a"), f"job a waits: {lack}\n")
+            why = json.loads(self.done("why", state, "a", "--json"))
+            self.assertEqual((why["cause"], why["detail"]), ("never_fits", lack))
 
 
 if __name__ == "__main__":

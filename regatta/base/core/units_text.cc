@@ -120,7 +120,7 @@ Result<Bytes> parse_bytes(std::string_view text) {
 }
 
 Result<Seconds> parse_seconds(std::string_view text) {
-  return as<Seconds>(parse_with_units(text, kSecondUnits, "5us"));
+  return as<Seconds>(parse_with_units(text, kSecondUnits, "5us, 30s or 2h"));
 }
 
 Result<BytesPerSecond> parse_bytes_per_second(std::string_view text) {

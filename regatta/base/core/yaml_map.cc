@@ -1,6 +1,7 @@
 #include "regatta/base/core/yaml_map.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstddef>
@@ -64,7 +65,30 @@ std::string range_text(IntRange range) {
   return fmt::format("a whole number from {} to {}", range.low, range.high);
 }
 
+std::string range_text(NumberRange range) {
+  if (range.high == std::numeric_limits<double>::max())
+    return fmt::format("a number, at least {}", range.low);
+  return fmt::format("a number from {} to {}", range.low, range.high);
+}
+
+// The unit of a number where none is asked for, as in 64000m; "" where the text is no such value.
+std::string_view unit_of(std::string_view text) {
+  double number = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc()) return "";
+  const std::string_view unit = trim(text.substr(static_cast<std::size_t>(rest - text.data())));
+  const bool is_word = std::all_of(unit.begin(), unit.end(), [](char letter) {
+    return std::isalpha(static_cast<unsigned char>(letter)) != 0 || letter == '%' || letter == '/';
+  });
+  return is_word ? unit : "";
+}
+
+std::string without_unit(std::string_view text) {
+  return unit_of(text).empty() ? "" : " without a unit";
+}
+
 std::string path_of(const YamlMap& map, std::string_view key) {
+  if (key.empty()) return map.path();
   return map.path().empty() ? std::string(key) : map.path() + "." + std::string(key);
 }
 
@@ -78,8 +102,8 @@ std::optional<long long> whole_number(const YamlMap& map, std::string_view key,
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, number);
   if (error == std::errc::invalid_argument || rest != end) {
-    map.fail(key, fmt::format("{} is not a whole number; write {}", quoted_value(text),
-                              range_text(range)));
+    map.fail(key, fmt::format("{} is not a whole number; write {}{}", quoted_value(text),
+                              range_text(range), without_unit(text)));
     return std::nullopt;
   }
   if (error != std::errc() || number < range.low || number > range.high) {
@@ -242,15 +266,12 @@ double YamlMap::number_or(std::string_view key, double fallback, NumberRange ran
   const double number =
       parse_number<double>(digits).value_or(std::numeric_limits<double>::quiet_NaN());
   if (!std::isfinite(number)) {
-    fail(key, fmt::format("{} is not a number; write it like 3e-4", quoted_value(*value)));
+    fail(key, fmt::format("{} is not a number; write {}{}", quoted_value(*value), range_text(range),
+                          without_unit(digits)));
     return fallback;
   }
   if (number < range.low || number > range.high) {
-    fail(key, range.high == std::numeric_limits<double>::max()
-                  ? fmt::format("{} is out of range; write a number, at least {}",
-                                quoted_value(*value), range.low)
-                  : fmt::format("{} is out of range; write a number from {} to {}",
-                                quoted_value(*value), range.low, range.high));
+    fail(key, fmt::format("{} is out of range; write {}", quoted_value(*value), range_text(range)));
     return fallback;
   }
   return number;
@@ -272,6 +293,14 @@ Bytes YamlMap::bytes(std::string_view key, std::optional<Bytes> fallback, Number
 }
 
 Seconds YamlMap::seconds_or(std::string_view key, Seconds fallback, NumberRange range) const {
+  constexpr double kShort = 60;  // times that are no longer are latencies
+  constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
+  const std::string* value = scalar(key);
+  if (value != nullptr && std::isfinite(parse_number<double>(*value).value_or(kNoNumber))) {
+    fail(key, fmt::format("{} has no unit; write it like {}{}", quoted_value(*value), *value,
+                          range.high <= kShort ? "us" : "s"));
+    return fallback;
+  }
   return quantity(*this, key, fallback, UnitText<Seconds>{parse_seconds, format_seconds}, range);
 }
 
@@ -333,7 +362,8 @@ std::vector<YamlMap> YamlMap::maps(std::string_view key) const {
   const YamlNode* value = node_->find(key);
   if (value == nullptr) return views;
   if (value->kind != YamlKind::kList) {
-    fail(key, fmt::format("found {} where a list is expected", name_of(value->kind)));
+    fail(key, fmt::format("found {} where a list is expected; begin each item with '- '",
+                          name_of(value->kind)));
     return views;
   }
   for (std::size_t i = 0; i < value->items.size(); ++i) {
@@ -356,7 +386,8 @@ std::vector<std::string> YamlMap::texts(std::string_view key) const {
   const YamlNode* value = node_->find(key);
   if (value == nullptr) return texts;
   if (value->kind != YamlKind::kList) {
-    fail(key, fmt::format("found {} where a list is expected", name_of(value->kind)));
+    fail(key, fmt::format("found {} where a list is expected; write it in brackets",
+                          name_of(value->kind)));
     return texts;
   }
   for (std::size_t i = 0; i < value->items.size(); ++i) {

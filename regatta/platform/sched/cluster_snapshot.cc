@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "regatta/base/core/ids.h"
+#include "regatta/base/core/text.h"
 
 namespace regatta::sched {
 namespace {
@@ -34,9 +35,11 @@ Status check_node(const ClusterNode& node) {
         fmt::format("node {}: its leaf or group is negative; number them from 0", node.name));
   if (node.numa_nodes < 1)
     return invalid(fmt::format("node {}: it has no NUMA node; give 1 or more", node.name));
-  if ((node.failed_devices & ~all_devices(node)) != 0)
-    return invalid(fmt::format("node {}: a failed device is none of its {}; number them from 0",
-                               node.name, node.devices));
+  if (const std::uint32_t unknown = node.failed_devices & ~all_devices(node); unknown != 0)
+    return invalid(
+        fmt::format("node {}: device {} has failed, and it has {}, numbered from 0; "
+                    "correct the number",
+                    node.name, std::countr_zero(unknown), node.devices));
   if (!(node.failures_per_day >= 0) || !std::isfinite(node.failures_per_day))
     return invalid(
         fmt::format("node {}: its failures a day are no number of 0 or more", node.name));
@@ -76,6 +79,38 @@ struct NodeUse {
   std::vector<long long> memory_mib;
 };
 
+Status check_devices(const RunningJob& job, const ClusterNode& node, const Role& role,
+                     std::uint32_t devices) {
+  const auto fail = [&](std::string_view what) {
+    return invalid(
+        fmt::format("job {}: a replica on node {} {}", job.request.name, node.name, what));
+  };
+  if (const std::uint32_t unknown = devices & ~all_devices(node); unknown != 0)
+    return fail(
+        fmt::format("has device {}, and the node has {}, numbered from 0; correct the number",
+                    std::countr_zero(unknown), node.devices));
+  const int held = std::popcount(devices);
+  if (held != role.devices)
+    return fail(fmt::format("has {}, and its role {} takes {}; list {} different ones",
+                            pluralized(held, "device"), role.name, role.devices, role.devices));
+  return {};
+}
+
+Status check_replica_counts(const RunningJob& job) {
+  const std::vector<int> counts = replica_counts(job.request, job.replicas);
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const Role& role = job.request.roles[i];
+    if (counts[i] >= role.replicas_min && counts[i] <= role.replicas_max) continue;
+    const bool is_less = counts[i] < role.replicas_min;
+    return invalid(fmt::format(
+        "job {}: its role {} runs with {}, and the gang has {} {}; {}", job.request.name, role.name,
+        pluralized(counts[i], "replica"), is_less ? "at least" : "at most",
+        is_less ? role.replicas_min : role.replicas_max,
+        is_less ? "list all of them, or lower replicas" : "list fewer, or raise replicas_max"));
+  }
+  return {};
+}
+
 Status add_use(const ClusterSnapshot& snapshot, const RunningJob& job,
                const ReplicaPlacement& replica, std::vector<NodeUse>& uses) {
   const std::string& name = job.request.name;
@@ -87,11 +122,7 @@ Status add_use(const ClusterSnapshot& snapshot, const RunningJob& job,
                                snapshot.nodes.size()));
   const Role& role = at(job.request.roles, replica.role);
   const ClusterNode& node = at(snapshot.nodes, replica.node);
-  if (std::popcount(replica.devices) != role.devices || (replica.devices & ~all_devices(node)) != 0)
-    return invalid(
-        fmt::format("job {}: a replica on node {} has other devices than the {} that "
-                    "its role {} takes; list as many of the node's",
-                    name, node.name, role.devices, role.name));
+  REGATTA_TRY_DO(check_devices(job, node, role, replica.devices));
   NodeUse& use = at(uses, replica.node);
   use.cpu_milli += role.cpu_milli;
   use.memory_mib_host += role.memory_mib;
@@ -212,6 +243,7 @@ Status check_snapshot(const ClusterSnapshot& snapshot) {
     REGATTA_TRY_DO(check_job(job.request));
     for (const ReplicaPlacement& replica : job.replicas)
       REGATTA_TRY_DO(add_use(snapshot, job, replica, uses));
+    REGATTA_TRY_DO(check_replica_counts(job));
     if (job.started > snapshot.now || job.checkpointed > snapshot.now)
       return invalid(fmt::format("job {}: it started, or was saved, after the time of the state",
                                  job.request.name));

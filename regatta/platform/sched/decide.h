@@ -65,7 +65,9 @@ enum class WaitCause {
 struct WaitingJob {
   std::string job;
   WaitCause cause = WaitCause::kNoRoom;
-  std::string detail;  // kQuota: "queue a is at its limit of 64 devices"; else ""
+  // kQuota: "queue a is at its limit of 64 devices"; kNeverFits: "no node has devices of type b200;
+  // the types are h100", or ""; else "".
+  std::string detail;
 };
 
 // Carried out in order: what makes room comes before what uses it.

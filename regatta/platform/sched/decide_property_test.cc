@@ -32,6 +32,7 @@ void set_random_terms(RandomSequence& random, JobRequest& job) {
   for (Role& role : job.roles) {
     if (random.below(4) == 0) role.replicas_max += random_int(random, 1, 2);
     if (role.devices == 0) role.cpu_milli = std::max(role.cpu_milli, 1000);
+    role.name = "role" + std::to_string(&role - job.roles.data());
   }
 }
 

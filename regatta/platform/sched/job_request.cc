@@ -67,7 +67,10 @@ Status check_role(const JobRequest& job, const Role& role) {
     return invalid_job(job, fmt::format("role {}: {}", role.name, what));
   };
   if (role.replicas_min < 0 || role.replicas_max < std::max(1, role.replicas_min))
-    return fail("replicas_min is negative or above replicas_max, which is 1 or more");
+    return fail(
+        fmt::format("it starts with {} replicas and grows to at most {}; give 0 or more, and "
+                    "replicas_max of 1 or more that is not less",
+                    role.replicas_min, role.replicas_max));
   if (role.devices < 0 || role.devices > kNodeDevicesMax)
     return fail(fmt::format(
         "devices of a replica are 0 to {}, those of one node; use more replicas", kNodeDevicesMax));
@@ -78,6 +81,20 @@ Status check_role(const JobRequest& job, const Role& role) {
   if (role.devices == 0 && role.cpu_milli == 0 && role.memory_mib == 0 && role.nic_milli == 0)
     return fail("it asks for nothing; give devices or cpus");
   if (role.subgroup_replicas < 1) return fail("a subgroup has 1 replica or more");
+  return {};
+}
+
+Status check_throughput(const JobRequest& job) {
+  const auto& points = job.throughput;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (points[i].devices < 1 || !(points[i].throughput > 0))
+      return invalid_job(job, "devices and throughput of a point are not above 0; correct it");
+    if (i > 0 && points[i].devices <= points[i - 1].devices)
+      return invalid_job(job,
+                         fmt::format("its throughput on {} devices is listed after that on {}; "
+                                     "list each number once, by rising devices",
+                                     points[i].devices, points[i - 1].devices));
+  }
   return {};
 }
 
@@ -93,12 +110,17 @@ Status check_job(const JobRequest& job) {
                              "write a plain one",
                              printable(job.name, 40), kLongestName)};
   if (job.roles.empty()) return invalid_job(job, "it has no role; give one or more");
+  for (std::size_t i = 0; i < job.roles.size(); ++i)
+    for (std::size_t j = 0; j < i && !job.roles[i].name.empty(); ++j)
+      if (job.roles[i].name == job.roles[j].name)
+        return invalid_job(job, fmt::format("two roles are called {}; give each a name of its own",
+                                            printable(job.roles[i].name, 40)));
   long long replicas = 0;
   for (const Role& role : job.roles) {
     REGATTA_TRY_DO(check_role(job, role));
     replicas += role.replicas_min;
   }
-  if (replicas == 0) return invalid_job(job, "its gang is empty; give a role replicas_min of 1");
+  if (replicas == 0) return invalid_job(job, "its gang is empty; give a role 1 replica or more");
   if (job.topology.preferred > job.topology.required)
     return invalid_job(job, "the preferred level is wider than the required one; exchange them");
   for (std::size_t level = 0; level < job.slowdown.size(); ++level)
@@ -109,11 +131,7 @@ Status check_job(const JobRequest& job) {
   if (!(job.checkpointing.interval.value >= 0) || !(job.checkpointing.write.value >= 0) ||
       !(job.checkpointing.restart.value >= 0))
     return invalid_job(job, "a time of its checkpoints is negative; give 0 or more");
-  for (std::size_t i = 0; i < job.throughput.size(); ++i)
-    if (job.throughput[i].devices < 1 || !(job.throughput[i].throughput > 0) ||
-        (i > 0 && job.throughput[i].devices <= job.throughput[i - 1].devices))
-      return invalid_job(job, "its throughput is not above 0, or its devices do not rise");
-  return {};
+  return check_throughput(job);
 }
 
 std::vector<int> smallest_size(const JobRequest& job) {

@@ -27,10 +27,14 @@ QuotaTree read_quotas(const YamlDocument& document, const YamlMap& root) {
 // The checks that need no other job; check_state() makes most of them too, without the line.
 void check_listed_job(const YamlMap& map, const JobRequest& job, const QuotaTree& quotas,
                       std::set<std::string>& names) {
-  if (const Status status = check_job(job); !status) map.fail("name", status.error().message);
+  if (const Status status = check_job(job); !status) map.fail("", status.error().message);
   if (!names.insert(job.name).second)
     map.fail("name", "another job has this name; give each a name of its own");
-  if (const auto leaf = quotas.find_leaf(job.queue); !leaf) map.fail("queue", leaf.error().message);
+  const auto leaf = quotas.find_leaf(job.queue);
+  if (!leaf && job.queue.empty())
+    map.fail("queue", "missing; name the queue in which the job waits");
+  else if (!leaf)
+    map.fail("queue", leaf.error().message);
 }
 
 // How many running jobs, from the first, are right together.

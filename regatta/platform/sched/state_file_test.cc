@@ -94,7 +94,7 @@ TEST(ParseState, NamesTheLineAndTheRemedyForQueues) {
             "s.yaml:17: pending[0].queue: queue 'servise': there is no such queue; use one like "
             "research");
   EXPECT_EQ(error_of(example_with("    queue: service\n", "")),
-            "s.yaml:16: pending[0].queue: queue '': there is no such queue; use one like research");
+            "s.yaml:16: pending[0].queue: missing; name the queue in which the job waits");
   EXPECT_EQ(error_of(example_with("{name: research,", "{name: research, parent: research,")),
             "s.yaml:3: queues: queue research: it is its own ancestor (research below research); "
             "give one of them another parent, or none");
@@ -120,16 +120,46 @@ TEST(ParseState, NamesTheLineAndTheRemedyForJobs) {
 pending:)")),
             "s.yaml:22: running[2].replicas: node n0: device 6 is taken twice, the second time by "
             "job d; give one of them another device");
-  EXPECT_EQ(error_of(example_with("devices: [0, 1, 2, 3, 4, 5, 6, 7]", "devices: [0, 1]")),
-            "s.yaml:14: running[0].replicas: job a: a replica on node n0 has other devices than "
-            "the 8 that its role worker takes; list as many of the node's");
+  EXPECT_EQ(
+      error_of(example_with("devices: [0, 1, 2, 3, 4, 5, 6, 7]", "devices: [0, 1]")),
+      "s.yaml:14: running[0].replicas: job a: a replica on node n0 has 2 devices, and its role "
+      "worker takes 8; list 8 different ones");
+  EXPECT_EQ(
+      error_of(example_with("5, 6, 7]", "5, 6, 9]")),
+      "s.yaml:14: running[0].replicas: job a: a replica on node n0 has device 9, and the node "
+      "has 8, numbered from 0; correct the number");
+  EXPECT_EQ(
+      error_of(example_with("replicas: [{",
+                            "replicas: [{node: n1, devices: [0, 1, 2, 3, 4, 5, "
+                            "6, 7]}, {")),
+      "s.yaml:14: running[0].replicas: job a: its role worker runs with 2 replicas, and the gang "
+      "has at most 1; list fewer, or raise replicas_max");
+  EXPECT_EQ(
+      error_of(example_with("    roles: [{devices: 8}]", "    roles: [{devices: 8, replicas: 2}]")),
+      "s.yaml:14: running[0].replicas: job a: its role worker runs with 1 replica, and the gang "
+      "has at least 2; list all of them, or lower replicas");
   EXPECT_EQ(error_of(example_with("name: b", "name: a")),
             "s.yaml:16: pending[0].name: another job has this name; give each a name of its own");
   EXPECT_EQ(error_of(example_with("priority", "priorty")),
             "s.yaml:18: pending[0].priorty: unknown key; did you mean 'priority'?");
   EXPECT_EQ(error_of(example_with("roles: [{replicas: 2, devices: 8}]", "roles: [{}]")),
-            "s.yaml:16: pending[0].name: job b: role worker: it asks for nothing; give devices or "
-            "cpus");
+            "s.yaml:16: pending[0]: job b: role worker: it asks for nothing; give devices or cpus");
+  EXPECT_EQ(
+      error_of(example_with("{replicas: 2, devices: 8}", "{devices: 8}, {cpus: 4}")),
+      "s.yaml:16: pending[0]: job b: two roles are called worker; give each a name of its own");
+  EXPECT_EQ(error_of(example_with("{replicas: 2, devices: 8}",
+                                  "{replicas: 4, replicas_max: 2, devices: 8}")),
+            "s.yaml:16: pending[0]: job b: role worker: it starts with 4 replicas and grows to at "
+            "most 2; give 0 or more, and replicas_max of 1 or more that is not less");
+  EXPECT_EQ(error_of(example_with("{required: leaf}", "{slowdown: {leaf: 1.2, group: 1.1}}")),
+            "s.yaml:21: pending[0].topology.slowdown.group: it is below that of a narrower level; "
+            "write 1.2 or more");
+  EXPECT_EQ(error_of(example_with("    waited: 3min\n",
+                                  "    throughput: [{devices: 16}, {devices: 8}]\n")),
+            "s.yaml:16: pending[0]: job b: its throughput on 8 devices is listed after that on 16; "
+            "list each number once, by rising devices");
+  EXPECT_EQ(error_of(example_with("waited: 3min", "waited: 180")),
+            "s.yaml:22: pending[0].waited: '180' has no unit; write it like 180s");
 }
 
 // It is right as a state, and the decision says what is wrong with it.

@@ -44,6 +44,12 @@ Status run_sched_simulate(const SchedSimulateOptions& options) {
                                                           .duration = duration,
                                                           .run_time_median = run_time,
                                                           .seed = seed}));
+  if (jobs.empty())
+    return Error{
+        Code::kInvalidInput,
+        fmt::format("no job comes within {}; give a longer --duration, a larger --load or a "
+                    "shorter --run-time",
+                    options.duration)};
   // Failures go on for as long again: jobs end after the last of them has come.
   input.node_events =
       cluster_replay::generate_failures(nodes, {.failures_per_day = options.failures,

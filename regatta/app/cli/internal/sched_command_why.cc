@@ -2,6 +2,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -36,6 +37,23 @@ struct SchedWhyOptions {
   bool json = false;
 };
 
+// The error for a job that is not pending.
+Error not_pending(const SchedWhyOptions& options, const sched::SchedulerState& state) {
+  const auto& running = state.snapshot.running;
+  const bool runs = std::any_of(running.begin(), running.end(), [&](const sched::RunningJob& job) {
+    return job.request.name == options.job;
+  });
+  std::vector<std::string> names;
+  for (const sched::PendingJob& job : state.queue.jobs)
+    names.push_back(job.request.name);
+  const std::string nearest = runs ? "" : nearest_word(options.job, names);
+  return {
+      Code::kInvalidInput,
+      fmt::format("job {}: it {}; {}", printable(options.job, 64), runs ? "runs" : "is not pending",
+                  nearest.empty() ? "name one of pending in " + options.state
+                                  : fmt::format("did you mean '{}'?", nearest))};
+}
+
 // Fails with kInvalidInput where the job is not pending.
 Result<report::WaitExplanation> explain_wait(const SchedWhyOptions& options,
                                              const sched::SchedulerState& state,
@@ -44,9 +62,7 @@ Result<report::WaitExplanation> explain_wait(const SchedWhyOptions& options,
   const auto& pending = state.queue.jobs;
   if (std::none_of(pending.begin(), pending.end(),
                    [&](const sched::PendingJob& job) { return job.request.name == options.job; }))
-    return Error{Code::kInvalidInput,
-                 fmt::format("job {}: it is not pending; name one of pending in {}",
-                             printable(options.job, 64), options.state)};
+    return not_pending(options, state);
   report::WaitExplanation explanation{.job = options.job, .decision = std::move(decision)};
   // Others that start at this moment take their places first.
   sched::SchedulerState later = state;
@@ -88,7 +104,10 @@ void add_sched_why(CLI::App& sched, int& exit_status) {
                     exit_status = status ? 0 : report_error(status.error());
                   });
   add_state_argument(*command, options->state);
-  command->add_option("job", options->job, "Name of a pending job")->required()->type_name("JOB");
+  command->add_option("job", options->job, "Name of a pending job")
+      ->required()
+      ->type_name("JOB")
+      ->check(not_empty());
   add_policy_options(*command, options->policy, options->json);
 }
 

@@ -60,6 +60,11 @@ Result<std::vector<sched::ClusterNode>> read_nodes_of(const std::string& path) {
     return sched::cluster_nodes(cluster, cluster_replay::kAmpleCpuMilli,
                                 cluster_replay::kAmpleMemoryMib);
   }
+  if (path.ends_with(".csv"))
+    return Error{Code::kInvalidInput,
+                 path +
+                     ":1: no table of nodes has these columns; give nodes of openb (sn) or of spot "
+                     "(gpu_capacity_num), a cluster file or a state file"};
   REGATTA_TRY(state, load_state(path));
   return std::move(state.snapshot.nodes);
 }

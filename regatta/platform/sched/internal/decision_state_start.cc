@@ -21,6 +21,7 @@
 #include "regatta/platform/sched/internal/make_room.h"
 #include "regatta/platform/sched/internal/pending_order.h"
 #include "regatta/platform/sched/internal/slice_placement.h"
+#include "regatta/platform/sched/internal/unfit_reason.h"
 
 namespace regatta::sched {
 namespace {
@@ -70,6 +71,7 @@ class StartPass {
 
   DecisionState& state_;
   SlicePlacement slices_;
+  std::map<std::string, std::string> unfit_reasons_;  // by shape
   // views_[i]: what is free beside the first i reservations; the first is state_.free.
   std::vector<FreeCapacity> views_;
   std::set<std::pair<int, std::string>> failed_;  // view and shape of jobs that did not fit
@@ -115,6 +117,10 @@ void StartPass::add_waiting(const Waiting& waiting) {
   if (waiting.cause == WaitCause::kQuota) {
     const auto limit = quota_passed(state_, job, smallest_size(job));
     if (limit) added.detail = limit_text(state_.queue.quotas, *limit, job.user);
+  } else if (waiting.cause == WaitCause::kNeverFits) {
+    const auto [reason, is_new] = unfit_reasons_.try_emplace(shape_of(job));
+    if (is_new) reason->second = unfit_reason(state_.snapshot.nodes, job);
+    added.detail = reason->second;
   }
   state_.decision.waiting.push_back(std::move(added));
 }

@@ -65,7 +65,8 @@ TEST(ReadQueues, NamesLineKeyAndRemedy) {
   EXPECT_EQ(error_of("queues:\n  - name: a\n    weight: 0\n"),
             "q.yaml:3: queues[0].weight: '0' is out of range; write a number from 1e-06 to "
             "1000000");
-  EXPECT_EQ(error_of("queues: {a: 1}\n"), "q.yaml:1: queues: found a map where a list is expected");
+  EXPECT_EQ(error_of("queues: {a: 1}\n"),
+            "q.yaml:1: queues: found a map where a list is expected; begin each item with '- '");
 }
 
 }  // namespace

@@ -96,8 +96,11 @@ void read_topology(const YamlMap& map, JobRequest& job) {
       slowdown.allow({kTopologyLevelNames.begin(), kTopologyLevelNames.end()});
       double least = 1;
       for (const auto& [name, level] : levels()) {
-        least = slowdown.number_or(name, least, {.low = least, .high = 1e6});
-        at(job.slowdown, static_cast<int>(level)) = least;
+        const double number = slowdown.number_or(name, least, {.low = 1, .high = 1e6});
+        if (number < least)
+          slowdown.fail(
+              name, fmt::format("it is below that of a narrower level; write {:g} or more", least));
+        at(job.slowdown, static_cast<int>(level)) = least = std::max(least, number);
       }
     }
   }
