@@ -26,7 +26,8 @@
 namespace regatta::sched {
 namespace {
 
-constexpr int kRoomSearchesMax = 32;  // of one decision
+constexpr int kRoomSearchesMax = 32;  // of one decision, for jobs beyond guarantees
+constexpr int kOwedRoomSearchesMax = 256;
 
 // The terms by which two jobs fit at the same places or not, as bytes.
 std::string shape_of(const JobRequest& job) {
@@ -57,6 +58,13 @@ class StartPass {
     WaitCause cause = WaitCause::kNoRoom;
   };
 
+  void start_owed(const PendingOrder& order);
+  bool is_behind(int pending, const std::map<int, int>& first_in_line) const;
+  void note_first(int pending, std::map<int, int>& first_in_line);
+  int leaf_of(int pending) const {
+    return state_.usage.leaf_of(state_.accounts.at(&at(state_.queue.jobs, pending).request));
+  }
+  bool is_started(int pending) const { return !at(state_.started, pending).empty(); }
   // Nothing: the job starts.
   std::optional<WaitCause> try_start(int pending);
   std::optional<GangPlacement> place(int pending, const FreeCapacity& free);
@@ -82,14 +90,19 @@ class StartPass {
   ClusterSnapshot repaired_nodes_;     // all ready
   std::optional<FreeCapacity> repaired_;
   std::map<std::string, bool> fits_empty_;  // by shape
-  int room_searches_ = 0;
+  int room_searches_left_ = kRoomSearchesMax;
   bool has_made_room_ = false;
 };
 
 void StartPass::run() {
   PendingOrder order(state_);
+  if (state_.policy.reclaims && state_.guarantees.is_any()) {
+    start_owed(order);
+    order.reorder();
+  }
   std::vector<Waiting> waiting;
   for (int pending = order.next(); pending >= 0; pending = order.next()) {
+    if (is_started(pending)) continue;
     const auto cause = try_start(pending);
     if (!cause) {
       if (has_made_room_) order.reorder();
@@ -111,6 +124,60 @@ void StartPass::run() {
     add_waiting(job);
 }
 
+// Jobs that their queues are guaranteed start before jobs of other queues take their room. A start
+// may lift a queue above its guarantee, and others may take back from it then: so again.
+void StartPass::start_owed(const PendingOrder& order) {
+  room_searches_left_ = kOwedRoomSearchesMax;
+  for (bool is_changed = true; is_changed;) {
+    is_changed = false;
+    failed_.clear();
+    failed_rooms_.clear();
+    PendingOrder round = order;
+    round.reorder();
+    std::map<int, int> first_in_line;  // by leaf: the first job that fits and is not owed
+    for (int pending = round.next(); pending >= 0; pending = round.next()) {
+      if (is_started(pending)) continue;
+      if (is_owed(pending) && !is_behind(pending, first_in_line)) {
+        if (!try_start(pending)) {
+          is_changed = true;
+          if (has_made_room_) round.reorder();
+          continue;
+        }
+      } else {
+        note_first(pending, first_in_line);
+      }
+      if (state_.policy.backfill == BackfillRule::kNone) round.close_line_of(pending);
+    }
+  }
+  room_searches_left_ = kRoomSearchesMax;
+}
+
+// A job of its own queue goes first that would evict it later.
+bool StartPass::is_behind(int pending, const std::map<int, int>& first_in_line) const {
+  const auto first = first_in_line.find(leaf_of(pending));
+  if (first == first_in_line.end()) return false;
+  const PendingJob& job = at(state_.queue.jobs, pending);
+  const PendingJob& ahead = at(state_.queue.jobs, first->second);
+  if (ahead.request.priority != job.request.priority)
+    return ahead.request.priority > job.request.priority;
+  const auto& levels = state_.policy.service_levels;
+  return service_level(levels, ahead.request, ahead.completed) <
+         service_level(levels, job.request, job.completed);
+}
+
+void StartPass::note_first(int pending, std::map<int, int>& first_in_line) {
+  const JobRequest& job = at(state_.queue.jobs, pending).request;
+  if (!state_.policy.preempts || first_in_line.contains(leaf_of(pending)) ||
+      !admits(state_, job, smallest_size(job)))
+    return;
+  const std::string shape = shape_of(job);
+  if (failed_.contains({0, shape})) return;
+  if (place_gang(state_.free, {job, smallest_size(job), state_.weights}))
+    first_in_line.emplace(leaf_of(pending), pending);
+  else
+    failed_.emplace(0, shape);
+}
+
 void StartPass::add_waiting(const Waiting& waiting) {
   const JobRequest& job = at(state_.queue.jobs, waiting.pending).request;
   WaitingJob added{.job = job.name, .cause = waiting.cause, .detail = {}};
@@ -130,7 +197,7 @@ void StartPass::use_what_victims_left(std::vector<Waiting>& waiting) {
   if (!has_made_room_ || state_.policy.backfill == BackfillRule::kNone) return;
   failed_.clear();
   failed_rooms_.clear();
-  room_searches_ = kRoomSearchesMax;
+  room_searches_left_ = 0;
   std::erase_if(waiting, [&](const Waiting& job) {
     return job.cause != WaitCause::kQuota && job.cause != WaitCause::kNeverFits &&
            !try_start(job.pending).has_value();
@@ -234,7 +301,7 @@ bool StartPass::fits_empty_cluster(const JobRequest& job, const std::string& sha
 // Whether its queue is guaranteed what the job takes: reservations of others do not hold it up.
 bool StartPass::is_owed(int pending) const {
   const PendingJob& job = at(state_.queue.jobs, pending);
-  const QuotaClaim claim{.leaf = state_.usage.leaf_of(state_.accounts.at(&job.request)),
+  const QuotaClaim claim{.leaf = leaf_of(pending),
                          .amounts = amounts_wanted(state_, job.request, smallest_size(job.request)),
                          .was_evicted = job.evictions > 0};
   return state_.policy.reclaims && state_.guarantees.is_entitled(state_.usage, claim, -1);
@@ -242,7 +309,7 @@ bool StartPass::is_owed(int pending) const {
 
 std::optional<GangPlacement> StartPass::find_room(int pending, std::string& text) {
   const PendingJob& job = at(state_.queue.jobs, pending);
-  if (room_searches_ >= kRoomSearchesMax) return std::nullopt;
+  if (room_searches_left_ <= 0) return std::nullopt;
   const bool was_evicted = job.evictions > 0;
   const RoomKey key{was_evicted, job.request.priority,
                     service_level(state_.policy.service_levels, job.request, job.completed),
@@ -253,8 +320,8 @@ std::optional<GangPlacement> StartPass::find_room(int pending, std::string& text
                       .kept = {},
                       .work = job.completed,
                       .was_evicted = was_evicted,
-                      .leaf = state_.usage.leaf_of(state_.accounts.at(&job.request))};
-  ++room_searches_;
+                      .leaf = leaf_of(pending)};
+  --room_searches_left_;
   if (state_.policy.moves > 0 && has_free_devices(state_, request) &&
       static_cast<int>(state_.reservations.size()) < state_.policy.reservations) {
     const auto wait = earliest_start(state_, pending);

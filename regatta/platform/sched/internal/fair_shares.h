@@ -27,7 +27,9 @@ struct FairShares {
 // over its weight, is least; at the same level to the first. A leaf is full when it has its demand,
 // when a queue above it, or itself, is at a limit in a resource that it demands, or when such a
 // resource is used up. Guarantees of the top that exceed the capacity in demand are lowered to a
-// common part of them. Cost: O(queues^2) where each leaf becomes full at another level.
+// common part of them. Where several children take something at the same level and the share of
+// none rises, as after a resource that they have most of is used up, the first gets all until its
+// share rises: other rules are as fair. Cost: O(queues * (levels + log queues)) a round.
 FairShares fair_shares(const QuotaTree& tree, const std::vector<ResourceAmounts>& demand,
                        const ResourceAmounts& capacity);
 

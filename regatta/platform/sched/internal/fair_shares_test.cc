@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <ctime>
 #include <limits>
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ class SmallSteps {
     for (const int leaf : tree.leaves())
       at(queues_, leaf).is_open = at(queues_, leaf).dominant > 0;
     const std::span<const int> top = tree.children(-1);
-    while (pour_into_least({top.begin(), top.end()}, false)) {
+    while (pour_into_least(top, false)) {
     }
   }
 
@@ -117,32 +117,68 @@ class SmallSteps {
     return is_guarantee ? share : share / tree_.queue(queue).weight;
   }
 
-  bool pour_into_least(const std::vector<int>& roots, bool is_guarantee) {
-    std::span<const int> choices = roots;
-    int chosen = -1;
-    int root = -1;
-    while (!choices.empty()) {
-      chosen = -1;
-      for (const int choice : choices) {
-        if (!has_open_leaf(choice)) continue;
-        if (chosen < 0 ||
-            level(choice, is_guarantee && root < 0) < level(chosen, is_guarantee && root < 0))
-          chosen = choice;
-      }
-      if (chosen < 0) return false;
-      if (root < 0) root = chosen;
-      choices = tree_.children(chosen);
+  // How far a step may lift the level.
+  double grain(int queue, bool is_guarantee) const {
+    double share = is_guarantee ? 0 : step_ / tree_.queue(queue).weight;
+    for (std::size_t r = 0; r < kResources; ++r)
+      if (is_guarantee && at(queues_, queue).guaranteed[r] > 0)
+        share = std::max(share, step_ / at(queues_, queue).guaranteed[r]);
+    return share;
+  }
+
+  bool rises(int queue, bool is_guarantee, int leaf) const {
+    const Queue& filled = at(queues_, queue);
+    const Queue& fed = at(queues_, leaf);
+    const double before = level(queue, is_guarantee);
+    for (std::size_t r = 0; r < kResources; ++r) {
+      const double share = filled.round[r] + step_ * fed.demand[r] / fed.dominant;
+      const double unit = is_guarantee ? filled.guaranteed[r] : tree_.queue(queue).weight;
+      if (unit > 0 && share / unit > before) return true;
     }
-    pour(chosen, is_guarantee ? root : -1);
+    return false;
+  }
+
+  struct Choice {
+    int queue = -1;  // of those to choose from
+    int leaf = -1;   // below it
+  };
+
+  // The least; steps do not tell levels apart that they differ by, so that the first of those does
+  // that takes something and does not rise.
+  Choice choose(std::span<const int> choices, bool is_guarantee) const {
+    int least = -1;
+    for (const int choice : choices)
+      if (has_open_leaf(choice) &&
+          (least < 0 || level(choice, is_guarantee) < level(least, is_guarantee)))
+        least = choice;
+    if (least < 0) return {};
+    for (const int choice : choices) {
+      if (tree_.is_leaf(choice) || !has_open_leaf(choice)) continue;
+      const double apart = level(choice, is_guarantee) - level(least, is_guarantee);
+      if (apart > 2 * std::max(grain(choice, is_guarantee), grain(least, is_guarantee))) continue;
+      const int leaf = choose(tree_.children(choice), false).leaf;
+      if (!rises(choice, is_guarantee, leaf)) return {choice, leaf};
+    }
+    return {least, tree_.is_leaf(least) ? least : choose(tree_.children(least), false).leaf};
+  }
+
+  bool pour_into_least(std::span<const int> roots, bool is_guarantee) {
+    const Choice choice = choose(roots, is_guarantee);
+    if (choice.leaf < 0) return false;
+    if (pour(choice.leaf, is_guarantee ? choice.queue : -1)) return true;
+    for (const int root : roots)
+      for (int leaf = root; leaf < tree_.subtree_end(root); ++leaf) {
+        Queue& blocked = at(queues_, leaf);
+        if (blocked.is_open &&
+            possible_part(leaf, is_guarantee ? root : -1) * blocked.dominant < 1e-12)
+          blocked.is_open = false;
+      }
     return true;
   }
 
-  // At most one step; where less is possible the leaf is full.
-  void pour(int leaf, int bounded) {
-    Queue& filled = at(queues_, leaf);
-    double part = step_ / filled.dominant;
-    const double wanted = part;
-    part = std::min(part, 1 - filled.part);
+  double possible_part(int leaf, int bounded) const {
+    const Queue& filled = at(queues_, leaf);
+    double part = 1 - filled.part;
     Shares used{};
     for (const int top : tree_.children(-1))
       for (std::size_t r = 0; r < kResources; ++r)
@@ -157,8 +193,15 @@ class SmallSteps {
           part = std::min(part, (above.guaranteed[r] - above.all[r]) / filled.demand[r]);
       }
     }
-    part = std::max(part, 0.0);
-    if (part < wanted) filled.is_open = false;
+    return std::max(part, 0.0);
+  }
+
+  // At most one step; false where less is possible: the leaf is full.
+  bool pour(int leaf, int bounded) {
+    Queue& filled = at(queues_, leaf);
+    const double wanted = step_ / filled.dominant;
+    const double part = std::min(wanted, possible_part(leaf, bounded));
+    filled.is_open = part >= wanted;
     filled.part += part;
     for (int queue = leaf; queue >= 0; queue = tree_.parent(queue)) {
       for (std::size_t r = 0; r < kResources; ++r) {
@@ -166,6 +209,7 @@ class SmallSteps {
         at(queues_, queue).round[r] += part * filled.demand[r];
       }
     }
+    return filled.is_open;
   }
 
   const QuotaTree& tree_;
@@ -195,26 +239,20 @@ bool is_within_of_steps(std::uint64_t seed, double step, double& worst) {
   return is_within;
 }
 
-// The small steps themselves give two results for tree 258, 0.028 apart, by the size of the step:
-// one, which fair_shares() gives too, at 1e-3, 2e-4 and 1e-4, the other at 5e-4 and 5e-5. Each tree
-// has a step at which both agree.
 TEST(FairShares, AreWithinTwoPercentOfSmallStepsOnAThousandRandomTrees) {
-  std::vector<int> agreeing(1000);
-  for (const double step : {1e-3, 5e-4, 1e-4}) {
-    int others = 0;
-    double worst = 0;
-    for (std::size_t seed = 0; seed < agreeing.size(); ++seed) {
-      const bool is_within = is_within_of_steps(seed, step, worst);
-      agreeing[seed] += is_within ? 1 : 0;
-      others += is_within ? 0 : 1;
-    }
-    std::printf(
-        "step %g: %d trees differ; largest difference of the others' shares above 0.1: "
-        "%.5f of it\n",
-        step, others, worst);
-    EXPECT_LE(others, 1);
-  }
-  EXPECT_GT(*std::min_element(agreeing.begin(), agreeing.end()), 0);
+  double worst = 0;
+  for (std::uint64_t seed = 0; seed < 1000; ++seed)
+    EXPECT_TRUE(is_within_of_steps(seed, 1e-3, worst)) << "seed " << seed;
+  std::printf("largest difference of a share above 0.1: %.5f of it\n", worst);
+}
+
+// Two children of the top are equally full when a resource is used up, and then take another one
+// without rising: the first gets all that is left of it. Steps that only compare levels give it to
+// either, by their size.
+TEST(FairShares, OfEqualQueuesThatTakeWithoutRisingAreThoseOfTheFirst) {
+  double worst = 0;
+  for (const double step : {1e-3, 5e-4, 1e-4, 5e-5})
+    EXPECT_TRUE(is_within_of_steps(258, step, worst)) << "step " << step;
 }
 
 // Each queue has another demand, so that each leaf becomes full at another level.
@@ -231,10 +269,10 @@ TEST(FairShares, AreFoundInTimeForManyQueues) {
     }
     const QuotaTree tree = *QuotaTree::create(std::move(all));
     const std::vector<ResourceAmounts> demand = random_demand(random, tree, capacity);
-    const auto start = std::chrono::steady_clock::now();
+    const std::clock_t start = std::clock();
     const FairShares shares = fair_shares(tree, demand, capacity);
-    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
-    std::printf("%d queues: %.1f ms\n", queues, 1000 * time.count());
+    const double time = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+    std::printf("%d queues: %.1f ms of processor time\n", queues, 1000 * time);
     ResourceAmounts used;
     for (const int top : tree.children(-1))
       used += at(shares.deserved, top);

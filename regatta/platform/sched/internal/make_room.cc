@@ -63,15 +63,37 @@ QuotaClaim claim_of(const DecisionState& state, const RunningJob& job) {
           .amounts = amounts_on(state.snapshot, job.request, job.replicas)};
 }
 
-bool may_be_evicted(const DecisionState& state, const RoomRequest& request, int job,
-                    ReclaimLoss loss) {
-  const RunningJob& victim = at(state.snapshot.running, job);
+// What a search for victims asks of each of them.
+struct VictimTerms {
+  const RoomRequest& request;
+  QuotaClaim claim;
+  ReclaimLoss loss = ReclaimLoss::kSurplus;
+  bool has_guarantees = false;
+};
+
+VictimTerms terms_of(const DecisionState& state, const RoomRequest& request, ReclaimLoss loss) {
+  return {.request = request,
+          .claim = claim_of(state, request),
+          .loss = loss,
+          .has_guarantees = request.leaf >= 0 && state.guarantees.is_any()};
+}
+
+// `usage` is without the victims that were chosen before this one.
+bool is_protected(const DecisionState& state, const VictimTerms& terms, const QuotaUsage& usage,
+                  const RunningJob& victim) {
+  return terms.has_guarantees &&
+         state.guarantees.protects(usage, terms.claim, claim_of(state, victim));
+}
+
+bool may_be_evicted(const DecisionState& state, const VictimTerms& terms, const QuotaUsage& usage,
+                    const RunningJob& victim) {
   if (!victim.request.is_preemptible) return false;
   if (state.snapshot.now - victim.started < state.policy.protected_run_time) return false;
-  if (state.policy.preempts && has_right(state, request, victim)) return true;
-  return state.policy.reclaims && request.leaf >= 0 &&
-         state.guarantees.allows(state.usage, claim_of(state, request), claim_of(state, victim),
-                                 loss);
+  if (state.policy.preempts && has_right(state, terms.request, victim) &&
+      !is_protected(state, terms, usage, victim))
+    return true;
+  return state.policy.reclaims && terms.has_guarantees &&
+         state.guarantees.allows(usage, terms.claim, claim_of(state, victim), terms.loss);
 }
 
 double eviction_cost(const DecisionState& state, const RunningJob& job, int lowest_priority) {
@@ -81,8 +103,8 @@ double eviction_cost(const DecisionState& state, const RunningJob& job, int lowe
   return eviction_loss(state.snapshot, job) * (1 + above);
 }
 
-std::vector<VictimOption> victim_options(const DecisionState& state, const RoomRequest& request,
-                                         ReclaimLoss loss) {
+std::vector<VictimOption> victim_options(const DecisionState& state, const VictimTerms& terms) {
+  const RoomRequest& request = terms.request;
   const auto& running = state.snapshot.running;
   int lowest = std::numeric_limits<int>::max();
   for (const RunningJob& job : running)
@@ -92,8 +114,9 @@ std::vector<VictimOption> victim_options(const DecisionState& state, const RoomR
     const RunningJob& job = at(running, i);
     if (&job.request == &request.job || at(state.running, i).is_changed) continue;
     const bool can_shrink = state.policy.resizes && job.request.priority <= request.job.priority &&
-                            has_surplus(job.request, job.replicas);
-    const bool can_evict = may_be_evicted(state, request, i, loss);
+                            has_surplus(job.request, job.replicas) &&
+                            !is_protected(state, terms, state.usage, job);
+    const bool can_evict = may_be_evicted(state, terms, state.usage, job);
     if (!can_evict && !can_shrink) continue;
     VictimOption option{.job = i};
     option.eviction_cost = can_evict ? eviction_cost(state, job, lowest) : kNeverEvicted;
@@ -139,25 +162,17 @@ void shed(DecisionState& state, const Victim& victim, const JobRequest& gang) {
                          given.size() + change.replicas.size(), gang.name));
 }
 
-// The first victim that the queue of the gang may not take back once those before it are gone; -1:
-// none. Each was allowed alone.
-int victim_too_many(const DecisionState& state, const RoomRequest& request,
-                    const std::vector<Victim>& victims, ReclaimLoss loss) {
-  const auto is_by_right = [&](const Victim& victim) {
-    return !victim.is_evicted ||
-           (state.policy.preempts &&
-            has_right(state, request, at(state.snapshot.running, victim.job)));
-  };
-  if (std::all_of(victims.begin(), victims.end(), is_by_right)) return -1;
+// The first victim that may not be evicted once those before it are gone; -1: none. Each was
+// allowed alone.
+int victim_too_many(const DecisionState& state, const VictimTerms& terms,
+                    const std::vector<Victim>& victims) {
+  if (!terms.has_guarantees) return -1;
   QuotaUsage usage = state.usage;
   for (const Victim& victim : victims) {
     if (!victim.is_evicted) continue;
     const RunningJob& job = at(state.snapshot.running, victim.job);
-    const QuotaClaim claim = claim_of(state, job);
-    if (!is_by_right(victim) &&
-        !state.guarantees.allows(usage, claim_of(state, request), claim, loss))
-      return victim.job;
-    usage.remove(state.accounts.at(&job.request), claim.amounts);
+    if (!may_be_evicted(state, terms, usage, job)) return victim.job;
+    usage.remove(state.accounts.at(&job.request), claim_of(state, job).amounts);
   }
   return -1;
 }
@@ -172,12 +187,13 @@ std::string names_of(const DecisionState& state, const std::vector<Victim>& vict
 // The cheapest victims that all may be evicted one after the other.
 std::optional<VictimSet> find_room_by(const DecisionState& state, const RoomRequest& request,
                                       ReclaimLoss loss) {
-  std::vector<VictimOption> options = victim_options(state, request, loss);
+  const VictimTerms terms = terms_of(state, request, loss);
+  std::vector<VictimOption> options = victim_options(state, terms);
   while (!options.empty()) {
     auto found =
         find_victims(state.free, {request.job, request.size, state.weights, request.kept}, options);
     if (!found || found->cost >= kNeverEvicted) return std::nullopt;
-    const int too_many = victim_too_many(state, request, found->victims, loss);
+    const int too_many = victim_too_many(state, terms, found->victims);
     if (too_many < 0) return found;
     std::erase_if(options, [&](const VictimOption& option) { return option.job == too_many; });
   }

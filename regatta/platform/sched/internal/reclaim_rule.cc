@@ -7,14 +7,25 @@
 #include "regatta/base/core/ids.h"
 
 namespace regatta::sched {
+namespace {
+
+std::vector<ResourceAmounts> guarantees_of(const QuotaTree& tree) {
+  std::vector<ResourceAmounts> guaranteed;
+  for (int queue = 0; queue < tree.size(); ++queue)
+    guaranteed.push_back(tree.queue(queue).guaranteed);
+  return guaranteed;
+}
+
+}  // namespace
 
 ReclaimRule::ReclaimRule(const QuotaTree& tree, std::vector<ResourceAmounts> entitled)
-    : tree_(&tree), entitled_(std::move(entitled)) {}
-
-ReclaimRule::ReclaimRule(const QuotaTree& tree) : tree_(&tree) {
-  for (int queue = 0; queue < tree.size(); ++queue)
-    entitled_.push_back(tree.queue(queue).guaranteed);
+    : tree_(&tree), entitled_(std::move(entitled)) {
+  is_any_ = std::any_of(entitled_.begin(), entitled_.end(), [](const ResourceAmounts& amounts) {
+    return amounts != ResourceAmounts{};
+  });
 }
+
+ReclaimRule::ReclaimRule(const QuotaTree& tree) : ReclaimRule(tree, guarantees_of(tree)) {}
 
 double ReclaimRule::fill(int queue, const ResourceAmounts& used) const {
   const ResourceAmounts& entitled = at(entitled_, queue);
@@ -41,15 +52,29 @@ bool ReclaimRule::is_entitled(const QuotaUsage& usage, const QuotaClaim& claim, 
   return false;
 }
 
+// The lowest queue that holds both leaves; -1: the top.
+int ReclaimRule::common_queue(const QuotaClaim& claim, const QuotaClaim& victim) const {
+  int queue = claim.leaf;
+  while (queue >= 0 && (victim.leaf < queue || victim.leaf >= tree_->subtree_end(queue)))
+    queue = tree_->parent(queue);
+  return queue;
+}
+
+bool ReclaimRule::protects(const QuotaUsage& usage, const QuotaClaim& claim,
+                           const QuotaClaim& victim) const {
+  if (!is_any_ || claim.leaf == victim.leaf) return false;
+  const int above = common_queue(claim, victim);
+  bool is_within = false;
+  for (int queue = victim.leaf; queue != above; queue = tree_->parent(queue))
+    is_within |=
+        fill(queue, usage.of_queue(queue)) <= 1 && at(entitled_, queue) != ResourceAmounts{};
+  return is_within && !is_entitled(usage, claim, above);
+}
+
 bool ReclaimRule::allows(const QuotaUsage& usage, const QuotaClaim& claim, const QuotaClaim& victim,
                          ReclaimLoss loss) const {
-  const auto holds_victim = [&](int queue) {
-    return queue < 0 || (queue <= victim.leaf && victim.leaf < tree_->subtree_end(queue));
-  };
   if (claim.leaf == victim.leaf) return false;
-  int above = tree_->parent(claim.leaf);
-  while (!holds_victim(above))
-    above = tree_->parent(above);
+  const int above = common_queue(claim, victim);
   if (!is_entitled(usage, claim, above)) return false;
 
   for (int queue = victim.leaf; queue != above; queue = tree_->parent(queue)) {

@@ -52,6 +52,11 @@ class ReclaimRule {
   bool allows(const QuotaUsage& usage, const QuotaClaim& claim, const QuotaClaim& victim,
               ReclaimLoss loss) const;
 
+  // Whether the victim's queues are entitled to it against a claim by priority: one of those that
+  // are not above the claimant too is not above its entitlement, and the claimant's own are not
+  // entitled to the claim.
+  bool protects(const QuotaUsage& usage, const QuotaClaim& claim, const QuotaClaim& victim) const;
+
   // Whether the claim is within the entitlement of a queue below `above` (-1: of any).
   bool is_entitled(const QuotaUsage& usage, const QuotaClaim& claim, int above) const;
 
@@ -59,9 +64,15 @@ class ReclaimRule {
   // not.
   double fill(int queue, const ResourceAmounts& used) const;
 
+  // Whether any queue is entitled to something.
+  bool is_any() const { return is_any_; }
+
  private:
+  int common_queue(const QuotaClaim& claim, const QuotaClaim& victim) const;
+
   const QuotaTree* tree_;
   std::vector<ResourceAmounts> entitled_;
+  bool is_any_ = false;
 };
 
 }  // namespace regatta::sched
