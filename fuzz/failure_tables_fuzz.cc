@@ -7,7 +7,7 @@
 
 #include "regatta/base/core/result.h"
 #include "regatta/platform/reliability/failure_mix.h"
-#include "regatta/platform/reliability/internal/failure_log.h"
+#include "regatta/platform/reliability/failure_log.h"
 
 namespace {
 

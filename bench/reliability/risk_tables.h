@@ -5,7 +5,7 @@
 
 #include "bench/reliability/result_table.h"
 #include "regatta/base/core/result.h"
-#include "regatta/platform/reliability/internal/failure_log.h"
+#include "regatta/platform/reliability/failure_log.h"
 
 namespace regatta::reliability {
 

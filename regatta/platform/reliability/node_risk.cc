@@ -11,6 +11,8 @@
 namespace regatta::reliability {
 namespace {
 
+constexpr double kShapeMin = 1e-4;
+
 // Equal histories and how many nodes have them.
 using HistoryCounts = std::map<std::pair<double, double>, double>;
 
@@ -104,6 +106,15 @@ double newton_step(std::span<const RiskCell> cells, double ridge, std::vector<do
 
 }  // namespace
 
+NodeHistory history_of(std::span<const Seconds> failures, Seconds since, Seconds now,
+                       Seconds memory) {
+  const Seconds from = std::max(since, now - memory);
+  NodeHistory history{.failures = 0, .exposure = std::max(Seconds{0}, now - from)};
+  for (const Seconds failure : failures)
+    history.failures += failure >= from && failure <= now ? 1 : 0;
+  return history;
+}
+
 RateBelief updated(const RateBelief& prior, const NodeHistory& history) {
   return {prior.shape + history.failures, prior.exposure + history.exposure};
 }
@@ -112,23 +123,37 @@ double failure_probability(const RateBelief& belief, Seconds horizon) {
   return -std::expm1(-belief.shape * std::log1p(horizon / belief.exposure));
 }
 
-Result<RateBelief> fit_rate_prior(std::span<const NodeHistory> nodes) {
+namespace {
+
+struct SeenNodes {
   double failures = 0;
   double exposure = 0;
-  int seen = 0;
-  HistoryCounts counts;
+  int nodes = 0;
+};
+
+Result<SeenNodes> sum_of_histories(std::span<const NodeHistory> nodes) {
+  SeenNodes sum;
   for (const NodeHistory& node : nodes) {
     if (node.exposure.value <= 0) continue;
-    failures += node.failures;
-    exposure += node.exposure.value;
-    ++seen;
-    ++counts[{node.failures, node.exposure.value}];
+    sum.failures += node.failures;
+    sum.exposure += node.exposure.value;
+    ++sum.nodes;
   }
-  if (seen < 2 || failures <= 0)
+  if (sum.nodes < 2 || sum.failures <= 0)
     return Error{Code::kInvalidInput,
                  "history of nodes: no failure in at least two nodes; give a longer history"};
-  const double mean = failures / exposure;
-  double low = std::log(1e-4);
+  return sum;
+}
+
+}  // namespace
+
+Result<RateBelief> fit_rate_prior(std::span<const NodeHistory> nodes) {
+  REGATTA_TRY(sum, sum_of_histories(nodes));
+  HistoryCounts counts;
+  for (const NodeHistory& node : nodes)
+    if (node.exposure.value > 0) ++counts[{node.failures, node.exposure.value}];
+  const double mean = sum.failures / sum.exposure;
+  double low = std::log(kShapeMin);
   double high = std::log(kShapeMax);
   const auto likelihood = [&](double log_shape) {
     const double shape = std::exp(log_shape);
@@ -144,6 +169,23 @@ Result<RateBelief> fit_rate_prior(std::span<const NodeHistory> nodes) {
   }
   const double shape = std::exp((low + high) / 2);
   return RateBelief{shape, {shape / best_mean(counts, shape, mean)}};
+}
+
+Result<RateBelief> moment_rate_prior(std::span<const NodeHistory> nodes) {
+  REGATTA_TRY(sum, sum_of_histories(nodes));
+  const double mean = sum.failures / sum.exposure;
+  double excess = 0;
+  double squares = 0;
+  for (const NodeHistory& node : nodes) {
+    if (node.exposure.value <= 0) continue;
+    const double expected = mean * node.exposure.value;
+    excess += (node.failures - expected) * (node.failures - expected) - expected;
+    squares += node.exposure.value * node.exposure.value;
+  }
+  const double variance = excess / squares;
+  const double shape =
+      variance > 0 ? std::clamp(mean * mean / variance, kShapeMin, kShapeMax) : kShapeMax;
+  return RateBelief{shape, {shape / mean}};
 }
 
 FailureRate RiskModel::rate(std::span<const double> covariates) const {

@@ -52,6 +52,34 @@ TEST(FitRatePrior, RefusesAHistoryWithoutFailures) {
             "history of nodes: no failure in at least two nodes; give a longer history");
 }
 
+TEST(MomentRatePrior, IsNearTheDistributionThatTheNodesWereDrawnFrom) {
+  const FailureRate mean = rate_of(4, 365 * kDay);
+  for (const int shape : {1, 2, 5}) {
+    const auto prior = moment_rate_prior(drawn_nodes(shape, mean, 20000, 7));
+    ASSERT_TRUE(prior);
+    EXPECT_NEAR(prior->shape / shape, 1, 0.1) << shape;
+    EXPECT_NEAR(prior->mean() / mean, 1, 0.03) << shape;
+  }
+}
+
+TEST(MomentRatePrior, HasTheLargestShapeWhereNodesAreAlikeAndRefusesNoFailures) {
+  const auto alike = moment_rate_prior(std::vector<NodeHistory>(100, {1, kDay}));
+  ASSERT_TRUE(alike);
+  EXPECT_EQ(alike->shape, kShapeMax);
+  EXPECT_NEAR(alike->mean() * kDay, 1, 1e-9);
+  EXPECT_FALSE(moment_rate_prior(std::vector<NodeHistory>(2, {0, kDay})));
+}
+
+TEST(HistoryOf, CountsTheFailuresOfTheTimeThatIsRemembered) {
+  const std::vector<Seconds> failures = {1 * kDay, 8 * kDay, 9.5 * kDay, 12 * kDay};
+  const NodeHistory all = history_of(failures, {}, 10 * kDay, 90 * kDay);
+  EXPECT_EQ(all.failures, 3) << "the last is still to come";
+  EXPECT_EQ(all.exposure, 10 * kDay);
+  const NodeHistory recent = history_of(failures, {}, 10 * kDay, 3 * kDay);
+  EXPECT_EQ(recent.failures, 2);
+  EXPECT_EQ(recent.exposure, 3 * kDay);
+}
+
 TEST(Updated, MovesFromThePriorToTheHistoryOfTheNode) {
   const RateBelief prior{2, 100 * kDay};
   EXPECT_NEAR(updated(prior, {3, 100 * kDay}).mean() * kDay, 5.0 / 200, 1e-12);

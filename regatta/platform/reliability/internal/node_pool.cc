@@ -5,8 +5,8 @@
 
 #include "regatta/base/core/ids.h"
 #include "regatta/base/core/stats.h"
+#include "regatta/platform/reliability/blacklist.h"
 #include "regatta/platform/reliability/internal/random_times.h"
-#include "regatta/platform/reliability/spares.h"
 
 namespace regatta::reliability {
 
@@ -92,23 +92,22 @@ Seconds NodePool::next_return() const {
   return repairs_.empty() ? options_.warm_up + options_.horizon : Seconds{repairs_.top().first};
 }
 
-bool NodePool::is_worth_keeping(const PooledNode& node, Seconds now, Seconds failure_cost) const {
-  const Seconds left = options_.warm_up + options_.horizon - now;
-  const FailureRate rate = updated(options_.prior, node.history).mean();
-  const int spares = static_cast<int>(nodes_.size()) - blacklisted_ - options_.nodes;
-  const SparePool pool{.nodes = options_.nodes,
-                       .node_loss = options_.nodes * options_.prior.mean(),
-                       .repair = options_.repair.mean};
-  // The node that would take its place fails too, at the rate of a node without a history.
-  const double more = std::max(0.0, (rate - options_.prior.mean()) * left);
-  return more * failure_cost <= wait_for_lack_of_one(pool, spares, left);
+bool NodePool::keeps(const PooledNode& node, Seconds now, Seconds failure_cost) const {
+  return is_worth_keeping(
+      node.history, {.prior = options_.prior,
+                     .pool = {.nodes = options_.nodes,
+                              .node_loss = options_.nodes * options_.prior.mean(),
+                              .repair = options_.repair.mean},
+                     .spares = static_cast<int>(nodes_.size()) - blacklisted_ - options_.nodes,
+                     .horizon = options_.warm_up + options_.horizon - now,
+                     .failure_cost = failure_cost});
 }
 
 void NodePool::take_back(Seconds now, Seconds failure_cost) {
   while (!repairs_.empty() && repairs_.top().first <= now.value) {
     const std::size_t id = repairs_.top().second;
     repairs_.pop();
-    if (options_.weigh_risk && !is_worth_keeping(nodes_[id], now, failure_cost))
+    if (options_.weigh_risk && !keeps(nodes_[id], now, failure_cost))
       ++blacklisted_;
     else
       spares_.push_back(id);

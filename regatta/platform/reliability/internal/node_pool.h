@@ -45,7 +45,7 @@ class NodePool {
   FailureRate rate_of_node(std::size_t node) const;
   void fill_places(Seconds now);
   void sum_hazard();
-  bool is_worth_keeping(const PooledNode& node, Seconds now, Seconds failure_cost) const;
+  bool keeps(const PooledNode& node, Seconds now, Seconds failure_cost) const;
 
   const GangOptions& options_;
   // Apart, so that a change of policy leaves the draws of the other kind as they were.

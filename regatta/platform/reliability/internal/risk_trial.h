@@ -7,7 +7,7 @@
 
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/units.h"
-#include "regatta/platform/reliability/internal/failure_log.h"
+#include "regatta/platform/reliability/failure_log.h"
 #include "regatta/platform/reliability/internal/forecast_score.h"
 #include "regatta/platform/reliability/node_risk.h"
 

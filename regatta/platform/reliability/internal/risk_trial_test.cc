@@ -11,7 +11,7 @@ namespace {
 // Units of which each tenth fails ten times as often, seen for 400 days; place 1 doubles the rate.
 FailureLog drawn_log(std::uint64_t seed) {
   packing::RandomSequence random(seed);
-  FailureLog log{400 * kDay, {}};
+  FailureLog log{{}, 400 * kDay, {}};
   for (int i = 0; i < 2000; ++i) {
     LoggedUnit unit{std::to_string(i), i % 10 == 0 ? "bad" : "good", {}, {}};
     unit.stays.push_back({{}, log.end, i % 2});
@@ -19,7 +19,7 @@ FailureLog drawn_log(std::uint64_t seed) {
         rate_of((i % 10 == 0 ? 10.0 : 1.0) * (i % 2 == 1 ? 2.0 : 1.0), 2000 * kDay);
     for (Seconds at = exponential_time(random, rate); at < log.end;
          at += exponential_time(random, rate))
-      unit.failures.push_back({at, at});
+      unit.failures.push_back({at, at, {}});
     log.units.push_back(unit);
   }
   return log;
@@ -87,7 +87,7 @@ TEST(RunRiskTrial, RefusesALogWithoutFailuresBeforeTheFirstForecast) {
 TEST(CountReturns, CountsRepairsThatDidNotHold) {
   LoggedUnit unit{"u", "", {{{}, 100 * kDay, 0}}, {}};
   unit.failures = {{10 * kDay, 11 * kDay}, {13 * kDay, 14 * kDay}, {60 * kDay, 61 * kDay}};
-  const FailureLog log{100 * kDay, {unit}};
+  const FailureLog log{{}, 100 * kDay, {unit}};
   const ReturnedUnits within_week = count_returns(log, {}, 100 * kDay, 7 * kDay);
   EXPECT_EQ(within_week.returns, 3);
   EXPECT_EQ(within_week.failed_again, 1);

@@ -1,4 +1,4 @@
-#include "regatta/platform/reliability/internal/failure_log.h"
+#include "regatta/platform/reliability/failure_log.h"
 
 #include <filesystem>
 

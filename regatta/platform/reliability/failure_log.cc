@@ -1,4 +1,4 @@
-#include "regatta/platform/reliability/internal/failure_log.h"
+#include "regatta/platform/reliability/failure_log.h"
 
 #include <algorithm>
 #include <chrono>
@@ -14,6 +14,7 @@
 namespace regatta::reliability {
 namespace {
 
+constexpr std::string_view kRowsText = "one of the first 1000000 rows; give a shorter table";
 constexpr std::string_view kTimeExample = "a time such as 2017-04-09 21:36:19";
 
 std::optional<int> digits(std::string_view text, std::size_t at, std::size_t count) {
@@ -68,22 +69,25 @@ void join_failures(LoggedUnit& unit) {
   unit.failures = std::move(joined);
 }
 
-Status read_life(const packing::TableRows& rows, LoggedUnit& unit, Seconds& end) {
+Status read_life(const packing::TableRows& rows, LoggedUnit& unit, FailureLog& log) {
   REGATTA_TRY(removed, time_of(rows, "remove"));
-  end = std::max(end, removed);
+  log.end = std::max(log.end, removed);
+  log.begin = std::min(log.begin, removed);
+  const auto cage = parse_cage(rows.text("location"));
+  if (!cage) return rows.wrong_value("location", "a location such as c13-5c2s2n1");
+  const std::string location(rows.text("location"));
   const std::string_view event = rows.text("event");
   if (!event.empty() && event != "DBE" && event != "OTB")
     return rows.wrong_value("event", "DBE, OTB or empty");
-  if (!event.empty()) unit.failures.push_back({removed, removed});
+  if (!event.empty()) unit.failures.push_back({removed, removed, location});
   if (rows.text("insert").empty()) {
     if (event.empty()) return rows.wrong_value("insert", kTimeExample);
     return {};
   }
   REGATTA_TRY(inserted, time_of(rows, "insert"));
   if (inserted > removed) return rows.wrong_value("insert", "a time before 'remove'");
-  const auto cage = parse_cage(rows.text("location"));
-  if (!cage) return rows.wrong_value("location", "a location such as c13-5c2s2n1");
-  unit.stays.push_back({inserted, removed, *cage});
+  log.begin = std::min(log.begin, inserted);
+  unit.stays.push_back({inserted, removed, *cage, location});
   return {};
 }
 
@@ -107,16 +111,18 @@ int FailureLog::failures() const {
 Result<FailureLog> read_gpu_lives(std::string_view text, const std::string& file) {
   REGATTA_TRY(
       rows, packing::TableRows::open(text, file, {"SN", "location", "insert", "remove", "event"}));
-  FailureLog log;
+  FailureLog log{.begin = {std::numeric_limits<double>::infinity()}, .end = {}, .units = {}};
   std::map<std::string, LoggedUnit, std::less<>> units;
-  for (;;) {
+  for (int count = 0;; ++count) {
     REGATTA_TRY(is_row, rows.next());
     if (!is_row) break;
+    if (count >= kLoggedRowsMax) return rows.wrong_value("SN", kRowsText);
     const std::string_view name = rows.text("SN");
     if (name.size() < 4) return rows.wrong_value("SN", "a serial number of at least 4 digits");
     const auto unit = units.try_emplace(std::string(name)).first;
-    REGATTA_TRY_DO(read_life(rows, unit->second, log.end));
+    REGATTA_TRY_DO(read_life(rows, unit->second, log));
   }
+  log.begin = std::min(log.begin, log.end);
   for (auto& [name, unit] : units) {
     unit.name = name;
     unit.batch = name.substr(0, 4);
@@ -129,13 +135,14 @@ Result<FailureLog> read_gpu_lives(std::string_view text, const std::string& file
 Result<FailureLog> read_server_faults(std::string_view text, const std::string& file, int servers) {
   REGATTA_TRY(rows, packing::TableRows::open(text, file, {"node", "start_d", "end_d"}));
   FailureLog log;
-  log.units.resize(as_index(servers));
-  for (;;) {
+  log.units.resize(as_index(std::clamp(servers, 1, kLoggedRowsMax)));
+  for (int count = 0;; ++count) {
     REGATTA_TRY(is_row, rows.next());
     if (!is_row) break;
-    REGATTA_TRY(node, rows.number("node", {0, servers - 1}));
+    if (count >= kLoggedRowsMax) return rows.wrong_value("node", kRowsText);
+    REGATTA_TRY(node, rows.number("node", {0, static_cast<int>(log.units.size()) - 1}));
     REGATTA_TRY(start, rows.real("start_d", {0, 1e6}));
-    LoggedFailure failure{start * kDay, {std::numeric_limits<double>::infinity()}};
+    LoggedFailure failure{start * kDay, {std::numeric_limits<double>::infinity()}, {}};
     log.end = std::max(log.end, failure.start);
     if (!rows.text("end_d").empty()) {
       REGATTA_TRY(end, rows.real("end_d", {start, 1e6}));
@@ -147,7 +154,7 @@ Result<FailureLog> read_server_faults(std::string_view text, const std::string& 
   for (std::size_t i = 0; i < log.units.size(); ++i) {
     LoggedUnit& unit = log.units[i];
     unit.name = std::to_string(i);
-    unit.stays = {{{}, log.end, 0}};
+    unit.stays = {{{}, log.end, 0, {}}};
     std::sort(unit.failures.begin(), unit.failures.end(),
               [](const LoggedFailure& a, const LoggedFailure& b) { return a.start < b.start; });
   }
