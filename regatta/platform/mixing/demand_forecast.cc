@@ -15,6 +15,11 @@ constexpr std::size_t kFewestErrors = 20;
 constexpr double kLowLevel = 0.1;   // of yesterday's highest level: below it a ratio says nothing
 constexpr std::size_t kLatest = 3;  // intervals whose mean answers a jump before the level does
 constexpr std::size_t kRampIntervals = 60;
+// The fewest intervals that a mean and a slope are taken from, however long they are.
+constexpr int kLevelIntervals = 3;
+constexpr int kTrendIntervals = 4;
+constexpr double kLongestWindow = 1e6;
+constexpr double kRounding = 1e-9;  // of a quotient of times
 
 double mean_between(const std::vector<double>& sums, std::size_t first, std::size_t last) {
   return last > first ? (sums[last] - sums[first]) / static_cast<double>(last - first) : 0;
@@ -35,8 +40,32 @@ double slope_at(std::span<const double> demand, std::size_t now, std::size_t win
   return weighted / squares;
 }
 
+// The highest of the values from `window` before each interval to it, of intervals in rising order.
+class HighestBefore {
+ public:
+  HighestBefore(std::span<const double> demand, std::size_t window)
+      : demand_(demand), window_(window) {}
+
+  double at(std::size_t now) {
+    for (next_ = std::max(next_, now - std::min(now, window_)); next_ <= now; ++next_) {
+      while (!falling_.empty() && demand_[falling_.back()] <= demand_[next_])
+        falling_.pop_back();
+      falling_.push_back(next_);
+    }
+    while (falling_.front() + window_ < now)
+      falling_.pop_front();
+    return demand_[falling_.front()];
+  }
+
+ private:
+  std::span<const double> demand_;
+  std::size_t window_;
+  std::size_t next_ = 0;
+  std::deque<std::size_t> falling_;  // intervals that no later one exceeds
+};
+
 double centre_at(std::span<const double> demand, const std::vector<double>& sums, std::size_t now,
-                 const ForecastOptions& options) {
+                 const ForecastOptions& options, HighestBefore& highest_of_day) {
   const std::size_t window = as_index(options.level_window);
   const std::size_t lead = as_index(options.lead);
   const std::size_t day = as_index(options.day);
@@ -48,9 +77,7 @@ double centre_at(std::span<const double> demand, const std::vector<double>& sums
       slope_at(demand, now, as_index(options.trend_window)) * static_cast<double>(lead) / 2;
   if (options.day > options.lead && now >= day) {
     const std::size_t yesterday = now - day;
-    const double highest =
-        *std::max_element(demand.begin() + static_cast<std::ptrdiff_t>(yesterday),
-                          demand.begin() + static_cast<std::ptrdiff_t>(now + 1));
+    const double highest = highest_of_day.at(now);
     const double before = level_at(yesterday);
     if (before > kLowLevel * highest)
       return *std::max_element(demand.begin() + static_cast<std::ptrdiff_t>(yesterday + 1),
@@ -148,33 +175,58 @@ struct LentDevices {
 
 }  // namespace
 
-std::vector<double> forecast_series(std::span<const double> demand,
-                                    const ForecastOptions& options) {
+std::vector<double> latest_forecasts(std::span<const double> demand, const ForecastOptions& options,
+                                     int count) {
   std::vector<double> sums = {0};
   for (const double value : demand)
     sums.push_back(sums.back() + value);
   const std::size_t lead = as_index(options.lead);
-  std::vector<double> centres;
+  const std::size_t asked =
+      demand.size() - std::min(demand.size(), as_index(std::max(0, count)));  // the first of them
+  // Forecasts before this one have no error that counts.
+  const std::size_t first = asked - std::min(asked, as_index(options.error_window) + lead);
+  HighestBefore highest_of_day(demand, as_index(options.day));
+  std::vector<double> centres;  // from `first` on
   SortedWindow errors(as_index(options.error_window));
   std::vector<double> forecasts;
-  for (std::size_t t = 0; t < demand.size(); ++t) {
+  for (std::size_t t = first; t < demand.size(); ++t) {
     const auto scale = [&](std::size_t when) {
-      return std::max(1e-12, centres[when] + mean_between(sums, 0, when + 1));
+      return std::max(1e-12, centres[when - first] + mean_between(sums, 0, when + 1));
     };
-    centres.push_back(centre_at(demand, sums, t, options));
-    if (t >= lead) {
+    centres.push_back(centre_at(demand, sums, t, options, highest_of_day));
+    if (t >= first + lead) {
       const std::size_t made = t - lead;
       const double highest =
           *std::max_element(demand.begin() + static_cast<std::ptrdiff_t>(made + 1),
                             demand.begin() + static_cast<std::ptrdiff_t>(t + 1));
-      errors.add((highest - centres[made]) / scale(made));
+      errors.add((highest - centres[made - first]) / scale(made));
     }
+    if (t < asked) continue;
     forecasts.push_back(
         errors.size() < kFewestErrors
             ? std::numeric_limits<double>::infinity()
-            : std::max(0.0, centres[t] + scale(t) * errors.quantile(options.quantile)));
+            : std::max(0.0, centres[t - first] + scale(t) * errors.quantile(options.quantile)));
   }
   return forecasts;
+}
+
+std::vector<double> forecast_series(std::span<const double> demand,
+                                    const ForecastOptions& options) {
+  return latest_forecasts(demand, options, static_cast<int>(demand.size()));
+}
+
+ForecastOptions forecast_options(Seconds interval, Seconds lead, double quantile) {
+  const auto intervals = [&](Seconds time, int least) {
+    return static_cast<int>(std::clamp(std::ceil(time / interval - kRounding),
+                                       static_cast<double>(least), kLongestWindow));
+  };
+  constexpr ForecastOptions kMinutes;
+  return {.lead = intervals(lead, 1),
+          .quantile = quantile,
+          .level_window = intervals(Seconds{60.0 * kMinutes.level_window}, kLevelIntervals),
+          .trend_window = intervals(Seconds{60.0 * kMinutes.trend_window}, kTrendIntervals),
+          .error_window = kMinutes.error_window,
+          .day = intervals(Seconds{60.0 * kMinutes.day}, 1)};
 }
 
 Result<TidalUse> replay_tidal(std::span<const double> demand, const TidalOptions& options,

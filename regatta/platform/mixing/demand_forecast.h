@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "regatta/base/core/result.h"
+#include "regatta/base/core/units.h"
 
 namespace regatta::mixing {
 
@@ -26,6 +27,15 @@ struct ForecastOptions {
 // highest. Errors of past forecasts, as a share of the centre plus the mean so far, give the
 // quantile; the first few forecasts are infinite.
 std::vector<double> forecast_series(std::span<const double> demand, const ForecastOptions& options);
+
+// Its last `count` values, or all where there are fewer, for those who need only what holds now.
+// Time: O(demand + day + (error_window + lead + count) * (trend_window + lead)).
+std::vector<double> latest_forecasts(std::span<const double> demand, const ForecastOptions& options,
+                                     int count);
+
+// Options for intervals of this length > 0, with a lead of at least one of them: the windows of
+// level and trend and the day last as long as those of minutes do, and as many errors are kept.
+ForecastOptions forecast_options(Seconds interval, Seconds lead, double quantile);
 
 struct TidalOptions {
   ForecastOptions forecast;

@@ -73,6 +73,40 @@ TEST(ForecastSeries, ADayThatWasSeenMakesTheNextOneMoreCertain) {
   EXPECT_LT(unaware[before_step], 40);
 }
 
+TEST(LatestForecasts, AreTheLastOfTheSeriesForEveryLengthOfHistory) {
+  const std::vector<double> demand = days(3, 0.4, 5);
+  for (const ForecastOptions& options :
+       {ForecastOptions{}, ForecastOptions{.lead = 20, .quantile = 0.99, .error_window = 30},
+        ForecastOptions{.lead = 2, .level_window = 1, .trend_window = 3, .day = 500}}) {
+    const std::vector<double> all = forecast_series(demand, options);
+    for (const std::size_t seen : {0, 1, 22, 24, 25, 26, 40, 41, 270, 501, 1441, 1700, 4320}) {
+      const std::span<const double> history(demand.data(), seen);
+      for (const std::size_t count : {1, 15, 300}) {
+        const std::vector<double> latest =
+            latest_forecasts(history, options, static_cast<int>(count));
+        ASSERT_EQ(latest.size(), std::min(seen, count));
+        for (std::size_t i = 0; i < latest.size(); ++i)
+          ASSERT_EQ(latest[i], all[seen - latest.size() + i]) << seen << " " << count << " " << i;
+      }
+    }
+  }
+}
+
+TEST(ForecastOptions, LastAsLongForIntervalsOfAnyLength) {
+  const ForecastOptions minutes = forecast_options({60}, {120}, 0.99);
+  EXPECT_EQ(minutes.lead, 2);
+  EXPECT_EQ(minutes.level_window, ForecastOptions{}.level_window);
+  EXPECT_EQ(minutes.trend_window, ForecastOptions{}.trend_window);
+  EXPECT_EQ(minutes.day, ForecastOptions{}.day);
+  const ForecastOptions long_ones = forecast_options({300}, {120}, 0.9);
+  EXPECT_EQ(long_ones.lead, 1);
+  EXPECT_EQ(long_ones.level_window, 3);
+  EXPECT_EQ(long_ones.trend_window, 6);
+  EXPECT_EQ(long_ones.day, 288);
+  EXPECT_EQ(forecast_options({0.1}, {0.3}, 0.9).lead, 3);
+  EXPECT_EQ(forecast_options({1e-9}, {1e9}, 0.9).lead, 1'000'000);
+}
+
 TEST(ReplayTidal, LendsByNightAndHasItsDevicesBackBeforeTheRamp) {
   TidalOptions options;
   options.forecast.lead = 10;
