@@ -1,13 +1,11 @@
 #include "regatta/platform/mixing/mix_decision.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "regatta/gpu/sharing/control.h"
-#include "regatta/platform/mixing/internal/mode_costs.h"
 #include "regatta/platform/packing/random_sequence.h"
 
 namespace regatta::mixing {
@@ -152,32 +150,6 @@ TEST(DecideMix, TheSettingsAreThoseThatTheDaemonAccepts) {
       if (!decision.is_within_budget) {
         EXPECT_LE(chosen.missed_share, mode.missed_share);
       }
-    }
-  }
-}
-
-TEST(DivideByWeight, GivesNobodyMoreThanItNeedsAndLeavesNothingThatIsNeeded) {
-  EXPECT_THAT(divide_by_weight(std::vector{0.2, 0.9, 0.9}, std::vector{1.0, 1.0, 3.0}, 1),
-              ElementsAre(0.2, testing::DoubleNear(0.2, 1e-12), testing::DoubleNear(0.6, 1e-12)));
-  packing::RandomSequence random(3);
-  for (int round = 0; round < 500; ++round) {
-    SCOPED_TRACE(round);
-    std::vector<double> needs;
-    std::vector<double> weights;
-    for (std::size_t i = 0; i < 1 + random.below(6); ++i) {
-      needs.push_back(random.uniform() < 0.2 ? 0 : random.uniform());
-      weights.push_back(0.1 + random.uniform());
-    }
-    const std::vector<double> got = divide_by_weight(needs, weights, 1);
-    const double needed = std::accumulate(needs.begin(), needs.end(), 0.0);
-    EXPECT_NEAR(std::accumulate(got.begin(), got.end(), 0.0), std::min(1.0, needed), 1e-9);
-    for (std::size_t i = 0; i < needs.size(); ++i) {
-      EXPECT_LE(got[i], needs[i] + 1e-12);
-      // Those that lack something have equal amounts for their weight, the most that anyone has.
-      for (std::size_t j = 0; j < needs.size(); ++j)
-        if (got[i] < needs[i] - 1e-9) {
-          EXPECT_GE(got[i] / weights[i], got[j] / weights[j] - 1e-9);
-        }
     }
   }
 }

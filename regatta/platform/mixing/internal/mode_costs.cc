@@ -8,11 +8,11 @@
 
 #include "regatta/base/core/ids.h"
 #include "regatta/platform/mixing/demand_forecast.h"
+#include "regatta/platform/mixing/device_division.h"
 
 namespace regatta::mixing {
 namespace {
 
-constexpr double kEnough = 1e-6;    // of a device: less than this is not lacking
 constexpr double kLowDemand = 0.1;  // of a device: tidal work runs while no more is expected
 constexpr double kTidalQuantile = 0.95;
 constexpr double kLeases[] = {10, 60, 300};  // seconds
@@ -49,55 +49,25 @@ std::string lacking_memory(Bytes needed, Bytes there) {
   return fmt::format("needs {} of memory, there are {}", format_bytes(needed), format_bytes(there));
 }
 
-// Needs of the workloads that run, grown by what the others occupy.
-std::vector<double> needs_of(std::span<const double> demands, double k) {
-  const double sum = std::min(1.0, std::accumulate(demands.begin(), demands.end(), 0.0));
-  std::vector<double> needs;
-  for (const double demand : demands)
-    needs.push_back(demand * (1 + k * std::max(0.0, sum - demand)));
-  return needs;
-}
-
-std::vector<double> demands_at(std::span<const MixedWorkload> workloads, std::size_t interval) {
-  std::vector<double> demands;
+std::vector<DeviceDemand> demands_at(std::span<const MixedWorkload> workloads,
+                                     std::size_t interval) {
+  std::vector<DeviceDemand> demands;
+  demands.reserve(workloads.size());
   for (const MixedWorkload& workload : workloads)
-    demands.push_back(std::max(0.0F, workload.demand[interval]));
+    demands.push_back({std::max(0.0F, workload.demand[interval]),
+                       has_latency_target(workload.load_class), workload.memory});
   return demands;
 }
 
-// Books what the workloads got of their needs. Lost is the work itself, without interference.
-void book(std::span<const MixedWorkload> workloads, std::span<const double> demands,
-          std::span<const double> needs, std::span<const double> got, Tally& tally) {
-  for (std::size_t i = 0; i < workloads.size(); ++i) {
-    if (demands[i] <= 0) continue;
+// Books what the workloads got. Lost is the work itself, without interference.
+void book(std::span<const DeviceDemand> demands, const DeviceDivision& division, Tally& tally) {
+  tally.lost += division.swapped;
+  for (std::size_t i = 0; i < demands.size(); ++i) {
+    if (demands[i].share <= 0) continue;
     tally.working[i] += 1;
-    const double lacking = needs[i] - got[i];
-    if (lacking <= kEnough) continue;
-    tally.lost += demands[i] * lacking / needs[i];
-    if (has_latency_target(workloads[i].load_class)) tally.missed[i] += 1;
+    tally.lost += demands[i].share * (1 - division.served[i]);
+    if (demands[i].has_target && !division.is_met[i]) tally.missed[i] += 1;
   }
-}
-
-// Work with a target takes first where it is preferred.
-std::vector<double> divide(std::span<const MixedWorkload> workloads,
-                           const std::vector<double>& needs, bool prefers_targets) {
-  std::vector<double> weights;
-  std::vector<double> first;
-  for (std::size_t i = 0; i < workloads.size(); ++i) {
-    const bool is_first = prefers_targets && has_latency_target(workloads[i].load_class);
-    weights.push_back(std::max(needs[i], 0.01));
-    first.push_back(is_first ? needs[i] : 0);
-  }
-  if (!prefers_targets) return divide_by_weight(needs, weights, 1);
-  std::vector<double> got = divide_by_weight(first, weights, 1);
-  std::vector<double> second = needs;
-  for (std::size_t i = 0; i < needs.size(); ++i)
-    if (has_latency_target(workloads[i].load_class)) second[i] = 0;
-  const double left = std::max(0.0, 1 - std::accumulate(got.begin(), got.end(), 0.0));
-  const std::vector<double> rest = divide_by_weight(second, weights, left);
-  for (std::size_t i = 0; i < needs.size(); ++i)
-    got[i] += rest[i];
-  return got;
 }
 
 ModeOutcome try_together(MixMode mode, std::span<const MixedWorkload> workloads,
@@ -105,50 +75,27 @@ ModeOutcome try_together(MixMode mode, std::span<const MixedWorkload> workloads,
   const Bytes memory = memory_of(workloads);
   if (memory > device.memory) return {{mode, lacking_memory(memory, device.memory)}, {}, {}};
   Tally tally = empty_tally(workloads.size());
+  const DivisionRule rule{.mode = mode, .interference = device.interference};
+  int resident = -1;
   for (std::size_t t = 0; t < workloads.front().demand.size(); ++t) {
-    const std::vector<double> demands = demands_at(workloads, t);
-    const std::vector<double> needs = needs_of(demands, device.interference);
-    book(workloads, demands, needs, divide(workloads, needs, mode == MixMode::kPreemptive), tally);
+    const std::vector<DeviceDemand> demands = demands_at(workloads, t);
+    book(demands, divide_device(demands, rule, resident), tally);
   }
   return {cost_of(mode, tally, budget), {}, {}};
 }
 
-// One at a time: no interference, but each change moves memory, and nobody with a latency target
-// can wait for the lease of another.
 Tally play_leases(std::span<const MixedWorkload> workloads, const DeviceCapacity& device,
                   Seconds interval, double lease) {
   Tally tally = empty_tally(workloads.size());
-  const bool is_swapped = memory_of(workloads) > device.memory;
+  const DivisionRule rule{.mode = MixMode::kTimeSlice,
+                          .interval = interval,
+                          .lease = {lease},
+                          .link = device.link,
+                          .is_swapped = memory_of(workloads) > device.memory};
   int resident = -1;
   for (std::size_t t = 0; t < workloads.front().demand.size(); ++t) {
-    const std::vector<double> demands = demands_at(workloads, t);
-    std::vector<int> active;
-    double need = 0;
-    double swap_bytes = 0;
-    for (std::size_t i = 0; i < demands.size(); ++i) {
-      if (demands[i] <= 0) continue;
-      active.push_back(static_cast<int>(i));
-      need += demands[i];
-      swap_bytes += 2 * static_cast<double>(workloads[i].memory.value);
-    }
-    if (active.empty()) continue;
-    const bool is_alone = active.size() == 1;
-    const bool has_swap = is_swapped && !(is_alone && active.front() == resident);
-    const double turns =
-        is_alone
-            ? 1
-            : std::max(1.0, need * interval.value / lease / static_cast<double>(active.size()));
-    const double swap = has_swap ? turns * swap_bytes / device.link.value / interval.value : 0;
-    resident = active.back();
-    tally.lost += std::min(1.0, swap);
-    const double room = std::max(0.0, 1 - swap);
-    std::vector<double> weights(demands.size(), 1);
-    const std::vector<double> got = divide_by_weight(demands, weights, room);
-    book(workloads, demands, demands, got, tally);
-    for (const int i : active)
-      if (has_latency_target(at(workloads, i).load_class) && (!is_alone || has_swap) &&
-          at(got, i) >= at(demands, i) - kEnough)
-        at(tally.missed, i) += 1;
+    const std::vector<DeviceDemand> demands = demands_at(workloads, t);
+    book(demands, divide_device(demands, rule, resident), tally);
   }
   return tally;
 }
@@ -213,26 +160,27 @@ ModeOutcome try_tidal(std::span<const MixedWorkload> workloads, const DeviceCapa
       std::max(1, static_cast<int>(std::ceil(budget.reclaim_lead.value / budget.interval.value)));
   const std::vector<bool> is_low = low_intervals(workloads, lead);
   Tally tally = empty_tally(workloads.size());
+  const DivisionRule rule{.mode = MixMode::kTidal, .interference = device.interference};
+  int resident = -1;
   int leaving = 0;  // intervals until reclaimed work is gone
   int coming = 0;   // intervals until it computes again
   for (std::size_t t = 0; t < is_low.size(); ++t) {
     const bool was_low = t > 0 && is_low[t - 1];
     if (is_low[t] && !was_low) coming = lead;
     if (!is_low[t] && was_low) leaving = lead;
-    std::vector<double> demands = demands_at(workloads, t);
+    std::vector<DeviceDemand> demands = demands_at(workloads, t);
     const bool computes = is_low[t] && coming == 0;
     for (std::size_t i = 0; i < workloads.size(); ++i) {
-      if (has_target(workloads[i]) || computes || demands[i] <= 0) continue;
-      tally.lost += demands[i];
+      if (demands[i].has_target || computes || demands[i].share <= 0) continue;
+      tally.lost += demands[i].share;
       tally.working[i] += 1;
       // A checkpoint occupies the device as the work did.
-      if (leaving == 0) demands[i] = 0;
+      if (leaving == 0) demands[i].share = 0;
     }
-    const std::vector<double> needs = needs_of(demands, device.interference);
-    std::vector<double> booked = demands;
+    const DeviceDivision division = divide_device(demands, rule, resident);
     for (std::size_t i = 0; i < workloads.size(); ++i)
-      if (!has_target(workloads[i]) && !computes) booked[i] = 0;
-    book(workloads, booked, needs, divide(workloads, needs, true), tally);
+      if (!demands[i].has_target && !computes) demands[i].share = 0;
+    book(demands, division, tally);
     leaving = std::max(0, leaving - 1);
     coming = std::max(0, coming - 1);
   }
@@ -240,39 +188,6 @@ ModeOutcome try_tidal(std::span<const MixedWorkload> workloads, const DeviceCapa
 }
 
 }  // namespace
-
-std::vector<double> divide_by_weight(std::span<const double> needs, std::span<const double> weights,
-                                     double capacity) {
-  std::vector<double> got(needs.size());
-  std::vector<std::size_t> hungry;
-  for (std::size_t i = 0; i < needs.size(); ++i)
-    if (needs[i] > 0) hungry.push_back(i);
-  double left = capacity;
-  while (!hungry.empty() && left > 0) {
-    double weight = 0;
-    for (const std::size_t i : hungry)
-      weight += weights[i];
-    std::vector<std::size_t> still;
-    double given = 0;
-    for (const std::size_t i : hungry) {
-      const double share = left * weights[i] / weight;
-      if (needs[i] <= share) {
-        got[i] = needs[i];
-        given += needs[i];
-      } else {
-        still.push_back(i);
-      }
-    }
-    if (still.size() == hungry.size()) {
-      for (const std::size_t i : hungry)
-        got[i] = left * weights[i] / weight;
-      return got;
-    }
-    left -= given;
-    hungry = std::move(still);
-  }
-  return got;
-}
 
 ModeOutcome try_mode(MixMode mode, std::span<const MixedWorkload> workloads,
                      const DeviceCapacity& device, const ServiceBudget& budget) {

@@ -18,9 +18,4 @@ struct ModeOutcome {
 ModeOutcome try_mode(MixMode mode, std::span<const MixedWorkload> workloads,
                      const DeviceCapacity& device, const ServiceBudget& budget);
 
-// Divides `capacity` by weight; what one does not need goes to the others. Source: max-min
-// fairness, Bertsekas and Gallager, Data Networks, 6.5.2.
-std::vector<double> divide_by_weight(std::span<const double> needs, std::span<const double> weights,
-                                     double capacity);
-
 }  // namespace regatta::mixing
