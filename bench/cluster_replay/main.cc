@@ -17,8 +17,9 @@ namespace {
 
 constexpr const char* kUsage =
     "usage: regatta-cluster-replay FOLDER [--json] [--jobs N] [--predict-every N] [--policy NAME]\n"
-    "       [REPLAY...]\n"
-    "FOLDER holds philly/ and dlrm/. REPLAY is philly, philly692, philly626, philly786 or spot;\n"
+    "       [--curves FILE] [--interference K] [REPLAY...]\n"
+    "FOLDER holds philly/, dlrm/ and gentd/. REPLAY is philly, philly692, philly626, philly786,\n"
+    "spot or mixed;\n"
     "by default all. NAME is a policy of philly, or part of a label of spot. One waiting job in 20 "
     "is\n"
     "predicted; 0: none\n";
@@ -44,6 +45,15 @@ Status run(const std::vector<std::string>& arguments) {
     } else if (argument == "--policy") {
       bench.policy = value;
       ++i;
+    } else if (argument == "--curves") {
+      bench.curves = value;
+      ++i;
+    } else if (argument == "--interference") {
+      const auto factor = parse_number<double>(value);
+      if (!factor || !(*factor >= 0 && *factor <= 2))
+        return Error{Code::kInvalidInput, "--interference: give a number from 0 to 2"};
+      bench.interference = *factor;
+      ++i;
     } else {
       bench.only.push_back(argument);
     }
@@ -56,6 +66,7 @@ Status run(const std::vector<std::string>& arguments) {
       bench.only.empty() || std::any_of(bench.only.begin(), bench.only.end(),
                                         [](const auto& name) { return name.starts_with("spot"); });
   if (has_spot) REGATTA_TRY_DO(replay_spot(bench));
+  if (bench.has("mixed")) REGATTA_TRY_DO(replay_mixed(bench));
   return {};
 }
 

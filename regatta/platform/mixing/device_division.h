@@ -2,6 +2,7 @@
 // the mode in which they share it. Pure.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <vector>
 
@@ -10,7 +11,7 @@
 
 namespace regatta::mixing {
 
-// What a workload needs of a device in an interval.
+// The need of a workload for a device in an interval.
 struct DeviceDemand {
   double share = 0;  // of the whole device where it has it alone; 0: it has nothing to do
   bool has_target = false;
@@ -33,14 +34,31 @@ struct DeviceDivision {
   double swapped = 0;          // share of the interval that moving memory takes
 };
 
-// kShared: each in proportion to its need, and what one does not need goes to the others.
-// kPreemptive: those with a target first. kTimeSlice: equal turns, one at a time, without
-// interference; each change of turns moves memory, and nobody with a target can wait for the turn
-// of another. kTidal: as kPreemptive among those that run now: give the others a demand of 0.
-// `resident` is the one whose memory is in the device with kTimeSlice, -1: none; it is brought up
-// to date.
-DeviceDivision divide_device(std::span<const DeviceDemand> demands, const DivisionRule& rule,
-                             int& resident);
+// Divides devices; it keeps its memory, so that no interval allocates any.
+class DeviceDivider {
+ public:
+  // kShared: each in proportion to its need, and what one does not need goes to the others.
+  // kPreemptive: those with a target first. kTimeSlice: equal turns, one at a time, without
+  // interference; each change of turns moves memory, and nobody with a target can wait for the turn
+  // of another. kTidal: as kPreemptive among those that run now: give the others a share of 0.
+  // `resident` is the one whose memory is in the device with kTimeSlice, -1: none; it is brought up
+  // to date. The result holds until the next call.
+  const DeviceDivision& divide(std::span<const DeviceDemand> demands, const DivisionRule& rule,
+                               int& resident);
+
+ private:
+  void divide_together(std::span<const DeviceDemand> demands, const DivisionRule& rule);
+  void divide_turns(std::span<const DeviceDemand> demands, const DivisionRule& rule, int& resident);
+  void book();
+
+  DeviceDivision division_;
+  std::vector<double> needs_;  // grown by what the others occupy
+  std::vector<double> weights_;
+  std::vector<double> got_;
+  std::vector<double> part_;  // needs of those with a target, then of the rest
+  std::vector<double> rest_;
+  std::vector<std::size_t> hungry_;
+};
 
 // Divides `capacity` by weight; what one does not need goes to the others. Source: max-min
 // fairness, Bertsekas and Gallager, Data Networks, 6.5.2.

@@ -17,40 +17,43 @@ using ::testing::ElementsAre;
 
 constexpr Bytes kTenGib{10LL << 30};
 
-TEST(DivideDevice, GivesWorkWithATargetAllAndTheRestWhatItLeavesWherePreemptive) {
+TEST(DeviceDivider, GivesWorkWithATargetAllAndTheRestWhatItLeavesWherePreemptive) {
   const std::vector<DeviceDemand> demands = {{1, false, {}}, {0.4, true, {}}};
+  DeviceDivider divider;
   int resident = -1;
   const DeviceDivision got =
-      divide_device(demands, {.mode = MixMode::kPreemptive, .interference = 0.5}, resident);
+      divider.divide(demands, {.mode = MixMode::kPreemptive, .interference = 0.5}, resident);
   // The service needs 0.4 (1 + 0.5 * 0.6) = 0.52; the training fills the device alone.
   EXPECT_THAT(got.served, ElementsAre(DoubleNear(0.48, 1e-9), DoubleNear(1, 1e-9)));
   EXPECT_THAT(got.is_met, ElementsAre(false, true));
 }
 
-TEST(DivideDevice, NeedsWhatMixedDemandSaysWhereWorkIsShared) {
+TEST(DeviceDivider, NeedsWhatMixedDemandSaysWhereWorkIsShared) {
   const std::vector<DeviceDemand> demands = {{0.6, true, {}}, {0.3, true, {}}, {0.3, false, {}}};
+  DeviceDivider divider;
   int resident = -1;
   const DeviceDivision got =
-      divide_device(demands, {.mode = MixMode::kShared, .interference = 0.2}, resident);
+      divider.divide(demands, {.mode = MixMode::kShared, .interference = 0.2}, resident);
   const float need = mixed_demand(1.2F, 0.36F + 0.09F + 0.09F, 0.2F);
   for (const double served : got.served)
     EXPECT_NEAR(served, 1 / need, 1e-6);
 }
 
-TEST(DivideDevice, PaysForMovingMemoryWhereTurnsChange) {
+TEST(DeviceDivider, PaysForMovingMemoryWhereTurnsChange) {
   const std::vector<DeviceDemand> demands = {{0.5, false, kTenGib}, {0.5, false, kTenGib}};
   DivisionRule rule{.mode = MixMode::kTimeSlice, .lease = {60}, .is_swapped = true};
   rule.link = {static_cast<double>(kTenGib.value)};  // a second for each way
+  DeviceDivider divider;
   int resident = -1;
-  const DeviceDivision got = divide_device(demands, rule, resident);
+  const DeviceDivision got = divider.divide(demands, rule, resident);
   EXPECT_NEAR(got.swapped, 4.0 / 60, 1e-9);
   const double served = 1 - 4.0 / 60;
   EXPECT_THAT(got.served, ElementsAre(DoubleNear(served, 1e-9), DoubleNear(served, 1e-9)));
   EXPECT_EQ(resident, 1);
   const std::vector<DeviceDemand> same = {{0, true, kTenGib}, {0.5, true, kTenGib}};
-  EXPECT_THAT(divide_device(same, rule, resident).is_met, ElementsAre(true, true));
+  EXPECT_THAT(divider.divide(same, rule, resident).is_met, ElementsAre(true, true));
   const std::vector<DeviceDemand> other = {{0.5, true, kTenGib}, {0, true, kTenGib}};
-  EXPECT_THAT(divide_device(other, rule, resident).is_met, ElementsAre(false, true));
+  EXPECT_THAT(divider.divide(other, rule, resident).is_met, ElementsAre(false, true));
 }
 
 TEST(DivideByWeight, GivesNobodyMoreThanItNeedsAndLeavesNothingThatIsNeeded) {

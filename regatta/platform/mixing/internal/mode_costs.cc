@@ -49,14 +49,12 @@ std::string lacking_memory(Bytes needed, Bytes there) {
   return fmt::format("needs {} of memory, there are {}", format_bytes(needed), format_bytes(there));
 }
 
-std::vector<DeviceDemand> demands_at(std::span<const MixedWorkload> workloads,
-                                     std::size_t interval) {
-  std::vector<DeviceDemand> demands;
-  demands.reserve(workloads.size());
+void set_demands(std::span<const MixedWorkload> workloads, std::size_t interval,
+                 std::vector<DeviceDemand>& demands) {
+  demands.clear();
   for (const MixedWorkload& workload : workloads)
     demands.push_back({std::max(0.0F, workload.demand[interval]),
                        has_latency_target(workload.load_class), workload.memory});
-  return demands;
 }
 
 // Books what the workloads got. Lost is the work itself, without interference.
@@ -76,10 +74,12 @@ ModeOutcome try_together(MixMode mode, std::span<const MixedWorkload> workloads,
   if (memory > device.memory) return {{mode, lacking_memory(memory, device.memory)}, {}, {}};
   Tally tally = empty_tally(workloads.size());
   const DivisionRule rule{.mode = mode, .interference = device.interference};
+  DeviceDivider divider;
+  std::vector<DeviceDemand> demands;
   int resident = -1;
   for (std::size_t t = 0; t < workloads.front().demand.size(); ++t) {
-    const std::vector<DeviceDemand> demands = demands_at(workloads, t);
-    book(demands, divide_device(demands, rule, resident), tally);
+    set_demands(workloads, t, demands);
+    book(demands, divider.divide(demands, rule, resident), tally);
   }
   return {cost_of(mode, tally, budget), {}, {}};
 }
@@ -92,10 +92,12 @@ Tally play_leases(std::span<const MixedWorkload> workloads, const DeviceCapacity
                           .lease = {lease},
                           .link = device.link,
                           .is_swapped = memory_of(workloads) > device.memory};
+  DeviceDivider divider;
+  std::vector<DeviceDemand> demands;
   int resident = -1;
   for (std::size_t t = 0; t < workloads.front().demand.size(); ++t) {
-    const std::vector<DeviceDemand> demands = demands_at(workloads, t);
-    book(demands, divide_device(demands, rule, resident), tally);
+    set_demands(workloads, t, demands);
+    book(demands, divider.divide(demands, rule, resident), tally);
   }
   return tally;
 }
@@ -161,6 +163,8 @@ ModeOutcome try_tidal(std::span<const MixedWorkload> workloads, const DeviceCapa
   const std::vector<bool> is_low = low_intervals(workloads, lead);
   Tally tally = empty_tally(workloads.size());
   const DivisionRule rule{.mode = MixMode::kTidal, .interference = device.interference};
+  DeviceDivider divider;
+  std::vector<DeviceDemand> demands;
   int resident = -1;
   int leaving = 0;  // intervals until reclaimed work is gone
   int coming = 0;   // intervals until it computes again
@@ -168,7 +172,7 @@ ModeOutcome try_tidal(std::span<const MixedWorkload> workloads, const DeviceCapa
     const bool was_low = t > 0 && is_low[t - 1];
     if (is_low[t] && !was_low) coming = lead;
     if (!is_low[t] && was_low) leaving = lead;
-    std::vector<DeviceDemand> demands = demands_at(workloads, t);
+    set_demands(workloads, t, demands);
     const bool computes = is_low[t] && coming == 0;
     for (std::size_t i = 0; i < workloads.size(); ++i) {
       if (demands[i].has_target || computes || demands[i].share <= 0) continue;
@@ -177,7 +181,7 @@ ModeOutcome try_tidal(std::span<const MixedWorkload> workloads, const DeviceCapa
       // A checkpoint occupies the device as the work did.
       if (leaving == 0) demands[i].share = 0;
     }
-    const DeviceDivision division = divide_device(demands, rule, resident);
+    const DeviceDivision& division = divider.divide(demands, rule, resident);
     for (std::size_t i = 0; i < workloads.size(); ++i)
       if (!demands[i].has_target && !computes) demands[i].share = 0;
     book(demands, division, tally);
