@@ -85,7 +85,7 @@ Result<MixedLoad> read_load(const BenchOptions& bench) {
   }
   for (TracedJob& job : services) {
     job.request.priority = 10;
-    // What a replica needs of its device, from the past alone: demand over that of all replicas.
+    // The need of a replica for its device, from the past alone: demand over that of all replicas.
     std::vector<float> past;
     for (int i = 0; i < job.demand.past; ++i)
       past.push_back(

@@ -161,34 +161,40 @@ TEST(DemandReplay, NewReplicasOfAServiceServeAfterTheirRestartAndTheOthersGoOn) 
   EXPECT_NEAR(early.curves[3].used_share, 1.0 / 8, 1e-6);
 }
 
-TEST(DemandReplay, AnEvictedJobKeepsTheCheckpointsThatItMadeAtChangingSpeed) {
+TEST(DemandReplay, AnEvictedJobKeepsTheCheckpointThatItMadeAtAnotherSpeed) {
   TracedJob batch = job_of("batch", sched::JobClass::kBatch, 1200, 1);
   batch.request.checkpointing = {{300}, {0}, {0}};
-  const ReplayInput input = input_of(
-      2, {batch, pod_of("service", sched::JobClass::kOnline, std::vector<float>(60, 0.5F))});
+  std::vector<float> demand(5, 0.5F);
+  demand.resize(60, 0.25F);
+  TracedJob nudge = job_of("nudge", sched::JobClass::kBatch, 60, 1);
+  nudge.request.submitted = {720};
+  const ReplayInput input =
+      input_of(2, {batch, pod_of("service", sched::JobClass::kOnline, demand), nudge});
   bool was_evicted = false;
   const auto result = replay_cluster(
       input,
       [&](const sched::ClusterSnapshot& snapshot, const sched::JobQueue& queue) {
         SchedulingDecision decision;
-        for (const sched::PendingJob& job : queue.jobs)
+        const bool evicts = !was_evicted && snapshot.now.value >= 720;
+        for (const sched::PendingJob& job : queue.jobs) {
+          const bool is_second = evicts || was_evicted;
           decision.actions.push_back(
-              {ActionKind::kStart, job.request.name, {{0, 0, was_evicted ? 2U : 1U}}, ""});
-        if (!queue.jobs.empty() && !was_evicted)
+              {ActionKind::kStart, job.request.name, {{0, 0, is_second ? 2U : 1U}}, ""});
+        }
+        if (snapshot.running.empty())
           decision.mixes.push_back({.mix = {0, 0, mixing::MixMode::kPreemptive},
                                     .daemon_flags = {},
                                     .settings = {},
                                     .reason = {}});
-        if (!was_evicted && snapshot.now.value >= 720) {
-          was_evicted = true;
-          decision.actions.push_back({ActionKind::kEvict, "batch", {}, ""});
-        }
+        if (evicts) decision.actions.push_back({ActionKind::kEvict, "batch", {}, ""});
+        was_evicted |= evicts;
         return Result<SchedulingDecision>(decision);
       },
-      {.decision_interval = {60}, .repeat_interval = {}, .interference = 0});
+      {.interference = 0});
   ASSERT_TRUE(result) << result.error().message;
-  // No decision but the first happens until the batch job ends: nothing else changes.
-  EXPECT_NEAR(result->jobs[0].ended.value, 2400, 1);
+  // The checkpoint of 600 s holds 300 s at half and 300 s at three quarters of its speed.
+  EXPECT_NEAR(result->jobs[0].lost.value, 120 * 0.75, 1e-6);
+  EXPECT_NEAR(result->jobs[0].ended.value, 780 + 1200 - 375, 1e-6);
 }
 
 }  // namespace
