@@ -61,16 +61,32 @@ double centre_at(std::span<const double> demand, const std::vector<double>& sums
   return std::max({0.0, latest, level + trend});
 }
 
-double quantile_of(const std::deque<double>& values, double share) {
-  std::vector<double> sorted(values.begin(), values.end());
+// The last values of a series in order, so that a quantile takes no sorting.
+class SortedWindow {
+ public:
+  explicit SortedWindow(std::size_t size) : size_(size) {}
+
+  void add(double value) {
+    recent_.push_back(value);
+    sorted_.insert(std::upper_bound(sorted_.begin(), sorted_.end(), value), value);
+    if (recent_.size() <= size_) return;
+    sorted_.erase(std::lower_bound(sorted_.begin(), sorted_.end(), recent_.front()));
+    recent_.pop_front();
+  }
+
+  std::size_t size() const { return sorted_.size(); }
+
   // The rank of conformal prediction, so that the quantile holds for the next value as well.
-  const auto rank = std::min(
-      sorted.size() - 1,
-      static_cast<std::size_t>(std::ceil(share * static_cast<double>(sorted.size() + 1))) - 1);
-  std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(rank),
-                   sorted.end());
-  return sorted[rank];
-}
+  double quantile(double share) const {
+    const double rank = std::ceil(share * static_cast<double>(sorted_.size() + 1));
+    return sorted_[std::min(sorted_.size() - 1, static_cast<std::size_t>(rank) - 1)];
+  }
+
+ private:
+  std::size_t size_;
+  std::deque<double> recent_;
+  std::vector<double> sorted_;
+};
 
 // Share of the device intervals lent by one that knows all demand.
 double lent_with_hindsight(const std::vector<int>& needed, int devices, std::size_t lead) {
@@ -139,7 +155,7 @@ std::vector<double> forecast_series(std::span<const double> demand,
     sums.push_back(sums.back() + value);
   const std::size_t lead = as_index(options.lead);
   std::vector<double> centres;
-  std::deque<double> errors;
+  SortedWindow errors(as_index(options.error_window));
   std::vector<double> forecasts;
   for (std::size_t t = 0; t < demand.size(); ++t) {
     const auto scale = [&](std::size_t when) {
@@ -151,13 +167,12 @@ std::vector<double> forecast_series(std::span<const double> demand,
       const double highest =
           *std::max_element(demand.begin() + static_cast<std::ptrdiff_t>(made + 1),
                             demand.begin() + static_cast<std::ptrdiff_t>(t + 1));
-      errors.push_back((highest - centres[made]) / scale(made));
-      if (errors.size() > as_index(options.error_window)) errors.pop_front();
+      errors.add((highest - centres[made]) / scale(made));
     }
     forecasts.push_back(
         errors.size() < kFewestErrors
             ? std::numeric_limits<double>::infinity()
-            : std::max(0.0, centres[t] + scale(t) * quantile_of(errors, options.quantile)));
+            : std::max(0.0, centres[t] + scale(t) * errors.quantile(options.quantile)));
   }
   return forecasts;
 }

@@ -28,12 +28,14 @@ double mean_share(const DutyProfile& profile);
 double mean_share(const DutyProfile& profile, Seconds time);
 
 // The profile of a measured series without kAbsent; its first interval begins at `start`. It has a
-// day's curve of 24 parts where the series covers one.
+// day's curve of 24 parts where the series covers one. A share is the mean of as many intervals as
+// the others, so that the mean stays; shares beyond a whole device once the curve is taken out are
+// cut.
 DutyProfile profile_of(std::span<const float> demand, Seconds interval, Seconds start);
 
-// A series of a whole number of days with the profile's distribution: in each part of the day its
-// shares, scaled by the curve, at most 1, in an order that `seed` draws. Series of different seeds
-// are independent.
+// A series of a whole number of days from time 0 with the profile's distribution: its shares in an
+// order that `seed` draws, all once before one comes again, scaled by the curve of the day, at most
+// 1. Series of different seeds are independent. A profile that is not known is 1 at all times.
 std::vector<float> draw_series(const DutyProfile& profile, int days, Seconds interval,
                                unsigned seed);
 

@@ -52,31 +52,33 @@ unsigned weight_of(const MixedWorkload& workload) {
 }
 
 // Whole percents, so that the sum stays within 100.
-std::vector<unsigned> quotas_of(std::span<const MixedWorkload> workloads) {
-  double sum = 0;
-  for (const MixedWorkload& workload : workloads)
-    sum += weight_of(workload);
+std::vector<unsigned> quotas_of(const std::vector<unsigned>& weights) {
+  const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
   std::vector<unsigned> quotas;
-  for (const MixedWorkload& workload : workloads)
-    quotas.push_back(
-        static_cast<unsigned>(std::floor(weight_of(workload) / std::max(1.0, sum / 100))));
+  for (const unsigned weight : weights)
+    quotas.push_back(static_cast<unsigned>(std::floor(weight / std::max(1.0, sum / 100))));
   return quotas;
 }
 
 std::vector<SliceSetting> settings_of(MixMode mode, std::span<const MixedWorkload> workloads,
                                       const ModeOutcome& outcome) {
   constexpr unsigned kPercentPpm = 10'000;
-  const std::vector<unsigned> quotas = quotas_of(workloads);
+  std::vector<unsigned> weights;
+  if (mode == MixMode::kShared)
+    for (const MixedWorkload& workload : workloads)
+      weights.push_back(weight_of(workload));
+  const std::vector<unsigned> quotas = quotas_of(weights);
   std::vector<SliceSetting> settings;
   for (std::size_t i = 0; i < workloads.size(); ++i) {
     const MixedWorkload& workload = workloads[i];
     SliceSetting setting;
     setting.workload = workload.name;
     setting.slice.memory[0] = workload.memory;
+    setting.expected_share = outcome.shares_done[i];
     const bool has_target = has_latency_target(workload.load_class);
     switch (mode) {
       case MixMode::kShared:
-        setting.slice.weight = weight_of(workload);
+        setting.slice.weight = weights[i];
         if (quotas[i] > 0) setting.slice.compute_ppm = quotas[i] * kPercentPpm;
         break;
       case MixMode::kPreemptive:

@@ -2,8 +2,11 @@
 // `regatta gpu` carries out. Pure.
 #pragma once
 
+#include <cstddef>
+#include <map>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "regatta/base/core/result.h"
@@ -30,6 +33,7 @@ struct SliceSetting {
   bool has_overcommit = false;
   Seconds lease{};                  // 0: none
   std::vector<IntervalRange> runs;  // kTidal: when it runs; otherwise empty, and it always runs
+  double expected_share = 1;        // of its work that is done in its interval
 };
 
 struct MixDecision {
@@ -57,10 +61,36 @@ struct ProfiledWorkload {
   DutyProfile duty;
 };
 
-// decide_mix() of series that are drawn from the profiles, each by the seed of its name's place: a
-// day to learn from and a day that is judged. Equal arguments give equal decisions.
+// decide_mix() of two days of 5-minute intervals that are drawn from the profiles. The seed of a
+// series is that of the workload's class, memory and profile, and of how many equal ones come
+// before it: so a workload has the same series beside any others, and the order of the
+// arguments decides nothing but the order of the slices. The interval of the budget is not read.
 Result<MixDecision> decide_profiled_mix(std::span<const ProfiledWorkload> workloads,
                                         const DeviceCapacity& device, const ServiceBudget& budget);
+
+// Remembers decisions of decide_profiled_mix(), which are equal with and without it. Not
+// thread-safe.
+class MixMemo {
+ public:
+  // Workloads of equal class, memory and profile are of one kind.
+  int kind_of(const ProfiledWorkload& workload);
+  double mean_of(int kind) const { return means_[static_cast<std::size_t>(kind)]; }
+  const ProfiledWorkload& workload_of(int kind) const {
+    return kinds_[static_cast<std::size_t>(kind)];
+  }
+  // The decision for workloads of these kinds, which rise; its slices have no names. It stays as
+  // long as the memo.
+  const Result<MixDecision>& decide(const std::vector<int>& kinds, const DeviceCapacity& device,
+                                    const ServiceBudget& budget);
+  std::size_t size() const { return decisions_.size(); }
+
+ private:
+  std::vector<ProfiledWorkload> kinds_;
+  std::vector<double> means_;
+  std::map<std::string, int> kind_by_bytes_;
+  std::map<std::string, int> device_by_bytes_;  // and budget
+  std::map<std::pair<int, std::vector<int>>, Result<MixDecision>> decisions_;
+};
 
 // Flags of `regatta gpu run` for the slice, and of `regatta gpu daemon` for the device.
 std::vector<std::string> run_flags(const SliceSetting& setting);

@@ -15,18 +15,34 @@ namespace {
 
 constexpr double kLowDemand = 0.1;  // of a device: tidal work runs while no more is expected
 constexpr double kTidalQuantile = 0.95;
+constexpr double kDaySeconds = 24 * 3600.0;
 constexpr double kLeases[] = {10, 60, 300};  // seconds
 
 // Counts of the intervals so far.
 struct Tally {
   std::vector<double> missed;   // of each workload
   std::vector<double> working;  // intervals in which it has work
+  std::vector<double> work;     // of each workload
+  std::vector<double> undone;   // of it, not done in its interval
   double lost = 0;
-};
 
-Tally empty_tally(std::size_t workloads) {
-  return {std::vector<double>(workloads), std::vector<double>(workloads), 0};
-}
+  explicit Tally(std::size_t workloads)
+      : missed(workloads), working(workloads), work(workloads), undone(workloads) {}
+
+  void add(std::size_t workload, double amount, double left_undone) {
+    working[workload] += 1;
+    work[workload] += amount;
+    undone[workload] += left_undone;
+    lost += left_undone;
+  }
+
+  std::vector<double> shares_done() const {
+    std::vector<double> shares;
+    for (std::size_t i = 0; i < work.size(); ++i)
+      shares.push_back(work[i] > 0 ? 1 - undone[i] / work[i] : 1);
+    return shares;
+  }
+};
 
 ModeCost cost_of(MixMode mode, const Tally& tally, const ServiceBudget& budget) {
   ModeCost cost{mode, "", tally.lost, 0, 0, 0};
@@ -62,8 +78,7 @@ void book(std::span<const DeviceDemand> demands, const DeviceDivision& division,
   tally.lost += division.swapped;
   for (std::size_t i = 0; i < demands.size(); ++i) {
     if (demands[i].share <= 0) continue;
-    tally.working[i] += 1;
-    tally.lost += demands[i].share * (1 - division.served[i]);
+    tally.add(i, demands[i].share, demands[i].share * (1 - division.served[i]));
     if (demands[i].has_target && !division.is_met[i]) tally.missed[i] += 1;
   }
 }
@@ -71,8 +86,8 @@ void book(std::span<const DeviceDemand> demands, const DeviceDivision& division,
 ModeOutcome try_together(MixMode mode, std::span<const MixedWorkload> workloads,
                          const DeviceCapacity& device, const ServiceBudget& budget) {
   const Bytes memory = memory_of(workloads);
-  if (memory > device.memory) return {{mode, lacking_memory(memory, device.memory)}, {}, {}};
-  Tally tally = empty_tally(workloads.size());
+  if (memory > device.memory) return {{mode, lacking_memory(memory, device.memory)}, {}, {}, {}};
+  Tally tally(workloads.size());
   const DivisionRule rule{.mode = mode, .interference = device.interference};
   DeviceDivider divider;
   std::vector<DeviceDemand> demands;
@@ -81,12 +96,12 @@ ModeOutcome try_together(MixMode mode, std::span<const MixedWorkload> workloads,
     set_demands(workloads, t, demands);
     book(demands, divider.divide(demands, rule, resident), tally);
   }
-  return {cost_of(mode, tally, budget), {}, {}};
+  return {cost_of(mode, tally, budget), {}, {}, tally.shares_done()};
 }
 
 Tally play_leases(std::span<const MixedWorkload> workloads, const DeviceCapacity& device,
                   Seconds interval, double lease) {
-  Tally tally = empty_tally(workloads.size());
+  Tally tally(workloads.size());
   const DivisionRule rule{.mode = MixMode::kTimeSlice,
                           .interval = interval,
                           .lease = {lease},
@@ -106,22 +121,25 @@ ModeOutcome try_time_slice(std::span<const MixedWorkload> workloads, const Devic
                            const ServiceBudget& budget) {
   const Bytes memory = memory_of(workloads);
   if (device.host_memory.value == 0)
-    return {{MixMode::kTimeSlice, "the host gives no memory for it"}, {}, {}};
+    return {{MixMode::kTimeSlice, "the host gives no memory for it"}, {}, {}, {}};
   if (memory > device.host_memory)
-    return {
-        {MixMode::kTimeSlice, lacking_memory(memory, device.host_memory) + " on the host"}, {}, {}};
+    return {{MixMode::kTimeSlice, lacking_memory(memory, device.host_memory) + " on the host"},
+            {},
+            {},
+            {}};
   ModeOutcome best;
   for (const double lease : kLeases) {
     const Tally tally = play_leases(workloads, device, budget.interval, lease);
     const ModeCost cost = cost_of(MixMode::kTimeSlice, tally, budget);
-    if (best.lease.value == 0 || cost.cost < best.cost.cost) best = {cost, Seconds{lease}, {}};
+    if (best.lease.value == 0 || cost.cost < best.cost.cost)
+      best = {cost, Seconds{lease}, {}, tally.shares_done()};
   }
   return best;
 }
 
 // Intervals in which work without a target runs: while no more than a little is expected of the
 // others when it could be reclaimed.
-std::vector<bool> low_intervals(std::span<const MixedWorkload> workloads, int lead) {
+std::vector<bool> low_intervals(std::span<const MixedWorkload> workloads, int lead, int day) {
   std::vector<double> targets;
   for (std::size_t t = 0; t < workloads.front().demand.size(); ++t) {
     double sum = 0;
@@ -130,7 +148,7 @@ std::vector<bool> low_intervals(std::span<const MixedWorkload> workloads, int le
     targets.push_back(sum);
   }
   const std::vector<double> expected =
-      forecast_series(targets, {.lead = lead, .quantile = kTidalQuantile});
+      forecast_series(targets, {.lead = lead, .quantile = kTidalQuantile, .day = day});
   std::vector<bool> is_low;
   is_low.reserve(expected.size());
   for (const double demand : expected)
@@ -155,13 +173,14 @@ ModeOutcome try_tidal(std::span<const MixedWorkload> workloads, const DeviceCapa
   };
   const Bytes memory = memory_of(workloads);
   if (memory > device.memory)
-    return {{MixMode::kTidal, lacking_memory(memory, device.memory)}, {}, {}};
+    return {{MixMode::kTidal, lacking_memory(memory, device.memory)}, {}, {}, {}};
   if (std::all_of(workloads.begin(), workloads.end(), has_target))
-    return {{MixMode::kTidal, "every workload has a latency target"}, {}, {}};
+    return {{MixMode::kTidal, "every workload has a latency target"}, {}, {}, {}};
   const int lead =
       std::max(1, static_cast<int>(std::ceil(budget.reclaim_lead.value / budget.interval.value)));
-  const std::vector<bool> is_low = low_intervals(workloads, lead);
-  Tally tally = empty_tally(workloads.size());
+  const int day = std::max(1, static_cast<int>(std::lround(kDaySeconds / budget.interval.value)));
+  const std::vector<bool> is_low = low_intervals(workloads, lead, day);
+  Tally tally(workloads.size());
   const DivisionRule rule{.mode = MixMode::kTidal, .interference = device.interference};
   DeviceDivider divider;
   std::vector<DeviceDemand> demands;
@@ -176,8 +195,7 @@ ModeOutcome try_tidal(std::span<const MixedWorkload> workloads, const DeviceCapa
     const bool computes = is_low[t] && coming == 0;
     for (std::size_t i = 0; i < workloads.size(); ++i) {
       if (demands[i].has_target || computes || demands[i].share <= 0) continue;
-      tally.lost += demands[i].share;
-      tally.working[i] += 1;
+      tally.add(i, demands[i].share, demands[i].share);
       // A checkpoint occupies the device as the work did.
       if (leaving == 0) demands[i].share = 0;
     }
@@ -188,7 +206,7 @@ ModeOutcome try_tidal(std::span<const MixedWorkload> workloads, const DeviceCapa
     leaving = std::max(0, leaving - 1);
     coming = std::max(0, coming - 1);
   }
-  return {cost_of(MixMode::kTidal, tally, budget), {}, ranges_of(is_low)};
+  return {cost_of(MixMode::kTidal, tally, budget), {}, ranges_of(is_low), tally.shares_done()};
 }
 
 }  // namespace

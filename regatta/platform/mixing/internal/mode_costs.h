@@ -12,6 +12,7 @@ struct ModeOutcome {
   ModeCost cost;
   Seconds lease{};                        // kTimeSlice: the best of a few
   std::vector<IntervalRange> low_ranges;  // kTidal
+  std::vector<double> shares_done;        // of each workload's work, in its interval
 };
 
 // The series have one length of at least 1.
