@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "regatta/base/core/result.h"
-#include "regatta/platform/reliability/failure_mix.h"
 #include "regatta/platform/reliability/failure_log.h"
+#include "regatta/platform/reliability/failure_mix.h"
 
 namespace {
 

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "regatta/base/core/result.h"
+#include "regatta/platform/cluster_replay/demand_tables.h"
 #include "regatta/platform/cluster_replay/trace_tables.h"
 
 namespace {
@@ -30,6 +31,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check_jobs(read_philly_jobs(text, "fuzz.csv"));
   check_jobs(read_dlrm_instances(text, "fuzz.csv"));
   check_jobs(read_openb_jobs(text, "fuzz.csv"));
+  check_jobs(read_duty_jobs(text, "fuzz.csv", {.past = {60}}));
+  check_jobs(read_service_jobs(text, "fuzz.csv", {.past = {60}}));
   const auto nodes = read_spot_nodes(text, "fuzz.csv");
   if (!nodes) REGATTA_CHECK(nodes.error().message.starts_with("fuzz.csv:"));
   return 0;

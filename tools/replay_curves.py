@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Draws two curves of `regatta sched replay --json` as an SVG file for light and dark pages: allocation and waiting jobs, a line for
-each policy.
+"""Draws curves of `regatta sched replay --json` as an SVG file for light and dark pages: allocation or utilisation, and waiting jobs, a
+line for each policy.
 
-    regatta sched replay TRACE --cluster CLUSTER --policy regatta fifo --json | tools/replay_curves.py > curves.svg
+    regatta sched replay TRACE --cluster CLUSTER --policy regatta fifo --json | tools/replay_curves.py [--used] > curves.svg
 """
 import html
 import json
 import sys
 
 WIDTH, HEIGHT, LEFT, TOP, GAP = 900, 180, 60, 40, 60
-COLORS = ["#2f5fa8", "#c4703c", "#4c8c5a", "#8a5fa8"]
+COLORS = ["#2f5fa8", "#c4703c", "#4c8c5a", "#8a5fa8", "#8c8c4c"]
 DAY = 86400
 
 
@@ -46,7 +46,10 @@ def main():
     for i, replay in enumerate(replays):
         parts.append(f'<rect x="{LEFT + 170 * i}" y="6" width="10" height="10" fill="{COLORS[i % len(COLORS)]}"/>'
                      f'<text x="{LEFT + 170 * i + 15}" y="15">{html.escape(replay["policy"])}</text>')
-    parts += chart(replays, "allocated_share", 100, "allocated devices, %", TOP + 20)
+    if sys.argv[1:] == ["--used"]:
+        parts += chart(replays, "used_share", 100, "compute at work, % of all devices", TOP + 20)
+    else:
+        parts += chart(replays, "allocated_share", 100, "allocated devices, %", TOP + 20)
     parts += chart(replays, "waiting_jobs", 1, "waiting jobs", TOP + 20 + HEIGHT + GAP)
     height = TOP + 2 * HEIGHT + GAP + 50
     print(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {LEFT + WIDTH + 30} {height}" font-family="sans-serif" font-size="12" '

@@ -16,8 +16,9 @@ namespace {
 constexpr std::size_t kMostArguments = 100;
 constexpr const char* kUsage =
     "usage: regatta-cluster-replay FOLDER [--json] [--jobs N] [--predict-every N] [--policy NAME]\n"
-    "       [REPLAY...]\n"
-    "FOLDER holds philly/ and dlrm/. REPLAY is philly, philly692, philly626, philly786 or spot;\n"
+    "       [--curves FILE] [--interference K] [REPLAY...]\n"
+    "FOLDER holds philly/, dlrm/ and gentd/. REPLAY is philly, philly692, philly626, philly786,\n"
+    "spot or mixed;\n"
     "by default all. NAME is a policy of philly, or part of a label of spot. One waiting job in 20 "
     "is\n"
     "predicted; 0: none\n";
@@ -30,11 +31,20 @@ Status run(bench_program::Arguments arguments) {
   REGATTA_TRY(every, bench_program::take_number(arguments, "--predict-every", bench.predicted_every,
                                                 counts));
   REGATTA_TRY(policy, bench_program::take_option(arguments, "--policy"));
+  REGATTA_TRY(curves, bench_program::take_option(arguments, "--curves"));
+  REGATTA_TRY(interference, bench_program::take_option(arguments, "--interference"));
   REGATTA_TRY_DO(bench_program::check_rest(arguments, kMostArguments));
   if (arguments.empty()) return Error{Code::kInvalidInput, "no folder of traces; see --help"};
   bench.jobs = jobs;
   bench.predicted_every = every;
   bench.policy = policy.value_or("");
+  bench.curves = curves.value_or("");
+  if (interference) {
+    const auto factor = parse_number<double>(*interference);
+    if (!factor || !(*factor >= 0 && *factor <= 2))
+      return Error{Code::kInvalidInput, "--interference: give a number from 0 to 2"};
+    bench.interference = *factor;
+  }
   bench.folder = arguments.front();
   bench.only.assign(arguments.begin() + 1, arguments.end());
   const bool has_philly = bench.only.empty() ||
@@ -45,6 +55,7 @@ Status run(bench_program::Arguments arguments) {
       bench.only.empty() || std::any_of(bench.only.begin(), bench.only.end(),
                                         [](const auto& name) { return name.starts_with("spot"); });
   if (has_spot) REGATTA_TRY_DO(replay_spot(bench));
+  if (bench.has("mixed")) REGATTA_TRY_DO(replay_mixed(bench));
   return {};
 }
 

@@ -17,6 +17,8 @@ struct BenchOptions {
   int jobs = 0;                   // the first so many; 0: all
   int predicted_every = 20;       // one waiting job in so many; 0: none
   std::string policy;             // of Philly; empty: all
+  std::string curves;             // file of the curves of `mixed`; empty: none
+  double interference = 0.15;     // of `mixed`
   std::vector<std::string> only;  // names of replays; empty: all
   bool has(const std::string& name) const;
 };
@@ -45,5 +47,6 @@ void print_row(const BenchOptions& bench, const ReplayRow& row);
 
 Status replay_philly(const BenchOptions& bench);
 Status replay_spot(const BenchOptions& bench);
+Status replay_mixed(const BenchOptions& bench);
 
 }  // namespace regatta::cluster_replay

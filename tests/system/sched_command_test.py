@@ -68,6 +68,22 @@ class SchedCommand(unittest.TestCase):
         self.assertEqual((first["jobs"], last["jobs"]), (200, 200))
         self.assertLessEqual(first["mean_s"], last["mean_s"])
 
+    def test_replays_pods_and_requests_over_time(self):
+        cluster = self.write("cluster.yaml", NODES)
+        samples = [f"{60 * minute},{pod},{20 * pod}" for minute in range(120) for pod in (1, 2)]
+        duty = self.write("duty.csv", "\n".join(["t_s,pod,duty_pct"] + samples) + "\n")
+        words = ["replay", duty, "--cluster", cluster, "--past", "1h", "--json"]
+        pods = json.loads(self.done(*words))["replays"][0]
+        self.assertAlmostEqual(pods["used_share"], 0.6 / 16, places=3)
+        self.assertEqual((pods["service_intervals"], pods["missed"]["all"]), (118, 0))
+        rates = [f"{60 * minute},{1 + minute % 60}" for minute in range(120)]
+        requests = self.write("qps.csv", "\n".join(["t_s,qps"] + rates) + "\n")
+        words = ["replay", requests, "--cluster", cluster, "--past", "1h", "--replicas", "4", "--policy", "backfill"]
+        self.assertIn("0 of 59", self.done(*words))
+        pairs = self.write("pairs.csv", "gpu,job,scale\n")
+        self.assertTrue(self.refused(*words, "--interference", pairs).startswith(f"{pairs}:1: no column"))
+        self.assertIn("is not a number from 0 to 2", self.refused(*words, "--interference", "3"))
+
     def test_simulates_failures(self):
         cluster = self.write("cluster.yaml", NODES)
         words = ["simulate", "--cluster", cluster, "--duration", "10d", "--load", "0.5", "--policy", "backfill", "--json"]

@@ -110,7 +110,7 @@ std::string tiles(const ReplayReport& report) {
       tile("Mean waiting", format_duration(first.result.all.pending.mean),
            escape_html(first.policy)) +
       tile("Allocated", format_percent(first.result.allocated_share), "of all devices") +
-      tile("Busy", format_percent(first.result.busy_share), "neither restarting nor degraded") +
+      tile("Used", format_percent(first.result.used_share), "compute at work, of all devices") +
       tile("Evictions", std::to_string(first.result.evictions),
            format_percent(1 - effective_share(first.result)) + " of the work was done again"));
 }
@@ -123,7 +123,13 @@ std::string replay_html(const ReplayReport& report) {
   const std::vector<CurveSection> curves = {
       {"Allocation", "Devices that jobs have, of all", "%",
        [](const auto& point) { return 100 * point.allocated_share; }},
-      {"Utilisation", "Devices whose jobs work: neither restarting nor degraded", "%",
+      {"Utilisation", "Compute at work, of all devices", "%",
+       [](const auto& point) { return 100 * point.used_share; }},
+      {"Services", "Compute at work for services, of all devices", "%",
+       [](const auto& point) { return 100 * point.online_share; }},
+      {"Missed intervals of services", "In the time between two points", "intervals",
+       [](const auto& point) { return point.missed; }},
+      {"Busy", "Devices whose jobs work: neither restarting nor degraded", "%",
        [](const auto& point) { return 100 * point.busy_share; }},
       {"Fragmentation", "Free devices that the mean job cannot use", "%",
        [](const auto& point) { return 100 * point.fragmentation; }},

@@ -40,16 +40,45 @@ nlohmann::json groups_json(const std::map<int, cluster_replay::JobGroupSummary>&
   return result;
 }
 
+nlohmann::json classes_json(
+    const std::map<sched::JobClass, cluster_replay::JobGroupSummary>& groups) {
+  nlohmann::json result = nlohmann::json::object();
+  for (const auto& [job_class, group] : groups)
+    result[mixing::name_of(job_class)] = group_json(group);
+  return result;
+}
+
+nlohmann::json missed_json(const cluster_replay::MissedIntervals& missed) {
+  return {{"all", missed.all()},
+          {"away", missed.away},
+          {"replicas", missed.replicas},
+          {"devices", missed.devices}};
+}
+
+// Services that missed an interval.
+nlohmann::json services_json(const PolicyReplay& replay) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const cluster_replay::JobOutcome& job : replay.result.jobs) {
+    if (job.missed.all() == 0) continue;
+    list.push_back(
+        {{"job", job.name}, {"intervals", job.intervals}, {"missed", missed_json(job.missed)}});
+  }
+  return list;
+}
+
 nlohmann::json curves_json(const std::vector<cluster_replay::CurvePoint>& curves) {
   nlohmann::json list = nlohmann::json::array();
   for (const cluster_replay::CurvePoint& point : curves)
     list.push_back({{"from_s", point.from.value},
                     {"allocated_share", point.allocated_share},
                     {"busy_share", point.busy_share},
+                    {"used_share", point.used_share},
+                    {"online_share", point.online_share},
                     {"fragmentation", point.fragmentation},
                     {"waiting_jobs", point.waiting_jobs},
                     {"waiting_devices", point.waiting_devices},
-                    {"evictions", point.evictions}});
+                    {"evictions", point.evictions},
+                    {"missed", point.missed}});
   return list;
 }
 
@@ -60,9 +89,17 @@ nlohmann::json result_json(const ReplayReport& report, const PolicyReplay& repla
                          {"all", group_json(result.all)},
                          {"by_devices", groups_json(result.by_devices)},
                          {"by_priority", groups_json(result.by_priority)},
+                         {"by_class", classes_json(result.by_class)},
                          {"unfinished", result.unfinished},
                          {"allocated_share", result.allocated_share},
                          {"busy_share", result.busy_share},
+                         {"used_share", result.used_share},
+                         {"online_share", result.online_share},
+                         {"service_intervals", result.service_intervals},
+                         {"missed", missed_json(result.missed)},
+                         {"services", services_json(replay)},
+                         {"delayed_share", result.delayed_share},
+                         {"mixes", result.mixes},
                          {"fragmentation", result.fragmentation},
                          {"waiting_jobs", result.waiting_jobs},
                          {"evictions", result.evictions},
@@ -90,20 +127,24 @@ double effective_share(const cluster_replay::ReplayResult& result) {
 
 std::vector<std::vector<std::string>> replay_rows(const ReplayReport& report) {
   std::vector<std::vector<std::string>> rows = {
-      {"policy", "jobs", "unfinished", "wait mean", "median", "90 %", "allocated", "busy",
+      {"policy", "jobs", "unfinished", "wait mean", "median", "90 %", "allocated", "busy", "used",
        "fragmented", "evictions", "lost device h", "effective"}};
   if (report.price > 0) rows[0].emplace_back("lost money");
+  const bool has_services = report.replays.front().result.service_intervals > 0;
+  if (has_services) rows[0].emplace_back("missed");
   for (const PolicyReplay& replay : report.replays) {
     const cluster_replay::ReplayResult& result = replay.result;
     const double lost = result.lost_device_time.value / kHour;
-    rows.push_back({replay.policy, std::to_string(result.all.pending.jobs),
-                    std::to_string(result.unfinished), format_duration(result.all.pending.mean),
-                    format_duration(result.all.pending.median),
-                    format_duration(result.all.pending.percentile_90),
-                    format_percent(result.allocated_share), format_percent(result.busy_share),
-                    format_percent(result.fragmentation), std::to_string(result.evictions),
-                    fmt::format("{:.1f}", lost), format_percent(effective_share(result))});
+    rows.push_back(
+        {replay.policy, std::to_string(result.all.pending.jobs), std::to_string(result.unfinished),
+         format_duration(result.all.pending.mean), format_duration(result.all.pending.median),
+         format_duration(result.all.pending.percentile_90), format_percent(result.allocated_share),
+         format_percent(result.busy_share), format_percent(result.used_share),
+         format_percent(result.fragmentation), std::to_string(result.evictions),
+         fmt::format("{:.1f}", lost), format_percent(effective_share(result))});
     if (report.price > 0) rows.back().push_back(fmt::format("{:.0f}", lost * report.price));
+    if (has_services)
+      rows.back().push_back(fmt::format("{} of {}", result.missed.all(), result.service_intervals));
   }
   return rows;
 }

@@ -47,26 +47,50 @@ Status check_order(const ReplayInput& input) {
 class Replay {
  public:
   Replay(const ReplayInput& input, const DecisionFunction& decide, const ReplayOptions& options)
-      : input_(input), decide_(decide), options_(options), state_(input, options) {}
+      : input_(input), decide_(decide), options_(options), state_(input, options) {
+    if (state_.demand_interval() > 0) next_interval_ = state_.snapshot().now.value;
+  }
 
   Result<ReplayResult> run() {
     for (;;) {
       const double now = next_time();
       if (now == kNoTime) break;
+      if (options_.stops_at.value > 0 && now >= options_.stops_at.value) {
+        state_.advance(options_.stops_at.value);
+        break;
+      }
       state_.advance(now);
       REGATTA_TRY(has_changed, process_events(now));
       must_decide_ |= has_changed;
       if (now >= repeat_time()) must_decide_ = true;
+      if (now >= next_interval_) {
+        state_.begin_interval();
+        next_interval_ += state_.demand_interval();
+        // Services follow their demand, with nothing else happening.
+        must_decide_ |= state_.has_services();
+      }
       if (must_decide_ && now >= earliest_decision()) REGATTA_TRY_DO(make_decision(now));
+      state_.settle();
+      plan_ends();
     }
     Seconds until = options_.measured_until;
-    if (until.value <= 0 && !input_.jobs.empty()) until = input_.jobs.back().request.submitted;
+    if (until.value <= 0) until = end_of_load();
     ReplayResult result = state_.finish_result(until);
     result.decision_times = times_;
     return result;
   }
 
  private:
+  // The last submission, or the end of a job with a demand where that is later.
+  Seconds end_of_load() const {
+    Seconds end;
+    for (const TracedJob& job : input_.jobs) {
+      const Seconds length = job.demand.is_known() ? job.run_time : Seconds{0};
+      end = std::max(end, job.request.submitted + length);
+    }
+    return end;
+  }
+
   double earliest_decision() const { return last_decision_ + options_.decision_interval.value; }
 
   double repeat_time() {
@@ -82,7 +106,7 @@ class Replay {
     if (next_node_event_ < input_.node_events.size())
       next = std::min(next, input_.node_events[next_node_event_].at.value);
     if (!ends_.empty()) next = std::min(next, ends_.top().at);
-    if (next != kNoTime) next = std::min(next, repeat_time());
+    if (next != kNoTime) next = std::min({next, repeat_time(), next_interval_});
     if (must_decide_)
       next = std::min(next, std::max(state_.snapshot().now.value, earliest_decision()));
     return next;
@@ -149,9 +173,26 @@ class Replay {
   std::size_t next_node_event_ = 0;
   int ended_ = 0;
   bool must_decide_ = false;
+  double next_interval_ = kNoTime;  // of demands
   double last_decision_ = -kNoTime;
   DecisionTimes times_;
 };
+
+bool has_services(const ReplayInput& input) {
+  return std::any_of(input.jobs.begin(), input.jobs.end(),
+                     [](const TracedJob& job) { return job.demand.is_service(); });
+}
+
+// Services that have all their replicas, whatever their demand.
+ReplayInput with_largest_services(ReplayInput input) {
+  for (TracedJob& job : input.jobs) {
+    if (!job.demand.is_service()) continue;
+    job.request.demand.reset();
+    for (sched::Role& role : job.request.roles)
+      role.replicas_min = role.replicas_max;
+  }
+  return input;
+}
 
 }  // namespace
 
@@ -163,8 +204,9 @@ Result<ReplayResult> replay_cluster(const ReplayInput& input, const DecisionFunc
 
 Result<ReplayResult> replay_cluster(const ReplayInput& input, const sched::SchedulingPolicy& policy,
                                     const ReplayOptions& options) {
+  const bool keeps_sizes = policy.sizes_services || !has_services(input);
   return replay_cluster(
-      input,
+      keeps_sizes ? input : with_largest_services(input),
       [&](const sched::ClusterSnapshot& snapshot, const sched::JobQueue& queue) {
         return sched::decide(snapshot, queue, policy);
       },

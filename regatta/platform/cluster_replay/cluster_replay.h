@@ -47,9 +47,20 @@ struct ReplayOptions {
   // Jobs without an estimated run time get the one that RunTimeEstimator has when they are
   // submitted.
   bool estimates_run_times = true;
-  // Utilisation and fragmentation count between these times; until 0: to the last submission.
+  // Running jobs whose Role::duty is known get the profile of what they were seen to need, so often;
+  // 0: never.
+  Seconds profile_interval;
+  // Where jobs share a device: what they take of each other (mixing/interference.h), the link over
+  // which memory is swapped, and the length of a turn.
+  double interference = 0.15;
+  BytesPerSecond link{25e9};
+  Seconds lease{60};
+  // Utilisation and fragmentation count between these times; until 0: to the last submission,
+  // or the last end of a job with a demand.
   Seconds measured_from;
   Seconds measured_until;
+  // Nothing happens from then on; 0: the replay goes on until all has ended.
+  Seconds stops_at;
   // Called before each decision; may change the quotas, by a forecast for example.
   std::function<void(const sched::ClusterSnapshot&, sched::JobQueue&)> before_decision;
   // Called after each decision, before it is carried out.
@@ -65,12 +76,17 @@ struct ReplayOptions {
 
 // A job loses the work since its last checkpoint when it is evicted or moved or loses a replica;
 // starting again takes its restart time. A job that changes its size keeps its work and restarts.
-// Writing checkpoints and a placement over several domains slow it down as its request says. Two
+// Writing checkpoints and a placement over several domains slow it down as its request says. Where
+// jobs share a device, it gives each of them what mixing/device_division.h says for the mode in the
+// snapshot; a gang is as fast as the slowest of its devices. Demands change at the least of their
+// intervals. Each interval that ends is added to the history of a service. Two
 // replays of equal arguments give equal results, but for the times of decisions. Fails with
 // kInvalidInput where jobs or events are not in order, where names come twice, and where a decision
 // fails; with kConflict where a decision cannot be carried out.
 Result<ReplayResult> replay_cluster(const ReplayInput& input, const DecisionFunction& decide,
                                     const ReplayOptions& options);
+// Under a policy that does not size services, those whose demand is known in the trace have all
+// their replicas from begin to end.
 Result<ReplayResult> replay_cluster(const ReplayInput& input, const sched::SchedulingPolicy& policy,
                                     const ReplayOptions& options);
 

@@ -55,9 +55,15 @@ void summarize_jobs(ReplayResult& result) {
   result.all = group_of(result.jobs, [](const JobOutcome&) { return true; });
   std::map<int, int> classes;
   std::map<int, int> priorities;
+  std::map<sched::JobClass, int> job_classes;
   for (const JobOutcome& job : result.jobs) {
     ++classes[size_class(job)];
     ++priorities[job.priority];
+    ++job_classes[job.job_class];
+    result.service_intervals += job.intervals;
+    result.missed.away += job.missed.away;
+    result.missed.replicas += job.missed.replicas;
+    result.missed.devices += job.missed.devices;
   }
   for (const auto& [devices, count] : classes)
     result.by_devices[devices] =
@@ -65,6 +71,9 @@ void summarize_jobs(ReplayResult& result) {
   for (const auto& [priority, count] : priorities)
     result.by_priority[priority] =
         group_of(result.jobs, [&](const JobOutcome& job) { return job.priority == priority; });
+  for (const auto& [job_class, count] : job_classes)
+    result.by_class[job_class] =
+        group_of(result.jobs, [&](const JobOutcome& job) { return job.job_class == job_class; });
 }
 
 }  // namespace regatta::cluster_replay

@@ -1,15 +1,29 @@
-// cluster_replay/replay_result.h: what a replay found: waiting, utilisation, evictions, curves.
+// cluster_replay/replay_result.h: what a replay found: waiting, utilisation, evictions, missed
+// intervals of services, curves.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "regatta/base/core/units.h"
+#include "regatta/platform/sched/job_request.h"
 
 namespace regatta::cluster_replay {
 
+// Intervals of a service, from its first start to its end, in which its demand was not served in
+// full, by the first cause in each.
+struct MissedIntervals {
+  int away = 0;      // it waited after an eviction, restarted, or had lost a replica
+  int replicas = 0;  // too few
+  int devices = 0;   // one of its devices gave it too little
+
+  int all() const { return away + replicas + devices; }
+};
+
 struct JobOutcome {
+  std::string name;
   Seconds submitted;
   Seconds first_start;  // negative: it never started
   Seconds ended;        // negative: it never ended
@@ -19,6 +33,9 @@ struct JobOutcome {
   int evictions = 0;
   int devices = 0;
   int priority = 0;
+  sched::JobClass job_class = sched::JobClass::kBatch;
+  int intervals = 0;  // with demand, of a job with a latency target
+  MissedIntervals missed;
 };
 
 // Over jobs that ended.
@@ -43,10 +60,13 @@ struct CurvePoint {
   Seconds from;
   double allocated_share = 0;  // of all devices
   double busy_share = 0;       // of all devices: allocated, and neither restarting nor degraded
+  double used_share = 0;       // of the compute of all devices: at work, as used_share below
+  double online_share = 0;     // of that: for jobs with a latency target
   double fragmentation = 0;    // of the free devices: those that the mean job cannot use
   double waiting_jobs = 0;
   double waiting_devices = 0;  // that they ask for
   double evictions = 0;        // in this time
+  double missed = 0;           // intervals of services, in this time
 };
 inline constexpr int kCurvePointsMax = 1000;
 
@@ -62,11 +82,21 @@ struct ReplayResult {
   JobGroupSummary all;
   std::map<int, JobGroupSummary> by_devices;  // key: the next power of two
   std::map<int, JobGroupSummary> by_priority;
+  std::map<sched::JobClass, JobGroupSummary> by_class;
   // In the measured time.
   double allocated_share = 0;
   double busy_share = 0;
+  // Compute at work over that of all devices. A job without a demand works as much as its rate,
+  // in devices of its smallest size: what interference, restarts, checkpoints, slow links and
+  // sizes that gain little take is not work. A job with a demand works as much of it as is served.
+  double used_share = 0;
+  double online_share = 0;
   double fragmentation = 0;
   double waiting_jobs = 0;
+  long long service_intervals = 0;  // of jobs with a demand and a latency target
+  MissedIntervals missed;
+  double delayed_share = 0;  // of the demand of the other jobs: not served in its interval
+  int mixes = 0;             // changes of the way in which devices are shared
   int evictions = 0;
   int moves = 0;
   int resizes = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -19,6 +20,7 @@ constexpr NumberRange kPercent{0, 100};
 constexpr NumberRange kRates{0, 1e9};
 constexpr double kIntervalsMax = 100'000;
 constexpr std::size_t kPodsMax = 10'000;
+constexpr std::size_t kTypesMax = 100;  // of requests
 
 struct DutySample {
   double time = 0;
@@ -100,25 +102,45 @@ Result<DutyTrace> read_duty_trace(std::string_view text, const std::string& file
   return as_series(samples, std::move(names), file);
 }
 
-Result<std::vector<double>> read_requests(std::string_view text, const std::string& file) {
+Result<std::map<std::string, std::vector<double>>> read_request_types(std::string_view text,
+                                                                      const std::string& file) {
   REGATTA_TRY(rows, packing::TableRows::open(text, file, {"t_s", "qps"}));
-  std::map<long long, double> minutes;
+  std::map<std::string, std::map<long long, double>> types;
+  long long first = std::numeric_limits<long long>::max();
+  long long last = 0;
   for (;;) {
     REGATTA_TRY(is_row, rows.next());
     if (!is_row) break;
     REGATTA_TRY(time, rows.real("t_s", kTimes));
     REGATTA_TRY(rate, rows.real("qps", kRates));
-    minutes[static_cast<long long>(time / 60)] += rate;
+    const auto minute = static_cast<long long>(time / 60);
+    first = std::min(first, minute);
+    last = std::max(last, minute);
+    types[std::string(rows.text("type"))][minute] += rate;
+    if (types.size() > kTypesMax)
+      return bad_table(file, fmt::format("more than {} types; give fewer", kTypesMax));
   }
-  if (minutes.empty()) return bad_table(file, "no line of requests; write one for each minute");
-  const long long first = minutes.begin()->first;
-  const long long count = minutes.rbegin()->first - first + 1;
+  if (types.empty()) return bad_table(file, "no line of requests; write one for each minute");
+  const long long count = last - first + 1;
   if (static_cast<double>(count) > kIntervalsMax)
     return bad_table(file, fmt::format("{} minutes; give at most {:.0f}", count, kIntervalsMax));
-  std::vector<double> series(as_index(count));
-  for (const auto& [minute, rate] : minutes)
-    at(series, minute - first) = rate;
+  std::map<std::string, std::vector<double>> series;
+  for (const auto& [type, minutes] : types) {
+    std::vector<double>& values = series[type];
+    values.resize(as_index(count));
+    for (const auto& [minute, rate] : minutes)
+      at(values, minute - first) = rate;
+  }
   return series;
+}
+
+Result<std::vector<double>> read_requests(std::string_view text, const std::string& file) {
+  REGATTA_TRY(types, read_request_types(text, file));
+  std::vector<double> sum(types.begin()->second.size());
+  for (const auto& [type, series] : types)
+    for (std::size_t i = 0; i < sum.size(); ++i)
+      sum[i] += series[i];
+  return sum;
 }
 
 Result<std::vector<JobPair>> read_job_pairs(std::string_view text, const std::string& file) {

@@ -3,6 +3,7 @@
 // github.com/stanford-futuredata/gavel, simulation_throughputs.json.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,9 @@ Result<DutyTrace> read_duty_trace(std::string_view text, const std::string& file
 // Columns: t_s, qps and optionally type, whose values are added up. The series starts at the first
 // minute; a minute without a line has 0. Fails like read_duty_trace().
 Result<std::vector<double>> read_requests(std::string_view text, const std::string& file);
+// The same by type, "" where there is no such column; all series have one begin and one end.
+Result<std::map<std::string, std::vector<double>>> read_request_types(std::string_view text,
+                                                                      const std::string& file);
 
 // Columns: gpu, job, scale, other_job, other_scale, steps_per_s, other_steps_per_s. Lines of scale
 // 1 count; other_job is empty where the job ran alone. Pairs of a job whose line alone is missing,

@@ -7,22 +7,30 @@
 #include "regatta/app/cli/internal/sched_command.h"
 #include "regatta/app/cli/internal/sched_load.h"
 #include "regatta/app/cli/internal/sched_replay_run.h"
+#include "regatta/app/cli/internal/time_flag.h"
 #include "regatta/platform/cluster_replay/trace_tables.h"
 
 namespace regatta::cli {
 namespace {
 
 constexpr int kJobsMax = 10'000'000;
+constexpr int kReplicasMax = 1000;
+constexpr TimeRange kPasts{{0}, {30 * 86400.0}, "6h"};
 
 struct SchedReplayOptions {
   std::string trace;
   int jobs = 0;
+  std::string past = "6h";
+  cluster_replay::DemandTableOptions demand;
   ReplayRunOptions run;
 };
 
 Status run_sched_replay(const SchedReplayOptions& options) {
   cluster_replay::ReplayInput input;
-  REGATTA_TRY(jobs, load_trace(options.trace, options.jobs));
+  cluster_replay::DemandTableOptions demand = options.demand;
+  REGATTA_TRY(past, time_flag("--past", options.past, kPasts));
+  demand.past = past;
+  REGATTA_TRY(jobs, load_trace(options.trace, options.jobs, demand));
   REGATTA_TRY(nodes, load_nodes(options.run.cluster));
   REGATTA_TRY(quotas, cluster_replay::queues_of(jobs));
   input.jobs = std::move(jobs);
@@ -43,12 +51,24 @@ void add_sched_replay(CLI::App& sched, int& exit_status) {
         const Status status = run_sched_replay(*options);
         exit_status = status ? 0 : report_error(status.error());
       });
-  command->add_option("trace", options->trace, "Jobs: of Philly, openb, or online services")
+  command
+      ->add_option("trace", options->trace,
+                   "Jobs of Philly, openb or online services, use of GPUs, or requests")
       ->required()
       ->type_name("TRACE");
   command->add_option("--jobs", options->jobs, "Replay only the first so many (all)")
       ->type_name("N")
       ->check(whole_number(1, kJobsMax));
+  command
+      ->add_option(
+          "--past", options->past,
+          "Use of GPUs, requests: the first part, which is known; the rest is replayed (6h)")
+      ->type_name("TIME");
+  command
+      ->add_option("--replicas", options->demand.service_replicas,
+                   "Requests: replicas of a device that serve the highest minute of a type (20)")
+      ->type_name("N")
+      ->check(whole_number(1, kReplicasMax));
   add_replay_options(*command, options->run);
 }
 

@@ -1,6 +1,7 @@
 #include "regatta/app/cli/internal/sched_load.h"
 
 #include <algorithm>
+#include <map>
 #include <string_view>
 #include <utility>
 
@@ -11,6 +12,8 @@
 #include "regatta/base/core/text.h"
 #include "regatta/model/topo/cluster_yaml.h"
 #include "regatta/platform/cluster_replay/trace_tables.h"
+#include "regatta/platform/mixing/duty_tables.h"
+#include "regatta/platform/mixing/interference.h"
 #include "regatta/platform/packing/cluster_tables.h"
 
 namespace regatta::cli {
@@ -23,27 +26,48 @@ bool has_column(std::string_view text, const std::string& name) {
   return std::find(columns.begin(), columns.end(), name) != columns.end();
 }
 
-Result<std::vector<cluster_replay::TracedJob>> read_trace(const std::string& path,
-                                                          std::string_view text) {
+Result<std::vector<cluster_replay::TracedJob>> read_trace(
+    const std::string& path, std::string_view text,
+    const cluster_replay::DemandTableOptions& demand) {
   if (has_column(text, "submit_s")) return cluster_replay::read_philly_jobs(text, path);
   if (has_column(text, "app_name")) return cluster_replay::read_dlrm_instances(text, path);
   if (has_column(text, "gpu_milli")) return cluster_replay::read_openb_jobs(text, path);
+  if (has_column(text, "duty_pct")) return cluster_replay::read_duty_jobs(text, path, demand);
+  if (has_column(text, "qps")) return cluster_replay::read_service_jobs(text, path, demand);
   return Error{Code::kInvalidInput,
                path +
                    ":1: no trace of jobs has these columns; give the jobs of Philly (submit_s), "
-                   "of openb (gpu_milli) or instances of services (app_name)"};
+                   "of openb (gpu_milli), instances of services (app_name), GPU use of pods "
+                   "(duty_pct) or requests (qps)"};
 }
 
 }  // namespace
 
-Result<std::vector<cluster_replay::TracedJob>> load_trace(const std::string& path, int jobs) {
+Result<std::vector<cluster_replay::TracedJob>> load_trace(
+    const std::string& path, int jobs, const cluster_replay::DemandTableOptions& demand) {
   REGATTA_TRY(text, read_named_file(path, kTableBytesMax));
-  REGATTA_TRY(trace, read_trace(path, text));
+  REGATTA_TRY(trace, read_trace(path, text, demand));
   if (trace.empty())
     return Error{Code::kInvalidInput, path + ": it has no job; give a trace with some"};
   if (jobs > 0 && static_cast<std::size_t>(jobs) < trace.size())
     trace.resize(static_cast<std::size_t>(jobs));
   return trace;
+}
+
+Result<double> load_interference(const std::string& path) {
+  REGATTA_TRY(text, read_named_file(path, kTableBytesMax));
+  REGATTA_TRY(pairs, mixing::read_job_pairs(text, path));
+  std::map<std::string, std::vector<mixing::JobPair>> devices;
+  for (mixing::JobPair& pair : pairs)
+    devices[pair.device].push_back(std::move(pair));
+  const auto most = std::max_element(
+      devices.begin(), devices.end(),
+      [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+  if (most == devices.end())
+    return Error{Code::kInvalidInput, path + ": no pair of jobs ran together; give measured pairs"};
+  const auto fit = mixing::fit_interference(most->second, 0, 1);
+  if (!fit) return Error{fit.error().code, path + ": " + fit.error().message};
+  return fit->interference;
 }
 
 namespace {

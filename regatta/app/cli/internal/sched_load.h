@@ -6,14 +6,20 @@
 
 #include "regatta/base/core/result.h"
 #include "regatta/platform/cluster_replay/cluster_replay.h"
+#include "regatta/platform/cluster_replay/demand_tables.h"
 #include "regatta/platform/cluster_replay/traced_job.h"
 #include "regatta/platform/sched/cluster_snapshot.h"
 
 namespace regatta::cli {
 
-// The jobs of a trace, which its columns name: Philly, openb, instances of online services. At most
-// `jobs` of them; 0: all. kInvalidInput lists what is known.
-Result<std::vector<cluster_replay::TracedJob>> load_trace(const std::string& path, int jobs);
+// The jobs of a trace, which its columns name: Philly, openb, instances of online services, GPU use
+// of pods, requests of services. At most `jobs` of them; 0: all. kInvalidInput lists what is known.
+Result<std::vector<cluster_replay::TracedJob>> load_trace(
+    const std::string& path, int jobs, const cluster_replay::DemandTableOptions& demand);
+
+// The factor of interference that fits the measured pairs of jobs in a table best
+// (mixing/interference.h): on the device with the most pairs, with none held out.
+Result<double> load_interference(const std::string& path);
 
 // The nodes of a cluster file, of a state file, or of a table of nodes (openb, spot). Where the
 // file does not say CPUs and memory, nodes have more than jobs ask for.

@@ -11,24 +11,27 @@
 #include "regatta/app/cli/internal/output_files.h"
 #include "regatta/app/cli/internal/print_now.h"
 #include "regatta/app/cli/internal/sched_inputs.h"
+#include "regatta/app/cli/internal/sched_load.h"
 #include "regatta/app/cli/internal/search_progress.h"
 #include "regatta/app/cli/internal/time_flag.h"
 #include "regatta/app/report/sched_report.h"
+#include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 #include "regatta/base/os/clock.h"
 
 namespace regatta::cli {
 namespace {
 
+constexpr double kInterferenceMost = 2;
 constexpr double kMoneyMost = 1e6;  // of a device and hour
 constexpr TimeRange kIntervals{{0}, {86400}, "60s"};
 
 Result<cluster_replay::ReplayResult> replay_once(const cluster_replay::ReplayInput& input,
                                                  const sched::SchedulingPolicy& policy,
-                                                 Seconds interval, std::string* log) {
+                                                 const cluster_replay::ReplayOptions& base,
+                                                 std::string* log) {
   SearchProgress shown(stderr, "replaying with policy " + policy.name);
-  cluster_replay::ReplayOptions options;
-  options.decision_interval = interval;
+  cluster_replay::ReplayOptions options = base;
   options.repeat_interval = {3600};
   options.clock = [] { return os::monotonic_now().value; };
   options.progress = [&](const cluster_replay::ReplayProgress& at) {
@@ -42,6 +45,26 @@ Result<cluster_replay::ReplayResult> replay_once(const cluster_replay::ReplayInp
       *log += '\n';
     };
   return cluster_replay::replay_cluster(input, policy, options);
+}
+
+Result<cluster_replay::ReplayOptions> options_of(const ReplayRunOptions& run) {
+  cluster_replay::ReplayOptions options;
+  REGATTA_TRY(interval, time_flag("--interval", run.interval, kIntervals));
+  options.decision_interval = interval;
+  options.profile_interval = {3600};
+  if (run.interference.empty()) return options;
+  const auto factor = parse_number<double>(run.interference);
+  if (!factor) {
+    REGATTA_TRY(fitted, load_interference(run.interference));
+    options.interference = fitted;
+    return options;
+  }
+  if (!(*factor >= 0 && *factor <= kInterferenceMost))
+    return Error{Code::kInvalidInput,
+                 fmt::format("--interference: '{}' is not a number from 0 to {:g}; correct it",
+                             printable(run.interference, 64), kInterferenceMost)};
+  options.interference = *factor;
+  return options;
 }
 
 }  // namespace
@@ -59,6 +82,11 @@ void add_replay_options(CLI::App& command, ReplayRunOptions& options) {
       ->type_name("POLICY...");
   command.add_option("--interval", options.interval, "Least time between two decisions (60s)")
       ->type_name("TIME");
+  command
+      .add_option("--interference", options.interference,
+                  "How jobs that share a device slow each other: a factor, or a table of measured "
+                  "pairs of jobs (0.15)")
+      ->type_name("FACTOR|FILE");
   command.add_option("--html", options.html, "Write a page with curves")
       ->type_name("FILE")
       ->check(not_empty());
@@ -73,10 +101,11 @@ void add_replay_options(CLI::App& command, ReplayRunOptions& options) {
 
 Status run_replays(const ReplayRunOptions& options, const std::string& load,
                    const cluster_replay::ReplayInput& input, std::vector<std::string> inputs) {
-  REGATTA_TRY(interval, time_flag("--interval", options.interval, kIntervals));
+  REGATTA_TRY(base, options_of(options));
   const OutputFile html{"--html", options.html};
   const OutputFile log{"--log", options.log};
   inputs.push_back(options.cluster);
+  if (!options.interference.empty()) inputs.push_back(options.interference);
   for (const std::string& policy : options.policies)
     if (policy.find_first_of("/.") != std::string::npos) inputs.push_back(policy);
   const std::vector<OutputFile> outputs = {html, log};
@@ -99,7 +128,7 @@ Status run_replays(const ReplayRunOptions& options, const std::string& load,
   std::string events;
   for (const sched::SchedulingPolicy& policy : policies) {
     const bool is_logged = !options.log.empty() && report.replays.empty();
-    REGATTA_TRY(result, replay_once(input, policy, interval, is_logged ? &events : nullptr));
+    REGATTA_TRY(result, replay_once(input, policy, base, is_logged ? &events : nullptr));
     report.replays.push_back({.policy = policy.name, .result = std::move(result)});
   }
   OutputFiles files;

@@ -19,6 +19,7 @@ struct ReplayRunOptions {
   std::string html;
   std::string log;
   double price = 0;
+  std::string interference;  // a factor, or a table of pairs; "": the default of a replay
   bool json = false;
 };
 void add_replay_options(CLI::App& command, ReplayRunOptions& options);

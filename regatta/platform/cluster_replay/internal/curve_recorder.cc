@@ -10,6 +10,8 @@ namespace {
 void add(CurvePoint& sum, const CurvePoint& level, double weight) {
   sum.allocated_share += weight * level.allocated_share;
   sum.busy_share += weight * level.busy_share;
+  sum.used_share += weight * level.used_share;
+  sum.online_share += weight * level.online_share;
   sum.fragmentation += weight * level.fragmentation;
   sum.waiting_jobs += weight * level.waiting_jobs;
   sum.waiting_devices += weight * level.waiting_devices;
@@ -19,6 +21,7 @@ CurvePoint divided(const CurvePoint& sum, double time) {
   CurvePoint mean;
   if (time > 0) add(mean, sum, 1 / time);
   mean.evictions = sum.evictions;
+  mean.missed = sum.missed;
   return mean;
 }
 
@@ -33,6 +36,7 @@ void CurveRecorder::halve() {
     sum.time += sums_[i].time;
     add(sum.weighted, sums_[i].weighted, 1);
     sum.weighted.evictions += sums_[i].weighted.evictions;
+    sum.weighted.missed += sums_[i].weighted.missed;
   }
   sums_ = std::move(halved);
   width_ *= 2;
@@ -65,6 +69,10 @@ void CurveRecorder::count_eviction() {
   sum_at(now_).weighted.evictions += 1;
 }
 
+void CurveRecorder::count_missed() {
+  sum_at(now_).weighted.missed += 1;
+}
+
 std::vector<CurvePoint> CurveRecorder::points() const {
   std::vector<CurvePoint> points;
   points.reserve(sums_.size());
@@ -83,6 +91,7 @@ CurvePoint CurveRecorder::mean(Seconds from, Seconds until) const {
     all.time += sums_[i].time;
     add(all.weighted, sums_[i].weighted, 1);
     all.weighted.evictions += sums_[i].weighted.evictions;
+    all.weighted.missed += sums_[i].weighted.missed;
   }
   return divided(all.weighted, all.time);
 }

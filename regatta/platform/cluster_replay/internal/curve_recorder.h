@@ -14,9 +14,11 @@ class CurveRecorder {
  public:
   explicit CurveRecorder(Seconds start);
 
-  // `level` held from the last call until `now`; its time is ignored, and its evictions are 0.
+  // `level` held from the last call until `now`; its time is ignored, and its evictions and
+  // missed intervals are 0.
   void hold(const CurvePoint& level, Seconds now);
   void count_eviction();
+  void count_missed();
 
   std::vector<CurvePoint> points() const;
   // The mean between two times, to the resolution of the points.

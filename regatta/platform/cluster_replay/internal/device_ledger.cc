@@ -38,11 +38,17 @@ void DeviceLedger::change(const sched::JobRequest& job, const sched::ReplicaPlac
     if ((replica.devices >> device & 1U) == 0) continue;
     int& free = at(node.free_milli, device);
     node.free_devices -= free == sched::kDeviceMilli ? 1 : 0;
+    const int before = std::max(0, free);
     free += sign * milli;
+    allocated_milli_ += before - std::max(0, free);
     node.free_devices += free == sched::kDeviceMilli ? 1 : 0;
   }
-  allocated_ -=
-      sign * at(job.roles, replica.role).devices * milli / static_cast<double>(sched::kDeviceMilli);
+}
+
+void DeviceLedger::set_mixed(int node, int device, bool is_mixed) {
+  const std::uint32_t bit = 1U << static_cast<unsigned>(device);
+  std::uint32_t& mixed = at(nodes_, node).mixed;
+  mixed = is_mixed ? mixed | bit : mixed & ~bit;
 }
 
 Status DeviceLedger::take(const sched::JobRequest& job,
@@ -64,8 +70,9 @@ Status DeviceLedger::take(const sched::JobRequest& job,
       for (int device = 0; device < 32 && what == nullptr; ++device)
         if ((replica.devices >> device & 1U) != 0 &&
             (device >= at(nodes_, replica.node).devices ||
-             at(at(nodes_, replica.node).free_milli, device) <
-                 at(job.roles, replica.role).device_milli))
+             ((at(nodes_, replica.node).mixed >> device & 1U) == 0 &&
+              at(at(nodes_, replica.node).free_milli, device) <
+                  at(job.roles, replica.role).device_milli)))
           what = "takes a device that is not free";
     if (what != nullptr) {
       give_back(job, replicas.first(i));

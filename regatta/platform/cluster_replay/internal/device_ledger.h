@@ -2,9 +2,11 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <span>
 #include <vector>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/platform/cluster_replay/traced_job.h"
 #include "regatta/platform/sched/cluster_snapshot.h"
 
@@ -15,12 +17,17 @@ class DeviceLedger {
   // `jobs` are those whose sizes fragmentation is judged by.
   DeviceLedger(const std::vector<sched::ClusterNode>& nodes, const std::vector<TracedJob>& jobs);
 
+  // Jobs on a mixed device may take more than all of it together.
+  void set_mixed(int node, int device, bool is_mixed);
+  bool is_overcommitted(int node, int device) const {
+    return at(at(nodes_, node).free_milli, device) < 0;
+  }
   // Fails with kConflict where a replica has a wrong number of devices or a share that is taken.
   Status take(const sched::JobRequest& job, std::span<const sched::ReplicaPlacement> replicas);
   void give_back(const sched::JobRequest& job, std::span<const sched::ReplicaPlacement> replicas);
 
   double devices() const { return devices_; }
-  double allocated() const { return allocated_; }
+  double allocated() const { return static_cast<double>(allocated_milli_) / sched::kDeviceMilli; }
   // Share of the whole free devices that the mean replica of the jobs cannot use, as it needs more
   // of them on one node than are free there. Source: Weng et al., USENIX ATC 2023.
   double fragmentation() const;
@@ -28,15 +35,16 @@ class DeviceLedger {
  private:
   struct Node {
     int devices = 0;
-    int free_devices = 0;  // whole ones
-    std::array<int, sched::kNodeDevicesMax> free_milli{};
+    int free_devices = 0;                                  // whole ones
+    std::array<int, sched::kNodeDevicesMax> free_milli{};  // below 0 where mixed
+    std::uint32_t mixed = 0;
   };
   void change(const sched::JobRequest& job, const sched::ReplicaPlacement& replica, int sign);
 
   std::vector<Node> nodes_;
   std::array<double, sched::kNodeDevicesMax + 1> size_share_{};  // of the jobs, by replica devices
   double devices_ = 0;
-  double allocated_ = 0;
+  long long allocated_milli_ = 0;
 };
 
 }  // namespace regatta::cluster_replay

@@ -27,6 +27,8 @@ ReplayState::ReplayState(const ReplayInput& input, const ReplayOptions& options)
       now_(first_time(input).value),
       jobs_(input.jobs.size()),
       ledger_(input.nodes, input.jobs),
+      use_(input.nodes, static_cast<int>(input.jobs.size()),
+           {.interference = options.interference, .lease = options.lease, .link = options.link}),
       curves_(first_time(input)),
       log_(options.log) {
   snapshot_.nodes = input.nodes;
@@ -36,11 +38,16 @@ ReplayState::ReplayState(const ReplayInput& input, const ReplayOptions& options)
   for (std::size_t i = 0; i < input.jobs.size(); ++i) {
     const TracedJob& job = input.jobs[i];
     JobOutcome& outcome = result_.jobs[i];
+    outcome.name = job.request.name;
     outcome.submitted = job.request.submitted;
     outcome.first_start = kNever;
     outcome.ended = kNever;
     outcome.devices = static_cast<int>(sched::devices_min(job.request) + 0.999);
     outcome.priority = job.request.priority;
+    outcome.job_class = job.request.job_class;
+    const double interval = job.demand.interval.value;
+    if (interval > 0 && (demand_interval_ <= 0 || interval < demand_interval_))
+      demand_interval_ = interval;
   }
 }
 
@@ -53,10 +60,15 @@ CurvePoint ReplayState::level() const {
   const double devices = std::max(1.0, ledger_.devices());
   level.allocated_share = ledger_.allocated() / devices;
   double idle = 0;
-  for (std::size_t i = 0; i < runs_.size(); ++i)
-    if (runs_[i].rate <= 0 || now_ < runs_[i].begun)
-      idle += sched::devices_of(snapshot_.running[i].request, snapshot_.running[i].replicas);
-  level.busy_share = level.allocated_share - idle / devices;
+  for (std::size_t i = 0; i < runs_.size(); ++i) {
+    if (runs_[i].is_degraded() || now_ < runs_[i].begun) idle += runs_[i].devices;
+    const double used = used_devices(static_cast<int>(i)) / devices;
+    level.used_share += used;
+    if (mixing::has_latency_target(snapshot_.running[i].request.job_class))
+      level.online_share += used;
+  }
+  // Jobs that share a device may have more than it together.
+  level.busy_share = std::max(0.0, level.allocated_share - idle / devices);
   level.fragmentation = ledger_.fragmentation();
   level.waiting_jobs = static_cast<double>(queue_.jobs.size());
   level.waiting_devices = waiting_devices_;
@@ -65,6 +77,7 @@ CurvePoint ReplayState::level() const {
 
 void ReplayState::advance(double now) {
   if (now <= now_) return;
+  watch_demands(now - now_);
   curves_.hold(level(), {now});
   now_ = now;
   snapshot_.now = {now};
@@ -107,6 +120,7 @@ sched::JobRequest ReplayState::take_running(int job) {
   ++state.version;
   sched::RunningJob& running = at(snapshot_.running, index);
   ledger_.give_back(running.request, running.replicas);
+  use_.remove(job);
   sched::JobRequest request = std::move(running.request);
   if (as_index(index) + 1 != runs_.size()) {
     running = std::move(snapshot_.running.back());
@@ -128,7 +142,12 @@ Status ReplayState::submit(int job) {
   if (options_.estimates_run_times && request.run_time.median.value <= 0)
     request.run_time = estimator_.estimate(request);
   log_.add(now_, "submit", request.name);
+  const bool is_service = request.demand.has_value();
   set_pending(job, std::move(request));
+  if (!at(input_.jobs, job).demand.is_known()) return {};
+  active_.push_back(job);
+  services_ += is_service ? 1 : 0;
+  set_demand(job);
   return {};
 }
 
@@ -143,28 +162,68 @@ bool ReplayState::finish(const PlannedEnd& end) {
   result_.work_device_time += traced.run_time * sched::devices_min(request);
   result_.last_end = {now_};
   log_.add(now_, "end", request.name);
+  if (traced.demand.is_known()) {
+    std::erase(active_, end.job);
+    services_ -= request.demand.has_value() ? 1 : 0;
+  }
   return true;
 }
 
 void ReplayState::run_from(int job, double completed, bool restarts) {
   Job& state = at(jobs_, job);
   sched::RunningJob& running = at(snapshot_.running, state.running);
+  const TracedJob& traced = at(input_.jobs, job);
+  // Jobs with a demand go by the clock; replicas that a service gets start on their own.
+  if (traced.demand.is_known()) completed = now_ - traced.request.submitted.value;
+  if (traced.demand.is_service()) restarts = false;
+  const double begun = now_ + (restarts ? running.request.checkpointing.restart.value : 0);
+  double rate = 0;
+  if (!sched::is_degraded(snapshot_, running))
+    rate = traced.demand.is_known()
+               ? 1
+               : sched::work_rate(snapshot_.nodes, running.request, running.replicas);
   JobRun& run = at(runs_, state.running);
-  ++state.version;
-  run.completed = completed;
-  run.begun = now_ + (restarts ? running.request.checkpointing.restart.value : 0);
-  run.rate = sched::is_degraded(snapshot_, running)
-                 ? 0
-                 : sched::work_rate(snapshot_.nodes, running.request, running.replicas);
+  run = run_of(begun, completed, rate);
+  run.devices = sched::devices_of(running.request, running.replicas);
+  run.devices_min = sched::devices_min(running.request);
   running.started = {now_};
   running.checkpointed = {now_};
   running.completed = {completed};
-  if (run.rate <= 0) return;
-  const double left = at(input_.jobs, job).run_time.value - completed;
-  planned_.push_back({run.begun + std::max(0.0, left) / run.rate, job, state.version});
+  use_.remove(job);
+  use_.add(job, running.request, running.replicas);
+  if (traced.demand.is_known()) set_demand(job);
+  plan_end(job);
+}
+
+void ReplayState::plan_end(int job) {
+  Job& state = at(jobs_, job);
+  const JobRun& run = at(runs_, state.running);
+  const TracedJob& traced = at(input_.jobs, job);
+  ++state.version;
+  if (traced.demand.is_known()) {
+    const Seconds end = traced.request.submitted + traced.run_time;
+    planned_.push_back({std::max(now_, end.value), job, state.version});
+    return;
+  }
+  if (run.rate() <= 0) return;
+  const double left = std::max(0.0, traced.run_time.value - run.completed);
+  planned_.push_back({run.since + left / run.rate(), job, state.version});
+}
+
+void ReplayState::settle() {
+  for (const int job : use_.divide({now_})) {
+    const Job& state = at(jobs_, job);
+    if (state.running < 0 || at(input_.jobs, job).demand.is_known()) continue;
+    JobRun& run = at(runs_, state.running);
+    const double served = use_.served(job).least;
+    if (served == run.served) continue;
+    set_served(run, at(snapshot_.running, state.running).request.checkpointing, now_, served);
+    plan_end(job);
+  }
 }
 
 void ReplayState::lose_work(int job, double kept) {
+  if (at(input_.jobs, job).demand.is_known()) return;
   Job& state = at(jobs_, job);
   const sched::RunningJob& running = at(snapshot_.running, state.running);
   const double lost = std::max(0.0, work_at(at(runs_, state.running), now_) - kept);
@@ -192,6 +251,7 @@ Status ReplayState::start(int job, const sched::SchedulingAction& action) {
   snapshot_.running.push_back(std::move(running));
   runs_.emplace_back();
   run_jobs_.push_back(job);
+  if (at(input_.jobs, job).demand.is_service()) set_ready(job, {});
   run_from(job, state.completed, state.evictions > 0);
   log_.add(now_, "start", action.job, action.replicas);
   return {};
@@ -232,13 +292,49 @@ Status ReplayState::change_places(int job, const sched::SchedulingAction& action
   (is_resize ? result_.resizes : result_.moves) += 1;
   ledger_.give_back(running.request, running.replicas);
   REGATTA_TRY_DO(ledger_.take(running.request, action.replicas));
-  running.replicas = action.replicas;
+  const std::vector<sched::ReplicaPlacement> before =
+      std::exchange(running.replicas, action.replicas);
+  if (at(input_.jobs, job).demand.is_service()) set_ready(job, before);
   run_from(job, kept, true);
   log_.add(now_, is_resize ? "resize" : "move", action.job, action.replicas);
   return {};
 }
 
+Status ReplayState::apply_mixes(const sched::SchedulingDecision& decision) {
+  for (const sched::MixAction& action : decision.mixes) {
+    const sched::DeviceMix& mix = action.mix;
+    if (mix.node < 0 || as_index(mix.node) >= snapshot_.nodes.size() || mix.device < 0 ||
+        mix.device >= at(snapshot_.nodes, mix.node).devices)
+      return Error{Code::kConflict, fmt::format("device {} of node {}: it does not exist; the "
+                                                "decision cannot be carried out",
+                                                mix.device, mix.node)};
+    const auto place = std::lower_bound(
+        snapshot_.mixes.begin(), snapshot_.mixes.end(), mix, [](const auto& a, const auto& b) {
+          return std::pair(a.node, a.device) < std::pair(b.node, b.device);
+        });
+    if (place != snapshot_.mixes.end() && place->node == mix.node && place->device == mix.device)
+      *place = mix;
+    else
+      snapshot_.mixes.insert(place, mix);
+    ledger_.set_mixed(mix.node, mix.device, true);
+    use_.set_mode(mix.node, mix.device, mix.mode);
+    ++result_.mixes;
+  }
+  return {};
+}
+
+// A mix ends where the jobs on its device take no more than the whole.
+void ReplayState::end_needless_mixes() {
+  std::erase_if(snapshot_.mixes, [&](const sched::DeviceMix& mix) {
+    if (ledger_.is_overcommitted(mix.node, mix.device)) return false;
+    ledger_.set_mixed(mix.node, mix.device, false);
+    use_.clear_mode(mix.node, mix.device);
+    return true;
+  });
+}
+
 Status ReplayState::apply(const sched::SchedulingDecision& decision) {
+  REGATTA_TRY_DO(apply_mixes(decision));
   for (const sched::SchedulingAction& action : decision.actions) {
     REGATTA_TRY(job, index_of(action.job));
     switch (action.kind) {
@@ -256,6 +352,7 @@ Status ReplayState::apply(const sched::SchedulingDecision& decision) {
         break;
     }
   }
+  end_needless_mixes();
   return {};
 }
 
@@ -279,9 +376,11 @@ void ReplayState::node_changed(int node) {
     if (std::none_of(running.replicas.begin(), running.replicas.end(),
                      [&](const sched::ReplicaPlacement& replica) { return replica.node == node; }))
       continue;
-    const bool was_degraded = runs_[i].rate <= 0;
+    const bool was_degraded = runs_[i].is_degraded();
     const bool is_degraded = sched::is_degraded(snapshot_, running);
     if (was_degraded == is_degraded) continue;
+    if (!is_degraded && at(input_.jobs, run_jobs_[i]).demand.is_service())
+      set_ready(run_jobs_[i], {});
     double kept = runs_[i].completed;
     if (!was_degraded) {
       kept = checkpointed_work(runs_[i], running.request.checkpointing, now_);
@@ -298,6 +397,12 @@ void ReplayState::node_changed(int node) {
 void ReplayState::refresh_checkpoints() {
   for (std::size_t i = 0; i < runs_.size(); ++i) {
     sched::RunningJob& running = snapshot_.running[i];
+    if (runs_[i].served < 1 && !runs_[i].is_degraded()) {
+      // So that work until now, at the full rate, is what was done.
+      const double work = work_at(runs_[i], now_);
+      const double since = std::max(0.0, now_ - running.started.value);
+      running.completed = {std::max(0.0, work - since * runs_[i].full_rate)};
+    }
     running.checkpointed = {
         std::max(running.started.value,
                  std::min(now_, checkpoint_time(runs_[i], running.request.checkpointing, now_)))};
@@ -308,6 +413,9 @@ ReplayResult ReplayState::finish_result(Seconds measured_until) {
   const CurvePoint mean = curves_.mean(options_.measured_from, measured_until);
   result_.allocated_share = mean.allocated_share;
   result_.busy_share = mean.busy_share;
+  result_.used_share = mean.used_share;
+  result_.online_share = mean.online_share;
+  result_.delayed_share = delayable_ > 0 ? delayed_ / delayable_ : 0;
   result_.fragmentation = mean.fragmentation;
   result_.waiting_jobs = mean.waiting_jobs;
   result_.curves = curves_.points();

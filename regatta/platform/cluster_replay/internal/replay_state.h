@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -12,6 +13,7 @@
 #include "regatta/platform/cluster_replay/cluster_replay.h"
 #include "regatta/platform/cluster_replay/internal/curve_recorder.h"
 #include "regatta/platform/cluster_replay/internal/device_ledger.h"
+#include "regatta/platform/cluster_replay/internal/device_use.h"
 #include "regatta/platform/cluster_replay/internal/event_log.h"
 #include "regatta/platform/cluster_replay/internal/job_run.h"
 #include "regatta/platform/cluster_replay/run_time_estimator.h"
@@ -45,6 +47,15 @@ class ReplayState {
   void refresh_checkpoints();
   Status apply(const sched::SchedulingDecision& decision);
 
+  // The least interval of all demands, at whose end they may change; 0: no job has one.
+  double demand_interval() const { return demand_interval_; }
+  // An interval ends now, and another begins.
+  void begin_interval();
+  // Whether a job runs or waits whose demand its scheduler follows.
+  bool has_services() const { return services_ > 0; }
+  // Divides devices anew whose jobs or demands changed, and plans ends by that.
+  void settle();
+
   ReplayResult finish_result(Seconds measured_until);
 
  private:
@@ -55,6 +66,10 @@ class ReplayState {
     int evictions = 0;
     int running = -1;  // index of its run
     int pending = -1;  // index in the queue
+    // With a demand, in this interval:
+    double demand = 0;
+    int MissedIntervals::*missed = nullptr;  // why its demand was not served, if so
+    std::vector<double> ready;               // when each replica of a service works
   };
 
   Result<int> index_of(std::string_view name) const;
@@ -67,6 +82,20 @@ class ReplayState {
   // The job works on its replicas from `completed` on, after its restart where `restarts`.
   void run_from(int job, double completed, bool restarts);
   void lose_work(int job, double kept);
+  void plan_end(int job);
+  Status apply_mixes(const sched::SchedulingDecision& decision);
+  void end_needless_mixes();
+
+  // Jobs with a demand are in replay_state_demand.cc.
+  void set_demand(int job);
+  void set_ready(int job, std::span<const sched::ReplicaPlacement> before);
+  void extend_history(int job, double amount);
+  sched::JobRequest& request_of(int job);
+  double served_by_replicas(int job) const;  // demand that they can serve
+  int MissedIntervals::*why_missed(int job) const;
+  void watch_demands(double seconds);
+  void refresh_profiles();
+  double used_devices(int run) const;
   // Recomputes what the jobs with such a replica do.
   void node_changed(int node);
   CurvePoint level() const;
@@ -83,6 +112,14 @@ class ReplayState {
   std::unordered_map<std::string, int> by_name_;
   std::vector<PlannedEnd> planned_;
   DeviceLedger ledger_;
+  DeviceUse use_;
+  std::vector<int> active_;  // jobs with a demand that were submitted and have not ended
+  double demand_interval_ = 0;
+  double interval_begun_ = 0;
+  double next_profiles_ = 0;
+  int services_ = 0;
+  double delayable_ = 0;  // demand without a latency target, in device-seconds
+  double delayed_ = 0;    // of it, not served in its interval
   CurveRecorder curves_;
   EventLog log_;
   RunTimeEstimator estimator_;
