@@ -76,6 +76,7 @@ Status run_replays(const ReplayRunOptions& options, const std::string& load,
   REGATTA_TRY(interval, time_flag("--interval", options.interval, kIntervals));
   const OutputFile html{"--html", options.html};
   const OutputFile log{"--log", options.log};
+  std::erase(inputs, "");  // a trace that is not given
   inputs.push_back(options.cluster);
   for (const std::string& policy : options.policies)
     if (policy.find_first_of("/.") != std::string::npos) inputs.push_back(policy);

@@ -69,7 +69,10 @@ class ReplayState {
   void lose_work(int job, double kept);
   // Recomputes what the jobs with such a replica do.
   void node_changed(int node);
+  void add_failure(sched::ClusterNode& node);
   CurvePoint level() const;
+  // Adds the time until `now` to what jobs hold and lose.
+  void add_costs(double now);
 
   const ReplayInput& input_;
   const ReplayOptions& options_;
@@ -88,6 +91,7 @@ class ReplayState {
   RunTimeEstimator estimator_;
   ReplayResult result_;
   double waiting_devices_ = 0;
+  double requeued_devices_ = 0;  // of waiting jobs that were evicted
 };
 
 }  // namespace regatta::cluster_replay
