@@ -4,12 +4,14 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "bench/reliability/decided_gang.h"
 #include "bench/reliability/gang_tables.h"
 #include "bench/reliability/risk_tables.h"
 #include "regatta/base/core/result.h"
@@ -19,11 +21,13 @@ namespace regatta::reliability {
 namespace {
 
 constexpr const char* kUsage =
-    "usage: regatta-reliability [--json] [--gang] FOLDER\n"
+    "usage: regatta-reliability [--json] [--gang] [--decided SEEDS] FOLDER\n"
     "FOLDER holds failures/published_mixes.csv, titan/titan_gpu_life.csv and\n"
     "infinitehbd/faults_day_0_to_232.csv\n"
     "  --json  one JSON document instead of Markdown tables\n"
     "  --gang  the tables of the gang alone, which need failures/ only\n"
+    "  --decided SEEDS  a gang that the scheduler decides about instead, over so many seeds;\n"
+    "          about a minute of one core for each\n"
     "example: regatta-reliability --gang ../shared/data/cluster\n";
 constexpr int kServers = 400;  // of the trace InfiniteHBD, those without a fault included
 
@@ -58,12 +62,21 @@ void print_json(const std::vector<ResultTable>& tables) {
 struct Arguments {
   bool is_json = false;
   bool is_gang_alone = false;
+  int decided_seeds = 0;  // 0: the other tables
   std::filesystem::path folder;
 };
 
 Result<Arguments> parse_arguments(const std::vector<std::string>& words) {
   Arguments arguments;
-  for (const std::string& word : words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (word == "--decided") {
+      const auto seeds = i + 1 < words.size() ? parse_number<int>(words[++i]) : std::nullopt;
+      if (!seeds || *seeds < 1 || *seeds > 100)
+        return Error{Code::kInvalidInput, "--decided: give a number of seeds from 1 to 100"};
+      arguments.decided_seeds = *seeds;
+      continue;
+    }
     if (word == "--json")
       arguments.is_json = true;
     else if (word == "--gang")
@@ -94,8 +107,10 @@ Status run(const std::vector<std::string>& words) {
   REGATTA_TRY(text, read_text(arguments.folder / "failures/published_mixes.csv"));
   REGATTA_TRY(mixes, read_failure_mixes(text, "published_mixes.csv"));
   REGATTA_TRY(llama3, find_failure_mix(mixes, "llama3"));
-  REGATTA_TRY(tables, gang_tables(llama3));
-  if (!arguments.is_gang_alone) {
+  REGATTA_TRY(tables, arguments.decided_seeds > 0
+                          ? decided_gang_tables(llama3, arguments.decided_seeds)
+                          : gang_tables(llama3));
+  if (!arguments.is_gang_alone && arguments.decided_seeds == 0) {
     REGATTA_TRY(forecasts, forecast_tables(arguments.folder));
     tables.insert(tables.end(), forecasts.begin(), forecasts.end());
   }
