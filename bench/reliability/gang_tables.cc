@@ -18,9 +18,9 @@ namespace regatta::reliability {
 namespace {
 
 constexpr int kSeeds = 10;
-constexpr int kNodes = 2048;
+constexpr int kNodes = kGangNodes;
 constexpr int kDevices = 8 * kNodes;
-constexpr Seconds kHorizon = 54 * kDay;
+constexpr Seconds kHorizon = kGangTime;
 constexpr Seconds kWarmUp = 365 * kDay;
 
 // Llama 3 405B: 16 M tokens a step at 400 TFLOPS on each of 16,384 GPUs: 6 x 405e9 x 16e6 / 6.6e18.
@@ -75,7 +75,8 @@ RestartCosts costs_of(const GangOptions& options) {
           .between_failures = time_between(kDevices * options.mix.per_device())};
 }
 
-// All measures on: spares, risk, checkpoints in memory at Daly's interval.
+}  // namespace
+
 GangOptions full_gang(const FailureMix& mix) {
   GangOptions options;
   options.nodes = kNodes;
@@ -99,6 +100,8 @@ GangOptions full_gang(const FailureMix& mix) {
   options.checkpoint.interval = daly_interval(costs_of(options));
   return options;
 }
+
+namespace {
 
 void use_storage_alone(GangOptions& options) {
   options.checkpoint = {{}, kStorageSave, kStorageLoad};

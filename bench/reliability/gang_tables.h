@@ -7,6 +7,7 @@
 #include "bench/reliability/result_table.h"
 #include "regatta/base/core/result.h"
 #include "regatta/platform/reliability/failure_mix.h"
+#include "regatta/platform/reliability/gang_simulation.h"
 
 namespace regatta::reliability {
 
@@ -14,5 +15,11 @@ namespace regatta::reliability {
 // between checkpoints; restart times; spares; and the failure rate at which draining a node pays.
 // `llama3`: the mix with its counts.
 Result<std::vector<ResultTable>> gang_tables(const FailureMix& llama3);
+
+inline constexpr int kGangNodes = 2048;
+inline constexpr Seconds kGangTime = 54 * kDay;
+
+// All measures on: spares, risk, checkpoints in memory at Daly's interval. `mix` has rates.
+GangOptions full_gang(const FailureMix& mix);
 
 }  // namespace regatta::reliability

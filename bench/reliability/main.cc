@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/bench_program.h"
+#include "bench/reliability/decided_gang.h"
 #include "bench/reliability/gang_tables.h"
 #include "bench/reliability/risk_tables.h"
 #include "regatta/base/core/result.h"
@@ -18,11 +19,13 @@ namespace regatta::reliability {
 namespace {
 
 constexpr const char* kUsage =
-    "usage: regatta-reliability [--json] [--gang] FOLDER\n"
+    "usage: regatta-reliability [--json] [--gang] [--decided SEEDS] FOLDER\n"
     "FOLDER holds failures/published_mixes.csv, titan/titan_gpu_life.csv and\n"
     "infinitehbd/faults_day_0_to_232.csv\n"
     "  --json  one JSON document instead of Markdown tables\n"
     "  --gang  the tables of the gang alone, which need failures/ only\n"
+    "  --decided SEEDS  a gang that the scheduler decides about instead, over so many seeds;\n"
+    "          about a minute of one core for each\n"
     "example: regatta-reliability --gang ../shared/data/cluster\n";
 constexpr int kServers = 400;  // of the trace InfiniteHBD, those without a fault included
 
@@ -55,14 +58,16 @@ Result<std::vector<ResultTable>> forecast_tables(const std::filesystem::path& fo
 Status run(bench_program::Arguments arguments) {
   const bool is_json = bench_program::take_flag(arguments, "--json");
   const bool is_gang_alone = bench_program::take_flag(arguments, "--gang");
+  // 0: the other tables.
+  REGATTA_TRY(seeds, bench_program::take_number(arguments, "--decided", 0, IntRange{1, 100}));
   REGATTA_TRY_DO(bench_program::check_rest(arguments, 1));
   if (arguments.empty()) return Error{Code::kInvalidInput, "no folder is given; see --help"};
   const std::filesystem::path folder = arguments.front();
   REGATTA_TRY(text, bench_program::read_text(folder / "failures/published_mixes.csv"));
   REGATTA_TRY(mixes, read_failure_mixes(text, "published_mixes.csv"));
   REGATTA_TRY(llama3, find_failure_mix(mixes, "llama3"));
-  REGATTA_TRY(tables, gang_tables(llama3));
-  if (!is_gang_alone) {
+  REGATTA_TRY(tables, seeds > 0 ? decided_gang_tables(llama3, seeds) : gang_tables(llama3));
+  if (!is_gang_alone && seeds == 0) {
     REGATTA_TRY(forecasts, forecast_tables(folder));
     tables.insert(tables.end(), forecasts.begin(), forecasts.end());
   }

@@ -94,6 +94,21 @@ class SchedCommand(unittest.TestCase):
         self.assertAlmostEqual(failing["lost_money"], failing["lost_device_s"] / 3600 * 2)
         self.assertLess(failing["effective_share"], 1)
 
+    def test_replays_failures_of_a_trace(self):
+        trace, cluster = self.write("trace.csv", TRACE), self.write("cluster.yaml", NODES)
+        faults = self.write("faults.csv", "node,start_d,end_d\n" + "".join(f"{node},0.05,0.06\n" for node in range(400)))
+        words = ["replay", trace, "--cluster", cluster, "--failures", faults]
+        replay = json.loads(self.done(*words, "--json"))["replays"][0]
+        self.assertEqual(replay["failure_costs"]["failures"], 2)
+        self.assertGreater(replay["failure_costs"]["undone_device_s"], 0)
+        self.assertLess(replay["ettr"], 1)
+        self.assertIn("2 failures of 2 nodes", self.done(*words).split("\n")[0])
+        self.assertEqual(self.refused(*words, "--failures-from", "2d"),
+                         f"{faults}: the trace is 1.44 h long and is to be replayed from 2 d on; give an earlier time")
+        self.assertIn("give one of them", self.refused("simulate", "--cluster", cluster, "--failures", faults, "--failures-per-day", "1"))
+        faults.write_text("node,start_d,end_d\n400,1,2\n")
+        self.assertTrue(self.refused(*words).startswith(f"{faults}:2: "))
+
     def test_asks_for_the_gang_of_a_planned_job(self):
         request = self.done("request", EXAMPLES / "gpt3-175b.yaml", "--cluster", EXAMPLES / "a100-1024.yaml", "--queue", "research")
         self.assertIn("replicas_max: 128, devices: 8", request)

@@ -18,9 +18,13 @@ namespace {
 constexpr std::size_t kWaitingShown = 20;  // jobs of one cause that a text lists
 
 constexpr EnumNames<6> kActionNames = {"start", "evict", "shrink", "grow", "replace", "move"};
-constexpr EnumNames<5> kCauseNames = {"quota", "no_room", "reservation", "degraded", "never_fits"};
-constexpr EnumNames<5> kCauseTexts = {
-    "at a limit of the quota", "no room", "would delay a job that waits longer",
+constexpr EnumNames<6> kCauseNames = {"quota",  "no_room",  "reservation",
+                                      "spares", "degraded", "never_fits"};
+constexpr EnumNames<6> kCauseTexts = {
+    "at a limit of the quota",
+    "no room",
+    "would delay a job that waits longer",
+    "would fit on nodes that are kept as spares for large gangs",
     "lost nodes, places are kept until these return",
     "not even the empty cluster has the devices, CPUs, memory, NICs and domains that it asks for"};
 

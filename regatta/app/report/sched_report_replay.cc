@@ -9,6 +9,7 @@
 
 #include "regatta/app/report/internal/replay_figures.h"
 #include "regatta/app/report/sched_report.h"
+#include "regatta/base/core/ids.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 
@@ -82,6 +83,32 @@ nlohmann::json curves_json(const std::vector<cluster_replay::CurvePoint>& curves
   return list;
 }
 
+nlohmann::json costs_json(const cluster_replay::FailureCosts& costs) {
+  return {{"failures", costs.failures},
+          {"restarts", costs.restarts},
+          {"held_device_s", costs.held.value},
+          {"undone_device_s", costs.undone.value},
+          {"restarting_device_s", costs.restarting.value},
+          {"degraded_device_s", costs.degraded.value},
+          {"saving_device_s", costs.saving.value},
+          {"requeued_device_s", costs.requeued.value}};
+}
+
+// The costs of failures under one policy; "" where no node failed.
+std::string failures_sentence(const PolicyReplay& replay) {
+  const cluster_replay::FailureCosts& costs = replay.result.failure_costs;
+  if (costs.failures == 0) return "";
+  const Seconds all = costs.held + costs.requeued;
+  const auto share = [&](Seconds part) { return format_percent(all.value > 0 ? part / all : 0); };
+  return fmt::format(
+      "{}: {} of nodes, {}; {} of the jobs' device time is work that counts, {} was undone, {} "
+      "restarts, {} lacks a node, {} saves checkpoints, {} waits after an eviction\n",
+      replay.policy, pluralized(as_index(costs.failures), "failure"),
+      pluralized(as_index(costs.restarts), "restart"), format_percent(costs.ettr()),
+      share(costs.undone), share(costs.restarting), share(costs.degraded), share(costs.saving),
+      share(costs.requeued));
+}
+
 nlohmann::json result_json(const ReplayReport& report, const PolicyReplay& replay) {
   const cluster_replay::ReplayResult& result = replay.result;
   const double effective = effective_share(result);
@@ -108,6 +135,8 @@ nlohmann::json result_json(const ReplayReport& report, const PolicyReplay& repla
                          {"lost_device_s", result.lost_device_time.value},
                          {"work_device_s", result.work_device_time.value},
                          {"effective_share", effective},
+                         {"ettr", result.failure_costs.ettr()},
+                         {"failure_costs", costs_json(result.failure_costs)},
                          {"last_end_s", result.last_end.value},
                          {"decisions", result.decision_times.decisions},
                          {"log_events", result.logged_events},
@@ -166,6 +195,8 @@ std::string replay_text(const ReplayReport& report) {
   text += format_table(replay_rows(report));
   const std::string sentence = replay_sentence(report);
   if (!sentence.empty()) text += sentence + "\n";
+  for (const PolicyReplay& replay : report.replays)
+    text += failures_sentence(replay);
   return text;
 }
 

@@ -102,6 +102,10 @@ class Replay {
   // last.
   double next_time() {
     double next = kNoTime;
+    // Nodes may fail for long after the last job.
+    const bool is_over = next_job_ == input_.jobs.size() && state_.queue().jobs.empty() &&
+                         state_.snapshot().running.empty();
+    if (is_over && !must_decide_ && !input_.jobs.empty()) return next;
     if (next_job_ < input_.jobs.size()) next = input_.jobs[next_job_].request.submitted.value;
     if (next_node_event_ < input_.node_events.size())
       next = std::min(next, input_.node_events[next_node_event_].at.value);

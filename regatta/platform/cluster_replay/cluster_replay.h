@@ -19,6 +19,7 @@ struct NodeEvent {
   Seconds at;
   int node = 0;
   sched::NodeHealth health = sched::NodeHealth::kFailed;  // from then on
+  bool is_planned = false;  // a failure that its history leaves out, as the node is not the cause
 };
 
 struct ReplayInput {

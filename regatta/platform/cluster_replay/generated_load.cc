@@ -5,26 +5,15 @@
 #include <string>
 #include <utility>
 
-#include "regatta/base/core/ids.h"
+#include "regatta/platform/cluster_replay/internal/random_draws.h"
 #include "regatta/platform/packing/random_sequence.h"
 
 namespace regatta::cluster_replay {
 namespace {
 
-constexpr double kDaySeconds = 86400;
 constexpr int kJobsMax = 1'000'000;
 
 using packing::RandomSequence;
-
-// At least 0; of mean `mean`.
-double exponential(RandomSequence& random, double mean) {
-  return -mean * std::log1p(-random.uniform());
-}
-
-Seconds log_normal(RandomSequence& random, Seconds median, double log_spread) {
-  const double quantile = std::clamp(random.uniform(), 1e-12, 1 - 1e-12);
-  return median * std::exp(log_spread * sched::normal_quantile(quantile));
-}
 
 // Sizes in devices, and how often each comes.
 struct SizeMix {
@@ -102,27 +91,6 @@ Result<std::vector<TracedJob>> generate_jobs(const std::vector<sched::ClusterNod
     jobs.push_back(std::move(job));
   }
   return jobs;
-}
-
-std::vector<NodeEvent> generate_failures(const std::vector<sched::ClusterNode>& nodes,
-                                         const FailureShape& shape) {
-  std::vector<NodeEvent> events;
-  for (int node = 0; node < static_cast<int>(nodes.size()); ++node) {
-    const double own = at(nodes, node).failures_per_day;
-    const double per_day = own > 0 ? own : shape.failures_per_day;
-    if (per_day <= 0) continue;
-    RandomSequence random(shape.seed * 1'000'003 + as_index(node));
-    double time = exponential(random, kDaySeconds / per_day);
-    while (time < shape.duration.value) {
-      events.push_back({{time}, node, sched::NodeHealth::kFailed});
-      time += exponential(random, shape.repair.value);
-      events.push_back({{time}, node, sched::NodeHealth::kReady});
-      time += exponential(random, kDaySeconds / per_day);
-    }
-  }
-  std::stable_sort(events.begin(), events.end(),
-                   [](const NodeEvent& a, const NodeEvent& b) { return a.at < b.at; });
-  return events;
 }
 
 }  // namespace regatta::cluster_replay

@@ -1,5 +1,5 @@
-// cluster_replay/generated_load.h: jobs and failures of nodes that are drawn at random, for
-// clusters that no trace describes.
+// cluster_replay/generated_load.h: jobs that are drawn at random, for clusters that no trace
+// describes.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,6 @@
 
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/units.h"
-#include "regatta/platform/cluster_replay/cluster_replay.h"
 #include "regatta/platform/cluster_replay/traced_job.h"
 #include "regatta/platform/sched/cluster_snapshot.h"
 
@@ -29,16 +28,5 @@ struct LoadShape {
 // Fails with kInvalidInput where no node has a device, or a value is out of range.
 Result<std::vector<TracedJob>> generate_jobs(const std::vector<sched::ClusterNode>& nodes,
                                              const LoadShape& shape);
-
-// Each node fails on its own, exponentially, and returns after an exponential time of repair with
-// that mean. By rising time; a node that fails last may stay away beyond `duration`.
-struct FailureShape {
-  double failures_per_day = 0;  // of a node that does not say its own
-  Seconds repair{4 * 3600.0};
-  Seconds duration;
-  std::uint64_t seed = 1;
-};
-std::vector<NodeEvent> generate_failures(const std::vector<sched::ClusterNode>& nodes,
-                                         const FailureShape& shape);
 
 }  // namespace regatta::cluster_replay

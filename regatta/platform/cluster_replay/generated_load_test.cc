@@ -34,19 +34,5 @@ TEST(GeneratedJobs, RefuseAClusterWithoutDevices) {
   EXPECT_EQ(jobs.error().message, "no node has a device; give a cluster with some");
 }
 
-TEST(GeneratedFailures, ComeAsOftenAsTheNodesFailAndAlternateWithRepairs) {
-  const auto events = generate_failures(
-      servers(200), {.failures_per_day = 0.1, .repair = {3600}, .duration = kMonth});
-  std::vector<bool> is_failed(200);
-  int failures = 0;
-  for (const NodeEvent& event : events) {
-    const bool fails = event.health == sched::NodeHealth::kFailed;
-    EXPECT_NE(is_failed[static_cast<std::size_t>(event.node)], fails);
-    is_failed[static_cast<std::size_t>(event.node)] = fails;
-    failures += fails ? 1 : 0;
-  }
-  EXPECT_NEAR(failures, 200 * 30 * 0.1, 75);  // three standard deviations
-}
-
 }  // namespace
 }  // namespace regatta::cluster_replay

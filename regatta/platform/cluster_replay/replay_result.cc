@@ -51,6 +51,11 @@ int size_class(const JobOutcome& job) {
 
 }  // namespace
 
+double FailureCosts::ettr() const {
+  const Seconds all = held + requeued;
+  return all.value > 0 ? (held - undone - restarting - degraded - saving) / all : 1;
+}
+
 void summarize_jobs(ReplayResult& result) {
   result.all = group_of(result.jobs, [](const JobOutcome&) { return true; });
   std::map<int, int> classes;

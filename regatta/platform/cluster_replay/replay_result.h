@@ -30,6 +30,8 @@ struct JobOutcome {
   Seconds pending;      // time in the queue, also after evictions
   Seconds delay;        // from submission to its end, less its run time in the trace
   Seconds lost;         // work that evictions and failures undid
+  Seconds restarting;   // after evictions, moves and failures
+  Seconds degraded;     // without a replica that it lost
   int evictions = 0;
   int devices = 0;
   int priority = 0;
@@ -76,6 +78,23 @@ struct DecisionTimes {
   Seconds longest;
 };
 
+// Where the device time of jobs goes that is no work, over the whole replay.
+struct FailureCosts {
+  int failures = 0;  // of nodes, without planned ones
+  int restarts = 0;  // of jobs, also after evictions, moves and changes of size
+  Seconds held;      // by jobs that run
+  Seconds undone;    // by failures, evictions and moves: ReplayResult's lost_device_time
+  Seconds restarting;
+  Seconds degraded;  // jobs that lost a replica and wait for another
+  Seconds saving;    // checkpoints
+  Seconds requeued;  // of the smallest sizes of jobs that wait after an eviction
+
+  // Effective training time ratio: the part of the device time from the first starts of jobs to
+  // their ends in which they work and nothing undoes that. 1 where no job ran. Source: Kokolis et
+  // al., HPCA 2025.
+  double ettr() const;
+};
+
 struct ReplayResult {
   std::vector<JobOutcome> jobs;  // as in the trace
   int unfinished = 0;            // jobs that never ended
@@ -101,6 +120,7 @@ struct ReplayResult {
   int moves = 0;
   int resizes = 0;
   Seconds lost_device_time;
+  FailureCosts failure_costs;
   Seconds work_device_time;  // of the jobs that ended, on their smallest sizes
   Seconds last_end;
   std::vector<CurvePoint> curves;  // up to kCurvePointsMax

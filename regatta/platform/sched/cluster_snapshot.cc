@@ -46,12 +46,30 @@ Status check_node(const ClusterNode& node) {
   return {};
 }
 
-Status check_nodes(const std::vector<ClusterNode>& nodes) {
+Status check_history(const ClusterNode& node, Seconds now) {
+  if (node.failures.empty()) return {};
+  if (static_cast<int>(node.failures.size()) > kNodeFailuresMax)
+    return invalid(fmt::format("node {}: {} failures; give the latest {}", node.name,
+                               node.failures.size(), kNodeFailuresMax));
+  // Written so that a time that is no number is refused.
+  if (!(node.failures.front() >= node.watched_since) || !(node.failures.back() <= now))
+    return invalid(
+        fmt::format("node {}: a failure is not between the time since when it is watched and now; "
+                    "correct one of them",
+                    node.name));
+  if (!std::is_sorted(node.failures.begin(), node.failures.end()))
+    return invalid(
+        fmt::format("node {}: its failures are not in order; sort them by their time", node.name));
+  return {};
+}
+
+Status check_nodes(const std::vector<ClusterNode>& nodes, Seconds now) {
   std::unordered_set<std::string_view> names;
   names.reserve(nodes.size());
   std::vector<int> group_of_leaf;
   for (const ClusterNode& node : nodes) {
     REGATTA_TRY_DO(check_node(node));
+    REGATTA_TRY_DO(check_history(node, now));
     if (!names.insert(node.name).second)
       return invalid(fmt::format("node {}: the name comes twice; rename one", node.name));
     if (node.leaf >= static_cast<int>(nodes.size()))
@@ -229,7 +247,7 @@ std::vector<ClusterNode> cluster_nodes(const topo::Cluster& cluster, int cpu_mil
 }
 
 Status check_snapshot(const ClusterSnapshot& snapshot) {
-  REGATTA_TRY_DO(check_nodes(snapshot.nodes));
+  REGATTA_TRY_DO(check_nodes(snapshot.nodes, snapshot.now));
   std::vector<NodeUse> uses(snapshot.nodes.size());
   for (std::size_t i = 0; i < uses.size(); ++i) {
     uses[i].milli.resize(as_index(snapshot.nodes[i].devices));

@@ -34,8 +34,13 @@ struct ClusterNode {
   int group = 0;
   NodeHealth health = NodeHealth::kReady;
   std::uint32_t failed_devices = 0;  // a bit for each
-  double failures_per_day = 0;       // expected
+  double failures_per_day = 0;       // expected; 0: as its history says, where there is one
+  // When it failed, by rising time, and since when that has been seen; up to kNodeFailuresMax, the
+  // latest.
+  std::vector<Seconds> failures;
+  Seconds watched_since;
 };
+inline constexpr int kNodeFailuresMax = 256;
 
 // Where a replica runs: a bit in `devices` for each device of the node.
 struct ReplicaPlacement {

@@ -74,9 +74,11 @@ Result<SchedulingDecision> decide(const ClusterSnapshot& snapshot, const JobQueu
   REGATTA_TRY_DO(check_state(snapshot, queue));
   REGATTA_TRY(state, DecisionState::create(snapshot, queue, policy));
   heal_degraded_gangs(state);
+  keep_spares(state);  // those that healed a gang are taken
   empty_draining_nodes(state);
   start_pending_jobs(state);
   resize_elastic_jobs(state);
+  consolidate_running_jobs(state);
   return std::move(state.decision);
 }
 

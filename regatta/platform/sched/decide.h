@@ -58,6 +58,7 @@ enum class WaitCause {
   kQuota,        // its queue or user is at a limit
   kNoRoom,       // free and reclaimable devices do not hold it
   kReservation,  // it would delay a job before it
+  kSpares,       // it would fit on nodes that are kept free for large gangs that fail
   kDegraded,     // it runs no more: it lost nodes, and keeps its places until they return
   kNeverFits     // not even the empty cluster holds it, with all its nodes ready
 };

@@ -14,6 +14,7 @@ namespace {
 
 constexpr int kReservationsMax = 64;
 constexpr int kMovesMax = 64;
+constexpr int kSparesMax = 1 << 20;
 constexpr NumberRange kTimes{.low = 0, .high = 1e9};
 constexpr NumberRange kWeights{.low = 0, .high = 1e6};
 
@@ -41,6 +42,7 @@ SchedulingPolicy regatta_policy() {
   policy.protected_run_time = {600};
   policy.resizes = true;
   policy.moves = 4;
+  policy.avoids_failing = true;
   return policy;
 }
 
@@ -90,6 +92,27 @@ void read_weights(const YamlMap& root, SchedulingPolicy& policy) {
   policy.spread_weight = weights.number_or("spread", policy.spread_weight, kWeights);
 }
 
+void read_spares(const YamlMap& root, SpareNodes& spares) {
+  if (!root.has("spares")) return;
+  const YamlMap map = root.map("spares");
+  map.allow({"nodes", "share", "gang"});
+  spares.nodes = map.integer_or("nodes", spares.nodes, {0, kSparesMax});
+  if (map.has("share")) spares.share = map.ratio_or("share", spares.share);
+  spares.gang_devices = map.number_or("gang", spares.gang_devices, {.low = 1, .high = 1e7});
+  if (!map.has("nodes") && !map.has("share"))
+    map.fail("nodes", "no number of spare nodes; give nodes: 4, or share: 2%");
+}
+
+void read_consolidation(const YamlMap& root, Consolidation& rule) {
+  if (!root.has("consolidation")) return;
+  const YamlMap map = root.map("consolidation");
+  map.allow({"moves", "node", "leaf", "rest"});
+  rule.moves = map.integer_or("moves", rule.moves, {0, kMovesMax});
+  rule.node = map.seconds_or("node", rule.node, kTimes);
+  rule.leaf = map.seconds_or("leaf", rule.leaf, kTimes);
+  rule.rest = map.seconds_or("rest", rule.rest, {.low = 1, .high = kTimes.high});
+}
+
 void read_levels(const YamlMap& root, SchedulingPolicy& policy) {
   if (!root.has("service_levels")) return;
   policy.service_levels.clear();
@@ -105,9 +128,11 @@ void read_levels(const YamlMap& root, SchedulingPolicy& policy) {
 }
 
 void read_keys(const YamlMap& root, SchedulingPolicy& policy) {
-  root.allow({"name", "base", "fair", "order", "backfill", "reservations", "ageing", "preempt",
-              "reclaim", "victims", "service_levels", "protected_run_time", "resize", "moves",
-              "weights", "slices"});
+  root.allow({"name",          "base",          "fair",           "order",
+              "backfill",      "reservations",  "ageing",         "preempt",
+              "reclaim",       "victims",       "service_levels", "protected_run_time",
+              "resize",        "moves",         "weights",        "slices",
+              "consolidation", "avoid_failing", "node_repair",    "spares"});
   policy.name = root.text("name", policy.name);
   policy.is_fair = root.boolean_or("fair", policy.is_fair);
   policy.order = root.choice("order", orders(), std::optional(policy.order));
@@ -122,6 +147,11 @@ void read_keys(const YamlMap& root, SchedulingPolicy& policy) {
       root.seconds_or("protected_run_time", policy.protected_run_time, kTimes);
   policy.resizes = root.boolean_or("resize", policy.resizes);
   policy.moves = root.integer_or("moves", policy.moves, {0, kMovesMax});
+  read_consolidation(root, policy.consolidation);
+  policy.avoids_failing = root.boolean_or("avoid_failing", policy.avoids_failing);
+  policy.node_repair =
+      root.seconds_or("node_repair", policy.node_repair, {.low = 1, .high = kTimes.high});
+  read_spares(root, policy.spares);
   read_weights(root, policy);
   policy.slices = root.text("slices", policy.slices);
   if (const auto slices = packing::find_placement_policy(policy.slices); !slices)

@@ -30,6 +30,23 @@ enum class VictimRule {
   kLowestPriority  // the lowest priority, of those the job that started last
 };
 
+// Healthy whole nodes that other jobs leave free, so that a large gang that loses a node goes on at
+// once.
+struct SpareNodes {
+  int nodes = 0;             // of each device type on which such a gang runs
+  double share = 0;          // the same, of the healthy nodes of the type; the larger number counts
+  double gang_devices = 64;  // gangs that hold at least so many devices are healed by spares
+  bool is_kept() const { return nodes > 0 || share > 0; }
+};
+
+// Jobs that move where nothing waits, so that whole nodes and leaves become free.
+struct Consolidation {
+  int moves = 0;   // jobs that one decision may move so; 0: none
+  Seconds node{};  // what a device of a node that becomes wholly free is worth, in its own time
+  Seconds leaf{};  // the same of a leaf, besides
+  Seconds rest{};  // a job that has started or moved stays at least so long
+};
+
 struct SchedulingPolicy {
   std::string name;
   bool is_fair = false;  // the queue furthest below its fair share is served first; else one order
@@ -48,6 +65,12 @@ struct SchedulingPolicy {
   Seconds protected_run_time;  // a job is not evicted in its first such time
   bool resizes = false;        // elastic jobs grow and shrink
   int moves = 0;               // jobs that a decision may move to make room
+  Consolidation consolidation{.moves = 0, .node = {600}, .leaf = {600}, .rest = {6 * 3600.0}};
+  // The failures of a node raise its risk, and nodes that fail again get no new jobs while others
+  // suffice: reliability/blacklist.h.
+  bool avoids_failing = false;
+  Seconds node_repair{86400};  // mean time that a failed node is away
+  SpareNodes spares;
   // Weights of a placement's cost.
   double communication_weight = 1;
   double fragmentation_weight = 1;

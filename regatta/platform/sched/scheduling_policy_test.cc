@@ -27,6 +27,25 @@ TEST(SchedulingPolicyFile, ChangesTheKeysThatItNames) {
   EXPECT_FALSE(policy->preempts);
 }
 
+TEST(SchedulingPolicyFile, ReadsSparesAndConsolidation) {
+  const auto policy = parse_scheduling_policy(
+      "spares: {share: 2%, gang: 512}\nconsolidation: {moves: 2, node: 5min, leaf: 1min, rest: "
+      "2h}\n"
+      "avoid_failing: false\nnode_repair: 6h\n",
+      "p.yaml");
+  ASSERT_TRUE(policy) << policy.error().message;
+  EXPECT_EQ(policy->spares.nodes, 0);
+  EXPECT_DOUBLE_EQ(policy->spares.share, 0.02);
+  EXPECT_EQ(policy->spares.gang_devices, 512);
+  EXPECT_EQ(policy->consolidation.moves, 2);
+  EXPECT_EQ(policy->consolidation.node, Seconds{300});
+  EXPECT_EQ(policy->consolidation.leaf, Seconds{60});
+  EXPECT_EQ(policy->consolidation.rest, Seconds{7200});
+  EXPECT_FALSE(policy->avoids_failing);
+  EXPECT_EQ(policy->node_repair, Seconds{21'600});
+  EXPECT_FALSE(find_scheduling_policy("regatta")->spares.is_kept());
+}
+
 TEST(SchedulingPolicyFile, NamesFileLineKeyAndRemedyOfWhatIsWrong) {
   const auto message = [](const char* text) {
     const auto policy = parse_scheduling_policy(text, "p.yaml");
@@ -37,6 +56,14 @@ TEST(SchedulingPolicyFile, NamesFileLineKeyAndRemedyOfWhatIsWrong) {
       "p.yaml:2: order: 'longest' is not one of submitted, shortest, least_service, deadline");
   EXPECT_EQ(message("moves: -1\n"),
             "p.yaml:1: moves: '-1' is out of range; write a whole number from 0 to 64");
+  EXPECT_EQ(message("spares: {gang: 64}\n"),
+            "p.yaml:1: spares.nodes: no number of spare nodes; give nodes: 4, or share: 2%");
+  EXPECT_NE(message("spares: {nodes: -1}\n").find("p.yaml:1: spares.nodes: '-1'"),
+            std::string::npos);
+  EXPECT_NE(message("consolidation: {moves: 65}\n").find("p.yaml:1: consolidation.moves: '65'"),
+            std::string::npos);
+  EXPECT_NE(message("consolidation: {rest: 0s}\n").find("p.yaml:1: consolidation.rest"),
+            std::string::npos);
   EXPECT_NE(message("slices: tetris\n").find("p.yaml:1: slices: "), std::string::npos);
   EXPECT_NE(message("preemption: true\n").find("did you mean"), std::string::npos);
 }

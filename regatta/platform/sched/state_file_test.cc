@@ -173,5 +173,25 @@ TEST(ParseState, LeavesAGangThatNoNodeHoldsToTheDecision) {
   EXPECT_EQ(decision->waiting[0].cause, WaitCause::kNeverFits);
 }
 
+TEST(ParseState, ReadsTheHistoryOfANodeAndRefusesOneThatIsWrong) {
+  const auto with = [](const std::string& keys) {
+    return parse_state("nodes:\n  - {name: n, devices: 8, device_type: h, " + keys + "}\n",
+                       "s.yaml", no_cluster);
+  };
+  const auto state = with("failed_ago: [3d, 20h], watched_for: 30d");
+  ASSERT_TRUE(state) << state.error().message;
+  const ClusterNode& node = state->snapshot.nodes[0];
+  EXPECT_EQ(node.failures, (std::vector<Seconds>{{-3 * 86400.0}, {-20 * 3600.0}}));
+  EXPECT_EQ(node.watched_since, Seconds{-30 * 86400.0});
+  EXPECT_EQ(with("failed_ago: [3d]").error().message,
+            "s.yaml:2: nodes[0].failed_ago: a failure is longer ago than the node is watched; give "
+            "watched_for, like 90d");
+  EXPECT_EQ(with("failed_ago: [soon], watched_for: 1d").error().message,
+            "s.yaml:2: nodes[0].failed_ago: write how long ago each failure was, like [20h, 3d]");
+  EXPECT_FALSE(with("failed_ago: [-3d], watched_for: 30d"));
+  EXPECT_FALSE(with("failed_ago: [nan], watched_for: 30d"));
+  EXPECT_FALSE(with("watched_for: -1d"));
+}
+
 }  // namespace
 }  // namespace regatta::sched

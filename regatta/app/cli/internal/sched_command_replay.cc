@@ -1,6 +1,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "regatta/app/cli/internal/arguments.h"
 #include "regatta/app/cli/internal/job_file.h"
@@ -16,14 +17,29 @@ namespace {
 constexpr int kJobsMax = 10'000'000;
 constexpr int kReplicasMax = 1000;
 constexpr TimeRange kPasts{{0}, {30 * 86400.0}, "6h"};
+constexpr TimeRange kCheckpoints{{60}, {366 * 86400.0}, "30min"};
+constexpr Seconds kRestart{120};
 
 struct SchedReplayOptions {
   std::string trace;
   int jobs = 0;
   std::string past = "6h";
   cluster_replay::DemandTableOptions demand;
+  std::string checkpoint;  // "": jobs make none
+  FailureFlags failures;
   ReplayRunOptions run;
 };
+
+// Traces do not say whether jobs save checkpoints.
+Status set_checkpoints(const std::string& interval_text,
+                       std::vector<cluster_replay::TracedJob>& jobs) {
+  if (interval_text.empty()) return {};
+  REGATTA_TRY(interval, time_flag("--checkpoint", interval_text, kCheckpoints));
+  for (cluster_replay::TracedJob& job : jobs)
+    if (job.request.job_class != sched::JobClass::kOnline)
+      job.request.checkpointing = {.interval = interval, .write = {}, .restart = kRestart};
+  return {};
+}
 
 Status run_sched_replay(const SchedReplayOptions& options) {
   cluster_replay::ReplayInput input;
@@ -31,12 +47,15 @@ Status run_sched_replay(const SchedReplayOptions& options) {
   REGATTA_TRY(past, time_flag("--past", options.past, kPasts));
   demand.past = past;
   REGATTA_TRY(jobs, load_trace(options.trace, options.jobs, demand));
+  REGATTA_TRY_DO(set_checkpoints(options.checkpoint, jobs));
   REGATTA_TRY(nodes, load_nodes(options.run.cluster));
   REGATTA_TRY(quotas, cluster_replay::queues_of(jobs));
   input.jobs = std::move(jobs);
   input.nodes = std::move(nodes);
   input.quotas = std::move(quotas);
-  return run_replays(options.run, options.trace, input, {options.trace});
+  std::string load = options.trace;
+  REGATTA_TRY_DO(add_traced_failures(options.failures, input, load));
+  return run_replays(options.run, load, input, {options.trace, options.failures.trace});
 }
 
 }  // namespace
@@ -69,6 +88,10 @@ void add_sched_replay(CLI::App& sched, int& exit_status) {
                    "Requests: replicas of a device that serve the highest minute of a type (20)")
       ->type_name("N")
       ->check(whole_number(1, kReplicasMax));
+  ->add_option("--checkpoint", options->checkpoint,
+               "Jobs but services save so often, and restart in 2 min (never, and at once)")
+      ->type_name("TIME");
+  add_failure_options(*command, options->failures);
   add_replay_options(*command, options->run);
 }
 

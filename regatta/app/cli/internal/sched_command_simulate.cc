@@ -12,6 +12,7 @@
 #include "regatta/app/cli/internal/time_flag.h"
 #include "regatta/base/core/text.h"
 #include "regatta/platform/cluster_replay/generated_load.h"
+#include "regatta/platform/cluster_replay/node_events.h"
 
 namespace regatta::cli {
 namespace {
@@ -21,12 +22,11 @@ constexpr double kFailuresMost = 10;
 constexpr long long kSeedMost = 1'000'000'000;
 constexpr TimeRange kDurations{{3600}, {366 * 86400.0}, "30d"};
 constexpr TimeRange kRunTimes{{1}, {366 * 86400.0}, "1h"};
-constexpr TimeRange kRepairs{{1}, {366 * 86400.0}, "4h"};
 
 struct SchedSimulateOptions {
   std::string duration = "30d";
   std::string run_time = "1h";
-  std::string repair = "4h";
+  FailureFlags trace;
   double load = 0.8;
   double failures = 0;
   int seed = 1;
@@ -36,7 +36,11 @@ struct SchedSimulateOptions {
 Status run_sched_simulate(const SchedSimulateOptions& options) {
   REGATTA_TRY(duration, time_flag("--duration", options.duration, kDurations));
   REGATTA_TRY(run_time, time_flag("--run-time", options.run_time, kRunTimes));
-  REGATTA_TRY(repair, time_flag("--repair", options.repair, kRepairs));
+  REGATTA_TRY(repair, repair_time(options.trace));
+  if (options.failures > 0 && !options.trace.trace.empty())
+    return Error{Code::kInvalidInput,
+                 "--failures and --failures-per-day: failures come from a trace or at random; give "
+                 "one of them"};
   cluster_replay::ReplayInput input;
   REGATTA_TRY(nodes, load_nodes(options.run.cluster));
   const auto seed = static_cast<std::uint64_t>(options.seed);
@@ -51,16 +55,20 @@ Status run_sched_simulate(const SchedSimulateOptions& options) {
                     "shorter --run-time",
                     options.duration)};
   // Failures go on for as long again: jobs end after the last of them has come.
-  input.node_events =
-      cluster_replay::generate_failures(nodes, {.failures_per_day = options.failures,
-                                                .repair = repair,
-                                                .duration = duration * 2,
-                                                .seed = seed});
+  const bool is_drawn = options.trace.trace.empty();
+  if (is_drawn) {
+    REGATTA_TRY(events,
+                cluster_replay::generate_failures(nodes, {.failures_per_day = options.failures,
+                                                          .repair = repair,
+                                                          .duration = duration * 2,
+                                                          .seed = seed}));
+    input.node_events = std::move(events);
+  }
   input.jobs = std::move(jobs);
   input.nodes = std::move(nodes);
-  return run_replays(options.run,
-                     fmt::format("{} generated jobs, load {:g}", input.jobs.size(), options.load),
-                     input, {});
+  std::string load = fmt::format("{} generated jobs, load {:g}", input.jobs.size(), options.load);
+  REGATTA_TRY_DO(add_traced_failures(options.trace, input, load));
+  return run_replays(options.run, load, input, {options.trace.trace});
 }
 
 }  // namespace
@@ -96,8 +104,7 @@ void add_sched_simulate(CLI::App& sched, int& exit_status) {
                                      printable(text, 40), kFailuresMost);
           },
           "NUMBER"));
-  command->add_option("--repair", options->repair, "Mean time until a failed node returns (4h)")
-      ->type_name("TIME");
+  add_failure_options(*command, options->trace);
   command->add_option("--seed", options->seed, "Of the random jobs and failures (1)")
       ->type_name("N")
       ->check(whole_number(0, kSeedMost));

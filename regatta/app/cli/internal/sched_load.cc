@@ -9,8 +9,11 @@
 
 #include "regatta/app/cli/internal/cluster_file.h"
 #include "regatta/app/cli/internal/sched_inputs.h"
+#include "regatta/app/cli/internal/time_flag.h"
+#include "regatta/base/core/ids.h"
 #include "regatta/base/core/text.h"
 #include "regatta/model/topo/cluster_yaml.h"
+#include "regatta/platform/cluster_replay/node_events.h"
 #include "regatta/platform/cluster_replay/trace_tables.h"
 #include "regatta/platform/mixing/duty_tables.h"
 #include "regatta/platform/mixing/interference.h"
@@ -20,6 +23,9 @@ namespace regatta::cli {
 namespace {
 
 constexpr std::size_t kTableBytesMax = 1U << 28U;
+constexpr TimeRange kRepairs{{1}, {366 * 86400.0}, "4h"};
+constexpr TimeRange kTraceTimes{{0}, {36600 * 86400.0}, "30d"};
+constexpr Seconds kLeastFailureTime{86400};
 
 bool has_column(std::string_view text, const std::string& name) {
   const std::vector<std::string> columns = split(trim(text.substr(0, text.find('\n'))), ',');
@@ -103,6 +109,46 @@ Result<std::vector<sched::ClusterNode>> load_nodes(const std::string& path) {
     return Error{Code::kInvalidInput,
                  path + ": no node that is ready has a device; give a cluster with some"};
   return nodes;
+}
+
+void add_failure_options(CLI::App& command, FailureFlags& flags) {
+  command
+      .add_option("--failures", flags.trace,
+                  "Trace of failures: lives of Titan's GPUs, faults of InfiniteHBD's servers")
+      ->type_name("FILE");
+  command
+      .add_option("--failures-from", flags.from,
+                  "Time of that trace at which the first job comes (0s)")
+      ->type_name("TIME");
+  command
+      .add_option("--repair", flags.repair,
+                  "Mean time until a failed node returns, where a trace does not say (4h)")
+      ->type_name("TIME");
+}
+
+Result<Seconds> repair_time(const FailureFlags& flags) {
+  return time_flag("--repair", flags.repair, kRepairs);
+}
+
+Status add_traced_failures(const FailureFlags& flags, cluster_replay::ReplayInput& input,
+                           std::string& load) {
+  if (flags.trace.empty()) return {};
+  REGATTA_TRY(from, time_flag("--failures-from", flags.from, kTraceTimes));
+  REGATTA_TRY(repair, repair_time(flags));
+  REGATTA_TRY(text, read_named_file(flags.trace, kTableBytesMax));
+  const Seconds first = input.jobs.empty() ? Seconds{} : input.jobs.front().request.submitted;
+  const Seconds last = input.jobs.empty() ? first : input.jobs.back().request.submitted;
+  REGATTA_TRY(traced, cluster_replay::read_node_failures(
+                          text, flags.trace, input.nodes,
+                          {.from = from,
+                           .duration = std::max((last - first) * 2, kLeastFailureTime),
+                           .repair = repair}));
+  for (cluster_replay::NodeEvent& event : traced.events)
+    event.at += first;
+  input.node_events = std::move(traced.events);
+  load += fmt::format("; {} of {} from {} ({})", pluralized(as_index(traced.failures), "failure"),
+                      pluralized(as_index(traced.failed_nodes), "node"), flags.trace, traced.trace);
+  return {};
 }
 
 }  // namespace regatta::cli

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include <CLI/CLI.hpp>
+
 #include "regatta/base/core/result.h"
 #include "regatta/platform/cluster_replay/cluster_replay.h"
 #include "regatta/platform/cluster_replay/demand_tables.h"
@@ -24,5 +26,20 @@ Result<double> load_interference(const std::string& path);
 // The nodes of a cluster file, of a state file, or of a table of nodes (openb, spot). Where the
 // file does not say CPUs and memory, nodes have more than jobs ask for.
 Result<std::vector<sched::ClusterNode>> load_nodes(const std::string& path);
+
+// --failures, --failures-from and --repair.
+struct FailureFlags {
+  std::string trace;  // "": none
+  std::string from = "0s";
+  std::string repair = "4h";
+};
+void add_failure_options(CLI::App& command, FailureFlags& flags);
+Result<Seconds> repair_time(const FailureFlags& flags);
+
+// Adds the failures of the trace to the events of `input`, the first job of which is submitted at
+// the trace's --failures-from; for twice as long as jobs come, as they end after that. Appends what
+// was read to `load`.
+Status add_traced_failures(const FailureFlags& flags, cluster_replay::ReplayInput& input,
+                           std::string& load);
 
 }  // namespace regatta::cli

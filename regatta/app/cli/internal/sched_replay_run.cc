@@ -104,6 +104,7 @@ Status run_replays(const ReplayRunOptions& options, const std::string& load,
   REGATTA_TRY(base, options_of(options));
   const OutputFile html{"--html", options.html};
   const OutputFile log{"--log", options.log};
+  std::erase(inputs, "");  // a trace that is not given
   inputs.push_back(options.cluster);
   if (!options.interference.empty()) inputs.push_back(options.interference);
   for (const std::string& policy : options.policies)

@@ -33,6 +33,8 @@ ReplayState::ReplayState(const ReplayInput& input, const ReplayOptions& options)
       log_(options.log) {
   snapshot_.nodes = input.nodes;
   snapshot_.now = {now_};
+  for (sched::ClusterNode& node : snapshot_.nodes)
+    if (node.failures.empty() && node.watched_since.value >= 0) node.watched_since = {now_};
   queue_.quotas = input.quotas;
   result_.jobs.resize(input.jobs.size());
   for (std::size_t i = 0; i < input.jobs.size(); ++i) {
@@ -75,10 +77,35 @@ CurvePoint ReplayState::level() const {
   return level;
 }
 
+void ReplayState::add_costs(double now) {
+  FailureCosts& costs = result_.failure_costs;
+  const double time = now - now_;
+  for (std::size_t i = 0; i < runs_.size(); ++i) {
+    const JobRun& run = runs_[i];
+    const sched::RunningJob& job = snapshot_.running[i];
+    const double devices = sched::devices_of(job.request, job.replicas);
+    costs.held += {time * devices};
+    if (run.is_degraded()) {
+      costs.degraded += {time * devices};
+      at(result_.jobs, at(run_jobs_, static_cast<int>(i))).degraded += {time};
+      continue;
+    }
+    const double restarting = std::clamp(run.begun - now_, 0.0, time);
+    const sched::Checkpointing& checkpointing = job.request.checkpointing;
+    costs.restarting += {restarting * devices};
+    at(result_.jobs, at(run_jobs_, static_cast<int>(i))).restarting += {restarting};
+    if (checkpointing.interval.value > 0)
+      costs.saving += {(time - restarting) * devices *
+                       (checkpointing.write / (checkpointing.interval + checkpointing.write))};
+  }
+  costs.requeued += {time * requeued_devices_};
+}
+
 void ReplayState::advance(double now) {
   if (now <= now_) return;
   watch_demands(now - now_);
   curves_.hold(level(), {now});
+  add_costs(now);
   now_ = now;
   snapshot_.now = {now};
 }
@@ -95,6 +122,7 @@ void ReplayState::set_pending(int job, sched::JobRequest request) {
   state.pending = static_cast<int>(queue_.jobs.size());
   state.pending_since = now_;
   waiting_devices_ += at(result_.jobs, job).devices;
+  if (state.evictions > 0) requeued_devices_ += sched::devices_min(request);
   queue_.jobs.push_back({std::move(request), {state.completed}, state.evictions});
   pending_jobs_.push_back(job);
 }
@@ -104,6 +132,7 @@ sched::JobRequest ReplayState::take_pending(int job) {
   const int index = std::exchange(state.pending, -1);
   waiting_devices_ -= at(result_.jobs, job).devices;
   sched::JobRequest request = std::move(at(queue_.jobs, index).request);
+  if (state.evictions > 0) requeued_devices_ -= sched::devices_min(request);
   if (as_index(index) + 1 != queue_.jobs.size()) {
     at(queue_.jobs, index) = std::move(queue_.jobs.back());
     at(pending_jobs_, index) = pending_jobs_.back();
@@ -186,6 +215,7 @@ void ReplayState::run_from(int job, double completed, bool restarts) {
   run = run_of(begun, completed, rate);
   run.devices = sched::devices_of(running.request, running.replicas);
   run.devices_min = sched::devices_min(running.request);
+  result_.failure_costs.restarts += restarts && !run.is_degraded() ? 1 : 0;
   running.started = {now_};
   running.checkpointed = {now_};
   running.completed = {completed};
@@ -364,10 +394,19 @@ Status ReplayState::set_health(const NodeEvent& event) {
   sched::ClusterNode& node = at(snapshot_.nodes, event.node);
   const bool changes_work =
       (node.health == sched::NodeHealth::kFailed) != (event.health == sched::NodeHealth::kFailed);
+  if (changes_work && event.health == sched::NodeHealth::kFailed && !event.is_planned)
+    add_failure(node);
   node.health = event.health;
   log_.add(now_, enum_name(kHealthEvents, event.health), node.name);
   if (changes_work) node_changed(event.node);
   return {};
+}
+
+void ReplayState::add_failure(sched::ClusterNode& node) {
+  ++result_.failure_costs.failures;
+  if (static_cast<int>(node.failures.size()) >= sched::kNodeFailuresMax)
+    node.failures.erase(node.failures.begin());
+  node.failures.push_back({now_});
 }
 
 void ReplayState::node_changed(int node) {
@@ -419,6 +458,7 @@ ReplayResult ReplayState::finish_result(Seconds measured_until) {
   result_.fragmentation = mean.fragmentation;
   result_.waiting_jobs = mean.waiting_jobs;
   result_.curves = curves_.points();
+  result_.failure_costs.undone = result_.lost_device_time;
   result_.logged_events = log_.lines();
   result_.log_hash = log_.hash();
   for (const JobOutcome& job : result_.jobs)

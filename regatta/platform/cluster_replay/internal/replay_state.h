@@ -98,7 +98,10 @@ class ReplayState {
   double used_devices(int run) const;
   // Recomputes what the jobs with such a replica do.
   void node_changed(int node);
+  void add_failure(sched::ClusterNode& node);
   CurvePoint level() const;
+  // Adds the time until `now` to what jobs hold and lose.
+  void add_costs(double now);
 
   const ReplayInput& input_;
   const ReplayOptions& options_;
@@ -125,6 +128,7 @@ class ReplayState {
   RunTimeEstimator estimator_;
   ReplayResult result_;
   double waiting_devices_ = 0;
+  double requeued_devices_ = 0;  // of waiting jobs that were evicted
 };
 
 }  // namespace regatta::cluster_replay

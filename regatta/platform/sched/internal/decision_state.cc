@@ -86,6 +86,7 @@ Result<DecisionState> DecisionState::create(const ClusterSnapshot& snapshot, con
                                   .fragmentation = policy.fragmentation_weight,
                                   .risk = policy.risk_weight,
                                   .spread = policy.spread_weight},
+                      .precautions = node_precautions(snapshot, queue, policy),
                       .free = FreeCapacity(snapshot),
                       .usage = QuotaUsage(queue.quotas),
                       .guarantees = ReclaimRule(queue.quotas),
@@ -112,7 +113,34 @@ Result<DecisionState> DecisionState::create(const ClusterSnapshot& snapshot, con
   }
   for (const PendingJob& job : queue.jobs)
     REGATTA_TRY_DO(add_account(state, job.request));
+  state.free.set_failures_per_day(state.precautions.failures_per_day);
+  set_all_open(state.free, state.precautions.avoided, false);
+  keep_spares(state);
   return state;
+}
+
+FreeCapacity free_with_avoided(const DecisionState& state, const FreeCapacity& free) {
+  FreeCapacity all = free;
+  set_all_open(all, state.precautions.avoided, true);
+  return all;
+}
+
+std::string avoided_text(const DecisionState& state, std::span<const ReplicaPlacement> replicas) {
+  for (const ReplicaPlacement& replica : replicas)
+    if (std::binary_search(state.precautions.avoided.begin(), state.precautions.avoided.end(),
+                           replica.node)) {
+      const ClusterNode& node = at(state.snapshot.nodes, replica.node);
+      return fmt::format("; node {} failed {} times in 90 d, and no other has room", node.name,
+                         remembered_failures(node, state.snapshot.now));
+    }
+  return "";
+}
+
+void keep_spares(DecisionState& state) {
+  if (!state.policy.spares.is_kept()) return;
+  set_all_open(state.free, state.precautions.spares, true);
+  state.precautions.spares = choose_spares(state.free, state.policy, state.snapshot.running);
+  set_all_open(state.free, state.precautions.spares, false);
 }
 
 ResourceAmounts amounts_on(const ClusterSnapshot& snapshot, const JobRequest& job,

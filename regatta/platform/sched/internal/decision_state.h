@@ -12,6 +12,7 @@
 #include "regatta/platform/sched/decide.h"
 #include "regatta/platform/sched/internal/free_capacity.h"
 #include "regatta/platform/sched/internal/gang_placement.h"
+#include "regatta/platform/sched/internal/node_precautions.h"
 #include "regatta/platform/sched/internal/quota_usage.h"
 #include "regatta/platform/sched/internal/reclaim_rule.h"
 
@@ -40,7 +41,8 @@ struct DecisionState {
   const JobQueue& queue;
   const SchedulingPolicy& policy;
   GangWeights weights;
-  FreeCapacity free;
+  NodePrecautions precautions;
+  FreeCapacity free;  // nodes to avoid and spares are closed
   QuotaUsage usage;
   ReclaimRule guarantees;
   ResourceAmounts capacity;                             // of the nodes that work
@@ -69,6 +71,15 @@ void block_reservation(const DecisionState& state, const StartReservation& reser
 // The free devices without those that reservations hold.
 FreeCapacity free_beside_reservations(const DecisionState& state);
 
+// The free capacity with the nodes that are avoided too.
+FreeCapacity free_with_avoided(const DecisionState& state, const FreeCapacity& free);
+// "; node n3 failed 4 times in 90 d, and no other has room" where a replica is on
+// such a node; else "".
+std::string avoided_text(const DecisionState& state, std::span<const ReplicaPlacement> replicas);
+
+// Chooses the spares anew of what is free now.
+void keep_spares(DecisionState& state);
+
 // Takes and returns the devices and the quota of replicas of a job.
 void take(DecisionState& state, const JobRequest& job, std::span<const ReplicaPlacement> replicas);
 void give(DecisionState& state, const JobRequest& job, std::span<const ReplicaPlacement> replicas);
@@ -85,5 +96,6 @@ void heal_degraded_gangs(DecisionState& state);
 void start_pending_jobs(DecisionState& state);
 void resize_elastic_jobs(DecisionState& state);
 void empty_draining_nodes(DecisionState& state);
+void consolidate_running_jobs(DecisionState& state);
 
 }  // namespace regatta::sched

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -16,29 +18,51 @@
 namespace regatta::sched {
 namespace {
 
-constexpr double kFreshPart = 0.05;  // of a checkpoint interval: so fresh a checkpoint is no loss
+// A part of a checkpoint interval, or of the loss of leaving at the next checkpoint: so little
+// is no reason to wait for that.
+constexpr double kFreshPart = 0.05;
 
-// Device-seconds that the failures of these nodes are expected to cost until the job ends, or in a
-// day where its end is not known.
-double staying_loss(const DecisionState& state, const RunningJob& job,
-                    std::span<const ReplicaPlacement> replicas) {
-  double failures_per_day = 0;
+double failures_per_day(const DecisionState& state, std::span<const ReplicaPlacement> replicas) {
+  double sum = 0;
   for (const ReplicaPlacement& replica : replicas)
-    failures_per_day += at(state.snapshot.nodes, replica.node).failures_per_day;
-  const Seconds left = end_time(state.snapshot, job, 0.5) - state.snapshot.now;
-  return reliability::expected_loss(job_at_risk(state.snapshot, job),
-                                    reliability::rate_of(failures_per_day, reliability::kDay),
-                                    std::isfinite(left.value) ? left : reliability::kDay);
+    sum += state.free.failures_per_day(replica.node);
+  return sum;
 }
 
-bool is_fresh(const DecisionState& state, const RunningJob& job) {
+// The costs of leaving nodes with so many failures a day more than others now and later, and of
+// staying until the job ends, or for a day where its end is not known.
+reliability::DrainDecision drain_decision(const DecisionState& state, const RunningJob& job,
+                                          double more_failures_per_day) {
+  const Seconds now = state.snapshot.now;
+  const Seconds left = end_time(state.snapshot, job, 0.5) - now;
+  reliability::JobAtRisk risk = job_at_risk(state.snapshot, job);
+  // A job that moves continues from the checkpoint that it has: none is saved for the move.
+  risk.save = {std::numeric_limits<double>::infinity()};
+  return reliability::decide_drain(risk,
+                                   reliability::rate_of(more_failures_per_day, reliability::kDay),
+                                   std::isfinite(left.value) ? left : reliability::kDay);
+}
+
+bool is_fresh(const DecisionState& state, const RunningJob& job,
+              const reliability::DrainDecision& decision) {
   const Seconds interval = job.request.checkpointing.interval;
-  return interval.value > 0 && state.snapshot.now - job.checkpointed <= interval * kFreshPart;
+  if (interval.value <= 0) return false;
+  return state.snapshot.now - job.checkpointed <= interval * kFreshPart ||
+         decision.now <= decision.next_checkpoint * (1 + kFreshPart);
+}
+
+// A job without checkpoints gains nothing by waiting for one.
+bool leaves_now(const DecisionState& state, const RunningJob& job, bool is_draining,
+                const reliability::DrainDecision& decision) {
+  if (job.request.checkpointing.interval.value <= 0) return decision.now < decision.later;
+  if (is_draining || decision.time == reliability::DrainTime::kNextCheckpoint)
+    return decision.time == reliability::DrainTime::kNow || is_fresh(state, job, decision);
+  return decision.time == reliability::DrainTime::kNow;
 }
 
 struct Leaving {
   std::vector<ReplicaPlacement> kept;
-  std::vector<ReplicaPlacement> left;  // on draining nodes, or on nodes of some risk
+  std::vector<ReplicaPlacement> left;  // on draining nodes, or on nodes known to be of some risk
   bool is_draining = false;
 };
 
@@ -48,7 +72,10 @@ Leaving leaving(const DecisionState& state, const RunningJob& job) {
     const ClusterNode& node = at(state.snapshot.nodes, replica.node);
     const bool drains = node.health == NodeHealth::kDraining;
     made.is_draining |= drains;
-    (drains || node.failures_per_day > 0 ? made.left : made.kept).push_back(replica);
+    const bool is_risky = node.failures_per_day > 0 ||
+                          std::binary_search(state.precautions.avoided.begin(),
+                                             state.precautions.avoided.end(), replica.node);
+    (drains || is_risky ? made.left : made.kept).push_back(replica);
   }
   if (!made.is_draining) return made;
   // Risk alone moves no replica of a job that moves for another reason.
@@ -60,19 +87,21 @@ Leaving leaving(const DecisionState& state, const RunningJob& job) {
   return made;
 }
 
-// Moves the replicas where the loss of the move is below what staying is expected to cost more.
+// Moves the replicas where the loss of the move is below what staying is expected to cost more:
+// reliability/expected_loss.h decides.
 void leave_nodes(DecisionState& state, int index) {
   const RunningJob& job = at(state.snapshot.running, index);
   const Leaving parts = leaving(state, job);
   if (parts.left.empty()) return;
-  const double move_loss = eviction_loss(state.snapshot, job);
-  const double stay_loss = staying_loss(state, job, parts.left);
-  const bool drains_now = parts.is_draining && is_fresh(state, job);
-  if (!drains_now && stay_loss <= move_loss) return;
+  const double here = failures_per_day(state, parts.left);
+  // First as if other nodes never failed: most jobs stay, and need no search for places.
+  if (!leaves_now(state, job, parts.is_draining, drain_decision(state, job, here))) return;
   const GangSize size = replica_counts(job.request, job.replicas);
   const auto placement = place_gang(state.free, {job.request, size, state.weights, parts.kept});
   if (!placement) return;
-  if (!drains_now && stay_loss - staying_loss(state, job, placement->replicas) <= move_loss) return;
+  const double more = std::max(0.0, here - failures_per_day(state, placement->replicas));
+  const auto decision = drain_decision(state, job, more);
+  if (!leaves_now(state, job, parts.is_draining, decision)) return;
   take(state, job.request, placement->replicas);
   give(state, job.request, parts.left);
   JobChange& change = at(state.running, index);
@@ -88,8 +117,8 @@ void leave_nodes(DecisionState& state, int index) {
                          place_text(state, job.request, placement->replicas),
                          format_duration(state.snapshot.now - job.checkpointed +
                                          job.request.checkpointing.restart),
-                         format_duration(Seconds{
-                             stay_loss / std::max(1e-9, devices_of(job.request, job.replicas))})));
+                         format_duration(Seconds{decision.later /
+                                                 job_at_risk(job, state.snapshot.now).devices})));
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 // their nodes return: sched/internal/decision_state.h.
 #include <algorithm>
 #include <cstddef>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -71,10 +73,37 @@ void change_replicas(DecisionState& state, const DegradedGang& gang, ActionKind 
   add_action(state, kind, job.request, std::move(replicas), std::move(reason));
 }
 
+// Healing takes spares first, then nodes that ordinary jobs may use, then those that are avoided.
+std::optional<GangPlacement> find_replacement(const DecisionState& state, const DegradedGang& gang,
+                                              bool& is_spare) {
+  const RunningJob& job = at(state.snapshot.running, gang.job);
+  const GangSize size = replica_counts(job.request, job.replicas);
+  const auto place = [&](const FreeCapacity& free) {
+    return place_gang(free, {job.request, size, state.weights, gang.kept});
+  };
+  const std::vector<int>& spares = state.precautions.spares;
+  FreeCapacity free = state.free;
+  if (!spares.empty() && is_healed_by_spares(state.policy, job)) {
+    for (int node = 0; node < free.nodes(); ++node)
+      free.set_open(node, false);
+    set_all_open(free, spares, true);
+    auto placement = place(free);
+    is_spare = placement.has_value();
+    if (placement) return placement;
+    free = state.free;
+    set_all_open(free, spares, true);
+  }
+  auto placement = place(free);
+  if (!placement && !state.precautions.avoided.empty())
+    placement = place(free_with_avoided(state, free));
+  return placement;
+}
+
 bool replace_lost(DecisionState& state, const DegradedGang& gang) {
   const RunningJob& job = at(state.snapshot.running, gang.job);
   const GangSize size = replica_counts(job.request, job.replicas);
-  auto placement = place_gang(state.free, {job.request, size, state.weights, gang.kept});
+  bool is_spare = false;
+  auto placement = find_replacement(state, gang, is_spare);
   std::string room;
   if (!placement && state.policy.preempts)
     placement = make_room(state,
@@ -88,9 +117,10 @@ bool replace_lost(DecisionState& state, const DegradedGang& gang) {
   std::vector<ReplicaPlacement> replicas = gang.kept;
   replicas.insert(replicas.end(), placement->replicas.begin(), placement->replicas.end());
   order_gang(state.free.domains(), job.request, replicas);
-  std::string reason =
-      fmt::format("{}; the gang continues from its checkpoint with {}{}", lost_text(state, gang),
-                  place_text(state, job.request, placement->replicas), room);
+  std::string reason = fmt::format("{}; the gang continues from its checkpoint with {}{}{}{}",
+                                   lost_text(state, gang), is_spare ? "spare " : "",
+                                   place_text(state, job.request, placement->replicas), room,
+                                   avoided_text(state, placement->replicas));
   change_replicas(state, gang, ActionKind::kReplace, std::move(replicas), std::move(reason));
   return true;
 }

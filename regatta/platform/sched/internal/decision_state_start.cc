@@ -76,6 +76,7 @@ class StartPass {
   const FreeCapacity& view_for(int pending, int& view);
   bool is_owed(int pending) const;
   bool fits_empty_cluster(const JobRequest& job, const std::string& shape);
+  bool fits_on_spares(int pending);
 
   DecisionState& state_;
   SlicePlacement slices_;
@@ -89,7 +90,8 @@ class StartPass {
   std::optional<FreeCapacity> empty_;  // the cluster without any job
   ClusterSnapshot repaired_nodes_;     // all ready
   std::optional<FreeCapacity> repaired_;
-  std::map<std::string, bool> fits_empty_;  // by shape
+  std::map<std::string, bool> fits_empty_;   // by shape
+  std::map<std::string, bool> fits_spares_;  // the same
   int room_searches_left_ = kRoomSearchesMax;
   bool has_made_room_ = false;
 };
@@ -189,7 +191,19 @@ void StartPass::add_waiting(const Waiting& waiting) {
     if (is_new) reason->second = unfit_reason(state_.snapshot.nodes, job);
     added.detail = reason->second;
   }
+  if (waiting.cause == WaitCause::kNoRoom && fits_on_spares(waiting.pending))
+    added.cause = WaitCause::kSpares;
   state_.decision.waiting.push_back(std::move(added));
+}
+
+bool StartPass::fits_on_spares(int pending) {
+  if (state_.precautions.spares.empty()) return false;
+  const std::string shape = shape_of(at(state_.queue.jobs, pending).request);
+  const auto known = fits_spares_.find(shape);
+  if (known != fits_spares_.end()) return known->second;
+  FreeCapacity free = state_.free;
+  set_all_open(free, state_.precautions.spares, true);
+  return fits_spares_.emplace(shape, place(pending, free).has_value()).first->second;
 }
 
 // Victims may have had more than the gang takes: jobs before it in the order may fit now.
@@ -239,8 +253,12 @@ std::optional<WaitCause> StartPass::try_start(int pending) {
   const bool has_failed = failed_.count({view, shape}) > 0;
   std::string room;
   if (!has_failed) {
-    if (auto placement = place(pending, free)) {
-      start(pending, std::move(placement->replicas), "");
+    auto placement = place(pending, free);
+    if (!placement && !state_.precautions.avoided.empty())
+      placement = place(pending, free_with_avoided(state_, free));
+    if (placement) {
+      const std::string avoided = avoided_text(state_, placement->replicas);
+      start(pending, std::move(placement->replicas), avoided);
       return std::nullopt;
     }
     failed_.emplace(view, shape);

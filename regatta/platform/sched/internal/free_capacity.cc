@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 #include <tuple>
+#include <utility>
 
 #include "regatta/base/core/ids.h"
 
@@ -155,6 +156,15 @@ void FreeCapacity::block(const Role& role, const ReplicaPlacement& placement) {
     milli = static_cast<std::int16_t>(std::max(0, milli - role.device_milli));
     memory = role.is_sliced() ? std::max(0, memory - role.device_memory_mib) : 0;
   }
+}
+
+double FreeCapacity::failures_per_day(int node) const {
+  return failures_per_day_ ? at(*failures_per_day_, node) : this->node(node).failures_per_day;
+}
+
+void FreeCapacity::set_failures_per_day(
+    std::shared_ptr<const std::vector<double>> failures_per_day) {
+  failures_per_day_ = std::move(failures_per_day);
 }
 
 void FreeCapacity::set_open(int node, bool is_open) {

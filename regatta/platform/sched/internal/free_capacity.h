@@ -67,6 +67,8 @@ class FreeCapacity {
   const ClusterNode& node(int node) const;
   const NodeCapacity& free(int node) const;
   int nodes() const;
+  // Failures that are expected of the node a day.
+  double failures_per_day(int node) const;
   const ClusterDomains& domains() const { return *domains_; }
   // Domains of `level`, as ranges of domains().order; one for kCluster, one for each node for
   // kServer.
@@ -80,10 +82,13 @@ class FreeCapacity {
   void block(const Role& role, const ReplicaPlacement& placement);
   // Lets no replica come to the node, or lets them come again.
   void set_open(int node, bool is_open);
+  // Other expectations than those of the nodes, by node; null: those of the nodes.
+  void set_failures_per_day(std::shared_ptr<const std::vector<double>> failures_per_day);
 
  private:
   const ClusterSnapshot* snapshot_;
   std::shared_ptr<const ClusterDomains> domains_;  // shared by copies
+  std::shared_ptr<const std::vector<double>> failures_per_day_;
   std::vector<NodeCapacity> free_;
 };
 

@@ -133,7 +133,7 @@ GangCost cost_of_shares(const GangTask& task, const NodeView& view, const GangSh
   double failures = 0;
   int replicas = 0;
   for (const NodeUse& use : uses) {
-    failures += task.free.node(at(domains.order, use.position)).failures_per_day;
+    failures += task.free.failures_per_day(at(domains.order, use.position));
     replicas += use.replicas;
   }
   const double spread =

@@ -54,8 +54,9 @@ NodeView view_nodes(const FreeCapacity& free) {
     for (int device = 0; device < node.devices && is_counted; ++device)
       milli += at(capacity.device_milli, device);
     view.free_milli_before[i + 1] = view.free_milli_before[i] + milli;
-    view.failures_before[i + 1] = view.failures_before[i] + node.failures_per_day;
-    view.has_failures |= node.failures_per_day > 0;
+    const double failures = free.failures_per_day(domains.order[i]);
+    view.failures_before[i + 1] = view.failures_before[i] + failures;
+    view.has_failures |= failures > 0;
     const bool is_whole = is_counted && std::popcount(capacity.whole_free) == node.devices;
     for (int level = 0; level < kTopologyLevels; ++level) {
       const int domain = at(domains.domain_of, level)[i];

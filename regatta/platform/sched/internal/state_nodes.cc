@@ -15,6 +15,7 @@ namespace {
 
 constexpr int kNodesMax = 1 << 20;
 constexpr double kMilliPerCore = 1000;
+constexpr NumberRange kAgo{.low = 0, .high = 1e9};
 
 const Choices<NodeHealth>& healths() {
   static const Choices<NodeHealth> choices = {{"ready", NodeHealth::kReady},
@@ -50,10 +51,34 @@ void read_hardware(const YamlMap& map, ClusterNode& node) {
   node.group = map.integer_or("group", node.group, {0, kNodesMax});
 }
 
+// Times before now; the moment of the state is 0.
+void read_history(const YamlMap& map, ClusterNode& node) {
+  node.watched_since =
+      Seconds{0} - map.seconds_or("watched_for", Seconds{0} - node.watched_since, kAgo);
+  if (!map.has("failed_ago")) return;
+  node.failures.clear();
+  for (const std::string& text : map.texts("failed_ago")) {
+    const Result<Seconds> ago = parse_seconds(text);
+    if (!ago || *ago > Seconds{kAgo.high}) {
+      map.fail("failed_ago", "write how long ago each failure was, like [20h, 3d]");
+      return;
+    }
+    node.failures.push_back(Seconds{0} - *ago);
+  }
+  std::sort(node.failures.begin(), node.failures.end());
+  if (static_cast<int>(node.failures.size()) > kNodeFailuresMax)
+    map.fail("failed_ago", fmt::format("there are {} failures; give the latest {}",
+                                       node.failures.size(), kNodeFailuresMax));
+  else if (!node.failures.empty() && node.failures.front() < node.watched_since)
+    map.fail("failed_ago",
+             "a failure is longer ago than the node is watched; give watched_for, like 90d");
+}
+
 void read_health(const YamlMap& map, ClusterNode& node) {
   node.health = map.choice("health", healths(), std::optional(node.health));
   node.failures_per_day =
       map.number_or("failures_per_day", node.failures_per_day, {.low = 0, .high = 1e6});
+  read_history(map, node);
   if (!map.has("failed_devices")) return;
   node.failed_devices = 0;
   for (const int device : map.integers("failed_devices", {0, std::max(0, node.devices - 1)}))
@@ -70,7 +95,8 @@ void add_node(const YamlMap& map, ClusterNode node, StateNodes& state) {
 // `name` and `count` stand for name0, name1, ...
 void add_nodes(const YamlMap& map, StateNodes& state) {
   map.allow({"name", "count", "devices", "device_type", "device_memory", "cpus", "memory", "nics",
-             "numa_nodes", "leaf", "group", "health", "failures_per_day", "failed_devices"});
+             "numa_nodes", "leaf", "group", "health", "failures_per_day", "failed_devices",
+             "failed_ago", "watched_for"});
   ClusterNode node;
   node.name = map.text("name");
   read_amounts(map, node);
@@ -92,7 +118,8 @@ void add_nodes(const YamlMap& map, StateNodes& state) {
 
 // Health and amounts of a node that the cluster file has.
 void change_node(const YamlMap& map, StateNodes& state) {
-  map.allow({"name", "cpus", "memory", "health", "failures_per_day", "failed_devices"});
+  map.allow({"name", "cpus", "memory", "health", "failures_per_day", "failed_devices", "failed_ago",
+             "watched_for"});
   const std::string name = map.text("name");
   const auto found = state.index.find(name);
   if (found == state.index.end()) {
