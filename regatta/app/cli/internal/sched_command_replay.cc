@@ -88,8 +88,9 @@ void add_sched_replay(CLI::App& sched, int& exit_status) {
                    "Requests: replicas of a device that serve the highest minute of a type (20)")
       ->type_name("N")
       ->check(whole_number(1, kReplicasMax));
-  ->add_option("--checkpoint", options->checkpoint,
-               "Jobs but services save so often, and restart in 2 min (never, and at once)")
+  command
+      ->add_option("--checkpoint", options->checkpoint,
+                   "Jobs but services save so often, and restart in 2 min (never, and at once)")
       ->type_name("TIME");
   add_failure_options(*command, options->failures);
   add_replay_options(*command, options->run);

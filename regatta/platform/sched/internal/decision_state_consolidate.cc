@@ -123,7 +123,7 @@ std::optional<Emptied> ConsolidationPass::emptied(TopologyLevel level, NodeRange
   one.jobs.erase(std::unique(one.jobs.begin(), one.jobs.end()), one.jobs.end());
   if (static_cast<int>(one.jobs.size()) > moves_left_) return std::nullopt;
   for (const int job : one.jobs)
-    one.loss += eviction_loss(at(state_.snapshot.running, job), state_.snapshot.now);
+    one.loss += eviction_loss(state_.snapshot, at(state_.snapshot.running, job));
   if (level == TopologyLevel::kLeaf) one.gain_most += rule_.leaf.value * leaf_devices;
   if (one.gain_most <= one.loss) return std::nullopt;
   const auto devices = [&](int job) {

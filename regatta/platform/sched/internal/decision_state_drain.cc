@@ -117,8 +117,8 @@ void leave_nodes(DecisionState& state, int index) {
                          place_text(state, job.request, placement->replicas),
                          format_duration(state.snapshot.now - job.checkpointed +
                                          job.request.checkpointing.restart),
-                         format_duration(Seconds{decision.later /
-                                                 job_at_risk(job, state.snapshot.now).devices})));
+                         format_duration(
+                             Seconds{decision.later / job_at_risk(state.snapshot, job).devices})));
 }
 
 }  // namespace

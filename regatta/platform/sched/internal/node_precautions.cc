@@ -58,12 +58,12 @@ LargestJob largest_job(const ClusterSnapshot& snapshot, const JobQueue& queue) {
   for (const RunningJob& job : snapshot.running) {
     const double devices = devices_of(job.request, job.replicas);
     if (devices <= largest.devices) continue;
-    const auto risk = job_at_risk(job, snapshot.now);
+    const auto risk = job_at_risk(snapshot, job);
     largest = {.devices = devices,
                .nodes = nodes_of(job.replicas),
                .device_type = at(snapshot.nodes, job.replicas.front().node).device_type,
                .failure_cost = {reliability::failure_loss(risk) / risk.devices},
-               .left = known_or_day(end_time(job, snapshot.now, 0.5) - snapshot.now)};
+               .left = known_or_day(end_time(snapshot, job, 0.5) - snapshot.now)};
   }
   for (const PendingJob& job : queue.jobs) {
     const JobRequest& request = job.request;
