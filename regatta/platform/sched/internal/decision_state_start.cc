@@ -40,11 +40,11 @@ void StartPass::run() {
   if (has_guarantees) start_owed(order);
   std::vector<Waiting> waiting = start_in(order);
   // Others may take back from a queue that what started lifted above its guarantee.
-  for (int seen = -1; seen != starts_;) {
-    seen = starts_;
+  for (bool is_first = true;; is_first = false) {
+    const int before = starts_;
     if (has_guarantees && starts_ > starts_of_owed_) start_owed(order);
+    if (!is_first && starts_ == before) break;
     use_what_victims_left(waiting);
-    if (!has_guarantees) break;
   }
   for (const Waiting& job : waiting)
     if (!is_started(job.pending)) add_waiting(job);

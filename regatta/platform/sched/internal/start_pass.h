@@ -38,8 +38,9 @@ class StartPass {
 
   void start_owed(const PendingOrder& order);
   std::vector<Waiting> start_in(PendingOrder order);
-  bool is_behind(int pending, const std::map<int, int>& first_in_line) const;
-  void note_first(int pending, std::map<int, int>& first_in_line);
+  bool is_below_guarantee(int leaf) const;
+  bool is_behind(int pending, std::vector<int>& ahead);
+  bool fits_now(int pending);
   int account_of(int pending) const {
     return state_.accounts.at(&at(state_.queue.jobs, pending).request);
   }

@@ -1,5 +1,7 @@
 // Pending jobs that their queues are guaranteed: sched/internal/start_pass.h.
 #include <algorithm>
+#include <cstddef>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -33,13 +35,19 @@ bool StartPass::start_owed_within(const PendingOrder& order, int distance) {
   bool is_changed = false;
   PendingOrder round = order;
   round.reorder();
-  std::map<int, int> first_in_line;  // by leaf: the first job that fits and is not owed
+  // By leaf: jobs that are not within a guarantee, first to last.
+  std::vector<std::vector<int>> ahead(as_index(state_.queue.quotas.size()));
   for (int pending = round.next(); pending >= 0; pending = round.next()) {
     if (is_started(pending)) continue;
+    const int leaf = leaf_of(pending);
+    if (!is_below_guarantee(leaf)) {
+      if (state_.policy.is_fair) break;  // so are all that follow
+      continue;
+    }
     const int owed = owed_distance(pending);
-    if (owed < 0 || is_behind(pending, first_in_line)) {
-      note_first(pending, first_in_line);
-    } else if (owed <= distance && !try_start(pending)) {
+    if (owed < 0) {
+      at(ahead, leaf).push_back(pending);
+    } else if (owed <= distance && !is_behind(pending, at(ahead, leaf)) && !try_start(pending)) {
       is_changed = true;
       if (has_made_room_) round.reorder();
       continue;
@@ -49,30 +57,45 @@ bool StartPass::start_owed_within(const PendingOrder& order, int distance) {
   return is_changed;
 }
 
-// A job of its own queue goes first that would evict it later.
-bool StartPass::is_behind(int pending, const std::map<int, int>& first_in_line) const {
-  const auto first = first_in_line.find(leaf_of(pending));
-  if (first == first_in_line.end()) return false;
-  const PendingJob& job = at(state_.queue.jobs, pending);
-  const PendingJob& ahead = at(state_.queue.jobs, first->second);
-  if (ahead.request.priority != job.request.priority)
-    return ahead.request.priority > job.request.priority;
-  const auto& levels = state_.policy.service_levels;
-  return service_level(levels, ahead.request, ahead.completed) <
-         service_level(levels, job.request, job.completed);
+bool StartPass::is_below_guarantee(int leaf) const {
+  const QuotaTree& tree = state_.queue.quotas;
+  for (int queue = leaf; queue >= 0; queue = tree.parent(queue))
+    if (state_.guarantees.is_below(queue, state_.usage.of_queue(queue))) return true;
+  return false;
 }
 
-void StartPass::note_first(int pending, std::map<int, int>& first_in_line) {
+// Whether one of the jobs ahead in its line fits now, and would evict it later. Those that do not
+// fit are left out of `ahead`.
+bool StartPass::is_behind(int pending, std::vector<int>& ahead) {
+  if (!state_.policy.preempts) return false;
+  const auto& levels = state_.policy.service_levels;
+  const PendingJob& job = at(state_.queue.jobs, pending);
+  const auto would_evict = [&](const PendingJob& first) {
+    if (first.request.priority != job.request.priority)
+      return first.request.priority > job.request.priority;
+    return service_level(levels, first.request, first.completed) <
+           service_level(levels, job.request, job.completed);
+  };
+  for (std::size_t i = 0; i < ahead.size();) {
+    if (!would_evict(at(state_.queue.jobs, ahead[i]))) {
+      ++i;
+    } else if (fits_now(ahead[i])) {
+      return true;
+    } else {
+      ahead.erase(ahead.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+  }
+  return false;
+}
+
+bool StartPass::fits_now(int pending) {
   const JobRequest& job = at(state_.queue.jobs, pending).request;
-  if (!state_.policy.preempts || first_in_line.contains(leaf_of(pending)) ||
-      !admits(state_, job, smallest_size(job)))
-    return;
+  if (!admits(state_, job, smallest_size(job))) return false;
   const std::string shape = shape_of(job);
-  if (failed_.contains({0, shape})) return;
-  if (place_gang(state_.free, {job, smallest_size(job), state_.weights}))
-    first_in_line.emplace(leaf_of(pending), pending);
-  else
-    failed_.emplace(0, shape);
+  if (failed_.contains({0, shape})) return false;
+  if (place_gang(state_.free, {job, smallest_size(job), state_.weights})) return true;
+  failed_.emplace(0, shape);
+  return false;
 }
 
 int StartPass::owed_distance(int pending) const {
