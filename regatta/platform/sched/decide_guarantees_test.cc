@@ -37,6 +37,22 @@ void add_queues(RandomSequence& random, const std::string& parent, int devices, 
   }
 }
 
+// Parts of what each leaf is guaranteed are of one type.
+void guarantee_types(RandomSequence& random, std::vector<QuotaQueue>& queues) {
+  std::set<std::string> parents;
+  for (const QuotaQueue& queue : queues)
+    parents.insert(queue.parent);
+  for (QuotaQueue& queue : queues) {
+    if (parents.contains(queue.name)) continue;
+    int left = static_cast<int>(queue.guaranteed[Resource::kCompute] / kDeviceMilli);
+    for (const char* type : {"h100", "a100"}) {
+      const int devices = below(random, left + 1);
+      left -= devices;
+      queue.device_types.push_back({.type = type, .guaranteed = devices * kDeviceMilli});
+    }
+  }
+}
+
 JobRequest random_job(RandomSequence& random, const QuotaTree& tree, const std::string& name) {
   JobRequest job = gang(name, 1 + below(random, 3), 1 << below(random, 4));
   job.queue = tree.queue(tree.leaves()[random.below(tree.leaves().size())]).name;
@@ -51,21 +67,26 @@ struct QuotaState {
 };
 
 // Jobs run wherever they fit, whatever their queue is guaranteed; others wait.
-QuotaState random_quota_state(std::uint64_t seed) {
+QuotaState random_quota_state(std::uint64_t seed, bool has_types = false) {
   RandomSequence random(seed);
   QuotaState state;
   const int nodes = 2 + below(random, 5);
   state.snapshot = cluster_of(nodes, 2);
+  if (has_types)
+    for (int node = 1; node < nodes; node += 2)
+      at(state.snapshot.nodes, node).device_type = "a100";
   for (bool is_made = false; !is_made;) {
     std::vector<QuotaQueue> queues;
     add_queues(random, "", 8 * nodes, 1, queues);
+    if (has_types) guarantee_types(random, queues);
     auto tree = QuotaTree::create(std::move(queues));
     is_made = tree.has_value();
     if (is_made) state.queue.quotas = std::move(*tree);
   }
   for (int i = 0; i < 30; ++i) {
-    const JobRequest job =
+    JobRequest job =
         random_job(random, state.queue.quotas, (i < 18 ? "r" : "p") + std::to_string(i));
+    if (has_types) job.device_types = {below(random, 2) == 0 ? "h100" : "a100"};
     const FreeCapacity free(state.snapshot);
     const auto placement = place_gang(free, {job, smallest_size(job)});
     if (i < 18 && placement)
@@ -105,7 +126,7 @@ bool could_start(const DecisionState& state, const PendingJob& job, RandomSequen
       return state.guarantees.allows(
           usage, claim,
           {.leaf = usage.leaf_of(state.accounts.at(&running.request)),
-           .amounts = amounts_on(state.snapshot, running.request, running.replicas)},
+           .amounts = amounts_on(state, running.request, running.replicas)},
           ReclaimLoss::kWholeJob);
     });
     if (victim == left.end()) return false;
@@ -113,7 +134,7 @@ bool could_start(const DecisionState& state, const PendingJob& job, RandomSequen
     for (const ReplicaPlacement& replica : running.replicas)
       free.give(at(running.request.roles, replica.role), replica);
     usage.remove(state.accounts.at(&running.request),
-                 amounts_on(state.snapshot, running.request, running.replicas));
+                 amounts_on(state, running.request, running.replicas));
     left.erase(victim);
   }
   return true;
@@ -126,43 +147,63 @@ SchedulingPolicy without_levels() {
   return policy;
 }
 
-constexpr std::uint64_t kStates = 600;
+// Waiting jobs that could start within a guarantee before a decision, and those of them that still
+// could after it.
+struct OwedJobs {
+  int before = 0;
+  int after = 0;
+  int evictions = 0;
+};
+
+void count_owed_jobs(QuotaState state, const SchedulingPolicy& policy, RandomSequence& random,
+                     OwedJobs& count) {
+  std::set<std::string> owed;
+  {
+    const auto before = DecisionState::create(state.snapshot, state.queue, policy);
+    ASSERT_TRUE(before);
+    for (const PendingJob& job : state.queue.jobs)
+      if (could_start(*before, job, random)) owed.insert(job.request.name);
+  }
+  count.before += static_cast<int>(owed.size());
+  const auto decision = decide(state.snapshot, state.queue, policy);
+  ASSERT_TRUE(decision);
+  apply_decision(*decision, state.snapshot, state.queue);
+  const auto after = DecisionState::create(state.snapshot, state.queue, policy);
+  ASSERT_TRUE(after);
+  for (const PendingJob& job : state.queue.jobs) {
+    count.evictions += job.evictions;
+    // Others come within a guarantee by the evictions of this decision: the next one is for them.
+    if (!owed.contains(job.request.name)) continue;
+    bool is_owed = false;
+    for (int order = 0; order < 5; ++order)
+      is_owed |= could_start(*after, job, random);
+    count.after += is_owed ? 1 : 0;
+  }
+}
+
+OwedJobs owed_jobs_of(std::uint64_t states, bool has_types, const SchedulingPolicy& policy) {
+  OwedJobs count;
+  for (std::uint64_t seed = 0; seed < states; ++seed) {
+    RandomSequence random(seed + 1'000'000);
+    count_owed_jobs(random_quota_state(seed, has_types), policy, random, count);
+  }
+  std::printf(
+      "jobs that could start within guarantees: %d before, %d after; "
+      "%d evictions\n",
+      count.before, count.after, count.evictions);
+  return count;
+}
 
 TEST(GuaranteesOfRandomTrees, AreMetByOneDecisionWhereReclaimableJobsHoldTheRoom) {
-  const SchedulingPolicy policy = without_levels();
-  int owed_before = 0;
-  int owed_after = 0;
-  int evictions = 0;
-  for (std::uint64_t seed = 0; seed < kStates; ++seed) {
-    QuotaState state = random_quota_state(seed);
-    RandomSequence random(seed + 1'000'000);
-    std::set<std::string> owed;
-    {
-      const auto before = DecisionState::create(state.snapshot, state.queue, policy);
-      ASSERT_TRUE(before);
-      for (const PendingJob& job : state.queue.jobs)
-        if (could_start(*before, job, random)) owed.insert(job.request.name);
-    }
-    owed_before += static_cast<int>(owed.size());
-    const auto decision = decide(state.snapshot, state.queue, policy);
-    ASSERT_TRUE(decision);
-    apply_decision(*decision, state.snapshot, state.queue);
-    const auto after = DecisionState::create(state.snapshot, state.queue, policy);
-    ASSERT_TRUE(after);
-    for (const PendingJob& job : state.queue.jobs) {
-      evictions += job.evictions;
-      // Others come within a guarantee by the evictions of this decision: the next one is for them.
-      if (!owed.contains(job.request.name)) continue;
-      bool is_owed = false;
-      for (int order = 0; order < 5; ++order)
-        is_owed |= could_start(*after, job, random);
-      owed_after += is_owed ? 1 : 0;
-    }
-  }
-  std::printf("jobs that could start within guarantees: %d before, %d after; %d evictions\n",
-              owed_before, owed_after, evictions);
-  EXPECT_GT(owed_before, static_cast<int>(kStates));
-  EXPECT_EQ(owed_after, 0);
+  const OwedJobs count = owed_jobs_of(600, false, without_levels());
+  EXPECT_GT(count.before, 600);
+  EXPECT_EQ(count.after, 0);
+}
+
+TEST(GuaranteesOfRandomTrees, AreMetByOneDecisionForDeviceTypesToo) {
+  const OwedJobs count = owed_jobs_of(600, true, without_levels());
+  EXPECT_GT(count.before, 600);
+  EXPECT_EQ(count.after, 0);
 }
 
 // By priority it could, and the job that it evicts would take its guarantee back: in a circle.

@@ -17,12 +17,16 @@ namespace regatta::sched {
 ResourceAmounts& ResourceAmounts::operator+=(const ResourceAmounts& other) {
   for (std::size_t i = 0; i < of.size(); ++i)
     of[i] += other.of[i];
+  for (std::size_t i = 0; i < of_type.size(); ++i)
+    of_type[i] += other.of_type[i];
   return *this;
 }
 
 ResourceAmounts& ResourceAmounts::operator-=(const ResourceAmounts& other) {
   for (std::size_t i = 0; i < of.size(); ++i)
     of[i] -= other.of[i];
+  for (std::size_t i = 0; i < of_type.size(); ++i)
+    of_type[i] -= other.of_type[i];
   return *this;
 }
 
@@ -61,6 +65,10 @@ std::string amount_text(Resource resource, long long amount) {
   return {};
 }
 
+std::string device_type_text(std::string_view amount, std::string_view type) {
+  return fmt::format("{} of type {}", amount, type);
+}
+
 double dominant_share(const ResourceAmounts& amounts, const ResourceAmounts& capacity) {
   double share = 0;
   for (std::size_t r = 0; r < amounts.of.size(); ++r) {
@@ -85,6 +93,7 @@ Result<QuotaTree> QuotaTree::create(std::vector<QuotaQueue> queues) {
   REGATTA_TRY_DO(check_queues(queues));
   tree.is_default_ = false;
   REGATTA_TRY_DO(tree.order_queues(std::move(queues)));
+  REGATTA_TRY_DO(tree.index_device_types());
   REGATTA_TRY_DO(tree.settle_guarantees());
   return tree;
 }
@@ -146,6 +155,31 @@ Status QuotaTree::order_queues(std::vector<QuotaQueue> queues) {
   return {};
 }
 
+Status QuotaTree::index_device_types() {
+  for (const QuotaQueue& queue : queues_)
+    for (const DeviceTypeQuota& quota : queue.device_types)
+      device_types_.push_back(quota.type);
+  std::sort(device_types_.begin(), device_types_.end());
+  device_types_.erase(std::unique(device_types_.begin(), device_types_.end()), device_types_.end());
+  if (device_types_.size() > kQuotaDeviceTypesMax) {
+    return Error{Code::kInvalidInput,
+                 fmt::format("queues: their quotas name {} device types, but at most {} are "
+                             "possible; leave some out",
+                             device_types_.size(), kQuotaDeviceTypesMax)};
+  }
+  if (device_types_.empty()) return {};
+  device_type_limits_.resize(queues_.size());
+  for (int queue = 0; queue < size(); ++queue) {
+    for (const DeviceTypeQuota& quota : at(queues_, queue).device_types) {
+      const int type = find_device_type(quota.type);
+      at(at(queues_, queue).guaranteed.of_type, type) = quota.guaranteed;
+      at(at(device_type_limits_, queue).of_queue, type) = quota.limit;
+      at(at(device_type_limits_, queue).of_user, type) = quota.user_limit;
+    }
+  }
+  return {};
+}
+
 // From the leaves up, so that a parent that says nothing has what its children are guaranteed.
 Status QuotaTree::settle_guarantees() {
   for (int queue = size() - 1; queue >= 0; --queue) {
@@ -153,6 +187,12 @@ Status QuotaTree::settle_guarantees() {
     for (const int child : children(queue))
       sum += at(queues_, child).guaranteed;
     QuotaQueue& settled = at(queues_, queue);
+    for (std::size_t type = 0; type < device_types_.size(); ++type) {
+      REGATTA_TRY_DO(check_device_type(settled, device_types_[type], sum.of_type[type]));
+      long long& guaranteed = settled.guaranteed.of_type[type];
+      if (guaranteed == 0) guaranteed = sum.of_type[type];
+    }
+    REGATTA_TRY_DO(settle_compute(settled, sum));
     REGATTA_TRY_DO(check_children(settled, sum));
     for (std::size_t r = 0; r < sum.of.size(); ++r)
       if (settled.guaranteed.of[r] == 0) settled.guaranteed.of[r] = sum.of[r];
@@ -178,6 +218,16 @@ int QuotaTree::subtree_end(int queue) const {
 
 int QuotaTree::height(int queue) const {
   return at(heights_, queue);
+}
+
+int QuotaTree::find_device_type(std::string_view name) const {
+  const auto found = std::lower_bound(device_types_.begin(), device_types_.end(), name);
+  if (found == device_types_.end() || *found != name) return -1;
+  return static_cast<int>(found - device_types_.begin());
+}
+
+const DeviceTypeLimits& QuotaTree::device_type_limits(int queue) const {
+  return at(device_type_limits_, queue);
 }
 
 int QuotaTree::name_rank(int queue) const {

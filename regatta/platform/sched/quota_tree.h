@@ -21,8 +21,13 @@ namespace regatta::sched {
 enum class Resource { kCompute, kDeviceMemory, kCpu, kMemory, kNic };
 inline constexpr int kResources = 5;
 
+// Device types that the quotas of one tree may name.
+inline constexpr int kQuotaDeviceTypesMax = 8;
+
 struct ResourceAmounts {
   std::array<long long, kResources> of{};
+  // The part of the compute that is on devices of each type of QuotaTree::device_types().
+  std::array<long long, kQuotaDeviceTypesMax> of_type{};
 
   long long operator[](Resource resource) const { return of[static_cast<std::size_t>(resource)]; }
   long long& operator[](Resource resource) { return of[static_cast<std::size_t>(resource)]; }
@@ -38,9 +43,20 @@ ResourceAmounts amounts_of(const JobRequest& job, std::span<const int> replicas,
 
 // "64 devices", "12.5 cores", "512 MiB of device memory"
 std::string amount_text(Resource resource, long long amount);
+// "64 devices of type h100"
+std::string device_type_text(std::string_view amount, std::string_view type);
 
 // max over resources of amount / capacity; infinite where an amount has no capacity.
 double dominant_share(const ResourceAmounts& amounts, const ResourceAmounts& capacity);
+
+// A queue's guarantee of devices of one type, and its limits of them: parts of its amounts of
+// compute, in the same unit.
+struct DeviceTypeQuota {
+  std::string type;
+  long long guaranteed = 0;
+  std::optional<long long> limit{};
+  std::optional<long long> user_limit{};
+};
 
 // A queue; queues without a child are leaves, and jobs wait in them. Siblings form a cohort: they
 // borrow what the others of their parent do not use.
@@ -50,16 +66,24 @@ struct QuotaQueue {
   double weight = 1;   // of its share of what is not guaranteed
   // 0: nothing is said about this resource. A queue that is guaranteed devices alone gets the CPU
   // that its jobs take with them as far as there is some. A parent that says nothing is guaranteed
-  // what its children are.
+  // what its children are. In a tree `of_type` is that of `device_types`, and the compute is at
+  // least its sum.
   ResourceAmounts guaranteed;
   std::array<std::optional<long long>, kResources> limit{};       // with what it borrows
   std::array<std::optional<long long>, kResources> user_limit{};  // of each user in it
+  std::vector<DeviceTypeQuota> device_types{};                    // each type once
 };
 
 // The largest amount of any quota and the largest weight over the smallest.
 inline constexpr long long kQuotaAmountMax = 1'000'000'000'000;
 inline constexpr double kQuotaWeightMax = 1e6;
 inline constexpr int kQuotaQueuesMax = 10'000;
+
+// By QuotaTree::device_types().
+struct DeviceTypeLimits {
+  std::array<std::optional<long long>, kQuotaDeviceTypesMax> of_queue{};
+  std::array<std::optional<long long>, kQuotaDeviceTypesMax> of_user{};
+};
 
 // Queues are numbered depth-first, siblings in the order in which they were given: a parent comes
 // before its children, and all queues below one follow it.
@@ -70,7 +94,8 @@ class QuotaTree {
   // Without queues: as above. Fails with kInvalidInput, a sentence that names the queue and the
   // remedy: names that are empty or come twice, unknown parents, queues that are their own
   // ancestors, amounts and weights out of range, limits below what is guaranteed, children that are
-  // guaranteed more than their parent is, or may use.
+  // guaranteed more than their parent is, or may use, more device types than
+  // kQuotaDeviceTypesMax.
   static Result<QuotaTree> create(std::vector<QuotaQueue> queues);
 
   int size() const { return static_cast<int>(queues_.size()); }
@@ -82,11 +107,16 @@ class QuotaTree {
   int height(int queue) const;     // 0: a leaf
   int name_rank(int queue) const;  // place of its name among all names
   std::span<const int> leaves() const { return leaves_; }
+  // That its queues name, by name.
+  std::span<const std::string> device_types() const { return device_types_; }
+  int find_device_type(std::string_view name) const;  // -1: none names it
+  const DeviceTypeLimits& device_type_limits(int queue) const;
   // Fails with kNotFound and a remedy where `name` is no leaf.
   Result<int> find_leaf(std::string_view name) const;
 
  private:
   Status order_queues(std::vector<QuotaQueue> queues);
+  Status index_device_types();
   Status settle_guarantees();
 
   std::vector<QuotaQueue> queues_;
@@ -97,6 +127,8 @@ class QuotaTree {
   std::vector<int> by_name_;  // queues by name
   std::vector<int> name_ranks_;
   std::vector<int> leaves_;
+  std::vector<std::string> device_types_;
+  std::vector<DeviceTypeLimits> device_type_limits_;  // by queue; empty without device types
   bool is_default_ = false;
 };
 

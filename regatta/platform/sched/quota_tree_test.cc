@@ -121,6 +121,63 @@ TEST(QuotaTree, RefusesGuaranteesThatContradictEachOther) {
               HasSubstr("queue p: the queues below it are guaranteed 3 devices"));
 }
 
+QuotaQueue typed_queue(const std::string& name, const std::string& parent, long long h100,
+                       long long a100 = 0) {
+  QuotaQueue queue = queue_of(name, parent);
+  queue.device_types = {{.type = "h100", .guaranteed = h100 * kDeviceMilli},
+                        {.type = "a100", .guaranteed = a100 * kDeviceMilli}};
+  return queue;
+}
+
+TEST(QuotaTree, DevicesOfATypeArePartOfThoseThatAreGuaranteed) {
+  const auto tree = QuotaTree::create(
+      {queue_of("p", ""), typed_queue("a", "p", 3, 1), queue_of("b", "p", 5), queue_of("q", "")});
+  ASSERT_TRUE(tree) << tree.error().message;
+  EXPECT_THAT(tree->device_types(), ElementsAre("a100", "h100"));
+  EXPECT_EQ(tree->find_device_type("h100"), 1);
+  EXPECT_EQ(tree->find_device_type("b200"), -1);
+  EXPECT_EQ(tree->queue(1).guaranteed[Resource::kCompute], 4000);
+  EXPECT_EQ(tree->queue(0).guaranteed[Resource::kCompute], 9000);
+  EXPECT_EQ(tree->queue(0).guaranteed.of_type[1], 3000);
+  EXPECT_EQ(tree->queue(3).guaranteed, ResourceAmounts{});
+  QuotaQueue both = typed_queue("a", "", 3);
+  both.guaranteed[Resource::kCompute] = 8000;
+  EXPECT_EQ(QuotaTree::create({both})->queue(0).guaranteed[Resource::kCompute], 8000);
+}
+
+TEST(QuotaTree, RefusesQuotasOfDeviceTypesThatCannotBe) {
+  QuotaQueue less = typed_queue("a", "", 3, 2);
+  less.guaranteed[Resource::kCompute] = 4000;
+  EXPECT_EQ(error_of({less}),
+            "queue a: it is guaranteed 4 devices, but 5 devices by device type and for the queues "
+            "below it; raise its guarantee or lower those");
+  QuotaQueue limited = typed_queue("a", "", 3);
+  limited.limit[0] = 2000;
+  EXPECT_EQ(error_of({limited}),
+            "queue a: it is guaranteed 3 devices by device type, but its limit is 2 devices; raise "
+            "the limit or guarantee less");
+  QuotaQueue type_limited = typed_queue("a", "", 3);
+  type_limited.device_types[0].limit = 1000;
+  EXPECT_EQ(error_of({type_limited}),
+            "queue a: it is guaranteed 3 devices of type h100, but its limit is 1 device; raise "
+            "the limit or guarantee less");
+  EXPECT_EQ(error_of({typed_queue("p", "", 2), typed_queue("a", "p", 3)}),
+            "queue p: the queues below it are guaranteed 3 devices of type h100, but it is "
+            "guaranteed 2 devices; raise its guarantee or lower theirs");
+  EXPECT_EQ(error_of({typed_queue("a", "", -1)}),
+            "queue a: its quota of -1 devices of type h100 must be from 0 to 1000000000 devices");
+  QuotaQueue twice = typed_queue("a", "", 1);
+  twice.device_types[1].type = "h100";
+  EXPECT_THAT(error_of({twice}), HasSubstr("queue a: its quota names device type h100 twice"));
+  std::vector<QuotaQueue> many;
+  for (int i = 0; i < 9; ++i) {
+    many.push_back(queue_of("q" + std::to_string(i), ""));
+    many.back().device_types = {{.type = "t" + std::to_string(i), .limit = 1000}};
+  }
+  EXPECT_EQ(error_of(many),
+            "queues: their quotas name 9 device types, but at most 8 are possible; leave some out");
+}
+
 TEST(AmountsOf, AWholeDeviceCountsAllItsMemoryAndASliceItsOwn) {
   JobRequest job;
   job.roles.push_back(

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "regatta/base/core/ids.h"
+#include "regatta/base/core/text.h"
 #include "regatta/base/core/yaml_map.h"
 #include "regatta/platform/sched/internal/quota_yaml.h"
 #include "regatta/platform/sched/internal/state_jobs.h"
@@ -14,13 +15,46 @@
 namespace regatta::sched {
 namespace {
 
+// At the queue that the message begins with, the last one of the name; else at the list.
+void fail_at_queue(const YamlMap& root, const std::string& message) {
+  const std::vector<YamlMap> maps = root.maps("queues");
+  const YamlMap* named = nullptr;
+  std::size_t length = 0;
+  for (const YamlMap& map : maps) {
+    const std::string name = map.text("name");
+    if (!message.starts_with("queue " + name + ": ") || name.size() < length) continue;
+    named = &map;
+    length = name.size();
+  }
+  if (named == nullptr)
+    root.fail("queues", message);
+  else
+    named->fail("name", message);
+}
+
+// Devices of another type would be guaranteed in vain.
+void check_device_types(const YamlMap& root, const ClusterSnapshot& snapshot) {
+  std::set<std::string> known;
+  for (const ClusterNode& node : snapshot.nodes)
+    if (node.devices > 0) known.insert(node.device_type);
+  const std::vector<std::string> names(known.begin(), known.end());
+  for (const YamlMap& queue : root.maps("queues")) {
+    if (!queue.has("device_types")) continue;
+    const YamlMap types = queue.map("device_types");
+    for (const std::string& type : types.keys())
+      if (!known.contains(type))
+        types.fail(type, "no node has devices of this type; " +
+                             (names.empty() ? "leave it out" : "use " + join(names, " or ")));
+  }
+}
+
 QuotaTree read_quotas(const YamlDocument& document, const YamlMap& root) {
   std::vector<QuotaQueue> queues = read_queues(root, "queues");
   if (!document.status()) return {};
   if (queues.empty()) root.fail("queues", "it is empty; give a queue, or leave the key out");
   auto quotas = QuotaTree::create(std::move(queues));
   if (quotas) return std::move(*quotas);
-  root.fail("queues", quotas.error().message);
+  fail_at_queue(root, quotas.error().message);
   return {};
 }
 
@@ -69,7 +103,10 @@ Result<SchedulerState> parse_state(std::string_view text, std::string_view file,
   SchedulerState state;
   StateNodes nodes = read_state_nodes(root, read_cluster);
   state.snapshot.nodes = std::move(nodes.nodes);
-  if (root.has("queues")) state.queue.quotas = read_quotas(document, root);
+  if (root.has("queues")) {
+    state.queue.quotas = read_quotas(document, root);
+    check_device_types(root, state.snapshot);
+  }
   std::set<std::string> names;
   if (root.has("running")) {
     for (const YamlMap& map : root.maps("running")) {

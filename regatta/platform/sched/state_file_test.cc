@@ -96,14 +96,24 @@ TEST(ParseState, NamesTheLineAndTheRemedyForQueues) {
   EXPECT_EQ(error_of(example_with("    queue: service\n", "")),
             "s.yaml:16: pending[0].queue: missing; name the queue in which the job waits");
   EXPECT_EQ(error_of(example_with("{name: research,", "{name: research, parent: research,")),
-            "s.yaml:3: queues: queue research: it is its own ancestor (research below research); "
-            "give one of them another parent, or none");
+            "s.yaml:4: queues[0].name: queue research: it is its own ancestor (research below "
+            "research); give one of them another parent, or none");
   EXPECT_EQ(error_of(example_with("{gpus: 16}}\n", "{gpus: -16}}\n")),
             "s.yaml:4: queues[0].guaranteed.gpus: '-16' is out of range; write a number from 0 to "
             "1000000000");
   EXPECT_EQ(error_of(example_with("name: service", "name: service, parent: lab")),
-            "s.yaml:3: queues: queue service: its parent lab does not exist; add that queue or "
-            "leave the parent out");
+            "s.yaml:5: queues[1].name: queue service: its parent lab does not exist; add that "
+            "queue or leave the parent out");
+  EXPECT_EQ(error_of(example_with("name: service", "name: research")),
+            "s.yaml:5: queues[1].name: queue research: it is there twice; give each queue a name "
+            "of its own");
+  EXPECT_EQ(error_of(example_with("guaranteed: {gpus: 8}", "device_types: {h100: {limit: 8}}")),
+            "s.yaml:5: queues[1].device_types.h100: no node has devices of this type; use "
+            "h100-sxm");
+  EXPECT_EQ(error_of(example_with("limit: {gpus: 16}",
+                                  "device_types: {h100-sxm: {guaranteed: 9, limit: 9}}")),
+            "s.yaml:5: queues[1].name: queue service: it is guaranteed 8 devices, but 9 devices by "
+            "device type and for the queues below it; raise its guarantee or lower those");
 }
 
 TEST(ParseState, NamesTheLineAndTheRemedyForJobs) {

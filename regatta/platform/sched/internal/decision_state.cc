@@ -16,7 +16,8 @@ namespace regatta::sched {
 namespace {
 
 // The amounts of one replica on a node.
-ResourceAmounts amounts_of_replica(const ClusterNode& node, const Role& role) {
+ResourceAmounts amounts_of_replica(const DecisionState& state, int index, const Role& role) {
+  const ClusterNode& node = at(state.snapshot.nodes, index);
   ResourceAmounts amounts;
   amounts[Resource::kCompute] = static_cast<long long>(role.devices) * role.device_milli;
   const int memory_mib = role.is_sliced() ? role.device_memory_mib : node.device_memory_mib;
@@ -24,6 +25,8 @@ ResourceAmounts amounts_of_replica(const ClusterNode& node, const Role& role) {
   amounts[Resource::kCpu] = role.cpu_milli;
   amounts[Resource::kMemory] = role.memory_mib;
   amounts[Resource::kNic] = role.nic_milli;
+  const int type = state.quota_types.empty() ? -1 : at(state.quota_types, index);
+  if (type >= 0) at(amounts.of_type, type) = amounts[Resource::kCompute];
   return amounts;
 }
 
@@ -39,6 +42,15 @@ ResourceAmounts capacity_of(const ClusterSnapshot& snapshot) {
     capacity[Resource::kNic] += static_cast<long long>(node.nics) * kDeviceMilli;
   }
   return capacity;
+}
+
+// Empty where the quotas name no device type.
+std::vector<int> quota_types_of(const ClusterSnapshot& snapshot, const QuotaTree& tree) {
+  std::vector<int> types;
+  if (tree.device_types().empty()) return types;
+  for (const ClusterNode& node : snapshot.nodes)
+    types.push_back(node.devices > 0 ? tree.find_device_type(node.device_type) : -1);
+  return types;
 }
 
 Status add_account(DecisionState& state, const JobRequest& job) {
@@ -92,6 +104,7 @@ Result<DecisionState> DecisionState::create(const ClusterSnapshot& snapshot, con
                       .guarantees = ReclaimRule(queue.quotas),
                       .capacity = capacity_of(snapshot),
                       .device_memory_mib = {},
+                      .quota_types = quota_types_of(snapshot, queue.quotas),
                       .accounts = {},
                       .running = std::vector<JobChange>(snapshot.running.size()),
                       .started = std::vector<std::vector<ReplicaPlacement>>(queue.jobs.size()),
@@ -108,8 +121,7 @@ Result<DecisionState> DecisionState::create(const ClusterSnapshot& snapshot, con
     const RunningJob& job = snapshot.running[i];
     REGATTA_TRY_DO(add_account(state, job.request));
     state.running[i].replicas = job.replicas;
-    state.usage.add(state.accounts.at(&job.request),
-                    amounts_on(snapshot, job.request, job.replicas));
+    state.usage.add(state.accounts.at(&job.request), amounts_on(state, job.request, job.replicas));
   }
   for (const PendingJob& job : queue.jobs)
     REGATTA_TRY_DO(add_account(state, job.request));
@@ -143,11 +155,11 @@ void keep_spares(DecisionState& state) {
   set_all_open(state.free, state.precautions.spares, false);
 }
 
-ResourceAmounts amounts_on(const ClusterSnapshot& snapshot, const JobRequest& job,
+ResourceAmounts amounts_on(const DecisionState& state, const JobRequest& job,
                            std::span<const ReplicaPlacement> replicas) {
   ResourceAmounts amounts;
   for (const ReplicaPlacement& replica : replicas)
-    amounts += amounts_of_replica(at(snapshot.nodes, replica.node), at(job.roles, replica.role));
+    amounts += amounts_of_replica(state, replica.node, at(job.roles, replica.role));
   return amounts;
 }
 
@@ -162,12 +174,43 @@ ResourceAmounts amounts_wanted(const DecisionState& state, const JobRequest& job
     if (job.device_types.empty() ||
         std::find(job.device_types.begin(), job.device_types.end(), type) != job.device_types.end())
       memory_mib = memory_mib == 0 ? mib : std::min(memory_mib, mib);
-  return amounts_of(job, size, memory_mib);
+  ResourceAmounts amounts = amounts_of(job, size, memory_mib);
+  const int type = job.device_types.size() == 1
+                       ? state.queue.quotas.find_device_type(job.device_types.front())
+                       : -1;
+  if (type >= 0) at(amounts.of_type, type) = amounts[Resource::kCompute];
+  return amounts;
+}
+
+std::vector<JobRequest> by_device_type(const DecisionState& state, const JobRequest& job) {
+  std::vector<JobRequest> jobs;
+  if (state.quota_types.empty() || devices_min(job) <= 0 || job.device_types.size() == 1)
+    return {job};
+  const auto add = [&](const std::string& type) {
+    jobs.push_back(job);
+    jobs.back().device_types = {type};
+  };
+  for (const std::string& type : job.device_types)
+    add(type);
+  if (job.device_types.empty())
+    for (const auto& [type, memory_mib] : state.device_memory_mib)
+      add(type);
+  if (jobs.empty()) jobs.push_back(job);
+  return jobs;
 }
 
 std::optional<QuotaLimit> quota_passed(const DecisionState& state, const JobRequest& job,
                                        const GangSize& more) {
-  return state.usage.limit_passed(state.accounts.at(&job), amounts_wanted(state, job, more));
+  const int account = state.accounts.at(&job);
+  if (state.quota_types.empty())
+    return state.usage.limit_passed(account, amounts_wanted(state, job, more));
+  std::optional<QuotaLimit> first;
+  for (const JobRequest& on_type : by_device_type(state, job)) {
+    const auto limit = state.usage.limit_passed(account, amounts_wanted(state, on_type, more));
+    if (!limit) return std::nullopt;
+    if (!first) first = limit;
+  }
+  return first;
 }
 
 void block_reservation(const DecisionState& state, const StartReservation& reservation,
@@ -187,13 +230,13 @@ FreeCapacity free_beside_reservations(const DecisionState& state) {
 void take(DecisionState& state, const JobRequest& job, std::span<const ReplicaPlacement> replicas) {
   for (const ReplicaPlacement& replica : replicas)
     state.free.take(at(job.roles, replica.role), replica);
-  state.usage.add(state.accounts.at(&job), amounts_on(state.snapshot, job, replicas));
+  state.usage.add(state.accounts.at(&job), amounts_on(state, job, replicas));
 }
 
 void give(DecisionState& state, const JobRequest& job, std::span<const ReplicaPlacement> replicas) {
   for (const ReplicaPlacement& replica : replicas)
     state.free.give(at(job.roles, replica.role), replica);
-  state.usage.remove(state.accounts.at(&job), amounts_on(state.snapshot, job, replicas));
+  state.usage.remove(state.accounts.at(&job), amounts_on(state, job, replicas));
 }
 
 void add_action(DecisionState& state, ActionKind kind, const JobRequest& job,

@@ -47,6 +47,7 @@ struct DecisionState {
   ReclaimRule guarantees;
   ResourceAmounts capacity;                             // of the nodes that work
   std::map<std::string, int> device_memory_mib;         // by device type
+  std::vector<int> quota_types;                         // by node, in the quotas; -1: none
   std::unordered_map<const JobRequest*, int> accounts;  // in the usage
   std::vector<JobChange> running;                       // by index into the running jobs
   std::vector<std::vector<ReplicaPlacement>> started;   // by index into the pending jobs; or empty
@@ -55,12 +56,16 @@ struct DecisionState {
 };
 
 // The amounts that replicas of a job take from its quota.
-ResourceAmounts amounts_on(const ClusterSnapshot& snapshot, const JobRequest& job,
+ResourceAmounts amounts_on(const DecisionState& state, const JobRequest& job,
                            std::span<const ReplicaPlacement> replicas);
-// The same of replicas that have no place yet: with the least device memory that the job accepts.
+// The same of replicas that have no place yet: with the least device memory that the job accepts,
+// and of a device type where it accepts one alone.
 ResourceAmounts amounts_wanted(const DecisionState& state, const JobRequest& job,
                                const GangSize& size);
-// Whether the quota of the job allows `more` replicas of each role, and the limit that does not.
+// The job once for each device type that it may get; once where quotas name no type.
+std::vector<JobRequest> by_device_type(const DecisionState& state, const JobRequest& job);
+// Whether the quota of the job allows `more` replicas of each role, on a type that it may get, and
+// the limit that does not.
 bool admits(const DecisionState& state, const JobRequest& job, const GangSize& more);
 std::optional<QuotaLimit> quota_passed(const DecisionState& state, const JobRequest& job,
                                        const GangSize& more);

@@ -2,12 +2,8 @@
 // reservation: sched/internal/decision_state.h.
 #include <algorithm>
 #include <cstddef>
-#include <limits>
-#include <map>
 #include <optional>
-#include <set>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -19,17 +15,11 @@
 #include "regatta/platform/sched/internal/earliest_start.h"
 #include "regatta/platform/sched/internal/job_progress.h"
 #include "regatta/platform/sched/internal/make_room.h"
-#include "regatta/platform/sched/internal/pending_order.h"
-#include "regatta/platform/sched/internal/slice_placement.h"
+#include "regatta/platform/sched/internal/start_pass.h"
 #include "regatta/platform/sched/internal/unfit_reason.h"
 
 namespace regatta::sched {
-namespace {
 
-constexpr int kRoomSearchesMax = 32;  // of one decision, for jobs beyond guarantees
-constexpr int kOwedRoomSearchesMax = 256;
-
-// The terms by which two jobs fit at the same places or not, as bytes.
 std::string shape_of(const JobRequest& job) {
   std::string shape;
   const auto add = [&](long long value) { shape += std::to_string(value) + ","; };
@@ -45,64 +35,25 @@ std::string shape_of(const JobRequest& job) {
   return shape;
 }
 
-class StartPass {
- public:
-  explicit StartPass(DecisionState& state)
-      : state_(state), slices_(state.snapshot, state.queue, state.policy) {}
-
-  void run();
-
- private:
-  struct Waiting {
-    int pending = 0;
-    WaitCause cause = WaitCause::kNoRoom;
-  };
-
-  void start_owed(const PendingOrder& order);
-  bool is_behind(int pending, const std::map<int, int>& first_in_line) const;
-  void note_first(int pending, std::map<int, int>& first_in_line);
-  int leaf_of(int pending) const {
-    return state_.usage.leaf_of(state_.accounts.at(&at(state_.queue.jobs, pending).request));
-  }
-  bool is_started(int pending) const { return !at(state_.started, pending).empty(); }
-  // Nothing: the job starts.
-  std::optional<WaitCause> try_start(int pending);
-  std::optional<GangPlacement> place(int pending, const FreeCapacity& free);
-  std::optional<GangPlacement> find_room(int pending, std::string& text);
-  void start(int pending, std::vector<ReplicaPlacement> replicas, const std::string& room);
-  void reserve(int pending);
-  void use_what_victims_left(std::vector<Waiting>& waiting);
-  void add_waiting(const Waiting& waiting);
-  const FreeCapacity& view_for(int pending, int& view);
-  bool is_owed(int pending) const;
-  bool fits_empty_cluster(const JobRequest& job, const std::string& shape);
-  bool fits_on_spares(int pending);
-
-  DecisionState& state_;
-  SlicePlacement slices_;
-  std::map<std::string, std::string> unfit_reasons_;  // by shape
-  // views_[i]: what is free beside the first i reservations; the first is state_.free.
-  std::vector<FreeCapacity> views_;
-  std::set<std::pair<int, std::string>> failed_;  // view and shape of jobs that did not fit
-  // Was evicted, priority, level of service, shape, queue: these decide who makes room.
-  using RoomKey = std::tuple<bool, int, int, std::string, std::string>;
-  std::set<RoomKey> failed_rooms_;     // of gangs for which nobody makes room
-  std::optional<FreeCapacity> empty_;  // the cluster without any job
-  ClusterSnapshot repaired_nodes_;     // all ready
-  std::optional<FreeCapacity> repaired_;
-  std::map<std::string, bool> fits_empty_;   // by shape
-  std::map<std::string, bool> fits_spares_;  // the same
-  int room_searches_left_ = kRoomSearchesMax;
-  bool has_made_room_ = false;
-};
-
 void StartPass::run() {
-  PendingOrder order(state_);
-  if (state_.policy.reclaims && state_.guarantees.is_any()) {
-    start_owed(order);
-    order.reorder();
+  const PendingOrder order(state_);
+  const bool has_guarantees = state_.policy.reclaims && state_.guarantees.is_any();
+  if (has_guarantees) start_owed(order);
+  std::vector<Waiting> waiting = start_in(order);
+  // Others may take back from a queue that what started lifted above its guarantee.
+  for (bool is_first = true;; is_first = false) {
+    const int before = starts_;
+    if (has_guarantees && starts_ > starts_of_owed_) start_owed(order);
+    if (!is_first && starts_ == before) break;
+    use_what_victims_left(waiting);
   }
+  for (const Waiting& job : waiting)
+    if (!is_started(job.pending)) add_waiting(job);
+}
+
+std::vector<StartPass::Waiting> StartPass::start_in(PendingOrder order) {
   std::vector<Waiting> waiting;
+  order.reorder();
   for (int pending = order.next(); pending >= 0; pending = order.next()) {
     if (is_started(pending)) continue;
     const auto cause = try_start(pending);
@@ -121,63 +72,7 @@ void StartPass::run() {
         static_cast<int>(state_.reservations.size()) < state_.policy.reservations)
       reserve(pending);
   }
-  use_what_victims_left(waiting);
-  for (const Waiting& job : waiting)
-    add_waiting(job);
-}
-
-// Jobs that their queues are guaranteed start before jobs of other queues take their room. A start
-// may lift a queue above its guarantee, and others may take back from it then: so again.
-void StartPass::start_owed(const PendingOrder& order) {
-  room_searches_left_ = kOwedRoomSearchesMax;
-  for (bool is_changed = true; is_changed;) {
-    is_changed = false;
-    failed_.clear();
-    failed_rooms_.clear();
-    PendingOrder round = order;
-    round.reorder();
-    std::map<int, int> first_in_line;  // by leaf: the first job that fits and is not owed
-    for (int pending = round.next(); pending >= 0; pending = round.next()) {
-      if (is_started(pending)) continue;
-      if (is_owed(pending) && !is_behind(pending, first_in_line)) {
-        if (!try_start(pending)) {
-          is_changed = true;
-          if (has_made_room_) round.reorder();
-          continue;
-        }
-      } else {
-        note_first(pending, first_in_line);
-      }
-      if (state_.policy.backfill == BackfillRule::kNone) round.close_line_of(pending);
-    }
-  }
-  room_searches_left_ = kRoomSearchesMax;
-}
-
-// A job of its own queue goes first that would evict it later.
-bool StartPass::is_behind(int pending, const std::map<int, int>& first_in_line) const {
-  const auto first = first_in_line.find(leaf_of(pending));
-  if (first == first_in_line.end()) return false;
-  const PendingJob& job = at(state_.queue.jobs, pending);
-  const PendingJob& ahead = at(state_.queue.jobs, first->second);
-  if (ahead.request.priority != job.request.priority)
-    return ahead.request.priority > job.request.priority;
-  const auto& levels = state_.policy.service_levels;
-  return service_level(levels, ahead.request, ahead.completed) <
-         service_level(levels, job.request, job.completed);
-}
-
-void StartPass::note_first(int pending, std::map<int, int>& first_in_line) {
-  const JobRequest& job = at(state_.queue.jobs, pending).request;
-  if (!state_.policy.preempts || first_in_line.contains(leaf_of(pending)) ||
-      !admits(state_, job, smallest_size(job)))
-    return;
-  const std::string shape = shape_of(job);
-  if (failed_.contains({0, shape})) return;
-  if (place_gang(state_.free, {job, smallest_size(job), state_.weights}))
-    first_in_line.emplace(leaf_of(pending), pending);
-  else
-    failed_.emplace(0, shape);
+  return waiting;
 }
 
 void StartPass::add_waiting(const Waiting& waiting) {
@@ -198,12 +93,13 @@ void StartPass::add_waiting(const Waiting& waiting) {
 
 bool StartPass::fits_on_spares(int pending) {
   if (state_.precautions.spares.empty()) return false;
-  const std::string shape = shape_of(at(state_.queue.jobs, pending).request);
+  const JobRequest& job = at(state_.queue.jobs, pending).request;
+  const std::string shape = shape_of(job);
   const auto known = fits_spares_.find(shape);
   if (known != fits_spares_.end()) return known->second;
   FreeCapacity free = state_.free;
   set_all_open(free, state_.precautions.spares, true);
-  return fits_spares_.emplace(shape, place(pending, free).has_value()).first->second;
+  return fits_spares_.emplace(shape, place(job, free).has_value()).first->second;
 }
 
 // Victims may have had more than the gang takes: jobs before it in the order may fit now.
@@ -214,7 +110,7 @@ void StartPass::use_what_victims_left(std::vector<Waiting>& waiting) {
   room_searches_left_ = 0;
   std::erase_if(waiting, [&](const Waiting& job) {
     return job.cause != WaitCause::kQuota && job.cause != WaitCause::kNeverFits &&
-           !try_start(job.pending).has_value();
+           !is_started(job.pending) && !try_start(job.pending).has_value();
   });
 }
 
@@ -238,24 +134,45 @@ const FreeCapacity& StartPass::view_for(int pending, int& view) {
   return at(views_, view);
 }
 
-std::optional<GangPlacement> StartPass::place(int pending, const FreeCapacity& free) {
-  const JobRequest& job = at(state_.queue.jobs, pending).request;
+std::optional<GangPlacement> StartPass::place(const JobRequest& job, const FreeCapacity& free) {
   if (auto slice = slices_.place(job, free)) return slice;
   return place_gang(free, {job, smallest_size(job), state_.weights});
 }
 
+// Where quotas name device types, on each of them alone, and nobody makes room on one where another
+// is free.
 std::optional<WaitCause> StartPass::try_start(int pending) {
-  const JobRequest& job = at(state_.queue.jobs, pending).request;
-  if (!admits(state_, job, smallest_size(job))) return WaitCause::kQuota;
+  const JobRequest& request = at(state_.queue.jobs, pending).request;
+  if (state_.quota_types.empty()) return try_start_as(pending, request, true);
+  WaitCause cause = WaitCause::kQuota;
+  const std::vector<JobRequest> jobs = by_device_type(state_, request);
+  for (const bool may_make_room : {false, true}) {
+    for (const JobRequest& job : jobs) {
+      if (owed_distance_max_ >= 0) {
+        const int owed = owed_distance_as(pending, job);
+        if (owed < 0 || owed > owed_distance_max_) continue;
+      }
+      const auto failed = try_start_as(pending, job, may_make_room);
+      if (!failed) return std::nullopt;
+      if (cause == WaitCause::kQuota || *failed == WaitCause::kNoRoom) cause = *failed;
+    }
+  }
+  return cause;
+}
+
+std::optional<WaitCause> StartPass::try_start_as(int pending, const JobRequest& job,
+                                                 bool may_make_room) {
+  if (!state_.usage.admits(account_of(pending), amounts_wanted(state_, job, smallest_size(job))))
+    return WaitCause::kQuota;
   int view = 0;
   const FreeCapacity& free = view_for(pending, view);
   const std::string shape = shape_of(job);
   const bool has_failed = failed_.count({view, shape}) > 0;
   std::string room;
   if (!has_failed) {
-    auto placement = place(pending, free);
+    auto placement = place(job, free);
     if (!placement && !state_.precautions.avoided.empty())
-      placement = place(pending, free_with_avoided(state_, free));
+      placement = place(job, free_with_avoided(state_, free));
     if (placement) {
       const std::string avoided = avoided_text(state_, placement->replicas);
       start(pending, std::move(placement->replicas), avoided);
@@ -266,8 +183,8 @@ std::optional<WaitCause> StartPass::try_start(int pending) {
   if (!fits_empty_cluster(job, shape)) return WaitCause::kNeverFits;
   // It would fit, but for reservations: those of its queue's guarantee pass them.
   if (view > 0 && failed_.count({0, shape}) == 0) {
-    if (auto placement = place(pending, state_.free)) {
-      if (!is_owed(pending)) return WaitCause::kReservation;
+    if (auto placement = place(job, state_.free)) {
+      if (owed_distance_as(pending, job) < 0) return WaitCause::kReservation;
       start(pending, std::move(placement->replicas), "; its queue is guaranteed them");
       failed_.clear();
       failed_rooms_.clear();
@@ -275,7 +192,8 @@ std::optional<WaitCause> StartPass::try_start(int pending) {
     }
     failed_.emplace(0, shape);
   }
-  if (auto placement = find_room(pending, room)) {
+  if (!may_make_room) return WaitCause::kNoRoom;
+  if (auto placement = find_room(pending, job, room)) {
     start(pending, std::move(placement->replicas), room);
     failed_.clear();
     failed_rooms_.clear();
@@ -316,37 +234,29 @@ bool StartPass::fits_empty_cluster(const JobRequest& job, const std::string& sha
   return fits;
 }
 
-// Whether its queue is guaranteed what the job takes: reservations of others do not hold it up.
-bool StartPass::is_owed(int pending) const {
-  const PendingJob& job = at(state_.queue.jobs, pending);
-  const QuotaClaim claim{.leaf = leaf_of(pending),
-                         .amounts = amounts_wanted(state_, job.request, smallest_size(job.request)),
-                         .was_evicted = job.evictions > 0};
-  return state_.policy.reclaims && state_.guarantees.is_entitled(state_.usage, claim, -1);
-}
-
-std::optional<GangPlacement> StartPass::find_room(int pending, std::string& text) {
+std::optional<GangPlacement> StartPass::find_room(int pending, const JobRequest& request,
+                                                  std::string& text) {
   const PendingJob& job = at(state_.queue.jobs, pending);
   if (room_searches_left_ <= 0) return std::nullopt;
   const bool was_evicted = job.evictions > 0;
-  const RoomKey key{was_evicted, job.request.priority,
-                    service_level(state_.policy.service_levels, job.request, job.completed),
-                    shape_of(job.request), job.request.queue};
+  const RoomKey key{was_evicted, request.priority,
+                    service_level(state_.policy.service_levels, request, job.completed),
+                    shape_of(request), request.queue};
   if (failed_rooms_.count(key) > 0) return std::nullopt;
-  RoomRequest request{.job = job.request,
-                      .size = smallest_size(job.request),
-                      .kept = {},
-                      .work = job.completed,
-                      .was_evicted = was_evicted,
-                      .leaf = leaf_of(pending)};
+  RoomRequest room{.job = request,
+                   .size = smallest_size(request),
+                   .kept = {},
+                   .work = job.completed,
+                   .was_evicted = was_evicted,
+                   .leaf = leaf_of(pending)};
   --room_searches_left_;
-  if (state_.policy.moves > 0 && has_free_devices(state_, request) &&
+  if (state_.policy.moves > 0 && has_free_devices(state_, room) &&
       static_cast<int>(state_.reservations.size()) < state_.policy.reservations) {
     const auto wait = earliest_start(state_, pending);
     const Seconds start = wait ? wait->start : state_.snapshot.now;
-    if (auto placement = move_jobs(state_, request, start, text)) return placement;
+    if (auto placement = move_jobs(state_, room, start, text)) return placement;
   }
-  auto placement = make_room(state_, request, text);
+  auto placement = make_room(state_, room, text);
   if (!placement) failed_rooms_.insert(key);
   return placement;
 }
@@ -355,6 +265,7 @@ void StartPass::start(int pending, std::vector<ReplicaPlacement> replicas,
                       const std::string& room) {
   const PendingJob& job = at(state_.queue.jobs, pending);
   take(state_, job.request, replicas);
+  ++starts_;
   views_.clear();
   at(state_.started, pending) = replicas;
   const Seconds waited = state_.snapshot.now - job.request.submitted;
@@ -375,8 +286,6 @@ void StartPass::reserve(int pending) {
   for (auto it = failed_.begin(); it != failed_.end();)
     it = it->first > 0 ? failed_.erase(it) : std::next(it);
 }
-
-}  // namespace
 
 void start_pending_jobs(DecisionState& state) {
   StartPass(state).run();

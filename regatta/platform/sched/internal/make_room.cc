@@ -60,10 +60,10 @@ QuotaClaim claim_of(const DecisionState& state, const RoomRequest& request) {
 
 QuotaClaim claim_of(const DecisionState& state, const RunningJob& job) {
   return {.leaf = state.usage.leaf_of(state.accounts.at(&job.request)),
-          .amounts = amounts_on(state.snapshot, job.request, job.replicas)};
+          .amounts = amounts_on(state, job.request, job.replicas)};
 }
 
-// What a search for victims asks of each of them.
+// The terms on which a search takes victims.
 struct VictimTerms {
   const RoomRequest& request;
   QuotaClaim claim;

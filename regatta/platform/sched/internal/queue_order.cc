@@ -22,9 +22,7 @@ QueueOrder::Place QueueOrder::place_of(int leaf) const {
               .leaf = leaf};
   int distance = 0;
   for (int queue = leaf; queue >= 0; queue = tree_->parent(queue), ++distance) {
-    if (tree_->queue(queue).guaranteed == ResourceAmounts{} ||
-        guarantees_.fill(queue, usage_->of_queue(queue)) >= 1)
-      continue;
+    if (!guarantees_.is_below(queue, usage_->of_queue(queue))) continue;
     place.distance = distance;
     break;
   }

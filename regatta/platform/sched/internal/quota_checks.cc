@@ -1,6 +1,7 @@
 #include "regatta/platform/sched/internal/quota_checks.h"
 
 #include <map>
+#include <numeric>
 #include <string>
 #include <string_view>
 
@@ -21,6 +22,38 @@ Status check_amount(const QuotaQueue& queue, std::string_view what, Resource res
   return quota_error(queue.name, fmt::format("{} {}, but must be from 0 to {}", what,
                                              amount_text(resource, amount),
                                              amount_text(resource, kQuotaAmountMax)));
+}
+
+// "8 devices of type h100"
+std::string devices_text(std::string_view type, long long amount) {
+  return device_type_text(amount_text(Resource::kCompute, amount), type);
+}
+
+Status check_device_types(const QuotaQueue& queue) {
+  std::map<std::string_view, int> names;
+  for (const DeviceTypeQuota& quota : queue.device_types) {
+    if (quota.type.empty())
+      return quota_error(queue.name, "a device type of its quota has no name; give it one");
+    if (!names.emplace(quota.type, 0).second)
+      return quota_error(queue.name, fmt::format("its quota names device type {} twice; leave one "
+                                                 "out",
+                                                 quota.type));
+    for (const long long amount :
+         {quota.guaranteed, quota.limit.value_or(0), quota.user_limit.value_or(0)}) {
+      if (amount >= 0 && amount <= kQuotaAmountMax) continue;
+      return quota_error(queue.name, fmt::format("its quota of {} must be from 0 to {}",
+                                                 devices_text(quota.type, amount),
+                                                 amount_text(Resource::kCompute, kQuotaAmountMax)));
+    }
+    if (quota.limit && *quota.limit < quota.guaranteed) {
+      return quota_error(queue.name,
+                         fmt::format("it is guaranteed {}, but its limit is {}; raise the limit or "
+                                     "guarantee less",
+                                     devices_text(quota.type, quota.guaranteed),
+                                     amount_text(Resource::kCompute, *quota.limit)));
+    }
+  }
+  return {};
 }
 
 Status check_queue(const QuotaQueue& queue) {
@@ -45,7 +78,7 @@ Status check_queue(const QuotaQueue& queue) {
                       amount_text(resource, guaranteed), amount_text(resource, *limit)));
     }
   }
-  return {};
+  return check_device_types(queue);
 }
 
 }  // namespace
@@ -72,6 +105,56 @@ Status check_queues(const std::vector<QuotaQueue>& queues) {
     REGATTA_TRY_DO(check_queue(queue));
   }
   return {};
+}
+
+Status check_device_type(const QuotaQueue& queue, std::string_view type, long long children) {
+  for (const DeviceTypeQuota& quota : queue.device_types) {
+    if (quota.type != type) continue;
+    if (quota.guaranteed > 0 && children > quota.guaranteed) {
+      return quota_error(
+          queue.name, fmt::format("the queues below it are guaranteed {}, but it is guaranteed {}; "
+                                  "raise its guarantee or lower theirs",
+                                  devices_text(type, children),
+                                  amount_text(Resource::kCompute, quota.guaranteed)));
+    }
+    if (quota.limit && children > *quota.limit) {
+      return quota_error(
+          queue.name,
+          fmt::format("the queues below it are guaranteed {}, but its limit is {}; "
+                      "raise its limit or lower their guarantees",
+                      devices_text(type, children), amount_text(Resource::kCompute, *quota.limit)));
+    }
+  }
+  if (children <= kQuotaAmountMax) return {};
+  return quota_error(
+      queue.name,
+      fmt::format("the queues below it are guaranteed {}, above {}; lower them",
+                  devices_text(type, children), amount_text(Resource::kCompute, kQuotaAmountMax)));
+}
+
+Status settle_compute(QuotaQueue& queue, const ResourceAmounts& sum) {
+  const auto total = [](const ResourceAmounts& amounts) {
+    return std::accumulate(amounts.of_type.begin(), amounts.of_type.end(), 0LL);
+  };
+  const long long by_type = total(queue.guaranteed);
+  if (by_type == 0) return {};
+  // The children's guarantees of devices of any type come on top of those by type.
+  const long long needed = by_type + sum[Resource::kCompute] - total(sum);
+  long long& guaranteed = queue.guaranteed[Resource::kCompute];
+  if (guaranteed == 0) guaranteed = needed;
+  if (guaranteed < needed) {
+    return quota_error(queue.name,
+                       fmt::format("it is guaranteed {}, but {} by device type and for the queues "
+                                   "below it; raise its guarantee or lower those",
+                                   amount_text(Resource::kCompute, guaranteed),
+                                   amount_text(Resource::kCompute, needed)));
+  }
+  const std::optional<long long> limit = queue.limit[0];
+  if (!limit || guaranteed <= *limit) return {};
+  return quota_error(queue.name, fmt::format("it is guaranteed {} by device type, but its limit is "
+                                             "{}; raise the limit or guarantee less",
+                                             amount_text(Resource::kCompute, guaranteed),
+                                             amount_text(Resource::kCompute, *limit)));
 }
 
 Status check_children(const QuotaQueue& parent, const ResourceAmounts& sum) {

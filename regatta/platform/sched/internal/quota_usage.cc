@@ -10,6 +10,7 @@ namespace regatta::sched {
 namespace {
 
 using Limits = std::array<std::optional<long long>, kResources>;
+using TypeLimits = std::array<std::optional<long long>, kQuotaDeviceTypesMax>;
 
 std::optional<QuotaLimit> passed(const Limits& limits, const ResourceAmounts& used,
                                  const ResourceAmounts& amounts) {
@@ -22,14 +23,30 @@ std::optional<QuotaLimit> passed(const Limits& limits, const ResourceAmounts& us
   return std::nullopt;
 }
 
+std::optional<QuotaLimit> passed(const TypeLimits& limits, const ResourceAmounts& used,
+                                 const ResourceAmounts& amounts) {
+  for (int type = 0; type < kQuotaDeviceTypesMax; ++type) {
+    const std::optional<long long>& limit = at(limits, type);
+    const long long added = at(amounts.of_type, type);
+    if (!limit || added == 0 || at(used.of_type, type) + added <= *limit) continue;
+    return QuotaLimit{.device_type = type, .used = at(used.of_type, type), .limit = *limit};
+  }
+  return std::nullopt;
+}
+
+bool is_any(const auto& limits) {
+  return std::any_of(limits.begin(), limits.end(),
+                     [](const auto& limit) { return limit.has_value(); });
+}
+
 }  // namespace
 
 QuotaUsage::QuotaUsage(const QuotaTree& tree)
     : tree_(&tree), used_(as_index(tree.size())), users_(as_index(tree.size())) {
   for (int queue = 0; queue < tree.size(); ++queue) {
-    const Limits& limits = tree.queue(queue).user_limit;
-    limits_users_.push_back(std::any_of(limits.begin(), limits.end(),
-                                        [](const auto& limit) { return limit.has_value(); }));
+    limits_users_.push_back(
+        is_any(tree.queue(queue).user_limit) ||
+        (!tree.device_types().empty() && is_any(tree.device_type_limits(queue).of_user)));
   }
 }
 
@@ -87,10 +104,15 @@ std::optional<QuotaLimit> QuotaUsage::limit_passed(int account,
   const Account& asked = at(accounts_, account);
   for (int queue = asked.leaf; queue >= 0; queue = tree_->parent(queue)) {
     const QuotaQueue& quotas = tree_->queue(queue);
+    const bool has_types = !tree_->device_types().empty();
     std::optional<QuotaLimit> limit = passed(quotas.limit, at(used_, queue), amounts);
+    if (!limit && has_types)
+      limit = passed(tree_->device_type_limits(queue).of_queue, at(used_, queue), amounts);
     if (!limit && at(limits_users_, queue)) {
       const ResourceAmounts& used = at(at(users_, queue).used, user_slot(queue, asked.user));
       limit = passed(quotas.user_limit, used, amounts);
+      if (!limit && has_types)
+        limit = passed(tree_->device_type_limits(queue).of_user, used, amounts);
       if (limit) limit->is_of_user = true;
     }
     if (!limit) continue;
@@ -102,7 +124,9 @@ std::optional<QuotaLimit> QuotaUsage::limit_passed(int account,
 
 std::string limit_text(const QuotaTree& tree, const QuotaLimit& limit, std::string_view user) {
   const std::string& queue = tree.queue(limit.queue).name;
-  const std::string most = amount_text(limit.resource, limit.limit);
+  std::string most = amount_text(limit.resource, limit.limit);
+  if (limit.device_type >= 0)
+    most = device_type_text(most, at(tree.device_types(), limit.device_type));
   const bool is_reached = limit.used >= limit.limit;
   const std::string used = amount_text(limit.resource, limit.used);
   if (limit.is_of_user) {

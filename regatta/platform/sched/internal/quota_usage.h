@@ -17,6 +17,7 @@ struct QuotaLimit {
   int queue = 0;
   bool is_of_user = false;
   Resource resource = Resource::kCompute;
+  int device_type = -1;  // of QuotaTree::device_types(), where the limit is on devices of one type
   long long used = 0;
   long long limit = 0;
 };
@@ -63,7 +64,8 @@ class QuotaUsage {
   std::map<std::pair<int, int>, int> account_numbers_;  // by leaf and user
 };
 
-// "queue a is at its limit of 64 devices", "user u has 6 of at most 8 devices in queue a"
+// "queue a is at its limit of 64 devices of type h100", "user u has 6 of at most 8 devices in
+// queue a"
 std::string limit_text(const QuotaTree& tree, const QuotaLimit& limit, std::string_view user);
 
 }  // namespace regatta::sched

@@ -90,5 +90,35 @@ TEST(QuotaUsage, AQueuePastALimitStillAdmitsJobsThatDoNotTakeThatResource) {
   EXPECT_FALSE(usage.admits(v, devices(1)));
 }
 
+TEST(QuotaUsage, LimitsDevicesOfATypeForAQueueAndForItsUsers) {
+  QuotaQueue queue;
+  queue.name = "a";
+  queue.device_types = {{.type = "h100", .limit = 8000, .user_limit = 6000}};
+  const QuotaTree tree = *QuotaTree::create({queue});
+  QuotaUsage usage(tree);
+  const int u = usage.account(0, "u");
+  const int v = usage.account(0, "v");
+  const auto on_h100 = [](long long count) {
+    ResourceAmounts amounts = devices(count);
+    amounts.of_type[0] = amounts[Resource::kCompute];
+    return amounts;
+  };
+  const auto refusal_on_h100 = [&](int account, long long count) {
+    const auto limit = usage.limit_passed(account, on_h100(count));
+    return limit ? limit_text(tree, *limit, "u") : "";
+  };
+  EXPECT_EQ(refusal_on_h100(u, 6), "");
+  EXPECT_EQ(refusal_on_h100(u, 7),
+            "user u has 0 devices of at most 6 devices of type h100 in queue a");
+  EXPECT_EQ(refusal_on_h100(u, 9), "queue a has 0 devices of at most 8 devices of type h100");
+  usage.add(u, on_h100(6));
+  EXPECT_EQ(refusal_on_h100(u, 1), "user u is at the limit of 6 devices of type h100 in queue a");
+  EXPECT_EQ(refusal(tree, usage, u, 100), "");  // of other types
+  usage.add(v, on_h100(2));
+  EXPECT_EQ(refusal_on_h100(v, 1), "queue a is at its limit of 8 devices of type h100");
+  usage.remove(u, on_h100(6));
+  EXPECT_EQ(refusal_on_h100(v, 4), "");
+}
+
 }  // namespace
 }  // namespace regatta::sched

@@ -46,8 +46,23 @@ std::array<std::optional<long long>, kResources> read_amounts_of(const YamlMap& 
   return amounts;
 }
 
+std::vector<DeviceTypeQuota> read_device_types(const YamlMap& queue) {
+  std::vector<DeviceTypeQuota> quotas;
+  if (!queue.has("device_types")) return quotas;
+  const YamlMap types = queue.map("device_types");
+  for (const std::string& type : types.keys()) {
+    const YamlMap map = types.map(type);
+    map.allow({"guaranteed", "limit", "user_limit"});
+    quotas.push_back({.type = type,
+                      .guaranteed = read_amount(map, {"guaranteed", false}).value_or(0),
+                      .limit = read_amount(map, {"limit", false}),
+                      .user_limit = read_amount(map, {"user_limit", false})});
+  }
+  return quotas;
+}
+
 QuotaQueue read_queue(const YamlMap& map) {
-  map.allow({"name", "parent", "weight", "guaranteed", "limit", "user_limit"});
+  map.allow({"name", "parent", "weight", "guaranteed", "limit", "user_limit", "device_types"});
   QuotaQueue queue;
   queue.name = map.text("name");
   queue.parent = map.text("parent", "");
@@ -57,6 +72,7 @@ QuotaQueue read_queue(const YamlMap& map) {
     at(queue.guaranteed.of, r) = at(guaranteed, r).value_or(0);
   queue.limit = read_amounts_of(map, "limit");
   queue.user_limit = read_amounts_of(map, "user_limit");
+  queue.device_types = read_device_types(map);
   return queue;
 }
 

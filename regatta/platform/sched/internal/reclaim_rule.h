@@ -23,7 +23,9 @@ enum class ReclaimLoss {
 
 // Each queue is entitled to amounts: its guarantee, or what it deserves (FairShares). The tree
 // outlives the rule. The fill of a queue is its largest part of an entitlement that is not 0; a
-// queue that is entitled to nothing is above it with whatever it has.
+// queue that is entitled to nothing is above it with whatever it has. Devices of a type up to the
+// queue's entitlement to that type do not count in the fill, nor in the entitlement to devices that
+// it is a part of: a claim or a victim that they cover is within its queue's entitlement.
 //
 // The claimant may evict a victim below another child of the lowest queue that both are below, if
 //   - a queue from the claimant's leaf up to that child is below its entitlement, and not above it
@@ -58,17 +60,29 @@ class ReclaimRule {
   bool protects(const QuotaUsage& usage, const QuotaClaim& claim, const QuotaClaim& victim) const;
 
   // Whether the claim is within the entitlement of a queue below `above` (-1: of any).
-  bool is_entitled(const QuotaUsage& usage, const QuotaClaim& claim, int above) const;
+  bool is_entitled(const QuotaUsage& usage, const QuotaClaim& claim, int above) const {
+    return entitled_distance(usage, claim, above) >= 0;
+  }
+  // How far above its leaf the lowest such queue is; -1: there is none.
+  int entitled_distance(const QuotaUsage& usage, const QuotaClaim& claim, int above) const;
 
   // `used` as a part of the entitlement of the queue; infinite where that is nothing and `used` is
-  // not.
+  // not. Both without devices that an entitlement by type covers.
   double fill(int queue, const ResourceAmounts& used) const;
+
+  // Whether the queue has less than an entitlement of it, of any type or of one.
+  bool is_below(int queue, const ResourceAmounts& used) const;
 
   // Whether any queue is entitled to something.
   bool is_any() const { return is_any_; }
 
  private:
   int common_queue(const QuotaClaim& claim, const QuotaClaim& victim) const;
+  long long beyond_types(int queue, const ResourceAmounts& used) const;
+  bool is_entitled_beyond_types(int queue) const;
+  bool is_covered(int queue, const ResourceAmounts& used, const ResourceAmounts& more) const;
+  bool is_above(int queue, const ResourceAmounts& used, const ResourceAmounts& victim) const;
+  bool falls_below(int queue, const ResourceAmounts& used, const ResourceAmounts& victim) const;
 
   const QuotaTree* tree_;
   std::vector<ResourceAmounts> entitled_;

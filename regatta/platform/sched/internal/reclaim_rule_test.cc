@@ -35,11 +35,11 @@ struct ReclaimingJob {
 
 // Lets a random waiting job evict a random running one, as often as the rule allows it. Whether two
 // jobs evicted each other; counts in `reclaims`, and fails where it does not end.
-bool reclaim_until_none_may(std::uint64_t seed, int depth_max, ReclaimLoss loss, int& reclaims) {
+bool reclaim_until_none_may(std::uint64_t seed, const RandomTreeOptions& options, ReclaimLoss loss,
+                            int& reclaims) {
   packing::RandomSequence random(seed);
   const ResourceAmounts capacity = random_capacity(random);
-  const QuotaTree tree =
-      random_tree(random, capacity, {.depth_max = depth_max, .guaranteed_part = 1.0});
+  const QuotaTree tree = random_tree(random, capacity, options);
   const ReclaimRule rule(tree);
   QuotaUsage usage(tree);
   std::vector<ReclaimingJob> jobs(40);
@@ -49,6 +49,9 @@ bool reclaim_until_none_may(std::uint64_t seed, int depth_max, ReclaimLoss loss,
       if (random.below(2) > 0)
         job.claim.amounts.of[r] = 1 + static_cast<long long>(random.uniform() * 0.1 *
                                                              static_cast<double>(capacity.of[r]));
+    const std::size_t type = options.has_device_types ? random.below(3) : 2;
+    if (type < tree.device_types().size())
+      job.claim.amounts.of_type[type] = job.claim.amounts[Resource::kCompute];
     job.account = usage.account(job.claim.leaf, "u");
     job.is_running = random.below(2) > 0;
     if (job.is_running) usage.add(job.account, job.claim.amounts);
@@ -56,7 +59,7 @@ bool reclaim_until_none_may(std::uint64_t seed, int depth_max, ReclaimLoss loss,
   std::set<std::pair<std::size_t, std::size_t>> evicted;
   bool is_mutual = false;
   const int reclaims_max = reclaims + 10'000;
-  for (int idle = 0; idle < 20'000;) {
+  for (int idle = 0; idle < 8000;) {
     const std::size_t i = random.below(jobs.size());
     const std::size_t j = random.below(jobs.size());
     if (jobs[i].is_running || !jobs[j].is_running ||
@@ -86,7 +89,9 @@ TEST(ReclaimRule, LeavesOfOneParentNeverEvictEachOthersJobsInTurn) {
   for (const ReclaimLoss loss : kLosses) {
     int reclaims = 0;
     for (std::uint64_t seed = 0; seed < 1000; ++seed)
-      EXPECT_FALSE(reclaim_until_none_may(seed, 1, loss, reclaims)) << seed;
+      EXPECT_FALSE(
+          reclaim_until_none_may(seed, {.depth_max = 1, .guaranteed_part = 1}, loss, reclaims))
+          << seed;
     EXPECT_GE(reclaims, 1000);
   }
 }
@@ -97,11 +102,72 @@ TEST(ReclaimRule, EndsInDeepTreesToo) {
     int mutual = 0;
     int reclaims = 0;
     for (std::uint64_t seed = 0; seed < 1000; ++seed)
-      mutual += reclaim_until_none_may(seed, 3, loss, reclaims) ? 1 : 0;
+      mutual += reclaim_until_none_may(seed, {.depth_max = 3, .guaranteed_part = 1}, loss, reclaims)
+                    ? 1
+                    : 0;
     std::printf("trees of 1000 in which two jobs evicted each other: %d (%d reclaims)\n", mutual,
                 reclaims);
     EXPECT_GE(reclaims, 1000);
   }
+}
+
+TEST(ReclaimRule, EndsWithGuaranteesByDeviceTypeToo) {
+  for (const ReclaimLoss loss : kLosses) {
+    int reclaims = 0;
+    for (std::uint64_t seed = 0; seed < 300; ++seed)
+      EXPECT_FALSE(reclaim_until_none_may(
+          seed, {.depth_max = 1, .guaranteed_part = 1, .has_device_types = true}, loss, reclaims))
+          << seed;
+    for (std::uint64_t seed = 0; seed < 300; ++seed)
+      reclaim_until_none_may(seed, {.depth_max = 3, .guaranteed_part = 1, .has_device_types = true},
+                             loss, reclaims);
+    EXPECT_GE(reclaims, 600);
+  }
+}
+
+TEST(ReclaimRule, AQueueKeepsTheDevicesOfTheTypeThatItIsGuaranteed) {
+  QuotaQueue a = guaranteed_queue("a", "", 6);
+  a.device_types = {{.type = "h", .guaranteed = 4}};
+  const QuotaTree tree = *QuotaTree::create({a, guaranteed_queue("b", "", 8)});
+  const ReclaimRule rule(tree);
+  QuotaUsage usage(tree);
+  const auto on_h = [](long long amount) {
+    ResourceAmounts amounts = compute(amount);
+    amounts.of_type[0] = amount;
+    return amounts;
+  };
+  const int account = usage.account(0, "u");
+  usage.add(account, on_h(4));
+  usage.add(account, compute(6));  // two of them guaranteed
+  const QuotaClaim claim{.leaf = 1, .amounts = compute(4)};
+  EXPECT_FALSE(rule.allows(usage, claim, {.leaf = 0, .amounts = on_h(4)}, ReclaimLoss::kWholeJob));
+  EXPECT_TRUE(rule.allows(usage, claim, {.leaf = 0, .amounts = compute(4)}, ReclaimLoss::kSurplus));
+  EXPECT_FALSE(
+      rule.allows(usage, claim, {.leaf = 0, .amounts = compute(5)}, ReclaimLoss::kSurplus));
+  EXPECT_TRUE(
+      rule.protects(usage, {.leaf = 1, .amounts = compute(9)}, {.leaf = 0, .amounts = on_h(4)}));
+  // It is above its guarantee of any devices, and takes back those of the type.
+  usage.remove(account, on_h(4));
+  usage.add(usage.account(1, "u"), compute(12));
+  const QuotaClaim victim{.leaf = 1, .amounts = compute(4)};
+  EXPECT_TRUE(rule.allows(usage, {.leaf = 0, .amounts = on_h(4)}, victim, ReclaimLoss::kSurplus));
+  EXPECT_FALSE(
+      rule.allows(usage, {.leaf = 0, .amounts = compute(4)}, victim, ReclaimLoss::kSurplus));
+  EXPECT_FALSE(rule.allows(usage, {.leaf = 0, .amounts = on_h(5)}, victim, ReclaimLoss::kSurplus));
+}
+
+TEST(ReclaimRule, AClaimByPriorityLeavesQueuesTheirGuarantees) {
+  const QuotaTree tree =
+      *QuotaTree::create({guaranteed_queue("a", "", 4), guaranteed_queue("b", "", 4)});
+  const ReclaimRule rule(tree);
+  QuotaUsage usage(tree);
+  usage.add(usage.account(0, "u"), compute(4));
+  const QuotaClaim victim{.leaf = 0, .amounts = compute(2)};
+  EXPECT_TRUE(rule.protects(usage, {.leaf = 1, .amounts = compute(5)}, victim));
+  EXPECT_FALSE(rule.protects(usage, {.leaf = 1, .amounts = compute(4)}, victim));
+  EXPECT_FALSE(rule.protects(usage, {.leaf = 0, .amounts = compute(9)}, victim));
+  usage.add(usage.account(0, "u"), compute(1));
+  EXPECT_FALSE(rule.protects(usage, {.leaf = 1, .amounts = compute(5)}, victim));
 }
 
 TEST(ReclaimRule, TakesAJobThatIsBorrowedInPartWhereToldSo) {

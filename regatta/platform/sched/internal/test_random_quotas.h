@@ -15,8 +15,9 @@ namespace regatta::sched {
 
 struct RandomTreeOptions {
   int depth_max = 3;
-  double guaranteed_part = 0;  // of the capacity, about so much in total
-  double limited_queues = 0;   // part of the queues that have a limit
+  double guaranteed_part = 0;     // of the capacity, about so much in total
+  double limited_queues = 0;      // part of the queues that have a limit
+  bool has_device_types = false;  // leaves are guaranteed parts of their devices by type: a, b
 };
 
 inline ResourceAmounts random_capacity(packing::RandomSequence& random) {
@@ -24,6 +25,15 @@ inline ResourceAmounts random_capacity(packing::RandomSequence& random) {
   for (long long& amount : capacity.of)
     amount = 10'000 + static_cast<long long>(random.below(1'000'000));
   return capacity;
+}
+
+inline void guarantee_random_types(packing::RandomSequence& random, QuotaQueue& queue) {
+  for (const char* type : {"a", "b"})
+    if (random.below(2) > 0)
+      queue.device_types.push_back(
+          {.type = type,
+           .guaranteed = static_cast<long long>(
+               random.uniform() / 2 * static_cast<double>(queue.guaranteed[Resource::kCompute]))});
 }
 
 // Adds queues below `parent` ("": the top), and guarantees them `guaranteed` of the capacity at
@@ -49,10 +59,13 @@ inline void add_random_queues(packing::RandomSequence& random, const ResourceAmo
       }
     }
     const std::string name = queue.name;
+    const std::size_t index = queues.size();
     queues.push_back(std::move(queue));
     if (depth < options.depth_max && random.below(2) > 0)
       add_random_queues(random, capacity, options, name, is_guaranteed ? share : 0, depth + 1,
                         queues);
+    else if (options.has_device_types)
+      guarantee_random_types(random, queues[index]);
   }
 }
 

@@ -1,0 +1,90 @@
+// sched/internal/start_pass.h: the step of a decision in which pending jobs start.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "regatta/platform/sched/internal/decision_state.h"
+#include "regatta/platform/sched/internal/pending_order.h"
+#include "regatta/platform/sched/internal/slice_placement.h"
+
+namespace regatta::sched {
+
+inline constexpr int kRoomSearchesMax = 32;  // of one decision, for jobs beyond guarantees
+inline constexpr int kOwedRoomSearchesMax = 256;
+
+// The terms by which two jobs fit at the same places or not, as bytes.
+std::string shape_of(const JobRequest& job);
+
+// Jobs within guarantees first, then all in the order of their queues; those before which there is
+// no room keep a reservation. The state outlives it.
+class StartPass {
+ public:
+  explicit StartPass(DecisionState& state)
+      : state_(state), slices_(state.snapshot, state.queue, state.policy) {}
+
+  void run();
+
+ private:
+  struct Waiting {
+    int pending = 0;
+    WaitCause cause = WaitCause::kNoRoom;
+  };
+
+  void start_owed(const PendingOrder& order);
+  std::vector<Waiting> start_in(PendingOrder order);
+  bool is_below_guarantee(int leaf) const;
+  bool is_behind(int pending, std::vector<int>& ahead);
+  bool fits_now(int pending);
+  int account_of(int pending) const {
+    return state_.accounts.at(&at(state_.queue.jobs, pending).request);
+  }
+  int leaf_of(int pending) const { return state_.usage.leaf_of(account_of(pending)); }
+  bool is_started(int pending) const { return !at(state_.started, pending).empty(); }
+  // Nothing: the job starts.
+  std::optional<WaitCause> try_start(int pending);
+  // The same on the device types that `job`, its request, names.
+  std::optional<WaitCause> try_start_as(int pending, const JobRequest& job, bool may_make_room);
+  std::optional<GangPlacement> place(const JobRequest& job, const FreeCapacity& free);
+  std::optional<GangPlacement> find_room(int pending, const JobRequest& request, std::string& text);
+  void start(int pending, std::vector<ReplicaPlacement> replicas, const std::string& room);
+  void reserve(int pending);
+  void use_what_victims_left(std::vector<Waiting>& waiting);
+  void add_waiting(const Waiting& waiting);
+  const FreeCapacity& view_for(int pending, int& view);
+  // How far above its leaf the queue is that is guaranteed what the job takes; -1: none is.
+  int owed_distance(int pending) const;
+  int owed_distance_as(int pending, const JobRequest& job) const;
+  bool start_owed_within(const PendingOrder& order, int distance);
+  bool fits_empty_cluster(const JobRequest& job, const std::string& shape);
+  bool fits_on_spares(int pending);
+
+  DecisionState& state_;
+  SlicePlacement slices_;
+  std::map<std::string, std::string> unfit_reasons_;  // by shape
+  // views_[i]: what is free beside the first i reservations; the first is state_.free.
+  std::vector<FreeCapacity> views_;
+  std::set<std::pair<int, std::string>> failed_;  // view and shape of jobs that did not fit
+  // Was evicted, priority, level of service, shape, queue: these decide who makes room.
+  using RoomKey = std::tuple<bool, int, int, std::string, std::string>;
+  std::set<RoomKey> failed_rooms_;     // of gangs for which nobody makes room
+  std::optional<FreeCapacity> empty_;  // the cluster without any job
+  ClusterSnapshot repaired_nodes_;     // all ready
+  std::optional<FreeCapacity> repaired_;
+  std::map<std::string, bool> fits_empty_;   // by shape
+  std::map<std::string, bool> fits_spares_;  // the same
+  int room_searches_left_ = kRoomSearchesMax;
+  int owed_room_searches_left_ = kOwedRoomSearchesMax;
+  int starts_ = 0;
+  int starts_of_owed_ = 0;  // when the jobs within guarantees were last considered
+  bool has_made_room_ = false;
+  // At most so far above its leaf is the queue that is guaranteed what a job takes; -1: anything.
+  int owed_distance_max_ = -1;
+};
+
+}  // namespace regatta::sched
