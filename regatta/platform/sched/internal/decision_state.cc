@@ -1,7 +1,6 @@
 #include "regatta/platform/sched/internal/decision_state.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <set>
 #include <utility>
@@ -11,33 +10,15 @@
 #include "regatta/base/core/ids.h"
 #include "regatta/base/core/text.h"
 #include "regatta/platform/sched/internal/job_progress.h"
+#include "regatta/platform/sched/internal/node_amounts.h"
 
 namespace regatta::sched {
 namespace {
 
-// The amounts of one replica on a node.
-ResourceAmounts amounts_of_replica(const ClusterNode& node, const Role& role) {
-  ResourceAmounts amounts;
-  amounts[Resource::kCompute] = static_cast<long long>(role.devices) * role.device_milli;
-  const int memory_mib = role.is_sliced() ? role.device_memory_mib : node.device_memory_mib;
-  amounts[Resource::kDeviceMemory] = static_cast<long long>(role.devices) * memory_mib;
-  amounts[Resource::kCpu] = role.cpu_milli;
-  amounts[Resource::kMemory] = role.memory_mib;
-  amounts[Resource::kNic] = role.nic_milli;
-  return amounts;
-}
-
 ResourceAmounts capacity_of(const ClusterSnapshot& snapshot) {
   ResourceAmounts capacity;
-  for (const ClusterNode& node : snapshot.nodes) {
-    if (node.health == NodeHealth::kFailed) continue;
-    const int devices = node.devices - std::popcount(node.failed_devices);
-    capacity[Resource::kCompute] += static_cast<long long>(devices) * kDeviceMilli;
-    capacity[Resource::kDeviceMemory] += static_cast<long long>(devices) * node.device_memory_mib;
-    capacity[Resource::kCpu] += node.cpu_milli;
-    capacity[Resource::kMemory] += node.memory_mib;
-    capacity[Resource::kNic] += static_cast<long long>(node.nics) * kDeviceMilli;
-  }
+  for (const ClusterNode& node : snapshot.nodes)
+    if (node.health != NodeHealth::kFailed) capacity += usable_amounts(node);
   return capacity;
 }
 
