@@ -91,21 +91,37 @@ struct BlockingJob {
   Seconds ends;  // the median; infinite where it is not known
 };
 
+// A limit of the queue of a pending job, of a queue above it, or of its user there, and the fewest
+// running jobs below it whose end would let the job pass; none: it asks for more than the limit.
+struct BlockingLimit {
+  std::string queue;
+  std::string user;  // "": the limit is the queue's
+  Resource resource = Resource::kCompute;
+  long long limit = 0;
+  long long missing = 0;
+  std::vector<BlockingJob> jobs;
+};
+
 // The fewest running jobs whose end would let a pending job start, as a search node by node finds
-// them; among as few, those that end first.
+// them; among as few, those that end first. Shares of the devices of a node count as one amount.
 struct BlockingSet {
+  ResourceAmounts wanted;
+  std::vector<BlockingLimit> limits;  // in the way, the lowest first
+  // On the nodes where it would run once the jobs at the limits have ended.
+  ResourceAmounts missing;
+  std::vector<BlockingJob> jobs;
   int devices = 0;       // that the job asks for
   int free_devices = 0;  // of them, where it would run
-  std::vector<BlockingJob> jobs;
   // The largest number of devices with which it would start now; 0: none.
   int startable_devices = 0;
-  bool never_fits = false;  // not even the empty cluster holds it
+  bool never_fits = false;  // not even the empty cluster and an empty queue let it start
   // "waits for 2 of 4 devices of type T under one leaf; held by job a for about 25 min; would start
-  // now with 2 devices"
+  // now with 2 devices", "waits for 8 devices of the limit of queue a; held by job b for about 1 h"
   std::string sentence;
 };
 
-// Fails with kNotFound where `job` is not pending.
+// Fails with kNotFound where `job` is not pending, with kInvalidInput where a job names a queue
+// that is no leaf.
 Result<BlockingSet> blocking_set(const ClusterSnapshot& snapshot, const JobQueue& queue,
                                  std::string_view job);
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -270,6 +271,106 @@ TEST(BlockingSet, AJobThatNeverFitsIsToldSo) {
             "asks for 2 devices of type X on one server; the empty cluster does not hold them: ask "
             "for fewer, or for other types");
   EXPECT_EQ(state.why("other"), "job other: it is not pending");
+}
+
+State state_with_limit(const std::string& user = "") {
+  State state = one_server();
+  state.snapshot.nodes.push_back(node_of("n1"));
+  QuotaQueue queue{.name = "a", .parent = ""};
+  (user.empty() ? queue.limit : queue.user_limit)[0] = 4000;
+  state.queue.quotas = *QuotaTree::create({queue, {.name = "b", .parent = ""}});
+  for (const auto& [name, devices, mask] :
+       {std::tuple("one", 1, 1U), std::tuple("two", 2, 6U), std::tuple("last", 1, 8U)}) {
+    JobRequest job = job_of(name, 1, devices, {{600.0 * devices}, 0});
+    job.queue = "a";
+    job.user = user;
+    state.run(job, {{0, 0, mask}});
+  }
+  JobRequest job = job_of("j", 1, 2);
+  job.queue = "a";
+  job.user = user;
+  state.wait(job);
+  return state;
+}
+
+TEST(BlockingSet, OfALimitHasTheFewestJobsOfTheQueue) {
+  State state = state_with_limit();
+  EXPECT_EQ(state.why("j"),
+            "waits for 2 devices of the limit of queue a; held by job two for about 20 min");
+  state.queue.jobs[0].request.roles[0].devices = 1;
+  EXPECT_EQ(state.why("j"),
+            "waits for 1 device of the limit of queue a; held by job one for about 10 min");
+  state.queue.jobs[0].request.queue = "b";
+  EXPECT_EQ(state.why("j"), "waits for its turn; its 1 device on one server is free");
+}
+
+TEST(BlockingSet, OfALimitOfTheUserNamesTheUser) {
+  State state = state_with_limit("u");
+  EXPECT_EQ(state.why("j"),
+            "waits for 2 devices of the limit of user u in queue a; held by job two for about 20 "
+            "min");
+  state.queue.jobs[0].request.roles[0].devices = 3;
+  EXPECT_EQ(state.why("j"),
+            "waits for 3 devices of the limit of user u in queue a; held by job one for about 10 "
+            "min, job two for about 20 min");
+}
+
+TEST(BlockingSet, OfALimitAndOfRoomNamesBoth) {
+  State state = state_with_limit();
+  JobRequest other = job_of("other", 1, 4, {{7200}, 0});
+  other.queue = "b";
+  state.run(other, {{0, 1, 0xf}});
+  state.queue.jobs[0].request.roles[0].devices = 4;
+  EXPECT_EQ(state.why("j"),
+            "waits for 4 devices of the limit of queue a; held by job one for about 10 min, job "
+            "last for about 10 min, job two for about 20 min");
+  state.snapshot.running[0].request.queue = "b";
+  EXPECT_EQ(state.why("j"),
+            "waits for 3 devices of the limit of queue a; held by job last for about 10 min, job "
+            "two for about 20 min; and for 1 of 4 devices on one server; held by job one for about "
+            "10 min");
+}
+
+TEST(BlockingSet, AJobAboveItsLimitNeverStarts) {
+  State state = state_with_limit();
+  state.queue.jobs[0].request.roles[0].replicas_min = 3;
+  state.queue.jobs[0].request.roles[0].replicas_max = 3;
+  EXPECT_EQ(state.why("j"),
+            "asks for 6 devices; the limit of queue a is 4 devices: ask for fewer, or raise the "
+            "limit");
+}
+
+TEST(BlockingSet, SaysThatCpuOrMemoryIsMissing) {
+  State state = one_server();
+  JobRequest holder = job_of("a", 1, 1, {{1500}, 0});
+  holder.roles[0].cpu_milli = 60000;
+  state.run(holder, {{0, 0, 0x1}});
+  JobRequest job = job_of("j", 1, 2);
+  job.roles[0].cpu_milli = 16000;
+  state.wait(job);
+  EXPECT_EQ(state.why("j"),
+            "waits for 12 of 16 cores on one server, where its 2 devices are free; held by job a "
+            "for about 25 min");
+  state.queue.jobs[0].request.roles[0].devices = 4;
+  EXPECT_EQ(state.why("j"),
+            "waits for 1 of 4 devices and 12 of 16 cores on one server; held by job a for about 25 "
+            "min");
+  JobRequest without_devices = job_of("k", 1, 0);
+  without_devices.roles[0].cpu_milli = 8000;
+  without_devices.roles[0].memory_mib = 1024;
+  state.wait(without_devices);
+  EXPECT_EQ(state.why("k"), "waits for 4 of 8 cores on one server; held by job a for about 25 min");
+}
+
+TEST(BlockingSet, EndsAResizedJobByTheWorkOfItsSize) {
+  State state = one_server();
+  JobRequest elastic = job_of("a", 2, 1, {{1000}, 0});
+  elastic.roles[0].replicas_max = 4;
+  state.run(elastic, {{0, 0, 0x1}, {0, 0, 0x2}, {0, 0, 0x4}, {0, 0, 0x8}});
+  state.wait(job_of("j", 1, 1));
+  const auto set = blocking_set(state.snapshot, state.queue, "j");
+  ASSERT_TRUE(set);
+  EXPECT_EQ(set->jobs[0].ends, Seconds{500}) << "four replicas do the work of two in half the time";
 }
 
 TEST(BlockingSet, NoJobOfItIsNeedlessOnRandomClusters) {
