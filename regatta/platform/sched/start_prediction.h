@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,15 +34,20 @@ struct StartForecastOptions {
   // Jobs that were submitted in the recent past, by rising time: those to come are taken to be like
   // them and as frequent. Empty: none will come.
   std::vector<JobRequest> recent;
+  // The run time of a job that waits, runs or may come, as far as it is known by now: its end is
+  // drawn by it, while decisions go by its request, which may be older. Empty: as the request says.
+  std::function<RunTime(const JobRequest&)> run_time;
 };
 
 // Plays the queue forward with run times drawn from what is known of each job; running jobs are
-// known to have run until now. Jobs start in the order of the policy on any place where they fit;
-// backfill and evictions by service level are the policy's. It leaves out quotas, CPU, memory,
-// other evictions, moves and resizing; the free shares of a node count as one amount. A job that no
+// known to have run until now. Each decision considers jobs as decide() does: by the fair shares of
+// now, levels of service, ageing, limits of queues, all resources of nodes, the first reservation,
+// evictions by priority and level, and moves. It leaves out what queues take back, resizing,
+// subgroups and failures; the shares of the devices of a node count as one amount. A job that no
 // sample starts within 60 days has infinite times; one that waits for more than 3,000 decisions is
 // taken to start after these. `jobs` are names of pending jobs; empty: all.
-// Fails with kNotFound where one is not pending.
+// Fails with kNotFound where one is not pending, with kInvalidInput where a job names a queue that
+// is no leaf.
 Result<std::vector<StartPrediction>> predict_starts(const ClusterSnapshot& snapshot,
                                                     const JobQueue& queue,
                                                     const SchedulingPolicy& policy,

@@ -373,6 +373,84 @@ TEST(BlockingSet, EndsAResizedJobByTheWorkOfItsSize) {
   EXPECT_EQ(set->jobs[0].ends, Seconds{500}) << "four replicas do the work of two in half the time";
 }
 
+TEST(StartPrediction, AJobAtItsLimitStartsWhenEnoughOfItsQueueHasEnded) {
+  State state = state_with_limit();
+  const SchedulingPolicy policy = policy_of(JobOrder::kSubmitted, BackfillRule::kReservation);
+  EXPECT_EQ(predicted(state, policy)[0].start, Seconds{600}) << "two jobs of one device end";
+  state.queue.jobs[0].request.roles[0].devices = 4;
+  EXPECT_EQ(predicted(state, policy)[0].start, Seconds{1200});
+  state.queue.jobs[0].request.queue = "b";
+  EXPECT_EQ(predicted(state, policy)[0].start, Seconds{0});
+}
+
+TEST(StartPrediction, AJobWaitsForCpuThatIsInUse) {
+  State state = one_server();
+  JobRequest holder = job_of("a", 1, 1, {{700}, 0});
+  holder.roles[0].cpu_milli = 60000;
+  state.run(holder, {{0, 0, 0x1}});
+  JobRequest job = job_of("j", 1, 1);
+  job.roles[0].cpu_milli = 16000;
+  state.wait(job);
+  const SchedulingPolicy policy = policy_of(JobOrder::kSubmitted, BackfillRule::kGreedy);
+  EXPECT_EQ(predicted(state, policy)[0].start, Seconds{700});
+  state.queue.jobs[0].request.roles[0].cpu_milli = 4000;
+  EXPECT_EQ(predicted(state, policy)[0].start, Seconds{0});
+}
+
+TEST(StartPrediction, FollowsTheFairSharesOfTheQueues) {
+  State state = one_server();
+  state.queue.quotas =
+      *QuotaTree::create({{.name = "a", .parent = ""}, {.name = "b", .parent = ""}});
+  JobRequest holder = job_of("h", 1, 2, {{1000}, 0});
+  holder.queue = "a";
+  state.run(holder, {{0, 0, 0x3}});
+  JobRequest other = job_of("o", 1, 2, {{500}, 0});
+  other.queue = "b";
+  state.run(other, {{0, 0, 0xc}});
+  for (const char* name : {"a", "b"}) {
+    JobRequest job = job_of(std::string("wait-") + name, 1, 2, {{5000}, 0});
+    job.queue = name;
+    job.submitted = {std::string(name) == "a" ? -10.0 : 0.0};
+    state.wait(job);
+  }
+  SchedulingPolicy policy = policy_of(JobOrder::kSubmitted, BackfillRule::kGreedy);
+  EXPECT_EQ(predicted(state, policy)[0].start, Seconds{500});
+  policy.is_fair = true;
+  EXPECT_EQ(predicted(state, policy)[1].start, Seconds{500}) << "queue a still has two devices";
+  EXPECT_EQ(predicted(state, policy)[0].start, Seconds{1000});
+}
+
+TEST(StartPrediction, AJobThatHasWaitedLongMovesUp) {
+  State state = one_server();
+  state.run(job_of("a", 1, 4, {{1000}, 0}), {{0, 0, 0xf}});
+  state.wait(job_of("long", 1, 4, {{5000}, 0}));
+  SchedulingPolicy policy = policy_of(JobOrder::kShortest, BackfillRule::kGreedy);
+  policy.ageing = {3600};
+  StartForecastOptions options;
+  for (int i = 0; i < 20; ++i) {
+    options.recent.push_back(job_of("r" + std::to_string(i), 1, 4, {{590}, 0}));
+    options.recent.back().submitted = {600.0 * i};
+  }
+  const double start = predicted(state, policy, options)[0].start.value;
+  EXPECT_GE(start, 3600);
+  EXPECT_LE(start, 5000) << "then it goes before jobs that came later";
+}
+
+TEST(StartPrediction, AMoveMakesRoom) {
+  State state = one_server();
+  state.snapshot.nodes.push_back(node_of("n1"));
+  for (int node = 0; node < 2; ++node) {
+    JobRequest job = job_of("r" + std::to_string(node), 1, 2, {{50000}, 0});
+    job.checkpointing = {{600}, {0}, {60}};
+    state.run(job, {{0, node, 0x3}}, -100);
+  }
+  state.wait(job_of("whole", 1, 4));
+  SchedulingPolicy policy = policy_of(JobOrder::kSubmitted, BackfillRule::kReservation);
+  EXPECT_EQ(predicted(state, policy)[0].start, Seconds{49900});
+  policy.moves = 1;
+  EXPECT_EQ(predicted(state, policy)[0].start, Seconds{0});
+}
+
 TEST(BlockingSet, NoJobOfItIsNeedlessOnRandomClusters) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(seed);
