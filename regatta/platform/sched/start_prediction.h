@@ -58,7 +58,8 @@ Result<std::vector<StartPrediction>> predict_starts(const ClusterSnapshot& snaps
 // the starts lie in their intervals. It compares predictions with waits of similar length, forgets
 // old ones, and counts jobs that still wait as starting later than now (Kaplan and Meier, JASA 53,
 // 1958). Intervals become wider with each start outside its own and narrower with each inside
-// (Gibbs and Candes, "Adaptive conformal inference under distribution shift", NeurIPS 2021). Not
+// (Gibbs and Candes, "Adaptive conformal inference under distribution shift", NeurIPS 2021). The
+// start itself is moved only while that has made the errors of the latest starts smaller. Not
 // thread-safe.
 class StartCalibration {
  public:
@@ -77,6 +78,13 @@ class StartCalibration {
     StartPrediction calibrated;
     Seconds at;
     std::optional<Seconds> started;
+    Seconds raw_start;
+    Seconds moved_start;
+  };
+  // The distance of a start from the prediction, over the time waited.
+  struct StartErrors {
+    double raw = 0;
+    double moved = 0;
   };
   using Records = std::deque<Record>;  // oldest first
   struct Error {
@@ -86,8 +94,13 @@ class StartCalibration {
   static std::size_t bin_of(double wait);
   static void add_errors(const Records& records, Seconds now, std::vector<Error>& errors);
 
+  // By the errors of earlier ones, in any case.
+  StartPrediction moved(StartPrediction prediction, Seconds predicted_at) const;
+  bool moves_starts() const;
+
   std::array<Records, kBins> bins_;
-  double log_width_ = 0;  // of intervals, over those that the errors give
+  std::deque<StartErrors> start_errors_;  // the latest
+  double log_width_ = 0;                  // of intervals, over those that the errors give
 };
 
 // A running job that holds what another one waits for.

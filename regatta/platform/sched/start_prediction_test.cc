@@ -172,6 +172,22 @@ TEST(StartCalibration, BringsTheShareInTheIntervalToFourFifths) {
   }
 }
 
+TEST(StartCalibration, MovesStartsOnlyWhereThatHasMadeErrorsSmaller) {
+  for (const double bias : {1.0, 3.0}) {
+    SCOPED_TRACE(bias);
+    StartCalibration calibration;
+    packing::RandomSequence random(7);
+    for (int i = 0; i < 200; ++i) {
+      const StartPrediction raw{"j" + std::to_string(i), {1000}, {800}, {1250}};
+      calibration.add(raw, calibration.calibrated(raw, {0}), {0});
+      const double z = normal_quantile(0.001 + 0.998 * random.uniform());
+      calibration.add_start(raw.job, {bias * 1000 * std::exp(0.2 * z)});
+    }
+    const StartPrediction next{"k", {1000}, {800}, {1250}};
+    EXPECT_NEAR(calibration.calibrated(next, {0}).start.value, bias * 1000, bias > 1 ? 300 : 1e-9);
+  }
+}
+
 TEST(StartCalibration, IsWideUntilItHasSeenEnough) {
   StartCalibration calibration;
   const StartPrediction raw{"j", {100}, {50}, {200}};
