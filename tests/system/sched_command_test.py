@@ -52,6 +52,20 @@ class SchedCommand(unittest.TestCase):
         self.assertLessEqual(why["earliest_in_s"], why["start_in_s"])
         self.assertEqual(self.done("why", STATE, "chat"), "job chat starts on 24 devices on 3 nodes below leaf 1 after 1 min\n")
 
+    def test_says_which_limit_or_resource_a_job_waits_for(self):
+        job = "roles: [{name: r, devices: %d, cpus: %d}], run_time: {median: 1h}"
+        state = self.write("state.yaml", NODES + "queues:\n  - {name: a, limit: {gpus: 4}}\n  - {name: b}\nrunning:\n"
+                           "  - {name: holder, queue: a, running_for: 20min, replicas: [{node: n0, devices: [0, 1, 2, 3]}], " + job % (4, 60) + "}\n"
+                           "  - {name: other, queue: b, running_for: 30min, replicas: [{node: n1, devices: [0, 1]}], " + job % (2, 60) + "}\n"
+                           "pending:\n  - {name: limited, queue: a, " + job % (4, 4) + "}\n  - {name: starved, queue: b, " + job % (4, 32) + "}\n")
+        self.assertEqual(self.done("why", state, "limited").split("\n")[:2],
+                         ["job limited waits for 4 devices of the limit of queue a; held by job holder for about 40 min",
+                          "starts in about 40 min (80 %: 40 min to 40 min)"])
+        self.assertEqual(self.done("why", state, "starved").split("\n")[:2],
+                         ["job starved waits for 28 of 32 cores on one server, where its 4 devices are free; held by job other for about 30 min",
+                          "starts in about 30 min (80 %: 30 min to 30 min)"])
+        self.assertEqual(json.loads(self.done("why", state, "limited", "--json"))["limits"][0]["missing"], "4 devices")
+
     def test_replays_a_trace_to_the_same_bytes_and_draws_it(self):
         trace, cluster = self.write("trace.csv", TRACE), self.write("cluster.yaml", NODES)
         page, log = self.folder / "page.html", self.folder / "log"

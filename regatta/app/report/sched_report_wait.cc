@@ -17,17 +17,34 @@ const sched::SchedulingAction* start_of(const WaitExplanation& explanation) {
   return nullptr;
 }
 
-// The entry of a job that waits for something else than room; nullptr where it waits for that.
+// The entry of a job that not even the empty cluster holds; nullptr where it does.
 const sched::WaitingJob* other_cause(const WaitExplanation& explanation) {
   for (const sched::WaitingJob& job : explanation.decision.waiting)
-    if (job.job == explanation.job &&
-        (job.cause == sched::WaitCause::kQuota || job.cause == sched::WaitCause::kNeverFits))
-      return &job;
+    if (job.job == explanation.job && job.cause == sched::WaitCause::kNeverFits) return &job;
   return nullptr;
 }
 
 nlohmann::json seconds_or_null(Seconds time) {
   return std::isfinite(time.value) ? nlohmann::json(time.value) : nlohmann::json(nullptr);
+}
+
+nlohmann::json holders_json(const std::vector<sched::BlockingJob>& jobs) {
+  nlohmann::json holders = nlohmann::json::array();
+  for (const sched::BlockingJob& job : jobs)
+    holders.push_back(
+        {{"job", job.job}, {"devices", job.devices}, {"ends_in_s", seconds_or_null(job.ends)}});
+  return holders;
+}
+
+nlohmann::json limits_json(const std::vector<sched::BlockingLimit>& limits) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const sched::BlockingLimit& limit : limits)
+    list.push_back({{"queue", limit.queue},
+                    {"user", limit.user},
+                    {"limit", sched::amount_text(limit.resource, limit.limit)},
+                    {"missing", sched::amount_text(limit.resource, limit.missing)},
+                    {"blocking", holders_json(limit.jobs)}});
+  return list;
 }
 
 std::string start_text(const sched::StartPrediction& prediction) {
@@ -50,17 +67,15 @@ std::string wait_text(const WaitExplanation& explanation) {
   }
   std::string text = fmt::format("job {} {}\n", explanation.job, explanation.blocking.sentence);
   for (const sched::WaitingJob& job : explanation.decision.waiting) {
-    if (job.job != explanation.job || job.cause == sched::WaitCause::kNoRoom) continue;
+    if (job.job != explanation.job || job.cause == sched::WaitCause::kNoRoom ||
+        job.cause == sched::WaitCause::kQuota)
+      continue;
     text += wait_cause_text(job.cause) + "\n";
   }
   return text + start_text(explanation.prediction) + "\n";
 }
 
 nlohmann::json wait_json(const WaitExplanation& explanation) {
-  nlohmann::json blocking = nlohmann::json::array();
-  for (const sched::BlockingJob& job : explanation.blocking.jobs)
-    blocking.push_back(
-        {{"job", job.job}, {"devices", job.devices}, {"ends_in_s", seconds_or_null(job.ends)}});
   nlohmann::json result = {{"job", explanation.job},
                            {"starts_now", start_of(explanation) != nullptr},
                            {"sentence", explanation.blocking.sentence},
@@ -68,7 +83,8 @@ nlohmann::json wait_json(const WaitExplanation& explanation) {
                            {"free_devices", explanation.blocking.free_devices},
                            {"startable_devices", explanation.blocking.startable_devices},
                            {"never_fits", explanation.blocking.never_fits},
-                           {"blocking", std::move(blocking)},
+                           {"blocking", holders_json(explanation.blocking.jobs)},
+                           {"limits", limits_json(explanation.blocking.limits)},
                            {"start_in_s", seconds_or_null(explanation.prediction.start)},
                            {"earliest_in_s", seconds_or_null(explanation.prediction.earliest)},
                            {"latest_in_s", seconds_or_null(explanation.prediction.latest)}};

@@ -70,6 +70,8 @@ struct ReplayOptions {
       after_decision;
   // Called with each job that starts for the first time.
   std::function<void(const sched::JobRequest&, Seconds)> on_first_start;
+  // Called with each job that ends, and the run time that the trace gives it.
+  std::function<void(const sched::JobRequest&, Seconds)> on_end;
   std::function<void(std::string_view)> log;  // a line of each event
   std::function<double()> clock;              // seconds, to time decisions
   std::function<void(const ReplayProgress&)> progress;

@@ -30,6 +30,12 @@ void StartScorer::watch(ReplayOptions& options) {
                                   const sched::SchedulingDecision& decision) {
     see_decision(snapshot, queue, decision);
   };
+  options.on_end = [this](const sched::JobRequest& job, Seconds run_time) {
+    estimator_.add(job, run_time);
+  };
+  // Estimates of users are not replaced.
+  if (options.estimates_run_times)
+    forecast_.run_time = [this](const sched::JobRequest& job) { return estimator_.estimate(job); };
   options.on_first_start = [this](const sched::JobRequest& job, Seconds now) {
     see_start(job, now);
   };
@@ -61,7 +67,10 @@ void StartScorer::see_decision(const sched::ClusterSnapshot& snapshot, const sch
   if (wanted.empty()) return;
   forecast_.recent.assign(recent_.begin(), recent_.end());
   ++forecast_.seed;
-  const auto predictions = sched::predict_starts(snapshot, queue, policy_, wanted, forecast_);
+  sched::ClusterSnapshot after = snapshot;
+  sched::JobQueue left = queue;
+  sched::apply_decision(decision, after, left);
+  const auto predictions = sched::predict_starts(after, left, policy_, wanted, forecast_);
   REGATTA_CHECK(predictions.has_value());
   for (const sched::StartPrediction& raw : *predictions) {
     tracked_[raw.job] = {raw, calibration_.calibrated(raw, snapshot.now), snapshot.now};

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "regatta/platform/cluster_replay/cluster_replay.h"
+#include "regatta/platform/cluster_replay/run_time_estimator.h"
 #include "regatta/platform/sched/scheduling_policy.h"
 #include "regatta/platform/sched/start_prediction.h"
 
@@ -26,7 +27,8 @@ struct StartScores {
 };
 
 // Predicts, in the first decision after its submission, the start of each `every`-th job that this
-// decision does not start. Predictions are calibrated by those of jobs that have started before.
+// decision does not start, from the state that it leaves, and with what ended jobs tell by then of
+// the run times of all. Predictions are calibrated by those of jobs that have started before.
 class StartScorer {
  public:
   StartScorer(sched::SchedulingPolicy policy, sched::StartForecastOptions forecast, int every);
@@ -57,6 +59,7 @@ class StartScorer {
   int every_ = 1;
   sched::StartCalibration calibration_;
   std::deque<sched::JobRequest> recent_;
+  RunTimeEstimator estimator_;
   Seconds last_decision_{-1};
   std::map<std::string, Tracked, std::less<>> tracked_;
   std::vector<Score> scores_;

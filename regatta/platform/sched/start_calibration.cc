@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
+#include "regatta/base/core/stats.h"
 #include "regatta/platform/sched/start_prediction.h"
 
 namespace regatta::sched {
@@ -13,6 +15,7 @@ constexpr long kEnough = 20;              // starts to judge by
 constexpr double kUnknownError = 1.4;     // of the logarithm of a wait, until then: a factor of 4
 constexpr double kLeastError = 0.05;      // so that an interval has a width
 constexpr double kMissedShare = 0.2;      // of the starts, outside their interval
+constexpr double kMoveGain = 0.9;         // of the error, from which on starts are moved
 constexpr double kWidthStep = 0.05;
 constexpr double kLogWidthMax = 3;
 constexpr double kLeastWait = 30;      // seconds: shorter waits count as this
@@ -60,7 +63,13 @@ void StartCalibration::add(const StartPrediction& predicted, const StartPredicti
                            Seconds predicted_at) {
   const double wait = wait_of(predicted.start, predicted_at);
   Records& records = bins_[bin_of(wait)];
-  records.push_back({wait, wait_log_range(predicted, predicted_at), calibrated, predicted_at, {}});
+  records.push_back({wait,
+                     wait_log_range(predicted, predicted_at),
+                     calibrated,
+                     predicted_at,
+                     {},
+                     predicted.start,
+                     moved(predicted, predicted_at).start});
   if (records.size() > kRemembered) records.pop_front();
 }
 
@@ -71,6 +80,10 @@ void StartCalibration::add_start(std::string_view job, Seconds started) {
       record.started = started;
       const bool is_missed =
           started < record.calibrated.earliest || started > record.calibrated.latest;
+      const double waited = wait_of(started, record.at);
+      const auto error = [&](Seconds start) { return std::abs((start - started).value) / waited; };
+      start_errors_.push_back({error(record.raw_start), error(record.moved_start)});
+      if (start_errors_.size() > kRemembered) start_errors_.pop_front();
       log_width_ = std::clamp(log_width_ + kWidthStep * ((is_missed ? 1 : 0) - kMissedShare),
                               -kLogWidthMax, kLogWidthMax);
     }
@@ -83,8 +96,25 @@ void StartCalibration::add_errors(const Records& records, Seconds now, std::vect
          record.started.has_value()});
 }
 
+bool StartCalibration::moves_starts() const {
+  if (start_errors_.size() < static_cast<std::size_t>(kEnough)) return false;
+  std::vector<double> of_raw;
+  std::vector<double> of_moved;
+  for (const StartErrors& errors : start_errors_) {
+    of_raw.push_back(errors.raw);
+    of_moved.push_back(errors.moved);
+  }
+  return median(std::move(of_moved)) < kMoveGain * median(std::move(of_raw));
+}
+
 StartPrediction StartCalibration::calibrated(StartPrediction prediction,
                                              Seconds predicted_at) const {
+  StartPrediction made = moved(prediction, predicted_at);
+  if (!moves_starts()) made.start = std::clamp(prediction.start, made.earliest, made.latest);
+  return made;
+}
+
+StartPrediction StartCalibration::moved(StartPrediction prediction, Seconds predicted_at) const {
   const double wait = wait_of(prediction.start, predicted_at);
   const double spread = wait_log_range(prediction, predicted_at);
   const double width = std::exp(log_width_);
@@ -109,12 +139,12 @@ StartPrediction StartCalibration::calibrated(StartPrediction prediction,
     below = middle - product_limit_quantile(errors, 0.1);
     above = product_limit_quantile(errors, 0.9) - middle;
   }
-  const auto moved = [&](double error) {
+  const auto after = [&](double error) {
     return predicted_at + Seconds{wait * std::exp(spread * error)};
   };
-  prediction.start = moved(middle);
-  prediction.earliest = moved(middle - width * std::max(kLeastError, below));
-  prediction.latest = moved(middle + width * std::max(kLeastError, above));
+  prediction.start = after(middle);
+  prediction.earliest = after(middle - width * std::max(kLeastError, below));
+  prediction.latest = after(middle + width * std::max(kLeastError, above));
   return prediction;
 }
 

@@ -8,14 +8,12 @@
 #include <fmt/format.h>
 
 #include "regatta/base/core/ids.h"
-#include "regatta/platform/sched/internal/job_progress.h"
 #include "regatta/platform/sched/internal/queue_forecast.h"
 
 namespace regatta::sched {
 namespace {
 
-constexpr double kShare = 0.8;      // of the starts, in an interval
-constexpr double kAgeingMax = 1e9;  // priorities, so that their sum with a priority is an int
+constexpr double kShare = 0.8;  // of the starts, in an interval
 
 Result<std::vector<int>> wanted_jobs(const JobQueue& queue, const std::vector<std::string>& names) {
   std::vector<int> wanted;
@@ -36,21 +34,6 @@ Result<std::vector<int>> wanted_jobs(const JobQueue& queue, const std::vector<st
   return wanted;
 }
 
-ForecastJob forecast_job(ForecastCluster& cluster, const SchedulingPolicy& policy,
-                         const JobRequest& job, Seconds completed, Seconds now) {
-  const Seconds waited = now - job.submitted;
-  const int ageing = policy.ageing.value > 0 && waited.value > 0
-                         ? static_cast<int>(std::min(waited / policy.ageing, kAgeingMax))
-                         : 0;
-  return {.shape = cluster.shape_of(job),
-          .priority = job.priority + ageing,
-          .order = forecast_order(policy.order, job, completed.value),
-          .run_time = job.run_time,
-          .elapsed = completed.value,
-          .devices = devices_min(job),
-          .gap = 0};
-}
-
 // Between the two values around the place of the quantile.
 double quantile_of(const std::vector<double>& sorted, double quantile) {
   const double place = std::clamp(quantile * static_cast<double>(sorted.size() + 1) - 1, 0.0,
@@ -69,32 +52,9 @@ Result<std::vector<StartPrediction>> predict_starts(const ClusterSnapshot& snaps
                                                     const SchedulingPolicy& policy,
                                                     const std::vector<std::string>& jobs,
                                                     const StartForecastOptions& options) {
-  ForecastCluster cluster(snapshot);
-  ForecastInput input;
-  input.now = snapshot.now.value;
-  input.cluster = &cluster;
-  input.policy = policy;
-  input.decision_interval = options.decision_interval.value;
   REGATTA_TRY(wanted, wanted_jobs(queue, jobs));
-  input.wanted = wanted;
-  for (const RunningJob& job : snapshot.running) {
-    const Seconds done{std::max(0.0, (job.completed + snapshot.now - job.started).value)};
-    input.running.push_back({ForecastCluster::places_of(job),
-                             forecast_job(cluster, policy, job.request, done, snapshot.now),
-                             job.started.value});
-    input.running.back().job.priority = job.request.priority;
-  }
-  for (const PendingJob& job : queue.jobs)
-    input.pending.push_back(
-        forecast_job(cluster, policy, job.request, job.completed, snapshot.now));
-  // In the order of submission, without a job that passes another, later ones change nothing.
-  const bool has_passing =
-      policy.order != JobOrder::kSubmitted || policy.backfill != BackfillRule::kNone;
-  for (std::size_t i = 1; i < options.recent.size() && has_passing; ++i) {
-    const JobRequest& job = options.recent[i];
-    input.arrivals.push_back(forecast_job(cluster, policy, job, {0}, job.submitted));
-    input.arrivals.back().gap = (job.submitted - options.recent[i - 1].submitted).value;
-  }
+  REGATTA_TRY(input, make_forecast_input(snapshot, queue, policy, options));
+  input.wanted = std::move(wanted);
   packing::RandomSequence random(options.seed);
   std::vector<std::vector<double>> starts(input.wanted.size());
   for (int sample = 0; sample < std::max(1, options.samples); ++sample) {

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,15 +34,20 @@ struct StartForecastOptions {
   // Jobs that were submitted in the recent past, by rising time: those to come are taken to be like
   // them and as frequent. Empty: none will come.
   std::vector<JobRequest> recent;
+  // The run time of a job that waits, runs or may come, as far as it is known by now: its end is
+  // drawn by it, while decisions go by its request, which may be older. Empty: as the request says.
+  std::function<RunTime(const JobRequest&)> run_time;
 };
 
 // Plays the queue forward with run times drawn from what is known of each job; running jobs are
-// known to have run until now. Jobs start in the order of the policy on any place where they fit;
-// backfill and evictions by service level are the policy's. It leaves out quotas, CPU, memory,
-// other evictions, moves and resizing; the free shares of a node count as one amount. A job that no
+// known to have run until now. Each decision considers jobs as decide() does: by the fair shares of
+// now, levels of service, ageing, limits of queues, all resources of nodes, the first reservation,
+// evictions by priority and level, and moves. It leaves out what queues take back, resizing,
+// subgroups and failures; the shares of the devices of a node count as one amount. A job that no
 // sample starts within 60 days has infinite times; one that waits for more than 3,000 decisions is
 // taken to start after these. `jobs` are names of pending jobs; empty: all.
-// Fails with kNotFound where one is not pending.
+// Fails with kNotFound where one is not pending, with kInvalidInput where a job names a queue that
+// is no leaf.
 Result<std::vector<StartPrediction>> predict_starts(const ClusterSnapshot& snapshot,
                                                     const JobQueue& queue,
                                                     const SchedulingPolicy& policy,
@@ -52,7 +58,8 @@ Result<std::vector<StartPrediction>> predict_starts(const ClusterSnapshot& snaps
 // the starts lie in their intervals. It compares predictions with waits of similar length, forgets
 // old ones, and counts jobs that still wait as starting later than now (Kaplan and Meier, JASA 53,
 // 1958). Intervals become wider with each start outside its own and narrower with each inside
-// (Gibbs and Candes, "Adaptive conformal inference under distribution shift", NeurIPS 2021). Not
+// (Gibbs and Candes, "Adaptive conformal inference under distribution shift", NeurIPS 2021). The
+// start itself is moved only while that has made the errors of the latest starts smaller. Not
 // thread-safe.
 class StartCalibration {
  public:
@@ -71,6 +78,13 @@ class StartCalibration {
     StartPrediction calibrated;
     Seconds at;
     std::optional<Seconds> started;
+    Seconds raw_start;
+    Seconds moved_start;
+  };
+  // The distance of a start from the prediction, over the time waited.
+  struct StartErrors {
+    double raw = 0;
+    double moved = 0;
   };
   using Records = std::deque<Record>;  // oldest first
   struct Error {
@@ -80,8 +94,13 @@ class StartCalibration {
   static std::size_t bin_of(double wait);
   static void add_errors(const Records& records, Seconds now, std::vector<Error>& errors);
 
+  // By the errors of earlier ones, in any case.
+  StartPrediction moved(StartPrediction prediction, Seconds predicted_at) const;
+  bool moves_starts() const;
+
   std::array<Records, kBins> bins_;
-  double log_width_ = 0;  // of intervals, over those that the errors give
+  std::deque<StartErrors> start_errors_;  // the latest
+  double log_width_ = 0;                  // of intervals, over those that the errors give
 };
 
 // A running job that holds what another one waits for.
@@ -91,21 +110,37 @@ struct BlockingJob {
   Seconds ends;  // the median; infinite where it is not known
 };
 
+// A limit of the queue of a pending job, of a queue above it, or of its user there, and the fewest
+// running jobs below it whose end would let the job pass; none: it asks for more than the limit.
+struct BlockingLimit {
+  std::string queue;
+  std::string user;  // "": the limit is the queue's
+  Resource resource = Resource::kCompute;
+  long long limit = 0;
+  long long missing = 0;
+  std::vector<BlockingJob> jobs;
+};
+
 // The fewest running jobs whose end would let a pending job start, as a search node by node finds
-// them; among as few, those that end first.
+// them; among as few, those that end first. Shares of the devices of a node count as one amount.
 struct BlockingSet {
+  ResourceAmounts wanted;
+  std::vector<BlockingLimit> limits;  // in the way, the lowest first
+  // On the nodes where it would run once the jobs at the limits have ended.
+  ResourceAmounts missing;
+  std::vector<BlockingJob> jobs;
   int devices = 0;       // that the job asks for
   int free_devices = 0;  // of them, where it would run
-  std::vector<BlockingJob> jobs;
   // The largest number of devices with which it would start now; 0: none.
   int startable_devices = 0;
-  bool never_fits = false;  // not even the empty cluster holds it
+  bool never_fits = false;  // not even the empty cluster and an empty queue let it start
   // "waits for 2 of 4 devices of type T under one leaf; held by job a for about 25 min; would start
-  // now with 2 devices"
+  // now with 2 devices", "waits for 8 devices of the limit of queue a; held by job b for about 1 h"
   std::string sentence;
 };
 
-// Fails with kNotFound where `job` is not pending.
+// Fails with kNotFound where `job` is not pending, with kInvalidInput where a job names a queue
+// that is no leaf.
 Result<BlockingSet> blocking_set(const ClusterSnapshot& snapshot, const JobQueue& queue,
                                  std::string_view job);
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -171,6 +172,22 @@ TEST(StartCalibration, BringsTheShareInTheIntervalToFourFifths) {
   }
 }
 
+TEST(StartCalibration, MovesStartsOnlyWhereThatHasMadeErrorsSmaller) {
+  for (const double bias : {1.0, 3.0}) {
+    SCOPED_TRACE(bias);
+    StartCalibration calibration;
+    packing::RandomSequence random(7);
+    for (int i = 0; i < 200; ++i) {
+      const StartPrediction raw{"j" + std::to_string(i), {1000}, {800}, {1250}};
+      calibration.add(raw, calibration.calibrated(raw, {0}), {0});
+      const double z = normal_quantile(0.001 + 0.998 * random.uniform());
+      calibration.add_start(raw.job, {bias * 1000 * std::exp(0.2 * z)});
+    }
+    const StartPrediction next{"k", {1000}, {800}, {1250}};
+    EXPECT_NEAR(calibration.calibrated(next, {0}).start.value, bias * 1000, bias > 1 ? 300 : 1e-9);
+  }
+}
+
 TEST(StartCalibration, IsWideUntilItHasSeenEnough) {
   StartCalibration calibration;
   const StartPrediction raw{"j", {100}, {50}, {200}};
@@ -270,6 +287,184 @@ TEST(BlockingSet, AJobThatNeverFitsIsToldSo) {
             "asks for 2 devices of type X on one server; the empty cluster does not hold them: ask "
             "for fewer, or for other types");
   EXPECT_EQ(state.why("other"), "job other: it is not pending");
+}
+
+State state_with_limit(const std::string& user = "") {
+  State state = one_server();
+  state.snapshot.nodes.push_back(node_of("n1"));
+  QuotaQueue queue{.name = "a", .parent = ""};
+  (user.empty() ? queue.limit : queue.user_limit)[0] = 4000;
+  state.queue.quotas = *QuotaTree::create({queue, {.name = "b", .parent = ""}});
+  for (const auto& [name, devices, mask] :
+       {std::tuple("one", 1, 1U), std::tuple("two", 2, 6U), std::tuple("last", 1, 8U)}) {
+    JobRequest job = job_of(name, 1, devices, {{600.0 * devices}, 0});
+    job.queue = "a";
+    job.user = user;
+    state.run(job, {{0, 0, mask}});
+  }
+  JobRequest job = job_of("j", 1, 2);
+  job.queue = "a";
+  job.user = user;
+  state.wait(job);
+  return state;
+}
+
+TEST(BlockingSet, OfALimitHasTheFewestJobsOfTheQueue) {
+  State state = state_with_limit();
+  EXPECT_EQ(state.why("j"),
+            "waits for 2 devices of the limit of queue a; held by job two for about 20 min");
+  state.queue.jobs[0].request.roles[0].devices = 1;
+  EXPECT_EQ(state.why("j"),
+            "waits for 1 device of the limit of queue a; held by job one for about 10 min");
+  state.queue.jobs[0].request.queue = "b";
+  EXPECT_EQ(state.why("j"), "waits for its turn; its 1 device on one server is free");
+}
+
+TEST(BlockingSet, OfALimitOfTheUserNamesTheUser) {
+  State state = state_with_limit("u");
+  EXPECT_EQ(state.why("j"),
+            "waits for 2 devices of the limit of user u in queue a; held by job two for about 20 "
+            "min");
+  state.queue.jobs[0].request.roles[0].devices = 3;
+  EXPECT_EQ(state.why("j"),
+            "waits for 3 devices of the limit of user u in queue a; held by job one for about 10 "
+            "min, job two for about 20 min");
+}
+
+TEST(BlockingSet, OfALimitAndOfRoomNamesBoth) {
+  State state = state_with_limit();
+  JobRequest other = job_of("other", 1, 4, {{7200}, 0});
+  other.queue = "b";
+  state.run(other, {{0, 1, 0xf}});
+  state.queue.jobs[0].request.roles[0].devices = 4;
+  EXPECT_EQ(state.why("j"),
+            "waits for 4 devices of the limit of queue a; held by job one for about 10 min, job "
+            "last for about 10 min, job two for about 20 min");
+  state.snapshot.running[0].request.queue = "b";
+  EXPECT_EQ(state.why("j"),
+            "waits for 3 devices of the limit of queue a; held by job last for about 10 min, job "
+            "two for about 20 min; and for 1 of 4 devices on one server; held by job one for about "
+            "10 min");
+}
+
+TEST(BlockingSet, AJobAboveItsLimitNeverStarts) {
+  State state = state_with_limit();
+  state.queue.jobs[0].request.roles[0].replicas_min = 3;
+  state.queue.jobs[0].request.roles[0].replicas_max = 3;
+  EXPECT_EQ(state.why("j"),
+            "asks for 6 devices; the limit of queue a is 4 devices: ask for fewer, or raise the "
+            "limit");
+}
+
+TEST(BlockingSet, SaysThatCpuOrMemoryIsMissing) {
+  State state = one_server();
+  JobRequest holder = job_of("a", 1, 1, {{1500}, 0});
+  holder.roles[0].cpu_milli = 60000;
+  state.run(holder, {{0, 0, 0x1}});
+  JobRequest job = job_of("j", 1, 2);
+  job.roles[0].cpu_milli = 16000;
+  state.wait(job);
+  EXPECT_EQ(state.why("j"),
+            "waits for 12 of 16 cores on one server, where its 2 devices are free; held by job a "
+            "for about 25 min");
+  state.queue.jobs[0].request.roles[0].devices = 4;
+  EXPECT_EQ(state.why("j"),
+            "waits for 1 of 4 devices and 12 of 16 cores on one server; held by job a for about 25 "
+            "min");
+  JobRequest without_devices = job_of("k", 1, 0);
+  without_devices.roles[0].cpu_milli = 8000;
+  without_devices.roles[0].memory_mib = 1024;
+  state.wait(without_devices);
+  EXPECT_EQ(state.why("k"), "waits for 4 of 8 cores on one server; held by job a for about 25 min");
+}
+
+TEST(BlockingSet, EndsAResizedJobByTheWorkOfItsSize) {
+  State state = one_server();
+  JobRequest elastic = job_of("a", 2, 1, {{1000}, 0});
+  elastic.roles[0].replicas_max = 4;
+  state.run(elastic, {{0, 0, 0x1}, {0, 0, 0x2}, {0, 0, 0x4}, {0, 0, 0x8}});
+  state.wait(job_of("j", 1, 1));
+  const auto set = blocking_set(state.snapshot, state.queue, "j");
+  ASSERT_TRUE(set);
+  EXPECT_EQ(set->jobs[0].ends, Seconds{500}) << "four replicas do the work of two in half the time";
+}
+
+TEST(StartPrediction, AJobAtItsLimitStartsWhenEnoughOfItsQueueHasEnded) {
+  State state = state_with_limit();
+  const SchedulingPolicy policy = policy_of(JobOrder::kSubmitted, BackfillRule::kReservation);
+  EXPECT_EQ(predicted(state, policy)[0].start, Seconds{600}) << "two jobs of one device end";
+  state.queue.jobs[0].request.roles[0].devices = 4;
+  EXPECT_EQ(predicted(state, policy)[0].start, Seconds{1200});
+  state.queue.jobs[0].request.queue = "b";
+  EXPECT_EQ(predicted(state, policy)[0].start, Seconds{0});
+}
+
+TEST(StartPrediction, AJobWaitsForCpuThatIsInUse) {
+  State state = one_server();
+  JobRequest holder = job_of("a", 1, 1, {{700}, 0});
+  holder.roles[0].cpu_milli = 60000;
+  state.run(holder, {{0, 0, 0x1}});
+  JobRequest job = job_of("j", 1, 1);
+  job.roles[0].cpu_milli = 16000;
+  state.wait(job);
+  const SchedulingPolicy policy = policy_of(JobOrder::kSubmitted, BackfillRule::kGreedy);
+  EXPECT_EQ(predicted(state, policy)[0].start, Seconds{700});
+  state.queue.jobs[0].request.roles[0].cpu_milli = 4000;
+  EXPECT_EQ(predicted(state, policy)[0].start, Seconds{0});
+}
+
+TEST(StartPrediction, FollowsTheFairSharesOfTheQueues) {
+  State state = one_server();
+  state.queue.quotas =
+      *QuotaTree::create({{.name = "a", .parent = ""}, {.name = "b", .parent = ""}});
+  JobRequest holder = job_of("h", 1, 2, {{1000}, 0});
+  holder.queue = "a";
+  state.run(holder, {{0, 0, 0x3}});
+  JobRequest other = job_of("o", 1, 2, {{500}, 0});
+  other.queue = "b";
+  state.run(other, {{0, 0, 0xc}});
+  for (const char* name : {"a", "b"}) {
+    JobRequest job = job_of(std::string("wait-") + name, 1, 2, {{5000}, 0});
+    job.queue = name;
+    job.submitted = {std::string(name) == "a" ? -10.0 : 0.0};
+    state.wait(job);
+  }
+  SchedulingPolicy policy = policy_of(JobOrder::kSubmitted, BackfillRule::kGreedy);
+  EXPECT_EQ(predicted(state, policy)[0].start, Seconds{500});
+  policy.is_fair = true;
+  EXPECT_EQ(predicted(state, policy)[1].start, Seconds{500}) << "queue a still has two devices";
+  EXPECT_EQ(predicted(state, policy)[0].start, Seconds{1000});
+}
+
+TEST(StartPrediction, AJobThatHasWaitedLongMovesUp) {
+  State state = one_server();
+  state.run(job_of("a", 1, 4, {{1000}, 0}), {{0, 0, 0xf}});
+  state.wait(job_of("long", 1, 4, {{5000}, 0}));
+  SchedulingPolicy policy = policy_of(JobOrder::kShortest, BackfillRule::kGreedy);
+  policy.ageing = {3600};
+  StartForecastOptions options;
+  for (int i = 0; i < 20; ++i) {
+    options.recent.push_back(job_of("r" + std::to_string(i), 1, 4, {{590}, 0}));
+    options.recent.back().submitted = {600.0 * i};
+  }
+  const double start = predicted(state, policy, options)[0].start.value;
+  EXPECT_GE(start, 3600);
+  EXPECT_LE(start, 5000) << "then it goes before jobs that came later";
+}
+
+TEST(StartPrediction, AMoveMakesRoom) {
+  State state = one_server();
+  state.snapshot.nodes.push_back(node_of("n1"));
+  for (int node = 0; node < 2; ++node) {
+    JobRequest job = job_of("r" + std::to_string(node), 1, 2, {{50000}, 0});
+    job.checkpointing = {{600}, {0}, {60}};
+    state.run(job, {{0, node, 0x3}}, -100);
+  }
+  state.wait(job_of("whole", 1, 4));
+  SchedulingPolicy policy = policy_of(JobOrder::kSubmitted, BackfillRule::kReservation);
+  EXPECT_EQ(predicted(state, policy)[0].start, Seconds{49900});
+  policy.moves = 1;
+  EXPECT_EQ(predicted(state, policy)[0].start, Seconds{0});
 }
 
 TEST(BlockingSet, NoJobOfItIsNeedlessOnRandomClusters) {

@@ -185,6 +185,7 @@ bool ReplayState::finish(const PlannedEnd& end) {
   const sched::JobRequest request = take_running(end.job);
   const TracedJob& traced = at(input_.jobs, end.job);
   estimator_.add(request, traced.run_time);
+  if (options_.on_end) options_.on_end(request, traced.run_time);
   JobOutcome& outcome = at(result_.jobs, end.job);
   outcome.ended = {now_};
   outcome.delay = Seconds{now_} - outcome.submitted - traced.run_time;

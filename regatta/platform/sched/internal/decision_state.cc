@@ -1,7 +1,6 @@
 #include "regatta/platform/sched/internal/decision_state.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <set>
 #include <utility>
@@ -11,20 +10,14 @@
 #include "regatta/base/core/ids.h"
 #include "regatta/base/core/text.h"
 #include "regatta/platform/sched/internal/job_progress.h"
+#include "regatta/platform/sched/internal/node_amounts.h"
 
 namespace regatta::sched {
 namespace {
 
-// The amounts of one replica on a node.
-ResourceAmounts amounts_of_replica(const DecisionState& state, int index, const Role& role) {
-  const ClusterNode& node = at(state.snapshot.nodes, index);
-  ResourceAmounts amounts;
-  amounts[Resource::kCompute] = static_cast<long long>(role.devices) * role.device_milli;
-  const int memory_mib = role.is_sliced() ? role.device_memory_mib : node.device_memory_mib;
-  amounts[Resource::kDeviceMemory] = static_cast<long long>(role.devices) * memory_mib;
-  amounts[Resource::kCpu] = role.cpu_milli;
-  amounts[Resource::kMemory] = role.memory_mib;
-  amounts[Resource::kNic] = role.nic_milli;
+// The amounts of one replica on a node, its devices counted by type where quotas name types.
+ResourceAmounts typed_amounts(const DecisionState& state, int index, const Role& role) {
+  ResourceAmounts amounts = amounts_of_replica(at(state.snapshot.nodes, index), role);
   const int type = state.quota_types.empty() ? -1 : at(state.quota_types, index);
   if (type >= 0) at(amounts.of_type, type) = amounts[Resource::kCompute];
   return amounts;
@@ -32,15 +25,8 @@ ResourceAmounts amounts_of_replica(const DecisionState& state, int index, const 
 
 ResourceAmounts capacity_of(const ClusterSnapshot& snapshot) {
   ResourceAmounts capacity;
-  for (const ClusterNode& node : snapshot.nodes) {
-    if (node.health == NodeHealth::kFailed) continue;
-    const int devices = node.devices - std::popcount(node.failed_devices);
-    capacity[Resource::kCompute] += static_cast<long long>(devices) * kDeviceMilli;
-    capacity[Resource::kDeviceMemory] += static_cast<long long>(devices) * node.device_memory_mib;
-    capacity[Resource::kCpu] += node.cpu_milli;
-    capacity[Resource::kMemory] += node.memory_mib;
-    capacity[Resource::kNic] += static_cast<long long>(node.nics) * kDeviceMilli;
-  }
+  for (const ClusterNode& node : snapshot.nodes)
+    if (node.health != NodeHealth::kFailed) capacity += usable_amounts(node);
   return capacity;
 }
 
@@ -159,7 +145,7 @@ ResourceAmounts amounts_on(const DecisionState& state, const JobRequest& job,
                            std::span<const ReplicaPlacement> replicas) {
   ResourceAmounts amounts;
   for (const ReplicaPlacement& replica : replicas)
-    amounts += amounts_of_replica(state, replica.node, at(job.roles, replica.role));
+    amounts += typed_amounts(state, replica.node, at(job.roles, replica.role));
   return amounts;
 }
 

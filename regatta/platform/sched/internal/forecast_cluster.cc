@@ -1,27 +1,33 @@
 #include "regatta/platform/sched/internal/forecast_cluster.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
-#include <functional>
 
 #include "regatta/base/core/ids.h"
+#include "regatta/platform/sched/internal/node_amounts.h"
 
 namespace regatta::sched {
 namespace {
 
-int usable_milli(const ClusterNode& node) {
-  return kDeviceMilli * (node.devices - std::popcount(node.failed_devices));
-}
-
 std::string forecast_key(const JobRequest& job) {
   std::string key = std::to_string(static_cast<int>(job.topology.required));
-  for (const Role& role : job.roles)
-    key += ' ' + std::to_string(role.replicas_min) + 'x' +
-           std::to_string(role.devices * role.device_milli);
+  for (const Role& role : job.roles) {
+    for (const int value :
+         {role.replicas_min, role.devices, role.device_milli, role.device_memory_mib,
+          role.cpu_milli, role.memory_mib, role.nic_milli})
+      key += ' ' + std::to_string(value);
+    key += ';';
+  }
   for (const std::string& type : job.device_types)
     key += ' ' + type;
   return key;
+}
+
+ForecastReplicas equal_replicas(const Role& role) {
+  ForecastReplicas replicas{.count = role.replicas_min, .amounts = {}, .whole_devices = 0};
+  replicas.amounts = amounts_of_replica({}, role);
+  if (!role.is_sliced()) replicas.whole_devices = role.devices;
+  return replicas;
 }
 
 }  // namespace
@@ -31,24 +37,26 @@ ForecastCluster::ForecastCluster(const ClusterSnapshot& snapshot) {
     const int type =
         types_.emplace(node.device_type, static_cast<int>(types_.size())).first->second;
     const int index = static_cast<int>(nodes_.size());
-    nodes_.push_back(
-        {node.devices, type, node.health == NodeHealth::kReady, {index, node.leaf, node.group, 0}});
+    nodes_.push_back({.devices = node.devices,
+                      .device_memory_mib = node.device_memory_mib,
+                      .type = type,
+                      .is_open = node.health == NodeHealth::kReady,
+                      .domain = {index, node.leaf, node.group, 0}});
     for (std::size_t level = 0; level < domains_.size(); ++level)
       domains_[level] = std::max(domains_[level], nodes_.back().domain[level] + 1);
-    free_.push_back(usable_milli(node));
+    free_.push_back(usable_amounts(node));
   }
   for (const RunningJob& job : snapshot.running)
-    for (const ForecastPlace& place : places_of(job))
-      at(free_, place.node) -= place.milli;
+    for (const ForecastPlace& place : forecast_places(snapshot, job))
+      at(free_, place.node) -= place.amounts;
 }
 
-std::vector<ForecastPlace> ForecastCluster::places_of(const RunningJob& job) {
+std::vector<ForecastPlace> forecast_places(const ClusterSnapshot& snapshot, const RunningJob& job) {
   std::vector<ForecastPlace> places;
   places.reserve(job.replicas.size());
-  for (const ReplicaPlacement& replica : job.replicas) {
-    const Role& role = at(job.request.roles, replica.role);
-    places.push_back({replica.node, role.devices * role.device_milli});
-  }
+  for (const ReplicaPlacement& replica : job.replicas)
+    places.push_back({replica.node, amounts_of_replica(at(snapshot.nodes, replica.node),
+                                                       at(job.request.roles, replica.role))});
   return places;
 }
 
@@ -59,10 +67,10 @@ int ForecastCluster::shape_of(const JobRequest& job) {
   ForecastShape shape;
   shape.required = job.topology.required;
   for (const Role& role : job.roles)
-    if (role.devices > 0 && role.replicas_min > 0)
-      shape.replicas.emplace_back(role.replicas_min, role.devices * role.device_milli);
-  std::sort(shape.replicas.begin(), shape.replicas.end(),
-            [](const auto& a, const auto& b) { return a.second > b.second; });
+    if (role.replicas_min > 0) shape.replicas.push_back(equal_replicas(role));
+  std::stable_sort(shape.replicas.begin(), shape.replicas.end(), [](const auto& a, const auto& b) {
+    return a.amounts[Resource::kCompute] > b.amounts[Resource::kCompute];
+  });
   shape.accepts.assign(types_.size(), job.device_types.empty() ? 1 : 0);
   for (const std::string& type : job.device_types)
     if (const auto found = types_.find(type); found != types_.end())
@@ -71,36 +79,64 @@ int ForecastCluster::shape_of(const JobRequest& job) {
   return entry->second;
 }
 
-bool ForecastCluster::accepts(int shape, int node) const {
+bool ForecastCluster::accepts(const ForecastShape& shape, int node) const {
   const Node& entry = at(nodes_, node);
-  return entry.is_open && at(at(shapes_, shape).accepts, entry.type) != 0;
+  return entry.is_open && at(shape.accepts, entry.type) != 0;
 }
 
+int ForecastCluster::domain_of(int node, TopologyLevel level) const {
+  return at(nodes_, node).domain[static_cast<std::size_t>(level)];
+}
+
+TopologyLevel ForecastCluster::level_of(const ForecastShape& shape) {
+  const bool is_one = shape.replicas.size() == 1 && shape.replicas.front().count == 1;
+  return is_one ? TopologyLevel::kCluster : shape.required;
+}
+
+ResourceAmounts ForecastCluster::amounts_on(int node, const ForecastReplicas& replicas) const {
+  ResourceAmounts amounts = replicas.amounts;
+  if (replicas.whole_devices > 0)
+    amounts[Resource::kDeviceMemory] =
+        static_cast<long long>(replicas.whole_devices) * at(nodes_, node).device_memory_mib;
+  return amounts;
+}
+
+int ForecastCluster::best_node(const ForecastShape& shape, const ForecastReplicas& replicas,
+                               Area area, const Free& free) const {
+  const auto level = static_cast<std::size_t>(level_of(shape));
+  const long long milli = replicas.amounts[Resource::kCompute];
+  int best = -1;
+  long long least = 0;
+  for (int i = 0; i < nodes(); ++i) {
+    const Node& node = at(nodes_, i);
+    const long long left = at(free, i)[Resource::kCompute] - milli;
+    if (left < 0 || node.domain[level] != area.domain || !accepts(shape, i) ||
+        (area.type >= 0 && node.type != area.type))
+      continue;
+    // The smaller node of two that would have as much left.
+    if (best >= 0 && (left > least || (left == least && node.devices >= at(nodes_, best).devices)))
+      continue;
+    if (!holds(at(free, i), amounts_on(i, replicas))) continue;
+    best = i;
+    least = left;
+    if (left == 0 && node.devices * kDeviceMilli == milli) break;
+  }
+  return best;
+}
+
+// The nodes of a domain at the shape's level, or all; takes nothing where a replica fits nowhere.
 std::optional<std::vector<ForecastPlace>> ForecastCluster::place_in(const ForecastShape& shape,
-                                                                    int domain, Free& free) const {
+                                                                    Area area, Free& free) const {
   std::vector<ForecastPlace> places;
-  const auto level = static_cast<std::size_t>(shape.required);
-  for (const auto& [count, milli] : shape.replicas) {
-    for (int replica = 0; replica < count; ++replica) {
-      int best = -1;
-      for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
-        const Node& node = at(nodes_, i);
-        const int left = at(free, i) - milli;
-        if (left < 0 || !node.is_open || node.domain[level] != domain ||
-            at(shape.accepts, node.type) == 0)
-          continue;
-        // The smaller node of two that would have as much left.
-        if (best < 0 || left < at(free, best) - milli ||
-            (left == at(free, best) - milli && node.devices < at(nodes_, best).devices))
-          best = i;
-        if (left == 0 && node.devices * kDeviceMilli == milli) break;
-      }
+  for (const ForecastReplicas& replicas : shape.replicas) {
+    for (int replica = 0; replica < replicas.count; ++replica) {
+      const int best = best_node(shape, replicas, area, free);
       if (best < 0) {
         give(places, free);
         return std::nullopt;
       }
-      at(free, best) -= milli;
-      places.push_back({best, milli});
+      places.push_back({best, amounts_on(best, replicas)});
+      at(free, best) -= places.back().amounts;
     }
   }
   return places;
@@ -108,20 +144,26 @@ std::optional<std::vector<ForecastPlace>> ForecastCluster::place_in(const Foreca
 
 std::optional<std::vector<ForecastPlace>> ForecastCluster::place(int shape, Free& free) const {
   const ForecastShape& wanted = at(shapes_, shape);
-  if (wanted.required == TopologyLevel::kServer && wanted.replicas.size() == 1 &&
-      wanted.replicas.front().first == 1) {  // one replica is on one server anyway
-    ForecastShape anywhere = wanted;
-    anywhere.required = TopologyLevel::kCluster;
-    return place_in(anywhere, 0, free);
-  }
-  for (int domain = 0; domain < domains_[static_cast<std::size_t>(wanted.required)]; ++domain)
-    if (auto places = place_in(wanted, domain, free)) return places;
+  const bool is_one = wanted.replicas.size() == 1 && wanted.replicas.front().count == 1;
+  const bool has_one_type = is_one || types_.size() <= 1;
+  for (int domain = 0; domain < domains(level_of(wanted)); ++domain)
+    for (int type = has_one_type ? -1 : 0; type < static_cast<int>(types_.size()); ++type) {
+      if (type >= 0 && at(wanted.accepts, type) == 0) continue;
+      if (auto places = place_in(wanted, {domain, type}, free)) return places;
+      if (type < 0) break;
+    }
   return std::nullopt;
+}
+
+bool ForecastCluster::fits(int shape, Free& free) const {
+  const auto places = place(shape, free);
+  if (places) give(*places, free);
+  return places.has_value();
 }
 
 void ForecastCluster::give(const std::vector<ForecastPlace>& places, Free& free) {
   for (const ForecastPlace& place : places)
-    at(free, place.node) += place.milli;
+    at(free, place.node) += place.amounts;
 }
 
 }  // namespace regatta::sched

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "regatta/platform/sched/internal/job_rank.h"
+
 namespace regatta::sched {
 namespace {
 
@@ -38,8 +40,7 @@ Seconds expected_run_time(const JobRequest& job, Seconds completed, double quant
 }
 
 int service_level(const std::vector<Seconds>& levels, const JobRequest& job, Seconds work) {
-  const Seconds service = work * devices_min(job);
-  return static_cast<int>(std::upper_bound(levels.begin(), levels.end(), service) - levels.begin());
+  return service_level(levels, work * devices_min(job));
 }
 
 reliability::JobAtRisk job_at_risk(const ClusterSnapshot& snapshot, const RunningJob& job) {

@@ -1,55 +1,14 @@
 #include "regatta/platform/sched/internal/pending_order.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "regatta/base/core/ids.h"
-#include "regatta/platform/sched/internal/job_progress.h"
+#include "regatta/platform/sched/internal/job_rank.h"
 
 namespace regatta::sched {
-namespace {
 
-// The order of two jobs of one line; smaller goes first.
-struct JobRank {
-  double priority = 0;  // with ageing, negative
-  int level = 0;
-  double order = 0;
-  double submitted = 0;
-  int pending = 0;
-
-  friend auto operator<=>(const JobRank&, const JobRank&) = default;
-};
-
-double order_value(const PendingJob& job, JobOrder order) {
-  switch (order) {
-    case JobOrder::kSubmitted:
-      return 0;
-    case JobOrder::kShortest:
-      return remaining_time(job.request.run_time, job.completed, 0.5).value;
-    case JobOrder::kLeastService:
-      return devices_min(job.request) *
-             (job.completed + remaining_time(job.request.run_time, job.completed, 0.5)).value;
-    case JobOrder::kDeadline:
-      return job.request.deadline ? job.request.deadline->value : HUGE_VAL;
-  }
-  return 0;
-}
-
-JobRank rank_of(const DecisionState& state, int pending) {
-  const PendingJob& job = at(state.queue.jobs, pending);
-  const SchedulingPolicy& policy = state.policy;
-  const Seconds waited = state.snapshot.now - job.request.submitted;
-  const double ageing = policy.ageing.value > 0 ? std::floor(waited / policy.ageing) : 0;
-  return {.priority = -(job.request.priority + ageing),
-          .level = service_level(policy.service_levels, job.request, job.completed),
-          .order = order_value(job, policy.order),
-          .submitted = job.request.submitted.value,
-          .pending = pending};
-}
-
-// The amounts that each leaf uses and waits for, bounded by what the cluster holds.
-std::vector<ResourceAmounts> demands(const DecisionState& state) {
+std::vector<ResourceAmounts> queue_demands(const DecisionState& state) {
   const QuotaTree& tree = state.queue.quotas;
   std::vector<ResourceAmounts> demand(as_index(tree.size()));
   for (const int leaf : tree.leaves())
@@ -63,14 +22,15 @@ std::vector<ResourceAmounts> demands(const DecisionState& state) {
   return demand;
 }
 
-}  // namespace
-
 PendingOrder::PendingOrder(const DecisionState& state)
     : state_(state), line_of_(state.queue.jobs.size()) {
   add_lines();
   std::vector<JobRank> ranks;
   for (int i = 0; i < static_cast<int>(state.queue.jobs.size()); ++i)
-    ranks.push_back(rank_of(state, i));
+    ranks.push_back(rank_of(state.policy,
+                            ranked_job(state.policy.order, at(state.queue.jobs, i).request,
+                                       at(state.queue.jobs, i).completed),
+                            state.snapshot.now, i));
   for (Line& line : lines_)
     std::sort(line.jobs.begin(), line.jobs.end(),
               [&](int a, int b) { return at(ranks, a) < at(ranks, b); });
@@ -78,7 +38,7 @@ PendingOrder::PendingOrder(const DecisionState& state)
   std::vector<int> leaves;
   for (const int leaf : state.queue.quotas.leaves())
     if (at(line_of_leaf_, leaf) >= 0) leaves.push_back(leaf);
-  shares_ = fair_shares(state.queue.quotas, demands(state), state.capacity);
+  shares_ = fair_shares(state.queue.quotas, queue_demands(state), state.capacity);
   order_.emplace(state.queue.quotas, shares_, state.usage, state.capacity, leaves);
 }
 

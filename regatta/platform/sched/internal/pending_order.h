@@ -12,6 +12,9 @@
 
 namespace regatta::sched {
 
+// The amounts that each leaf uses and waits for, bounded by what the cluster holds.
+std::vector<ResourceAmounts> queue_demands(const DecisionState& state);
+
 // The state outlives it.
 class PendingOrder {
  public:

@@ -1,0 +1,113 @@
+#include "regatta/platform/sched/internal/forecast_input.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "regatta/base/core/ids.h"
+#include "regatta/platform/sched/internal/job_progress.h"
+#include "regatta/platform/sched/internal/pending_order.h"
+
+namespace regatta::sched {
+namespace {
+
+bool has_limits(const QuotaTree& tree) {
+  const auto is_set = [](const auto& limit) { return limit.has_value(); };
+  for (int queue = 0; queue < tree.size(); ++queue) {
+    const QuotaQueue& quotas = tree.queue(queue);
+    if (std::any_of(quotas.limit.begin(), quotas.limit.end(), is_set) ||
+        std::any_of(quotas.user_limit.begin(), quotas.user_limit.end(), is_set))
+      return true;
+  }
+  return false;
+}
+
+class InputBuilder {
+ public:
+  InputBuilder(const DecisionState& state, const StartForecastOptions& options,
+               ForecastInput& input)
+      : state_(state), options_(options), input_(input) {}
+
+  ForecastJob job(const JobRequest& request, int account, Seconds completed) {
+    input_.lowest_priority = std::min(input_.lowest_priority, request.priority);
+    return {.request = &request,
+            .kind = kind_of(request, account),
+            .run_time = options_.run_time ? options_.run_time(request) : request.run_time,
+            .devices = devices_min(request),
+            .elapsed = completed.value,
+            .submitted = request.submitted.value,
+            .gap = 0};
+  }
+
+ private:
+  // Without limits and fairness all queues are one.
+  int kind_of(const JobRequest& request, int account) {
+    ForecastKind kind{
+        .shape = input_.cluster.shape_of(request), .account = 0, .leaf = 0, .amounts = {}};
+    if (state_.policy.is_fair || input_.has_limits) {
+      kind.leaf = input_.usage.leaf_of(account);
+      kind.account = account;
+      kind.amounts = amounts_wanted(state_, request, smallest_size(request));
+    }
+    // The users of a queue differ by their limits alone.
+    const auto key = std::make_tuple(kind.shape, kind.leaf, input_.has_limits ? kind.account : 0);
+    const auto [entry, is_new] = numbers_.emplace(key, static_cast<int>(input_.kinds.size()));
+    if (is_new) input_.kinds.push_back(kind);
+    return entry->second;
+  }
+
+  const DecisionState& state_;
+  const StartForecastOptions& options_;
+  ForecastInput& input_;
+  std::map<std::tuple<int, int, int>, int> numbers_;
+};
+
+}  // namespace
+
+Result<ForecastInput> make_forecast_input(const ClusterSnapshot& snapshot, const JobQueue& queue,
+                                          const SchedulingPolicy& policy,
+                                          const StartForecastOptions& options) {
+  REGATTA_TRY(state, DecisionState::create(snapshot, queue, policy));
+  ForecastInput input{.now = snapshot.now.value,
+                      .decision_interval = options.decision_interval.value,
+                      .policy = policy,
+                      .quotas = &queue.quotas,
+                      .cluster = ForecastCluster(snapshot),
+                      .kinds = {},
+                      .usage = state.usage,
+                      .has_limits = has_limits(queue.quotas),
+                      .shares = {},
+                      .capacity = state.capacity,
+                      .lowest_priority = std::numeric_limits<int>::max(),
+                      .running = {},
+                      .pending = {},
+                      .wanted = {},
+                      .arrivals = {}};
+  if (policy.is_fair)
+    input.shares = fair_shares(queue.quotas, queue_demands(state), state.capacity);
+  InputBuilder builder(state, options, input);
+  for (const RunningJob& job : snapshot.running)
+    input.running.push_back({forecast_places(snapshot, job),
+                             builder.job(job.request, state.accounts.at(&job.request),
+                                         std::max(Seconds{0}, work_done(job, snapshot.now))),
+                             job.started.value});
+  for (const PendingJob& job : queue.jobs)
+    input.pending.push_back(
+        builder.job(job.request, state.accounts.at(&job.request), job.completed));
+  // In the order of submission, without a job that passes another, later ones change nothing.
+  if (policy.order == JobOrder::kSubmitted && policy.backfill == BackfillRule::kNone &&
+      !policy.is_fair)
+    return input;
+  for (std::size_t i = 1; i < options.recent.size(); ++i) {
+    const JobRequest& job = options.recent[i];
+    const Result<int> leaf = queue.quotas.find_leaf(job.queue);
+    if (!leaf) continue;  // the queue is gone
+    input.arrivals.push_back(builder.job(job, input.usage.account(*leaf, job.user), {0}));
+    input.arrivals.back().gap = (job.submitted - options.recent[i - 1].submitted).value;
+  }
+  return input;
+}
+
+}  // namespace regatta::sched

@@ -1,0 +1,64 @@
+// sched/internal/forecast_input.h: what a forecast of the queue starts from.
+#pragma once
+
+#include <vector>
+
+#include "regatta/platform/sched/internal/decision_state.h"
+#include "regatta/platform/sched/internal/fair_shares.h"
+#include "regatta/platform/sched/internal/forecast_cluster.h"
+#include "regatta/platform/sched/internal/job_rank.h"
+#include "regatta/platform/sched/start_prediction.h"
+
+namespace regatta::sched {
+
+// Jobs of one kind start and wait alike, but for their rank.
+struct ForecastKind {
+  int shape = 0;
+  int account = 0;  // in the usage
+  int leaf = 0;
+  ResourceAmounts amounts;  // of its quota
+
+  friend bool operator==(const ForecastKind&, const ForecastKind&) = default;
+};
+
+// A job that waits, or runs, or may come.
+struct ForecastJob {
+  const JobRequest* request = nullptr;
+  int kind = 0;
+  RunTime run_time;      // that its end is drawn by
+  double devices = 0;    // of its smallest size
+  double elapsed = 0;    // work done before it waits or runs
+  double submitted = 0;  // of one that may come: in this future
+  double gap = 0;        // of one that may come: time since the one before
+};
+
+struct ForecastRun {
+  std::vector<ForecastPlace> places;
+  ForecastJob job;  // `elapsed`: until now
+  double started = 0;
+};
+
+struct ForecastInput {
+  double now = 0;
+  double decision_interval = 0;
+  SchedulingPolicy policy;
+  const QuotaTree* quotas = nullptr;
+  ForecastCluster cluster;
+  std::vector<ForecastKind> kinds;
+  QuotaUsage usage;  // of the running jobs
+  bool has_limits = false;
+  FairShares shares;  // where the policy is fair
+  ResourceAmounts capacity;
+  int lowest_priority = 0;  // of all jobs that run or wait
+  std::vector<ForecastRun> running;
+  std::vector<ForecastJob> pending;
+  std::vector<int> wanted;            // indices of pending jobs
+  std::vector<ForecastJob> arrivals;  // the next ones; they come again and again
+};
+
+// All arguments outlive it. Fails with kInvalidInput where a job names a queue that is no leaf.
+Result<ForecastInput> make_forecast_input(const ClusterSnapshot& snapshot, const JobQueue& queue,
+                                          const SchedulingPolicy& policy,
+                                          const StartForecastOptions& options);
+
+}  // namespace regatta::sched
