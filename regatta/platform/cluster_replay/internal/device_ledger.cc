@@ -64,8 +64,9 @@ Status DeviceLedger::take(const sched::JobRequest& job,
       for (int device = 0; device < 32 && what == nullptr; ++device)
         if ((replica.devices >> device & 1U) != 0 &&
             (device >= at(nodes_, replica.node).devices ||
-             at(at(nodes_, replica.node).free_milli, device) <
-                 at(job.roles, replica.role).device_milli))
+             (!at(job.roles, replica.role).is_mixable() &&
+              at(at(nodes_, replica.node).free_milli, device) <
+                  at(job.roles, replica.role).device_milli)))
           what = "takes a device that is not free";
     if (what != nullptr) {
       give_back(job, replicas.first(i));

@@ -15,7 +15,8 @@ class DeviceLedger {
   // `jobs` are those whose sizes fragmentation is judged by.
   DeviceLedger(const std::vector<sched::ClusterNode>& nodes, const std::vector<TracedJob>& jobs);
 
-  // Fails with kConflict where a replica has a wrong number of devices or a share that is taken.
+  // Fails with kConflict where a replica has a wrong number of devices, or takes a share that is
+  // not free and cannot be mixed.
   Status take(const sched::JobRequest& job, std::span<const sched::ReplicaPlacement> replicas);
   void give_back(const sched::JobRequest& job, std::span<const sched::ReplicaPlacement> replicas);
 
