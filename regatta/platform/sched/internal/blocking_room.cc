@@ -13,7 +13,7 @@ std::vector<double> median_ends(const ClusterSnapshot& snapshot) {
   std::vector<double> ends;
   ends.reserve(snapshot.running.size());
   for (const RunningJob& job : snapshot.running)
-    ends.push_back(end_time(job, snapshot.now, 0.5).value);
+    ends.push_back(end_time(snapshot, job, 0.5).value);
   return ends;
 }
 

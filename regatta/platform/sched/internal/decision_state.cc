@@ -95,6 +95,7 @@ Result<DecisionState> DecisionState::create(const ClusterSnapshot& snapshot, con
                       .running = std::vector<JobChange>(snapshot.running.size()),
                       .started = std::vector<std::vector<ReplicaPlacement>>(queue.jobs.size()),
                       .reservations = {},
+                      .mixes = {},
                       .decision = {}};
   for (const ClusterNode& node : snapshot.nodes)
     if (node.devices > 0) {
@@ -216,12 +217,18 @@ FreeCapacity free_beside_reservations(const DecisionState& state) {
 void take(DecisionState& state, const JobRequest& job, std::span<const ReplicaPlacement> replicas) {
   for (const ReplicaPlacement& replica : replicas)
     state.free.take(at(job.roles, replica.role), replica);
+  if (state.mixes)
+    for (const ReplicaPlacement& replica : replicas)
+      state.mixes->take(job, replica);
   state.usage.add(state.accounts.at(&job), amounts_on(state, job, replicas));
 }
 
 void give(DecisionState& state, const JobRequest& job, std::span<const ReplicaPlacement> replicas) {
   for (const ReplicaPlacement& replica : replicas)
     state.free.give(at(job.roles, replica.role), replica);
+  if (state.mixes)
+    for (const ReplicaPlacement& replica : replicas)
+      state.mixes->give(job, replica);
   state.usage.remove(state.accounts.at(&job), amounts_on(state, job, replicas));
 }
 

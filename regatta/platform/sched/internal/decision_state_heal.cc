@@ -105,6 +105,11 @@ bool replace_lost(DecisionState& state, const DegradedGang& gang) {
   bool is_spare = false;
   auto placement = find_replacement(state, gang, is_spare);
   std::string room;
+  if (!placement) {
+    const MixSearch search{.job = job.request, .size = size, .kept = gang.kept, .free = state.free};
+    placement = place_mixed(state, search);
+    if (placement) room = sharing_text(state, placement->replicas);
+  }
   if (!placement && state.policy.preempts)
     placement = make_room(state,
                           {.job = job.request,

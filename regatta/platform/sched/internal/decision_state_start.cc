@@ -106,6 +106,7 @@ bool StartPass::fits_on_spares(int pending) {
 void StartPass::use_what_victims_left(std::vector<Waiting>& waiting) {
   if (!has_made_room_ || state_.policy.backfill == BackfillRule::kNone) return;
   failed_.clear();
+  failed_mixes_.clear();
   failed_rooms_.clear();
   room_searches_left_ = 0;
   std::erase_if(waiting, [&](const Waiting& job) {
@@ -166,19 +167,11 @@ std::optional<WaitCause> StartPass::try_start_as(int pending, const JobRequest& 
     return WaitCause::kQuota;
   int view = 0;
   const FreeCapacity& free = view_for(pending, view);
-  const std::string shape = shape_of(job);
-  const bool has_failed = failed_.count({view, shape}) > 0;
+  const std::string shape = shape_with_kinds(job);
   std::string room;
-  if (!has_failed) {
-    auto placement = place(job, free);
-    if (!placement && !state_.precautions.avoided.empty())
-      placement = place(job, free_with_avoided(state_, free));
-    if (placement) {
-      const std::string avoided = avoided_text(state_, placement->replicas);
-      start(pending, std::move(placement->replicas), avoided);
-      return std::nullopt;
-    }
-    failed_.emplace(view, shape);
+  if (auto placement = place_free_or_mixed(job, {free, view}, shape, room)) {
+    start(pending, std::move(placement->replicas), room);
+    return std::nullopt;
   }
   if (!fits_empty_cluster(job, shape)) return WaitCause::kNeverFits;
   // It would fit, but for reservations: those of its queue's guarantee pass them.
@@ -187,6 +180,7 @@ std::optional<WaitCause> StartPass::try_start_as(int pending, const JobRequest& 
       if (owed_distance_as(pending, job) < 0) return WaitCause::kReservation;
       start(pending, std::move(placement->replicas), "; its queue is guaranteed them");
       failed_.clear();
+      failed_mixes_.clear();
       failed_rooms_.clear();
       return std::nullopt;
     }
@@ -196,6 +190,7 @@ std::optional<WaitCause> StartPass::try_start_as(int pending, const JobRequest& 
   if (auto placement = find_room(pending, job, room)) {
     start(pending, std::move(placement->replicas), room);
     failed_.clear();
+    failed_mixes_.clear();
     failed_rooms_.clear();
     has_made_room_ = true;
     return std::nullopt;
@@ -241,7 +236,7 @@ std::optional<GangPlacement> StartPass::find_room(int pending, const JobRequest&
   const bool was_evicted = job.evictions > 0;
   const RoomKey key{was_evicted, request.priority,
                     service_level(state_.policy.service_levels, request, job.completed),
-                    shape_of(request), request.queue};
+                    shape_with_kinds(request), request.queue};
   if (failed_rooms_.count(key) > 0) return std::nullopt;
   RoomRequest room{.job = request,
                    .size = smallest_size(request),
@@ -267,6 +262,8 @@ void StartPass::start(int pending, std::vector<ReplicaPlacement> replicas,
   take(state_, job.request, replicas);
   ++starts_;
   views_.clear();
+  // Others may come to its devices.
+  if (state_.mixes && state_.mixes->may_share(job.request)) failed_mixes_.clear();
   at(state_.started, pending) = replicas;
   const Seconds waited = state_.snapshot.now - job.request.submitted;
   add_action(state_, ActionKind::kStart, job.request, replicas,
@@ -285,6 +282,7 @@ void StartPass::reserve(int pending) {
   // All views but the first stand for other reservations now.
   for (auto it = failed_.begin(); it != failed_.end();)
     it = it->first > 0 ? failed_.erase(it) : std::next(it);
+  failed_mixes_.clear();
 }
 
 void start_pending_jobs(DecisionState& state) {

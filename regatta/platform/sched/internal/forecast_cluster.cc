@@ -30,6 +30,16 @@ ForecastReplicas equal_replicas(const Role& role) {
   return replicas;
 }
 
+// Calls `visit` with the node, the device and the thousandths of each device of each replica.
+template <typename Visit>
+void for_each_device(const std::vector<RunningJob>& jobs, Visit visit) {
+  for (const RunningJob& job : jobs)
+    for (const ReplicaPlacement& replica : job.replicas)
+      for (int device = 0; device < kNodeDevicesMax; ++device)
+        if ((replica.devices >> device & 1U) != 0)
+          visit(replica.node, device, at(job.request.roles, replica.role).device_milli);
+}
+
 }  // namespace
 
 ForecastCluster::ForecastCluster(const ClusterSnapshot& snapshot) {
@@ -46,17 +56,34 @@ ForecastCluster::ForecastCluster(const ClusterSnapshot& snapshot) {
       domains_[level] = std::max(domains_[level], nodes_.back().domain[level] + 1);
     free_.push_back(usable_amounts(node));
   }
+  for (const DeviceMix& mix : snapshot.mixes)
+    mixed_milli_[{mix.node, mix.device}] = 0;
+  if (!mixed_milli_.empty())
+    for_each_device(snapshot.running, [this](int node, int device, int milli) {
+      const auto mixed = mixed_milli_.find({node, device});
+      if (mixed != mixed_milli_.end()) mixed->second += milli;
+    });
   for (const RunningJob& job : snapshot.running)
-    for (const ForecastPlace& place : forecast_places(snapshot, job))
+    for (const ForecastPlace& place : places_of(snapshot, job))
       at(free_, place.node) -= place.amounts;
 }
 
-std::vector<ForecastPlace> forecast_places(const ClusterSnapshot& snapshot, const RunningJob& job) {
+std::vector<ForecastPlace> ForecastCluster::places_of(const ClusterSnapshot& snapshot,
+                                                      const RunningJob& job) const {
   std::vector<ForecastPlace> places;
   places.reserve(job.replicas.size());
-  for (const ReplicaPlacement& replica : job.replicas)
-    places.push_back({replica.node, amounts_of_replica(at(snapshot.nodes, replica.node),
-                                                       at(job.request.roles, replica.role))});
+  for (const ReplicaPlacement& replica : job.replicas) {
+    const Role& role = at(job.request.roles, replica.role);
+    ResourceAmounts amounts = amounts_of_replica(at(snapshot.nodes, replica.node), role);
+    for (int device = 0; device < kNodeDevicesMax && !mixed_milli_.empty(); ++device) {
+      if ((replica.devices >> device & 1U) == 0) continue;
+      const auto mixed = mixed_milli_.find({replica.node, device});
+      if (mixed == mixed_milli_.end() || mixed->second <= kDeviceMilli) continue;
+      amounts[Resource::kCompute] -=
+          role.device_milli - role.device_milli * kDeviceMilli / mixed->second;
+    }
+    places.push_back({replica.node, amounts});
+  }
   return places;
 }
 

@@ -58,6 +58,9 @@ class ForecastCluster {
   std::optional<std::vector<ForecastPlace>> place(int shape, Free& free) const;
   bool fits(int shape, Free& free) const;  // leaves `free` as it was
   static void give(const std::vector<ForecastPlace>& places, Free& free);
+  // Where a running job holds what. Jobs that share a device beyond its whole count as parts of it.
+  std::vector<ForecastPlace> places_of(const ClusterSnapshot& snapshot,
+                                       const RunningJob& job) const;
 
  private:
   struct Node {
@@ -80,12 +83,11 @@ class ForecastCluster {
   std::vector<Node> nodes_;
   std::array<int, kTopologyLevels> domains_{};  // number of them by level
   Free free_;
+  std::map<std::pair<int, int>, int>
+      mixed_milli_;  // taken of each mixed device, by node and device
   std::map<std::string, int> types_;
   std::vector<ForecastShape> shapes_;
   std::map<std::string, int> shape_index_;
 };
-
-// Where a running job holds what.
-std::vector<ForecastPlace> forecast_places(const ClusterSnapshot& snapshot, const RunningJob& job);
 
 }  // namespace regatta::sched

@@ -89,9 +89,9 @@ Result<ForecastInput> make_forecast_input(const ClusterSnapshot& snapshot, const
     input.shares = fair_shares(queue.quotas, queue_demands(state), state.capacity);
   InputBuilder builder(state, options, input);
   for (const RunningJob& job : snapshot.running)
-    input.running.push_back({forecast_places(snapshot, job),
+    input.running.push_back({input.cluster.places_of(snapshot, job),
                              builder.job(job.request, state.accounts.at(&job.request),
-                                         std::max(Seconds{0}, work_done(job, snapshot.now))),
+                                         std::max(Seconds{0}, work_done(snapshot, job))),
                              job.started.value});
   for (const PendingJob& job : queue.jobs)
     input.pending.push_back(

@@ -8,7 +8,7 @@ namespace regatta::sched {
 ResourceAmounts amounts_of_replica(const ClusterNode& node, const Role& role) {
   ResourceAmounts amounts;
   amounts[Resource::kCompute] = static_cast<long long>(role.devices) * role.device_milli;
-  const int memory_mib = role.is_sliced() ? role.device_memory_mib : node.device_memory_mib;
+  const int memory_mib = role.memory_taken(node.device_memory_mib);
   amounts[Resource::kDeviceMemory] = static_cast<long long>(role.devices) * memory_mib;
   amounts[Resource::kCpu] = role.cpu_milli;
   amounts[Resource::kMemory] = role.memory_mib;

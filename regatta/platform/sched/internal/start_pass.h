@@ -52,6 +52,18 @@ class StartPass {
   std::optional<WaitCause> try_start_as(int pending, const JobRequest& job, bool may_make_room);
   std::optional<GangPlacement> place(const JobRequest& job, const FreeCapacity& free);
   std::optional<GangPlacement> find_room(int pending, const JobRequest& request, std::string& text);
+  // The free devices beside so many of the reservations.
+  struct StartView {
+    const FreeCapacity& free;
+    int reservations = 0;
+  };
+  // Jobs that need little of a device look for shared ones first; the others go there before
+  // anybody is evicted for them. `text` is the end of the reason.
+  std::optional<GangPlacement> place_free_or_mixed(const JobRequest& job, const StartView& view,
+                                                   const std::string& shape, std::string& text);
+  std::optional<GangPlacement> mix(const JobRequest& job, const StartView& view,
+                                   const std::string& shape, bool is_shared_only);
+  std::string shape_with_kinds(const JobRequest& job);
   void start(int pending, std::vector<ReplicaPlacement> replicas, const std::string& room);
   void reserve(int pending);
   void use_what_victims_left(std::vector<Waiting>& waiting);
@@ -70,6 +82,8 @@ class StartPass {
   // views_[i]: what is free beside the first i reservations; the first is state_.free.
   std::vector<FreeCapacity> views_;
   std::set<std::pair<int, std::string>> failed_;  // view and shape of jobs that did not fit
+  // The same of jobs that no device admits; true: none that others use.
+  std::set<std::tuple<int, std::string, bool>> failed_mixes_;
   // Was evicted, priority, level of service, shape, queue: these decide who makes room.
   using RoomKey = std::tuple<bool, int, int, std::string, std::string>;
   std::set<RoomKey> failed_rooms_;     // of gangs for which nobody makes room

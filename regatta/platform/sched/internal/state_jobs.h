@@ -1,12 +1,17 @@
 // sched/internal/state_jobs.h: the jobs of a state file.
 #pragma once
 
+#include <vector>
+
 #include "regatta/base/core/yaml_map.h"
 #include "regatta/platform/sched/cluster_snapshot.h"
 #include "regatta/platform/sched/decide.h"
 #include "regatta/platform/sched/internal/state_nodes.h"
 
 namespace regatta::sched {
+
+// The list `mixes`, in any order. Errors stay in the document.
+std::vector<DeviceMix> read_mixes(const YamlMap& root, const NodeIndex& nodes);
 
 // An item of the list `running` or `pending`. Errors stay in the document.
 RunningJob read_running_job(const YamlMap& map, const NodeIndex& nodes);
