@@ -41,6 +41,7 @@ nlohmann::json limits_json(const std::vector<sched::BlockingLimit>& limits) {
   for (const sched::BlockingLimit& limit : limits)
     list.push_back({{"queue", limit.queue},
                     {"user", limit.user},
+                    {"device_type", limit.device_type},
                     {"limit", sched::amount_text(limit.resource, limit.limit)},
                     {"missing", sched::amount_text(limit.resource, limit.missing)},
                     {"blocking", holders_json(limit.jobs)}});

@@ -16,18 +16,9 @@
 namespace regatta::sched {
 namespace {
 
-int domain_of(const ClusterNode& node, int index, TopologyLevel level) {
-  switch (level) {
-    case TopologyLevel::kServer:
-      return index;
-    case TopologyLevel::kLeaf:
-      return node.leaf;
-    case TopologyLevel::kGroup:
-      return node.group;
-    case TopologyLevel::kCluster:
-      break;
-  }
-  return 0;
+// The part of `amounts` that the limit counts.
+long long limited_amount(const QuotaLimit& limit, const ResourceAmounts& amounts) {
+  return limit.device_type < 0 ? amounts[limit.resource] : at(amounts.of_type, limit.device_type);
 }
 
 // The replicas of the smallest size, the largest first.
@@ -86,12 +77,14 @@ class BlockingSearch {
     for (auto limit = usage_.limit_passed(account_, set_.wanted); limit;
          limit = usage_.limit_passed(account_, set_.wanted)) {
       const QuotaTree& tree = state_.queue.quotas;
-      BlockingLimit shortage{.queue = tree.queue(limit->queue).name,
-                             .user = limit->is_of_user ? job_.user : "",
-                             .resource = limit->resource,
-                             .limit = limit->limit,
-                             .missing = limit->used + set_.wanted[limit->resource] - limit->limit,
-                             .jobs = {}};
+      BlockingLimit shortage{
+          .queue = tree.queue(limit->queue).name,
+          .user = limit->is_of_user ? job_.user : "",
+          .resource = limit->resource,
+          .device_type = limit->device_type < 0 ? "" : at(tree.device_types(), limit->device_type),
+          .limit = limit->limit,
+          .missing = limit->used + limited_amount(*limit, set_.wanted) - limit->limit,
+          .jobs = {}};
       const std::vector<int> jobs = below_limit(*limit, shortage.missing);
       for (const int job : jobs) {
         const RunningJob& running = at(state_.snapshot.running, job);
@@ -107,7 +100,7 @@ class BlockingSearch {
 
   ResourceAmounts held_by(int job) const {
     const RunningJob& running = at(state_.snapshot.running, job);
-    return amounts_on(state_.snapshot, running.request, running.replicas);
+    return amounts_on(state_, running.request, running.replicas);
   }
 
   BlockingJob blocking_job(int job) const {
@@ -125,7 +118,7 @@ class BlockingSearch {
       const int leaf = usage_.leaf_of(state_.accounts.at(&running));
       const bool is_below = leaf >= limit.queue && leaf < tree.subtree_end(limit.queue) &&
                             (!limit.is_of_user || running.user == job_.user);
-      const long long amount = held_by(job)[limit.resource];
+      const long long amount = limited_amount(limit, held_by(job));
       if (is_below && amount > 0 && gone_.count(job) == 0) amounts.emplace_back(amount, job);
     }
     std::sort(amounts.rbegin(), amounts.rend());

@@ -116,6 +116,7 @@ struct BlockingLimit {
   std::string queue;
   std::string user;  // "": the limit is the queue's
   Resource resource = Resource::kCompute;
+  std::string device_type;  // "": the limit counts devices of all types
   long long limit = 0;
   long long missing = 0;
   std::vector<BlockingJob> jobs;

@@ -70,13 +70,19 @@ std::string limit_name(const BlockingLimit& limit) {
                             : fmt::format("user {} in queue {}", limit.user, limit.queue);
 }
 
+// "8 devices", "8 h100-sxm devices"
+std::string limit_amount_text(const BlockingLimit& limit, long long amount) {
+  std::string text = amount_text(limit.resource, amount);
+  return limit.device_type.empty() ? text : device_type_text(text, limit.device_type);
+}
+
 // "them" for several devices.
 std::string never_text(const JobRequest& job, const BlockingSet& set) {
   if (!set.limits.empty() && set.limits.back().jobs.empty()) {
     const BlockingLimit& limit = set.limits.back();
     return fmt::format("asks for {}; the limit of {} is {}: ask for fewer, or raise the limit",
                        amount_text(limit.resource, set.wanted[limit.resource]), limit_name(limit),
-                       amount_text(limit.resource, limit.limit));
+                       limit_amount_text(limit, limit.limit));
   }
   return fmt::format(
       "asks for {}{}; the empty cluster does not hold {}: ask for fewer, or for other types",
@@ -90,7 +96,7 @@ std::string blocking_sentence(const JobRequest& job, const BlockingSet& set, Sec
   std::vector<std::string> parts;
   for (const BlockingLimit& limit : set.limits)
     parts.push_back(fmt::format("{} of the limit of {}; held by {}",
-                                amount_text(limit.resource, limit.missing), limit_name(limit),
+                                limit_amount_text(limit, limit.missing), limit_name(limit),
                                 holders_text(limit.jobs, now)));
   if (!set.jobs.empty()) {
     std::string room = missing_text(job, set) + where_text(job);

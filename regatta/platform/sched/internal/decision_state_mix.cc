@@ -115,7 +115,7 @@ int cheapest_to_leave(const DecisionState& state, DeviceKey device) {
     if (has_latency_target(occupant.job->job_class) || !occupant.job->is_preemptible) continue;
     const int index = index_of(state, occupant.job);
     if (index < 0 || at(state.running, index).is_changed) continue;
-    const double loss = eviction_loss(at(state.snapshot.running, index), state.snapshot.now);
+    const double loss = eviction_loss(state.snapshot, at(state.snapshot.running, index));
     const bool is_first =
         cheapest < 0 || loss < least ||
         (loss == least && occupant.job->name < at(state.snapshot.running, cheapest).request.name);
