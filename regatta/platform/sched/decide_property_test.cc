@@ -107,10 +107,21 @@ void expect_whole_gangs(const SchedulingDecision& decision, const ClusterSnapsho
   }
 }
 
+// Nodes with histories, spares and consolidation.
+void add_failures(std::uint64_t seed, RandomState& state) {
+  RandomSequence random(seed + 1'000'000);
+  for (ClusterNode& node : state.snapshot.nodes)
+    for (int i = random_int(random, -4, 6); i > 0; --i)
+      node.failures.push_back(state.snapshot.now - Seconds{1000.0 * i});
+  state.policy.spares = {.nodes = random_int(random, 0, 2), .share = 0, .gang_devices = 2};
+  state.policy.consolidation = {.moves = 2, .node = {600}, .leaf = {600}, .rest = {1000}};
+}
+
 TEST(DecideOnRandomStates, TakesNoDeviceTwiceAndKeepsGangsWholeAndQuotas) {
   for (std::uint64_t seed = 0; seed < 10'000; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomState state = random_state(seed);
+    if (seed % 2 == 0) add_failures(seed, state);
     ASSERT_TRUE(check_snapshot(state.snapshot)) << check_snapshot(state.snapshot).error().message;
     const auto decision = decide(state.snapshot, state.queue, state.policy);
     ASSERT_TRUE(decision) << decision.error().message;
