@@ -43,6 +43,13 @@ class SchedCommand(unittest.TestCase):
         self.assertEqual([replica["node"] for replica in decision["actions"][0]["replicas"]], ["b1", "b2", "b3"])
         self.assertEqual(decision["waiting"], [{"job": "notebook", "cause": "no_room"}, {"job": "finetune", "cause": "no_room"}])
 
+    def test_mixes_jobs_on_devices_with_the_flags_that_carry_it_out(self):
+        mixed = EXAMPLES / "sched_state_mixed.yaml"
+        decision = json.loads(self.done("decide", mixed, "--json"))
+        self.assertEqual([(mix["node"], mix["device"], mix["mode"]) for mix in decision["mixes"]], [("n0", 0, "preemptive"), ("n0", 1, "shared")])
+        self.assertEqual([setting["job"] for setting in decision["mixes"][0]["settings"]], ["chat", "training"])
+        self.assertIn("regatta gpu run --name chat --memory 24576MiB --weight 1000 --priority high", self.done("decide", mixed))
+
     def test_says_why_a_job_waits_and_until_when(self):
         lines = self.done("why", STATE, "finetune").split("\n")
         self.assertEqual(lines[0], "job finetune waits for 16 of 16 devices under one leaf; held by job pretraining for about 1.42 d")

@@ -55,8 +55,8 @@ nlohmann::json replicas_json(const sched::ClusterSnapshot& snapshot,
 
 // The device, why, and the commands of `regatta gpu` that carry the mix out.
 std::string mix_text(const sched::ClusterSnapshot& snapshot, const sched::MixAction& mix) {
-  std::string text = fmt::format("  {:<8}device {} of node {}: {}\n", name_of(mix.mix.mode),
-                                 mix.mix.device, at(snapshot.nodes, mix.mix.node).name, mix.reason);
+  std::string text = fmt::format("  mix     device {} of node {}: {}\n", mix.mix.device,
+                                 at(snapshot.nodes, mix.mix.node).name, mix.reason);
   text += fmt::format("          regatta gpu daemon {}\n", join(mix.daemon_flags, " "));
   for (const sched::MixAction::Setting& setting : mix.settings) {
     text += fmt::format("          regatta gpu run {}  # {:.0f} % of its work in time",
