@@ -42,7 +42,7 @@ std::map<std::pair<int, std::string>, std::vector<int>> rooms_of(const ClusterSn
     // Without a list any node will do, of one type for the whole gang.
     const auto& types = job.device_types;
     if (!types.empty() && std::count(types.begin(), types.end(), node.device_type) == 0) continue;
-    rooms[{domain_of(node, i, job.topology.required), node.device_type}].push_back(i);
+    rooms[{domain_of(snapshot.nodes, i, job.topology.required), node.device_type}].push_back(i);
   }
   return rooms;
 }
