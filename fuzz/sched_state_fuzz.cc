@@ -51,6 +51,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto decision =
         sched::decide(state->snapshot, state->queue, *sched::find_scheduling_policy(name));
     REGATTA_CHECK(decision.has_value());
+    sched::ClusterSnapshot after = state->snapshot;
+    sched::JobQueue queue = state->queue;
+    sched::apply_decision(*decision, after, queue);
+    REGATTA_CHECK(sched::check_snapshot(after).has_value());
   }
   return 0;
 }

@@ -16,7 +16,8 @@
 namespace regatta::report {
 
 // `regatta sched decide`: actions in the order in which they are carried out, and what waits.
-std::string decision_text(const sched::SchedulingPolicy& policy,
+std::string decision_text(const sched::ClusterSnapshot& snapshot,
+                          const sched::SchedulingPolicy& policy,
                           const sched::SchedulingDecision& decision);
 // The keys of docs/formats/sched_state.md.
 nlohmann::json decision_json(const sched::ClusterSnapshot& snapshot, const sched::JobQueue& queue,

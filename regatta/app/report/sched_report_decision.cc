@@ -49,6 +49,38 @@ nlohmann::json replicas_json(const sched::ClusterSnapshot& snapshot,
   return list;
 }
 
+// The device, why, and the commands of `regatta gpu` that carry the mix out.
+std::string mix_text(const sched::ClusterSnapshot& snapshot, const sched::MixAction& mix) {
+  std::string text = fmt::format("  {:<8}device {} of node {}: {}\n", name_of(mix.mix.mode),
+                                 mix.mix.device, at(snapshot.nodes, mix.mix.node).name, mix.reason);
+  text += fmt::format("          regatta gpu daemon {}\n", join(mix.daemon_flags, " "));
+  for (const sched::MixAction::Setting& setting : mix.settings) {
+    text += fmt::format("          regatta gpu run {}  # {:.0f} % of its work in time",
+                        join(setting.run_flags, " "), 100 * setting.expected_share);
+    for (const auto& [from, until] : setting.runs)
+      text += fmt::format(", from {:.2f} h to {:.2f} h", from.value / 3600, until.value / 3600);
+    text += "\n";
+  }
+  return text;
+}
+
+nlohmann::json mix_json(const sched::ClusterSnapshot& snapshot, const sched::MixAction& mix) {
+  nlohmann::json settings = nlohmann::json::array();
+  for (const sched::MixAction::Setting& setting : mix.settings) {
+    settings.push_back({{"job", setting.job},
+                        {"run_flags", setting.run_flags},
+                        {"expected_share", setting.expected_share}});
+    for (const auto& [from, until] : setting.runs)
+      settings.back()["runs_s"].push_back({from.value, until.value});
+  }
+  return {{"node", at(snapshot.nodes, mix.mix.node).name},
+          {"device", mix.mix.device},
+          {"mode", name_of(mix.mix.mode)},
+          {"daemon_flags", mix.daemon_flags},
+          {"settings", std::move(settings)},
+          {"reason", mix.reason}};
+}
+
 }  // namespace
 
 std::string wait_cause_name(sched::WaitCause cause) {
@@ -59,7 +91,8 @@ std::string wait_cause_text(sched::WaitCause cause) {
   return enum_name(kCauseTexts, cause);
 }
 
-std::string decision_text(const sched::SchedulingPolicy& policy,
+std::string decision_text(const sched::ClusterSnapshot& snapshot,
+                          const sched::SchedulingPolicy& policy,
                           const sched::SchedulingDecision& decision) {
   std::string text =
       fmt::format("policy {}: {}\n", policy.name, pluralized(decision.actions.size(), "action"));
@@ -69,6 +102,8 @@ std::string decision_text(const sched::SchedulingPolicy& policy,
   for (const sched::SchedulingAction& action : decision.actions)
     text += fmt::format("  {:<8}{:<{}}  {}\n", enum_name(kActionNames, action.kind), action.job,
                         widest, action.reason);
+  for (const sched::MixAction& mix : decision.mixes)
+    text += mix_text(snapshot, mix);
   std::map<sched::WaitCause, std::vector<std::string>> waiting;
   for (const sched::WaitingJob& job : decision.waiting)
     waiting[job.cause].push_back(job.job);
@@ -93,13 +128,18 @@ nlohmann::json decision_json(const sched::ClusterSnapshot& snapshot, const sched
          {"replicas", request == nullptr ? nlohmann::json::array()
                                          : replicas_json(snapshot, *request, action.replicas)}});
   }
+  nlohmann::json mixes = nlohmann::json::array();
+  for (const sched::MixAction& mix : decision.mixes)
+    mixes.push_back(mix_json(snapshot, mix));
   nlohmann::json waiting = nlohmann::json::array();
   for (const sched::WaitingJob& job : decision.waiting)
     waiting.push_back({{"job", job.job}, {"cause", wait_cause_name(job.cause)}});
   for (std::size_t i = 0; i < decision.waiting.size(); ++i)
     if (!decision.waiting[i].detail.empty()) waiting[i]["detail"] = decision.waiting[i].detail;
-  return {
-      {"policy", policy.name}, {"actions", std::move(actions)}, {"waiting", std::move(waiting)}};
+  return {{"policy", policy.name},
+          {"actions", std::move(actions)},
+          {"mixes", std::move(mixes)},
+          {"waiting", std::move(waiting)}};
 }
 
 }  // namespace regatta::report

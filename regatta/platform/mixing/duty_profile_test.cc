@@ -56,12 +56,14 @@ TEST(DutyProfile, AProfileOfADrawnSeriesIsTheOneItWasDrawnFrom) {
     SCOPED_TRACE(seed);
     packing::RandomSequence random(seed);
     const DutyProfile profile = random_profile(random, false);
-    const DutyProfile found = profile_of(draw_series(profile, 2, kInterval, seed), kInterval, {});
+    // Less than a day, so that no curve is found in the noise, and each share as often.
+    std::vector<float> series = draw_series(profile, 1, kInterval, seed);
+    series.resize(8 * kDutyShares);
+    const DutyProfile found = profile_of(series, kInterval, {});
     ASSERT_EQ(found.shares.size(), profile.shares.size());
     for (std::size_t i = 0; i < profile.shares.size(); ++i)
       EXPECT_NEAR(found.shares[i], profile.shares[i], 1e-5);
-    for (const float part : found.day)
-      EXPECT_NEAR(part, 1, 0.5);
+    EXPECT_NEAR(mean_share(found), mean_share(profile), 1e-6);
   }
 }
 

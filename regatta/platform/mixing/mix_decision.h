@@ -61,6 +61,9 @@ struct ProfiledWorkload {
   DutyProfile duty;
 };
 
+inline constexpr Seconds kDrawnInterval{300};
+inline constexpr int kDrawnDays = 2;  // one to learn the day's curve from, and one more
+
 // decide_mix() of two days of 5-minute intervals that are drawn from the profiles. The seed of a
 // series is that of the workload's class, memory and profile, and of how many equal ones come
 // before it: so a workload has the same series beside any others, and the order of the

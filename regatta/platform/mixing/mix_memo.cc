@@ -13,9 +13,6 @@
 namespace regatta::mixing {
 namespace {
 
-constexpr Seconds kDrawnInterval{300};
-constexpr int kDrawnDays = 2;  // one to learn the day's curve from, and one more
-
 auto content_of(const ProfiledWorkload& workload) {
   return std::tie(workload.load_class, workload.memory, workload.duty.shares, workload.duty.day);
 }

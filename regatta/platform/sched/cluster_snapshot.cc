@@ -68,13 +68,68 @@ Status check_nodes(const std::vector<ClusterNode>& nodes) {
 }
 
 // The amounts that running jobs take, to find devices that are taken twice.
+struct DeviceUse {
+  int milli = 0;
+  int replicas = 0;
+  long long memory_mib = 0;
+  const std::string* unmixable = nullptr;  // a job that cannot be mixed
+  const DeviceMix* mix = nullptr;
+};
+
 struct NodeUse {
   long long cpu_milli = 0;
   long long memory_mib_host = 0;
   long long nic_milli = 0;
-  std::vector<int> milli;
-  std::vector<long long> memory_mib;
+  std::vector<DeviceUse> devices;
 };
+
+// Fails where the jobs so far, of which `name` is the last, take too much of a device.
+Status check_device(const ClusterNode& node, int device, const DeviceUse& use,
+                    const std::string& name) {
+  const bool is_beyond = use.milli > kDeviceMilli;
+  const bool has_memory = use.memory_mib <= node.device_memory_mib;
+  if (!is_beyond && has_memory) return {};
+  if (use.mix == nullptr)
+    return invalid(
+        fmt::format("node {}: device {} is taken twice, the second time by job {}; "
+                    "give one of them another device",
+                    node.name, device, name));
+  if (use.unmixable != nullptr)
+    return invalid(
+        fmt::format("node {}: device {} is shared beyond its whole, and job {} cannot be mixed; "
+                    "give its role duty and device_memory, or another device",
+                    node.name, device, *use.unmixable));
+  if (use.replicas > kMixedJobsMax)
+    return invalid(
+        fmt::format("node {}: more than {} jobs share device {}, job {} the last; give "
+                    "it another device",
+                    node.name, kMixedJobsMax, device, name));
+  if (!has_memory && use.mix->mode != mixing::MixMode::kTimeSlice)
+    return invalid(
+        fmt::format("node {}: the jobs on device {} take more than its memory, job {} the last; "
+                    "only time slices keep memory on the host",
+                    node.name, device, name));
+  return {};
+}
+
+Status add_mixes(const ClusterSnapshot& snapshot, std::vector<NodeUse>& uses) {
+  const DeviceMix* before = nullptr;
+  for (const DeviceMix& mix : snapshot.mixes) {
+    if (mix.node < 0 || mix.node >= static_cast<int>(uses.size()) || mix.device < 0 ||
+        mix.device >= static_cast<int>(at(uses, mix.node).devices.size()))
+      return invalid(fmt::format("the mix of device {} of node {}: there is no such device",
+                                 mix.device, mix.node));
+    if (before != nullptr &&
+        std::pair{before->node, before->device} >= std::pair{mix.node, mix.device})
+      return invalid(
+          fmt::format("node {}: the mix of device {} comes twice or too late; list mixes "
+                      "by node and device",
+                      at(snapshot.nodes, mix.node).name, mix.device));
+    at(at(uses, mix.node).devices, mix.device).mix = &mix;
+    before = &mix;
+  }
+  return {};
+}
 
 Status add_use(const ClusterSnapshot& snapshot, const RunningJob& job,
                const ReplicaPlacement& replica, std::vector<NodeUse>& uses) {
@@ -104,13 +159,12 @@ Status add_use(const ClusterSnapshot& snapshot, const RunningJob& job,
                     node.name, name));
   for (int device = 0; device < node.devices; ++device) {
     if ((replica.devices >> static_cast<unsigned>(device) & 1U) == 0) continue;
-    at(use.milli, device) += role.device_milli;
-    at(use.memory_mib, device) += role.is_sliced() ? role.device_memory_mib : 0;
-    if (at(use.milli, device) > kDeviceMilli || at(use.memory_mib, device) > node.device_memory_mib)
-      return invalid(
-          fmt::format("node {}: device {} is taken twice, the second time by job {}; "
-                      "give one of them another device",
-                      node.name, device, name));
+    DeviceUse& taken = at(use.devices, device);
+    taken.milli += role.device_milli;
+    taken.memory_mib += role.memory_taken(node.device_memory_mib);
+    ++taken.replicas;
+    if (!role.is_mixable()) taken.unmixable = &name;
+    REGATTA_TRY_DO(check_device(node, device, taken, name));
   }
   return {};
 }
@@ -166,10 +220,9 @@ std::vector<ClusterNode> cluster_nodes(const topo::Cluster& cluster, int cpu_mil
 Status check_snapshot(const ClusterSnapshot& snapshot) {
   REGATTA_TRY_DO(check_nodes(snapshot.nodes));
   std::vector<NodeUse> uses(snapshot.nodes.size());
-  for (std::size_t i = 0; i < uses.size(); ++i) {
-    uses[i].milli.resize(as_index(snapshot.nodes[i].devices));
-    uses[i].memory_mib.resize(as_index(snapshot.nodes[i].devices));
-  }
+  for (std::size_t i = 0; i < uses.size(); ++i)
+    uses[i].devices.resize(as_index(snapshot.nodes[i].devices));
+  REGATTA_TRY_DO(add_mixes(snapshot, uses));
   std::unordered_set<std::string_view> names;
   names.reserve(snapshot.running.size());
   for (const RunningJob& job : snapshot.running) {

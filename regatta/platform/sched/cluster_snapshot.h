@@ -56,9 +56,11 @@ struct RunningJob {
   Seconds completed;     // work done before `started`, as time on its smallest size
 };
 
+inline constexpr int kMixedJobsMax = 8;  // on one device
+
 // The way in which the jobs on a device share it. Without one they take at most the whole of it.
 // With one each must be mixable, their shares may exceed the device, and their memory must fit in
-// it, or in the host's with time slices.
+// it, or in the host's with time slices. At most kMixedJobsMax share a device.
 struct DeviceMix {
   int node = 0;
   int device = 0;

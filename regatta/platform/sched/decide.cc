@@ -1,12 +1,14 @@
 #include "regatta/platform/sched/decide.h"
 
 #include <algorithm>
+#include <map>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/platform/sched/internal/decision_state.h"
 #include "regatta/platform/sched/internal/job_progress.h"
 
@@ -57,6 +59,38 @@ void change_job(const SchedulingAction& action, ClusterSnapshot& snapshot, JobQu
   snapshot.running.erase(job);
 }
 
+void apply_mixes(const std::vector<MixAction>& actions, ClusterSnapshot& snapshot) {
+  std::map<std::pair<int, int>, DeviceMix> mixes;
+  for (const DeviceMix& mix : snapshot.mixes)
+    mixes[{mix.node, mix.device}] = mix;
+  for (const MixAction& action : actions)
+    mixes[{action.mix.node, action.mix.device}] = action.mix;
+  snapshot.mixes.clear();
+  if (mixes.empty()) return;
+  struct Taken {
+    int milli = 0;
+    long long memory_mib = 0;
+  };
+  std::map<std::pair<int, int>, Taken> taken;
+  for (const RunningJob& job : snapshot.running)
+    for (const ReplicaPlacement& replica : job.replicas)
+      for (int device = 0; device < kNodeDevicesMax; ++device) {
+        if ((replica.devices >> static_cast<unsigned>(device) & 1U) == 0 ||
+            mixes.count({replica.node, device}) == 0)
+          continue;
+        const Role& role = at(job.request.roles, replica.role);
+        Taken& of_device = taken[{replica.node, device}];
+        of_device.milli += role.device_milli;
+        of_device.memory_mib +=
+            role.memory_taken(at(snapshot.nodes, replica.node).device_memory_mib);
+      }
+  for (const auto& [device, mix] : mixes)
+    if (const Taken& all = taken[device];
+        all.milli > kDeviceMilli ||
+        all.memory_mib > at(snapshot.nodes, device.first).device_memory_mib)
+      snapshot.mixes.push_back(mix);
+}
+
 }  // namespace
 
 void apply_decision(const SchedulingDecision& decision, ClusterSnapshot& snapshot,
@@ -67,16 +101,20 @@ void apply_decision(const SchedulingDecision& decision, ClusterSnapshot& snapsho
     else
       change_job(action, snapshot, queue);
   }
+  apply_mixes(decision.mixes, snapshot);
 }
 
 Result<SchedulingDecision> decide(const ClusterSnapshot& snapshot, const JobQueue& queue,
-                                  const SchedulingPolicy& policy) {
+                                  const SchedulingPolicy& policy, mixing::MixMemo* memo) {
   REGATTA_TRY_DO(check_state(snapshot, queue));
   REGATTA_TRY(state, DecisionState::create(snapshot, queue, policy));
+  if (policy.mixes) state.mixes.emplace(snapshot, policy, memo);
   heal_degraded_gangs(state);
   empty_draining_nodes(state);
+  mend_mixes(state);
   start_pending_jobs(state);
   resize_elastic_jobs(state);
+  settle_mixes(state);
   return std::move(state.decision);
 }
 

@@ -2,6 +2,7 @@
 // them. Pure.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,10 @@
 #include "regatta/platform/sched/job_request.h"
 #include "regatta/platform/sched/quota_tree.h"
 #include "regatta/platform/sched/scheduling_policy.h"
+
+namespace regatta::mixing {
+class MixMemo;
+}
 
 namespace regatta::sched {
 
@@ -41,12 +46,15 @@ struct SchedulingAction {
   std::string reason;                      // one sentence
 };
 
-// The jobs of a device share it in a new way, which these flags of `regatta gpu` carry out.
+// The jobs of a device share it in a new way, or one has it alone again, which these flags of
+// `regatta gpu` carry out.
 struct MixAction {
   struct Setting {
     std::string job;
     std::vector<std::string> run_flags;
-    double expected_share = 1;  // of the compute that it needs, as mean
+    // Times of the day, from and until, between which it runs; empty: always.
+    std::vector<std::array<Seconds, 2>> runs;
+    double expected_share = 1;  // of its work that is done in its interval
   };
   DeviceMix mix;
   std::vector<std::string> daemon_flags;
@@ -79,13 +87,15 @@ struct SchedulingDecision {
 Status check_state(const ClusterSnapshot& snapshot, const JobQueue& queue);
 
 // Fails with kInvalidInput where the snapshot, a job or its queue is invalid. Two calls with equal
-// arguments give equal decisions.
+// arguments give equal decisions. `memo` may keep mixes from one decision to the next: it changes
+// the time alone.
 Result<SchedulingDecision> decide(const ClusterSnapshot& snapshot, const JobQueue& queue,
-                                  const SchedulingPolicy& policy);
+                                  const SchedulingPolicy& policy, mixing::MixMemo* memo = nullptr);
 
 // The snapshot and the queue once the actions are carried out, without the time that this takes: an
 // evicted job is the last of the queue, and keeps the work that its last checkpoint holds. Actions
-// on jobs that are neither running nor pending are left out.
+// on jobs that are neither running nor pending are left out. A mix ends where the jobs on its
+// device take no more than the whole of it.
 void apply_decision(const SchedulingDecision& decision, ClusterSnapshot& snapshot, JobQueue& queue);
 
 }  // namespace regatta::sched

@@ -78,6 +78,20 @@ Status check_role(const JobRequest& job, const Role& role) {
   if (role.devices == 0 && role.cpu_milli == 0 && role.memory_mib == 0 && role.nic_milli == 0)
     return fail("it asks for nothing; give devices or cpus");
   if (role.subgroup_replicas < 1) return fail("a subgroup has 1 replica or more");
+  if (const Status duty = mixing::check_duty(role.duty); !duty) return fail(duty.error().message);
+  return {};
+}
+
+Status check_demand(const JobRequest& job) {
+  const ServiceDemand& demand = *job.demand;
+  if (job.job_class != JobClass::kTidal || job.roles.size() != 1)
+    return invalid_job(job, "only a tidal job of one role follows a demand; leave demand out");
+  if (!(demand.interval.value > 0) || !(demand.per_replica > 0) ||
+      !std::isfinite(demand.interval.value) || !std::isfinite(demand.per_replica))
+    return invalid_job(job, "the interval of its demand, and what a replica serves, are above 0");
+  for (const double amount : demand.history)
+    if (!(amount >= 0) || !std::isfinite(amount))
+      return invalid_job(job, "the history of its demand has an amount below 0; give 0 or more");
   return {};
 }
 
@@ -109,6 +123,7 @@ Status check_job(const JobRequest& job) {
   if (!(job.checkpointing.interval.value >= 0) || !(job.checkpointing.write.value >= 0) ||
       !(job.checkpointing.restart.value >= 0))
     return invalid_job(job, "a time of its checkpoints is negative; give 0 or more");
+  if (job.demand) REGATTA_TRY_DO(check_demand(job));
   for (std::size_t i = 0; i < job.throughput.size(); ++i)
     if (job.throughput[i].devices < 1 || !(job.throughput[i].throughput > 0) ||
         (i > 0 && job.throughput[i].devices <= job.throughput[i - 1].devices))

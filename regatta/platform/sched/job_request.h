@@ -29,7 +29,8 @@ struct Role {
   int replicas_max = 1;  // and may grow to so many
   int devices = 0;       // of a replica; 0: it needs CPU alone
   // Thousandths of the compute of each of its devices, 1 to kDeviceMilli, and memory. A whole
-  // device (kDeviceMilli) has all the memory, and is shared by mixing alone.
+  // device (kDeviceMilli) has all the memory, and is shared by mixing alone: a mixable role has
+  // device_memory_mib of it then.
   int device_milli = kDeviceMilli;
   int device_memory_mib = 0;
   int cpu_milli = 0;
@@ -46,6 +47,11 @@ struct Role {
 
   bool is_sliced() const { return devices > 0 && device_milli < kDeviceMilli; }
   bool is_mixable() const { return devices > 0 && device_memory_mib > 0 && duty.is_known(); }
+  // Memory of a device with `whole_mib`: a share or a mixable role takes what it asks for, the
+  // others all of it.
+  int memory_taken(int whole_mib) const {
+    return is_sliced() || is_mixable() ? device_memory_mib : whole_mib;
+  }
 };
 
 using JobClass = mixing::WorkloadClass;

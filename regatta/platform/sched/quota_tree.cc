@@ -34,8 +34,7 @@ ResourceAmounts amounts_of(const JobRequest& job, std::span<const int> replicas,
     const long long count = replicas[i];
     const long long devices = count * role.devices;
     amounts[Resource::kCompute] += devices * role.device_milli;
-    amounts[Resource::kDeviceMemory] +=
-        devices * (role.is_sliced() ? role.device_memory_mib : device_memory_mib);
+    amounts[Resource::kDeviceMemory] += devices * role.memory_taken(device_memory_mib);
     amounts[Resource::kCpu] += count * role.cpu_milli;
     amounts[Resource::kMemory] += count * role.memory_mib;
     amounts[Resource::kNic] += count * role.nic_milli;

@@ -32,7 +32,7 @@ struct ResourceAmounts {
 };
 
 // The amounts that a job takes with `replicas` of each of its roles. A whole device counts all its
-// memory, which is `device_memory_mib`.
+// memory, which is `device_memory_mib`, but for a mixable role.
 ResourceAmounts amounts_of(const JobRequest& job, std::span<const int> replicas,
                            int device_memory_mib);
 

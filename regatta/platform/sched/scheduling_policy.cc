@@ -41,6 +41,7 @@ SchedulingPolicy regatta_policy() {
   policy.protected_run_time = {600};
   policy.resizes = true;
   policy.moves = 4;
+  policy.mixes = true;
   return policy;
 }
 
@@ -104,10 +105,51 @@ void read_levels(const YamlMap& root, SchedulingPolicy& policy) {
   }
 }
 
+void read_mixing(const YamlMap& root, SchedulingPolicy& policy) {
+  constexpr NumberRange kShares{.low = 0, .high = 1};
+  policy.mixes = root.boolean_or("mix", policy.mixes);
+  policy.mix_first_below = root.number_or("mix_first_below", policy.mix_first_below, kShares);
+  policy.least_share = root.number_or("least_share", policy.least_share, kShares);
+  policy.interference = root.number_or("interference", policy.interference, {.low = 0, .high = 2});
+  policy.host_memory_mib = static_cast<int>(
+      root.bytes("host_memory", Bytes{static_cast<long long>(policy.host_memory_mib) << 20},
+                 {.low = 0, .high = 0x1p50})
+          .value >>
+      20);
+  if (!root.has("budget")) return;
+  const YamlMap budget = root.map("budget");
+  budget.allow({"missed_share", "missed_price", "reclaim_lead"});
+  policy.budget.missed_share =
+      budget.number_or("missed_share", policy.budget.missed_share, kShares);
+  policy.budget.missed_price =
+      budget.number_or("missed_price", policy.budget.missed_price, {.low = 0, .high = 1e6});
+  policy.budget.reclaim_lead =
+      budget.seconds_or("reclaim_lead", policy.budget.reclaim_lead, {.low = 0, .high = 86'400});
+}
+
 void read_keys(const YamlMap& root, SchedulingPolicy& policy) {
-  root.allow({"name", "base", "fair", "order", "backfill", "reservations", "ageing", "preempt",
-              "reclaim", "victims", "service_levels", "protected_run_time", "resize", "moves",
-              "weights", "slices"});
+  root.allow({"name",
+              "base",
+              "fair",
+              "order",
+              "backfill",
+              "reservations",
+              "ageing",
+              "preempt",
+              "reclaim",
+              "victims",
+              "service_levels",
+              "protected_run_time",
+              "resize",
+              "moves",
+              "weights",
+              "slices",
+              "mix",
+              "mix_first_below",
+              "least_share",
+              "interference",
+              "host_memory",
+              "budget"});
   policy.name = root.text("name", policy.name);
   policy.is_fair = root.boolean_or("fair", policy.is_fair);
   policy.order = root.choice("order", orders(), std::optional(policy.order));
@@ -123,6 +165,7 @@ void read_keys(const YamlMap& root, SchedulingPolicy& policy) {
   policy.resizes = root.boolean_or("resize", policy.resizes);
   policy.moves = root.integer_or("moves", policy.moves, {0, kMovesMax});
   read_weights(root, policy);
+  read_mixing(root, policy);
   policy.slices = root.text("slices", policy.slices);
   if (const auto slices = packing::find_placement_policy(policy.slices); !slices)
     root.fail("slices", slices.error().message);

@@ -7,6 +7,7 @@
 
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/units.h"
+#include "regatta/platform/mixing/mixed_workload.h"
 
 namespace regatta::sched {
 

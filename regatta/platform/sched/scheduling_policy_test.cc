@@ -27,6 +27,26 @@ TEST(SchedulingPolicyFile, ChangesTheKeysThatItNames) {
   EXPECT_FALSE(policy->preempts);
 }
 
+TEST(SchedulingPolicyFile, SaysHowDevicesAreShared) {
+  const auto policy = parse_scheduling_policy(
+      "base: fifo\nmix: true\nmix_first_below: 0.3\nleast_share: 0.4\ninterference: 0.2\n"
+      "host_memory: 64GiB\nbudget: {missed_share: 0.02, missed_price: 5, reclaim_lead: 1min}\n",
+      "p.yaml");
+  ASSERT_TRUE(policy) << policy.error().message;
+  EXPECT_TRUE(policy->mixes);
+  EXPECT_EQ(policy->mix_first_below, 0.3);
+  EXPECT_EQ(policy->least_share, 0.4);
+  EXPECT_EQ(policy->interference, 0.2);
+  EXPECT_EQ(policy->host_memory_mib, 64 << 10);
+  EXPECT_EQ(policy->budget.missed_share, 0.02);
+  EXPECT_EQ(policy->budget.missed_price, 5);
+  EXPECT_EQ(policy->budget.reclaim_lead, Seconds{60});
+  const auto wrong = parse_scheduling_policy("budget: {missed_share: 2}\n", "p.yaml");
+  ASSERT_FALSE(wrong);
+  EXPECT_TRUE(wrong.error().message.starts_with("p.yaml:1: budget.missed_share: "))
+      << wrong.error().message;
+}
+
 TEST(SchedulingPolicyFile, NamesFileLineKeyAndRemedyOfWhatIsWrong) {
   const auto message = [](const char* text) {
     const auto policy = parse_scheduling_policy(text, "p.yaml");

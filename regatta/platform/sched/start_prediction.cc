@@ -79,7 +79,7 @@ Result<std::vector<StartPrediction>> predict_starts(const ClusterSnapshot& snaps
   input.wanted = wanted;
   for (const RunningJob& job : snapshot.running) {
     const Seconds done{std::max(0.0, (job.completed + snapshot.now - job.started).value)};
-    input.running.push_back({ForecastCluster::places_of(job),
+    input.running.push_back({cluster.places_of(job),
                              forecast_job(cluster, policy, job.request, done, snapshot.now),
                              job.started.value});
     input.running.back().job.priority = job.request.priority;

@@ -49,8 +49,14 @@ int right_jobs(const ClusterSnapshot& snapshot) {
 void check_nodes_and_running(const YamlMap& root, const ClusterSnapshot& snapshot) {
   const Status status = check_snapshot(snapshot);
   if (status) return;
-  if (!check_snapshot({.now = snapshot.now, .nodes = snapshot.nodes, .running = {}}))
+  ClusterSnapshot part{.now = snapshot.now, .nodes = snapshot.nodes, .running = {}, .mixes = {}};
+  if (!check_snapshot(part)) {
     root.fail(root.has("nodes") ? "nodes" : "cluster", status.error().message);
+    return;
+  }
+  part.mixes = snapshot.mixes;
+  if (!check_snapshot(part))
+    root.fail("mixes", status.error().message);
   else
     at(root.maps("running"), right_jobs(snapshot)).fail("replicas", status.error().message);
 }
@@ -61,7 +67,7 @@ Result<SchedulerState> parse_state(std::string_view text, std::string_view file,
                                    const ClusterReader& read_cluster) {
   REGATTA_TRY(document, YamlDocument::parse(text, file));
   const YamlMap root = document.root();
-  root.allow({"cluster", "node", "nodes", "queues", "running", "pending"});
+  root.allow({"cluster", "node", "nodes", "queues", "running", "mixes", "pending"});
   SchedulerState state;
   StateNodes nodes = read_state_nodes(root, read_cluster);
   state.snapshot.nodes = std::move(nodes.nodes);
@@ -73,6 +79,7 @@ Result<SchedulerState> parse_state(std::string_view text, std::string_view file,
       check_listed_job(map, state.snapshot.running.back().request, state.queue.quotas, names);
     }
   }
+  if (root.has("mixes")) state.snapshot.mixes = read_mixes(root, nodes.index);
   if (root.has("pending")) {
     for (const YamlMap& map : root.maps("pending")) {
       state.queue.jobs.push_back(read_pending_job(map));

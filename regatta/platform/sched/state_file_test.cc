@@ -1,6 +1,7 @@
 #include "regatta/platform/sched/state_file.h"
 
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -141,6 +142,71 @@ TEST(ParseState, LeavesAGangThatNoNodeHoldsToTheDecision) {
   ASSERT_TRUE(decision);
   ASSERT_EQ(decision->waiting.size(), 1U);
   EXPECT_EQ(decision->waiting[0].cause, WaitCause::kNeverFits);
+}
+
+// Two mixable jobs on one device.
+constexpr const char* kMixed = R"(nodes:
+  - {name: n, count: 1, devices: 2, device_type: h100, device_memory: 80GiB}
+running:
+  - name: a
+    class: tidal
+    roles: [{devices: 1, device_memory: 20GiB, duty: {shares: [5%, 0.25], day: [0.5, 1.5]}}]
+    demand: {interval: 5min, history: [120, 140.5], per_replica: 60}
+    replicas: [{node: n0, devices: [1]}]
+  - name: b
+    roles: [{devices: 1, device_memory: 20GiB, duty: {shares: [100%]}}]
+    replicas: [{node: n0, devices: [1]}]
+mixes:
+  - {node: n0, device: 1, mode: preemptive}
+)";
+
+std::string mixed_error(const std::string& from, const std::string& to) {
+  std::string text = kMixed;
+  const std::size_t place = text.find(from);
+  EXPECT_NE(place, std::string::npos) << from;
+  return error_of(text.replace(place, from.size(), to));
+}
+
+TEST(ParseState, ReadsDutyDemandAndMixes) {
+  const auto state = parse_state(kMixed, "s.yaml", no_cluster);
+  ASSERT_TRUE(state) << state.error().message;
+  const JobRequest& job = state->snapshot.running[0].request;
+  ASSERT_EQ(job.roles[0].duty.shares.size(), 2U);
+  EXPECT_FLOAT_EQ(job.roles[0].duty.shares[1], 0.25F);
+  EXPECT_FLOAT_EQ(job.roles[0].duty.day[1], 1.5F);
+  EXPECT_TRUE(job.roles[0].is_mixable());
+  ASSERT_TRUE(job.demand);
+  EXPECT_EQ(job.demand->interval, Seconds{300});
+  EXPECT_EQ(job.demand->history, (std::vector<double>{120, 140.5}));
+  EXPECT_EQ(job.demand->per_replica, 60);
+  ASSERT_EQ(state->snapshot.mixes.size(), 1U);
+  EXPECT_EQ(state->snapshot.mixes[0].mode, mixing::MixMode::kPreemptive);
+  EXPECT_EQ(state->snapshot.mixes[0].device, 1);
+}
+
+TEST(ParseState, NamesLineKeyAndRemedyOfWrongMixes) {
+  EXPECT_EQ(mixed_error("shares: [5%, 0.25]", "shares: [5%, 1.5]"),
+            "s.yaml:6: running[0].roles[0].duty.shares: '1.5' is no number from 0 to 1; write a "
+            "list like [5%, 10%, 60%]");
+  EXPECT_EQ(
+      mixed_error("shares: [5%, 0.25]", "shares: [50%, 0.25]"),
+      "s.yaml:6: running[0].roles[0].duty.day: the shares of its duty are not from 0 to 1, or "
+      "do not rise; sort them");
+  EXPECT_EQ(mixed_error("1, device_memory: 20GiB, duty", "1, duty"),
+            "s.yaml:6: running[0].roles[0].duty: a role whose devices others may use says its "
+            "memory; give device_memory");
+  EXPECT_EQ(mixed_error("node: n0, device: 1", "node: x, device: 1"),
+            "s.yaml:13: mixes[0].node: no node is called 'x'; name one of nodes");
+  EXPECT_EQ(mixed_error("mode: preemptive", "mode: fast"),
+            "s.yaml:13: mixes[0].mode: 'fast' is not one of shared, preemptive, time-slice, tidal");
+  EXPECT_EQ(mixed_error("device: 1, mode", "device: 3, mode"),
+            "s.yaml:12: mixes: the mix of device 3 of node 0: there is no such device");
+  EXPECT_EQ(mixed_error("device: 1, mode", "device: 0, mode"),
+            "s.yaml:11: running[1].replicas: node n0: device 1 is taken twice, the second time by "
+            "job b; give one of them another device");
+  EXPECT_EQ(mixed_error("history: [120, 140.5]", "history: [120, -1]"),
+            "s.yaml:7: running[0].demand.history: '-1' is no number from 0 to 1e+12; write a list "
+            "like [120, 140, 135]");
 }
 
 }  // namespace

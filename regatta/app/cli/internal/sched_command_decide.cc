@@ -27,7 +27,7 @@ Status run_sched_decide(const SchedDecideOptions& options) {
   if (options.json)
     print_now(report::decision_json(state.snapshot, state.queue, policy, decision).dump(2) + "\n");
   else
-    print_now(report::decision_text(policy, decision));
+    print_now(report::decision_text(state.snapshot, policy, decision));
   return {};
 }
 

@@ -19,7 +19,7 @@ namespace {
 ResourceAmounts amounts_of_replica(const ClusterNode& node, const Role& role) {
   ResourceAmounts amounts;
   amounts[Resource::kCompute] = static_cast<long long>(role.devices) * role.device_milli;
-  const int memory_mib = role.is_sliced() ? role.device_memory_mib : node.device_memory_mib;
+  const int memory_mib = role.memory_taken(node.device_memory_mib);
   amounts[Resource::kDeviceMemory] = static_cast<long long>(role.devices) * memory_mib;
   amounts[Resource::kCpu] = role.cpu_milli;
   amounts[Resource::kMemory] = role.memory_mib;
@@ -95,6 +95,7 @@ Result<DecisionState> DecisionState::create(const ClusterSnapshot& snapshot, con
                       .running = std::vector<JobChange>(snapshot.running.size()),
                       .started = std::vector<std::vector<ReplicaPlacement>>(queue.jobs.size()),
                       .reservations = {},
+                      .mixes = {},
                       .decision = {}};
   for (const ClusterNode& node : snapshot.nodes)
     if (node.devices > 0) {
@@ -159,12 +160,18 @@ FreeCapacity free_beside_reservations(const DecisionState& state) {
 void take(DecisionState& state, const JobRequest& job, std::span<const ReplicaPlacement> replicas) {
   for (const ReplicaPlacement& replica : replicas)
     state.free.take(at(job.roles, replica.role), replica);
+  if (state.mixes)
+    for (const ReplicaPlacement& replica : replicas)
+      state.mixes->take(job, replica);
   state.usage.add(state.accounts.at(&job), amounts_on(state.snapshot, job, replicas));
 }
 
 void give(DecisionState& state, const JobRequest& job, std::span<const ReplicaPlacement> replicas) {
   for (const ReplicaPlacement& replica : replicas)
     state.free.give(at(job.roles, replica.role), replica);
+  if (state.mixes)
+    for (const ReplicaPlacement& replica : replicas)
+      state.mixes->give(job, replica);
   state.usage.remove(state.accounts.at(&job), amounts_on(state.snapshot, job, replicas));
 }
 

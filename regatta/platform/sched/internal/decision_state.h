@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "regatta/platform/sched/decide.h"
+#include "regatta/platform/sched/internal/device_mixes.h"
 #include "regatta/platform/sched/internal/free_capacity.h"
 #include "regatta/platform/sched/internal/gang_placement.h"
 #include "regatta/platform/sched/internal/quota_usage.h"
@@ -49,6 +50,7 @@ struct DecisionState {
   std::vector<JobChange> running;                       // by index into the running jobs
   std::vector<std::vector<ReplicaPlacement>> started;   // by index into the pending jobs; or empty
   std::vector<StartReservation> reservations;           // by rising start
+  std::optional<DeviceMixes> mixes;                     // where the policy mixes
   SchedulingDecision decision;
 };
 
@@ -80,10 +82,32 @@ void add_action(DecisionState& state, ActionKind kind, const JobRequest& job,
 std::string place_text(const DecisionState& state, const JobRequest& job,
                        std::span<const ReplicaPlacement> replicas);
 
+// A gang that would share devices with others.
+struct MixSearch {
+  const JobRequest& job;
+  GangSize size;
+  std::span<const ReplicaPlacement> kept;  // that it has already
+  const FreeCapacity& free;                // beside the reservations that it may not use
+  int reservations = 0;                    // so many of the state, whose devices it may not use
+  bool is_shared_only = false;             // no free device, only those that others use
+};
+
+// The place of the gang on devices of others that admit it, and on free ones; nothing where the
+// policy or the job does not mix, or no place is known. One device: the fullest. More: a device
+// that admits it counts as free in place_gang().
+std::optional<GangPlacement> place_mixed(DecisionState& state, const MixSearch& search);
+
+// "; shares devices with jobs a and b", before the replicas are taken; empty where they share none.
+std::string sharing_text(const DecisionState& state, std::span<const ReplicaPlacement> replicas);
+
 // The steps, in this order.
 void heal_degraded_gangs(DecisionState& state);
+void empty_draining_nodes(DecisionState& state);
+// Jobs leave devices whose mix keeps the budget no more.
+void mend_mixes(DecisionState& state);
 void start_pending_jobs(DecisionState& state);
 void resize_elastic_jobs(DecisionState& state);
-void empty_draining_nodes(DecisionState& state);
+// The actions for devices that other jobs share now, or in another way.
+void settle_mixes(DecisionState& state);
 
 }  // namespace regatta::sched

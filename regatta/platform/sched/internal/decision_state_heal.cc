@@ -76,6 +76,11 @@ bool replace_lost(DecisionState& state, const DegradedGang& gang) {
   const GangSize size = replica_counts(job.request, job.replicas);
   auto placement = place_gang(state.free, {job.request, size, state.weights, gang.kept});
   std::string room;
+  if (!placement) {
+    const MixSearch search{.job = job.request, .size = size, .kept = gang.kept, .free = state.free};
+    placement = place_mixed(state, search);
+    if (placement) room = sharing_text(state, placement->replicas);
+  }
   if (!placement && state.policy.preempts)
     placement = make_room(state,
                           {.job = job.request,

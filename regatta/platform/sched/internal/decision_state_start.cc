@@ -59,6 +59,11 @@ class StartPass {
   // Nothing: the job starts.
   std::optional<WaitCause> try_start(int pending);
   std::optional<GangPlacement> place(int pending, const FreeCapacity& free);
+  std::optional<GangPlacement> place_free_or_mixed(int pending, int view, const FreeCapacity& free,
+                                                   const std::string& shape, std::string& text);
+  std::optional<GangPlacement> mix(int pending, int view, const FreeCapacity& free,
+                                   const std::string& shape, bool is_shared_only);
+  std::string shape_with_kinds(const JobRequest& job);
   std::optional<GangPlacement> find_room(int pending, std::string& text);
   void start(int pending, std::vector<ReplicaPlacement> replicas, const std::string& room);
   void reserve(int pending);
@@ -73,6 +78,8 @@ class StartPass {
   // views_[i]: what is free beside the first i reservations; the first is state_.free.
   std::vector<FreeCapacity> views_;
   std::set<std::pair<int, std::string>> failed_;  // view and shape of jobs that did not fit
+  // The same of jobs that no device admits; true: none that others use.
+  std::set<std::tuple<int, std::string, bool>> failed_mixes_;
   // Was evicted, priority, level of service, shape, queue: these decide who makes room.
   using RoomKey = std::tuple<bool, int, int, std::string, std::string>;
   std::set<RoomKey> failed_rooms_;     // of gangs for which nobody makes room
@@ -123,6 +130,7 @@ void StartPass::add_waiting(const Waiting& waiting) {
 void StartPass::use_what_victims_left(std::vector<Waiting>& waiting) {
   if (!has_made_room_ || state_.policy.backfill == BackfillRule::kNone) return;
   failed_.clear();
+  failed_mixes_.clear();
   failed_rooms_.clear();
   room_searches_ = kRoomSearchesMax;
   std::erase_if(waiting, [&](const Waiting& job) {
@@ -157,20 +165,57 @@ std::optional<GangPlacement> StartPass::place(int pending, const FreeCapacity& f
   return place_gang(free, {job, smallest_size(job), state_.weights});
 }
 
+std::string StartPass::shape_with_kinds(const JobRequest& job) {
+  std::string shape = shape_of(job);
+  if (state_.mixes && state_.mixes->may_share(job)) shape += state_.mixes->kinds_text(job);
+  return shape;
+}
+
+std::optional<GangPlacement> StartPass::mix(int pending, int view, const FreeCapacity& free,
+                                            const std::string& shape, bool is_shared_only) {
+  if (failed_mixes_.count({view, shape, is_shared_only}) > 0) return std::nullopt;
+  const JobRequest& job = at(state_.queue.jobs, pending).request;
+  auto placement = place_mixed(state_, {.job = job,
+                                        .size = smallest_size(job),
+                                        .kept = {},
+                                        .free = free,
+                                        .reservations = view,
+                                        .is_shared_only = is_shared_only});
+  if (!placement) failed_mixes_.emplace(view, shape, is_shared_only);
+  return placement;
+}
+
+// Jobs that need little of a device look for shared ones first; the others go there before anybody
+// is evicted for them.
+std::optional<GangPlacement> StartPass::place_free_or_mixed(int pending, int view,
+                                                            const FreeCapacity& free,
+                                                            const std::string& shape,
+                                                            std::string& text) {
+  const JobRequest& job = at(state_.queue.jobs, pending).request;
+  const bool mixes = state_.mixes && state_.mixes->may_share(job);
+  std::optional<GangPlacement> placement;
+  if (mixes && state_.mixes->prefers_sharing(job))
+    placement = mix(pending, view, free, shape, true);
+  if (!placement && failed_.count({view, shape}) == 0) {
+    placement = place(pending, free);
+    if (placement) return placement;
+    failed_.emplace(view, shape);
+  }
+  if (!placement && mixes) placement = mix(pending, view, free, shape, false);
+  if (placement) text = sharing_text(state_, placement->replicas);
+  return placement;
+}
+
 std::optional<WaitCause> StartPass::try_start(int pending) {
   const JobRequest& job = at(state_.queue.jobs, pending).request;
   if (!admits(state_, job, smallest_size(job))) return WaitCause::kQuota;
   int view = 0;
   const FreeCapacity& free = view_for(pending, view);
-  const std::string shape = shape_of(job);
-  const bool has_failed = failed_.count({view, shape}) > 0;
+  const std::string shape = shape_with_kinds(job);
   std::string room;
-  if (!has_failed) {
-    if (auto placement = place(pending, free)) {
-      start(pending, std::move(placement->replicas), "");
-      return std::nullopt;
-    }
-    failed_.emplace(view, shape);
+  if (auto placement = place_free_or_mixed(pending, view, free, shape, room)) {
+    start(pending, std::move(placement->replicas), room);
+    return std::nullopt;
   }
   if (!fits_empty_cluster(job, shape)) return WaitCause::kNeverFits;
   // It would fit, but for reservations: those of its queue's guarantee pass them.
@@ -179,6 +224,7 @@ std::optional<WaitCause> StartPass::try_start(int pending) {
       if (!is_owed(pending)) return WaitCause::kReservation;
       start(pending, std::move(placement->replicas), "; its queue is guaranteed them");
       failed_.clear();
+      failed_mixes_.clear();
       failed_rooms_.clear();
       return std::nullopt;
     }
@@ -187,6 +233,7 @@ std::optional<WaitCause> StartPass::try_start(int pending) {
   if (auto placement = find_room(pending, room)) {
     start(pending, std::move(placement->replicas), room);
     failed_.clear();
+    failed_mixes_.clear();
     failed_rooms_.clear();
     has_made_room_ = true;
     return std::nullopt;
@@ -240,7 +287,7 @@ std::optional<GangPlacement> StartPass::find_room(int pending, std::string& text
   const bool was_evicted = job.evictions > 0;
   const RoomKey key{was_evicted, job.request.priority,
                     service_level(state_.policy.service_levels, job.request, job.completed),
-                    shape_of(job.request), job.request.queue};
+                    shape_with_kinds(job.request), job.request.queue};
   if (failed_rooms_.count(key) > 0) return std::nullopt;
   RoomRequest request{.job = job.request,
                       .size = smallest_size(job.request),
@@ -265,6 +312,8 @@ void StartPass::start(int pending, std::vector<ReplicaPlacement> replicas,
   const PendingJob& job = at(state_.queue.jobs, pending);
   take(state_, job.request, replicas);
   views_.clear();
+  // Others may come to its devices.
+  if (state_.mixes && state_.mixes->may_share(job.request)) failed_mixes_.clear();
   at(state_.started, pending) = replicas;
   const Seconds waited = state_.snapshot.now - job.request.submitted;
   add_action(state_, ActionKind::kStart, job.request, replicas,
@@ -283,6 +332,7 @@ void StartPass::reserve(int pending) {
   // All views but the first stand for other reservations now.
   for (auto it = failed_.begin(); it != failed_.end();)
     it = it->first > 0 ? failed_.erase(it) : std::next(it);
+  failed_mixes_.clear();
 }
 
 }  // namespace

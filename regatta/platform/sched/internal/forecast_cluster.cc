@@ -24,6 +24,16 @@ std::string forecast_key(const JobRequest& job) {
   return key;
 }
 
+// Calls `visit` with the node, the device and the thousandths of each device of each replica.
+template <typename Visit>
+void for_each_device(const std::vector<RunningJob>& jobs, Visit visit) {
+  for (const RunningJob& job : jobs)
+    for (const ReplicaPlacement& replica : job.replicas)
+      for (int device = 0; device < kNodeDevicesMax; ++device)
+        if ((replica.devices >> device & 1U) != 0)
+          visit(replica.node, device, at(job.request.roles, replica.role).device_milli);
+}
+
 }  // namespace
 
 ForecastCluster::ForecastCluster(const ClusterSnapshot& snapshot) {
@@ -37,17 +47,31 @@ ForecastCluster::ForecastCluster(const ClusterSnapshot& snapshot) {
       domains_[level] = std::max(domains_[level], nodes_.back().domain[level] + 1);
     free_.push_back(usable_milli(node));
   }
+  for (const DeviceMix& mix : snapshot.mixes)
+    mixed_milli_[{mix.node, mix.device}] = 0;
+  if (!mixed_milli_.empty())
+    for_each_device(snapshot.running, [this](int node, int device, int milli) {
+      const auto mixed = mixed_milli_.find({node, device});
+      if (mixed != mixed_milli_.end()) mixed->second += milli;
+    });
   for (const RunningJob& job : snapshot.running)
     for (const ForecastPlace& place : places_of(job))
       at(free_, place.node) -= place.milli;
 }
 
-std::vector<ForecastPlace> ForecastCluster::places_of(const RunningJob& job) {
+std::vector<ForecastPlace> ForecastCluster::places_of(const RunningJob& job) const {
   std::vector<ForecastPlace> places;
   places.reserve(job.replicas.size());
   for (const ReplicaPlacement& replica : job.replicas) {
     const Role& role = at(job.request.roles, replica.role);
-    places.push_back({replica.node, role.devices * role.device_milli});
+    int milli = role.devices * role.device_milli;
+    for (int device = 0; device < kNodeDevicesMax && !mixed_milli_.empty(); ++device) {
+      if ((replica.devices >> device & 1U) == 0) continue;
+      const auto mixed = mixed_milli_.find({replica.node, device});
+      if (mixed == mixed_milli_.end() || mixed->second <= kDeviceMilli) continue;
+      milli -= role.device_milli - role.device_milli * kDeviceMilli / mixed->second;
+    }
+    places.push_back({replica.node, milli});
   }
   return places;
 }

@@ -42,7 +42,8 @@ class ForecastCluster {
   // Best fit: each replica goes where it leaves the least free. Takes the places from `free`.
   std::optional<std::vector<ForecastPlace>> place(int shape, Free& free) const;
   static void give(const std::vector<ForecastPlace>& places, Free& free);
-  static std::vector<ForecastPlace> places_of(const RunningJob& job);
+  // Jobs that share a device beyond its whole count as parts of it.
+  std::vector<ForecastPlace> places_of(const RunningJob& job) const;
 
  private:
   struct Node {
@@ -58,6 +59,8 @@ class ForecastCluster {
   std::vector<Node> nodes_;
   std::array<int, kTopologyLevels> domains_{};  // number of them by level
   Free free_;
+  std::map<std::pair<int, int>, int>
+      mixed_milli_;  // taken of each mixed device, by node and device
   std::map<std::string, int> types_;
   std::vector<ForecastShape> shapes_;
   std::map<std::string, int> shape_index_;

@@ -90,9 +90,8 @@ void take_replica(const ClusterNode& node, const Role& role, std::uint32_t devic
     std::int16_t& milli = at(free.device_milli, device);
     std::int32_t& memory = at(free.device_memory_mib, device);
     free.whole_free &= ~(1U << device);
-    milli =
-        role.is_sliced() ? static_cast<std::int16_t>(milli - role.device_milli) : std::int16_t{};
-    memory = role.is_sliced() ? memory - role.device_memory_mib : 0;
+    milli = static_cast<std::int16_t>(milli - role.device_milli);
+    memory -= role.memory_taken(node.device_memory_mib);
   }
 }
 
@@ -105,8 +104,8 @@ void give_replica(const ClusterNode& node, const Role& role, std::uint32_t devic
     const int device = std::countr_zero(left);
     std::int16_t& milli = at(free.device_milli, device);
     std::int32_t& memory = at(free.device_memory_mib, device);
-    milli = static_cast<std::int16_t>(role.is_sliced() ? milli + role.device_milli : kDeviceMilli);
-    memory = role.is_sliced() ? memory + role.device_memory_mib : node.device_memory_mib;
+    milli = static_cast<std::int16_t>(milli + role.device_milli);
+    memory += role.memory_taken(node.device_memory_mib);
     if (milli == kDeviceMilli) free.whole_free |= 1U << device;
   }
 }
@@ -152,8 +151,24 @@ void FreeCapacity::block(const Role& role, const ReplicaPlacement& placement) {
     if ((placement.devices >> static_cast<unsigned>(device) & 1U) == 0) continue;
     std::int16_t& milli = at(free.device_milli, device);
     std::int32_t& memory = at(free.device_memory_mib, device);
-    milli = static_cast<std::int16_t>(std::max(0, milli - role.device_milli));
-    memory = role.is_sliced() ? std::max(0, memory - role.device_memory_mib) : 0;
+    milli = static_cast<std::int16_t>(std::max(std::min<int>(0, milli), milli - role.device_milli));
+    memory = std::max(std::min(0, memory),
+                      memory - role.memory_taken(node(placement.node).device_memory_mib));
+  }
+}
+
+void FreeCapacity::open_device(int node, int device, int milli, int memory_mib) {
+  NodeCapacity& free = at(free_, node);
+  at(free.device_milli, device) = static_cast<std::int16_t>(milli);
+  at(free.device_memory_mib, device) = memory_mib;
+  if (milli == kDeviceMilli) free.whole_free |= 1U << static_cast<unsigned>(device);
+}
+
+void FreeCapacity::close_devices() {
+  for (NodeCapacity& free : free_) {
+    free.whole_free = 0;
+    free.device_milli.fill(0);
+    free.device_memory_mib.fill(0);
   }
 }
 

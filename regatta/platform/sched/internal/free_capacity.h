@@ -18,8 +18,10 @@ struct NodeCapacity {
   std::uint32_t whole_free = 0;  // devices that are healthy and not used at all
   int cpu_milli = 0;
   int memory_mib = 0;
-  int nic_milli = 0;                                         // of all its NICs together
-  std::array<std::int16_t, kNodeDevicesMax> device_milli{};  // 0 of a failed device
+  int nic_milli = 0;  // of all its NICs together
+  // 0 of a failed device. Below 0 where jobs are mixed: what they take is always counted whole, so
+  // that each returns what it took.
+  std::array<std::int16_t, kNodeDevicesMax> device_milli{};
   std::array<std::int32_t, kNodeDevicesMax> device_memory_mib{};
 
   bool operator==(const NodeCapacity&) const = default;
@@ -78,6 +80,10 @@ class FreeCapacity {
   void give(const Role& role, const ReplicaPlacement& placement);
   // Takes as much of what the replica needs as is free: what is kept for it until it comes.
   void block(const Role& role, const ReplicaPlacement& placement);
+  // Lets a replica come to a device that is in use, as if it had so much free; or lets none come to
+  // any device. For views of mixed devices: nothing is taken or given afterwards.
+  void open_device(int node, int device, int milli, int memory_mib);
+  void close_devices();
   // Lets no replica come to the node, or lets them come again.
   void set_open(int node, bool is_open);
 

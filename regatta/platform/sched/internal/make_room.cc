@@ -209,7 +209,7 @@ bool has_free_devices(const DecisionState& state, const RoomRequest& request) {
   for (int node = 0; node < state.free.nodes(); ++node)
     if (state.free.free(node).is_open)
       for (const int milli : state.free.free(node).device_milli)
-        free_milli += milli;
+        free_milli += std::max(0, milli);
   return free_milli >= kDeviceMilli * (devices_of(request.job, request.size) -
                                        devices_of(request.job, request.kept));
 }

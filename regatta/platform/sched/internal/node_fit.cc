@@ -23,6 +23,7 @@ int parts_of(long long whole, int part) {
 
 // Slices of `role` that a device has room for.
 int slots_of(const NodeCapacity& free, const Role& role, int device) {
+  if (at(free.device_memory_mib, device) < 0) return 0;  // memory of jobs that are mixed is swapped
   return std::min(parts_of(at(free.device_milli, device), std::max(1, role.device_milli)),
                   parts_of(at(free.device_memory_mib, device), role.device_memory_mib));
 }

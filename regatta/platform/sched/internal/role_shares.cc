@@ -52,7 +52,7 @@ NodeView view_nodes(const FreeCapacity& free) {
     const bool is_counted = capacity.is_open && node.devices > 0;
     long long milli = 0;
     for (int device = 0; device < node.devices && is_counted; ++device)
-      milli += at(capacity.device_milli, device);
+      milli += std::max<int>(0, at(capacity.device_milli, device));
     view.free_milli_before[i + 1] = view.free_milli_before[i] + milli;
     view.failures_before[i + 1] = view.failures_before[i] + node.failures_per_day;
     view.has_failures |= node.failures_per_day > 0;

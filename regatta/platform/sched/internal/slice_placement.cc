@@ -63,8 +63,8 @@ packing::GpuNode node_of(const ClusterNode& node, const NodeCapacity& free) {
                                  ? static_cast<long long>(at(free.device_memory_mib, i)) *
                                        kDeviceMilli / node.device_memory_mib
                                  : kDeviceMilli;
-    at(made.gpu_free_milli, i) =
-        static_cast<std::int16_t>(std::min<long long>(at(free.device_milli, i), memory));
+    at(made.gpu_free_milli, i) = static_cast<std::int16_t>(
+        std::max(0LL, std::min<long long>(at(free.device_milli, i), memory)));
   }
   return made;
 }

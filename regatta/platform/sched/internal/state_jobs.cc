@@ -41,9 +41,63 @@ int thousandths(const YamlMap& map, std::string_view key, double fallback) {
   return static_cast<int>(kMilli * map.number_or(key, fallback, {.low = 0, .high = 1e6}) + 0.5);
 }
 
+const Choices<mixing::MixMode>& mix_modes() {
+  static const Choices<mixing::MixMode> choices = [] {
+    Choices<mixing::MixMode> made;
+    for (const mixing::MixMode mode : {mixing::MixMode::kShared, mixing::MixMode::kPreemptive,
+                                       mixing::MixMode::kTimeSlice, mixing::MixMode::kTidal})
+      made.emplace_back(name_of(mode), mode);
+    return made;
+  }();
+  return choices;
+}
+
+// Numbers of a list, as "20%" or 0.2.
+std::vector<double> numbers(const YamlMap& map, std::string_view key, NumberRange range,
+                            std::string_view example) {
+  std::vector<double> values;
+  if (!map.has(key)) return values;
+  for (const std::string& text : map.texts(key)) {
+    const bool is_percent = text.ends_with('%');
+    const auto number =
+        parse_number<double>(std::string_view(text).substr(0, text.size() - (is_percent ? 1 : 0)));
+    const double value = number ? *number / (is_percent ? 100 : 1) : -1;
+    if (!(value >= range.low && value <= range.high)) {
+      map.fail(key, fmt::format("'{}' is no number from {:g} to {:g}; write a list like {}",
+                                printable(text, 64), range.low, range.high, example));
+      return {};
+    }
+    values.push_back(value);
+  }
+  return values;
+}
+
+mixing::DutyProfile read_duty(const YamlMap& map) {
+  map.allow({"shares", "day"});
+  mixing::DutyProfile duty;
+  for (const double share : numbers(map, "shares", {.low = 0, .high = 1}, "[5%, 10%, 60%]"))
+    duty.shares.push_back(static_cast<float>(share));
+  for (const double part :
+       numbers(map, "day", {.low = 0, .high = mixing::kDayPartsMax}, "[0.4, 1.2, 1.4]"))
+    duty.day.push_back(static_cast<float>(part));
+  if (duty.shares.empty()) map.fail("shares", "there are none; write a list like [5%, 10%, 60%]");
+  if (const Status status = check_duty(duty); !status)
+    map.fail(duty.day.empty() ? "shares" : "day", status.error().message);
+  return duty;
+}
+
+ServiceDemand read_demand(const YamlMap& map) {
+  map.allow({"interval", "history", "per_replica"});
+  ServiceDemand demand;
+  demand.interval = map.seconds_or("interval", demand.interval, {.low = 1, .high = 1e6});
+  demand.history = numbers(map, "history", {.low = 0, .high = 1e12}, "[120, 140, 135]");
+  demand.per_replica = map.number_or("per_replica", 1, {.low = 1e-9, .high = 1e12});
+  return demand;
+}
+
 Role read_role(const YamlMap& map) {
   map.allow({"name", "replicas", "replicas_max", "devices", "share", "device_memory", "cpus",
-             "memory", "nics", "subgroup"});
+             "memory", "nics", "subgroup", "duty"});
   Role role;
   role.name = map.text("name", "worker");
   role.replicas_min = map.integer_or("replicas", 1, {0, kReplicasMax});
@@ -55,6 +109,11 @@ Role read_role(const YamlMap& map) {
   role.cpu_milli = thousandths(map, "cpus", 0);
   role.memory_mib = mebibytes(map, "memory");
   role.nic_milli = thousandths(map, "nics", 0);
+  if (map.has("duty")) {
+    role.duty = read_duty(map.map("duty"));
+    if (role.devices > 0 && role.device_memory_mib == 0)
+      map.fail("duty", "a role whose devices others may use says its memory; give device_memory");
+  }
   if (map.has("subgroup")) {
     const YamlMap subgroup = map.map("subgroup");
     subgroup.allow({"replicas", "level"});
@@ -110,7 +169,7 @@ void read_topology(const YamlMap& map, JobRequest& job) {
 std::vector<std::string> with_job_keys(std::vector<std::string> keys) {
   for (const char* key :
        {"name", "queue", "user", "class", "priority", "preemptible", "roles", "device_types",
-        "topology", "throughput", "run_time", "checkpoint", "deadline_in"})
+        "topology", "throughput", "run_time", "checkpoint", "deadline_in", "demand"})
     keys.emplace_back(key);
   return keys;
 }
@@ -128,6 +187,7 @@ JobRequest read_job(const YamlMap& map) {
   if (map.has("device_types")) job.device_types = map.texts("device_types");
   read_topology(map, job);
   read_times(map, job);
+  if (map.has("demand")) job.demand = read_demand(map.map("demand"));
   return job;
 }
 
@@ -160,6 +220,27 @@ std::string level_name(TopologyLevel level) {
   for (const auto& [name, value] : levels())
     if (value == level) return name;
   return "";
+}
+
+std::vector<DeviceMix> read_mixes(const YamlMap& root, const NodeIndex& nodes) {
+  std::vector<DeviceMix> mixes;
+  for (const YamlMap& map : root.maps("mixes")) {
+    map.allow({"node", "device", "mode"});
+    DeviceMix mix;
+    mix.device = map.integer("device", {0, kNodeDevicesMax - 1});
+    mix.mode = map.choice("mode", mix_modes());
+    const std::string node = map.text("node");
+    if (const auto index = nodes.find(node); index != nodes.end())
+      mix.node = index->second;
+    else
+      map.fail("node",
+               fmt::format("no node is called '{}'; name one of nodes", printable(node, 64)));
+    mixes.push_back(mix);
+  }
+  std::stable_sort(mixes.begin(), mixes.end(), [](const DeviceMix& a, const DeviceMix& b) {
+    return std::pair{a.node, a.device} < std::pair{b.node, b.device};
+  });
+  return mixes;
 }
 
 RunningJob read_running_job(const YamlMap& map, const NodeIndex& nodes) {

@@ -1,6 +1,8 @@
 // sched/internal/state_jobs.h: the jobs of a state file.
 #pragma once
 
+#include <vector>
+
 #include "regatta/base/core/yaml_map.h"
 #include "regatta/platform/sched/cluster_snapshot.h"
 #include "regatta/platform/sched/decide.h"
@@ -10,6 +12,9 @@ namespace regatta::sched {
 
 // "leaf"
 std::string level_name(TopologyLevel level);
+
+// The list `mixes`, in any order. Errors stay in the document.
+std::vector<DeviceMix> read_mixes(const YamlMap& root, const NodeIndex& nodes);
 
 // An item of the list `running` or `pending`. Errors stay in the document.
 RunningJob read_running_job(const YamlMap& map, const NodeIndex& nodes);

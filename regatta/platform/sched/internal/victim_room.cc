@@ -266,7 +266,7 @@ long long VictimRoom::missing_milli() const {
     if (!trial_.free(node).is_open || at(trial_.domains().device_type, node) != device_type_)
       continue;
     for (int device = 0; device < trial_.node(node).devices; ++device)
-      missing -= at(trial_.free(node).device_milli, device);
+      missing -= std::max<int>(0, at(trial_.free(node).device_milli, device));
   }
   return missing;
 }

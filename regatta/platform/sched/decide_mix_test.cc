@@ -1,0 +1,218 @@
+#include <algorithm>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "regatta/platform/sched/decide.h"
+#include "regatta/platform/sched/test_states.h"
+
+namespace regatta::sched {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// One node of `devices`.
+ClusterSnapshot node_of(int devices) {
+  ClusterSnapshot snapshot = cluster_of(1);
+  snapshot.nodes[0].devices = devices;
+  return snapshot;
+}
+
+// A job of one device with a steady duty.
+JobRequest mixable(const std::string& name, JobClass job_class, float duty,
+                   int memory_mib = 16 << 10) {
+  JobRequest job = gang(name, 1, 1);
+  job.job_class = job_class;
+  job.is_preemptible = job_class != JobClass::kOnline;
+  job.roles[0].device_memory_mib = memory_mib;
+  job.roles[0].duty.shares = {duty};
+  return job;
+}
+
+RunningJob running_on(const JobRequest& job, std::vector<int> devices) {
+  RunningJob made = running(job, {});
+  for (const int device : devices)
+    made.replicas.push_back({.role = 0, .node = 0, .devices = 1U << device});
+  return made;
+}
+
+SchedulingPolicy mixing_policy() {
+  SchedulingPolicy policy = *find_scheduling_policy("regatta");
+  policy.mixes = true;
+  return policy;
+}
+
+SchedulingDecision decided(const ClusterSnapshot& snapshot, const JobQueue& queue,
+                           const SchedulingPolicy& policy = mixing_policy()) {
+  const auto decision = decide(snapshot, queue, policy);
+  EXPECT_TRUE(decision) << decision.error().message;
+  return decision ? *decision : SchedulingDecision{};
+}
+
+TEST(DecideMix, JobsThatNeedLittleShareOneDevice) {
+  JobQueue queue;
+  for (const char* name : {"a", "b", "c"})
+    queue.jobs.push_back(pending(mixable(name, JobClass::kOnline, 0.2F)));
+  ClusterSnapshot snapshot = node_of(4);
+  const SchedulingDecision decision = decided(snapshot, queue);
+  ASSERT_EQ(decision.actions.size(), 3U);
+  for (const SchedulingAction& action : decision.actions)
+    EXPECT_EQ(action.replicas, decision.actions[0].replicas);
+  EXPECT_THAT(decision.actions[2].reason, HasSubstr("; shares it with jobs a, b"));
+  ASSERT_EQ(decision.mixes.size(), 1U);
+  const MixAction& mix = decision.mixes[0];
+  EXPECT_EQ(mix.mix.mode, mixing::MixMode::kShared);
+  ASSERT_EQ(mix.settings.size(), 3U);
+  EXPECT_EQ(mix.settings[0].job, "a");
+  EXPECT_THAT(mix.settings[0].run_flags, Contains("16384MiB"));
+  EXPECT_THAT(mix.daemon_flags, Contains("81920MiB"));
+  apply_decision(decision, snapshot, queue);
+  ASSERT_TRUE(check_snapshot(snapshot));
+  EXPECT_THAT(snapshot.mixes, ElementsAre(mix.mix));
+  // Nothing changes after that.
+  const SchedulingDecision next = decided(snapshot, queue);
+  EXPECT_TRUE(next.actions.empty());
+  EXPECT_TRUE(next.mixes.empty());
+}
+
+TEST(DecideMix, OnlineWorkGoesOverBatchWorkInsteadOfEvictingIt) {
+  ClusterSnapshot snapshot = node_of(1);
+  snapshot.running.push_back(running_on(mixable("batch", JobClass::kBatch, 1), {0}));
+  JobRequest chat = mixable("chat", JobClass::kOnline, 0.3F);
+  chat.priority = 10;
+  const JobQueue queue{.quotas = {}, .jobs = {pending(chat)}};
+  const SchedulingDecision decision = decided(snapshot, queue);
+  ASSERT_EQ(decision.actions.size(), 1U);
+  EXPECT_EQ(decision.actions[0].kind, ActionKind::kStart);
+  ASSERT_EQ(decision.mixes.size(), 1U);
+  EXPECT_EQ(decision.mixes[0].mix.mode, mixing::MixMode::kPreemptive);
+  EXPECT_THAT(decision.mixes[0].settings[1].run_flags, Contains("high"));
+  EXPECT_NEAR(decision.mixes[0].settings[0].expected_share, 0.6685, 0.005);
+  SchedulingPolicy without = mixing_policy();
+  without.mixes = false;
+  EXPECT_EQ(decided(snapshot, queue, without).actions[0].kind, ActionKind::kEvict);
+}
+
+TEST(DecideMix, BatchWorkGetsWhatAServiceLeavesOnlyWhereThatIsEnough) {
+  ClusterSnapshot snapshot = node_of(1);
+  snapshot.running.push_back(running_on(mixable("chat", JobClass::kOnline, 0.6F), {0}));
+  const JobQueue queue{.quotas = {}, .jobs = {pending(mixable("batch", JobClass::kBatch, 1))}};
+  EXPECT_EQ(decided(snapshot, queue).actions.size(), 1U);
+  SchedulingPolicy policy = mixing_policy();
+  policy.least_share = 0.5;
+  const SchedulingDecision decision = decided(snapshot, queue, policy);
+  EXPECT_TRUE(decision.actions.empty());
+  ASSERT_EQ(decision.waiting.size(), 1U);
+  EXPECT_EQ(decision.waiting[0].cause, WaitCause::kNoRoom);
+}
+
+TEST(DecideMix, TwoJobsThatFillADeviceDoNotShareIt) {
+  ClusterSnapshot snapshot = node_of(1);
+  snapshot.running.push_back(running_on(mixable("a", JobClass::kBatch, 1), {0}));
+  const JobQueue queue{.quotas = {}, .jobs = {pending(mixable("b", JobClass::kBatch, 1))}};
+  EXPECT_TRUE(decided(snapshot, queue).actions.empty());
+}
+
+TEST(DecideMix, MemoryThatDoesNotFitTakesTimeSlicesOrAnotherDevice) {
+  ClusterSnapshot snapshot = node_of(1);
+  snapshot.running.push_back(
+      running_on(mixable("a", JobClass::kIntermittent, 0.2F, 60 << 10), {0}));
+  JobQueue queue{.quotas = {},
+                 .jobs = {pending(mixable("b", JobClass::kIntermittent, 0.2F, 60 << 10))}};
+  EXPECT_TRUE(decided(snapshot, queue).actions.empty());
+  SchedulingPolicy policy = mixing_policy();
+  policy.host_memory_mib = 200 << 10;
+  const SchedulingDecision decision = decided(snapshot, queue, policy);
+  ASSERT_EQ(decision.mixes.size(), 1U);
+  EXPECT_EQ(decision.mixes[0].mix.mode, mixing::MixMode::kTimeSlice);
+  apply_decision(decision, snapshot, queue);
+  EXPECT_TRUE(check_snapshot(snapshot));
+  snapshot.mixes[0].mode = mixing::MixMode::kShared;
+  EXPECT_THAT(check_snapshot(snapshot).error().message, HasSubstr("more than its memory"));
+}
+
+TEST(DecideMix, AGangSharesTheDevicesOfAnother) {
+  ClusterSnapshot snapshot = cluster_of(2);
+  JobRequest training = gang("training", 2, 8);
+  training.job_class = JobClass::kIntermittent;
+  training.roles[0].device_memory_mib = 30 << 10;
+  training.roles[0].duty.shares = {0.3F};
+  snapshot.running.push_back(running(training, {0, 1}));
+  JobRequest service = gang("service", 4, 4);
+  service.job_class = JobClass::kOnline;
+  service.roles[0].device_memory_mib = 30 << 10;
+  service.roles[0].duty.shares = {0.2F};
+  JobQueue queue{.quotas = {}, .jobs = {pending(service)}};
+  const SchedulingDecision decision = decided(snapshot, queue);
+  ASSERT_EQ(decision.actions.size(), 1U);
+  EXPECT_EQ(decision.actions[0].replicas.size(), 4U);
+  EXPECT_EQ(decision.mixes.size(), 16U);
+  apply_decision(decision, snapshot, queue);
+  EXPECT_TRUE(check_snapshot(snapshot));
+}
+
+TEST(DecideMix, TheRestOfADeviceIsDecidedAnewWhenAJobHasLeft) {
+  ClusterSnapshot snapshot = node_of(1);
+  snapshot.running.push_back(running_on(mixable("chat", JobClass::kOnline, 0.2F), {0}));
+  snapshot.mixes = {{.node = 0, .device = 0, .mode = mixing::MixMode::kPreemptive}};
+  JobQueue queue;
+  const SchedulingDecision decision = decided(snapshot, queue);
+  EXPECT_TRUE(decision.actions.empty());
+  ASSERT_EQ(decision.mixes.size(), 1U);
+  EXPECT_EQ(decision.mixes[0].reason, "job chat has the device alone again");
+  apply_decision(decision, snapshot, queue);
+  EXPECT_TRUE(snapshot.mixes.empty());
+}
+
+TEST(DecideMix, WhereTheBudgetIsKeptNoMoreTheCheapestJobThatMayWaitLeaves) {
+  ClusterSnapshot snapshot = node_of(1);
+  snapshot.running.push_back(running_on(mixable("chat", JobClass::kOnline, 0.8F), {0}));
+  snapshot.running.push_back(running_on(mixable("batch", JobClass::kBatch, 1), {0}));
+  snapshot.mixes = {{.node = 0, .device = 0, .mode = mixing::MixMode::kPreemptive}};
+  JobQueue queue;
+  const SchedulingDecision decision = decided(snapshot, queue);
+  ASSERT_EQ(decision.actions.size(), 1U);
+  EXPECT_EQ(decision.actions[0].kind, ActionKind::kEvict);
+  EXPECT_EQ(decision.actions[0].job, "batch");
+  EXPECT_EQ(
+      decision.actions[0].reason,
+      "leaves: the jobs on device 0 of node n0 keep their budget no more, and it loses least");
+  ASSERT_EQ(decision.mixes.size(), 1U);
+  snapshot.nodes[0].devices = 2;
+  EXPECT_EQ(decided(snapshot, queue).actions[0].kind, ActionKind::kMove);
+}
+
+TEST(DecideMix, AReservedDeviceIsNotSharedWithAJobThatStaysLonger) {
+  ClusterSnapshot snapshot = node_of(1);
+  snapshot.running.push_back(running_on(mixable("first", JobClass::kIntermittent, 0.1F), {0}));
+  JobRequest large = gang("large", 1, 1);
+  JobRequest late = mixable("late", JobClass::kIntermittent, 0.1F);
+  late.run_time.median = {100'000};
+  late.submitted = {99'500};
+  SchedulingPolicy policy = mixing_policy();
+  policy.order = JobOrder::kSubmitted;
+  const JobQueue queue{.quotas = {}, .jobs = {pending(large), pending(late)}};
+  EXPECT_TRUE(decided(snapshot, queue, policy).actions.empty());
+  const JobQueue alone{.quotas = {}, .jobs = {pending(late)}};
+  EXPECT_EQ(decided(snapshot, alone, policy).actions.size(), 1U);
+}
+
+TEST(CheckSnapshot, DevicesAreSharedBeyondTheirWholeByMixableJobsWithAMixAlone) {
+  ClusterSnapshot snapshot = node_of(1);
+  snapshot.running.push_back(running_on(mixable("a", JobClass::kOnline, 0.1F), {0}));
+  snapshot.running.push_back(running_on(mixable("b", JobClass::kOnline, 0.1F), {0}));
+  EXPECT_THAT(check_snapshot(snapshot).error().message, HasSubstr("device 0 is taken twice"));
+  snapshot.mixes = {{.node = 0, .device = 0}};
+  EXPECT_TRUE(check_snapshot(snapshot));
+  snapshot.running[0].request.roles[0].duty = {};
+  EXPECT_THAT(check_snapshot(snapshot).error().message, HasSubstr("job a cannot be mixed"));
+  snapshot.mixes = {{.node = 0, .device = 3}};
+  EXPECT_THAT(check_snapshot(snapshot).error().message, HasSubstr("there is no such device"));
+  snapshot.mixes = {{.node = 0, .device = 0}, {.node = 0, .device = 0}};
+  EXPECT_THAT(check_snapshot(snapshot).error().message, HasSubstr("comes twice"));
+}
+
+}  // namespace
+}  // namespace regatta::sched
