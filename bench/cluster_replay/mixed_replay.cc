@@ -25,6 +25,8 @@ constexpr double kDay = 86400;
 constexpr Seconds kPast{6 * 3600.0};         // of GenTD
 constexpr Seconds kReplayed{16.5 * 3600.0};  // what both tables of GenTD have after it
 constexpr int kServerDevices = 8;
+// Of the devices, for pods and services at their highest; the rest are for training.
+constexpr double kOnlineShare = 0.575;
 constexpr int kServiceReplicas = 28;  // of each of two services
 constexpr double kPhillyDay = 30;     // of the first job that comes in the replay
 constexpr int kBatchMemoryMib = 40 * 1024;
@@ -131,7 +133,7 @@ void make_elastic(TracedJob& job) {
 Result<ReplayInput> input_of(const MixedLoad& load, const MixedStep& step) {
   ReplayInput input;
   const int online = load.pods_most + 2 * kServiceReplicas;
-  const int devices = 2 * (online + kServerDevices) / kServerDevices * kServerDevices;
+  const int devices = static_cast<int>(online / kOnlineShare / kServerDevices) * kServerDevices;
   add_servers(input.nodes, {"gpu", devices / kServerDevices, kServerDevices});
   for (sched::ClusterNode& node : input.nodes)
     node.device_memory_mib = kDeviceMemoryMib;
