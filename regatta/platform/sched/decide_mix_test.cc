@@ -184,6 +184,54 @@ TEST(DecideMix, WhereTheBudgetIsKeptNoMoreTheCheapestJobThatMayWaitLeaves) {
   EXPECT_EQ(decided(snapshot, queue).actions[0].kind, ActionKind::kMove);
 }
 
+TEST(DecideMix, AWholeDeviceIsMadeFreeByTheEvictionOfAllJobsOnItOrOfNone) {
+  ClusterSnapshot snapshot = node_of(1);
+  snapshot.running.push_back(running_on(mixable("a", JobClass::kIntermittent, 0.2F), {0}));
+  snapshot.running.push_back(running_on(mixable("b", JobClass::kIntermittent, 0.2F), {0}));
+  snapshot.mixes = {{.node = 0, .device = 0, .mode = mixing::MixMode::kShared}};
+  JobRequest whole = gang("whole", 1, 1);
+  whole.priority = 5;
+  JobQueue queue{.quotas = {}, .jobs = {pending(whole)}};
+  const SchedulingDecision decision = decided(snapshot, queue);
+  ASSERT_EQ(decision.actions.size(), 3U);
+  EXPECT_EQ(decision.actions[0].kind, ActionKind::kEvict);
+  EXPECT_EQ(decision.actions[1].kind, ActionKind::kEvict);
+  EXPECT_EQ(decision.actions[2].kind, ActionKind::kStart);
+  EXPECT_TRUE(decision.mixes.empty());
+  snapshot.running[1].request.priority = 9;
+  EXPECT_TRUE(decided(snapshot, queue).actions.empty());
+}
+
+TEST(DecideMix, AQuotaCountsTheSharesThatJobsAskFor) {
+  QuotaQueue limited;
+  limited.name = "team";
+  limited.limit[0] = 2 * kDeviceMilli;
+  ClusterSnapshot snapshot = node_of(4);
+  JobQueue queue{.quotas = *QuotaTree::create({limited}), .jobs = {}};
+  for (const char* name : {"a", "b", "c"}) {
+    JobRequest job = mixable(name, JobClass::kOnline, 0.1F);
+    job.queue = "team";
+    queue.jobs.push_back(pending(job));
+  }
+  const SchedulingDecision decision = decided(snapshot, queue);
+  EXPECT_EQ(decision.actions.size(), 2U);
+  EXPECT_EQ(decision.mixes.size(), 1U);
+  ASSERT_EQ(decision.waiting.size(), 1U);
+  EXPECT_EQ(decision.waiting[0].cause, WaitCause::kQuota);
+}
+
+TEST(DecideMix, AJobSharesNoDeviceOfAnotherTypeAndNoneOfANodeThatDrains) {
+  ClusterSnapshot snapshot = node_of(1);
+  snapshot.running.push_back(running_on(mixable("a", JobClass::kOnline, 0.1F), {0}));
+  JobRequest job = mixable("b", JobClass::kOnline, 0.1F);
+  job.device_types = {"a100"};
+  EXPECT_TRUE(decided(snapshot, {.quotas = {}, .jobs = {pending(job)}}).actions.empty());
+  job.device_types = {"a100", "h100"};
+  EXPECT_EQ(decided(snapshot, {.quotas = {}, .jobs = {pending(job)}}).actions.size(), 1U);
+  snapshot.nodes[0].health = NodeHealth::kCordoned;
+  EXPECT_TRUE(decided(snapshot, {.quotas = {}, .jobs = {pending(job)}}).actions.empty());
+}
+
 TEST(DecideMix, AReservedDeviceIsNotSharedWithAJobThatStaysLonger) {
   ClusterSnapshot snapshot = node_of(1);
   snapshot.running.push_back(running_on(mixable("first", JobClass::kIntermittent, 0.1F), {0}));

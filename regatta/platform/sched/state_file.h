@@ -26,7 +26,7 @@ Result<SchedulerState> parse_state(std::string_view text, std::string_view file,
                                    const ClusterReader& read_cluster);
 
 // The job as an item of the list `pending`, as parse_state() reads it; lines end with a newline.
-// Leaves out its class, deadline and times that count from now.
+// Leaves out its class, duty, demand, deadline and times that count from now.
 std::string pending_job_text(const JobRequest& job);
 
 }  // namespace regatta::sched
