@@ -232,6 +232,18 @@ TEST(DecideMix, AJobSharesNoDeviceOfAnotherTypeAndNoneOfANodeThatDrains) {
   EXPECT_TRUE(decided(snapshot, {.quotas = {}, .jobs = {pending(job)}}).actions.empty());
 }
 
+TEST(DecideMix, AJobThatNeedsMuchTakesAFreeDeviceFirst) {
+  ClusterSnapshot snapshot = node_of(2);
+  snapshot.running.push_back(running_on(mixable("a", JobClass::kIntermittent, 0.2F), {0}));
+  const auto device_for = [&](float duty) {
+    const JobRequest job = mixable("b", JobClass::kOnline, duty);
+    const SchedulingDecision decision = decided(snapshot, {.quotas = {}, .jobs = {pending(job)}});
+    return decision.actions.empty() ? 0U : decision.actions[0].replicas[0].devices;
+  };
+  EXPECT_EQ(device_for(0.4F), 1U);
+  EXPECT_EQ(device_for(0.6F), 2U);
+}
+
 TEST(DecideMix, AReservedDeviceIsNotSharedWithAJobThatStaysLonger) {
   ClusterSnapshot snapshot = node_of(1);
   snapshot.running.push_back(running_on(mixable("first", JobClass::kIntermittent, 0.1F), {0}));
