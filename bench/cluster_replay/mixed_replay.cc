@@ -25,7 +25,7 @@ constexpr double kDay = 86400;
 constexpr Seconds kPast{6 * 3600.0};         // of GenTD
 constexpr Seconds kReplayed{16.5 * 3600.0};  // what both tables of GenTD have after it
 constexpr int kServerDevices = 8;
-// Of the devices, for pods and services at their highest; the rest are for training.
+// Pods and services at their highest have this share of the devices, training has the rest.
 constexpr double kOnlineShare = 0.575;
 constexpr int kServiceReplicas = 28;  // of each of two services
 constexpr double kPhillyDay = 30;     // of the first job that comes in the replay
@@ -107,6 +107,7 @@ struct MixedStep {
   bool is_elastic = false;
   bool mixes = false;
   bool sizes_services = false;
+  bool is_strict = false;  // no pod looks for others, and no missed interval is expected
 };
 
 const std::vector<MixedStep>& steps() {
@@ -118,7 +119,11 @@ const std::vector<MixedStep>& steps() {
       {.label = "reclaim, elastic, mixing, forecast",
        .is_elastic = true,
        .mixes = true,
-       .sizes_services = true}};
+       .sizes_services = true},
+      {.label = "reclaim, elastic, strict mixing",
+       .is_elastic = true,
+       .mixes = true,
+       .is_strict = true}};
   return list;
 }
 
@@ -175,6 +180,10 @@ sched::SchedulingPolicy policy_of(const MixedStep& step) {
   policy.resizes = step.is_elastic || step.sizes_services;
   policy.mixes = step.mixes;
   policy.sizes_services = step.sizes_services;
+  if (step.is_strict) {
+    policy.mix_first_below = 0;
+    policy.budget.missed_share = 0;
+  }
   return policy;
 }
 
