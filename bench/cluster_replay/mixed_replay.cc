@@ -25,6 +25,8 @@ constexpr double kDay = 86400;
 constexpr Seconds kPast{6 * 3600.0};         // of GenTD
 constexpr Seconds kReplayed{16.5 * 3600.0};  // what both tables of GenTD have after it
 constexpr int kServerDevices = 8;
+// Pods and services at their highest have this share of the devices, training has the rest.
+constexpr double kOnlineShare = 0.575;
 constexpr int kServiceReplicas = 28;  // of each of two services
 constexpr double kPhillyDay = 30;     // of the first job that comes in the replay
 constexpr int kBatchMemoryMib = 40 * 1024;
@@ -105,6 +107,7 @@ struct MixedStep {
   bool is_elastic = false;
   bool mixes = false;
   bool sizes_services = false;
+  bool is_strict = false;  // no pod looks for others, and no missed interval is expected
 };
 
 const std::vector<MixedStep>& steps() {
@@ -116,7 +119,11 @@ const std::vector<MixedStep>& steps() {
       {.label = "reclaim, elastic, mixing, forecast",
        .is_elastic = true,
        .mixes = true,
-       .sizes_services = true}};
+       .sizes_services = true},
+      {.label = "reclaim, elastic, strict mixing",
+       .is_elastic = true,
+       .mixes = true,
+       .is_strict = true}};
   return list;
 }
 
@@ -131,7 +138,7 @@ void make_elastic(TracedJob& job) {
 Result<ReplayInput> input_of(const MixedLoad& load, const MixedStep& step) {
   ReplayInput input;
   const int online = load.pods_most + 2 * kServiceReplicas;
-  const int devices = 2 * (online + kServerDevices) / kServerDevices * kServerDevices;
+  const int devices = static_cast<int>(online / kOnlineShare / kServerDevices) * kServerDevices;
   add_servers(input.nodes, {"gpu", devices / kServerDevices, kServerDevices});
   for (sched::ClusterNode& node : input.nodes)
     node.device_memory_mib = kDeviceMemoryMib;
@@ -173,6 +180,10 @@ sched::SchedulingPolicy policy_of(const MixedStep& step) {
   policy.resizes = step.is_elastic || step.sizes_services;
   policy.mixes = step.mixes;
   policy.sizes_services = step.sizes_services;
+  if (step.is_strict) {
+    policy.mix_first_below = 0;
+    policy.budget.missed_share = 0;
+  }
   return policy;
 }
 

@@ -10,6 +10,7 @@
 
 #include "regatta/base/core/ids.h"
 #include "regatta/platform/cluster_replay/internal/replay_state.h"
+#include "regatta/platform/mixing/mix_decision.h"
 
 namespace regatta::cluster_replay {
 namespace {
@@ -208,13 +209,12 @@ Result<ReplayResult> replay_cluster(const ReplayInput& input, const DecisionFunc
 
 Result<ReplayResult> replay_cluster(const ReplayInput& input, const sched::SchedulingPolicy& policy,
                                     const ReplayOptions& options) {
-  const bool keeps_sizes = policy.sizes_services || !has_services(input);
-  return replay_cluster(
-      keeps_sizes ? input : with_largest_services(input),
-      [&](const sched::ClusterSnapshot& snapshot, const sched::JobQueue& queue) {
-        return sched::decide(snapshot, queue, policy);
-      },
-      options);
+  mixing::MixMemo memo;
+  const auto decide = [&](const sched::ClusterSnapshot& snapshot, const sched::JobQueue& queue) {
+    return sched::decide(snapshot, queue, policy, &memo);
+  };
+  if (policy.sizes_services || !has_services(input)) return replay_cluster(input, decide, options);
+  return replay_cluster(with_largest_services(input), decide, options);
 }
 
 }  // namespace regatta::cluster_replay

@@ -51,7 +51,7 @@ TEST(ReadDutyJobs, NamesFileAndRemedyWhereNothingIsLeft) {
   const auto jobs = read_duty_jobs(three_pods(), "duty.csv", {.past = {7200}});
   ASSERT_FALSE(jobs);
   EXPECT_EQ(jobs.error().message,
-            "duty.csv: every pod is in the first 2.00 h, which is taken as known; give a longer "
+            "duty.csv: every pod is in the first 2 h, which is taken as known; give a longer "
             "trace, or a shorter past");
   const auto wrong = read_duty_jobs(std::string(kDuty) + "0,a,101\n", "duty.csv", {});
   ASSERT_FALSE(wrong);
