@@ -8,6 +8,7 @@
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/yaml_map.h"
 #include "regatta/platform/packing/placement_policy.h"
+#include "regatta/platform/sched/cluster_snapshot.h"
 
 namespace regatta::sched {
 namespace {
@@ -131,7 +132,10 @@ void read_levels(const YamlMap& root, SchedulingPolicy& policy) {
 void read_mixing(const YamlMap& root, SchedulingPolicy& policy) {
   constexpr NumberRange kShares{.low = 0, .high = 1};
   policy.mixes = root.boolean_or("mix", policy.mixes);
-  policy.mix_first_below = root.number_or("mix_first_below", policy.mix_first_below, kShares);
+  policy.mix_first_below =
+      root.number_or("mix_first_below", "targets_per_device", policy.mix_first_below, kShares);
+  policy.targets_per_device =
+      root.integer_or("targets_per_device", policy.targets_per_device, {1, kMixedJobsMax});
   policy.least_share = root.number_or("least_share", policy.least_share, kShares);
   policy.interference = root.number_or("interference", policy.interference, {.low = 0, .high = 2});
   policy.host_memory_mib = static_cast<int>(
@@ -173,6 +177,7 @@ void read_keys(const YamlMap& root, SchedulingPolicy& policy) {
               "spares",
               "mix",
               "mix_first_below",
+              "targets_per_device",
               "least_share",
               "interference",
               "host_memory",

@@ -48,12 +48,14 @@ TEST(SchedulingPolicyFile, ReadsSparesAndConsolidation) {
 
 TEST(SchedulingPolicyFile, SaysHowDevicesAreShared) {
   const auto policy = parse_scheduling_policy(
-      "base: fifo\nmix: true\nmix_first_below: 0.3\nleast_share: 0.4\ninterference: 0.2\n"
+      "base: fifo\nmix: true\nmix_first_below: 0.3\ntargets_per_device: 1\nleast_share: "
+      "0.4\ninterference: 0.2\n"
       "host_memory: 64GiB\nbudget: {missed_share: 0.02, missed_price: 5, reclaim_lead: 1min}\n",
       "p.yaml");
   ASSERT_TRUE(policy) << policy.error().message;
   EXPECT_TRUE(policy->mixes);
   EXPECT_EQ(policy->mix_first_below, 0.3);
+  EXPECT_EQ(policy->targets_per_device, 1);
   EXPECT_EQ(policy->least_share, 0.4);
   EXPECT_EQ(policy->interference, 0.2);
   EXPECT_EQ(policy->host_memory_mib, 64 << 10);
