@@ -74,6 +74,7 @@ Result<SchedulingDecision> decide(const ClusterSnapshot& snapshot, const JobQueu
   REGATTA_TRY_DO(check_state(snapshot, queue));
   REGATTA_TRY(state, DecisionState::create(snapshot, queue, policy));
   heal_degraded_gangs(state);
+  size_services(state);
   empty_draining_nodes(state);
   start_pending_jobs(state);
   resize_elastic_jobs(state);

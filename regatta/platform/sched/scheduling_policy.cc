@@ -15,6 +15,7 @@ namespace {
 constexpr int kReservationsMax = 64;
 constexpr int kMovesMax = 64;
 constexpr NumberRange kTimes{.low = 0, .high = 1e9};
+constexpr NumberRange kLeads{.low = 1, .high = 86400};
 constexpr NumberRange kWeights{.low = 0, .high = 1e6};
 
 SchedulingPolicy fifo_policy() {
@@ -40,6 +41,7 @@ SchedulingPolicy regatta_policy() {
   policy.reclaims = true;
   policy.protected_run_time = {600};
   policy.resizes = true;
+  policy.sizes_services = true;
   policy.moves = 4;
   return policy;
 }
@@ -90,6 +92,17 @@ void read_weights(const YamlMap& root, SchedulingPolicy& policy) {
   policy.spread_weight = weights.number_or("spread", policy.spread_weight, kWeights);
 }
 
+void read_services(const YamlMap& root, SchedulingPolicy& policy) {
+  if (!root.has("services")) return;
+  const YamlMap services = root.map("services");
+  services.allow({"follow_demand", "lead", "quantile", "hold"});
+  policy.sizes_services = services.boolean_or("follow_demand", policy.sizes_services);
+  policy.budget.reclaim_lead = services.seconds_or("lead", policy.budget.reclaim_lead, kLeads);
+  policy.service_quantile =
+      services.number_or("quantile", policy.service_quantile, {.low = 0.5, .high = 0.9999});
+  policy.service_hold = services.seconds_or("hold", policy.service_hold, kLeads);
+}
+
 void read_levels(const YamlMap& root, SchedulingPolicy& policy) {
   if (!root.has("service_levels")) return;
   policy.service_levels.clear();
@@ -107,7 +120,7 @@ void read_levels(const YamlMap& root, SchedulingPolicy& policy) {
 void read_keys(const YamlMap& root, SchedulingPolicy& policy) {
   root.allow({"name", "base", "fair", "order", "backfill", "reservations", "ageing", "preempt",
               "reclaim", "victims", "service_levels", "protected_run_time", "resize", "moves",
-              "weights", "slices"});
+              "weights", "slices", "services"});
   policy.name = root.text("name", policy.name);
   policy.is_fair = root.boolean_or("fair", policy.is_fair);
   policy.order = root.choice("order", orders(), std::optional(policy.order));
@@ -123,6 +136,7 @@ void read_keys(const YamlMap& root, SchedulingPolicy& policy) {
   policy.resizes = root.boolean_or("resize", policy.resizes);
   policy.moves = root.integer_or("moves", policy.moves, {0, kMovesMax});
   read_weights(root, policy);
+  read_services(root, policy);
   policy.slices = root.text("slices", policy.slices);
   if (const auto slices = packing::find_placement_policy(policy.slices); !slices)
     root.fail("slices", slices.error().message);

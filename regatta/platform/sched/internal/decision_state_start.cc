@@ -20,6 +20,7 @@
 #include "regatta/platform/sched/internal/job_progress.h"
 #include "regatta/platform/sched/internal/make_room.h"
 #include "regatta/platform/sched/internal/pending_order.h"
+#include "regatta/platform/sched/internal/service_size.h"
 #include "regatta/platform/sched/internal/slice_placement.h"
 
 namespace regatta::sched {
@@ -153,6 +154,7 @@ const FreeCapacity& StartPass::view_for(int pending, int& view) {
 
 std::optional<GangPlacement> StartPass::place(int pending, const FreeCapacity& free) {
   const JobRequest& job = at(state_.queue.jobs, pending).request;
+  if (follows_demand(state_.policy, job)) return place_service(state_, job, free);
   if (auto slice = slices_.place(job, free)) return slice;
   return place_gang(free, {job, smallest_size(job), state_.weights});
 }
@@ -264,12 +266,22 @@ void StartPass::start(int pending, std::vector<ReplicaPlacement> replicas,
                       const std::string& room) {
   const PendingJob& job = at(state_.queue.jobs, pending);
   take(state_, job.request, replicas);
+  std::string need;
+  if (follows_demand(state_.policy, job.request)) {
+    const std::size_t actions = state_.decision.actions.size();
+    need = "; " + complete_service(state_, job, replicas);
+    if (state_.decision.actions.size() > actions) {
+      failed_.clear();
+      failed_rooms_.clear();
+      has_made_room_ = true;
+    }
+  }
   views_.clear();
   at(state_.started, pending) = replicas;
   const Seconds waited = state_.snapshot.now - job.request.submitted;
   add_action(state_, ActionKind::kStart, job.request, replicas,
-             fmt::format("starts on {}{}{}", place_text(state_, job.request, replicas),
-                         waited.value > 0 ? " after " + format_duration(waited) : "", room));
+             fmt::format("starts on {}{}{}{}", place_text(state_, job.request, replicas),
+                         waited.value > 0 ? " after " + format_duration(waited) : "", room, need));
 }
 
 void StartPass::reserve(int pending) {

@@ -11,6 +11,7 @@
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 #include "regatta/platform/sched/internal/job_progress.h"
+#include "regatta/platform/sched/internal/service_size.h"
 #include "regatta/platform/sched/internal/victim_search.h"
 
 namespace regatta::sched {
@@ -81,6 +82,13 @@ double eviction_cost(const DecisionState& state, const RunningJob& job, int lowe
   return eviction_loss(job, state.snapshot.now) * (1 + above);
 }
 
+// Device-seconds that a service without its replicas costs: in each interval of a hold time it
+// misses what they would have served.
+double missed_demand_loss(const DecisionState& state, const RunningJob& job) {
+  return devices_of(job.request, job.replicas) * state.policy.budget.missed_price *
+         state.policy.service_hold.value;
+}
+
 std::vector<VictimOption> victim_options(const DecisionState& state, const RoomRequest& request,
                                          ReclaimLoss loss) {
   const auto& running = state.snapshot.running;
@@ -91,8 +99,12 @@ std::vector<VictimOption> victim_options(const DecisionState& state, const RoomR
   for (int i = 0; i < static_cast<int>(running.size()); ++i) {
     const RunningJob& job = at(running, i);
     if (&job.request == &request.job || at(state.running, i).is_changed) continue;
-    const bool can_shrink = state.policy.resizes && job.request.priority <= request.job.priority &&
-                            has_surplus(job.request, job.replicas);
+    const bool is_service = follows_demand(state.policy, job.request);
+    // A service needs its replicas: those of its own priority take none.
+    const bool is_before = is_service ? job.request.priority < request.job.priority
+                                      : job.request.priority <= request.job.priority;
+    const bool can_shrink =
+        state.policy.resizes && is_before && has_surplus(job.request, job.replicas);
     const bool can_evict = may_be_evicted(state, request, i, loss);
     if (!can_evict && !can_shrink) continue;
     VictimOption option{.job = i};
@@ -101,6 +113,11 @@ std::vector<VictimOption> victim_options(const DecisionState& state, const RoomR
       option.sheddable = surplus(job.request, job.replicas);
       option.shrink_cost =
           devices_of(job.request, job.replicas) * job.request.checkpointing.restart.value;
+    }
+    if (is_service) {
+      const double missed = missed_demand_loss(state, job);
+      option.eviction_cost += missed;
+      option.shrink_cost += missed / static_cast<double>(job.replicas.size());
     }
     options.push_back(std::move(option));
   }
@@ -184,13 +201,22 @@ std::optional<VictimSet> find_room_by(const DecisionState& state, const RoomRequ
   return std::nullopt;
 }
 
-}  // namespace
-
-std::optional<GangPlacement> make_room(DecisionState& state, const RoomRequest& request,
-                                       std::string& text) {
+std::optional<VictimSet> find_victims_for(const DecisionState& state, const RoomRequest& request) {
   auto found = find_room_by(state, request, ReclaimLoss::kSurplus);
   const bool is_reclaim = state.policy.reclaims && request.leaf >= 0;
   if (!found && is_reclaim) found = find_room_by(state, request, ReclaimLoss::kWholeJob);
+  return found;
+}
+
+}  // namespace
+
+bool can_make_room(const DecisionState& state, const RoomRequest& request) {
+  return find_victims_for(state, request).has_value();
+}
+
+std::optional<GangPlacement> make_room(DecisionState& state, const RoomRequest& request,
+                                       std::string& text) {
+  auto found = find_victims_for(state, request);
   if (!found) return std::nullopt;
   for (const Victim& victim : found->victims) {
     if (victim.is_evicted)
