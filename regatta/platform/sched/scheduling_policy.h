@@ -92,6 +92,8 @@ struct SchedulingPolicy {
   // budget.reclaim_lead ahead.
   bool sizes_services = false;
   double service_quantile = 0.99;
+  // A replica is given back when no forecast of so long a time asked for it.
+  Seconds service_hold{900};
 };
 
 // The policies that come with regatta: fifo, backfill, regatta, attained_service.

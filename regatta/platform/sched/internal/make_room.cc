@@ -11,6 +11,7 @@
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 #include "regatta/platform/sched/internal/job_progress.h"
+#include "regatta/platform/sched/internal/service_size.h"
 #include "regatta/platform/sched/internal/victim_search.h"
 
 namespace regatta::sched {
@@ -103,6 +104,13 @@ double eviction_cost(const DecisionState& state, const RunningJob& job, int lowe
   return eviction_loss(state.snapshot, job) * (1 + above);
 }
 
+// Device-seconds that a service without its replicas costs: in each interval of a hold time it
+// misses what they would have served.
+double missed_demand_loss(const DecisionState& state, const RunningJob& job) {
+  return devices_of(job.request, job.replicas) * state.policy.budget.missed_price *
+         state.policy.service_hold.value;
+}
+
 std::vector<VictimOption> victim_options(const DecisionState& state, const VictimTerms& terms) {
   const RoomRequest& request = terms.request;
   const auto& running = state.snapshot.running;
@@ -113,7 +121,11 @@ std::vector<VictimOption> victim_options(const DecisionState& state, const Victi
   for (int i = 0; i < static_cast<int>(running.size()); ++i) {
     const RunningJob& job = at(running, i);
     if (&job.request == &request.job || at(state.running, i).is_changed) continue;
-    const bool can_shrink = state.policy.resizes && job.request.priority <= request.job.priority &&
+    const bool is_service = follows_demand(state.policy, job.request);
+    // A service needs its replicas: those of its own priority take none.
+    const bool is_before = is_service ? job.request.priority < request.job.priority
+                                      : job.request.priority <= request.job.priority;
+    const bool can_shrink = state.policy.resizes && is_before &&
                             has_surplus(job.request, job.replicas) &&
                             !is_protected(state, terms, state.usage, job);
     const bool can_evict = may_be_evicted(state, terms, state.usage, job);
@@ -124,6 +136,11 @@ std::vector<VictimOption> victim_options(const DecisionState& state, const Victi
       option.sheddable = surplus(job.request, job.replicas);
       option.shrink_cost =
           devices_of(job.request, job.replicas) * job.request.checkpointing.restart.value;
+    }
+    if (is_service) {
+      const double missed = missed_demand_loss(state, job);
+      option.eviction_cost += missed;
+      option.shrink_cost += missed / static_cast<double>(job.replicas.size());
     }
     options.push_back(std::move(option));
   }
@@ -200,13 +217,22 @@ std::optional<VictimSet> find_room_by(const DecisionState& state, const RoomRequ
   return std::nullopt;
 }
 
-}  // namespace
-
-std::optional<GangPlacement> make_room(DecisionState& state, const RoomRequest& request,
-                                       std::string& text) {
+std::optional<VictimSet> find_victims_for(const DecisionState& state, const RoomRequest& request) {
   auto found = find_room_by(state, request, ReclaimLoss::kSurplus);
   const bool is_reclaim = state.policy.reclaims && request.leaf >= 0;
   if (!found && is_reclaim) found = find_room_by(state, request, ReclaimLoss::kWholeJob);
+  return found;
+}
+
+}  // namespace
+
+bool can_make_room(const DecisionState& state, const RoomRequest& request) {
+  return find_victims_for(state, request).has_value();
+}
+
+std::optional<GangPlacement> make_room(DecisionState& state, const RoomRequest& request,
+                                       std::string& text) {
+  auto found = find_victims_for(state, request);
   if (!found) return std::nullopt;
   for (const Victim& victim : found->victims) {
     if (victim.is_evicted)
