@@ -95,7 +95,7 @@ class Replay {
   double earliest_decision() const { return last_decision_ + options_.decision_interval.value; }
 
   double repeat_time() {
-    if (options_.repeat_interval.value <= 0) return kNoTime;
+    if (options_.repeat_interval.value <= 0 || times_.decisions == 0) return kNoTime;
     if (state_.queue().jobs.empty() && !options_.update_demand) return kNoTime;
     return last_decision_ + options_.repeat_interval.value;
   }
