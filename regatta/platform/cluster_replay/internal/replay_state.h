@@ -20,6 +20,8 @@
 
 namespace regatta::cluster_replay {
 
+inline constexpr Seconds kNever{-1};  // first start or end of a job that has none
+
 // When the work of a job is done; of no effect where the job has another version then.
 struct PlannedEnd {
   double at = 0;
