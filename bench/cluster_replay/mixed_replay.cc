@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/bench_program.h"
 #include "bench/cluster_replay/replay_table.h"
 #include "regatta/base/core/ids.h"
 #include "regatta/platform/cluster_replay/demand_tables.h"
@@ -74,11 +75,11 @@ void add_batch(std::vector<TracedJob> philly, MixedLoad& load) {
 Result<MixedLoad> read_load(const BenchOptions& bench) {
   const DemandTableOptions options{.past = kPast, .service_replicas = kServiceReplicas};
   MixedLoad load;
-  REGATTA_TRY(duty, read_text(bench.folder / "gentd/gpu_duty_cycle.csv"));
+  REGATTA_TRY(duty, bench_program::read_text(bench.folder / "gentd/gpu_duty_cycle.csv"));
   REGATTA_TRY(pods, read_duty_jobs(duty, "gpu_duty_cycle.csv", options));
-  REGATTA_TRY(requests, read_text(bench.folder / "gentd/qps_1min.csv"));
+  REGATTA_TRY(requests, bench_program::read_text(bench.folder / "gentd/qps_1min.csv"));
   REGATTA_TRY(services, read_service_jobs(requests, "qps_1min.csv", options));
-  REGATTA_TRY(philly_text, read_text(bench.folder / "philly/philly_jobs.csv"));
+  REGATTA_TRY(philly_text, bench_program::read_text(bench.folder / "philly/philly_jobs.csv"));
   REGATTA_TRY(philly, read_philly_jobs(philly_text, "philly_jobs.csv"));
   load.pods_most = most_at_once(pods);
   for (TracedJob& job : pods) {
