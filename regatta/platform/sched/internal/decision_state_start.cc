@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -18,6 +17,7 @@
 #include "regatta/platform/sched/internal/decision_state.h"
 #include "regatta/platform/sched/internal/earliest_start.h"
 #include "regatta/platform/sched/internal/job_progress.h"
+#include "regatta/platform/sched/internal/job_shapes.h"
 #include "regatta/platform/sched/internal/make_room.h"
 #include "regatta/platform/sched/internal/pending_order.h"
 #include "regatta/platform/sched/internal/slice_placement.h"
@@ -27,26 +27,12 @@ namespace {
 
 constexpr int kRoomSearchesMax = 32;  // of one decision
 
-// The terms by which two jobs fit at the same places or not, as bytes.
-std::string shape_of(const JobRequest& job) {
-  std::string shape;
-  const auto add = [&](long long value) { shape += std::to_string(value) + ","; };
-  add(static_cast<int>(job.topology.required));
-  for (const Role& role : job.roles) {
-    for (const int value : {role.replicas_min, role.devices, role.device_milli,
-                            role.device_memory_mib, role.cpu_milli, role.memory_mib, role.nic_milli,
-                            role.subgroup_replicas, static_cast<int>(role.subgroup_level)})
-      add(value);
-  }
-  for (const std::string& type : job.device_types)
-    shape += type + ",";
-  return shape;
-}
-
 class StartPass {
  public:
   explicit StartPass(DecisionState& state)
-      : state_(state), slices_(state.snapshot, state.queue, state.policy) {}
+      : state_(state),
+        slices_(state.snapshot, state.queue, state.policy),
+        shape_of_(state.queue.jobs.size(), -1) {}
 
   void run();
 
@@ -66,20 +52,27 @@ class StartPass {
   void add_waiting(const Waiting& waiting);
   const FreeCapacity& view_for(int pending, int& view);
   bool is_owed(int pending) const;
-  bool fits_empty_cluster(const JobRequest& job, const std::string& shape);
+  int shape_of(int pending);
+  bool is_admitted(int pending);
+  bool has_failed(int view, int shape) const;
+  void set_failed(int view, int shape);
+  bool fits_empty_cluster(const JobRequest& job, int shape);
 
   DecisionState& state_;
   SlicePlacement slices_;
   // views_[i]: what is free beside the first i reservations; the first is state_.free.
   std::vector<FreeCapacity> views_;
-  std::set<std::pair<int, std::string>> failed_;  // view and shape of jobs that did not fit
-  // Was evicted, priority, level of service, shape, queue: these decide who makes room.
-  using RoomKey = std::tuple<bool, int, int, std::string, std::string>;
+  JobShapes shapes_;
+  std::vector<int> shape_of_;              // by pending job; -1: not known yet
+  std::vector<ResourceAmounts> amounts_;   // of the smallest size, by shape
+  std::vector<std::vector<char>> failed_;  // by view and shape: such jobs did not fit
+  // Was evicted, priority, level of service, shape, leaf: these decide who makes room.
+  using RoomKey = std::tuple<bool, int, int, int, int>;
   std::set<RoomKey> failed_rooms_;     // of gangs for which nobody makes room
   std::optional<FreeCapacity> empty_;  // the cluster without any job
   ClusterSnapshot repaired_nodes_;     // all ready
   std::optional<FreeCapacity> repaired_;
-  std::map<std::string, bool> fits_empty_;  // by shape
+  std::vector<std::optional<bool>> fits_empty_;  // by shape
   int room_searches_ = 0;
   bool has_made_room_ = false;
 };
@@ -157,24 +150,50 @@ std::optional<GangPlacement> StartPass::place(int pending, const FreeCapacity& f
   return place_gang(free, {job, smallest_size(job), state_.weights});
 }
 
+int StartPass::shape_of(int pending) {
+  int& shape = at(shape_of_, pending);
+  if (shape < 0) shape = shapes_.shape_of(at(state_.queue.jobs, pending).request);
+  return shape;
+}
+
+// As admits() of the smallest size.
+bool StartPass::is_admitted(int pending) {
+  const JobRequest& job = at(state_.queue.jobs, pending).request;
+  const int shape = shape_of(pending);
+  if (shape == std::ssize(amounts_))
+    amounts_.push_back(amounts_wanted(state_, job, smallest_size(job)));
+  return state_.usage.admits(state_.accounts.at(&job), at(amounts_, shape));
+}
+
+bool StartPass::has_failed(int view, int shape) const {
+  return view < std::ssize(failed_) && shape < std::ssize(at(failed_, view)) &&
+         at(at(failed_, view), shape) != 0;
+}
+
+void StartPass::set_failed(int view, int shape) {
+  if (view >= std::ssize(failed_)) failed_.resize(as_index(view) + 1);
+  std::vector<char>& shapes = at(failed_, view);
+  if (shape >= std::ssize(shapes)) shapes.resize(as_index(shapes_.size()));
+  at(shapes, shape) = 1;
+}
+
 std::optional<WaitCause> StartPass::try_start(int pending) {
   const JobRequest& job = at(state_.queue.jobs, pending).request;
-  if (!admits(state_, job, smallest_size(job))) return WaitCause::kQuota;
+  if (!is_admitted(pending)) return WaitCause::kQuota;
   int view = 0;
   const FreeCapacity& free = view_for(pending, view);
-  const std::string shape = shape_of(job);
-  const bool has_failed = failed_.count({view, shape}) > 0;
+  const int shape = shape_of(pending);
   std::string room;
-  if (!has_failed) {
+  if (!has_failed(view, shape)) {
     if (auto placement = place(pending, free)) {
       start(pending, std::move(placement->replicas), "");
       return std::nullopt;
     }
-    failed_.emplace(view, shape);
+    set_failed(view, shape);
   }
   if (!fits_empty_cluster(job, shape)) return WaitCause::kNeverFits;
   // It would fit, but for reservations: those of its queue's guarantee pass them.
-  if (view > 0 && failed_.count({0, shape}) == 0) {
+  if (view > 0 && !has_failed(0, shape)) {
     if (auto placement = place(pending, state_.free)) {
       if (!is_owed(pending)) return WaitCause::kReservation;
       start(pending, std::move(placement->replicas), "; its queue is guaranteed them");
@@ -182,7 +201,7 @@ std::optional<WaitCause> StartPass::try_start(int pending) {
       failed_rooms_.clear();
       return std::nullopt;
     }
-    failed_.emplace(0, shape);
+    set_failed(0, shape);
   }
   if (auto placement = find_room(pending, room)) {
     start(pending, std::move(placement->replicas), room);
@@ -196,9 +215,9 @@ std::optional<WaitCause> StartPass::try_start(int pending) {
 
 // Nodes that are not ready may come back, and hold jobs again then. They are looked at only where
 // the others do not suffice.
-bool StartPass::fits_empty_cluster(const JobRequest& job, const std::string& shape) {
-  const auto known = fits_empty_.find(shape);
-  if (known != fits_empty_.end()) return known->second;
+bool StartPass::fits_empty_cluster(const JobRequest& job, int shape) {
+  if (shape >= std::ssize(fits_empty_)) fits_empty_.resize(as_index(shapes_.size()));
+  if (at(fits_empty_, shape)) return *at(fits_empty_, shape);
   if (!empty_) {
     empty_.emplace(state_.free);
     const auto give_all = [&](const JobRequest& owner,
@@ -221,7 +240,7 @@ bool StartPass::fits_empty_cluster(const JobRequest& job, const std::string& sha
     repaired_.emplace(repaired_nodes_);
   }
   if (!fits) fits = place_gang(*repaired_, {job, smallest_size(job), state_.weights}).has_value();
-  fits_empty_.emplace(shape, fits);
+  at(fits_empty_, shape) = fits;
   return fits;
 }
 
@@ -238,16 +257,17 @@ std::optional<GangPlacement> StartPass::find_room(int pending, std::string& text
   const PendingJob& job = at(state_.queue.jobs, pending);
   if (room_searches_ >= kRoomSearchesMax) return std::nullopt;
   const bool was_evicted = job.evictions > 0;
+  const int leaf = state_.usage.leaf_of(state_.accounts.at(&job.request));
   const RoomKey key{was_evicted, job.request.priority,
                     service_level(state_.policy.service_levels, job.request, job.completed),
-                    shape_of(job.request), job.request.queue};
+                    shape_of(pending), leaf};
   if (failed_rooms_.count(key) > 0) return std::nullopt;
   RoomRequest request{.job = job.request,
                       .size = smallest_size(job.request),
                       .kept = {},
                       .work = job.completed,
                       .was_evicted = was_evicted,
-                      .leaf = state_.usage.leaf_of(state_.accounts.at(&job.request))};
+                      .leaf = leaf};
   ++room_searches_;
   if (state_.policy.moves > 0 && has_free_devices(state_, request) &&
       static_cast<int>(state_.reservations.size()) < state_.policy.reservations) {
@@ -281,8 +301,7 @@ void StartPass::reserve(int pending) {
   state_.reservations.insert(place, std::move(*reservation));
   views_.clear();
   // All views but the first stand for other reservations now.
-  for (auto it = failed_.begin(); it != failed_.end();)
-    it = it->first > 0 ? failed_.erase(it) : std::next(it);
+  if (failed_.size() > 1) failed_.resize(1);
 }
 
 }  // namespace

@@ -60,6 +60,13 @@ ClusterDomains form_cluster_domains(const std::vector<ClusterNode>& nodes) {
                [&nodes](int node) { return at(nodes, node).group; });
   form_domains(domains, TopologyLevel::kCluster, [](int /*node*/) { return 0; });
   index_device_types(nodes, domains);
+  domains.failures_before.reserve(nodes.size() + 1);
+  domains.failures_before.push_back(0);
+  for (const int node : domains.order) {
+    const double failures = at(nodes, node).failures_per_day;
+    domains.failures_before.push_back(domains.failures_before.back() + failures);
+    domains.has_failures |= failures > 0;
+  }
   return domains;
 }
 
@@ -119,7 +126,46 @@ FreeCapacity::FreeCapacity(const ClusterSnapshot& snapshot)
     free_.push_back(empty_node(node));
   for (const RunningJob& job : snapshot.running)
     for (const ReplicaPlacement& replica : job.replicas)
-      take(at(job.request.roles, replica.role), replica);
+      take_replica(node(replica.node), at(job.request.roles, replica.role), replica.devices,
+                   at(free_, replica.node));
+  for (int level = static_cast<int>(TopologyLevel::kLeaf); level < kTopologyLevels; ++level)
+    at(sums_, level).resize(at(domains_->domains, level).size());
+  for (int node = 0; node < nodes(); ++node)
+    add_to_domains(node, {});
+}
+
+FreeCapacity::DomainSum FreeCapacity::sum_of(int node) const {
+  const NodeCapacity& capacity = at(free_, node);
+  const int devices = this->node(node).devices;
+  if (!capacity.is_open || devices == 0) return {};
+  long long milli = 0;
+  for (const std::int16_t each : capacity.device_milli)
+    milli += each;
+  return {milli, 1, std::popcount(capacity.whole_free) == devices ? 1 : 0};
+}
+
+// Counts what the node has now in place of `before`.
+void FreeCapacity::add_to_domains(int node, const DomainSum& before) {
+  const DomainSum now = sum_of(node);
+  const int position = at(domains_->position, node);
+  for (int level = static_cast<int>(TopologyLevel::kLeaf); level < kTopologyLevels; ++level) {
+    DomainSum& sum = at(at(sums_, level), at(at(domains_->domain_of, level), position));
+    sum.free_milli += now.free_milli - before.free_milli;
+    sum.nodes += now.nodes - before.nodes;
+    sum.whole_nodes += now.whole_nodes - before.whole_nodes;
+  }
+}
+
+long long FreeCapacity::free_milli(TopologyLevel level, int domain) const {
+  if (level == TopologyLevel::kServer) return sum_of(at(domains_->order, domain)).free_milli;
+  return at(at(sums_, static_cast<int>(level)), domain).free_milli;
+}
+
+bool FreeCapacity::is_wholly_free(TopologyLevel level, int domain) const {
+  const DomainSum sum = level == TopologyLevel::kServer
+                            ? sum_of(at(domains_->order, domain))
+                            : at(at(sums_, static_cast<int>(level)), domain);
+  return sum.nodes > 0 && sum.whole_nodes == sum.nodes;
 }
 
 const ClusterNode& FreeCapacity::node(int node) const {
@@ -135,14 +181,19 @@ int FreeCapacity::nodes() const {
 }
 
 void FreeCapacity::take(const Role& role, const ReplicaPlacement& placement) {
+  const DomainSum before = sum_of(placement.node);
   take_replica(node(placement.node), role, placement.devices, at(free_, placement.node));
+  add_to_domains(placement.node, before);
 }
 
 void FreeCapacity::give(const Role& role, const ReplicaPlacement& placement) {
+  const DomainSum before = sum_of(placement.node);
   give_replica(node(placement.node), role, placement.devices, at(free_, placement.node));
+  add_to_domains(placement.node, before);
 }
 
 void FreeCapacity::block(const Role& role, const ReplicaPlacement& placement) {
+  const DomainSum before = sum_of(placement.node);
   NodeCapacity& free = at(free_, placement.node);
   free.cpu_milli = std::max(0, free.cpu_milli - role.cpu_milli);
   free.memory_mib = std::max(0, free.memory_mib - role.memory_mib);
@@ -155,10 +206,13 @@ void FreeCapacity::block(const Role& role, const ReplicaPlacement& placement) {
     milli = static_cast<std::int16_t>(std::max(0, milli - role.device_milli));
     memory = role.is_sliced() ? std::max(0, memory - role.device_memory_mib) : 0;
   }
+  add_to_domains(placement.node, before);
 }
 
 void FreeCapacity::set_open(int node, bool is_open) {
+  const DomainSum before = sum_of(node);
   at(free_, node).is_open = is_open;
+  add_to_domains(node, before);
 }
 
 }  // namespace regatta::sched

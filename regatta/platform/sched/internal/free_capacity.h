@@ -48,6 +48,8 @@ struct ClusterDomains {
   std::array<std::vector<int>, kTopologyLevels> domain_of;
   std::vector<std::string> device_types;  // in the order of their first node
   std::vector<int> device_type;           // of each node, into device_types
+  std::vector<double> failures_before;    // expected a day of all positions before
+  bool has_failures = false;
 
   std::span<const NodeRange> of(TopologyLevel level) const {
     return domains[static_cast<std::size_t>(level)];
@@ -72,6 +74,11 @@ class FreeCapacity {
   // kServer.
   std::span<const NodeRange> domains_of(TopologyLevel level) const { return domains_->of(level); }
 
+  // Free thousandths of the devices of its nodes that are open, and whether all devices of these
+  // are whole and free, and it has some.
+  long long free_milli(TopologyLevel level, int domain) const;
+  bool is_wholly_free(TopologyLevel level, int domain) const;
+
   // Takes and returns what a replica of `role` has at `placement`. give() on failed devices leaves
   // them unusable.
   void take(const Role& role, const ReplicaPlacement& placement);
@@ -82,9 +89,18 @@ class FreeCapacity {
   void set_open(int node, bool is_open);
 
  private:
+  struct DomainSum {
+    long long free_milli = 0;
+    int nodes = 0;        // open, with devices
+    int whole_nodes = 0;  // of these: all devices are whole and free
+  };
+  DomainSum sum_of(int node) const;
+  void add_to_domains(int node, const DomainSum& before);
+
   const ClusterSnapshot* snapshot_;
   std::shared_ptr<const ClusterDomains> domains_;  // shared by copies
   std::vector<NodeCapacity> free_;
+  std::array<std::vector<DomainSum>, kTopologyLevels> sums_;  // none of kServer
 };
 
 }  // namespace regatta::sched

@@ -43,15 +43,15 @@ bool holds_kept(const GangTask& task, DomainRef domain);
 
 // Shares of a gang of several roles below the domain, one role after another in the best of the
 // orders of roles that are tried: not exact.
-std::optional<GangShares> share_out_by_role(const GangTask& task, const NodeView& view,
-                                            int device_type, DomainRef domain, FillOrder order);
+std::optional<GangShares> share_out_by_role(const GangTask& task, int device_type, DomainRef domain,
+                                            FillOrder order);
 
 // Cost and level of shares, with what the gang keeps.
 struct GangCost {
   double cost = 0;
   TopologyLevel level = TopologyLevel::kServer;
 };
-GangCost cost_of_shares(const GangTask& task, const NodeView& view, const GangShares& shares);
+GangCost cost_of_shares(const GangTask& task, const GangShares& shares);
 
 // Shares of a gang of several roles below the domain, where there are any: exact within
 // `states_left` steps, which it counts down. A dynamic programme over the nodes: which counts of

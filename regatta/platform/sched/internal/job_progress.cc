@@ -44,6 +44,7 @@ Seconds expected_run_time(const JobRequest& job, Seconds completed, double quant
 }
 
 int service_level(const std::vector<Seconds>& levels, const JobRequest& job, Seconds work) {
+  if (levels.empty()) return 0;
   const Seconds service = work * devices_min(job);
   return static_cast<int>(std::upper_bound(levels.begin(), levels.end(), service) - levels.begin());
 }

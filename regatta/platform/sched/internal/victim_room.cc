@@ -182,9 +182,7 @@ bool VictimRoom::holds_alone(int role) const {
 
 bool VictimRoom::holds_subgroups_beside_kept(int role) const {
   const std::vector<int>& kept = at(kept_, role);
-  const NodeView view = view_nodes(trial_);
-  return RoleShares({trial_.domains(), view, at(task_.job.roles, role), range_,
-                     at(room_, role).node,
+  return RoleShares({trial_, at(task_.job.roles, role), range_, at(room_, role).node,
                      std::vector<int>(kept.begin() + range_.begin, kept.begin() + range_.end),
                      at(task_.size, role)})
       .holds(domain_);
@@ -248,8 +246,7 @@ bool VictimRoom::fits() {
 }
 
 bool VictimRoom::fits_together() {
-  if (share_out_by_role(task_, view_nodes(trial_), device_type_, domain_, FillOrder::kFewest))
-    return true;
+  if (share_out_by_role(task_, device_type_, domain_, FillOrder::kFewest)) return true;
   if (range_.end - range_.begin > kSearchedNodesMax) return false;
   int states = kGangStatesMax;
   return share_out_exactly(task_, device_type_, domain_, states).has_value();
