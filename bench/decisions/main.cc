@@ -1,9 +1,11 @@
 // bench/decisions/main.cc: time and memory of decisions on a large cluster with a long queue.
 #include <algorithm>
-#include <chrono>
+#include <cstdint>
 #include <cstdio>
+#include <ctime>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -18,10 +20,33 @@ namespace regatta::sched {
 namespace {
 
 constexpr const char* kUsage =
-    "usage: regatta-decisions [NODES [RUNNING [PENDING]]]\n"
-    "Example: regatta-decisions 10000 20000 80000\n";
+    "usage: regatta-decisions [NODES [RUNNING [PENDING [SLICES]]]]\n"
+    "SLICES of 100 waiting jobs ask for a part of one device.\n"
+    "Example: regatta-decisions 10000 20000 80000 0\n";
 constexpr int kDecisions = 7;
 constexpr double kMostFull = 0.95;
+
+// Processor time of the process: other processes slow it down less than the time by the clock.
+double processor_seconds() {
+  return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
+}
+
+// FNV-1a over all that a decision says, to compare decisions of two builds.
+std::uint32_t hash_of(const SchedulingDecision& decision) {
+  std::uint32_t hash = 2166136261U;
+  const auto add = [&hash](const std::string& text) {
+    for (const char each : text)
+      hash = (hash ^ static_cast<unsigned char>(each)) * 16777619U;
+  };
+  for (const SchedulingAction& action : decision.actions) {
+    add(action.job + action.reason);
+    for (const ReplicaPlacement& replica : action.replicas)
+      add(fmt::format("{} {} {},", replica.role, replica.node, replica.devices));
+  }
+  for (const WaitingJob& job : decision.waiting)
+    add(job.job + std::to_string(static_cast<int>(job.cause)));
+  return hash;
+}
 
 // In MiB; the largest so far.
 double resident_memory() {
@@ -80,7 +105,15 @@ ClusterSnapshot full_cluster(packing::RandomSequence& random, int nodes, int run
   return snapshot;
 }
 
-Status run(int nodes, int running, int pending) {
+// A share of the compute and memory of one device.
+void make_slice(packing::RandomSequence& random, Role& role) {
+  role.replicas_min = role.replicas_max = role.devices = 1;
+  role.device_milli = 100 * static_cast<int>(1 + random.below(9));
+  role.device_memory_mib = 8192 * static_cast<int>(1 + random.below(9));
+  role.cpu_milli = 8 * role.device_milli;
+}
+
+Status run(int nodes, int running, int pending, int slices) {
   packing::RandomSequence random(1);
   const ClusterSnapshot snapshot = full_cluster(random, nodes, running);
   JobQueue queue;
@@ -92,26 +125,30 @@ Status run(int nodes, int running, int pending) {
   }
   REGATTA_TRY(tree, QuotaTree::create(std::move(queues)));
   queue.quotas = std::move(tree);
-  for (int i = 0; i < pending; ++i)
+  for (int i = 0; i < pending; ++i) {
     queue.jobs.push_back({.request = job_of(random, "p" + std::to_string(i), 1 << random.below(8)),
                           .completed = {},
                           .evictions = 0});
+    if (static_cast<int>(random.below(100)) < slices)
+      make_slice(random, queue.jobs.back().request.roles[0]);
+  }
   fmt::print("{} nodes, {} jobs run, {} wait; state {:.0f} MiB\n", nodes, snapshot.running.size(),
              pending, resident_memory());
   for (const std::string& name : scheduling_policy_names()) {
     REGATTA_TRY(policy, find_scheduling_policy(name));
     std::vector<double> times;
-    std::size_t actions = 0;
+    SchedulingDecision last;
     for (int i = 0; i < kDecisions; ++i) {
-      const auto begin = std::chrono::steady_clock::now();
+      const double begin = processor_seconds();
       REGATTA_TRY(decision, decide(snapshot, queue, policy));
-      const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
-      times.push_back(time.count());
-      actions = decision.actions.size();
+      times.push_back(processor_seconds() - begin);
+      last = std::move(decision);
     }
     fmt::print(
-        "{:<10} {:8.1f} ms a decision (median of {}), {} actions, memory at most {:.0f} MiB\n",
-        name, 1e3 * median(times), kDecisions, actions, resident_memory());
+        "{:<16} {:7.1f} ms of processor time a decision (median of {}), {} actions, hash {:08x}, "
+        "memory at most {:.0f} MiB\n",
+        name, 1e3 * median(times), kDecisions, last.actions.size(), hash_of(last),
+        resident_memory());
   }
   return {};
 }
@@ -120,17 +157,18 @@ Status run(int nodes, int running, int pending) {
 }  // namespace regatta::sched
 
 int main(int argc, char** argv) {
-  std::vector<int> numbers = {10'000, 20'000, 80'000};
+  std::vector<int> numbers = {10'000, 20'000, 80'000, 0};
   for (int i = 1; i < argc; ++i) {
     const auto number = regatta::parse_number<int>(argv[i]);
-    if (i > 3 || !number || *number < 1) {
+    if (i > 4 || !number || *number < (i == 4 ? 0 : 1)) {
       const bool is_help = std::string(argv[i]) == "--help";
       std::fputs(regatta::sched::kUsage, is_help ? stdout : stderr);
       return is_help ? 0 : 2;
     }
     numbers[static_cast<std::size_t>(i - 1)] = *number;
   }
-  const regatta::Status status = regatta::sched::run(numbers[0], numbers[1], numbers[2]);
+  const regatta::Status status =
+      regatta::sched::run(numbers[0], numbers[1], numbers[2], numbers[3]);
   if (status) return 0;
   fmt::print(stderr, "{}\n", status.error().message);
   return regatta::exit_status(status.error());
