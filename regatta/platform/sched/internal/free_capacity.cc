@@ -130,6 +130,7 @@ FreeCapacity::FreeCapacity(const ClusterSnapshot& snapshot)
                    at(free_, replica.node));
   for (int level = static_cast<int>(TopologyLevel::kLeaf); level < kTopologyLevels; ++level)
     at(sums_, level).resize(at(domains_->domains, level).size());
+  has_free_.resize(snapshot.nodes.size() / kMaskBits + 1);
   for (int node = 0; node < nodes(); ++node)
     add_to_domains(node, {});
 }
@@ -148,6 +149,9 @@ FreeCapacity::DomainSum FreeCapacity::sum_of(int node) const {
 void FreeCapacity::add_to_domains(int node, const DomainSum& before) {
   const DomainSum now = sum_of(node);
   const int position = at(domains_->position, node);
+  std::uint64_t& word = at(has_free_, position / kMaskBits);
+  const std::uint64_t bit = std::uint64_t{1} << static_cast<unsigned>(position % kMaskBits);
+  word = now.free_milli > 0 ? word | bit : word & ~bit;
   for (int level = static_cast<int>(TopologyLevel::kLeaf); level < kTopologyLevels; ++level) {
     DomainSum& sum = at(at(sums_, level), at(at(domains_->domain_of, level), position));
     sum.free_milli += now.free_milli - before.free_milli;

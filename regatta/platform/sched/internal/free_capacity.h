@@ -2,6 +2,8 @@
 #pragma once
 
 #include <array>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -79,6 +81,18 @@ class FreeCapacity {
   long long free_milli(TopologyLevel level, int domain) const;
   bool is_wholly_free(TopologyLevel level, int domain) const;
 
+  // Calls `visit` with the positions in the range, rising, of open nodes on which some share of a
+  // device is free: replicas with devices have no room elsewhere. Few nodes of a full cluster.
+  template <typename Visit>
+  void visit_free(NodeRange range, const Visit& visit) const {
+    for (int first = range.begin / kMaskBits * kMaskBits; first < range.end; first += kMaskBits)
+      for (std::uint64_t left = has_free_[static_cast<std::size_t>(first / kMaskBits)]; left != 0;
+           left &= left - 1) {
+        const int position = first + std::countr_zero(left);
+        if (position >= range.begin && position < range.end) visit(position);
+      }
+  }
+
   // Takes and returns what a replica of `role` has at `placement`. give() on failed devices leaves
   // them unusable.
   void take(const Role& role, const ReplicaPlacement& placement);
@@ -89,6 +103,8 @@ class FreeCapacity {
   void set_open(int node, bool is_open);
 
  private:
+  static constexpr int kMaskBits = 64;
+
   struct DomainSum {
     long long free_milli = 0;
     int nodes = 0;        // open, with devices
@@ -101,6 +117,7 @@ class FreeCapacity {
   std::shared_ptr<const ClusterDomains> domains_;  // shared by copies
   std::vector<NodeCapacity> free_;
   std::array<std::vector<DomainSum>, kTopologyLevels> sums_;  // none of kServer
+  std::vector<std::uint64_t> has_free_;                       // a bit for each position
 };
 
 }  // namespace regatta::sched

@@ -38,10 +38,11 @@ class GangSearch {
     const auto kept = kept_by_position(task);
     const NodeRange all{0, task.free.nodes()};
     for (int role = 0; role < std::ssize(task.job.roles); ++role) {
-      std::vector<int> room;
-      room.reserve(as_index(all.end));
-      for (int i = 0; i < all.end; ++i)
-        room.push_back(room_on_node(task, role, device_type, at(task.free.domains().order, i)));
+      std::vector<int> room(as_index(all.end));
+      const auto count_room = [&](int i) {
+        at(room, i) = room_on_node(task, role, device_type, at(task.free.domains().order, i));
+      };
+      visit_nodes_with_room(task.free, at(task.job.roles, role), all, count_room);
       alone_.emplace_back(RoleShares::Request{task.free, at(task.job.roles, role), all,
                                               std::move(room), at(kept, role),
                                               at(task.size, role)});
@@ -103,6 +104,14 @@ class GangSearch {
   std::vector<DomainRef> domains_with_room(TopologyLevel level) const {
     const ClusterDomains& domains = task_.free.domains();
     std::vector<DomainRef> found;
+    if (level == TopologyLevel::kServer && alone_.size() == 1 && task_.kept.empty() &&
+        task_.size[0] > 0) {
+      visit_nodes_with_room(task_.free, task_.job.roles[0], {0, task_.free.nodes()}, [&](int i) {
+        if (alone_[0].holds({level, i})) found.push_back({level, i});
+      });
+      sort_by_free(found);
+      return found;
+    }
     for (int index = 0; index < std::ssize(domains.of(level)); ++index) {
       const NodeRange nodes = at(domains.of(level), index);
       const DomainRef domain{level, index};
@@ -118,6 +127,12 @@ class GangSearch {
                       [domain](const PairShares& pair) { return pair.may_hold(domain); }))
         found.push_back(domain);
     }
+    sort_by_free(found);
+    return found;
+  }
+
+  // Rising; of equal ones the first comes first.
+  void sort_by_free(std::vector<DomainRef>& found) const {
     std::vector<std::pair<long long, int>> by_free;
     by_free.reserve(found.size());
     for (const DomainRef domain : found)
@@ -125,7 +140,6 @@ class GangSearch {
     std::sort(by_free.begin(), by_free.end());
     for (std::size_t i = 0; i < found.size(); ++i)
       found[i].index = by_free[i].second;
-    return found;
   }
 
   // Whether a node costs the gang what one before it costs, which goes before then: what

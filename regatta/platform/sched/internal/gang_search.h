@@ -35,6 +35,18 @@ inline int room_on_node(const GangTask& task, int role, int device_type, int nod
   return room_on_node(task, role, device_type, node, task.free.free(node));
 }
 
+// Calls `visit` with the positions of the range, rising, that may have room for the role.
+template <typename Visit>
+void visit_nodes_with_room(const FreeCapacity& free, const Role& role, NodeRange range,
+                           const Visit& visit) {
+  if (role.devices > 0) {
+    free.visit_free(range, visit);
+    return;
+  }
+  for (int position = range.begin; position < range.end; ++position)
+    visit(position);
+}
+
 // Replicas kept, by role and position; empty where none.
 std::vector<std::vector<int>> kept_by_position(const GangTask& task);
 

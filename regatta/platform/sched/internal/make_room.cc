@@ -45,6 +45,12 @@ QuotaClaim claim_of(const DecisionState& state, const RoomRequest& request) {
           .was_evicted = request.was_evicted};
 }
 
+// Whether a queue of the gang is entitled to what it takes: else it takes nothing back.
+bool may_reclaim(const DecisionState& state, const RoomRequest& request) {
+  return state.policy.reclaims && request.leaf >= 0 &&
+         state.guarantees.is_entitled(state.usage, claim_of(state, request), -1);
+}
+
 VictimFacts facts_of(const DecisionState& state, const RunningJob& job) {
   const Seconds now = state.snapshot.now;
   return {.claim = {.leaf = state.usage.leaf_of(state.accounts.at(&job.request)),
@@ -100,8 +106,7 @@ std::vector<VictimOption> victim_options(const DecisionState& state, const RoomR
   for (const RunningJob& job : running)
     lowest = std::min(lowest, job.request.priority);
   const QuotaClaim claim = claim_of(state, request);
-  const bool may_reclaim = state.policy.reclaims && request.leaf >= 0 &&
-                           state.guarantees.is_entitled(state.usage, claim, -1);
+  const bool takes_back = may_reclaim(state, request);
   std::vector<VictimOption> options;
   for (int i = 0; i < static_cast<int>(running.size()); ++i) {
     const RunningJob& job = at(running, i);
@@ -112,7 +117,7 @@ std::vector<VictimOption> victim_options(const DecisionState& state, const RoomR
     const bool can_evict =
         may_be_evicted(state, job) &&
         ((state.policy.preempts && has_right(state, request, i)) ||
-         (may_reclaim && state.guarantees.allows(state.usage, claim, facts.claim, loss)));
+         (takes_back && state.guarantees.allows(state.usage, claim, facts.claim, loss)));
     if (!can_evict && !can_shrink) continue;
     VictimOption option{.job = i};
     option.eviction_cost = can_evict ? eviction_cost(state, i, lowest) : 0;
@@ -208,8 +213,8 @@ std::optional<GangPlacement> make_room(DecisionState& state, const RoomRequest& 
                                        std::string& text) {
   find_victim_facts(state);
   auto found = find_room_by(state, request, ReclaimLoss::kSurplus);
-  const bool is_reclaim = state.policy.reclaims && request.leaf >= 0;
-  if (!found && is_reclaim) found = find_room_by(state, request, ReclaimLoss::kWholeJob);
+  if (!found && may_reclaim(state, request))
+    found = find_room_by(state, request, ReclaimLoss::kWholeJob);
   if (!found) return std::nullopt;
   for (const Victim& victim : found->victims) {
     if (victim.is_evicted)
