@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <compare>
 #include <limits>
 
 namespace regatta::sched {
