@@ -48,8 +48,8 @@ struct ReplayOptions {
   // Jobs without an estimated run time get the one that RunTimeEstimator has when they are
   // submitted.
   bool estimates_run_times = true;
-  // Running jobs whose Role::duty is known get the profile of what they were seen to need, so often;
-  // 0: never.
+  // So often, running jobs whose Role::duty is known get the profile of what they were seen to
+  // need; 0: never.
   Seconds profile_interval;
   // Where jobs share a device: what they take of each other (mixing/interference.h), the link over
   // which memory is swapped, and the length of a turn.

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "regatta/platform/cluster_replay/cluster_replay.h"
-#include "regatta/platform/cluster_replay/run_time_estimator.h"
+#include "regatta/platform/cluster_replay/internal/run_time_estimator.h"
 #include "regatta/platform/sched/scheduling_policy.h"
 #include "regatta/platform/sched/start_prediction.h"
 

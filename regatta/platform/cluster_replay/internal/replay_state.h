@@ -16,7 +16,7 @@
 #include "regatta/platform/cluster_replay/internal/device_use.h"
 #include "regatta/platform/cluster_replay/internal/event_log.h"
 #include "regatta/platform/cluster_replay/internal/job_run.h"
-#include "regatta/platform/cluster_replay/run_time_estimator.h"
+#include "regatta/platform/cluster_replay/internal/run_time_estimator.h"
 
 namespace regatta::cluster_replay {
 

@@ -1,4 +1,4 @@
-// cluster_replay/run_time_estimator.h: learns from jobs that have ended how long others run.
+// cluster_replay/internal/run_time_estimator.h: learns from ended jobs how long others run.
 // Source: shrinkage of a group's moments to its parent's, as in James and Stein, 1961; older jobs
 // count less, as in exponential smoothing (Brown, 1959).
 #pragma once

@@ -1,4 +1,4 @@
-#include "regatta/platform/cluster_replay/run_time_estimator.h"
+#include "regatta/platform/cluster_replay/internal/run_time_estimator.h"
 
 #include <cmath>
 
