@@ -107,7 +107,7 @@ struct MixedStep {
   bool is_elastic = false;
   bool mixes = false;
   bool sizes_services = false;
-  bool is_strict = false;  // no pod looks for others, and no missed interval is expected
+  bool is_strict = false;  // no two jobs with a latency target share a device, and none misses
 };
 
 const std::vector<MixedStep>& steps() {
@@ -183,6 +183,7 @@ sched::SchedulingPolicy policy_of(const MixedStep& step) {
   if (step.is_strict) {
     policy.mix_first_below = 0;
     policy.budget.missed_share = 0;
+    policy.targets_per_device = 1;
   }
   return policy;
 }

@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 
+#include "regatta/base/core/stats.h"
 #include "tests/gpu_time/time_shared_machine.h"
 
 namespace regatta::gpu_time {

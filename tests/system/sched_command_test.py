@@ -52,7 +52,7 @@ class SchedCommand(unittest.TestCase):
 
     def test_says_why_a_job_waits_and_until_when(self):
         lines = self.done("why", STATE, "finetune").split("\n")
-        self.assertEqual(lines[0], "job finetune waits for 16 of 16 devices under one leaf; held by job pretraining for about 1.42 d")
+        self.assertEqual(lines[0], "job finetune waits for 16 of 16 devices and 64 of 128 cores under one leaf; held by job pretraining for about 1.44 d")
         self.assertRegex(lines[1], r"^starts in about [0-9.]+ d \(80 %: [0-9.]+ h to [0-9.]+ d\)$")
         why = json.loads(self.done("why", STATE, "finetune", "--json"))
         self.assertEqual([job["job"] for job in why["blocking"]], ["pretraining"])

@@ -174,6 +174,7 @@ Result<SchedulingDecision> decide(const ClusterSnapshot& snapshot, const JobQueu
   if (policy.mixes) state.mixes.emplace(snapshot, policy, memo);
   heal_degraded_gangs(state);
   keep_spares(state);  // those that healed a gang are taken
+  size_services(state);
   empty_draining_nodes(state);
   mend_mixes(state);
   start_pending_jobs(state);

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cstdint>
+#include <set>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -75,6 +77,22 @@ TEST(DecideMix, JobsThatNeedLittleShareOneDevice) {
   const SchedulingDecision next = decided(snapshot, queue);
   EXPECT_TRUE(next.actions.empty());
   EXPECT_TRUE(next.mixes.empty());
+}
+
+TEST(DecideMix, AsManyJobsWithALatencyTargetShareADeviceAsThePolicyAllows) {
+  JobQueue queue;
+  for (const char* name : {"a", "b", "c"})
+    queue.jobs.push_back(pending(mixable(name, JobClass::kOnline, 0.2F)));
+  queue.jobs.push_back(pending(mixable("notebook", JobClass::kIntermittent, 0.2F)));
+  SchedulingPolicy policy = mixing_policy();
+  policy.targets_per_device = 1;
+  const SchedulingDecision decision = decided(node_of(4), queue, policy);
+  ASSERT_EQ(decision.actions.size(), 4U);
+  std::set<std::uint32_t> devices;
+  for (int i = 0; i < 3; ++i)
+    devices.insert(decision.actions[static_cast<std::size_t>(i)].replicas[0].devices);
+  EXPECT_EQ(devices.size(), 3U);
+  EXPECT_TRUE(devices.count(decision.actions[3].replicas[0].devices) > 0);
 }
 
 TEST(DecideMix, OnlineWorkGoesOverBatchWorkInsteadOfEvictingIt) {

@@ -16,6 +16,7 @@ namespace regatta::sched {
 namespace {
 
 constexpr std::size_t kLongestName = 253;  // as in Kubernetes
+constexpr double kDemandMax = 1e15;        // sums of it keep their digits
 constexpr double kSqrt2 = 1.4142135623730951;
 
 // Rational approximations of the quantile with a relative error below 1.2e-9, for the middle and
@@ -109,6 +110,23 @@ Status check_throughput(const JobRequest& job) {
                                      "list each number once, by rising devices",
                                      points[i].devices, points[i - 1].devices));
   }
+  return {};
+}
+
+Status check_demand(const JobRequest& job) {
+  const ServiceDemand& demand = *job.demand;
+  if (!mixing::has_latency_target(job.job_class))
+    return invalid_job(job, "it has a demand; only online and tidal jobs follow one");
+  if (job.roles.size() != 1 || job.roles.front().subgroup_replicas != 1)
+    return invalid_job(job, "a service that follows its demand has one role without subgroups");
+  if (!(demand.interval.value > 0) || !std::isfinite(demand.interval.value))
+    return invalid_job(job, "the interval of its demand is not above 0; give 60 s for minutes");
+  if (!(demand.per_replica > 0) || !std::isfinite(demand.per_replica))
+    return invalid_job(job, "the demand that a replica serves is not above 0; give a number");
+  for (std::size_t i = 0; i < demand.history.size(); ++i)
+    if (!(demand.history[i] >= 0) || !(demand.history[i] <= kDemandMax))
+      return invalid_job(job, fmt::format("value {} of its demand is {}; give numbers of 0 to {:g}",
+                                          i + 1, demand.history[i], kDemandMax));
   return {};
 }
 

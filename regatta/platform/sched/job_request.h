@@ -119,7 +119,8 @@ struct JobRequest {
   std::vector<ThroughputPoint> throughput;  // by rising devices; empty: grows with the devices
   Seconds submitted;
   std::optional<Seconds> deadline;
-  // kTidal with one role: its replicas follow the demand, from replicas_min to replicas_max.
+  // kOnline or kTidal with one role and no subgroups: its replicas follow the demand, from
+  // replicas_min to replicas_max.
   std::optional<ServiceDemand> demand;
 };
 

@@ -8,6 +8,7 @@
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/yaml_map.h"
 #include "regatta/platform/packing/placement_policy.h"
+#include "regatta/platform/sched/cluster_snapshot.h"
 
 namespace regatta::sched {
 namespace {
@@ -16,6 +17,7 @@ constexpr int kReservationsMax = 64;
 constexpr int kMovesMax = 64;
 constexpr int kSparesMax = 1 << 20;
 constexpr NumberRange kTimes{.low = 0, .high = 1e9};
+constexpr NumberRange kLeads{.low = 1, .high = 86400};
 constexpr NumberRange kWeights{.low = 0, .high = 1e6};
 
 SchedulingPolicy fifo_policy() {
@@ -41,6 +43,7 @@ SchedulingPolicy regatta_policy() {
   policy.reclaims = true;
   policy.protected_run_time = {600};
   policy.resizes = true;
+  policy.sizes_services = true;
   policy.moves = 4;
   policy.avoids_failing = true;
   policy.mixes = true;
@@ -114,6 +117,17 @@ void read_consolidation(const YamlMap& root, Consolidation& rule) {
   rule.rest = map.seconds_or("rest", rule.rest, {.low = 1, .high = kTimes.high});
 }
 
+void read_services(const YamlMap& root, SchedulingPolicy& policy) {
+  if (!root.has("services")) return;
+  const YamlMap services = root.map("services");
+  services.allow({"follow_demand", "lead", "quantile", "hold"});
+  policy.sizes_services = services.boolean_or("follow_demand", policy.sizes_services);
+  policy.budget.reclaim_lead = services.seconds_or("lead", policy.budget.reclaim_lead, kLeads);
+  policy.service_quantile =
+      services.number_or("quantile", policy.service_quantile, {.low = 0.5, .high = 0.9999});
+  policy.service_hold = services.seconds_or("hold", policy.service_hold, kLeads);
+}
+
 void read_levels(const YamlMap& root, SchedulingPolicy& policy) {
   if (!root.has("service_levels")) return;
   policy.service_levels.clear();
@@ -132,6 +146,8 @@ void read_mixing(const YamlMap& root, SchedulingPolicy& policy) {
   constexpr NumberRange kShares{.low = 0, .high = 1};
   policy.mixes = root.boolean_or("mix", policy.mixes);
   policy.mix_first_below = root.number_or("mix_first_below", policy.mix_first_below, kShares);
+  policy.targets_per_device =
+      root.integer_or("targets_per_device", policy.targets_per_device, {1, kMixedJobsMax});
   policy.least_share = root.number_or("least_share", policy.least_share, kShares);
   policy.interference = root.number_or("interference", policy.interference, {.low = 0, .high = 2});
   policy.host_memory_mib = static_cast<int>(
@@ -141,13 +157,11 @@ void read_mixing(const YamlMap& root, SchedulingPolicy& policy) {
       20);
   if (!root.has("budget")) return;
   const YamlMap budget = root.map("budget");
-  budget.allow({"missed_share", "missed_price", "reclaim_lead"});
+  budget.allow({"missed_share", "missed_price"});
   policy.budget.missed_share =
       budget.number_or("missed_share", policy.budget.missed_share, kShares);
   policy.budget.missed_price =
       budget.number_or("missed_price", policy.budget.missed_price, {.low = 0, .high = 1e6});
-  policy.budget.reclaim_lead =
-      budget.seconds_or("reclaim_lead", policy.budget.reclaim_lead, {.low = 0, .high = 86'400});
 }
 
 void read_keys(const YamlMap& root, SchedulingPolicy& policy) {
@@ -173,10 +187,12 @@ void read_keys(const YamlMap& root, SchedulingPolicy& policy) {
               "spares",
               "mix",
               "mix_first_below",
+              "targets_per_device",
               "least_share",
               "interference",
               "host_memory",
-              "budget"});
+              "budget",
+              "services"});
   policy.name = root.text("name", policy.name);
   policy.is_fair = root.boolean_or("fair", policy.is_fair);
   policy.order = root.choice("order", orders(), std::optional(policy.order));
@@ -198,6 +214,7 @@ void read_keys(const YamlMap& root, SchedulingPolicy& policy) {
   read_spares(root, policy.spares);
   read_weights(root, policy);
   read_mixing(root, policy);
+  read_services(root, policy);
   policy.slices = root.text("slices", policy.slices);
   if (const auto slices = packing::find_placement_policy(policy.slices); !slices)
     root.fail("slices", slices.error().message);

@@ -82,6 +82,9 @@ struct SchedulingPolicy {
   bool mixes = false;
   mixing::ServiceBudget budget;
   double mix_first_below = 0.5;
+  // Jobs with a latency target that may share one device, 1 to kMixedJobsMax. With 1 a device
+  // misses none of its job's demand: what others do there waits.
+  int targets_per_device = 8;
   double least_share = 0.25;   // of its need that a job without latency target must expect to get
   double interference = 0.15;  // mixing/interference.h
   int host_memory_mib = 0;     // of each device, for time slices
@@ -89,6 +92,8 @@ struct SchedulingPolicy {
   // budget.reclaim_lead ahead.
   bool sizes_services = false;
   double service_quantile = 0.99;
+  // A replica is given back when no forecast of so long a time asked for it.
+  Seconds service_hold{900};
 };
 
 // The policies that come with regatta: fifo, backfill, regatta, attained_service.

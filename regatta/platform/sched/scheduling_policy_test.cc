@@ -48,22 +48,35 @@ TEST(SchedulingPolicyFile, ReadsSparesAndConsolidation) {
 
 TEST(SchedulingPolicyFile, SaysHowDevicesAreShared) {
   const auto policy = parse_scheduling_policy(
-      "base: fifo\nmix: true\nmix_first_below: 0.3\nleast_share: 0.4\ninterference: 0.2\n"
-      "host_memory: 64GiB\nbudget: {missed_share: 0.02, missed_price: 5, reclaim_lead: 1min}\n",
+      "base: fifo\nmix: true\nmix_first_below: 0.3\ntargets_per_device: 1\nleast_share: "
+      "0.4\ninterference: 0.2\n"
+      "host_memory: 64GiB\nbudget: {missed_share: 0.02, missed_price: 5}\n",
       "p.yaml");
   ASSERT_TRUE(policy) << policy.error().message;
   EXPECT_TRUE(policy->mixes);
   EXPECT_EQ(policy->mix_first_below, 0.3);
+  EXPECT_EQ(policy->targets_per_device, 1);
   EXPECT_EQ(policy->least_share, 0.4);
   EXPECT_EQ(policy->interference, 0.2);
   EXPECT_EQ(policy->host_memory_mib, 64 << 10);
   EXPECT_EQ(policy->budget.missed_share, 0.02);
   EXPECT_EQ(policy->budget.missed_price, 5);
-  EXPECT_EQ(policy->budget.reclaim_lead, Seconds{60});
   const auto wrong = parse_scheduling_policy("budget: {missed_share: 2}\n", "p.yaml");
   ASSERT_FALSE(wrong);
   EXPECT_TRUE(wrong.error().message.starts_with("p.yaml:1: budget.missed_share: "))
       << wrong.error().message;
+}
+
+TEST(SchedulingPolicyFile, SaysHowServicesFollowTheirDemand) {
+  EXPECT_FALSE(find_scheduling_policy("backfill")->sizes_services);
+  const auto policy = parse_scheduling_policy(
+      "base: backfill\nservices: {follow_demand: true, lead: 5min, quantile: 0.9, hold: 1h}\n",
+      "p.yaml");
+  ASSERT_TRUE(policy) << policy.error().message;
+  EXPECT_TRUE(policy->sizes_services);
+  EXPECT_EQ(policy->budget.reclaim_lead, Seconds{300});
+  EXPECT_EQ(policy->service_quantile, 0.9);
+  EXPECT_EQ(policy->service_hold, Seconds{3600});
 }
 
 TEST(SchedulingPolicyFile, NamesFileLineKeyAndRemedyOfWhatIsWrong) {
@@ -85,6 +98,9 @@ TEST(SchedulingPolicyFile, NamesFileLineKeyAndRemedyOfWhatIsWrong) {
   EXPECT_NE(message("consolidation: {rest: 0s}\n").find("p.yaml:1: consolidation.rest"),
             std::string::npos);
   EXPECT_NE(message("slices: tetris\n").find("p.yaml:1: slices: "), std::string::npos);
+  EXPECT_EQ(message("services: {quantile: 1}\n"),
+            "p.yaml:1: services.quantile: '1' is out of range; write a number from 0.5 to 0.9999");
+  EXPECT_NE(message("services: {hold: 0s}\n").find("p.yaml:1: services.hold: "), std::string::npos);
   EXPECT_NE(message("preemption: true\n").find("did you mean"), std::string::npos);
 }
 

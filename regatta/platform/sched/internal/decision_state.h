@@ -128,6 +128,7 @@ std::string sharing_text(const DecisionState& state, std::span<const ReplicaPlac
 
 // The steps, in this order.
 void heal_degraded_gangs(DecisionState& state);
+void size_services(DecisionState& state);
 void empty_draining_nodes(DecisionState& state);
 // Jobs leave devices whose mix keeps the budget no more.
 void mend_mixes(DecisionState& state);
@@ -136,5 +137,18 @@ void resize_elastic_jobs(DecisionState& state);
 void consolidate_running_jobs(DecisionState& state);
 // The actions for devices that other jobs share now, or in another way.
 void settle_mixes(DecisionState& state);
+
+// A pending service, service_size.h: as many replicas as its forecast asks for, as far as they fit
+// `free` and the quota; nothing where its smallest size does not fit.
+std::optional<GangPlacement> place_service(const DecisionState& state, const JobRequest& job,
+                                           const FreeCapacity& free);
+// Adds replicas that it lacks then to those that it starts with, which are taken; others make room
+// for them. The text says what its demand needs.
+std::string complete_service(DecisionState& state, const PendingJob& job,
+                             std::vector<ReplicaPlacement>& replicas);
+// Which replicas a service gives back, as rising indices: as many whole nodes as possible become
+// free, and nodes that jobs leave come first.
+std::vector<int> replicas_to_return(const DecisionState& state, const JobRequest& job,
+                                    std::span<const ReplicaPlacement> replicas, int count);
 
 }  // namespace regatta::sched

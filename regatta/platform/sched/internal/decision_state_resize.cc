@@ -10,6 +10,7 @@
 #include "regatta/base/core/units.h"
 #include "regatta/platform/sched/internal/decision_state.h"
 #include "regatta/platform/sched/internal/job_progress.h"
+#include "regatta/platform/sched/internal/service_size.h"
 
 namespace regatta::sched {
 namespace {
@@ -74,7 +75,7 @@ std::vector<Growth> growths(const DecisionState& state) {
   for (int i = 0; i < static_cast<int>(state.running.size()); ++i) {
     const RunningJob& job = at(state.snapshot.running, i);
     if (at(state.running, i).is_changed || !is_elastic(job.request) ||
-        is_degraded(state.snapshot, job))
+        follows_demand(state.policy, job.request) || is_degraded(state.snapshot, job))
       continue;
     list.push_back(
         {.job = &job.request,
@@ -84,7 +85,9 @@ std::vector<Growth> growths(const DecisionState& state) {
   }
   for (int i = 0; i < static_cast<int>(state.started.size()); ++i) {
     const PendingJob& job = at(state.queue.jobs, i);
-    if (at(state.started, i).empty() || !is_elastic(job.request)) continue;
+    if (at(state.started, i).empty() || !is_elastic(job.request) ||
+        follows_demand(state.policy, job.request))
+      continue;
     list.push_back({.job = &job.request,
                     .pending = i,
                     .remaining = remaining_time(job.request.run_time, job.completed, 0.5),

@@ -15,6 +15,7 @@
 #include "regatta/platform/sched/internal/earliest_start.h"
 #include "regatta/platform/sched/internal/job_progress.h"
 #include "regatta/platform/sched/internal/make_room.h"
+#include "regatta/platform/sched/internal/service_size.h"
 #include "regatta/platform/sched/internal/start_pass.h"
 #include "regatta/platform/sched/internal/unfit_reason.h"
 
@@ -126,6 +127,7 @@ const FreeCapacity& StartPass::view_for(int pending, int& view) {
 }
 
 std::optional<GangPlacement> StartPass::place(const JobRequest& job, const FreeCapacity& free) {
+  if (follows_demand(state_.policy, job)) return place_service(state_, job, free);
   if (auto slice = slices_.place(job, free)) return slice;
   return place_gang(free, {job, smallest_size(job), state_.weights});
 }
@@ -280,14 +282,25 @@ void StartPass::start(int pending, std::vector<ReplicaPlacement> replicas,
   const PendingJob& job = at(state_.queue.jobs, pending);
   take(state_, job.request, replicas);
   ++starts_;
+  std::string need;
+  if (follows_demand(state_.policy, job.request)) {
+    const std::size_t actions = state_.decision.actions.size();
+    need = "; " + complete_service(state_, job, replicas);
+    if (state_.decision.actions.size() > actions) {
+      failed_.clear();
+      failed_mixes_.clear();
+      failed_rooms_.clear();
+      has_made_room_ = true;
+    }
+  }
   views_.clear();
   // Others may come to its devices.
   if (state_.mixes && state_.mixes->may_share(job.request)) failed_mixes_.clear();
   at(state_.started, pending) = replicas;
   const Seconds waited = state_.snapshot.now - job.request.submitted;
   add_action(state_, ActionKind::kStart, job.request, replicas,
-             fmt::format("starts on {}{}{}", place_text(state_, job.request, replicas),
-                         waited.value > 0 ? " after " + format_duration(waited) : "", room));
+             fmt::format("starts on {}{}{}{}", place_text(state_, job.request, replicas),
+                         waited.value > 0 ? " after " + format_duration(waited) : "", room, need));
 }
 
 void StartPass::reserve(int pending) {

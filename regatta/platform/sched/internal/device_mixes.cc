@@ -179,6 +179,12 @@ std::optional<double> DeviceMixes::need_with(const JobRequest& job, DeviceKey de
     milli += occupant.milli;
   }
   if (milli != kDeviceMilli) return std::nullopt;  // somebody there cannot be mixed
+  const auto has_target = [](const MixOccupant& occupant) {
+    return has_latency_target(occupant.job->job_class);
+  };
+  if (has_latency_target(job.job_class) &&
+      std::count_if(there.begin(), there.end(), has_target) >= policy_->targets_per_device)
+    return std::nullopt;
   // In rising order, so that the sum does not depend on the numbers of the kinds.
   std::vector<double> means;
   double largest = 0;

@@ -11,6 +11,7 @@
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
 #include "regatta/platform/sched/internal/job_progress.h"
+#include "regatta/platform/sched/internal/service_size.h"
 #include "regatta/platform/sched/internal/victim_search.h"
 
 namespace regatta::sched {
@@ -134,6 +135,13 @@ double eviction_rank(const DecisionState& state, const RunningJob& job, int lowe
              : 0;
 }
 
+// Device-seconds that a service without its replicas costs: in each interval of a hold time it
+// misses what they would have served.
+double missed_demand_loss(const DecisionState& state, const RunningJob& job) {
+  return devices_of(job.request, job.replicas) * state.policy.budget.missed_price *
+         state.policy.service_hold.value;
+}
+
 std::vector<VictimOption> victim_options(const DecisionState& state, const VictimTerms& terms) {
   const RoomRequest& request = terms.request;
   const auto& running = state.snapshot.running;
@@ -145,8 +153,12 @@ std::vector<VictimOption> victim_options(const DecisionState& state, const Victi
     const RunningJob& job = at(running, i);
     if (&job.request == &request.job || at(state.running, i).is_changed) continue;
     const VictimFacts& facts = at(state.victim_facts, i);
-    const bool can_shrink = state.policy.resizes && job.request.priority <= request.job.priority &&
-                            facts.has_surplus && !is_protected(state, terms, state.usage, i);
+    const bool is_service = follows_demand(state.policy, job.request);
+    // A service needs its replicas: those of its own priority take none.
+    const bool is_before = is_service ? job.request.priority < request.job.priority
+                                      : job.request.priority <= request.job.priority;
+    const bool can_shrink = state.policy.resizes && is_before && facts.has_surplus &&
+                            !is_protected(state, terms, state.usage, i);
     const bool can_evict = may_be_evicted(state, terms, state.usage, i);
     if (!can_evict && !can_shrink) continue;
     VictimOption option{.job = i};
@@ -156,6 +168,11 @@ std::vector<VictimOption> victim_options(const DecisionState& state, const Victi
       option.sheddable = surplus(job.request, job.replicas);
       option.shrink_cost =
           devices_of(job.request, job.replicas) * job.request.checkpointing.restart.value;
+    }
+    if (is_service) {
+      const double missed = missed_demand_loss(state, job);
+      option.eviction_cost += missed;
+      option.shrink_cost += missed / static_cast<double>(job.replicas.size());
     }
     options.push_back(std::move(option));
   }
@@ -232,14 +249,23 @@ std::optional<VictimSet> find_room_by(const DecisionState& state, const RoomRequ
   return std::nullopt;
 }
 
-}  // namespace
-
-std::optional<GangPlacement> make_room(DecisionState& state, const RoomRequest& request,
-                                       std::string& text) {
+std::optional<VictimSet> find_victims_for(DecisionState& state, const RoomRequest& request) {
   find_victim_facts(state);
   auto found = find_room_by(state, request, ReclaimLoss::kSurplus);
   if (!found && may_reclaim(state, claim_of(state, request)))
     found = find_room_by(state, request, ReclaimLoss::kWholeJob);
+  return found;
+}
+
+}  // namespace
+
+bool can_make_room(DecisionState& state, const RoomRequest& request) {
+  return find_victims_for(state, request).has_value();
+}
+
+std::optional<GangPlacement> make_room(DecisionState& state, const RoomRequest& request,
+                                       std::string& text) {
+  auto found = find_victims_for(state, request);
   if (!found) return std::nullopt;
   for (const Victim& victim : found->victims) {
     if (victim.is_evicted)
