@@ -86,19 +86,6 @@ Status check_role(const JobRequest& job, const Role& role) {
   return {};
 }
 
-Status check_demand(const JobRequest& job) {
-  const ServiceDemand& demand = *job.demand;
-  if (job.job_class != JobClass::kTidal || job.roles.size() != 1)
-    return invalid_job(job, "only a tidal job of one role follows a demand; leave demand out");
-  if (!(demand.interval.value > 0) || !(demand.per_replica > 0) ||
-      !std::isfinite(demand.interval.value) || !std::isfinite(demand.per_replica))
-    return invalid_job(job, "the interval of its demand, and what a replica serves, are above 0");
-  for (const double amount : demand.history)
-    if (!(amount >= 0) || !std::isfinite(amount))
-      return invalid_job(job, "the history of its demand has an amount below 0; give 0 or more");
-  return {};
-}
-
 Status check_throughput(const JobRequest& job) {
   const auto& points = job.throughput;
   for (std::size_t i = 0; i < points.size(); ++i) {
