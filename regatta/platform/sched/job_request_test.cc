@@ -70,7 +70,10 @@ TEST(CheckJob, RefusesADemandThatNoServiceCanHave) {
   };
   EXPECT_EQ(message([](JobRequest& job) { job.job_class = JobClass::kBatch; }),
             "job chat: it has a demand; only online and tidal jobs follow one");
-  EXPECT_EQ(message([](JobRequest& job) { job.roles.push_back(job.roles[0]); }),
+  EXPECT_EQ(message([](JobRequest& job) {
+              job.roles.push_back(job.roles[0]);
+              job.roles[1].name = "other";
+            }),
             "job chat: a service that follows its demand has one role without subgroups");
   EXPECT_EQ(message([](JobRequest& job) { job.roles[0].subgroup_replicas = 2; }),
             "job chat: a service that follows its demand has one role without subgroups");
