@@ -257,6 +257,7 @@ ServiceState random_service_state(std::uint64_t seed) {
     for (std::size_t i = 0; i < job.request.roles.size(); ++i) {
       Role& role = job.request.roles[i];
       const int count = replica_counts(job.request, job.replicas)[i];
+      role.name = "role" + std::to_string(i);
       role.replicas_min = count;
       role.replicas_max = std::max(1, count);
       role.name = "role" + std::to_string(i);
