@@ -260,7 +260,6 @@ ServiceState random_service_state(std::uint64_t seed) {
       role.name = "role" + std::to_string(i);
       role.replicas_min = count;
       role.replicas_max = std::max(1, count);
-      role.name = "role" + std::to_string(i);
       if (role.devices == 0) role.cpu_milli = std::max(role.cpu_milli, 1000);
     }
     for (const ReplicaPlacement& replica : job.replicas)  // roles without devices got CPUs
