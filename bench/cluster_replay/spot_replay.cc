@@ -27,6 +27,9 @@ constexpr Seconds kForecastInterval{60};
 constexpr sched::Checkpointing kCheckpointing{{1800}, {0}, {60}};
 constexpr int kServerDevices = 8;
 constexpr const char* kSpotQueue = "spot";
+// Days by which the jobs of Philly are turned within their 31 days against the services: the order
+// of the queue and the forecast were chosen at 7 days, and on other days of Philly.
+constexpr int kTurns[] = {0, 3, 10, 17, 24};
 
 struct SpotTrace {
   std::vector<TracedJob> jobs;  // of both traces, by their submission
@@ -37,7 +40,7 @@ bool is_always_on(const TracedJob& job) {
   return job.request.submitted.value <= 0 && job.run_time.value >= (kDays - 0.1) * kDay;
 }
 
-Result<SpotTrace> read_traces(const BenchOptions& bench) {
+Result<SpotTrace> read_traces(const BenchOptions& bench, int turn) {
   REGATTA_TRY(dlrm_text, bench_program::read_text(bench.folder / "dlrm/dlrm_instances_2025.csv"));
   REGATTA_TRY(instances, read_dlrm_instances(dlrm_text, "dlrm_instances_2025.csv"));
   REGATTA_TRY(philly_text, bench_program::read_text(bench.folder / "philly/philly_jobs.csv"));
@@ -56,6 +59,7 @@ Result<SpotTrace> read_traces(const BenchOptions& bench) {
   for (TracedJob& job : spot_jobs) {
     job.request.submitted -= {kFirstDay * kDay};
     if (job.request.submitted.value < 0 || job.request.submitted.value >= kDays * kDay) continue;
+    job.request.submitted = {std::fmod(job.request.submitted.value + turn * kDay, kDays * kDay)};
     job.request.checkpointing = kCheckpointing;
     trace.jobs.push_back(std::move(job));
   }
@@ -131,53 +135,84 @@ std::vector<SpotPolicy> spot_policies() {
   lowest.victims = sched::VictimRule::kLowestPriority;
   sched::SchedulingPolicy least = lowest;
   least.victims = sched::VictimRule::kLeastLoss;
-  sched::SchedulingPolicy shortest = least;
-  shortest.order = sched::JobOrder::kShortest;
-  sched::SchedulingPolicy greedy = shortest;
-  greedy.backfill = sched::BackfillRule::kGreedy;
+  sched::SchedulingPolicy ordered = least;
+  ordered.order = sched::JobOrder::kLeastService;
   return {{"backfill, lowest priority first", lowest, false},
           {"the same with victims of least loss", least, false},
-          {"and with the forecast kept free", least, true},
-          {"and shortest jobs first", shortest, true},
-          {"and whatever fits starts", greedy, true}};
+          {"and least device time first", ordered, false},
+          {"and with the forecast kept free", ordered, true}};
+}
+
+// One policy on one cluster with one turn of the trace.
+Result<ReplayRow> replay_spot_policy(const BenchOptions& bench, const SpotPolicy& policy,
+                                     const ReplayInput& input, const SpotLimit& limit,
+                                     const std::string& cluster) {
+  ReplayOptions options;
+  options.decision_interval = kDecisionInterval;
+  options.measured_from = {kDay};
+  options.measured_until = {kDays * kDay};
+  if (policy.has_forecast)
+    options.before_decision = [&](const sched::ClusterSnapshot& snapshot, sched::JobQueue& queue) {
+      auto tree = limit.tree(snapshot.now);
+      REGATTA_CHECK(tree.has_value());
+      queue.quotas = std::move(*tree);
+    };
+  BenchOptions unpredicted = bench;
+  unpredicted.predicted_every = 0;
+  REGATTA_TRY(row, replay_row(input, {policy.label, policy.policy}, cluster, unpredicted, options));
+  row.is_spot = true;
+  return row;
+}
+
+// Evictions and mean waiting of spot jobs over all turns of one policy.
+struct SpotTotal {
+  double evictions = 0;
+  double waiting = 0;
+};
+
+void print_totals(const std::string& cluster, const std::vector<SpotPolicy>& policies,
+                  const std::vector<SpotTotal>& totals) {
+  for (std::size_t i = 0; i < policies.size(); ++i) {
+    if (totals[i].waiting <= 0 || totals[0].waiting <= 0) continue;
+    fmt::print("| {}, mean | {} | {:.0f} ({:+.0f} %) | {:.0f} ({:+.0f} %) |\n", cluster,
+               policies[i].label, totals[i].evictions / std::size(kTurns),
+               100 * (totals[i].evictions / totals[0].evictions - 1),
+               totals[i].waiting / std::size(kTurns),
+               100 * (totals[i].waiting / totals[0].waiting - 1));
+  }
 }
 
 }  // namespace
 
 Status replay_spot(const BenchOptions& bench) {
-  REGATTA_TRY(trace, read_traces(bench));
   print_head(bench, true);
-  for (const int devices : {1640, 1560, 1720}) {
-    const std::string cluster = fmt::format("{}", devices + trace.always_on);
-    if (!bench.has("spot") && !bench.has("spot" + cluster)) continue;
-    ReplayInput input;
-    input.jobs = trace.jobs;
-    add_servers(input.nodes, {"gpu", devices / kServerDevices, kServerDevices});
-    // Five minutes ahead, as spot jobs end every minute.
-    const mixing::ForecastOptions forecast{.lead = 5, .quantile = 0.9};
-    const SpotLimit limit(input.jobs, devices, forecast);
-    REGATTA_TRY(quotas, limit.tree({-1}));
-    input.quotas = quotas;
-    for (const SpotPolicy& policy : spot_policies()) {
-      if (policy.label.find(bench.policy) == std::string::npos) continue;
-      ReplayOptions options;
-      options.decision_interval = kDecisionInterval;
-      options.measured_from = {kDay};
-      options.measured_until = {kDays * kDay};
-      if (policy.has_forecast)
-        options.before_decision = [&](const sched::ClusterSnapshot& snapshot,
-                                      sched::JobQueue& queue) {
-          auto tree = limit.tree(snapshot.now);
-          REGATTA_CHECK(tree.has_value());
-          queue.quotas = std::move(*tree);
-        };
-      BenchOptions unpredicted = bench;
-      unpredicted.predicted_every = 0;
-      REGATTA_TRY(row,
-                  replay_row(input, {policy.label, policy.policy}, cluster, unpredicted, options));
-      row.is_spot = true;
-      print_row(bench, row);
+  const std::vector<SpotPolicy> policies = spot_policies();
+  for (const int devices : {1640, 1560}) {
+    std::vector<SpotTotal> totals(policies.size());
+    std::string cluster;
+    for (const int turn : kTurns) {
+      REGATTA_TRY(trace, read_traces(bench, turn));
+      cluster = fmt::format("{}", devices + trace.always_on);
+      if (!bench.has("spot") && !bench.has("spot" + cluster)) break;
+      ReplayInput input;
+      input.jobs = std::move(trace.jobs);
+      add_servers(input.nodes, {"gpu", devices / kServerDevices, kServerDevices});
+      // Two minutes ahead, as spot jobs end every minute.
+      const mixing::ForecastOptions forecast{.lead = 2, .quantile = 0.9};
+      const SpotLimit limit(input.jobs, devices, forecast);
+      REGATTA_TRY(quotas, limit.tree({-1}));
+      input.quotas = quotas;
+      for (std::size_t i = 0; i < policies.size(); ++i) {
+        if (policies[i].label.find(bench.policy) == std::string::npos) continue;
+        REGATTA_TRY(row, replay_spot_policy(bench, policies[i], input, limit,
+                                            fmt::format("{}, turned {} d", cluster, turn)));
+        print_row(bench, row);
+        const JobGroupSummary& spot = row.result.by_priority.begin()->second;
+        totals[i].evictions += spot.evictions;
+        totals[i].waiting += spot.delay.mean.value;
+      }
     }
+    if (!bench.as_json) print_totals(cluster, policies, totals);
   }
   return {};
 }

@@ -1,9 +1,11 @@
 // bench/decisions/main.cc: time and memory of decisions on a large cluster with a long queue.
 #include <algorithm>
-#include <chrono>
+#include <cstdint>
 #include <cstdio>
+#include <ctime>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -18,10 +20,33 @@ namespace regatta::sched {
 namespace {
 
 constexpr const char* kUsage =
-    "usage: regatta-decisions [NODES [RUNNING [PENDING]]]\n"
-    "Example: regatta-decisions 10000 20000 80000\n";
+    "usage: regatta-decisions [NODES [RUNNING [PENDING [SLICES]]]]\n"
+    "SLICES of 100 waiting jobs ask for a part of one device.\n"
+    "Example: regatta-decisions 10000 20000 80000 0\n";
 constexpr int kDecisions = 7;
 constexpr double kMostFull = 0.95;
+
+// Processor time of the process: other processes slow it down less than the time by the clock.
+double processor_seconds() {
+  return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
+}
+
+// FNV-1a over all that a decision says, to compare decisions of two builds.
+std::uint32_t hash_of(const SchedulingDecision& decision) {
+  std::uint32_t hash = 2166136261U;
+  const auto add = [&hash](const std::string& text) {
+    for (const char each : text)
+      hash = (hash ^ static_cast<unsigned char>(each)) * 16777619U;
+  };
+  for (const SchedulingAction& action : decision.actions) {
+    add(action.job + action.reason);
+    for (const ReplicaPlacement& replica : action.replicas)
+      add(fmt::format("{} {} {},", replica.role, replica.node, replica.devices));
+  }
+  for (const WaitingJob& job : decision.waiting)
+    add(job.job + std::to_string(static_cast<int>(job.cause)));
+  return hash;
+}
 
 // In MiB; the largest so far.
 double resident_memory() {
@@ -80,14 +105,24 @@ ClusterSnapshot full_cluster(packing::RandomSequence& random, int nodes, int run
   return snapshot;
 }
 
+// A share of the compute and memory of one device.
+void make_slice(packing::RandomSequence& random, Role& role) {
+  role.replicas_min = role.replicas_max = role.devices = 1;
+  role.device_milli = 100 * static_cast<int>(1 + random.below(9));
+  role.device_memory_mib = 8192 * static_cast<int>(1 + random.below(9));
+  role.cpu_milli = 8 * role.device_milli;
+}
+
 Status run(bench_program::Arguments arguments) {
-  REGATTA_TRY_DO(bench_program::check_rest(arguments, 3));
-  const auto number = [&](std::size_t index, const char* name, const char* usual) {
-    return bench_program::number_in(name, index < arguments.size() ? arguments[index] : usual, {});
+  REGATTA_TRY_DO(bench_program::check_rest(arguments, 4));
+  const auto number = [&](std::size_t index, const char* name, const char* usual, IntRange range) {
+    return bench_program::number_in(name, index < arguments.size() ? arguments[index] : usual,
+                                    range);
   };
-  REGATTA_TRY(nodes, number(0, "NODES", "10000"));
-  REGATTA_TRY(running, number(1, "RUNNING", "20000"));
-  REGATTA_TRY(pending, number(2, "PENDING", "80000"));
+  REGATTA_TRY(nodes, number(0, "NODES", "10000", {}));
+  REGATTA_TRY(running, number(1, "RUNNING", "20000", {}));
+  REGATTA_TRY(pending, number(2, "PENDING", "80000", {}));
+  REGATTA_TRY(slices, number(3, "SLICES", "0", {0, 100}));
   packing::RandomSequence random(1);
   const ClusterSnapshot snapshot = full_cluster(random, nodes, running);
   JobQueue queue;
@@ -99,26 +134,30 @@ Status run(bench_program::Arguments arguments) {
   }
   REGATTA_TRY(tree, QuotaTree::create(std::move(queues)));
   queue.quotas = std::move(tree);
-  for (int i = 0; i < pending; ++i)
+  for (int i = 0; i < pending; ++i) {
     queue.jobs.push_back({.request = job_of(random, "p" + std::to_string(i), 1 << random.below(8)),
                           .completed = {},
                           .evictions = 0});
+    if (static_cast<int>(random.below(100)) < slices)
+      make_slice(random, queue.jobs.back().request.roles[0]);
+  }
   fmt::print("{} nodes, {} jobs run, {} wait; state {:.0f} MiB\n", nodes, snapshot.running.size(),
              pending, resident_memory());
   for (const std::string& name : scheduling_policy_names()) {
     REGATTA_TRY(policy, find_scheduling_policy(name));
     std::vector<double> times;
-    std::size_t actions = 0;
+    SchedulingDecision last;
     for (int i = 0; i < kDecisions; ++i) {
-      const auto begin = std::chrono::steady_clock::now();
+      const double begin = processor_seconds();
       REGATTA_TRY(decision, decide(snapshot, queue, policy));
-      const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
-      times.push_back(time.count());
-      actions = decision.actions.size();
+      times.push_back(processor_seconds() - begin);
+      last = std::move(decision);
     }
     fmt::print(
-        "{:<10} {:8.1f} ms a decision (median of {}), {} actions, memory at most {:.0f} MiB\n",
-        name, 1e3 * median(times), kDecisions, actions, resident_memory());
+        "{:<16} {:7.1f} ms of processor time a decision (median of {}), {} actions, hash {:08x}, "
+        "memory at most {:.0f} MiB\n",
+        name, 1e3 * median(times), kDecisions, last.actions.size(), hash_of(last),
+        resident_memory());
   }
   return {};
 }

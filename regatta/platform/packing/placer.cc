@@ -55,9 +55,11 @@ struct Placer::State {
   DemandSummary demand;
   std::vector<NodePool> pools;
   std::vector<std::uint16_t> pool_of;  // by node
+  PoolPrices first_prices;             // before any step
   PoolPrices prices;
   std::vector<float> pool_cost;  // of the class that is placed
   int since_step = 0;
+  std::uint64_t seed = 0;
   RandomSequence random{0};
 
   PodClass class_of(const Pod& pod) const {
@@ -163,7 +165,29 @@ struct Placer::State {
 
   Status add_nodes(std::vector<GpuNode> given);
   void summarize(const std::vector<Pod>& pods);
+  void count_pools();
+  void find_prices();
 };
+
+// Sums what the nodes of each pool have free.
+void Placer::State::count_pools() {
+  for (NodePool& pool : pools)
+    pool.gpu_free_milli = pool.cpu_free_milli = 0;
+  for (std::size_t node = 0; node < states.size(); ++node) {
+    NodePool& pool = pools[pool_of[node]];
+    for (int gpu = 0; gpu < states[node].gpus; ++gpu)
+      pool.gpu_free_milli += states[node].gpu_free[static_cast<std::size_t>(gpu)];
+    pool.cpu_free_milli += states[node].cpu_milli;
+  }
+}
+
+void Placer::State::find_prices() {
+  prices = first_prices;
+  since_step = 0;
+  if (policy.weights.pool_price > 0)
+    for (int i = 0; i < kFirstSteps; ++i)
+      prices.step(pools, 0.2 / (1 + 0.1 * i));
+}
 
 Status Placer::State::add_nodes(std::vector<GpuNode> given) {
   nodes = std::move(given);
@@ -179,11 +203,9 @@ Status Placer::State::add_nodes(std::vector<GpuNode> given) {
       return p.model == state.model && p.gpus == state.gpus;
     });
     if (pool == pools.end()) pool = pools.insert(pools.end(), {state.model, state.gpus});
-    for (int gpu = 0; gpu < state.gpus; ++gpu)
-      pool->gpu_free_milli += state.gpu_free[static_cast<std::size_t>(gpu)];
-    pool->cpu_free_milli += state.cpu_milli;
     pool_of.push_back(static_cast<std::uint16_t>(pool - pools.begin()));
   }
+  count_pools();
   pool_cost.resize(pools.size());
   seen.resize(nodes.size());
   if (models.size() <= static_cast<std::size_t>(kGpuModelsMax)) return {};
@@ -205,10 +227,8 @@ void Placer::State::summarize(const std::vector<Pod>& pods) {
   }
   demand.cpu_per_gpu = gpu > 0 && cpu > 0 ? cpu / gpu : 1;
   const int count = std::max<int>(1, static_cast<int>(models.size()));
-  prices = PoolPrices(typical_pods(given, 1), pools.size());
-  if (policy.weights.pool_price > 0)
-    for (int i = 0; i < kFirstSteps; ++i)
-      prices.step(pools, 0.2 / (1 + 0.1 * i));
+  first_prices = PoolPrices(typical_pods(given, 1), pools.size());
+  find_prices();
   demand.tables =
       DemandTables(typical_pods(given, policy.typical_share), count, policy.arrivals_ahead);
 }
@@ -222,6 +242,7 @@ Result<Placer> Placer::create(std::vector<GpuNode> nodes, const std::vector<Pod>
                               const PlacementPolicy& policy, std::uint64_t seed) {
   auto state = std::make_unique<State>();
   state->policy = policy;
+  state->seed = seed;
   state->random = RandomSequence(seed);
   REGATTA_TRY_DO(state->add_nodes(std::move(nodes)));
   for (const Pod& pod : demand) {
@@ -259,6 +280,24 @@ std::optional<PodPlacement> Placer::place(int pod_class) {
 
 void Placer::release(int pod_class, const PodPlacement& placement) {
   state_->apply(pod_class, placement, 1);
+}
+
+Status Placer::reset(const std::vector<NodeChange>& changed) {
+  for (const NodeChange& change : changed) {
+    REGATTA_TRY_DO(check_node(change.now));
+    const auto at = static_cast<std::size_t>(change.node);
+    GpuNode& node = state_->nodes[at];
+    NodeState& now = state_->states[at];
+    node.cpu_milli = now.cpu_milli = change.now.cpu_milli;
+    node.memory_mib = now.memory_mib = change.now.memory_mib;
+    node.gpu_free_milli = now.gpu_free = change.now.gpu_free_milli;
+    state_->changed.push_back(change.node);
+  }
+  if (state_->changed.size() > kChangesKept * state_->nodes.size()) state_->forget_rows();
+  state_->count_pools();
+  state_->find_prices();
+  state_->random = RandomSequence(state_->seed);
+  return {};
 }
 
 const std::vector<GpuNode>& Placer::nodes() const {

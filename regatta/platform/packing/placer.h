@@ -34,6 +34,15 @@ class Placer {
   // Gives back what place() took.
   void release(int pod_class, const PodPlacement& placement);
 
+  // As if it had been created with other free amounts of some nodes: `changed` gives their indices
+  // and what they have now; their GPUs and models stay. Fails as create() does. Time: of the nodes
+  // that changed, and of the prices of pools.
+  struct NodeChange {
+    int node = 0;
+    GpuNode now;
+  };
+  Status reset(const std::vector<NodeChange>& changed);
+
   // The nodes as they are now.
   const std::vector<GpuNode>& nodes() const;
 

@@ -201,6 +201,31 @@ TEST(Placer, ManyPlacementsAndReleasesKeepTheScoresCurrent) {
   }
 }
 
+TEST(Placer, AfterAResetChoosesWhatANewPlacerChooses) {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    for (const std::string& name : placement_policy_names()) {
+      SCOPED_TRACE(name + ", seed " + std::to_string(seed));
+      RandomSequence random(seed);
+      const std::vector<GpuNode> nodes = random_nodes(random, 8);
+      const std::vector<Pod> pods = random_pods(random, 60);
+      Placer placer = make_placer(nodes, pods, policy_called(name), seed);
+      for (int i = 0; i < 40; ++i)
+        placer.place(placer.pod_class(pods[static_cast<std::size_t>(i)]));
+      std::vector<GpuNode> now = placer.nodes();
+      std::vector<Placer::NodeChange> changed;
+      for (std::size_t node = random.below(2); node < now.size(); node += 2) {
+        now[node].cpu_milli = nodes[node].cpu_milli / 2;
+        now[node].gpu_free_milli = nodes[node].gpu_free_milli;
+        changed.push_back({static_cast<int>(node), now[node]});
+      }
+      ASSERT_TRUE(placer.reset(changed));
+      Placer fresh = make_placer(now, pods, policy_called(name), seed);
+      for (const Pod& pod : pods)
+        ASSERT_EQ(placer.place(placer.pod_class(pod)), fresh.place(fresh.pod_class(pod)));
+    }
+  }
+}
+
 TEST(Placer, RegattaKeepsAModelForThePodsThatNeedIt) {
   std::vector<GpuNode> nodes(40, {"n", 64000, 65536, 2, {1000, 1000}, "G2"});
   for (std::size_t i = 0; i < 20; ++i)

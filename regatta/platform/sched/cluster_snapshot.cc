@@ -4,14 +4,15 @@
 #include <bit>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <string_view>
-#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "regatta/base/core/ids.h"
 #include "regatta/base/core/text.h"
+#include "regatta/platform/sched/internal/key_index.h"
 
 namespace regatta::sched {
 namespace {
@@ -64,13 +65,14 @@ Status check_history(const ClusterNode& node, Seconds now) {
 }
 
 Status check_nodes(const std::vector<ClusterNode>& nodes, Seconds now) {
-  std::unordered_set<std::string_view> names;
-  names.reserve(nodes.size());
+  KeyIndex names(nodes.size());
   std::vector<int> group_of_leaf;
-  for (const ClusterNode& node : nodes) {
+  for (int i = 0; i < std::ssize(nodes); ++i) {
+    const ClusterNode& node = at(nodes, i);
     REGATTA_TRY_DO(check_node(node));
     REGATTA_TRY_DO(check_history(node, now));
-    if (!names.insert(node.name).second)
+    if (names.find_or_add(std::hash<std::string_view>{}(node.name), i,
+                          [&](int other) { return at(nodes, other).name == node.name; }) != i)
       return invalid(fmt::format("node {}: the name comes twice; rename one", node.name));
     if (node.leaf >= static_cast<int>(nodes.size()))
       return invalid(
@@ -306,10 +308,13 @@ Status check_snapshot(const ClusterSnapshot& snapshot) {
   for (std::size_t i = 0; i < uses.size(); ++i)
     uses[i].devices.resize(as_index(snapshot.nodes[i].devices));
   REGATTA_TRY_DO(add_mixes(snapshot, uses));
-  std::unordered_set<std::string_view> names;
-  names.reserve(snapshot.running.size());
-  for (const RunningJob& job : snapshot.running) {
-    if (!names.insert(job.request.name).second)
+  KeyIndex names(snapshot.running.size());
+  for (int i = 0; i < std::ssize(snapshot.running); ++i) {
+    const RunningJob& job = at(snapshot.running, i);
+    const auto has_same_name = [&](int other) {
+      return at(snapshot.running, other).request.name == job.request.name;
+    };
+    if (names.find_or_add(std::hash<std::string_view>{}(job.request.name), i, has_same_name) != i)
       return invalid(fmt::format("job {}: the name comes twice; rename one", job.request.name));
     REGATTA_TRY_DO(check_job(job.request));
     for (const ReplicaPlacement& replica : job.replicas)

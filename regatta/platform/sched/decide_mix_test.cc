@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <set>
+#include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "regatta/platform/sched/decide.h"
+#include "regatta/platform/sched/internal/device_mixes.h"
 #include "regatta/platform/sched/test_states.h"
 
 namespace regatta::sched {
@@ -275,6 +277,19 @@ TEST(DecideMix, AReservedDeviceIsNotSharedWithAJobThatStaysLonger) {
   EXPECT_TRUE(decided(snapshot, queue, policy).actions.empty());
   const JobQueue alone{.quotas = {}, .jobs = {pending(late)}};
   EXPECT_EQ(decided(snapshot, alone, policy).actions.size(), 1U);
+}
+
+// Requests on one device type live for a moment, one after another at one address.
+TEST(DeviceMixes, AJobWhereAnotherWasHasItsOwnKindsOfDuty) {
+  const ClusterSnapshot snapshot = node_of(1);
+  const SchedulingPolicy policy = mixing_policy();
+  DeviceMixes mixes(snapshot, policy, nullptr);
+  JobRequest job = mixable("a", JobClass::kOnline, 0.1F);
+  const std::string kinds = mixes.kinds_text(job);
+  job = mixable("b", JobClass::kOnline, 0.9F);
+  EXPECT_NE(mixes.kinds_text(job), kinds);
+  job = gang("c", 1, 1);
+  EXPECT_EQ(mixes.kinds_text(job), ",-1");
 }
 
 TEST(CheckSnapshot, DevicesAreSharedBeyondTheirWholeByMixableJobsWithAMixAlone) {

@@ -194,6 +194,21 @@ TEST(DecideServices, StartWithTheSizeOfTheirForecastOrTheSmallestThatFits) {
   ASSERT_EQ(decision.waiting.size(), 1U);
 }
 
+TEST(DecideServices, StartOnTheDevicesOfATypeThatTheirQueueMayUse) {
+  const ClusterSnapshot snapshot = cluster_of(2);
+  QuotaQueue online;
+  online.name = "online";
+  online.device_types = {{.type = "h100", .limit = 4 * kDeviceMilli}};
+  JobQueue queue;
+  queue.quotas = *QuotaTree::create({online});
+  JobRequest chat = service("chat", 2, 8, constant(300, 8 * kHour));
+  chat.queue = "online";
+  queue.jobs = {pending(chat)};
+  const SchedulingDecision decision = decided(snapshot, queue);
+  ASSERT_EQ(decision.actions.size(), 1U);
+  EXPECT_EQ(decision.actions[0].replicas.size(), 4U);
+}
+
 TEST(DecideServices, EvictForTheirForecastWhenTheyStart) {
   ClusterSnapshot snapshot = cluster_of(1);
   snapshot.running = {on_devices(gang("batch", 4, 1), {{0, 0}, {0, 1}, {0, 2}, {0, 3}})};

@@ -269,5 +269,57 @@ TEST(Decide, LeavesADrainingNodeOnceACheckpointIsFresh) {
   EXPECT_EQ(nodes_of(decision.actions[0]), std::vector<int>{1});
 }
 
+TEST(Decide, EvictsTheLastStartedOfTheLowestPriorityToTheSecond) {
+  ClusterSnapshot snapshot = cluster_of(3);
+  for (int i = 0; i < 3; ++i) {
+    JobRequest job = gang("r" + std::to_string(i), 1, 8);
+    job.priority = i == 0 ? -1 : 1'000'000;  // far above the lowest, which is not to be evicted
+    job.is_preemptible = i > 0;
+    snapshot.running.push_back(running(job, {i}));
+  }
+  snapshot.running[1].started = {96'399};
+  JobQueue queue;
+  queue.jobs = {pending(gang("new", 1, 8))};
+  queue.jobs[0].request.priority = 2'000'000;
+  SchedulingPolicy how = policy("regatta");
+  how.victims = VictimRule::kLowestPriority;
+  how.moves = 0;
+  for (const char* const last : {"r2", "r1"}) {
+    const SchedulingDecision decision = decided(snapshot, queue, how);
+    ASSERT_EQ(decision.actions.size(), 2U);
+    EXPECT_EQ(decision.actions[0].job, last);
+    std::swap(snapshot.running[1].started, snapshot.running[2].started);
+  }
+}
+
+TEST(ApplyDecision, KeepsTheOrderOfThoseThatStayAndAddsOthersAtTheEnd) {
+  ClusterSnapshot snapshot = cluster_of(8);
+  for (int i = 0; i < 4; ++i)
+    snapshot.running.push_back(running(gang("r" + std::to_string(i), 1, 8), {i}));
+  JobQueue queue;
+  for (int i = 0; i < 4; ++i)
+    queue.jobs.push_back(pending(gang("p" + std::to_string(i), 1, 8)));
+  SchedulingDecision decision;
+  decision.actions = {{.kind = ActionKind::kEvict, .job = "r1"},
+                      {.kind = ActionKind::kStart, .job = "p2", .replicas = {{0, 5, 0xff}}},
+                      {.kind = ActionKind::kStart, .job = "p0", .replicas = {{0, 6, 0xff}}},
+                      {.kind = ActionKind::kStart, .job = "r1", .replicas = {{0, 7, 0xff}}},
+                      {.kind = ActionKind::kEvict, .job = "p2"},
+                      {.kind = ActionKind::kEvict, .job = "unknown"},
+                      {.kind = ActionKind::kMove, .job = "r3", .replicas = {{0, 1, 0xff}}}};
+  apply_decision(decision, snapshot, queue);
+  std::vector<std::string> names;
+  for (const RunningJob& job : snapshot.running)
+    names.push_back(job.request.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"r0", "r2", "r3", "p0", "r1"}));
+  EXPECT_EQ(snapshot.running[2].replicas[0].node, 1);
+  EXPECT_EQ(snapshot.running[4].replicas[0].node, 7);
+  names.clear();
+  for (const PendingJob& job : queue.jobs)
+    names.push_back(job.request.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"p1", "p3", "p2"}));
+  EXPECT_EQ(queue.jobs[2].evictions, 1);
+}
+
 }  // namespace
 }  // namespace regatta::sched

@@ -161,16 +161,26 @@ std::vector<int> smallest_size(const JobRequest& job) {
   return size;
 }
 
+namespace {
+
+double devices_of(const Role& role, int replicas) {
+  return replicas * role.devices * (role.device_milli / static_cast<double>(kDeviceMilli));
+}
+
+}  // namespace
+
 double devices_of(const JobRequest& job, const std::vector<int>& replicas) {
   double devices = 0;
   for (std::size_t role = 0; role < job.roles.size(); ++role)
-    devices += replicas[role] * job.roles[role].devices *
-               (job.roles[role].device_milli / static_cast<double>(kDeviceMilli));
+    devices += devices_of(job.roles[role], replicas[role]);
   return devices;
 }
 
 double devices_min(const JobRequest& job) {
-  return devices_of(job, smallest_size(job));
+  double devices = 0;
+  for (const Role& role : job.roles)
+    devices += devices_of(role, role.replicas_min);
+  return devices;
 }
 
 double throughput_at(const JobRequest& job, double devices) {

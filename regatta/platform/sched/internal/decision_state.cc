@@ -43,7 +43,7 @@ Status add_account(DecisionState& state, const JobRequest& job) {
   const Result<int> leaf = state.queue.quotas.find_leaf(job.queue);
   if (!leaf)
     return Error{Code::kInvalidInput, fmt::format("job {}: {}", job.name, leaf.error().message)};
-  state.accounts.emplace(&job, state.usage.account(*leaf, job.user));
+  state.accounts.at(&job) = state.usage.account(*leaf, job.user);
   return {};
 }
 
@@ -91,19 +91,23 @@ Result<DecisionState> DecisionState::create(const ClusterSnapshot& snapshot, con
                       .capacity = capacity_of(snapshot),
                       .device_memory_mib = {},
                       .quota_types = quota_types_of(snapshot, queue.quotas),
-                      .accounts = {},
+                      .accounts = JobAccounts(snapshot, queue),
                       .running = std::vector<JobChange>(snapshot.running.size()),
                       .started = std::vector<std::vector<ReplicaPlacement>>(queue.jobs.size()),
                       .reservations = {},
                       .mixes = {},
+                      .victim_facts = {},
                       .decision = {}};
-  for (const ClusterNode& node : snapshot.nodes)
-    if (node.devices > 0) {
-      int& memory_mib =
-          state.device_memory_mib.emplace(node.device_type, node.device_memory_mib).first->second;
-      memory_mib = std::min(memory_mib, node.device_memory_mib);
-    }
-  state.accounts.reserve(snapshot.running.size() + queue.jobs.size());
+  const ClusterNode* before = nullptr;
+  for (const ClusterNode& node : snapshot.nodes) {
+    if (node.devices == 0 || (before != nullptr && before->device_type == node.device_type &&
+                              before->device_memory_mib == node.device_memory_mib))
+      continue;
+    int& memory_mib =
+        state.device_memory_mib.try_emplace(node.device_type, node.device_memory_mib).first->second;
+    memory_mib = std::min(memory_mib, node.device_memory_mib);
+    before = &node;
+  }
   for (std::size_t i = 0; i < snapshot.running.size(); ++i) {
     const RunningJob& job = snapshot.running[i];
     REGATTA_TRY_DO(add_account(state, job.request));

@@ -6,13 +6,13 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "regatta/platform/sched/decide.h"
 #include "regatta/platform/sched/internal/device_mixes.h"
 #include "regatta/platform/sched/internal/free_capacity.h"
 #include "regatta/platform/sched/internal/gang_placement.h"
+#include "regatta/platform/sched/internal/job_accounts.h"
 #include "regatta/platform/sched/internal/node_precautions.h"
 #include "regatta/platform/sched/internal/quota_usage.h"
 #include "regatta/platform/sched/internal/reclaim_rule.h"
@@ -33,6 +33,15 @@ struct JobChange {
   bool is_changed = false;  // it has an action already
 };
 
+// Searches for room ask this about each running job. It depends on the snapshot alone.
+struct VictimFacts {
+  QuotaClaim claim;
+  double loss = 0;  // of an eviction, in device-seconds
+  int level = 0;    // of service
+  bool is_degraded = false;
+  bool has_surplus = false;  // replicas beyond its smallest size
+};
+
 struct DecisionState {
   // Fails with kInvalidInput where a job names a queue that is no leaf.
   static Result<DecisionState> create(const ClusterSnapshot& snapshot, const JobQueue& queue,
@@ -46,14 +55,15 @@ struct DecisionState {
   FreeCapacity free;  // nodes to avoid and spares are closed
   QuotaUsage usage;
   ReclaimRule guarantees;
-  ResourceAmounts capacity;                             // of the nodes that work
-  std::map<std::string, int> device_memory_mib;         // by device type
-  std::vector<int> quota_types;                         // by node, in the quotas; -1: none
-  std::unordered_map<const JobRequest*, int> accounts;  // in the usage
-  std::vector<JobChange> running;                       // by index into the running jobs
-  std::vector<std::vector<ReplicaPlacement>> started;   // by index into the pending jobs; or empty
-  std::vector<StartReservation> reservations;           // by rising start
-  std::optional<DeviceMixes> mixes;                     // where the policy mixes
+  ResourceAmounts capacity;                            // of the nodes that work
+  std::map<std::string, int> device_memory_mib;        // by device type
+  std::vector<int> quota_types;                        // by node, in the quotas; -1: none
+  JobAccounts accounts;                                // in the usage
+  std::vector<JobChange> running;                      // by index into the running jobs
+  std::vector<std::vector<ReplicaPlacement>> started;  // by index into the pending jobs; or empty
+  std::vector<StartReservation> reservations;          // by rising start
+  std::optional<DeviceMixes> mixes;                    // where the policy mixes
+  std::vector<VictimFacts> victim_facts;  // by running job; empty until the first search for room
   SchedulingDecision decision;
 };
 

@@ -21,20 +21,10 @@
 
 namespace regatta::sched {
 
-std::string shape_of(const JobRequest& job) {
-  std::string shape;
-  const auto add = [&](long long value) { shape += std::to_string(value) + ","; };
-  add(static_cast<int>(job.topology.required));
-  for (const Role& role : job.roles) {
-    for (const int value : {role.replicas_min, role.devices, role.device_milli,
-                            role.device_memory_mib, role.cpu_milli, role.memory_mib, role.nic_milli,
-                            role.subgroup_replicas, static_cast<int>(role.subgroup_level)})
-      add(value);
-  }
-  for (const std::string& type : job.device_types)
-    shape += type + ",";
-  return shape;
-}
+StartPass::StartPass(DecisionState& state)
+    : state_(state),
+      slices_(state.snapshot, state.queue, state.policy),
+      shape_of_(state.queue.jobs.size(), -1) {}
 
 void StartPass::run() {
   const PendingOrder order(state_);
@@ -83,7 +73,7 @@ void StartPass::add_waiting(const Waiting& waiting) {
     const auto limit = quota_passed(state_, job, smallest_size(job));
     if (limit) added.detail = limit_text(state_.queue.quotas, *limit, job.user);
   } else if (waiting.cause == WaitCause::kNeverFits) {
-    const auto [reason, is_new] = unfit_reasons_.try_emplace(shape_of(job));
+    const auto [reason, is_new] = unfit_reasons_.try_emplace(shapes_.shape_of(job));
     if (is_new) reason->second = unfit_reason(state_.snapshot.nodes, job);
     added.detail = reason->second;
   }
@@ -95,7 +85,7 @@ void StartPass::add_waiting(const Waiting& waiting) {
 bool StartPass::fits_on_spares(int pending) {
   if (state_.precautions.spares.empty()) return false;
   const JobRequest& job = at(state_.queue.jobs, pending).request;
-  const std::string shape = shape_of(job);
+  const int shape = shapes_.shape_of(job);
   const auto known = fits_spares_.find(shape);
   if (known != fits_spares_.end()) return known->second;
   FreeCapacity free = state_.free;
@@ -142,6 +132,35 @@ std::optional<GangPlacement> StartPass::place(const JobRequest& job, const FreeC
   return place_gang(free, {job, smallest_size(job), state_.weights});
 }
 
+int StartPass::shape_of(int pending, const JobRequest& job) {
+  int& known = at(shape_of_, pending);
+  const bool is_known = &job == &at(state_.queue.jobs, pending).request;
+  if (is_known && known >= 0) return known;
+  const bool is_mixed = state_.mixes && state_.mixes->may_share(job);
+  const int shape = shapes_.shape_of(job, is_mixed ? state_.mixes->kinds_text(job) : "");
+  if (is_known) known = shape;
+  return shape;
+}
+
+const ResourceAmounts& StartPass::wanted(const JobRequest& job, int shape) {
+  if (shape >= std::ssize(amounts_)) amounts_.resize(as_index(shapes_.size()));
+  auto& amounts = at(amounts_, shape);
+  if (!amounts) amounts = amounts_wanted(state_, job, smallest_size(job));
+  return *amounts;
+}
+
+bool StartPass::has_failed(int view, int shape) const {
+  return view < std::ssize(failed_) && shape < std::ssize(at(failed_, view)) &&
+         at(at(failed_, view), shape) != 0;
+}
+
+void StartPass::set_failed(int view, int shape) {
+  if (view >= std::ssize(failed_)) failed_.resize(as_index(view) + 1);
+  std::vector<char>& shapes = at(failed_, view);
+  if (shape >= std::ssize(shapes)) shapes.resize(as_index(shapes_.size()));
+  at(shapes, shape) = 1;
+}
+
 // Where quotas name device types, on each of them alone, and nobody makes room on one where another
 // is free.
 std::optional<WaitCause> StartPass::try_start(int pending) {
@@ -165,11 +184,10 @@ std::optional<WaitCause> StartPass::try_start(int pending) {
 
 std::optional<WaitCause> StartPass::try_start_as(int pending, const JobRequest& job,
                                                  bool may_make_room) {
-  if (!state_.usage.admits(account_of(pending), amounts_wanted(state_, job, smallest_size(job))))
-    return WaitCause::kQuota;
+  const int shape = shape_of(pending, job);
+  if (!state_.usage.admits(account_of(pending), wanted(job, shape))) return WaitCause::kQuota;
   int view = 0;
   const FreeCapacity& free = view_for(pending, view);
-  const std::string shape = shape_with_kinds(job);
   std::string room;
   if (auto placement = place_free_or_mixed(job, {free, view}, shape, room)) {
     start(pending, std::move(placement->replicas), room);
@@ -177,7 +195,7 @@ std::optional<WaitCause> StartPass::try_start_as(int pending, const JobRequest& 
   }
   if (!fits_empty_cluster(job, shape)) return WaitCause::kNeverFits;
   // It would fit, but for reservations: those of its queue's guarantee pass them.
-  if (view > 0 && failed_.count({0, shape}) == 0) {
+  if (view > 0 && !has_failed(0, shape)) {
     if (auto placement = place(job, state_.free)) {
       if (owed_distance_as(pending, job) < 0) return WaitCause::kReservation;
       start(pending, std::move(placement->replicas), "; its queue is guaranteed them");
@@ -186,7 +204,7 @@ std::optional<WaitCause> StartPass::try_start_as(int pending, const JobRequest& 
       failed_rooms_.clear();
       return std::nullopt;
     }
-    failed_.emplace(0, shape);
+    set_failed(0, shape);
   }
   if (!may_make_room) return WaitCause::kNoRoom;
   if (auto placement = find_room(pending, job, room)) {
@@ -202,9 +220,9 @@ std::optional<WaitCause> StartPass::try_start_as(int pending, const JobRequest& 
 
 // Nodes that are not ready may come back, and hold jobs again then. They are looked at only where
 // the others do not suffice.
-bool StartPass::fits_empty_cluster(const JobRequest& job, const std::string& shape) {
-  const auto known = fits_empty_.find(shape);
-  if (known != fits_empty_.end()) return known->second;
+bool StartPass::fits_empty_cluster(const JobRequest& job, int shape) {
+  if (shape >= std::ssize(fits_empty_)) fits_empty_.resize(as_index(shapes_.size()));
+  if (at(fits_empty_, shape)) return *at(fits_empty_, shape);
   if (!empty_) {
     empty_.emplace(state_.free);
     const auto give_all = [&](const JobRequest& owner,
@@ -227,7 +245,7 @@ bool StartPass::fits_empty_cluster(const JobRequest& job, const std::string& sha
     repaired_.emplace(repaired_nodes_);
   }
   if (!fits) fits = place_gang(*repaired_, {job, smallest_size(job), state_.weights}).has_value();
-  fits_empty_.emplace(shape, fits);
+  at(fits_empty_, shape) = fits;
   return fits;
 }
 
@@ -236,16 +254,17 @@ std::optional<GangPlacement> StartPass::find_room(int pending, const JobRequest&
   const PendingJob& job = at(state_.queue.jobs, pending);
   if (room_searches_left_ <= 0) return std::nullopt;
   const bool was_evicted = job.evictions > 0;
+  const int leaf = leaf_of(pending);
   const RoomKey key{was_evicted, request.priority,
                     service_level(state_.policy.service_levels, request, job.completed),
-                    shape_with_kinds(request), request.queue};
+                    shape_of(pending, request), leaf};
   if (failed_rooms_.count(key) > 0) return std::nullopt;
   RoomRequest room{.job = request,
                    .size = smallest_size(request),
                    .kept = {},
                    .work = job.completed,
                    .was_evicted = was_evicted,
-                   .leaf = leaf_of(pending)};
+                   .leaf = leaf};
   --room_searches_left_;
   if (state_.policy.moves > 0 && has_free_devices(state_, room) &&
       static_cast<int>(state_.reservations.size()) < state_.policy.reservations) {
@@ -293,8 +312,7 @@ void StartPass::reserve(int pending) {
   state_.reservations.insert(place, std::move(*reservation));
   views_.clear();
   // All views but the first stand for other reservations now.
-  for (auto it = failed_.begin(); it != failed_.end();)
-    it = it->first > 0 ? failed_.erase(it) : std::next(it);
+  if (failed_.size() > 1) failed_.resize(1);
   failed_mixes_.clear();
 }
 

@@ -52,11 +52,14 @@ int DeviceMixes::kind_of(const JobRequest& job, const Role& role) {
 }
 
 const std::vector<int>& DeviceMixes::kinds_of(const JobRequest& job) {
-  const auto [entry, is_new] = kinds_.try_emplace(&job);
-  if (is_new)
+  NamedKinds& known = kinds_[&job];
+  // Another request may lie where one was that lived shorter: names are unique.
+  if (known.job != job.name || known.by_role.size() != job.roles.size()) {
+    known = {job.name, {}};
     for (const Role& role : job.roles)
-      entry->second.push_back(role.is_mixable() ? kind_of(job, role) : -1);
-  return entry->second;
+      known.by_role.push_back(role.is_mixable() ? kind_of(job, role) : -1);
+  }
+  return known.by_role;
 }
 
 void DeviceMixes::take(const JobRequest& job, const ReplicaPlacement& replica) {

@@ -67,6 +67,10 @@ class DeviceMixes {
     bool keeps_budget = false;
     double work = 0;  // that is done of their needs, in devices
   };
+  struct NamedKinds {
+    std::string job;
+    std::vector<int> by_role;  // -1: not mixable
+  };
   const std::vector<int>& kinds_of(const JobRequest& job);
   int kind_of(const JobRequest& job, const Role& role);
   Verdict judge(const std::vector<int>& kinds, DeviceKey device);
@@ -78,8 +82,8 @@ class DeviceMixes {
   mixing::MixMemo* memo_;
   std::map<DeviceKey, std::vector<MixOccupant>> devices_;  // occupants by kind, then name
   std::map<DeviceKey, std::vector<MixOccupant>> before_;
-  std::unordered_map<const JobRequest*, std::vector<int>> kinds_;  // by role; -1: not mixable
-  std::map<std::pair<int, std::vector<int>>, Verdict> verdicts_;   // by device memory and kinds
+  std::unordered_map<const JobRequest*, NamedKinds> kinds_;
+  std::map<std::pair<int, std::vector<int>>, Verdict> verdicts_;  // by device memory and kinds
 };
 
 }  // namespace regatta::sched

@@ -9,10 +9,9 @@
 
 namespace regatta::sched {
 
-DomainFiller::DomainFiller(const ClusterDomains& domains, const NodeView& view, FillOrder order,
-                           Items items)
-    : domains_(domains),
-      view_(view),
+DomainFiller::DomainFiller(const FreeCapacity& free, FillOrder order, Items items)
+    : free_(free),
+      domains_(free.domains()),
       order_(order),
       items_(std::move(items)),
       capacity_before_(items_.capacity.size() + 1),
@@ -47,12 +46,9 @@ std::vector<DomainFiller::Child> DomainFiller::children_of(DomainRef domain) con
     child.domain = {level, index};
     child.capacity = at(capacity_before_, item_end) - at(capacity_before_, item_begin);
     if (child.capacity == 0) continue;
-    child.free_milli =
-        at(view_.free_milli_before, nodes.end) - at(view_.free_milli_before, nodes.begin);
-    child.is_wholly_free = at(at(view_.is_wholly_free, static_cast<int>(level)), index) != 0;
-    child.failures =
-        (at(view_.failures_before, nodes.end) - at(view_.failures_before, nodes.begin)) /
-        (nodes.end - nodes.begin);
+    child.free_milli = free_.free_milli(level, index);
+    child.is_wholly_free = free_.is_wholly_free(level, index);
+    child.failures = free_.failures_per_day(nodes) / (nodes.end - nodes.begin);
     children.push_back(child);
   }
   return children;

@@ -18,7 +18,7 @@ class DomainFiller {
     std::vector<int> capacity;  // units that each holds, from `first`
     long long unit_milli = 0;   // device shares of a unit
   };
-  DomainFiller(const ClusterDomains& domains, const NodeView& view, FillOrder order, Items items);
+  DomainFiller(const FreeCapacity& free, FillOrder order, Items items);
 
   // Puts `units` into the items below `domain`, which hold them.
   void fill(DomainRef domain, int units);
@@ -39,8 +39,8 @@ class DomainFiller {
   void fill_in_order(std::vector<Child> children, int units);
   void fill_evenly(const std::vector<Child>& children, int units);
 
+  const FreeCapacity& free_;
   const ClusterDomains& domains_;
-  const NodeView& view_;
   FillOrder order_;
   Items items_;
   std::vector<int> capacity_before_;

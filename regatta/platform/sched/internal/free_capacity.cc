@@ -119,7 +119,59 @@ FreeCapacity::FreeCapacity(const ClusterSnapshot& snapshot)
     free_.push_back(empty_node(node));
   for (const RunningJob& job : snapshot.running)
     for (const ReplicaPlacement& replica : job.replicas)
-      take(at(job.request.roles, replica.role), replica);
+      take_replica(node(replica.node), at(job.request.roles, replica.role), replica.devices,
+                   at(free_, replica.node));
+  for (int level = static_cast<int>(TopologyLevel::kLeaf); level < kTopologyLevels; ++level)
+    at(sums_, level).resize(at(domains_->domains, level).size());
+  has_free_.resize(snapshot.nodes.size() / kMaskBits + 1);
+  for (int node = 0; node < nodes(); ++node)
+    add_to_domains(node, {});
+  sum_failures();
+}
+
+void FreeCapacity::sum_failures() {
+  std::vector<double> before = {0};
+  before.reserve(free_.size() + 1);
+  for (const int node : domains_->order)
+    before.push_back(before.back() + failures_per_day(node));
+  failures_before_ = std::make_shared<const std::vector<double>>(std::move(before));
+}
+
+FreeCapacity::DomainSum FreeCapacity::sum_of(int node) const {
+  const NodeCapacity& capacity = at(free_, node);
+  const int devices = this->node(node).devices;
+  if (!capacity.is_open || devices == 0) return {};
+  long long milli = 0;
+  for (const std::int16_t each : capacity.device_milli)
+    milli += std::max<int>(0, each);
+  return {milli, 1, std::popcount(capacity.whole_free) == devices ? 1 : 0};
+}
+
+// Counts what the node has now in place of `before`.
+void FreeCapacity::add_to_domains(int node, const DomainSum& before) {
+  const DomainSum now = sum_of(node);
+  const int position = at(domains_->position, node);
+  std::uint64_t& word = at(has_free_, position / kMaskBits);
+  const std::uint64_t bit = std::uint64_t{1} << static_cast<unsigned>(position % kMaskBits);
+  word = now.free_milli > 0 ? word | bit : word & ~bit;
+  for (int level = static_cast<int>(TopologyLevel::kLeaf); level < kTopologyLevels; ++level) {
+    DomainSum& sum = at(at(sums_, level), at(at(domains_->domain_of, level), position));
+    sum.free_milli += now.free_milli - before.free_milli;
+    sum.nodes += now.nodes - before.nodes;
+    sum.whole_nodes += now.whole_nodes - before.whole_nodes;
+  }
+}
+
+long long FreeCapacity::free_milli(TopologyLevel level, int domain) const {
+  if (level == TopologyLevel::kServer) return sum_of(at(domains_->order, domain)).free_milli;
+  return at(at(sums_, static_cast<int>(level)), domain).free_milli;
+}
+
+bool FreeCapacity::is_wholly_free(TopologyLevel level, int domain) const {
+  const DomainSum sum = level == TopologyLevel::kServer
+                            ? sum_of(at(domains_->order, domain))
+                            : at(at(sums_, static_cast<int>(level)), domain);
+  return sum.nodes > 0 && sum.whole_nodes == sum.nodes;
 }
 
 const ClusterNode& FreeCapacity::node(int node) const {
@@ -135,14 +187,19 @@ int FreeCapacity::nodes() const {
 }
 
 void FreeCapacity::take(const Role& role, const ReplicaPlacement& placement) {
+  const DomainSum before = sum_of(placement.node);
   take_replica(node(placement.node), role, placement.devices, at(free_, placement.node));
+  add_to_domains(placement.node, before);
 }
 
 void FreeCapacity::give(const Role& role, const ReplicaPlacement& placement) {
+  const DomainSum before = sum_of(placement.node);
   give_replica(node(placement.node), role, placement.devices, at(free_, placement.node));
+  add_to_domains(placement.node, before);
 }
 
 void FreeCapacity::block(const Role& role, const ReplicaPlacement& placement) {
+  const DomainSum before = sum_of(placement.node);
   NodeCapacity& free = at(free_, placement.node);
   free.cpu_milli = std::max(0, free.cpu_milli - role.cpu_milli);
   free.memory_mib = std::max(0, free.memory_mib - role.memory_mib);
@@ -156,20 +213,26 @@ void FreeCapacity::block(const Role& role, const ReplicaPlacement& placement) {
     memory = std::max(std::min(0, memory),
                       memory - role.memory_taken(node(placement.node).device_memory_mib));
   }
+  add_to_domains(placement.node, before);
 }
 
 void FreeCapacity::open_device(int node, int device, int milli, int memory_mib) {
+  const DomainSum before = sum_of(node);
   NodeCapacity& free = at(free_, node);
   at(free.device_milli, device) = static_cast<std::int16_t>(milli);
   at(free.device_memory_mib, device) = memory_mib;
   if (milli == kDeviceMilli) free.whole_free |= 1U << static_cast<unsigned>(device);
+  add_to_domains(node, before);
 }
 
 void FreeCapacity::close_devices() {
-  for (NodeCapacity& free : free_) {
+  for (int node = 0; node < nodes(); ++node) {
+    const DomainSum before = sum_of(node);
+    NodeCapacity& free = at(free_, node);
     free.whole_free = 0;
     free.device_milli.fill(0);
     free.device_memory_mib.fill(0);
+    add_to_domains(node, before);
   }
 }
 
@@ -179,11 +242,15 @@ double FreeCapacity::failures_per_day(int node) const {
 
 void FreeCapacity::set_failures_per_day(
     std::shared_ptr<const std::vector<double>> failures_per_day) {
+  if (failures_per_day == failures_per_day_) return;
   failures_per_day_ = std::move(failures_per_day);
+  sum_failures();
 }
 
 void FreeCapacity::set_open(int node, bool is_open) {
+  const DomainSum before = sum_of(node);
   at(free_, node).is_open = is_open;
+  add_to_domains(node, before);
 }
 
 }  // namespace regatta::sched

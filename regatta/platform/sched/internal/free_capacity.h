@@ -2,6 +2,8 @@
 #pragma once
 
 #include <array>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -69,12 +71,34 @@ class FreeCapacity {
   const ClusterNode& node(int node) const;
   const NodeCapacity& free(int node) const;
   int nodes() const;
-  // Failures that are expected of the node a day.
+  // Failures a day that are expected of the node, or of all nodes in the range; whether of any.
   double failures_per_day(int node) const;
+  double failures_per_day(NodeRange range) const {
+    return (*failures_before_)[static_cast<std::size_t>(range.end)] -
+           (*failures_before_)[static_cast<std::size_t>(range.begin)];
+  }
+  bool has_failures() const { return failures_before_->back() > 0; }
   const ClusterDomains& domains() const { return *domains_; }
   // Domains of `level`, as ranges of domains().order; one for kCluster, one for each node for
   // kServer.
   std::span<const NodeRange> domains_of(TopologyLevel level) const { return domains_->of(level); }
+
+  // Free thousandths of the devices of its nodes that are open, none of a device that is used
+  // beyond its whole; and whether all devices of these nodes are whole and free, and it has some.
+  long long free_milli(TopologyLevel level, int domain) const;
+  bool is_wholly_free(TopologyLevel level, int domain) const;
+
+  // Calls `visit` with the positions in the range, rising, of open nodes on which some share of a
+  // device is free: replicas with devices have no room elsewhere. Few nodes of a full cluster.
+  template <typename Visit>
+  void visit_free(NodeRange range, const Visit& visit) const {
+    for (int first = range.begin / kMaskBits * kMaskBits; first < range.end; first += kMaskBits)
+      for (std::uint64_t left = has_free_[static_cast<std::size_t>(first / kMaskBits)]; left != 0;
+           left &= left - 1) {
+        const int position = first + std::countr_zero(left);
+        if (position >= range.begin && position < range.end) visit(position);
+      }
+  }
 
   // Takes and returns what a replica of `role` has at `placement`. give() on failed devices leaves
   // them unusable.
@@ -92,10 +116,24 @@ class FreeCapacity {
   void set_failures_per_day(std::shared_ptr<const std::vector<double>> failures_per_day);
 
  private:
+  static constexpr int kMaskBits = 64;
+
+  struct DomainSum {
+    long long free_milli = 0;
+    int nodes = 0;        // open, with devices
+    int whole_nodes = 0;  // of these: all devices are whole and free
+  };
+  void sum_failures();
+  DomainSum sum_of(int node) const;
+  void add_to_domains(int node, const DomainSum& before);
+
   const ClusterSnapshot* snapshot_;
   std::shared_ptr<const ClusterDomains> domains_;  // shared by copies
   std::shared_ptr<const std::vector<double>> failures_per_day_;
+  std::shared_ptr<const std::vector<double>> failures_before_;  // of all positions before
   std::vector<NodeCapacity> free_;
+  std::array<std::vector<DomainSum>, kTopologyLevels> sums_;  // none of kServer
+  std::vector<std::uint64_t> has_free_;                       // a bit for each position
 };
 
 }  // namespace regatta::sched

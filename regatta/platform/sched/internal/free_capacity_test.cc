@@ -1,5 +1,6 @@
 #include "regatta/platform/sched/internal/free_capacity.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include <gtest/gtest.h>
@@ -110,6 +111,64 @@ TEST(NodeFit, KeepsTheDevicesOfAReplicaBelowOneNumaNode) {
   ASSERT_TRUE(placements);
   EXPECT_EQ((*placements)[0].devices & 0xf0U, 0U);
   EXPECT_EQ((*placements)[1].devices, 0xf0U);
+}
+
+// The sums and positions of FreeCapacity, counted anew.
+void expect_sums_of_nodes(const FreeCapacity& free) {
+  std::vector<int> with_free;
+  for (int level = 0; level < kTopologyLevels; ++level) {
+    const auto domains = free.domains_of(static_cast<TopologyLevel>(level));
+    for (int domain = 0; domain < std::ssize(domains); ++domain) {
+      long long milli = 0;
+      int nodes = 0;
+      int whole = 0;
+      for (int i = at(domains, domain).begin; i < at(domains, domain).end; ++i) {
+        const int node = at(free.domains().order, i);
+        const int devices = free.node(node).devices;
+        if (!free.free(node).is_open || devices == 0) continue;
+        ++nodes;
+        whole += free.free(node).whole_free == (1U << static_cast<unsigned>(devices)) - 1U ? 1 : 0;
+        for (int device = 0; device < devices; ++device)
+          milli += std::max<int>(0, at(free.free(node).device_milli, device));
+      }
+      ASSERT_EQ(free.free_milli(static_cast<TopologyLevel>(level), domain), milli);
+      ASSERT_EQ(free.is_wholly_free(static_cast<TopologyLevel>(level), domain),
+                nodes > 0 && whole == nodes);
+      if (level == 0 && milli > 0) with_free.push_back(domain);
+    }
+  }
+  std::vector<int> visited;
+  free.visit_free({0, free.nodes()}, [&](int position) { visited.push_back(position); });
+  ASSERT_EQ(visited, with_free);
+}
+
+TEST(FreeCapacity, KeepsTheSumsOfDomainsWhileReplicasComeAndGo) {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    RandomSequence random(seed);
+    const ClusterSnapshot snapshot = random_snapshot(random, 150, 40);
+    FreeCapacity free(snapshot);
+    expect_sums_of_nodes(free);
+    for (const RunningJob& job : snapshot.running)
+      for (const ReplicaPlacement& replica : job.replicas) {
+        const Role& role = at(job.request.roles, replica.role);
+        if (random.below(2) == 0) free.give(role, replica);
+        if (random.below(4) == 0) free.block(role, replica);
+        if (random.below(4) == 0) free.take(role, replica);  // mixed: beyond the whole
+        if (random.below(8) == 0) free.set_open(replica.node, random.below(2) == 0);
+      }
+    expect_sums_of_nodes(free);
+    if (random.below(2) == 0) free.close_devices();
+    for (int i = 0; i < 10; ++i) {
+      const int node = static_cast<int>(random.below(static_cast<std::uint64_t>(free.nodes())));
+      const int devices = free.node(node).devices;
+      if (devices == 0) continue;
+      const int milli = 100 * static_cast<int>(1 + random.below(10));
+      const int device = static_cast<int>(random.below(static_cast<std::uint64_t>(devices)));
+      free.open_device(node, device, milli, 1024);
+    }
+    expect_sums_of_nodes(free);
+  }
 }
 
 }  // namespace

@@ -68,10 +68,9 @@ double usable_devices(const ClusterNode& node, long long free) {
 }
 
 // The cost of a node for other jobs when the gang comes.
-double loss_of_node(const GangTask& task, const NodeView& view, const NodeUse& use) {
+double loss_of_node(const GangTask& task, const NodeUse& use) {
   const ClusterNode& node = task.free.node(at(task.free.domains().order, use.position));
-  const long long milli =
-      at(view.free_milli_before, use.position + 1) - at(view.free_milli_before, use.position);
+  const long long milli = task.free.free_milli(TopologyLevel::kServer, use.position);
   const long long left = std::max(0LL, milli - std::llround(use.devices * kDeviceMilli));
   return kUsableWorth * (usable_devices(node, milli / kDeviceMilli) -
                          usable_devices(node, left / kDeviceMilli)) +
@@ -79,18 +78,17 @@ double loss_of_node(const GangTask& task, const NodeView& view, const NodeUse& u
 }
 
 // Devices lost to other jobs, of each that the gang takes.
-double fragmentation_of(const GangTask& task, const NodeView& view,
-                        const std::vector<NodeUse>& uses) {
+double fragmentation_of(const GangTask& task, const std::vector<NodeUse>& uses) {
   const ClusterDomains& domains = task.free.domains();
   double devices = 0;
   double lost = 0;
   for (const NodeUse& use : uses) {
     if (use.devices <= 0) continue;
     devices += use.devices;
-    lost += loss_of_node(task, view, use);
+    lost += loss_of_node(task, use);
     for (int level = 0; level < kTopologyLevels; ++level) {
       const int domain = at(at(domains.domain_of, level), use.position);
-      if (at(at(view.is_wholly_free, level), domain) != 0)
+      if (task.free.is_wholly_free(static_cast<TopologyLevel>(level), domain))
         lost += at(kWhollyFreeWorth, level) * use.devices;
     }
   }
@@ -122,7 +120,7 @@ double crowding_of(const ClusterDomains& domains, const std::vector<NodeUse>& us
 
 }  // namespace
 
-GangCost cost_of_shares(const GangTask& task, const NodeView& view, const GangShares& shares) {
+GangCost cost_of_shares(const GangTask& task, const GangShares& shares) {
   const ClusterDomains& domains = task.free.domains();
   const std::vector<NodeUse> uses = merge_uses(task, shares);
   GangCost result;
@@ -142,8 +140,8 @@ GangCost cost_of_shares(const GangTask& task, const NodeView& view, const GangSh
           : kBatchNode * static_cast<double>(std::ssize(uses)) / std::max(1, replicas);
   result.cost =
       task.weights.communication * (at(task.job.slowdown, static_cast<int>(result.level)) - 1) +
-      task.weights.fragmentation * fragmentation_of(task, view, uses) +
-      task.weights.risk * failures + task.weights.spread * spread;
+      task.weights.fragmentation * fragmentation_of(task, uses) + task.weights.risk * failures +
+      task.weights.spread * spread;
   return result;
 }
 

@@ -34,17 +34,17 @@ struct Candidate {
 // The placements of a gang on one type of devices.
 class GangSearch {
  public:
-  GangSearch(const GangTask& task, const NodeView& view, int device_type)
-      : task_(task), view_(view), device_type_(device_type) {
+  GangSearch(const GangTask& task, int device_type) : task_(task), device_type_(device_type) {
     const auto kept = kept_by_position(task);
     const NodeRange all{0, task.free.nodes()};
     for (int role = 0; role < std::ssize(task.job.roles); ++role) {
-      std::vector<int> room;
-      room.reserve(as_index(all.end));
-      for (int i = 0; i < all.end; ++i)
-        room.push_back(room_on_node(task, role, device_type, at(task.free.domains().order, i)));
-      alone_.emplace_back(RoleShares::Request{task.free.domains(), view, at(task.job.roles, role),
-                                              all, std::move(room), at(kept, role),
+      std::vector<int> room(as_index(all.end));
+      const auto count_room = [&](int i) {
+        at(room, i) = room_on_node(task, role, device_type, at(task.free.domains().order, i));
+      };
+      visit_nodes_with_room(task.free, at(task.job.roles, role), all, count_room);
+      alone_.emplace_back(RoleShares::Request{task.free, at(task.job.roles, role), all,
+                                              std::move(room), at(kept, role),
                                               at(task.size, role)});
     }
     for (int a = 0; a < std::ssize(alone_); ++a)
@@ -52,7 +52,7 @@ class GangSearch {
         if (!at(task.job.roles, a).is_sliced() && !at(task.job.roles, b).is_sliced())
           pairs_.emplace_back(task, order_pair(task.job, a, b, device_type));
     orders_ = {FillOrder::kFewest, FillOrder::kPartlyUsed};
-    if (view.has_failures) orders_.push_back(FillOrder::kSafest);
+    if (task.free.has_failures()) orders_.push_back(FillOrder::kSafest);
     if (task.job.job_class == JobClass::kOnline) orders_.push_back(FillOrder::kSpread);
   }
 
@@ -104,6 +104,14 @@ class GangSearch {
   std::vector<DomainRef> domains_with_room(TopologyLevel level) const {
     const ClusterDomains& domains = task_.free.domains();
     std::vector<DomainRef> found;
+    if (level == TopologyLevel::kServer && alone_.size() == 1 && task_.kept.empty() &&
+        task_.size[0] > 0) {
+      visit_nodes_with_room(task_.free, task_.job.roles[0], {0, task_.free.nodes()}, [&](int i) {
+        if (alone_[0].holds({level, i})) found.push_back({level, i});
+      });
+      sort_by_free(found);
+      return found;
+    }
     for (int index = 0; index < std::ssize(domains.of(level)); ++index) {
       const NodeRange nodes = at(domains.of(level), index);
       const DomainRef domain{level, index};
@@ -119,24 +127,50 @@ class GangSearch {
                       [domain](const PairShares& pair) { return pair.may_hold(domain); }))
         found.push_back(domain);
     }
-    std::stable_sort(found.begin(), found.end(),
-                     [&](DomainRef a, DomainRef b) { return free_milli(a) < free_milli(b); });
+    sort_by_free(found);
     return found;
   }
 
-  long long free_milli(DomainRef domain) const {
-    const NodeRange nodes = at(task_.free.domains().of(domain.level), domain.index);
-    return at(view_.free_milli_before, nodes.end) - at(view_.free_milli_before, nodes.begin);
+  // Rising; of equal ones the first comes first.
+  void sort_by_free(std::vector<DomainRef>& found) const {
+    std::vector<std::pair<long long, int>> by_free;
+    by_free.reserve(found.size());
+    for (const DomainRef domain : found)
+      by_free.emplace_back(task_.free.free_milli(domain.level, domain.index), domain.index);
+    std::sort(by_free.begin(), by_free.end());
+    for (std::size_t i = 0; i < found.size(); ++i)
+      found[i].index = by_free[i].second;
+  }
+
+  // Whether a node costs the gang what one before it costs, which goes before then: what
+  // cost_of_shares() looks at is equal. The gang has one role and keeps nothing.
+  bool is_like_one_before(DomainRef server) {
+    const FreeCapacity& free = task_.free;
+    const ClusterDomains& domains = free.domains();
+    const ClusterNode& node = free.node(at(domains.order, server.index));
+    const auto is_wholly_free = [&](TopologyLevel level) {
+      return free.is_wholly_free(level, domains.domain_at(level, server.index));
+    };
+    const NodeTerms terms{free.free_milli(TopologyLevel::kServer, server.index), node.devices,
+                          free.failures_per_day(at(domains.order, server.index)),
+                          is_wholly_free(TopologyLevel::kLeaf),
+                          is_wholly_free(TopologyLevel::kGroup)};
+    if (std::find(tried_nodes_.begin(), tried_nodes_.end(), terms) != tried_nodes_.end())
+      return true;
+    tried_nodes_.push_back(terms);
+    return false;
   }
 
   void try_orders(const std::vector<DomainRef>& domains) {
     int placed = 0;
     for (const DomainRef domain : domains) {
+      if (domain.level == TopologyLevel::kServer && alone_.size() == 1 && task_.kept.empty() &&
+          is_like_one_before(domain))
+        continue;
       bool is_placed = false;
       for (const FillOrder order : orders_) {
-        auto shares = alone_.size() == 1
-                          ? share_out_one_role(domain, order)
-                          : share_out_by_role(task_, view_, device_type_, domain, order);
+        auto shares = alone_.size() == 1 ? share_out_one_role(domain, order)
+                                         : share_out_by_role(task_, device_type_, domain, order);
         if (!shares) break;
         is_placed |= consider(std::move(*shares));
         if (domain.level == TopologyLevel::kServer) break;
@@ -156,7 +190,7 @@ class GangSearch {
   bool consider(GangShares shares) {
     if (alone_.size() > 1 && !has_devices(shares)) return false;
     Candidate candidate;
-    candidate.cost = cost_of_shares(task_, view_, shares);
+    candidate.cost = cost_of_shares(task_, shares);
     candidate.is_beyond_preferred = candidate.cost.level > task_.job.topology.preferred;
     if (best_ && !candidate.is_better_than(*best_)) return true;
     candidate.shares = std::move(shares);
@@ -166,12 +200,15 @@ class GangSearch {
 
   bool has_devices(const GangShares& shares) const;
 
+  // Free thousandths, devices, failures a day, whether its leaf and its group are wholly free.
+  using NodeTerms = std::tuple<long long, int, double, bool, bool>;
+
   const GangTask& task_;
-  const NodeView& view_;
   int device_type_;
   std::vector<RoleShares> alone_;  // each role as if it were the only one
   std::vector<PairShares> pairs_;  // of the roles that are not sliced
   std::vector<FillOrder> orders_;
+  std::vector<NodeTerms> tried_nodes_;
   int lower_states_ = kLowerLevelStates;
   std::optional<Candidate> best_;
 };
@@ -237,10 +274,9 @@ void order_gang(const ClusterDomains& domains, const JobRequest& job,
 std::optional<GangPlacement> place_gang(const FreeCapacity& free, const GangRequest& gang) {
   const JobRequest& job = gang.job;
   const GangTask task{free, job, gang.size, gang.weights, gang.kept};
-  const NodeView view = view_nodes(free);
   std::optional<Candidate> best;
   for (const int device_type : possible_device_types(task)) {
-    auto candidate = GangSearch(task, view, device_type).best();
+    auto candidate = GangSearch(task, device_type).best();
     if (!candidate || (best && !candidate->is_better_than(*best))) continue;
     best = std::move(candidate);
     if (!job.device_types.empty()) break;

@@ -15,9 +15,8 @@ constexpr int kRoleOrdersMax = 6;
 // One after another on a copy of what the domain's nodes have free.
 class RoleByRole {
  public:
-  RoleByRole(const GangTask& task, const NodeView& view, int device_type, DomainRef domain)
+  RoleByRole(const GangTask& task, int device_type, DomainRef domain)
       : task_(task),
-        view_(view),
         device_type_(device_type),
         domain_(domain),
         range_(at(task.free.domains().of(domain.level), domain.index)),
@@ -47,8 +46,8 @@ class RoleByRole {
     std::vector<int> kept;
     if (!at(kept_, role).empty())
       kept.assign(at(kept_, role).begin() + range_.begin, at(kept_, role).begin() + range_.end);
-    return RoleShares({task_.free.domains(), view_, at(task_.job.roles, role), range_,
-                       std::move(room), std::move(kept), at(task_.size, role)})
+    return RoleShares({task_.free, at(task_.job.roles, role), range_, std::move(room),
+                       std::move(kept), at(task_.size, role)})
         .share_out(domain_, order);
   }
 
@@ -66,7 +65,6 @@ class RoleByRole {
   }
 
   const GangTask& task_;
-  const NodeView& view_;
   int device_type_;
   DomainRef domain_;
   NodeRange range_;
@@ -122,9 +120,9 @@ bool holds_kept(const GangTask& task, DomainRef domain) {
   });
 }
 
-std::optional<GangShares> share_out_by_role(const GangTask& task, const NodeView& view,
-                                            int device_type, DomainRef domain, FillOrder order) {
-  RoleByRole search(task, view, device_type, domain);
+std::optional<GangShares> share_out_by_role(const GangTask& task, int device_type, DomainRef domain,
+                                            FillOrder order) {
+  RoleByRole search(task, device_type, domain);
   std::vector<int> roles(task.job.roles.size());
   std::iota(roles.begin(), roles.end(), 0);
   // The largest replicas first, then other orders.

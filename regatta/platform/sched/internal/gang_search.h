@@ -35,6 +35,18 @@ inline int room_on_node(const GangTask& task, int role, int device_type, int nod
   return room_on_node(task, role, device_type, node, task.free.free(node));
 }
 
+// Calls `visit` with the positions of the range, rising, that may have room for the role.
+template <typename Visit>
+void visit_nodes_with_room(const FreeCapacity& free, const Role& role, NodeRange range,
+                           const Visit& visit) {
+  if (role.devices > 0) {
+    free.visit_free(range, visit);
+    return;
+  }
+  for (int position = range.begin; position < range.end; ++position)
+    visit(position);
+}
+
 // Replicas kept, by role and position; empty where none.
 std::vector<std::vector<int>> kept_by_position(const GangTask& task);
 
@@ -43,15 +55,15 @@ bool holds_kept(const GangTask& task, DomainRef domain);
 
 // Shares of a gang of several roles below the domain, one role after another in the best of the
 // orders of roles that are tried: not exact.
-std::optional<GangShares> share_out_by_role(const GangTask& task, const NodeView& view,
-                                            int device_type, DomainRef domain, FillOrder order);
+std::optional<GangShares> share_out_by_role(const GangTask& task, int device_type, DomainRef domain,
+                                            FillOrder order);
 
 // Cost and level of shares, with what the gang keeps.
 struct GangCost {
   double cost = 0;
   TopologyLevel level = TopologyLevel::kServer;
 };
-GangCost cost_of_shares(const GangTask& task, const NodeView& view, const GangShares& shares);
+GangCost cost_of_shares(const GangTask& task, const GangShares& shares);
 
 // Shares of a gang of several roles below the domain, where there are any: exact within
 // `states_left` steps, which it counts down. A dynamic programme over the nodes: which counts of

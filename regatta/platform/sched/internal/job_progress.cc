@@ -40,7 +40,7 @@ Seconds expected_run_time(const JobRequest& job, Seconds completed, double quant
 }
 
 int service_level(const std::vector<Seconds>& levels, const JobRequest& job, Seconds work) {
-  return service_level(levels, work * devices_min(job));
+  return levels.empty() ? 0 : service_level(levels, work * devices_min(job));
 }
 
 reliability::JobAtRisk job_at_risk(const ClusterSnapshot& snapshot, const RunningJob& job) {

@@ -17,8 +17,7 @@
 namespace regatta::sched {
 namespace {
 
-constexpr double kNeverEvicted = 1e30;  // cost of a job that may shrink and not be evicted
-constexpr double kPriorityStep = 1e15;  // device-seconds; above what any job can lose
+constexpr double kNeverEvicted = 1e12;  // rank of a job that may shrink and not be evicted
 
 bool has_surplus(const JobRequest& job, std::span<const ReplicaPlacement> replicas) {
   const std::vector<int> counts = replica_counts(job, replicas);
@@ -41,27 +40,10 @@ std::vector<int> surplus(const JobRequest& job, std::span<const ReplicaPlacement
   return indices;
 }
 
-// Whether a job's priority, or its level of service, is before that of the victim. Levels only
-// rise, and priorities stay, so that no two jobs evict each other in turn.
-bool has_right(const DecisionState& state, const RoomRequest& request, const RunningJob& victim) {
-  if (victim.request.priority != request.job.priority)
-    return victim.request.priority < request.job.priority;
-  // A degraded gang keeps its places until its nodes return.
-  if (is_degraded(state.snapshot, victim)) return false;
-  const auto& levels = state.policy.service_levels;
-  return service_level(levels, victim.request, work_done(state.snapshot, victim)) >
-         service_level(levels, request.job, request.work);
-}
-
 QuotaClaim claim_of(const DecisionState& state, const RoomRequest& request) {
   return {.leaf = request.leaf,
           .amounts = amounts_wanted(state, request.job, request.size),
           .was_evicted = request.was_evicted};
-}
-
-QuotaClaim claim_of(const DecisionState& state, const RunningJob& job) {
-  return {.leaf = state.usage.leaf_of(state.accounts.at(&job.request)),
-          .amounts = amounts_on(state, job.request, job.replicas)};
 }
 
 // The terms on which a search takes victims.
@@ -70,38 +52,87 @@ struct VictimTerms {
   QuotaClaim claim;
   ReclaimLoss loss = ReclaimLoss::kSurplus;
   bool has_guarantees = false;
+  bool takes_back = false;  // a queue of the gang is entitled to what it takes
 };
 
+// Else it takes nothing back.
+bool may_reclaim(const DecisionState& state, const QuotaClaim& claim) {
+  return state.policy.reclaims && claim.leaf >= 0 && state.guarantees.is_any() &&
+         state.guarantees.is_entitled(state.usage, claim, -1);
+}
+
 VictimTerms terms_of(const DecisionState& state, const RoomRequest& request, ReclaimLoss loss) {
-  return {.request = request,
-          .claim = claim_of(state, request),
-          .loss = loss,
-          .has_guarantees = request.leaf >= 0 && state.guarantees.is_any()};
+  VictimTerms terms{
+      .request = request,
+      .claim = claim_of(state, request),
+      .loss = loss,
+      .has_guarantees = request.leaf >= 0 && state.guarantees.is_any(),
+  };
+  terms.takes_back = may_reclaim(state, terms.claim);
+  return terms;
+}
+
+VictimFacts facts_of(const DecisionState& state, const RunningJob& job) {
+  return {.claim = {.leaf = state.usage.leaf_of(state.accounts.at(&job.request)),
+                    .amounts = amounts_on(state, job.request, job.replicas)},
+          .loss = eviction_loss(state.snapshot, job),
+          .level = service_level(state.policy.service_levels, job.request,
+                                 work_done(state.snapshot, job)),
+          .is_degraded = is_degraded(state.snapshot, job),
+          .has_surplus = has_surplus(job.request, job.replicas)};
+}
+
+void find_victim_facts(DecisionState& state) {
+  if (!state.victim_facts.empty()) return;
+  state.victim_facts.reserve(state.snapshot.running.size());
+  for (const RunningJob& job : state.snapshot.running)
+    state.victim_facts.push_back(facts_of(state, job));
+}
+
+// Whether a job's priority, or its level of service, is before that of the victim. Levels only
+// rise, and priorities stay, so that no two jobs evict each other in turn.
+bool has_right(const DecisionState& state, const RoomRequest& request, int victim) {
+  const int priority = at(state.snapshot.running, victim).request.priority;
+  if (priority != request.job.priority) return priority < request.job.priority;
+  const VictimFacts& facts = at(state.victim_facts, victim);
+  // A degraded gang keeps its places until its nodes return.
+  return !facts.is_degraded &&
+         facts.level > service_level(state.policy.service_levels, request.job, request.work);
 }
 
 // `usage` is without the victims that were chosen before this one.
 bool is_protected(const DecisionState& state, const VictimTerms& terms, const QuotaUsage& usage,
-                  const RunningJob& victim) {
+                  int victim) {
   return terms.has_guarantees &&
-         state.guarantees.protects(usage, terms.claim, claim_of(state, victim));
+         state.guarantees.protects(usage, terms.claim, at(state.victim_facts, victim).claim);
 }
 
 bool may_be_evicted(const DecisionState& state, const VictimTerms& terms, const QuotaUsage& usage,
-                    const RunningJob& victim) {
-  if (!victim.request.is_preemptible) return false;
-  if (state.snapshot.now - victim.started < state.policy.protected_run_time) return false;
+                    int victim) {
+  const RunningJob& job = at(state.snapshot.running, victim);
+  if (!job.request.is_preemptible) return false;
+  if (state.snapshot.now - job.started < state.policy.protected_run_time) return false;
   if (state.policy.preempts && has_right(state, terms.request, victim) &&
       !is_protected(state, terms, usage, victim))
     return true;
-  return state.policy.reclaims && terms.has_guarantees &&
-         state.guarantees.allows(usage, terms.claim, claim_of(state, victim), terms.loss);
+  return terms.takes_back &&
+         state.guarantees.allows(usage, terms.claim, at(state.victim_facts, victim).claim,
+                                 terms.loss);
 }
 
-double eviction_cost(const DecisionState& state, const RunningJob& job, int lowest_priority) {
-  const double above = job.request.priority - lowest_priority;
+double eviction_cost(const DecisionState& state, int victim, int lowest_priority) {
+  const RunningJob& job = at(state.snapshot.running, victim);
+  const VictimFacts& facts = at(state.victim_facts, victim);
   if (state.policy.victims == VictimRule::kLowestPriority)
-    return above * kPriorityStep + std::max(1.0, (state.snapshot.now - job.started).value);
-  return eviction_loss(state.snapshot, job) * (1 + above);
+    return std::max(1.0, (state.snapshot.now - job.started).value);
+  return facts.loss * (1.0 + job.request.priority - lowest_priority);
+}
+
+// Higher priorities go last where the rule says so: by whole steps, which stay exact in sums.
+double eviction_rank(const DecisionState& state, const RunningJob& job, int lowest_priority) {
+  return state.policy.victims == VictimRule::kLowestPriority
+             ? static_cast<double>(job.request.priority) - lowest_priority
+             : 0;
 }
 
 // Device-seconds that a service without its replicas costs: in each interval of a hold time it
@@ -121,17 +152,18 @@ std::vector<VictimOption> victim_options(const DecisionState& state, const Victi
   for (int i = 0; i < static_cast<int>(running.size()); ++i) {
     const RunningJob& job = at(running, i);
     if (&job.request == &request.job || at(state.running, i).is_changed) continue;
+    const VictimFacts& facts = at(state.victim_facts, i);
     const bool is_service = follows_demand(state.policy, job.request);
     // A service needs its replicas: those of its own priority take none.
     const bool is_before = is_service ? job.request.priority < request.job.priority
                                       : job.request.priority <= request.job.priority;
-    const bool can_shrink = state.policy.resizes && is_before &&
-                            has_surplus(job.request, job.replicas) &&
-                            !is_protected(state, terms, state.usage, job);
-    const bool can_evict = may_be_evicted(state, terms, state.usage, job);
+    const bool can_shrink = state.policy.resizes && is_before && facts.has_surplus &&
+                            !is_protected(state, terms, state.usage, i);
+    const bool can_evict = may_be_evicted(state, terms, state.usage, i);
     if (!can_evict && !can_shrink) continue;
     VictimOption option{.job = i};
-    option.eviction_cost = can_evict ? eviction_cost(state, job, lowest) : kNeverEvicted;
+    option.eviction_cost = can_evict ? eviction_cost(state, i, lowest) : 0;
+    option.eviction_rank = can_evict ? eviction_rank(state, job, lowest) : kNeverEvicted;
     if (can_shrink) {
       option.sheddable = surplus(job.request, job.replicas);
       option.shrink_cost =
@@ -188,8 +220,8 @@ int victim_too_many(const DecisionState& state, const VictimTerms& terms,
   for (const Victim& victim : victims) {
     if (!victim.is_evicted) continue;
     const RunningJob& job = at(state.snapshot.running, victim.job);
-    if (!may_be_evicted(state, terms, usage, job)) return victim.job;
-    usage.remove(state.accounts.at(&job.request), claim_of(state, job).amounts);
+    if (!may_be_evicted(state, terms, usage, victim.job)) return victim.job;
+    usage.remove(state.accounts.at(&job.request), at(state.victim_facts, victim.job).claim.amounts);
   }
   return -1;
 }
@@ -209,7 +241,7 @@ std::optional<VictimSet> find_room_by(const DecisionState& state, const RoomRequ
   while (!options.empty()) {
     auto found =
         find_victims(state.free, {request.job, request.size, state.weights, request.kept}, options);
-    if (!found || found->cost >= kNeverEvicted) return std::nullopt;
+    if (!found || found->rank >= kNeverEvicted) return std::nullopt;
     const int too_many = victim_too_many(state, terms, found->victims);
     if (too_many < 0) return found;
     std::erase_if(options, [&](const VictimOption& option) { return option.job == too_many; });
@@ -217,16 +249,17 @@ std::optional<VictimSet> find_room_by(const DecisionState& state, const RoomRequ
   return std::nullopt;
 }
 
-std::optional<VictimSet> find_victims_for(const DecisionState& state, const RoomRequest& request) {
+std::optional<VictimSet> find_victims_for(DecisionState& state, const RoomRequest& request) {
+  find_victim_facts(state);
   auto found = find_room_by(state, request, ReclaimLoss::kSurplus);
-  const bool is_reclaim = state.policy.reclaims && request.leaf >= 0;
-  if (!found && is_reclaim) found = find_room_by(state, request, ReclaimLoss::kWholeJob);
+  if (!found && may_reclaim(state, claim_of(state, request)))
+    found = find_room_by(state, request, ReclaimLoss::kWholeJob);
   return found;
 }
 
 }  // namespace
 
-bool can_make_room(const DecisionState& state, const RoomRequest& request) {
+bool can_make_room(DecisionState& state, const RoomRequest& request) {
   return find_victims_for(state, request).has_value();
 }
 
@@ -247,11 +280,8 @@ std::optional<GangPlacement> make_room(DecisionState& state, const RoomRequest& 
 }
 
 bool has_free_devices(const DecisionState& state, const RoomRequest& request) {
-  double free_milli = 0;
-  for (int node = 0; node < state.free.nodes(); ++node)
-    if (state.free.free(node).is_open)
-      for (const int milli : state.free.free(node).device_milli)
-        free_milli += std::max(0, milli);
+  if (state.free.nodes() == 0) return false;
+  const auto free_milli = static_cast<double>(state.free.free_milli(TopologyLevel::kCluster, 0));
   return free_milli >= kDeviceMilli * (devices_of(request.job, request.size) -
                                        devices_of(request.job, request.kept));
 }
@@ -291,13 +321,14 @@ std::optional<std::vector<Move>> find_moves(const DecisionState& state, const Jo
 
 std::optional<GangPlacement> move_jobs(DecisionState& state, const RoomRequest& request,
                                        Seconds start, std::string& text) {
+  find_victim_facts(state);
   std::vector<VictimOption> options;
   for (int i = 0; i < static_cast<int>(state.snapshot.running.size()); ++i) {
-    const RunningJob& job = at(state.snapshot.running, i);
-    if (!job.request.is_preemptible || at(state.running, i).is_changed ||
-        is_degraded(state.snapshot, job))
+    const VictimFacts& facts = at(state.victim_facts, i);
+    if (!at(state.snapshot.running, i).request.is_preemptible || at(state.running, i).is_changed ||
+        facts.is_degraded)
       continue;
-    options.push_back({.job = i, .eviction_cost = eviction_loss(state.snapshot, job)});
+    options.push_back({.job = i, .eviction_cost = facts.loss});
   }
   auto found =
       find_victims(state.free, {request.job, request.size, state.weights, request.kept}, options);

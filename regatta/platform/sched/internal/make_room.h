@@ -28,7 +28,7 @@ std::optional<GangPlacement> make_room(DecisionState& state, const RoomRequest& 
                                        std::string& text);
 
 // Whether make_room() would find room.
-bool can_make_room(const DecisionState& state, const RoomRequest& request);
+bool can_make_room(DecisionState& state, const RoomRequest& request);
 
 // Whether as many devices are free as the gang takes: moves free none.
 bool has_free_devices(const DecisionState& state, const RoomRequest& request);

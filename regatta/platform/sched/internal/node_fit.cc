@@ -274,12 +274,14 @@ class NodeFit {
 
 int replicas_max(const ClusterNode& node, const NodeCapacity& free, const Role& role) {
   if (!free.is_open) return 0;
+  const int whole = free.whole_free != 0 ? std::popcount(free.whole_free) : 0;
+  if (whole < role.devices && !role.is_sliced()) return 0;  // most nodes of a full cluster
   int most = std::min({parts_of(free.cpu_milli, role.cpu_milli),
                        parts_of(free.memory_mib, role.memory_mib),
                        parts_of(free.nic_milli, role.nic_milli)});
   if (role.devices == 0 || most == 0) return most;
   if (role.devices > node.devices || role.device_memory_mib > node.device_memory_mib) return 0;
-  if (!role.is_sliced()) return std::min(most, std::popcount(free.whole_free) / role.devices);
+  if (!role.is_sliced()) return std::min(most, whole / role.devices);
   DeviceCounts slots{};
   for (int device = 0; device < node.devices; ++device)
     at(slots, device) = slots_of(free, role, device);

@@ -1,6 +1,7 @@
 #include "regatta/platform/sched/internal/quota_usage.h"
 
 #include <algorithm>
+#include <functional>
 
 #include <fmt/format.h>
 
@@ -51,13 +52,16 @@ QuotaUsage::QuotaUsage(const QuotaTree& tree)
 }
 
 int QuotaUsage::account(int leaf, std::string_view user) {
-  auto found = user_numbers_.find(user);
-  if (found == user_numbers_.end())
-    found = user_numbers_.emplace(user, static_cast<int>(user_numbers_.size())).first;
-  const int number = found->second;
-  const auto [entry, is_new] =
-      account_numbers_.try_emplace({leaf, number}, static_cast<int>(accounts_.size()));
-  if (!is_new) return entry->second;
+  const int number = user_numbers_.find_or_add(
+      std::hash<std::string_view>{}(user), static_cast<int>(user_names_.size()),
+      [&](int each) { return at(user_names_, each) == user; });
+  if (as_index(number) == user_names_.size()) user_names_.emplace_back(user);
+  const int added = static_cast<int>(accounts_.size());
+  const int account =
+      account_numbers_.find_or_add(as_index(leaf) << 32U ^ as_index(number), added, [&](int each) {
+        return at(accounts_, each).leaf == leaf && at(accounts_, each).user == number;
+      });
+  if (account != added) return account;
   accounts_.push_back({.leaf = leaf, .user = number});
   for (int queue = leaf; queue >= 0; queue = tree_->parent(queue)) {
     if (!at(limits_users_, queue)) continue;
@@ -69,7 +73,7 @@ int QuotaUsage::account(int leaf, std::string_view user) {
     slot = static_cast<int>(slots.used.size());
     slots.used.emplace_back();
   }
-  return entry->second;
+  return account;
 }
 
 int QuotaUsage::leaf_of(int account) const {

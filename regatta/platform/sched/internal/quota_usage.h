@@ -1,13 +1,12 @@
 // sched/internal/quota_usage.h: what each queue uses, and which limit stands in the way of more.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
+#include "regatta/platform/sched/internal/key_index.h"
 #include "regatta/platform/sched/quota_tree.h"
 
 namespace regatta::sched {
@@ -60,8 +59,9 @@ class QuotaUsage {
   std::vector<ResourceAmounts> used_;  // by queue
   std::vector<UserSlots> users_;       // by queue
   std::vector<Account> accounts_;
-  std::map<std::string, int, std::less<>> user_numbers_;
-  std::map<std::pair<int, int>, int> account_numbers_;  // by leaf and user
+  std::vector<std::string> user_names_;  // by user
+  KeyIndex user_numbers_;
+  KeyIndex account_numbers_;  // by leaf and user
 };
 
 // "queue a is at its limit of 64 devices of type h100", "user u has 6 of at most 8 devices in

@@ -120,5 +120,25 @@ TEST(QuotaUsage, LimitsDevicesOfATypeForAQueueAndForItsUsers) {
   EXPECT_EQ(refusal_on_h100(v, 4), "");
 }
 
+TEST(QuotaUsage, GivesEachOfManyUsersOneAccountInEachLeaf) {
+  const QuotaTree tree = small_tree();
+  QuotaUsage usage(tree);
+  for (int pass = 0; pass < 2; ++pass)
+    for (int i = 0; i < 2000; ++i)
+      EXPECT_EQ(usage.account(1 + i % 2, "user" + std::to_string(i / 2)), i);
+}
+
+TEST(KeyIndex, FindsEveryNumberAlsoWhereAllHashesAreEqual) {
+  KeyIndex index;
+  for (int i = 0; i < 200; ++i)
+    EXPECT_EQ(index.find_or_add(7, i, [i](int number) { return number == i; }), i);
+  for (int i = 0; i < 200; ++i) {
+    const auto is_key = [i](int number) { return number == i; };
+    EXPECT_EQ(index.find(7, is_key), i);
+    EXPECT_EQ(index.find_or_add(7, 1000, is_key), i);
+  }
+  EXPECT_EQ(index.find(8, [](int /*number*/) { return true; }), -1);
+}
+
 }  // namespace
 }  // namespace regatta::sched

@@ -1,7 +1,6 @@
 #include "regatta/platform/sched/internal/role_shares.h"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 #include <tuple>
 #include <utility>
@@ -35,41 +34,6 @@ std::vector<int> prefix_sums(const std::vector<int>& values) {
 
 }  // namespace
 
-NodeView view_nodes(const FreeCapacity& free) {
-  const ClusterDomains& domains = free.domains();
-  const std::size_t nodes = domains.order.size();
-  NodeView view;
-  view.free_milli_before.resize(nodes + 1);
-  view.failures_before.resize(nodes + 1);
-  std::array<std::vector<char>, kTopologyLevels> has_devices;
-  for (int level = 0; level < kTopologyLevels; ++level) {
-    at(view.is_wholly_free, level).assign(at(domains.domains, level).size(), 1);
-    at(has_devices, level).assign(at(domains.domains, level).size(), 0);
-  }
-  for (std::size_t i = 0; i < nodes; ++i) {
-    const ClusterNode& node = free.node(domains.order[i]);
-    const NodeCapacity& capacity = free.free(domains.order[i]);
-    const bool is_counted = capacity.is_open && node.devices > 0;
-    long long milli = 0;
-    for (int device = 0; device < node.devices && is_counted; ++device)
-      milli += std::max<int>(0, at(capacity.device_milli, device));
-    view.free_milli_before[i + 1] = view.free_milli_before[i] + milli;
-    const double failures = free.failures_per_day(domains.order[i]);
-    view.failures_before[i + 1] = view.failures_before[i] + failures;
-    view.has_failures |= failures > 0;
-    const bool is_whole = is_counted && std::popcount(capacity.whole_free) == node.devices;
-    for (int level = 0; level < kTopologyLevels; ++level) {
-      const int domain = at(domains.domain_of, level)[i];
-      if (is_counted) at(at(has_devices, level), domain) = 1;
-      if (is_counted && !is_whole) at(at(view.is_wholly_free, level), domain) = 0;
-    }
-  }
-  for (int level = 0; level < kTopologyLevels; ++level)
-    for (std::size_t i = 0; i < at(has_devices, level).size(); ++i)
-      at(view.is_wholly_free, level)[i] &= at(has_devices, level)[i];
-  return view;
-}
-
 RoleShares::RoleShares(Request request)
     : request_(std::move(request)), room_before_(prefix_sums(request_.room)) {
   if (!request_.kept.empty()) kept_before_ = prefix_sums(request_.kept);
@@ -96,10 +60,10 @@ std::optional<RoleShares::SubgroupPlan> RoleShares::plan_subgroups(DomainRef dom
   const Role& role = request_.role;
   const int size = role.subgroup_replicas;
   const int remainder = request_.replicas % size;
-  const NodeRange nodes = at(request_.domains.of(domain.level), domain.index);
+  const NodeRange nodes = at(request_.free.domains().of(domain.level), domain.index);
   SubgroupPlan plan;
-  plan.first = request_.domains.domain_at(role.subgroup_level, nodes.begin);
-  const int last = request_.domains.domain_at(role.subgroup_level, nodes.end - 1);
+  plan.first = request_.free.domains().domain_at(role.subgroup_level, nodes.begin);
+  const int last = request_.free.domains().domain_at(role.subgroup_level, nodes.end - 1);
   std::vector<CountRange> whole;
   std::vector<int> kept;
   long long least = 0;
@@ -107,7 +71,7 @@ std::optional<RoleShares::SubgroupPlan> RoleShares::plan_subgroups(DomainRef dom
   int invalid = 0;  // domains that must have the incomplete subgroup
   const auto is_valid = [](const CountRange& range) { return range.least <= range.most; };
   for (int i = plan.first; i <= last; ++i) {
-    const NodeRange range = at(request_.domains.of(role.subgroup_level), i);
+    const NodeRange range = at(request_.free.domains().of(role.subgroup_level), i);
     kept.push_back(kept_of(range));
     whole.push_back(counts_with_remainder(kept.back(), kept.back() + room_of(range), size, 0));
     invalid += is_valid(whole.back()) ? 0 : 1;
@@ -118,7 +82,7 @@ std::optional<RoleShares::SubgroupPlan> RoleShares::plan_subgroups(DomainRef dom
   int chosen = -1;
   std::tuple<int, int> chosen_waste;
   for (int i = 0; i < std::ssize(whole) && remainder > 0; ++i) {
-    const NodeRange range = at(request_.domains.of(role.subgroup_level), plan.first + i);
+    const NodeRange range = at(request_.free.domains().of(role.subgroup_level), plan.first + i);
     const CountRange with =
         counts_with_remainder(at(kept, i), at(kept, i) + room_of(range), size, remainder);
     const CountRange& without = at(whole, i);
@@ -138,7 +102,8 @@ std::optional<RoleShares::SubgroupPlan> RoleShares::plan_subgroups(DomainRef dom
                     : invalid > 0 || least > request_.replicas || most < request_.replicas)
     return std::nullopt;
   if (chosen >= 0) {
-    const NodeRange range = at(request_.domains.of(role.subgroup_level), plan.first + chosen);
+    const NodeRange range =
+        at(request_.free.domains().of(role.subgroup_level), plan.first + chosen);
     at(whole, chosen) =
         counts_with_remainder(at(kept, chosen), at(kept, chosen) + room_of(range), size, remainder);
   }
@@ -154,17 +119,22 @@ std::optional<RoleShares::SubgroupPlan> RoleShares::plan_subgroups(DomainRef dom
 
 bool RoleShares::holds(DomainRef domain) const {
   if (has_subgroups(domain)) return plan_subgroups(domain).has_value();
-  const NodeRange nodes = at(request_.domains.of(domain.level), domain.index);
+  const NodeRange nodes = at(request_.free.domains().of(domain.level), domain.index);
   const int kept = kept_of(nodes);
   return kept <= request_.replicas && kept + room_of(nodes) >= request_.replicas;
 }
 
 std::optional<std::vector<NodeShare>> RoleShares::share_out(DomainRef domain,
                                                             FillOrder order) const {
-  const NodeRange nodes = at(request_.domains.of(domain.level), domain.index);
+  const NodeRange nodes = at(request_.free.domains().of(domain.level), domain.index);
+  if (domain.level == TopologyLevel::kServer) {
+    if (!holds(domain)) return std::nullopt;
+    const int more = request_.replicas - kept_of(nodes);
+    return more > 0 ? std::vector<NodeShare>{{nodes.begin, more}} : std::vector<NodeShare>{};
+  }
   const int begin = request_.range.begin;
   const long long milli = 1LL * request_.role.devices * request_.role.device_milli;
-  DomainFiller replicas(request_.domains, request_.view, order,
+  DomainFiller replicas(request_.free, order,
                         {TopologyLevel::kServer, nodes.begin,
                          std::vector<int>(request_.room.begin() + (nodes.begin - begin),
                                           request_.room.begin() + (nodes.end - begin)),
@@ -174,7 +144,7 @@ std::optional<std::vector<NodeShare>> RoleShares::share_out(DomainRef domain,
     if (!plan) return std::nullopt;
     const TopologyLevel level = request_.role.subgroup_level;
     DomainFiller subgroups(
-        request_.domains, request_.view, order,
+        request_.free, order,
         {level, plan->first, plan->units, milli * request_.role.subgroup_replicas});
     subgroups.fill(domain, plan->units_needed);
     for (int i = 0; i < std::ssize(plan->units); ++i)

@@ -1,7 +1,6 @@
 // sched/internal/role_shares.h: shares the replicas of one role out over the nodes of a domain.
 #pragma once
 
-#include <array>
 #include <optional>
 #include <vector>
 
@@ -16,16 +15,6 @@ struct DomainRef {
 
   bool operator==(const DomainRef&) const = default;
 };
-
-// The orders of filling look at this, by position. Sums over a domain are differences of prefixes.
-struct NodeView {
-  std::vector<long long> free_milli_before;  // of the devices of all positions before
-  std::vector<double> failures_before;       // expected a day
-  // By level and domain: all devices of its open nodes are whole and free, and it has some.
-  std::array<std::vector<char>, kTopologyLevels> is_wholly_free;
-  bool has_failures = false;
-};
-NodeView view_nodes(const FreeCapacity& free);
 
 // New replicas on a node.
 struct NodeShare {
@@ -45,8 +34,7 @@ enum class FillOrder {
 class RoleShares {
  public:
   struct Request {
-    const ClusterDomains& domains;
-    const NodeView& view;
+    const FreeCapacity& free;  // the orders of filling look at it
     const Role& role;
     NodeRange range;        // positions; domains that are asked about lie in it
     std::vector<int> room;  // replicas that may come, by position from range.begin

@@ -22,15 +22,15 @@ bool is_single_slice(const JobRequest& job) {
 
 // The share of a device that compute and memory of a slice take of the smallest device that it may
 // get; at most the whole.
-int share_milli(const Role& role, const JobRequest& job, const ClusterSnapshot& snapshot) {
+int share_milli(const Role& role, const JobRequest& job, const std::vector<DeviceKind>& kinds) {
   int memory_mib = 0;
-  for (const ClusterNode& node : snapshot.nodes) {
+  for (const DeviceKind& kind : kinds) {
     const bool is_accepted =
         job.device_types.empty() || std::find(job.device_types.begin(), job.device_types.end(),
-                                              node.device_type) != job.device_types.end();
-    if (is_accepted && node.device_memory_mib >= role.device_memory_mib && node.devices > 0 &&
-        (memory_mib == 0 || node.device_memory_mib < memory_mib))
-      memory_mib = node.device_memory_mib;
+                                              kind.type) != job.device_types.end();
+    if (is_accepted && kind.memory_mib >= role.device_memory_mib &&
+        (memory_mib == 0 || kind.memory_mib < memory_mib))
+      memory_mib = kind.memory_mib;
   }
   if (memory_mib == 0) return role.device_milli;
   const long long of_memory =
@@ -38,13 +38,13 @@ int share_milli(const Role& role, const JobRequest& job, const ClusterSnapshot& 
   return std::max(role.device_milli, static_cast<int>(of_memory));
 }
 
-packing::Pod pod_of(const Role& role, const JobRequest& job, const ClusterSnapshot& snapshot) {
+packing::Pod pod_of(const Role& role, const JobRequest& job, const std::vector<DeviceKind>& kinds) {
   packing::Pod pod;
   pod.cpu_milli = role.cpu_milli;
   pod.memory_mib = role.memory_mib;
   pod.gpus = role.devices;
   if (role.devices > 0)
-    pod.gpu_milli = role.is_sliced() ? share_milli(role, job, snapshot) : packing::kGpuMilli;
+    pod.gpu_milli = role.is_sliced() ? share_milli(role, job, kinds) : packing::kGpuMilli;
   pod.gpu_models = job.device_types;
   return pod;
 }
@@ -93,25 +93,43 @@ SlicePlacement::SlicePlacement(const ClusterSnapshot& snapshot, const JobQueue& 
     : snapshot_(&snapshot), queue_(&queue), policy_(&policy) {}
 
 bool SlicePlacement::open_placer(const FreeCapacity& free) {
+  if (!placer_) return create_placer(free);
+  std::vector<packing::Placer::NodeChange> changed;
+  for (int i = 0; i < free.nodes(); ++i) {
+    if (free.free(i) == at(seen_, i)) continue;
+    at(seen_, i) = free.free(i);
+    packing::GpuNode now = node_of(free.node(i), free.free(i));
+    if (!equal_free(now, at(placer_->nodes(), i))) changed.push_back({i, std::move(now)});
+  }
+  return changed.empty() || placer_->reset(changed);
+}
+
+bool SlicePlacement::create_placer(const FreeCapacity& free) {
+  for (const ClusterNode& node : snapshot_->nodes) {
+    const DeviceKind kind{node.device_type, node.device_memory_mib};
+    if (node.devices > 0 && std::find(kinds_.begin(), kinds_.end(), kind) == kinds_.end())
+      kinds_.push_back(kind);
+  }
   std::vector<packing::GpuNode> nodes;
   nodes.reserve(as_index(free.nodes()));
-  for (int i = 0; i < free.nodes(); ++i)
+  seen_.clear();
+  seen_.reserve(as_index(free.nodes()));
+  for (int i = 0; i < free.nodes(); ++i) {
     nodes.push_back(node_of(free.node(i), free.free(i)));
-  if (placer_ && std::equal(nodes.begin(), nodes.end(), placer_->nodes().begin(), equal_free))
-    return true;
-  if (demand_.empty()) {
-    const auto learn = [&](const JobRequest& job) {
-      for (const Role& role : job.roles)
-        if (demand_.size() < kDemandMax) demand_.push_back(pod_of(role, job, *snapshot_));
-    };
-    for (const RunningJob& job : snapshot_->running)
-      learn(job.request);
-    for (const PendingJob& job : queue_->jobs)
-      learn(job.request);
+    seen_.push_back(free.free(i));
   }
+  std::vector<packing::Pod> demand;
+  const auto learn = [&](const JobRequest& job) {
+    for (const Role& role : job.roles)
+      if (demand.size() < kDemandMax) demand.push_back(pod_of(role, job, kinds_));
+  };
+  for (const RunningJob& job : snapshot_->running)
+    learn(job.request);
+  for (const PendingJob& job : queue_->jobs)
+    learn(job.request);
   const auto policy = packing::find_placement_policy(policy_->slices);
   if (!policy) return false;
-  auto placer = packing::Placer::create(std::move(nodes), demand_, *policy, 1);
+  auto placer = packing::Placer::create(std::move(nodes), demand, *policy, 1);
   if (!placer) return false;
   placer_ = std::move(*placer);
   return true;
@@ -121,9 +139,10 @@ std::optional<GangPlacement> SlicePlacement::place(const JobRequest& job,
                                                    const FreeCapacity& free) {
   if (!is_single_slice(job) || !open_placer(free)) return std::nullopt;
   const Role& role = job.roles[0];
-  const int pod_class = placer_->pod_class(pod_of(role, job, *snapshot_));
+  const int pod_class = placer_->pod_class(pod_of(role, job, kinds_));
   const auto pod = placer_->place(pod_class);
   if (!pod) return std::nullopt;
+  at(seen_, pod->node) = {};  // the placer took it, and the caller may not
   if (!suffices(free.free(pod->node), role, pod->gpus)) {
     placer_->release(pod_class, *pod);
     return std::nullopt;

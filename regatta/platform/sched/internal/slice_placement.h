@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "regatta/platform/packing/placer.h"
@@ -11,6 +12,14 @@
 #include "regatta/platform/sched/internal/gang_placement.h"
 
 namespace regatta::sched {
+
+// Nodes differ in this for slices.
+struct DeviceKind {
+  std::string type;
+  int memory_mib = 0;
+
+  bool operator==(const DeviceKind&) const = default;
+};
 
 // Not thread-safe. The arguments of the constructor outlive it.
 class SlicePlacement {
@@ -23,13 +32,16 @@ class SlicePlacement {
   std::optional<GangPlacement> place(const JobRequest& job, const FreeCapacity& free);
 
  private:
+  // Makes the placer see what is free now. False where it cannot be made.
   bool open_placer(const FreeCapacity& free);
+  bool create_placer(const FreeCapacity& free);
 
   const ClusterSnapshot* snapshot_;
   const JobQueue* queue_;
   const SchedulingPolicy* policy_;
-  std::vector<packing::Pod> demand_;
+  std::vector<DeviceKind> kinds_;  // each once
   std::optional<packing::Placer> placer_;
+  std::vector<NodeCapacity> seen_;  // by node: what it had when the placer was told last
 };
 
 }  // namespace regatta::sched

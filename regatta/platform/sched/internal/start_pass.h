@@ -6,10 +6,10 @@
 #include <set>
 #include <string>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 #include "regatta/platform/sched/internal/decision_state.h"
+#include "regatta/platform/sched/internal/job_shapes.h"
 #include "regatta/platform/sched/internal/pending_order.h"
 #include "regatta/platform/sched/internal/slice_placement.h"
 
@@ -18,15 +18,11 @@ namespace regatta::sched {
 inline constexpr int kRoomSearchesMax = 32;  // of one decision, for jobs beyond guarantees
 inline constexpr int kOwedRoomSearchesMax = 256;
 
-// The terms by which two jobs fit at the same places or not, as bytes.
-std::string shape_of(const JobRequest& job);
-
 // Jobs within guarantees first, then all in the order of their queues; those before which there is
 // no room keep a reservation. The state outlives it.
 class StartPass {
  public:
-  explicit StartPass(DecisionState& state)
-      : state_(state), slices_(state.snapshot, state.queue, state.policy) {}
+  explicit StartPass(DecisionState& state);
 
   void run();
 
@@ -60,38 +56,47 @@ class StartPass {
   // Jobs that need little of a device look for shared ones first; the others go there before
   // anybody is evicted for them. `text` is the end of the reason.
   std::optional<GangPlacement> place_free_or_mixed(const JobRequest& job, const StartView& view,
-                                                   const std::string& shape, std::string& text);
-  std::optional<GangPlacement> mix(const JobRequest& job, const StartView& view,
-                                   const std::string& shape, bool is_shared_only);
-  std::string shape_with_kinds(const JobRequest& job);
+                                                   int shape, std::string& text);
+  std::optional<GangPlacement> mix(const JobRequest& job, const StartView& view, int shape,
+                                   bool is_shared_only);
+  // The shape of the pending job's request, or of this on one device type, with its kinds of duty
+  // where it may share devices.
+  int shape_of(int pending, const JobRequest& job);
+  // The amounts of its smallest size.
+  const ResourceAmounts& wanted(const JobRequest& job, int shape);
+  bool has_failed(int view, int shape) const;
+  void set_failed(int view, int shape);
   void start(int pending, std::vector<ReplicaPlacement> replicas, const std::string& room);
   void reserve(int pending);
   void use_what_victims_left(std::vector<Waiting>& waiting);
   void add_waiting(const Waiting& waiting);
   const FreeCapacity& view_for(int pending, int& view);
   // How far above its leaf the queue is that is guaranteed what the job takes; -1: none is.
-  int owed_distance(int pending) const;
-  int owed_distance_as(int pending, const JobRequest& job) const;
+  int owed_distance(int pending);
+  int owed_distance_as(int pending, const JobRequest& job);
   bool start_owed_within(const PendingOrder& order, int distance);
-  bool fits_empty_cluster(const JobRequest& job, const std::string& shape);
+  bool fits_empty_cluster(const JobRequest& job, int shape);
   bool fits_on_spares(int pending);
 
   DecisionState& state_;
   SlicePlacement slices_;
-  std::map<std::string, std::string> unfit_reasons_;  // by shape
+  JobShapes shapes_;
+  std::vector<int> shape_of_;                            // by pending job; -1: not known yet
+  std::vector<std::optional<ResourceAmounts>> amounts_;  // by shape
+  std::map<int, std::string> unfit_reasons_;             // by shape
   // views_[i]: what is free beside the first i reservations; the first is state_.free.
   std::vector<FreeCapacity> views_;
-  std::set<std::pair<int, std::string>> failed_;  // view and shape of jobs that did not fit
-  // The same of jobs that no device admits; true: none that others use.
-  std::set<std::tuple<int, std::string, bool>> failed_mixes_;
-  // Was evicted, priority, level of service, shape, queue: these decide who makes room.
-  using RoomKey = std::tuple<bool, int, int, std::string, std::string>;
+  std::vector<std::vector<char>> failed_;  // by view and shape: such jobs did not fit
+  // View and shape of jobs that no device admits; true: none that others use.
+  std::set<std::tuple<int, int, bool>> failed_mixes_;
+  // Was evicted, priority, level of service, shape, leaf: these decide who makes room.
+  using RoomKey = std::tuple<bool, int, int, int, int>;
   std::set<RoomKey> failed_rooms_;     // of gangs for which nobody makes room
   std::optional<FreeCapacity> empty_;  // the cluster without any job
   ClusterSnapshot repaired_nodes_;     // all ready
   std::optional<FreeCapacity> repaired_;
-  std::map<std::string, bool> fits_empty_;   // by shape
-  std::map<std::string, bool> fits_spares_;  // the same
+  std::vector<std::optional<bool>> fits_empty_;  // by shape
+  std::map<int, bool> fits_spares_;              // the same
   int room_searches_left_ = kRoomSearchesMax;
   int owed_room_searches_left_ = kOwedRoomSearchesMax;
   int starts_ = 0;

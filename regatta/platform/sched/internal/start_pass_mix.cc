@@ -8,14 +8,8 @@
 
 namespace regatta::sched {
 
-std::string StartPass::shape_with_kinds(const JobRequest& job) {
-  std::string shape = shape_of(job);
-  if (state_.mixes && state_.mixes->may_share(job)) shape += state_.mixes->kinds_text(job);
-  return shape;
-}
-
-std::optional<GangPlacement> StartPass::mix(const JobRequest& job, const StartView& view,
-                                            const std::string& shape, bool is_shared_only) {
+std::optional<GangPlacement> StartPass::mix(const JobRequest& job, const StartView& view, int shape,
+                                            bool is_shared_only) {
   if (failed_mixes_.count({view.reservations, shape, is_shared_only}) > 0) return std::nullopt;
   auto placement = place_mixed(state_, {.job = job,
                                         .size = smallest_size(job),
@@ -28,13 +22,12 @@ std::optional<GangPlacement> StartPass::mix(const JobRequest& job, const StartVi
 }
 
 std::optional<GangPlacement> StartPass::place_free_or_mixed(const JobRequest& job,
-                                                            const StartView& view,
-                                                            const std::string& shape,
+                                                            const StartView& view, int shape,
                                                             std::string& text) {
   const bool mixes = state_.mixes && state_.mixes->may_share(job);
   std::optional<GangPlacement> placement;
   if (mixes && state_.mixes->prefers_sharing(job)) placement = mix(job, view, shape, true);
-  if (!placement && failed_.count({view.reservations, shape}) == 0) {
+  if (!placement && !has_failed(view.reservations, shape)) {
     placement = place(job, view.free);
     if (!placement && !state_.precautions.avoided.empty())
       placement = place(job, free_with_avoided(state_, view.free));
@@ -42,7 +35,7 @@ std::optional<GangPlacement> StartPass::place_free_or_mixed(const JobRequest& jo
       text = avoided_text(state_, placement->replicas);
       return placement;
     }
-    failed_.emplace(view.reservations, shape);
+    set_failed(view.reservations, shape);
   }
   if (!placement && mixes) placement = mix(job, view, shape, false);
   if (placement) text = sharing_text(state_, placement->replicas);

@@ -1,7 +1,6 @@
 // Pending jobs that their queues are guaranteed: sched/internal/start_pass.h.
 #include <algorithm>
 #include <cstddef>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -91,14 +90,14 @@ bool StartPass::is_behind(int pending, std::vector<int>& ahead) {
 bool StartPass::fits_now(int pending) {
   const JobRequest& job = at(state_.queue.jobs, pending).request;
   if (!admits(state_, job, smallest_size(job))) return false;
-  const std::string shape = shape_of(job);
-  if (failed_.contains({0, shape})) return false;
+  const int shape = shapes_.shape_of(job);
+  if (has_failed(0, shape)) return false;
   if (place_gang(state_.free, {job, smallest_size(job), state_.weights})) return true;
-  failed_.emplace(0, shape);
+  set_failed(0, shape);
   return false;
 }
 
-int StartPass::owed_distance(int pending) const {
+int StartPass::owed_distance(int pending) {
   const JobRequest& request = at(state_.queue.jobs, pending).request;
   if (state_.quota_types.empty()) return owed_distance_as(pending, request);
   int least = -1;
@@ -109,10 +108,10 @@ int StartPass::owed_distance(int pending) const {
   return least;
 }
 
-int StartPass::owed_distance_as(int pending, const JobRequest& job) const {
+int StartPass::owed_distance_as(int pending, const JobRequest& job) {
   if (!state_.policy.reclaims) return -1;
   const QuotaClaim claim{.leaf = leaf_of(pending),
-                         .amounts = amounts_wanted(state_, job, smallest_size(job)),
+                         .amounts = wanted(job, shape_of(pending, job)),
                          .was_evicted = at(state_.queue.jobs, pending).evictions > 0};
   return state_.guarantees.entitled_distance(state_.usage, claim, -1);
 }

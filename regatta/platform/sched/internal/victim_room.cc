@@ -59,8 +59,12 @@ void VictimRoom::enter(DomainRef domain, int device_type) {
   larger_by_loss_.assign(is_pair_ ? at(room_, pair_.larger).domain.size() : 0, {});
   class_at_.assign(is_classed_ ? as_index(range_.end - range_.begin) : 0, {});
   if (is_classed_) classes_.add({}, range_.end - range_.begin);
-  for (int position = range_.begin; position < range_.end; ++position)
-    update(position);
+  const auto update_at = [this](int position) { update(position); };
+  if (roles.size() == 1)
+    visit_nodes_with_room(trial_, roles[0], range_, update_at);
+  else
+    for (int position = range_.begin; position < range_.end; ++position)
+      update(position);
   for (RoleRoom& room : room_)
     room.entered = room.node;
 }
@@ -182,9 +186,7 @@ bool VictimRoom::holds_alone(int role) const {
 
 bool VictimRoom::holds_subgroups_beside_kept(int role) const {
   const std::vector<int>& kept = at(kept_, role);
-  const NodeView view = view_nodes(trial_);
-  return RoleShares({trial_.domains(), view, at(task_.job.roles, role), range_,
-                     at(room_, role).node,
+  return RoleShares({trial_, at(task_.job.roles, role), range_, at(room_, role).node,
                      std::vector<int>(kept.begin() + range_.begin, kept.begin() + range_.end),
                      at(task_.size, role)})
       .holds(domain_);
@@ -248,8 +250,7 @@ bool VictimRoom::fits() {
 }
 
 bool VictimRoom::fits_together() {
-  if (share_out_by_role(task_, view_nodes(trial_), device_type_, domain_, FillOrder::kFewest))
-    return true;
+  if (share_out_by_role(task_, device_type_, domain_, FillOrder::kFewest)) return true;
   if (range_.end - range_.begin > kSearchedNodesMax) return false;
   int states = kGangStatesMax;
   return share_out_exactly(task_, device_type_, domain_, states).has_value();
@@ -261,13 +262,10 @@ long long VictimRoom::missing_milli() const {
     const Role& request = at(task_.job.roles, role);
     missing += 1LL * replicas_needed(role) * request.devices * request.device_milli;
   }
-  for (int i = range_.begin; i < range_.end; ++i) {
-    const int node = at(trial_.domains().order, i);
-    if (!trial_.free(node).is_open || at(trial_.domains().device_type, node) != device_type_)
-      continue;
-    for (int device = 0; device < trial_.node(node).devices; ++device)
-      missing -= std::max<int>(0, at(trial_.free(node).device_milli, device));
-  }
+  trial_.visit_free(range_, [&](int i) {
+    if (at(trial_.domains().device_type, at(trial_.domains().order, i)) == device_type_)
+      missing -= trial_.free_milli(TopologyLevel::kServer, i);
+  });
   return missing;
 }
 

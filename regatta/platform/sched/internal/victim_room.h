@@ -10,6 +10,7 @@
 #include "regatta/platform/sched/internal/gang_search.h"
 #include "regatta/platform/sched/internal/node_classes.h"
 #include "regatta/platform/sched/internal/pair_shares.h"
+#include "regatta/platform/sched/internal/victim_cost.h"
 
 namespace regatta::sched {
 
@@ -25,7 +26,7 @@ struct VictimReplica {
 struct VictimItem {
   int option = 0;
   int shed = -1;  // index into the job's replicas; -1: the whole job
-  double cost = 0;
+  VictimCost cost;
   std::vector<VictimReplica> replicas;
 };
 

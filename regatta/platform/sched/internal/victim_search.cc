@@ -1,7 +1,6 @@
 #include "regatta/platform/sched/internal/victim_search.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <utility>
 
@@ -57,14 +56,14 @@ class VictimSearch {
     for (int option = 0; option < std::ssize(options_); ++option) {
       const VictimOption& victim = at(options_, option);
       const RunningJob& running = at(task_.free.snapshot().running, victim.job);
-      VictimItem eviction{option, -1, victim.eviction_cost, {}};
+      VictimItem eviction{option, -1, {victim.eviction_rank, victim.eviction_cost}, {}};
       for (int i = 0; i < std::ssize(running.replicas); ++i) {
         VictimReplica replica = victim_replica(victim.job, i);
         replica.id = replicas_++;
         if (!task_.free.free(replica.placement.node).is_open) continue;
         if (std::find(victim.sheddable.begin(), victim.sheddable.end(), i) !=
             victim.sheddable.end())
-          items.push_back({option, i, victim.shrink_cost, {replica}});
+          items.push_back({option, i, {0, victim.shrink_cost}, {replica}});
         eviction.replicas.push_back(replica);
       }
       if (!eviction.replicas.empty()) items.push_back(std::move(eviction));
@@ -146,7 +145,7 @@ class VictimSearch {
             const std::optional<std::vector<int>>& chosen) {
     if (!chosen) return;
     best_.clear();
-    best_cost_ = 0;
+    best_cost_ = {};
     for (const int i : *chosen) {
       best_.push_back(at(candidates, i));
       best_cost_ += at(items_, best_.back()).cost;
@@ -165,8 +164,8 @@ class VictimSearch {
         std::set_intersection(best.begin(), best.end(), at(items_below_, domain).begin(),
                               at(items_below_, domain).end(), std::back_inserter(below));
         if (below.empty()) continue;
-        const double cost = best_cost_;
-        best_cost_ = std::numeric_limits<double>::infinity();
+        const VictimCost cost = best_cost_;
+        best_cost_ = kInfiniteCost;
         const Place place = best_place_;
         solve_below({domain, device_type}, below, Effort::kFast);
         if (best_.size() < best.size()) return true;
@@ -184,7 +183,7 @@ class VictimSearch {
   VictimRoom room_;
   std::vector<std::vector<int>> items_below_;
   std::vector<int> best_;
-  double best_cost_ = std::numeric_limits<double>::infinity();
+  VictimCost best_cost_ = kInfiniteCost;
   Place best_place_;
   int checks_left_ = kVictimStatesMax;
 };
@@ -226,7 +225,8 @@ std::optional<VictimSet> find_victims(const FreeCapacity& free, const GangReques
   FreeCapacity freed = free;
   for (const int i : chosen) {
     const VictimItem& item = at(search.items(), i);
-    set.cost += item.cost;
+    set.cost += item.cost.loss;
+    set.rank += item.cost.rank;
     for (const VictimReplica& replica : item.replicas)
       freed.give(*replica.role, replica.placement);
   }

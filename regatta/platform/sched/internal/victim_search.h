@@ -15,6 +15,8 @@ namespace regatta::sched {
 struct VictimOption {
   int job = 0;               // index into the running jobs of the snapshot
   double eviction_cost = 0;  // device-seconds that an eviction loses; at least 0
+  // Whole and at least 0: a set of victims with a lower sum of ranks is cheaper whatever it loses.
+  double eviction_rank = 0;
   // Elastic jobs may give up any of these replicas (indices into the job's replicas), each for
   // `shrink_cost`, and keep their smallest size.
   std::vector<int> sheddable;
@@ -31,7 +33,8 @@ struct Victim {
 
 struct VictimSet {
   std::vector<Victim> victims;  // by rising job
-  double cost = 0;
+  double cost = 0;              // device-seconds
+  double rank = 0;
   GangPlacement placement;    // of the gang in the room that they make
   long long trial_moves = 0;  // replicas that the search freed or took back: nearly all of its time
 };

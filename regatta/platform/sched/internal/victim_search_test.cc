@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 
 #include <gtest/gtest.h>
 
+#include "regatta/platform/sched/internal/rising_order.h"
 #include "regatta/platform/sched/internal/test_random_gangs.h"
 
 namespace regatta::sched {
@@ -262,6 +264,41 @@ TEST(FindVictims, EvictsNobodyWhereTheWholeGangWouldNotFitAfterwards) {
   job.topology.required = TopologyLevel::kLeaf;
   const std::vector<VictimOption> options = {{.job = 0, .eviction_cost = 1}};
   EXPECT_FALSE(find_victims(FreeCapacity(snapshot), {job, {3}, kWeights}, options));
+}
+
+TEST(FindVictims, NoLossOutweighsARankAndEqualRanksAreToldApartByTheirLoss) {
+  ClusterSnapshot snapshot = nodes_with_8_devices(3, 3);
+  for (int node = 0; node < 3; ++node)
+    run_job(snapshot, {{0, node, 0xff}}, 8);
+  JobRequest job;
+  job.roles.push_back({.devices = 8});
+  const std::vector<VictimOption> options = {
+      {.job = 0, .eviction_cost = 1, .eviction_rank = 3'000'000},
+      {.job = 1, .eviction_cost = 1e9 + 1, .eviction_rank = 2'999'999},
+      {.job = 2, .eviction_cost = 1e9 - 1, .eviction_rank = 2'999'999}};
+  const auto found = find_victims(FreeCapacity(snapshot), {job, {1}, kWeights}, options);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->victims, (std::vector<Victim>{{2, true, {}}}));
+  EXPECT_DOUBLE_EQ(found->rank, 2'999'999);
+}
+
+TEST(RisingOrder, IsThatOfAStableSortFromBehindHoweverFarItIsAskedFor) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    RandomSequence random(seed);
+    std::vector<VictimCost> costs;
+    for (std::size_t i = random.below(1000); i > 0; --i)
+      costs.push_back(
+          {static_cast<double>(random.below(2)), static_cast<double>(random.below(50))});
+    std::vector<int> sorted(costs.size());
+    std::iota(sorted.begin(), sorted.end(), 0);
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [&](int a, int b) { return at(costs, a) > at(costs, b); });
+    std::reverse(sorted.begin(), sorted.end());
+    RisingOrder order(costs);
+    ASSERT_EQ(order.size(), sorted.size());
+    for (std::size_t rank = 0; rank < sorted.size(); rank += 1 + random.below(9))
+      ASSERT_EQ(order.item(rank), sorted[rank]) << "seed " << seed;
+  }
 }
 
 TEST(FindVictims, LetsAnElasticJobShrinkInsteadOfEvictingIt) {

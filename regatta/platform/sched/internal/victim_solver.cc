@@ -1,7 +1,6 @@
 #include "regatta/platform/sched/internal/victim_solver.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "regatta/base/core/ids.h"
@@ -9,21 +8,9 @@
 namespace regatta::sched {
 namespace {
 
-// Sums of costs in another order differ in the last bits.
-constexpr double kCostTolerance = 1e-9;
-
 constexpr std::size_t kExchangesTried = 16;  // items for one
 // Room is checked each time that the freed items have grown by this part of them.
 constexpr std::size_t kCheckedPart = 16;
-
-// Items by falling key, then by rising index.
-std::vector<int> items_by_falling(const std::vector<double>& keys) {
-  std::vector<int> order(keys.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&keys](int a, int b) { return at(keys, a) > at(keys, b); });
-  return order;
-}
 
 }  // namespace
 
@@ -34,34 +21,38 @@ VictimSolver::VictimSolver(VictimRoom& room, std::vector<const VictimItem*> item
   order_items();
 }
 
+VictimCost VictimSolver::price_of(int item) const {
+  return at(items_, item)->cost / (static_cast<double>(at(milli_, item)) + 1);
+}
+
 // Three orders of taking back: the dearest items, the dearest for what they add, and those on the
 // nodes that are dearest to empty.
 void VictimSolver::order_items() {
-  std::vector<double> cost;
-  std::vector<double> price;
+  std::vector<VictimCost> cost;
+  std::vector<VictimCost> price;
   int nodes = 0;
   for (const VictimItem* item : items_)
     for (const VictimReplica& replica : item->replicas)
       nodes = std::max(nodes, replica.position + 1);
-  std::vector<double> node_cost(as_index(nodes));
+  std::vector<VictimCost> node_cost(as_index(nodes));
   for (std::size_t i = 0; i < items_.size(); ++i) {
     const VictimItem& item = *items_[i];
     cost.push_back(item.cost);
-    price.push_back(item.cost / (static_cast<double>(milli_[i]) + 1));
+    price.push_back(price_of(static_cast<int>(i)));
     for (const VictimReplica& replica : item.replicas)
       if (item.shed < 0)
         at(node_cost, replica.position) += item.cost / static_cast<double>(item.replicas.size());
   }
-  std::vector<double> dearest_node;
+  std::vector<VictimCost> dearest_node;
   for (const VictimItem* item : items_) {
-    double dearest = 0;
+    VictimCost dearest;
     for (const VictimReplica& replica : item->replicas)
       dearest = std::max(dearest, at(node_cost, replica.position));
     dearest_node.push_back(dearest);
   }
-  by_price_ = items_by_falling(price);
-  orders_ = {items_by_falling(cost), by_price_, items_by_falling(dearest_node)};
-  std::reverse(by_price_.begin(), by_price_.end());
+  by_cost_ = RisingOrder(std::move(cost));
+  by_price_ = RisingOrder(std::move(price));
+  by_node_ = RisingOrder(std::move(dearest_node));
 }
 
 std::optional<std::vector<int>> VictimSolver::chosen() const {
@@ -72,21 +63,22 @@ std::optional<std::vector<int>> VictimSolver::chosen() const {
   return chosen;
 }
 
-bool VictimSolver::begin(double cost_below) {
+bool VictimSolver::begin(VictimCost cost_below) {
   best_.reset();
   best_cost_ = cost_below;
   missing_milli_ = room_.missing_milli();
   return cost_bound(missing_milli_, std::vector<char>(items_.size())) < best_cost_;
 }
 
-std::optional<std::vector<int>> VictimSolver::solve(double cost_below) {
+std::optional<std::vector<int>> VictimSolver::solve(VictimCost cost_below) {
   if (begin(cost_below))
-    for (const std::vector<int>& order : orders_)
-      fill_and_take_back(order);
+    for (RisingOrder* const order : {&by_cost_, &by_price_, &by_node_})
+      fill_and_take_back(*order);
   return chosen();
 }
 
-std::optional<std::vector<int>> VictimSolver::solve_exactly(double cost_below, int& checks_left) {
+std::optional<std::vector<int>> VictimSolver::solve_exactly(VictimCost cost_below,
+                                                            int& checks_left) {
   if (!begin(cost_below)) return std::nullopt;
   for (const VictimItem* item : items_)
     room_.free_item(*item);
@@ -94,7 +86,7 @@ std::optional<std::vector<int>> VictimSolver::solve_exactly(double cost_below, i
     checks_left_ = checks_left;
     is_chosen_.assign(items_.size(), 0);
     is_decided_.assign(items_.size(), 0);
-    branch(0, 0, missing_milli_);
+    branch(0, {}, missing_milli_);
     checks_left = checks_left_;
     if (best_ && checks_left_ < 0) remove_needless();
   }
@@ -105,40 +97,41 @@ std::optional<std::vector<int>> VictimSolver::solve_exactly(double cost_below, i
 
 // A lower bound of what undecided items cost that add so much, parts of items allowed (Dantzig's
 // bound of a knapsack).
-double VictimSolver::cost_bound(long long missing_milli,
-                                const std::vector<char>& is_decided) const {
-  double cost = 0;
-  for (const int item : by_price_) {
-    if (missing_milli <= 0) return cost;
+VictimCost VictimSolver::cost_bound(long long missing_milli, const std::vector<char>& is_decided) {
+  VictimCost cost;
+  for (std::size_t rank = 0; rank < by_price_.size() && missing_milli > 0; ++rank) {
+    const int item = by_price_.item(rank);
     if (at(is_decided, item) != 0 || at(milli_, item) == 0) continue;
     const long long milli = at(milli_, item);
     cost += at(items_, item)->cost * static_cast<double>(std::min(milli, missing_milli)) /
             static_cast<double>(milli);
     missing_milli -= milli;
   }
-  return missing_milli > 0 ? std::numeric_limits<double>::infinity() : cost;
+  return missing_milli > 0 ? kInfiniteCost : cost;
 }
 
 void VictimSolver::keep_if_cheaper(const std::vector<char>& is_chosen) {
-  double cost = 0;
+  VictimCost cost;
   for (int i = 0; i < std::ssize(items_); ++i)
     if (at(is_chosen, i) != 0) cost += at(items_, i)->cost;
-  if (cost >= best_cost_ * (1 - kCostTolerance)) return;
+  if (!is_cheaper(cost, best_cost_)) return;
   best_cost_ = cost;
   best_ = is_chosen;
 }
 
-// Frees the last items of the order until they make room, then takes back what is needless of them.
-void VictimSolver::fill_and_take_back(const std::vector<int>& order) {
+// Frees the cheapest items until they make room, then takes back what is needless of them, the
+// dearest first.
+void VictimSolver::fill_and_take_back(RisingOrder& order) {
   std::vector<int> freed;
   long long missing = missing_milli_;
   std::size_t next_check = 1;
   bool has_room = false;
-  for (std::size_t i = order.size(); i-- > 0 && !has_room;) {
-    freed.push_back(order[i]);
-    room_.free_item(*at(items_, order[i]));
-    missing -= at(milli_, order[i]);
-    if (i > 0 && (missing > 0 || freed.size() < next_check)) continue;
+  for (std::size_t i = 0; i < order.size() && !has_room; ++i) {
+    const int item = order.item(i);
+    freed.push_back(item);
+    room_.free_item(*at(items_, item));
+    missing -= at(milli_, item);
+    if (i + 1 < order.size() && (missing > 0 || freed.size() < next_check)) continue;
     has_room = room_.fits();
     next_check = freed.size() + std::max<std::size_t>(1, freed.size() / kCheckedPart);
   }
@@ -180,23 +173,21 @@ void VictimSolver::take_back(std::span<const int> items, std::vector<char>& is_c
 void VictimSolver::remove_needless() {
   for (int i = 0; i < std::ssize(items_); ++i)
     if (at(*best_, i) == 0) room_.take_item(*at(items_, i));
-  std::vector<int> chosen;
-  for (const int item : orders_[0])
-    if (at(*best_, item) != 0) chosen.push_back(item);
+  const std::vector<int> chosen = chosen_by_falling_cost(*best_);
   if (!chosen.empty()) take_back(chosen, *best_);
   for (int i = 0; i < std::ssize(items_); ++i)
     if (at(*best_, i) == 0) room_.free_item(*at(items_, i));
 }
 
 // Decides the items in the order of falling cost: undecided and chosen ones are freed.
-void VictimSolver::branch(std::size_t depth, double cost, long long missing_milli) {
+void VictimSolver::branch(std::size_t depth, VictimCost cost, long long missing_milli) {
   if (--checks_left_ < 0) return;
-  if (cost + cost_bound(missing_milli, is_decided_) >= best_cost_ * (1 - kCostTolerance)) return;
+  if (!is_cheaper(cost + cost_bound(missing_milli, is_decided_), best_cost_)) return;
   if (depth == items_.size()) {
     keep_if_cheaper(is_chosen_);
     return;
   }
-  const int item = orders_[0][depth];
+  const int item = by_cost_.item(items_.size() - 1 - depth);
   at(is_decided_, item) = 1;
   room_.take_item(*at(items_, item));
   if (room_.fits()) branch(depth + 1, cost, missing_milli);
@@ -205,6 +196,15 @@ void VictimSolver::branch(std::size_t depth, double cost, long long missing_mill
   branch(depth + 1, cost + at(items_, item)->cost, missing_milli - at(milli_, item));
   at(is_chosen_, item) = 0;
   at(is_decided_, item) = 0;
+}
+
+std::vector<int> VictimSolver::chosen_by_falling_cost(const std::vector<char>& is_chosen) const {
+  std::vector<int> chosen;
+  for (int i = 0; i < std::ssize(items_); ++i)
+    if (at(is_chosen, i) != 0) chosen.push_back(i);
+  std::stable_sort(chosen.begin(), chosen.end(),
+                   [this](int a, int b) { return at(items_, a)->cost > at(items_, b)->cost; });
+  return chosen;
 }
 
 void VictimSolver::restore(const std::vector<char>& from, const std::vector<char>& to) {
@@ -218,7 +218,7 @@ void VictimSolver::restore(const std::vector<char>& from, const std::vector<char
 }
 
 std::optional<std::vector<int>> VictimSolver::improve(const std::vector<int>& items,
-                                                      double cost_below, int& moves_left) {
+                                                      VictimCost cost_below, int& moves_left) {
   best_.reset();
   best_cost_ = cost_below;
   moves_left_ = moves_left;
@@ -226,15 +226,23 @@ std::optional<std::vector<int>> VictimSolver::improve(const std::vector<int>& it
   std::vector<char> is_chosen = is_none;
   for (const int item : items)
     at(is_chosen, item) = 1;
-  std::vector<int> dearest;
-  for (const int item : orders_[0])
-    if (at(is_chosen, item) != 0) dearest.push_back(item);
+  std::vector<int> dearest = chosen_by_falling_cost(is_chosen);
   restore(is_none, is_chosen);
+  // An exchange adds an item that costs less than the dearest, and never makes that dearer.
+  std::vector<int> cheaper;
+  std::vector<VictimCost> prices;
+  for (int i = 0; i < std::ssize(items_) && !dearest.empty(); ++i) {
+    if (!(at(items_, i)->cost < at(items_, dearest[0])->cost)) continue;
+    cheaper.push_back(i);
+    prices.push_back(price_of(i));
+  }
+  RisingOrder by_price(std::move(prices));
   for (bool is_improved = true; is_improved;) {
     is_improved = false;
-    for (const int added : by_price_)
-      if (at(is_chosen, added) == 0 && moves_left_ > 0)
-        is_improved |= exchange_for(added, is_chosen, dearest);
+    for (std::size_t rank = 0; rank < by_price.size() && moves_left_ > 0; ++rank) {
+      const int added = at(cheaper, by_price.item(rank));
+      if (at(is_chosen, added) == 0) is_improved |= exchange_for(added, is_chosen, dearest);
+    }
   }
   restore(is_chosen, is_none);
   moves_left = moves_left_;
@@ -245,11 +253,11 @@ std::optional<std::vector<int>> VictimSolver::improve(const std::vector<int>& it
 // the set becomes cheaper.
 bool VictimSolver::exchange_for(int added, std::vector<char>& is_chosen,
                                 std::vector<int>& dearest) {
-  const double cost = at(items_, added)->cost;
+  const VictimCost cost = at(items_, added)->cost;
   // One that costs less than what is added cannot pay for it alone.
   if (dearest.empty() || at(items_, dearest[0])->cost <= cost) return false;
   std::vector<int> removed;
-  double gain = -cost;
+  VictimCost saved;
   const auto moves_of = [this](int item) {
     return static_cast<int>(at(items_, item)->replicas.size());
   };
@@ -262,12 +270,12 @@ bool VictimSolver::exchange_for(int added, std::vector<char>& is_chosen,
     room_.take_item(*at(items_, item));
     if (room_.fits()) {
       removed.push_back(item);
-      gain += at(items_, item)->cost;
+      saved += at(items_, item)->cost;
     } else {
       room_.free_item(*at(items_, item));
     }
   }
-  if (gain <= kCostTolerance * best_cost_) {
+  if (!is_cheaper(cost, saved)) {
     for (const int item : removed)
       room_.free_item(*at(items_, item));
     room_.take_item(*at(items_, added));
@@ -276,9 +284,7 @@ bool VictimSolver::exchange_for(int added, std::vector<char>& is_chosen,
   for (const int item : removed)
     at(is_chosen, item) = 0;
   at(is_chosen, added) = 1;
-  dearest.clear();
-  for (const int item : orders_[0])
-    if (at(is_chosen, item) != 0) dearest.push_back(item);
+  dearest = chosen_by_falling_cost(is_chosen);
   keep_if_cheaper(is_chosen);
   return true;
 }
