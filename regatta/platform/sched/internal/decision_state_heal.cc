@@ -134,9 +134,11 @@ bool replace_lost(DecisionState& state, const DegradedGang& gang) {
 
 void heal_degraded_gangs(DecisionState& state) {
   for (const DegradedGang& gang : degraded_gangs(state)) {
-    if (at(state.running, gang.job).is_evicted || replace_lost(state, gang)) continue;
+    const JobChange& change = at(state.running, gang.job);
+    // A gang that gave replicas up for another one in this decision is healed by the next.
+    if (change.is_evicted || (!change.is_changed && replace_lost(state, gang))) continue;
     const JobRequest& job = at(state.snapshot.running, gang.job).request;
-    if (state.policy.resizes && can_shrink_to(job, gang.kept)) {
+    if (!change.is_changed && state.policy.resizes && can_shrink_to(job, gang.kept)) {
       change_replicas(state, gang, ActionKind::kShrink, gang.kept,
                       fmt::format("{}, and nothing free replaces it; the gang continues with {}",
                                   lost_text(state, gang), place_text(state, job, gang.kept)));
