@@ -111,7 +111,13 @@ std::string decision_text(const sched::ClusterSnapshot& snapshot,
   std::map<sched::WaitCause, std::vector<std::string>> waiting;
   for (const sched::WaitingJob& job : decision.waiting)
     waiting[job.cause].push_back(job.job);
-  if (decision.waiting.empty()) return text + "no job waits\n";
+  if (decision.waiting.empty()) {
+    const bool is_after_evictions =
+        std::any_of(decision.actions.begin(), decision.actions.end(),
+                    [](const auto& action) { return action.kind == sched::ActionKind::kEvict; });
+    return text +
+           (is_after_evictions ? "no job waits but those that are evicted\n" : "no job waits\n");
+  }
   for (const auto& [cause, names] : waiting)
     text += fmt::format("{} {}, {}: {}\n", pluralized(names.size(), "job"),
                         names.size() == 1 ? "waits" : "wait", wait_cause_text(cause),

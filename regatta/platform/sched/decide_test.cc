@@ -193,6 +193,24 @@ TEST(Decide, GrowsAnElasticJobIntoIdleDevicesAndShrinksItForAnotherJob) {
   EXPECT_EQ(decision.actions[1].job, "other");
 }
 
+TEST(Decide, ShrinksAnElasticJobThatJustSavedACheckpointInsteadOfEvictingIt) {
+  ClusterSnapshot snapshot = cluster_of(4);
+  JobRequest elastic = gang("elastic", 1, 8);
+  elastic.roles[0].replicas_max = 4;
+  elastic.checkpointing = {.interval = {1800}, .write = {}, .restart = {120}};
+  RunningJob job = running(elastic, {0, 1, 2, 3});
+  snapshot.now = {10'000};
+  job.checkpointed = {9990};
+  snapshot.running = {job};
+  JobQueue queue;
+  queue.jobs = {pending(gang("other", 3, 8))};
+  queue.jobs[0].request.priority = 5;
+  const SchedulingDecision decision = decided(snapshot, queue, policy("regatta"));
+  ASSERT_EQ(decision.actions.size(), 2U);
+  EXPECT_EQ(decision.actions[0].kind, ActionKind::kShrink);
+  EXPECT_EQ(decision.actions[0].replicas.size(), 1U);
+}
+
 TEST(Decide, MovesASmallJobWhereAGangThenFits) {
   ClusterSnapshot snapshot = cluster_of(3, 3);
   RunningJob small = running(gang("small", 1, 2), {0});

@@ -166,8 +166,10 @@ std::vector<VictimOption> victim_options(const DecisionState& state, const Victi
     option.eviction_rank = can_evict ? eviction_rank(state, job, lowest) : kNeverEvicted;
     if (can_shrink) {
       option.sheddable = surplus(job.request, job.replicas);
-      option.shrink_cost =
-          devices_of(job.request, job.replicas) * job.request.checkpointing.restart.value;
+      // One restart of the job if it gives all of them up: never more than its eviction.
+      option.shrink_cost = devices_of(job.request, job.replicas) *
+                           job.request.checkpointing.restart.value /
+                           static_cast<double>(std::max<std::size_t>(1, option.sheddable.size()));
     }
     if (is_service) {
       const double missed = missed_demand_loss(state, job);
