@@ -184,6 +184,7 @@ sched::SchedulingPolicy policy_of(const MixedStep& step) {
   if (step.is_strict) {
     policy.mix_first_below = 0;
     policy.budget.missed_share = 0;
+    policy.budget.targets_first = true;
     policy.targets_per_device = 1;
   }
   return policy;

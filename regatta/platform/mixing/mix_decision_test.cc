@@ -60,6 +60,15 @@ TEST(DecideMix, OnlineWorkPreemptsBatchWork) {
   EXPECT_THAT(decision.reason, HasSubstr("shared: misses 100.00 %"));
 }
 
+TEST(DecideMix, WorkWithATargetGoesFirstWhereTheBudgetSaysSo) {
+  const std::vector<MixedWorkload> jobs = {steady("online", WorkloadClass::kOnline, 0.2F),
+                                           steady("notebook", WorkloadClass::kIntermittent, 0.3F)};
+  EXPECT_EQ(decide(jobs).mode, MixMode::kShared);
+  const MixDecision decision = decide(jobs, {}, {.targets_first = true});
+  EXPECT_EQ(decision.mode, MixMode::kPreemptive);
+  EXPECT_THAT(decision.reason, HasSubstr("shared: work with a latency target goes first"));
+}
+
 TEST(DecideMix, IntermittentJobsThatDoNotFitTogetherTakeLeases) {
   std::vector<MixedWorkload> jobs(3);
   for (std::size_t i = 0; i < jobs.size(); ++i) {

@@ -52,6 +52,9 @@ struct ServiceBudget {
   double missed_price = 20;    // device intervals that one missed interval of a workload is worth
   Seconds interval{60};        // of the series of demand
   Seconds reclaim_lead{120};   // checkpoint of the batch work and restart of the service
+  // Work with a latency target goes before all other work, whatever profiles promise: kShared is no
+  // mode for both.
+  bool targets_first = false;
 };
 
 bool has_latency_target(WorkloadClass load_class);

@@ -199,8 +199,7 @@ TEST(Decide, ShrinksAnElasticJobThatJustSavedACheckpointInsteadOfEvictingIt) {
   elastic.roles[0].replicas_max = 4;
   elastic.checkpointing = {.interval = {1800}, .write = {}, .restart = {120}};
   RunningJob job = running(elastic, {0, 1, 2, 3});
-  snapshot.now = {10'000};
-  job.checkpointed = {9990};
+  job.checkpointed = snapshot.now - Seconds{10};
   snapshot.running = {job};
   JobQueue queue;
   queue.jobs = {pending(gang("other", 3, 8))};

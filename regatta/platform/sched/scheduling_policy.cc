@@ -157,9 +157,10 @@ void read_mixing(const YamlMap& root, SchedulingPolicy& policy) {
       20);
   if (!root.has("budget")) return;
   const YamlMap budget = root.map("budget");
-  budget.allow({"missed_share", "missed_price"});
+  budget.allow({"missed_share", "missed_price", "targets_first"});
   policy.budget.missed_share =
       budget.number_or("missed_share", policy.budget.missed_share, kShares);
+  policy.budget.targets_first = budget.boolean_or("targets_first", policy.budget.targets_first);
   policy.budget.missed_price =
       budget.number_or("missed_price", policy.budget.missed_price, {.low = 0, .high = 1e6});
 }

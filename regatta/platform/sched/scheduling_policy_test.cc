@@ -50,7 +50,7 @@ TEST(SchedulingPolicyFile, SaysHowDevicesAreShared) {
   const auto policy = parse_scheduling_policy(
       "base: fifo\nmix: true\nmix_first_below: 0.3\ntargets_per_device: 1\nleast_share: "
       "0.4\ninterference: 0.2\n"
-      "host_memory: 64GiB\nbudget: {missed_share: 0.02, missed_price: 5}\n",
+      "host_memory: 64GiB\nbudget: {missed_share: 0.02, missed_price: 5, targets_first: true}\n",
       "p.yaml");
   ASSERT_TRUE(policy) << policy.error().message;
   EXPECT_TRUE(policy->mixes);
@@ -61,6 +61,7 @@ TEST(SchedulingPolicyFile, SaysHowDevicesAreShared) {
   EXPECT_EQ(policy->host_memory_mib, 64 << 10);
   EXPECT_EQ(policy->budget.missed_share, 0.02);
   EXPECT_EQ(policy->budget.missed_price, 5);
+  EXPECT_TRUE(policy->budget.targets_first);
   const auto wrong = parse_scheduling_policy("budget: {missed_share: 2}\n", "p.yaml");
   ASSERT_FALSE(wrong);
   EXPECT_TRUE(wrong.error().message.starts_with("p.yaml:1: budget.missed_share: "))

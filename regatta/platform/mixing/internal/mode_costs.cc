@@ -87,6 +87,13 @@ ModeOutcome try_together(MixMode mode, std::span<const MixedWorkload> workloads,
                          const DeviceCapacity& device, const ServiceBudget& budget) {
   const Bytes memory = memory_of(workloads);
   if (memory > device.memory) return {{mode, lacking_memory(memory, device.memory)}, {}, {}, {}};
+  const auto has_target = [](const MixedWorkload& workload) {
+    return has_latency_target(workload.load_class);
+  };
+  const auto targets = std::count_if(workloads.begin(), workloads.end(), has_target);
+  if (budget.targets_first && mode == MixMode::kShared && targets > 0 &&
+      targets < std::ssize(workloads))
+    return {{mode, "work with a latency target goes first"}, {}, {}, {}};
   Tally tally(workloads.size());
   const DivisionRule rule{.mode = mode, .interference = device.interference};
   DeviceDivider divider;
