@@ -1,6 +1,7 @@
 // How the actions of a decision change a replay: cluster_replay/internal/replay_state.h.
 #include <algorithm>
 #include <cstddef>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -9,13 +10,19 @@
 #include "regatta/platform/cluster_replay/internal/replay_state.h"
 
 namespace regatta::cluster_replay {
+namespace {
+
+// `what`: "it is started and does not wait".
+Error cannot_carry_out(const sched::SchedulingAction& action, std::string_view what) {
+  return Error{Code::kConflict,
+               fmt::format("job {}: {}; the decision cannot be carried out", action.job, what)};
+}
+
+}  // namespace
 
 Status ReplayState::start(int job, const sched::SchedulingAction& action) {
   Job& state = at(jobs_, job);
-  if (state.pending < 0)
-    return Error{Code::kConflict, fmt::format("job {}: it is started and does not wait; the "
-                                              "decision cannot be carried out",
-                                              action.job)};
+  if (state.pending < 0) return cannot_carry_out(action, "it is started and does not wait");
   REGATTA_TRY_DO(ledger_.take(at(queue_.jobs, state.pending).request, action.replicas));
   JobOutcome& outcome = at(result_.jobs, job);
   outcome.pending += {now_ - state.pending_since};
@@ -38,10 +45,7 @@ Status ReplayState::start(int job, const sched::SchedulingAction& action) {
 
 Status ReplayState::evict(int job, const sched::SchedulingAction& action) {
   Job& state = at(jobs_, job);
-  if (state.running < 0)
-    return Error{Code::kConflict, fmt::format("job {}: it is evicted and does not run; the "
-                                              "decision cannot be carried out",
-                                              action.job)};
+  if (state.running < 0) return cannot_carry_out(action, "it is evicted and does not run");
   const sched::Checkpointing& checkpointing =
       at(snapshot_.running, state.running).request.checkpointing;
   state.completed = checkpointed_work(at(runs_, state.running), checkpointing, now_);
@@ -57,10 +61,7 @@ Status ReplayState::evict(int job, const sched::SchedulingAction& action) {
 
 Status ReplayState::change_places(int job, const sched::SchedulingAction& action) {
   Job& state = at(jobs_, job);
-  if (state.running < 0)
-    return Error{Code::kConflict, fmt::format("job {}: its places change and it does not run; the "
-                                              "decision cannot be carried out",
-                                              action.job)};
+  if (state.running < 0) return cannot_carry_out(action, "its places change and it does not run");
   sched::RunningJob& running = at(snapshot_.running, state.running);
   const JobRun& run = at(runs_, state.running);
   const bool is_resize =
