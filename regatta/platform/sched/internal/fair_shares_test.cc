@@ -260,14 +260,7 @@ TEST(FairShares, AreFoundInTimeForManyQueues) {
   for (const int queues : {100, 1000, 5000}) {
     RandomSequence random(7);
     const ResourceAmounts capacity = random_capacity(random);
-    std::vector<QuotaQueue> all;
-    for (int i = 0; i < queues; ++i) {
-      QuotaQueue queue{.name = "q" + std::to_string(i)};
-      if (i % 10 > 0) queue.parent = "q" + std::to_string(i / 10 * 10);
-      queue.weight = 0.5 + random.uniform();
-      all.push_back(queue);
-    }
-    const QuotaTree tree = *QuotaTree::create(std::move(all));
+    const QuotaTree tree = tree_of_many(random, queues);
     const std::vector<ResourceAmounts> demand = random_demand(random, tree, capacity);
     const std::clock_t start = std::clock();
     const FairShares shares = fair_shares(tree, demand, capacity);

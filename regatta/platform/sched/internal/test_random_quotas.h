@@ -98,4 +98,16 @@ inline std::vector<ResourceAmounts> random_demand(packing::RandomSequence& rando
   return demand;
 }
 
+// `queues` queues of two levels with weights, nine leaves below each of the first level.
+inline QuotaTree tree_of_many(packing::RandomSequence& random, int queues) {
+  std::vector<QuotaQueue> all;
+  for (int i = 0; i < queues; ++i) {
+    QuotaQueue queue{.name = "q" + std::to_string(i)};
+    if (i % 10 > 0) queue.parent = "q" + std::to_string(i / 10 * 10);
+    queue.weight = 0.5 + random.uniform();
+    all.push_back(queue);
+  }
+  return *QuotaTree::create(std::move(all));
+}
+
 }  // namespace regatta::sched

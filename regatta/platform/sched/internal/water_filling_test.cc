@@ -97,14 +97,7 @@ TEST(WaterFilling, PoursAsAScanOfAllQueuesDoes) {
 Pouring pouring_of_many(int queues) {
   RandomSequence random(7);
   const ResourceAmounts capacity = random_capacity(random);
-  std::vector<QuotaQueue> all;
-  for (int i = 0; i < queues; ++i) {
-    QuotaQueue queue{.name = "q" + std::to_string(i)};
-    if (i % 10 > 0) queue.parent = "q" + std::to_string(i / 10 * 10);
-    queue.weight = 0.5 + random.uniform();
-    all.push_back(queue);
-  }
-  QuotaTree tree = *QuotaTree::create(std::move(all));
+  QuotaTree tree = tree_of_many(random, queues);
   const auto demand = random_demand(random, tree, capacity);
   return pouring_of(std::move(tree), demand, capacity);
 }
