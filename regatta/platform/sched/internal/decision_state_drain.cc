@@ -110,15 +110,14 @@ void leave_nodes(DecisionState& state, int index) {
                          placement->replicas.end());
   order_gang(state.free.domains(), job.request, change.replicas);
   change.is_changed = true;
+  const reliability::JobAtRisk risk = job_at_risk(state.snapshot, job);
   add_action(state, ActionKind::kMove, job.request, change.replicas,
              fmt::format("leaves {} for {}: moving loses {} of the job, staying was expected to "
                          "lose {}",
                          place_text(state, job.request, parts.left),
                          place_text(state, job.request, placement->replicas),
-                         format_duration(state.snapshot.now - job.checkpointed +
-                                         job.request.checkpointing.restart),
-                         format_duration(
-                             Seconds{decision.later / job_at_risk(state.snapshot, job).devices})));
+                         lost_time_text(risk.since_checkpoint + risk.restart),
+                         lost_time_text({decision.later / risk.devices})));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Jobs that share devices beyond their whole: sched/internal/decision_state.h.
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <set>
 #include <utility>
@@ -157,7 +158,7 @@ void leave_device(DecisionState& state, int index, DeviceKey device) {
     change.replicas = placement->replicas;
     take(state, job.request, change.replicas);
     add_action(state, ActionKind::kMove, job.request, change.replicas,
-               fmt::format("continues from its checkpoint on {}: {}",
+               fmt::format("{} on {}: {}", resume_text(state.snapshot, job),
                            place_text(state, job.request, change.replicas), why));
     return;
   }
@@ -225,7 +226,7 @@ bool is_same(std::vector<MixOccupant> a, std::vector<MixOccupant> b) {
 }  // namespace
 
 std::optional<GangPlacement> place_mixed(DecisionState& state, const MixSearch& search) {
-  if (!state.mixes || !state.mixes->may_share(search.job)) return std::nullopt;
+  if (!state.mixes || !may_share_devices(search.job)) return std::nullopt;
   AdmittingDevices devices(state, search);
   const bool is_one_device = search.job.roles.size() == 1 && search.size.front() == 1 &&
                              search.kept.empty() && search.job.roles.front().devices == 1;
@@ -243,7 +244,10 @@ std::string sharing_text(const DecisionState& state, std::span<const ReplicaPlac
           names.insert(name);
   if (names.empty()) return "";
   const std::vector<std::string> listed(names.begin(), names.end());
-  return fmt::format("; shares {} with {} {}", replicas.size() == 1 ? "it" : "some",
+  int devices = 0;
+  for (const ReplicaPlacement& replica : replicas)
+    devices += std::popcount(replica.devices);
+  return fmt::format("; shares {} with {} {}", devices == 1 ? "it" : "some of them",
                      names.size() == 1 ? "job" : "jobs", shortened_list(listed, kNamesMax));
 }
 

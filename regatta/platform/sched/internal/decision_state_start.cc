@@ -53,10 +53,12 @@ std::vector<StartPass::Waiting> StartPass::start_in(PendingOrder order) {
       continue;
     }
     waiting.push_back({pending, *cause});
+    if (*cause == WaitCause::kReservation && state_.reservations.size() == 1)
+      waiting.back().behind = state_.reservations.front().pending;
     const bool waits_for_room = *cause == WaitCause::kNoRoom || *cause == WaitCause::kReservation;
     if (state_.policy.backfill == BackfillRule::kNone && waits_for_room) {
       for (const int behind : order.close_line_of(pending))
-        waiting.push_back({behind, WaitCause::kReservation});
+        waiting.push_back({behind, WaitCause::kReservation, pending});
       continue;
     }
     if (state_.policy.backfill == BackfillRule::kReservation && *cause == WaitCause::kNoRoom &&
@@ -76,6 +78,8 @@ void StartPass::add_waiting(const Waiting& waiting) {
     const auto [reason, is_new] = unfit_reasons_.try_emplace(shapes_.shape_of(job));
     if (is_new) reason->second = unfit_reason(state_.snapshot.nodes, job);
     added.detail = reason->second;
+  } else if (waiting.cause == WaitCause::kReservation && waiting.behind >= 0) {
+    added.detail = at(state_.queue.jobs, waiting.behind).request.name;
   }
   if (waiting.cause == WaitCause::kNoRoom && fits_on_spares(waiting.pending))
     added.cause = WaitCause::kSpares;
@@ -136,7 +140,7 @@ int StartPass::shape_of(int pending, const JobRequest& job) {
   int& known = at(shape_of_, pending);
   const bool is_known = &job == &at(state_.queue.jobs, pending).request;
   if (is_known && known >= 0) return known;
-  const bool is_mixed = state_.mixes && state_.mixes->may_share(job);
+  const bool is_mixed = state_.mixes && may_share_devices(job);
   const int shape = shapes_.shape_of(job, is_mixed ? state_.mixes->kinds_text(job) : "");
   if (is_known) known = shape;
   return shape;
@@ -295,7 +299,7 @@ void StartPass::start(int pending, std::vector<ReplicaPlacement> replicas,
   }
   views_.clear();
   // Others may come to its devices.
-  if (state_.mixes && state_.mixes->may_share(job.request)) failed_mixes_.clear();
+  if (state_.mixes && may_share_devices(job.request)) failed_mixes_.clear();
   at(state_.started, pending) = replicas;
   const Seconds waited = state_.snapshot.now - job.request.submitted;
   add_action(state_, ActionKind::kStart, job.request, replicas,

@@ -91,23 +91,15 @@ void DeviceMixes::give(const JobRequest& job, const ReplicaPlacement& replica) {
   });
 }
 
-bool DeviceMixes::may_share(const JobRequest& job) {
-  int with_devices = 0;
-  bool has_share = false;
-  for (const Role& role : job.roles) {
-    if (role.devices == 0) continue;
-    if (!role.is_mixable()) return false;
-    ++with_devices;
-    has_share |= role.is_sliced();
-  }
-  return with_devices > 0 && (with_devices == 1 || !has_share);
-}
-
-bool DeviceMixes::prefers_sharing(const JobRequest& job) {
+double DeviceMixes::mean_need(const JobRequest& job) {
   double mean = 0;
   for (const int kind : kinds_of(job))
     if (kind >= 0) mean = std::max(mean, memo_->mean_of(kind));
-  return mean < policy_->mix_first_below;
+  return mean;
+}
+
+bool DeviceMixes::prefers_sharing(const JobRequest& job) {
+  return mean_need(job) < policy_->mix_first_below;
 }
 
 std::string DeviceMixes::kinds_text(const JobRequest& job) {

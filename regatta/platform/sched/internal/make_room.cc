@@ -187,13 +187,9 @@ void evict(DecisionState& state, int job, const JobRequest& gang) {
   give(state, victim.request, change.replicas);
   change.replicas.clear();
   change.is_evicted = change.is_changed = true;
-  const Seconds lost = state.snapshot.now - victim.checkpointed;
-  add_action(
-      state, ActionKind::kEvict, victim.request, {},
-      fmt::format("makes room for job {} of priority {}; it loses {}", gang.name, gang.priority,
-                  victim.request.checkpointing.interval.value > 0
-                      ? format_duration(lost) + " since its checkpoint"
-                      : "all its work, for it makes no checkpoints"));
+  add_action(state, ActionKind::kEvict, victim.request, {},
+             fmt::format("makes room for job {} of priority {}; it loses {}", gang.name,
+                         gang.priority, lost_work_text(state.snapshot, victim)));
 }
 
 void shed(DecisionState& state, const Victim& victim, const JobRequest& gang) {
@@ -346,7 +342,8 @@ std::optional<GangPlacement> move_jobs(DecisionState& state, const RoomRequest& 
     change.replicas = move.replicas;
     change.is_changed = true;
     add_action(state, ActionKind::kMove, job, move.replicas,
-               fmt::format("continues from its checkpoint on {}, so that job {} fits",
+               fmt::format("{} on {}, so that job {} fits",
+                           resume_text(state.snapshot, at(state.snapshot.running, move.job)),
                            place_text(state, job, move.replicas), request.job.name));
   }
   for (const Move& move : *moves)

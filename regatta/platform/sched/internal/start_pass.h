@@ -30,6 +30,7 @@ class StartPass {
   struct Waiting {
     int pending = 0;
     WaitCause cause = WaitCause::kNoRoom;
+    int behind = -1;  // kReservation: the pending job that it would delay, where one alone is known
   };
 
   void start_owed(const PendingOrder& order);
