@@ -76,7 +76,7 @@ Result<report::WaitExplanation> explain_wait(const SchedWhyOptions& options,
     explanation.prediction.job = options.job;
     return explanation;
   }
-  REGATTA_TRY(blocking, sched::blocking_set(later.snapshot, later.queue, options.job));
+  REGATTA_TRY(blocking, sched::blocking_set(later.snapshot, later.queue, policy, options.job));
   REGATTA_TRY(starts, sched::predict_starts(later.snapshot, later.queue, policy, {options.job},
                                             {.samples = samples_for(later)}));
   explanation.blocking = std::move(blocking);
