@@ -73,6 +73,38 @@ class SchedCommand(unittest.TestCase):
                           "starts in about 30 min (80 %: 30 min to 30 min)"])
         self.assertEqual(json.loads(self.done("why", state, "limited", "--json"))["limits"][0]["missing"], "4 devices")
 
+    def test_says_why_no_start_is_predicted(self):
+        job = "roles: [{devices: 8}]"
+        held = NODES.replace("count: 2", "count: 1") + "running:\n  - {name: t, running_for: 30min, run_time: {median: 2h}, replicas: [{node: n0, devices: [0, 1, 2, 3, 4, 5, 6, 7]}], " + job + "}\n"
+        state = self.write("state.yaml", held + "pending:\n  - {name: first, waited: 1h, " + job + "}\n  - {name: w, run_time: {median: 1h}, " + job + "}\n")
+        words = ["why", state, "w", "--policy", "backfill"]
+        self.assertEqual(self.done(*words),
+                         "job w waits for 8 of 8 devices on one server; held by job t for about 1.50 h\n"
+                         "no start is predicted: job first goes before it, and its run time is not known\n")
+        self.assertEqual(json.loads(self.done(*words, "--json"))["start"], "no start is predicted: job first goes before it, and its run time is not known")
+        self.assertEqual(self.done("why", state, "first", "--policy", "backfill").split("\n")[1], "starts in about 1.50 h (80 %: 1.50 h to 1.50 h)")
+        state = self.write("state.yaml", held.replace("run_time: {median: 2h}, ", "") + "pending:\n  - {name: w, " + job + "}\n")
+        self.assertEqual(self.done("why", state, "w", "--policy", "backfill").split("\n")[1], "no start is predicted: when job t ends is not known")
+        state = self.write("state.yaml", NODES + "  - {name: x, devices: 8, device_type: h100, health: failed}\npending:\n  - {name: w, roles: [{devices: 8, replicas: 3}]}\n")
+        self.assertEqual(self.done("why", state, "w"),
+                         "job w waits for node x, which is not ready or has failed devices: without it the cluster does not hold its 24 devices; would start now with 16 devices\n"
+                         "no start is predicted: when nodes return is not known\n")
+
+    def test_predicts_starts_beside_limits_of_device_types_and_spares(self):
+        job = "roles: [{devices: 8}], run_time: {median: 1h}"
+        state = self.write("state.yaml", NODES + "queues: [{name: q, device_types: {h100: {limit: 8}}}]\nrunning:\n"
+                           "  - {name: r, queue: q, running_for: 20min, replicas: [{node: n0, devices: [0, 1, 2, 3, 4, 5, 6, 7]}], " + job + "}\n"
+                           "pending:\n  - {name: w, queue: q, " + job + "}\n")
+        self.assertEqual(self.done("why", state, "w"),
+                         "job w waits for 8 devices of type h100 of the limit of queue q; held by job r for about 40 min\n"
+                         "starts in about 40 min (80 %: 40 min to 40 min)\n")
+        policy = self.write("policy.yaml", "base: backfill\nname: p\nspares: {nodes: 1, gang: 8}\n")
+        state.write_text(state.read_text().replace("limit: 8", "limit: 32"))
+        self.assertEqual(self.done("why", state, "w", "--policy", policy),
+                         "job w waits for 8 of 8 devices on one server; held by job r for about 40 min\n"
+                         "would fit on nodes that are kept as spares for large gangs\n"
+                         "starts in about 40 min (80 %: 40 min to 40 min)\n")
+
     def test_replays_a_trace_to_the_same_bytes_and_draws_it(self):
         trace, cluster = self.write("trace.csv", TRACE), self.write("cluster.yaml", NODES)
         page, log = self.folder / "page.html", self.folder / "log"

@@ -34,6 +34,11 @@ struct WaitExplanation {
   sched::SchedulingDecision decision;  // at the same moment
   sched::BlockingSet blocking;
   sched::StartPrediction prediction;
+  // Pending jobs without a known run time that keep it from having a predicted start.
+  std::vector<std::string> endless;
+  bool may_share = false;  // devices in use, by mixing: predictions leave that out
+  // The next decision does not start it, though the prediction is that it does.
+  bool is_contradicted = false;
 };
 std::string wait_text(const WaitExplanation& explanation);
 nlohmann::json wait_json(const WaitExplanation& explanation);

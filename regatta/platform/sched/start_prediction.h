@@ -55,6 +55,15 @@ Result<std::vector<StartPrediction>> predict_starts(const ClusterSnapshot& snaps
                                                     const std::vector<std::string>& jobs,
                                                     const StartForecastOptions& options);
 
+// The pending jobs without a known run time that keep a pending job from having a predicted start,
+// in the order in which they start themselves: if they ended after a second it would have one.
+// Empty: that is not the reason. Fails as predict_starts() does.
+Result<std::vector<std::string>> endless_jobs_before(const ClusterSnapshot& snapshot,
+                                                     const JobQueue& queue,
+                                                     const SchedulingPolicy& policy,
+                                                     const std::string& job,
+                                                     const StartForecastOptions& options);
+
 // Learns from the starts of jobs how far predictions were off, and moves later ones so that 80 % of
 // the starts lie in their intervals. It compares predictions with waits of similar length, forgets
 // old ones, and counts jobs that still wait as starting later than now (Kaplan and Meier, JASA 53,

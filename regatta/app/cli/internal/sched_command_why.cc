@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -54,6 +56,34 @@ Error not_pending(const SchedWhyOptions& options, const sched::SchedulerState& s
                                   : fmt::format("did you mean '{}'?", nearest))};
 }
 
+bool starts(const sched::SchedulingDecision& decision, const std::string& job) {
+  return std::any_of(decision.actions.begin(), decision.actions.end(),
+                     [&](const sched::SchedulingAction& action) {
+                       return action.kind == sched::ActionKind::kStart && action.job == job;
+                     });
+}
+
+// When the job starts in this state, or why that is not predicted.
+Status predict_start(const sched::SchedulerState& state, const sched::SchedulingPolicy& policy,
+                     report::WaitExplanation& explanation) {
+  const sched::StartForecastOptions forecast{.samples = samples_for(state)};
+  REGATTA_TRY(predictions, sched::predict_starts(state.snapshot, state.queue, policy,
+                                                 {explanation.job}, forecast));
+  explanation.prediction = predictions.front();
+  for (const sched::PendingJob& job : state.queue.jobs)
+    if (job.request.name == explanation.job)
+      explanation.may_share = policy.mixes && may_share_devices(job.request);
+  if (!std::isfinite(explanation.prediction.start.value)) {
+    REGATTA_TRY(endless, sched::endless_jobs_before(state.snapshot, state.queue, policy,
+                                                    explanation.job, forecast));
+    explanation.endless = std::move(endless);
+  } else if (explanation.prediction.start <= state.snapshot.now) {
+    REGATTA_TRY(next, sched::decide(state.snapshot, state.queue, policy));
+    explanation.is_contradicted = !starts(next, explanation.job);
+  }
+  return {};
+}
+
 // Fails with kInvalidInput where the job is not pending.
 Result<report::WaitExplanation> explain_wait(const SchedWhyOptions& options,
                                              const sched::SchedulerState& state,
@@ -67,20 +97,18 @@ Result<report::WaitExplanation> explain_wait(const SchedWhyOptions& options,
   // Others that start at this moment take their places first.
   sched::SchedulerState later = state;
   sched::apply_decision(explanation.decision, later.snapshot, later.queue);
-  const bool starts_now =
-      std::any_of(explanation.decision.actions.begin(), explanation.decision.actions.end(),
-                  [&](const sched::SchedulingAction& action) {
-                    return action.kind == sched::ActionKind::kStart && action.job == options.job;
-                  });
-  if (starts_now) {
+  if (starts(explanation.decision, options.job)) {
     explanation.prediction.job = options.job;
     return explanation;
   }
   REGATTA_TRY(blocking, sched::blocking_set(later.snapshot, later.queue, policy, options.job));
-  REGATTA_TRY(starts, sched::predict_starts(later.snapshot, later.queue, policy, {options.job},
-                                            {.samples = samples_for(later)}));
   explanation.blocking = std::move(blocking);
-  explanation.prediction = starts.front();
+  if (explanation.blocking.never_fits) {
+    const Seconds never{std::numeric_limits<double>::infinity()};
+    explanation.prediction = {options.job, never, never, never};
+    return explanation;
+  }
+  REGATTA_TRY_DO(predict_start(later, policy, explanation));
   return explanation;
 }
 
