@@ -101,7 +101,7 @@ class SchedCommand(unittest.TestCase):
         policy = self.write("policy.yaml", "base: backfill\nname: p\nspares: {nodes: 1, gang: 8}\n")
         state.write_text(state.read_text().replace("limit: 8", "limit: 32"))
         self.assertEqual(self.done("why", state, "w", "--policy", policy),
-                         "job w waits for 8 of 8 devices on one server; held by job r for about 40 min\n"
+                         "job w waits for 8 of 8 devices of type h100 on one server; held by job r for about 40 min\n"
                          "would fit on nodes that are kept as spares for large gangs\n"
                          "starts in about 40 min (80 %: 40 min to 40 min)\n")
 

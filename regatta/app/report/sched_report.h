@@ -37,8 +37,9 @@ struct WaitExplanation {
   // Pending jobs without a known run time that keep it from having a predicted start.
   std::vector<std::string> endless;
   bool may_share = false;  // devices in use, by mixing: predictions leave that out
-  // The next decision does not start it, though the prediction is that it does.
-  bool is_contradicted = false;
+  // Why there is no prediction though the queue played forward starts it: "its subgroups are left
+  // out"; else "".
+  std::string left_out;
 };
 std::string wait_text(const WaitExplanation& explanation);
 nlohmann::json wait_json(const WaitExplanation& explanation);

@@ -92,22 +92,26 @@ std::string no_start_text(const WaitExplanation& explanation) {
 
 std::string start_text(const WaitExplanation& explanation) {
   const sched::StartPrediction& prediction = explanation.prediction;
-  if (explanation.is_contradicted)
-    return "no start is predicted: the next decision leaves it waiting for a reason that "
-           "predictions leave out";
+  if (!explanation.left_out.empty()) return "no start is predicted: " + explanation.left_out;
   if (!std::isfinite(prediction.start.value))
     return no_start_text(explanation) +
            (explanation.may_share ? "; it starts once a device in use admits it beside others, "
                                     "which is not predicted"
-                                  : "");
+            : explanation.blocking.is_owed
+                ? "; it starts once its queue takes back what it is guaranteed, which is not "
+                  "predicted"
+                : "");
   std::string text = prediction.start.value <= 0
                          ? "starts with the next decision"
                          : "starts in about " + wait_duration(prediction.start);
   if (prediction.latest.value > 0)
     text += fmt::format(" (80 %: {} to {})", wait_duration(prediction.earliest),
                         wait_duration(prediction.latest));
-  if (explanation.may_share && prediction.start.value > 0)
+  if (prediction.start.value <= 0) return text;
+  if (explanation.may_share)
     text += "; sooner where a device in use admits it beside others, which is not predicted";
+  if (explanation.blocking.is_owed)
+    text += "; sooner where its queue takes back what it is guaranteed, which is not predicted";
   return text;
 }
 

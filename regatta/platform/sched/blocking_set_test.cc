@@ -1,6 +1,7 @@
 // Blocking sets agree with decide(): without its jobs the job starts, and with one of them left it
 // does not.
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -110,6 +111,37 @@ TEST(BlockingSet, SaysThatNodesAreAwayWhereTheOthersDoNotSuffice) {
             "waits for node n1, which is not ready or has failed devices: without it the cluster "
             "does not hold its 16 devices; would start now with 8 devices");
   EXPECT_FALSE(state.blocking().never_fits);
+}
+
+TEST(BlockingSet, ADegradedGangHasNoKnownEnd) {
+  State state{.snapshot = cluster_of(2), .queue = {}};
+  state.snapshot.running = {running(gang("degraded", 2, 8), {0, 1})};
+  state.snapshot.nodes[1].failed_devices = 1;
+  state.queue.jobs = {pending(gang("waits", 1, 8))};
+  EXPECT_EQ(state.blocking().sentence,
+            "waits for 8 of 8 devices on one server; held by job degraded, which keeps its places "
+            "until what it lost returns");
+  const auto start = predict_starts(state.snapshot, state.queue, state.policy, {}, {});
+  ASSERT_TRUE(start);
+  EXPECT_FALSE(std::isfinite(start->front().start.value));
+}
+
+TEST(BlockingSet, SaysThatAQueueIsOwedWhatTheJobTakes) {
+  State state{.snapshot = cluster_of(1), .queue = {}};
+  QuotaQueue owed{.name = "owed", .parent = ""};
+  owed.guaranteed[Resource::kCompute] = 4000;
+  state.queue.quotas = *QuotaTree::create({owed, {.name = "other", .parent = ""}});
+  RunningJob holder = running(gang("holder", 1, 8), {0});
+  holder.request.queue = "other";
+  state.snapshot.running = {holder};
+  JobRequest job = gang("waits", 1, 4);
+  job.queue = "owed";
+  state.queue.jobs = {pending(job)};
+  EXPECT_FALSE(state.blocking().is_owed) << "policy backfill takes nothing back";
+  state.policy = *find_scheduling_policy("regatta");
+  EXPECT_TRUE(state.blocking().is_owed);
+  state.queue.jobs[0].request.roles[0].devices = 5;
+  EXPECT_FALSE(state.blocking().is_owed);
 }
 
 TEST(BlockingSet, ASmallerSizeThatOthersHoldUpDoesNotStartNow) {

@@ -43,8 +43,8 @@ struct StartForecastOptions {
 // known to have run until now. Each decision considers jobs as decide() does: by the fair shares of
 // now, levels of service, ageing, limits of queues and of device types, all resources of nodes,
 // spares, the first reservation, evictions by priority and level, and moves. It leaves out what
-// queues take back, devices that are shared by mixing, resizing, subgroups and failures; the shares
-// of the devices of a node count as one amount. A job that no
+// queues take back, devices that are shared by mixing, resizing, subgroups and failures: degraded
+// gangs keep their places. The shares of the devices of a node count as one amount. A job that no
 // sample starts within 60 days has infinite times; one that waits for more than 3,000 decisions is
 // taken to start after these. `jobs` are names of pending jobs; empty: all.
 // Fails with kNotFound where one is not pending, with kInvalidInput where a job names a queue that
@@ -117,7 +117,8 @@ class StartCalibration {
 struct BlockingJob {
   std::string job;
   int devices = 0;
-  Seconds ends;  // the median; infinite where it is not known
+  Seconds ends;              // the median; infinite where it is not known
+  bool is_degraded = false;  // it runs no more until nodes or devices return: no end is known
 };
 
 // A limit of the queue of a pending job, of a queue above it, or of its user there, and the fewest
@@ -149,6 +150,8 @@ struct BlockingSet {
   // Not ready, or with failed devices: not even the end of all jobs lets it start before these
   // return.
   std::vector<std::string> nodes;
+  // Its queue is guaranteed what it takes, and the policy takes that back from others in time.
+  bool is_owed = false;
   bool never_fits = false;  // not even the empty cluster and an empty queue let it start
   // "waits for 2 of 4 devices of type T under one leaf; held by job a for about 25 min; would start
   // now with 2 devices", "waits for 8 devices of the limit of queue a; held by job b for about 1 h"

@@ -63,6 +63,15 @@ bool starts(const sched::SchedulingDecision& decision, const std::string& job) {
                      });
 }
 
+// Why decisions may leave a job waiting that the queue played forward starts.
+std::string left_out_of(const sched::JobRequest& job) {
+  const auto has_subgroups = [](const sched::Role& role) { return role.subgroup_replicas > 1; };
+  return std::any_of(job.roles.begin(), job.roles.end(), has_subgroups)
+             ? "its subgroups are left out"
+             : "the free parts of a node's devices count as one amount, and the next decision "
+               "leaves the job waiting";
+}
+
 // When the job starts in this state, or why that is not predicted.
 Status predict_start(const sched::SchedulerState& state, const sched::SchedulingPolicy& policy,
                      report::WaitExplanation& explanation) {
@@ -70,16 +79,17 @@ Status predict_start(const sched::SchedulerState& state, const sched::Scheduling
   REGATTA_TRY(predictions, sched::predict_starts(state.snapshot, state.queue, policy,
                                                  {explanation.job}, forecast));
   explanation.prediction = predictions.front();
-  for (const sched::PendingJob& job : state.queue.jobs)
-    if (job.request.name == explanation.job)
-      explanation.may_share = policy.mixes && may_share_devices(job.request);
+  const auto job = std::find_if(
+      state.queue.jobs.begin(), state.queue.jobs.end(),
+      [&](const sched::PendingJob& pending) { return pending.request.name == explanation.job; });
+  explanation.may_share = policy.mixes && may_share_devices(job->request);
   if (!std::isfinite(explanation.prediction.start.value)) {
     REGATTA_TRY(endless, sched::endless_jobs_before(state.snapshot, state.queue, policy,
                                                     explanation.job, forecast));
     explanation.endless = std::move(endless);
   } else if (explanation.prediction.start <= state.snapshot.now) {
     REGATTA_TRY(next, sched::decide(state.snapshot, state.queue, policy));
-    explanation.is_contradicted = !starts(next, explanation.job);
+    if (!starts(next, explanation.job)) explanation.left_out = left_out_of(job->request);
   }
   return {};
 }

@@ -64,6 +64,10 @@ class BlockingSearch {
         trial_(state, account) {
     set_.wanted = amounts_wanted(state, job_, smallest_size(job_));
     set_.devices = devices_of(set_.wanted);
+    const QuotaClaim claim{
+        .leaf = usage_.leaf_of(account), .amounts = set_.wanted, .was_evicted = false};
+    set_.is_owed = state.policy.reclaims && state.guarantees.is_any() &&
+                   state.guarantees.entitled_distance(usage_, claim, -1) >= 0;
   }
 
   BlockingFind run() {
@@ -113,8 +117,11 @@ class BlockingSearch {
   }
 
   BlockingJob blocking_job(int job) const {
-    return {
-        at(state_.snapshot.running, job).request.name, devices_of(held_by(job)), {at(ends_, job)}};
+    const RunningJob& running = at(state_.snapshot.running, job);
+    return {.job = running.request.name,
+            .devices = devices_of(held_by(job)),
+            .ends = {at(ends_, job)},
+            .is_degraded = is_degraded(state_.snapshot, running)};
   }
 
   // The amount of the limit that a running job holds.

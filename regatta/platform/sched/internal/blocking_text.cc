@@ -26,7 +26,9 @@ std::string holders_text(const std::vector<BlockingJob>& jobs, Seconds now) {
   std::vector<std::string> names;
   for (const BlockingJob& job : jobs)
     names.push_back(
-        !std::isfinite(job.ends.value) ? fmt::format("job {}, whose end is not known", job.job)
+        job.is_degraded
+            ? fmt::format("job {}, which keeps its places until what it lost returns", job.job)
+        : !std::isfinite(job.ends.value) ? fmt::format("job {}, whose end is not known", job.job)
         : job.ends > now
             ? fmt::format("job {} for about {}", job.job, format_duration(job.ends - now))
             : fmt::format("job {}, which has run for as long as it was to run", job.job));

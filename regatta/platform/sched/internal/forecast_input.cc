@@ -52,6 +52,8 @@ class InputBuilder {
         .started = running.started.value,
         .held = {.shape = input_.cluster.shape_of(request), .amounts = {}},
     };
+    // Decisions expect an end as they would without the failure.
+    if (is_degraded(state_.snapshot, running)) made.job.run_time = {};
     if (counts_quotas()) made.held.amounts = amounts_on(state_, request, running.replicas);
     return made;
   }
