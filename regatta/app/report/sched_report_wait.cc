@@ -70,6 +70,19 @@ std::vector<std::string> holders_without_end(const sched::BlockingSet& blocking)
   return names;
 }
 
+// Jobs that have run for as long as they were to run.
+std::vector<std::string> overdue_holders(const sched::BlockingSet& blocking) {
+  std::vector<std::string> names;
+  const auto add = [&](const std::vector<sched::BlockingJob>& jobs) {
+    for (const sched::BlockingJob& job : jobs)
+      if (job.ends.value <= 0) names.push_back(job.job);
+  };
+  for (const sched::BlockingLimit& limit : blocking.limits)
+    add(limit.jobs);
+  add(blocking.jobs);
+  return names;
+}
+
 std::string named_jobs(const std::vector<std::string>& names) {
   return (names.size() == 1 ? "job " : "jobs ") + shortened_list(names, kNamedJobs);
 }
@@ -92,6 +105,10 @@ std::string no_start_text(const WaitExplanation& explanation) {
 
 std::string start_text(const WaitExplanation& explanation) {
   const sched::StartPrediction& prediction = explanation.prediction;
+  const std::vector<std::string> overdue = overdue_holders(explanation.blocking);
+  if (!explanation.left_out.empty() && !overdue.empty())
+    return fmt::format("starts as soon as {} {}", named_jobs(overdue),
+                       overdue.size() == 1 ? "ends" : "end");
   if (!explanation.left_out.empty()) return "no start is predicted: " + explanation.left_out;
   if (!std::isfinite(prediction.start.value))
     return no_start_text(explanation) +
@@ -125,6 +142,7 @@ std::string wait_text(const WaitExplanation& explanation) {
     return fmt::format("job {} waits: {}\n", explanation.job, why);
   }
   std::string text = fmt::format("job {} {}\n", explanation.job, explanation.blocking.sentence);
+  if (explanation.blocking.never_fits) return text;
   for (const sched::WaitingJob& job : explanation.decision.waiting) {
     if (job.job != explanation.job || job.cause == sched::WaitCause::kNoRoom ||
         job.cause == sched::WaitCause::kQuota)
@@ -134,7 +152,7 @@ std::string wait_text(const WaitExplanation& explanation) {
                  : wait_cause_text(job.cause)) +
             "\n";
   }
-  return explanation.blocking.never_fits ? text : text + start_text(explanation) + "\n";
+  return text + start_text(explanation) + "\n";
 }
 
 nlohmann::json wait_json(const WaitExplanation& explanation) {

@@ -70,6 +70,17 @@ TEST(StartPrediction, AJobBeyondTheLimitOfADeviceTypeHasNoStart) {
       predicted_wait(cluster_of_two_types(), queue, *find_scheduling_policy("backfill"))));
 }
 
+TEST(StartPrediction, AJobThatNeverFitsHoldsNobodyUp) {
+  ClusterSnapshot snapshot = cluster_of(2);
+  JobQueue queue;
+  queue.jobs = {pending(gang("huge", 3, 8)), pending(gang("small", 1, 8))};
+  queue.jobs[0].request.submitted = {1};
+  const auto starts = predict_starts(snapshot, queue, *find_scheduling_policy("fifo"), {}, {});
+  ASSERT_TRUE(starts);
+  EXPECT_FALSE(std::isfinite((*starts)[0].start.value));
+  EXPECT_EQ((*starts)[1].start, snapshot.now);
+}
+
 // A large gang on nodes 0 to 3 ends in 5,000 s, another job on node 4 in 1,000 s; node 5 is free.
 ClusterSnapshot cluster_with_large_gang() {
   ClusterSnapshot snapshot = cluster_of(6);

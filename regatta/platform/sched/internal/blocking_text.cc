@@ -39,7 +39,8 @@ std::string holders_text(const std::vector<BlockingJob>& jobs, Seconds now) {
 std::string demand_text(const JobRequest& job, const BlockingSet& set) {
   const std::string types =
       job.device_types.empty() ? "" : " of type " + join(job.device_types, " or ");
-  if (set.devices > 0) return pluralized(set.devices, "device") + types;
+  if (set.devices > 0)
+    return amount_text(Resource::kCompute, set.wanted[Resource::kCompute]) + types;
   std::vector<std::string> amounts;
   for (int i = 0; i < kResources; ++i)
     if (at(set.wanted.of, i) > 0)
@@ -54,8 +55,9 @@ std::string missing_text(const JobRequest& job, const BlockingSet& set) {
     const auto resource = static_cast<Resource>(i);
     if (set.missing[resource] <= 0) continue;
     if (resource == Resource::kCompute) {
+      const std::string missing = amount_text(resource, set.missing[resource]);
       parts.push_back(
-          fmt::format("{} of {}", set.devices - set.free_devices, demand_text(job, set)));
+          fmt::format("{} of {}", missing.substr(0, missing.find(' ')), demand_text(job, set)));
       continue;
     }
     // Missing devices miss their memory too.

@@ -26,11 +26,25 @@ bool has_limits(const QuotaTree& tree) {
   return false;
 }
 
+ForecastCluster repaired(const ClusterSnapshot& snapshot) {
+  ClusterSnapshot empty;
+  empty.nodes = snapshot.nodes;
+  for (ClusterNode& node : empty.nodes) {
+    node.health = NodeHealth::kReady;
+    node.failed_devices = 0;
+  }
+  return ForecastCluster(empty);
+}
+
 class InputBuilder {
  public:
   InputBuilder(const DecisionState& state, const StartForecastOptions& options,
                ForecastInput& input)
-      : state_(state), options_(options), input_(input) {}
+      : state_(state),
+        options_(options),
+        input_(input),
+        repaired_(repaired(state.snapshot)),
+        repaired_free_(repaired_.free_now()) {}
 
   ForecastJob job(const JobRequest& request, int account, Seconds completed) {
     input_.lowest_priority = std::min(input_.lowest_priority, request.priority);
@@ -74,6 +88,7 @@ class InputBuilder {
     const auto [entry, is_new] = numbers_.emplace(key, static_cast<int>(input_.kinds.size()));
     if (!is_new) return entry->second;
     add_variants(request, kind);
+    kind.never_fits = !repaired_.fits(repaired_.shape_of(request), repaired_free_);
     input_.kinds.push_back(std::move(kind));
     return entry->second;
   }
@@ -91,6 +106,8 @@ class InputBuilder {
   const DecisionState& state_;
   const StartForecastOptions& options_;
   ForecastInput& input_;
+  ForecastCluster repaired_;  // all nodes ready, no jobs
+  ForecastCluster::Free repaired_free_;
   std::map<std::tuple<int, int, int>, int> numbers_;
 };
 

@@ -24,6 +24,7 @@ struct ForecastKind {
   int account = 0;  // in the usage
   int leaf = 0;
   std::vector<ForecastVariant> variants;  // in the order in which they are tried; at least one
+  bool never_fits = false;  // not even the empty cluster holds it, with all its nodes ready
 };
 
 // A job that waits, or runs, or may come.

@@ -132,7 +132,9 @@ class Future {
 
   void consider(int index) {
     const ForecastJob job = at(jobs_, index);
-    if (!admits_any(job.kind)) return lines_.close_kind(job.kind);
+    // Such jobs hold nobody up.
+    if (at(input_.kinds, job.kind).never_fits || !admits_any(job.kind))
+      return lines_.close_kind(job.kind);
     const bool passes = runs_.passes_reservation(now_ + at(expected_, index));
     // Nothing has started since one of its kind was held up.
     if (!passes && at(held_, job.kind) == starts_made_) return count_held(job.kind);
