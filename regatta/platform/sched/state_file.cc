@@ -10,6 +10,7 @@
 #include "regatta/base/core/yaml_map.h"
 #include "regatta/platform/sched/internal/quota_yaml.h"
 #include "regatta/platform/sched/internal/state_jobs.h"
+#include "regatta/platform/sched/internal/state_mixes.h"
 #include "regatta/platform/sched/internal/state_nodes.h"
 
 namespace regatta::sched {
@@ -92,11 +93,7 @@ void check_nodes_and_running(const YamlMap& root, const ClusterSnapshot& snapsho
     root.fail(root.has("nodes") ? "nodes" : "cluster", status.error().message);
     return;
   }
-  part.mixes = snapshot.mixes;
-  if (!check_snapshot(part))
-    root.fail("mixes", status.error().message);
-  else
-    at(root.maps("running"), right_jobs(snapshot)).fail("replicas", status.error().message);
+  at(root.maps("running"), right_jobs(snapshot)).fail("replicas", status.error().message);
 }
 
 }  // namespace
@@ -120,7 +117,7 @@ Result<SchedulerState> parse_state(std::string_view text, std::string_view file,
       check_listed_job(map, state.snapshot.running.back().request, state.queue.quotas, names);
     }
   }
-  if (root.has("mixes")) state.snapshot.mixes = read_mixes(root, nodes.index);
+  if (root.has("mixes")) state.snapshot.mixes = read_mixes(root, state.snapshot.nodes, nodes.index);
   if (root.has("pending")) {
     for (const YamlMap& map : root.maps("pending")) {
       state.queue.jobs.push_back(read_pending_job(map));
@@ -129,6 +126,8 @@ Result<SchedulerState> parse_state(std::string_view text, std::string_view file,
   }
   REGATTA_TRY_DO(document.status());
   check_nodes_and_running(root, state.snapshot);
+  REGATTA_TRY_DO(document.status());
+  if (root.has("mixes")) check_mixed_jobs(root, nodes.index, state.snapshot.running);
   REGATTA_TRY_DO(document.status());
   return state;
 }

@@ -250,8 +250,11 @@ TEST(ParseState, NamesLineKeyAndRemedyOfWrongMixes) {
             "list like [5%, 10%, 60%]");
   EXPECT_EQ(
       mixed_error("shares: [5%, 0.25]", "shares: [50%, 0.25]"),
-      "s.yaml:6: running[0].roles[0].duty.day: the shares of its duty are not from 0 to 1, or "
+      "s.yaml:6: running[0].roles[0].duty.shares: the shares of its duty are not from 0 to 1, or "
       "do not rise; sort them");
+  EXPECT_EQ(mixed_error("day: [0.5, 1.5]", "day: [1, 2]"),
+            "s.yaml:6: running[0].roles[0].duty.day: the parts of the day of its duty have the "
+            "mean 1.5, and not 1; divide each by their mean");
   EXPECT_EQ(mixed_error("1, device_memory: 20GiB, duty", "1, duty"),
             "s.yaml:6: running[0].roles[0].duty: a role whose devices others may use says its "
             "memory; give device_memory");
@@ -260,10 +263,21 @@ TEST(ParseState, NamesLineKeyAndRemedyOfWrongMixes) {
   EXPECT_EQ(mixed_error("mode: preemptive", "mode: fast"),
             "s.yaml:13: mixes[0].mode: 'fast' is not one of shared, preemptive, time-slice, tidal");
   EXPECT_EQ(mixed_error("device: 1, mode", "device: 3, mode"),
-            "s.yaml:12: mixes: the mix of device 3 of node 0: there is no such device");
+            "s.yaml:13: mixes[0].device: node n0 has 2 devices, numbered from 0; correct the "
+            "number");
+  EXPECT_EQ(mixed_error("mode: preemptive}", "mode: shared}\n  - {node: n0, device: 1, mode: tidal}"),
+            "s.yaml:14: mixes[1].device: device 1 of node n0 is listed twice; leave one out");
   EXPECT_EQ(mixed_error("device: 1, mode", "device: 0, mode"),
             "s.yaml:11: running[1].replicas: node n0: device 1 is taken twice, the second time by "
             "job b; give one of them another device");
+  EXPECT_EQ(mixed_error("mode: preemptive}", "mode: shared}\n  - {node: n0, device: 0, mode: tidal}"),
+            "s.yaml:14: mixes[1].device: no job runs on device 0 of node n0; leave the mix out, or "
+            "list the device in replicas of its jobs");
+  EXPECT_EQ(mixed_error("mixes:\n",
+                        "  - name: c\n    roles: [{devices: 1}]\n    replicas: [{node: n0, devices: "
+                        "[0]}]\nmixes:\n  - {node: n0, device: 0, mode: shared}\n"),
+            "s.yaml:16: mixes[0].device: job c on device 0 of node n0 cannot be mixed; give its "
+            "role duty and device_memory, or leave the mix out");
   EXPECT_EQ(mixed_error("history: [120, 140.5]", "history: [120, -1]"),
             "s.yaml:7: running[0].demand.history: '-1' is no number from 0 to 1e+12; write a list "
             "like [120, 140, 135]");

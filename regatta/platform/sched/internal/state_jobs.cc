@@ -43,17 +43,6 @@ int thousandths(const YamlMap& map, std::string_view key, double fallback) {
   return static_cast<int>(kMilli * map.number_or(key, fallback, {.low = 0, .high = 1e6}) + 0.5);
 }
 
-const Choices<mixing::MixMode>& mix_modes() {
-  static const Choices<mixing::MixMode> choices = [] {
-    Choices<mixing::MixMode> made;
-    for (const mixing::MixMode mode : {mixing::MixMode::kShared, mixing::MixMode::kPreemptive,
-                                       mixing::MixMode::kTimeSlice, mixing::MixMode::kTidal})
-      made.emplace_back(name_of(mode), mode);
-    return made;
-  }();
-  return choices;
-}
-
 // Numbers of a list, as "20%" or 0.2.
 std::vector<double> numbers(const YamlMap& map, std::string_view key, NumberRange range,
                             std::string_view example) {
@@ -83,8 +72,10 @@ mixing::DutyProfile read_duty(const YamlMap& map) {
        numbers(map, "day", {.low = 0, .high = mixing::kDayPartsMax}, "[0.4, 1.2, 1.4]"))
     duty.day.push_back(static_cast<float>(part));
   if (duty.shares.empty()) map.fail("shares", "there are none; write a list like [5%, 10%, 60%]");
-  if (const Status status = check_duty(duty); !status)
-    map.fail(duty.day.empty() ? "shares" : "day", status.error().message);
+  if (const Status status = mixing::check_duty({.shares = duty.shares, .day = {}}); !status)
+    map.fail("shares", status.error().message);
+  if (const Status status = mixing::check_duty(duty); !status)
+    map.fail("day", status.error().message);
   return duty;
 }
 
@@ -220,27 +211,6 @@ ReplicaPlacement read_replica(const YamlMap& map, const JobRequest& job, const N
 }
 
 }  // namespace
-
-std::vector<DeviceMix> read_mixes(const YamlMap& root, const NodeIndex& nodes) {
-  std::vector<DeviceMix> mixes;
-  for (const YamlMap& map : root.maps("mixes")) {
-    map.allow({"node", "device", "mode"});
-    DeviceMix mix;
-    mix.device = map.integer("device", {0, kNodeDevicesMax - 1});
-    mix.mode = map.choice("mode", mix_modes());
-    const std::string node = map.text("node");
-    if (const auto index = nodes.find(node); index != nodes.end())
-      mix.node = index->second;
-    else
-      map.fail("node",
-               fmt::format("no node is called '{}'; name one of nodes", printable(node, 64)));
-    mixes.push_back(mix);
-  }
-  std::stable_sort(mixes.begin(), mixes.end(), [](const DeviceMix& a, const DeviceMix& b) {
-    return std::pair{a.node, a.device} < std::pair{b.node, b.device};
-  });
-  return mixes;
-}
 
 RunningJob read_running_job(const YamlMap& map, const NodeIndex& nodes) {
   map.allow(with_job_keys({"running_for", "since_checkpoint", "completed", "replicas"}));
