@@ -139,9 +139,9 @@ void consolidate_running_jobs(DecisionState& state);
 void settle_mixes(DecisionState& state);
 
 // A pending service, service_size.h: as many replicas as its forecast asks for, as far as they fit
-// `free` and the quota; nothing where its smallest size does not fit.
+// `free` and the quota of its account; nothing where its smallest size does not fit.
 std::optional<GangPlacement> place_service(const DecisionState& state, const JobRequest& job,
-                                           const FreeCapacity& free);
+                                           int account, const FreeCapacity& free);
 // Adds replicas that it lacks then to those that it starts with, which are taken; others make room
 // for them. The text says what its demand needs.
 std::string complete_service(DecisionState& state, const PendingJob& job,

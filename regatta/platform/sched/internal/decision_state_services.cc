@@ -213,13 +213,7 @@ void size_services(DecisionState& state) {
 }
 
 std::optional<GangPlacement> place_service(const DecisionState& state, const JobRequest& job,
-                                           const FreeCapacity& free) {
-  // `job` may be a request on one device type, which has no account of its own.
-  const auto& jobs = state.queue.jobs;
-  const auto owner = std::find_if(jobs.begin(), jobs.end(), [&job](const PendingJob& each) {
-    return each.request.name == job.name;
-  });
-  const int account = state.accounts.at(owner == jobs.end() ? &job : &owner->request);
+                                           int account, const FreeCapacity& free) {
   const int least = job.roles.front().replicas_min;
   const int wanted = service_size(state.policy, job).wanted;
   const int more = largest_that(wanted - least, [&](int count) {

@@ -90,7 +90,7 @@ bool StartPass::fits_on_spares(int pending) {
   if (known != fits_spares_.end()) return known->second;
   FreeCapacity free = state_.free;
   set_all_open(free, state_.precautions.spares, true);
-  return fits_spares_.emplace(shape, place(job, free).has_value()).first->second;
+  return fits_spares_.emplace(shape, place(pending, job, free).has_value()).first->second;
 }
 
 // Victims may have had more than the gang takes: jobs before it in the order may fit now.
@@ -126,8 +126,10 @@ const FreeCapacity& StartPass::view_for(int pending, int& view) {
   return at(views_, view);
 }
 
-std::optional<GangPlacement> StartPass::place(const JobRequest& job, const FreeCapacity& free) {
-  if (follows_demand(state_.policy, job)) return place_service(state_, job, free);
+std::optional<GangPlacement> StartPass::place(int pending, const JobRequest& job,
+                                              const FreeCapacity& free) {
+  if (follows_demand(state_.policy, job))
+    return place_service(state_, job, account_of(pending), free);
   if (auto slice = slices_.place(job, free)) return slice;
   return place_gang(free, {job, smallest_size(job), state_.weights});
 }
@@ -189,14 +191,14 @@ std::optional<WaitCause> StartPass::try_start_as(int pending, const JobRequest& 
   int view = 0;
   const FreeCapacity& free = view_for(pending, view);
   std::string room;
-  if (auto placement = place_free_or_mixed(job, {free, view}, shape, room)) {
+  if (auto placement = place_free_or_mixed(job, {free, view, pending}, shape, room)) {
     start(pending, std::move(placement->replicas), room);
     return std::nullopt;
   }
   if (!fits_empty_cluster(job, shape)) return WaitCause::kNeverFits;
   // It would fit, but for reservations: those of its queue's guarantee pass them.
   if (view > 0 && !has_failed(0, shape)) {
-    if (auto placement = place(job, state_.free)) {
+    if (auto placement = place(pending, job, state_.free)) {
       if (owed_distance_as(pending, job) < 0) return WaitCause::kReservation;
       start(pending, std::move(placement->replicas), "; its queue is guaranteed them");
       failed_.clear();

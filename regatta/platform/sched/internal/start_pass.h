@@ -46,12 +46,14 @@ class StartPass {
   std::optional<WaitCause> try_start(int pending);
   // The same on the device types that `job`, its request, names.
   std::optional<WaitCause> try_start_as(int pending, const JobRequest& job, bool may_make_room);
-  std::optional<GangPlacement> place(const JobRequest& job, const FreeCapacity& free);
+  // The pending job's request, or this on one device type.
+  std::optional<GangPlacement> place(int pending, const JobRequest& job, const FreeCapacity& free);
   std::optional<GangPlacement> find_room(int pending, const JobRequest& request, std::string& text);
-  // The free devices beside so many of the reservations.
+  // The free devices beside so many of the reservations, for a pending job.
   struct StartView {
     const FreeCapacity& free;
     int reservations = 0;
+    int pending = 0;
   };
   // Jobs that need little of a device look for shared ones first; the others go there before
   // anybody is evicted for them. `text` is the end of the reason.

@@ -28,9 +28,9 @@ std::optional<GangPlacement> StartPass::place_free_or_mixed(const JobRequest& jo
   std::optional<GangPlacement> placement;
   if (mixes && state_.mixes->prefers_sharing(job)) placement = mix(job, view, shape, true);
   if (!placement && !has_failed(view.reservations, shape)) {
-    placement = place(job, view.free);
+    placement = place(view.pending, job, view.free);
     if (!placement && !state_.precautions.avoided.empty())
-      placement = place(job, free_with_avoided(state_, view.free));
+      placement = place(view.pending, job, free_with_avoided(state_, view.free));
     if (placement) {
       text = avoided_text(state_, placement->replicas);
       return placement;
