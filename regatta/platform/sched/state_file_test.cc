@@ -88,6 +88,30 @@ TEST(ParseState, NamesTheLineAndTheRemedyForNodes) {
   EXPECT_EQ(error_of(example_with("nics: 8}", "nics: 8, leaf: 7}")),
             "s.yaml:1: nodes: node n0: leaf 7 of at most 4; number leaves from 0 without gaps");
   EXPECT_EQ(error_of("cluster: c.yaml\n"), "s.yaml:1: cluster: c.yaml: there is no such file");
+  EXPECT_EQ(error_of("nodes: []\n"), "s.yaml:1: nodes: it is empty; give a node");
+}
+
+topo::Cluster two_servers() {
+  topo::Cluster cluster;
+  cluster.server_types["t"] = {};
+  cluster.servers = {{.name = "a", .type = "t", .address = {}},
+                     {.name = "b", .type = "t", .address = {}}};
+  return cluster;
+}
+
+TEST(ParseState, TakesWhatIsSaidOfAServerFromOnePlace) {
+  const auto read = [](const std::string& text) {
+    return parse_state("cluster: c.yaml\n" + text, "s.yaml",
+                       [](const std::string&) -> Result<topo::Cluster> { return two_servers(); });
+  };
+  const auto state = read("nodes: [{name: b, health: cordoned}]\n");
+  ASSERT_TRUE(state) << state.error().message;
+  EXPECT_EQ(state->snapshot.nodes[1].health, NodeHealth::kCordoned);
+  EXPECT_EQ(read("nodes:\n  - {name: b, watched_for: 9d, failed_ago: [8d]}\n"
+                 "  - {name: b, watched_for: 1d}\n")
+                .error()
+                .message,
+            "s.yaml:4: nodes[1].name: server b is listed twice; give all its keys in one place");
 }
 
 TEST(ParseState, NamesTheLineAndTheRemedyForQueues) {
@@ -195,10 +219,11 @@ TEST(ParseState, ReadsTheHistoryOfANodeAndRefusesOneThatIsWrong) {
   EXPECT_EQ(node.failures, (std::vector<Seconds>{{-3 * 86400.0}, {-20 * 3600.0}}));
   EXPECT_EQ(node.watched_since, Seconds{-30 * 86400.0});
   EXPECT_EQ(with("failed_ago: [3d]").error().message,
-            "s.yaml:2: nodes[0].failed_ago: a failure is longer ago than the node is watched; give "
+            "s.yaml:2: nodes[0].failed_ago: it does not say for how long the node was seen; give "
             "watched_for, like 90d");
   EXPECT_EQ(with("failed_ago: [soon], watched_for: 1d").error().message,
-            "s.yaml:2: nodes[0].failed_ago: write how long ago each failure was, like [20h, 3d]");
+            "s.yaml:2: nodes[0].failed_ago: 'soon' is no time from 0 s to 11574 d; write how long "
+            "ago each failure was, like [20h, 3d]");
   EXPECT_FALSE(with("failed_ago: [-3d], watched_for: 30d"));
   EXPECT_FALSE(with("failed_ago: [nan], watched_for: 30d"));
   EXPECT_FALSE(with("watched_for: -1d"));
@@ -240,6 +265,9 @@ TEST(ParseState, ReadsDutyDemandAndMixes) {
   EXPECT_EQ(job.demand->history, (std::vector<double>{120, 140.5}));
   EXPECT_EQ(job.demand->per_replica, 60);
   ASSERT_EQ(state->snapshot.mixes.size(), 1U);
+  EXPECT_EQ(with("failed_ago: [20h, 3d], watched_for: 1d").error().message,
+            "s.yaml:2: nodes[0].failed_ago: a failure was 3 d ago, and the node is watched for 1 d "
+            "alone; correct one of them");
   EXPECT_EQ(state->snapshot.mixes[0].mode, mixing::MixMode::kPreemptive);
   EXPECT_EQ(state->snapshot.mixes[0].device, 1);
 }
