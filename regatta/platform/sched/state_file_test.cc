@@ -189,12 +189,55 @@ pending:)")),
   EXPECT_EQ(error_of(example_with("{required: leaf}", "{slowdown: {leaf: 1.2, group: 1.1}}")),
             "s.yaml:21: pending[0].topology.slowdown.group: it is below that of a narrower level; "
             "write 1.2 or more");
-  EXPECT_EQ(error_of(example_with("    waited: 3min\n",
-                                  "    throughput: [{devices: 16}, {devices: 8}]\n")),
+  EXPECT_EQ(error_of(example_with(
+                "    waited: 3min\n",
+                "    throughput: [{devices: 16, throughput: 2}, {devices: 8, throughput: 1}]\n")),
             "s.yaml:16: pending[0]: job b: its throughput on 8 devices is listed after that on 16; "
             "list each number once, by rising devices");
+  EXPECT_EQ(error_of(example_with("    waited: 3min\n",
+                                  "    throughput: [{devices: 8}, {devices: 16}]\n")),
+            "s.yaml:22: pending[0].throughput[0].throughput: missing; add a number");
+  EXPECT_EQ(
+      error_of(example_with("{replicas: 2, devices: 8}", "{cpus: 4, share: 50%}")),
+      "s.yaml:20: pending[0].roles[0].share: it is of the devices of a replica; give devices, "
+      "or leave it out");
+  EXPECT_EQ(
+      error_of(example_with("interval: 30min", "write: 10s")),
+      "s.yaml:10: running[0].checkpoint.write: it is of each checkpoint; give their interval, "
+      "or leave it out");
+  EXPECT_EQ(error_of(example_with("median: 4h, ", "")),
+            "s.yaml:11: running[0].run_time.median: missing; add a time like 4h");
+  EXPECT_EQ(error_of(example_with("waited: 3min", "device_types: []")),
+            "s.yaml:22: pending[0].device_types: it is empty; name a device type, or leave it out "
+            "for any");
+  EXPECT_EQ(error_of(example_with("waited: 3min", "device_types: [h100-sxm, h100-sxm]")),
+            "s.yaml:22: pending[0].device_types: a type is listed twice; list each once");
   EXPECT_EQ(error_of(example_with("waited: 3min", "waited: 180")),
             "s.yaml:22: pending[0].waited: '180' has no unit; write it like 180s");
+}
+
+TEST(ParseState, KeepsAGangOnOneDeviceTypeAndWithinItsLevel) {
+  const auto error = [](const std::string& job, const std::string& replicas) {
+    return error_of(
+        "nodes:\n"
+        "  - {name: n, count: 2, devices: 8, device_type: h100}\n"
+        "  - {name: m, devices: 8, device_type: a100}\n"
+        "running:\n"
+        "  - name: a\n"
+        "    roles: [{devices: 1, replicas_max: 2}]\n" +
+        job + "    replicas: [" + replicas + "]\n");
+  };
+  const std::string first = "{node: n0, devices: [0]}";
+  EXPECT_EQ(error("", first + ", {node: n1, devices: [0]}"), "no error");
+  EXPECT_EQ(error("", first + ", {node: m, devices: [0]}"),
+            "s.yaml:7: running[0].replicas: they are on devices of types h100 and a100, and a gang "
+            "has one type; give nodes of one");
+  EXPECT_EQ(error("    device_types: [a100]\n", first),
+            "s.yaml:8: running[0].replicas: node n0 has devices of type h100, which device_types "
+            "does not list; list it, or give another node");
+  EXPECT_EQ(error("    topology: {required: server}\n", first + ", {node: n1, devices: [0]}"),
+            "s.yaml:8: running[0].replicas: they are not below one server, which topology "
+            "requires; give nodes below one, or require leaf");
 }
 
 // It is right as a state, and the decision says what is wrong with it.
@@ -221,6 +264,9 @@ TEST(ParseState, ReadsTheHistoryOfANodeAndRefusesOneThatIsWrong) {
   EXPECT_EQ(with("failed_ago: [3d]").error().message,
             "s.yaml:2: nodes[0].failed_ago: it does not say for how long the node was seen; give "
             "watched_for, like 90d");
+  EXPECT_EQ(with("failed_ago: [20h, 3d], watched_for: 1d").error().message,
+            "s.yaml:2: nodes[0].failed_ago: a failure was 3 d ago, and the node is watched for 1 d "
+            "alone; correct one of them");
   EXPECT_EQ(with("failed_ago: [soon], watched_for: 1d").error().message,
             "s.yaml:2: nodes[0].failed_ago: 'soon' is no time from 0 s to 11574 d; write how long "
             "ago each failure was, like [20h, 3d]");
@@ -265,9 +311,6 @@ TEST(ParseState, ReadsDutyDemandAndMixes) {
   EXPECT_EQ(job.demand->history, (std::vector<double>{120, 140.5}));
   EXPECT_EQ(job.demand->per_replica, 60);
   ASSERT_EQ(state->snapshot.mixes.size(), 1U);
-  EXPECT_EQ(with("failed_ago: [20h, 3d], watched_for: 1d").error().message,
-            "s.yaml:2: nodes[0].failed_ago: a failure was 3 d ago, and the node is watched for 1 d "
-            "alone; correct one of them");
   EXPECT_EQ(state->snapshot.mixes[0].mode, mixing::MixMode::kPreemptive);
   EXPECT_EQ(state->snapshot.mixes[0].device, 1);
 }
@@ -293,19 +336,22 @@ TEST(ParseState, NamesLineKeyAndRemedyOfWrongMixes) {
   EXPECT_EQ(mixed_error("device: 1, mode", "device: 3, mode"),
             "s.yaml:13: mixes[0].device: node n0 has 2 devices, numbered from 0; correct the "
             "number");
-  EXPECT_EQ(mixed_error("mode: preemptive}", "mode: shared}\n  - {node: n0, device: 1, mode: tidal}"),
-            "s.yaml:14: mixes[1].device: device 1 of node n0 is listed twice; leave one out");
+  EXPECT_EQ(
+      mixed_error("mode: preemptive}", "mode: shared}\n  - {node: n0, device: 1, mode: tidal}"),
+      "s.yaml:14: mixes[1].device: device 1 of node n0 is listed twice; leave one out");
   EXPECT_EQ(mixed_error("device: 1, mode", "device: 0, mode"),
             "s.yaml:11: running[1].replicas: node n0: device 1 is taken twice, the second time by "
             "job b; give one of them another device");
-  EXPECT_EQ(mixed_error("mode: preemptive}", "mode: shared}\n  - {node: n0, device: 0, mode: tidal}"),
-            "s.yaml:14: mixes[1].device: no job runs on device 0 of node n0; leave the mix out, or "
-            "list the device in replicas of its jobs");
-  EXPECT_EQ(mixed_error("mixes:\n",
-                        "  - name: c\n    roles: [{devices: 1}]\n    replicas: [{node: n0, devices: "
-                        "[0]}]\nmixes:\n  - {node: n0, device: 0, mode: shared}\n"),
-            "s.yaml:16: mixes[0].device: job c on device 0 of node n0 cannot be mixed; give its "
-            "role duty and device_memory, or leave the mix out");
+  EXPECT_EQ(
+      mixed_error("mode: preemptive}", "mode: shared}\n  - {node: n0, device: 0, mode: tidal}"),
+      "s.yaml:14: mixes[1].device: no job runs on device 0 of node n0; leave the mix out, or "
+      "list the device in replicas of its jobs");
+  EXPECT_EQ(
+      mixed_error("mixes:\n",
+                  "  - name: c\n    roles: [{devices: 1}]\n    replicas: [{node: n0, devices: "
+                  "[0]}]\nmixes:\n  - {node: n0, device: 0, mode: shared}\n"),
+      "s.yaml:16: mixes[0].device: job c on device 0 of node n0 cannot be mixed; give its "
+      "role duty and device_memory, or leave the mix out");
   EXPECT_EQ(mixed_error("history: [120, 140.5]", "history: [120, -1]"),
             "s.yaml:7: running[0].demand.history: '-1' is no number from 0 to 1e+12; write a list "
             "like [120, 140, 135]");
