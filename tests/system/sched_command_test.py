@@ -105,6 +105,27 @@ class SchedCommand(unittest.TestCase):
         self.assertTrue(self.refused(*words, "--interference", pairs).startswith(f"{pairs}:1: no column"))
         self.assertIn("is not a number from 0 to 2", self.refused(*words, "--interference", "3"))
 
+    def test_refuses_flags_that_say_nothing_about_the_trace(self):
+        trace, cluster = self.write("trace.csv", TRACE), self.write("cluster.yaml", NODES)
+        replay = lambda load, *flags: self.refused("replay", load, "--cluster", cluster, *flags)
+        self.assertEqual(replay(trace, "--past", "1h"), f"--past: it is for traces of GPU use or requests, and {trace} has the jobs of Philly; leave it out")
+        self.assertIn("--replicas: it is for traces of requests, and", replay(trace, "--replicas", "4"))
+        duty = self.write("duty.csv", "t_s,pod,duty_pct\n0,a,5\n60,a,5\n120,a,5\n")
+        self.assertIn("has GPU use of pods; leave it out", replay(duty, "--replicas", "4"))
+        requests = self.write("qps.csv", "t_s,qps\n0,5\n60,5\n120,5\n")
+        self.assertIn("--checkpoint: the trace has services alone", replay(requests, "--past", "60s", "--checkpoint", "1h"))
+        requests.write_text("t_s,qps\n0,5\n60,0\n120,0\n")
+        self.assertEqual(replay(requests, "--past", "60s"), f"{requests}: qps: it is 0 at all times after the first 1 min; give a trace with requests")
+        self.assertIn("--failures-from: it is a time of a trace of failures; give --failures", replay(trace, "--failures-from", "1d"))
+        self.assertEqual(replay(trace, "--repair", "1h"), "--repair: no node fails; give failures, or leave it out")
+        self.assertIn("--repair: no node fails", self.refused("simulate", "--cluster", cluster, "--duration", "1h", "--repair", "1h"))
+        faults = self.write("faults.csv", "node,start_d,end_d\n1,0.01,0.02\n")
+        self.assertIn("says when each failed node returns; leave it out", replay(trace, "--failures", faults, "--repair", "1h"))
+        self.assertEqual(replay(trace, "--policy", "fifo", "fifo"), "--policy: fifo is given twice; leave one out")
+        policy = self.write("p.yaml", "name: fifo\n")
+        self.assertIn("have the name fifo; give one of the files another name", replay(trace, "--policy", "fifo", policy))
+        self.assertIn("state: the text is empty; write it", self.refused("decide", ""))
+
     def test_simulates_failures(self):
         cluster = self.write("cluster.yaml", NODES)
         words = ["simulate", "--cluster", cluster, "--duration", "10d", "--load", "0.5", "--policy", "backfill", "--json"]
