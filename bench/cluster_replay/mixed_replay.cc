@@ -264,6 +264,7 @@ Status replay_mixed(const BenchOptions& bench) {
     };
     const double begun = seconds_now();
     REGATTA_TRY(policy, policy_of(step));
+    policy.interference = bench.interference;
     REGATTA_TRY(result, replay_cluster(input, policy, options));
     fmt::print(stderr, "\n");
     fmt::print("{}\n", row_of(step, result, seconds_now() - begun));

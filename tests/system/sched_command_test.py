@@ -105,6 +105,15 @@ class SchedCommand(unittest.TestCase):
         self.assertTrue(self.refused(*words, "--interference", pairs).startswith(f"{pairs}:1: no column"))
         self.assertIn("is not a number from 0 to 2", self.refused(*words, "--interference", "3"))
 
+    def test_mixes_by_the_interference_of_the_replay(self):
+        cluster = self.write("cluster.yaml", "nodes: [{name: n, devices: 1, device_type: h100, device_memory: 80GiB, cpus: 64, memory: 1TiB}]\n")
+        duty = self.write("duty.csv", "t_s,pod,duty_pct\n" + "".join(f"{60 * minute},{pod},40\n" for minute in range(120) for pod in (1, 2)))
+        own = self.write("own.yaml", "name: own\ninterference: 0\n")
+        words = ["replay", duty, "--cluster", cluster, "--past", "1h", "--policy", "regatta", own, "--json", "--interference"]
+        for factor, mixed in (("0", [True, True]), ("2", [False, True])):
+            replays = json.loads(self.done(*words, factor))["replays"]
+            self.assertEqual([replay["mixes"] > 0 for replay in replays], mixed, factor)
+
     def test_refuses_flags_that_say_nothing_about_the_trace(self):
         trace, cluster = self.write("trace.csv", TRACE), self.write("cluster.yaml", NODES)
         replay = lambda load, *flags: self.refused("replay", load, "--cluster", cluster, *flags)

@@ -92,6 +92,11 @@ TEST(SchedulingPolicyFile, OfTheExamplesParsesAndHasDocumentedKeys) {
     EXPECT_NE(page.find("`" + key + "`"), std::string::npos) << key;
 }
 
+TEST(SchedulingPolicyFile, TakesTheInterferenceOfTheClusterWhereItNamesNone) {
+  EXPECT_EQ(parse_scheduling_policy("name: a\n", "p.yaml", 0.4)->interference, 0.4);
+  EXPECT_EQ(parse_scheduling_policy("interference: 0.1\n", "p.yaml", 0.4)->interference, 0.1);
+}
+
 TEST(SchedulingPolicyFile, SaysHowServicesFollowTheirDemand) {
   EXPECT_FALSE(find_scheduling_policy("backfill")->sizes_services);
   const auto policy = parse_scheduling_policy(

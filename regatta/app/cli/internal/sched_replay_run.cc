@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -70,7 +71,8 @@ Result<cluster_replay::ReplayOptions> options_of(const ReplayRunOptions& run) {
 }
 
 // Reports tell policies apart by their names.
-Result<std::vector<sched::SchedulingPolicy>> load_policies(std::vector<std::string> given) {
+Result<std::vector<sched::SchedulingPolicy>> load_policies(std::vector<std::string> given,
+                                                           std::optional<double> interference) {
   if (given.empty()) given = {"regatta"};
   std::vector<sched::SchedulingPolicy> policies;
   for (std::size_t i = 0; i < given.size(); ++i) {
@@ -78,7 +80,7 @@ Result<std::vector<sched::SchedulingPolicy>> load_policies(std::vector<std::stri
         given.begin() + static_cast<std::ptrdiff_t>(i))
       return Error{Code::kInvalidInput, fmt::format("--policy: {} is given twice; leave one out",
                                                     printable(given[i], 64))};
-    REGATTA_TRY(policy, load_policy(given[i]));
+    REGATTA_TRY(policy, load_policy(given[i], interference));
     for (std::size_t other = 0; other < i; ++other)
       if (policies[other].name == policy.name)
         return Error{Code::kInvalidInput,
@@ -136,7 +138,9 @@ Status run_replays(const ReplayRunOptions& options, const std::string& load,
     if (policy.find_first_of("/.") != std::string::npos) inputs.push_back(policy);
   const std::vector<OutputFile> outputs = {html, log};
   REGATTA_TRY_DO(check_outputs(std::span(outputs), std::span<const std::string>(inputs)));
-  REGATTA_TRY(policies, load_policies(options.policies));
+  std::optional<double> interference;
+  if (!options.interference.empty()) interference = base.interference;
+  REGATTA_TRY(policies, load_policies(options.policies, interference));
   report::ReplayReport report{.load = load,
                               .cluster = options.cluster,
                               .nodes = static_cast<int>(input.nodes.size()),
