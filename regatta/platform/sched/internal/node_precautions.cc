@@ -112,9 +112,10 @@ NodePrecautions node_precautions(const ClusterSnapshot& snapshot, const JobQueue
   auto rates = std::make_shared<std::vector<double>>();
   for (std::size_t i = 0; i < histories.size(); ++i) {
     const double own = snapshot.nodes[i].failures_per_day;
-    const bool is_seen = own <= 0 && histories[i].exposure.value > 0;
-    rates->push_back(is_seen ? reliability::updated(*prior, histories[i]).mean() * reliability::kDay
-                             : own);
+    const reliability::FailureRate seen = reliability::updated(*prior, histories[i]).mean();
+    rates->push_back(own > 0 ? own : seen * reliability::kDay);
+    if (own <= 0 && histories[i].failures >= reliability::kFailsAgain && seen > prior->mean())
+      precautions.failing.push_back(static_cast<int>(i));
   }
   precautions.failures_per_day = std::move(rates);
   const LargestJob job = largest_job(snapshot, queue);

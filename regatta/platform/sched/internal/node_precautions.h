@@ -15,11 +15,15 @@ struct NodePrecautions {
   // Expected of each node, by its own figure or its history; null: by its own figure alone.
   std::shared_ptr<const std::vector<double>> failures_per_day;
   std::vector<int> avoided;  // by index; open nodes that get no new jobs while others suffice
-  std::vector<int> spares;   // healthy whole nodes that are kept free
+  // By index; nodes that failed again, and are expected to fail more often than a node without a
+  // history: jobs leave them where that loses less. How many others there are does not matter.
+  std::vector<int> failing;
+  std::vector<int> spares;  // healthy whole nodes that are kept free
 };
 
-// Expected failures, and the nodes to avoid by reliability/blacklist.h: for the largest job, of
-// those that run and wait, with the other nodes of its device type as its spares. No spares yet.
+// Expected failures, nodes that fail again, and those of them to avoid by reliability/blacklist.h:
+// for the largest job, of those that run and wait, with the other nodes of its device type as its
+// spares. No spares yet.
 NodePrecautions node_precautions(const ClusterSnapshot& snapshot, const JobQueue& queue,
                                  const SchedulingPolicy& policy);
 
