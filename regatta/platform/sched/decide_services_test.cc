@@ -209,6 +209,32 @@ TEST(DecideServices, StartOnTheDevicesOfATypeThatTheirQueueMayUse) {
   EXPECT_EQ(decision.actions[0].replicas.size(), 4U);
 }
 
+TEST(DecideServices, KeepTheLimitOfTheTypeOnWhichTheyStartWhereAnotherTypeHasNone) {
+  ClusterSnapshot snapshot = cluster_of(2);
+  snapshot.nodes[1].device_type = "a100";
+  snapshot.nodes[1].failed_devices = 0xff;
+  QuotaQueue online;
+  online.name = "online";
+  online.device_types = {{.type = "h100", .limit = 4 * kDeviceMilli}};
+  JobQueue queue;
+  queue.quotas = *QuotaTree::create({online});
+  JobRequest chat = service("chat", 2, 8, constant(300, 8 * kHour));
+  chat.queue = "online";
+  chat.device_types = {"h100", "a100"};
+  queue.jobs = {pending(chat)};
+  const SchedulingDecision decision = decided(snapshot, queue);
+  ASSERT_EQ(decision.actions.size(), 1U);
+  EXPECT_EQ(decision.actions[0].replicas.size(), 4U);
+  queue.jobs.clear();
+  snapshot.running = {on_devices(chat, {{0, 0}, {0, 1}})};
+  const SchedulingDecision grown = decided(snapshot, queue);
+  ASSERT_EQ(grown.actions.size(), 1U);
+  EXPECT_EQ(grown.actions[0].replicas.size(), 4U);
+  EXPECT_TRUE(grown.actions[0].reason.ends_with(
+      "for 2 there is no room: queue online is at its limit of 4 devices of type h100"))
+      << grown.actions[0].reason;
+}
+
 TEST(DecideServices, EvictForTheirForecastWhenTheyStart) {
   ClusterSnapshot snapshot = cluster_of(1);
   snapshot.running = {on_devices(gang("batch", 4, 1), {{0, 0}, {0, 1}, {0, 2}, {0, 3}})};

@@ -81,6 +81,11 @@ std::vector<JobRequest> by_device_type(const DecisionState& state, const JobRequ
 bool admits(const DecisionState& state, const JobRequest& job, const GangSize& more);
 std::optional<QuotaLimit> quota_passed(const DecisionState& state, const JobRequest& job,
                                        const GangSize& more);
+// The limit that does not allow `more` beside the replicas that the job has: a gang grows on the
+// device type that it has.
+std::optional<QuotaLimit> growth_limit(const DecisionState& state, const JobRequest& job,
+                                       std::span<const ReplicaPlacement> replicas,
+                                       const GangSize& more);
 
 // Takes what a reservation holds from `free`, as far as it is free.
 void block_reservation(const DecisionState& state, const StartReservation& reservation,

@@ -61,8 +61,8 @@ ServiceGrowth grow_service(DecisionState& state, const JobRequest& job,
   const auto request = [&](int count) {
     return RoomRequest{.job = job, .size = {has + count}, .kept = kept, .work = work};
   };
-  const int admitted =
-      largest_that(more, [&](int count) { return admits(state, job, GangSize{count}); });
+  const int admitted = largest_that(
+      more, [&](int count) { return !growth_limit(state, job, kept, GangSize{count}); });
   const auto place = [&](int count) {
     return place_gang(state.free, {job, {has + count}, state.weights, kept});
   };
@@ -80,7 +80,7 @@ ServiceGrowth grow_service(DecisionState& state, const JobRequest& job,
       fmt::format("{} more on {}{}", fitting, place_text(state, job, placement->replicas), room);
   growth.replicas = std::move(placement->replicas);
   if (fitting == more) return growth;
-  const auto limit = quota_passed(state, job, GangSize{1});
+  const auto limit = growth_limit(state, job, kept, GangSize{1});
   growth.text += fmt::format("; for {} there is no room", more - fitting);
   if (admitted == fitting && limit)
     growth.text += ": " + limit_text(state.queue.quotas, *limit, job.user);
