@@ -47,6 +47,7 @@ std::vector<StartPass::Waiting> StartPass::start_in(PendingOrder order) {
   order.reorder();
   for (int pending = order.next(); pending >= 0; pending = order.next()) {
     if (is_started(pending)) continue;
+    if (service_ != nullptr && !goes_before_service(pending)) continue;
     const auto cause = try_start(pending);
     if (!cause) {
       if (has_made_room_) order.reorder();
@@ -318,6 +319,14 @@ void StartPass::reserve(int pending) {
 
 void start_pending_jobs(DecisionState& state) {
   StartPass(state).run();
+}
+
+void start_jobs_before(DecisionState& state, const JobRequest& service) {
+  const bool is_any =
+      std::any_of(state.queue.jobs.begin(), state.queue.jobs.end(), [&](const PendingJob& job) {
+        return job.request.priority > service.priority;
+      });
+  if (is_any) StartPass(state).run_before(service);
 }
 
 }  // namespace regatta::sched

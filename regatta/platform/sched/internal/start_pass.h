@@ -25,6 +25,8 @@ class StartPass {
   explicit StartPass(DecisionState& state);
 
   void run();
+  // start_jobs_before().
+  void run_before(const JobRequest& service);
 
  private:
   struct Waiting {
@@ -34,6 +36,7 @@ class StartPass {
 
   void start_owed(const PendingOrder& order);
   std::vector<Waiting> start_in(PendingOrder order);
+  bool goes_before_service(int pending);
   bool is_below_guarantee(int leaf) const;
   bool is_behind(int pending, std::vector<int>& ahead);
   bool fits_now(int pending);
@@ -102,6 +105,8 @@ class StartPass {
   int starts_ = 0;
   int starts_of_owed_ = 0;  // when the jobs within guarantees were last considered
   bool has_made_room_ = false;
+  const JobRequest* service_ = nullptr;  // only jobs that go before it start
+  bool is_service_owed_ = false;         // one more replica
   // At most so far above its leaf is the queue that is guaranteed what a job takes; -1: anything.
   int owed_distance_max_ = -1;
 };

@@ -116,4 +116,22 @@ int StartPass::owed_distance_as(int pending, const JobRequest& job) {
   return state_.guarantees.entitled_distance(state_.usage, claim, -1);
 }
 
+void StartPass::run_before(const JobRequest& service) {
+  service_ = &service;
+  is_service_owed_ =
+      state_.policy.reclaims &&
+      state_.guarantees.is_entitled(state_.usage,
+                                    {.leaf = state_.usage.leaf_of(state_.accounts.at(&service)),
+                                     .amounts = amounts_wanted(state_, service, GangSize{1})},
+                                    -1);
+  room_searches_left_ = 0;
+  start_in(PendingOrder(state_));
+  state_.reservations.clear();
+}
+
+bool StartPass::goes_before_service(int pending) {
+  if (at(state_.queue.jobs, pending).request.priority <= service_->priority) return false;
+  return !is_service_owed_ || owed_distance(pending) >= 0;
+}
+
 }  // namespace regatta::sched
