@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <tuple>
 
 #include "regatta/base/core/ids.h"
@@ -211,6 +212,19 @@ bool DeviceMixes::keeps_budget(DeviceKey device) {
   const auto entry = devices_.find(device);
   return entry == devices_.end() || entry->second.size() < 2 ||
          judge(kinds_on(entry->second), device).keeps_budget;
+}
+
+double DeviceMixes::daily_loss(DeviceKey device, const JobRequest* left) {
+  std::vector<int> kinds;
+  const auto entry = devices_.find(device);
+  if (entry != devices_.end())
+    for (const MixOccupant& occupant : entry->second)
+      if (occupant.job != left) kinds.push_back(occupant.kind);
+  if (kinds.empty()) return 0;
+  const auto& decision = memo_->decide(kinds, capacity_of(device), policy_->budget);
+  if (!decision) return std::numeric_limits<double>::infinity();
+  return at(decision->modes, static_cast<int>(decision->mode)).cost * mixing::kDrawnInterval.value /
+         mixing::kDrawnDays;
 }
 
 std::optional<mixing::MixDecision> DeviceMixes::decision_of(DeviceKey device) {

@@ -57,6 +57,9 @@ class DeviceMixes {
                                   const NodeCapacity& free);
   // Whether the jobs on a device keep the budget and the least share.
   bool keeps_budget(DeviceKey device);
+  // Device-seconds of work that the jobs on the device lose in a day, and miss at the price of the
+  // budget, without the job `left` (null: with all). Infinite where no mode holds their memory.
+  double daily_loss(DeviceKey device, const JobRequest* left);
   // The decision for the jobs on the device, whose slices are those of the jobs in `devices()`;
   // nothing where no mode holds their memory.
   std::optional<mixing::MixDecision> decision_of(DeviceKey device);
