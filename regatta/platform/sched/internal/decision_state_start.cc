@@ -323,9 +323,8 @@ void start_pending_jobs(DecisionState& state) {
 
 void start_jobs_before(DecisionState& state, const JobRequest& service) {
   const bool is_any =
-      std::any_of(state.queue.jobs.begin(), state.queue.jobs.end(), [&](const PendingJob& job) {
-        return job.request.priority > service.priority;
-      });
+      std::any_of(state.queue.jobs.begin(), state.queue.jobs.end(),
+                  [&](const PendingJob& job) { return job.request.priority > service.priority; });
   if (is_any) StartPass(state).run_before(service);
 }
 
