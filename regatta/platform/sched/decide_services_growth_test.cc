@@ -85,5 +85,19 @@ TEST(DecideServiceGrowth, GrowBeforeAJobOfHigherPriorityThatItsQueueMayNotStart)
             std::pair(5UL, true));
 }
 
+// It accepts two types, and its queue is guaranteed devices of one of them.
+TEST(DecideServiceGrowth, IsGuaranteedOnTheTypeThatTheServiceHas) {
+  const auto outcome_of = [](const char* guaranteed_type) {
+    QuotaQueue online{.name = "online"};
+    online.guaranteed[Resource::kCompute] = 8 * kDeviceMilli;
+    online.device_types = {{.type = guaranteed_type, .guaranteed = 8 * kDeviceMilli}};
+    ServiceAndPendingJob state(6, {online, {.name = "batch"}});
+    state.snapshot.running[0].request.device_types = {"h100", "a100"};
+    return state.outcome();
+  };
+  EXPECT_EQ(outcome_of("h100"), std::pair(8UL, false));
+  EXPECT_EQ(outcome_of("a100"), std::pair(5UL, true));
+}
+
 }  // namespace
 }  // namespace regatta::sched

@@ -141,7 +141,7 @@ void start_pending_jobs(DecisionState& state);
 // Before a service grows: pending jobs of a higher priority start that fit what is free beside
 // reservations of such jobs, in their order. Not those beyond what their queues are guaranteed
 // where one more replica is within what the service's are.
-void start_jobs_before(DecisionState& state, const JobRequest& service);
+void start_jobs_before(DecisionState& state, const RunningJob& service);
 void resize_elastic_jobs(DecisionState& state);
 void consolidate_running_jobs(DecisionState& state);
 // The actions for devices that other jobs share now, or in another way.

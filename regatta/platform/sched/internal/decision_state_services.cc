@@ -200,7 +200,7 @@ void size_services(DecisionState& state) {
   });
   for (const auto& [running, size] : short_services) {
     const RunningJob& job = at(state.snapshot.running, running);
-    start_jobs_before(state, job.request);
+    start_jobs_before(state, job);
     if (at(state.running, running).is_changed) continue;  // it made room for another
     const ServiceGrowth growth = grow_service(state, job.request, job.replicas,
                                               size.wanted - static_cast<int>(job.replicas.size()),

@@ -321,10 +321,11 @@ void start_pending_jobs(DecisionState& state) {
   StartPass(state).run();
 }
 
-void start_jobs_before(DecisionState& state, const JobRequest& service) {
+void start_jobs_before(DecisionState& state, const RunningJob& service) {
+  const int priority = service.request.priority;
   const bool is_any =
       std::any_of(state.queue.jobs.begin(), state.queue.jobs.end(),
-                  [&](const PendingJob& job) { return job.request.priority > service.priority; });
+                  [priority](const PendingJob& job) { return job.request.priority > priority; });
   if (is_any) StartPass(state).run_before(service);
 }
 

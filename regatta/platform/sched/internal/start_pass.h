@@ -26,7 +26,7 @@ class StartPass {
 
   void run();
   // start_jobs_before().
-  void run_before(const JobRequest& service);
+  void run_before(const RunningJob& service);
 
  private:
   struct Waiting {
@@ -105,7 +105,7 @@ class StartPass {
   int starts_ = 0;
   int starts_of_owed_ = 0;  // when the jobs within guarantees were last considered
   bool has_made_room_ = false;
-  const JobRequest* service_ = nullptr;  // only jobs that go before it start
+  const RunningJob* service_ = nullptr;  // only jobs that go before it start
   bool is_service_owed_ = false;         // one more replica
   // At most so far above its leaf is the queue that is guaranteed what a job takes; -1: anything.
   int owed_distance_max_ = -1;
