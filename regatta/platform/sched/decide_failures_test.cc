@@ -110,6 +110,15 @@ TEST(DecideWithHistories, MovesAJobOffANodeThatFailsAgainHoweverFewOthersThereAr
   }
 }
 
+TEST(DecideWithHistories, StartsAJobOnTheSaferNodeHoweverFewThereAre) {
+  for (const int count : {2, 3, 4}) {
+    const auto decision = decided(watched_cluster(count, 0, 12), {waiting("a", 1, 8)},
+                                  *find_scheduling_policy("regatta"));
+    ASSERT_EQ(decision.actions.size(), 1U);
+    EXPECT_NE(nodes_of(decision.actions[0]).front(), 0) << count << " nodes";
+  }
+}
+
 TEST(DecideWithHistories, LeavesAJobWhereAllNodesFailAlike) {
   for (const int count : {2, 3, 8}) {
     ClusterSnapshot snapshot = watched_cluster(count, 0, 12);
