@@ -18,6 +18,8 @@ namespace regatta::sched {
 namespace {
 
 constexpr double kNeverEvicted = 1e12;  // rank of a job that may shrink and not be evicted
+constexpr std::size_t kOtherVictimSetsMax =
+    16;  // further sets of one search, where guarantees forbid one
 
 bool has_surplus(const JobRequest& job, std::span<const ReplicaPlacement> replicas) {
   const std::vector<int> counts = replica_counts(job, replicas);
@@ -213,17 +215,29 @@ void shed(DecisionState& state, const Victim& victim, const JobRequest& gang) {
                          given.size() + change.replicas.size(), gang.name));
 }
 
-// The first victim that may not be evicted once those before it are gone; -1: none. Each was
-// allowed alone.
+// A victim that may not be evicted once as many of the others as possible are gone; -1: all may, one
+// after the other. Each was allowed alone. Small ones go first: the last of a queue may be one that
+// its queue borrows in part.
 int victim_too_many(const DecisionState& state, const VictimTerms& terms,
                     const std::vector<Victim>& victims) {
   if (!terms.has_guarantees) return -1;
+  const auto amounts = [&](int job) -> const ResourceAmounts& {
+    return at(state.victim_facts, job).claim.amounts;
+  };
+  std::vector<int> left;
+  for (const Victim& victim : victims)
+    if (victim.is_evicted) left.push_back(victim.job);
+  std::stable_sort(left.begin(), left.end(), [&](int a, int b) {
+    return amounts(a)[Resource::kCompute] < amounts(b)[Resource::kCompute];
+  });
   QuotaUsage usage = state.usage;
-  for (const Victim& victim : victims) {
-    if (!victim.is_evicted) continue;
-    const RunningJob& job = at(state.snapshot.running, victim.job);
-    if (!may_be_evicted(state, terms, usage, victim.job)) return victim.job;
-    usage.remove(state.accounts.at(&job.request), at(state.victim_facts, victim.job).claim.amounts);
+  while (!left.empty()) {
+    const auto next = std::find_if(left.begin(), left.end(), [&](int job) {
+      return may_be_evicted(state, terms, usage, job);
+    });
+    if (next == left.end()) return left.front();
+    usage.remove(state.accounts.at(&at(state.snapshot.running, *next).request), amounts(*next));
+    left.erase(next);
   }
   return -1;
 }
@@ -235,18 +249,49 @@ std::string names_of(const DecisionState& state, const std::vector<Victim>& vict
   return (names.size() == 1 ? "job " : "jobs ") + shortened_list(names, 4);
 }
 
-// The cheapest victims that all may be evicted one after the other.
+struct VictimTrial {
+  std::vector<int> left_out;  // running jobs
+  bool is_other = false;      // not only those that were too many
+};
+
+std::vector<VictimOption> options_without(const std::vector<VictimOption>& options,
+                                          const std::vector<int>& left_out) {
+  std::vector<VictimOption> kept;
+  for (const VictimOption& option : options)
+    if (std::find(left_out.begin(), left_out.end(), option.job) == left_out.end())
+      kept.push_back(option);
+  return kept;
+}
+
+// The cheapest victims that all may be evicted one after the other. Where those of a set may not,
+// one that is too many is left out; where that ends without room, another one of the set.
 std::optional<VictimSet> find_room_by(const DecisionState& state, const RoomRequest& request,
                                       ReclaimLoss loss) {
   const VictimTerms terms = terms_of(state, request, loss);
-  std::vector<VictimOption> options = victim_options(state, terms);
-  while (!options.empty()) {
+  const std::vector<VictimOption> all = victim_options(state, terms);
+  std::size_t others = 0;
+  std::vector<VictimTrial> trials = {{}};  // the last is next
+  while (!trials.empty()) {
+    const VictimTrial trial = std::move(trials.back());
+    trials.pop_back();
+    if (trial.is_other && ++others > kOtherVictimSetsMax) return std::nullopt;
+    std::vector<VictimOption> fewer;
+    if (!trial.left_out.empty()) fewer = options_without(all, trial.left_out);
+    const std::vector<VictimOption>& options = trial.left_out.empty() ? all : fewer;
+    if (options.empty()) continue;
     auto found =
         find_victims(state.free, {request.job, request.size, state.weights, request.kept}, options);
-    if (!found || found->rank >= kNeverEvicted) return std::nullopt;
+    if (!found || found->rank >= kNeverEvicted) continue;
     const int too_many = victim_too_many(state, terms, found->victims);
     if (too_many < 0) return found;
-    std::erase_if(options, [&](const VictimOption& option) { return option.job == too_many; });
+    const auto leave_out = [&](int job, bool is_other) {
+      trials.push_back({trial.left_out, is_other});
+      trials.back().left_out.push_back(job);
+    };
+    for (const Victim& victim : found->victims)
+      if (victim.is_evicted && victim.job != too_many && trials.size() < kOtherVictimSetsMax)
+        leave_out(victim.job, true);
+    leave_out(too_many, trial.is_other);
   }
   return std::nullopt;
 }
