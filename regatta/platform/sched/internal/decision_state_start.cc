@@ -24,17 +24,20 @@ namespace regatta::sched {
 StartPass::StartPass(DecisionState& state)
     : state_(state),
       slices_(state.snapshot, state.queue, state.policy),
-      shape_of_(state.queue.jobs.size(), -1) {}
+      shape_of_(state.queue.jobs.size(), -1),
+      was_withdrawn_(state.queue.jobs.size(), 0) {}
 
 void StartPass::run() {
   const PendingOrder order(state_);
   const bool has_guarantees = state_.policy.reclaims && state_.guarantees.is_any();
   if (has_guarantees) start_owed(order);
+  withdrawn_.clear();  // they are considered again
   std::vector<Waiting> waiting = start_in(order);
   // Others may take back from a queue that what started lifted above its guarantee.
   for (bool is_first = true;; is_first = false) {
     const int before = starts_;
     if (has_guarantees && starts_ > starts_of_owed_) start_owed(order);
+    add_withdrawn(waiting);
     if (!is_first && starts_ == before) break;
     use_what_victims_left(waiting);
   }
@@ -191,6 +194,7 @@ std::optional<WaitCause> StartPass::try_start_as(int pending, const JobRequest& 
   const FreeCapacity& free = view_for(pending, view);
   std::string room;
   if (auto placement = place_free_or_mixed(job, {free, view}, shape, room)) {
+    started_free_.push_back(pending);
     start(pending, std::move(placement->replicas), room);
     return std::nullopt;
   }
@@ -274,6 +278,7 @@ std::optional<GangPlacement> StartPass::find_room(int pending, const JobRequest&
     if (auto placement = move_jobs(state_, room, start, text)) return placement;
   }
   auto placement = make_room(state_, room, text);
+  if (!placement && owed_distance_max_ >= 0) placement = withdraw_for(pending, request, text);
   if (!placement) failed_rooms_.insert(key);
   return placement;
 }

@@ -70,6 +70,12 @@ class StartPass {
   bool has_failed(int view, int shape) const;
   void set_failed(int view, int shape);
   void start(int pending, std::vector<ReplicaPlacement> replicas, const std::string& room);
+  // Room within a guarantee that jobs hold which started in this decision: they wait instead.
+  std::optional<GangPlacement> withdraw_for(int pending, const JobRequest& job, std::string& text);
+  std::vector<int> starts_to_withdraw(const QuotaClaim& claim) const;
+  QuotaClaim claim_of(int pending, const JobRequest& job);
+  void withdraw(int pending);
+  void add_withdrawn(std::vector<Waiting>& waiting);
   void reserve(int pending);
   void use_what_victims_left(std::vector<Waiting>& waiting);
   void add_waiting(const Waiting& waiting);
@@ -103,7 +109,10 @@ class StartPass {
   int room_searches_left_ = kRoomSearchesMax;
   int owed_room_searches_left_ = kOwedRoomSearchesMax;
   int starts_ = 0;
-  int starts_of_owed_ = 0;  // when the jobs within guarantees were last considered
+  std::vector<int> started_free_;    // jobs that started into free devices, in this order
+  std::vector<char> was_withdrawn_;  // by pending job
+  std::vector<int> withdrawn_;       // since add_withdrawn()
+  int starts_of_owed_ = 0;           // when the jobs within guarantees were last considered
   bool has_made_room_ = false;
   const RunningJob* service_ = nullptr;  // only jobs that go before it start
   bool is_service_owed_ = false;         // one more replica

@@ -111,10 +111,13 @@ int StartPass::owed_distance(int pending) {
 
 int StartPass::owed_distance_as(int pending, const JobRequest& job) {
   if (!state_.policy.reclaims) return -1;
-  const QuotaClaim claim{.leaf = leaf_of(pending),
-                         .amounts = wanted(job, shape_of(pending, job)),
-                         .was_evicted = at(state_.queue.jobs, pending).evictions > 0};
-  return state_.guarantees.entitled_distance(state_.usage, claim, -1);
+  return state_.guarantees.entitled_distance(state_.usage, claim_of(pending, job), -1);
+}
+
+QuotaClaim StartPass::claim_of(int pending, const JobRequest& job) {
+  return {.leaf = leaf_of(pending),
+          .amounts = wanted(job, shape_of(pending, job)),
+          .was_evicted = at(state_.queue.jobs, pending).evictions > 0};
 }
 
 void StartPass::run_before(const RunningJob& service) {
