@@ -84,13 +84,6 @@ VictimFacts facts_of(const DecisionState& state, const RunningJob& job) {
           .has_surplus = has_surplus(job.request, job.replicas)};
 }
 
-void find_victim_facts(DecisionState& state) {
-  if (!state.victim_facts.empty()) return;
-  state.victim_facts.reserve(state.snapshot.running.size());
-  for (const RunningJob& job : state.snapshot.running)
-    state.victim_facts.push_back(facts_of(state, job));
-}
-
 // Whether a job's priority, or its level of service, is before that of the victim. Levels only
 // rise, and priorities stay, so that no two jobs evict each other in turn.
 bool has_right(const DecisionState& state, const RoomRequest& request, int victim) {
@@ -242,13 +235,6 @@ int victim_too_many(const DecisionState& state, const VictimTerms& terms,
   return -1;
 }
 
-std::string names_of(const DecisionState& state, const std::vector<Victim>& victims) {
-  std::vector<std::string> names;
-  for (const Victim& victim : victims)
-    names.push_back(at(state.snapshot.running, victim.job).request.name);
-  return (names.size() == 1 ? "job " : "jobs ") + shortened_list(names, 4);
-}
-
 struct VictimTrial {
   std::vector<int> left_out;  // running jobs
   bool is_other = false;      // not only those that were too many
@@ -306,6 +292,20 @@ std::optional<VictimSet> find_victims_for(DecisionState& state, const RoomReques
 
 }  // namespace
 
+void find_victim_facts(DecisionState& state) {
+  if (!state.victim_facts.empty()) return;
+  state.victim_facts.reserve(state.snapshot.running.size());
+  for (const RunningJob& job : state.snapshot.running)
+    state.victim_facts.push_back(facts_of(state, job));
+}
+
+std::string names_of(const DecisionState& state, const std::vector<Victim>& victims) {
+  std::vector<std::string> names;
+  for (const Victim& victim : victims)
+    names.push_back(at(state.snapshot.running, victim.job).request.name);
+  return (names.size() == 1 ? "job " : "jobs ") + shortened_list(names, 4);
+}
+
 bool can_make_room(DecisionState& state, const RoomRequest& request) {
   return find_victims_for(state, request).has_value();
 }
@@ -331,74 +331,6 @@ bool has_free_devices(const DecisionState& state, const RoomRequest& request) {
   const auto free_milli = static_cast<double>(state.free.free_milli(TopologyLevel::kCluster, 0));
   return free_milli >= kDeviceMilli * (devices_of(request.job, request.size) -
                                        devices_of(request.job, request.kept));
-}
-
-namespace {
-
-struct Move {
-  int job = 0;
-  std::vector<ReplicaPlacement> replicas;
-};
-
-// Other places for the victims once the gang has its own; nothing where one finds none.
-std::optional<std::vector<Move>> find_moves(const DecisionState& state, const JobRequest& gang,
-                                            const VictimSet& victims) {
-  FreeCapacity free = state.free;
-  for (const Victim& victim : victims.victims) {
-    const JobRequest& job = at(state.snapshot.running, victim.job).request;
-    for (const ReplicaPlacement& replica : at(state.running, victim.job).replicas)
-      free.give(at(job.roles, replica.role), replica);
-  }
-  for (const ReplicaPlacement& replica : victims.placement.replicas)
-    free.take(at(gang.roles, replica.role), replica);
-  std::vector<Move> moves;
-  for (const Victim& victim : victims.victims) {
-    const JobRequest& job = at(state.snapshot.running, victim.job).request;
-    const GangSize size = replica_counts(job, at(state.running, victim.job).replicas);
-    const auto placement = place_gang(free, {job, size, state.weights});
-    if (!placement) return std::nullopt;
-    for (const ReplicaPlacement& replica : placement->replicas)
-      free.take(at(job.roles, replica.role), replica);
-    moves.push_back({.job = victim.job, .replicas = placement->replicas});
-  }
-  return moves;
-}
-
-}  // namespace
-
-std::optional<GangPlacement> move_jobs(DecisionState& state, const RoomRequest& request,
-                                       Seconds start, std::string& text) {
-  find_victim_facts(state);
-  std::vector<VictimOption> options;
-  for (int i = 0; i < static_cast<int>(state.snapshot.running.size()); ++i) {
-    const VictimFacts& facts = at(state.victim_facts, i);
-    if (!at(state.snapshot.running, i).request.is_preemptible || at(state.running, i).is_changed ||
-        facts.is_degraded)
-      continue;
-    options.push_back({.job = i, .eviction_cost = facts.loss});
-  }
-  auto found =
-      find_victims(state.free, {request.job, request.size, state.weights, request.kept}, options);
-  if (!found || static_cast<int>(found->victims.size()) > state.policy.moves) return std::nullopt;
-  const double gain = devices_of(request.job, request.size) * (start - state.snapshot.now).value;
-  if (found->cost > gain) return std::nullopt;
-  const auto moves = find_moves(state, request.job, *found);
-  if (!moves) return std::nullopt;
-  for (const Move& move : *moves) {
-    const JobRequest& job = at(state.snapshot.running, move.job).request;
-    JobChange& change = at(state.running, move.job);
-    give(state, job, change.replicas);
-    change.replicas = move.replicas;
-    change.is_changed = true;
-    add_action(state, ActionKind::kMove, job, move.replicas,
-               fmt::format("continues from its checkpoint on {}, so that job {} fits",
-                           place_text(state, job, move.replicas), request.job.name));
-  }
-  for (const Move& move : *moves)
-    take(state, at(state.snapshot.running, move.job).request, move.replicas);
-  text = fmt::format("; {} {}", names_of(state, found->victims),
-                     found->victims.size() == 1 ? "moves" : "move");
-  return std::move(found->placement);
 }
 
 }  // namespace regatta::sched
