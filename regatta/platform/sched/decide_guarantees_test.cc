@@ -217,14 +217,11 @@ TEST(GuaranteesOfRandomTrees, AreMetByOneDecisionForDeviceTypesToo) {
   EXPECT_EQ(count.after, 0);
 }
 
-// Rare states. In most a job starts that its queue is not guaranteed, and lifts the queue above its
-// guarantee: a job that started before it may be taken back at once. In others the cheapest victims
-// may not all go.
+// Rare states. In 8461, 9010 and 18104 a start lifts its queue above its guarantee, so that jobs of
+// the queue that started before may be taken back; in 13171 the cheapest victims may not all go.
 TEST(GuaranteesOfRandomTrees, AreMetWhereTheFirstVictimsOrStartsAreNotTheRightOnes) {
-  const OwedJobs count =
-      owed_jobs_of({1789, 5926, 6745, 8461, 9010, 9367, 10732, 11360, 13171, 14268, 18104, 19472},
-                   true, without_levels());
-  EXPECT_GT(count.before, 12);
+  const OwedJobs count = owed_jobs_of({8461, 9010, 13171, 18104}, true, without_levels());
+  EXPECT_GT(count.before, 4);
   EXPECT_EQ(count.after, 0);
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -72,7 +73,16 @@ class StartPass {
   void start(int pending, std::vector<ReplicaPlacement> replicas, const std::string& room);
   // Room within a guarantee that jobs hold which started in this decision: they wait instead.
   std::optional<GangPlacement> withdraw_for(int pending, const JobRequest& job, std::string& text);
-  std::vector<int> starts_to_withdraw(const QuotaClaim& claim) const;
+  struct OwnStart {
+    int pending = 0;
+    QuotaClaim claim;
+  };
+  std::vector<OwnStart> starts_to_withdraw(const QuotaClaim& claim) const;
+  std::optional<GangPlacement> withdraw_among(std::span<const OwnStart> starts,
+                                              const QuotaClaim& claim, const GangRequest& gang,
+                                              FreeCapacity& free, std::string& text);
+  void give_start(FreeCapacity& free, int pending) const;
+  void take_start(FreeCapacity& free, int pending) const;
   QuotaClaim claim_of(int pending, const JobRequest& job);
   void withdraw(int pending);
   void add_withdrawn(std::vector<Waiting>& waiting);
