@@ -40,7 +40,7 @@ bool has_free_devices(const DecisionState& state, const RoomRequest& request);
 std::optional<GangPlacement> move_jobs(DecisionState& state, const RoomRequest& request,
                                        Seconds start, std::string& text);
 
-// What searches for victims ask of each running job, once for a decision.
+// Finds what searches for victims ask of each running job, once for a decision.
 void find_victim_facts(DecisionState& state);
 
 std::string names_of(const DecisionState& state, const std::vector<Victim>& victims);
