@@ -108,7 +108,9 @@ struct MixedStep {
   bool is_elastic = false;
   bool mixes = false;
   bool sizes_services = false;
-  bool is_strict = false;  // no two jobs with a latency target share a device, and none misses
+  // By examples/sched_policy_mixed.yaml: no two jobs with a latency target share a device, and
+  // none misses.
+  bool is_strict = false;
 };
 
 const std::vector<MixedStep>& steps() {
@@ -121,10 +123,7 @@ const std::vector<MixedStep>& steps() {
        .is_elastic = true,
        .mixes = true,
        .sizes_services = true},
-      {.label = "reclaim, elastic, strict mixing",
-       .is_elastic = true,
-       .mixes = true,
-       .is_strict = true}};
+      {.label = "reclaim, elastic, strict mixing", .is_elastic = true, .is_strict = true}};
   return list;
 }
 
@@ -171,7 +170,19 @@ Result<ReplayInput> input_of(const MixedLoad& load, const MixedStep& step) {
   return input;
 }
 
-sched::SchedulingPolicy policy_of(const MixedStep& step) {
+// A user takes the policy of the last step from the file, and so does this.
+Result<sched::SchedulingPolicy> strict_policy() {
+  const std::string file = REGATTA_EXAMPLES "/sched_policy_mixed.yaml";
+  REGATTA_TRY(text, bench_program::read_text(file));
+  return sched::parse_scheduling_policy(text, file);
+}
+
+Result<sched::SchedulingPolicy> policy_of(const MixedStep& step) {
+  if (step.is_strict) {
+    REGATTA_TRY(policy, strict_policy());
+    policy.name = step.label;
+    return policy;
+  }
   sched::SchedulingPolicy policy;
   policy.name = step.label;
   policy.order = sched::JobOrder::kShortest;
@@ -181,12 +192,6 @@ sched::SchedulingPolicy policy_of(const MixedStep& step) {
   policy.resizes = step.is_elastic || step.sizes_services;
   policy.mixes = step.mixes;
   policy.sizes_services = step.sizes_services;
-  if (step.is_strict) {
-    policy.mix_first_below = 0;
-    policy.budget.missed_share = 0;
-    policy.budget.targets_first = true;
-    policy.targets_per_device = 1;
-  }
   return policy;
 }
 
@@ -258,7 +263,9 @@ Status replay_mixed(const BenchOptions& bench) {
                  progress.now.value / 3600, progress.ended, progress.waiting);
     };
     const double begun = seconds_now();
-    REGATTA_TRY(result, replay_cluster(input, policy_of(step), options));
+    REGATTA_TRY(policy, policy_of(step));
+    policy.interference = bench.interference;
+    REGATTA_TRY(result, replay_cluster(input, policy, options));
     fmt::print(stderr, "\n");
     fmt::print("{}\n", row_of(step, result, seconds_now() - begun));
     std::fflush(stdout);

@@ -73,6 +73,38 @@ class SchedCommand(unittest.TestCase):
                           "starts in about 30 min (80 %: 30 min to 30 min)"])
         self.assertEqual(json.loads(self.done("why", state, "limited", "--json"))["limits"][0]["missing"], "4 devices")
 
+    def test_says_why_no_start_is_predicted(self):
+        job = "roles: [{devices: 8}]"
+        held = NODES.replace("count: 2", "count: 1") + "running:\n  - {name: t, running_for: 30min, run_time: {median: 2h}, replicas: [{node: n0, devices: [0, 1, 2, 3, 4, 5, 6, 7]}], " + job + "}\n"
+        state = self.write("state.yaml", held + "pending:\n  - {name: first, waited: 1h, " + job + "}\n  - {name: w, run_time: {median: 1h}, " + job + "}\n")
+        words = ["why", state, "w", "--policy", "backfill"]
+        self.assertEqual(self.done(*words),
+                         "job w waits for 8 of 8 devices on one server; held by job t for about 1.50 h\n"
+                         "no start is predicted: job first goes before it, and its run time is not known\n")
+        self.assertEqual(json.loads(self.done(*words, "--json"))["start"], "no start is predicted: job first goes before it, and its run time is not known")
+        self.assertEqual(self.done("why", state, "first", "--policy", "backfill").split("\n")[1], "starts in about 1.50 h (80 %: 1.50 h to 1.50 h)")
+        state = self.write("state.yaml", held.replace("run_time: {median: 2h}, ", "") + "pending:\n  - {name: w, " + job + "}\n")
+        self.assertEqual(self.done("why", state, "w", "--policy", "backfill").split("\n")[1], "no start is predicted: when job t ends is not known")
+        state = self.write("state.yaml", NODES + "  - {name: x, devices: 8, device_type: h100, health: failed}\npending:\n  - {name: w, roles: [{devices: 8, replicas: 3}]}\n")
+        self.assertEqual(self.done("why", state, "w"),
+                         "job w waits for node x, which is not ready or has failed devices: without it the cluster does not hold its 24 devices; would start now with 16 devices\n"
+                         "no start is predicted: when nodes return is not known\n")
+
+    def test_predicts_starts_beside_limits_of_device_types_and_spares(self):
+        job = "roles: [{devices: 8}], run_time: {median: 1h}"
+        state = self.write("state.yaml", NODES + "queues: [{name: q, device_types: {h100: {limit: 8}}}]\nrunning:\n"
+                           "  - {name: r, queue: q, running_for: 20min, replicas: [{node: n0, devices: [0, 1, 2, 3, 4, 5, 6, 7]}], " + job + "}\n"
+                           "pending:\n  - {name: w, queue: q, " + job + "}\n")
+        self.assertEqual(self.done("why", state, "w"),
+                         "job w waits for 8 devices of type h100 of the limit of queue q; held by job r for about 40 min\n"
+                         "starts in about 40 min (80 %: 40 min to 40 min)\n")
+        policy = self.write("policy.yaml", "base: backfill\nname: p\nspares: {nodes: 1, gang: 8}\n")
+        state.write_text(state.read_text().replace("limit: 8", "limit: 32"))
+        self.assertEqual(self.done("why", state, "w", "--policy", policy),
+                         "job w waits for 8 of 8 devices of type h100 on one server; held by job r for about 40 min\n"
+                         "would fit on nodes that are kept as spares for large gangs\n"
+                         "starts in about 40 min (80 %: 40 min to 40 min)\n")
+
     def test_replays_a_trace_to_the_same_bytes_and_draws_it(self):
         trace, cluster = self.write("trace.csv", TRACE), self.write("cluster.yaml", NODES)
         page, log = self.folder / "page.html", self.folder / "log"
@@ -104,6 +136,36 @@ class SchedCommand(unittest.TestCase):
         pairs = self.write("pairs.csv", "gpu,job,scale\n")
         self.assertTrue(self.refused(*words, "--interference", pairs).startswith(f"{pairs}:1: no column"))
         self.assertIn("is not a number from 0 to 2", self.refused(*words, "--interference", "3"))
+
+    def test_mixes_by_the_interference_of_the_replay(self):
+        cluster = self.write("cluster.yaml", "nodes: [{name: n, devices: 1, device_type: h100, device_memory: 80GiB, cpus: 64, memory: 1TiB}]\n")
+        duty = self.write("duty.csv", "t_s,pod,duty_pct\n" + "".join(f"{60 * minute},{pod},40\n" for minute in range(120) for pod in (1, 2)))
+        own = self.write("own.yaml", "name: own\ninterference: 0\n")
+        words = ["replay", duty, "--cluster", cluster, "--past", "1h", "--policy", "regatta", own, "--json", "--interference"]
+        for factor, mixed in (("0", [True, True]), ("2", [False, True])):
+            replays = json.loads(self.done(*words, factor))["replays"]
+            self.assertEqual([replay["mixes"] > 0 for replay in replays], mixed, factor)
+
+    def test_refuses_flags_that_say_nothing_about_the_trace(self):
+        trace, cluster = self.write("trace.csv", TRACE), self.write("cluster.yaml", NODES)
+        replay = lambda load, *flags: self.refused("replay", load, "--cluster", cluster, *flags)
+        self.assertEqual(replay(trace, "--past", "1h"), f"--past: it is for traces of GPU use or requests, and {trace} has the jobs of Philly; leave it out")
+        self.assertIn("--replicas: it is for traces of requests, and", replay(trace, "--replicas", "4"))
+        duty = self.write("duty.csv", "t_s,pod,duty_pct\n0,a,5\n60,a,5\n120,a,5\n")
+        self.assertIn("has GPU use of pods; leave it out", replay(duty, "--replicas", "4"))
+        requests = self.write("qps.csv", "t_s,qps\n0,5\n60,5\n120,5\n")
+        self.assertIn("--checkpoint: the trace has services alone", replay(requests, "--past", "60s", "--checkpoint", "1h"))
+        requests.write_text("t_s,qps\n0,5\n60,0\n120,0\n")
+        self.assertEqual(replay(requests, "--past", "60s"), f"{requests}: qps: it is 0 at all times after the first 1 min; give a trace with requests")
+        self.assertIn("--failures-from: it is a time of a trace of failures; give --failures", replay(trace, "--failures-from", "1d"))
+        self.assertEqual(replay(trace, "--repair", "1h"), "--repair: no node fails; give failures, or leave it out")
+        self.assertIn("--repair: no node fails", self.refused("simulate", "--cluster", cluster, "--duration", "1h", "--repair", "1h"))
+        faults = self.write("faults.csv", "node,start_d,end_d\n1,0.01,0.02\n")
+        self.assertIn("says when each failed node returns; leave it out", replay(trace, "--failures", faults, "--repair", "1h"))
+        self.assertEqual(replay(trace, "--policy", "fifo", "fifo"), "--policy: fifo is given twice; leave one out")
+        policy = self.write("p.yaml", "name: fifo\n")
+        self.assertIn("have the name fifo; give one of the files another name", replay(trace, "--policy", "fifo", policy))
+        self.assertIn("state: the text is empty; write it", self.refused("decide", ""))
 
     def test_simulates_failures(self):
         cluster = self.write("cluster.yaml", NODES)

@@ -34,6 +34,12 @@ struct WaitExplanation {
   sched::SchedulingDecision decision;  // at the same moment
   sched::BlockingSet blocking;
   sched::StartPrediction prediction;
+  // Pending jobs without a known run time that keep it from having a predicted start.
+  std::vector<std::string> endless;
+  bool may_share = false;  // devices in use, by mixing: predictions leave that out
+  // Why there is no prediction though the queue played forward starts it: "its subgroups are left
+  // out"; else "".
+  std::string left_out;
 };
 std::string wait_text(const WaitExplanation& explanation);
 nlohmann::json wait_json(const WaitExplanation& explanation);

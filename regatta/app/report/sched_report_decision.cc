@@ -23,9 +23,9 @@ constexpr EnumNames<6> kCauseNames = {"quota",  "no_room",  "reservation",
 constexpr EnumNames<6> kCauseTexts = {
     "at a limit of the quota",
     "no room",
-    "would delay a job that waits longer",
+    "would delay a job that goes before it",
     "would fit on nodes that are kept as spares for large gangs",
-    "lost nodes, places are kept until these return",
+    "lost nodes or devices, places are kept until these return",
     "not even the empty cluster has the devices, CPUs, memory, NICs and domains that it asks for"};
 
 // The request of a job of the state, by its name.

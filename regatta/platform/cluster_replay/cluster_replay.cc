@@ -96,7 +96,7 @@ class Replay {
 
   double repeat_time() {
     if (options_.repeat_interval.value <= 0 || times_.decisions == 0) return kNoTime;
-    if (state_.queue().jobs.empty() && !options_.update_demand) return kNoTime;
+    if (state_.queue().jobs.empty()) return kNoTime;
     return last_decision_ + options_.repeat_interval.value;
   }
 
@@ -146,7 +146,6 @@ class Replay {
     last_decision_ = now;
     // Even with nothing in the queue, jobs may grow, move or heal.
     state_.refresh_checkpoints();
-    state_.update_demands();
     if (options_.before_decision) options_.before_decision(state_.snapshot(), state_.queue());
     const double begun = options_.clock ? options_.clock() : 0;
     REGATTA_TRY(decision, decide_(state_.snapshot(), state_.queue()));

@@ -64,9 +64,6 @@ struct ReplayOptions {
   Seconds stops_at;
   // Called before each decision; may change the quotas, by a forecast for example.
   std::function<void(const sched::ClusterSnapshot&, sched::JobQueue&)> before_decision;
-  // Called before each decision with each job that has a demand, whether it runs or waits; may
-  // change that. Decisions repeat then even while no job waits.
-  std::function<void(Seconds now, std::string_view job, sched::ServiceDemand&)> update_demand;
   // Called after each decision, before it is carried out.
   std::function<void(const sched::ClusterSnapshot&, const sched::JobQueue&,
                      const sched::SchedulingDecision&)>

@@ -117,8 +117,10 @@ Result<std::vector<TracedJob>> read_service_jobs(std::string_view text, const st
   constexpr Seconds kMinute{60};
   const std::size_t known = intervals_of(options.past, kMinute);
   std::vector<TracedJob> jobs;
+  bool is_long_enough = false;
   for (const auto& [type, series] : requests) {
     if (series.size() <= known) continue;
+    is_long_enough = true;
     const std::vector<float> demand(series.begin(), series.end());
     TracedJob job = job_with_demand(demand, kMinute,
                                     {.first = 0, .known = known, .last = demand.size()}, options);
@@ -141,6 +143,10 @@ Result<std::vector<TracedJob>> read_service_jobs(std::string_view text, const st
     request.demand->history.assign(series.begin(), series.begin() + job.demand.past);
     jobs.push_back(std::move(job));
   }
+  if (jobs.empty() && is_long_enough)
+    return Error{Code::kInvalidInput,
+                 fmt::format("{}: qps: it is 0 at all times{}; give a trace with requests", file,
+                             known > 0 ? " after the first " + format_duration(options.past) : "")};
   if (jobs.empty()) return too_short(file, options.past, "every request");
   return jobs;
 }

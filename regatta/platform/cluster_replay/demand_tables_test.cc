@@ -73,6 +73,19 @@ TEST(ReadServiceJobs, MakesAServiceOfEachTypeWithItsHistory) {
   EXPECT_EQ(api.run_time, Seconds{120});
 }
 
+TEST(ReadServiceJobs, NamesTheColumnThatIsZeroAtAllTimes) {
+  const auto error_of = [](Seconds past) {
+    const auto jobs = read_service_jobs("t_s,qps\n0,9\n60,0\n120,0\n", "qps.csv", {.past = past});
+    return jobs ? "" : jobs.error().message;
+  };
+  EXPECT_EQ(error_of({60}),
+            "qps.csv: qps: it is 0 at all times after the first 1 min; give a trace with requests");
+  EXPECT_EQ(error_of({180}),
+            "qps.csv: every request is in the first 3 min, which is taken as known; give a longer "
+            "trace, or a shorter past");
+  EXPECT_EQ(error_of({0}), "");
+}
+
 TEST(ReadDutyJobs, ReadsTheTraceOfGentd) {
   if (!std::filesystem::exists(kGentd)) GTEST_SKIP() << kGentd << " is not there";
   const std::string text = read_test_file(kGentd / "gpu_duty_cycle.csv");

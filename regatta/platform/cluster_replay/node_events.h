@@ -59,6 +59,7 @@ struct FailureTraceCut {
 struct TracedFailures {
   std::vector<NodeEvent> events;  // by rising time, from 0 to the duration
   std::string trace;              // "400 servers for 232 d"
+  bool needs_repair = false;      // it does not say when units returned
   int failures = 0;
   int failed_nodes = 0;
 };

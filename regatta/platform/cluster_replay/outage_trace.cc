@@ -162,6 +162,7 @@ Result<TracedFailures> read_node_failures(std::string_view text, const std::stri
                              "earlier time",
                              file, format_duration({trace.span}), format_duration(cut.from))};
   TracedFailures traced;
+  traced.needs_repair = trace.is_device;  // lives of GPUs
   traced.trace =
       fmt::format("{} {} for {}", trace.units.size(), trace.name, format_duration({trace.span}));
   std::size_t slots = 0;

@@ -25,17 +25,31 @@ const std::filesystem::path kRequests =
     std::filesystem::path(REGATTA_TESTDATA "/../../../../../shared/data/cluster/gentd/qps_1min.csv")
         .lexically_normal();
 
-// Each replica has one device, and the highest demand takes `replicas_max` of them.
+// Each replica has one device.
 struct ReplayedService {
   std::string name;
   int replicas_max = 1;
-  std::vector<double> demand;  // of each interval
-  std::vector<int> replicas;   // after the decision at the start of each
+  std::vector<float> demand;  // of each interval
+  int past = 0;               // so many of them are before the replay
+  double per_replica = 1;
+  long long replicas = 0;  // sum over the decisions, of which there is one in each interval
 
-  double per_replica() const {
-    return *std::max_element(demand.begin(), demand.end()) / replicas_max;
+  int intervals() const { return static_cast<int>(demand.size()) - past; }
+  int needed(int interval) const {
+    return static_cast<int>(std::ceil(at(demand, interval) / per_replica - 1e-5));
   }
 };
+
+// The highest demand takes all its replicas.
+ReplayedService service_of(const std::string& name, int replicas_max,
+                           const std::vector<double>& demand, int past) {
+  ReplayedService service{.name = name,
+                          .replicas_max = replicas_max,
+                          .demand = {demand.begin(), demand.end()},
+                          .past = past};
+  service.per_replica = *std::max_element(demand.begin(), demand.end()) / replicas_max;
+  return service;
+}
 
 struct ServiceReplay {
   int servers = 1;  // of 8 devices
@@ -46,11 +60,7 @@ struct ServiceReplay {
   std::vector<TracedJob> batch;
   ReplayResult result;
 
-  double length() const { return interval * static_cast<double>(services.front().demand.size()); }
-  ReplayedService& service(std::string_view name) {
-    return *std::find_if(services.begin(), services.end(),
-                         [&](const ReplayedService& each) { return each.name == name; });
-  }
+  double length() const { return interval * services.front().intervals(); }
 };
 
 TracedJob service_job(const ServiceReplay& replay, const ReplayedService& service) {
@@ -62,10 +72,15 @@ TracedJob service_job(const ServiceReplay& replay, const ReplayedService& servic
   job.request.roles = {whole_device_role(1, 8)};
   job.request.roles[0].replicas_max = service.replicas_max;
   job.request.checkpointing.restart = {replay.restart};
-  job.request.throughput = {{1, 1}};  // it ends at its time, whatever its size
   job.request.demand = sched::ServiceDemand{
-      .interval = {replay.interval}, .history = {}, .per_replica = service.per_replica()};
+      .interval = {replay.interval},
+      .history = {service.demand.begin(), service.demand.begin() + service.past},
+      .per_replica = service.per_replica};
   job.run_time = {replay.length()};
+  job.demand = {.interval = {replay.interval},
+                .amounts = service.demand,
+                .past = service.past,
+                .per_replica = service.per_replica};
   return job;
 }
 
@@ -96,21 +111,15 @@ void run(ServiceReplay& replay) {
   ReplayOptions options;
   options.decision_interval = options.repeat_interval = {replay.interval};
   options.measured_until = {replay.length()};
-  options.update_demand = [&](Seconds now, std::string_view name, sched::ServiceDemand& demand) {
-    const std::vector<double>& all = replay.service(name).demand;
-    const auto seen =
-        std::min(static_cast<std::ptrdiff_t>(now.value / replay.interval), std::ssize(all));
-    demand.history.assign(all.begin(), all.begin() + seen);
-  };
   options.after_decision = [&](const sched::ClusterSnapshot& snapshot, const sched::JobQueue&,
                                const sched::SchedulingDecision& decision) {
-    std::map<std::string, int> counts;
+    std::map<std::string, long long> counts;
     for (const sched::RunningJob& job : snapshot.running)
-      counts[job.request.name] = static_cast<int>(job.replicas.size());
+      counts[job.request.name] = std::ssize(job.replicas);
     for (const sched::SchedulingAction& action : decision.actions)
-      counts[action.job] = static_cast<int>(action.replicas.size());
+      counts[action.job] = std::ssize(action.replicas);
     for (ReplayedService& service : replay.services)
-      service.replicas.push_back(counts[service.name]);
+      service.replicas += counts[service.name];
   };
   auto result = replay_cluster(input, replay.policy, options);
   ASSERT_TRUE(result) << result.error().message;
@@ -123,56 +132,55 @@ struct ServiceFigures {
   double needed_mean = 0;
 };
 
-// From interval `first` on. A replica serves `restart` after the decision that adds it, and not
-// after the one that takes it away.
-ServiceFigures figures_of(const ServiceReplay& replay, const ReplayedService& service, int first) {
-  ServiceFigures figures;
-  const int delay = static_cast<int>(std::ceil(replay.restart / replay.interval));
-  const int intervals = static_cast<int>(service.demand.size());
-  for (int t = first; t < intervals; ++t) {
-    int serving = service.replicas_max;
-    for (int before = std::max(0, t - delay); before <= t; ++before)
-      serving = std::min(serving, at(service.replicas, before));
-    const double needed = std::ceil(at(service.demand, t) / service.per_replica() - 1e-9);
-    figures.missed_share += needed > serving ? 1.0 / (intervals - first) : 0;
-    figures.replicas_mean += at(service.replicas, t) / static_cast<double>(intervals - first);
-    figures.needed_mean += needed / (intervals - first);
-  }
-  return figures;
+double missed_share(const ServiceReplay& replay, const ReplayedService& service) {
+  const auto outcome =
+      std::find_if(replay.result.jobs.begin(), replay.result.jobs.end(),
+                   [&](const JobOutcome& job) { return job.name == service.name; });
+  return static_cast<double>(outcome->missed.all()) / service.intervals();
 }
 
-void report(const ServiceReplay& replay, const std::string& name, const ServiceFigures& figures) {
+ServiceFigures figures_of(const ServiceReplay& replay, const ReplayedService& service) {
+  ServiceFigures figures;
+  const double intervals = service.intervals();
+  figures.missed_share = missed_share(replay, service);
+  figures.replicas_mean = static_cast<double>(service.replicas) / intervals;
+  for (int t = service.past; t < std::ssize(service.demand); ++t)
+    figures.needed_mean += service.needed(t) / intervals;
   std::printf(
-      "%s: %.3f %% of the intervals missed, %.2f replicas of %.2f needed; devices in use "
-      "%.1f %%, at work %.1f %%; %d evictions, %d resizes\n",
-      name.c_str(), 100 * figures.missed_share, figures.replicas_mean, figures.needed_mean,
-      100 * replay.result.allocated_share, 100 * replay.result.busy_share, replay.result.evictions,
-      replay.result.resizes);
+      "%s: %.3f %% of %.0f intervals missed, %.2f replicas of %.2f needed; devices in use %.1f %%, "
+      "at work %.1f %%; %d evictions, %d resizes\n",
+      service.name.c_str(), 100 * figures.missed_share, intervals, figures.replicas_mean,
+      figures.needed_mean, 100 * replay.result.allocated_share, 100 * replay.result.busy_share,
+      replay.result.evictions, replay.result.resizes);
+  return figures;
 }
 
 TEST(ServiceReplay, AServiceHasItsReplicasBeforeTheRampAndBatchHasTheRest) {
   ServiceReplay replay{.servers = 4, .interval = 300, .restart = 300};
   replay.policy.budget.reclaim_lead = {600};  // the restart, and the time between two decisions
   packing::RandomSequence random(1);
-  ReplayedService chat{.name = "chat", .replicas_max = 24};
+  std::vector<double> demand;
   constexpr int kDayIntervals = 288;
   for (int t = 0; t < 3 * kDayIntervals; ++t)
-    chat.demand.push_back((100 - 85 * std::cos(2 * std::numbers::pi * t / kDayIntervals)) *
-                          (1 + 0.1 * (random.uniform() - 0.5)));
+    demand.push_back((100 - 85 * std::cos(2 * std::numbers::pi * t / kDayIntervals)) *
+                     (1 + 0.1 * (random.uniform() - 0.5)));
+  const ReplayedService chat = service_of("chat", 24, demand, kDayIntervals);
   replay.services = {chat};
   replay.batch = elastic_jobs(replay.length(), 900, 2);
   run(replay);
-  const ServiceFigures figures = figures_of(replay, replay.services[0], kDayIntervals);
-  report(replay, "chat", figures);
+  const ServiceFigures figures = figures_of(replay, replay.services[0]);
   EXPECT_LE(figures.missed_share, replay.policy.budget.missed_share);
   EXPECT_LT(figures.replicas_mean, 1.25 * figures.needed_mean);
-  EXPECT_GT(replay.result.allocated_share, 0.97);
+  // With the first hours, in which batch jobs fill an empty cluster.
+  EXPECT_GT(replay.result.allocated_share, 0.96);
 
+  // With what it needs in the mean, all the time.
   ServiceReplay fixed{.servers = 4, .interval = 300, .restart = 300};
   fixed.policy.sizes_services = false;
   fixed.services = {chat};
+  fixed.services[0].replicas_max = static_cast<int>(std::ceil(figures.needed_mean));
   run(fixed);
-  EXPECT_GT(figures_of(fixed, fixed.services[0], kDayIntervals).missed_share, 0.9);
+  EXPECT_GT(missed_share(fixed, fixed.services[0]), 0.4);
 }
 
 // Requests of one type of the trace.
@@ -190,19 +198,18 @@ TEST(ServiceReplay, ServicesOfAPublicTraceKeepTheirBudgetBesideBatch) {
   if (!std::filesystem::exists(kRequests)) GTEST_SKIP() << "no " << kRequests;
   const std::string text = read_test_file(kRequests);
   ServiceReplay replay{.servers = 4};
-  for (const char* const type : {"Gen", "API"})
-    replay.services.push_back(
-        {.name = type, .replicas_max = 12, .demand = requests_of(text, type)});
+  std::vector<std::vector<double>> requests = {requests_of(text, "Gen"), requests_of(text, "API")};
   // One clock: the shorter series ends with zeros.
-  const std::size_t minutes =
-      std::max(replay.services[0].demand.size(), replay.services[1].demand.size());
-  for (ReplayedService& service : replay.services)
-    service.demand.resize(minutes);
+  const std::size_t minutes = std::max(requests[0].size(), requests[1].size());
+  for (std::vector<double>& series : requests)
+    series.resize(minutes);
+  constexpr int kPast = 4 * 60;
+  replay.services = {service_of("Gen", 12, requests[0], kPast),
+                     service_of("API", 12, requests[1], kPast)};
   replay.batch = elastic_jobs(replay.length(), 600, 3);
   run(replay);
   for (const ReplayedService& service : replay.services) {
-    const ServiceFigures figures = figures_of(replay, service, 4 * 60);
-    report(replay, service.name, figures);
+    const ServiceFigures figures = figures_of(replay, service);
     EXPECT_LE(figures.missed_share, replay.policy.budget.missed_share) << service.name;
     EXPECT_LT(figures.replicas_mean, 0.8 * service.replicas_max) << service.name;
   }

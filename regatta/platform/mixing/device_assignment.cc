@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -19,10 +20,16 @@ namespace {
 constexpr int kStaticRounds = 12;
 constexpr int kStaticExchanges = 1500;
 constexpr int kElasticRounds = 2;
+constexpr int kElasticExchanges = 100;
 constexpr int kPriceSteps = 9;
 constexpr double kPriceMin = 0.5;
 constexpr double kPriceMax = 200;
-constexpr double kPriceGain = 10;  // of the price, by the share that was above the budget
+// The price of replay_elastic().
+constexpr double kWorkloadsOfPrice = 2;  // that a missed interval of a device counts for at first
+constexpr double kPriceGain = 6;         // of the price, by what was missed over the aim
+constexpr double kPriceAim = 0.98;       // of the budget
+constexpr double kPriceInertia = 1000;   // device intervals before the range that kept to the aim
+constexpr std::size_t kKnownIntervals = 60;
 
 Status check_range(std::span<const MixedWorkload> workloads, IntervalRange range) {
   if (workloads.empty()) return Error{Code::kInvalidInput, "no workload; give at least one"};
@@ -83,9 +90,15 @@ class UseCounter {
   UseCounter(std::span<const MixedWorkload> workloads, const DeviceCapacity& device)
       : workloads_(workloads), k_(static_cast<float>(device.interference)) {}
 
-  void add(const Placement& placement, std::size_t interval) {
-    const auto most = std::max_element(placement.homes.begin(), placement.homes.end());
-    std::vector<IntervalSums> sums(as_index(*most + 1));
+  // `taken`: devices that count even if no workload is on them yet.
+  void add(const Placement& placement, std::size_t interval, std::span<const int> taken = {}) {
+    int most = *std::max_element(placement.homes.begin(), placement.homes.end());
+    for (const int device : taken)
+      most = std::max(most, device);
+    std::vector<IntervalSums> sums(as_index(most + 1));
+    std::vector<bool> is_taken(sums.size());
+    for (const int device : taken)
+      if (device >= 0) is_taken[as_index(device)] = true;
     for (std::size_t i = 0; i < workloads_.size(); ++i) {
       const float demand = workloads_[i].demand[interval];
       if (demand < 0 || placement.homes[i] < 0) continue;
@@ -99,10 +112,10 @@ class UseCounter {
       ++sum.targets;
     }
     int devices = 0;
-    for (const IntervalSums& sum : sums) {
-      if (sum.present == 0) continue;
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      if (sums[i].present == 0 && !is_taken[i]) continue;
       ++devices;
-      add_device(sum);
+      add_device(sums[i]);
     }
     use_.device_intervals += devices;
     use_.most_devices = std::max(use_.most_devices, devices);
@@ -141,49 +154,115 @@ class UseCounter {
 };
 
 LoadCosts costs_of(const DeviceCapacity& device, double missed_price, double move_price) {
-  return {static_cast<float>(device.interference), missed_price, move_price, device.memory};
+  return {static_cast<float>(device.interference), missed_price, move_price, device.memory, false};
 }
 
-// The next intervals themselves.
-void look_ahead(std::span<const MixedWorkload> workloads, std::span<const int> present,
-                IntervalRange next, std::vector<LoadSamples>& loads) {
-  for (std::size_t i = 0; i < present.size(); ++i) {
-    loads[i].demand.clear();
-    for (std::size_t t = next.first; t < next.last; ++t)
-      loads[i].demand.push_back(std::max(0.0F, at(workloads, present[i]).demand[t]));
-  }
-}
-
-Placement decide_next(std::span<const MixedWorkload> workloads, const Placement& last,
-                      IntervalRange next, const ElasticOptions& options, const LoadCosts& costs) {
-  std::vector<int> present;
-  std::vector<int> before;
-  for (int i = 0; i < std::ssize(workloads); ++i) {
-    if (at(workloads, i).demand[next.first - 1] < 0) continue;
-    present.push_back(i);
-    before.push_back(at(last.homes, i));
-  }
-  std::vector<LoadSamples> loads = elastic_samples(workloads, present, next.first, options);
-  if (options.has_hindsight) look_ahead(workloads, present, next, loads);
-  DeviceLoads devices(loads, before, costs);
-  devices.improve(kElasticRounds, 0, options.seed);
-  Placement placement{std::vector<int>(workloads.size(), -1), last.has_target};
-  for (std::size_t i = 0; i < present.size(); ++i) {
-    at(placement.homes, present[i]) = devices.homes()[i];
-    placement.has_target[as_index(present[i])] = loads[i].has_target;
-  }
-  return placement;
-}
-
-// A workload that comes between two decisions has a device of its own until the next one.
+// A workload without a device, which came after the decision, has one of its own.
 Placement with_newcomers(std::span<const MixedWorkload> workloads, const Placement& placement,
-                         std::size_t interval) {
+                         std::size_t interval, int free) {
   Placement all = placement;
-  int free = *std::max_element(all.homes.begin(), all.homes.end()) + 1;
   for (std::size_t i = 0; i < workloads.size(); ++i)
     if (all.homes[i] < 0 && workloads[i].demand[interval] >= 0) all.homes[i] = free++;
   return all;
 }
+
+class ElasticReplay {
+ public:
+  ElasticReplay(std::span<const MixedWorkload> workloads, const ElasticOptions& options,
+                const DeviceCapacity& device, const ServiceBudget& budget)
+      : workloads_(workloads),
+        options_(options),
+        device_(device),
+        budget_(budget),
+        forecast_(workloads, options),
+        placement_{std::vector<int>(workloads.size(), -1),
+                   std::vector<bool>(workloads.size(), true)},
+        total_(workloads, device) {}
+
+  MixingUse run(IntervalRange range) {
+    const auto every = as_index(options_.every);
+    for (std::size_t now = range.first; now < range.last; now += every)
+      play({now, std::min(range.last, now + every)}, now == range.first);
+    MixingUse use = total_.use();
+    use.moves = moves_;
+    return use;
+  }
+
+ private:
+  void play(IntervalRange next, bool is_first) {
+    const Placement last = std::exchange(placement_, decide(next.first));
+    int free = 0;
+    for (std::size_t i = 0; i < workloads_.size(); ++i) {
+      free = std::max({free, last.homes[i] + 1, placement_.homes[i] + 1});
+      if (last.homes[i] >= 0 && placement_.homes[i] >= 0 && last.homes[i] != placement_.homes[i])
+        ++moves_;
+    }
+    const std::size_t moved = next.first + (is_first ? 0 : as_index(options_.move_intervals));
+    for (std::size_t t = next.first; t < next.last; ++t) {
+      if (t < moved)
+        total_.add(with_newcomers(workloads_, last, t, free), t, placement_.homes);
+      else
+        total_.add(with_newcomers(workloads_, placement_, t, free), t);
+    }
+  }
+
+  Placement decide(std::size_t now) const {
+    std::vector<int> present;
+    std::vector<int> before;
+    for (int i = 0; i < std::ssize(workloads_); ++i) {
+      if (at(workloads_, i).demand[now - 1] < 0) continue;
+      present.push_back(i);
+      before.push_back(at(placement_.homes, i));
+    }
+    std::vector<LoadSamples> loads = forecast_.samples(present, now);
+    if (options_.has_hindsight) look_ahead(present, now, loads);
+    LoadCosts costs = costs_of(device_, price(), options_.move_price);
+    // An oracle's samples happen at once; and how long workloads wait, those that may, takes joint
+    // samples to tell.
+    costs.are_independent = !options_.has_hindsight && !options_.spikes_may_wait;
+    DeviceLoads devices(loads, before, costs);
+    devices.improve(kElasticRounds, kElasticExchanges, options_.seed + now);
+    Placement placement{std::vector<int>(workloads_.size(), -1), placement_.has_target};
+    for (std::size_t i = 0; i < present.size(); ++i) {
+      at(placement.homes, present[i]) = devices.homes()[i];
+      placement.has_target[as_index(present[i])] = loads[i].has_target;
+    }
+    return placement;
+  }
+
+  double price() const {
+    const MixingUse use = total_.use();
+    const double aim = kPriceAim * budget_.missed_share;
+    const double missed = options_.spikes_may_wait ? use.missed_share : use.above_share;
+    const double share = (missed * use.device_intervals + aim * kPriceInertia) /
+                         (use.device_intervals + kPriceInertia);
+    const double start = budget_.missed_price * (options_.spikes_may_wait ? 1 : kWorkloadsOfPrice);
+    const double over = aim > 0 ? share / aim - 1 : 1;
+    return std::clamp(start * std::exp(kPriceGain * over), kPriceMin, kPriceMax);
+  }
+
+  // The intervals themselves in which the decision holds.
+  void look_ahead(std::span<const int> present, std::size_t now,
+                  std::vector<LoadSamples>& loads) const {
+    for (std::size_t i = 0; i < present.size(); ++i) {
+      const std::vector<float>& demand = at(workloads_, present[i]).demand;
+      loads[i].demand.clear();
+      for (int t = 0; t < options_.every; ++t) {
+        const std::size_t then = now + as_index(options_.move_intervals + t);
+        loads[i].demand.push_back(std::max(0.0F, demand[std::min(then, demand.size() - 1)]));
+      }
+    }
+  }
+
+  std::span<const MixedWorkload> workloads_;
+  const ElasticOptions& options_;
+  const DeviceCapacity& device_;
+  const ServiceBudget& budget_;
+  ElasticForecast forecast_;
+  Placement placement_;
+  UseCounter total_;
+  int moves_ = 0;
+};
 
 }  // namespace
 
@@ -259,41 +338,16 @@ Result<MixingUse> replay_elastic(std::span<const MixedWorkload> workloads, Inter
                                  const ElasticOptions& options, const DeviceCapacity& device,
                                  const ServiceBudget& budget) {
   REGATTA_TRY_DO(check_range(workloads, range));
-  if (options.every < 1 || options.window < 1 || options.samples < 1 ||
-      !(options.pooled_share >= 0 && options.pooled_share <= 1) ||
-      range.first < as_index(options.window))
-    return Error{Code::kInvalidInput,
-                 "elastic options: give at least 1 interval between decisions, 1 sample, a window "
-                 "that ends before the range, and a pooled share from 0 to 1"};
-  UseCounter total(workloads, device);
-  int moves = 0;
-  double price = budget.missed_price;
-  Placement placement{std::vector<int>(workloads.size(), -1),
-                      std::vector<bool>(workloads.size(), true)};
-  const auto every = as_index(options.every);
-  for (std::size_t now = range.first; now < range.last; now += every) {
-    const IntervalRange next{now, std::min(range.last, now + every)};
-    Placement decided = decide_next(workloads, placement, next, options,
-                                    costs_of(device, price, options.move_price));
-    for (std::size_t i = 0; i < workloads.size(); ++i)
-      if (placement.homes[i] >= 0 && decided.homes[i] >= 0 &&
-          placement.homes[i] != decided.homes[i])
-        ++moves;
-    placement = std::move(decided);
-    UseCounter counter(workloads, device);
-    for (std::size_t t = next.first; t < next.last; ++t) {
-      const Placement all = with_newcomers(workloads, placement, t);
-      total.add(all, t);
-      counter.add(all, t);
-    }
-    const MixingUse use = counter.use();
-    const double above = options.spikes_may_wait ? use.missed_share : use.above_share;
-    price = std::clamp(price * std::exp(kPriceGain * (above - budget.missed_share)), kPriceMin,
-                       kPriceMax);
-  }
-  MixingUse use = total.use();
-  use.moves = moves;
-  return use;
+  if (options.every < 1 || options.samples < 1 || options.histories < 1 ||
+      options.move_intervals < 0 || options.move_intervals >= options.every ||
+      range.first < kKnownIntervals)
+    return Error{
+        Code::kInvalidInput,
+        fmt::format("elastic options: give at least 1 interval between decisions, 1 sample, "
+                    "1 history, moves that take fewer intervals than lie between decisions, "
+                    "and a range that begins after {} intervals",
+                    kKnownIntervals)};
+  return ElasticReplay(workloads, options, device, budget).run(range);
 }
 
 double most_workloads_per_device(std::span<const MixedWorkload> workloads, IntervalRange range,

@@ -50,11 +50,11 @@ MixingUse judge_assignment(std::span<const MixedWorkload> workloads, std::span<c
                            IntervalRange range, const DeviceCapacity& device);
 
 struct ElasticOptions {
-  int every = 10;             // intervals between decisions
-  int window = 60;            // last intervals that tell the distribution of demand
-  int samples = 512;          // of the distribution of a device's sum
-  double pooled_share = 0.7;  // of them from all workloads of one kind, the rest from the workload
-  double move_price = 0.1;    // of a workload that goes to another device, in devices
+  int every = 3;             // intervals between decisions
+  int samples = 512;         // of the distribution of a workload's demand
+  int histories = 100;       // most like a workload's own, that tell what its demand may be next
+  int move_intervals = 1;    // that a move takes: the workload needs its old device, and has both
+  double move_price = 0.05;  // of a workload that goes to another device, in devices
   // Workloads with short spikes so far may wait: they have no latency target.
   bool spikes_may_wait = false;
   // An oracle, as a limit: the next intervals themselves are the samples.
@@ -62,11 +62,12 @@ struct ElasticOptions {
   std::uint64_t seed = 1;
 };
 
-// Decides anew every few intervals of the range, from earlier intervals alone. The price of a
-// missed interval starts at that of the budget and follows what was missed so far (as in Gibbs and
-// Candes, "Adaptive conformal inference under distribution shift", NeurIPS 2021). kInvalidInput for
-// options out of range (at least 1, shares 0 to 1), an empty range, or one that begins before
-// `window`.
+// Decides anew every few intervals of the range, from earlier intervals alone. A device's missed
+// interval has one price for all devices and times, so that the budget goes to where it saves most;
+// the price rises with the share that was missed in the range so far, as far as that is above the
+// budget. Where spikes may wait, each workload's missed interval has that price. kInvalidInput for
+// options out of range (at least 1; moves at least 0 and less than `every`), an empty range, or one
+// that begins within the first 60 intervals, of which nothing is known.
 Result<MixingUse> replay_elastic(std::span<const MixedWorkload> workloads, IntervalRange range,
                                  const ElasticOptions& options, const DeviceCapacity& device,
                                  const ServiceBudget& budget);

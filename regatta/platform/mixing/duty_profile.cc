@@ -16,6 +16,8 @@ namespace {
 
 constexpr double kDaySeconds = 24 * 3600.0;
 constexpr int kCurveParts = 24;  // of a measured day
+// Curves are written with a digit or two after the point.
+constexpr double kDayMeanTolerance = 0.02;
 
 // The part of `parts` equal ones of a day that holds `time`.
 int part_at(int parts, Seconds time) {
@@ -177,6 +179,15 @@ Status check_duty(const DutyProfile& profile) {
           fmt::format("a part of the day of its duty is not from 0 to {}; give means of "
                       "parts of the day over the mean of the day",
                       kDayPartsMax));
+  if (profile.day.empty()) return {};
+  const double mean = std::accumulate(profile.day.begin(), profile.day.end(), 0.0) /
+                      static_cast<double>(profile.day.size());
+  if (mean <= 0) return fail("all parts of the day of its duty are 0; leave the day out");
+  if (std::abs(mean - 1) > kDayMeanTolerance)
+    return fail(
+        fmt::format("the parts of the day of its duty have the mean {:.4g}, and not 1; divide each "
+                    "by their mean",
+                    mean));
   return {};
 }
 

@@ -40,7 +40,8 @@ std::vector<float> draw_series(const DutyProfile& profile, int days, Seconds int
                                unsigned seed);
 
 // Fails with kInvalidInput, a sentence without the workload's name: shares outside 0 to 1 or not
-// rising, curves with negative parts or more than kDayPartsMax.
+// rising, curves with negative parts or more than kDayPartsMax, or with a mean that is not 1 within
+// 2 %.
 Status check_duty(const DutyProfile& profile);
 
 }  // namespace regatta::mixing

@@ -138,6 +138,12 @@ TEST(DutyProfile, WrongProfilesAreRefusedWithAReason) {
   EXPECT_FALSE(check_duty({.shares = {0.5F}, .day = std::vector<float>(kDayPartsMax + 1, 1)}));
   EXPECT_EQ(check_duty({.shares = {}, .day = {1}}).error().message,
             "its duty has a day and no shares; give shares");
+  EXPECT_TRUE(check_duty({.shares = {0.5F}, .day = {0.33F, 0.33F, 2.33F}}));  // rounded
+  EXPECT_EQ(check_duty({.shares = {0.5F}, .day = {2, 4}}).error().message,
+            "the parts of the day of its duty have the mean 3, and not 1; divide each by their "
+            "mean");
+  EXPECT_EQ(check_duty({.shares = {0.5F}, .day = {0, 0}}).error().message,
+            "all parts of the day of its duty are 0; leave the day out");
 }
 
 }  // namespace

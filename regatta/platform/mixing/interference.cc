@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "regatta/base/core/ids.h"
+#include "regatta/base/core/text.h"
 #include "regatta/platform/packing/random_sequence.h"
 
 namespace regatta::mixing {
@@ -111,8 +112,8 @@ Result<InterferenceFit> fit_interference(std::span<const JobPair> pairs, double 
   }
   if (std::ssize(fitted) < kFewestPairs)
     return Error{Code::kInvalidInput,
-                 fmt::format("{} pairs of jobs ran together; give at least {} to fit interference",
-                             fitted.size(), kFewestPairs)};
+                 fmt::format("{} of jobs ran together; give at least {} to fit interference",
+                             pluralized(fitted.size(), "pair"), kFewestPairs)};
   const int count = static_cast<int>(jobs.size());
   const FittedDuties without = fit_duties(fitted, count, 0);
   FittedDuties best = without;

@@ -174,15 +174,20 @@ Result<RateBelief> fit_rate_prior(std::span<const NodeHistory> nodes) {
 Result<RateBelief> moment_rate_prior(std::span<const NodeHistory> nodes) {
   REGATTA_TRY(sum, sum_of_histories(nodes));
   const double mean = sum.failures / sum.exposure;
-  double excess = 0;
   double squares = 0;
+  for (const NodeHistory& node : nodes)
+    squares += std::pow(std::max(0.0, node.exposure.value) / sum.exposure, 2);
+  // The spread beyond chance, and the same at a variance of 1.
+  double beyond = 0;
+  double weight = 0;
   for (const NodeHistory& node : nodes) {
-    if (node.exposure.value <= 0) continue;
-    const double expected = mean * node.exposure.value;
-    excess += (node.failures - expected) * (node.failures - expected) - expected;
-    squares += node.exposure.value * node.exposure.value;
+    const double exposure = node.exposure.value;
+    if (exposure <= 0) continue;
+    const double part = exposure / sum.exposure;
+    beyond += std::pow(node.failures - mean * exposure, 2) - mean * exposure * (1 - part);
+    weight += exposure * exposure * ((1 - part) * (1 - part) + squares - part * part);
   }
-  const double variance = excess / squares;
+  const double variance = weight > 0 ? beyond / weight : 0;
   const double shape =
       variance > 0 ? std::clamp(mean * mean / variance, kShapeMin, kShapeMax) : kShapeMax;
   return RateBelief{shape, {shape / mean}};

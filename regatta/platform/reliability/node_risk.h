@@ -47,10 +47,13 @@ double failure_probability(const RateBelief& belief, Seconds horizon);
 Result<RateBelief> fit_rate_prior(std::span<const NodeHistory> nodes);
 inline constexpr double kShapeMax = 1e4;
 
-// The prior of the same moments: quick, in one pass, for decisions; less exact where few nodes have
-// failed. Fails as fit_rate_prior(). With m the failures over all exposure E, the variance of the
-// rates is sum((f - m e)^2 - m e) / sum(e^2). Source: Marshall, "Mapping disease and mortality
-// rates using empirical Bayes estimators", Applied Statistics 40(2), 1991.
+// The prior of the same moments: quick, in two passes, for decisions; less exact where few nodes
+// have failed. Fails as fit_rate_prior(). With m the failures over all exposure E, and p = e / E,
+// the variance of the rates is
+//   sum((f - m e)^2 - m e (1 - p)) / sum(e^2 ((1 - p)^2 + sum of the other p^2)),
+// whose expectation is the true one for any number of nodes: the terms with p are there because m
+// is estimated from the same nodes. Source, without these terms: Marshall, "Mapping disease and
+// mortality rates using empirical Bayes estimators", Applied Statistics 40(2), 1991.
 Result<RateBelief> moment_rate_prior(std::span<const NodeHistory> nodes);
 
 // Nodes (or node-times) with equal covariates.

@@ -62,6 +62,19 @@ TEST(MomentRatePrior, IsNearTheDistributionThatTheNodesWereDrawnFrom) {
   }
 }
 
+TEST(MomentRatePrior, SetsANodeApartByItsFailuresHoweverFewOthersThereAre) {
+  for (const int failures : {2, 3, 12}) {
+    for (const int count : {2, 3, 4, 10, 1000}) {
+      std::vector<NodeHistory> nodes(static_cast<std::size_t>(count), {0, 30 * kDay});
+      nodes[0].failures = failures;
+      const auto prior = moment_rate_prior(nodes);
+      ASSERT_TRUE(prior);
+      const FailureRate more = updated(*prior, nodes[0]).mean() - updated(*prior, nodes[1]).mean();
+      EXPECT_NEAR(more * kDay, (failures - 1) / 30.0, 1e-9) << count << " nodes";
+    }
+  }
+}
+
 TEST(MomentRatePrior, HasTheLargestShapeWhereNodesAreAlikeAndRefusesNoFailures) {
   const auto alike = moment_rate_prior(std::vector<NodeHistory>(100, {1, kDay}));
   ASSERT_TRUE(alike);

@@ -118,8 +118,9 @@ Status check_devices(const RunningJob& job, const ClusterNode& node, const Role&
                     std::countr_zero(unknown), node.devices));
   const int held = std::popcount(devices);
   if (held != role.devices)
-    return fail(fmt::format("has {}, and its role {} takes {}; list {} different ones",
-                            pluralized(held, "device"), role.name, role.devices, role.devices));
+    return fail(fmt::format(
+        "has {}, and its role {} takes {}; list {}", pluralized(held, "device"), role.name,
+        role.devices, role.devices == 1 ? "one" : fmt::format("{} different ones", role.devices)));
   return {};
 }
 

@@ -74,8 +74,8 @@ enum class WaitCause {
 struct WaitingJob {
   std::string job;
   WaitCause cause = WaitCause::kNoRoom;
-  // kQuota: "queue a is at its limit of 64 devices"; kNeverFits: "no node has devices of type b200;
-  // the types are h100", or ""; else "".
+  // kQuota: "queue a is at its limit of 64 devices"; kReservation: the job that it would delay, if
+  // one alone is known; kNeverFits: "no node has devices of type b200; the types are h100"; or "".
   std::string detail;
 };
 

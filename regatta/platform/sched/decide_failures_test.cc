@@ -87,6 +87,76 @@ TEST(DecideWithHistories, MovesAGangOffANodeThatFailsAgainOnceTheCheckpointIsFre
   EXPECT_TRUE(decided(snapshot, {}, policy).actions.empty()) << "the next checkpoint comes soon";
 }
 
+RunningJob at_risk_on(const ClusterSnapshot& snapshot, int node) {
+  JobRequest job = gang("a", 1, 8);
+  job.run_time = {.median = 20 * kDay, .log_spread = 0};
+  RunningJob made = running(job, {node});
+  made.started = snapshot.now - Seconds{7200};
+  made.checkpointed = snapshot.now;
+  return made;
+}
+
+TEST(DecideWithHistories, MovesAJobOffANodeThatFailsAgainHoweverFewOthersThereAre) {
+  const SchedulingPolicy policy = *find_scheduling_policy("regatta");
+  for (const int count : {2, 3, 4, 5, 8, 40}) {
+    for (const int failures : {3, 12}) {
+      ClusterSnapshot snapshot = watched_cluster(count, 0, failures);
+      snapshot.running = {at_risk_on(snapshot, 0)};
+      const auto decision = decided(snapshot, {}, policy);
+      ASSERT_EQ(decision.actions.size(), 1U) << count << " nodes, " << failures << " failures";
+      EXPECT_EQ(decision.actions[0].kind, ActionKind::kMove);
+      EXPECT_NE(nodes_of(decision.actions[0]).front(), 0);
+    }
+  }
+}
+
+TEST(DecideWithHistories, StartsAJobOnTheSaferNodeHoweverFewThereAre) {
+  for (const int count : {2, 3, 4}) {
+    const auto decision = decided(watched_cluster(count, 0, 12), {waiting("a", 1, 8)},
+                                  *find_scheduling_policy("regatta"));
+    ASSERT_EQ(decision.actions.size(), 1U);
+    EXPECT_NE(nodes_of(decision.actions[0]).front(), 0) << count << " nodes";
+  }
+}
+
+TEST(DecideWithHistories, LeavesAJobWhereAllNodesFailAlike) {
+  for (const int count : {2, 3, 8}) {
+    ClusterSnapshot snapshot = watched_cluster(count, 0, 12);
+    for (ClusterNode& node : snapshot.nodes)
+      node.failures = snapshot.nodes[0].failures;
+    snapshot.running = {at_risk_on(snapshot, 0)};
+    EXPECT_TRUE(decided(snapshot, {}, *find_scheduling_policy("regatta")).actions.empty());
+  }
+}
+
+TEST(DecideWithHistories, MovesAJobPastAnotherNodeThatFailsAgain) {
+  // The gang that runs keeps leaf 0 in use: a place there breaks no free leaf.
+  ClusterSnapshot snapshot = watched_cluster(8, 0, 12);
+  snapshot.nodes[1].failures = snapshot.nodes[0].failures;
+  snapshot.running = {at_risk_on(snapshot, 0), running(gang("b", 2, 8), {2, 3})};
+  SchedulingPolicy policy = *find_scheduling_policy("regatta");
+  policy.risk_weight = 0;
+  const auto decision = decided(snapshot, {}, policy);
+  ASSERT_EQ(decision.actions.size(), 1U);
+  EXPECT_GE(nodes_of(decision.actions[0]).front(), 4);
+}
+
+TEST(DecideWithHistories, LeavesTheWorstNodesWhereTheOthersDoNotHoldAllThatWouldGo) {
+  ClusterSnapshot snapshot = watched_cluster(6, 1, 20);
+  for (const int node : {0, 2, 3})
+    snapshot.nodes[as_index(node)].failures = {23 * kDay, 25 * kDay, 27 * kDay, 29 * kDay};
+  RunningJob job = at_risk_on(snapshot, 0);
+  job.request.roles[0].replicas_min = job.request.roles[0].replicas_max = 4;
+  for (const int node : {1, 2, 3})
+    job.replicas.push_back({.role = 0, .node = node, .devices = 0xff});
+  snapshot.running = {job, running(gang("b", 1, 8), {4})};
+  const auto decision = decided(snapshot, {}, *find_scheduling_policy("regatta"));
+  ASSERT_EQ(decision.actions.size(), 1U);
+  std::vector<int> nodes = nodes_of(decision.actions[0]);
+  std::sort(nodes.begin(), nodes.end());
+  EXPECT_EQ(nodes, (std::vector<int>{0, 2, 3, 5}));
+}
+
 // A gang of 4 nodes runs on 0 to 3; the leaf has 4 nodes, the cluster 8.
 ClusterSnapshot large_gang(bool has_failed) {
   ClusterSnapshot snapshot = cluster_of(8);

@@ -204,6 +204,71 @@ TEST(DecideMix, WhereTheBudgetIsKeptNoMoreTheCheapestJobThatMayWaitLeaves) {
   EXPECT_EQ(decided(snapshot, queue).actions[0].kind, ActionKind::kMove);
 }
 
+// Two services whose needs no longer go together on device 0 of the node.
+ClusterSnapshot two_services(int devices) {
+  ClusterSnapshot snapshot = node_of(devices);
+  snapshot.running.push_back(running_on(mixable("chat", JobClass::kOnline, 0.7F), {0}));
+  snapshot.running.push_back(running_on(mixable("search", JobClass::kOnline, 0.6F), {0}));
+  for (RunningJob& job : snapshot.running)
+    job.request.run_time = {};
+  snapshot.running[1].request.checkpointing = {.interval = {}, .write = {}, .restart = {30}};
+  snapshot.mixes = {{.node = 0, .device = 0, .mode = mixing::MixMode::kShared}};
+  return snapshot;
+}
+
+TEST(DecideMix, OfTwoServicesThatBreakTheBudgetTheOneWithTheShorterRestartMoves) {
+  ClusterSnapshot snapshot = two_services(2);
+  JobQueue queue;
+  const SchedulingDecision decision = decided(snapshot, queue);
+  ASSERT_EQ(decision.actions.size(), 1U);
+  EXPECT_EQ(decision.actions[0].kind, ActionKind::kMove);
+  EXPECT_EQ(decision.actions[0].job, "search");
+  EXPECT_EQ(decision.actions[0].replicas[0].devices, 2U);
+  EXPECT_EQ(decision.actions[0].reason,
+            "continues on 1 device on node n0: the jobs on device 0 of node n0 keep their budget "
+            "no more, none without a latency target can leave, and of the others its restart of "
+            "30 s loses least");
+  apply_decision(decision, snapshot, queue);
+  EXPECT_TRUE(snapshot.mixes.empty());
+  EXPECT_TRUE(decided(snapshot, queue).actions.empty());
+}
+
+TEST(DecideMix, ServicesThatBreakTheBudgetStayWhereNothingIsFreeOrTheRestartLosesMore) {
+  EXPECT_TRUE(decided(two_services(1), {}).actions.empty());
+  SchedulingPolicy policy = mixing_policy();
+  policy.moves = 0;
+  EXPECT_TRUE(decided(two_services(2), {}, policy).actions.empty());
+  ClusterSnapshot snapshot = two_services(2);
+  for (RunningJob& job : snapshot.running)
+    job.request.checkpointing.restart = {1'000'000};
+  EXPECT_TRUE(decided(snapshot, {}).actions.empty());
+}
+
+TEST(DecideMix, AJobThatMayWaitLeavesBeforeAServiceMoves) {
+  ClusterSnapshot snapshot = two_services(2);
+  snapshot.running[1].request.roles[0].duty.shares = {0.1F};
+  snapshot.running.push_back(running_on(mixable("batch", JobClass::kBatch, 1), {0}));
+  const SchedulingDecision decision = decided(snapshot, {});
+  ASSERT_EQ(decision.actions.size(), 1U);
+  EXPECT_EQ(decision.actions[0].job, "batch");
+}
+
+TEST(DecideMix, OnlyTheReplicaOnTheDeviceMoves) {
+  ClusterSnapshot snapshot = two_services(4);
+  JobRequest& search = snapshot.running[1].request;
+  search.roles[0].replicas_min = search.roles[0].replicas_max = 2;
+  search.checkpointing.restart = {10};
+  snapshot.running[1].replicas.push_back({.role = 0, .node = 0, .devices = 4});
+  const SchedulingDecision decision = decided(snapshot, {});
+  ASSERT_EQ(decision.actions.size(), 1U);
+  EXPECT_EQ(decision.actions[0].job, "search");
+  std::set<std::uint32_t> devices;
+  for (const ReplicaPlacement& replica : decision.actions[0].replicas)
+    devices.insert(replica.devices);
+  EXPECT_TRUE(devices == (std::set<std::uint32_t>{2, 4}) ||
+              devices == (std::set<std::uint32_t>{4, 8}));
+}
+
 TEST(DecideMix, AWholeDeviceIsMadeFreeByTheEvictionOfAllJobsOnItOrOfNone) {
   ClusterSnapshot snapshot = node_of(1);
   snapshot.running.push_back(running_on(mixable("a", JobClass::kIntermittent, 0.2F), {0}));

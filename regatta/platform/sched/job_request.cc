@@ -154,6 +154,18 @@ Status check_job(const JobRequest& job) {
   return check_throughput(job);
 }
 
+bool may_share_devices(const JobRequest& job) {
+  int with_devices = 0;
+  bool has_share = false;
+  for (const Role& role : job.roles) {
+    if (role.devices == 0) continue;
+    if (!role.is_mixable()) return false;
+    ++with_devices;
+    has_share |= role.is_sliced();
+  }
+  return with_devices > 0 && (with_devices == 1 || !has_share);
+}
+
 std::vector<int> smallest_size(const JobRequest& job) {
   std::vector<int> size;
   for (const Role& role : job.roles)

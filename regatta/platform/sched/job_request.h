@@ -124,6 +124,10 @@ struct JobRequest {
   std::optional<ServiceDemand> demand;
 };
 
+// Whether the job may share devices beyond their whole: each of its roles with devices is mixable,
+// and where there are several none is a share.
+bool may_share_devices(const JobRequest& job);
+
 // Replicas of each role on the smallest size of a job.
 std::vector<int> smallest_size(const JobRequest& job);
 

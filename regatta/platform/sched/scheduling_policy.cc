@@ -240,7 +240,8 @@ Result<SchedulingPolicy> find_scheduling_policy(std::string_view name) {
                            printable(name, 64), join(scheduling_policy_names(), ", "))};
 }
 
-Result<SchedulingPolicy> parse_scheduling_policy(std::string_view text, std::string_view file) {
+Result<SchedulingPolicy> parse_scheduling_policy(std::string_view text, std::string_view file,
+                                                 std::optional<double> interference) {
   REGATTA_TRY(document, YamlDocument::parse(text, file));
   const YamlMap root = document.root();
   SchedulingPolicy policy = regatta_policy();
@@ -251,6 +252,7 @@ Result<SchedulingPolicy> parse_scheduling_policy(std::string_view text, std::str
     else
       root.fail("base", base.error().message);
   }
+  if (interference) policy.interference = *interference;
   read_keys(root, policy);
   REGATTA_TRY_DO(document.status());
   return policy;

@@ -1,6 +1,7 @@
 // sched/scheduling_policy.h: how the scheduler decides, as data.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -101,7 +102,9 @@ std::vector<std::string> scheduling_policy_names();
 // Fails with kInvalidInput and the known names.
 Result<SchedulingPolicy> find_scheduling_policy(std::string_view name);
 // A YAML file: `base`, a policy's name, and keys that differ from it. Fails with file, line, key
-// and remedy. Keys: docs/formats/sched_policy.md.
-Result<SchedulingPolicy> parse_scheduling_policy(std::string_view text, std::string_view file);
+// and remedy. Keys: docs/formats/sched_policy.md. `interference`: that of the cluster, where it is
+// known, for a file that names none.
+Result<SchedulingPolicy> parse_scheduling_policy(std::string_view text, std::string_view file,
+                                                 std::optional<double> interference = {});
 
 }  // namespace regatta::sched

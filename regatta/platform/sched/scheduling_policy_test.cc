@@ -1,6 +1,12 @@
 #include "regatta/platform/sched/scheduling_policy.h"
 
+#include <filesystem>
+#include <string>
+
 #include <gtest/gtest.h>
+
+#include "regatta/base/core/test_files.h"
+#include "regatta/base/core/yaml_map.h"
 
 namespace regatta::sched {
 namespace {
@@ -66,6 +72,29 @@ TEST(SchedulingPolicyFile, SaysHowDevicesAreShared) {
   ASSERT_FALSE(wrong);
   EXPECT_TRUE(wrong.error().message.starts_with("p.yaml:1: budget.missed_share: "))
       << wrong.error().message;
+}
+
+TEST(SchedulingPolicyFile, OfTheExamplesParsesAndHasDocumentedKeys) {
+  const auto root = std::filesystem::path(REGATTA_TESTDATA "/../../../..").lexically_normal();
+  const std::string text = read_test_file(root / "examples/sched_policy_mixed.yaml");
+  const std::string page = read_test_file(root / "docs/formats/sched_policy.md");
+  const auto policy = parse_scheduling_policy(text, "sched_policy_mixed.yaml");
+  ASSERT_TRUE(policy) << policy.error().message;
+  EXPECT_EQ(policy->name, "mixed");
+  EXPECT_TRUE(policy->mixes && policy->resizes && policy->budget.targets_first);
+  EXPECT_EQ(policy->budget.missed_share, 0);
+  EXPECT_FALSE(policy->is_fair);
+  const auto document = YamlDocument::parse(text, "sched_policy_mixed.yaml");
+  ASSERT_TRUE(document);
+  for (const std::string& key : document->root().keys())
+    EXPECT_NE(page.find("`" + key + "`"), std::string::npos) << key;
+  for (const std::string& key : document->root().map("budget").keys())
+    EXPECT_NE(page.find("`" + key + "`"), std::string::npos) << key;
+}
+
+TEST(SchedulingPolicyFile, TakesTheInterferenceOfTheClusterWhereItNamesNone) {
+  EXPECT_EQ(parse_scheduling_policy("name: a\n", "p.yaml", 0.4)->interference, 0.4);
+  EXPECT_EQ(parse_scheduling_policy("interference: 0.1\n", "p.yaml", 0.4)->interference, 0.1);
 }
 
 TEST(SchedulingPolicyFile, SaysHowServicesFollowTheirDemand) {

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -71,6 +74,49 @@ Result<std::vector<StartPrediction>> predict_starts(const ClusterSnapshot& snaps
                            {quantile_of(starts[i], 0.5 + kShare / 2)}});
   }
   return predictions;
+}
+
+Result<std::vector<std::string>> endless_jobs_before(const ClusterSnapshot& snapshot,
+                                                     const JobQueue& queue,
+                                                     const SchedulingPolicy& policy,
+                                                     const std::string& job,
+                                                     const StartForecastOptions& options) {
+  constexpr std::size_t kTried = 8;
+  REGATTA_TRY(starts, predict_starts(snapshot, queue, policy, {}, options));
+  std::vector<std::pair<double, std::string>> endless;  // by their starts
+  for (int i = 0; i < std::ssize(queue.jobs); ++i) {
+    const JobRequest& other = at(queue.jobs, i).request;
+    const RunTime time = options.run_time ? options.run_time(other) : other.run_time;
+    const double start = at(starts, i).start.value;
+    if (other.name != job && time.median.value <= 0 && std::isfinite(start))
+      endless.emplace_back(start, other.name);
+  }
+  std::sort(endless.begin(), endless.end());
+  if (endless.size() > kTried) endless.resize(kTried);
+  std::vector<std::string> names;
+  for (const auto& [start, name] : endless)
+    names.push_back(name);
+  // Decisions go by the requests as before: the ends alone change.
+  const auto has_start_without = [&](const std::vector<std::string>& ended) -> Result<bool> {
+    StartForecastOptions known = options;
+    known.run_time = [&](const JobRequest& request) {
+      if (std::find(ended.begin(), ended.end(), request.name) != ended.end())
+        return RunTime{{1}, 0};
+      return options.run_time ? options.run_time(request) : request.run_time;
+    };
+    REGATTA_TRY(start, predict_starts(snapshot, queue, policy, {job}, known));
+    return std::isfinite(start.front().start.value);
+  };
+  if (names.empty()) return names;
+  REGATTA_TRY(suffice, has_start_without(names));
+  if (!suffice) return std::vector<std::string>{};
+  for (std::size_t i = names.size(); i-- > 0;) {
+    std::vector<std::string> fewer = names;
+    fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
+    REGATTA_TRY(is_needless, has_start_without(fewer));
+    if (is_needless) names = std::move(fewer);
+  }
+  return names;
 }
 
 }  // namespace regatta::sched

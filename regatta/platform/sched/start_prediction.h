@@ -41,9 +41,10 @@ struct StartForecastOptions {
 
 // Plays the queue forward with run times drawn from what is known of each job; running jobs are
 // known to have run until now. Each decision considers jobs as decide() does: by the fair shares of
-// now, levels of service, ageing, limits of queues, all resources of nodes, the first reservation,
-// evictions by priority and level, and moves. It leaves out what queues take back, resizing,
-// subgroups and failures; the shares of the devices of a node count as one amount. A job that no
+// now, levels of service, ageing, limits of queues and of device types, all resources of nodes,
+// spares, the first reservation, evictions by priority and level, and moves. It leaves out what
+// queues take back, devices that are shared by mixing, resizing, subgroups and failures: degraded
+// gangs keep their places. The shares of the devices of a node count as one amount. A job that no
 // sample starts within 60 days has infinite times; one that waits for more than 3,000 decisions is
 // taken to start after these. `jobs` are names of pending jobs; empty: all.
 // Fails with kNotFound where one is not pending, with kInvalidInput where a job names a queue that
@@ -53,6 +54,15 @@ Result<std::vector<StartPrediction>> predict_starts(const ClusterSnapshot& snaps
                                                     const SchedulingPolicy& policy,
                                                     const std::vector<std::string>& jobs,
                                                     const StartForecastOptions& options);
+
+// The pending jobs without a known run time that keep a pending job from having a predicted start,
+// in the order in which they start themselves: if they ended after a second it would have one.
+// Empty: that is not the reason. Fails as predict_starts() does.
+Result<std::vector<std::string>> endless_jobs_before(const ClusterSnapshot& snapshot,
+                                                     const JobQueue& queue,
+                                                     const SchedulingPolicy& policy,
+                                                     const std::string& job,
+                                                     const StartForecastOptions& options);
 
 // Learns from the starts of jobs how far predictions were off, and moves later ones so that 80 % of
 // the starts lie in their intervals. It compares predictions with waits of similar length, forgets
@@ -107,7 +117,8 @@ class StartCalibration {
 struct BlockingJob {
   std::string job;
   int devices = 0;
-  Seconds ends;  // the median; infinite where it is not known
+  Seconds ends;              // the median; infinite where it is not known
+  bool is_degraded = false;  // it runs no more until nodes or devices return: no end is known
 };
 
 // A limit of the queue of a pending job, of a queue above it, or of its user there, and the fewest
@@ -122,8 +133,10 @@ struct BlockingLimit {
   std::vector<BlockingJob> jobs;
 };
 
-// The fewest running jobs whose end would let a pending job start, as a search node by node finds
-// them; among as few, those that end first. Shares of the devices of a node count as one amount.
+// The fewest running jobs whose end would let a pending job start if no other one waited, as a
+// search node by node finds them; among as few, those that end first. Shares of the devices of a
+// node count as one amount, but where that does not suffice: then it is the jobs that end first,
+// without those that are needless. Devices that the job would share by mixing do not count.
 struct BlockingSet {
   ResourceAmounts wanted;
   std::vector<BlockingLimit> limits;  // in the way, the lowest first
@@ -134,15 +147,21 @@ struct BlockingSet {
   int free_devices = 0;  // of them, where it would run
   // The largest number of devices with which it would start now; 0: none.
   int startable_devices = 0;
+  // Not ready, or with failed devices: not even the end of all jobs lets it start before these
+  // return.
+  std::vector<std::string> nodes;
+  // Its queue is guaranteed what it takes, and the policy takes that back from others in time.
+  bool is_owed = false;
   bool never_fits = false;  // not even the empty cluster and an empty queue let it start
   // "waits for 2 of 4 devices of type T under one leaf; held by job a for about 25 min; would start
   // now with 2 devices", "waits for 8 devices of the limit of queue a; held by job b for about 1 h"
   std::string sentence;
 };
 
-// Fails with kNotFound where `job` is not pending, with kInvalidInput where a job names a queue
-// that is no leaf.
+// The policy says which spares are kept free, and whether a smaller size would start. Fails with
+// kNotFound where `job` is not pending, with kInvalidInput where a job names a queue that is no
+// leaf.
 Result<BlockingSet> blocking_set(const ClusterSnapshot& snapshot, const JobQueue& queue,
-                                 std::string_view job);
+                                 const SchedulingPolicy& policy, std::string_view job);
 
 }  // namespace regatta::sched

@@ -48,7 +48,7 @@ struct State {
   }
   void wait(const JobRequest& job) { queue.jobs.push_back({job, {0}, 0}); }
   std::string why(const std::string& job) const {
-    const auto set = blocking_set(snapshot, queue, job);
+    const auto set = blocking_set(snapshot, queue, SchedulingPolicy{}, job);
     return set ? set->sentence : set.error().message;
   }
 };
@@ -230,11 +230,10 @@ TEST(StartPrediction, AJobOfALowerLevelEvictsOneThatHasHadItsService) {
 
 TEST(BlockingSet, NamesTheJobThatEndsFirstAndTheSizeThatWouldStartNow) {
   State state = one_server();
-  state.snapshot.nodes[0].leaf = 3;
   state.run(job_of("a", 1, 2, {{1500}, 0}), {{0, 0, 0x3}});
   JobRequest job = job_of("j", 1, 4);
   job.device_types = {"T"};
-  job.topology.required = TopologyLevel::kLeaf;
+  job.topology = {TopologyLevel::kLeaf, TopologyLevel::kLeaf};
   state.wait(job);
   EXPECT_EQ(state.why("j"),
             "waits for 2 of 4 devices of type T under one leaf; held by job a for about 25 min; "
@@ -249,7 +248,7 @@ TEST(BlockingSet, HasTheFewestJobsThenThoseThatEndFirst) {
   state.run(job_of("late", 1, 4, {{7200}, 0}), {{0, 1, 0xf}});
   state.run(job_of("early", 1, 4, {{3600}, 0}), {{0, 2, 0xf}});
   state.wait(job_of("j", 1, 4));
-  const auto set = blocking_set(state.snapshot, state.queue, "j");
+  const auto set = blocking_set(state.snapshot, state.queue, SchedulingPolicy{}, "j");
   ASSERT_TRUE(set);
   ASSERT_EQ(set->jobs.size(), 1U);
   EXPECT_EQ(set->jobs[0].job, "early");
@@ -265,7 +264,7 @@ TEST(BlockingSet, OfAGangIsFoundUnderOneLeaf) {
   state.run(job_of("a", 1, 4, {{600}, 0}), {{0, 0, 0xf}});
   state.run(job_of("b", 1, 4, {{700}, 0}), {{0, 2, 0xf}});
   JobRequest gang = job_of("gang", 2, 4);
-  gang.topology.required = TopologyLevel::kLeaf;
+  gang.topology = {TopologyLevel::kLeaf, TopologyLevel::kLeaf};
   state.wait(gang);
   EXPECT_EQ(state.why("gang"),
             "waits for 4 of 8 devices under one leaf; held by job a for about 10 min; would start "
@@ -384,7 +383,7 @@ TEST(BlockingSet, EndsAResizedJobByTheWorkOfItsSize) {
   elastic.roles[0].replicas_max = 4;
   state.run(elastic, {{0, 0, 0x1}, {0, 0, 0x2}, {0, 0, 0x4}, {0, 0, 0x8}});
   state.wait(job_of("j", 1, 1));
-  const auto set = blocking_set(state.snapshot, state.queue, "j");
+  const auto set = blocking_set(state.snapshot, state.queue, SchedulingPolicy{}, "j");
   ASSERT_TRUE(set);
   EXPECT_EQ(set->jobs[0].ends, Seconds{500}) << "four replicas do the work of two in half the time";
 }
@@ -486,7 +485,7 @@ TEST(BlockingSet, NoJobOfItIsNeedlessOnRandomClusters) {
     }
     state.wait(
         job_of("j", 1 + static_cast<int>(random.below(3)), 1 + static_cast<int>(random.below(4))));
-    const auto set = blocking_set(state.snapshot, state.queue, "j");
+    const auto set = blocking_set(state.snapshot, state.queue, SchedulingPolicy{}, "j");
     ASSERT_TRUE(set);
     ASSERT_FALSE(set->never_fits);
     // Without the whole set it fits; while one of them stays it does not.
@@ -497,7 +496,7 @@ TEST(BlockingSet, NoJobOfItIsNeedlessOnRandomClusters) {
           if (i != kept && set->jobs[i].job == running.request.name) return true;
         return false;
       });
-      const auto rest = blocking_set(other.snapshot, other.queue, "j");
+      const auto rest = blocking_set(other.snapshot, other.queue, SchedulingPolicy{}, "j");
       EXPECT_EQ(rest->jobs.empty(), kept == set->jobs.size());
     }
   }

@@ -2,14 +2,18 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "regatta/base/core/ids.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/yaml_map.h"
 #include "regatta/platform/sched/internal/quota_yaml.h"
 #include "regatta/platform/sched/internal/state_jobs.h"
+#include "regatta/platform/sched/internal/state_mixes.h"
 #include "regatta/platform/sched/internal/state_nodes.h"
 
 namespace regatta::sched {
@@ -26,8 +30,9 @@ void fail_at_queue(const YamlMap& root, const std::string& message) {
     named = &map;
     length = name.size();
   }
+  const std::string_view of_all = "queues: ";  // the list is named anyway
   if (named == nullptr)
-    root.fail("queues", message);
+    root.fail("queues", message.substr(message.starts_with(of_all) ? of_all.size() : 0));
   else
     named->fail("name", message);
 }
@@ -92,11 +97,36 @@ void check_nodes_and_running(const YamlMap& root, const ClusterSnapshot& snapsho
     root.fail(root.has("nodes") ? "nodes" : "cluster", status.error().message);
     return;
   }
-  part.mixes = snapshot.mixes;
-  if (!check_snapshot(part))
-    root.fail("mixes", status.error().message);
-  else
-    at(root.maps("running"), right_jobs(snapshot)).fail("replicas", status.error().message);
+  at(root.maps("running"), right_jobs(snapshot)).fail("replicas", status.error().message);
+}
+
+// A gang is on one of its device types, and within the level that it requires. The job and its
+// replicas are right beside this.
+void check_places(const YamlMap& map, const RunningJob& job,
+                  const std::vector<ClusterNode>& nodes) {
+  const std::vector<std::string>& types = job.request.device_types;
+  const std::string* type = nullptr;
+  for (const ReplicaPlacement& replica : job.replicas) {
+    const ClusterNode& node = at(nodes, replica.node);
+    if (replica.devices == 0) continue;
+    if (!types.empty() && std::find(types.begin(), types.end(), node.device_type) == types.end())
+      map.fail("replicas", fmt::format("node {} has devices of type {}, which device_types does "
+                                       "not list; list it, or give another node",
+                                       node.name, node.device_type));
+    if (type != nullptr && *type != node.device_type)
+      map.fail("replicas", fmt::format("they are on devices of types {} and {}, and a gang has one "
+                                       "type; give nodes of one",
+                                       *type, node.device_type));
+    type = &node.device_type;
+  }
+  const TopologyLevel spanned = spanned_level(nodes, job.replicas);
+  const TopologyLevel required = job.request.topology.required;
+  if (spanned > required)
+    map.fail("replicas",
+             fmt::format("they are not below one {}, which topology requires; give nodes below "
+                         "one, or require {}",
+                         enum_name(kTopologyLevelNames, required),
+                         enum_name(kTopologyLevelNames, spanned)));
 }
 
 }  // namespace
@@ -120,7 +150,7 @@ Result<SchedulerState> parse_state(std::string_view text, std::string_view file,
       check_listed_job(map, state.snapshot.running.back().request, state.queue.quotas, names);
     }
   }
-  if (root.has("mixes")) state.snapshot.mixes = read_mixes(root, nodes.index);
+  if (root.has("mixes")) state.snapshot.mixes = read_mixes(root, state.snapshot.nodes, nodes.index);
   if (root.has("pending")) {
     for (const YamlMap& map : root.maps("pending")) {
       state.queue.jobs.push_back(read_pending_job(map));
@@ -129,6 +159,13 @@ Result<SchedulerState> parse_state(std::string_view text, std::string_view file,
   }
   REGATTA_TRY_DO(document.status());
   check_nodes_and_running(root, state.snapshot);
+  REGATTA_TRY_DO(document.status());
+  if (root.has("running")) {
+    const std::vector<YamlMap> maps = root.maps("running");
+    for (std::size_t i = 0; i < maps.size(); ++i)
+      check_places(maps[i], state.snapshot.running[i], state.snapshot.nodes);
+  }
+  if (root.has("mixes")) check_mixed_jobs(root, nodes.index, state.snapshot.running);
   REGATTA_TRY_DO(document.status());
   return state;
 }

@@ -88,6 +88,30 @@ TEST(ParseState, NamesTheLineAndTheRemedyForNodes) {
   EXPECT_EQ(error_of(example_with("nics: 8}", "nics: 8, leaf: 7}")),
             "s.yaml:1: nodes: node n0: leaf 7 of at most 4; number leaves from 0 without gaps");
   EXPECT_EQ(error_of("cluster: c.yaml\n"), "s.yaml:1: cluster: c.yaml: there is no such file");
+  EXPECT_EQ(error_of("nodes: []\n"), "s.yaml:1: nodes: it is empty; give a node");
+}
+
+topo::Cluster two_servers() {
+  topo::Cluster cluster;
+  cluster.server_types["t"] = {};
+  cluster.servers = {{.name = "a", .type = "t", .address = {}},
+                     {.name = "b", .type = "t", .address = {}}};
+  return cluster;
+}
+
+TEST(ParseState, TakesWhatIsSaidOfAServerFromOnePlace) {
+  const auto read = [](const std::string& text) {
+    return parse_state("cluster: c.yaml\n" + text, "s.yaml",
+                       [](const std::string&) -> Result<topo::Cluster> { return two_servers(); });
+  };
+  const auto state = read("nodes: [{name: b, health: cordoned}]\n");
+  ASSERT_TRUE(state) << state.error().message;
+  EXPECT_EQ(state->snapshot.nodes[1].health, NodeHealth::kCordoned);
+  EXPECT_EQ(read("nodes:\n  - {name: b, watched_for: 9d, failed_ago: [8d]}\n"
+                 "  - {name: b, watched_for: 1d}\n")
+                .error()
+                .message,
+            "s.yaml:4: nodes[1].name: server b is listed twice; give all its keys in one place");
 }
 
 TEST(ParseState, NamesTheLineAndTheRemedyForQueues) {
@@ -165,12 +189,55 @@ pending:)")),
   EXPECT_EQ(error_of(example_with("{required: leaf}", "{slowdown: {leaf: 1.2, group: 1.1}}")),
             "s.yaml:21: pending[0].topology.slowdown.group: it is below that of a narrower level; "
             "write 1.2 or more");
-  EXPECT_EQ(error_of(example_with("    waited: 3min\n",
-                                  "    throughput: [{devices: 16}, {devices: 8}]\n")),
+  EXPECT_EQ(error_of(example_with(
+                "    waited: 3min\n",
+                "    throughput: [{devices: 16, throughput: 2}, {devices: 8, throughput: 1}]\n")),
             "s.yaml:16: pending[0]: job b: its throughput on 8 devices is listed after that on 16; "
             "list each number once, by rising devices");
+  EXPECT_EQ(error_of(example_with("    waited: 3min\n",
+                                  "    throughput: [{devices: 8}, {devices: 16}]\n")),
+            "s.yaml:22: pending[0].throughput[0].throughput: missing; add a number");
+  EXPECT_EQ(
+      error_of(example_with("{replicas: 2, devices: 8}", "{cpus: 4, share: 50%}")),
+      "s.yaml:20: pending[0].roles[0].share: it is of the devices of a replica; give devices, "
+      "or leave it out");
+  EXPECT_EQ(
+      error_of(example_with("interval: 30min", "write: 10s")),
+      "s.yaml:10: running[0].checkpoint.write: it is of each checkpoint; give their interval, "
+      "or leave it out");
+  EXPECT_EQ(error_of(example_with("median: 4h, ", "")),
+            "s.yaml:11: running[0].run_time.median: missing; add a time like 4h");
+  EXPECT_EQ(error_of(example_with("waited: 3min", "device_types: []")),
+            "s.yaml:22: pending[0].device_types: it is empty; name a device type, or leave it out "
+            "for any");
+  EXPECT_EQ(error_of(example_with("waited: 3min", "device_types: [h100-sxm, h100-sxm]")),
+            "s.yaml:22: pending[0].device_types: a type is listed twice; list each once");
   EXPECT_EQ(error_of(example_with("waited: 3min", "waited: 180")),
             "s.yaml:22: pending[0].waited: '180' has no unit; write it like 180s");
+}
+
+TEST(ParseState, KeepsAGangOnOneDeviceTypeAndWithinItsLevel) {
+  const auto error = [](const std::string& job, const std::string& replicas) {
+    return error_of(
+        "nodes:\n"
+        "  - {name: n, count: 2, devices: 8, device_type: h100}\n"
+        "  - {name: m, devices: 8, device_type: a100}\n"
+        "running:\n"
+        "  - name: a\n"
+        "    roles: [{devices: 1, replicas_max: 2}]\n" +
+        job + "    replicas: [" + replicas + "]\n");
+  };
+  const std::string first = "{node: n0, devices: [0]}";
+  EXPECT_EQ(error("", first + ", {node: n1, devices: [0]}"), "no error");
+  EXPECT_EQ(error("", first + ", {node: m, devices: [0]}"),
+            "s.yaml:7: running[0].replicas: they are on devices of types h100 and a100, and a gang "
+            "has one type; give nodes of one");
+  EXPECT_EQ(error("    device_types: [a100]\n", first),
+            "s.yaml:8: running[0].replicas: node n0 has devices of type h100, which device_types "
+            "does not list; list it, or give another node");
+  EXPECT_EQ(error("    topology: {required: server}\n", first + ", {node: n1, devices: [0]}"),
+            "s.yaml:8: running[0].replicas: they are not below one server, which topology "
+            "requires; give nodes below one, or require leaf");
 }
 
 // It is right as a state, and the decision says what is wrong with it.
@@ -195,10 +262,14 @@ TEST(ParseState, ReadsTheHistoryOfANodeAndRefusesOneThatIsWrong) {
   EXPECT_EQ(node.failures, (std::vector<Seconds>{{-3 * 86400.0}, {-20 * 3600.0}}));
   EXPECT_EQ(node.watched_since, Seconds{-30 * 86400.0});
   EXPECT_EQ(with("failed_ago: [3d]").error().message,
-            "s.yaml:2: nodes[0].failed_ago: a failure is longer ago than the node is watched; give "
+            "s.yaml:2: nodes[0].failed_ago: it does not say for how long the node was seen; give "
             "watched_for, like 90d");
+  EXPECT_EQ(with("failed_ago: [20h, 3d], watched_for: 1d").error().message,
+            "s.yaml:2: nodes[0].failed_ago: a failure was 3 d ago, and the node is watched for 1 d "
+            "alone; correct one of them");
   EXPECT_EQ(with("failed_ago: [soon], watched_for: 1d").error().message,
-            "s.yaml:2: nodes[0].failed_ago: write how long ago each failure was, like [20h, 3d]");
+            "s.yaml:2: nodes[0].failed_ago: 'soon' is no time from 0 s to 11574 d; write how long "
+            "ago each failure was, like [20h, 3d]");
   EXPECT_FALSE(with("failed_ago: [-3d], watched_for: 30d"));
   EXPECT_FALSE(with("failed_ago: [nan], watched_for: 30d"));
   EXPECT_FALSE(with("watched_for: -1d"));
@@ -250,8 +321,11 @@ TEST(ParseState, NamesLineKeyAndRemedyOfWrongMixes) {
             "list like [5%, 10%, 60%]");
   EXPECT_EQ(
       mixed_error("shares: [5%, 0.25]", "shares: [50%, 0.25]"),
-      "s.yaml:6: running[0].roles[0].duty.day: the shares of its duty are not from 0 to 1, or "
+      "s.yaml:6: running[0].roles[0].duty.shares: the shares of its duty are not from 0 to 1, or "
       "do not rise; sort them");
+  EXPECT_EQ(mixed_error("day: [0.5, 1.5]", "day: [1, 2]"),
+            "s.yaml:6: running[0].roles[0].duty.day: the parts of the day of its duty have the "
+            "mean 1.5, and not 1; divide each by their mean");
   EXPECT_EQ(mixed_error("1, device_memory: 20GiB, duty", "1, duty"),
             "s.yaml:6: running[0].roles[0].duty: a role whose devices others may use says its "
             "memory; give device_memory");
@@ -260,10 +334,24 @@ TEST(ParseState, NamesLineKeyAndRemedyOfWrongMixes) {
   EXPECT_EQ(mixed_error("mode: preemptive", "mode: fast"),
             "s.yaml:13: mixes[0].mode: 'fast' is not one of shared, preemptive, time-slice, tidal");
   EXPECT_EQ(mixed_error("device: 1, mode", "device: 3, mode"),
-            "s.yaml:12: mixes: the mix of device 3 of node 0: there is no such device");
+            "s.yaml:13: mixes[0].device: node n0 has 2 devices, numbered from 0; correct the "
+            "number");
+  EXPECT_EQ(
+      mixed_error("mode: preemptive}", "mode: shared}\n  - {node: n0, device: 1, mode: tidal}"),
+      "s.yaml:14: mixes[1].device: device 1 of node n0 is listed twice; leave one out");
   EXPECT_EQ(mixed_error("device: 1, mode", "device: 0, mode"),
             "s.yaml:11: running[1].replicas: node n0: device 1 is taken twice, the second time by "
             "job b; give one of them another device");
+  EXPECT_EQ(
+      mixed_error("mode: preemptive}", "mode: shared}\n  - {node: n0, device: 0, mode: tidal}"),
+      "s.yaml:14: mixes[1].device: no job runs on device 0 of node n0; leave the mix out, or "
+      "list the device in replicas of its jobs");
+  EXPECT_EQ(
+      mixed_error("mixes:\n",
+                  "  - name: c\n    roles: [{devices: 1}]\n    replicas: [{node: n0, devices: "
+                  "[0]}]\nmixes:\n  - {node: n0, device: 0, mode: shared}\n"),
+      "s.yaml:16: mixes[0].device: job c on device 0 of node n0 cannot be mixed; give its "
+      "role duty and device_memory, or leave the mix out");
   EXPECT_EQ(mixed_error("history: [120, 140.5]", "history: [120, -1]"),
             "s.yaml:7: running[0].demand.history: '-1' is no number from 0 to 1e+12; write a list "
             "like [120, 140, 135]");

@@ -1,11 +1,14 @@
 #include "regatta/app/cli/internal/sched_command.h"
 
+#include "regatta/app/cli/internal/arguments.h"
+
 namespace regatta::cli {
 
 void add_state_argument(CLI::App& command, std::string& state) {
   command.add_option("state", state, "Nodes, queues and jobs: docs/formats/sched_state.md")
       ->required()
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(not_empty("write it"));
 }
 
 void add_policy_options(CLI::App& command, std::string& policy, bool& json) {

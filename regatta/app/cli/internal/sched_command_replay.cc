@@ -16,15 +16,13 @@ namespace {
 
 constexpr int kJobsMax = 10'000'000;
 constexpr int kReplicasMax = 1000;
-constexpr TimeRange kPasts{{0}, {30 * 86400.0}, "6h"};
 constexpr TimeRange kCheckpoints{{60}, {366 * 86400.0}, "30min"};
 constexpr Seconds kRestart{120};
 
 struct SchedReplayOptions {
   std::string trace;
   int jobs = 0;
-  std::string past = "6h";
-  cluster_replay::DemandTableOptions demand;
+  TraceFlags shape;
   std::string checkpoint;  // "": jobs make none
   FailureFlags failures;
   ReplayRunOptions run;
@@ -35,18 +33,21 @@ Status set_checkpoints(const std::string& interval_text,
                        std::vector<cluster_replay::TracedJob>& jobs) {
   if (interval_text.empty()) return {};
   REGATTA_TRY(interval, time_flag("--checkpoint", interval_text, kCheckpoints));
-  for (cluster_replay::TracedJob& job : jobs)
-    if (job.request.job_class != sched::JobClass::kOnline)
-      job.request.checkpointing = {.interval = interval, .write = {}, .restart = kRestart};
-  return {};
+  bool is_for_any = false;
+  for (cluster_replay::TracedJob& job : jobs) {
+    if (mixing::has_latency_target(job.request.job_class)) continue;
+    job.request.checkpointing = {.interval = interval, .write = {}, .restart = kRestart};
+    is_for_any = true;
+  }
+  if (is_for_any) return {};
+  return Error{Code::kInvalidInput,
+               "--checkpoint: the trace has services alone, which save none; leave it out"};
 }
 
 Status run_sched_replay(const SchedReplayOptions& options) {
   cluster_replay::ReplayInput input;
-  cluster_replay::DemandTableOptions demand = options.demand;
-  REGATTA_TRY(past, time_flag("--past", options.past, kPasts));
-  demand.past = past;
-  REGATTA_TRY(jobs, load_trace(options.trace, options.jobs, demand));
+  REGATTA_TRY_DO(check_failure_flags(options.failures, false));
+  REGATTA_TRY(jobs, load_trace(options.trace, options.jobs, options.shape));
   REGATTA_TRY_DO(set_checkpoints(options.checkpoint, jobs));
   REGATTA_TRY(nodes, load_nodes(options.run.cluster));
   REGATTA_TRY(quotas, cluster_replay::queues_of(jobs));
@@ -74,17 +75,18 @@ void add_sched_replay(CLI::App& sched, int& exit_status) {
       ->add_option("trace", options->trace,
                    "Jobs of Philly, openb or online services, use of GPUs, or requests")
       ->required()
-      ->type_name("TRACE");
+      ->type_name("TRACE")
+      ->check(not_empty("write it"));
   command->add_option("--jobs", options->jobs, "Replay only the first so many (all)")
       ->type_name("N")
       ->check(whole_number(1, kJobsMax));
   command
       ->add_option(
-          "--past", options->past,
+          "--past", options->shape.past,
           "Use of GPUs, requests: the first part, which is known; the rest is replayed (6h)")
       ->type_name("TIME");
   command
-      ->add_option("--replicas", options->demand.service_replicas,
+      ->add_option("--replicas", options->shape.replicas,
                    "Requests: replicas of a device that serve the highest minute of a type (20)")
       ->type_name("N")
       ->check(whole_number(1, kReplicasMax));

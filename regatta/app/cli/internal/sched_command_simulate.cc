@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -43,6 +44,9 @@ Status run_sched_simulate(const SchedSimulateOptions& options) {
                  "one of them"};
   cluster_replay::ReplayInput input;
   REGATTA_TRY(nodes, load_nodes(options.run.cluster));
+  const bool nodes_fail = std::any_of(nodes.begin(), nodes.end(),
+                                      [](const auto& node) { return node.failures_per_day > 0; });
+  REGATTA_TRY_DO(check_failure_flags(options.trace, options.failures > 0 || nodes_fail));
   const auto seed = static_cast<std::uint64_t>(options.seed);
   REGATTA_TRY(jobs, cluster_replay::generate_jobs(nodes, {.load = options.load,
                                                           .duration = duration,

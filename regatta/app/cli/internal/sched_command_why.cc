@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -54,6 +56,44 @@ Error not_pending(const SchedWhyOptions& options, const sched::SchedulerState& s
                                   : fmt::format("did you mean '{}'?", nearest))};
 }
 
+bool starts(const sched::SchedulingDecision& decision, const std::string& job) {
+  return std::any_of(decision.actions.begin(), decision.actions.end(),
+                     [&](const sched::SchedulingAction& action) {
+                       return action.kind == sched::ActionKind::kStart && action.job == job;
+                     });
+}
+
+// Why decisions may leave a job waiting that the queue played forward starts.
+std::string left_out_of(const sched::JobRequest& job) {
+  const auto has_subgroups = [](const sched::Role& role) { return role.subgroup_replicas > 1; };
+  return std::any_of(job.roles.begin(), job.roles.end(), has_subgroups)
+             ? "its subgroups are left out"
+             : "the free parts of a node's devices count as one amount, and the next decision "
+               "leaves the job waiting";
+}
+
+// When the job starts in this state, or why that is not predicted.
+Status predict_start(const sched::SchedulerState& state, const sched::SchedulingPolicy& policy,
+                     report::WaitExplanation& explanation) {
+  const sched::StartForecastOptions forecast{.samples = samples_for(state)};
+  REGATTA_TRY(predictions, sched::predict_starts(state.snapshot, state.queue, policy,
+                                                 {explanation.job}, forecast));
+  explanation.prediction = predictions.front();
+  const auto job = std::find_if(
+      state.queue.jobs.begin(), state.queue.jobs.end(),
+      [&](const sched::PendingJob& pending) { return pending.request.name == explanation.job; });
+  explanation.may_share = policy.mixes && may_share_devices(job->request);
+  if (!std::isfinite(explanation.prediction.start.value)) {
+    REGATTA_TRY(endless, sched::endless_jobs_before(state.snapshot, state.queue, policy,
+                                                    explanation.job, forecast));
+    explanation.endless = std::move(endless);
+  } else if (explanation.prediction.start <= state.snapshot.now) {
+    REGATTA_TRY(next, sched::decide(state.snapshot, state.queue, policy));
+    if (!starts(next, explanation.job)) explanation.left_out = left_out_of(job->request);
+  }
+  return {};
+}
+
 // Fails with kInvalidInput where the job is not pending.
 Result<report::WaitExplanation> explain_wait(const SchedWhyOptions& options,
                                              const sched::SchedulerState& state,
@@ -67,20 +107,18 @@ Result<report::WaitExplanation> explain_wait(const SchedWhyOptions& options,
   // Others that start at this moment take their places first.
   sched::SchedulerState later = state;
   sched::apply_decision(explanation.decision, later.snapshot, later.queue);
-  const bool starts_now =
-      std::any_of(explanation.decision.actions.begin(), explanation.decision.actions.end(),
-                  [&](const sched::SchedulingAction& action) {
-                    return action.kind == sched::ActionKind::kStart && action.job == options.job;
-                  });
-  if (starts_now) {
+  if (starts(explanation.decision, options.job)) {
     explanation.prediction.job = options.job;
     return explanation;
   }
-  REGATTA_TRY(blocking, sched::blocking_set(later.snapshot, later.queue, options.job));
-  REGATTA_TRY(starts, sched::predict_starts(later.snapshot, later.queue, policy, {options.job},
-                                            {.samples = samples_for(later)}));
+  REGATTA_TRY(blocking, sched::blocking_set(later.snapshot, later.queue, policy, options.job));
   explanation.blocking = std::move(blocking);
-  explanation.prediction = starts.front();
+  if (explanation.blocking.never_fits) {
+    const Seconds never{std::numeric_limits<double>::infinity()};
+    explanation.prediction = {options.job, never, never, never};
+    return explanation;
+  }
+  REGATTA_TRY_DO(predict_start(later, policy, explanation));
   return explanation;
 }
 

@@ -14,12 +14,16 @@ Result<sched::SchedulerState> load_state(const std::string& path) {
       text, path, [&](const std::string& name) { return load_cluster((folder / name).string()); });
 }
 
-Result<sched::SchedulingPolicy> load_policy(const std::string& name_or_path) {
+Result<sched::SchedulingPolicy> load_policy(const std::string& name_or_path,
+                                            std::optional<double> interference) {
   // A name has neither a folder nor an ending.
-  if (name_or_path.find_first_of("/.") == std::string::npos)
-    return sched::find_scheduling_policy(name_or_path);
+  if (name_or_path.find_first_of("/.") == std::string::npos) {
+    REGATTA_TRY(policy, sched::find_scheduling_policy(name_or_path));
+    if (interference) policy.interference = *interference;
+    return policy;
+  }
   REGATTA_TRY(text, read_named_file(name_or_path, kYamlMaxBytes));
-  return sched::parse_scheduling_policy(text, name_or_path);
+  return sched::parse_scheduling_policy(text, name_or_path, interference);
 }
 
 }  // namespace regatta::cli

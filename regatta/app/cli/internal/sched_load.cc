@@ -13,6 +13,7 @@
 #include "regatta/base/core/ids.h"
 #include "regatta/base/core/text.h"
 #include "regatta/model/topo/cluster_yaml.h"
+#include "regatta/platform/cluster_replay/demand_tables.h"
 #include "regatta/platform/cluster_replay/node_events.h"
 #include "regatta/platform/cluster_replay/trace_tables.h"
 #include "regatta/platform/mixing/duty_tables.h"
@@ -23,6 +24,7 @@ namespace regatta::cli {
 namespace {
 
 constexpr std::size_t kTableBytesMax = 1U << 28U;
+constexpr TimeRange kPasts{{0}, {30 * 86400.0}, "6h"};
 constexpr TimeRange kRepairs{{1}, {366 * 86400.0}, "4h"};
 constexpr TimeRange kTraceTimes{{0}, {36600 * 86400.0}, "30d"};
 constexpr Seconds kLeastFailureTime{86400};
@@ -32,14 +34,59 @@ bool has_column(std::string_view text, const std::string& name) {
   return std::find(columns.begin(), columns.end(), name) != columns.end();
 }
 
-Result<std::vector<cluster_replay::TracedJob>> read_trace(
-    const std::string& path, std::string_view text,
-    const cluster_replay::DemandTableOptions& demand) {
-  if (has_column(text, "submit_s")) return cluster_replay::read_philly_jobs(text, path);
-  if (has_column(text, "app_name")) return cluster_replay::read_dlrm_instances(text, path);
-  if (has_column(text, "gpu_milli")) return cluster_replay::read_openb_jobs(text, path);
-  if (has_column(text, "duty_pct")) return cluster_replay::read_duty_jobs(text, path, demand);
-  if (has_column(text, "qps")) return cluster_replay::read_service_jobs(text, path, demand);
+using TracedJobs = Result<std::vector<cluster_replay::TracedJob>>;
+
+// A trace whose columns say what it is, and which flags are for it.
+struct TraceKind {
+  const char* column;
+  const char* name;
+  bool has_past;
+  bool has_replicas;
+  TracedJobs (*read)(std::string_view text, const std::string& file,
+                     const cluster_replay::DemandTableOptions& demand);
+};
+
+constexpr TraceKind kTraceKinds[] = {
+    {"submit_s", "the jobs of Philly", false, false,
+     [](std::string_view text, const std::string& file, const auto&) {
+       return cluster_replay::read_philly_jobs(text, file);
+     }},
+    {"app_name", "instances of services", false, false,
+     [](std::string_view text, const std::string& file, const auto&) {
+       return cluster_replay::read_dlrm_instances(text, file);
+     }},
+    {"gpu_milli", "the jobs of openb", false, false,
+     [](std::string_view text, const std::string& file, const auto&) {
+       return cluster_replay::read_openb_jobs(text, file);
+     }},
+    {"duty_pct", "GPU use of pods", true, false, cluster_replay::read_duty_jobs},
+    {"qps", "requests", true, true, cluster_replay::read_service_jobs},
+};
+
+Result<cluster_replay::DemandTableOptions> demand_options(const std::string& path,
+                                                          const TraceKind& kind,
+                                                          const TraceFlags& flags) {
+  const auto refuse = [&](std::string_view flag, std::string_view others) {
+    return Error{Code::kInvalidInput,
+                 fmt::format("{}: it is for traces of {}, and {} has {}; leave it out", flag,
+                             others, path, kind.name)};
+  };
+  if (!flags.past.empty() && !kind.has_past) return refuse("--past", "GPU use or requests");
+  if (flags.replicas > 0 && !kind.has_replicas) return refuse("--replicas", "requests");
+  cluster_replay::DemandTableOptions demand;
+  if (flags.replicas > 0) demand.service_replicas = flags.replicas;
+  if (flags.past.empty()) return demand;
+  REGATTA_TRY(past, time_flag("--past", flags.past, kPasts));
+  demand.past = past;
+  return demand;
+}
+
+TracedJobs read_trace(const std::string& path, std::string_view text, const TraceFlags& flags) {
+  for (const TraceKind& kind : kTraceKinds) {
+    if (!has_column(text, kind.column)) continue;
+    REGATTA_TRY(demand, demand_options(path, kind, flags));
+    return kind.read(text, path, demand);
+  }
   return Error{Code::kInvalidInput,
                path +
                    ":1: no trace of jobs has these columns; give the jobs of Philly (submit_s), "
@@ -49,10 +96,10 @@ Result<std::vector<cluster_replay::TracedJob>> read_trace(
 
 }  // namespace
 
-Result<std::vector<cluster_replay::TracedJob>> load_trace(
-    const std::string& path, int jobs, const cluster_replay::DemandTableOptions& demand) {
+Result<std::vector<cluster_replay::TracedJob>> load_trace(const std::string& path, int jobs,
+                                                          const TraceFlags& flags) {
   REGATTA_TRY(text, read_named_file(path, kTableBytesMax));
-  REGATTA_TRY(trace, read_trace(path, text, demand));
+  REGATTA_TRY(trace, read_trace(path, text, flags));
   if (trace.empty())
     return Error{Code::kInvalidInput, path + ": it has no job; give a trace with some"};
   if (jobs > 0 && static_cast<std::size_t>(jobs) < trace.size())
@@ -127,13 +174,24 @@ void add_failure_options(CLI::App& command, FailureFlags& flags) {
 }
 
 Result<Seconds> repair_time(const FailureFlags& flags) {
-  return time_flag("--repair", flags.repair, kRepairs);
+  return time_flag("--repair", flags.repair.empty() ? kRepairs.like : flags.repair, kRepairs);
+}
+
+Status check_failure_flags(const FailureFlags& flags, bool are_drawn) {
+  if (!flags.from.empty() && flags.trace.empty())
+    return Error{Code::kInvalidInput,
+                 "--failures-from: it is a time of a trace of failures; give --failures, or leave "
+                 "it out"};
+  if (!flags.repair.empty() && flags.trace.empty() && !are_drawn)
+    return Error{Code::kInvalidInput, "--repair: no node fails; give failures, or leave it out"};
+  return {};
 }
 
 Status add_traced_failures(const FailureFlags& flags, cluster_replay::ReplayInput& input,
                            std::string& load) {
   if (flags.trace.empty()) return {};
-  REGATTA_TRY(from, time_flag("--failures-from", flags.from, kTraceTimes));
+  REGATTA_TRY(from,
+              time_flag("--failures-from", flags.from.empty() ? "0s" : flags.from, kTraceTimes));
   REGATTA_TRY(repair, repair_time(flags));
   REGATTA_TRY(text, read_named_file(flags.trace, kTableBytesMax));
   const Seconds first = input.jobs.empty() ? Seconds{} : input.jobs.front().request.submitted;
@@ -145,6 +203,10 @@ Status add_traced_failures(const FailureFlags& flags, cluster_replay::ReplayInpu
                            .repair = repair}));
   for (cluster_replay::NodeEvent& event : traced.events)
     event.at += first;
+  if (!flags.repair.empty() && !traced.needs_repair)
+    return Error{
+        Code::kInvalidInput,
+        fmt::format("--repair: {} says when each failed node returns; leave it out", flags.trace)};
   input.node_events = std::move(traced.events);
   load += fmt::format("; {} of {} from {} ({})", pluralized(as_index(traced.failures), "failure"),
                       pluralized(as_index(traced.failed_nodes), "node"), flags.trace, traced.trace);

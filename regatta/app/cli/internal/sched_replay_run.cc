@@ -1,7 +1,10 @@
 #include "regatta/app/cli/internal/sched_replay_run.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -67,6 +70,29 @@ Result<cluster_replay::ReplayOptions> options_of(const ReplayRunOptions& run) {
   return options;
 }
 
+// Reports tell policies apart by their names.
+Result<std::vector<sched::SchedulingPolicy>> load_policies(std::vector<std::string> given,
+                                                           std::optional<double> interference) {
+  if (given.empty()) given = {"regatta"};
+  std::vector<sched::SchedulingPolicy> policies;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    if (std::find(given.begin(), given.begin() + static_cast<std::ptrdiff_t>(i), given[i]) !=
+        given.begin() + static_cast<std::ptrdiff_t>(i))
+      return Error{Code::kInvalidInput, fmt::format("--policy: {} is given twice; leave one out",
+                                                    printable(given[i], 64))};
+    REGATTA_TRY(policy, load_policy(given[i], interference));
+    for (std::size_t other = 0; other < i; ++other)
+      if (policies[other].name == policy.name)
+        return Error{Code::kInvalidInput,
+                     fmt::format("--policy: {} and {} have the name {}; give one of the files "
+                                 "another name",
+                                 printable(given[other], 64), printable(given[i], 64),
+                                 printable(policy.name, 64))};
+    policies.push_back(std::move(policy));
+  }
+  return policies;
+}
+
 }  // namespace
 
 void add_replay_options(CLI::App& command, ReplayRunOptions& options) {
@@ -74,7 +100,8 @@ void add_replay_options(CLI::App& command, ReplayRunOptions& options) {
       .add_option("--cluster", options.cluster,
                   "Cluster file, state file, or table of nodes (openb, spot)")
       ->required()
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(not_empty("write it"));
   command
       .add_option(
           "--policy", options.policies,
@@ -111,13 +138,9 @@ Status run_replays(const ReplayRunOptions& options, const std::string& load,
     if (policy.find_first_of("/.") != std::string::npos) inputs.push_back(policy);
   const std::vector<OutputFile> outputs = {html, log};
   REGATTA_TRY_DO(check_outputs(std::span(outputs), std::span<const std::string>(inputs)));
-  std::vector<std::string> names = options.policies;
-  if (names.empty()) names = {"regatta"};
-  std::vector<sched::SchedulingPolicy> policies;
-  for (const std::string& name : names) {
-    REGATTA_TRY(policy, load_policy(name));
-    policies.push_back(std::move(policy));
-  }
+  std::optional<double> interference;
+  if (!options.interference.empty()) interference = base.interference;
+  REGATTA_TRY(policies, load_policies(options.policies, interference));
   report::ReplayReport report{.load = load,
                               .cluster = options.cluster,
                               .nodes = static_cast<int>(input.nodes.size()),

@@ -323,17 +323,6 @@ void ReplayState::refresh_checkpoints() {
   }
 }
 
-void ReplayState::update_demands() {
-  if (!options_.update_demand) return;
-  const auto update = [&](sched::JobRequest& job) {
-    if (job.demand) options_.update_demand({now_}, job.name, *job.demand);
-  };
-  for (sched::RunningJob& job : snapshot_.running)
-    update(job.request);
-  for (sched::PendingJob& job : queue_.jobs)
-    update(job.request);
-}
-
 ReplayResult ReplayState::finish_result(Seconds measured_until) {
   const CurvePoint mean = curves_.mean(options_.measured_from, measured_until);
   result_.allocated_share = mean.allocated_share;

@@ -48,7 +48,6 @@ class ReplayState {
   // Brings the snapshot up to date: when running jobs wrote their checkpoints.
   void refresh_checkpoints();
   // The same of the demands on services, as far as the options say them.
-  void update_demands();
   Status apply(const sched::SchedulingDecision& decision);
 
   // The least interval of all demands, at whose end they may change; 0: no job has one.

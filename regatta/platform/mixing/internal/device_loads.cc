@@ -23,6 +23,9 @@ DeviceLoads::DeviceLoads(std::span<const LoadSamples> loads, std::span<const int
   for (const LoadSamples& load : loads)
     means_.push_back(std::accumulate(load.demand.begin(), load.demand.end(), 0.0) /
                      static_cast<double>(std::max<std::size_t>(1, samples)));
+  if (costs.are_independent)
+    for (const LoadSamples& load : loads)
+      needs_.push_back(need_of(load.demand, costs.interference));
   before_.resize(loads.size(), -1);
   for (std::size_t load = 0; load < loads.size(); ++load) {
     const int device = before_[load];
@@ -53,13 +56,28 @@ void DeviceLoads::rebuild(Device& device) {
       device.target_squares[i] += demand * demand;
     }
   }
+  if (costs_.are_independent) device.need = need_without(device, -1);
   device.cost = cost_with(device, -1, -1);
+}
+
+NeedTail DeviceLoads::need_without(const Device& device, int minus) const {
+  NeedDistribution need;
+  for (const int member : device.members)
+    if (member != minus) need = sum_of(need, at(needs_, member));
+  return tail_of(need);
+}
+
+DeviceCost DeviceLoads::independent_cost(const Device& device, int plus, int minus) const {
+  const NeedTail need = minus >= 0 ? need_without(device, minus) : device.need;
+  const double missed = plus >= 0 ? above_together(need, at(needs_, plus)) : need[kNeedParts];
+  return {missed, 0, 1 + costs_.missed_price * missed};
 }
 
 DeviceCost DeviceLoads::cost_with(const Device& device, int plus, int minus) const {
   const int members =
       static_cast<int>(device.members.size()) + (plus >= 0 ? 1 : 0) - (minus >= 0 ? 1 : 0);
   if (members == 0) return {};
+  if (costs_.are_independent) return independent_cost(device, plus, minus);
   const float* const more = plus >= 0 ? at(loads_, plus).demand.data() : zeros_.data();
   const float* const less = minus >= 0 ? at(loads_, minus).demand.data() : zeros_.data();
   const int more_targets = plus >= 0 && at(loads_, plus).has_target ? 1 : 0;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "regatta/base/core/units.h"
+#include "regatta/platform/mixing/internal/need_distribution.h"
 
 namespace regatta::mixing {
 
@@ -23,6 +24,9 @@ struct LoadCosts {
   double missed_price = 20;  // each workload's share of samples above capacity
   double move_price = 0;     // a workload that leaves the device on which it was
   Bytes memory{};            // of a device
+  // Samples of two workloads happen in any combination, all have a latency target, and a device
+  // misses a sample once, however many are on it.
+  bool are_independent = false;
 };
 
 // The expected cost of one device.
@@ -56,11 +60,14 @@ class DeviceLoads {
     std::vector<float> all;
     std::vector<float> all_squares;
     Bytes memory{};
-    int targets = 0;  // members with a latency target
+    int targets = 0;              // members with a latency target
+    NeedTail need = tail_of({});  // of independent workloads
     DeviceCost cost;
   };
   // -1: none. The cost as it would be with `plus` and without `minus`.
   DeviceCost cost_with(const Device& device, int plus, int minus) const;
+  DeviceCost independent_cost(const Device& device, int plus, int minus) const;
+  NeedTail need_without(const Device& device, int minus) const;
   double move_cost(int load, int device) const;
   struct Choice {
     int device = -1;
@@ -82,6 +89,7 @@ class DeviceLoads {
   std::vector<int> homes_;
   std::vector<float> zeros_;
   std::vector<double> means_;
+  std::vector<NeedDistribution> needs_;  // of independent workloads
   std::vector<Device> devices_;
 };
 

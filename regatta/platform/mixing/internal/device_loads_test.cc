@@ -123,6 +123,22 @@ TEST(DeviceLoads, AWorkloadThatMayWaitSharesWithOneThatMayNot) {
   EXPECT_EQ(together.devices_in_use(), 1);
 }
 
+TEST(DeviceLoads, IndependentWorkloadsMeetAsOftenAsChanceHasIt) {
+  // Both are busy in the same tenth of the samples: together in a hundredth of the time.
+  std::vector<LoadSamples> loads(2, {std::vector<float>(20, 0.0F), true, Bytes{1}});
+  for (LoadSamples& load : loads)
+    load.demand[3] = load.demand[7] = 0.9F;
+  LoadCosts costs{0.15F, 90, 0, Bytes{10}, true};
+  DeviceLoads together(loads, std::vector<int>(2, -1), costs);
+  together.improve(5, 5, 1);
+  EXPECT_EQ(together.devices_in_use(), 1);
+  EXPECT_NEAR(together.missed_share(), 0.01, 1e-6);
+  costs.missed_price = 110;
+  DeviceLoads apart(loads, std::vector<int>(2, -1), costs);
+  apart.improve(5, 5, 1);
+  EXPECT_EQ(apart.devices_in_use(), 2);
+}
+
 TEST(DeviceLoads, NobodyMovesWhereTheMoveCostsMoreThanItSaves) {
   const std::vector<LoadSamples> loads(2, {std::vector<float>(10, 0.1F), true, Bytes{1}});
   const std::vector<int> homes = {0, 1};

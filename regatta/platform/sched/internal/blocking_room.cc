@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 
 #include "regatta/base/core/ids.h"
 #include "regatta/platform/sched/internal/job_progress.h"
@@ -13,7 +14,8 @@ std::vector<double> median_ends(const ClusterSnapshot& snapshot) {
   std::vector<double> ends;
   ends.reserve(snapshot.running.size());
   for (const RunningJob& job : snapshot.running)
-    ends.push_back(end_time(snapshot, job, 0.5).value);
+    ends.push_back(is_degraded(snapshot, job) ? std::numeric_limits<double>::infinity()
+                                              : end_time(snapshot, job, 0.5).value);
   return ends;
 }
 

@@ -12,7 +12,7 @@
 namespace regatta::sched {
 
 // When each running job ends, by index into the running jobs: its median; infinite where it is not
-// known.
+// known, as of a degraded gang.
 std::vector<double> median_ends(const ClusterSnapshot& snapshot);
 
 // The nodes of one domain at one device type. Shares of devices count as one amount of a node. The

@@ -26,9 +26,12 @@ std::string holders_text(const std::vector<BlockingJob>& jobs, Seconds now) {
   std::vector<std::string> names;
   for (const BlockingJob& job : jobs)
     names.push_back(
-        std::isfinite(job.ends.value)
+        job.is_degraded
+            ? fmt::format("job {}, which keeps its places until what it lost returns", job.job)
+        : !std::isfinite(job.ends.value) ? fmt::format("job {}, whose end is not known", job.job)
+        : job.ends > now
             ? fmt::format("job {} for about {}", job.job, format_duration(job.ends - now))
-            : fmt::format("job {}, whose end is not known", job.job));
+            : fmt::format("job {}, which has run for as long as it was to run", job.job));
   return shortened_list(std::move(names), kNamedJobs);
 }
 
@@ -36,7 +39,8 @@ std::string holders_text(const std::vector<BlockingJob>& jobs, Seconds now) {
 std::string demand_text(const JobRequest& job, const BlockingSet& set) {
   const std::string types =
       job.device_types.empty() ? "" : " of type " + join(job.device_types, " or ");
-  if (set.devices > 0) return pluralized(set.devices, "device") + types;
+  if (set.devices > 0)
+    return amount_text(Resource::kCompute, set.wanted[Resource::kCompute]) + types;
   std::vector<std::string> amounts;
   for (int i = 0; i < kResources; ++i)
     if (at(set.wanted.of, i) > 0)
@@ -51,8 +55,9 @@ std::string missing_text(const JobRequest& job, const BlockingSet& set) {
     const auto resource = static_cast<Resource>(i);
     if (set.missing[resource] <= 0) continue;
     if (resource == Resource::kCompute) {
+      const std::string missing = amount_text(resource, set.missing[resource]);
       parts.push_back(
-          fmt::format("{} of {}", set.devices - set.free_devices, demand_text(job, set)));
+          fmt::format("{} of {}", missing.substr(0, missing.find(' ')), demand_text(job, set)));
       continue;
     }
     // Missing devices miss their memory too.
@@ -94,13 +99,25 @@ std::string never_text(const JobRequest& job, const BlockingSet& set) {
 std::string blocking_sentence(const JobRequest& job, const BlockingSet& set, Seconds now) {
   if (set.never_fits) return never_text(job, set);
   std::vector<std::string> parts;
+  if (!set.nodes.empty()) {
+    const bool is_one = set.nodes.size() == 1;
+    parts.push_back(
+        fmt::format("{} {}, {} not ready or {} failed devices: without {} the cluster "
+                    "does not hold its {}{}",
+                    is_one ? "node" : "nodes", shortened_list(set.nodes, kNamedJobs),
+                    is_one ? "which is" : "which are", is_one ? "has" : "have",
+                    is_one ? "it" : "them", demand_text(job, set), where_text(job)));
+  }
   for (const BlockingLimit& limit : set.limits)
     parts.push_back(fmt::format("{} of the limit of {}; held by {}",
                                 limit_amount_text(limit, limit.missing), limit_name(limit),
                                 holders_text(limit.jobs, now)));
   if (!set.jobs.empty()) {
-    std::string room = missing_text(job, set) + where_text(job);
-    if (set.devices > 0 && set.free_devices == set.devices)
+    const std::string missing = missing_text(job, set);
+    std::string room = missing.empty() ? fmt::format("{}{}, free on nodes that are kept as spares",
+                                                     demand_text(job, set), where_text(job))
+                                       : missing + where_text(job);
+    if (set.devices > 0 && set.free_devices == set.devices && !missing.empty())
       room +=
           fmt::format(", where its {} free",
                       set.devices == 1 ? "device is" : fmt::format("{} devices are", set.devices));

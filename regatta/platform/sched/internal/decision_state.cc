@@ -204,6 +204,15 @@ std::optional<QuotaLimit> quota_passed(const DecisionState& state, const JobRequ
   return first;
 }
 
+std::optional<QuotaLimit> growth_limit(const DecisionState& state, const JobRequest& job,
+                                       std::span<const ReplicaPlacement> replicas,
+                                       const GangSize& more) {
+  if (state.quota_types.empty() || replicas.empty()) return quota_passed(state, job, more);
+  JobRequest on_type = job;
+  on_type.device_types = {at(state.snapshot.nodes, replicas.front().node).device_type};
+  return state.usage.limit_passed(state.accounts.at(&job), amounts_wanted(state, on_type, more));
+}
+
 void block_reservation(const DecisionState& state, const StartReservation& reservation,
                        FreeCapacity& free) {
   const JobRequest& holder = at(state.queue.jobs, reservation.pending).request;

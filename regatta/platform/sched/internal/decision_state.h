@@ -81,6 +81,11 @@ std::vector<JobRequest> by_device_type(const DecisionState& state, const JobRequ
 bool admits(const DecisionState& state, const JobRequest& job, const GangSize& more);
 std::optional<QuotaLimit> quota_passed(const DecisionState& state, const JobRequest& job,
                                        const GangSize& more);
+// The limit that does not allow `more` beside the replicas that the job has: a gang grows on the
+// device type that it has.
+std::optional<QuotaLimit> growth_limit(const DecisionState& state, const JobRequest& job,
+                                       std::span<const ReplicaPlacement> replicas,
+                                       const GangSize& more);
 
 // Takes what a reservation holds from `free`, as far as it is free.
 void block_reservation(const DecisionState& state, const StartReservation& reservation,
@@ -133,15 +138,19 @@ void empty_draining_nodes(DecisionState& state);
 // Jobs leave devices whose mix keeps the budget no more.
 void mend_mixes(DecisionState& state);
 void start_pending_jobs(DecisionState& state);
+// Before a service grows: pending jobs of a higher priority start that fit what is free beside
+// reservations of such jobs, in their order. Not those beyond what their queues are guaranteed
+// where one more replica is within what the service's are.
+void start_jobs_before(DecisionState& state, const RunningJob& service);
 void resize_elastic_jobs(DecisionState& state);
 void consolidate_running_jobs(DecisionState& state);
 // The actions for devices that other jobs share now, or in another way.
 void settle_mixes(DecisionState& state);
 
 // A pending service, service_size.h: as many replicas as its forecast asks for, as far as they fit
-// `free` and the quota; nothing where its smallest size does not fit.
+// `free` and the quota of its account; nothing where its smallest size does not fit.
 std::optional<GangPlacement> place_service(const DecisionState& state, const JobRequest& job,
-                                           const FreeCapacity& free);
+                                           int account, const FreeCapacity& free);
 // Adds replicas that it lacks then to those that it starts with, which are taken; others make room
 // for them. The text says what its demand needs.
 std::string complete_service(DecisionState& state, const PendingJob& job,

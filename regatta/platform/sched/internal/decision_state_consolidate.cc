@@ -258,10 +258,11 @@ void ConsolidationPass::carry_out(const Emptied& one, const std::vector<Consolid
     change.replicas = move.replicas;
     change.is_changed = true;
     add_action(state_, ActionKind::kMove, job, move.replicas,
-               fmt::format("continues from its checkpoint on {}, so that {} becomes wholly free; "
-                           "that is worth {} of a device, and moving loses {}",
+               fmt::format("{} on {}, so that {} becomes wholly free; that is worth {} of a "
+                           "device, and moving loses {}",
+                           resume_text(state_.snapshot, at(state_.snapshot.running, move.job)),
                            place_text(state_, job, move.replicas), emptied_text,
-                           format_duration({gain}), format_duration({one.loss})));
+                           format_duration({gain}), lost_time_text({one.loss})));
     for (const ReplicaPlacement& replica : move.replicas)
       at(is_stuck_, replica.node) = 1;
   }

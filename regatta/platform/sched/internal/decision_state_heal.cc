@@ -2,6 +2,8 @@
 // their nodes return: sched/internal/decision_state.h.
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -43,14 +45,38 @@ std::vector<DegradedGang> degraded_gangs(const DecisionState& state) {
   return gangs;
 }
 
+// "device 2 of node n0", "devices 0 and 3 of node n0"
+std::string failed_devices_text(const std::string& node, std::uint32_t failed) {
+  std::vector<std::string> numbers;
+  for (unsigned device = 0; device < kNodeDevicesMax; ++device)
+    if ((failed >> device & 1U) != 0) numbers.push_back(std::to_string(device));
+  return fmt::format("{} {} of node {}", numbers.size() == 1 ? "device" : "devices",
+                     join(numbers, " and "), node);
+}
+
 std::string lost_text(const DecisionState& state, const DegradedGang& gang) {
   std::vector<std::string> nodes;
-  for (const ReplicaPlacement& replica : gang.lost)
-    nodes.push_back(at(state.snapshot.nodes, replica.node).name);
+  std::map<std::string, std::uint32_t> devices;  // of nodes that work, by name
+  for (const ReplicaPlacement& replica : gang.lost) {
+    const ClusterNode& node = at(state.snapshot.nodes, replica.node);
+    if (node.health == NodeHealth::kFailed)
+      nodes.push_back(node.name);
+    else
+      devices[node.name] |= node.failed_devices & replica.devices;
+  }
   std::sort(nodes.begin(), nodes.end());
   nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
-  const bool is_one = nodes.size() == 1;
-  return fmt::format("{} failed", (is_one ? "node " : "nodes ") + shortened_list(nodes, 4));
+  std::vector<std::string> parts;
+  if (!nodes.empty())
+    parts.push_back((nodes.size() == 1 ? "node " : "nodes ") + shortened_list(nodes, 4));
+  for (const auto& [node, failed] : devices)
+    parts.push_back(failed_devices_text(node, failed));
+  if (parts.size() > 4) {
+    const std::size_t left = parts.size() - 4;
+    parts.resize(4);
+    parts.push_back(fmt::format("devices of {} more", pluralized(left, "node")));
+  }
+  return join(parts, " and ") + " failed";
 }
 
 // Whether the gang can continue without its lost replicas.
@@ -122,8 +148,8 @@ bool replace_lost(DecisionState& state, const DegradedGang& gang) {
   std::vector<ReplicaPlacement> replicas = gang.kept;
   replicas.insert(replicas.end(), placement->replicas.begin(), placement->replicas.end());
   order_gang(state.free.domains(), job.request, replicas);
-  std::string reason = fmt::format("{}; the gang continues from its checkpoint with {}{}{}{}",
-                                   lost_text(state, gang), is_spare ? "spare " : "",
+  std::string reason = fmt::format("{}; the gang {} with {}{}{}{}", lost_text(state, gang),
+                                   resume_text(state.snapshot, job), is_spare ? "spare " : "",
                                    place_text(state, job.request, placement->replicas), room,
                                    avoided_text(state, placement->replicas));
   change_replicas(state, gang, ActionKind::kReplace, std::move(replicas), std::move(reason));

@@ -1,5 +1,6 @@
 // Jobs that share devices beyond their whole: sched/internal/decision_state.h.
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <set>
 #include <utility>
@@ -10,7 +11,6 @@
 #include "regatta/base/core/ids.h"
 #include "regatta/base/core/text.h"
 #include "regatta/platform/sched/internal/decision_state.h"
-#include "regatta/platform/sched/internal/job_progress.h"
 
 namespace regatta::sched {
 namespace {
@@ -100,32 +100,6 @@ class AdmittingDevices {
   std::set<DeviceKey> reserved_;
 };
 
-int index_of(const DecisionState& state, const JobRequest* job) {
-  const auto& running = state.snapshot.running;
-  const auto found = std::find_if(running.begin(), running.end(),
-                                  [job](const RunningJob& each) { return &each.request == job; });
-  return found == running.end() ? -1 : static_cast<int>(found - running.begin());
-}
-
-// The job without a latency target that loses least by leaving; -1: none may.
-int cheapest_to_leave(const DecisionState& state, DeviceKey device) {
-  int cheapest = -1;
-  double least = 0;
-  for (const MixOccupant& occupant : state.mixes->devices().at(device)) {
-    if (has_latency_target(occupant.job->job_class) || !occupant.job->is_preemptible) continue;
-    const int index = index_of(state, occupant.job);
-    if (index < 0 || at(state.running, index).is_changed) continue;
-    const double loss = eviction_loss(state.snapshot, at(state.snapshot.running, index));
-    const bool is_first =
-        cheapest < 0 || loss < least ||
-        (loss == least && occupant.job->name < at(state.snapshot.running, cheapest).request.name);
-    if (!is_first) continue;
-    cheapest = index;
-    least = loss;
-  }
-  return cheapest;
-}
-
 // Names of the jobs on the devices, each once.
 std::vector<std::string> names_on(const DecisionState& state, DeviceKey device) {
   std::set<std::string> names;
@@ -134,36 +108,6 @@ std::vector<std::string> names_on(const DecisionState& state, DeviceKey device) 
     for (const MixOccupant& occupant : there->second)
       names.insert(occupant.job->name);
   return {names.begin(), names.end()};
-}
-
-std::string device_text(const DecisionState& state, DeviceKey device) {
-  return fmt::format("device {} of node {}", device.second,
-                     at(state.snapshot.nodes, device.first).name);
-}
-
-// Goes to free devices where there are some, else it waits for others.
-void leave_device(DecisionState& state, int index, DeviceKey device) {
-  const RunningJob& job = at(state.snapshot.running, index);
-  JobChange& change = at(state.running, index);
-  const GangSize size = replica_counts(job.request, change.replicas);
-  give(state, job.request, change.replicas);
-  const std::string why = fmt::format(
-      "the jobs on {} keep their budget no more, and it loses least", device_text(state, device));
-  std::optional<GangPlacement> placement;
-  if (state.policy.moves > 0 && !is_degraded(state.snapshot, job))
-    placement = place_gang(state.free, {job.request, size, state.weights});
-  change.is_changed = true;
-  if (placement) {
-    change.replicas = placement->replicas;
-    take(state, job.request, change.replicas);
-    add_action(state, ActionKind::kMove, job.request, change.replicas,
-               fmt::format("continues from its checkpoint on {}: {}",
-                           place_text(state, job.request, change.replicas), why));
-    return;
-  }
-  change.replicas.clear();
-  change.is_evicted = true;
-  add_action(state, ActionKind::kEvict, job.request, {}, fmt::format("leaves: {}", why));
 }
 
 // Whether they take more than the whole of the device.
@@ -225,7 +169,7 @@ bool is_same(std::vector<MixOccupant> a, std::vector<MixOccupant> b) {
 }  // namespace
 
 std::optional<GangPlacement> place_mixed(DecisionState& state, const MixSearch& search) {
-  if (!state.mixes || !state.mixes->may_share(search.job)) return std::nullopt;
+  if (!state.mixes || !may_share_devices(search.job)) return std::nullopt;
   AdmittingDevices devices(state, search);
   const bool is_one_device = search.job.roles.size() == 1 && search.size.front() == 1 &&
                              search.kept.empty() && search.job.roles.front().devices == 1;
@@ -243,20 +187,11 @@ std::string sharing_text(const DecisionState& state, std::span<const ReplicaPlac
           names.insert(name);
   if (names.empty()) return "";
   const std::vector<std::string> listed(names.begin(), names.end());
-  return fmt::format("; shares {} with {} {}", replicas.size() == 1 ? "it" : "some",
+  int devices = 0;
+  for (const ReplicaPlacement& replica : replicas)
+    devices += std::popcount(replica.devices);
+  return fmt::format("; shares {} with {} {}", devices == 1 ? "it" : "some of them",
                      names.size() == 1 ? "job" : "jobs", shortened_list(listed, kNamesMax));
-}
-
-void mend_mixes(DecisionState& state) {
-  if (!state.mixes) return;
-  for (const DeviceMix& mix : state.snapshot.mixes) {
-    const DeviceKey device{mix.node, mix.device};
-    while (!state.mixes->keeps_budget(device)) {
-      const int job = cheapest_to_leave(state, device);
-      if (job < 0) break;
-      leave_device(state, job, device);
-    }
-  }
 }
 
 void settle_mixes(DecisionState& state) {

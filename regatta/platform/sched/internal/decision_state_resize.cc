@@ -96,14 +96,6 @@ std::vector<Growth> growths(const DecisionState& state) {
   return list;
 }
 
-// A gang grows on the device type that it has.
-bool admits_growth(const DecisionState& state, const Growth& growth, const GangSize& step) {
-  if (state.quota_types.empty()) return admits(state, *growth.job, step);
-  JobRequest on_type = *growth.job;
-  on_type.device_types = {at(state.snapshot.nodes, growth.replicas.front().node).device_type};
-  return state.usage.admits(state.accounts.at(growth.job), amounts_wanted(state, on_type, step));
-}
-
 // One step of the job that gains most by a device. False when none can grow.
 bool grow_one(DecisionState& state, FreeCapacity& free, std::vector<Growth>& list) {
   Growth* best = nullptr;
@@ -113,7 +105,7 @@ bool grow_one(DecisionState& state, FreeCapacity& free, std::vector<Growth>& lis
     if (growth.is_done) continue;
     GangSize step = next_step(growth);
     const double gain = step.empty() ? 0 : marginal_gain(growth, step);
-    if (gain <= 0 || !admits_growth(state, growth, step)) {
+    if (gain <= 0 || growth_limit(state, *growth.job, growth.replicas, step)) {
       growth.is_done = true;
     } else if (gain > gain_best) {
       best = &growth;

@@ -61,8 +61,8 @@ ServiceGrowth grow_service(DecisionState& state, const JobRequest& job,
   const auto request = [&](int count) {
     return RoomRequest{.job = job, .size = {has + count}, .kept = kept, .work = work};
   };
-  const int admitted =
-      largest_that(more, [&](int count) { return admits(state, job, GangSize{count}); });
+  const int admitted = largest_that(
+      more, [&](int count) { return !growth_limit(state, job, kept, GangSize{count}); });
   const auto place = [&](int count) {
     return place_gang(state.free, {job, {has + count}, state.weights, kept});
   };
@@ -80,7 +80,7 @@ ServiceGrowth grow_service(DecisionState& state, const JobRequest& job,
       fmt::format("{} more on {}{}", fitting, place_text(state, job, placement->replicas), room);
   growth.replicas = std::move(placement->replicas);
   if (fitting == more) return growth;
-  const auto limit = quota_passed(state, job, GangSize{1});
+  const auto limit = growth_limit(state, job, kept, GangSize{1});
   growth.text += fmt::format("; for {} there is no room", more - fitting);
   if (admitted == fitting && limit)
     growth.text += ": " + limit_text(state.queue.quotas, *limit, job.user);
@@ -200,6 +200,7 @@ void size_services(DecisionState& state) {
   });
   for (const auto& [running, size] : short_services) {
     const RunningJob& job = at(state.snapshot.running, running);
+    start_jobs_before(state, job);
     if (at(state.running, running).is_changed) continue;  // it made room for another
     const ServiceGrowth growth = grow_service(state, job.request, job.replicas,
                                               size.wanted - static_cast<int>(job.replicas.size()),
@@ -213,13 +214,7 @@ void size_services(DecisionState& state) {
 }
 
 std::optional<GangPlacement> place_service(const DecisionState& state, const JobRequest& job,
-                                           const FreeCapacity& free) {
-  // `job` may be a request on one device type, which has no account of its own.
-  const auto& jobs = state.queue.jobs;
-  const auto owner = std::find_if(jobs.begin(), jobs.end(), [&job](const PendingJob& each) {
-    return each.request.name == job.name;
-  });
-  const int account = state.accounts.at(owner == jobs.end() ? &job : &owner->request);
+                                           int account, const FreeCapacity& free) {
   const int least = job.roles.front().replicas_min;
   const int wanted = service_size(state.policy, job).wanted;
   const int more = largest_that(wanted - least, [&](int count) {

@@ -24,17 +24,20 @@ namespace regatta::sched {
 StartPass::StartPass(DecisionState& state)
     : state_(state),
       slices_(state.snapshot, state.queue, state.policy),
-      shape_of_(state.queue.jobs.size(), -1) {}
+      shape_of_(state.queue.jobs.size(), -1),
+      was_withdrawn_(state.queue.jobs.size(), 0) {}
 
 void StartPass::run() {
   const PendingOrder order(state_);
   const bool has_guarantees = state_.policy.reclaims && state_.guarantees.is_any();
   if (has_guarantees) start_owed(order);
+  withdrawn_.clear();  // they are considered again
   std::vector<Waiting> waiting = start_in(order);
   // Others may take back from a queue that what started lifted above its guarantee.
   for (bool is_first = true;; is_first = false) {
     const int before = starts_;
     if (has_guarantees && starts_ > starts_of_owed_) start_owed(order);
+    add_withdrawn(waiting);
     if (!is_first && starts_ == before) break;
     use_what_victims_left(waiting);
   }
@@ -47,16 +50,19 @@ std::vector<StartPass::Waiting> StartPass::start_in(PendingOrder order) {
   order.reorder();
   for (int pending = order.next(); pending >= 0; pending = order.next()) {
     if (is_started(pending)) continue;
+    if (service_ != nullptr && !goes_before_service(pending)) continue;
     const auto cause = try_start(pending);
     if (!cause) {
       if (has_made_room_) order.reorder();
       continue;
     }
     waiting.push_back({pending, *cause});
+    if (*cause == WaitCause::kReservation && state_.reservations.size() == 1)
+      waiting.back().behind = state_.reservations.front().pending;
     const bool waits_for_room = *cause == WaitCause::kNoRoom || *cause == WaitCause::kReservation;
     if (state_.policy.backfill == BackfillRule::kNone && waits_for_room) {
       for (const int behind : order.close_line_of(pending))
-        waiting.push_back({behind, WaitCause::kReservation});
+        waiting.push_back({behind, WaitCause::kReservation, pending});
       continue;
     }
     if (state_.policy.backfill == BackfillRule::kReservation && *cause == WaitCause::kNoRoom &&
@@ -76,6 +82,8 @@ void StartPass::add_waiting(const Waiting& waiting) {
     const auto [reason, is_new] = unfit_reasons_.try_emplace(shapes_.shape_of(job));
     if (is_new) reason->second = unfit_reason(state_.snapshot.nodes, job);
     added.detail = reason->second;
+  } else if (waiting.cause == WaitCause::kReservation && waiting.behind >= 0) {
+    added.detail = at(state_.queue.jobs, waiting.behind).request.name;
   }
   if (waiting.cause == WaitCause::kNoRoom && fits_on_spares(waiting.pending))
     added.cause = WaitCause::kSpares;
@@ -90,7 +98,7 @@ bool StartPass::fits_on_spares(int pending) {
   if (known != fits_spares_.end()) return known->second;
   FreeCapacity free = state_.free;
   set_all_open(free, state_.precautions.spares, true);
-  return fits_spares_.emplace(shape, place(job, free).has_value()).first->second;
+  return fits_spares_.emplace(shape, place(pending, job, free).has_value()).first->second;
 }
 
 // Victims may have had more than the gang takes: jobs before it in the order may fit now.
@@ -126,8 +134,10 @@ const FreeCapacity& StartPass::view_for(int pending, int& view) {
   return at(views_, view);
 }
 
-std::optional<GangPlacement> StartPass::place(const JobRequest& job, const FreeCapacity& free) {
-  if (follows_demand(state_.policy, job)) return place_service(state_, job, free);
+std::optional<GangPlacement> StartPass::place(int pending, const JobRequest& job,
+                                              const FreeCapacity& free) {
+  if (follows_demand(state_.policy, job))
+    return place_service(state_, job, account_of(pending), free);
   if (auto slice = slices_.place(job, free)) return slice;
   return place_gang(free, {job, smallest_size(job), state_.weights});
 }
@@ -136,7 +146,7 @@ int StartPass::shape_of(int pending, const JobRequest& job) {
   int& known = at(shape_of_, pending);
   const bool is_known = &job == &at(state_.queue.jobs, pending).request;
   if (is_known && known >= 0) return known;
-  const bool is_mixed = state_.mixes && state_.mixes->may_share(job);
+  const bool is_mixed = state_.mixes && may_share_devices(job);
   const int shape = shapes_.shape_of(job, is_mixed ? state_.mixes->kinds_text(job) : "");
   if (is_known) known = shape;
   return shape;
@@ -189,14 +199,15 @@ std::optional<WaitCause> StartPass::try_start_as(int pending, const JobRequest& 
   int view = 0;
   const FreeCapacity& free = view_for(pending, view);
   std::string room;
-  if (auto placement = place_free_or_mixed(job, {free, view}, shape, room)) {
+  if (auto placement = place_free_or_mixed(job, {free, view, pending}, shape, room)) {
+    started_free_.push_back(pending);
     start(pending, std::move(placement->replicas), room);
     return std::nullopt;
   }
   if (!fits_empty_cluster(job, shape)) return WaitCause::kNeverFits;
   // It would fit, but for reservations: those of its queue's guarantee pass them.
   if (view > 0 && !has_failed(0, shape)) {
-    if (auto placement = place(job, state_.free)) {
+    if (auto placement = place(pending, job, state_.free)) {
       if (owed_distance_as(pending, job) < 0) return WaitCause::kReservation;
       start(pending, std::move(placement->replicas), "; its queue is guaranteed them");
       failed_.clear();
@@ -273,6 +284,7 @@ std::optional<GangPlacement> StartPass::find_room(int pending, const JobRequest&
     if (auto placement = move_jobs(state_, room, start, text)) return placement;
   }
   auto placement = make_room(state_, room, text);
+  if (!placement && owed_distance_max_ >= 0) placement = withdraw_for(pending, request, text);
   if (!placement) failed_rooms_.insert(key);
   return placement;
 }
@@ -295,7 +307,7 @@ void StartPass::start(int pending, std::vector<ReplicaPlacement> replicas,
   }
   views_.clear();
   // Others may come to its devices.
-  if (state_.mixes && state_.mixes->may_share(job.request)) failed_mixes_.clear();
+  if (state_.mixes && may_share_devices(job.request)) failed_mixes_.clear();
   at(state_.started, pending) = replicas;
   const Seconds waited = state_.snapshot.now - job.request.submitted;
   add_action(state_, ActionKind::kStart, job.request, replicas,
@@ -318,6 +330,14 @@ void StartPass::reserve(int pending) {
 
 void start_pending_jobs(DecisionState& state) {
   StartPass(state).run();
+}
+
+void start_jobs_before(DecisionState& state, const RunningJob& service) {
+  const int priority = service.request.priority;
+  const bool is_any =
+      std::any_of(state.queue.jobs.begin(), state.queue.jobs.end(),
+                  [priority](const PendingJob& job) { return job.request.priority > priority; });
+  if (is_any) StartPass(state).run_before(service);
 }
 
 }  // namespace regatta::sched

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <tuple>
 
 #include "regatta/base/core/ids.h"
@@ -91,23 +92,15 @@ void DeviceMixes::give(const JobRequest& job, const ReplicaPlacement& replica) {
   });
 }
 
-bool DeviceMixes::may_share(const JobRequest& job) {
-  int with_devices = 0;
-  bool has_share = false;
-  for (const Role& role : job.roles) {
-    if (role.devices == 0) continue;
-    if (!role.is_mixable()) return false;
-    ++with_devices;
-    has_share |= role.is_sliced();
-  }
-  return with_devices > 0 && (with_devices == 1 || !has_share);
-}
-
-bool DeviceMixes::prefers_sharing(const JobRequest& job) {
+double DeviceMixes::mean_need(const JobRequest& job) {
   double mean = 0;
   for (const int kind : kinds_of(job))
     if (kind >= 0) mean = std::max(mean, memo_->mean_of(kind));
-  return mean < policy_->mix_first_below;
+  return mean;
+}
+
+bool DeviceMixes::prefers_sharing(const JobRequest& job) {
+  return mean_need(job) < policy_->mix_first_below;
 }
 
 std::string DeviceMixes::kinds_text(const JobRequest& job) {
@@ -211,6 +204,19 @@ bool DeviceMixes::keeps_budget(DeviceKey device) {
   const auto entry = devices_.find(device);
   return entry == devices_.end() || entry->second.size() < 2 ||
          judge(kinds_on(entry->second), device).keeps_budget;
+}
+
+double DeviceMixes::daily_loss(DeviceKey device, const JobRequest* left) {
+  std::vector<int> kinds;
+  const auto entry = devices_.find(device);
+  if (entry != devices_.end())
+    for (const MixOccupant& occupant : entry->second)
+      if (occupant.job != left) kinds.push_back(occupant.kind);
+  if (kinds.empty()) return 0;
+  const auto& decision = memo_->decide(kinds, capacity_of(device), policy_->budget);
+  if (!decision) return std::numeric_limits<double>::infinity();
+  return at(decision->modes, static_cast<int>(decision->mode)).cost * mixing::kDrawnInterval.value /
+         mixing::kDrawnDays;
 }
 
 std::optional<mixing::MixDecision> DeviceMixes::decision_of(DeviceKey device) {

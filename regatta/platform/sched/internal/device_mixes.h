@@ -43,10 +43,9 @@ class DeviceMixes {
   const std::map<DeviceKey, std::vector<MixOccupant>>& devices() const { return devices_; }
   const std::map<DeviceKey, std::vector<MixOccupant>>& before() const { return before_; }
 
-  // Whether the job may share devices: each of its roles with devices is mixable, and where there
-  // are several none is a share.
-  bool may_share(const JobRequest& job);
-  // Whether it looks for shared devices first.
+  // The largest mean share that a role of it needs of a device, and whether it looks for shared
+  // devices first for that.
+  double mean_need(const JobRequest& job);
   bool prefers_sharing(const JobRequest& job);
   // Kinds of its roles, as text: equal for jobs that the same devices admit.
   std::string kinds_text(const JobRequest& job);
@@ -57,6 +56,9 @@ class DeviceMixes {
                                   const NodeCapacity& free);
   // Whether the jobs on a device keep the budget and the least share.
   bool keeps_budget(DeviceKey device);
+  // Device-seconds of work that the jobs on the device lose in a day, and miss at the price of the
+  // budget, without the job `left` (null: with all). Infinite where no mode holds their memory.
+  double daily_loss(DeviceKey device, const JobRequest* left);
   // The decision for the jobs on the device, whose slices are those of the jobs in `devices()`;
   // nothing where no mode holds their memory.
   std::optional<mixing::MixDecision> decision_of(DeviceKey device);

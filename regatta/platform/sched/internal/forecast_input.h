@@ -11,14 +11,20 @@
 
 namespace regatta::sched {
 
+// A job on one of the device types that it may get: where quotas name types, each of them counts
+// alone.
+struct ForecastVariant {
+  int shape = 0;
+  ResourceAmounts amounts;  // of its quota
+};
+
 // Jobs of one kind start and wait alike, but for their rank.
 struct ForecastKind {
-  int shape = 0;
+  int shape = 0;    // on any type that it may get
   int account = 0;  // in the usage
   int leaf = 0;
-  ResourceAmounts amounts;  // of its quota
-
-  friend bool operator==(const ForecastKind&, const ForecastKind&) = default;
+  std::vector<ForecastVariant> variants;  // in the order in which they are tried; at least one
+  bool never_fits = false;  // not even the empty cluster holds it, with all its nodes ready
 };
 
 // A job that waits, or runs, or may come.
@@ -36,12 +42,15 @@ struct ForecastRun {
   std::vector<ForecastPlace> places;
   ForecastJob job;  // `elapsed`: until now
   double started = 0;
+  ForecastVariant held;  // its shape, and what it takes of its quota
 };
 
 struct ForecastInput {
   double now = 0;
   double decision_interval = 0;
+  const ClusterSnapshot* snapshot = nullptr;
   SchedulingPolicy policy;
+  NodePrecautions precautions;
   const QuotaTree* quotas = nullptr;
   ForecastCluster cluster;
   std::vector<ForecastKind> kinds;

@@ -14,6 +14,7 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr std::size_t kQuantiles = 1024;
+constexpr long long kKeptFree = 1'000'000'000;  // more compute than any node has
 
 // Quantiles of the normal distribution at the middles of equal parts.
 const std::array<double, kQuantiles>& normal_quantiles() {
@@ -49,24 +50,80 @@ ForecastRuns::ForecastRuns(const ForecastInput& input, QuotaUsage& usage,
       reserved_on_(free_.size()),
       runs_on_(free_.size()) {
   for (const ForecastRun& run : input.running)
-    add_run(run.job, run.places, run.started, input.now);
+    add_run(run, input.now);
 }
 
 double ForecastRuns::next_end() const {
   return ends_.empty() ? kNever : ends_.top().first;
 }
 
-int ForecastRuns::add_run(const ForecastJob& job, Places places, double started, double begun) {
+void ForecastRuns::add_run(ForecastRun added, double begun) {
   const int run = static_cast<int>(runs_.size());
-  for (const ForecastPlace& place : places) {
+  const ForecastJob& job = added.job;
+  for (const ForecastPlace& place : added.places) {
     std::vector<int>& on = at(runs_on_, place.node);
     if (on.empty() || on.back() != run) on.push_back(run);
   }
   const double expected = begun + remaining_time(job.request->run_time, {job.elapsed}, 0.5).value;
-  runs_.push_back({std::move(places), job, started, begun, expected, false});
   expected_.emplace(expected, run);
   ends_.emplace(begun + drawn_run_time(job.run_time, job.elapsed, random_), run);
-  return run;
+  runs_.push_back({.places = std::move(added.places),
+                   .job = added.job,
+                   .held = added.held,
+                   .started = added.started,
+                   .begun = begun,
+                   .expected_end = expected,
+                   .has_ended = false,
+                   .is_healed_by_spares = false});
+  double milli = 0;
+  for (const ForecastPlace& place : runs_.back().places)
+    milli += static_cast<double>(place.amounts[Resource::kCompute]);
+  runs_.back().is_healed_by_spares =
+      is_healed_by_spares(input_.policy.spares, milli / kDeviceMilli);
+  count_large(runs_.back(), 1);
+}
+
+void ForecastRuns::count_large(const Run& run, int change) {
+  if (!run.is_healed_by_spares) return;
+  const std::string& type = at(input_.snapshot->nodes, run.places.front().node).device_type;
+  if ((large_[type] += change) == 0) large_.erase(type);
+}
+
+void ForecastRuns::set_spares(std::vector<int> spares) {
+  for (const int node : spares_)
+    at(free_, node)[Resource::kCompute] += kKeptFree;
+  spares_ = std::move(spares);
+  for (const int node : spares_)
+    at(free_, node)[Resource::kCompute] -= kKeptFree;
+}
+
+void ForecastRuns::keep_spares() {
+  if (!input_.policy.spares.is_kept()) return;
+  set_spares({});
+  const std::vector<ClusterNode>& nodes = input_.snapshot->nodes;
+  const NodePrecautions& precautions = input_.precautions;
+  SpareChoice choice{.nodes = nodes,
+                     .device_types = {},
+                     .is_open =
+                         [&](int node) {
+                           return at(nodes, node).health == NodeHealth::kReady &&
+                                  !std::binary_search(precautions.avoided.begin(),
+                                                      precautions.avoided.end(), node);
+                         },
+                     .is_wholly_free =
+                         [&](int node) {
+                           return at(free_, node)[Resource::kCompute] ==
+                                  usable_amounts(at(nodes, node))[Resource::kCompute];
+                         },
+                     .failures_per_day =
+                         [&](int node) {
+                           return precautions.failures_per_day
+                                      ? at(*precautions.failures_per_day, node)
+                                      : at(nodes, node).failures_per_day;
+                         }};
+  for (const auto& [type, runs] : large_)
+    choice.device_types.insert(type);
+  set_spares(choose_spares(choice, input_.policy.spares));
 }
 
 void ForecastRuns::take(const Places& places) {
@@ -95,12 +152,12 @@ void ForecastRuns::refresh_beside(int node) {
 void ForecastRuns::end_run(int run) {
   Run& entry = at(runs_, run);
   entry.has_ended = true;
+  count_large(entry, -1);
   give(entry.places);
   for (const ForecastPlace& place : entry.places)
     std::erase(at(runs_on_, place.node), run);
   expected_.erase({entry.expected_end, run});
-  const ForecastKind& kind = at(input_.kinds, entry.job.kind);
-  usage_.remove(kind.account, kind.amounts);
+  usage_.remove(at(input_.kinds, entry.job.kind).account, entry.held.amounts);
 }
 
 void ForecastRuns::end_until(double now) {
@@ -110,16 +167,16 @@ void ForecastRuns::end_until(double now) {
   }
 }
 
-void ForecastRuns::start(const ForecastJob& job, const Places& places, double now) {
+void ForecastRuns::start(const ForecastJob& job, const ForecastVariant& variant,
+                         const Places& places, double now) {
   take(places);
-  const ForecastKind& kind = at(input_.kinds, job.kind);
-  usage_.add(kind.account, kind.amounts);
-  add_run(job, places, now, now);
+  usage_.add(at(input_.kinds, job.kind).account, variant.amounts);
+  add_run({.places = places, .job = job, .started = now, .held = variant}, now);
 }
 
-std::optional<ForecastRuns::Places> ForecastRuns::find_place(int kind, bool beside_reservation) {
+std::optional<ForecastRuns::Places> ForecastRuns::find_place(int shape, bool beside_reservation) {
   ForecastCluster::Free& free = beside_reservation ? beside_ : free_;
-  auto places = input_.cluster.place(at(input_.kinds, kind).shape, free);
+  auto places = input_.cluster.place(shape, free);
   if (places) ForecastCluster::give(*places, free);
   return places;
 }

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <queue>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -25,11 +27,16 @@ class ForecastRuns {
   double next_end() const;
   void end_until(double now);
 
-  // The job runs on these places, which are free, from `now` on.
-  void start(const ForecastJob& job, const Places& places, double now);
+  // Chooses the nodes anew that the policy keeps free: none of the free ones is taken before the
+  // next call.
+  void keep_spares();
 
-  // Where the job would run: beside the reservation, or on all that is free.
-  std::optional<Places> find_place(int kind, bool beside_reservation);
+  // The job runs on these places, which are free, from `now` on.
+  void start(const ForecastJob& job, const ForecastVariant& variant, const Places& places,
+             double now);
+
+  // Where jobs of the shape would run: beside the reservation, or on all that is free.
+  std::optional<Places> find_place(int shape, bool beside_reservation);
   // Whether a job that is expected to end then leaves the reservation alone.
   bool passes_reservation(double end) const;
 
@@ -40,19 +47,22 @@ class ForecastRuns {
   // When the job would start if runs end as expected; infinite where that does not suffice.
   double expected_start(const ForecastJob& job, double now);
 
-  // Makes room by evictions, as far as the policy allows them; the evicted jobs, as they wait then.
-  std::optional<std::vector<ForecastJob>> evict_for(const ForecastJob& job, double now);
+  // Makes room for the job in this shape by evictions, as far as the policy allows them; the
+  // evicted jobs, as they wait then.
+  std::optional<std::vector<ForecastJob>> evict_for(const ForecastJob& job, int shape, double now);
   // Makes room by moving runs elsewhere, where that loses less than waiting.
-  bool move_for(const ForecastJob& job, double now);
+  bool move_for(const ForecastJob& job, int shape, double now);
 
  private:
   struct Run {
     Places places;
     ForecastJob job;  // as it was when it began
+    ForecastVariant held;
     double started = 0;
     double begun = 0;  // in this future: `elapsed` of the job holds until then
     double expected_end = 0;
     bool has_ended = false;
+    bool is_healed_by_spares = false;
   };
   struct Reservation {
     double start = 0;
@@ -63,8 +73,10 @@ class ForecastRuns {
     double loss = 0;  // device-seconds
   };
 
-  int add_run(const ForecastJob& job, Places places, double started, double begun);
+  void add_run(ForecastRun run, double begun);
   void end_run(int run);
+  void set_spares(std::vector<int> spares);
+  void count_large(const Run& run, int change);
   void take(const Places& places);
   void give(const Places& places);
   void refresh_beside(int node);
@@ -79,16 +91,18 @@ class ForecastRuns {
                               const Candidates& candidates) const;
   std::optional<Room> room_below(const ForecastShape& shape, int domain,
                                  const std::vector<Candidates>& candidates) const;
-  std::optional<Room> find_room(const ForecastJob& job, double now,
+  std::optional<Room> find_room(int shape, double now,
                                 const std::function<bool(const Run&)>& may_go) const;
 
   const ForecastInput& input_;
   QuotaUsage& usage_;
   packing::RandomSequence& random_;
-  ForecastCluster::Free free_;
+  ForecastCluster::Free free_;                // spares have kKeptFree less
   ForecastCluster::Free beside_;              // the reservation
   std::vector<ResourceAmounts> reserved_on_;  // by node
   std::optional<Reservation> reserved_;
+  std::vector<int> spares_;
+  std::map<std::string, int> large_;  // runs that spares heal, by device type
   std::vector<Run> runs_;
   std::vector<std::vector<int>> runs_on_;      // by node
   std::set<std::pair<double, int>> expected_;  // ends

@@ -90,8 +90,8 @@ std::optional<ForecastRuns::Room> ForecastRuns::room_below(
 }
 
 std::optional<ForecastRuns::Room> ForecastRuns::find_room(
-    const ForecastJob& job, double now, const std::function<bool(const Run&)>& may_go) const {
-  const ForecastShape& shape = at(input_.cluster.shapes(), at(input_.kinds, job.kind).shape);
+    int wanted, double now, const std::function<bool(const Run&)>& may_go) const {
+  const ForecastShape& shape = at(input_.cluster.shapes(), wanted);
   std::vector<Candidates> candidates(runs_on_.size());
   for (std::size_t node = 0; node < runs_on_.size(); ++node) {
     for (const int run : runs_on_[node])
@@ -107,13 +107,13 @@ std::optional<ForecastRuns::Room> ForecastRuns::find_room(
   return best;
 }
 
-std::optional<std::vector<ForecastJob>> ForecastRuns::evict_for(const ForecastJob& job,
+std::optional<std::vector<ForecastJob>> ForecastRuns::evict_for(const ForecastJob& job, int shape,
                                                                 double now) {
   const auto& levels = input_.policy.service_levels;
   if (job.request->priority <= input_.lowest_priority &&
       service_level(levels, {job.elapsed * job.devices}) == static_cast<int>(levels.size()))
     return std::nullopt;  // it is before nobody
-  const auto room = find_room(job, now, [&](const Run& run) { return may_evict(job, run, now); });
+  const auto room = find_room(shape, now, [&](const Run& run) { return may_evict(job, run, now); });
   if (!room) return std::nullopt;
   std::vector<ForecastJob> evicted;
   for (const int run : room->runs) {
@@ -125,13 +125,13 @@ std::optional<std::vector<ForecastJob>> ForecastRuns::evict_for(const ForecastJo
   return evicted;
 }
 
-bool ForecastRuns::move_for(const ForecastJob& job, double now) {
+bool ForecastRuns::move_for(const ForecastJob& job, int shape, double now) {
   double free_milli = 0;
   for (const ResourceAmounts& free : free_)
-    free_milli += static_cast<double>(free[Resource::kCompute]);
+    free_milli += static_cast<double>(std::max(0LL, free[Resource::kCompute]));
   if (free_milli < kDeviceMilli * job.devices) return false;
   const auto room =
-      find_room(job, now, [](const Run& run) { return run.job.request->is_preemptible; });
+      find_room(shape, now, [](const Run& run) { return run.job.request->is_preemptible; });
   if (!room || static_cast<int>(room->runs.size()) > input_.policy.moves) return false;
   const double begins = expected_start(job, now);
   if (room->loss > job.devices * ((std::isfinite(begins) ? begins : now) - now)) return false;
@@ -139,10 +139,10 @@ bool ForecastRuns::move_for(const ForecastJob& job, double now) {
   ForecastCluster::Free free = free_;
   for (const int run : room->runs)
     ForecastCluster::give(at(runs_, run).places, free);
-  if (!input_.cluster.place(at(input_.kinds, job.kind).shape, free)) return false;
+  if (!input_.cluster.place(shape, free)) return false;
   std::vector<Places> targets;
   for (const int run : room->runs) {
-    auto places = input_.cluster.place(at(input_.kinds, at(runs_, run).job.kind).shape, free);
+    auto places = input_.cluster.place(at(runs_, run).held.shape, free);
     if (!places) return false;
     targets.push_back(std::move(*places));
   }
@@ -150,8 +150,9 @@ bool ForecastRuns::move_for(const ForecastJob& job, double now) {
     ForecastJob moved = at(runs_, room->runs[i]).job;
     moved.elapsed =
         elapsed_at(at(runs_, room->runs[i]), now) - since_checkpoint(at(runs_, room->runs[i]), now);
+    const ForecastVariant held = at(runs_, room->runs[i]).held;
     end_run(room->runs[i]);
-    start(moved, targets[i], now);
+    start(moved, held, targets[i], now);
   }
   return true;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "regatta/base/core/units.h"
 #include "regatta/platform/sched/internal/job_rank.h"
 
 namespace regatta::sched {
@@ -27,6 +28,25 @@ Seconds work_done(const ClusterSnapshot& snapshot, const RunningJob& job) {
 Seconds kept_work(const ClusterSnapshot& snapshot, const RunningJob& job) {
   if (job.request.checkpointing.interval.value <= 0) return {};
   return work_until(snapshot, job, std::min(snapshot.now, job.checkpointed));
+}
+
+std::string resume_text(const ClusterSnapshot& snapshot, const RunningJob& job) {
+  return kept_work(snapshot, job).value > 0 ? "continues from its checkpoint" : "starts again";
+}
+
+std::string lost_work_text(const ClusterSnapshot& snapshot, const RunningJob& job) {
+  if (work_done(snapshot, job).value <= 0) return "no work";
+  if (job.request.checkpointing.interval.value <= 0)
+    return "all its work, for it makes no checkpoints";
+  if (kept_work(snapshot, job).value <= 0) return "all its work, for it has made no checkpoint yet";
+  const Seconds lost = snapshot.now - job.checkpointed;
+  if (lost.value <= 0) return "no work";
+  return format_duration(lost) +
+         (job.checkpointed > job.started ? " since its checkpoint" : " since it started");
+}
+
+std::string lost_time_text(Seconds time) {
+  return time.value > 0 ? format_duration(time) : "nothing";
 }
 
 Seconds end_time(const ClusterSnapshot& snapshot, const RunningJob& job, double quantile) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "regatta/platform/reliability/expected_loss.h"
@@ -16,6 +17,15 @@ Seconds work_done(const ClusterSnapshot& snapshot, const RunningJob& job);
 
 // The part of that work that its last checkpoint holds; none of a job without checkpoints.
 Seconds kept_work(const ClusterSnapshot& snapshot, const RunningJob& job);
+
+// The way it goes on elsewhere: "continues from its checkpoint", or "starts again" where none keeps
+// work.
+std::string resume_text(const ClusterSnapshot& snapshot, const RunningJob& job);
+// The loss of an eviction: "12 min since its checkpoint", "all its work, for it makes no
+// checkpoints", "no work".
+std::string lost_work_text(const ClusterSnapshot& snapshot, const RunningJob& job);
+// "12 min"; "nothing" of 0.
+std::string lost_time_text(Seconds time);
 
 // When it ends: the `quantile` of its distribution; infinite where its run time is not known.
 Seconds end_time(const ClusterSnapshot& snapshot, const RunningJob& job, double quantile);

@@ -18,6 +18,8 @@ namespace regatta::sched {
 namespace {
 
 constexpr double kNeverEvicted = 1e12;  // rank of a job that may shrink and not be evicted
+constexpr std::size_t kOtherVictimSetsMax =
+    16;  // further sets of one search, where guarantees forbid one
 
 bool has_surplus(const JobRequest& job, std::span<const ReplicaPlacement> replicas) {
   const std::vector<int> counts = replica_counts(job, replicas);
@@ -80,13 +82,6 @@ VictimFacts facts_of(const DecisionState& state, const RunningJob& job) {
                                  work_done(state.snapshot, job)),
           .is_degraded = is_degraded(state.snapshot, job),
           .has_surplus = has_surplus(job.request, job.replicas)};
-}
-
-void find_victim_facts(DecisionState& state) {
-  if (!state.victim_facts.empty()) return;
-  state.victim_facts.reserve(state.snapshot.running.size());
-  for (const RunningJob& job : state.snapshot.running)
-    state.victim_facts.push_back(facts_of(state, job));
 }
 
 // Whether a job's priority, or its level of service, is before that of the victim. Levels only
@@ -187,13 +182,9 @@ void evict(DecisionState& state, int job, const JobRequest& gang) {
   give(state, victim.request, change.replicas);
   change.replicas.clear();
   change.is_evicted = change.is_changed = true;
-  const Seconds lost = state.snapshot.now - victim.checkpointed;
-  add_action(
-      state, ActionKind::kEvict, victim.request, {},
-      fmt::format("makes room for job {} of priority {}; it loses {}", gang.name, gang.priority,
-                  victim.request.checkpointing.interval.value > 0
-                      ? format_duration(lost) + " since its checkpoint"
-                      : "all its work, for it makes no checkpoints"));
+  add_action(state, ActionKind::kEvict, victim.request, {},
+             fmt::format("makes room for job {} of priority {}; it loses {}", gang.name,
+                         gang.priority, lost_work_text(state.snapshot, victim)));
 }
 
 void shed(DecisionState& state, const Victim& victim, const JobRequest& gang) {
@@ -213,40 +204,76 @@ void shed(DecisionState& state, const Victim& victim, const JobRequest& gang) {
                          given.size() + change.replicas.size(), gang.name));
 }
 
-// The first victim that may not be evicted once those before it are gone; -1: none. Each was
-// allowed alone.
+// A victim that may not be evicted once as many of the others as possible are gone; -1: all may,
+// one after the other. Each was allowed alone. Small ones go first: the last of a queue may be one
+// that its queue borrows in part.
 int victim_too_many(const DecisionState& state, const VictimTerms& terms,
                     const std::vector<Victim>& victims) {
   if (!terms.has_guarantees) return -1;
+  const auto amounts = [&](int job) -> const ResourceAmounts& {
+    return at(state.victim_facts, job).claim.amounts;
+  };
+  std::vector<int> left;
+  for (const Victim& victim : victims)
+    if (victim.is_evicted) left.push_back(victim.job);
+  std::stable_sort(left.begin(), left.end(), [&](int a, int b) {
+    return amounts(a)[Resource::kCompute] < amounts(b)[Resource::kCompute];
+  });
   QuotaUsage usage = state.usage;
-  for (const Victim& victim : victims) {
-    if (!victim.is_evicted) continue;
-    const RunningJob& job = at(state.snapshot.running, victim.job);
-    if (!may_be_evicted(state, terms, usage, victim.job)) return victim.job;
-    usage.remove(state.accounts.at(&job.request), at(state.victim_facts, victim.job).claim.amounts);
+  while (!left.empty()) {
+    const auto next = std::find_if(left.begin(), left.end(), [&](int job) {
+      return may_be_evicted(state, terms, usage, job);
+    });
+    if (next == left.end()) return left.front();
+    usage.remove(state.accounts.at(&at(state.snapshot.running, *next).request), amounts(*next));
+    left.erase(next);
   }
   return -1;
 }
 
-std::string names_of(const DecisionState& state, const std::vector<Victim>& victims) {
-  std::vector<std::string> names;
-  for (const Victim& victim : victims)
-    names.push_back(at(state.snapshot.running, victim.job).request.name);
-  return (names.size() == 1 ? "job " : "jobs ") + shortened_list(names, 4);
+struct VictimTrial {
+  std::vector<int> left_out;  // running jobs
+  bool is_other = false;      // not only those that were too many
+};
+
+std::vector<VictimOption> options_without(const std::vector<VictimOption>& options,
+                                          const std::vector<int>& left_out) {
+  std::vector<VictimOption> kept;
+  for (const VictimOption& option : options)
+    if (std::find(left_out.begin(), left_out.end(), option.job) == left_out.end())
+      kept.push_back(option);
+  return kept;
 }
 
-// The cheapest victims that all may be evicted one after the other.
+// The cheapest victims that all may be evicted one after the other. Where those of a set may not,
+// one that is too many is left out; where that ends without room, another one of the set.
 std::optional<VictimSet> find_room_by(const DecisionState& state, const RoomRequest& request,
                                       ReclaimLoss loss) {
   const VictimTerms terms = terms_of(state, request, loss);
-  std::vector<VictimOption> options = victim_options(state, terms);
-  while (!options.empty()) {
+  const std::vector<VictimOption> all = victim_options(state, terms);
+  std::size_t others = 0;
+  std::vector<VictimTrial> trials = {{}};  // the last is next
+  while (!trials.empty()) {
+    const VictimTrial trial = std::move(trials.back());
+    trials.pop_back();
+    if (trial.is_other && ++others > kOtherVictimSetsMax) return std::nullopt;
+    std::vector<VictimOption> fewer;
+    if (!trial.left_out.empty()) fewer = options_without(all, trial.left_out);
+    const std::vector<VictimOption>& options = trial.left_out.empty() ? all : fewer;
+    if (options.empty()) continue;
     auto found =
         find_victims(state.free, {request.job, request.size, state.weights, request.kept}, options);
-    if (!found || found->rank >= kNeverEvicted) return std::nullopt;
+    if (!found || found->rank >= kNeverEvicted) continue;
     const int too_many = victim_too_many(state, terms, found->victims);
     if (too_many < 0) return found;
-    std::erase_if(options, [&](const VictimOption& option) { return option.job == too_many; });
+    const auto leave_out = [&](int job, bool is_other) {
+      trials.push_back({trial.left_out, is_other});
+      trials.back().left_out.push_back(job);
+    };
+    for (const Victim& victim : found->victims)
+      if (victim.is_evicted && victim.job != too_many && trials.size() < kOtherVictimSetsMax)
+        leave_out(victim.job, true);
+    leave_out(too_many, trial.is_other);
   }
   return std::nullopt;
 }
@@ -260,6 +287,20 @@ std::optional<VictimSet> find_victims_for(DecisionState& state, const RoomReques
 }
 
 }  // namespace
+
+void find_victim_facts(DecisionState& state) {
+  if (!state.victim_facts.empty()) return;
+  state.victim_facts.reserve(state.snapshot.running.size());
+  for (const RunningJob& job : state.snapshot.running)
+    state.victim_facts.push_back(facts_of(state, job));
+}
+
+std::string names_of(const DecisionState& state, const std::vector<Victim>& victims) {
+  std::vector<std::string> names;
+  for (const Victim& victim : victims)
+    names.push_back(at(state.snapshot.running, victim.job).request.name);
+  return (names.size() == 1 ? "job " : "jobs ") + shortened_list(names, 4);
+}
 
 bool can_make_room(DecisionState& state, const RoomRequest& request) {
   return find_victims_for(state, request).has_value();
@@ -286,74 +327,6 @@ bool has_free_devices(const DecisionState& state, const RoomRequest& request) {
   const auto free_milli = static_cast<double>(state.free.free_milli(TopologyLevel::kCluster, 0));
   return free_milli >= kDeviceMilli * (devices_of(request.job, request.size) -
                                        devices_of(request.job, request.kept));
-}
-
-namespace {
-
-struct Move {
-  int job = 0;
-  std::vector<ReplicaPlacement> replicas;
-};
-
-// Other places for the victims once the gang has its own; nothing where one finds none.
-std::optional<std::vector<Move>> find_moves(const DecisionState& state, const JobRequest& gang,
-                                            const VictimSet& victims) {
-  FreeCapacity free = state.free;
-  for (const Victim& victim : victims.victims) {
-    const JobRequest& job = at(state.snapshot.running, victim.job).request;
-    for (const ReplicaPlacement& replica : at(state.running, victim.job).replicas)
-      free.give(at(job.roles, replica.role), replica);
-  }
-  for (const ReplicaPlacement& replica : victims.placement.replicas)
-    free.take(at(gang.roles, replica.role), replica);
-  std::vector<Move> moves;
-  for (const Victim& victim : victims.victims) {
-    const JobRequest& job = at(state.snapshot.running, victim.job).request;
-    const GangSize size = replica_counts(job, at(state.running, victim.job).replicas);
-    const auto placement = place_gang(free, {job, size, state.weights});
-    if (!placement) return std::nullopt;
-    for (const ReplicaPlacement& replica : placement->replicas)
-      free.take(at(job.roles, replica.role), replica);
-    moves.push_back({.job = victim.job, .replicas = placement->replicas});
-  }
-  return moves;
-}
-
-}  // namespace
-
-std::optional<GangPlacement> move_jobs(DecisionState& state, const RoomRequest& request,
-                                       Seconds start, std::string& text) {
-  find_victim_facts(state);
-  std::vector<VictimOption> options;
-  for (int i = 0; i < static_cast<int>(state.snapshot.running.size()); ++i) {
-    const VictimFacts& facts = at(state.victim_facts, i);
-    if (!at(state.snapshot.running, i).request.is_preemptible || at(state.running, i).is_changed ||
-        facts.is_degraded)
-      continue;
-    options.push_back({.job = i, .eviction_cost = facts.loss});
-  }
-  auto found =
-      find_victims(state.free, {request.job, request.size, state.weights, request.kept}, options);
-  if (!found || static_cast<int>(found->victims.size()) > state.policy.moves) return std::nullopt;
-  const double gain = devices_of(request.job, request.size) * (start - state.snapshot.now).value;
-  if (found->cost > gain) return std::nullopt;
-  const auto moves = find_moves(state, request.job, *found);
-  if (!moves) return std::nullopt;
-  for (const Move& move : *moves) {
-    const JobRequest& job = at(state.snapshot.running, move.job).request;
-    JobChange& change = at(state.running, move.job);
-    give(state, job, change.replicas);
-    change.replicas = move.replicas;
-    change.is_changed = true;
-    add_action(state, ActionKind::kMove, job, move.replicas,
-               fmt::format("continues from its checkpoint on {}, so that job {} fits",
-                           place_text(state, job, move.replicas), request.job.name));
-  }
-  for (const Move& move : *moves)
-    take(state, at(state.snapshot.running, move.job).request, move.replicas);
-  text = fmt::format("; {} {}", names_of(state, found->victims),
-                     found->victims.size() == 1 ? "moves" : "move");
-  return std::move(found->placement);
 }
 
 }  // namespace regatta::sched

@@ -11,6 +11,8 @@
 
 namespace regatta::sched {
 
+struct Victim;
+
 // A gang that wants room. The references outlive the call.
 struct RoomRequest {
   const JobRequest& job;
@@ -37,5 +39,10 @@ bool has_free_devices(const DecisionState& state, const RoomRequest& request);
 // where that loses less than the gang loses by waiting until `start`.
 std::optional<GangPlacement> move_jobs(DecisionState& state, const RoomRequest& request,
                                        Seconds start, std::string& text);
+
+// Finds what searches for victims ask of each running job, once for a decision.
+void find_victim_facts(DecisionState& state);
+
+std::string names_of(const DecisionState& state, const std::vector<Victim>& victims);
 
 }  // namespace regatta::sched

@@ -112,9 +112,10 @@ NodePrecautions node_precautions(const ClusterSnapshot& snapshot, const JobQueue
   auto rates = std::make_shared<std::vector<double>>();
   for (std::size_t i = 0; i < histories.size(); ++i) {
     const double own = snapshot.nodes[i].failures_per_day;
-    const bool is_seen = own <= 0 && histories[i].exposure.value > 0;
-    rates->push_back(is_seen ? reliability::updated(*prior, histories[i]).mean() * reliability::kDay
-                             : own);
+    const reliability::FailureRate seen = reliability::updated(*prior, histories[i]).mean();
+    rates->push_back(own > 0 ? own : seen * reliability::kDay);
+    if (own <= 0 && histories[i].failures >= reliability::kFailsAgain && seen > prior->mean())
+      precautions.failing.push_back(static_cast<int>(i));
   }
   precautions.failures_per_day = std::move(rates);
   const LargestJob job = largest_job(snapshot, queue);
@@ -135,46 +136,59 @@ NodePrecautions node_precautions(const ClusterSnapshot& snapshot, const JobQueue
   return precautions;
 }
 
+bool is_healed_by_spares(const SpareNodes& spares, double devices) {
+  return spares.is_kept() && devices >= spares.gang_devices;
+}
+
 bool is_healed_by_spares(const SchedulingPolicy& policy, const RunningJob& job) {
-  return policy.spares.is_kept() &&
-         devices_of(job.request, job.replicas) >= policy.spares.gang_devices;
+  return is_healed_by_spares(policy.spares, devices_of(job.request, job.replicas));
 }
 
 std::vector<int> choose_spares(const FreeCapacity& free, const SchedulingPolicy& policy,
                                std::span<const RunningJob> running) {
   const ClusterSnapshot& snapshot = free.snapshot();
-  std::map<std::string, int> wanted;  // by device type
+  SpareChoice choice{.nodes = snapshot.nodes,
+                     .device_types = {},
+                     .is_open = [&](int node) { return free.free(node).is_open; },
+                     .is_wholly_free =
+                         [&](int node) {
+                           return std::popcount(free.free(node).whole_free) ==
+                                  free.node(node).devices;
+                         },
+                     .failures_per_day = [&](int node) { return free.failures_per_day(node); }};
   for (const RunningJob& job : running)
     if (is_healed_by_spares(policy, job))
-      wanted[at(snapshot.nodes, job.replicas.front().node).device_type] = 0;
-  if (wanted.empty()) return {};
-  const ClusterDomains& domains = free.domains();
-  const auto leaf_of = [&](int node) {
-    return domains.domain_at(TopologyLevel::kLeaf, at(domains.position, node));
-  };
-  std::vector<char> is_begun(free.domains_of(TopologyLevel::kLeaf).size(), 0);
+      choice.device_types.insert(at(snapshot.nodes, job.replicas.front().node).device_type);
+  return choose_spares(choice, policy.spares);
+}
+
+std::vector<int> choose_spares(const SpareChoice& choice, const SpareNodes& spares) {
+  if (choice.device_types.empty()) return {};
+  std::set<int> begun;  // leaves
   std::vector<int> whole;
   std::map<std::string, int> healthy;
-  for (int i = 0; i < free.nodes(); ++i) {
-    const ClusterNode& node = free.node(i);
+  for (int i = 0; i < std::ssize(choice.nodes); ++i) {
+    const ClusterNode& node = at(choice.nodes, i);
     if (node.devices == 0 || !is_healthy(node)) continue;
     ++healthy[node.device_type];
-    if (std::popcount(free.free(i).whole_free) != node.devices)
-      at(is_begun, leaf_of(i)) = 1;
-    else if (free.free(i).is_open && wanted.count(node.device_type) > 0)
+    if (!choice.is_wholly_free(i))
+      begun.insert(node.leaf);
+    else if (choice.is_open(i) && choice.device_types.count(node.device_type) > 0)
       whole.push_back(i);
   }
-  for (auto& [type, count] : wanted)
-    count = std::max(policy.spares.nodes,
-                     static_cast<int>(std::ceil(policy.spares.share * healthy[type])));
+  std::map<std::string, int> wanted;
+  for (const std::string& type : choice.device_types)
+    wanted[type] =
+        std::max(spares.nodes, static_cast<int>(std::ceil(spares.share * healthy[type])));
   const auto key = [&](int node) {
-    return std::tuple{free.failures_per_day(node), at(is_begun, leaf_of(node)) == 0, -node};
+    return std::tuple{choice.failures_per_day(node), begun.count(at(choice.nodes, node).leaf) == 0,
+                      -node};
   };
   std::sort(whole.begin(), whole.end(), [&](int a, int b) { return key(a) < key(b); });
-  std::vector<int> spares;
+  std::vector<int> chosen;
   for (const int node : whole)
-    if (--wanted[free.node(node).device_type] >= 0) spares.push_back(node);
-  return spares;
+    if (--wanted[at(choice.nodes, node).device_type] >= 0) chosen.push_back(node);
+  return chosen;
 }
 
 void set_all_open(FreeCapacity& free, std::span<const int> nodes, bool is_open) {

@@ -78,8 +78,8 @@ class Future {
     enqueue(job);
   }
 
-  void start(int job, const ForecastRuns::Places& places) {
-    runs_.start(at(jobs_, job), places, now_);
+  void start(int job, const ForecastVariant& variant, const ForecastRuns::Places& places) {
+    runs_.start(at(jobs_, job), variant, places, now_);
     ++starts_made_;
     lines_.remove(job);
     if (const int wanted = at(wanted_at_, job); wanted >= 0) {
@@ -92,6 +92,7 @@ class Future {
   void start_jobs() {
     lines_.begin_decision(now_);
     runs_.drop_reservation();
+    runs_.keep_spares();
     std::fill(scanned_.begin(), scanned_.end(), 0);
     ++starts_made_;
     room_searches_ = 0;
@@ -99,23 +100,51 @@ class Future {
       consider(job);
   }
 
-  bool admits(int kind) const {
-    const ForecastKind& entry = at(input_.kinds, kind);
-    return !input_.has_limits || usage_.admits(entry.account, entry.amounts);
+  bool admits(int kind, const ForecastVariant& variant) const {
+    return !input_.has_limits || usage_.admits(at(input_.kinds, kind).account, variant.amounts);
+  }
+
+  bool admits_any(int kind) const {
+    const auto& variants = at(input_.kinds, kind).variants;
+    return std::any_of(variants.begin(), variants.end(),
+                       [&](const ForecastVariant& variant) { return admits(kind, variant); });
+  }
+
+  // On the first device type that its quotas allow and that has room.
+  bool start_in_room(int index, bool beside_reservation) {
+    const int kind = at(jobs_, index).kind;
+    for (const ForecastVariant& variant : at(input_.kinds, kind).variants) {
+      if (!admits(kind, variant)) continue;
+      const auto places = runs_.find_place(variant.shape, beside_reservation);
+      if (!places) continue;
+      start(index, variant, *places);
+      return true;
+    }
+    return false;
+  }
+
+  bool has_room(int kind) {
+    const auto& variants = at(input_.kinds, kind).variants;
+    return std::any_of(variants.begin(), variants.end(), [&](const ForecastVariant& variant) {
+      return admits(kind, variant) && runs_.find_place(variant.shape, false);
+    });
   }
 
   void consider(int index) {
     const ForecastJob job = at(jobs_, index);
-    if (!admits(job.kind)) return lines_.close_kind(job.kind);
+    // Such jobs hold nobody up.
+    if (at(input_.kinds, job.kind).never_fits || !admits_any(job.kind))
+      return lines_.close_kind(job.kind);
     const bool passes = runs_.passes_reservation(now_ + at(expected_, index));
     // Nothing has started since one of its kind was held up.
     if (!passes && at(held_, job.kind) == starts_made_) return count_held(job.kind);
-    if (const auto places = runs_.find_place(job.kind, !passes)) return start(index, *places);
-    if (!passes && runs_.find_place(job.kind, false)) {
+    if (start_in_room(index, !passes)) return;
+    if (!passes && has_room(job.kind)) {
       at(held_, job.kind) = starts_made_;
       return count_held(job.kind);
     }
-    if (make_room(index, job)) return;
+    for (const ForecastVariant& variant : at(input_.kinds, job.kind).variants)
+      if (admits(job.kind, variant) && make_room(index, job, variant)) return;
     lines_.close_kind(job.kind);
     if (input_.policy.backfill == BackfillRule::kNone) return lines_.close_line(job.kind);
     if (input_.policy.backfill == BackfillRule::kReservation && !runs_.has_reservation())
@@ -127,20 +156,20 @@ class Future {
     if (++at(scanned_, kind) == kScanned) lines_.close_kind(kind);
   }
 
-  bool make_room(int index, const ForecastJob& job) {
+  bool make_room(int index, const ForecastJob& job, const ForecastVariant& variant) {
     const bool may_move = input_.policy.moves > 0 && !runs_.has_reservation();
     if ((!may_move && !input_.policy.preempts) || ++room_searches_ > kForecastSearches)
       return false;
-    bool has_room = may_move && runs_.move_for(job, now_);
+    bool has_room = may_move && runs_.move_for(job, variant.shape, now_);
     if (!has_room && input_.policy.preempts) {
-      const auto evicted = runs_.evict_for(job, now_);
+      const auto evicted = runs_.evict_for(job, variant.shape, now_);
       has_room = evicted.has_value();
       if (evicted)
         for (const ForecastJob& each : *evicted)
           enqueue(each);
     }
     if (!has_room) return false;
-    if (const auto places = runs_.find_place(job.kind, false)) start(index, *places);
+    if (const auto places = runs_.find_place(variant.shape, false)) start(index, variant, *places);
     ++starts_made_;
     lines_.reopen();
     return true;

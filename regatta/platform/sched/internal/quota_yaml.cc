@@ -46,6 +46,13 @@ std::array<std::optional<long long>, kResources> read_amounts_of(const YamlMap& 
   return amounts;
 }
 
+// Quotas of a device type count whole devices.
+std::optional<long long> read_whole_devices(const YamlMap& map, std::string_view key) {
+  constexpr auto kMost = kQuotaAmountMax / static_cast<long long>(kThousandths);
+  if (!map.has(key)) return std::nullopt;
+  return map.long_integer_or(key, 0, {0, kMost}) * static_cast<long long>(kThousandths);
+}
+
 std::vector<DeviceTypeQuota> read_device_types(const YamlMap& queue) {
   std::vector<DeviceTypeQuota> quotas;
   if (!queue.has("device_types")) return quotas;
@@ -54,9 +61,9 @@ std::vector<DeviceTypeQuota> read_device_types(const YamlMap& queue) {
     const YamlMap map = types.map(type);
     map.allow({"guaranteed", "limit", "user_limit"});
     quotas.push_back({.type = type,
-                      .guaranteed = read_amount(map, {"guaranteed", false}).value_or(0),
-                      .limit = read_amount(map, {"limit", false}),
-                      .user_limit = read_amount(map, {"user_limit", false})});
+                      .guaranteed = read_whole_devices(map, "guaranteed").value_or(0),
+                      .limit = read_whole_devices(map, "limit"),
+                      .user_limit = read_whole_devices(map, "user_limit")});
   }
   return quotas;
 }

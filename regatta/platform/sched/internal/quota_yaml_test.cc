@@ -51,20 +51,23 @@ TEST(ReadQueues, ReadsQuotasOfDeviceTypes) {
       "  - name: a\n"
       "    device_types:\n"
       "      h100-sxm: {guaranteed: 16, limit: 32}\n"
-      "      a100: {user_limit: 0.5}\n");
+      "      a100: {user_limit: 5}\n");
   ASSERT_EQ(queues.size(), 1U);
   ASSERT_EQ(queues[0].device_types.size(), 2U);
   EXPECT_EQ(queues[0].device_types[0].type, "h100-sxm");
   EXPECT_EQ(queues[0].device_types[0].guaranteed, 16'000);
   EXPECT_EQ(queues[0].device_types[0].limit, 32'000);
   EXPECT_FALSE(queues[0].device_types[0].user_limit);
-  EXPECT_EQ(queues[0].device_types[1].user_limit, 500);
+  EXPECT_EQ(queues[0].device_types[1].user_limit, 5'000);
 }
 
 TEST(ReadQueues, NamesLineAndKeyOfAQuotaOfADeviceType) {
   EXPECT_EQ(error_of("queues:\n  - name: a\n    device_types:\n      h100: {guaranteed: -1}\n"),
             "q.yaml:4: queues[0].device_types.h100.guaranteed: '-1' is out of range; write a "
-            "number from 0 to 1000000000");
+            "whole number from 0 to 1000000000");
+  EXPECT_EQ(error_of("queues:\n  - name: a\n    device_types:\n      h100: {user_limit: 0.5}\n"),
+            "q.yaml:4: queues[0].device_types.h100.user_limit: '0.5' is not a whole number; write "
+            "a whole number from 0 to 1000000000");
   EXPECT_EQ(error_of("queues:\n  - name: a\n    device_types: {h100: {limits: 1}}\n"),
             "q.yaml:3: queues[0].device_types.h100.limits: unknown key; did you mean 'limit'?");
   EXPECT_EQ(error_of("queues:\n  - name: a\n    device_types: {h100: 8}\n"),

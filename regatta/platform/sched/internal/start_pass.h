@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -25,15 +26,19 @@ class StartPass {
   explicit StartPass(DecisionState& state);
 
   void run();
+  // start_jobs_before().
+  void run_before(const RunningJob& service);
 
  private:
   struct Waiting {
     int pending = 0;
     WaitCause cause = WaitCause::kNoRoom;
+    int behind = -1;  // kReservation: the pending job that it would delay, where one alone is known
   };
 
   void start_owed(const PendingOrder& order);
   std::vector<Waiting> start_in(PendingOrder order);
+  bool goes_before_service(int pending);
   bool is_below_guarantee(int leaf) const;
   bool is_behind(int pending, std::vector<int>& ahead);
   bool fits_now(int pending);
@@ -46,12 +51,14 @@ class StartPass {
   std::optional<WaitCause> try_start(int pending);
   // The same on the device types that `job`, its request, names.
   std::optional<WaitCause> try_start_as(int pending, const JobRequest& job, bool may_make_room);
-  std::optional<GangPlacement> place(const JobRequest& job, const FreeCapacity& free);
+  // The pending job's request, or this on one device type.
+  std::optional<GangPlacement> place(int pending, const JobRequest& job, const FreeCapacity& free);
   std::optional<GangPlacement> find_room(int pending, const JobRequest& request, std::string& text);
-  // The free devices beside so many of the reservations.
+  // The free devices beside so many of the reservations, for a pending job.
   struct StartView {
     const FreeCapacity& free;
     int reservations = 0;
+    int pending = 0;
   };
   // Jobs that need little of a device look for shared ones first; the others go there before
   // anybody is evicted for them. `text` is the end of the reason.
@@ -67,6 +74,21 @@ class StartPass {
   bool has_failed(int view, int shape) const;
   void set_failed(int view, int shape);
   void start(int pending, std::vector<ReplicaPlacement> replicas, const std::string& room);
+  // Room within a guarantee that jobs hold which started in this decision: they wait instead.
+  std::optional<GangPlacement> withdraw_for(int pending, const JobRequest& job, std::string& text);
+  struct OwnStart {
+    int pending = 0;
+    QuotaClaim claim;
+  };
+  std::vector<OwnStart> starts_to_withdraw(const QuotaClaim& claim) const;
+  std::optional<GangPlacement> withdraw_among(std::span<const OwnStart> starts,
+                                              const QuotaClaim& claim, const GangRequest& gang,
+                                              FreeCapacity& free, std::string& text);
+  void give_start(FreeCapacity& free, int pending) const;
+  void take_start(FreeCapacity& free, int pending) const;
+  QuotaClaim claim_of(int pending, const JobRequest& job);
+  void withdraw(int pending);
+  void add_withdrawn(std::vector<Waiting>& waiting);
   void reserve(int pending);
   void use_what_victims_left(std::vector<Waiting>& waiting);
   void add_waiting(const Waiting& waiting);
@@ -100,8 +122,13 @@ class StartPass {
   int room_searches_left_ = kRoomSearchesMax;
   int owed_room_searches_left_ = kOwedRoomSearchesMax;
   int starts_ = 0;
-  int starts_of_owed_ = 0;  // when the jobs within guarantees were last considered
+  std::vector<int> started_free_;    // jobs that started into free devices, in this order
+  std::vector<char> was_withdrawn_;  // by pending job
+  std::vector<int> withdrawn_;       // since add_withdrawn()
+  int starts_of_owed_ = 0;           // when the jobs within guarantees were last considered
   bool has_made_room_ = false;
+  const RunningJob* service_ = nullptr;  // only jobs that go before it start
+  bool is_service_owed_ = false;         // one more replica
   // At most so far above its leaf is the queue that is guaranteed what a job takes; -1: anything.
   int owed_distance_max_ = -1;
 };

@@ -3,6 +3,8 @@
 #include <string>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "regatta/base/core/ids.h"
 #include "regatta/platform/sched/internal/start_pass.h"
 
@@ -24,13 +26,22 @@ std::optional<GangPlacement> StartPass::mix(const JobRequest& job, const StartVi
 std::optional<GangPlacement> StartPass::place_free_or_mixed(const JobRequest& job,
                                                             const StartView& view, int shape,
                                                             std::string& text) {
-  const bool mixes = state_.mixes && state_.mixes->may_share(job);
+  const bool mixes = state_.mixes && may_share_devices(job);
   std::optional<GangPlacement> placement;
-  if (mixes && state_.mixes->prefers_sharing(job)) placement = mix(job, view, shape, true);
+  std::string why;
+  if (mixes && state_.mixes->prefers_sharing(job)) {
+    placement = mix(job, view, shape, true);
+    if (placement && !has_failed(view.reservations, shape) && place(view.pending, job, view.free))
+      why = fmt::format(
+          " though {} would do, as it needs {:.0f} % of one, less than the {:.0f} % of "
+          "mix_first_below",
+          devices_min(job) == 1 ? "a free device" : "free devices",
+          100 * state_.mixes->mean_need(job), 100 * state_.policy.mix_first_below);
+  }
   if (!placement && !has_failed(view.reservations, shape)) {
-    placement = place(job, view.free);
+    placement = place(view.pending, job, view.free);
     if (!placement && !state_.precautions.avoided.empty())
-      placement = place(job, free_with_avoided(state_, view.free));
+      placement = place(view.pending, job, free_with_avoided(state_, view.free));
     if (placement) {
       text = avoided_text(state_, placement->replicas);
       return placement;
@@ -38,7 +49,7 @@ std::optional<GangPlacement> StartPass::place_free_or_mixed(const JobRequest& jo
     set_failed(view.reservations, shape);
   }
   if (!placement && mixes) placement = mix(job, view, shape, false);
-  if (placement) text = sharing_text(state_, placement->replicas);
+  if (placement) text = sharing_text(state_, placement->replicas) + why;
   return placement;
 }
 

@@ -1,6 +1,7 @@
 // Pending jobs that their queues are guaranteed: sched/internal/start_pass.h.
 #include <algorithm>
 #include <cstddef>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -110,10 +111,31 @@ int StartPass::owed_distance(int pending) {
 
 int StartPass::owed_distance_as(int pending, const JobRequest& job) {
   if (!state_.policy.reclaims) return -1;
-  const QuotaClaim claim{.leaf = leaf_of(pending),
-                         .amounts = wanted(job, shape_of(pending, job)),
-                         .was_evicted = at(state_.queue.jobs, pending).evictions > 0};
-  return state_.guarantees.entitled_distance(state_.usage, claim, -1);
+  return state_.guarantees.entitled_distance(state_.usage, claim_of(pending, job), -1);
+}
+
+QuotaClaim StartPass::claim_of(int pending, const JobRequest& job) {
+  return {.leaf = leaf_of(pending),
+          .amounts = wanted(job, shape_of(pending, job)),
+          .was_evicted = at(state_.queue.jobs, pending).evictions > 0};
+}
+
+void StartPass::run_before(const RunningJob& service) {
+  service_ = &service;
+  const auto first =
+      std::span(service.replicas).first(std::min<std::size_t>(1, service.replicas.size()));
+  const QuotaClaim growth{.leaf = state_.usage.leaf_of(state_.accounts.at(&service.request)),
+                          .amounts = amounts_on(state_, service.request, first)};
+  is_service_owed_ =
+      state_.policy.reclaims && state_.guarantees.is_entitled(state_.usage, growth, -1);
+  room_searches_left_ = 0;
+  start_in(PendingOrder(state_));
+  state_.reservations.clear();
+}
+
+bool StartPass::goes_before_service(int pending) {
+  if (at(state_.queue.jobs, pending).request.priority <= service_->request.priority) return false;
+  return !is_service_owed_ || owed_distance(pending) >= 0;
 }
 
 }  // namespace regatta::sched

@@ -1,6 +1,8 @@
 #include "regatta/platform/sched/internal/state_jobs.h"
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -43,17 +45,6 @@ int thousandths(const YamlMap& map, std::string_view key, double fallback) {
   return static_cast<int>(kMilli * map.number_or(key, fallback, {.low = 0, .high = 1e6}) + 0.5);
 }
 
-const Choices<mixing::MixMode>& mix_modes() {
-  static const Choices<mixing::MixMode> choices = [] {
-    Choices<mixing::MixMode> made;
-    for (const mixing::MixMode mode : {mixing::MixMode::kShared, mixing::MixMode::kPreemptive,
-                                       mixing::MixMode::kTimeSlice, mixing::MixMode::kTidal})
-      made.emplace_back(name_of(mode), mode);
-    return made;
-  }();
-  return choices;
-}
-
 // Numbers of a list, as "20%" or 0.2.
 std::vector<double> numbers(const YamlMap& map, std::string_view key, NumberRange range,
                             std::string_view example) {
@@ -83,8 +74,10 @@ mixing::DutyProfile read_duty(const YamlMap& map) {
        numbers(map, "day", {.low = 0, .high = mixing::kDayPartsMax}, "[0.4, 1.2, 1.4]"))
     duty.day.push_back(static_cast<float>(part));
   if (duty.shares.empty()) map.fail("shares", "there are none; write a list like [5%, 10%, 60%]");
-  if (const Status status = check_duty(duty); !status)
-    map.fail(duty.day.empty() ? "shares" : "day", status.error().message);
+  if (const Status status = mixing::check_duty({.shares = duty.shares, .day = {}}); !status)
+    map.fail("shares", status.error().message);
+  if (const Status status = mixing::check_duty(duty); !status)
+    map.fail("day", status.error().message);
   return duty;
 }
 
@@ -111,6 +104,9 @@ Role read_role(const YamlMap& map) {
   role.cpu_milli = thousandths(map, "cpus", 0);
   role.memory_mib = mebibytes(map, "memory");
   role.nic_milli = thousandths(map, "nics", 0);
+  for (const char* const key : {"share", "device_memory", "duty"})
+    if (role.devices == 0 && map.has(key))
+      map.fail(key, "it is of the devices of a replica; give devices, or leave it out");
   if (map.has("duty")) {
     role.duty = read_duty(map.map("duty"));
     if (role.devices > 0 && role.device_memory_mib == 0)
@@ -129,12 +125,15 @@ void read_times(const YamlMap& map, JobRequest& job) {
   if (map.has("run_time")) {
     const YamlMap time = map.map("run_time");
     time.allow({"median", "log_spread"});
+    if (!time.has("median")) time.fail("median", "missing; add a time like 4h");
     job.run_time.median = time.seconds_or("median", {0}, kTimes);
     job.run_time.log_spread = time.number_or("log_spread", 0, {.low = 0, .high = 10});
   }
   if (map.has("checkpoint")) {
     const YamlMap checkpoint = map.map("checkpoint");
     checkpoint.allow({"interval", "write", "restart"});
+    if (checkpoint.has("write") && !checkpoint.has("interval"))
+      checkpoint.fail("write", "it is of each checkpoint; give their interval, or leave it out");
     job.checkpointing.interval = checkpoint.seconds_or("interval", {0}, kTimes);
     job.checkpointing.write = checkpoint.seconds_or("write", {0}, kTimes);
     job.checkpointing.restart = checkpoint.seconds_or("restart", {0}, kTimes);
@@ -166,6 +165,7 @@ void read_topology(const YamlMap& map, JobRequest& job) {
   if (!map.has("throughput")) return;
   for (const YamlMap& point : map.maps("throughput")) {
     point.allow({"devices", "throughput"});
+    if (!point.has("throughput")) point.fail("throughput", "missing; add a number");
     job.throughput.push_back({.devices = point.integer("devices"),
                               .throughput = point.number_or("throughput", 1, {.low = 1e-12})});
   }
@@ -179,6 +179,16 @@ std::vector<std::string> with_job_keys(std::vector<std::string> keys) {
   return keys;
 }
 
+std::vector<std::string> read_device_types_of(const YamlMap& map) {
+  std::vector<std::string> types = map.texts("device_types");
+  if (types.empty())
+    map.fail("device_types", "it is empty; name a device type, or leave it out for any");
+  const std::set<std::string> different(types.begin(), types.end());
+  if (different.size() < types.size())
+    map.fail("device_types", "a type is listed twice; list each once");
+  return types;
+}
+
 JobRequest read_job(const YamlMap& map) {
   JobRequest job;
   job.name = map.text("name");
@@ -189,7 +199,7 @@ JobRequest read_job(const YamlMap& map) {
   job.is_preemptible = map.boolean_or("preemptible", job.job_class != JobClass::kOnline);
   for (const YamlMap& role : map.maps("roles"))
     job.roles.push_back(read_role(role));
-  if (map.has("device_types")) job.device_types = map.texts("device_types");
+  if (map.has("device_types")) job.device_types = read_device_types_of(map);
   read_topology(map, job);
   read_times(map, job);
   if (map.has("demand")) job.demand = read_demand(map.map("demand"));
@@ -220,27 +230,6 @@ ReplicaPlacement read_replica(const YamlMap& map, const JobRequest& job, const N
 }
 
 }  // namespace
-
-std::vector<DeviceMix> read_mixes(const YamlMap& root, const NodeIndex& nodes) {
-  std::vector<DeviceMix> mixes;
-  for (const YamlMap& map : root.maps("mixes")) {
-    map.allow({"node", "device", "mode"});
-    DeviceMix mix;
-    mix.device = map.integer("device", {0, kNodeDevicesMax - 1});
-    mix.mode = map.choice("mode", mix_modes());
-    const std::string node = map.text("node");
-    if (const auto index = nodes.find(node); index != nodes.end())
-      mix.node = index->second;
-    else
-      map.fail("node",
-               fmt::format("no node is called '{}'; name one of nodes", printable(node, 64)));
-    mixes.push_back(mix);
-  }
-  std::stable_sort(mixes.begin(), mixes.end(), [](const DeviceMix& a, const DeviceMix& b) {
-    return std::pair{a.node, a.device} < std::pair{b.node, b.device};
-  });
-  return mixes;
-}
 
 RunningJob read_running_job(const YamlMap& map, const NodeIndex& nodes) {
   map.allow(with_job_keys({"running_for", "since_checkpoint", "completed", "replicas"}));

@@ -10,9 +10,6 @@
 
 namespace regatta::sched {
 
-// The list `mixes`, in any order. Errors stay in the document.
-std::vector<DeviceMix> read_mixes(const YamlMap& root, const NodeIndex& nodes);
-
 // An item of the list `running` or `pending`. Errors stay in the document.
 RunningJob read_running_job(const YamlMap& map, const NodeIndex& nodes);
 PendingJob read_pending_job(const YamlMap& map);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -60,7 +61,10 @@ void read_history(const YamlMap& map, ClusterNode& node) {
   for (const std::string& text : map.texts("failed_ago")) {
     const Result<Seconds> ago = parse_seconds(text);
     if (!ago || *ago > Seconds{kAgo.high}) {
-      map.fail("failed_ago", "write how long ago each failure was, like [20h, 3d]");
+      map.fail("failed_ago",
+               fmt::format("'{}' is no time from 0 s to {}; write how long ago each failure was, "
+                           "like [20h, 3d]",
+                           printable(text, 64), format_duration({kAgo.high})));
       return;
     }
     node.failures.push_back(Seconds{0} - *ago);
@@ -71,7 +75,12 @@ void read_history(const YamlMap& map, ClusterNode& node) {
                                        node.failures.size(), kNodeFailuresMax));
   else if (!node.failures.empty() && node.failures.front() < node.watched_since)
     map.fail("failed_ago",
-             "a failure is longer ago than the node is watched; give watched_for, like 90d");
+             map.has("watched_for")
+                 ? fmt::format("a failure was {} ago, and the node is watched for {} alone; "
+                               "correct one of them",
+                               format_duration(Seconds{0} - node.failures.front()),
+                               format_duration(Seconds{0} - node.watched_since))
+                 : "it does not say for how long the node was seen; give watched_for, like 90d");
 }
 
 void read_health(const YamlMap& map, ClusterNode& node) {
@@ -116,8 +125,8 @@ void add_nodes(const YamlMap& map, StateNodes& state) {
   }
 }
 
-// Health and amounts of a node that the cluster file has.
-void change_node(const YamlMap& map, StateNodes& state) {
+// Health and amounts of a node that the cluster file has; `changed`: those before it.
+void change_node(const YamlMap& map, StateNodes& state, std::set<std::string>& changed) {
   map.allow({"name", "cpus", "memory", "health", "failures_per_day", "failed_devices", "failed_ago",
              "watched_for"});
   const std::string name = map.text("name");
@@ -127,6 +136,9 @@ void change_node(const YamlMap& map, StateNodes& state) {
                                  printable(name, 64)));
     return;
   }
+  if (!changed.insert(name).second)
+    map.fail("name",
+             fmt::format("server {} is listed twice; give all its keys in one place", name));
   ClusterNode& node = at(state.nodes, found->second);
   read_amounts(map, node);
   read_health(map, node);
@@ -160,9 +172,14 @@ StateNodes read_state_nodes(const YamlMap& root, const ClusterReader& read_clust
   if (!has_cluster && root.has("node"))
     root.fail("node", "it is for the nodes of a cluster file; give cluster, or leave it out");
   if (has_cluster && !root.has("nodes")) return state;
-  for (const YamlMap& map : root.maps("nodes")) {
+  const std::vector<YamlMap> maps = root.maps("nodes");
+  if (maps.empty())
+    root.fail("nodes", has_cluster ? "it is empty; give a node, or leave it out"
+                                   : "it is empty; give a node");
+  std::set<std::string> changed;
+  for (const YamlMap& map : maps) {
     if (has_cluster)
-      change_node(map, state);
+      change_node(map, state, changed);
     else
       add_nodes(map, state);
     if (state.nodes.size() > static_cast<std::size_t>(kNodesMax)) {
