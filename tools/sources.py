@@ -55,16 +55,18 @@ def included(path):
 
 
 def flags_for(path, flags):
-    """The flags of the source beside a header (x.cc or x_test.cc), else of any source of its folder,
-    else of any source at all: enough to find every include. Headers are read as C++, those of C
-    sources, too."""
+    """The flags of the source beside a header (x.cc or x_test.cc), else of any source of its folder or
+    the nearest one above, else of any source at all: enough to find every include. Headers are read
+    as C++, those of C sources, too."""
     path = path.resolve()
     flags = {source: kept for source, kept in flags.items() if source.suffix != ".c"}
     for name in (path.stem + ".cc", path.stem + "_test.cc"):
         if path.with_name(name) in flags:
             return flags[path.with_name(name)]
-    near = sorted(source for source in flags if source.parent == path.parent)
-    return flags[near[0]] if near else max(flags.values(), key=len, default=["-std=c++20", f"-I{ROOT}"])
+    for folder in path.parents:
+        if near := sorted(source for source in flags if source.parent == folder):
+            return flags[near[0]]
+    return max(flags.values(), key=len, default=["-std=c++20", f"-I{ROOT}"])
 
 
 class PassedCache:
