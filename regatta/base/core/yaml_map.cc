@@ -156,6 +156,10 @@ T quantity(const YamlMap& map, std::string_view key, T fallback, const UnitText<
 
 Result<YamlDocument> YamlDocument::parse(std::string_view text, std::string_view file) {
   REGATTA_TRY(tree, parse_yaml(text, file));
+  return read(std::move(tree), file);
+}
+
+Result<YamlDocument> YamlDocument::read(YamlNode tree, std::string_view file) {
   if (tree.kind != YamlKind::kMap) {
     return Error{Code::kInvalidInput,
                  fmt::format("{}:{}: found {} where a map of keys is expected; write it as "

@@ -42,7 +42,10 @@ struct YamlEntry;
 
 struct YamlNode {
   YamlKind kind = YamlKind::kNull;
-  int line = 1;                    // from 1
+  int line = 1;            // from 1
+  bool is_quoted = false;  // a scalar that stands in quotes
+  std::size_t begin = 0;   // bytes of the text that hold the value: of parse_json() alone
+  std::size_t end = 0;
   std::string scalar;              // kScalar
   std::vector<YamlNode> items;     // kList
   std::vector<YamlEntry> entries;  // kMap, in the order of the file
@@ -62,12 +65,31 @@ struct YamlEntry {
 // aliases, more than one document, or a bound exceeded.
 Result<YamlNode> parse_yaml(std::string_view text, std::string_view file);
 
+// The bounds of one text of JSON.
+struct YamlBounds {
+  std::size_t bytes = kYamlMaxBytes;
+  int depth = kYamlMaxDepth;
+  int nodes = kYamlMaxNodes;
+};
+
+// The same tree of a text in JSON, so that one reader serves both: numbers and truth values are
+// scalars as they are written. Errors as parse_yaml(), with `name` for the text.
+Result<YamlNode> parse_json(std::string_view text, std::string_view name, YamlBounds bounds = {});
+
+// The tree as JSON without blanks. A scalar that had no quotes and that JSON knows as a number,
+// true or false has none there either.
+std::string json_text(const YamlNode& node);
+// Appends `text` in double quotes, with the escapes of JSON.
+void append_json_quoted(std::string_view text, std::string& out);
+
 class YamlMap;
 
 class YamlDocument {
  public:
   // See parse_yaml() for the errors of syntax; kInvalidInput too when the top is no map.
   static Result<YamlDocument> parse(std::string_view text, std::string_view file);
+  // The same of a tree, whose top is a map.
+  static Result<YamlDocument> read(YamlNode tree, std::string_view file);
 
   // Views of the document: it must outlive them.
   YamlMap root() const;

@@ -42,23 +42,22 @@ class TreeBuilder : public YAML::EventHandler {
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     refuse_anchor(mark, anchor);
-    add({.kind = YamlKind::kNull, .line = line_of(mark), .scalar = {}, .items = {}, .entries = {}});
+    add(node_at(mark, YamlKind::kNull));
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t /*anchor*/) override {
     throw Refused{line_of(mark), "aliases are not read here; write the value out"};
   }
-  void OnScalar(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
     refuse_anchor(mark, anchor);
     if (expects_key()) {
       add_key(mark, value);
       return;
     }
-    add({.kind = YamlKind::kScalar,
-         .line = line_of(mark),
-         .scalar = value,
-         .items = {},
-         .entries = {}});
+    YamlNode node = node_at(mark, YamlKind::kScalar);
+    node.scalar = value;
+    node.is_quoted = tag == "!";
+    add(std::move(node));
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value /*style*/) override {
@@ -78,6 +77,13 @@ class TreeBuilder : public YAML::EventHandler {
   };
 
   static int line_of(const YAML::Mark& mark) { return mark.line + 1; }
+
+  static YamlNode node_at(const YAML::Mark& mark, YamlKind kind) {
+    YamlNode node;
+    node.kind = kind;
+    node.line = line_of(mark);
+    return node;
+  }
 
   static void refuse_anchor(const YAML::Mark& mark, YAML::anchor_t anchor) {
     if (anchor != YAML::NullAnchor)
@@ -128,8 +134,7 @@ class TreeBuilder : public YAML::EventHandler {
       throw Refused{line_of(mark),
                     fmt::format("nested more than {} levels deep; flatten it", kYamlMaxDepth)};
     }
-    open_.push_back(
-        {.node = {.kind = kind, .line = line_of(mark), .scalar = {}, .items = {}, .entries = {}}});
+    open_.push_back({.node = node_at(mark, kind)});
   }
 
   void end() {
