@@ -29,6 +29,14 @@ Result<std::string> behind_links(std::string path) {
   return path;
 }
 
+// As open(2) makes a file that others may read: with a umask of 077 it is its owner's alone. The
+// mask can be read only by setting it; for that moment it is the strictest.
+mode_t mode_of_new_file() {
+  const mode_t mask = ::umask(077);
+  ::umask(mask);
+  return 0644 & ~mask;
+}
+
 }  // namespace
 
 Result<StagedFile> StagedFile::stage(const std::string& path, std::string_view text) {
@@ -47,7 +55,7 @@ Result<StagedFile> StagedFile::stage(const std::string& path, std::string_view t
     const std::string& message = written.error().message;
     return Error{written.error().code, place + message.substr(beside.size())};
   }
-  if (::fchmod(file.get(), 0644) != 0) return errno_error(place);
+  if (::fchmod(file.get(), mode_of_new_file()) != 0) return errno_error(place);
   return staged;
 }
 

@@ -1,6 +1,7 @@
 #include <filesystem>
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "regatta/base/os/file.h"
@@ -32,6 +33,21 @@ TEST(StagedFile, LeavesNothingWhereItIsDropped) {
   ASSERT_TRUE(folder);
   { ASSERT_TRUE(StagedFile::stage(folder->path() + "/text", "new")); }
   EXPECT_EQ(entries_of(folder->path()), 0U);
+}
+
+TEST(StagedFile, IsForItsOwnerAloneWhereTheUmaskSaysSo) {
+  const auto folder = TempFolder::create();
+  ASSERT_TRUE(folder);
+  const auto mode_under = [&](mode_t mask) {
+    const std::string path = folder->path() + "/text";
+    const mode_t before = ::umask(mask);
+    const bool is_written = write_file_atomically(path, "secret").has_value();
+    EXPECT_EQ(::umask(before), mask);
+    struct stat state {};
+    return is_written && ::stat(path.c_str(), &state) == 0 ? state.st_mode & 0777U : 0U;
+  };
+  EXPECT_EQ(mode_under(0077), 0600U);
+  EXPECT_EQ(mode_under(0022), 0644U);
 }
 
 TEST(StagedFile, ThatIsWrittenBitByBitIsNotSeenBeforeItIsPublished) {
