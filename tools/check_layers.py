@@ -13,7 +13,7 @@ import sys
 
 # Bottom first, `domain/module`. A module may use those before it; domains follow one another.
 ORDER = [
-    "base/core", "base/os", "base/net", "base/rpc", "base/tls",
+    "base/core", "base/os", "base/net", "base/rpc", "base/tls", "base/http",
     "model/topo", "model/workload", "model/pipeline", "model/cost", "model/collective",
     "gpu/device", "gpu/sharing",
     "network/port_counters", "network/fabric", "network/diag", "network/simulate", "network/lab", "network/rdma", "network/probe",
