@@ -53,16 +53,6 @@ void check_device_types(const YamlMap& root, const ClusterSnapshot& snapshot) {
   }
 }
 
-QuotaTree read_quotas(const YamlDocument& document, const YamlMap& root) {
-  std::vector<QuotaQueue> queues = read_queues(root, "queues");
-  if (!document.status()) return {};
-  if (queues.empty()) root.fail("queues", "it is empty; give a queue, or leave the key out");
-  auto quotas = QuotaTree::create(std::move(queues));
-  if (quotas) return std::move(*quotas);
-  fail_at_queue(root, quotas.error().message);
-  return {};
-}
-
 // The checks that need no other job; check_state() makes most of them too, without the line.
 void check_listed_job(const YamlMap& map, const JobRequest& job, const QuotaTree& quotas,
                       std::set<std::string>& names) {
@@ -131,6 +121,16 @@ void check_places(const YamlMap& map, const RunningJob& job,
 
 }  // namespace
 
+QuotaTree read_quota_tree(const YamlDocument& document, const YamlMap& root) {
+  std::vector<QuotaQueue> queues = read_queues(root, "queues");
+  if (!document.status()) return {};
+  if (queues.empty()) root.fail("queues", "it is empty; give a queue, or leave the key out");
+  auto quotas = QuotaTree::create(std::move(queues));
+  if (quotas) return std::move(*quotas);
+  fail_at_queue(root, quotas.error().message);
+  return {};
+}
+
 Result<SchedulerState> parse_state(std::string_view text, std::string_view file,
                                    const ClusterReader& read_cluster) {
   REGATTA_TRY(document, YamlDocument::parse(text, file));
@@ -140,7 +140,7 @@ Result<SchedulerState> parse_state(std::string_view text, std::string_view file,
   StateNodes nodes = read_state_nodes(root, read_cluster);
   state.snapshot.nodes = std::move(nodes.nodes);
   if (root.has("queues")) {
-    state.queue.quotas = read_quotas(document, root);
+    state.queue.quotas = read_quota_tree(document, root);
     check_device_types(root, state.snapshot);
   }
   std::set<std::string> names;

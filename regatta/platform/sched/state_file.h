@@ -5,11 +5,14 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "regatta/base/core/result.h"
+#include "regatta/base/core/yaml_map.h"
 #include "regatta/model/topo/cluster.h"
 #include "regatta/platform/sched/cluster_snapshot.h"
 #include "regatta/platform/sched/decide.h"
+#include "regatta/platform/sched/quota_tree.h"
 
 namespace regatta::sched {
 
@@ -24,6 +27,13 @@ using ClusterReader = std::function<Result<topo::Cluster>(const std::string& nam
 // Fails with kInvalidInput that names `file`, line, key and remedy.
 Result<SchedulerState> parse_state(std::string_view text, std::string_view file,
                                    const ClusterReader& read_cluster);
+
+// The job of a map whose keys are those of a pending job of a state, without its times that count
+// from now, and `more_keys`, which the caller reads. Errors stay in the document.
+JobRequest read_job_request(const YamlMap& map, const std::vector<std::string>& more_keys);
+
+// The list `queues` of the map; without queues the tree of one. Errors stay in the document.
+QuotaTree read_quota_tree(const YamlDocument& document, const YamlMap& root);
 
 // The job as an item of the list `pending`, as parse_state() reads it; lines end with a newline.
 // Leaves out its class, duty, demand, deadline and times that count from now.

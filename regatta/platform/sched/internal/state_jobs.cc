@@ -11,6 +11,7 @@
 
 #include "regatta/base/core/ids.h"
 #include "regatta/platform/sched/internal/node_fit.h"
+#include "regatta/platform/sched/state_file.h"
 
 namespace regatta::sched {
 namespace {
@@ -246,6 +247,11 @@ RunningJob read_running_job(const YamlMap& map, const NodeIndex& nodes) {
   for (const YamlMap& replica : map.maps("replicas"))
     job.replicas.push_back(read_replica(replica, job.request, nodes));
   return job;
+}
+
+JobRequest read_job_request(const YamlMap& map, const std::vector<std::string>& more_keys) {
+  map.allow(with_job_keys(more_keys));
+  return read_job(map);
 }
 
 PendingJob read_pending_job(const YamlMap& map) {

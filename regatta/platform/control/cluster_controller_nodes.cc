@@ -1,0 +1,226 @@
+// Nodes: how they join, report, fall silent, and what they are ordered.
+#include <algorithm>
+#include <cstddef>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "regatta/base/core/ids.h"
+#include "regatta/base/core/text.h"
+#include "regatta/platform/control/cluster_controller.h"
+#include "regatta/platform/control/internal/attempts.h"
+
+namespace regatta::control {
+namespace {
+
+constexpr double kFenceFactor = 1.25;
+
+// The facts that a node reports; its health and its domains' failures are the controller's.
+bool has_same_facts(const sched::ClusterNode& a, const sched::ClusterNode& b) {
+  return a.device_type == b.device_type && a.devices == b.devices &&
+         a.device_memory_mib == b.device_memory_mib && a.cpu_milli == b.cpu_milli &&
+         a.memory_mib == b.memory_mib && a.nics == b.nics && a.numa_nodes == b.numa_nodes &&
+         a.leaf == b.leaf && a.group == b.group;
+}
+
+std::string end_text(const ReplicaReport& report, const std::string& node) {
+  if (report.signal != 0)
+    return fmt::format("replica {} on node {} was ended by signal {}", report.key.replica, node,
+                       report.signal);
+  return fmt::format("replica {} on node {} ended with status {}", report.key.replica, node,
+                     report.exit_status);
+}
+
+void apply_report(ControllerState& state, ManagedJob& job, const ReplicaReport& report,
+                  const Moment& moment) {
+  Replica& replica = at(job.attempt->replicas, report.key.replica);
+  if (!report.is_over) {
+    if (replica.phase != ReplicaPhase::kOrdered) return;
+    replica.phase = ReplicaPhase::kRunning;
+    settle(state, job, moment);
+    return;
+  }
+  replica.exit_status = report.exit_status;
+  replica.signal = report.signal;
+  set_gone(state, job, report.key.replica, ReplicaPhase::kEnded);
+  const bool has_failed = report.exit_status != 0 || report.signal != 0 || report.is_node_fault;
+  if (!has_failed || job.attempt->stop != StopCause::kNone) {
+    settle(state, job, moment);
+    return;
+  }
+  if (report.is_node_fault) {
+    begin_stop(state, job, StopCause::kLostNode,
+               fmt::format("node {} has ended a replica that it could not keep",
+                           at(state.tables.nodes, replica.node).facts.name),
+               moment);
+    return;
+  }
+  job.exit_status = report.signal != 0 ? 128 + report.signal : report.exit_status;
+  begin_stop(state, job, StopCause::kFailed,
+             end_text(report, at(state.tables.nodes, replica.node).facts.name), moment);
+}
+
+// `why`: what is said of the node.
+void set_lost(ControllerState& state, int index, std::string_view why, const Moment& moment) {
+  const std::vector<PlacedReplica> placed = at(state.tables.nodes, index).replicas;
+  const std::string reason =
+      fmt::format("node {} {}", at(state.tables.nodes, index).facts.name, why);
+  for (const auto& [id, replica] : placed) {
+    ManagedJob& job = state.tables.jobs.at(id);
+    if (job.attempt == nullptr || at(job.attempt->replicas, replica).is_gone()) continue;
+    set_gone(state, job, replica, ReplicaPhase::kLost);
+    begin_stop(state, job, StopCause::kLostNode, reason, moment);
+  }
+}
+
+}  // namespace
+
+Result<int> ClusterController::join(const NodeIdentity& identity, const Moment& moment) {
+  const sched::ClusterNode& facts = identity.facts;
+  if (facts.name.empty() || facts.devices < 0 || facts.devices > sched::kNodeDevicesMax)
+    return Error{Code::kInvalidInput,
+                 fmt::format("node {}: it has no name, or not 0 to {} devices",
+                             printable(facts.name, 60), sched::kNodeDevicesMax)};
+  ClusterTables& tables = state_->tables;
+  int index = tables.find_node(facts.name);
+  if (index < 0) {
+    index = static_cast<int>(tables.nodes.size());
+    tables.nodes.emplace_back().joined_ms = moment.unix_ms;
+    tables.node_indices[facts.name] = index;
+  }
+  const bool is_other_journal = !at(tables.nodes, index).journal_id.empty() &&
+                                at(tables.nodes, index).journal_id != identity.journal_id;
+  if (is_other_journal) set_lost(*state_, index, "has a new journal", moment);
+  ManagedNode& node = at(tables.nodes, index);
+  for (const PlacedReplica& placed : node.replicas) {
+    const Attempt& attempt = *tables.jobs.at(placed.job).attempt;
+    if (at(attempt.replicas, placed.replica).devices >> static_cast<unsigned>(facts.devices) != 0)
+      return Error{
+          Code::kConflict,
+          fmt::format("node {}: it has {} devices now, and job {} runs on others; drain it "
+                      "first",
+                      facts.name, facts.devices, handle_of(tables.jobs.at(placed.job)))};
+  }
+  if (node.revision == 0 || !has_same_facts(node.facts, facts) ||
+      node.address != identity.address || node.journal_id != identity.journal_id) {
+    node.facts = facts;
+    node.address = identity.address;
+    node.journal_id = identity.journal_id;
+    state_->changed_nodes.insert(index);
+    state_->needs_decision = true;
+  }
+  if (!std::exchange(node.is_connected, true)) state_->needs_decision = true;
+  hear(index, moment);
+  state_->ordered_nodes.insert(index);
+  return index;
+}
+
+void ClusterController::hear(int index, const Moment& moment) {
+  ManagedNode& node = at(state_->tables.nodes, index);
+  node.last_heard = moment.now;
+  if (!node.is_silent && !node.is_fenced) return;
+  node.is_silent = false;
+  node.is_fenced = false;
+  state_->needs_decision = true;
+}
+
+void ClusterController::disconnect(int index) {
+  at(state_->tables.nodes, index).is_connected = false;
+}
+
+std::vector<ReplicaOrder> ClusterController::report(int index,
+                                                    std::span<const ReplicaReport> reports,
+                                                    bool is_complete, Revision durable,
+                                                    const Moment& moment) {
+  std::vector<ReplicaOrder> answers;
+  std::set<ReplicaKey> listed;
+  for (const ReplicaReport& report : reports) {
+    listed.insert(report.key);
+    ManagedJob* job = state_->tables.find_job(report.key.job);
+    const bool is_current = job != nullptr && job->attempt != nullptr &&
+                            job->attempt->number == report.key.attempt &&
+                            job->attempt->fence == report.fence && report.key.replica >= 0 &&
+                            report.key.replica < static_cast<int>(job->attempt->replicas.size()) &&
+                            at(job->attempt->replicas, report.key.replica).node == index;
+    if (is_current && !at(job->attempt->replicas, report.key.replica).is_gone()) {
+      apply_report(*state_, *job, report, moment);
+      continue;
+    }
+    if (!report.is_over)
+      answers.push_back({.kind = OrderKind::kStop, .key = report.key, .fence = report.fence});
+    else if (job == nullptr ||
+             (job->revision <= durable && !state_->changed_jobs.contains(job->id)))
+      answers.push_back({.kind = OrderKind::kForget, .key = report.key, .fence = report.fence});
+  }
+  if (!is_complete) return answers;
+  // Replicas that ran, and of which the journal knows nothing: the journal is a new one.
+  const std::vector<PlacedReplica> placed = at(state_->tables.nodes, index).replicas;
+  for (const auto& [id, replica] : placed) {
+    ManagedJob& job = state_->tables.jobs.at(id);
+    if (job.attempt == nullptr) continue;
+    const ReplicaKey key{id, job.attempt->number, replica};
+    if (at(job.attempt->replicas, replica).phase != ReplicaPhase::kRunning || listed.contains(key))
+      continue;
+    set_gone(*state_, job, replica, ReplicaPhase::kLost);
+    begin_stop(
+        *state_, job, StopCause::kLostNode,
+        fmt::format("node {} has lost its journal", at(state_->tables.nodes, index).facts.name),
+        moment);
+  }
+  return answers;
+}
+
+std::vector<ReplicaOrder> ClusterController::orders_for(int index, Revision durable) const {
+  std::vector<ReplicaOrder> orders;
+  for (const auto& [id, replica] : at(state_->tables.nodes, index).replicas) {
+    const ManagedJob& job = state_->tables.jobs.at(id);
+    const Attempt& attempt = *job.attempt;
+    if (job.revision > durable || state_->changed_jobs.contains(id)) continue;
+    const Replica& placed = at(attempt.replicas, replica);
+    ReplicaOrder order{
+        .kind = OrderKind::kStop, .key = {id, attempt.number, replica}, .fence = attempt.fence};
+    if (attempt.stop == StopCause::kNone) {
+      if (placed.phase != ReplicaPhase::kOrdered) continue;
+      auto spec = parse_job_spec(job.spec, "job");
+      if (!spec) continue;
+      order.kind = OrderKind::kStart;
+      order.command = std::move(spec->command);
+      order.environment = std::move(spec->environment);
+      order.working_folder = std::move(spec->working_folder);
+      order.user = job.user;
+      order.devices = placed.devices;
+      order.ranks = ranks_of_replica(*spec, placed.role);
+      order.world_size = 0;
+      for (int i = 0; i < static_cast<int>(attempt.replicas.size()); ++i) {
+        if (i == replica) order.first_rank = order.world_size;
+        order.world_size += ranks_of_replica(*spec, at(attempt.replicas, i).role);
+      }
+      order.head_address = at(state_->tables.nodes, attempt.replicas.front().node).address;
+    }
+    orders.push_back(std::move(order));
+  }
+  return orders;
+}
+
+void ClusterController::tick(const Moment& moment) {
+  const auto ended = state_->pause_ends.upper_bound(moment.now);
+  if (ended != state_->pause_ends.begin()) state_->needs_decision = true;
+  state_->pause_ends.erase(state_->pause_ends.begin(), ended);
+  for (int index = 0; index < static_cast<int>(state_->tables.nodes.size()); ++index) {
+    ManagedNode& node = at(state_->tables.nodes, index);
+    const Seconds silence = moment.now - node.last_heard;
+    if (!node.is_silent && silence > state_->options.silent_after) {
+      node.is_silent = true;
+      state_->needs_decision = true;
+    }
+    if (!node.is_fenced && silence > state_->options.lease * kFenceFactor) {
+      node.is_fenced = true;
+      set_lost(*state_, index, "has not been heard", moment);
+    }
+  }
+}
+
+}  // namespace regatta::control

@@ -1,0 +1,53 @@
+// control/internal/attempts.h: the controller's state, and the attempts of jobs in it: how they
+// begin and stop, and what follows.
+#pragma once
+
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "regatta/base/core/result.h"
+#include "regatta/platform/control/cluster_controller.h"
+#include "regatta/platform/control/cluster_tables.h"
+
+namespace regatta::control {
+
+struct ControllerState {
+  ControllerOptions options;
+  ClusterTables tables;
+  // Since the last take_effects().
+  std::set<JobId> changed_jobs;
+  std::set<int> changed_nodes;
+  std::set<int> ordered_nodes;
+  std::set<std::string> changed_once;
+  std::set<std::string> changed_users;
+  std::set<std::string> changed_tokens;
+  bool has_new_quotas = false;
+  bool needs_decision = true;
+  std::multiset<Seconds> pause_ends;  // of jobs that have failed
+};
+
+// The job is to be written.
+void touch(ControllerState& state, const ManagedJob& job);
+// `reason`: one sentence. Keeps the indices of the tables.
+void set_phase(ControllerState& state, ManagedJob& job, JobPhase phase, std::string reason);
+// A job that fails ends those that wait for its success, and those that wait for them.
+void set_over(ControllerState& state, ManagedJob& job, JobPhase phase, std::string reason,
+              const Moment& moment);
+
+// kConflict where a node is not heard, or lacks devices.
+Status check_places(const ControllerState& state, const ManagedJob& job,
+                    std::span<const Replica> places);
+void begin_attempt(ControllerState& state, ManagedJob& job, std::vector<Replica> places,
+                   const Moment& moment);
+// The first cause of an attempt counts, but for a cancellation, which goes over all.
+void begin_stop(ControllerState& state, ManagedJob& job, StopCause cause, std::string reason,
+                const Moment& moment);
+// The replica with this index is over or lost: jobs that wait for its devices may be ordered.
+void set_gone(ControllerState& state, ManagedJob& job, int replica, ReplicaPhase phase);
+// After replicas have started or gone: the job runs, or its attempt is over, and what follows
+// begins.
+void settle(ControllerState& state, ManagedJob& job, const Moment& moment);
+
+}  // namespace regatta::control
