@@ -1,0 +1,67 @@
+#include "regatta/platform/node_agent/internal/log_service.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "regatta/platform/node_agent/internal/rank_log.h"
+
+namespace regatta::node_agent {
+namespace {
+
+constexpr std::size_t kPartBytes = std::size_t{64} << 10;
+constexpr std::size_t kRequestsMost = 256;
+constexpr Seconds kFollowEvery{0.1};
+
+}  // namespace
+
+void LogService::request(const node_protocol::LogRequest& request) {
+  if (request.is_cancelled) {
+    open_.erase(request.request);
+  } else if (open_.size() >= kRequestsMost) {
+    access_.send({.request = request.request,
+                  .offset = 0,
+                  .data = {},
+                  .is_last = true,
+                  .error = "too many logs of this node are read at once; end some"});
+  } else {
+    open_[request.request] = request;
+  }
+}
+
+bool LogService::serve_one(node_protocol::LogRequest& request, bool& is_done) const {
+  // Before the reading: what is written after it is not missed.
+  const bool is_over = access_.is_over(request.key);
+  const bool is_bounded = !request.is_following && request.length > 0;
+  const std::size_t most =
+      is_bounded ? std::min(kPartBytes, static_cast<std::size_t>(request.length)) : kPartBytes;
+  auto bytes = read_log(access_.run_folder(request.key), request.rank, request.offset, most);
+  node_protocol::LogPart part{.request = request.request, .offset = 0, .data = {}, .error = {}};
+  if (!bytes) {
+    is_done = true;
+    part.error = "the log cannot be read";
+  } else {
+    const bool is_end = bytes->data.empty();
+    part.offset = bytes->offset;
+    part.data = std::move(bytes->data);
+    request.offset = part.offset + static_cast<std::int64_t>(part.data.size());
+    if (is_bounded) request.length -= static_cast<std::int64_t>(part.data.size());
+    is_done = (is_end && (!request.is_following || is_over)) || (is_bounded && request.length <= 0);
+    if (is_end && !is_done) return false;
+  }
+  part.is_last = is_done;
+  access_.send(part);
+  return !is_done;
+}
+
+Seconds LogService::serve() {
+  bool has_more = false;
+  for (auto each = open_.begin(); each != open_.end();) {
+    bool is_done = false;
+    has_more |= serve_one(each->second, is_done);
+    each = is_done ? open_.erase(each) : std::next(each);
+  }
+  if (open_.empty()) return Seconds{-1};
+  return has_more ? Seconds{0} : kFollowEvery;
+}
+
+}  // namespace regatta::node_agent

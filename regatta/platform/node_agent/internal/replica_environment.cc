@@ -1,0 +1,50 @@
+#include "regatta/platform/node_agent/internal/replica_environment.h"
+
+#include <bit>
+#include <map>
+
+namespace regatta::node_agent {
+namespace {
+
+constexpr std::int64_t kPortFirst = 20000;  // below the ports that Linux gives to clients
+constexpr std::int64_t kPorts = 10000;
+
+}  // namespace
+
+std::string device_list(std::uint32_t devices) {
+  std::string list;
+  for (; devices != 0; devices &= devices - 1)
+    list += (list.empty() ? "" : ",") + std::to_string(std::countr_zero(devices));
+  return list;
+}
+
+std::vector<std::pair<std::string, std::string>> replica_environment(
+    const control::ReplicaOrder& order, const EnvironmentFacts& facts) {
+  std::map<std::string, std::string> variables = {
+      {"PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
+      {"HOME", facts.home},
+      {"USER", facts.user},
+      {"LOGNAME", facts.user},
+      {"LANG", "C.UTF-8"},
+      {"MASTER_PORT",
+       std::to_string(kPortFirst + (order.key.job * 17 + order.key.attempt) % kPorts)}};
+  for (const auto& [name, value] : order.environment)
+    variables[name] = value;
+  variables.erase("RANK");
+  variables.erase("LOCAL_RANK");
+  const std::string devices = device_list(order.devices);
+  variables["WORLD_SIZE"] = std::to_string(order.world_size);
+  variables["LOCAL_WORLD_SIZE"] = std::to_string(order.ranks);
+  variables["MASTER_ADDR"] = order.head_address;
+  variables["REGATTA_JOB"] = std::to_string(order.key.job);
+  variables["REGATTA_ATTEMPT"] = std::to_string(order.key.attempt);
+  variables["REGATTA_REPLICA"] = std::to_string(order.key.replica);
+  variables["REGATTA_NODE"] = facts.node;
+  variables["REGATTA_DEVICES"] = devices;
+  variables[kRunVariable] = facts.run;
+  // Also when it is empty: a replica without devices sees none.
+  if (facts.device_type != "cpu") variables["CUDA_VISIBLE_DEVICES"] = devices;
+  return {variables.begin(), variables.end()};
+}
+
+}  // namespace regatta::node_agent
