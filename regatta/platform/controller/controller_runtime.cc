@@ -1,0 +1,263 @@
+#include "regatta/platform/controller/controller_runtime.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "regatta/base/core/ids.h"
+#include "regatta/base/os/clock.h"
+#include "regatta/platform/control/cluster_tables.h"
+#include "regatta/platform/control/scheduling_view.h"
+#include "regatta/platform/controller/decision_thread.h"
+#include "regatta/platform/store/commit_queue.h"
+
+namespace regatta::controller {
+namespace {
+
+constexpr Seconds kTick{0.25};
+constexpr int kTicksPerDiskCheck = 4;
+constexpr double kDecisionShare = 4;  // a decision's time, at least so often until the next one
+
+// Effects that wait for their commit.
+struct Batch {
+  store::Revision last = 0;
+  std::vector<store::Change> changes;  // for those who watch
+  std::vector<int> nodes;
+};
+
+}  // namespace
+
+struct ControllerRuntime::Impl {
+  Impl(http::EventLoop& event_loop, RuntimeOptions given, control::ClusterTables tables)
+      : loop(event_loop),
+        options(std::move(given)),
+        core(options.control, std::move(tables)),
+        decisions([this](DecisionReport report) {
+          loop.post([this, alive = std::weak_ptr(life), report = std::move(report)]() mutable {
+            if (!alive.expired()) decided(std::move(report));
+          });
+        }) {}
+
+  control::Moment moment() const {
+    return {.now = os::monotonic_now(),
+            .unix_ms = static_cast<std::int64_t>(os::system_now().value * 1000)};
+  }
+
+  void flush() {
+    control::Effects effects = core.take_effects();
+    needs_decision |= effects.needs_decision;
+    if (effects.changes.empty()) {
+      // Orders of what is durable already leave when the commits before them are.
+      if (batches.empty())
+        send_orders(effects.nodes);
+      else
+        std::move(effects.nodes.begin(), effects.nodes.end(),
+                  std::back_inserter(batches.back().nodes));
+      return;
+    }
+    Batch& batch = batches.emplace_back();
+    batch.last = effects.changes.back().revision;
+    batch.nodes = std::move(effects.nodes);
+    if (!watchers.empty()) batch.changes = effects.changes;
+    queue->add(std::move(effects.changes));
+  }
+
+  void committed(const store::CommitReport& report) {
+    is_disk_full = !report.status && report.status.error().code == Code::kExhausted;
+    if (is_disk_full) return;  // the queue tries again until there is space
+    if (!report.status) {
+      if (!has_ended) ended(report.status.error());
+      has_ended = true;
+      return;
+    }
+    durable = report.durable;
+    while (!batches.empty() && batches.front().last <= durable) {
+      const Batch batch = std::move(batches.front());
+      batches.pop_front();
+      send_orders(batch.nodes);
+      for (const auto& watcher : watchers)
+        watcher(batch.changes);
+    }
+    while (!answers.empty() && answers.begin()->first <= durable) {
+      const auto answer = std::move(answers.begin()->second);
+      answers.erase(answers.begin());
+      answer();
+    }
+  }
+
+  void send_orders(const std::vector<int>& nodes) {
+    if (!send) return;
+    for (const int node : nodes) {
+      const std::vector<control::ReplicaOrder> orders = core.orders_for(node, durable);
+      if (!orders.empty()) send(at(core.tables().nodes, node).facts.name, orders);
+    }
+  }
+
+  void tick() {
+    loop.after(kTick, [this, alive = std::weak_ptr(life)] {
+      if (!alive.expired()) tick();
+    });
+    core.tick(moment());
+    flush();
+    if (options.is_disk_low && ++ticks % kTicksPerDiskCheck == 0)
+      is_disk_low = options.is_disk_low();
+    decide_if_due();
+  }
+
+  void decide_if_due() {
+    const Seconds now = os::monotonic_now();
+    if (!needs_decision || is_deciding || now < next_decision) return;
+    needs_decision = false;
+    is_deciding = true;
+    decisions.decide(scheduling_view(core.tables(), now, options.decision_depth), options.policy);
+  }
+
+  void decided(DecisionReport report) {
+    is_deciding = false;
+    ++stats.decisions;
+    stats.last_time = report.time;
+    next_decision =
+        os::monotonic_now() + std::max(options.decision_interval, report.time * kDecisionShare);
+    if (report.decision) {
+      const control::CarriedOut done = carry_out(*report.decision, core, moment());
+      stats.actions += done.actions;
+      stats.outdated += done.outdated;
+      needs_decision |= done.outdated > 0;
+      flush();
+    } else {
+      last_error = report.decision.error().message;
+    }
+    if (needs_decision) {
+      loop.after(std::max(Seconds{0}, next_decision - os::monotonic_now()),
+                 [this, alive = std::weak_ptr(life)] {
+                   if (!alive.expired()) decide_if_due();
+                 });
+    }
+  }
+
+  http::EventLoop& loop;
+  RuntimeOptions options;
+  control::ClusterController core;
+  std::function<void(const Error&)> ended;
+  bool has_ended = false;
+  bool is_disk_full = false;
+  bool is_disk_low = false;
+  int ticks = 0;
+  store::Revision durable = 0;
+  std::deque<Batch> batches;
+  std::multimap<store::Revision, std::function<void()>> answers;
+  std::vector<std::function<void(std::span<const store::Change>)>> watchers;
+  SendOrders send;
+  bool needs_decision = true;
+  bool is_deciding = false;
+  Seconds next_decision;
+  DecisionStats stats;
+  std::string last_error;
+  std::shared_ptr<int> life = std::make_shared<int>(0);  // work that is posted ends with it
+  std::unique_ptr<store::CommitQueue> queue;
+  DecisionThread decisions;
+};
+
+Result<std::unique_ptr<ControllerRuntime>> ControllerRuntime::open(
+    http::EventLoop& loop, std::unique_ptr<store::Store> store, RuntimeOptions options,
+    std::function<void(const Error&)> ended) {
+  control::ClusterTables tables;
+  const Seconds now = os::monotonic_now();
+  REGATTA_TRY(last, store->load([&](const store::Record& record) {
+    return load_record(record, now, tables);
+  }));
+  REGATTA_TRY_DO(finish_loading(last, tables));
+  auto impl = std::make_unique<Impl>(loop, std::move(options), std::move(tables));
+  impl->ended = std::move(ended);
+  impl->durable = last;
+  Impl* self = impl.get();
+  impl->queue = std::make_unique<store::CommitQueue>(
+      std::move(store), store::CommitQueueOptions{},
+      [self, &loop, alive = std::weak_ptr(self->life)](const store::CommitReport& report) {
+        loop.post([self, alive, report] {
+          if (!alive.expired()) self->committed(report);
+        });
+      });
+  loop.post([self, alive = std::weak_ptr(self->life)] {
+    if (!alive.expired()) self->tick();
+  });
+  return std::unique_ptr<ControllerRuntime>(new ControllerRuntime(std::move(impl)));
+}
+
+ControllerRuntime::ControllerRuntime(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+ControllerRuntime::~ControllerRuntime() {
+  impl_->life.reset();
+}
+
+const control::ClusterTables& ControllerRuntime::tables() const {
+  return impl_->core.tables();
+}
+
+const RuntimeOptions& ControllerRuntime::options() const {
+  return impl_->options;
+}
+
+void ControllerRuntime::hear(int node) {
+  impl_->core.hear(node, impl_->moment());
+}
+
+control::ClusterController& ControllerRuntime::core() {
+  return impl_->core;
+}
+
+control::Moment ControllerRuntime::moment() const {
+  return impl_->moment();
+}
+
+void ControllerRuntime::flush() {
+  impl_->flush();
+  impl_->decide_if_due();
+}
+
+void ControllerRuntime::when_durable(std::function<void()> work) {
+  const store::Revision last = tables().last_revision;
+  if (last <= impl_->durable)
+    work();
+  else
+    impl_->answers.emplace(last, std::move(work));
+}
+
+store::Revision ControllerRuntime::durable() const {
+  return impl_->durable;
+}
+
+bool ControllerRuntime::is_read_only() const {
+  return impl_->is_disk_full || impl_->is_disk_low;
+}
+
+void ControllerRuntime::on_commit(std::function<void(std::span<const store::Change>)> handler) {
+  impl_->watchers.push_back(std::move(handler));
+}
+
+void ControllerRuntime::set_order_sender(SendOrders sender) {
+  impl_->send = std::move(sender);
+}
+
+void ControllerRuntime::send_orders(int node) {
+  impl_->send_orders({node});
+}
+
+void ControllerRuntime::set_policy(sched::SchedulingPolicy policy) {
+  impl_->options.policy = std::move(policy);
+  impl_->needs_decision = true;
+}
+
+const DecisionStats& ControllerRuntime::decision_stats() const {
+  return impl_->stats;
+}
+
+std::size_t ControllerRuntime::waiting_changes() const {
+  return impl_->queue->waiting_changes();
+}
+
+}  // namespace regatta::controller
