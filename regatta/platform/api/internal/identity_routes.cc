@@ -1,0 +1,183 @@
+#include "regatta/platform/api/internal/identity_routes.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "regatta/base/core/ids.h"
+#include "regatta/base/core/text.h"
+#include "regatta/platform/api/internal/json_object.h"
+#include "regatta/platform/api/problem.h"
+#include "regatta/platform/identity/secret.h"
+
+namespace regatta::api {
+namespace {
+
+using controller::ControllerRuntime;
+
+constexpr double kLifetimeMax = 366 * 86400.0;
+constexpr Seconds kLifetimeDefault{30 * 86400.0};
+constexpr Seconds kJoinLifetime{3600};
+constexpr int kUsesMax = 100'000;
+constexpr std::string_view kSecretPrefix = "rgt_";
+
+std::string user_json(const identity::User& user) {
+  JsonObject object;
+  object.add("kind", "user");
+  object.add("name", user.name);
+  object.add_revision("rev", user.revision);
+  object.add("role", at(identity::kAccessRoleNames, static_cast<int>(user.role)));
+  object.add("disabled", user.is_disabled);
+  object.add("password", !user.password_hash.empty());
+  return object.take();
+}
+
+std::string token_json(const identity::AccessToken& token) {
+  JsonObject object;
+  object.add("kind", "token");
+  object.add("id", token.id);
+  object.add_revision("rev", token.revision);
+  object.add("use", at(identity::kTokenUseNames, static_cast<int>(token.use)));
+  object.add("user", token.user);
+  object.add("name", token.name);
+  object.add("created_ms", token.created_ms);
+  object.add("expires_ms", token.expires_ms);
+  if (token.uses_left > 0) object.add("uses_left", token.uses_left);
+  return object.take();
+}
+
+template <typename E, std::size_t kCount>
+Choices<E> choices_of(const EnumNames<kCount>& names) {
+  Choices<E> choices;
+  for (std::size_t i = 0; i < kCount; ++i)
+    choices.emplace_back(names[i], static_cast<E>(i));
+  return choices;
+}
+
+void respond_list(ControllerRuntime& runtime, const ApiRequest& request, std::string items) {
+  JsonObject page;
+  page.add_revision("rev", runtime.tables().last_revision);
+  page.add_raw("items", finished_list(std::move(items)));
+  respond_json(runtime, request, page.take());
+}
+
+// Tokens of others are made by admins, for users that there are.
+std::optional<http::Response> check_token_user(const ControllerRuntime& runtime,
+                                               const Caller& caller, const std::string& user) {
+  if (user == caller.user) return std::nullopt;
+  if (caller.role < AccessRole::kAdmin)
+    return problem(403, "NotAllowed", "tokens for other users are made by an admin; ask one");
+  if (!runtime.tables().identities.users.contains(user))
+    return problem({Code::kNotFound, fmt::format("user {}: there is none; make it with regatta "
+                                                 "users --set",
+                                                 printable(user, 60))});
+  return std::nullopt;
+}
+
+}  // namespace
+
+void list_users(ControllerRuntime& runtime, const ApiRequest& request) {
+  std::string items;
+  for (const auto& [name, user] : runtime.tables().identities.users)
+    append_item(items, user_json(user));
+  respond_list(runtime, request, std::move(items));
+}
+
+void set_user(ControllerRuntime& runtime, const ApiRequest& request) {
+  const auto document = request.body();
+  if (!document) return refuse(request, document.error());
+  const YamlMap root = document->root();
+  root.allow({"role", "disabled"});
+  const std::string& name = request.parameters.front();
+  const auto& users = runtime.tables().identities.users;
+  const auto known = users.find(name);
+  identity::User user = known == users.end() ? identity::User{} : known->second;
+  user.name = name;
+  user.role = root.choice("role", choices_of<AccessRole>(identity::kAccessRoleNames),
+                          std::optional(user.role));
+  user.is_disabled = root.boolean_or("disabled", user.is_disabled);
+  if (const Status status = document->status(); !status) return refuse(request, status.error());
+  const Status status = runtime.change(
+      [&](auto& core, const control::Moment&) { return core.set_user(std::move(user)); });
+  if (!status) return respond(runtime, request, problem(status.error()));
+  const identity::User& made = users.at(name);
+  respond_json(runtime, request, user_json(made), 200, made.revision);
+}
+
+void remove_user(ControllerRuntime& runtime, const ApiRequest& request) {
+  const std::string& name = request.parameters.front();
+  if (name == request.caller.user)
+    return refuse(request,
+                  {Code::kConflict, "a user cannot remove itself; let another admin do it"});
+  const Status status =
+      runtime.change([&](auto& core, const control::Moment&) { return core.remove_user(name); });
+  if (!status) return respond(runtime, request, problem(status.error()));
+  respond_json(runtime, request, "{}");
+}
+
+void list_tokens(ControllerRuntime& runtime, const ApiRequest& request) {
+  std::string items;
+  for (const auto& [id, token] : runtime.tables().identities.tokens)
+    if (token.user == request.caller.user || request.caller.role == AccessRole::kAdmin)
+      append_item(items, token_json(token));
+  respond_list(runtime, request, std::move(items));
+}
+
+void create_token(ControllerRuntime& runtime, const ApiRequest& request) {
+  const auto document = request.body();
+  if (!document) return refuse(request, document.error());
+  const YamlMap root = document->root();
+  root.allow({"name", "use", "lifetime", "uses", "user"});
+  identity::AccessToken token;
+  token.id = identity::random_id();
+  token.name = root.text("name", "");
+  const Choices<identity::TokenUse> uses = {{"api", identity::TokenUse::kApi},
+                                            {"join", identity::TokenUse::kJoin}};
+  token.use = root.choice("use", uses, std::optional(identity::TokenUse::kApi));
+  const bool is_join = token.use == identity::TokenUse::kJoin;
+  const Seconds lifetime = root.seconds_or("lifetime", is_join ? kJoinLifetime : kLifetimeDefault,
+                                           {.low = 60, .high = kLifetimeMax});
+  token.uses_left = root.integer_or("uses", 1, {1, kUsesMax});
+  const std::string user = root.text("user", request.caller.user);
+  if (const Status status = document->status(); !status) return refuse(request, status.error());
+  if (is_join && request.caller.role < AccessRole::kOperator)
+    return request.exchange->respond(
+        problem(403, "NotAllowed", "tokens for servers are made by an operator; ask one"));
+  if (const auto refusal = check_token_user(runtime, request.caller, user))
+    return request.exchange->respond(*refusal);
+  if (!is_join) token.user = user;
+  const std::string secret = identity::random_secret(is_join ? "" : kSecretPrefix);
+  token.secret_hash = identity::secret_hash(secret);
+  const std::string id = token.id;
+  runtime.change([&](auto& core, const control::Moment& moment) {
+    token.created_ms = moment.unix_ms;
+    token.expires_ms = moment.unix_ms + static_cast<std::int64_t>(lifetime.value * 1000);
+    core.add_token(std::move(token));
+    return 0;
+  });
+  JsonObject object;
+  object.add_raw("token", token_json(runtime.tables().identities.tokens.at(id)));
+  object.add("secret", secret);
+  respond_json(runtime, request, object.take(), 201);
+}
+
+void remove_token(ControllerRuntime& runtime, const ApiRequest& request) {
+  const std::string& id = request.parameters.front();
+  const auto& tokens = runtime.tables().identities.tokens;
+  const auto found = tokens.find(id);
+  // A token of another user looks like none.
+  const bool is_hidden = found != tokens.end() && request.caller.role < AccessRole::kAdmin &&
+                         found->second.user != request.caller.user;
+  const Status status =
+      is_hidden ? Status(Error{Code::kNotFound, fmt::format("token {}: there is none; list them "
+                                                            "with regatta tokens",
+                                                            printable(id, 60))})
+                : runtime.change(
+                      [&](auto& core, const control::Moment&) { return core.remove_token(id); });
+  if (!status) return respond(runtime, request, problem(status.error()));
+  respond_json(runtime, request, "{}");
+}
+
+}  // namespace regatta::api

@@ -1,0 +1,17 @@
+// api/object_json.h: jobs, nodes and queues as the API shows them: docs/formats/api.md.
+#pragma once
+
+#include <string>
+
+#include "regatta/platform/control/cluster_tables.h"
+
+namespace regatta::api {
+
+// With the ranks of its attempt, and the spec, when `is_full`.
+std::string job_json(const control::ClusterTables& tables, const control::ManagedJob& job,
+                     bool is_full);
+std::string node_json(const control::ClusterTables& tables, const control::ManagedNode& node);
+// The quotas as they were set, and how many jobs of each queue wait and run.
+std::string queues_json(const control::ClusterTables& tables);
+
+}  // namespace regatta::api
