@@ -1,0 +1,224 @@
+#include "regatta/platform/controller_service/controller_service.h"
+
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include "regatta/base/core/text.h"
+#include "regatta/base/core/yaml_map.h"
+#include "regatta/base/os/clock.h"
+#include "regatta/base/os/file.h"
+#include "regatta/platform/api/api_service.h"
+#include "regatta/platform/api/problem.h"
+#include "regatta/platform/controller/node_sessions.h"
+#include "regatta/platform/controller_service/authority.h"
+#include "regatta/platform/identity/secret.h"
+#include "regatta/platform/node_protocol/node_message.h"
+
+namespace regatta::controller_service {
+namespace {
+
+using SharedExchange = std::shared_ptr<http::Exchange>;
+
+constexpr Seconds kRotation{3.5 * 86400.0};  // half of a certificate's life
+constexpr Seconds kJoinLifetime{3600};
+constexpr std::string_view kBearer = "Bearer ";
+
+std::int64_t unix_now() {
+  return static_cast<std::int64_t>(os::system_now().value);
+}
+
+std::int64_t unix_now_ms() {
+  return static_cast<std::int64_t>(os::system_now().value * 1000);
+}
+
+// The parts of rg1.CAHASH.ID.SECRET; kInvalidInput where it is no join token.
+Result<std::string> secret_of_join_token(std::string_view token) {
+  const std::vector<std::string> parts = split(token, '.');
+  if (parts.size() != 4 || parts[0] != "rg1" || parts[3].empty())
+    return Error{Code::kInvalidInput,
+                 "body: token: no join token; make one with regatta token --join"};
+  return parts[3];
+}
+
+}  // namespace
+
+struct ControllerService::Impl {
+  explicit Impl(http::EventLoop& event_loop, Authority own)
+      : loop(event_loop), authority(std::move(own)) {}
+
+  Result<api::Caller> authenticate(const http::Request& request) const {
+    const std::string_view header = request.header("Authorization");
+    if (!header.starts_with(kBearer))
+      return Error{Code::kNotFound,
+                   "the request has no token; send Authorization: Bearer TOKEN, see regatta login"};
+    const identity::IdentityTables& identities = runtime->tables().identities;
+    const identity::AccessToken* token =
+        identities.find(identity::secret_hash(header.substr(kBearer.size())),
+                        identity::TokenUse::kApi, unix_now_ms());
+    if (token == nullptr)
+      return Error{Code::kNotFound, "the token is not known or has expired; make a new one"};
+    return api::Caller{token->user, identities.users.at(token->user).role};
+  }
+
+  void enroll_node(const SharedExchange& exchange) {
+    const auto refuse = [&](const Error& error) { exchange->respond(api::problem(error)); };
+    auto tree = parse_json(exchange->request().body, "body");
+    if (!tree) return refuse(tree.error());
+    const auto document = YamlDocument::read(std::move(*tree), "body");
+    if (!document) return refuse(document.error());
+    document->root().allow({"token", "name", "csr"});
+    const std::string token = document->root().text("token");
+    const std::string name = document->root().text("name");
+    const std::string csr = document->root().text("csr");
+    if (const Status status = document->status(); !status) return refuse(status.error());
+    if (const Status status = node_protocol::check_node_name(name); !status)
+      return refuse(status.error());
+    const int index = runtime->tables().find_node(name);
+    if (index >= 0 && runtime->tables().nodes[static_cast<std::size_t>(index)].is_connected)
+      return refuse(
+          {Code::kConflict,
+           fmt::format("node {}: a server of this name is connected; choose another name", name)});
+    const auto secret = secret_of_join_token(token);
+    if (!secret) return refuse(secret.error());
+    const auto used = runtime->change([&](auto& core, const control::Moment& moment) {
+      return core.use_token(identity::secret_hash(*secret), identity::TokenUse::kJoin, moment);
+    });
+    if (!used)
+      return exchange->respond(api::problem(401, "NotAuthenticated", used.error().message));
+    const auto certificate = authority.sign_node(name, csr, unix_now());
+    if (!certificate) return refuse(certificate.error());
+    std::string body = R"({"certificate":)";
+    append_json_quoted(*certificate, body);
+    body += R"(,"ca":)";
+    append_json_quoted(authority.certificate(), body);
+    body += '}';
+    runtime->when_durable([exchange, body] {
+      http::Response response;
+      response.body = body;
+      exchange->respond(std::move(response));
+    });
+  }
+
+  void connect_node(const SharedExchange& exchange) {
+    const std::string node = node_of_uris(exchange->request().peer_uris);
+    if (node.empty())
+      return exchange->respond(api::problem(
+          401, "NotAuthenticated", "the client has no certificate of a node; enrol it first"));
+    auto socket = exchange->accept_web_socket();
+    if (!socket) return exchange->respond(api::problem(socket.error()));
+    sessions->add(node, std::move(*socket));
+  }
+
+  Status make_admin(const std::string& folder, const std::string& name) {
+    if (!runtime->tables().identities.users.empty()) return {};
+    const std::string secret = identity::random_secret("rgt_");
+    const mode_t before = ::umask(0077);
+    const Status written = os::write_file_atomically(folder + "/admin.token", secret + "\n");
+    ::umask(before);
+    REGATTA_TRY_DO(written);
+    return runtime->change([&](auto& core, const control::Moment& moment) {
+      core.add_token({.id = identity::random_id(),
+                      .user = name,
+                      .name = "first start",
+                      .secret_hash = identity::secret_hash(secret),
+                      .created_ms = moment.unix_ms});
+      return core.set_user({.name = name, .role = identity::AccessRole::kAdmin});
+    });
+  }
+
+  void rotate() {
+    loop.after(kRotation, [this, alive = std::weak_ptr(life)] {
+      if (alive.expired()) return;
+      // Where it fails the old certificate still serves for days, and the next try comes before.
+      if (auto identity = authority.issue_server(hosts, unix_now()); identity)
+        static_cast<void>(server->set_identity(*identity));
+      rotate();
+    });
+  }
+
+  http::EventLoop& loop;
+  Authority authority;
+  std::vector<std::string> hosts;
+  std::unique_ptr<controller::ControllerRuntime> runtime;
+  std::unique_ptr<controller::NodeSessions> sessions;
+  std::unique_ptr<api::ApiService> service;
+  std::unique_ptr<http::HttpServer> server;
+  std::shared_ptr<int> life = std::make_shared<int>(0);
+};
+
+Result<std::unique_ptr<ControllerService>> ControllerService::open(
+    http::EventLoop& loop, std::unique_ptr<store::Store> store, const ServiceOptions& options,
+    std::function<void(const Error&)> ended) {
+  REGATTA_TRY(authority, Authority::open(options.folder, unix_now()));
+  auto impl = std::make_unique<Impl>(loop, std::move(authority));
+  Impl* self = impl.get();
+  impl->hosts = options.hosts;
+  for (const char* host : {"localhost", "127.0.0.1", "::1"})
+    impl->hosts.emplace_back(host);
+  REGATTA_TRY(runtime, controller::ControllerRuntime::open(loop, std::move(store), options.runtime,
+                                                           std::move(ended)));
+  impl->runtime = std::move(runtime);
+  REGATTA_TRY_DO(impl->make_admin(options.folder, options.admin));
+  impl->sessions = std::make_unique<controller::NodeSessions>(
+      loop, *impl->runtime, [self](const std::string& node, const std::string& csr) {
+        return self->authority.sign_node(node, csr, unix_now());
+      });
+  impl->service = std::make_unique<api::ApiService>(
+      loop, *impl->runtime, *impl->sessions,
+      api::ApiHandlers{
+          .authenticate =
+              [self](const http::Request& request) { return self->authenticate(request); },
+          .enroll_node = [self](const SharedExchange& exchange) { self->enroll_node(exchange); },
+          .connect_node = [self](const SharedExchange& exchange) { self->connect_node(exchange); },
+          .login = {}});
+  REGATTA_TRY(identity, impl->authority.issue_server(impl->hosts, unix_now()));
+  REGATTA_TRY(server, http::HttpServer::listen(loop, options.server, identity,
+                                               [self](std::unique_ptr<http::Exchange> exchange) {
+                                                 self->service->handle(std::move(exchange));
+                                               }));
+  impl->server = std::move(server);
+  impl->rotate();
+  return std::unique_ptr<ControllerService>(new ControllerService(std::move(impl)));
+}
+
+ControllerService::ControllerService(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+ControllerService::~ControllerService() {
+  impl_->life.reset();
+  impl_->server.reset();
+}
+
+std::uint16_t ControllerService::port() const {
+  return impl_->server->port();
+}
+
+controller::ControllerRuntime& ControllerService::runtime() {
+  return *impl_->runtime;
+}
+
+std::string ControllerService::create_join_token(int uses) {
+  const std::string id = identity::random_id();
+  const std::string secret = identity::random_secret("");
+  impl_->runtime->change([&](auto& core, const control::Moment& moment) {
+    core.add_token(
+        {.id = id,
+         .use = identity::TokenUse::kJoin,
+         .user = {},
+         .name = "join",
+         .secret_hash = identity::secret_hash(secret),
+         .created_ms = moment.unix_ms,
+         .expires_ms = moment.unix_ms + static_cast<std::int64_t>(kJoinLifetime.value * 1000),
+         .uses_left = uses});
+    return 0;
+  });
+  return join_token(impl_->authority, id, secret);
+}
+
+void ControllerService::close() {
+  impl_->server->close_listener();
+}
+
+}  // namespace regatta::controller_service
