@@ -18,7 +18,7 @@ preset=${REGATTA_PRESET:-$([ -e "$root/build/dev/CMakeCache.txt" ] && echo dev |
 folder=$(build_folder "$preset")
 say "build: $folder (the first time takes minutes, later only what changed)"
 configure "$preset" "$folder"
-build "$folder" regatta regatta-agent regatta-worker regatta_coll_c
+build "$folder" regatta regatta-agent regatta-worker regatta_coll_c regatta-controller regatta-node-agent
 PATH=$folder/bin:$PATH
 cd "$root"
 

@@ -23,7 +23,8 @@ NO_CLUSTER = ("nowhere.yaml: no such file; check the path, or write a cluster fi
 STEPS = "is not a whole number from 1 to 1000000000"
 
 CASES = [
-    (["bogus"], "there is no command 'bogus'; choose one of topo, measure, plan, run, lab, heal, probe, rates, bench, coll, fabric, traffic, gpu, sched"),
+    (["xylophone"], "there is no command 'xylophone'; choose one of topo, measure, plan, run, lab, heal, probe, rates, bench, coll, fabric, traffic, gpu, sched, up, down, join, "
+                    "submit, jobs, job, logs, cancel, hold, release, nodes, cordon, drain, resume, queues, events, login, users, tokens, token"),
     (["plna"], "there is no command 'plna'; did you mean 'plan'?"),
     (["--jsn"], "there is no option '--jsn'; choose one of --version, --help, -h"),
     (["bench"], "bench: a command is missing; choose one of coll"),

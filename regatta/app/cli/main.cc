@@ -25,12 +25,16 @@
 #include "regatta/app/cli/internal/lab_command.h"
 #include "regatta/app/cli/internal/measure_command.h"
 #include "regatta/app/cli/internal/plan_command.h"
+#include "regatta/app/cli/internal/platform_access.h"
+#include "regatta/app/cli/internal/platform_cluster.h"
+#include "regatta/app/cli/internal/platform_jobs.h"
 #include "regatta/app/cli/internal/probe_command.h"
 #include "regatta/app/cli/internal/rates_command.h"
 #include "regatta/app/cli/internal/run_command.h"
 #include "regatta/app/cli/internal/sched_command.h"
 #include "regatta/app/cli/internal/topo_command.h"
 #include "regatta/app/cli/internal/traffic_command.h"
+#include "regatta/app/cli/internal/up_command.h"
 #include "regatta/base/core/result.h"
 #include "regatta/base/os/unique_fd.h"
 
@@ -61,6 +65,10 @@ void add_commands(CLI::App& app, int& exit_status) {
   regatta::cli::add_traffic_command(app, exit_status);
   regatta::cli::add_gpu_command(app, exit_status);
   regatta::cli::add_sched_command(app, exit_status);
+  regatta::cli::add_up_commands(app, exit_status);
+  regatta::cli::add_platform_job_commands(app, exit_status);
+  regatta::cli::add_platform_cluster_commands(app, exit_status);
+  regatta::cli::add_platform_access_commands(app, exit_status);
 }
 
 int run(int argc, char** argv) {

@@ -1,0 +1,21 @@
+// cli/internal/platform_access.h: `regatta login`, `users`, `tokens` and `token`: who may use the
+// platform, and join it.
+#pragma once
+
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "regatta/app/cli/internal/platform_client.h"
+#include "regatta/base/core/result.h"
+
+namespace regatta::cli {
+
+void add_platform_access_commands(CLI::App& app, int& exit_status);
+
+// A join token for `uses` servers, valid for an hour: rg1.HASH.ID.SECRET, with the hash of the
+// authority `ca` (PEM text).
+Result<std::string> make_join_token(PlatformClient& client, const std::string& ca, int uses,
+                                    const std::string& name);
+
+}  // namespace regatta::cli
