@@ -205,6 +205,15 @@ Status ClusterController::start(JobId id, std::vector<Replica> places, const Mom
   return {};
 }
 
+void ClusterController::set_waiting_reason(JobId id, std::string reason) {
+  ManagedJob* job = state_->tables.find_job(id);
+  // Most jobs wait for the same reason as before, which is not written again.
+  if (job == nullptr || job->phase != JobPhase::kPending || job->is_held || job->reason == reason)
+    return;
+  job->reason = std::move(reason);
+  touch(*state_, *job);
+}
+
 Status ClusterController::evict(JobId id, std::string reason, const Moment& moment) {
   ManagedJob* job = state_->tables.find_job(id);
   if (job == nullptr || job->attempt == nullptr || job->attempt->stop != StopCause::kNone)

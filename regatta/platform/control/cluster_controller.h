@@ -106,6 +106,8 @@ class ClusterController {
   // Places that the scheduler chose (scheduling_view.h). Each fails with kConflict where the state
   // has changed since: then nothing happens, and the next decision sees the new state.
   Status start(JobId id, std::vector<Replica> places, const Moment& moment);
+  // Why a pending job did not start in the latest decision; nothing where it is not pending.
+  void set_waiting_reason(JobId id, std::string reason);
   Status evict(JobId id, std::string reason, const Moment& moment);
   Status move(JobId id, std::vector<Replica> places, std::string reason, const Moment& moment);
 

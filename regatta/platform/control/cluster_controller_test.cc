@@ -134,6 +134,20 @@ TEST_F(ClusterControllerTest, SendsNoJobToANodeWhoseConnectionEnded) {
   EXPECT_EQ(job(id).phase, JobPhase::kStarting);
 }
 
+TEST_F(ClusterControllerTest, SaysWhyAJobWaitsAndWritesItOnce) {
+  join("a", 4);
+  const JobId large = submit(R"(,"roles":[{"devices":8}])");
+  const JobId first = submit();
+  const JobId second = submit();
+  decide();
+  EXPECT_THAT(job(large).reason, HasSubstr("no nodes here hold it"));
+  EXPECT_EQ(job(first).phase, JobPhase::kStarting);
+  EXPECT_EQ(job(second).reason, "there is no room for it now");
+  const Revision before = durable_;
+  decide();
+  EXPECT_EQ(durable_, before);
+}
+
 TEST_F(ClusterControllerTest, OrdersNothingThatIsNotDurable) {
   const int node = join("a");
   submit();

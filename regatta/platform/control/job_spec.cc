@@ -116,7 +116,8 @@ JobSpec read_job_spec(const YamlMap& map) {
   const Choices<bool> ranks = {{"replica", false}, {"device", true}};
   spec.is_rank_per_device = map.choice("ranks", ranks, std::optional(false));
   spec.is_held = map.boolean_or("hold", false);
-  if (const Status status = check_job(spec.request); !status) map.fail("", status.error().message);
+  if (const Status status = check_job(spec.request); !status)
+    map.fail(map.has("roles") ? "roles" : "name", status.error().message);
   return spec;
 }
 

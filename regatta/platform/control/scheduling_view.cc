@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "regatta/base/core/ids.h"
 
 namespace regatta::control {
@@ -66,6 +68,26 @@ sched::RunningJob running_job(const ManagedJob& job, Seconds now) {
   return running;
 }
 
+std::string waiting_text(const sched::WaitingJob& waiting) {
+  switch (waiting.cause) {
+    case sched::WaitCause::kQuota:
+      return waiting.detail.empty() ? "its queue or user is at a limit" : waiting.detail;
+    case sched::WaitCause::kNoRoom:
+      return "there is no room for it now";
+    case sched::WaitCause::kReservation:
+      return waiting.detail.empty() ? "it would delay a job that goes before it"
+                                    : fmt::format("it would delay job {}", waiting.detail);
+    case sched::WaitCause::kSpares:
+      return "the nodes that would hold it are kept free for large gangs that fail";
+    case sched::WaitCause::kDegraded:
+      return "it lost nodes, and keeps its places until they return";
+    case sched::WaitCause::kNeverFits:
+      return fmt::format("no nodes here hold it, even when all are free{}{}",
+                         waiting.detail.empty() ? "" : ": ", waiting.detail);
+  }
+  return "";
+}
+
 }  // namespace
 
 SchedulingView scheduling_view(const ClusterTables& tables, Seconds now, std::size_t depth) {
@@ -118,6 +140,8 @@ CarriedOut carry_out(const sched::SchedulingDecision& decision, ClusterControlle
     }
     ++(status ? result.actions : result.outdated);
   }
+  for (const sched::WaitingJob& waiting : decision.waiting)
+    controller.set_waiting_reason(job_of_handle(waiting.job), waiting_text(waiting));
   return result;
 }
 

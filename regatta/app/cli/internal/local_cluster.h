@@ -63,8 +63,8 @@ std::vector<std::string> cgroups_of_agent(const std::string& name);
 
 // SIGTERM, then SIGKILL after `grace`; whether it ran. Returns when it is gone.
 Result<bool> end_local_process(const LocalProcess& process, Seconds grace);
-// Ends what replicas below the folder have left: supervisors, then processes that they made. Returns
-// how many; kTimeout when some cannot be ended.
+// Ends what replicas below the folder have left: supervisors, then processes that they made.
+// Returns how many; kTimeout when some cannot be ended.
 Result<int> end_replicas(const std::string& folder);
 
 }  // namespace regatta::cli

@@ -60,8 +60,8 @@ class PlatformClient {
   // The same, repeated for up to 10 s while the controller cannot be reached, as while it starts
   // again: for requests that may come twice.
   Result<nlohmann::json> call_again(const ApiCall& call);
-  // The answer's pieces as they come, without a limit of time between them; ends when `piece` returns
-  // false. Errors as of call().
+  // The answer's pieces as they come, without a limit of time between them; ends when `piece`
+  // returns false. Errors as of call().
   Status stream(const std::string& target, const http::Headers& headers,
                 const std::function<bool(std::string_view)>& piece);
 
@@ -80,8 +80,8 @@ Error error_of_answer(int status, const std::string& body);
 
 // `text` for one segment of a path or a value of a query.
 std::string url_text(std::string_view text);
-// "12:03:41" in the local time of a Unix time in milliseconds, with its date unless it is today; "-"
-// for 0.
+// "12:03:41" in the local time of a Unix time in milliseconds, with its date unless it is today;
+// "-" for 0.
 std::string time_text(long long unix_ms);
 // A text of the object, "" where it is none.
 std::string text_in(const nlohmann::json& object, const char* key);

@@ -41,8 +41,8 @@ void respond_json(controller::ControllerRuntime& runtime, const ApiRequest& requ
                   std::optional<store::Revision> revision = std::nullopt);
 void refuse(const ApiRequest& request, const Error& error);
 
-// The object must be as it was when the caller read it: 428 without the header If-Match, 412 when it
-// is not. Nothing: it is.
+// The object must be as it was when the caller read it: 428 without the header If-Match, 412 when
+// it is not. Nothing: it is.
 std::optional<http::Response> check_revision(const ApiRequest& request, store::Revision revision);
 
 }  // namespace regatta::api
