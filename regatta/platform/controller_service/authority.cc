@@ -14,15 +14,14 @@ namespace {
 constexpr Seconds kAuthorityLifetime{10 * 366 * 86400.0};
 constexpr std::string_view kNodeUri = "regatta://cluster/node/";
 
-// Nobody else may read it, not even for a moment.
+}  // namespace
+
 Status write_secret(const std::string& path, std::string_view text) {
   const mode_t before = ::umask(0077);
   const Status status = os::write_file_atomically(path, text);
   ::umask(before);
   return status;
 }
-
-}  // namespace
 
 Result<Authority> Authority::open(const std::string& folder, std::int64_t now) {
   Authority authority;

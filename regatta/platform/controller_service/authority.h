@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "regatta/base/core/result.h"
@@ -34,6 +35,9 @@ class Authority {
   tls::Identity identity_;
   std::string hash_;
 };
+
+// Writes a file that nobody else may read (mode 0600), not even for a moment.
+Status write_secret(const std::string& path, std::string_view text);
 
 // The node in the URIs of a client's certificate; "" when there is none.
 std::string node_of_uris(const std::vector<std::string>& uris);

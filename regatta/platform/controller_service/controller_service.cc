@@ -4,12 +4,10 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/yaml_map.h"
 #include "regatta/base/os/clock.h"
-#include "regatta/base/os/file.h"
 #include "regatta/platform/api/api_service.h"
 #include "regatta/platform/api/problem.h"
 #include "regatta/platform/controller/node_sessions.h"
@@ -115,10 +113,7 @@ struct ControllerService::Impl {
   Status make_admin(const std::string& folder, const std::string& name) {
     if (!runtime->tables().identities.users.empty()) return {};
     const std::string secret = identity::random_secret("rgt_");
-    const mode_t before = ::umask(0077);
-    const Status written = os::write_file_atomically(folder + "/admin.token", secret + "\n");
-    ::umask(before);
-    REGATTA_TRY_DO(written);
+    REGATTA_TRY_DO(write_secret(folder + "/admin.token", secret + "\n"));
     return runtime->change([&](auto& core, const control::Moment& moment) {
       core.add_token({.id = identity::random_id(),
                       .user = name,

@@ -14,6 +14,7 @@
 
 #include "regatta/app/cli/internal/platform_client.h"
 #include "regatta/base/core/json.h"
+#include "regatta/base/core/stats.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/file.h"
@@ -87,10 +88,7 @@ std::string default_state_folder() {
 
 std::string local_node_name(const std::string& state, int index) {
   if (state == default_state_folder()) return fmt::format("node-{}", index);
-  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
-  for (const char letter : state)
-    hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
-  return fmt::format("node-{:04x}-{}", hash & 0xffff, index);
+  return fmt::format("node-{:04x}-{}", fnv1a(state) & 0xffff, index);
 }
 
 Result<os::UniqueFd> hold_state_folder(const std::string& folder) {

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "regatta/base/core/ids.h"
+#include "regatta/base/core/stats.h"
 #include "regatta/base/core/text.h"
 #include "regatta/platform/api/internal/json_object.h"
 #include "regatta/platform/api/object_json.h"
@@ -26,13 +27,10 @@ constexpr int kScannedMax = 20'000;  // objects that one page looks at
 constexpr std::size_t kOnceKeyMax = 255;
 constexpr int kPriorityMax = 1'000'000'000;
 
-// FNV-1a: the body of a repeated request is compared by it. It keeps users from mistakes, not from
+// The body of a repeated request is compared by it. It keeps users from mistakes, not from
 // themselves.
 std::string body_hash(std::string_view body) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char letter : body)
-    hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
-  return fmt::format("{:016x}-{}", hash, body.size());
+  return fmt::format("{:016x}-{}", fnv1a(body), body.size());
 }
 
 Result<std::vector<control::Submission>> submissions_of(const ApiRequest& request,

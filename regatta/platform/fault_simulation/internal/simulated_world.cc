@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "regatta/base/core/ids.h"
+#include "regatta/base/core/stats.h"
 #include "regatta/base/core/text.h"
 
 namespace regatta::fault_simulation {
@@ -16,13 +17,6 @@ namespace {
 constexpr Seconds kRetry{1.0};  // of a client without an answer
 constexpr Seconds kSweep{1.0};
 constexpr Seconds kFaultStep{1.0};
-
-std::uint64_t mixed(std::uint64_t hash, std::string_view text) {
-  constexpr std::uint64_t kPrime = 0x100000001b3;  // FNV-1a
-  for (const char letter : text)
-    hash = (hash ^ static_cast<unsigned char>(letter)) * kPrime;
-  return hash;
-}
 
 }  // namespace
 
@@ -203,10 +197,10 @@ Result<FaultSimulationResult> SimulatedWorld::run() {
     result_.failed += job.phase == control::JobPhase::kFailed ? 1 : 0;
     result_.cancelled += job.phase == control::JobPhase::kCancelled ? 1 : 0;
   }
-  result_.state_hash = 0xcbf29ce484222325;
+  result_.state_hash = kFnv1aBasis;
   for (const auto& [key, record] : store_) {
-    result_.state_hash = mixed(result_.state_hash, key);
-    result_.state_hash = mixed(result_.state_hash, record.value);
+    result_.state_hash = fnv1a(key, result_.state_hash);
+    result_.state_hash = fnv1a(record.value, result_.state_hash);
   }
   return result_;
 }
