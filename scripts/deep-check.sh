@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # The slow checks: the release build that scripts/quickstart.sh makes without a warning, AddressSanitizer
-# with UBSan, ThreadSanitizer (both over every unit test and the system tests of GPUs of other servers) and
-# clang-tidy. About an hour on two cores, less with ccache. Exit status 1 when one failed.
+# with UBSan, ThreadSanitizer (both over every unit test and the system tests of GPUs of other servers), every
+# labelled fault of the network, and clang-tidy. About an hour on two cores, less with ccache. Exit status 1 when
+# one failed.
 #
-#   scripts/deep-check.sh [release] [asan] [tsan] [tidy]     (all four when none is named)
+#   scripts/deep-check.sh [release] [asan] [tsan] [faults] [tidy]     (all five when none is named)
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 source scripts/common.sh
@@ -32,8 +33,18 @@ release() {
   build "$folder" regatta regatta-agent regatta-worker
 }
 
+# The tests run a part of the long files.
+faults() {
+  local folder
+  folder=$(build_folder dev)
+  configure dev "$folder"
+  build "$folder" regatta-fault-suite
+  (cd bench/faults && "$folder/bin/regatta-fault-suite" single.txt double.txt healthy.txt settings.txt lasting.txt &&
+    "$folder/bin/regatta-fault-suite" --traces double.txt)
+}
+
 checks=("$@")
-[ "${#checks[@]}" -gt 0 ] || checks=(release asan tsan tidy)
+[ "${#checks[@]}" -gt 0 ] || checks=(release asan tsan faults tidy)
 failed=0
 for check in "${checks[@]}"; do
   say "$check"
@@ -41,8 +52,9 @@ for check in "${checks[@]}"; do
     release) release || failed=1 ;;
     asan) sanitize asan || failed=1 ;;
     tsan) sanitize tsan || failed=1 ;;
+    faults) faults || failed=1 ;;
     tidy) tools/check_tidy.py --build "$(build_folder dev)" || failed=1 ;;
-    *) fail "there is no check '$check'; name release, asan, tsan or tidy" ;;
+    *) fail "there is no check '$check'; name release, asan, tsan, faults or tidy" ;;
   esac
 done
 exit "$failed"
