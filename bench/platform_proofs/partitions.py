@@ -171,6 +171,13 @@ class Partitions:
         self.trouble(f"{'controller' if name == 'controller' else 'agent'} stopped", lambda: process.send_signal(signal.SIGSTOP), lasts,
                      lambda: process.send_signal(signal.SIGCONT), moves)
 
+    def expect_clock(self, hours):
+        """The controller shows people the stepped time: else nothing was stepped."""
+        job = self.client.insist("POST", "/v1/jobs", {"name": "clock", "command": ["true"], "roles": [{"cpus": 0.01}], "hold": True})[1]
+        step = job["status"]["submitted_ms"] / 1000 - time.time()
+        if abs(step - 3600 * hours) > 60:
+            self.said.append(f"clocks stepped to {hours:+d} h: the controller's clock is {step:.0f} s ahead")
+
     def run(self, seconds):
         """`seconds`: of the long troubles, more than 1.25 leases."""
         both, short, agent = ["to", "from"], min(0.3 * self.lease, 5), self.platform.names()[0]
@@ -178,13 +185,14 @@ class Partitions:
         self.cut("cut both ways", both, seconds, True)
         self.cut("cut to the controller", ["to"], seconds, True)
         self.cut("cut from the controller", ["from"], seconds, True)
-        self.trouble("flapping", lambda: self.flap(15), 0, lambda: None, False if self.lease > 5 else None)
+        self.trouble("flapping", lambda: None, 0, lambda: self.flap(15), False if self.lease > 5 else None)
         self.stop(agent, seconds, True)
         self.stop("controller", short, False)
         self.stop("controller", seconds, True)
         if FAKETIME.exists():
             for hours in (1, 0, -1, 0):
                 self.trouble(f"clocks stepped to {hours:+d} h", lambda: self.set_clocks(3600 * hours), min(self.lease, 10), lambda: None, False)
+                self.expect_clock(hours)
         else:
             print("clocks: not stepped, libfaketime is not installed")
         if self.network.delay(0, ["delay", "200ms", "50ms", "loss", "5%"]):
@@ -197,7 +205,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lease", type=float, help="of the controller, where its program has the option (30)")
     parser.add_argument("--seconds", type=float, help="of the long troubles (1.5 leases)")
-    parser.add_argument("--short", action="store_true", help="with a lease of 3 s, and less of everything; skips where there is no --lease")
+    parser.add_argument("--short", action="store_true", help="with a lease of 2 s, and less of everything; skips where there is no --lease")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     has_lease = "--lease" in subprocess.run([BIN / "regatta-controller", "--help"], capture_output=True, text=True).stdout
@@ -205,7 +213,7 @@ def main():
         print("the controller has no option --lease: no short form")
         return 77
     if options.short:
-        options.lease = 3.0
+        options.lease = 2.0
     if not options.inside:
         if subprocess.run(["unshare", "-n", "ip", "link", "add", "br0", "type", "bridge"], capture_output=True).returncode != 0:
             print("no network namespace with a bridge can be made here")
