@@ -1,7 +1,10 @@
-"""A TCP proxy before the controller that cuts connections at a byte, drops replies, or sends what it was given twice."""
+"""TCP proxies before the controller: one cuts connections at a byte, one delivers late."""
+import queue
+import random
 import select
 import socket
 import threading
+import time
 
 
 class CuttingProxy:
@@ -59,4 +62,55 @@ class CuttingProxy:
 
     def close(self):
         self.ends = True
+        self.listener.close()
+
+
+class LateProxy:
+    """Delivers each piece after `delay` seconds, up to `spread` more or less, and one in `stall_of` a second later still, as TCP does after a loss.
+    Pieces stay in their order."""
+
+    def __init__(self, host, port, delay, spread, stall_of, seed=1):
+        self.target = host, port
+        self.delay, self.spread, self.stall_of = delay, spread, stall_of
+        self.random = random.Random(seed)
+        self.listener = socket.create_server((host, 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                client = self.listener.accept()[0]
+                server = socket.create_connection(self.target)
+            except OSError:
+                return
+            for source, target in ((client, server), (server, client)):
+                pieces = queue.Queue()
+                threading.Thread(target=self.take, args=(source, pieces), daemon=True).start()
+                threading.Thread(target=self.deliver, args=(pieces, target), daemon=True).start()
+
+    def take(self, source, pieces):
+        data = b" "
+        while data:
+            try:
+                data = source.recv(65536)
+            except OSError:
+                data = b""
+            late = self.delay + self.random.uniform(-self.spread, self.spread) + (self.random.randrange(self.stall_of) == 0)
+            pieces.put((time.monotonic() + late, data))
+
+    @staticmethod
+    def deliver(pieces, target):
+        while True:
+            due, data = pieces.get()
+            time.sleep(max(0.0, due - time.monotonic()))
+            try:
+                if not data:
+                    target.shutdown(socket.SHUT_WR)
+                    return
+                target.sendall(data)
+            except OSError:
+                return
+
+    def close(self):
         self.listener.close()

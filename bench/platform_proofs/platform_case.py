@@ -80,6 +80,7 @@ class Platform:
         self.devices = devices
         self.agents = agents
         self.host, self.port = "127.0.0.1", 0
+        self.ports = {}  # of agents that reach the controller through another one
         self.address = "127.0.0.1"
         self.processes = {}  # by name
         self.wraps = {}
@@ -132,7 +133,7 @@ class Platform:
             assert status < 300, answer
             environment["REGATTA_JOIN_TOKEN"] = f"rg1.{self.authority_hash()}.{answer['token']['id']}.{answer['secret']}"
             self.joined.add(name)
-        return self.start(name, [self.binaries / "regatta-node-agent", "--controller", f"https://{self.host}:{self.port}", "--name", name,
+        return self.start(name, [self.binaries / "regatta-node-agent", "--controller", f"https://{self.host}:{self.ports.get(name, self.port)}", "--name", name,
                                  "--state", self.folder / name, "--address", "127.0.0.1", "--devices", self.devices,
                                  "--device-type", "emulated", "--grace", 2], environment)
 
