@@ -18,8 +18,10 @@ void check_restart(ClusterController& controller) {
   const auto effects = controller.take_effects();
   ClusterTables loaded;
   for (const auto& change : effects.changes) {
-    REGATTA_CHECK(change.value.has_value());
-    REGATTA_CHECK(load_record({change.key, change.revision, *change.value}, {}, loaded).has_value());
+    REGATTA_CHECK(change.value && change.value->size() <= regatta::store::kValueMost);
+    REGATTA_CHECK(change.key.size() <= regatta::store::kKeyMost);
+    REGATTA_CHECK(
+        load_record({change.key, change.revision, *change.value}, {}, loaded).has_value());
   }
   REGATTA_CHECK(finish_loading(controller.tables().last_revision, loaded).has_value());
   REGATTA_CHECK(loaded.jobs.size() == controller.tables().jobs.size());

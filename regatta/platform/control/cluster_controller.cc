@@ -30,8 +30,19 @@ Error is_over_already(const ManagedJob& job) {
                                        at(kJobPhaseNames, static_cast<int>(job.phase)))};
 }
 
+// A record also has the places of all replicas, so that a text must leave room for them.
+constexpr std::size_t kTextMost = store::kValueMost / 2;
+
+Status check_text(std::string_view text, std::string_view name) {
+  if (text.size() <= kTextMost) return {};
+  return Error{Code::kInvalidInput,
+               fmt::format("{}: it has {} bytes, more than {}; make it smaller", name, text.size(),
+                           kTextMost)};
+}
+
 Status add_job(ControllerState& state, const Submission& submission, std::string_view name,
                const Moment& moment) {
+  REGATTA_TRY_DO(check_text(submission.spec, name));
   REGATTA_TRY(spec, parse_job_spec(submission.spec, name));
   if (!spec.request.user.empty() && spec.request.user != submission.user)
     return Error{Code::kInvalidInput, fmt::format("{}: user: '{}' is not who submits; leave it out",
@@ -177,6 +188,7 @@ Status ClusterController::set_priority(JobId id, int priority) {
 }
 
 Status ClusterController::set_quotas(std::string_view spec) {
+  REGATTA_TRY_DO(check_text(spec, "queues"));
   REGATTA_TRY(tree, parse_json(spec, "queues"));
   REGATTA_TRY(document, YamlDocument::read(std::move(tree), "queues"));
   document.root().allow({"queues"});

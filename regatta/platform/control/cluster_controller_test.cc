@@ -104,6 +104,19 @@ class ClusterControllerTest : public testing::Test {
   std::map<std::string, store::Change> stored_;
 };
 
+TEST_F(ClusterControllerTest, RefusesTextsThatARecordHasNoRoomFor) {
+  // Within the bound of the format, and beyond half of a record.
+  std::string variables;
+  for (int i = 0; i < 6; ++i)
+    variables += fmt::format(R"({}"A{}":"{}")", i > 0 ? "," : "", i, std::string(100'000, 'x'));
+  const std::string big = R"(,"environment":{)" + variables + "}";
+  EXPECT_THAT(error_of(spec(big)), testing::HasSubstr("more than 524288; make it smaller"));
+  const Status quotas =
+      controller_.set_quotas(std::string(600'000, ' ') + R"({"queues":[{"name":"default"}]})");
+  ASSERT_FALSE(quotas);
+  EXPECT_THAT(quotas.error().message, testing::HasSubstr("more than 524288"));
+}
+
 TEST_F(ClusterControllerTest, RunsAJobFromItsSubmissionToItsEnd) {
   const int node = join("a");
   const JobId id = submit();

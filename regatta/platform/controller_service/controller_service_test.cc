@@ -135,6 +135,8 @@ TEST_F(ControllerServiceTest, TellsWatchersOfChangesAndLetsThemResume) {
 }
 
 TEST_F(ControllerServiceTest, KeepsItsSecretsFromOthers) {
+  const std::string long_name = R"({"name":")" + std::string(2'000'000, 'n') + R"("})";
+  EXPECT_EQ(service_.send("POST", "/v1/tokens", admin_, long_name).status, 400);
   const http::Response made = service_.send("POST", "/v1/tokens", admin_, R"({"name":"ci"})");
   ASSERT_EQ(made.status, 201);
   const std::string secret = nlohmann::json::parse(made.body).at("secret");

@@ -21,6 +21,7 @@ constexpr double kLifetimeMax = 366 * 86400.0;
 constexpr Seconds kLifetimeDefault{30 * 86400.0};
 constexpr Seconds kJoinLifetime{3600};
 constexpr int kUsesMax = 100'000;
+constexpr std::size_t kTokenNameMost = 253;
 constexpr std::string_view kSecretPrefix = "rgt_";
 
 std::string user_json(const identity::User& user) {
@@ -142,6 +143,10 @@ void create_token(ControllerRuntime& runtime, const ApiRequest& request) {
   token.uses_left = root.integer_or("uses", 1, {1, kUsesMax});
   const std::string user = root.text("user", request.caller.user);
   if (const Status status = document->status(); !status) return refuse(request, status.error());
+  if (token.name.size() > kTokenNameMost)
+    return refuse(request, {Code::kInvalidInput,
+                            fmt::format("name: it has {} bytes, more than {}; use a shorter one",
+                                        token.name.size(), kTokenNameMost)});
   if (is_join && request.caller.role < AccessRole::kOperator)
     return request.exchange->respond(
         problem(403, "NotAllowed", "tokens for servers are made by an operator; ask one"));
