@@ -25,6 +25,7 @@ using nlohmann::json;
 
 constexpr std::size_t kJobsAtOnce = 12;
 constexpr std::uint32_t kOperationsOfAJob = 60;
+constexpr Seconds kReturnLimit{60};
 constexpr std::array<std::string_view, 3> kIntents = {"in_use", "cordoned", "draining"};
 
 // The jobs that the clients work on now.
@@ -96,25 +97,32 @@ class RecordingClient {
   RecordedHistory take() { return std::move(history_); }
 
  private:
-  // Nothing: no answer came. Then it waits until the controller is back.
+  // Nothing: no answer came. Then it waits until the controller serves again, so that few requests
+  // are in the history of which nobody knows.
   std::optional<http::Response> send(const std::string& method, const std::string& target,
                                      http::Headers more = {}, const std::string& body = "") {
-    if (client_ == nullptr) {
-      auto made = http::HttpClient::create(options_);
-      if (made) client_ = std::make_unique<http::HttpClient>(std::move(*made));
-    }
+    if (client_ == nullptr && !connect()) return std::nullopt;
     more.insert(more.end(), headers_.begin(), headers_.end());
     called_ns_ = steady_ns();
     auto response = client_->send(method, target, more, body);
     ended_ns_ = steady_ns();
-    if (response) {
-      pause_ = Seconds{0.005};
-      return std::move(*response);
-    }
-    client_.reset();
-    os::sleep_for(pause_);
-    pause_ = std::min(pause_ * 2, Seconds{0.1});
+    if (response) return std::move(*response);
+    static_cast<void>(connect());
     return std::nullopt;
+  }
+  bool connect() {
+    client_.reset();
+    const Seconds end = os::monotonic_now() + kReturnLimit;
+    while (os::monotonic_now() < end) {
+      auto made = http::HttpClient::create(options_);
+      if (made && made->send("GET", "/healthz")) {
+        client_ = std::make_unique<http::HttpClient>(std::move(*made));
+        return true;
+      }
+      os::sleep_for(Seconds{0.02});
+    }
+    history_.error = "the controller does not serve again";
+    return false;
   }
   void complain(const std::string& request, const http::Response& response) {
     history_.error = fmt::format("{}: status {}: {}", request, response.status, response.body);
@@ -238,7 +246,6 @@ class RecordingClient {
   SharedJobs& jobs_;
   std::mt19937_64 random_;
   std::unique_ptr<http::HttpClient> client_;
-  Seconds pause_{0.005};
   std::int64_t called_ns_ = 0;
   std::int64_t ended_ns_ = 0;
   std::array<std::int64_t, 64> revisions_{};
