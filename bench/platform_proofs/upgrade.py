@@ -98,12 +98,13 @@ class Upgrade:
         for load in loads:
             load.start()
         try:
+            self.wave("old controller, new agents", names, self.new)
+            self.wave("old controller, old agents again", names, self.old)
             self.wave("new controller, old agents", ["controller"], self.new)
             self.wave("new controller, new agents", names, self.new)
             self.wave("new controller, old agents again", names, self.old)
             if rolls_back:
-                self.wave("old controller, old agents again", ["controller"], self.old)
-                self.wave("old controller, new agents", names, self.new)
+                self.wave("old controller again", ["controller"], self.old)
         finally:
             for load in loads:
                 load.ends.set()
@@ -140,7 +141,7 @@ class Upgrade:
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--agents", type=int, default=3)
-    parser.add_argument("--no-old-controller", action="store_true", help="do not go back to the old controller")
+    parser.add_argument("--old-controller", action="store_true", help="at last, the old controller on the store of the new one")
     options = parser.parse_args()
     old = os.environ.get("REGATTA_OLD_BIN")
     if not old:
@@ -149,7 +150,7 @@ def main():
     folder = tempfile.mkdtemp(prefix="regatta-proof-")
     proof = Upgrade(folder, old, options.agents)
     try:
-        proof.run(not options.no_old_controller)
+        proof.run(options.old_controller)
     finally:
         proof.platform.stop(remove=not proof.said)
     for sentence in proof.said[:20]:

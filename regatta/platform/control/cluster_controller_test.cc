@@ -104,6 +104,14 @@ class ClusterControllerTest : public testing::Test {
   std::map<std::string, store::Change> stored_;
 };
 
+TEST_F(ClusterControllerTest, StartsOnAStoreWithRecordsOfANewerOne) {
+  ClusterTables tables;
+  EXPECT_TRUE(load_record({"forecast/17", 41, "any bytes"}, moment_.now, tables));
+  EXPECT_TRUE(finish_loading(41, tables));
+  EXPECT_EQ(tables.last_revision, 41);
+  EXPECT_FALSE(load_record({"job/000000000017", 42, "\xff"}, moment_.now, tables));
+}
+
 TEST_F(ClusterControllerTest, RefusesTextsThatARecordHasNoRoomFor) {
   // Within the bound of the format, and beyond half of a record.
   std::string variables;

@@ -169,9 +169,10 @@ Status load_record(const store::Record& record, Seconds now, ClusterTables& tabl
   if (record.key.starts_with(kNodes)) return load_node(record, now, tables);
   if (record.key == kQuotas) return load_quotas(record, tables);
   if (record.key.starts_with(kOnce)) return load_once(record, tables);
-  REGATTA_TRY(is_identity, load_identity(record, tables.identities));
-  if (is_identity) return {};
-  return damaged(record.key);
+  // Kinds that only a newer controller knows stay in the store as they are, so that an older one
+  // can go on with it.
+  const auto is_identity = load_identity(record, tables.identities);
+  return is_identity ? Status() : Status(is_identity.error());
 }
 
 Status finish_loading(store::Revision last, ClusterTables& tables) {

@@ -53,7 +53,8 @@ struct ClusterTables {
   int find_node(std::string_view name) const;  // -1: there is none
 };
 
-// Times of loaded objects count from `now`: a monotonic clock does not survive its process.
+// Times of loaded objects count from `now`: a monotonic clock does not survive its process. Records
+// of kinds that a newer controller has made are passed over.
 Status load_record(const store::Record& record, Seconds now, ClusterTables& tables);
 // Makes the indices of what was loaded; `last` is the store's revision. kInvalidInput when records
 // name objects that do not exist.
