@@ -40,10 +40,30 @@ Status check_text(std::string_view text, std::string_view name) {
                            kTextMost)};
 }
 
+// The record of a job that runs has three times the name of the node of each replica.
+constexpr std::size_t kBytesOfReplica = 80;
+
+Status check_record(const JobSpec& spec, std::size_t text, std::string_view name) {
+  text += kBytesOfNumber * spec.after.size();
+  if (text > store::kValueMost)
+    return Error{Code::kInvalidInput,
+                 fmt::format("{}: after: it names too many jobs; name fewer", name)};
+  std::size_t replicas = 0;
+  for (const sched::Role& role : spec.request.roles)
+    replicas += static_cast<std::size_t>(role.replicas_max);
+  const std::size_t most = (store::kValueMost - text) / kBytesOfReplica;
+  if (replicas <= most) return {};
+  return Error{Code::kInvalidInput,
+               fmt::format("{}: roles: {} replicas are more than the {} that a record of a job has "
+                           "room for; use fewer, with more devices or cpus each",
+                           name, replicas, most)};
+}
+
 Status add_job(ControllerState& state, const Submission& submission, std::string_view name,
                const Moment& moment) {
   REGATTA_TRY_DO(check_text(submission.spec, name));
   REGATTA_TRY(spec, parse_job_spec(submission.spec, name));
+  REGATTA_TRY_DO(check_record(spec, submission.spec.size(), name));
   if (!spec.request.user.empty() && spec.request.user != submission.user)
     return Error{Code::kInvalidInput, fmt::format("{}: user: '{}' is not who submits; leave it out",
                                                   name, printable(spec.request.user, 60))};

@@ -104,6 +104,19 @@ class ClusterControllerTest : public testing::Test {
   std::map<std::string, store::Change> stored_;
 };
 
+TEST_F(ClusterControllerTest, KeepsGangsWithinARecord) {
+  EXPECT_THAT(error_of(spec(R"(,"roles":[{"replicas":20000,"cpus":0.01}])")),
+              testing::HasSubstr("20000 replicas are more than the 13"));
+  const JobId id = submit(R"(,"roles":[{"replicas":12000,"cpus":0.01}])");
+  const int node = join("n0");
+  const int long_node = join(std::string(200, 'n'));
+  EXPECT_FALSE(controller_.start(id, std::vector<Replica>(12000, {.node = long_node}), moment_));
+  EXPECT_TRUE(controller_.start(id, std::vector<Replica>(12000, {.node = node}), moment_));
+  save();
+  for (const auto& [key, change] : stored_)
+    EXPECT_LE(change.value->size(), store::kValueMost) << key;
+}
+
 TEST_F(ClusterControllerTest, StartsOnAStoreWithRecordsOfANewerOne) {
   ClusterTables tables;
   EXPECT_TRUE(load_record({"forecast/17", 41, "any bytes"}, moment_.now, tables));

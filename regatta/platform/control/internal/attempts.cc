@@ -16,6 +16,10 @@
 namespace regatta::control {
 namespace {
 
+// Bounds of the bytes in a record of a job, without its text and the names of nodes.
+constexpr std::size_t kOtherBytes = 8192;
+constexpr std::size_t kBytesOfPlace = 60;
+
 bool overlaps(const Replica& a, const Replica& b) {
   return a.node == b.node && (a.devices & b.devices) != 0;
 }
@@ -146,8 +150,11 @@ Status check_places(const ControllerState& state, const ManagedJob& job,
     return Error{Code::kConflict,
                  fmt::format("job {}: node {} {}", handle_of(job), node.facts.name, why)};
   };
+  std::size_t bytes = job.spec.size() + kBytesOfNumber * job.after.size() + kOtherBytes;
   for (const Replica& place : places) {
     const ManagedNode& node = at(state.tables.nodes, place.node);
+    bytes += 3 * node.facts.name.size() + kBytesOfPlace;
+    if (bytes > store::kValueMost) return refuse(node, "has no room in the record of the job");
     if (health_of(node) == sched::NodeHealth::kFailed) return refuse(node, "is not heard");
     if (place.devices >> static_cast<unsigned>(node.facts.devices) != 0)
       return refuse(node, "has not so many devices");

@@ -2,6 +2,7 @@
 // begin and stop, and what follows.
 #pragma once
 
+#include <cstddef>
 #include <set>
 #include <span>
 #include <string>
@@ -12,6 +13,8 @@
 #include "regatta/platform/control/cluster_tables.h"
 
 namespace regatta::control {
+
+inline constexpr std::size_t kBytesOfNumber = 10;  // of the longest number in a record
 
 struct ControllerState {
   ControllerOptions options;
