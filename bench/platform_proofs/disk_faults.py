@@ -229,7 +229,7 @@ class DiskFaults:
         name, error = platform.names()[0], pathlib.Path(self.folder) / "agent-sync-fails"
         disk = Disk(f"{self.folder}/agent-{fault}.img", platform.folder / name, 16) if fault == "full disk" else None
         platform.environments[name] = {"LD_PRELOAD": str(SHIM), "PROOF_SYNC_ERROR": str(error)}
-        notes = pathlib.Path(self.folder) / "notes"
+        notes = pathlib.Path(self.folder) / f"notes-{fault.replace(' ', '-')}"
         try:
             platform.start_all()
             disk.fill() if disk else error.touch()
