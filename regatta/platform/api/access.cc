@@ -29,6 +29,8 @@ constexpr std::array kRoutes = {
     Route{RouteId::kCreateToken, "POST", "/v1/tokens", AccessRole::kUser},
     Route{RouteId::kRemoveToken, "DELETE", "/v1/tokens/{token}", AccessRole::kUser},
     Route{RouteId::kLogin, "POST", "/v1/login", std::nullopt},
+    Route{RouteId::kLogout, "POST", "/v1/logout", std::nullopt},
+    Route{RouteId::kGetSession, "GET", "/v1/session", AccessRole::kViewer},
     Route{RouteId::kGetScheduler, "GET", "/v1/scheduler", AccessRole::kViewer},
     Route{RouteId::kGetHealth, "GET", "/healthz", std::nullopt},
     Route{RouteId::kGetMetrics, "GET", "/metrics", AccessRole::kViewer},

@@ -1,6 +1,7 @@
 // api/access.h: every route of the API with the role that it needs: the one table of rights.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,6 +19,8 @@ using identity::kAccessRoleNames;
 struct Caller {
   std::string user;
   AccessRole role = AccessRole::kViewer;
+  std::string token = {};       // id of the token or session by which the caller is known
+  std::int64_t expires_ms = 0;  // its end in Unix time; 0: none
 };
 
 enum class RouteId {
@@ -44,6 +47,8 @@ enum class RouteId {
   kCreateToken,
   kRemoveToken,
   kLogin,
+  kLogout,
+  kGetSession,
   kGetScheduler,
   kGetHealth,
   kGetMetrics

@@ -12,6 +12,7 @@
 #include "regatta/platform/api/internal/identity_routes.h"
 #include "regatta/platform/api/internal/job_routes.h"
 #include "regatta/platform/api/internal/watch_streams.h"
+#include "regatta/platform/api/object_json.h"
 #include "regatta/platform/api/problem.h"
 
 namespace regatta::api {
@@ -40,7 +41,7 @@ bool ApiService::Impl::run_identity_route(RouteId route, const ApiRequest& reque
       list_users(runtime, request);
       return true;
     case RouteId::kSetUser:
-      set_user(runtime, request);
+      set_user(runtime, handlers.hash_password, request);
       return true;
     case RouteId::kRemoveUser:
       remove_user(runtime, request);
@@ -53,6 +54,9 @@ bool ApiService::Impl::run_identity_route(RouteId route, const ApiRequest& reque
       return true;
     case RouteId::kRemoveToken:
       remove_token(runtime, request);
+      return true;
+    case RouteId::kGetSession:
+      respond_json(runtime, request, session_json(request.caller));
       return true;
     default:
       return false;
@@ -104,6 +108,8 @@ void ApiService::Impl::run_route(RouteId route, const ApiRequest& request) {
       return hand_on(handlers.connect_node);
     case RouteId::kLogin:
       return hand_on(handlers.login);
+    case RouteId::kLogout:
+      return hand_on(handlers.logout);
     case RouteId::kGetHealth:
       return respond_json(runtime, request, R"({"status":"ok"})");
     default:
@@ -126,6 +132,8 @@ void ApiService::handle(std::unique_ptr<http::Exchange> exchange) {
   RouteMatch match = find_route(request.http().method, request.http().path);
   if (match.route == nullptr) {
     const std::string path = printable(request.http().path, 100);
+    const bool is_page = !match.is_other_method && !request.http().path.starts_with("/v1/");
+    if (is_page && impl_->handlers.page) return impl_->handlers.page(request.exchange);
     return request.exchange->respond(
         match.is_other_method
             ? problem(405, "MethodNotAllowed", fmt::format("{}: it has no such method", path))
@@ -134,6 +142,8 @@ void ApiService::handle(std::unique_ptr<http::Exchange> exchange) {
   request.parameters = std::move(match.parameters);
   if (match.route->least) {
     auto caller = impl_->handlers.authenticate(request.http());
+    if (!caller && caller.error().code == Code::kConflict)
+      return request.exchange->respond(problem(403, "ForeignPage", caller.error().message));
     if (!caller)
       return request.exchange->respond(problem(401, "NotAuthenticated", caller.error().message));
     request.caller = std::move(*caller);

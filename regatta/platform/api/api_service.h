@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "regatta/base/core/result.h"
 #include "regatta/base/http/http_message.h"
@@ -13,17 +14,26 @@
 
 namespace regatta::api {
 
-// Finds who sends a request, by its token, cookie or certificate. kNotFound: nobody that is known.
+// Finds who sends a request, by its token, cookie or certificate. kNotFound: nobody that is known;
+// kConflict: a browser whose page is not the controller's.
 using Authenticate = std::function<Result<Caller>(const http::Request&)>;
+// Hashes a password beside the loop; `done` runs in the loop's thread.
+using HashPassword =
+    std::function<void(std::string password, std::function<void(Result<std::string>)> done)>;
+using HandleExchange = std::function<void(std::shared_ptr<http::Exchange>)>;
 
 // Belongs to the loop's thread, as the runtime does, which outlives it.
-// Routes that the service hands on, with the exchange still open: how servers join and connect, and
-// how users log in. A route without a handler answers 501.
+// Routes that the service hands on, with the exchange still open: how servers join and connect, how
+// users log in and out, and the page at all paths that the API does not have. A route without a
+// handler answers 501.
 struct ApiHandlers {
   Authenticate authenticate;
-  std::function<void(std::shared_ptr<http::Exchange>)> enroll_node;
-  std::function<void(std::shared_ptr<http::Exchange>)> connect_node;
-  std::function<void(std::shared_ptr<http::Exchange>)> login;
+  HashPassword hash_password = {};
+  HandleExchange enroll_node = {};
+  HandleExchange connect_node = {};
+  HandleExchange login = {};
+  HandleExchange logout = {};
+  HandleExchange page = {};  // empty: 404
 };
 
 class ApiService {

@@ -172,4 +172,13 @@ std::string queues_json(const control::ClusterTables& tables) {
   return object.take();
 }
 
+std::string session_json(const Caller& caller) {
+  JsonObject object;
+  object.add("kind", "session");
+  object.add("user", caller.user);
+  object.add("role", at(kAccessRoleNames, static_cast<int>(caller.role)));
+  object.add("expires_ms", caller.expires_ms);
+  return object.take();
+}
+
 }  // namespace regatta::api

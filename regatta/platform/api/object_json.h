@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "regatta/platform/api/access.h"
 #include "regatta/platform/control/cluster_tables.h"
 
 namespace regatta::api {
@@ -13,5 +14,8 @@ std::string job_json(const control::ClusterTables& tables, const control::Manage
 std::string node_json(const control::ClusterTables& tables, const control::ManagedNode& node);
 // The quotas as they were set, and how many jobs of each queue wait and run.
 std::string queues_json(const control::ClusterTables& tables);
+
+// The user who is logged in: name, role, and when that ends.
+std::string session_json(const Caller& caller);
 
 }  // namespace regatta::api

@@ -74,10 +74,12 @@ class ClusterController {
   // not there any more.
   Status set_quotas(std::string_view spec);
 
-  // kInvalidInput for a name that is none. Makes the user or replaces it.
+  // kInvalidInput for a name that is none. Makes the user or replaces it; a new password, or a user
+  // that is disabled, ends the sessions of browsers.
   Status set_user(identity::User user);
   // With all tokens of the user; kNotFound.
   Status remove_user(const std::string& name);
+  // Forgets tokens of sessions, logins and joins that have expired when this one is made.
   void add_token(identity::AccessToken token);
   Status remove_token(const std::string& id);
   // One use of a token that has a number of them, of the kinds kLogin and kJoin. kNotFound where it
@@ -115,6 +117,9 @@ class ClusterController {
   Effects take_effects();
 
  private:
+  template <typename Which>
+  void remove_tokens(Which which);
+
   std::unique_ptr<ControllerState> state_;
 };
 

@@ -14,7 +14,14 @@ namespace regatta::control {
 Status ClusterController::set_user(identity::User user) {
   REGATTA_TRY_DO(check_user(user));
   state_->changed_users.insert(user.name);
-  state_->tables.identities.users[user.name] = std::move(user);
+  identity::User& stored = state_->tables.identities.users[user.name];
+  // Those who knew the old password have no session any more.
+  const bool ends_sessions = user.is_disabled || user.password_hash != stored.password_hash;
+  stored = std::move(user);
+  if (ends_sessions)
+    remove_tokens([&](const identity::AccessToken& token) {
+      return token.user == stored.name && token.use == identity::TokenUse::kSession;
+    });
   return {};
 }
 
@@ -25,17 +32,28 @@ Status ClusterController::remove_user(const std::string& name) {
         Code::kNotFound,
         fmt::format("user {}: there is none; list them with regatta users", printable(name, 60))};
   state_->changed_users.insert(name);
+  remove_tokens([&](const identity::AccessToken& token) { return token.user == name; });
+  return {};
+}
+
+template <typename Which>
+void ClusterController::remove_tokens(Which which) {
+  identity::IdentityTables& identities = state_->tables.identities;
   std::vector<std::string> ids;
   for (const auto& [id, token] : identities.tokens)
-    if (token.user == name) ids.push_back(id);
+    if (which(token)) ids.push_back(id);
   for (const std::string& id : ids) {
     identities.remove_token(id);
     state_->changed_tokens.insert(id);
   }
-  return {};
 }
 
 void ClusterController::add_token(identity::AccessToken token) {
+  // Logins make so many that they do not wait for anybody to remove them.
+  remove_tokens([&](const identity::AccessToken& old) {
+    const bool is_short = old.use != identity::TokenUse::kApi;
+    return is_short && old.expires_ms != 0 && old.expires_ms <= token.created_ms;
+  });
   state_->changed_tokens.insert(token.id);
   state_->tables.identities.add(std::move(token));
 }
@@ -58,10 +76,12 @@ Result<identity::AccessToken> ClusterController::use_token(std::string_view secr
   const identity::AccessToken* found = identities.find(secret_hash, use, moment.unix_ms);
   if (found == nullptr || found->uses_left < 1)
     return Error{Code::kNotFound, "the token is not known, used up or expired; ask for a new one"};
-  identity::AccessToken& token = identities.tokens.at(found->id);
-  --token.uses_left;
-  state_->changed_tokens.insert(token.id);
-  return token;
+  const std::string id = found->id;
+  state_->changed_tokens.insert(id);
+  --identities.tokens.at(id).uses_left;
+  const identity::AccessToken used = identities.tokens.at(id);
+  if (use == identity::TokenUse::kLogin && used.uses_left < 1) identities.remove_token(id);
+  return used;
 }
 
 }  // namespace regatta::control

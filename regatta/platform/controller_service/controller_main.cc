@@ -35,12 +35,22 @@ struct Flags {
   std::string ready_file;
   std::string admin = "admin";
   std::string restore_from;
+  std::string page;
 };
 
 Result<sched::SchedulingPolicy> read_policy(const std::string& name) {
   if (!name.ends_with(".yaml")) return sched::find_scheduling_policy(name);
   REGATTA_TRY(text, os::read_text_file(name));
   return sched::parse_scheduling_policy(text, name);
+}
+
+// Where an installation has the built page, else where a build has it.
+std::string default_page() {
+  const auto programs = os::executable_folder();
+  if (!programs) return "";
+  const std::string installed = *programs + "/../share/regatta/web";
+  return ::access((installed + "/index.html").c_str(), R_OK) == 0 ? installed
+                                                                  : *programs + "/../web";
 }
 
 Status restore(const Flags& flags) {
@@ -69,6 +79,7 @@ Status serve(const Flags& flags) {
     connections /= 2;
   options.hosts = flags.hosts;
   options.admin = flags.admin;
+  options.page = flags.page.empty() ? default_page() : flags.page;
   options.runtime.policy = std::move(policy);
   options.runtime.is_disk_low = [store_options] {
     const auto disk = store::disk_state(store_options);
@@ -123,6 +134,8 @@ int main(int argc, char** argv) {
   app.add_option("--ship-to", flags.shipping, "folder, best on another disk, for backups");
   app.add_option("--restore-from", flags.restore_from,
                  "folder of --ship-to: builds a new state folder from it, and ends");
+  app.add_option("--page", flags.page,
+                 "folder of the built page (../share/regatta/web beside the program)");
   app.add_option("--ready-file", flags.ready_file, "gets the URL once the controller serves");
   try {
     app.parse(argc, argv);

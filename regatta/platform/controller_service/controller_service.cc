@@ -12,6 +12,7 @@
 #include "regatta/platform/api/problem.h"
 #include "regatta/platform/controller/node_sessions.h"
 #include "regatta/platform/controller_service/authority.h"
+#include "regatta/platform/controller_service/page_server.h"
 #include "regatta/platform/identity/secret.h"
 #include "regatta/platform/node_protocol/node_message.h"
 
@@ -22,14 +23,13 @@ using SharedExchange = std::shared_ptr<http::Exchange>;
 
 constexpr Seconds kRotation{3.5 * 86400.0};  // half of a certificate's life
 constexpr Seconds kJoinLifetime{3600};
-constexpr std::string_view kBearer = "Bearer ";
+// Every response has them; those of the page say more.
+const http::Headers kCommonHeaders = {{"X-Content-Type-Options", "nosniff"},
+                                      {"Referrer-Policy", "same-origin"},
+                                      {"Cross-Origin-Resource-Policy", "same-origin"}};
 
 std::int64_t unix_now() {
   return static_cast<std::int64_t>(os::system_now().value);
-}
-
-std::int64_t unix_now_ms() {
-  return static_cast<std::int64_t>(os::system_now().value * 1000);
 }
 
 // The parts of rg1.CAHASH.ID.SECRET; kInvalidInput where it is no join token.
@@ -44,21 +44,20 @@ Result<std::string> secret_of_join_token(std::string_view token) {
 }  // namespace
 
 struct ControllerService::Impl {
-  explicit Impl(http::EventLoop& event_loop, Authority own)
-      : loop(event_loop), authority(std::move(own)) {}
+  Impl(http::EventLoop& event_loop, Authority own, const std::string& page_folder)
+      : loop(event_loop), authority(std::move(own)), page(page_folder) {}
 
-  Result<api::Caller> authenticate(const http::Request& request) const {
-    const std::string_view header = request.header("Authorization");
-    if (!header.starts_with(kBearer))
-      return Error{Code::kNotFound,
-                   "the request has no token; send Authorization: Bearer TOKEN, see regatta login"};
-    const identity::IdentityTables& identities = runtime->tables().identities;
-    const identity::AccessToken* token =
-        identities.find(identity::secret_hash(header.substr(kBearer.size())),
-                        identity::TokenUse::kApi, unix_now_ms());
-    if (token == nullptr)
-      return Error{Code::kNotFound, "the token is not known or has expired; make a new one"};
-    return api::Caller{token->user, identities.users.at(token->user).role};
+  api::ApiHandlers handlers() {
+    return {.authenticate = [this](const auto& request) { return logins->authenticate(request); },
+            .hash_password =
+                [this](std::string password, auto done) {
+                  logins->hash_password(std::move(password), std::move(done));
+                },
+            .enroll_node = [this](const SharedExchange& exchange) { enroll_node(exchange); },
+            .connect_node = [this](const SharedExchange& exchange) { connect_node(exchange); },
+            .login = [this](SharedExchange exchange) { logins->log_in(std::move(exchange)); },
+            .logout = [this](const SharedExchange& exchange) { logins->log_out(exchange); },
+            .page = [this](const SharedExchange& exchange) { page.handle(*exchange); }};
   }
 
   void enroll_node(const SharedExchange& exchange) {
@@ -139,6 +138,8 @@ struct ControllerService::Impl {
   std::vector<std::string> hosts;
   std::unique_ptr<controller::ControllerRuntime> runtime;
   std::unique_ptr<controller::NodeSessions> sessions;
+  std::unique_ptr<login::LoginService> logins;
+  PageServer page;
   std::unique_ptr<api::ApiService> service;
   std::unique_ptr<http::HttpServer> server;
   std::shared_ptr<int> life = std::make_shared<int>(0);
@@ -148,7 +149,7 @@ Result<std::unique_ptr<ControllerService>> ControllerService::open(
     http::EventLoop& loop, std::unique_ptr<store::Store> store, const ServiceOptions& options,
     std::function<void(const Error&)> ended) {
   REGATTA_TRY(authority, Authority::open(options.folder, unix_now()));
-  auto impl = std::make_unique<Impl>(loop, std::move(authority));
+  auto impl = std::make_unique<Impl>(loop, std::move(authority), options.page);
   Impl* self = impl.get();
   impl->hosts = options.hosts;
   for (const char* host : {"localhost", "127.0.0.1", "::1"})
@@ -161,16 +162,14 @@ Result<std::unique_ptr<ControllerService>> ControllerService::open(
       loop, *impl->runtime, [self](const std::string& node, const std::string& csr) {
         return self->authority.sign_node(node, csr, unix_now());
       });
-  impl->service = std::make_unique<api::ApiService>(
-      loop, *impl->runtime, *impl->sessions,
-      api::ApiHandlers{
-          .authenticate =
-              [self](const http::Request& request) { return self->authenticate(request); },
-          .enroll_node = [self](const SharedExchange& exchange) { self->enroll_node(exchange); },
-          .connect_node = [self](const SharedExchange& exchange) { self->connect_node(exchange); },
-          .login = {}});
+  impl->logins = std::make_unique<login::LoginService>(loop, *impl->runtime, options.login);
+  impl->service =
+      std::make_unique<api::ApiService>(loop, *impl->runtime, *impl->sessions, impl->handlers());
   REGATTA_TRY(identity, impl->authority.issue_server(impl->hosts, unix_now()));
-  REGATTA_TRY(server, http::HttpServer::listen(loop, options.server, identity,
+  http::ServerOptions server_options = options.server;
+  server_options.headers.insert(server_options.headers.end(), kCommonHeaders.begin(),
+                                kCommonHeaders.end());
+  REGATTA_TRY(server, http::HttpServer::listen(loop, server_options, identity,
                                                [self](std::unique_ptr<http::Exchange> exchange) {
                                                  self->service->handle(std::move(exchange));
                                                }));

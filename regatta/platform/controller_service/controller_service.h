@@ -12,6 +12,7 @@
 #include "regatta/base/http/event_loop.h"
 #include "regatta/base/http/http_server.h"
 #include "regatta/platform/controller/controller_runtime.h"
+#include "regatta/platform/login/login_service.h"
 #include "regatta/platform/store/store.h"
 
 namespace regatta::controller_service {
@@ -22,6 +23,8 @@ struct ServiceOptions {
   http::ServerOptions server;
   std::vector<std::string> hosts;  // names and addresses in the certificate, besides loopback
   controller::RuntimeOptions runtime;
+  std::string page;  // folder of the built page; empty: there is none
+  login::LoginOptions login;
 };
 
 class ControllerService {

@@ -173,8 +173,10 @@ Result<std::vector<std::string>> wanted_nodes(const UpOptions& options,
   return names;
 }
 
-void print_up(const LocalCluster& cluster, std::size_t nodes, const std::string& lead) {
+void print_up(const LocalCluster& cluster, std::size_t nodes, const std::string& lead,
+              const std::string& page) {
   fmt::print("{}: {}, {}\n", lead, cluster.url, pluralized(nodes, "node"));
+  fmt::print("page:  {}\n       once, within 15 minutes; then regatta login --url\n", page);
   fmt::print(
       "next:  regatta submit examples/submitted_job.yaml\n"
       "       regatta jobs, regatta nodes, regatta logs JOB -f\n"
@@ -220,7 +222,8 @@ Status bring_up(const UpOptions& options) {
   REGATTA_TRY(has_started, start_agents(options, names, context.ca, client, cluster));
   is_new = is_new || has_started;
   REGATTA_TRY_DO(wait_for_nodes(options.state, names, client, cluster));
-  print_up(cluster, names.size(), is_new ? "the platform runs" : "the platform runs already");
+  REGATTA_TRY(page, make_login_url(client, cluster.url));
+  print_up(cluster, names.size(), is_new ? "the platform runs" : "the platform runs already", page);
   return {};
 }
 
