@@ -49,6 +49,7 @@ enum class RouteId {
   kLogin,
   kLogout,
   kGetSession,
+  kGetOpenapi,
   kGetScheduler,
   kGetHealth,
   kGetMetrics

@@ -11,6 +11,7 @@
 #include "regatta/platform/api/internal/cluster_routes.h"
 #include "regatta/platform/api/internal/identity_routes.h"
 #include "regatta/platform/api/internal/job_routes.h"
+#include "regatta/platform/api/internal/openapi_document.h"
 #include "regatta/platform/api/internal/watch_streams.h"
 #include "regatta/platform/api/object_json.h"
 #include "regatta/platform/api/problem.h"
@@ -110,6 +111,8 @@ void ApiService::Impl::run_route(RouteId route, const ApiRequest& request) {
       return hand_on(handlers.login);
     case RouteId::kLogout:
       return hand_on(handlers.logout);
+    case RouteId::kGetOpenapi:
+      return respond_json(runtime, request, std::string(openapi_document()));
     case RouteId::kGetHealth:
       return respond_json(runtime, request, R"({"status":"ok"})");
     default:
