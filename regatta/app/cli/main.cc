@@ -26,6 +26,7 @@
 #include "regatta/app/cli/internal/measure_command.h"
 #include "regatta/app/cli/internal/plan_command.h"
 #include "regatta/app/cli/internal/platform_access.h"
+#include "regatta/app/cli/internal/platform_audit.h"
 #include "regatta/app/cli/internal/platform_cluster.h"
 #include "regatta/app/cli/internal/platform_jobs.h"
 #include "regatta/app/cli/internal/probe_command.h"
@@ -69,6 +70,7 @@ void add_commands(CLI::App& app, int& exit_status) {
   regatta::cli::add_platform_job_commands(app, exit_status);
   regatta::cli::add_platform_cluster_commands(app, exit_status);
   regatta::cli::add_platform_access_commands(app, exit_status);
+  regatta::cli::add_platform_audit_command(app, exit_status);
 }
 
 int run(int argc, char** argv) {

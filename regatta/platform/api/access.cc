@@ -32,6 +32,7 @@ constexpr std::array kRoutes = {
     Route{RouteId::kLogout, "POST", "/v1/logout", std::nullopt},
     Route{RouteId::kGetSession, "GET", "/v1/session", AccessRole::kViewer},
     Route{RouteId::kGetOpenapi, "GET", "/v1/openapi.json", std::nullopt},
+    Route{RouteId::kListAudit, "GET", "/v1/audit", AccessRole::kAdmin},
     Route{RouteId::kGetScheduler, "GET", "/v1/scheduler", AccessRole::kViewer},
     Route{RouteId::kGetHealth, "GET", "/healthz", std::nullopt},
     Route{RouteId::kGetMetrics, "GET", "/metrics", AccessRole::kViewer},

@@ -50,6 +50,7 @@ enum class RouteId {
   kLogout,
   kGetSession,
   kGetOpenapi,
+  kListAudit,
   kGetScheduler,
   kGetHealth,
   kGetMetrics

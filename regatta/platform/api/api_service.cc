@@ -8,6 +8,7 @@
 #include "regatta/base/core/ids.h"
 #include "regatta/base/core/text.h"
 #include "regatta/platform/api/internal/api_request.h"
+#include "regatta/platform/api/internal/audit_routes.h"
 #include "regatta/platform/api/internal/cluster_routes.h"
 #include "regatta/platform/api/internal/identity_routes.h"
 #include "regatta/platform/api/internal/job_routes.h"
@@ -27,6 +28,8 @@ struct ApiService::Impl {
         watches(loop, given_runtime) {}
 
   void run_route(RouteId route, const ApiRequest& request);
+  // The audit notes the request and its result from now on.
+  void begin_audit(const Route& route, const ApiRequest& request) const;
   // False: no route of users and tokens.
   bool run_identity_route(RouteId route, const ApiRequest& request);
 
@@ -62,6 +65,17 @@ bool ApiService::Impl::run_identity_route(RouteId route, const ApiRequest& reque
     default:
       return false;
   }
+}
+
+void ApiService::Impl::begin_audit(const Route& route, const ApiRequest& request) const {
+  if (handlers.audit == nullptr) return;
+  request.exchange->begin(
+      *handlers.audit,
+      {.user = request.caller.user,
+       .token = request.caller.token,
+       .address = request.http().remote_address,
+       .action = fmt::format("{} {}", route.method, route.pattern),
+       .object = request.parameters.empty() ? std::string() : request.parameters.front()});
 }
 
 void ApiService::Impl::run_route(RouteId route, const ApiRequest& request) {
@@ -115,8 +129,10 @@ void ApiService::Impl::run_route(RouteId route, const ApiRequest& request) {
       return respond_json(runtime, request, std::string(openapi_document()));
     case RouteId::kGetHealth:
       return respond_json(runtime, request, R"({"status":"ok"})");
+    case RouteId::kListAudit:
+      return list_audit(handlers.audit, runtime, request);
     default:
-      return hand_on(std::function<void(std::shared_ptr<http::Exchange>)>());
+      return hand_on(HandleExchange());
   }
 }
 
@@ -131,7 +147,9 @@ std::size_t ApiService::watcher_count() const {
 }
 
 void ApiService::handle(std::unique_ptr<http::Exchange> exchange) {
-  ApiRequest request{.exchange = std::move(exchange), .parameters = {}, .caller = {}};
+  ApiRequest request{.exchange = std::make_shared<AuditedExchange>(std::move(exchange)),
+                     .parameters = {},
+                     .caller = {}};
   RouteMatch match = find_route(request.http().method, request.http().path);
   if (match.route == nullptr) {
     const std::string path = printable(request.http().path, 100);
@@ -158,11 +176,15 @@ void ApiService::handle(std::unique_ptr<http::Exchange> exchange) {
                               at(kAccessRoleNames, static_cast<int>(*match.route->least)))));
   }
   const bool changes = match.route->method != "GET";
-  if (changes && impl_->runtime.is_read_only())
+  if (changes) impl_->begin_audit(*match.route, request);
+  const bool is_audit_stuck = impl_->handlers.audit != nullptr && impl_->handlers.audit->is_stuck();
+  if (changes && (impl_->runtime.is_read_only() || is_audit_stuck)) {
+    request.exchange->leave_out();  // the audit is on the same disk
     return request.exchange->respond(
         problem(507, "DiskFull",
                 "the controller's disk is full, and it only reads; free space on "
                 "it, or ask an operator"));
+  }
   impl_->run_route(match.route->id, request);
 }
 

@@ -9,6 +9,8 @@
 #include "regatta/base/http/http_message.h"
 #include "regatta/base/http/http_server.h"
 #include "regatta/platform/api/access.h"
+#include "regatta/platform/api/audited_exchange.h"
+#include "regatta/platform/audit/audit_log.h"
 #include "regatta/platform/controller/controller_runtime.h"
 #include "regatta/platform/controller/node_sessions.h"
 
@@ -20,7 +22,7 @@ using Authenticate = std::function<Result<Caller>(const http::Request&)>;
 // Hashes a password beside the loop; `done` runs in the loop's thread.
 using HashPassword =
     std::function<void(std::string password, std::function<void(Result<std::string>)> done)>;
-using HandleExchange = std::function<void(std::shared_ptr<http::Exchange>)>;
+using HandleExchange = std::function<void(std::shared_ptr<AuditedExchange>)>;
 
 // Belongs to the loop's thread, as the runtime does, which outlives it.
 // Routes that the service hands on, with the exchange still open: how servers join and connect, how
@@ -33,7 +35,8 @@ struct ApiHandlers {
   HandleExchange connect_node = {};
   HandleExchange login = {};
   HandleExchange logout = {};
-  HandleExchange page = {};  // empty: 404
+  HandleExchange page = {};          // empty: 404
+  audit::AuditLog* audit = nullptr;  // outlives the service; null: nothing is noted
 };
 
 class ApiService {

@@ -23,9 +23,8 @@ nlohmann::json document() {
 
 std::string small(std::string_view method) {
   std::string text(method);
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char letter) {
-    return static_cast<char>(std::tolower(letter));
-  });
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
   return text;
 }
 

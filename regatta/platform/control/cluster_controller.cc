@@ -258,6 +258,10 @@ Effects ClusterController::take_effects() {
     state_->tables.quotas_revision = ++state_->tables.last_revision;
     effects.changes.push_back(quotas_change(state_->tables));
   }
+  if (std::exchange(state_->has_new_audit, false)) {
+    state_->tables.audit.revision = ++state_->tables.last_revision;
+    effects.changes.push_back(audit_change(state_->tables.audit));
+  }
   for (const JobId id : state_->changed_jobs) {
     ManagedJob& job = state_->tables.jobs.at(id);
     job.revision = ++state_->tables.last_revision;

@@ -87,6 +87,9 @@ class ClusterController {
   Result<identity::AccessToken> use_token(std::string_view secret_hash, identity::TokenUse use,
                                           const Moment& moment);
 
+  // The audit is durable up to this record.
+  void mark_audit(std::int64_t number, std::string hash);
+
   // The agent of a node is connected. Makes the node when it is new. Replicas that were ordered
   // under another journal are lost: nobody knows whether they have started. kConflict when the node
   // has replicas that the facts have no devices for.

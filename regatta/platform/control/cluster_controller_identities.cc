@@ -69,6 +69,12 @@ Status ClusterController::remove_token(const std::string& id) {
   return {};
 }
 
+void ClusterController::mark_audit(std::int64_t number, std::string hash) {
+  state_->tables.audit.number = number;
+  state_->tables.audit.hash = std::move(hash);
+  state_->has_new_audit = true;
+}
+
 Result<identity::AccessToken> ClusterController::use_token(std::string_view secret_hash,
                                                            identity::TokenUse use,
                                                            const Moment& moment) {

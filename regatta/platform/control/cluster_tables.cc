@@ -20,6 +20,7 @@ constexpr std::string_view kJobs = "job/";
 constexpr std::string_view kNodes = "node/";
 constexpr std::string_view kQuotas = "queues/all";
 constexpr std::string_view kOnce = "once/";
+constexpr std::string_view kAudit = "audit/head";
 
 Error damaged(std::string_view key) {
   return {Code::kInvalidInput,
@@ -164,11 +165,24 @@ int ClusterTables::find_node(std::string_view name) const {
   return found == node_indices.end() ? -1 : found->second;
 }
 
+namespace {
+
+Status load_audit(const store::Record& stored, ClusterTables& tables) {
+  proto::AuditRecord record;
+  if (!record.ParseFromArray(stored.value.data(), static_cast<int>(stored.value.size())))
+    return damaged(stored.key);
+  tables.audit = {record.number(), record.hash(), stored.revision};
+  return {};
+}
+
+}  // namespace
+
 Status load_record(const store::Record& record, Seconds now, ClusterTables& tables) {
   if (record.key.starts_with(kJobs)) return load_job(record, now, tables);
   if (record.key.starts_with(kNodes)) return load_node(record, now, tables);
   if (record.key == kQuotas) return load_quotas(record, tables);
   if (record.key.starts_with(kOnce)) return load_once(record, tables);
+  if (record.key == kAudit) return load_audit(record, tables);
   REGATTA_TRY(is_identity, load_identity(record, tables.identities));
   if (is_identity) return {};
   return damaged(record.key);
@@ -264,6 +278,13 @@ store::Change once_change(const std::string& key, const OnceResult& once) {
     record.add_jobs(job);
   record.set_created_ms(once.created_ms);
   return {fmt::format("{}{}", kOnce, key), once.revision, record.SerializeAsString()};
+}
+
+store::Change audit_change(const AuditMark& mark) {
+  proto::AuditRecord record;
+  record.set_number(mark.number);
+  record.set_hash(mark.hash);
+  return {std::string(kAudit), mark.revision, record.SerializeAsString()};
 }
 
 std::string handle_of(const ManagedJob& job) {

@@ -29,6 +29,14 @@ struct OnceResult {
   Revision revision = 0;
 };
 
+// The last record of the audit that was durable when this was stored: a tail that is cut off later
+// is missed.
+struct AuditMark {
+  std::int64_t number = 0;
+  std::string hash;
+  Revision revision = 0;
+};
+
 // The order in which pending jobs of a queue are looked at: higher priority first, then older.
 using PendingKey = std::pair<int, JobId>;  // -priority, id
 
@@ -41,6 +49,7 @@ struct ClusterTables {
   Revision quotas_revision = 0;
   std::map<std::string, OnceResult> once;
   identity::IdentityTables identities;
+  AuditMark audit;
   // Indices of `jobs`.
   std::set<JobId> live;                                 // with an attempt
   std::map<std::string, std::set<PendingKey>> pending;  // by queue
@@ -64,6 +73,7 @@ store::Change job_change(const ClusterTables& tables, const ManagedJob& job);
 store::Change node_change(const ManagedNode& node);
 store::Change quotas_change(const ClusterTables& tables);
 store::Change once_change(const std::string& key, const OnceResult& once);
+store::Change audit_change(const AuditMark& mark);
 
 // The word by which snapshots, orders and people call a job: its name and its number, such as
 // bert-17.

@@ -1,5 +1,6 @@
 #include "regatta/platform/controller_service/controller_service.h"
 
+#include <cstdio>
 #include <string_view>
 #include <utility>
 
@@ -19,10 +20,11 @@
 namespace regatta::controller_service {
 namespace {
 
-using SharedExchange = std::shared_ptr<http::Exchange>;
+using SharedExchange = std::shared_ptr<api::AuditedExchange>;
 
 constexpr Seconds kRotation{3.5 * 86400.0};  // half of a certificate's life
 constexpr Seconds kJoinLifetime{3600};
+constexpr Seconds kAuditMark{0.1};
 // Every response has them; those of the page say more.
 const http::Headers kCommonHeaders = {{"X-Content-Type-Options", "nosniff"},
                                       {"Referrer-Policy", "same-origin"},
@@ -57,7 +59,8 @@ struct ControllerService::Impl {
             .connect_node = [this](const SharedExchange& exchange) { connect_node(exchange); },
             .login = [this](SharedExchange exchange) { logins->log_in(std::move(exchange)); },
             .logout = [this](const SharedExchange& exchange) { logins->log_out(exchange); },
-            .page = [this](const SharedExchange& exchange) { page.handle(*exchange); }};
+            .page = [this](const SharedExchange& exchange) { page.handle(*exchange); },
+            .audit = audit.get()};
   }
 
   void enroll_node(const SharedExchange& exchange) {
@@ -73,6 +76,7 @@ struct ControllerService::Impl {
     if (const Status status = document->status(); !status) return refuse(status.error());
     if (const Status status = node_protocol::check_node_name(name); !status)
       return refuse(status.error());
+    exchange->set_object(name);
     const int index = runtime->tables().find_node(name);
     if (index >= 0 && runtime->tables().nodes[static_cast<std::size_t>(index)].is_connected)
       return refuse(
@@ -85,6 +89,7 @@ struct ControllerService::Impl {
     });
     if (!used)
       return exchange->respond(api::problem(401, "NotAuthenticated", used.error().message));
+    exchange->set_user("join token " + used->id);
     const auto certificate = authority.sign_node(name, csr, unix_now());
     if (!certificate) return refuse(certificate.error());
     std::string body = R"({"certificate":)";
@@ -92,6 +97,7 @@ struct ControllerService::Impl {
     body += R"(,"ca":)";
     append_json_quoted(authority.certificate(), body);
     body += '}';
+    exchange->note(200);
     runtime->when_durable([exchange, body] {
       http::Response response;
       response.body = body;
@@ -123,6 +129,34 @@ struct ControllerService::Impl {
     });
   }
 
+  // The head of the audit's chain goes into the store a few times a second while it moves: a tail
+  // that is cut off later is missed.
+  void mark_audit() {
+    if (std::exchange(is_mark_due, true)) return;
+    loop.after(kAuditMark, [this, alive = std::weak_ptr(life)] {
+      if (alive.expired()) return;
+      is_mark_due = false;
+      runtime->change([&](auto& core, const control::Moment&) {
+        core.mark_audit(audit->head().number, audit->head().hash);
+        return 0;
+      });
+    });
+  }
+
+  Status open_audit(const std::string& folder) {
+    const control::AuditMark& mark = runtime->tables().audit;
+    audit::AuditHead known;
+    if (mark.number > 0) known = {mark.number, mark.hash};
+    REGATTA_TRY(log, audit::AuditLog::open(loop, {.folder = folder + "/audit"}, known));
+    audit = std::move(log);
+    audit->on_durable([this] { mark_audit(); });
+    if (!audit->damage().empty())
+      fmt::print(stderr, "regatta-controller: audit: {}; see regatta audit verify\n",
+                 audit->damage());
+    audit->add({.user = {}, .token = {}, .address = {}, .action = "start", .object = {}});
+    return {};
+  }
+
   void rotate() {
     loop.after(kRotation, [this, alive = std::weak_ptr(life)] {
       if (alive.expired()) return;
@@ -138,6 +172,8 @@ struct ControllerService::Impl {
   std::vector<std::string> hosts;
   std::unique_ptr<controller::ControllerRuntime> runtime;
   std::unique_ptr<controller::NodeSessions> sessions;
+  std::unique_ptr<audit::AuditLog> audit;
+  bool is_mark_due = false;
   std::unique_ptr<login::LoginService> logins;
   PageServer page;
   std::unique_ptr<api::ApiService> service;
@@ -158,6 +194,7 @@ Result<std::unique_ptr<ControllerService>> ControllerService::open(
                                                            std::move(ended)));
   impl->runtime = std::move(runtime);
   REGATTA_TRY_DO(impl->make_admin(options.folder, options.admin));
+  REGATTA_TRY_DO(impl->open_audit(options.folder));
   impl->sessions = std::make_unique<controller::NodeSessions>(
       loop, *impl->runtime, [self](const std::string& node, const std::string& csr) {
         return self->authority.sign_node(node, csr, unix_now());

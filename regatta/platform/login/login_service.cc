@@ -22,7 +22,7 @@
 namespace regatta::login {
 namespace {
 
-using SharedExchange = std::shared_ptr<http::Exchange>;
+using SharedExchange = std::shared_ptr<api::AuditedExchange>;
 
 constexpr std::string_view kBearer = "Bearer ";
 constexpr YamlBounds kLoginBounds{.bytes = 8192, .depth = 2, .nodes = 16};
@@ -89,6 +89,7 @@ struct LoginService::Impl {
   }
 
   void respond(const SharedExchange& exchange, http::Response response) {
+    exchange->note(response.status);
     runtime.when_durable(
         [exchange, response = std::move(response)] { exchange->respond(response); });
   }
@@ -99,6 +100,7 @@ struct LoginService::Impl {
     const Seconds now = os::monotonic_now();
     const Seconds wait = std::max(by_user.wait(user, now), by_address.wait(address, now));
     if (wait.value <= 0) return false;
+    exchange->leave_out();  // the failures before are noted
     const auto seconds = static_cast<long long>(std::ceil(wait.value));
     http::Response response =
         api::problem(429, "TooManyLogins",
@@ -132,6 +134,7 @@ struct LoginService::Impl {
   }
 
   void begin_session(const SharedExchange& exchange, const std::string& user) {
+    exchange->set_user(user);
     end_session(exchange->request());
     end_oldest_sessions(user);
     const std::string secret = identity::random_secret("rgs_");
@@ -231,7 +234,7 @@ Result<api::Caller> LoginService::authenticate(const http::Request& request) con
   return impl_->caller_of(*session);
 }
 
-void LoginService::log_in(std::shared_ptr<http::Exchange> exchange) {
+void LoginService::log_in(std::shared_ptr<api::AuditedExchange> exchange) {
   const http::Request& request = exchange->request();
   if (site_of(request) == RequestSite::kForeign) return exchange->respond(foreign_page());
   const auto wanted = login_request_of(request);
@@ -239,15 +242,19 @@ void LoginService::log_in(std::shared_ptr<http::Exchange> exchange) {
   const std::string address = network_of(request.remote_address);
   if (impl_->refuse_if_often(exchange, wanted->user, address)) return;
   const Seconds now = os::monotonic_now();
+  exchange->set_object(wanted->once.empty() ? wanted->user : "once");
   impl_->by_address.count_try(address, now);
   if (!wanted->once.empty()) return impl_->log_in_once(exchange, wanted->once, address);
   impl_->by_user.count_try(wanted->user, now);
   impl_->log_in_by_password(exchange, *wanted, address);
 }
 
-void LoginService::log_out(const std::shared_ptr<http::Exchange>& exchange) {
+void LoginService::log_out(const std::shared_ptr<api::AuditedExchange>& exchange) {
   if (site_of(exchange->request()) == RequestSite::kForeign)
     return exchange->respond(foreign_page());
+  const identity::AccessToken* session = impl_->session_of(exchange->request());
+  if (session == nullptr) exchange->leave_out();
+  if (session != nullptr) exchange->set_user(session->user);
   impl_->end_session(exchange->request());
   http::Response response;
   response.body = "{}";

@@ -12,6 +12,7 @@
 #include "regatta/base/http/event_loop.h"
 #include "regatta/base/http/http_server.h"
 #include "regatta/platform/api/access.h"
+#include "regatta/platform/api/audited_exchange.h"
 #include "regatta/platform/controller/controller_runtime.h"
 
 namespace regatta::login {
@@ -32,11 +33,11 @@ class LoginService {
   // By the header Authorization, else by the cookie. kNotFound: nobody that is known; kConflict: a
   // page of another origin sends the browser's cookie.
   Result<api::Caller> authenticate(const http::Request& request) const;
-  // {"user", "password"} or {"once": TOKEN}: answers as GET /v1/session does, with the cookie. Those
-  // who fail often are told to wait (429).
-  void log_in(std::shared_ptr<http::Exchange> exchange);
+  // {"user", "password"} or {"once": TOKEN}: answers as GET /v1/session does, with the cookie.
+  // Those who fail often are told to wait (429).
+  void log_in(std::shared_ptr<api::AuditedExchange> exchange);
   // Ends the session of the cookie, and lets the browser forget it.
-  void log_out(const std::shared_ptr<http::Exchange>& exchange);
+  void log_out(const std::shared_ptr<api::AuditedExchange>& exchange);
   // Hashes beside the loop, in whose thread `done` runs: api::HashPassword.
   void hash_password(std::string password, std::function<void(Result<std::string>)> done);
 

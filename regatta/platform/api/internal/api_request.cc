@@ -20,6 +20,7 @@ Result<YamlDocument> ApiRequest::body() const {
 
 void respond(controller::ControllerRuntime& runtime, const ApiRequest& request,
              http::Response response) {
+  request.exchange->note(response.status);
   runtime.when_durable([exchange = request.exchange,
                         response = std::make_shared<http::Response>(std::move(response))] {
     exchange->respond(std::move(*response));

@@ -13,6 +13,7 @@
 #include "regatta/base/core/yaml_map.h"
 #include "regatta/base/http/http_server.h"
 #include "regatta/platform/api/access.h"
+#include "regatta/platform/api/audited_exchange.h"
 #include "regatta/platform/controller/controller_runtime.h"
 
 namespace regatta::api {
@@ -21,7 +22,7 @@ inline constexpr YamlBounds kBodyBounds{
     .bytes = 5 << 20, .depth = kYamlMaxDepth, .nodes = 2'000'000};
 
 struct ApiRequest {
-  std::shared_ptr<http::Exchange> exchange;
+  std::shared_ptr<AuditedExchange> exchange;
   std::vector<std::string> parameters;  // of the route's pattern
   Caller caller;
 

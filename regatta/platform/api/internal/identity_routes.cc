@@ -184,6 +184,7 @@ void create_token(ControllerRuntime& runtime, const ApiRequest& request) {
   const std::string secret = identity::random_secret(is_join ? "" : kSecretPrefix);
   token.secret_hash = identity::secret_hash(secret);
   const std::string id = token.id;
+  request.exchange->set_object(fmt::format("{} for {}", id, is_join ? "servers" : user));
   runtime.change([&](auto& core, const control::Moment& moment) {
     token.created_ms = moment.unix_ms;
     token.expires_ms = moment.unix_ms + static_cast<std::int64_t>(lifetime.value * 1000);

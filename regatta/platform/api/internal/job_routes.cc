@@ -117,8 +117,12 @@ void submit_jobs(ControllerRuntime& runtime, const ApiRequest& request) {
         runtime, request,
         is_other_body ? problem(422, "KeyReused", ids.error().message) : problem(ids.error()));
   }
+  request.exchange->set_object(ids->size() == 1
+                                   ? std::to_string(ids->front())
+                                   : fmt::format("{} to {}", ids->front(), ids->back()));
   if (tree->find("jobs") == nullptr) {
     const control::ManagedJob* job = runtime.tables().find_job(ids->front());
+    if (job != nullptr) request.exchange->set_object(handle_of(*job));
     if (job != nullptr)
       return respond_json(runtime, request, job_json(runtime.tables(), *job, true), 201,
                           job->revision);

@@ -24,6 +24,7 @@ struct ControllerState {
   std::set<std::string> changed_users;
   std::set<std::string> changed_tokens;
   bool has_new_quotas = false;
+  bool has_new_audit = false;
   bool needs_decision = true;
   std::multiset<Seconds> pause_ends;  // of jobs that have failed
 };
