@@ -7,6 +7,7 @@
 
 #include "regatta/base/core/ids.h"
 #include "regatta/base/core/text.h"
+#include "regatta/base/os/clock.h"
 #include "regatta/platform/api/internal/api_request.h"
 #include "regatta/platform/api/internal/audit_routes.h"
 #include "regatta/platform/api/internal/cluster_routes.h"
@@ -25,7 +26,29 @@ struct ApiService::Impl {
       : runtime(given_runtime),
         sessions(given_sessions),
         handlers(std::move(given_handlers)),
-        watches(loop, given_runtime) {}
+        watches(loop, given_runtime),
+        users(handlers.limits.user),
+        addresses(handlers.limits.address) {}
+
+  // Whether it was refused, since too many came. Nodes have proved by their certificate who they
+  // are.
+  bool refuse_if_many(const ApiRequest& request) {
+    const http::Request& asked = request.http();
+    const bool is_known = !request.caller.user.empty();
+    if ((is_loopback(asked.remote_address) && !handlers.limits.has_loopback) ||
+        request.caller.role >= AccessRole::kOperator || !asked.peer_uris.empty())
+      return false;
+    const Seconds now = os::monotonic_now();
+    const Seconds wait = is_known ? users.take(request.caller.user, now)
+                                  : addresses.take(network_of(asked.remote_address), now);
+    if (wait.value <= 0) return false;
+    request.exchange->respond(
+        too_many("TooManyRequests",
+                 is_known ? fmt::format("user {} sends too many requests", request.caller.user)
+                          : "this address sends too many requests",
+                 wait));
+    return true;
+  }
 
   void run_route(RouteId route, const ApiRequest& request);
   // The audit notes the request and its result from now on.
@@ -37,6 +60,8 @@ struct ApiService::Impl {
   controller::NodeSessions& sessions;
   ApiHandlers handlers;
   WatchStreams watches;
+  TokenBuckets users;
+  TokenBuckets addresses;
 };
 
 bool ApiService::Impl::run_identity_route(RouteId route, const ApiRequest& request) {
@@ -152,6 +177,7 @@ void ApiService::handle(std::unique_ptr<http::Exchange> exchange) {
                      .caller = {}};
   RouteMatch match = find_route(request.http().method, request.http().path);
   if (match.route == nullptr) {
+    if (impl_->refuse_if_many(request)) return;
     const std::string path = printable(request.http().path, 100);
     const bool is_page = !match.is_other_method && !request.http().path.starts_with("/v1/");
     if (is_page && impl_->handlers.page) return impl_->handlers.page(request.exchange);
@@ -163,6 +189,7 @@ void ApiService::handle(std::unique_ptr<http::Exchange> exchange) {
   request.parameters = std::move(match.parameters);
   if (match.route->least) {
     auto caller = impl_->handlers.authenticate(request.http());
+    if (!caller && impl_->refuse_if_many(request)) return;
     if (!caller && caller.error().code == Code::kConflict)
       return request.exchange->respond(problem(403, "ForeignPage", caller.error().message));
     if (!caller)
@@ -175,6 +202,7 @@ void ApiService::handle(std::unique_ptr<http::Exchange> exchange) {
                               at(kAccessRoleNames, static_cast<int>(request.caller.role)),
                               at(kAccessRoleNames, static_cast<int>(*match.route->least)))));
   }
+  if (impl_->refuse_if_many(request)) return;
   const bool changes = match.route->method != "GET";
   if (changes) impl_->begin_audit(*match.route, request);
   const bool is_audit_stuck = impl_->handlers.audit != nullptr && impl_->handlers.audit->is_stuck();

@@ -10,6 +10,7 @@
 #include "regatta/base/http/http_server.h"
 #include "regatta/platform/api/access.h"
 #include "regatta/platform/api/audited_exchange.h"
+#include "regatta/platform/api/rate_limits.h"
 #include "regatta/platform/audit/audit_log.h"
 #include "regatta/platform/controller/controller_runtime.h"
 #include "regatta/platform/controller/node_sessions.h"
@@ -35,7 +36,8 @@ struct ApiHandlers {
   HandleExchange connect_node = {};
   HandleExchange login = {};
   HandleExchange logout = {};
-  HandleExchange page = {};          // empty: 404
+  HandleExchange page = {};  // empty: 404
+  RateLimits limits = {};
   audit::AuditLog* audit = nullptr;  // outlives the service; null: nothing is noted
 };
 

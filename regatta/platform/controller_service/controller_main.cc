@@ -36,6 +36,7 @@ struct Flags {
   std::string admin = "admin";
   std::string restore_from;
   std::string page;
+  api::RateLimits limits;
 };
 
 Result<sched::SchedulingPolicy> read_policy(const std::string& name) {
@@ -80,6 +81,7 @@ Status serve(const Flags& flags) {
   options.hosts = flags.hosts;
   options.admin = flags.admin;
   options.page = flags.page.empty() ? default_page() : flags.page;
+  options.limits = flags.limits;
   options.runtime.policy = std::move(policy);
   options.runtime.is_disk_low = [store_options] {
     const auto disk = store::disk_state(store_options);
@@ -136,6 +138,16 @@ int main(int argc, char** argv) {
                  "folder of --ship-to: builds a new state folder from it, and ends");
   app.add_option("--page", flags.page,
                  "folder of the built page (../share/regatta/web beside the program)");
+  app.add_option("--user-rate", flags.limits.user.per_second,
+                 "requests a second of a user that is no operator; 0: any number")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--address-rate", flags.limits.address.per_second,
+                 "requests a second of an address without a known user; 0: any number")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  app.add_flag("--limit-loopback", flags.limits.has_loopback,
+               "limit clients of this machine too, as behind a proxy");
   app.add_option("--ready-file", flags.ready_file, "gets the URL once the controller serves");
   try {
     app.parse(argc, argv);

@@ -46,8 +46,8 @@ Result<std::string> secret_of_join_token(std::string_view token) {
 }  // namespace
 
 struct ControllerService::Impl {
-  Impl(http::EventLoop& event_loop, Authority own, const std::string& page_folder)
-      : loop(event_loop), authority(std::move(own)), page(page_folder) {}
+  Impl(http::EventLoop& event_loop, Authority own, const ServiceOptions& options)
+      : loop(event_loop), authority(std::move(own)), limits(options.limits), page(options.page) {}
 
   api::ApiHandlers handlers() {
     return {.authenticate = [this](const auto& request) { return logins->authenticate(request); },
@@ -60,6 +60,7 @@ struct ControllerService::Impl {
             .login = [this](SharedExchange exchange) { logins->log_in(std::move(exchange)); },
             .logout = [this](const SharedExchange& exchange) { logins->log_out(exchange); },
             .page = [this](const SharedExchange& exchange) { page.handle(*exchange); },
+            .limits = limits,
             .audit = audit.get()};
   }
 
@@ -169,6 +170,7 @@ struct ControllerService::Impl {
 
   http::EventLoop& loop;
   Authority authority;
+  api::RateLimits limits;
   std::vector<std::string> hosts;
   std::unique_ptr<controller::ControllerRuntime> runtime;
   std::unique_ptr<controller::NodeSessions> sessions;
@@ -185,7 +187,7 @@ Result<std::unique_ptr<ControllerService>> ControllerService::open(
     http::EventLoop& loop, std::unique_ptr<store::Store> store, const ServiceOptions& options,
     std::function<void(const Error&)> ended) {
   REGATTA_TRY(authority, Authority::open(options.folder, unix_now()));
-  auto impl = std::make_unique<Impl>(loop, std::move(authority), options.page);
+  auto impl = std::make_unique<Impl>(loop, std::move(authority), options);
   Impl* self = impl.get();
   impl->hosts = options.hosts;
   for (const char* host : {"localhost", "127.0.0.1", "::1"})

@@ -11,6 +11,7 @@
 #include "regatta/base/core/result.h"
 #include "regatta/base/http/event_loop.h"
 #include "regatta/base/http/http_server.h"
+#include "regatta/platform/api/rate_limits.h"
 #include "regatta/platform/controller/controller_runtime.h"
 #include "regatta/platform/login/login_service.h"
 #include "regatta/platform/store/store.h"
@@ -25,6 +26,7 @@ struct ServiceOptions {
   controller::RuntimeOptions runtime;
   std::string page;  // folder of the built page; empty: there is none
   login::LoginOptions login;
+  api::RateLimits limits;
 };
 
 class ControllerService {

@@ -125,6 +125,30 @@ TEST_F(LoginTest, SaysHowToBuildThePageWhereThereIsNone) {
   EXPECT_THAT(page.body, HasSubstr("npm"));
 }
 
+TEST(RateLimits, AreForUsersAndStrangersAndNotForOperators) {
+  const os::TempFolder folder = os::TempFolder::create().value();
+  const TestService service(folder.path(), [](ServiceOptions& options) {
+    options.limits = {.user = {.per_second = 0.01, .burst = 2},
+                      .address = {.per_second = 0.01, .burst = 3},
+                      .has_loopback = true};
+  });
+  const std::string admin = service.admin_token();
+  service.send("PUT", "/v1/users/ada", admin, R"({"role":"user"})");
+  const http::Response made = service.send("POST", "/v1/tokens", admin, R"({"user":"ada"})");
+  const std::string ada = nlohmann::json::parse(made.body).at("secret");
+  EXPECT_EQ(service.send("GET", "/v1/jobs", ada).status, 200);
+  EXPECT_EQ(service.send("GET", "/v1/jobs", ada).status, 200);
+  const http::Response refused = service.send("GET", "/v1/jobs", ada);
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_EQ(http::find_header(refused.headers, "Retry-After"), "100");
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(service.send("GET", "/v1/jobs", "rgt_guess").status, 401);
+  EXPECT_EQ(service.send("GET", "/v1/jobs", "rgt_guess").status, 429);
+  EXPECT_EQ(service.send("GET", "/", "").status, 429);
+  for (int i = 0; i < 10; ++i)
+    EXPECT_EQ(service.send("GET", "/v1/jobs", admin).status, 200);
+}
+
 TEST(Page, ComesWithAStrictPolicyAndOnlyFromItsFolder) {
   const os::TempFolder folder = os::TempFolder::create().value();
   const std::string web = folder.path() + "/web";

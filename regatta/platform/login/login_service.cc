@@ -1,7 +1,6 @@
 #include "regatta/platform/login/login_service.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <string_view>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "regatta/base/os/clock.h"
 #include "regatta/platform/api/object_json.h"
 #include "regatta/platform/api/problem.h"
+#include "regatta/platform/api/rate_limits.h"
 #include "regatta/platform/identity/secret.h"
 #include "regatta/platform/login/internal/browser_request.h"
 #include "regatta/platform/login/internal/login_limiter.h"
@@ -48,16 +48,6 @@ Result<LoginRequest> login_request_of(const http::Request& request) {
     return Error{Code::kInvalidInput,
                  "body: it has neither user and password nor once; give one of both"};
   return wanted;
-}
-
-// Neighbours in IPv6 share 64 bits: one client has as many addresses there as it likes.
-std::string network_of(const std::string& address) {
-  std::size_t end = 0;
-  for (int i = 0; i < 4 && end != std::string::npos; ++i)
-    end = address.find(':', end == 0 ? 0 : end + 1);
-  return address.find(':') == std::string::npos || end == std::string::npos
-             ? address
-             : address.substr(0, end);
 }
 
 http::Response foreign_page() {
@@ -101,13 +91,7 @@ struct LoginService::Impl {
     const Seconds wait = std::max(by_user.wait(user, now), by_address.wait(address, now));
     if (wait.value <= 0) return false;
     exchange->leave_out();  // the failures before are noted
-    const auto seconds = static_cast<long long>(std::ceil(wait.value));
-    http::Response response =
-        api::problem(429, "TooManyLogins",
-                     fmt::format("too many logins have failed; try again in {} s", seconds));
-    for (auto& [name, value] : response.headers)
-      if (name == "Retry-After") value = std::to_string(seconds);
-    exchange->respond(std::move(response));
+    exchange->respond(api::too_many("TooManyLogins", "too many logins have failed", wait));
     return true;
   }
 
@@ -239,7 +223,7 @@ void LoginService::log_in(std::shared_ptr<api::AuditedExchange> exchange) {
   if (site_of(request) == RequestSite::kForeign) return exchange->respond(foreign_page());
   const auto wanted = login_request_of(request);
   if (!wanted) return exchange->respond(api::problem(wanted.error()));
-  const std::string address = network_of(request.remote_address);
+  const std::string address = api::network_of(request.remote_address);
   if (impl_->refuse_if_often(exchange, wanted->user, address)) return;
   const Seconds now = os::monotonic_now();
   exchange->set_object(wanted->once.empty() ? wanted->user : "once");
