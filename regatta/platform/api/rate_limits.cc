@@ -12,9 +12,8 @@ Seconds TokenBuckets::take(const std::string& key, Seconds now) {
   if (limit_.per_second <= 0) return Seconds{0};
   if (buckets_.size() >= keys_max_ && !buckets_.contains(key)) {
     // A full bucket says the same as none.
-    std::erase_if(buckets_, [&](const auto& entry) {
-      return tokens_at(entry.second, now) >= limit_.burst;
-    });
+    std::erase_if(buckets_,
+                  [&](const auto& entry) { return tokens_at(entry.second, now) >= limit_.burst; });
   }
   const bool has_room = buckets_.size() < keys_max_ || buckets_.contains(key);
   const auto [found, is_new] =
