@@ -29,6 +29,8 @@ constexpr std::array kRoutes = {
     Route{RouteId::kCreateToken, "POST", "/v1/tokens", AccessRole::kUser},
     Route{RouteId::kRemoveToken, "DELETE", "/v1/tokens/{token}", AccessRole::kUser},
     Route{RouteId::kLogin, "POST", "/v1/login", std::nullopt},
+    Route{RouteId::kBeginOidc, "GET", "/v1/login/oidc", std::nullopt},
+    Route{RouteId::kFinishOidc, "GET", "/v1/login/oidc/callback", std::nullopt},
     Route{RouteId::kLogout, "POST", "/v1/logout", std::nullopt},
     Route{RouteId::kGetSession, "GET", "/v1/session", AccessRole::kViewer},
     Route{RouteId::kGetOpenapi, "GET", "/v1/openapi.json", std::nullopt},

@@ -48,6 +48,8 @@ enum class RouteId {
   kRemoveToken,
   kLogin,
   kLogout,
+  kBeginOidc,
+  kFinishOidc,
   kGetSession,
   kGetOpenapi,
   kListAudit,

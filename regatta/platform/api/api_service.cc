@@ -148,6 +148,10 @@ void ApiService::Impl::run_route(RouteId route, const ApiRequest& request) {
       return hand_on(handlers.connect_node);
     case RouteId::kLogin:
       return hand_on(handlers.login);
+    case RouteId::kBeginOidc:
+      return hand_on(handlers.begin_oidc);
+    case RouteId::kFinishOidc:
+      return hand_on(handlers.finish_oidc);
     case RouteId::kLogout:
       return hand_on(handlers.logout);
     case RouteId::kGetOpenapi:
@@ -203,7 +207,7 @@ void ApiService::handle(std::unique_ptr<http::Exchange> exchange) {
                               at(kAccessRoleNames, static_cast<int>(*match.route->least)))));
   }
   if (impl_->refuse_if_many(request)) return;
-  const bool changes = match.route->method != "GET";
+  const bool changes = match.route->method != "GET" || match.route->id == RouteId::kFinishOidc;
   if (changes) impl_->begin_audit(*match.route, request);
   const bool is_audit_stuck = impl_->handlers.audit != nullptr && impl_->handlers.audit->is_stuck();
   if (changes && (impl_->runtime.is_read_only() || is_audit_stuck)) {

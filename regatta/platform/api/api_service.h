@@ -36,6 +36,8 @@ struct ApiHandlers {
   HandleExchange connect_node = {};
   HandleExchange login = {};
   HandleExchange logout = {};
+  HandleExchange begin_oidc = {};
+  HandleExchange finish_oidc = {};
   HandleExchange page = {};  // empty: 404
   RateLimits limits = {};
   audit::AuditLog* audit = nullptr;  // outlives the service; null: nothing is noted

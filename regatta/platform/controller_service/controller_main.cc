@@ -36,6 +36,7 @@ struct Flags {
   std::string admin = "admin";
   std::string restore_from;
   std::string page;
+  std::string oidc;
   api::RateLimits limits;
 };
 
@@ -82,6 +83,11 @@ Status serve(const Flags& flags) {
   options.admin = flags.admin;
   options.page = flags.page.empty() ? default_page() : flags.page;
   options.limits = flags.limits;
+  if (!flags.oidc.empty()) {
+    REGATTA_TRY(text, os::read_text_file(flags.oidc));
+    REGATTA_TRY(oidc, login::parse_oidc_settings(text, flags.oidc));
+    options.login.oidc = std::move(oidc);
+  }
   options.runtime.policy = std::move(policy);
   options.runtime.is_disk_low = [store_options] {
     const auto disk = store::disk_state(store_options);
@@ -138,6 +144,8 @@ int main(int argc, char** argv) {
                  "folder of --ship-to: builds a new state folder from it, and ends");
   app.add_option("--page", flags.page,
                  "folder of the built page (../share/regatta/web beside the program)");
+  app.add_option("--oidc", flags.oidc,
+                 "YAML file of an OpenID provider whose users may log in (docs/formats/oidc.md)");
   app.add_option("--user-rate", flags.limits.user.per_second,
                  "requests a second of a user that is no operator; 0: any number")
       ->capture_default_str()

@@ -50,18 +50,21 @@ struct ControllerService::Impl {
       : loop(event_loop), authority(std::move(own)), limits(options.limits), page(options.page) {}
 
   api::ApiHandlers handlers() {
-    return {.authenticate = [this](const auto& request) { return logins->authenticate(request); },
-            .hash_password =
-                [this](std::string password, auto done) {
-                  logins->hash_password(std::move(password), std::move(done));
-                },
-            .enroll_node = [this](const SharedExchange& exchange) { enroll_node(exchange); },
-            .connect_node = [this](const SharedExchange& exchange) { connect_node(exchange); },
-            .login = [this](SharedExchange exchange) { logins->log_in(std::move(exchange)); },
-            .logout = [this](const SharedExchange& exchange) { logins->log_out(exchange); },
-            .page = [this](const SharedExchange& exchange) { page.handle(*exchange); },
-            .limits = limits,
-            .audit = audit.get()};
+    return {
+        .authenticate = [this](const auto& request) { return logins->authenticate(request); },
+        .hash_password =
+            [this](std::string password, auto done) {
+              logins->hash_password(std::move(password), std::move(done));
+            },
+        .enroll_node = [this](const SharedExchange& exchange) { enroll_node(exchange); },
+        .connect_node = [this](const SharedExchange& exchange) { connect_node(exchange); },
+        .login = [this](SharedExchange exchange) { logins->log_in(std::move(exchange)); },
+        .logout = [this](const SharedExchange& exchange) { logins->log_out(exchange); },
+        .begin_oidc = [this](const SharedExchange& exchange) { logins->begin_oidc(exchange); },
+        .finish_oidc = [this](const SharedExchange& exchange) { logins->finish_oidc(exchange); },
+        .page = [this](const SharedExchange& exchange) { page.handle(*exchange); },
+        .limits = limits,
+        .audit = audit.get()};
   }
 
   void enroll_node(const SharedExchange& exchange) {

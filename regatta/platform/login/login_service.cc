@@ -17,6 +17,7 @@
 #include "regatta/platform/identity/secret.h"
 #include "regatta/platform/login/internal/browser_request.h"
 #include "regatta/platform/login/internal/login_limiter.h"
+#include "regatta/platform/login/internal/oidc_login.h"
 #include "regatta/platform/login/internal/password_pool.h"
 
 namespace regatta::login {
@@ -25,6 +26,7 @@ namespace {
 using SharedExchange = std::shared_ptr<api::AuditedExchange>;
 
 constexpr std::string_view kBearer = "Bearer ";
+constexpr int kPasswordThreads = 2;
 constexpr YamlBounds kLoginBounds{.bytes = 8192, .depth = 2, .nodes = 16};
 // Many people may sit behind one address.
 constexpr LoginLimits kAddressLimits{.free = 20, .pause = Seconds{1}, .pause_max = Seconds{60}};
@@ -59,7 +61,9 @@ http::Response foreign_page() {
 
 struct LoginService::Impl {
   Impl(http::EventLoop& event_loop, controller::ControllerRuntime& its_runtime, LoginOptions given)
-      : runtime(its_runtime), options(given), pool(event_loop) {}
+      : runtime(its_runtime), options(std::move(given)), pool(event_loop, kPasswordThreads) {
+    if (options.oidc) oidc = std::make_unique<OidcLogin>(event_loop, *options.oidc);
+  }
 
   const identity::IdentityTables& identities() const { return runtime.tables().identities; }
 
@@ -117,7 +121,9 @@ struct LoginService::Impl {
     });
   }
 
-  void begin_session(const SharedExchange& exchange, const std::string& user) {
+  // `target`: a browser that comes from elsewhere is sent on to it; empty: it gets the session.
+  void begin_session(const SharedExchange& exchange, const std::string& user,
+                     const std::string& target = "") {
     exchange->set_user(user);
     end_session(exchange->request());
     end_oldest_sessions(user);
@@ -139,7 +145,30 @@ struct LoginService::Impl {
     response.body = api::session_json(caller_of(identities().tokens.at(id)));
     response.headers.emplace_back("Set-Cookie", session_cookie(secret, options.session_lifetime));
     response.headers.emplace_back("Cache-Control", "no-store");
+    if (!target.empty()) {
+      response.status = 302;
+      response.headers.emplace_back("Location", target);
+    }
     respond(exchange, std::move(response));
+  }
+
+  void let_in(const SharedExchange& exchange, const OidcUser& found) {
+    exchange->set_object(found.name);
+    const auto known = identities().users.find(found.name);
+    const bool is_new = known == identities().users.end();
+    if (!is_new && (known->second.is_disabled || known->second.subject != found.subject))
+      return exchange->respond(api::problem(
+          403, "NotAllowed",
+          fmt::format("user {}: the name is disabled, or belongs to another user; ask an admin",
+                      printable(found.name, 60))));
+    identity::User user = is_new ? identity::User{} : known->second;
+    user.name = found.name;
+    user.subject = found.subject;
+    user.role = found.role;
+    const Status made = runtime.change(
+        [&](auto& core, const control::Moment&) { return core.set_user(std::move(user)); });
+    if (!made) return exchange->respond(api::problem(made.error()));
+    begin_session(exchange, found.name, "/");
   }
 
   void end_session(const http::Request& request) {
@@ -185,11 +214,12 @@ struct LoginService::Impl {
   LoginLimiter by_user{LoginLimits{}};
   LoginLimiter by_address{kAddressLimits};
   PasswordPool pool;
+  std::unique_ptr<OidcLogin> oidc;
 };
 
 LoginService::LoginService(http::EventLoop& loop, controller::ControllerRuntime& runtime,
                            LoginOptions options)
-    : impl_(std::make_unique<Impl>(loop, runtime, options)) {}
+    : impl_(std::make_unique<Impl>(loop, runtime, std::move(options))) {}
 
 LoginService::~LoginService() = default;
 
@@ -244,6 +274,18 @@ void LoginService::log_out(const std::shared_ptr<api::AuditedExchange>& exchange
   response.body = "{}";
   response.headers.emplace_back("Set-Cookie", session_cookie("", Seconds{0}));
   impl_->respond(exchange, std::move(response));
+}
+
+void LoginService::begin_oidc(const SharedExchange& exchange) {
+  if (impl_->oidc != nullptr) return impl_->oidc->begin(exchange);
+  exchange->respond(
+      api::problem({Code::kUnsupported, "this controller has no OpenID provider; see --oidc"}));
+}
+
+void LoginService::finish_oidc(const SharedExchange& exchange) {
+  if (impl_->oidc == nullptr) return begin_oidc(exchange);
+  impl_->oidc->finish(exchange,
+                      [this, exchange](const OidcUser& user) { impl_->let_in(exchange, user); });
 }
 
 void LoginService::hash_password(std::string password,

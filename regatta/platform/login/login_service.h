@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "regatta/base/core/result.h"
@@ -14,12 +15,14 @@
 #include "regatta/platform/api/access.h"
 #include "regatta/platform/api/audited_exchange.h"
 #include "regatta/platform/controller/controller_runtime.h"
+#include "regatta/platform/login/oidc_settings.h"
 
 namespace regatta::login {
 
 struct LoginOptions {
   Seconds session_lifetime{12 * 3600.0};
   std::size_t sessions_max = 32;  // of one user; with one more the oldest ends
+  std::optional<OidcSettings> oidc;
 };
 
 // Belongs to the loop's thread, as the runtime does, which outlives it.
@@ -38,6 +41,11 @@ class LoginService {
   void log_in(std::shared_ptr<api::AuditedExchange> exchange);
   // Ends the session of the cookie, and lets the browser forget it.
   void log_out(const std::shared_ptr<api::AuditedExchange>& exchange);
+  // Sends the browser to the provider, and lets it in when it comes back. A user that the provider
+  // knows is made, and has the role that it says; one that was made here stays as it is.
+  // kUnsupported: there is no provider.
+  void begin_oidc(const std::shared_ptr<api::AuditedExchange>& exchange);
+  void finish_oidc(const std::shared_ptr<api::AuditedExchange>& exchange);
   // Hashes beside the loop, in whose thread `done` runs: api::HashPassword.
   void hash_password(std::string password, std::function<void(Result<std::string>)> done);
 

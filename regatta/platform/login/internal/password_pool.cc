@@ -8,7 +8,6 @@
 namespace regatta::login {
 namespace {
 
-constexpr int kThreads = 2;
 constexpr std::size_t kWaitingMax = 32;
 // The hash of no password.
 constexpr const char* kNobodysHash =
@@ -17,9 +16,9 @@ constexpr const char* kNobodysHash =
 
 }  // namespace
 
-PasswordPool::PasswordPool(http::EventLoop& loop) : loop_(loop) {
-  for (int i = 0; i < kThreads; ++i)
-    threads_.push_back(os::signal_masked_thread([this] { run(); }));
+PasswordPool::PasswordPool(http::EventLoop& loop, int threads) : loop_(loop) {
+  for (int i = 0; i < threads; ++i)
+    threads_.push_back(os::signal_masked_thread([this] { work_off(); }));
 }
 
 PasswordPool::~PasswordPool() {
@@ -35,32 +34,32 @@ PasswordPool::~PasswordPool() {
 }
 
 Status PasswordPool::hash(std::string password, std::function<void(Result<std::string>)> done) {
-  return add([password = std::move(password), done = std::move(done)] {
+  return run([password = std::move(password), done = std::move(done)] {
     return std::function<void()>([done, made = identity::hash_password(password)] { done(made); });
   });
 }
 
 Status PasswordPool::verify(std::string hash, std::string password,
                             std::function<void(bool)> done) {
-  return add([hash = std::move(hash), password = std::move(password), done = std::move(done)] {
+  return run([hash = std::move(hash), password = std::move(password), done = std::move(done)] {
     const bool is_right =
         identity::verify_password(hash.empty() ? kNobodysHash : hash, password) && !hash.empty();
     return std::function<void()>([done, is_right] { done(is_right); });
   });
 }
 
-Status PasswordPool::add(std::function<std::function<void()>()> work) {
+Status PasswordPool::run(std::function<std::function<void()>()> work) {
   {
     MutexLock lock(mutex_);
     if (waiting_.size() >= kWaitingMax)
-      return Error{Code::kExhausted, "too many passwords are checked at this moment; try later"};
+      return Error{Code::kExhausted, "too many logins are checked at this moment; try later"};
     waiting_.push_back(std::move(work));
   }
   changed_.notify_one();
   return {};
 }
 
-void PasswordPool::run() {
+void PasswordPool::work_off() {
   while (true) {
     std::function<std::function<void()>()> work;
     {

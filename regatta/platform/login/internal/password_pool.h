@@ -1,4 +1,4 @@
-// login/internal/password_pool.h: hashes of passwords in two threads beside the loop.
+// login/internal/password_pool.h: what takes long, in threads beside the loop: hashes of passwords.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace regatta::login {
 // Belongs to the loop's thread, where `done` of its calls runs; not after its destruction.
 class PasswordPool {
  public:
-  explicit PasswordPool(http::EventLoop& loop);
+  PasswordPool(http::EventLoop& loop, int threads);
   ~PasswordPool();  // waits for what is under way
   PasswordPool(const PasswordPool&) = delete;
   PasswordPool& operator=(const PasswordPool&) = delete;
@@ -28,9 +28,11 @@ class PasswordPool {
   // An empty `hash`, as of a user that is not there, takes as long as another and is never right.
   Status verify(std::string hash, std::string password, std::function<void(bool)> done);
 
+  // Runs `work` in one of the threads, and what it returns in the loop's. kExhausted: see hash().
+  Status run(std::function<std::function<void()>()> work);
+
  private:
-  Status add(std::function<std::function<void()>()> work);
-  void run();
+  void work_off();
 
   http::EventLoop& loop_;
   std::shared_ptr<int> life_ = std::make_shared<int>(0);
