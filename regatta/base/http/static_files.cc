@@ -103,7 +103,9 @@ Result<StaticFiles> StaticFiles::load(const std::string& folder) {
   if (error || !contents.contains(std::string(kIndex)))
     return Error{Code::kNotFound, folder + ": it holds no index.html"};
   StaticFiles made;
-  for (auto& [path, content] : contents) {
+  for (const auto& entry : contents) {
+    const std::string& path = entry.first;
+    const std::string& content = entry.second;
     const std::string whole = path.substr(0, path.rfind('.'));
     if ((path.ends_with(".gz") || path.ends_with(".br")) && contents.contains(whole)) continue;
     const auto compressed = [&](const char* suffix) {

@@ -14,8 +14,9 @@ using testing::HasSubstr;
 class OidcSettingsTest : public testing::Test {
  protected:
   Result<OidcSettings> parse(const std::string& issuer, const std::string& role) const {
-    const std::string text = "issuer: " + issuer + "\nclient_id: regatta\nclient_secret_file: " +
-                             folder_.path() + "/secret\nca_file: " + folder_.path() +
+    const std::string text = "issuer: " + issuer +
+                             "\nclient_id: regatta\nclient_secret_file: " + folder_.path() +
+                             "/secret\nca_file: " + folder_.path() +
                              "/ca\naddress: https://head:7780\nroles: {staff: " + role + "}\n";
     return parse_oidc_settings(text, "oidc.yaml");
   }
