@@ -245,6 +245,14 @@ Status ClusterController::set_intent(std::string_view node, NodeIntent intent) {
   return {};
 }
 
+void ClusterController::set_observed(const std::string& key, std::optional<std::string> value) {
+  if (value)
+    state_->tables.observed[key].value = std::move(*value);
+  else if (state_->tables.observed.erase(key) == 0)
+    return;
+  state_->changed_observed.insert(key);
+}
+
 Effects ClusterController::take_effects() {
   Effects effects;
   effects.nodes.assign(state_->ordered_nodes.begin(), state_->ordered_nodes.end());
@@ -290,6 +298,17 @@ Effects ClusterController::take_effects() {
     once.revision = ++state_->tables.last_revision;
     effects.changes.push_back(once_change(key, once));
   }
+  for (const std::string& key : state_->changed_observed) {
+    const store::Revision revision = ++state_->tables.last_revision;
+    const auto record = state_->tables.observed.find(key);
+    if (record == state_->tables.observed.end()) {
+      effects.changes.push_back({key, revision, std::nullopt});
+      continue;
+    }
+    record->second.revision = revision;
+    effects.changes.push_back({key, revision, record->second.value});
+  }
+  state_->changed_observed.clear();
   state_->changed_nodes.clear();
   state_->changed_jobs.clear();
   state_->changed_once.clear();

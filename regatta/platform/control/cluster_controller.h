@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -91,6 +92,11 @@ class ClusterController {
   Result<int> join(const NodeIdentity& node, const Moment& moment);
   void hear(int node, const Moment& moment);
   void disconnect(int node);
+  // A bit for each device of the node that its agent finds broken.
+  void set_failed_devices(int node, std::uint32_t devices);
+  // Writes a record of ClusterTables::observed, or removes it (no value). Keys begin with
+  // kObserved.
+  void set_observed(const std::string& key, std::optional<std::string> value);
   Status set_intent(std::string_view node, NodeIntent intent);
   // `is_complete`: all that the agent's journal knows: replicas that it does not list have never
   // started, or are gone. Returns the orders that answer reports about what is not wanted any more;

@@ -112,6 +112,7 @@ Result<int> ClusterController::join(const NodeIdentity& identity, const Moment& 
     state_->changed_nodes.insert(index);
     state_->needs_decision = true;
   }
+  node.facts.failed_devices = facts.failed_devices;
   if (!std::exchange(node.is_connected, true)) state_->needs_decision = true;
   hear(index, moment);
   state_->ordered_nodes.insert(index);
@@ -129,6 +130,14 @@ void ClusterController::hear(int index, const Moment& moment) {
 
 void ClusterController::disconnect(int index) {
   at(state_->tables.nodes, index).is_connected = false;
+}
+
+void ClusterController::set_failed_devices(int index, std::uint32_t devices) {
+  ManagedNode& node = at(state_->tables.nodes, index);
+  if (node.facts.failed_devices == devices) return;
+  node.facts.failed_devices = devices;
+  state_->changed_nodes.insert(index);
+  state_->needs_decision = true;
 }
 
 std::vector<ReplicaOrder> ClusterController::report(int index,

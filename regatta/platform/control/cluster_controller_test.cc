@@ -363,5 +363,30 @@ TEST_F(ClusterControllerTest, KeepsQueuesThatHaveJobs) {
               HasSubstr("queues"));
 }
 
+TEST_F(ClusterControllerTest, StartsNothingOnDevicesThatTheAgentFindsBroken) {
+  const int first = join("n1");
+  controller_.set_failed_devices(first, 0x3f);
+  const JobId job = submit();
+  decide();
+  EXPECT_EQ(controller_.tables().find_job(job)->phase, JobPhase::kPending);
+  controller_.set_failed_devices(first, 0x0f);
+  decide();
+  ASSERT_NE(controller_.tables().find_job(job)->attempt, nullptr);
+  EXPECT_EQ(controller_.tables().find_job(job)->attempt->replicas.front().devices, 0xf0U);
+}
+
+TEST_F(ClusterControllerTest, KeepsWhatWasObservedOverARestart) {
+  controller_.set_observed("observed/a", "1");
+  controller_.set_observed("observed/b", "2");
+  save();
+  controller_.set_observed("observed/b", std::nullopt);
+  controller_.set_observed("observed/never", std::nullopt);
+  save();
+  const ClusterController again = restarted();
+  ASSERT_EQ(again.tables().observed.size(), 1U);
+  EXPECT_EQ(again.tables().observed.at("observed/a").value, "1");
+  EXPECT_FALSE(stored_.contains("observed/never"));
+}
+
 }  // namespace
 }  // namespace regatta::control

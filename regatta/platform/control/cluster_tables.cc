@@ -169,6 +169,11 @@ Status load_record(const store::Record& record, Seconds now, ClusterTables& tabl
   if (record.key.starts_with(kNodes)) return load_node(record, now, tables);
   if (record.key == kQuotas) return load_quotas(record, tables);
   if (record.key.starts_with(kOnce)) return load_once(record, tables);
+  if (record.key.starts_with(kObserved)) {
+    tables.observed[std::string(record.key)] = {.value = std::string(record.value),
+                                                .revision = record.revision};
+    return {};
+  }
   REGATTA_TRY(is_identity, load_identity(record, tables.identities));
   if (is_identity) return {};
   return damaged(record.key);

@@ -29,6 +29,14 @@ struct OnceResult {
   Revision revision = 0;
 };
 
+// Records of what was measured and is to survive a restart: sums of tenants, alerts and their rules. The
+// controller only keeps it: keys begin with kObserved, and the module monitoring knows the rest.
+struct ObservedRecord {
+  std::string value;
+  Revision revision = 0;
+};
+inline constexpr std::string_view kObserved = "observed/";
+
 // The order in which pending jobs of a queue are looked at: higher priority first, then older.
 using PendingKey = std::pair<int, JobId>;  // -priority, id
 
@@ -41,6 +49,7 @@ struct ClusterTables {
   Revision quotas_revision = 0;
   std::map<std::string, OnceResult> once;
   identity::IdentityTables identities;
+  std::map<std::string, ObservedRecord> observed;  // by key
   // Indices of `jobs`.
   std::set<JobId> live;                                 // with an attempt
   std::map<std::string, std::set<PendingKey>> pending;  // by queue

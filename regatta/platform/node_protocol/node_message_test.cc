@@ -188,5 +188,33 @@ TEST(NodeProtocol, RefusesOrdersThatNoProcessCanHave) {
   EXPECT_THAT(problem([](auto& o) { o.key.attempt = 0; }), HasSubstr("key.attempt"));
 }
 
+TEST(NodeProtocol, KeepsReadingsOfDevices) {
+  const DeviceReadings readings{
+      .source = ReadingSource::kNvml,
+      .devices = 0b101,
+      .use = {97, kUnknownPercent},
+      .memory = {40, 0},
+      .has_shared = true,
+      .shared = {{.name = "team-a", .device = 2, .use_percent = 30, .memory_mib = 4096}}};
+  const DeviceReadings read = sent(readings);
+  EXPECT_EQ(read.source, ReadingSource::kNvml);
+  EXPECT_EQ(read.devices, 0b101U);
+  EXPECT_EQ(read.use, readings.use);
+  EXPECT_EQ(read.memory, readings.memory);
+  EXPECT_TRUE(read.has_shared);
+  EXPECT_EQ(read.shared, readings.shared);
+}
+
+TEST(NodeProtocol, RefusesReadingsThatAreNoPercentOrOfOtherDevices) {
+  DeviceReadings readings{
+      .source = ReadingSource::kNvml, .devices = 1, .use = {101}, .memory = {0}};
+  const auto beyond = decode_node_message(encode(NodeMessage(readings)));
+  ASSERT_FALSE(beyond);
+  EXPECT_THAT(beyond.error().message, HasSubstr("field use: 101 is not within 0 and 100"));
+  readings.use = {7};
+  readings.devices = 0b11;
+  EXPECT_FALSE(decode_node_message(encode(NodeMessage(readings))));
+}
+
 }  // namespace
 }  // namespace regatta::node_protocol

@@ -23,6 +23,7 @@ struct ControllerState {
   std::set<std::string> changed_once;
   std::set<std::string> changed_users;
   std::set<std::string> changed_tokens;
+  std::set<std::string> changed_observed;
   bool has_new_quotas = false;
   bool needs_decision = true;
   std::multiset<Seconds> pause_ends;  // of jobs that have failed
