@@ -2,7 +2,7 @@
 #   regatta         the programs, the GPU hook library, manual pages, completion and examples
 #   libregatta-coll the C library of the collectives with its header and pkg-config file
 #   regatta-torch   the training worker and the backend of torch.distributed
-set(programs regatta regatta-agent regatta-prober regatta-bench-rank regatta-controller regatta-node-agent regatta-supervisor)
+set(programs regatta regatta-agent regatta-prober regatta-bench-rank regatta-controller regatta-node-agent regatta-supervisor regatta-device-reader)
 install(TARGETS ${programs} RUNTIME COMPONENT regatta)
 set(components regatta coll)
 set(packaged ${programs} regatta_gpu_hook regatta_replacement_cuda regatta_replacement_nvml regatta_coll_c)

@@ -9,10 +9,13 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "regatta/base/core/ids.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/os/file.h"
 #include "regatta/base/os/log.h"
+#include "regatta/base/os/memory.h"
 #include "regatta/base/os/process.h"
+#include "regatta/platform/monitoring/metrics_text.h"
 #include "regatta/platform/node_agent/internal/rank_log.h"
 
 namespace regatta::node_agent {
@@ -22,7 +25,9 @@ constexpr double kNsPerSecond = 1e9;
 constexpr std::int64_t kSecondNs = 1'000'000'000;
 constexpr std::int64_t kFirstLeaseNs = 30 * kSecondNs;   // until a controller says another
 constexpr std::int64_t kSilenceLeastNs = 3 * kSecondNs;  // before the connection is given up
-constexpr int kCannotRun = 126;                          // exit status, as in shells
+constexpr std::int64_t kMeasureNs = kSecondNs;
+constexpr double kMibBytes = 1 << 20;
+constexpr int kCannotRun = 126;  // exit status, as in shells
 
 Seconds seconds_of(std::int64_t ns) {
   return Seconds{static_cast<double>(ns) / kNsPerSecond};
@@ -51,7 +56,13 @@ NodeAgent::NodeAgent(NodeAgentOptions options, Files files, std::unique_ptr<Cont
                    const auto running = core_->started();
                    return std::find(running.begin(), running.end(), key) == running.end();
                  },
-             .send = [this](const auto& part) { send(part); }}) {}
+             .send = [this](const auto& part) { send(part); }}),
+      replica_meter_(options_.facts.cpu_milli / 1000.0, options_.facts.memory_mib * kMibBytes,
+                     options_.facts.devices),
+      failed_devices_(options_.facts.failed_devices) {
+  if (!options_.device_reader.empty())
+    device_reader_ = std::make_unique<DeviceReader>(options_.device_reader);
+}
 
 Result<std::unique_ptr<NodeAgent>> NodeAgent::create(NodeAgentOptions options,
                                                      std::unique_ptr<ControllerLink> link,
@@ -168,6 +179,7 @@ void NodeAgent::send_hello() {
   node_protocol::NodeHello hello;
   hello.capabilities = {"logs", "log_follow"};
   hello.facts = options_.facts;
+  hello.facts.failed_devices = failed_devices_;
   hello.address = options_.address;
   hello.journal_id = journal_.id();
   hello.boot_id = boot_id_;
@@ -209,6 +221,7 @@ void NodeAgent::take(const node_protocol::NodeWelcome& welcome) {
   heartbeat_ns_ = ns_of(welcome.heartbeat);
   lease_.renew(lease_.last_contact_ns(), ns_of(welcome.lease));
   renew_lease(welcome.sent_ns);
+  reading_changes_.forget();
   send(node_protocol::NodeReports{.is_complete = true, .reports = core_->complete_report()});
   send_heartbeat(boottime_ns());
 }
@@ -222,8 +235,71 @@ void NodeAgent::renew_lease(std::int64_t sent_ns) {
 
 void NodeAgent::send_heartbeat(std::int64_t now) {
   send(node_protocol::NodeHeartbeat{
-      .sent_ns = now, .sequence = ++sequence_, .failed_devices = options_.facts.failed_devices});
+      .sent_ns = now, .sequence = ++sequence_, .failed_devices = failed_devices_});
   next_heartbeat_ns_ = now + heartbeat_ns_;
+}
+
+void NodeAgent::measure_devices(std::int64_t now) {
+  // A heartbeat that comes a little early still measures.
+  next_measure_ns_ = now + kMeasureNs * 9 / 10;
+  if (options_.facts.devices == 0) {
+    if (options_.publish_metrics) options_.publish_metrics(metrics_text({}));
+    return;
+  }
+  const double now_s = seconds_of(now).value;
+  node_protocol::DeviceReadings readings;
+  if (device_reader_ == nullptr) {
+    readings = replica_meter_.read(runner_.measured(), now_s);
+  } else if (const auto state = device_reader_->latest(now_s)) {
+    readings = state->readings;
+    failed_devices_ = state->failed;
+  }
+  // All the devices that the controller knows, and no others.
+  const std::uint32_t all = static_cast<std::uint32_t>(
+      (std::uint64_t{1} << static_cast<unsigned>(options_.facts.devices)) - 1);
+  if (readings.devices != all) {
+    readings.source = node_protocol::ReadingSource::kNone;
+    readings.devices = all;
+    const auto count = static_cast<std::size_t>(options_.facts.devices);
+    readings.use.assign(count, node_protocol::kUnknownPercent);
+    readings.memory.assign(count, node_protocol::kUnknownPercent);
+  }
+  failed_devices_ &= all;
+  if (options_.publish_metrics) options_.publish_metrics(metrics_text(readings));
+  if (!is_welcome_) return;
+  if (const auto changes = reading_changes_.next(readings, now_s)) send(*changes);
+}
+
+std::string NodeAgent::metrics_text(const node_protocol::DeviceReadings& readings) const {
+  monitoring::MetricsText text;
+  const auto add_devices = [&](std::string_view name, std::string_view help, auto value) {
+    text.begin(name, "gauge", help);
+    for (int device = 0; device < options_.facts.devices; ++device)
+      if (const std::optional<double> known = value(device))
+        text.sample(*known, {{"device", std::to_string(device)}});
+  };
+  const auto part = [](std::uint8_t percent) {
+    return percent == node_protocol::kUnknownPercent ? std::optional<double>() : percent / 100.0;
+  };
+  add_devices("regatta_device_use_ratio", "Part of the latest second in which the device worked.",
+              [&](int device) { return part(at(readings.use, device)); });
+  add_devices("regatta_device_memory_ratio", "Part of the device's memory in use.",
+              [&](int device) { return part(at(readings.memory, device)); });
+  add_devices("regatta_device_failed", "1: the device is broken.", [&](int device) {
+    return std::optional<double>(failed_devices_ >> static_cast<unsigned>(device) & 1);
+  });
+  text.begin("regatta_device_source_info", "gauge", "Where the figures of the devices come from.");
+  text.sample(
+      1, {{"source", at(node_protocol::kReadingSourceNames, static_cast<int>(readings.source))}});
+  text.add("regatta_agent_replicas", "gauge", "Replicas that run on the node.",
+           static_cast<double>(core_->started().size()));
+  text.add("regatta_agent_connected", "gauge", "1: the controller knows this node.",
+           is_welcome_ ? 1 : 0);
+  text.add("regatta_agent_heartbeats_total", "counter", "Heartbeats that were sent.",
+           static_cast<double>(sequence_));
+  text.add("regatta_agent_resident_memory_bytes", "gauge", "Resident memory of the agent.",
+           static_cast<double>(os::resident_memory(::getpid()).value));
+  return text.take();
 }
 
 Status NodeAgent::handle_time() {
@@ -232,6 +308,7 @@ Status NodeAgent::handle_time() {
   next_heartbeat_ns_ = now + heartbeat_ns_;
   core_->tick(seconds_of(now));
   REGATTA_TRY_DO(carry_out());
+  if (now >= next_measure_ns_) measure_devices(now);
   if (!is_open_) return {};
   if (now - latest_answer_ns_ > std::max(kSilenceLeastNs, 4 * heartbeat_ns_)) {
     link_->reconnect();

@@ -40,7 +40,7 @@ std::vector<std::pair<std::string, std::string>> replica_environment(
   variables["REGATTA_ATTEMPT"] = std::to_string(order.key.attempt);
   variables["REGATTA_REPLICA"] = std::to_string(order.key.replica);
   variables["REGATTA_NODE"] = facts.node;
-  variables["REGATTA_DEVICES"] = devices;
+  variables[kDevicesVariable] = devices;
   variables[kRunVariable] = facts.run;
   // Also when it is empty: a replica without devices sees none.
   if (facts.device_type != "cpu") variables["CUDA_VISIBLE_DEVICES"] = devices;

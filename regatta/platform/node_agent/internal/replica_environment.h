@@ -29,5 +29,7 @@ std::vector<std::pair<std::string, std::string>> replica_environment(
 
 // The name of the variable whose value is the run folder: it marks the processes of a replica.
 inline constexpr const char* kRunVariable = "REGATTA_RUN";
+// Its devices, as a list.
+inline constexpr const char* kDevicesVariable = "REGATTA_DEVICES";
 
 }  // namespace regatta::node_agent

@@ -79,6 +79,19 @@ Result<UserEntry> find_user(const std::string& name) {
   return user;
 }
 
+// As an earlier agent may have written them.
+std::uint32_t devices_of_run(const std::string& run) {
+  const auto text = read_small_file(spec_path(run));
+  const auto spec = text ? decode_replica_spec(*text) : text.error();
+  std::uint32_t devices = 0;
+  if (!spec) return devices;
+  for (const auto& [name, value] : spec->environment)
+    if (name == kDevicesVariable)
+      for (const std::string& device : split(value, ','))
+        devices |= std::uint32_t{1} << parse_number<unsigned>(device).value_or(31) % 32;
+  return devices;
+}
+
 bool kill_and_wait(const std::string& cgroup, const std::string& run) {
   const std::string mark = std::string(kRunVariable) + "=" + run;
   for (int round = 0; round < 200; ++round) {
@@ -184,8 +197,21 @@ Status ReplicaRunner::watch(const control::ReplicaKey& key, pid_t pid, os::Uniqu
   if (::epoll_ctl(events_.get(), EPOLL_CTL_ADD, pidfd.get(), &event) != 0)
     return os::errno_error("epoll");
   const std::string cgroup = cgroup_root_.empty() ? "" : cgroup_root_ + "/" + key_text(key);
-  watched_[key] = {.pid = pid, .pidfd = std::move(pidfd), .cgroup = cgroup};
+  watched_[key] = {.pid = pid,
+                   .pidfd = std::move(pidfd),
+                   .cgroup = cgroup,
+                   .devices = devices_of_run(run_folder(key))};
   return {};
+}
+
+std::vector<MeasuredReplica> ReplicaRunner::measured() const {
+  std::vector<MeasuredReplica> replicas;
+  for (const auto& [key, watched] : watched_)
+    replicas.push_back({.key = key,
+                        .devices = watched.devices,
+                        .cgroup = watched.cgroup,
+                        .supervisor = watched.pid});
+  return replicas;
 }
 
 Result<std::optional<ReplicaExit>> ReplicaRunner::adopt(const control::ReplicaKey& key) {

@@ -15,6 +15,7 @@
 #include "regatta/base/os/unique_fd.h"
 #include "regatta/platform/control/node.h"
 #include "regatta/platform/node_agent/agent_core.h"
+#include "regatta/platform/node_agent/internal/replica_meter.h"
 #include "regatta/platform/node_agent/internal/run_folder.h"
 
 namespace regatta::node_agent {
@@ -57,6 +58,8 @@ class ReplicaRunner {
   // Polls readable when a supervisor has ended.
   int descriptor() const { return events_.get(); }
   std::vector<EndedReplica> take_ended();
+  // The replicas that run.
+  std::vector<MeasuredReplica> measured() const;
 
   std::string run_folder(const control::ReplicaKey& key) const;
   std::string lease_path() const;
@@ -68,6 +71,7 @@ class ReplicaRunner {
     pid_t pid = -1;
     os::UniqueFd pidfd;
     std::string cgroup;
+    std::uint32_t devices = 0;
   };
   explicit ReplicaRunner(RunnerOptions options) : options_(std::move(options)) {}
   Result<ReplicaSpec> spec_for(const control::ReplicaOrder& order, const std::string& run);
