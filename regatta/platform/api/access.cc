@@ -32,6 +32,13 @@ constexpr std::array kRoutes = {
     Route{RouteId::kGetScheduler, "GET", "/v1/scheduler", AccessRole::kViewer},
     Route{RouteId::kGetHealth, "GET", "/healthz", std::nullopt},
     Route{RouteId::kGetMetrics, "GET", "/metrics", AccessRole::kViewer},
+    Route{RouteId::kListDevices, "GET", "/v1/devices", AccessRole::kViewer},
+    Route{RouteId::kGetDeviceHistory, "GET", "/v1/devices/{node}/history", AccessRole::kViewer},
+    Route{RouteId::kGetJobDevices, "GET", "/v1/jobs/{job}/devices", AccessRole::kViewer},
+    Route{RouteId::kListTenants, "GET", "/v1/tenants", AccessRole::kViewer},
+    Route{RouteId::kListAlerts, "GET", "/v1/alerts", AccessRole::kViewer},
+    Route{RouteId::kGetAlertRules, "GET", "/v1/alerts/rules", AccessRole::kViewer},
+    Route{RouteId::kSetAlertRules, "PUT", "/v1/alerts/rules", AccessRole::kOperator},
 };
 
 // Whether the path fits the pattern, segment by segment.

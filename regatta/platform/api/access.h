@@ -46,7 +46,14 @@ enum class RouteId {
   kLogin,
   kGetScheduler,
   kGetHealth,
-  kGetMetrics
+  kGetMetrics,
+  kListDevices,
+  kGetDeviceHistory,
+  kGetJobDevices,
+  kListTenants,
+  kListAlerts,
+  kGetAlertRules,
+  kSetAlertRules
 };
 
 // `least`: the role that a caller needs; none: the route finds by itself who asks.

@@ -1,5 +1,6 @@
 #include "regatta/platform/api/api_service.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -9,8 +10,11 @@
 #include "regatta/base/core/text.h"
 #include "regatta/platform/api/internal/api_request.h"
 #include "regatta/platform/api/internal/cluster_routes.h"
+#include "regatta/platform/api/internal/device_streams.h"
 #include "regatta/platform/api/internal/identity_routes.h"
 #include "regatta/platform/api/internal/job_routes.h"
+#include "regatta/platform/api/internal/metrics_route.h"
+#include "regatta/platform/api/internal/monitor_routes.h"
 #include "regatta/platform/api/internal/watch_streams.h"
 #include "regatta/platform/api/problem.h"
 
@@ -22,7 +26,9 @@ struct ApiService::Impl {
       : runtime(given_runtime),
         sessions(given_sessions),
         handlers(std::move(given_handlers)),
-        watches(loop, given_runtime) {}
+        watches(loop, given_runtime) {
+    if (handlers.monitor != nullptr) device_streams.emplace(loop, *handlers.monitor);
+  }
 
   void run_route(RouteId route, const ApiRequest& request);
   // False: no route of users and tokens.
@@ -32,6 +38,7 @@ struct ApiService::Impl {
   controller::NodeSessions& sessions;
   ApiHandlers handlers;
   WatchStreams watches;
+  std::optional<DeviceStreams> device_streams;
 };
 
 bool ApiService::Impl::run_identity_route(RouteId route, const ApiRequest& request) {
@@ -61,6 +68,8 @@ bool ApiService::Impl::run_identity_route(RouteId route, const ApiRequest& reque
 
 void ApiService::Impl::run_route(RouteId route, const ApiRequest& request) {
   if (run_identity_route(route, request)) return;
+  if (handlers.monitor != nullptr && run_monitor_route(route, runtime, *handlers.monitor, request))
+    return;
   const auto hand_on = [&request](const auto& handler) {
     if (handler)
       handler(request.exchange);
@@ -93,11 +102,13 @@ void ApiService::Impl::run_route(RouteId route, const ApiRequest& request) {
     case RouteId::kSetQueues:
       return set_queues(runtime, request);
     case RouteId::kWatch:
+      if (device_streams && request.query("kinds") == "device")
+        return device_streams->open(request.exchange);
       return watches.open(request.exchange);
     case RouteId::kGetScheduler:
       return get_scheduler(runtime, request);
     case RouteId::kGetMetrics:
-      return get_metrics(runtime, sessions, request);
+      return get_metrics(runtime, sessions, handlers.monitor, request);
     case RouteId::kEnrollNode:
       return hand_on(handlers.enroll_node);
     case RouteId::kConnectNode:

@@ -8,6 +8,7 @@
 #include "regatta/base/http/http_message.h"
 #include "regatta/base/http/http_server.h"
 #include "regatta/platform/api/access.h"
+#include "regatta/platform/controller/cluster_monitor.h"
 #include "regatta/platform/controller/controller_runtime.h"
 #include "regatta/platform/controller/node_sessions.h"
 
@@ -24,6 +25,8 @@ struct ApiHandlers {
   std::function<void(std::shared_ptr<http::Exchange>)> enroll_node;
   std::function<void(std::shared_ptr<http::Exchange>)> connect_node;
   std::function<void(std::shared_ptr<http::Exchange>)> login;
+  // Outlives the service; null: no devices, tenants and alerts.
+  controller::ClusterMonitor* monitor = nullptr;
 };
 
 class ApiService {

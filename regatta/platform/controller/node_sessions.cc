@@ -65,6 +65,8 @@ struct NodeSessions::Impl {
           core.disconnect(index);
           return 0;
         });
+      if (found->second.index >= 0 && readings_handler)
+        readings_handler(found->second.index, nullptr);
     }
     const std::unique_ptr<http::WebSocket> socket = std::move(found->second.socket);
     sessions.erase(found);
@@ -97,9 +99,12 @@ struct NodeSessions::Impl {
     }
     if (const auto* heartbeat = std::get_if<NodeHeartbeat>(&*message)) {
       runtime.hear(session.index);
+      hear_failures(session.index, heartbeat->failed_devices);
       send(number, HeartbeatAnswer{.sent_ns = heartbeat->sent_ns});
     } else if (const auto* reports = std::get_if<NodeReports>(&*message)) {
       take_reports(number, session.index, *reports);
+    } else if (const auto* readings = std::get_if<DeviceReadings>(&*message)) {
+      if (readings_handler) readings_handler(session.index, readings);
     } else if (const auto* part = std::get_if<LogPart>(&*message)) {
       pass_log(*part);
     } else if (const auto* request = std::get_if<CertificateRequest>(&*message)) {
@@ -134,6 +139,17 @@ struct NodeSessions::Impl {
                              .sent_ns = hello.sent_ns});
   }
 
+  void hear_failures(int index, std::uint32_t devices) {
+    const sched::ClusterNode& facts = at(runtime.tables().nodes, index).facts;
+    devices &=
+        static_cast<std::uint32_t>((std::uint64_t{1} << static_cast<unsigned>(facts.devices)) - 1);
+    if (facts.failed_devices == devices) return;
+    runtime.change([&](auto& core, const control::Moment&) {
+      core.set_failed_devices(index, devices);
+      return 0;
+    });
+  }
+
   void take_reports(std::uint64_t number, int index, const NodeReports& reports) {
     std::vector<control::ReplicaOrder> answers = runtime.change([&](auto& core,
                                                                     const control::Moment& moment) {
@@ -165,6 +181,7 @@ struct NodeSessions::Impl {
   std::map<std::uint64_t, Session> sessions;
   std::map<std::string, std::uint64_t> by_node;
   std::map<std::int64_t, LogStream> logs;
+  ReadingsHandler readings_handler;
   std::uint64_t last_session = 0;
   std::int64_t last_log = 0;
   std::shared_ptr<int> life = std::make_shared<int>(0);
@@ -202,6 +219,10 @@ void NodeSessions::add(const std::string& node, std::unique_ptr<http::WebSocket>
 
 std::size_t NodeSessions::count() const {
   return impl_->by_node.size();
+}
+
+void NodeSessions::on_readings(ReadingsHandler handler) {
+  impl_->readings_handler = std::move(handler);
 }
 
 Result<std::int64_t> NodeSessions::request_log(const std::string& node,

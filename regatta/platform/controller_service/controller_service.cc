@@ -8,6 +8,7 @@
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/yaml_map.h"
 #include "regatta/base/os/clock.h"
+#include "regatta/base/tls/certificate.h"
 #include "regatta/platform/api/api_service.h"
 #include "regatta/platform/api/problem.h"
 #include "regatta/platform/controller/node_sessions.h"
@@ -129,9 +130,13 @@ struct ControllerService::Impl {
       if (alive.expired()) return;
       // Where it fails the old certificate still serves for days, and the next try comes before.
       if (auto identity = authority.issue_server(hosts, unix_now()); identity)
-        static_cast<void>(server->set_identity(*identity));
+        if (server->set_identity(*identity)) see_certificate(*identity);
       rotate();
     });
+  }
+
+  void see_certificate(const http::ServerIdentity& identity) {
+    certificate_end_ms = tls::valid_until(identity.certificate_chain).value_or(0) * 1000;
   }
 
   http::EventLoop& loop;
@@ -139,8 +144,10 @@ struct ControllerService::Impl {
   std::vector<std::string> hosts;
   std::unique_ptr<controller::ControllerRuntime> runtime;
   std::unique_ptr<controller::NodeSessions> sessions;
+  std::unique_ptr<controller::ClusterMonitor> monitor;
   std::unique_ptr<api::ApiService> service;
   std::unique_ptr<http::HttpServer> server;
+  std::int64_t certificate_end_ms = 0;
   std::shared_ptr<int> life = std::make_shared<int>(0);
 };
 
@@ -161,6 +168,12 @@ Result<std::unique_ptr<ControllerService>> ControllerService::open(
       loop, *impl->runtime, [self](const std::string& node, const std::string& csr) {
         return self->authority.sign_node(node, csr, unix_now());
       });
+  controller::MonitorOptions monitor_options = options.monitor;
+  monitor_options.certificate_end_ms = [self] { return self->certificate_end_ms; };
+  REGATTA_TRY(monitor,
+              controller::ClusterMonitor::open(loop, *impl->runtime, *impl->sessions,
+                                               std::move(monitor_options), identity::random_id()));
+  impl->monitor = std::move(monitor);
   impl->service = std::make_unique<api::ApiService>(
       loop, *impl->runtime, *impl->sessions,
       api::ApiHandlers{
@@ -168,8 +181,10 @@ Result<std::unique_ptr<ControllerService>> ControllerService::open(
               [self](const http::Request& request) { return self->authenticate(request); },
           .enroll_node = [self](const SharedExchange& exchange) { self->enroll_node(exchange); },
           .connect_node = [self](const SharedExchange& exchange) { self->connect_node(exchange); },
-          .login = {}});
+          .login = {},
+          .monitor = impl->monitor.get()});
   REGATTA_TRY(identity, impl->authority.issue_server(impl->hosts, unix_now()));
+  impl->see_certificate(identity);
   REGATTA_TRY(server, http::HttpServer::listen(loop, options.server, identity,
                                                [self](std::unique_ptr<http::Exchange> exchange) {
                                                  self->service->handle(std::move(exchange));
@@ -192,6 +207,10 @@ std::uint16_t ControllerService::port() const {
 
 controller::ControllerRuntime& ControllerService::runtime() {
   return *impl_->runtime;
+}
+
+controller::ClusterMonitor& ControllerService::monitor() {
+  return *impl_->monitor;
 }
 
 std::string ControllerService::create_join_token(int uses) {

@@ -11,6 +11,7 @@
 #include "regatta/base/core/result.h"
 #include "regatta/base/http/event_loop.h"
 #include "regatta/base/http/http_server.h"
+#include "regatta/platform/controller/cluster_monitor.h"
 #include "regatta/platform/controller/controller_runtime.h"
 #include "regatta/platform/store/store.h"
 
@@ -22,6 +23,7 @@ struct ServiceOptions {
   http::ServerOptions server;
   std::vector<std::string> hosts;  // names and addresses in the certificate, besides loopback
   controller::RuntimeOptions runtime;
+  controller::MonitorOptions monitor;
 };
 
 class ControllerService {
@@ -38,6 +40,7 @@ class ControllerService {
 
   std::uint16_t port() const;
   controller::ControllerRuntime& runtime();
+  controller::ClusterMonitor& monitor();
   // A token with which `uses` servers may join within the hour.
   std::string create_join_token(int uses);
   // Accepts no new request; open ones are answered.
