@@ -16,6 +16,7 @@
 #include "regatta/base/os/file.h"
 #include "regatta/base/os/process.h"
 #include "regatta/base/os/unique_fd.h"
+#include "regatta/platform/controller_service/alert_messages.h"
 #include "regatta/platform/controller_service/controller_service.h"
 #include "regatta/platform/store/sqlite_store.h"
 
@@ -35,6 +36,9 @@ struct Flags {
   std::string ready_file;
   std::string admin = "admin";
   std::string restore_from;
+  std::vector<std::string> prices;
+  std::string currency = "EUR";
+  std::string alerts_to;
 };
 
 Result<sched::SchedulingPolicy> read_policy(const std::string& name) {
@@ -70,6 +74,14 @@ Status serve(const Flags& flags) {
   options.hosts = flags.hosts;
   options.admin = flags.admin;
   options.runtime.policy = std::move(policy);
+  REGATTA_TRY(prices, parse_prices(flags.prices));
+  options.monitor.prices = std::move(prices);
+  options.monitor.currency = flags.currency;
+  if (!flags.alerts_to.empty()) {
+    REGATTA_TRY(text, os::read_text_file(flags.alerts_to));
+    REGATTA_TRY(receivers, notification::read_notifier_options(text, flags.alerts_to));
+    options.monitor.tell = alert_sender(std::move(receivers));
+  }
   options.runtime.is_disk_low = [store_options] {
     const auto disk = store::disk_state(store_options);
     return disk && disk->is_low;
@@ -123,6 +135,11 @@ int main(int argc, char** argv) {
   app.add_option("--ship-to", flags.shipping, "folder, best on another disk, for backups");
   app.add_option("--restore-from", flags.restore_from,
                  "folder of --ship-to: builds a new state folder from it, and ends");
+  app.add_option("--price", flags.prices,
+                 "TYPE=PRICE of a device for an hour; may come several times");
+  app.add_option("--currency", flags.currency, "of the prices, for people");
+  app.add_option("--alerts-to", flags.alerts_to,
+                 "YAML file with the webhooks and mails that alerts go to");
   app.add_option("--ready-file", flags.ready_file, "gets the URL once the controller serves");
   try {
     app.parse(argc, argv);
