@@ -153,14 +153,14 @@ class Monitoring(unittest.TestCase):
         cls.start_controller(0)
         cls.token = (cls.state / "admin.token").read_text().strip()
         cls.access = ["--server", cls.url, "--ca", cls.state / "ca.pem", "--token-file", cls.state / "admin.token"]
-        joined = lab_case.regatta("token", "--join", "--json", *cls.access)
+        joined = lab_case.regatta("token", "--join", *cls.access)
         assert joined.returncode == 0, joined.stderr
         (cls.folder / "agent.token").write_text("agent-secret\n")
         cls.agent_port = free_port()
         cls.start("regatta-node-agent", "--controller", cls.url, "--name", "n0", "--state", cls.folder / "node", "--address", "127.0.0.1",
                   "--devices", 2, "--device-type", "h100", "--metrics-port", cls.agent_port, "--metrics-address", "127.0.0.1",
                   "--metrics-token-file", cls.folder / "agent.token",
-                  environment={"REGATTA_JOIN_TOKEN": json.loads(joined.stdout)["secret"]})
+                  environment={"REGATTA_JOIN_TOKEN": joined.stdout.split()[0]})
 
     @classmethod
     def tearDownClass(cls):
@@ -171,9 +171,9 @@ class Monitoring(unittest.TestCase):
 
     @classmethod
     def start(cls, program, *arguments, environment=None):
-        log = open(cls.folder / f"{pathlib.Path(program).name}.log", "ab")
         path = pathlib.Path(os.environ["REGATTA_BIN"]) / program if program.startswith("regatta") else program
-        process = subprocess.Popen([path, *map(str, arguments)], stdout=log, stderr=log, env={**os.environ, **(environment or {})})
+        with open(cls.folder / f"{program}.log", "ab") as log:
+            process = subprocess.Popen([path, *map(str, arguments)], stdout=log, stderr=log, env={**os.environ, **(environment or {})})
         cls.processes.append(process)
         return process
 
