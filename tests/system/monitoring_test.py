@@ -239,7 +239,7 @@ class Monitoring(unittest.TestCase):
     def test_a_job_shows_its_use_to_the_api_and_to_prometheus(self):
         if shutil.which("prometheus") is None or shutil.which("promtool") is None:
             self.skipTest("prometheus is not installed")
-        handle = self.submit("busy", "while :; do :; done")
+        handle = self.submit("busy", "i=0; while :; do i=$((i+1)); [ $((i % 20000)) -ne 0 ] || sleep 0.2; done")
         used = wait_until(lambda: (lambda job: job if job["used_device_seconds"] > 0 else None)(json.loads(self.get(f"/v1/jobs/{handle}/devices"))))
         self.assertGreater(used["device_seconds"], used["used_device_seconds"])
         self.assertIn(json.loads(self.get("/v1/devices/n0/history"))["source"], ("cgroups", "processes"))

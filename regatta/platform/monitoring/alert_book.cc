@@ -69,9 +69,11 @@ Status AlertBook::load(const control::ClusterTables& tables, Seconds now) {
        record != tables.observed.end() && record->first.starts_with(kAlerts); ++record) {
     REGATTA_TRY(alert, read_alert(record->second.value));
     const std::string id = alert.id;
-    if (alert.phase == AlertPhase::kFiring)
+    if (alert.phase == AlertPhase::kFiring) {
+      ++firing_;
       states_[{alert.rule, alert.object}] = {
           .first = now, .last = now, .text = alert.text, .alert = id};
+    }
     if (!alert.is_firing_told) untold_.emplace_back(id, AlertPhase::kFiring);
     if (alert.phase == AlertPhase::kResolved && !alert.is_resolved_told)
       untold_.emplace_back(id, AlertPhase::kResolved);
@@ -96,7 +98,8 @@ const AlertRule* AlertBook::find_rule(std::string_view name) const {
 
 void AlertBook::fire(const AlertRule& rule, const std::string& object, State& state,
                      std::int64_t unix_ms) {
-  if (firing() >= kFiringMax) return;
+  if (firing_ >= kFiringMax) return;
+  ++firing_;
   Alert alert{.id = fmt::format("{}/{}/{}", rule.name, object, unix_ms),
               .rule = rule.name,
               .kind = rule.kind,
@@ -111,6 +114,7 @@ void AlertBook::fire(const AlertRule& rule, const std::string& object, State& st
 
 void AlertBook::resolve(State& state, std::int64_t unix_ms) {
   Alert& alert = alerts_.at(state.alert);
+  --firing_;
   alert.phase = AlertPhase::kResolved;
   alert.resolved_ms = unix_ms;
   untold_.emplace_back(alert.id, AlertPhase::kResolved);
@@ -157,11 +161,6 @@ void AlertBook::drop_old(std::int64_t unix_ms) {
     alerts_.erase(resolved[i].second);
     change(resolved[i].second);
   }
-}
-
-std::size_t AlertBook::firing() const {
-  return static_cast<std::size_t>(std::count_if(
-      states_.begin(), states_.end(), [](const auto& e) { return !e.second.alert.empty(); }));
 }
 
 std::vector<Alert> AlertBook::take_messages() {

@@ -62,7 +62,7 @@ class AlertBook {
   // All conditions that hold at this moment.
   void observe(const std::vector<AlertCondition>& conditions, Seconds now, std::int64_t unix_ms);
   const std::map<std::string, Alert>& alerts() const { return alerts_; }  // by id
-  std::size_t firing() const;
+  std::size_t firing() const { return firing_; }
 
   // Alerts whose phase nobody was told about, the oldest first; each is given once.
   std::vector<Alert> take_messages();
@@ -92,6 +92,7 @@ class AlertBook {
   std::map<std::pair<std::string, std::string>, State> states_;  // by rule and object
   std::map<std::string, Alert> alerts_;
   std::set<std::string> changed_;  // ids of alerts
+  std::size_t firing_ = 0;
   std::vector<std::pair<std::string, AlertPhase>> untold_;
 };
 
