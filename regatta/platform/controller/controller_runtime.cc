@@ -231,6 +231,10 @@ store::Revision ControllerRuntime::durable() const {
   return impl_->durable;
 }
 
+bool ControllerRuntime::is_leading() const {
+  return os::monotonic_now() < impl_->queue->leads_until();
+}
+
 bool ControllerRuntime::is_read_only() const {
   return impl_->is_disk_full || impl_->is_disk_low;
 }

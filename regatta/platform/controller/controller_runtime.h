@@ -72,6 +72,9 @@ class ControllerRuntime {
   // when it is. Never calls it when the store fails first.
   void when_durable(std::function<void()> work);
   store::Revision durable() const;
+  // Whether no other controller can have taken over yet. One that does not know it answers no agent
+  // and no user: another one may have decided otherwise.
+  bool is_leading() const;
   // The store's disk is full, or nearly: requests that change something are refused.
   bool is_read_only() const;
   // Called with the changes of each commit, after it is durable, until the owner is destroyed.

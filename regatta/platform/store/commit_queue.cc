@@ -123,6 +123,10 @@ void CommitQueue::add(std::vector<Change> transaction) {
   impl_->added.notify_one();
 }
 
+Seconds CommitQueue::leads_until() const {
+  return impl_->store->leads_until();
+}
+
 std::size_t CommitQueue::waiting_changes() const {
   MutexLock lock(impl_->mutex);
   return impl_->waiting;

@@ -43,6 +43,8 @@ class CommitQueue {
   void add(std::vector<Change> transaction);
   // Changes that are not durable yet. Any thread.
   std::size_t waiting_changes() const;
+  // The store's. Any thread.
+  Seconds leads_until() const;
 
  private:
   struct Impl;

@@ -4,12 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "regatta/base/core/result.h"
+#include "regatta/base/core/units.h"
 
 namespace regatta::store {
 
@@ -51,6 +53,9 @@ class Store {
   // Called when no commit waits: moves the log into its place, makes the reserve and due copies.
   // The same errors as commit().
   virtual Status maintain() = 0;
+  // On the monotonic clock: before it no other process can have changed this store. Infinite for a
+  // store that one process alone can open. Any thread.
+  virtual Seconds leads_until() const { return Seconds{std::numeric_limits<double>::infinity()}; }
   // The error of the copies of this store (backup.h), until a later copy succeeds; commits go on.
   virtual Status backup_status() const = 0;
 };
