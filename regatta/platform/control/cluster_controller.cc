@@ -249,6 +249,7 @@ Effects ClusterController::take_effects() {
   Effects effects;
   effects.nodes.assign(state_->ordered_nodes.begin(), state_->ordered_nodes.end());
   effects.needs_decision = std::exchange(state_->needs_decision, false);
+  effects.is_urgent = std::exchange(state_->is_urgent, false);
   for (const int index : state_->changed_nodes) {
     ManagedNode& node = at(state_->tables.nodes, index);
     node.revision = ++state_->tables.last_revision;

@@ -27,11 +27,16 @@ struct Moment {
 };
 
 struct ControllerOptions {
-  Seconds silent_after{4};  // a node that is not heard for so long counts as failed
-  // An agent that hears nothing ends its replicas after this time, by a clock that runs while the
-  // machine sleeps. The controller waits a quarter longer before it calls them lost: so much may
-  // the two clocks differ in rate.
+  // A node that is not heard for so long counts as failed: three heartbeats and a half.
+  Seconds silent_after{3.5};
+  // An agent that hears nothing ends a replica after this time, by a clock that runs while the
+  // machine sleeps; a queue may have a lease of its own. The controller waits a quarter longer
+  // before it calls the replica lost: so much may the two clocks differ in rate.
   Seconds lease{30};
+  // A controller that ends in good order lets agents keep their replicas for so long
+  // (node_protocol::LeaseExtension), so the next one waits for at least this lease for nodes of
+  // which no heartbeat has come yet.
+  Seconds restart_lease{30};
   std::size_t jobs_max = 1'000'000;
 };
 
@@ -41,6 +46,7 @@ struct Effects {
   std::vector<store::Change> changes;
   std::vector<int> nodes;
   bool needs_decision = false;
+  bool is_urgent = false;  // jobs have lost their nodes: it need not wait for its turn
 };
 
 struct Submission {
@@ -89,6 +95,7 @@ class ClusterController {
   // under another journal are lost: nobody knows whether they have started. kConflict when the node
   // has replicas that the facts have no devices for.
   Result<int> join(const NodeIdentity& node, const Moment& moment);
+  // A heartbeat, which follows the welcome.
   void hear(int node, const Moment& moment);
   void disconnect(int node);
   Status set_intent(std::string_view node, NodeIntent intent);

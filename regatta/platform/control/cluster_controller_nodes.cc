@@ -17,6 +17,7 @@ namespace regatta::control {
 namespace {
 
 constexpr double kFenceFactor = 1.25;
+constexpr Seconds kLateTick{1.5};  // ticks are a few times a second
 
 // The facts that a node reports; its health and its domains' failures are the controller's.
 bool has_same_facts(const sched::ClusterNode& a, const sched::ClusterNode& b) {
@@ -63,16 +64,43 @@ void apply_report(ControllerState& state, ManagedJob& job, const ReplicaReport& 
              end_text(report, at(state.tables.nodes, replica.node).facts.name), moment);
 }
 
-// `why`: what is said of the node.
-void set_lost(ControllerState& state, int index, std::string_view why, const Moment& moment) {
+// `why`: what is said of the node. Replicas with a lease of at most `lease_most` are lost.
+void set_lost(ControllerState& state, int index, std::string_view why, Seconds lease_most,
+              const Moment& moment) {
   const std::vector<PlacedReplica> placed = at(state.tables.nodes, index).replicas;
   const std::string reason =
       fmt::format("node {} {}", at(state.tables.nodes, index).facts.name, why);
   for (const auto& [id, replica] : placed) {
     ManagedJob& job = state.tables.jobs.at(id);
-    if (job.attempt == nullptr || at(job.attempt->replicas, replica).is_gone()) continue;
+    if (job.attempt == nullptr || at(job.attempt->replicas, replica).is_gone() ||
+        job.attempt->lease > lease_most)
+      continue;
     set_gone(state, job, replica, ReplicaPhase::kLost);
     begin_stop(state, job, StopCause::kLostNode, reason, moment);
+  }
+}
+
+void set_heard(ControllerState& state, ManagedNode& node, const Moment& moment) {
+  node.last_heard = moment.now;
+  if (!node.is_silent && !node.is_fenced) return;
+  node.is_silent = false;
+  node.is_fenced = false;
+  state.needs_decision = true;
+}
+
+// While this process stood still nobody could be heard: that is no silence of the nodes.
+void leave_out(Seconds gap, const Moment& moment, std::vector<ManagedNode>& nodes) {
+  for (ManagedNode& node : nodes)
+    node.last_heard = std::min(node.last_heard + gap, moment.now);
+}
+
+// An agent of before ends replicas by the lease of its welcome alone.
+void lengthen_leases(ControllerState& state, const ManagedNode& node) {
+  for (const PlacedReplica& placed : node.replicas) {
+    ManagedJob& job = state.tables.jobs.at(placed.job);
+    if (job.attempt->lease >= state.options.lease) continue;
+    job.attempt->lease = state.options.lease;
+    touch(state, job);
   }
 }
 
@@ -93,7 +121,7 @@ Result<int> ClusterController::join(const NodeIdentity& identity, const Moment& 
   }
   const bool is_other_journal = !at(tables.nodes, index).journal_id.empty() &&
                                 at(tables.nodes, index).journal_id != identity.journal_id;
-  if (is_other_journal) set_lost(*state_, index, "has a new journal", moment);
+  if (is_other_journal) set_lost(*state_, index, "has a new journal", sched::kLeaseNever, moment);
   ManagedNode& node = at(tables.nodes, index);
   for (const PlacedReplica& placed : node.replicas) {
     const Attempt& attempt = *tables.jobs.at(placed.job).attempt;
@@ -112,19 +140,18 @@ Result<int> ClusterController::join(const NodeIdentity& identity, const Moment& 
     state_->changed_nodes.insert(index);
     state_->needs_decision = true;
   }
+  node.has_replica_leases = identity.has_replica_leases;
+  if (!node.has_replica_leases) lengthen_leases(*state_, node);
   if (!std::exchange(node.is_connected, true)) state_->needs_decision = true;
-  hear(index, moment);
+  set_heard(*state_, node, moment);
   state_->ordered_nodes.insert(index);
   return index;
 }
 
 void ClusterController::hear(int index, const Moment& moment) {
   ManagedNode& node = at(state_->tables.nodes, index);
-  node.last_heard = moment.now;
-  if (!node.is_silent && !node.is_fenced) return;
-  node.is_silent = false;
-  node.is_fenced = false;
-  state_->needs_decision = true;
+  set_heard(*state_, node, moment);
+  node.is_welcome = true;
 }
 
 void ClusterController::disconnect(int index) {
@@ -198,6 +225,7 @@ std::vector<ReplicaOrder> ClusterController::orders_for(int index, Revision dura
         if (i == replica) order.first_rank = order.world_size;
         order.world_size += ranks_of_replica(*spec, at(attempt.replicas, i).role);
       }
+      order.lease = attempt.lease;
       order.head_address = at(state_->tables.nodes, attempt.replicas.front().node).address;
     }
     orders.push_back(std::move(order));
@@ -209,17 +237,22 @@ void ClusterController::tick(const Moment& moment) {
   const auto ended = state_->pause_ends.upper_bound(moment.now);
   if (ended != state_->pause_ends.begin()) state_->needs_decision = true;
   state_->pause_ends.erase(state_->pause_ends.begin(), ended);
+  const Seconds gap = state_->last_tick ? moment.now - *state_->last_tick : Seconds{};
+  state_->last_tick = moment.now;
+  if (gap > kLateTick) leave_out(gap, moment, state_->tables.nodes);
   for (int index = 0; index < static_cast<int>(state_->tables.nodes.size()); ++index) {
     ManagedNode& node = at(state_->tables.nodes, index);
     const Seconds silence = moment.now - node.last_heard;
     if (!node.is_silent && silence > state_->options.silent_after) {
       node.is_silent = true;
+      ++state_->tables.silences;
       state_->needs_decision = true;
     }
-    if (!node.is_fenced && silence > state_->options.lease * kFenceFactor) {
-      node.is_fenced = true;
-      set_lost(*state_, index, "has not been heard", moment);
-    }
+    if (!node.is_silent || node.is_fenced) continue;
+    const Seconds over = silence * (1 / kFenceFactor);
+    if (node.is_welcome || over > state_->options.restart_lease)
+      set_lost(*state_, index, "has not been heard", over, moment);
+    node.is_fenced = node.replicas.empty();
   }
 }
 

@@ -229,13 +229,16 @@ TEST_F(ClusterControllerTest, WaitsForTheFenceBeforeItStartsALostJobAgain) {
   report(a, {id, 1, 0}, false);
   const int b = join("b", 4);
   pass(6, {b});
-  EXPECT_EQ(health_of(controller_.tables().nodes.at(0)), sched::NodeHealth::kFailed);
-  decide();  // it is to move, and must not run twice
-  EXPECT_EQ(job(id).attempt->number, 1);
+  EXPECT_TRUE(controller_.tables().nodes.at(0).is_silent);
+  EXPECT_EQ(health_of(controller_.tables().nodes.at(0)), sched::NodeHealth::kCordoned);
+  decide();  // it may still return with its job
+  EXPECT_EQ(job(id).phase, JobPhase::kRunning);
   EXPECT_TRUE(controller_.orders_for(b, durable_).empty());
   pass(30, {b});
   EXPECT_EQ(job(id).attempt->number, 1);
   pass(3, {b});
+  EXPECT_EQ(health_of(controller_.tables().nodes.at(0)), sched::NodeHealth::kFailed);
+  decide();
   ASSERT_NE(job(id).attempt, nullptr);
   EXPECT_EQ(job(id).attempt->number, 2);
   EXPECT_EQ(controller_.orders_for(b, durable_).size(), 1U);
@@ -245,6 +248,72 @@ TEST_F(ClusterControllerTest, WaitsForTheFenceBeforeItStartsALostJobAgain) {
   const auto answers = controller_.report(a, {&old, 1}, true, durable_, moment_);
   ASSERT_EQ(answers.size(), 1U);
   EXPECT_EQ(answers[0].kind, OrderKind::kStop);
+}
+
+TEST_F(ClusterControllerTest, PlacesAJobOfAQueueWithAShortLeaseAgainWithinSeconds) {
+  ASSERT_TRUE(controller_.set_quotas(
+      R"({"queues":[{"name":"quick","lease":"3s"},{"name":"kept","lease":"never"}]})"));
+  const int a = join("a", 8);
+  const JobId quick = submit(R"(,"queue":"quick")");
+  const JobId kept = submit(R"(,"queue":"kept")");
+  decide();
+  const int b = join("b", 8);
+  pass(1, {a, b});
+  for (const ReplicaOrder& order : controller_.orders_for(a, durable_))
+    EXPECT_EQ(order.lease, order.key.job == quick ? Seconds{3} : sched::kLeaseNever);
+  report(a, {quick, 1, 0}, false);
+  report(a, {kept, 1, 0}, false);
+  pass(3, {b});
+  decide();
+  EXPECT_EQ(job(quick).attempt->number, 1);  // 3 s are over, but not a quarter more
+  pass(1, {b});
+  decide();
+  EXPECT_EQ(job(quick).attempt->number, 2);
+  EXPECT_EQ(controller_.orders_for(b, durable_).size(), 1U);
+  pass(1000, {b});
+  EXPECT_EQ(job(kept).phase, JobPhase::kRunning);
+}
+
+TEST_F(ClusterControllerTest, WaitsLongerForNodesThatItHasNotHeardSinceItsStart) {
+  ASSERT_TRUE(controller_.set_quotas(R"({"queues":[{"name":"quick","lease":"3s"}]})"));
+  const int a = join("a", 4);
+  const JobId id = submit(R"(,"queue":"quick")");
+  decide();
+  report(a, {id, 1, 0}, false);
+  // The one before may have let it keep its replicas, and a connection alone ends that not yet.
+  controller_ = restarted();
+  join("a", 4);
+  pass(37, {});
+  EXPECT_EQ(job(id).phase, JobPhase::kRunning);
+  pass(1, {});
+  EXPECT_EQ(job(id).phase, JobPhase::kPending);
+}
+
+TEST_F(ClusterControllerTest, GivesAnAgentOfBeforeTheLeaseThatItKnows) {
+  ASSERT_TRUE(controller_.set_quotas(R"({"queues":[{"name":"quick","lease":"3s"}]})"));
+  const int a = join("a", 4);
+  const JobId id = submit(R"(,"queue":"quick")");
+  decide();
+  EXPECT_EQ(job(id).attempt->lease, Seconds{3});
+  const auto node = controller_.join({.facts = controller_.tables().nodes.at(0).facts,
+                                      .address = "a",
+                                      .journal_id = "j",
+                                      .has_replica_leases = false},
+                                     moment_);
+  ASSERT_EQ(*node, a);
+  save();
+  EXPECT_EQ(job(id).attempt->lease, Seconds{30});
+}
+
+TEST_F(ClusterControllerTest, DoesNotTakeItsOwnStandstillForSilence) {
+  const int a = join("a", 4);
+  const JobId id = submit();
+  decide();
+  pass(1, {a});
+  moment_.now += Seconds{600};  // it was stopped, and its messages wait
+  controller_.tick(moment_);
+  EXPECT_FALSE(controller_.tables().nodes.at(0).is_silent);
+  EXPECT_EQ(job(id).phase, JobPhase::kStarting);
 }
 
 TEST_F(ClusterControllerTest, StartsAGangOnDevicesOnlyWhenTheVictimIsGone) {

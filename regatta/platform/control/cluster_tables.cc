@@ -16,6 +16,7 @@
 namespace regatta::control {
 namespace {
 
+constexpr Seconds kLeaseBefore{30};  // of attempts that were made before queues had leases
 constexpr std::string_view kJobs = "job/";
 constexpr std::string_view kNodes = "node/";
 constexpr std::string_view kQuotas = "queues/all";
@@ -92,6 +93,8 @@ Status load_job(const store::Record& stored, Seconds now, ClusterTables& tables)
   job.attempt->fence = record.attempt().fence();
   job.attempt->stop = static_cast<StopCause>(record.attempt().stop());
   job.attempt->started_ms = record.attempt().started_ms();
+  job.attempt->lease = Seconds{record.attempt().lease_s()};
+  if (!(job.attempt->lease.value > 0)) job.attempt->lease = kLeaseBefore;
   job.attempt->started = now;
   for (const proto::ReplicaRecord& replica : record.attempt().replicas())
     job.attempt->replicas.push_back(read_replica(replica, tables));
@@ -228,6 +231,7 @@ store::Change job_change(const ClusterTables& tables, const ManagedJob& job) {
     attempt.set_fence(job.attempt->fence);
     attempt.set_stop(static_cast<int>(job.attempt->stop));
     attempt.set_started_ms(job.attempt->started_ms);
+    attempt.set_lease_s(job.attempt->lease.value);
     for (const Replica& replica : job.attempt->replicas)
       write_replica(tables, replica, *attempt.add_replicas());
   }
@@ -275,9 +279,9 @@ JobId job_of_handle(std::string_view handle) {
 }
 
 sched::NodeHealth health_of(const ManagedNode& node) {
-  if (node.is_silent || node.is_fenced) return sched::NodeHealth::kFailed;
-  // Its jobs run on; what is ordered now would wait for its return, or until it is fenced.
-  if (!node.is_connected || node.intent == NodeIntent::kCordoned)
+  if (node.is_fenced) return sched::NodeHealth::kFailed;
+  // Its jobs may run on as long as their leases; what is ordered now would wait for its return.
+  if (node.is_silent || !node.is_connected || node.intent == NodeIntent::kCordoned)
     return sched::NodeHealth::kCordoned;
   if (node.intent == NodeIntent::kDraining) return sched::NodeHealth::kDraining;
   return sched::NodeHealth::kReady;

@@ -47,6 +47,9 @@ struct ClusterTables {
   std::map<JobId, std::vector<JobId>> dependents;  // of jobs that are not over: those after them
   JobId last_job = 0;
   Revision last_revision = 0;
+  // Since the start of this controller, for people.
+  long long silences = 0;       // nodes that were not heard any more
+  long long lost_replicas = 0;  // on nodes that are fenced, or have lost their journal
 
   ManagedJob* find_job(JobId id);
   const ManagedJob* find_job(JobId id) const;

@@ -8,6 +8,7 @@
 
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
+#include "regatta/platform/sched/job_request.h"
 #include "regatta/platform/store/store.h"
 
 namespace regatta::control {
@@ -66,6 +67,7 @@ inline constexpr EnumNames<6> kStopCauseNames = {"none",      "failed",  "lost_n
 struct Attempt {
   int number = 0;      // from 1
   Revision fence = 0;  // of the change that made it: a later attempt has a higher one
+  Seconds lease;       // without word from the controller a node ends its replicas after it
   StopCause stop = StopCause::kNone;
   std::vector<Replica> replicas;
   std::int64_t started_ms = 0;  // Unix time, for people; nothing is decided by it
@@ -98,6 +100,8 @@ struct ManagedJob {
   std::unique_ptr<Attempt> attempt;  // the one under way
   std::vector<Replica> next;         // places of the next attempt, if they are decided
   std::vector<int> last_nodes;       // of the replicas of the latest attempt: they have its output
+  // The request of the spec, read when a decision first needs it: many see the same jobs.
+  mutable std::shared_ptr<const sched::JobRequest> request;
 };
 
 }  // namespace regatta::control

@@ -26,6 +26,7 @@ struct NodeIdentity {
   sched::ClusterNode facts;  // as the agent found them; without health
   std::string address;
   std::string journal_id;
+  bool has_replica_leases = true;  // else it ends replicas after the lease of its welcome alone
 };
 
 // A replica that is on a node, by the job and its place in Attempt::replicas.
@@ -46,8 +47,12 @@ struct ManagedNode {
   // On the controller's monotonic clock; what follows is not stored.
   Seconds last_heard;
   bool is_connected = false;
-  bool is_silent = false;  // not heard for silent_after: the scheduler counts it as failed
-  bool is_fenced = false;  // not heard for so long that it has ended its replicas itself
+  // A heartbeat came: the agent knows that this controller is there, and what an earlier one has
+  // allowed it (node_protocol::LeaseExtension) is over.
+  bool is_welcome = false;
+  bool has_replica_leases = false;  // as in NodeIdentity
+  bool is_silent = false;           // not heard for silent_after: the scheduler counts it as failed
+  bool is_fenced = false;           // so silent that it has ended all its replicas itself
   std::vector<PlacedReplica> replicas;  // that are not gone
 };
 
@@ -93,6 +98,7 @@ struct ReplicaOrder {
   int first_rank = 0;
   int ranks = 1;             // processes of this replica
   int world_size = 1;        // processes of the gang
+  Seconds lease;             // of this replica; 0: that of the node's welcome
   std::string head_address;  // of the node of its first replica
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,10 +41,14 @@ bool is_ready(const ClusterTables& tables, const ManagedJob& job, Seconds now) {
   });
 }
 
-// The job's request as the scheduler wants it. It was read when it was submitted.
+// The job's request as the scheduler wants it. It was checked when it was submitted.
 sched::JobRequest request_of(const ManagedJob& job) {
-  auto spec = parse_job_spec(job.spec, "job");
-  sched::JobRequest request = spec ? std::move(spec->request) : sched::JobRequest{};
+  if (job.request == nullptr) {
+    auto spec = parse_job_spec(job.spec, "job");
+    job.request = std::make_shared<const sched::JobRequest>(spec ? std::move(spec->request)
+                                                                 : sched::JobRequest{});
+  }
+  sched::JobRequest request = *job.request;
   request.name = handle_of(job);
   request.queue = job.queue;
   request.user = job.user;

@@ -50,6 +50,8 @@ struct ControllerRuntime::Impl {
   void flush() {
     control::Effects effects = core.take_effects();
     needs_decision |= effects.needs_decision;
+    // The share of a core is for the long run; nodes are lost seldom.
+    if (effects.is_urgent) next_decision = std::min(next_decision, soonest_decision);
     if (effects.changes.empty()) {
       // Orders of what is durable already leave when the commits before them are.
       if (batches.empty())
@@ -120,6 +122,7 @@ struct ControllerRuntime::Impl {
     is_deciding = false;
     ++stats.decisions;
     stats.last_time = report.time;
+    soonest_decision = os::monotonic_now() + options.decision_interval;
     next_decision =
         os::monotonic_now() + std::max(options.decision_interval, report.time * kDecisionShare);
     if (report.decision) {
@@ -155,6 +158,7 @@ struct ControllerRuntime::Impl {
   bool needs_decision = true;
   bool is_deciding = false;
   Seconds next_decision;
+  Seconds soonest_decision;  // where nodes are lost
   DecisionStats stats;
   std::string last_error;
   std::shared_ptr<int> life = std::make_shared<int>(0);  // work that is posted ends with it

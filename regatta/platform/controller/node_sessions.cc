@@ -19,6 +19,7 @@ using namespace node_protocol;  // NOLINT(google-build-using-namespace): all mes
 constexpr Seconds kHelloLimit{10};
 constexpr Seconds kOrdersAgain{10};  // orders that are not answered are repeated
 constexpr Seconds kHeartbeat{1};
+constexpr std::string_view kReplicaLeases = "replica_leases";
 
 }  // namespace
 
@@ -26,7 +27,8 @@ struct NodeSessions::Impl {
   struct Session {
     std::string node;
     std::unique_ptr<http::WebSocket> socket;
-    int index = -1;  // of the node's tables; -1 before its hello
+    int index = -1;            // of the node's tables; -1 before its hello
+    std::int64_t sent_ns = 0;  // of its latest message that was answered
   };
   struct LogStream {
     std::uint64_t session = 0;
@@ -96,7 +98,10 @@ struct NodeSessions::Impl {
       return end(number);
     }
     if (const auto* heartbeat = std::get_if<NodeHeartbeat>(&*message)) {
+      // An answer would prolong leases that another controller does not count any more.
+      if (!runtime.is_leading()) return;
       runtime.hear(session.index);
+      session.sent_ns = heartbeat->sent_ns;
       send(number, HeartbeatAnswer{.sent_ns = heartbeat->sent_ns});
     } else if (const auto* reports = std::get_if<NodeReports>(&*message)) {
       take_reports(number, session.index, *reports);
@@ -111,14 +116,20 @@ struct NodeSessions::Impl {
   void welcome(std::uint64_t number, const NodeHello& hello) {
     Session& session = sessions.at(number);
     Result<int> index = Error{Code::kInvalidInput, ""};
-    if (hello.facts.name != session.node) {
+    if (!runtime.is_leading()) {
+      index = Error{Code::kUnavailable, "another controller may lead now; connect again"};
+    } else if (hello.facts.name != session.node) {
       index = Error{Code::kInvalidInput,
                     fmt::format("node {}: its certificate is for node {}; enrol it again",
                                 hello.facts.name, session.node)};
     } else {
       index = runtime.change([&](auto& core, const control::Moment& moment) {
         return core.join(
-            {.facts = hello.facts, .address = hello.address, .journal_id = hello.journal_id},
+            {.facts = hello.facts,
+             .address = hello.address,
+             .journal_id = hello.journal_id,
+             .has_replica_leases = std::find(hello.capabilities.begin(), hello.capabilities.end(),
+                                             kReplicaLeases) != hello.capabilities.end()},
             moment);
       });
     }
@@ -129,6 +140,7 @@ struct NodeSessions::Impl {
     const auto [current, is_new] = by_node.try_emplace(session.node, number);
     if (!is_new && current->second != number) end(std::exchange(current->second, number));
     session.index = *index;
+    session.sent_ns = hello.sent_ns;
     send(number, NodeWelcome{.lease = runtime.options().control.lease,
                              .heartbeat = kHeartbeat,
                              .sent_ns = hello.sent_ns});
@@ -221,6 +233,14 @@ Result<std::int64_t> NodeSessions::request_log(const std::string& node,
                                           .length = length,
                                           .is_following = is_following});
   return number;
+}
+
+void NodeSessions::extend_leases() {
+  if (!impl_->runtime.is_leading()) return;
+  const Seconds lease = impl_->runtime.options().control.restart_lease;
+  for (const auto& [number, session] : impl_->sessions)
+    if (session.index >= 0)
+      impl_->send(number, LeaseExtension{.sent_ns = session.sent_ns, .lease = lease});
 }
 
 void NodeSessions::cancel_log(std::int64_t request) {

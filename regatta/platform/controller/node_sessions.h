@@ -45,6 +45,9 @@ class NodeSessions {
                                    bool is_following, LogHandler handler);
   void cancel_log(std::int64_t request);
 
+  // The controller is about to end: its agents may keep all replicas for the restart lease.
+  void extend_leases();
+
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;

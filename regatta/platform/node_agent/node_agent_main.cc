@@ -22,6 +22,7 @@
 #include "regatta/platform/node_agent/internal/controller_link.h"
 #include "regatta/platform/node_agent/internal/node_agent.h"
 #include "regatta/platform/node_agent/internal/node_identity.h"
+#include "regatta/platform/node_agent/internal/precedence.h"
 #include "regatta/platform/node_agent/internal/server_facts.h"
 #include "regatta/platform/node_agent/internal/supervisor.h"
 
@@ -189,6 +190,7 @@ Status work(ProgramOptions options, int stop_fd) {
               agent::NodeAgent::create(std::move(agent_options), std::move(connection.link),
                                        std::move(connection.renewal)));
   ::malloc_trim(0);
+  agent::run_before_others();
   return running->run(stop_fd);
 }
 

@@ -32,6 +32,7 @@ void write_order(const control::ReplicaOrder& order, proto::Order& to) {
   to.set_ranks(order.ranks);
   to.set_world_size(order.world_size);
   to.set_head_address(order.head_address);
+  to.set_lease_s(order.lease.value);
 }
 
 Status read_command(const proto::Order& from, control::ReplicaOrder& order) {
@@ -64,6 +65,15 @@ Status read_start(const proto::Order& from, control::ReplicaOrder& order) {
   order.ranks = from.ranks();
   order.world_size = from.world_size();
   order.head_address = from.head_address();
+  if (!(from.lease_s() >= 0)) return field_error("lease_s", "it is below 0");
+  order.lease = Seconds{from.lease_s()};
+  return {};
+}
+
+// Written so that a value that is no number fails.
+Status check_lease(double lease_s) {
+  if (!(lease_s >= 1 && lease_s <= 86400))
+    return field_error("lease_s", "it is not within 1 and 86400");
   return {};
 }
 
@@ -79,9 +89,7 @@ void write(const NodeWelcome& welcome, proto::ControllerFrame& frame) {
 Result<ControllerMessage> read(const proto::Welcome& from) {
   REGATTA_TRY_DO(check_range("protocol_version", from.protocol_version(), 1, kMost));
   REGATTA_TRY(capabilities, read_capabilities(from.capabilities()));
-  // Written so that a value that is no number fails.
-  if (!(from.lease_s() >= 1 && from.lease_s() <= 86400))
-    return field_error("lease_s", "it is not within 1 and 86400");
+  REGATTA_TRY_DO(check_lease(from.lease_s()));
   if (!(from.heartbeat_s() >= 0.05 && from.heartbeat_s() <= from.lease_s()))
     return field_error("heartbeat_s", "it is not within 0.05 and the lease");
   REGATTA_TRY_DO(check_range("sent_ns", from.sent_ns(), 0, kMost));
@@ -169,6 +177,19 @@ Result<ControllerMessage> read(const proto::Refusal& from) {
   return ControllerMessage(NodeRefusal{.reason = from.reason()});
 }
 
+void write(const LeaseExtension& extension, proto::ControllerFrame& frame) {
+  proto::LeaseExtension& to = *frame.mutable_lease_extension();
+  to.set_sent_ns(extension.sent_ns);
+  to.set_lease_s(extension.lease.value);
+}
+
+Result<ControllerMessage> read(const proto::LeaseExtension& from) {
+  REGATTA_TRY_DO(check_range("sent_ns", from.sent_ns(), 0, kMost));
+  REGATTA_TRY_DO(check_lease(from.lease_s()));
+  return ControllerMessage(
+      LeaseExtension{.sent_ns = from.sent_ns(), .lease = Seconds{from.lease_s()}});
+}
+
 void write(const std::monostate& /*unknown*/, proto::ControllerFrame& /*frame*/) {}
 
 }  // namespace
@@ -197,6 +218,8 @@ Result<ControllerMessage> decode_controller_message(std::string_view bytes) {
       return read(frame.certificate());
     case proto::ControllerFrame::kRefusal:
       return read(frame.refusal());
+    case proto::ControllerFrame::kLeaseExtension:
+      return read(frame.lease_extension());
     case proto::ControllerFrame::KIND_NOT_SET:
       break;
   }

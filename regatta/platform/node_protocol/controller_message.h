@@ -49,6 +49,14 @@ struct RenewedCertificate {
   std::string certificate;  // PEM, for the key of the latest CertificateRequest
 };
 
+// The controller ends in good order, and its successor waits as long for this node: all replicas
+// may run on until `lease` after `sent_ns`, also those with a shorter lease. The welcome of a
+// controller ends it.
+struct LeaseExtension {
+  std::int64_t sent_ns = 0;  // of the latest message that the controller has heard
+  Seconds lease;             // 1 s to a day
+};
+
 // The agent may not join now.
 struct NodeRefusal {
   std::string reason;  // one sentence
@@ -56,7 +64,7 @@ struct NodeRefusal {
 
 // std::monostate: a kind that this version does not know; skip it.
 using ControllerMessage = std::variant<std::monostate, NodeWelcome, NodeOrders, HeartbeatAnswer,
-                                       LogRequest, RenewedCertificate, NodeRefusal>;
+                                       LogRequest, RenewedCertificate, NodeRefusal, LeaseExtension>;
 
 std::string encode(const ControllerMessage& message);
 // kInvalidInput: these bytes are no message, or a field, which is named, is out of its range.

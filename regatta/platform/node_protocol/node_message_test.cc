@@ -90,7 +90,8 @@ TEST(NodeProtocol, KeepsEveryFieldOfTheAgentsMessages) {
 }
 
 TEST(NodeProtocol, KeepsEveryFieldOfTheControllersMessages) {
-  const control::ReplicaOrder order = start_order();
+  control::ReplicaOrder order = start_order();
+  order.lease = Seconds{3};
   control::ReplicaOrder forget;
   forget.kind = OrderKind::kForget;
   forget.key = {.job = 1, .attempt = 1, .replica = 1};
@@ -106,6 +107,10 @@ TEST(NodeProtocol, KeepsEveryFieldOfTheControllersMessages) {
   EXPECT_EQ(read.first_rank, 8);
   EXPECT_EQ(read.world_size, 16);
   EXPECT_EQ(read.head_address, order.head_address);
+  EXPECT_EQ(read.lease, Seconds{3});
+  const auto extension = sent(LeaseExtension{.sent_ns = 5, .lease = Seconds{30}});
+  EXPECT_EQ(extension.sent_ns, 5);
+  EXPECT_EQ(extension.lease, Seconds{30});
   EXPECT_EQ(orders.orders[1].kind, OrderKind::kForget);
 
   const auto welcome = sent(NodeWelcome{.lease = Seconds{20}, .heartbeat = Seconds{2}});

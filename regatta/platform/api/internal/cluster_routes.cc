@@ -99,6 +99,10 @@ void get_metrics(ControllerRuntime& runtime, const controller::NodeSessions& ses
   add("regatta_nodes", "Nodes that have joined.", "gauge", tables.nodes.size());
   add("regatta_nodes_connected", "Nodes whose agent is connected.", "gauge", sessions.count());
   add("regatta_nodes_silent", "Nodes that are not heard.", "gauge", silent);
+  add("regatta_node_silences_total", "Nodes that were not heard any more.", "counter",
+      tables.silences);
+  add("regatta_lost_replicas_total", "Replicas that are lost with their nodes.", "counter",
+      tables.lost_replicas);
   add("regatta_decisions_total", "Decisions of the scheduler.", "counter", stats.decisions);
   add("regatta_decision_actions_total", "Actions that were carried out.", "counter", stats.actions);
   add("regatta_decision_seconds", "Time of the last decision.", "gauge", stats.last_time.value);

@@ -27,6 +27,17 @@ Seconds kept_work(const JobSpec& spec, Seconds elapsed) {
   return interval * std::floor(elapsed.value / interval.value);
 }
 
+// The lease of the job's queue; at least that of the welcome where a node knows no other one.
+Seconds lease_for(const ControllerState& state, const ManagedJob& job) {
+  const auto leaf = state.tables.quotas.find_leaf(job.queue);
+  Seconds lease = leaf ? state.tables.quotas.queue(*leaf).lease : Seconds{};
+  if (!(lease.value > 0)) lease = state.options.lease;
+  for (const Replica& replica : job.attempt->replicas)
+    if (!at(state.tables.nodes, replica.node).has_replica_leases)
+      lease = std::max(lease, state.options.lease);
+  return lease;
+}
+
 JobSpec spec_of(const ManagedJob& job) {
   // It was read when it was submitted.
   auto spec = parse_job_spec(job.spec, "job");
@@ -113,6 +124,7 @@ void set_phase(ControllerState& state, ManagedJob& job, JobPhase phase, std::str
   if (phase == JobPhase::kPending) state.tables.pending[job.queue].emplace(-job.priority, job.id);
   job.phase = phase;
   job.reason = std::move(reason);
+  if (is_over(phase)) job.request.reset();
   touch(state, job);
   state.needs_decision = true;
 }
@@ -148,7 +160,7 @@ Status check_places(const ControllerState& state, const ManagedJob& job,
   };
   for (const Replica& place : places) {
     const ManagedNode& node = at(state.tables.nodes, place.node);
-    if (health_of(node) == sched::NodeHealth::kFailed) return refuse(node, "is not heard");
+    if (node.is_silent || node.is_fenced) return refuse(node, "is not heard");
     if (place.devices >> static_cast<unsigned>(node.facts.devices) != 0)
       return refuse(node, "has not so many devices");
   }
@@ -162,6 +174,7 @@ void begin_attempt(ControllerState& state, ManagedJob& job, std::vector<Replica>
   job.attempt->started_ms = moment.unix_ms;
   job.attempt->started = moment.now;
   job.attempt->replicas = std::move(places);
+  job.attempt->lease = lease_for(state, job);
   if (job.started_ms == 0) job.started_ms = moment.unix_ms;
   state.tables.live.insert(job.id);
   job.last_nodes.clear();
@@ -178,6 +191,10 @@ void begin_attempt(ControllerState& state, ManagedJob& job, std::vector<Replica>
 void set_gone(ControllerState& state, ManagedJob& job, int index, ReplicaPhase phase) {
   Replica& replica = at(job.attempt->replicas, index);
   replica.phase = phase;
+  if (phase == ReplicaPhase::kLost) {
+    ++state.tables.lost_replicas;
+    state.is_urgent = true;
+  }
   std::erase(at(state.tables.nodes, replica.node).replicas, PlacedReplica{job.id, index});
   order_waiting_on(state, replica.node);
   touch(state, job);

@@ -2,6 +2,7 @@
 // begin and stop, and what follows.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -25,7 +26,9 @@ struct ControllerState {
   std::set<std::string> changed_tokens;
   bool has_new_quotas = false;
   bool needs_decision = true;
+  bool is_urgent = false;
   std::multiset<Seconds> pause_ends;  // of jobs that have failed
+  std::optional<Seconds> last_tick;
 };
 
 // The job is to be written.

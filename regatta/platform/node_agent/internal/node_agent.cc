@@ -20,7 +20,6 @@ namespace {
 
 constexpr double kNsPerSecond = 1e9;
 constexpr std::int64_t kSecondNs = 1'000'000'000;
-constexpr std::int64_t kFirstLeaseNs = 30 * kSecondNs;   // until a controller says another
 constexpr std::int64_t kSilenceLeastNs = 3 * kSecondNs;  // before the connection is given up
 constexpr int kCannotRun = 126;                          // exit status, as in shells
 
@@ -66,7 +65,7 @@ Result<std::unique_ptr<NodeAgent>> NodeAgent::create(NodeAgentOptions options,
   REGATTA_TRY(boot_id, os::boot_id());
   REGATTA_TRY(journal, JournalFile::open(folder + "/journal", boot_id));
   REGATTA_TRY(runner, ReplicaRunner::create(options.runner));
-  REGATTA_TRY(lease, LeaseFile::create(runner.lease_path(), boot_id, kFirstLeaseNs));
+  REGATTA_TRY(lease, LeaseFile::create(runner.lease_path(), boot_id, ns_of(kFirstLease)));
   Files files{.lock = std::move(*lock),
               .journal = std::move(journal),
               .lease = std::move(lease),
@@ -82,6 +81,7 @@ Result<std::unique_ptr<NodeAgent>> NodeAgent::create(NodeAgentOptions options,
 Status NodeAgent::adopt() {
   core_.emplace(seconds_of(lease_.lease_ns()), journal_.take_entries(),
                 seconds_of(lease_.last_contact_ns()));
+  core_->keep_until(seconds_of(lease_.kept_until_ns()));
   std::vector<control::ReplicaKey> known;
   for (const control::ReplicaReport& report : core_->complete_report())
     known.push_back(report.key);
@@ -126,6 +126,8 @@ Status NodeAgent::run(int stop_fd) {
 
 int NodeAgent::wait_ms(Seconds logs_due) const {
   std::int64_t wait_ns = std::max<std::int64_t>(next_heartbeat_ns_ - boottime_ns(), 0);
+  const double lease_s = core_->first_end().value - seconds_of(boottime_ns()).value;
+  if (lease_s < 1) wait_ns = std::min(wait_ns, std::max<std::int64_t>(ns_of(Seconds{lease_s}), 0));
   if (logs_due.value >= 0) wait_ns = std::min(wait_ns, ns_of(logs_due));
   return static_cast<int>(wait_ns / 1'000'000) + (wait_ns % 1'000'000 != 0 ? 1 : 0);
 }
@@ -166,7 +168,7 @@ Status NodeAgent::handle_link() {
 
 void NodeAgent::send_hello() {
   node_protocol::NodeHello hello;
-  hello.capabilities = {"logs", "log_follow"};
+  hello.capabilities = {"logs", "log_follow", "replica_leases"};
   hello.facts = options_.facts;
   hello.address = options_.address;
   hello.journal_id = journal_.id();
@@ -194,6 +196,10 @@ Status NodeAgent::handle_message(const std::string& bytes) {
     logs_.request(*request);
   if (const auto* renewed = std::get_if<node_protocol::RenewedCertificate>(&*message))
     if (renewal_.renewed) renewal_.renewed(renewed->certificate);
+  if (const auto* extension = std::get_if<node_protocol::LeaseExtension>(&*message)) {
+    lease_.keep_until(std::min(extension->sent_ns, boottime_ns()) + ns_of(extension->lease));
+    core_->keep_until(seconds_of(lease_.kept_until_ns()));
+  }
   if (const auto* refusal = std::get_if<node_protocol::NodeRefusal>(&*message)) {
     os::log_error("the controller refuses this node: " + printable(refusal->reason, 300));
     link_->reconnect();
@@ -205,10 +211,11 @@ void NodeAgent::take(const node_protocol::NodeWelcome& welcome) {
   is_welcome_ = true;
   link_->confirm();
   latest_problem_.clear();
-  core_->set_lease(welcome.lease);
   heartbeat_ns_ = ns_of(welcome.heartbeat);
   lease_.renew(lease_.last_contact_ns(), ns_of(welcome.lease));
   renew_lease(welcome.sent_ns);
+  core_->welcomed(welcome.lease);
+  lease_.end_extension();
   send(node_protocol::NodeReports{.is_complete = true, .reports = core_->complete_report()});
   send_heartbeat(boottime_ns());
 }
@@ -228,9 +235,11 @@ void NodeAgent::send_heartbeat(std::int64_t now) {
 
 Status NodeAgent::handle_time() {
   const std::int64_t now = boottime_ns();
-  if (now < next_heartbeat_ns_) return {};
-  next_heartbeat_ns_ = now + heartbeat_ns_;
+  const bool is_lease_over = seconds_of(now) > core_->first_end();
+  if (now < next_heartbeat_ns_ && !is_lease_over) return {};
   core_->tick(seconds_of(now));
+  if (now < next_heartbeat_ns_) return carry_out();
+  next_heartbeat_ns_ = now + heartbeat_ns_;
   REGATTA_TRY_DO(carry_out());
   if (!is_open_) return {};
   if (now - latest_answer_ns_ > std::max(kSilenceLeastNs, 4 * heartbeat_ns_)) {

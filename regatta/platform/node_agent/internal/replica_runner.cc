@@ -1,6 +1,7 @@
 #include "regatta/platform/node_agent/internal/replica_runner.h"
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
@@ -29,6 +30,7 @@ namespace regatta::node_agent {
 namespace {
 
 constexpr int kAdoptRounds = 100;
+constexpr double kMsPerSecond = 1000;
 constexpr unsigned kFolderMode = 0711;  // ranks of any user reach their working folders
 
 std::string key_text(const control::ReplicaKey& key) {
@@ -143,6 +145,9 @@ Result<ReplicaSpec> ReplicaRunner::spec_for(const control::ReplicaOrder& order,
   spec.ranks = order.ranks;
   spec.log_bytes_max = options_.log_bytes_max;
   spec.grace_ms = options_.grace_ms;
+  spec.lease_ms = std::isinf(order.lease.value)
+                      ? 0
+                      : static_cast<std::int64_t>(order.lease.value * kMsPerSecond);
   if (!cgroup_root_.empty()) {
     spec.cgroup = cgroup_root_ + "/" + key_text(order.key);
     if (!os::make_folder(spec.cgroup)) spec.cgroup.clear();
@@ -243,6 +248,9 @@ void ReplicaRunner::stop(const control::ReplicaKey& key) {
 
 void ReplicaRunner::kill(const control::ReplicaKey& key) {
   signal(key, SIGUSR1);
+  // Also where the supervisor is stopped, or does not come to run.
+  const auto found = watched_.find(key);
+  if (found != watched_.end()) kill_cgroup(found->second.cgroup);
 }
 
 std::vector<EndedReplica> ReplicaRunner::take_ended() {
