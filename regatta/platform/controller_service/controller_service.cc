@@ -12,6 +12,7 @@
 #include "regatta/platform/api/problem.h"
 #include "regatta/platform/controller/node_sessions.h"
 #include "regatta/platform/controller_service/authority.h"
+#include "regatta/platform/controller_service/follower.h"
 #include "regatta/platform/identity/secret.h"
 #include "regatta/platform/node_protocol/node_message.h"
 
@@ -124,6 +125,12 @@ struct ControllerService::Impl {
     });
   }
 
+  // A controller that another one may have replaced could say what is not true any more.
+  void handle(std::unique_ptr<http::Exchange> exchange) {
+    if (runtime->is_leading()) return service->handle(std::move(exchange));
+    exchange->respond(no_leader());
+  }
+
   void rotate() {
     loop.after(kRotation, [this, alive = std::weak_ptr(life)] {
       if (alive.expired()) return;
@@ -150,9 +157,7 @@ Result<std::unique_ptr<ControllerService>> ControllerService::open(
   REGATTA_TRY(authority, Authority::open(options.folder, unix_now()));
   auto impl = std::make_unique<Impl>(loop, std::move(authority));
   Impl* self = impl.get();
-  impl->hosts = options.hosts;
-  for (const char* host : {"localhost", "127.0.0.1", "::1"})
-    impl->hosts.emplace_back(host);
+  impl->hosts = with_loopback(options.hosts);
   REGATTA_TRY(runtime, controller::ControllerRuntime::open(loop, std::move(store), options.runtime,
                                                            std::move(ended)));
   impl->runtime = std::move(runtime);
@@ -172,7 +177,7 @@ Result<std::unique_ptr<ControllerService>> ControllerService::open(
   REGATTA_TRY(identity, impl->authority.issue_server(impl->hosts, unix_now()));
   REGATTA_TRY(server, http::HttpServer::listen(loop, options.server, identity,
                                                [self](std::unique_ptr<http::Exchange> exchange) {
-                                                 self->service->handle(std::move(exchange));
+                                                 self->handle(std::move(exchange));
                                                }));
   impl->server = std::move(server);
   impl->rotate();
@@ -210,6 +215,10 @@ std::string ControllerService::create_join_token(int uses) {
     return 0;
   });
   return join_token(impl_->authority, id, secret);
+}
+
+void ControllerService::extend_leases() {
+  impl_->sessions->extend_leases();
 }
 
 void ControllerService::close() {

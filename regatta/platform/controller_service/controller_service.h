@@ -42,6 +42,9 @@ class ControllerService {
   std::string create_join_token(int uses);
   // Accepts no new request; open ones are answered.
   void close();
+  // Before an end in good order: agents keep their replicas until the next controller is there. The
+  // loop has to go on for a moment, so that the messages leave.
+  void extend_leases();
 
  private:
   struct Impl;

@@ -37,7 +37,9 @@ Result<PlatformContext> load_context(const std::string& path) {
 }  // namespace
 
 void add_connection_options(CLI::App& command, ConnectionOptions& options) {
-  command.add_option("--server", options.server, "URL of the controller, https://HOST:PORT")
+  command
+      .add_option("--server", options.server,
+                  "URL of the controller, https://HOST:PORT; several with commas between them")
       ->type_name("URL")
       ->check(not_empty());
   command.add_option("--ca", options.ca_file, "Certificate of the controller's authority (PEM)")

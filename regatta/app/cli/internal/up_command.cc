@@ -376,7 +376,8 @@ void add_up_commands(CLI::App& app, int& exit_status) {
   join->add_option("TOKEN", options->token, "From regatta token --join")
       ->required()
       ->check(not_empty());
-  join->add_option("--server", options->server, "URL of the controller, https://HOST:PORT")
+  join->add_option("--server", options->server,
+                   "URL of the controller, https://HOST:PORT; several with commas between them")
       ->required()
       ->type_name("URL")
       ->check(not_empty());
