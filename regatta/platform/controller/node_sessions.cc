@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -174,7 +175,7 @@ struct NodeSessions::Impl {
   http::EventLoop& loop;
   ControllerRuntime& runtime;
   SignNode sign;
-  std::map<std::uint64_t, Session> sessions;
+  std::unordered_map<std::uint64_t, Session> sessions;  // looked up with each message
   std::map<std::string, std::uint64_t> by_node;
   std::map<std::int64_t, LogStream> logs;
   std::uint64_t last_session = 0;

@@ -9,6 +9,7 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/text.h"
@@ -26,6 +27,7 @@ namespace {
 
 constexpr std::size_t kConnectionsLeast = 64;
 constexpr std::size_t kOtherFiles = 64;
+constexpr int kLoopNice = -10;
 constexpr Seconds kLastMessages{0.2};  // for them to leave before the program ends
 
 struct Flags {
@@ -113,6 +115,8 @@ Status serve(Program& program, std::unique_ptr<store::Store> store,
       loop.after(kLastMessages, [&] { loop.stop(); });
     });
   });
+  // This thread before jobs on the same machine, where that is allowed: heartbeats wait for it.
+  ::setpriority(PRIO_PROCESS, 0, kLoopNice);
   ready(fmt::format("https://{}:{}", program.flags.address, service->port()));
   loop.run();
   program.end.set_work({});
