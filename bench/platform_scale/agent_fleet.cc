@@ -21,6 +21,7 @@
 #include "regatta/platform/node_agent/internal/controller_link.h"
 #include "regatta/platform/node_agent/internal/lease_file.h"
 #include "regatta/platform/node_agent/internal/node_identity.h"
+#include "regatta/platform/node_agent/internal/precedence.h"
 #include "regatta/platform/node_protocol/controller_message.h"
 #include "regatta/platform/node_protocol/node_message.h"
 #include "regatta/platform/packing/random_sequence.h"
@@ -43,7 +44,7 @@ struct FleetAgent {
   std::string name;
   node_agent::AgentCore core;
   node_agent::ReconnectPause pause;
-  tls::Identity identity;
+  std::string certificate;
   std::unique_ptr<http::WebSocket> socket;
   std::int64_t connection = 0;  // its number: handlers of earlier ones do nothing
   bool is_welcome = false;
@@ -75,18 +76,18 @@ struct AgentFleet::Impl {
   void connect(int node) {
     FleetAgent& one = agent(node);
     const auto now = static_cast<std::int64_t>(os::system_now().value);
-    if (one.identity.certificate.empty()) {
-      auto issued = tls::issue(
-          options.authority,
+    if (one.certificate.empty()) {
+      auto certificate = tls::sign_request(
+          options.authority, node_key->request,
           {.common_name = one.name, .hosts = {}, .uris = {node_agent::node_uri(one.name)}}, now,
           kCertificateLifetime);
-      if (issued) one.identity = std::move(*issued);
+      if (certificate) one.certificate = std::move(*certificate);
     }
     http::ClientOptions client;
     client.url = options.url;
     client.ca = options.authority.certificate;
-    client.certificate_chain = one.identity.certificate;
-    client.private_key = one.identity.private_key;
+    client.certificate_chain = one.certificate;
+    client.private_key = node_key->private_key;
     client.connect_limit = Seconds{30};
     http::connect_web_socket(loop, client, "/v1/nodes/connect", {}, [this, node](auto socket) {
       --connecting;
@@ -249,6 +250,9 @@ struct AgentFleet::Impl {
   }
 
   const FleetOptions options;
+  // One key for all, which saves time and takes no part in what is measured.
+  const Result<tls::SigningRequest> node_key =
+      tls::create_request({.common_name = "fleet", .hosts = {}, .uris = {}});
   packing::RandomSequence random;
   http::EventLoop loop;
   std::deque<FleetAgent> agents;
@@ -276,6 +280,10 @@ AgentFleet::~AgentFleet() {
   impl_->loop.stop();
   impl_->thread.join();
   impl_->agents.clear();
+}
+
+void AgentFleet::run_before_others() {
+  impl_->loop.post([] { node_agent::run_before_others(); });
 }
 
 std::string AgentFleet::name_of(int node) {

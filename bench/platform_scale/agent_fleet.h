@@ -45,6 +45,8 @@ class AgentFleet {
   AgentFleet(const AgentFleet&) = delete;
   AgentFleet& operator=(const AgentFleet&) = delete;
 
+  // As real agents do. From the time at which all are connected: connecting is work.
+  void run_before_others();
   static std::string name_of(int node);
   FleetCounts counts() const;
   // As a server that loses its power: it says nothing more, and its connection stays open. Once.
