@@ -28,6 +28,7 @@
 #include "regatta/app/cli/internal/platform_access.h"
 #include "regatta/app/cli/internal/platform_cluster.h"
 #include "regatta/app/cli/internal/platform_jobs.h"
+#include "regatta/app/cli/internal/platform_why.h"
 #include "regatta/app/cli/internal/probe_command.h"
 #include "regatta/app/cli/internal/rates_command.h"
 #include "regatta/app/cli/internal/run_command.h"
@@ -67,6 +68,7 @@ void add_commands(CLI::App& app, int& exit_status) {
   regatta::cli::add_sched_command(app, exit_status);
   regatta::cli::add_up_commands(app, exit_status);
   regatta::cli::add_platform_job_commands(app, exit_status);
+  regatta::cli::add_platform_why_command(app, exit_status);
   regatta::cli::add_platform_cluster_commands(app, exit_status);
   regatta::cli::add_platform_access_commands(app, exit_status);
 }

@@ -14,6 +14,7 @@ constexpr std::array kRoutes = {
     Route{RouteId::kHoldJob, "POST", "/v1/jobs/{job}/hold", AccessRole::kUser},
     Route{RouteId::kReleaseJob, "POST", "/v1/jobs/{job}/release", AccessRole::kUser},
     Route{RouteId::kReadLog, "GET", "/v1/jobs/{job}/logs", AccessRole::kViewer},
+    Route{RouteId::kExplainWait, "GET", "/v1/jobs/{job}/why", AccessRole::kViewer},
     Route{RouteId::kListNodes, "GET", "/v1/nodes", AccessRole::kViewer},
     Route{RouteId::kEnrollNode, "POST", "/v1/nodes/enroll", std::nullopt},
     Route{RouteId::kConnectNode, "GET", "/v1/nodes/connect", std::nullopt},

@@ -29,6 +29,7 @@ enum class RouteId {
   kHoldJob,
   kReleaseJob,
   kReadLog,
+  kExplainWait,
   kListNodes,
   kGetNode,
   kSetNodeIntent,

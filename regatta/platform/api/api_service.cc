@@ -11,6 +11,7 @@
 #include "regatta/platform/api/internal/cluster_routes.h"
 #include "regatta/platform/api/internal/identity_routes.h"
 #include "regatta/platform/api/internal/job_routes.h"
+#include "regatta/platform/api/internal/wait_routes.h"
 #include "regatta/platform/api/internal/watch_streams.h"
 #include "regatta/platform/api/problem.h"
 
@@ -82,6 +83,8 @@ void ApiService::Impl::run_route(RouteId route, const ApiRequest& request) {
       return act_on_job(runtime, request, route);
     case RouteId::kReadLog:
       return read_log(runtime, sessions, request);
+    case RouteId::kExplainWait:
+      return explain_wait(runtime, request);
     case RouteId::kListNodes:
       return list_nodes(runtime, request);
     case RouteId::kGetNode:

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "regatta/base/core/ids.h"
+#include "regatta/base/core/text.h"
 #include "regatta/base/os/clock.h"
+#include "regatta/base/os/log.h"
 #include "regatta/platform/control/cluster_tables.h"
 #include "regatta/platform/control/scheduling_view.h"
 #include "regatta/platform/controller/decision_thread.h"
@@ -20,6 +22,7 @@ namespace {
 
 constexpr Seconds kTick{0.25};
 constexpr int kTicksPerDiskCheck = 4;
+constexpr Seconds kStateKept{60};     // of a decision, after the last question about it
 constexpr double kDecisionShare = 4;  // a decision's time, at least so often until the next one
 
 // Effects that wait for their commit.
@@ -113,7 +116,10 @@ struct ControllerRuntime::Impl {
     if (!needs_decision || is_deciding || now < next_decision) return;
     needs_decision = false;
     is_deciding = true;
-    decisions.decide(scheduling_view(core.tables(), now, options.decision_depth), options.policy);
+    decisions.decide({.view = scheduling_view(core.tables(), now, options.decision_depth),
+                      .policy = options.policy,
+                      .revision = core.tables().last_revision,
+                      .keeps_state = now < explained_until});
   }
 
   void decided(DecisionReport report) {
@@ -127,16 +133,67 @@ struct ControllerRuntime::Impl {
       stats.actions += done.actions;
       stats.outdated += done.outdated;
       needs_decision |= done.outdated > 0;
+      stats.last_error.clear();
       flush();
-    } else {
-      last_error = report.decision.error().message;
+    } else if (stats.last_error != report.decision.error().message) {
+      stats.last_error = report.decision.error().message;
+      os::log_error("the scheduler cannot decide: " + printable(stats.last_error, 300));
     }
+    const bool is_answer = report.state != nullptr || !stats.last_error.empty();
+    explainer.set_state(std::move(report.state));
+    needs_decision |= !is_answer && !waits.empty();
+    if (is_answer)
+      for (const auto& wait : std::exchange(waits, {}))
+        ask_explainer(wait, true);
     if (needs_decision) {
       loop.after(std::max(Seconds{0}, next_decision - os::monotonic_now()),
                  [this, alive = std::weak_ptr(life)] {
                    if (!alive.expired()) decide_if_due();
                  });
     }
+  }
+
+  // A question that is not answered yet.
+  struct Wait {
+    std::string handle;
+    std::function<void(Result<WaitAnswer>)> handler;  // null once it has run
+    Result<WaitAnswer> latest = Error{Code::kUnavailable, ""};
+
+    void answer() {
+      if (const auto function = std::exchange(handler, nullptr)) function(std::move(latest));
+    }
+  };
+
+  void explain(const std::string& handle, std::function<void(Result<WaitAnswer>)> handler) {
+    explained_until = os::monotonic_now() + kStateKept;
+    ask_explainer(std::make_shared<Wait>(Wait{.handle = handle, .handler = std::move(handler)}),
+                  false);
+  }
+
+  // `is_last`: the state is that of a decision after the question.
+  void ask_explainer(const std::shared_ptr<Wait>& wait, bool is_last) {
+    explainer.explain(wait->handle, [this, wait, is_last,
+                                     alive = std::weak_ptr(life)](Result<WaitAnswer> answer) {
+      loop.post([this, wait, is_last, alive, answer = std::move(answer)]() mutable {
+        if (!alive.expired()) take_explanation(wait, is_last, std::move(answer));
+      });
+    });
+  }
+
+  void take_explanation(const std::shared_ptr<Wait>& wait, bool is_last,
+                        Result<WaitAnswer> answer) {
+    const bool is_unknown = !answer && answer.error().code == Code::kNotFound;
+    if (is_unknown && !is_last) {
+      waits.push_back(wait);
+      needs_decision = true;
+      return decide_if_due();
+    }
+    const bool is_complete = !answer || answer->explanation.start || answer->explanation.prediction;
+    wait->latest = std::move(answer);
+    if (is_complete) return wait->answer();
+    loop.after(options.forecast_limit, [wait, alive = std::weak_ptr(life)] {
+      if (!alive.expired()) wait->answer();
+    });
   }
 
   http::EventLoop& loop;
@@ -156,9 +213,11 @@ struct ControllerRuntime::Impl {
   bool is_deciding = false;
   Seconds next_decision;
   DecisionStats stats;
-  std::string last_error;
+  Seconds explained_until;                               // so long the states of decisions are kept
+  std::vector<std::shared_ptr<Wait>> waits;              // for the next decision
   std::shared_ptr<int> life = std::make_shared<int>(0);  // work that is posted ends with it
   std::unique_ptr<store::CommitQueue> queue;
+  WaitExplainer explainer;
   DecisionThread decisions;
 };
 
@@ -254,6 +313,11 @@ void ControllerRuntime::set_policy(sched::SchedulingPolicy policy) {
 
 const DecisionStats& ControllerRuntime::decision_stats() const {
   return impl_->stats;
+}
+
+void ControllerRuntime::explain_wait(const std::string& handle,
+                                     std::function<void(Result<WaitAnswer>)> handler) {
+  impl_->explain(handle, std::move(handler));
 }
 
 std::size_t ControllerRuntime::waiting_changes() const {

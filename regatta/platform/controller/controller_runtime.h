@@ -13,6 +13,7 @@
 #include "regatta/base/core/units.h"
 #include "regatta/base/http/event_loop.h"
 #include "regatta/platform/control/cluster_controller.h"
+#include "regatta/platform/controller/wait_explainer.h"
 #include "regatta/platform/sched/scheduling_policy.h"
 #include "regatta/platform/store/store.h"
 
@@ -25,6 +26,7 @@ struct RuntimeOptions {
   // At least between two decisions, and four times what the last one took: so the scheduler has at
   // most a fifth of a core.
   Seconds decision_interval{0.2};
+  Seconds forecast_limit{1};  // how long an answer waits for the start that it predicts
   // Whether the store's disk has so little space left that new requests are refused; asked about
   // once a second. Empty: never.
   std::function<bool()> is_disk_low;
@@ -39,6 +41,7 @@ struct DecisionStats {
   long long actions = 0;
   long long outdated = 0;  // actions that the state did not allow any more
   Seconds last_time;
+  std::string last_error;  // of the latest decision; "": it succeeded
 };
 
 // Belongs to the loop's thread. All changes go through change(): nothing leaves before it is
@@ -83,6 +86,11 @@ class ControllerRuntime {
   void send_orders(int node);
   void set_policy(sched::SchedulingPolicy policy);
   const DecisionStats& decision_stats() const;
+  // Why a pending job waits, from the latest decision or, where that does not have it, the next
+  // one. `handler` runs once, in the loop's thread, and not after the runtime is gone: after
+  // RuntimeOptions::forecast_limit without a prediction where there is none by then. kNotFound: the
+  // decision did not consider the job.
+  void explain_wait(const std::string& handle, std::function<void(Result<WaitAnswer>)> handler);
   std::size_t waiting_changes() const;
 
  private:

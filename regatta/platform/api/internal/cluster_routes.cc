@@ -75,6 +75,7 @@ void get_scheduler(ControllerRuntime& runtime, const ApiRequest& request) {
   object.add("actions", stats.actions);
   object.add("outdated_actions", stats.outdated);
   object.add("last_decision_s", stats.last_time.value);
+  object.add("last_error", stats.last_error);
   object.add("waiting_changes", runtime.waiting_changes());
   respond_json(runtime, request, object.take());
 }

@@ -51,16 +51,6 @@ Result<std::vector<control::Submission>> submissions_of(const ApiRequest& reques
   return made;
 }
 
-Result<const control::ManagedJob*> find_job(const ControllerRuntime& runtime,
-                                            const ApiRequest& request) {
-  const std::string& text = request.parameters.front();
-  const control::ManagedJob* job = runtime.tables().find_job(control::job_of_handle(text));
-  if (job == nullptr)
-    return Error{Code::kNotFound, fmt::format("job {}: there is none; list them with regatta jobs",
-                                              printable(text, 60))};
-  return job;
-}
-
 // Users change their own jobs, operators all.
 std::optional<http::Response> check_owner(const control::ManagedJob& job, const Caller& caller) {
   if (caller.role >= AccessRole::kOperator || job.user == caller.user) return std::nullopt;
@@ -94,6 +84,16 @@ std::int64_t query_number(const ApiRequest& request, std::string_view key, std::
 }
 
 }  // namespace
+
+Result<const control::ManagedJob*> find_job(const ControllerRuntime& runtime,
+                                            const ApiRequest& request) {
+  const std::string& text = request.parameters.front();
+  const control::ManagedJob* job = runtime.tables().find_job(control::job_of_handle(text));
+  if (job == nullptr)
+    return Error{Code::kNotFound, fmt::format("job {}: there is none; list them with regatta jobs",
+                                              printable(text, 60))};
+  return job;
+}
 
 void submit_jobs(ControllerRuntime& runtime, const ApiRequest& request) {
   const std::string_view key = request.http().header("Idempotency-Key");

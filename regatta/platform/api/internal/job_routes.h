@@ -8,6 +8,10 @@
 
 namespace regatta::api {
 
+// The job of the route's first parameter, a handle or a number; kNotFound.
+Result<const control::ManagedJob*> find_job(const controller::ControllerRuntime& runtime,
+                                            const ApiRequest& request);
+
 void list_jobs(controller::ControllerRuntime& runtime, const ApiRequest& request);
 void submit_jobs(controller::ControllerRuntime& runtime, const ApiRequest& request);
 void get_job(controller::ControllerRuntime& runtime, const ApiRequest& request);
