@@ -22,14 +22,6 @@ constexpr std::size_t kArgumentBytesMax = 128 << 10;  // one argument of execve(
 constexpr int kFailuresMax = 1000;
 constexpr NumberRange kPauses{.low = 0, .high = 86400};
 
-template <int kCount, typename E>
-Choices<E> choices_of(const EnumNames<kCount>& names) {
-  Choices<E> choices;
-  for (int i = 0; i < kCount; ++i)
-    choices.emplace_back(at(names, i), static_cast<E>(i));
-  return choices;
-}
-
 void read_command(const YamlMap& map, JobSpec& spec) {
   spec.command = map.texts("command");
   if (spec.command.empty() || spec.command.front().empty())
@@ -74,7 +66,7 @@ void read_restart(const YamlMap& map, JobSpec& spec) {
   const YamlMap restart = map.map("restart");
   restart.allow({"rule", "failures", "pause", "pause_max"});
   RestartPolicy& policy = spec.restart;
-  policy.rule = restart.choice("rule", choices_of<3, RestartRule>(kRestartRuleNames),
+  policy.rule = restart.choice("rule", sched::choices_of<RestartRule>(kRestartRuleNames),
                                std::optional(policy.rule));
   policy.failures_max = restart.integer_or("failures", policy.failures_max, {0, kFailuresMax});
   policy.first_pause = restart.seconds_or("pause", policy.first_pause, kPauses);

@@ -53,7 +53,7 @@ TEST_F(WaitExplanationTest, CountsTimesFromTheSnapshotsOwn) {
   EXPECT_EQ(explanation.blocking.jobs[0].job, "holder");
   EXPECT_TRUE(has_predicted_start(explanation));
   EXPECT_NEAR(explanation.prediction->start.value, 1500, 1);
-  EXPECT_THAT(start_sentence(explanation), testing::StartsWith("starts in about 8 min"));
+  EXPECT_THAT(start_sentence(explanation), testing::StartsWith("starts in about 8.33 min"));
 }
 
 TEST_F(WaitExplanationTest, SaysWhoseEndIsNotKnown) {

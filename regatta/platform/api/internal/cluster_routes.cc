@@ -11,6 +11,7 @@
 #include "regatta/platform/api/internal/json_object.h"
 #include "regatta/platform/api/object_json.h"
 #include "regatta/platform/api/problem.h"
+#include "regatta/platform/sched/state_file.h"
 
 namespace regatta::api {
 
@@ -41,10 +42,8 @@ void set_node_intent(ControllerRuntime& runtime, const ApiRequest& request) {
   const auto document = request.body();
   if (!document) return refuse(request, document.error());
   document->root().allow({"intent"});
-  Choices<control::NodeIntent> choices;
-  for (std::size_t i = 0; i < control::kNodeIntentNames.size(); ++i)
-    choices.emplace_back(control::kNodeIntentNames[i], static_cast<control::NodeIntent>(i));
-  const control::NodeIntent intent = document->root().choice("intent", choices);
+  const control::NodeIntent intent = document->root().choice(
+      "intent", sched::choices_of<control::NodeIntent>(control::kNodeIntentNames));
   if (const Status status = document->status(); !status) return refuse(request, status.error());
   const Status status = runtime.change([&](auto& core, const control::Moment&) {
     return core.set_intent(request.parameters.front(), intent);

@@ -11,6 +11,7 @@
 #include "regatta/platform/api/internal/json_object.h"
 #include "regatta/platform/api/problem.h"
 #include "regatta/platform/identity/secret.h"
+#include "regatta/platform/sched/state_file.h"
 
 namespace regatta::api {
 namespace {
@@ -46,14 +47,6 @@ std::string token_json(const identity::AccessToken& token) {
   object.add("expires_ms", token.expires_ms);
   if (token.uses_left > 0) object.add("uses_left", token.uses_left);
   return object.take();
-}
-
-template <typename E, std::size_t kCount>
-Choices<E> choices_of(const EnumNames<kCount>& names) {
-  Choices<E> choices;
-  for (std::size_t i = 0; i < kCount; ++i)
-    choices.emplace_back(names[i], static_cast<E>(i));
-  return choices;
 }
 
 void respond_list(ControllerRuntime& runtime, const ApiRequest& request, std::string items) {
@@ -95,7 +88,7 @@ void set_user(ControllerRuntime& runtime, const ApiRequest& request) {
   const auto known = users.find(name);
   identity::User user = known == users.end() ? identity::User{} : known->second;
   user.name = name;
-  user.role = root.choice("role", choices_of<AccessRole>(identity::kAccessRoleNames),
+  user.role = root.choice("role", sched::choices_of<AccessRole>(identity::kAccessRoleNames),
                           std::optional(user.role));
   user.is_disabled = root.boolean_or("disabled", user.is_disabled);
   if (const Status status = document->status(); !status) return refuse(request, status.error());
