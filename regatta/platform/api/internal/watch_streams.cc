@@ -85,19 +85,18 @@ void WatchStreams::open(const std::shared_ptr<http::Exchange>& exchange) {
   watchers_.push_back(std::move(watcher));
   const auto place = std::prev(watchers_.end());
   place->stream->on_closed([this, place, alive = std::weak_ptr(life_)] {
-    // The stream may not be destroyed in its own handler.
-    loop_.post([this, place, alive] {
-      if (!alive.expired()) watchers_.erase(place);
-    });
+    if (!alive.expired()) remove(place);
   });
   if (!std::exchange(is_flush_due_, true)) flush();
 }
 
 std::string WatchStreams::event_of(const Watcher& watcher, store::Revision revision,
-                                   const std::string& key) const {
+                                   const std::string& key, Rendered& rendered) const {
   const std::string kind = key.substr(0, key.find('/'));
   if (!watcher.kinds.empty() && !watcher.kinds.contains(kind)) return "";
-  const std::string object = object_of(runtime_.tables(), runtime_.durable(), key);
+  const auto [found, is_new] = rendered.objects.try_emplace(key);
+  if (is_new) found->second = object_of(runtime_.tables(), runtime_.durable(), key);
+  const std::string& object = found->second;
   if (object.empty()) return "";
   if (watcher.is_lines)
     return fmt::format("{{\"rev\":\"{}\",\"kind\":\"{}\",\"object\":{}}}\n", revision, kind,
@@ -105,23 +104,44 @@ std::string WatchStreams::event_of(const Watcher& watcher, store::Revision revis
   return fmt::format("id: {}\nevent: {}\ndata: {}\n\n", revision, kind, object);
 }
 
-bool WatchStreams::send_news(Watcher& watcher) {
+const std::optional<std::string>& WatchStreams::news_text(const Watcher& watcher,
+                                                          Rendered& rendered) const {
+  const auto [found, is_new] =
+      rendered.texts.try_emplace({watcher.sent, watcher.kinds, watcher.is_lines});
+  if (!is_new) return found->second;
   const auto news = history_.since(watcher.sent);
-  if (!news) return false;  // it fell too far behind, and resumes with a new list
-  std::string text;
+  if (!news) return found->second;
+  found->second.emplace();
   for (const auto& [revision, key] : *news)
-    text += event_of(watcher, revision, key);
+    *found->second += event_of(watcher, revision, key, rendered);
+  return found->second;
+}
+
+bool WatchStreams::send_news(Watcher& watcher, Rendered& rendered) {
+  const std::optional<std::string>& news = news_text(watcher, rendered);
+  if (!news) return false;  // it fell too far behind, and resumes with a new list
   watcher.sent = std::max(watcher.sent, history_.last());
-  if (text.empty() && ++watcher.idle_flushes >= kIdleFlushes)
-    text = watcher.is_lines ? "\n" : fmt::format("id: {}\n: alive\n\n", watcher.sent);
-  if (text.empty()) return true;
+  if (news->empty() && ++watcher.idle_flushes < kIdleFlushes) return true;
   watcher.idle_flushes = 0;
-  return watcher.stream->send(text);
+  // One that is dropped calls its handler.
+  static_cast<void>(watcher.stream->send(!news->empty() ? *news
+                                         : watcher.is_lines
+                                             ? "\n"
+                                             : fmt::format("id: {}\n: alive\n\n", watcher.sent)));
+  return true;
+}
+
+void WatchStreams::remove(Place place) {
+  if (std::exchange(place->is_leaving, true)) return;
+  loop_.post([this, place, alive = std::weak_ptr(life_)] {
+    if (!alive.expired()) watchers_.erase(place);
+  });
 }
 
 void WatchStreams::flush() {
-  for (Watcher& watcher : watchers_)
-    static_cast<void>(send_news(watcher));  // one that is dropped calls its handler
+  Rendered rendered;
+  for (auto place = watchers_.begin(); place != watchers_.end(); ++place)
+    if (!place->is_leaving && !send_news(*place, rendered)) remove(place);
   if (watchers_.empty()) {
     is_flush_due_ = false;
     return;

@@ -4,9 +4,12 @@
 
 #include <cstddef>
 #include <list>
+#include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 
 #include "regatta/base/http/event_loop.h"
 #include "regatta/base/http/http_server.h"
@@ -34,11 +37,24 @@ class WatchStreams {
     bool is_lines = false;
     store::Revision sent = 0;
     int idle_flushes = 0;
+    bool is_leaving = false;
   };
+  // The texts of one flush: most watchers get the same text.
+  struct Rendered {
+    std::map<std::string, std::string> objects;  // JSON by key
+    // By the revision from which on, and the form; nothing: that is too old.
+    std::map<std::tuple<store::Revision, std::set<std::string>, bool>, std::optional<std::string>>
+        texts;
+  };
+  using Place = std::list<Watcher>::iterator;
   void flush();
-  bool send_news(Watcher& watcher);
-  std::string event_of(const Watcher& watcher, store::Revision revision,
-                       const std::string& key) const;
+  // Later, as the stream may not be destroyed in its own handler.
+  void remove(Place place);
+  // False: the watcher is too far behind.
+  bool send_news(Watcher& watcher, Rendered& rendered);
+  const std::optional<std::string>& news_text(const Watcher& watcher, Rendered& rendered) const;
+  std::string event_of(const Watcher& watcher, store::Revision revision, const std::string& key,
+                       Rendered& rendered) const;
 
   http::EventLoop& loop_;
   controller::ControllerRuntime& runtime_;
