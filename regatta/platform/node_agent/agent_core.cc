@@ -26,7 +26,7 @@ ReplicaReport AgentCore::report_of(const Known& known) const {
           .exit_status = entry.exit_status,
           .signal = entry.signal,
           .is_node_fault = entry.is_node_fault,
-          .running_for = {}};
+          .running_for = known.ran};
 }
 
 void AgentCore::write(const JournalEntry& entry) {
@@ -76,7 +76,8 @@ void AgentCore::obey(const ReplicaOrder& order, Seconds now) {
   }
 }
 
-void AgentCore::ended(const ReplicaKey& key, int exit_status, int signal, bool is_node_fault) {
+void AgentCore::ended(const ReplicaKey& key, int exit_status, int signal, bool is_node_fault,
+                      Seconds ran) {
   const auto found = known_.find(key);
   if (found == known_.end() || found->second.entry.phase == EntryPhase::kOver) return;
   JournalEntry entry = found->second.entry;
@@ -84,6 +85,7 @@ void AgentCore::ended(const ReplicaKey& key, int exit_status, int signal, bool i
   entry.exit_status = exit_status;
   entry.signal = signal;
   entry.is_node_fault |= is_node_fault;
+  found->second.ran = ran;
   write(entry);
 }
 

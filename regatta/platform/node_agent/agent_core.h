@@ -55,7 +55,9 @@ class AgentCore {
 
   void obey(const ReplicaOrder& order, Seconds now);
   // All processes of a replica are gone, or could not be made; the first rank that failed decides.
-  void ended(const ReplicaKey& key, int exit_status, int signal, bool is_node_fault);
+  // `ran`: for how long they have run, where that is known.
+  void ended(const ReplicaKey& key, int exit_status, int signal, bool is_node_fault,
+             Seconds ran = {});
   // As the controller says it; above 0.
   void set_lease(Seconds lease) { lease_ = lease; }
   // The controller has answered a message that was sent at `sent`.
@@ -71,6 +73,7 @@ class AgentCore {
   struct Known {
     JournalEntry entry;
     bool is_stopping = false;
+    Seconds ran;  // of one that is over; the journal does not keep it
   };
   void write(const JournalEntry& entry);
   ReplicaReport report_of(const Known& known) const;

@@ -52,12 +52,13 @@ TEST(AgentCore, RefusesAnEarlierAttempt) {
 TEST(AgentCore, RepeatsAnEndUntilItIsToldToForget) {
   AgentCore agent(kLease, {}, Seconds{0});
   agent.obey(order(OrderKind::kStart), Seconds{1});
-  agent.ended(kKey, 3, 0, false);
+  agent.ended(kKey, 3, 0, false, Seconds{2.5});
   agent.take_actions();
   agent.tick(Seconds{2});
   AgentActions actions = agent.take_actions();
   ASSERT_THAT(actions.reports, SizeIs(1));
   EXPECT_EQ(actions.reports[0].exit_status, 3);
+  EXPECT_EQ(actions.reports[0].running_for, Seconds{2.5});
   agent.obey(order(OrderKind::kForget), Seconds{3});
   agent.tick(Seconds{4});
   actions = agent.take_actions();

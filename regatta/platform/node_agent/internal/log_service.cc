@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <unistd.h>
+
 #include "regatta/platform/node_agent/internal/rank_log.h"
 
 namespace regatta::node_agent {
@@ -34,7 +36,18 @@ bool LogService::serve_one(node_protocol::LogRequest& request, bool& is_done) co
   const bool is_bounded = !request.is_following && request.length > 0;
   const std::size_t most =
       is_bounded ? std::min(kPartBytes, static_cast<std::size_t>(request.length)) : kPartBytes;
-  auto bytes = read_log(access_.run_folder(request.key), request.rank, request.offset, most);
+  const std::string run = access_.run_folder(request.key);
+  if (!request.is_following && ::access(run.c_str(), F_OK) != 0) {
+    is_done = true;
+    access_.send({.request = request.request,
+                  .offset = 0,
+                  .data = {},
+                  .is_last = true,
+                  .error = "the node has no output of this attempt: the replica did not start "
+                           "there, or its files are removed by now"});
+    return false;
+  }
+  auto bytes = read_log(run, request.rank, request.offset, most);
   node_protocol::LogPart part{.request = request.request, .offset = 0, .data = {}, .error = {}};
   if (!bytes) {
     is_done = true;

@@ -22,7 +22,8 @@ constexpr double kNsPerSecond = 1e9;
 constexpr std::int64_t kSecondNs = 1'000'000'000;
 constexpr std::int64_t kFirstLeaseNs = 30 * kSecondNs;   // until a controller says another
 constexpr std::int64_t kSilenceLeastNs = 3 * kSecondNs;  // before the connection is given up
-constexpr int kCannotRun = 126;                          // exit status, as in shells
+constexpr std::int64_t kPruneEveryNs = 600 * kSecondNs;
+constexpr int kCannotRun = 126;  // exit status, as in shells
 
 Seconds seconds_of(std::int64_t ns) {
   return Seconds{static_cast<double>(ns) / kNsPerSecond};
@@ -30,6 +31,10 @@ Seconds seconds_of(std::int64_t ns) {
 
 std::int64_t ns_of(Seconds time) {
   return static_cast<std::int64_t>(time.value * kNsPerSecond);
+}
+
+Seconds run_time(const ReplicaExit& exit) {
+  return Seconds{static_cast<double>(std::max<std::int64_t>(exit.running_ms, 0)) / 1000};
 }
 
 std::string replica_text(const control::ReplicaKey& key) {
@@ -95,7 +100,8 @@ Status NodeAgent::adopt() {
       REGATTA_TRY(adopted, runner_.adopt(key));
       exit = adopted;
     }
-    if (exit) core_->ended(key, exit->exit_status, exit->signal, exit->is_node_fault);
+    if (exit)
+      core_->ended(key, exit->exit_status, exit->signal, exit->is_node_fault, run_time(*exit));
   }
   return carry_out();
 }
@@ -135,7 +141,8 @@ void NodeAgent::handle_ended() {
     os::log_info(fmt::format(
         "{}: over: {}", replica_text(ended.key),
         ended.exit.reason.empty() ? "all ranks succeeded" : printable(ended.exit.reason, 200)));
-    core_->ended(ended.key, ended.exit.exit_status, ended.exit.signal, ended.exit.is_node_fault);
+    core_->ended(ended.key, ended.exit.exit_status, ended.exit.signal, ended.exit.is_node_fault,
+                 run_time(ended.exit));
   }
 }
 
@@ -231,6 +238,10 @@ Status NodeAgent::handle_time() {
   if (now < next_heartbeat_ns_) return {};
   next_heartbeat_ns_ = now + heartbeat_ns_;
   core_->tick(seconds_of(now));
+  if (now >= next_prune_ns_) {
+    runner_.prune();
+    next_prune_ns_ = now + kPruneEveryNs;
+  }
   REGATTA_TRY_DO(carry_out());
   if (!is_open_) return {};
   if (now - latest_answer_ns_ > std::max(kSilenceLeastNs, 4 * heartbeat_ns_)) {

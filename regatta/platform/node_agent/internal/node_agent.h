@@ -85,6 +85,7 @@ class NodeAgent {
   std::int64_t next_heartbeat_ns_ = 0;
   std::int64_t latest_answer_ns_ = 0;  // when a message came
   std::int64_t sequence_ = 0;
+  std::int64_t next_prune_ns_ = 0;
   std::string latest_problem_;  // of connecting, so that it is logged once
 };
 

@@ -284,7 +284,14 @@ void ReplicaRunner::forget(const control::ReplicaKey& key) {
 }
 
 void ReplicaRunner::prune() {
-  while (forgotten_.size() > options_.runs_kept) {
+  const auto is_old = [this](const std::string& folder) {
+    std::error_code error;
+    const auto written = std::filesystem::last_write_time(folder, error);
+    return !error &&
+           std::filesystem::file_time_type::clock::now() - written > options_.runs_kept_for;
+  };
+  while (forgotten_.size() > options_.runs_kept ||
+         (!forgotten_.empty() && is_old(forgotten_.front()))) {
     static_cast<void>(os::remove_tree(forgotten_.front()));
     forgotten_.pop_front();
   }

@@ -2,6 +2,7 @@
 // them, finds them again after its own restart, signals them and sees how they end.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -26,8 +27,10 @@ struct RunnerOptions {
   std::string device_type;
   std::int64_t log_bytes_max = 16 << 20;  // of a rank's log file; two are kept
   int grace_ms = 10000;
-  std::size_t runs_kept = 64;  // folders of replicas that the controller has forgotten, for logs
-  bool uses_cgroups = true;    // where they can be used
+  // Folders of replicas that the controller has forgotten, for their output: so many, so long.
+  std::size_t runs_kept = 256;
+  std::chrono::hours runs_kept_for{7 * 24};
+  bool uses_cgroups = true;  // where they can be used
 };
 
 // A replica whose processes are all gone.
@@ -51,6 +54,8 @@ class ReplicaRunner {
   void stop(const control::ReplicaKey& key);  // SIGTERM, after the grace SIGKILL
   void kill(const control::ReplicaKey& key);  // at once
   void forget(const control::ReplicaKey& key);
+  // Removes folders of forgotten replicas that are too many or too old; call it now and then.
+  void prune();
   // After the start: folders of replicas that are not among `keys` are those of forgotten ones.
   void set_known(const std::vector<control::ReplicaKey>& keys);
 
@@ -74,7 +79,6 @@ class ReplicaRunner {
   Status watch(const control::ReplicaKey& key, pid_t pid, os::UniqueFd pidfd);
   ReplicaExit close_run(const control::ReplicaKey& key, const std::string& reason);
   void signal(const control::ReplicaKey& key, int signal);
-  void prune();
 
   RunnerOptions options_;
   std::string cgroup_root_;
