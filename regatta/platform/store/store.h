@@ -53,6 +53,11 @@ class Store {
   virtual Status maintain() = 0;
   // The error of the copies of this store (backup.h), until a later copy succeeds; commits go on.
   virtual Status backup_status() const = 0;
+  // Writes all records into the new file `path`, from which restore() (backup.h) makes a store.
+  // Takes the time of reading and writing all. kUnsupported: the store has means of its own.
+  virtual Status copy_to(const std::string& path) {
+    return Error{Code::kUnsupported, path + ": this store is copied by its own tools"};
+  }
 };
 
 }  // namespace regatta::store

@@ -1,4 +1,4 @@
-#include "regatta/platform/store/internal/sqlite_connection.h"
+#include "regatta/platform/store/sqlite_connection.h"
 
 #include <cerrno>
 

@@ -1,4 +1,4 @@
-// store/internal/sqlite_connection.h: a SQLite file whose errors are ours.
+// store/sqlite_connection.h: a SQLite file whose errors are ours.
 // Source: sqlite.org/c3ref (the C interface), sqlite.org/rescode.html (its error codes).
 #pragma once
 
