@@ -30,29 +30,42 @@ Error is_over_already(const ManagedJob& job) {
                                        at(kJobPhaseNames, static_cast<int>(job.phase)))};
 }
 
-Status add_job(ControllerState& state, const Submission& submission, std::string_view name,
-               const Moment& moment) {
+// The spec of a job that may be added, with the name of its queue.
+Result<JobSpec> check_spec(const ClusterTables& tables, const Submission& submission,
+                           std::string_view name) {
   REGATTA_TRY(spec, parse_job_spec(submission.spec, name));
   if (!spec.request.user.empty() && spec.request.user != submission.user)
     return Error{Code::kInvalidInput, fmt::format("{}: user: '{}' is not who submits; leave it out",
                                                   name, printable(spec.request.user, 60))};
-  REGATTA_TRY(leaf, state.tables.quotas.find_leaf(spec.request.queue));
+  REGATTA_TRY(leaf, tables.quotas.find_leaf(spec.request.queue));
   for (const JobId id : spec.after) {
-    const ManagedJob* before = state.tables.find_job(id);
+    const ManagedJob* before = tables.find_job(id);
     if (before == nullptr)
-      return Error{Code::kInvalidInput,
-                   fmt::format("{}: after: there is no job {}; name jobs that exist", name, id)};
+      return Error{
+          Code::kInvalidInput,
+          id > 0 && id <= tables.last_job
+              ? fmt::format("{}: after: job {} was over long ago and is removed; leave it "
+                            "out if it succeeded",
+                            name, id)
+              : fmt::format("{}: after: there is no job {}; name jobs that exist", name, id)};
     if (is_over(before->phase) && before->phase != JobPhase::kSucceeded)
       return Error{Code::kConflict,
                    fmt::format("{}: after: job {} has not succeeded; submit it again first", name,
                                handle_of(*before))};
   }
+  spec.request.queue = tables.quotas.queue(leaf).name;
+  return spec;
+}
+
+Status add_job(ControllerState& state, const Submission& submission, std::string_view name,
+               const Moment& moment) {
+  REGATTA_TRY(spec, check_spec(state.tables, submission, name));
   const JobId id = ++state.tables.last_job;
   ManagedJob& job = state.tables.jobs[id];
   job.id = id;
   job.spec = submission.spec;
   job.name = std::move(spec.request.name);
-  job.queue = state.tables.quotas.queue(leaf).name;
+  job.queue = std::move(spec.request.queue);
   job.user = submission.user;
   job.priority = spec.request.priority;
   job.is_held = spec.is_held;
@@ -74,6 +87,7 @@ ClusterController::ClusterController(ControllerOptions options, ClusterTables ta
     : state_(std::make_unique<ControllerState>()) {
   state_->options = options;
   state_->tables = std::move(tables);
+  find_aging(*state_);
 }
 
 ClusterController::ClusterController(ClusterController&&) noexcept = default;
@@ -125,11 +139,24 @@ Result<std::vector<JobId>> ClusterController::submit(std::span<const Submission>
     state_->tables.once[std::string(once_key)] = {.body_hash = std::string(body_hash),
                                                   .jobs = ids,
                                                   .created_ms = moment.unix_ms,
-                                                  .revision = 0};
+                                                  .revision = 0,
+                                                  .created = moment.now};
+    state_->once_keys.emplace_back(moment.now, once_key);
     state_->changed_once.emplace(once_key);
   }
   state_->needs_decision = true;
   return ids;
+}
+
+Result<sched::JobRequest> ClusterController::check_submission(const Submission& submission,
+                                                              const Moment& moment) const {
+  REGATTA_TRY(spec, check_spec(state_->tables, submission, "job"));
+  sched::JobRequest request = std::move(spec.request);
+  // As the next job would be called.
+  request.name = fmt::format("{}-{}", request.name, state_->tables.last_job + 1);
+  request.user = submission.user;
+  request.submitted = moment.now;
+  return request;
 }
 
 Status ClusterController::cancel(JobId id, const Moment& moment) {
@@ -263,6 +290,7 @@ Effects ClusterController::take_effects() {
     job.revision = ++state_->tables.last_revision;
     if (job.attempt != nullptr && job.attempt->fence == 0) job.attempt->fence = job.revision;
     effects.changes.push_back(job_change(state_->tables, job));
+    job.ended.reset();
   }
   const identity::IdentityTables& identities = state_->tables.identities;
   for (const std::string& name : state_->changed_users) {
@@ -285,6 +313,11 @@ Effects ClusterController::take_effects() {
     token->second.revision = revision;
     effects.changes.push_back(token_change(token->second));
   }
+  for (const JobId id : std::exchange(state_->removed_jobs, {}))
+    effects.changes.push_back({job_key(id), ++state_->tables.last_revision, std::nullopt});
+  for (const std::string& key : std::exchange(state_->removed_once, {}))
+    effects.changes.push_back(
+        {control::once_key(key), ++state_->tables.last_revision, std::nullopt});
   for (const std::string& key : state_->changed_once) {
     OnceResult& once = state_->tables.once.at(key);
     once.revision = ++state_->tables.last_revision;

@@ -33,6 +33,11 @@ struct ControllerOptions {
   // the two clocks differ in rate.
   Seconds lease{30};
   std::size_t jobs_max = 1'000'000;
+  // Jobs that are over leave after this time, or when more are over, the oldest first: by the
+  // monotonic clock, so a restart of the controller begins anew. The history keeps them.
+  Seconds ended_kept{7 * 86400};
+  std::size_t ended_most = 500'000;
+  Seconds once_kept{86400};  // how long a repeated request gets the first answer
 };
 
 // To be committed in one transaction, in this order. Orders for `nodes` (cluster_tables.h indices)
@@ -66,6 +71,9 @@ class ClusterController {
   Result<std::vector<JobId>> submit(std::span<const Submission> submissions,
                                     std::string_view once_key, std::string_view body_hash,
                                     const Moment& moment);
+  // The request that submit() would make of it, or its error; nothing changes.
+  Result<sched::JobRequest> check_submission(const Submission& submission,
+                                             const Moment& moment) const;
   // kNotFound; kConflict where the job is over, but for the same request again.
   Status cancel(JobId id, const Moment& moment);
   Status set_held(JobId id, bool is_held);
@@ -102,6 +110,9 @@ class ClusterController {
 
   // Time passes: nodes fall silent, are fenced; pauses end. Call it a few times a second.
   void tick(const Moment& moment);
+  // Removes jobs that are over and idempotency keys when they are old, some thousand in a call; a
+  // job whose end is not durable stays, as its agents must not forget it before.
+  void remove_old(Revision durable, const Moment& moment);
 
   // Places that the scheduler chose (scheduling_view.h). Each fails with kConflict where the state
   // has changed since: then nothing happens, and the next decision sees the new state.

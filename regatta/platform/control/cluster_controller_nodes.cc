@@ -34,17 +34,24 @@ std::string end_text(const ReplicaReport& report, const std::string& node) {
                      report.exit_status);
 }
 
+std::int64_t unix_ms_before(const Moment& moment, Seconds time) {
+  return moment.unix_ms - static_cast<std::int64_t>(time.value * 1000);
+}
+
 void apply_report(ControllerState& state, ManagedJob& job, const ReplicaReport& report,
                   const Moment& moment) {
   Replica& replica = at(job.attempt->replicas, report.key.replica);
   if (!report.is_over) {
     if (replica.phase != ReplicaPhase::kOrdered) return;
     replica.phase = ReplicaPhase::kRunning;
+    replica.started_ms = unix_ms_before(moment, report.running_for);
     settle(state, job, moment);
     return;
   }
   replica.exit_status = report.exit_status;
   replica.signal = report.signal;
+  replica.ended_ms = moment.unix_ms;
+  if (replica.started_ms == 0) replica.started_ms = unix_ms_before(moment, report.running_for);
   set_gone(state, job, report.key.replica, ReplicaPhase::kEnded);
   const bool has_failed = report.exit_status != 0 || report.signal != 0 || report.is_node_fault;
   if (!has_failed || job.attempt->stop != StopCause::kNone) {
@@ -71,6 +78,7 @@ void set_lost(ControllerState& state, int index, std::string_view why, const Mom
   for (const auto& [id, replica] : placed) {
     ManagedJob& job = state.tables.jobs.at(id);
     if (job.attempt == nullptr || at(job.attempt->replicas, replica).is_gone()) continue;
+    at(job.attempt->replicas, replica).ended_ms = moment.unix_ms;
     set_gone(state, job, replica, ReplicaPhase::kLost);
     begin_stop(state, job, StopCause::kLostNode, reason, moment);
   }
@@ -112,7 +120,10 @@ Result<int> ClusterController::join(const NodeIdentity& identity, const Moment& 
     state_->changed_nodes.insert(index);
     state_->needs_decision = true;
   }
-  if (!std::exchange(node.is_connected, true)) state_->needs_decision = true;
+  if (!std::exchange(node.is_connected, true)) {
+    state_->changed_nodes.insert(index);
+    state_->needs_decision = true;
+  }
   hear(index, moment);
   state_->ordered_nodes.insert(index);
   return index;
@@ -124,11 +135,13 @@ void ClusterController::hear(int index, const Moment& moment) {
   if (!node.is_silent && !node.is_fenced) return;
   node.is_silent = false;
   node.is_fenced = false;
+  state_->changed_nodes.insert(index);
   state_->needs_decision = true;
 }
 
 void ClusterController::disconnect(int index) {
   at(state_->tables.nodes, index).is_connected = false;
+  state_->changed_nodes.insert(index);
 }
 
 std::vector<ReplicaOrder> ClusterController::report(int index,
@@ -164,6 +177,7 @@ std::vector<ReplicaOrder> ClusterController::report(int index,
     const ReplicaKey key{id, job.attempt->number, replica};
     if (at(job.attempt->replicas, replica).phase != ReplicaPhase::kRunning || listed.contains(key))
       continue;
+    at(job.attempt->replicas, replica).ended_ms = moment.unix_ms;
     set_gone(*state_, job, replica, ReplicaPhase::kLost);
     begin_stop(
         *state_, job, StopCause::kLostNode,
@@ -214,10 +228,12 @@ void ClusterController::tick(const Moment& moment) {
     const Seconds silence = moment.now - node.last_heard;
     if (!node.is_silent && silence > state_->options.silent_after) {
       node.is_silent = true;
+      state_->changed_nodes.insert(index);
       state_->needs_decision = true;
     }
     if (!node.is_fenced && silence > state_->options.lease * kFenceFactor) {
       node.is_fenced = true;
+      state_->changed_nodes.insert(index);
       set_lost(*state_, index, "has not been heard", moment);
     }
   }

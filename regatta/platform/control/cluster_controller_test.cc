@@ -84,6 +84,7 @@ class ClusterControllerTest : public testing::Test {
         controller_.hear(node, moment_);
       controller_.tick(moment_);
     }
+    controller_.remove_old(durable_, moment_);
     save();
   }
   const ManagedJob& job(JobId id) { return controller_.tables().jobs.at(id); }
@@ -121,6 +122,38 @@ TEST_F(ClusterControllerTest, RunsAJobFromItsSubmissionToItsEnd) {
   report(node, orders[0].key, true);
   EXPECT_EQ(job(id).phase, JobPhase::kSucceeded);
   EXPECT_EQ(job(id).attempt, nullptr);
+}
+
+TEST_F(ClusterControllerTest, RemovesJobsThatWereOverLongAgo) {
+  controller_ = ClusterController({.ended_kept = Seconds{100}, .once_kept = Seconds{50}}, {});
+  const int node = join("a");
+  const JobId first = submit("", "key");
+  decide();
+  report(node, controller_.orders_for(node, durable_).at(0).key, true);
+  const JobId second = submit(R"(,"after":[1],"hold":true)");
+  const JobId third = submit();
+  ASSERT_TRUE(controller_.cancel(third, moment_));
+  pass(60, {node});
+  EXPECT_EQ(submit("", "key"), 4);  // the key of an earlier day is a new one
+  pass(60, {node});
+  EXPECT_EQ(controller_.tables().find_job(first), nullptr);
+  EXPECT_EQ(controller_.tables().find_job(third), nullptr);
+  EXPECT_FALSE(stored_.at(job_key(first)).value);
+  EXPECT_THAT(error_of(spec(R"(,"after":[1])")), HasSubstr("is removed"));
+  EXPECT_THAT(error_of(spec(R"(,"after":[99])")), HasSubstr("there is no job 99"));
+  // A job that waited for one that succeeded starts all the same.
+  ASSERT_TRUE(controller_.set_held(second, false));
+  decide();
+  EXPECT_EQ(job(second).phase, JobPhase::kStarting);
+}
+
+TEST_F(ClusterControllerTest, KeepsTheLastNumberAndNotMoreEndedJobsThanItMay) {
+  controller_ = ClusterController({.ended_most = 1}, {});
+  for (int i = 0; i < 3; ++i)
+    ASSERT_TRUE(controller_.cancel(submit(), moment_));
+  pass(1, {});
+  EXPECT_EQ(controller_.tables().jobs.size(), 1U);
+  EXPECT_EQ(restarted().tables().last_job, 3);
 }
 
 TEST_F(ClusterControllerTest, SendsNoJobToANodeWhoseConnectionEnded) {

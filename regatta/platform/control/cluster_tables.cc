@@ -34,6 +34,18 @@ void write_replica(const ClusterTables& tables, const Replica& replica,
   record.set_phase(static_cast<int>(replica.phase));
   record.set_exit_status(replica.exit_status);
   record.set_signal(replica.signal);
+  record.set_started_ms(replica.started_ms);
+  record.set_ended_ms(replica.ended_ms);
+}
+
+void write_attempt(const ClusterTables& tables, const Attempt& attempt,
+                   proto::AttemptRecord& record) {
+  record.set_number(attempt.number);
+  record.set_fence(attempt.fence);
+  record.set_stop(static_cast<int>(attempt.stop));
+  record.set_started_ms(attempt.started_ms);
+  for (const Replica& replica : attempt.replicas)
+    write_replica(tables, replica, *record.add_replicas());
 }
 
 // A node that records name is made, without facts, when its own record comes later.
@@ -52,6 +64,8 @@ Replica read_replica(const proto::ReplicaRecord& record, ClusterTables& tables) 
   replica.phase = static_cast<ReplicaPhase>(record.phase());
   replica.exit_status = record.exit_status();
   replica.signal = record.signal();
+  replica.started_ms = record.started_ms();
+  replica.ended_ms = record.ended_ms();
   return replica;
 }
 
@@ -130,7 +144,7 @@ Status load_quotas(const store::Record& stored, ClusterTables& tables) {
   return document.status();
 }
 
-Status load_once(const store::Record& stored, ClusterTables& tables) {
+Status load_once(const store::Record& stored, Seconds now, ClusterTables& tables) {
   proto::OnceRecord record;
   if (!record.ParseFromArray(stored.value.data(), static_cast<int>(stored.value.size())))
     return damaged(stored.key);
@@ -139,6 +153,7 @@ Status load_once(const store::Record& stored, ClusterTables& tables) {
   once.jobs.assign(record.jobs().begin(), record.jobs().end());
   once.created_ms = record.created_ms();
   once.revision = stored.revision;
+  once.created = now;
   return {};
 }
 
@@ -168,7 +183,7 @@ Status load_record(const store::Record& record, Seconds now, ClusterTables& tabl
   if (record.key.starts_with(kJobs)) return load_job(record, now, tables);
   if (record.key.starts_with(kNodes)) return load_node(record, now, tables);
   if (record.key == kQuotas) return load_quotas(record, tables);
-  if (record.key.starts_with(kOnce)) return load_once(record, tables);
+  if (record.key.starts_with(kOnce)) return load_once(record, now, tables);
   REGATTA_TRY(is_identity, load_identity(record, tables.identities));
   if (is_identity) return {};
   return damaged(record.key);
@@ -194,6 +209,14 @@ Status finish_loading(store::Revision last, ClusterTables& tables) {
     }
   }
   return {};
+}
+
+std::string job_key(JobId id) {
+  return fmt::format("{}{:012}", kJobs, id);
+}
+
+std::string once_key(const std::string& key) {
+  return fmt::format("{}{}", kOnce, key);
 }
 
 store::Change job_change(const ClusterTables& tables, const ManagedJob& job) {
@@ -222,16 +245,9 @@ store::Change job_change(const ClusterTables& tables, const ManagedJob& job) {
     record.add_last_nodes(at(tables.nodes, node).facts.name);
   for (const Replica& replica : job.next)
     write_replica(tables, replica, *record.add_next());
-  if (job.attempt != nullptr) {
-    proto::AttemptRecord& attempt = *record.mutable_attempt();
-    attempt.set_number(job.attempt->number);
-    attempt.set_fence(job.attempt->fence);
-    attempt.set_stop(static_cast<int>(job.attempt->stop));
-    attempt.set_started_ms(job.attempt->started_ms);
-    for (const Replica& replica : job.attempt->replicas)
-      write_replica(tables, replica, *attempt.add_replicas());
-  }
-  return {fmt::format("{}{:012}", kJobs, job.id), job.revision, record.SerializeAsString()};
+  if (job.attempt != nullptr) write_attempt(tables, *job.attempt, *record.mutable_attempt());
+  if (job.ended != nullptr) write_attempt(tables, *job.ended, *record.mutable_ended_attempt());
+  return {job_key(job.id), job.revision, record.SerializeAsString()};
 }
 
 store::Change node_change(const ManagedNode& node) {
@@ -250,6 +266,9 @@ store::Change node_change(const ManagedNode& node) {
   record.set_address(node.address);
   record.set_joined_ms(node.joined_ms);
   record.set_journal_id(node.journal_id);
+  record.set_is_connected(node.is_connected);
+  record.set_is_silent(node.is_silent);
+  record.set_is_fenced(node.is_fenced);
   return {fmt::format("{}{}", kNodes, node.facts.name), node.revision, record.SerializeAsString()};
 }
 
@@ -263,7 +282,7 @@ store::Change once_change(const std::string& key, const OnceResult& once) {
   for (const JobId job : once.jobs)
     record.add_jobs(job);
   record.set_created_ms(once.created_ms);
-  return {fmt::format("{}{}", kOnce, key), once.revision, record.SerializeAsString()};
+  return {once_key(key), once.revision, record.SerializeAsString()};
 }
 
 std::string handle_of(const ManagedJob& job) {

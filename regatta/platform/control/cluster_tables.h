@@ -27,6 +27,7 @@ struct OnceResult {
   std::vector<JobId> jobs;
   std::int64_t created_ms = 0;
   Revision revision = 0;
+  Seconds created;  // on the controller's monotonic clock
 };
 
 // The order in which pending jobs of a queue are looked at: higher priority first, then older.
@@ -59,6 +60,8 @@ Status load_record(const store::Record& record, Seconds now, ClusterTables& tabl
 // name objects that do not exist.
 Status finish_loading(store::Revision last, ClusterTables& tables);
 
+std::string job_key(JobId id);
+std::string once_key(const std::string& key);
 // The records of objects as they are now.
 store::Change job_change(const ClusterTables& tables, const ManagedJob& job);
 store::Change node_change(const ManagedNode& node);

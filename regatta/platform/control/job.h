@@ -46,6 +46,9 @@ struct Replica {
   ReplicaPhase phase = ReplicaPhase::kWaiting;
   int exit_status = 0;
   int signal = 0;
+  // Unix times, for people; 0: not yet.
+  std::int64_t started_ms = 0;
+  std::int64_t ended_ms = 0;
 
   bool is_gone() const { return phase == ReplicaPhase::kEnded || phase == ReplicaPhase::kLost; }
 };
@@ -96,6 +99,7 @@ struct ManagedJob {
   Seconds completed;                 // work that checkpoints hold, as time on its smallest size
   std::string reason;                // one sentence: why it is in this phase
   std::unique_ptr<Attempt> attempt;  // the one under way
+  std::unique_ptr<Attempt> ended;    // the one that this change ends: its record has it, once
   std::vector<Replica> next;         // places of the next attempt, if they are decided
   std::vector<int> last_nodes;       // of the replicas of the latest attempt: they have its output
 };

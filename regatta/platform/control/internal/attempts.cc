@@ -68,7 +68,8 @@ void order_waiting_on(ControllerState& state, int node) {
 }
 
 void finish_attempt(ControllerState& state, ManagedJob& job, const Moment& moment) {
-  const std::unique_ptr<Attempt> attempt = std::move(job.attempt);
+  job.ended = std::move(job.attempt);
+  const Attempt* attempt = job.ended.get();
   const std::vector<Replica> next = std::exchange(job.next, {});
   state.tables.live.erase(job.id);
   const JobSpec spec = spec_of(job);
@@ -120,6 +121,7 @@ void set_phase(ControllerState& state, ManagedJob& job, JobPhase phase, std::str
 void set_over(ControllerState& state, ManagedJob& job, JobPhase phase, std::string reason,
               const Moment& moment) {
   job.ended_ms = moment.unix_ms;
+  state.ended_jobs.emplace_back(moment.now, job.id);
   set_phase(state, job, phase, std::move(reason));
   std::vector<JobId> over = {job.id};
   for (std::size_t i = 0; i < over.size(); ++i) {
@@ -133,6 +135,7 @@ void set_over(ControllerState& state, ManagedJob& job, JobPhase phase, std::stri
       ManagedJob& dependent = state.tables.jobs.at(id);
       if (dependent.phase != JobPhase::kPending) continue;
       dependent.ended_ms = moment.unix_ms;
+      state.ended_jobs.emplace_back(moment.now, id);
       set_phase(state, dependent, JobPhase::kCancelled,
                 fmt::format("job {}, which it waits for, has not succeeded", handle_of(before)));
       over.push_back(id);

@@ -2,9 +2,11 @@
 // begin and stop, and what follows.
 #pragma once
 
+#include <deque>
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "regatta/base/core/result.h"
@@ -26,6 +28,11 @@ struct ControllerState {
   bool has_new_quotas = false;
   bool needs_decision = true;
   std::multiset<Seconds> pause_ends;  // of jobs that have failed
+  std::set<JobId> removed_jobs;       // since the last take_effects()
+  std::set<std::string> removed_once;
+  // They leave when they are old: the oldest first, with the moment at which it began to age.
+  std::deque<std::pair<Seconds, JobId>> ended_jobs;
+  std::deque<std::pair<Seconds, std::string>> once_keys;
 };
 
 // The job is to be written.
@@ -35,6 +42,9 @@ void set_phase(ControllerState& state, ManagedJob& job, JobPhase phase, std::str
 // A job that fails ends those that wait for its success, and those that wait for them.
 void set_over(ControllerState& state, ManagedJob& job, JobPhase phase, std::string reason,
               const Moment& moment);
+
+// Notes what was loaded and will leave. A job that is over has its time of loading as `submitted`.
+void find_aging(ControllerState& state);
 
 // kConflict where a node is not heard, or lacks devices.
 Status check_places(const ControllerState& state, const ManagedJob& job,
