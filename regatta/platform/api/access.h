@@ -30,6 +30,8 @@ enum class RouteId {
   kReleaseJob,
   kReadLog,
   kExplainWait,
+  kListAttempts,
+  kListEvents,
   kListNodes,
   kGetNode,
   kSetNodeIntent,
@@ -45,6 +47,7 @@ enum class RouteId {
   kCreateToken,
   kRemoveToken,
   kLogin,
+  kBackUp,
   kGetScheduler,
   kGetHealth,
   kGetMetrics

@@ -8,9 +8,12 @@
 #include "regatta/base/core/ids.h"
 #include "regatta/base/core/text.h"
 #include "regatta/platform/api/internal/api_request.h"
+#include "regatta/platform/api/internal/backup_routes.h"
 #include "regatta/platform/api/internal/cluster_routes.h"
 #include "regatta/platform/api/internal/identity_routes.h"
 #include "regatta/platform/api/internal/job_routes.h"
+#include "regatta/platform/api/internal/log_routes.h"
+#include "regatta/platform/api/internal/past_routes.h"
 #include "regatta/platform/api/internal/wait_routes.h"
 #include "regatta/platform/api/internal/watch_streams.h"
 #include "regatta/platform/api/problem.h"
@@ -23,7 +26,10 @@ struct ApiService::Impl {
       : runtime(given_runtime),
         sessions(given_sessions),
         handlers(std::move(given_handlers)),
-        watches(loop, given_runtime) {}
+        watches(loop, given_runtime),
+        past(loop, given_runtime, handlers.history),
+        logs(loop, given_runtime, given_sessions, handlers.history),
+        backups(loop, given_runtime, handlers.work_folder) {}
 
   void run_route(RouteId route, const ApiRequest& request);
   // False: no route of users and tokens.
@@ -33,6 +39,9 @@ struct ApiService::Impl {
   controller::NodeSessions& sessions;
   ApiHandlers handlers;
   WatchStreams watches;
+  PastRoutes past;
+  LogRoutes logs;
+  BackupRoutes backups;
 };
 
 bool ApiService::Impl::run_identity_route(RouteId route, const ApiRequest& request) {
@@ -72,7 +81,8 @@ void ApiService::Impl::run_route(RouteId route, const ApiRequest& request) {
     case RouteId::kListJobs:
       return list_jobs(runtime, request);
     case RouteId::kSubmitJobs:
-      return submit_jobs(runtime, request);
+      return request.query("dry_run") == "true" ? explain_submission(runtime, request)
+                                                : submit_jobs(runtime, request);
     case RouteId::kGetJob:
       return get_job(runtime, request);
     case RouteId::kChangeJob:
@@ -82,7 +92,13 @@ void ApiService::Impl::run_route(RouteId route, const ApiRequest& request) {
     case RouteId::kReleaseJob:
       return act_on_job(runtime, request, route);
     case RouteId::kReadLog:
-      return read_log(runtime, sessions, request);
+      return logs.read(request);
+    case RouteId::kBackUp:
+      return backups.send(request);
+    case RouteId::kListAttempts:
+      return past.list_attempts(request);
+    case RouteId::kListEvents:
+      return past.list_events(request);
     case RouteId::kExplainWait:
       return explain_wait(runtime, request);
     case RouteId::kListNodes:

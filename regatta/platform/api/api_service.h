@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "regatta/base/core/result.h"
 #include "regatta/base/http/http_message.h"
@@ -10,6 +11,7 @@
 #include "regatta/platform/api/access.h"
 #include "regatta/platform/controller/controller_runtime.h"
 #include "regatta/platform/controller/node_sessions.h"
+#include "regatta/platform/history/cluster_history.h"
 
 namespace regatta::api {
 
@@ -24,6 +26,8 @@ struct ApiHandlers {
   std::function<void(std::shared_ptr<http::Exchange>)> enroll_node;
   std::function<void(std::shared_ptr<http::Exchange>)> connect_node;
   std::function<void(std::shared_ptr<http::Exchange>)> login;
+  history::ClusterHistory* history = nullptr;  // outlives the service
+  std::string work_folder;                     // for the files of backups; "": there are none
 };
 
 class ApiService {

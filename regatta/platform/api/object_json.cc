@@ -59,7 +59,16 @@ int devices_of(const ManagedJob& job) {
   return devices;
 }
 
-std::string status_json(const control::ClusterTables& tables, const ManagedJob& job, bool is_full) {
+std::string start_times_json(const controller::StartTimes& start) {
+  JsonObject object;
+  object.add("early_ms", start.early_ms);
+  object.add("likely_ms", start.likely_ms);
+  if (start.late_ms > 0) object.add("late_ms", start.late_ms);
+  return object.take();
+}
+
+std::string status_json(const control::ClusterTables& tables, const ManagedJob& job, bool is_full,
+                        const controller::StartTimes* start) {
   JsonObject status;
   status.add("phase", name_in(control::kJobPhaseNames, job.phase));
   status.add("reason", job.reason);
@@ -74,6 +83,7 @@ std::string status_json(const control::ClusterTables& tables, const ManagedJob& 
     status.add("ended_ms", job.ended_ms);
     status.add("exit_status", job.exit_status);
   }
+  if (start != nullptr) status.add_raw("start", start_times_json(*start));
   if (is_full && job.attempt != nullptr)
     status.add_raw("attempt", attempt_json(tables, *job.attempt));
   return status.take();
@@ -81,7 +91,8 @@ std::string status_json(const control::ClusterTables& tables, const ManagedJob& 
 
 }  // namespace
 
-std::string job_json(const control::ClusterTables& tables, const ManagedJob& job, bool is_full) {
+std::string job_json(const control::ClusterTables& tables, const ManagedJob& job, bool is_full,
+                     const controller::StartTimes* start) {
   JsonObject object;
   object.add("kind", "job");
   object.add_revision("id", job.id);
@@ -92,7 +103,7 @@ std::string job_json(const control::ClusterTables& tables, const ManagedJob& job
   object.add("user", job.user);
   object.add("priority", job.priority);
   if (!job.after.empty()) object.add_raw("after", ids_json(job.after));
-  object.add_raw("status", status_json(tables, job, is_full));
+  object.add_raw("status", status_json(tables, job, is_full, start));
   if (is_full) object.add_raw("spec", job.spec);
   return object.take();
 }

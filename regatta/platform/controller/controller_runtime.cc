@@ -1,10 +1,12 @@
 #include "regatta/platform/controller/controller_runtime.h"
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -22,6 +24,9 @@ namespace {
 
 constexpr Seconds kTick{0.25};
 constexpr int kTicksPerDiskCheck = 4;
+constexpr int kForecastJobs = 200;    // the first ones that wait
+constexpr Seconds kForecastEvery{5};  // at most so often
+constexpr double kForecastShare = 10;
 constexpr Seconds kStateKept{60};     // of a decision, after the last question about it
 constexpr double kDecisionShare = 4;  // a decision's time, at least so often until the next one
 
@@ -105,6 +110,7 @@ struct ControllerRuntime::Impl {
       if (!alive.expired()) tick();
     });
     core.tick(moment());
+    core.remove_old(durable, moment());
     flush();
     if (options.is_disk_low && ++ticks % kTicksPerDiskCheck == 0)
       is_disk_low = options.is_disk_low();
@@ -156,6 +162,7 @@ struct ControllerRuntime::Impl {
   // A question that is not answered yet.
   struct Wait {
     std::string handle;
+    std::optional<sched::JobRequest> request;         // of a job that is not there
     std::function<void(Result<WaitAnswer>)> handler;  // null once it has run
     Result<WaitAnswer> latest = Error{Code::kUnavailable, ""};
 
@@ -164,20 +171,59 @@ struct ControllerRuntime::Impl {
     }
   };
 
-  void explain(const std::string& handle, std::function<void(Result<WaitAnswer>)> handler) {
+  void explain(Wait wait) {
     explained_until = os::monotonic_now() + kStateKept;
-    ask_explainer(std::make_shared<Wait>(Wait{.handle = handle, .handler = std::move(handler)}),
-                  false);
+    ask_explainer(std::make_shared<Wait>(std::move(wait)), false);
   }
 
   // `is_last`: the state is that of a decision after the question.
   void ask_explainer(const std::shared_ptr<Wait>& wait, bool is_last) {
-    explainer.explain(wait->handle, [this, wait, is_last,
-                                     alive = std::weak_ptr(life)](Result<WaitAnswer> answer) {
+    const auto take = [this, wait, is_last,
+                       alive = std::weak_ptr(life)](Result<WaitAnswer> answer) {
       loop.post([this, wait, is_last, alive, answer = std::move(answer)]() mutable {
         if (!alive.expired()) take_explanation(wait, is_last, std::move(answer));
       });
-    });
+    };
+    if (wait->request)
+      explainer.explain_new(*wait->request, take);
+    else
+      explainer.explain(wait->handle, take);
+  }
+
+  // A forecast has at most a tenth of a core.
+  void predict_when_due() {
+    const Seconds now = os::monotonic_now();
+    if (is_forecasting || now < next_forecast) return;
+    // The state of a decision is kept for those who ask; the first one has it made.
+    needs_decision |= now >= explained_until;
+    explained_until = now + kStateKept;
+    is_forecasting = true;
+    explainer.predict_first(kForecastJobs,
+                            [this, now, alive = std::weak_ptr(life)](
+                                std::vector<sched::StartPrediction> made, Seconds at) {
+                              loop.post([this, now, alive, made = std::move(made), at] {
+                                if (!alive.expired())
+                                  take_forecast(made, at, os::monotonic_now() - now);
+                              });
+                            });
+    decide_if_due();
+  }
+
+  void take_forecast(const std::vector<sched::StartPrediction>& made, Seconds at, Seconds took) {
+    is_forecasting = false;
+    next_forecast = os::monotonic_now() + std::max(kForecastEvery, took * kForecastShare);
+    starts.clear();
+    const control::Moment present = moment();
+    const auto unix_ms = [&](Seconds time) {
+      return present.unix_ms + std::llround((time - present.now).value * 1000);
+    };
+    for (const sched::StartPrediction& each : made) {
+      // One that was to start at once, and has not, is left out by the forecast.
+      if (!std::isfinite(each.start.value) || each.start <= at) continue;
+      starts[each.job] = {.early_ms = unix_ms(each.earliest),
+                          .likely_ms = unix_ms(each.start),
+                          .late_ms = std::isfinite(each.latest.value) ? unix_ms(each.latest) : 0};
+    }
   }
 
   void take_explanation(const std::shared_ptr<Wait>& wait, bool is_last,
@@ -213,7 +259,10 @@ struct ControllerRuntime::Impl {
   bool is_deciding = false;
   Seconds next_decision;
   DecisionStats stats;
-  Seconds explained_until;                               // so long the states of decisions are kept
+  Seconds explained_until;                             // so long the states of decisions are kept
+  std::unordered_map<std::string, StartTimes> starts;  // of jobs, by handle
+  Seconds next_forecast;
+  bool is_forecasting = false;
   std::vector<std::shared_ptr<Wait>> waits;              // for the next decision
   std::shared_ptr<int> life = std::make_shared<int>(0);  // work that is posted ends with it
   std::unique_ptr<store::CommitQueue> queue;
@@ -227,6 +276,7 @@ Result<std::unique_ptr<ControllerRuntime>> ControllerRuntime::open(
   control::ClusterTables tables;
   const Seconds now = os::monotonic_now();
   REGATTA_TRY(last, store->load([&](const store::Record& record) {
+    if (options.loaded) options.loaded(record);
     return load_record(record, now, tables);
   }));
   REGATTA_TRY_DO(finish_loading(last, tables));
@@ -317,7 +367,28 @@ const DecisionStats& ControllerRuntime::decision_stats() const {
 
 void ControllerRuntime::explain_wait(const std::string& handle,
                                      std::function<void(Result<WaitAnswer>)> handler) {
-  impl_->explain(handle, std::move(handler));
+  impl_->explain({.handle = handle, .request = {}, .handler = std::move(handler)});
+}
+
+void ControllerRuntime::explain_new(sched::JobRequest request,
+                                    std::function<void(Result<WaitAnswer>)> handler) {
+  const std::string name = request.name;
+  impl_->explain({.handle = name, .request = std::move(request), .handler = std::move(handler)});
+}
+
+const StartTimes* ControllerRuntime::predicted_start(const std::string& handle) {
+  impl_->predict_when_due();
+  const auto found = impl_->starts.find(handle);
+  return found == impl_->starts.end() ? nullptr : &found->second;
+}
+
+void ControllerRuntime::copy_store(const std::string& path, std::function<void(Status)> done) {
+  impl_->queue->copy_to(path, [impl = impl_.get(), alive = std::weak_ptr(impl_->life),
+                               done = std::move(done)](const Status& status) {
+    impl->loop.post([alive, done, status] {
+      if (!alive.expired()) done(status);
+    });
+  });
 }
 
 std::size_t ControllerRuntime::waiting_changes() const {

@@ -27,6 +27,7 @@ struct RuntimeOptions {
   // most a fifth of a core.
   Seconds decision_interval{0.2};
   Seconds forecast_limit{1};  // how long an answer waits for the start that it predicts
+  std::function<void(const store::Record&)> loaded;  // called with each record of the store
   // Whether the store's disk has so little space left that new requests are refused; asked about
   // once a second. Empty: never.
   std::function<bool()> is_disk_low;
@@ -92,6 +93,14 @@ class ControllerRuntime {
   // decision did not consider the job.
   void explain_wait(const std::string& handle, std::function<void(Result<WaitAnswer>)> handler);
   std::size_t waiting_changes() const;
+  // The same for a job as if it had been submitted now.
+  void explain_new(sched::JobRequest request, std::function<void(Result<WaitAnswer>)> handler);
+  // The predicted start of a pending job, of the first some hundred alone, as it was known some
+  // seconds ago; null: not known. Somebody who asks has the predictions made anew.
+  const StartTimes* predicted_start(const std::string& handle);
+  // Copies the store into the new file `path`, with all that is in memory now; `done` runs in the
+  // loop's thread, and not after the runtime is gone.
+  void copy_store(const std::string& path, std::function<void(Status)> done);
 
  private:
   struct Impl;

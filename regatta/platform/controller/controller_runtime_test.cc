@@ -135,10 +135,11 @@ TEST_F(ControllerRuntimeTest, ExplainsWhyAJobWaits) {
     return core.join({.facts = facts, .address = "n0", .journal_id = "j"}, moment);
   });
   ASSERT_TRUE(node);
-  submit(R"(,"run_time":"1h")");
+  const std::string hour = R"(,"run_time":{"median":"1h"})";
+  submit(hour);
   ASSERT_TRUE(run_until([&] { return runtime_->decision_stats().actions > 0; }));
-  submit(R"(,"run_time":"1h")");
-  submit(R"(,"run_time":"1h")");
+  submit(hour);
+  submit(hour);
   std::map<std::string, Result<WaitAnswer>> answers;
   const auto ask = [&](const std::string& job) {
     runtime_->explain_wait(

@@ -54,6 +54,23 @@ void set_place(const DecidedState& state, WaitAnswer& answer) {
   answer.ahead = static_cast<int>(place - waiting.begin());
 }
 
+Result<WaitAnswer> explained_new(const DecidedState& from, const sched::JobRequest& request) {
+  DecidedState state = from;
+  state.snapshot.now = os::monotonic_now();
+  state.queue.jobs.push_back({.request = request, .completed = {}});
+  REGATTA_TRY(decision, sched::decide(state.snapshot, state.queue, state.policy));
+  state.decision = std::move(decision);
+  sched::apply_decision(state.decision, state.snapshot, state.queue);
+  WaitAnswer answer{.revision = from.revision, .explanation = {}};
+  REGATTA_TRY(explanation, sched::explain_wait(state.snapshot, state.queue, state.policy,
+                                               state.decision, request.name));
+  answer.explanation = std::move(explanation);
+  set_place(state, answer);
+  REGATTA_TRY_DO(
+      sched::predict_wait(state.snapshot, state.queue, state.policy, answer.explanation));
+  return answer;
+}
+
 }  // namespace
 
 struct WaitExplainer::Impl {
@@ -144,6 +161,17 @@ void WaitExplainer::explain(const std::string& job,
                             std::function<void(Result<WaitAnswer>)> handler) {
   impl_->explanations.post(
       [impl = impl_.get(), job, handler = std::move(handler)] { impl->explain(job, handler); });
+}
+
+void WaitExplainer::explain_new(sched::JobRequest request,
+                                std::function<void(Result<WaitAnswer>)> handler) {
+  impl_->forecasts.post(
+      [impl = impl_.get(), request = std::move(request), handler = std::move(handler)] {
+        const SharedState from = impl->current();
+        handler(from != nullptr
+                    ? explained_new(*from, request)
+                    : Result<WaitAnswer>(Error{Code::kNotFound, "no decision is there yet"}));
+      });
 }
 
 void WaitExplainer::predict_first(

@@ -3,6 +3,7 @@
 // another.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -34,6 +35,13 @@ struct WaitAnswer {
   sched::WaitExplanation explanation;
 };
 
+// When a pending job starts, in Unix milliseconds: an 80 % interval and the median.
+struct StartTimes {
+  std::int64_t early_ms = 0;
+  std::int64_t likely_ms = 0;
+  std::int64_t late_ms = 0;  // 0: beyond 60 days
+};
+
 // Its handlers run in its threads. Answers are kept until the next state.
 class WaitExplainer {
  public:
@@ -49,6 +57,9 @@ class WaitExplainer {
   // the job starts now, where the first has one already, and where too many forecasts wait.
   // kNotFound: the state has no such job.
   void explain(const std::string& job, std::function<void(Result<WaitAnswer>)> handler);
+  // The same for a job as if it had been submitted now: once, with its prediction. It takes the
+  // time of a decision more.
+  void explain_new(sched::JobRequest request, std::function<void(Result<WaitAnswer>)> handler);
   // Predicts the starts of the first `count` jobs that wait; infinite times: not predicted.
   void predict_first(int count,
                      std::function<void(std::vector<sched::StartPrediction>, Seconds now)> handler);

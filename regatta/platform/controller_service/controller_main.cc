@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "regatta/base/core/result.h"
+#include "regatta/base/core/text.h"
 #include "regatta/base/os/file.h"
 #include "regatta/base/os/process.h"
 #include "regatta/base/os/unique_fd.h"
@@ -35,12 +36,22 @@ struct Flags {
   std::string ready_file;
   std::string admin = "admin";
   std::string restore_from;
+  std::string jobs_kept = "7d";
+  std::size_t jobs_kept_most = 500'000;
+  std::string history_kept = "30d";
 };
 
 Result<sched::SchedulingPolicy> read_policy(const std::string& name) {
   if (!name.ends_with(".yaml")) return sched::find_scheduling_policy(name);
   REGATTA_TRY(text, os::read_text_file(name));
   return sched::parse_scheduling_policy(text, name);
+}
+
+Result<Seconds> time_of(const char* flag, const std::string& text) {
+  auto time = parse_seconds(text);
+  if (time && time->value > 0) return time;
+  return Error{Code::kInvalidInput, fmt::format("{}: '{}' is no time above 0; write one like 7d",
+                                                flag, printable(text, 40))};
 }
 
 Status restore(const Flags& flags) {
@@ -70,6 +81,11 @@ Status serve(const Flags& flags) {
   options.hosts = flags.hosts;
   options.admin = flags.admin;
   options.runtime.policy = std::move(policy);
+  REGATTA_TRY(jobs_kept, time_of("--jobs-kept", flags.jobs_kept));
+  REGATTA_TRY(history_kept, time_of("--history-kept", flags.history_kept));
+  options.runtime.control.ended_kept = jobs_kept;
+  options.runtime.control.ended_most = flags.jobs_kept_most;
+  options.history_kept = history_kept;
   options.runtime.is_disk_low = [store_options] {
     const auto disk = store::disk_state(store_options);
     return disk && disk->is_low;
@@ -122,7 +138,13 @@ int main(int argc, char** argv) {
   app.add_option("--policy", flags.policy, "scheduling policy, by name or as a YAML file");
   app.add_option("--ship-to", flags.shipping, "folder, best on another disk, for backups");
   app.add_option("--restore-from", flags.restore_from,
-                 "folder of --ship-to: builds a new state folder from it, and ends");
+                 "folder of --ship-to or file of regatta backup: builds a new state folder from "
+                 "it, and ends");
+  app.add_option("--jobs-kept", flags.jobs_kept,
+                 "how long jobs that are over stay; the history has them after that (7d)");
+  app.add_option("--jobs-kept-most", flags.jobs_kept_most,
+                 "how many jobs that are over stay at most (500000)");
+  app.add_option("--history-kept", flags.history_kept, "how long events and attempts stay (30d)");
   app.add_option("--ready-file", flags.ready_file, "gets the URL once the controller serves");
   try {
     app.parse(argc, argv);

@@ -1,5 +1,6 @@
 #include "regatta/platform/controller_service/controller_service.h"
 
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "regatta/platform/api/problem.h"
 #include "regatta/platform/controller/node_sessions.h"
 #include "regatta/platform/controller_service/authority.h"
+#include "regatta/platform/history/cluster_history.h"
 #include "regatta/platform/identity/secret.h"
 #include "regatta/platform/node_protocol/node_message.h"
 
@@ -124,6 +126,30 @@ struct ControllerService::Impl {
     });
   }
 
+  // A record that the history has not read, as the controller ended first, or the file is lost.
+  void read_late(const store::Record& record) const {
+    if (record.revision <= history->opened_at()) return;
+    history->add({{std::string(record.key), record.revision, std::string(record.value)}},
+                 unix_now_ms(), true);
+  }
+
+  // From now on the history reads each change once it is durable.
+  void write_history() {
+    const control::ClusterTables& tables = runtime->tables();
+    std::vector<history::ToldObject> told;
+    for (const auto& [id, job] : tables.jobs)
+      if (!is_over(job.phase) && job.revision <= history->opened_at())
+        told.push_back(
+            {.job = id, .node = "", .phase = static_cast<int>(job.phase), .is_held = job.is_held});
+    for (const control::ManagedNode& node : tables.nodes)
+      if (node.revision <= history->opened_at())
+        told.push_back({.job = 0, .node = node.facts.name, .phase = static_cast<int>(node.intent)});
+    history->learn(std::move(told));
+    runtime->on_commit([this](std::span<const store::Change> changes) {
+      history->add({changes.begin(), changes.end()}, unix_now_ms(), false);
+    });
+  }
+
   void rotate() {
     loop.after(kRotation, [this, alive = std::weak_ptr(life)] {
       if (alive.expired()) return;
@@ -137,6 +163,7 @@ struct ControllerService::Impl {
   http::EventLoop& loop;
   Authority authority;
   std::vector<std::string> hosts;
+  std::unique_ptr<history::ClusterHistory> history;
   std::unique_ptr<controller::ControllerRuntime> runtime;
   std::unique_ptr<controller::NodeSessions> sessions;
   std::unique_ptr<api::ApiService> service;
@@ -153,9 +180,15 @@ Result<std::unique_ptr<ControllerService>> ControllerService::open(
   impl->hosts = options.hosts;
   for (const char* host : {"localhost", "127.0.0.1", "::1"})
     impl->hosts.emplace_back(host);
-  REGATTA_TRY(runtime, controller::ControllerRuntime::open(loop, std::move(store), options.runtime,
-                                                           std::move(ended)));
+  REGATTA_TRY(history, history::ClusterHistory::open(
+                           {.path = options.folder + "/history.db", .kept = options.history_kept}));
+  impl->history = std::move(history);
+  controller::RuntimeOptions runtime_options = options.runtime;
+  runtime_options.loaded = [self](const store::Record& record) { self->read_late(record); };
+  REGATTA_TRY(runtime, controller::ControllerRuntime::open(
+                           loop, std::move(store), std::move(runtime_options), std::move(ended)));
   impl->runtime = std::move(runtime);
+  impl->write_history();
   REGATTA_TRY_DO(impl->make_admin(options.folder, options.admin));
   impl->sessions = std::make_unique<controller::NodeSessions>(
       loop, *impl->runtime, [self](const std::string& node, const std::string& csr) {
@@ -168,7 +201,9 @@ Result<std::unique_ptr<ControllerService>> ControllerService::open(
               [self](const http::Request& request) { return self->authenticate(request); },
           .enroll_node = [self](const SharedExchange& exchange) { self->enroll_node(exchange); },
           .connect_node = [self](const SharedExchange& exchange) { self->connect_node(exchange); },
-          .login = {}});
+          .login = {},
+          .history = impl->history.get(),
+          .work_folder = options.folder});
   REGATTA_TRY(identity, impl->authority.issue_server(impl->hosts, unix_now()));
   REGATTA_TRY(server, http::HttpServer::listen(loop, options.server, identity,
                                                [self](std::unique_ptr<http::Exchange> exchange) {

@@ -22,6 +22,7 @@ struct ServiceOptions {
   http::ServerOptions server;
   std::vector<std::string> hosts;  // names and addresses in the certificate, besides loopback
   controller::RuntimeOptions runtime;
+  Seconds history_kept{30 * 86400};  // events and ended attempts, in FOLDER/history.db
 };
 
 class ControllerService {

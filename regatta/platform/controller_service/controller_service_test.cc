@@ -16,6 +16,7 @@
 #include "regatta/platform/controller_service/test_service.h"
 #include "regatta/platform/identity/secret.h"
 #include "regatta/platform/node_protocol/controller_message.h"
+#include "regatta/platform/store/backup.h"
 
 namespace regatta::controller_service {
 namespace {
@@ -162,6 +163,53 @@ TEST(ControllerServiceRestart, ContinuesWithTheSameJobsTokensAndCertificates) {
   EXPECT_EQ(service.send("GET", "/v1/watch?from=0", admin).status, 410);
 }
 
+TEST(ControllerServiceBackup, RestoresJobsRevisionsAndTokens) {
+  const os::TempFolder folder = os::TempFolder::create().value();
+  std::string admin;
+  {
+    TestService service(folder.path() + "/a");
+    admin = service.admin_token();
+    for (int i = 0; i < 3; ++i)
+      service.send("POST", "/v1/jobs", admin, kJob);
+    const http::Response file = service.send("GET", "/v1/backup", admin);
+    ASSERT_EQ(file.status, 200) << file.body;
+    EXPECT_EQ(std::to_string(file.body.size()), http::find_header(file.headers, "Regatta-Bytes"));
+    ASSERT_TRUE(os::write_file(folder.path() + "/copy.db", file.body));
+    service.send("POST", "/v1/jobs", admin, kJob);  // after the backup
+  }
+  const auto report = store::restore(folder.path() + "/copy.db", folder.path() + "/b");
+  ASSERT_TRUE(report) << report.error().message;
+  TestService service(folder.path() + "/b");
+  const http::Response page = service.send("GET", "/v1/jobs", admin);
+  ASSERT_EQ(page.status, 200) << page.body;
+  EXPECT_EQ(nlohmann::json::parse(page.body).at("total"), 3);
+  EXPECT_GE(std::stoll(nlohmann::json::parse(page.body).at("rev").get<std::string>()),
+            report->revision);
+}
+
+TEST_F(ControllerServiceTest, KeepsAHistoryOfWhatHappened) {
+  service_.send("POST", "/v1/jobs", admin_, kJob);
+  service_.send("POST", "/v1/jobs/1/cancel", admin_);
+  const nlohmann::json events = service_.get("/v1/events?object=hello-1");
+  ASSERT_EQ(events.at("items").size(), 2U) << events;
+  EXPECT_EQ(events["items"][0].at("reason"), "cancelled");
+  EXPECT_EQ(events["items"][1].at("reason"), "submitted");
+  EXPECT_EQ(service_.get("/v1/events?limit=1").at("next"), events["items"][0].at("id"));
+  EXPECT_TRUE(service_.get("/v1/jobs/1/attempts").at("items").empty());
+  EXPECT_EQ(service_.send("GET", "/v1/jobs/9/attempts", admin_).status, 404);
+  EXPECT_EQ(service_.send("GET", "/v1/events?limit=0", admin_).status, 400);
+}
+
+TEST_F(ControllerServiceTest, SaysWhyAJobWaits) {
+  service_.send("POST", "/v1/jobs", admin_, kJob);
+  const nlohmann::json why = service_.get("/v1/jobs/hello-1/why");
+  EXPECT_EQ(why.at("position"), 1) << why;
+  EXPECT_EQ(why.at("ahead"), 0);
+  EXPECT_EQ(why.at("start").at("known"), false);
+  service_.send("POST", "/v1/jobs/1/hold", admin_);
+  EXPECT_EQ(service_.get("/v1/jobs/1/why").at("blocking").at(0).at("kind"), "hold");
+}
+
 // An agent that the test plays: enrols, connects and answers orders.
 TEST_F(ControllerServiceTest, StartsJobsOnServersThatJoin) {
   namespace wire = node_protocol;
@@ -227,6 +275,11 @@ TEST_F(ControllerServiceTest, StartsJobsOnServersThatJoin) {
   EXPECT_EQ(phase, "succeeded");
   EXPECT_EQ(starts, 1);
   EXPECT_EQ(service_.get("/v1/nodes").at("items").at(0).at("status").at("connected"), true);
+  const nlohmann::json attempts = service_.get("/v1/jobs/1/attempts").at("items");
+  ASSERT_EQ(attempts.size(), 1U);
+  EXPECT_EQ(attempts[0].at("replicas").at(0).at("node"), "n0");
+  EXPECT_GT(attempts[0].at("ended_ms"), 0);
+  EXPECT_EQ(service_.send("GET", "/v1/jobs/1/logs?attempt=7", admin_).status, 404);
   service_.run([&] {
     socket.reset();
     return 0;

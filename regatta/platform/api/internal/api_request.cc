@@ -18,6 +18,15 @@ Result<YamlDocument> ApiRequest::body() const {
   return YamlDocument::read(std::move(tree), "body");
 }
 
+std::int64_t query_number(const ApiRequest& request, std::string_view key, std::int64_t fallback) {
+  const std::string_view text = request.query(key);
+  if (text.empty()) return fallback;
+  const auto number = parse_number<std::int64_t>(text);
+  if (number && *number >= 0) return *number;
+  refuse(request, {Code::kInvalidInput, fmt::format("{}: no whole number; give one from 0", key)});
+  return -1;
+}
+
 void respond(controller::ControllerRuntime& runtime, const ApiRequest& request,
              http::Response response) {
   runtime.when_durable([exchange = request.exchange,

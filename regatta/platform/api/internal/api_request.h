@@ -2,6 +2,7 @@
 // answers that wait until what they say is durable.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,6 +41,9 @@ void respond_json(controller::ControllerRuntime& runtime, const ApiRequest& requ
                   std::string json, int status = 200,
                   std::optional<store::Revision> revision = std::nullopt);
 void refuse(const ApiRequest& request, const Error& error);
+
+// A number of the query, `fallback` where it is missing; -1 with an answer where it is none.
+std::int64_t query_number(const ApiRequest& request, std::string_view key, std::int64_t fallback);
 
 // The object must be as it was when the caller read it: 428 without the header If-Match, 412 when
 // it is not. Nothing: it is.

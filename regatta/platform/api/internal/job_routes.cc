@@ -51,6 +51,11 @@ Result<std::vector<control::Submission>> submissions_of(const ApiRequest& reques
   return made;
 }
 
+const controller::StartTimes* start_of(ControllerRuntime& runtime, const control::ManagedJob& job) {
+  return job.phase == control::JobPhase::kPending ? runtime.predicted_start(handle_of(job))
+                                                  : nullptr;
+}
+
 // Users change their own jobs, operators all.
 std::optional<http::Response> check_owner(const control::ManagedJob& job, const Caller& caller) {
   if (caller.role >= AccessRole::kOperator || job.user == caller.user) return std::nullopt;
@@ -71,16 +76,6 @@ void change_job(ControllerRuntime& runtime, const ApiRequest& request, Work work
   if (!status) return respond(runtime, request, problem(status.error()));
   const control::ManagedJob& changed = *runtime.tables().find_job(id);
   respond_json(runtime, request, job_json(runtime.tables(), changed, true), 200, changed.revision);
-}
-
-// A number of the query, `fallback` where it is missing; -1 with an answer where it is none.
-std::int64_t query_number(const ApiRequest& request, std::string_view key, std::int64_t fallback) {
-  const std::string_view text = request.query(key);
-  if (text.empty()) return fallback;
-  const auto number = parse_number<std::int64_t>(text);
-  if (number && *number >= 0) return *number;
-  refuse(request, {Code::kInvalidInput, fmt::format("{}: no whole number; give one from 0", key)});
-  return -1;
 }
 
 }  // namespace
@@ -154,7 +149,7 @@ void list_jobs(ControllerRuntime& runtime, const ApiRequest& request) {
     if (!phase.empty() && phase != at(control::kJobPhaseNames, static_cast<int>(each.phase)))
       continue;
     if ((!queue.empty() && each.queue != queue) || (!user.empty() && each.user != user)) continue;
-    append_item(items, job_json(runtime.tables(), each, false));
+    append_item(items, job_json(runtime.tables(), each, false, start_of(runtime, each)));
     ++taken;
   }
   JsonObject page;
@@ -168,7 +163,8 @@ void list_jobs(ControllerRuntime& runtime, const ApiRequest& request) {
 void get_job(ControllerRuntime& runtime, const ApiRequest& request) {
   const auto job = find_job(runtime, request);
   if (!job) return refuse(request, job.error());
-  respond_json(runtime, request, job_json(runtime.tables(), **job, true), 200, (*job)->revision);
+  respond_json(runtime, request, job_json(runtime.tables(), **job, true, start_of(runtime, **job)),
+               200, (*job)->revision);
 }
 
 void patch_job(ControllerRuntime& runtime, const ApiRequest& request) {
@@ -192,46 +188,6 @@ void act_on_job(ControllerRuntime& runtime, const ApiRequest& request, RouteId r
                return route == RouteId::kCancelJob ? core.cancel(id, moment)
                                                    : core.set_held(id, route == RouteId::kHoldJob);
              });
-}
-
-void read_log(ControllerRuntime& runtime, controller::NodeSessions& sessions,
-              const ApiRequest& request) {
-  const auto job = find_job(runtime, request);
-  if (!job) return refuse(request, job.error());
-  const std::int64_t replica = query_number(request, "replica", 0);
-  const std::int64_t rank = replica < 0 ? -1 : query_number(request, "rank", 0);
-  const std::int64_t offset = rank < 0 ? -1 : query_number(request, "offset", 0);
-  const std::int64_t length = offset < 0 ? -1 : query_number(request, "length", 0);
-  if (length < 0) return;
-  const std::vector<int>& nodes = (*job)->last_nodes;
-  if (replica >= static_cast<std::int64_t>(nodes.size()))
-    return refuse(request, {Code::kNotFound,
-                            fmt::format("job {}: replica {} has not run; it has run {} replicas",
-                                        handle_of(**job), replica, nodes.size())});
-  struct LogReader {
-    std::unique_ptr<http::ResponseStream> stream;
-    std::int64_t request = 0;
-  };
-  const auto reader = std::make_shared<LogReader>();
-  const bool is_following = request.query("follow") == "true";
-  const auto number = sessions.request_log(
-      at(runtime.tables().nodes, at(nodes, static_cast<int>(replica))).facts.name,
-      {(*job)->id, (*job)->attempts, static_cast<int>(replica)}, static_cast<int>(rank), offset,
-      length, is_following,
-      [reader, exchange = request.exchange](const node_protocol::LogPart& part) {
-        if (reader->stream == nullptr) {
-          if (part.is_last && !part.error.empty())
-            return exchange->respond(problem(404, "NoOutput", part.error));
-          http::Response head;
-          head.content_type = "text/plain; charset=utf-8";
-          head.headers = {{"X-Content-Type-Options", "nosniff"}, {"Cache-Control", "no-store"}};
-          reader->stream = exchange->stream(std::move(head));
-        }
-        if (!part.data.empty()) static_cast<void>(reader->stream->send(part.data));
-        if (part.is_last) reader->stream.reset();
-      });
-  if (!number) return refuse(request, number.error());
-  reader->request = *number;
 }
 
 }  // namespace regatta::api

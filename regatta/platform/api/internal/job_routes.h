@@ -4,7 +4,6 @@
 #include "regatta/platform/api/access.h"
 #include "regatta/platform/api/internal/api_request.h"
 #include "regatta/platform/controller/controller_runtime.h"
-#include "regatta/platform/controller/node_sessions.h"
 
 namespace regatta::api {
 
@@ -18,8 +17,5 @@ void get_job(controller::ControllerRuntime& runtime, const ApiRequest& request);
 void patch_job(controller::ControllerRuntime& runtime, const ApiRequest& request);
 // kCancelJob, kHoldJob, kReleaseJob.
 void act_on_job(controller::ControllerRuntime& runtime, const ApiRequest& request, RouteId route);
-// The output of a rank: `replica`, `rank`, `offset`, `length`, `follow`.
-void read_log(controller::ControllerRuntime& runtime, controller::NodeSessions& sessions,
-              const ApiRequest& request);
 
 }  // namespace regatta::api

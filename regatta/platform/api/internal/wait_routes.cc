@@ -27,6 +27,7 @@ struct WaitText {
   std::string reason;
   std::string blocking;  // JSON items
   std::string start;     // JSON
+  bool fits = true;
 };
 
 std::string blocking_item(std::string_view kind, std::string_view name, std::string_view text) {
@@ -54,6 +55,7 @@ void respond_wait(ControllerRuntime& runtime, const ApiRequest& request, std::st
   object.add("reason", text.reason);
   object.add_raw("blocking", finished_list(std::move(text.blocking)));
   object.add_raw("start", text.start);
+  object.add("fits", text.fits);
   respond_json(runtime, request, object.take());
 }
 
@@ -143,7 +145,33 @@ std::string reason_of(const sched::WaitExplanation& explanation, const std::stri
   return explanation.blocking.sentence.empty() ? known : explanation.blocking.sentence;
 }
 
+void take_answer(const controller::WaitAnswer& answer, const control::Moment& moment,
+                 WaitText& text) {
+  text.revision = answer.revision;
+  text.position = answer.position;
+  text.ahead = answer.ahead;
+  text.reason = reason_of(answer.explanation, text.reason);
+  text.blocking = blocking_json(answer.explanation);
+  text.start = start_json(answer.explanation, moment);
+  text.fits = !answer.explanation.blocking.never_fits;
+}
+
 }  // namespace
+
+void explain_submission(ControllerRuntime& runtime, const ApiRequest& request) {
+  auto job = runtime.change([&](const auto& core, const control::Moment& moment) {
+    return core.check_submission({request.http().body, request.caller.user}, moment);
+  });
+  if (!job) return respond(runtime, request, problem(job.error()));
+  const std::string name = job->name;
+  runtime.explain_new(std::move(*job),
+                      [&runtime, request, name](const Result<controller::WaitAnswer>& answer) {
+                        if (!answer) return refuse(request, answer.error());
+                        WaitText text;
+                        take_answer(*answer, runtime.moment(), text);
+                        respond_wait(runtime, request, name, std::move(text));
+                      });
+}
 
 void explain_wait(ControllerRuntime& runtime, const ApiRequest& request) {
   const auto job = find_job(runtime, request);
@@ -162,12 +190,7 @@ void explain_wait(ControllerRuntime& runtime, const ApiRequest& request) {
   runtime.explain_wait(handle, [&runtime, request, handle, text = std::move(text)](
                                    Result<controller::WaitAnswer> answer) mutable {
     if (answer) {
-      text.revision = answer->revision;
-      text.position = answer->position;
-      text.ahead = answer->ahead;
-      text.reason = reason_of(answer->explanation, text.reason);
-      text.blocking = blocking_json(answer->explanation);
-      text.start = start_json(answer->explanation, runtime.moment());
+      take_answer(*answer, runtime.moment(), text);
     } else if (answer.error().code == Code::kNotFound) {
       const std::string& failure = runtime.decision_stats().last_error;
       text.start = unknown_start(
