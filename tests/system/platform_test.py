@@ -122,6 +122,49 @@ class Platform(unittest.TestCase):
         self.assertEqual(self.phase(waiting), "pending")
         self.done("cancel", waiting)
 
+    def test_says_why_a_job_waits_and_what_would_happen(self):
+        held = self.submit("kept", "true", "hold: true\n")
+        self.assertIn("regatta release", self.done("why", held))
+        self.done("cancel", held)
+        large = self.folder / "large.yaml"
+        large.write_text("name: large\ncommand: [sleep]\nroles: [{devices: 3}]\nqueue: default\n")
+        tried = self.regatta("submit", large, "--dry-run")
+        self.assertEqual(tried.returncode, 1, tried.stderr)
+        handle = self.done("submit", large).strip()
+        why = json.loads(self.done("why", handle, "--json"))
+        self.assertFalse(why["fits"] or why["start"]["known"], why)
+        self.assertEqual(why["position"], 1)
+        self.done("cancel", handle)
+        self.assertIn("starts now", self.done("submit", self.job_file("tried", "true"), "--dry-run"))
+        self.assertEqual([job for job in json.loads(self.done("jobs", "--json")) if job["name"] == "tried"], [])
+
+    def test_keeps_attempts_and_events(self):
+        handle = self.submit("twice", "echo attempt $REGATTA_ATTEMPT; exit 3", "restart: {rule: on_failure, failures: 1, pause: 0.1s}\n")
+        wait_until(lambda: self.phase(handle) == "failed")
+        attempts = [line.split()[0] for line in self.done("job", handle).splitlines() if " ended " in line and "status 3" in line and "replica" not in line]
+        self.assertEqual(attempts, ["1", "2"])
+        self.assertEqual(self.done("logs", handle, "--attempt", 1), "attempt 1\n")
+        self.assertEqual(json.loads(self.done("logs", handle, "--json"))["text"], "attempt 2")
+        self.assertIn("no attempt 9", self.refused(1, "logs", handle, "--attempt", 9))
+        events = [json.loads(line) for line in self.done("events", "--object", handle, "--since", "1h", "--json").splitlines()]
+        self.assertEqual([events[0]["reason"], events[-1]["reason"]], ["submitted", "failed"])
+
+    def test_backs_up_and_restores(self):
+        handle = self.submit("saved", "true", "hold: true\n")
+        self.addCleanup(self.done, "cancel", handle)
+        self.done("backup", self.folder / "saved.db")
+        self.assertIn("is there already", self.refused(2, "backup", self.folder / "saved.db"))
+        self.assertIn("restored", self.done("restore", self.folder / "saved.db", "--state", self.folder / "restored"))
+        self.assertTrue((self.folder / "restored" / "regatta.db").exists())
+
+    def test_completes_commands_and_handles_in_bash(self):
+        handle = self.submit("completed", "true")
+        script = f"""source <({lab_case.BIN}/regatta completion bash)
+            complete_line() {{ COMP_WORDS=({lab_case.BIN}/regatta "$@"); COMP_CWORD=$#; _regatta; echo "${{COMPREPLY[@]}}"; }}
+            complete_line canc; complete_line logs complet; complete_line drain node-; complete_line jobs --phase runn; complete_line jobs --que"""
+        done = subprocess.run(["bash", "-c", script], env=self.environment, capture_output=True, text=True)
+        self.assertEqual(done.stdout.splitlines(), ["cancel", handle, " ".join(sorted(self.agents())), "running", "--queue"], done.stderr)
+
     def test_uses_no_node_that_is_cordoned(self):
         first, second = self.agents()
         self.addCleanup(self.done, "resume", first)

@@ -38,7 +38,10 @@ Result<int> log_in(const AccessOptions& options) {
   REGATTA_TRY_DO(client.call({.target = "/v1/scheduler"}));
   const std::string path = given.context_file.empty() ? default_context_file() : given.context_file;
   REGATTA_TRY_DO(save_context(path, context));
-  fmt::print("{} is the controller of your commands from now on ({})\n", context.server, path);
+  if (options.json)
+    fmt::print("{}\n", nlohmann::json{{"server", context.server}, {"context", path}}.dump());
+  else
+    fmt::print("{} is the controller of your commands from now on ({})\n", context.server, path);
   return 0;
 }
 
@@ -181,6 +184,7 @@ void add_platform_access_commands(CLI::App& app, int& exit_status) {
       add_command(app, "login", "Name the controller of the commands that follow",
                   "regatta login --server https://head:7780 --ca ca.pem --token-file token",
                   [=, &exit_status] { exit_status = finish_access(log_in(*options)); });
+  login->add_flag("--json", options->json, "Print a JSON object with the file that was written");
   add_connection_options(*login, options->connection);
   add_users(app, exit_status);
   CLI::App* tokens =

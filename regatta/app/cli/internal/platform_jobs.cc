@@ -13,6 +13,8 @@
 #include "regatta/app/cli/internal/arguments.h"
 #include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/platform_client.h"
+#include "regatta/app/cli/internal/platform_past.h"
+#include "regatta/app/cli/internal/platform_why.h"
 #include "regatta/app/cli/internal/print_now.h"
 #include "regatta/app/cli/internal/submitted_file.h"
 #include "regatta/base/core/text.h"
@@ -28,6 +30,7 @@ struct SubmitOptions {
   ConnectionOptions connection;
   std::string file;
   bool waits = false;
+  bool is_trial = false;
   bool json = false;
 };
 
@@ -52,7 +55,9 @@ struct LogOptions {
   std::string job;
   int replica = 0;
   int rank = 0;
+  int attempt = 0;  // 0: the latest
   bool follows = false;
+  bool json = false;
 };
 
 // A request that comes again after a lost answer submits nothing twice.
@@ -107,9 +112,22 @@ std::vector<std::string> names_of(const nlohmann::json& answer) {
   return names;
 }
 
+// When the job would start, or that it never would (exit status 1); nothing is submitted.
+Result<int> try_submission(PlatformClient& client, const SubmitOptions& options,
+                           const std::string& body) {
+  REGATTA_TRY(
+      why, client.call_again({.method = "POST", .target = "/v1/jobs?dry_run=true", .body = body}));
+  if (options.json)
+    fmt::print("{}\n", why.dump());
+  else
+    print_why(why);
+  return why.value("fits", true) ? 0 : 1;
+}
+
 Result<int> submit(const SubmitOptions& options) {
   REGATTA_TRY(body, load_submitted_jobs(options.file));
   REGATTA_TRY(client, PlatformClient::open(options.connection));
+  if (options.is_trial) return try_submission(client, options, body);
   REGATTA_TRY(answer, client.call_again({.method = "POST",
                                          .target = "/v1/jobs",
                                          .headers = {{"Idempotency-Key", random_key()}},
@@ -156,6 +174,11 @@ Result<nlohmann::json> jobs_of(PlatformClient& client, const ListOptions& option
   }
 }
 
+std::string start_text(const nlohmann::json& status) {
+  const long long likely = status.value("start", nlohmann::json::object()).value("likely_ms", 0LL);
+  return likely > 0 ? "; starts likely at " + time_text(likely) : "";
+}
+
 Result<int> list_jobs(const ListOptions& options) {
   REGATTA_TRY(client, PlatformClient::open(options.connection));
   REGATTA_TRY(jobs, jobs_of(client, options));
@@ -172,7 +195,7 @@ Result<int> list_jobs(const ListOptions& options) {
                     printable(text_in(job, "queue"), 40), printable(text_in(job, "user"), 40),
                     std::to_string(status.value("devices", 0)),
                     time_text(status.value("submitted_ms", 0LL)),
-                    printable(text_in(status, "reason"), 100)});
+                    printable(text_in(status, "reason"), 100) + start_text(status)});
   }
   std::fputs(jobs.empty() ? "no jobs\n" : format_table(rows).c_str(), stdout);
   return 0;
@@ -189,15 +212,12 @@ void print_job(const nlohmann::json& job) {
              time_text(status.value("started_ms", 0LL)), time_text(status.value("ended_ms", 0LL)));
   if (status.contains("exit_status"))
     fmt::print("exit status {}\n", status.value("exit_status", 0));
-  if (!status.contains("attempt")) return;
-  std::vector<std::vector<std::string>> rows = {{"replica", "role", "node", "devices", "phase"}};
-  const nlohmann::json replicas = status["attempt"].value("replicas", nlohmann::json::array());
-  for (std::size_t i = 0; i < replicas.size(); ++i)
-    rows.push_back({std::to_string(i), std::to_string(replicas[i].value("role", 0)),
-                    printable(text_in(replicas[i], "node"), 60),
-                    fmt::format("{:#x}", replicas[i].value("devices", 0U)),
-                    text_in(replicas[i], "phase")});
-  std::fputs(format_table(rows).c_str(), stdout);
+}
+
+Result<int> show_job(PlatformClient& client, const nlohmann::json& job) {
+  print_job(job);
+  REGATTA_TRY_DO(print_attempts(client, text_in(job, "id")));
+  return 0;
 }
 
 // Shows a job, after `action` on it ("" for none).
@@ -210,7 +230,7 @@ Result<int> act_on_job(const JobOptions& options, const std::string& action) {
   if (options.json)
     fmt::print("{}\n", job.dump());
   else if (action.empty())
-    print_job(job);
+    return show_job(client, job);
   else
     fmt::print("{}\n", phase_line(job));
   return 0;
@@ -227,16 +247,40 @@ Status wait_for_output(PlatformClient& client, const std::string& job) {
   }
 }
 
+// Each complete line as an object.
+void print_log_lines(const LogOptions& options, LineSplitter& lines) {
+  while (const auto line = lines.next()) {
+    const nlohmann::json object = {
+        {"replica", options.replica}, {"rank", options.rank}, {"text", *line}};
+    const std::string text =
+        object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+    std::fputs(text.c_str(), stdout);
+  }
+}
+
 Result<int> print_log(const LogOptions& options) {
   REGATTA_TRY(client, PlatformClient::open(options.connection));
   if (options.follows) REGATTA_TRY_DO(wait_for_output(client, options.job));
-  const std::string target = job_target(options.job) +
-                             fmt::format("/logs?replica={}&rank={}", options.replica, options.rank);
-  REGATTA_TRY_DO(client.stream(target + (options.follows ? "&follow=true" : ""), {},
-                               [](std::string_view piece) {
-                                 std::fwrite(piece.data(), 1, piece.size(), stdout);
-                                 return std::fflush(stdout) == 0;
-                               }));
+  std::string target = job_target(options.job) +
+                       fmt::format("/logs?replica={}&rank={}", options.replica, options.rank);
+  if (options.attempt > 0) target += fmt::format("&attempt={}", options.attempt);
+  LineSplitter lines;
+  bool is_line_open = false;
+  const auto print = [&](std::string_view piece) {
+    if (options.json) {
+      lines.append(piece);
+      print_log_lines(options, lines);
+      if (!piece.empty()) is_line_open = piece.back() != '\n';
+    } else {
+      std::fwrite(piece.data(), 1, piece.size(), stdout);
+    }
+    return std::fflush(stdout) == 0;
+  };
+  REGATTA_TRY_DO(client.stream(target + (options.follows ? "&follow=true" : ""), {}, print));
+  if (is_line_open) {
+    lines.append("\n");
+    print_log_lines(options, lines);
+  }
   return 0;
 }
 
@@ -268,6 +312,8 @@ void add_submit(CLI::App& app, int& exit_status) {
       ->check(not_empty());
   submit_command->add_flag("--wait", options->waits,
                            "Follow it to its end, and exit with its status");
+  submit_command->add_flag("--dry-run", options->is_trial,
+                           "Submit nothing: say whether it fits and when it would start");
   submit_command->add_flag("--json", options->json, "Print the job as the API shows it");
   add_connection_options(*submit_command, options->connection);
 }
@@ -312,6 +358,10 @@ void add_logs(CLI::App& app, int& exit_status) {
       ->type_name("N")
       ->capture_default_str()
       ->check(whole_number(0, 1'048'575));
+  logs->add_option("--attempt", options->attempt, "Number of an earlier attempt, see regatta job")
+      ->type_name("A")
+      ->check(whole_number(1, 1'000'000'000));
+  logs->add_flag("--json", options->json, "Print a JSON object for each line");
   logs->add_flag("-f,--follow", options->follows, "Wait for its start, and go on until its end");
   add_connection_options(*logs, options->connection);
 }

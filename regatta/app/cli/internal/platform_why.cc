@@ -21,6 +21,18 @@ struct WhyOptions {
   bool json = false;
 };
 
+Result<int> explain(const WhyOptions& options) {
+  REGATTA_TRY(client, PlatformClient::open(options.connection));
+  REGATTA_TRY(why, client.call_again({.target = "/v1/jobs/" + url_text(options.job) + "/why"}));
+  if (options.json)
+    fmt::print("{}\n", why.dump());
+  else
+    print_why(why);
+  return 0;
+}
+
+}  // namespace
+
 void print_why(const nlohmann::json& why) {
   const nlohmann::json start = why.value("start", nlohmann::json::object());
   fmt::print("{}: {}\n", printable(text_in(why, "job"), 80),
@@ -38,18 +50,6 @@ void print_why(const nlohmann::json& why) {
     fmt::print("likely at {}, between {} and {}\n", time_text(start.value("likely_ms", 0LL)),
                time_text(start.value("early_ms", 0LL)), time_text(start.value("late_ms", 0LL)));
 }
-
-Result<int> explain(const WhyOptions& options) {
-  REGATTA_TRY(client, PlatformClient::open(options.connection));
-  REGATTA_TRY(why, client.call_again({.target = "/v1/jobs/" + url_text(options.job) + "/why"}));
-  if (options.json)
-    fmt::print("{}\n", why.dump());
-  else
-    print_why(why);
-  return 0;
-}
-
-}  // namespace
 
 void add_platform_why_command(CLI::App& app, int& exit_status) {
   const auto options = std::make_shared<WhyOptions>();

@@ -2,8 +2,12 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 namespace regatta::cli {
+
+// Prints an answer of GET /v1/jobs/{job}/why.
+void print_why(const nlohmann::json& why);
 
 void add_platform_why_command(CLI::App& app, int& exit_status);
 

@@ -41,6 +41,7 @@ struct UpOptions {
   std::string token;
   std::string server;
   std::string name;
+  bool json = false;
 };
 
 // Jobs run as their user: the one who starts the platform here is its first.
@@ -220,7 +221,14 @@ Status bring_up(const UpOptions& options) {
   REGATTA_TRY(has_started, start_agents(options, names, context.ca, client, cluster));
   is_new = is_new || has_started;
   REGATTA_TRY_DO(wait_for_nodes(options.state, names, client, cluster));
-  print_up(cluster, names.size(), is_new ? "the platform runs" : "the platform runs already");
+  if (options.json)
+    fmt::print("{}\n", nlohmann::json{{"server", cluster.url},
+                                      {"nodes", names},
+                                      {"state", options.state},
+                                      {"started", is_new}}
+                           .dump());
+  else
+    print_up(cluster, names.size(), is_new ? "the platform runs" : "the platform runs already");
   return {};
 }
 
@@ -252,7 +260,11 @@ int cancel_jobs(const std::string& state, const LocalCluster& cluster) {
 
 Status bring_down(const UpOptions& options) {
   if (::access(options.state.c_str(), F_OK) != 0) {
-    fmt::print("nothing runs: there is no {}\n", options.state);
+    if (options.json)
+      fmt::print("{}\n",
+                 nlohmann::json{{"state", options.state}, {"jobs", 0}, {"agents", 0}}.dump());
+    else
+      fmt::print("nothing runs: there is no {}\n", options.state);
     return {};
   }
   REGATTA_TRY(lock, hold_state_folder(options.state));
@@ -279,6 +291,16 @@ Status bring_down(const UpOptions& options) {
   cluster.cgroups.clear();
   cluster.processes.clear();
   REGATTA_TRY_DO(save_local_cluster(options.state, cluster));
+  if (options.json) {
+    fmt::print("{}\n", nlohmann::json{{"state", options.state},
+                                      {"jobs", jobs},
+                                      {"agents", agents},
+                                      {"controller", has_controller},
+                                      {"replicas", replicas},
+                                      {"ended_before", gone}}
+                           .dump());
+    return {};
+  }
   fmt::print("ended: {}, {}{}{}{}\n", pluralized(jobs, "job"), pluralized(agents, "agent"),
              has_controller ? ", the controller" : "",
              replicas > 0 ? ", " + pluralized(replicas, "replica") + " without an agent" : "",
@@ -313,6 +335,13 @@ Status join_here(UpOptions options) {
     return has_certificate(options.state, options.name);
   });
   if (!joined) return joined.error();
+  if (options.json) {
+    fmt::print(
+        "{}\n",
+        nlohmann::json{{"node", options.name}, {"server", options.server}, {"state", options.state}}
+            .dump());
+    return {};
+  }
   fmt::print("node {} has joined {}\nend it: regatta down --state {}\n", options.name,
              options.server, options.state);
   return {};
@@ -340,6 +369,10 @@ void add_state_option(CLI::App& command, UpOptions& options) {
       ->check(not_empty());
 }
 
+void add_json_option(CLI::App& command, UpOptions& options) {
+  command.add_flag("--json", options.json, "Print a JSON object with what was done");
+}
+
 void add_devices_option(CLI::App& command, UpOptions& options) {
   command
       .add_option("--devices", options.devices,
@@ -358,6 +391,7 @@ void add_up_commands(CLI::App& app, int& exit_status) {
   up->add_option("--nodes", options->nodes, "So many agents (1)")
       ->type_name("N")
       ->check(whole_number(1, kNodesMax));
+  add_json_option(*up, *options);
   add_devices_option(*up, *options);
   add_state_option(*up, *options);
   up->add_option("--context", options->context_file,
@@ -368,6 +402,7 @@ void add_up_commands(CLI::App& app, int& exit_status) {
       app, "down", "End the platform that `up` or `join` has started here, and its jobs",
       "regatta down",
       [=, &exit_status] { exit_status = finish_up(bring_down(with_absolute_state(*options))); });
+  add_json_option(*down, *options);
   add_state_option(*down, *options);
   CLI::App* join = add_command(
       app, "join", "Let this server join a platform, in the background",
@@ -383,6 +418,7 @@ void add_up_commands(CLI::App& app, int& exit_status) {
   join->add_option("--name", options->name, "Of this node (the host's name)")
       ->type_name("NAME")
       ->check(not_empty());
+  add_json_option(*join, *options);
   add_devices_option(*join, *options);
   add_state_option(*join, *options);
 }
