@@ -19,6 +19,7 @@ set(data ${PROJECT_SOURCE_DIR}/cmake/packages)
 install(FILES ${data}/regatta.bash DESTINATION share/bash-completion/completions RENAME regatta COMPONENT regatta)
 # Not enabled by their installation.
 install(FILES ${data}/regatta-heal.service ${data}/regatta-probe.service ${data}/regatta-prober.service
+  ${data}/regatta-controller.service ${data}/regatta-node-agent.service
   DESTINATION lib/systemd/system COMPONENT regatta)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION share/doc/regatta COMPONENT regatta)
 get_target_property(REGATTA_COLL_VERSION regatta_coll_c VERSION)
