@@ -227,6 +227,7 @@ TEST_F(ControllerServiceTest, StartsJobsOnServersThatJoin) {
 
   std::unique_ptr<http::WebSocket> socket;
   std::promise<void> welcomed;
+  std::promise<void> cancelled;  // of a log that is followed
   std::atomic<int> starts = 0;
   const auto receive = [&](std::string_view bytes) {
     const auto message = wire::decode_controller_message(bytes);
@@ -234,6 +235,13 @@ TEST_F(ControllerServiceTest, StartsJobsOnServersThatJoin) {
     if (std::holds_alternative<wire::NodeWelcome>(*message)) {
       socket->send(encode(wire::NodeMessage(wire::NodeReports{.is_complete = true})));
       welcomed.set_value();
+    }
+    if (const auto* log = std::get_if<wire::LogRequest>(&*message)) {
+      if (log->is_cancelled)
+        cancelled.set_value();
+      else
+        socket->send(encode(wire::NodeMessage(wire::LogPart{
+            .request = log->request, .offset = 0, .data = "x", .is_last = false, .error = {}})));
     }
     const auto* orders = std::get_if<wire::NodeOrders>(&*message);
     if (orders == nullptr) return;
@@ -280,6 +288,14 @@ TEST_F(ControllerServiceTest, StartsJobsOnServersThatJoin) {
   EXPECT_EQ(attempts[0].at("replicas").at(0).at("node"), "n0");
   EXPECT_GT(attempts[0].at("ended_ms"), 0);
   EXPECT_EQ(service_.send("GET", "/v1/jobs/1/logs?attempt=7", admin_).status, 404);
+  {
+    auto reader = http::HttpClient::create(service_.client_options());
+    ASSERT_TRUE(reader);
+    const auto left = reader->stream("GET", "/v1/jobs/1/logs?follow=true",
+                                     {{"Authorization", "Bearer " + admin_}},
+                                     [](std::string_view) { return false; });
+  }
+  EXPECT_EQ(cancelled.get_future().wait_for(std::chrono::seconds(5)), std::future_status::ready);
   service_.run([&] {
     socket.reset();
     return 0;

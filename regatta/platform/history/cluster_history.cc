@@ -7,6 +7,8 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "regatta/base/core/mutex.h"
 #include "regatta/base/os/clock.h"
@@ -19,6 +21,7 @@ namespace {
 
 constexpr Seconds kGroupTime{0.2};  // changes of so long are written together
 constexpr Seconds kTrimEvery{60};
+constexpr int kNice = 10;
 constexpr std::size_t kStoriesMax = 20'000;  // of one transaction
 
 std::int64_t unix_now_ms() {
@@ -59,6 +62,8 @@ struct ClusterHistory::Impl {
       : options(std::move(given)), file(std::move(opened)), place(read), reader(read.job) {}
 
   void run() {
+    // Work that people wait for goes before it.
+    ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kNice);
     for (;;) {
       std::deque<Batch> batches;
       std::deque<std::function<void()>> questions;
