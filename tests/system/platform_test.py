@@ -193,7 +193,7 @@ class Platform(unittest.TestCase):
         self.assertEqual(marks.read_text(), "begin\nend\n")
 
     def test_says_what_is_wrong_with_the_input(self):
-        self.assertIn("examples/submitted_job.yaml", self.refused(2, "submit", EXAMPLES / "job.yaml"))
+        self.assertIn("examples/submitted_training.yaml", self.refused(2, "submit", EXAMPLES / "job.yaml"))
         bad = self.folder / "bad.yaml"
         bad.write_text("name: x\ncommand: [true]\nroles: [{cpus: 1}]\nrestrt: {}\n")
         self.assertRegex(self.refused(2, "submit", bad), r"bad\.yaml:4: .*restart")

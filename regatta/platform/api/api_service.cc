@@ -11,8 +11,11 @@
 #include "regatta/platform/api/internal/cluster_routes.h"
 #include "regatta/platform/api/internal/identity_routes.h"
 #include "regatta/platform/api/internal/job_routes.h"
+#include "regatta/platform/api/internal/plan_routes.h"
 #include "regatta/platform/api/internal/watch_streams.h"
 #include "regatta/platform/api/problem.h"
+#include "regatta/platform/plan_service/plan_pool.h"
+#include "regatta/platform/plan_service/plan_request.h"
 
 namespace regatta::api {
 
@@ -22,7 +25,8 @@ struct ApiService::Impl {
       : runtime(given_runtime),
         sessions(given_sessions),
         handlers(std::move(given_handlers)),
-        watches(loop, given_runtime) {}
+        watches(loop, given_runtime),
+        plans(loop, {}) {}
 
   void run_route(RouteId route, const ApiRequest& request);
   // False: no route of users and tokens.
@@ -32,6 +36,7 @@ struct ApiService::Impl {
   controller::NodeSessions& sessions;
   ApiHandlers handlers;
   WatchStreams watches;
+  plan_service::PlanPool plans;
 };
 
 bool ApiService::Impl::run_identity_route(RouteId route, const ApiRequest& request) {
@@ -82,6 +87,12 @@ void ApiService::Impl::run_route(RouteId route, const ApiRequest& request) {
       return act_on_job(runtime, request, route);
     case RouteId::kReadLog:
       return read_log(runtime, sessions, request);
+    case RouteId::kGetJobMetrics:
+      return get_job_metrics(runtime, sessions, request);
+    case RouteId::kSearchPlans:
+      return search_plans(plans, request);
+    case RouteId::kGetPlanPresets:
+      return respond_json(runtime, request, plan_service::plan_presets());
     case RouteId::kListNodes:
       return list_nodes(runtime, request);
     case RouteId::kGetNode:

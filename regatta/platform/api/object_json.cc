@@ -44,6 +44,14 @@ std::string attempt_json(const control::ClusterTables& tables, const control::At
   return object.take();
 }
 
+std::string array_json(const ManagedJob& job) {
+  JsonObject array;
+  array.add_revision("first", job.array);
+  array.add("index", job.array_index);
+  if (job.array_limit > 0) array.add("limit", job.array_limit);
+  return array.take();
+}
+
 std::string ids_json(const std::vector<control::JobId>& ids) {
   std::string list;
   for (const control::JobId id : ids)
@@ -91,9 +99,10 @@ std::string job_json(const control::ClusterTables& tables, const ManagedJob& job
   object.add("queue", job.queue);
   object.add("user", job.user);
   object.add("priority", job.priority);
+  if (job.array > 0) object.add_raw("array", array_json(job));
   if (!job.after.empty()) object.add_raw("after", ids_json(job.after));
   object.add_raw("status", status_json(tables, job, is_full));
-  if (is_full) object.add_raw("spec", job.spec);
+  if (is_full) object.add_raw("spec", spec_text(tables, job));
   return object.take();
 }
 

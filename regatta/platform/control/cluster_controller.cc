@@ -19,6 +19,7 @@
 namespace regatta::control {
 namespace {
 
+constexpr std::size_t kAfterMost = 10'000;
 constexpr int kPriorityMost = 1'000'000'000;
 
 Error no_job(JobId id) {
@@ -30,6 +31,52 @@ Error is_over_already(const ManagedJob& job) {
                                        at(kJobPhaseNames, static_cast<int>(job.phase)))};
 }
 
+Error too_many_jobs(const ControllerState& state) {
+  return {Code::kExhausted,
+          fmt::format("the controller holds {} jobs, and may hold {}; remove jobs that are over",
+                      state.tables.jobs.size(), state.options.jobs_max)};
+}
+
+ManagedJob& new_job(ControllerState& state, const JobSpec& spec, const std::string& queue,
+                    const Moment& moment) {
+  const JobId id = ++state.tables.last_job;
+  ManagedJob& job = state.tables.jobs[id];
+  job.id = id;
+  job.name = spec.request.name;
+  job.queue = queue;
+  job.priority = spec.request.priority;
+  job.is_held = spec.is_held;
+  job.submitted_ms = moment.unix_ms;
+  job.submitted = moment.now;
+  job.not_before = moment.now;
+  job.after = spec.after;
+  for (const JobId before : job.after)
+    state.tables.dependents[before].push_back(id);
+  job.reason = spec.is_held ? "it is held by its user" : "it waits for the next decision";
+  state.tables.pending[job.queue].emplace(-job.priority, id);
+  touch(state, job);
+  return job;
+}
+
+// A number that begins an array stands for all of it.
+Status expand_after(const ControllerState& state, std::vector<JobId>& after) {
+  std::vector<JobId> all;
+  for (const JobId id : after) {
+    const ManagedJob* before = state.tables.find_job(id);
+    if (before == nullptr || before->array != id) {
+      all.push_back(id);
+      continue;
+    }
+    for (const JobId one : jobs_of_handle(state.tables, std::to_string(id)))
+      all.push_back(one);
+  }
+  if (all.size() > kAfterMost)
+    return Error{Code::kInvalidInput,
+                 fmt::format("after: it names {} jobs; name at most {}", all.size(), kAfterMost)};
+  after = std::move(all);
+  return {};
+}
+
 Status add_job(ControllerState& state, const Submission& submission, std::string_view name,
                const Moment& moment) {
   REGATTA_TRY(spec, parse_job_spec(submission.spec, name));
@@ -37,6 +84,7 @@ Status add_job(ControllerState& state, const Submission& submission, std::string
     return Error{Code::kInvalidInput, fmt::format("{}: user: '{}' is not who submits; leave it out",
                                                   name, printable(spec.request.user, 60))};
   REGATTA_TRY(leaf, state.tables.quotas.find_leaf(spec.request.queue));
+  REGATTA_TRY_DO(expand_after(state, spec.after));
   for (const JobId id : spec.after) {
     const ManagedJob* before = state.tables.find_job(id);
     if (before == nullptr)
@@ -47,24 +95,22 @@ Status add_job(ControllerState& state, const Submission& submission, std::string
                    fmt::format("{}: after: job {} has not succeeded; submit it again first", name,
                                handle_of(*before))};
   }
-  const JobId id = ++state.tables.last_job;
-  ManagedJob& job = state.tables.jobs[id];
-  job.id = id;
-  job.spec = submission.spec;
-  job.name = std::move(spec.request.name);
-  job.queue = state.tables.quotas.queue(leaf).name;
-  job.user = submission.user;
-  job.priority = spec.request.priority;
-  job.is_held = spec.is_held;
-  job.submitted_ms = moment.unix_ms;
-  job.submitted = moment.now;
-  job.not_before = moment.now;
-  job.after = std::move(spec.after);
-  for (const JobId before : job.after)
-    state.tables.dependents[before].push_back(id);
-  job.reason = spec.is_held ? "it is held by its user" : "it waits for the next decision";
-  state.tables.pending[job.queue].emplace(-job.priority, id);
-  touch(state, job);
+  const std::string& queue = state.tables.quotas.queue(leaf).name;
+  const int size = std::max(1, spec.array.size());
+  if (state.tables.jobs.size() + as_index(size) > state.options.jobs_max)
+    return too_many_jobs(state);
+  const JobId first = state.tables.last_job + 1;
+  for (int i = 0; i < size; ++i) {
+    ManagedJob& job = new_job(state, spec, queue, moment);
+    if (i == 0) job.spec = submission.spec;
+    job.user = submission.user;
+    if (spec.array.ranges.empty()) continue;
+    job.array = first;
+    job.array_index = spec.array.index_at(i);
+    job.array_limit = spec.array.limit;
+    if (job.array_limit > 0 && i >= job.array_limit && !job.is_held)
+      job.reason = fmt::format("its array runs {} at a time", job.array_limit);
+  }
   return {};
 }
 
@@ -99,14 +145,12 @@ Result<std::vector<JobId>> ClusterController::submit(std::span<const Submission>
     }
   }
   if (state_->tables.jobs.size() + submissions.size() > state_->options.jobs_max)
-    return Error{Code::kExhausted,
-                 fmt::format("the controller holds {} jobs, and may hold {}; "
-                             "remove jobs that are over",
-                             state_->tables.jobs.size(), state_->options.jobs_max)};
+    return too_many_jobs(*state_);
   const JobId first = state_->tables.last_job + 1;
   std::vector<JobId> ids;
   for (std::size_t i = 0; i < submissions.size(); ++i) {
     const std::string name = submissions.size() == 1 ? "job" : fmt::format("jobs[{}]", i);
+    const JobId next = state_->tables.last_job + 1;
     if (const Status status = add_job(*state_, submissions[i], name, moment); !status) {
       for (JobId id = first; id <= state_->tables.last_job; ++id) {
         const ManagedJob& job = state_->tables.jobs.at(id);
@@ -119,7 +163,7 @@ Result<std::vector<JobId>> ClusterController::submit(std::span<const Submission>
       state_->tables.last_job = first - 1;
       return status.error();
     }
-    ids.push_back(state_->tables.last_job);
+    ids.push_back(next);
   }
   if (!once_key.empty()) {
     state_->tables.once[std::string(once_key)] = {.body_hash = std::string(body_hash),

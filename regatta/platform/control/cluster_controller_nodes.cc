@@ -10,13 +10,16 @@
 
 #include "regatta/base/core/ids.h"
 #include "regatta/base/core/text.h"
+#include "regatta/platform/container/rank_container.h"
 #include "regatta/platform/control/cluster_controller.h"
 #include "regatta/platform/control/internal/attempts.h"
+#include "regatta/platform/trainer/training_request.h"
 
 namespace regatta::control {
 namespace {
 
 constexpr double kFenceFactor = 1.25;
+constexpr const char* kCheckpointVariable = "REGATTA_CHECKPOINT_FOLDER";
 
 // The facts that a node reports; its health and its domains' failures are the controller's.
 bool has_same_facts(const sched::ClusterNode& a, const sched::ClusterNode& b) {
@@ -184,19 +187,41 @@ std::vector<ReplicaOrder> ClusterController::orders_for(int index, Revision dura
         .kind = OrderKind::kStop, .key = {id, attempt.number, replica}, .fence = attempt.fence};
     if (attempt.stop == StopCause::kNone) {
       if (placed.phase != ReplicaPhase::kOrdered) continue;
-      auto spec = parse_job_spec(job.spec, "job");
+      auto spec = parse_job_spec(spec_text(state_->tables, job), "job");
       if (!spec) continue;
       order.kind = OrderKind::kStart;
       order.command = std::move(spec->command);
       order.environment = std::move(spec->environment);
+      if (!spec->training.empty()) {
+        order.command = {trainer::kTrainerProgram};
+        order.environment.emplace_back(trainer::kTrainingVariable, std::move(spec->training));
+      }
       order.working_folder = std::move(spec->working_folder);
+      if (!spec->checkpoint_folder.empty())
+        order.environment.emplace_back(kCheckpointVariable, std::move(spec->checkpoint_folder));
+      if (job.array > 0) {
+        order.environment.emplace_back("REGATTA_ARRAY", std::to_string(job.array));
+        order.environment.emplace_back("REGATTA_ARRAY_INDEX", std::to_string(job.array_index));
+      }
+      if (!spec->container.path.empty()) {
+        // An agent that knows no containers finds no such program, and runs nothing outside of one.
+        order.command.insert(order.command.begin(), container::kContainerProgram);
+        order.container = std::move(spec->container);
+      }
+      order.stop_signal = spec->stop_signal;
+      order.stop_grace = spec->stop_grace;
       order.user = job.user;
       order.devices = placed.devices;
       order.ranks = ranks_of_replica(*spec, placed.role);
       order.world_size = 0;
-      for (int i = 0; i < static_cast<int>(attempt.replicas.size()); ++i) {
+      order.replicas = static_cast<int>(attempt.replicas.size());
+      for (int i = 0; i < order.replicas; ++i) {
+        const int ranks = ranks_of_replica(*spec, at(attempt.replicas, i).role);
         if (i == replica) order.first_rank = order.world_size;
-        order.world_size += ranks_of_replica(*spec, at(attempt.replicas, i).role);
+        order.world_size += ranks;
+        if (replica == 0 && order.replicas <= kGangHostsMax)
+          order.hosts.push_back(
+              {at(state_->tables.nodes, at(attempt.replicas, i).node).address, ranks});
       }
       order.head_address = at(state_->tables.nodes, attempt.replicas.front().node).address;
     }

@@ -363,5 +363,28 @@ TEST_F(ClusterControllerTest, KeepsQueuesThatHaveJobs) {
               HasSubstr("queues"));
 }
 
+TEST_F(ClusterControllerTest, RunsAnArraySoManyAtATimeAndEndsAllOfItByItsHandle) {
+  join("a");
+  const JobId first = submit(R"(,"roles":[{"devices":1}],"array":"3-8%2")");
+  const ClusterTables& tables = controller_.tables();
+  EXPECT_EQ(tables.jobs.size(), 6U);
+  EXPECT_EQ(handle_of(tables.jobs.at(first + 1)), fmt::format("train-{}[4]", first));
+  EXPECT_EQ(find_handle(tables, fmt::format("train-{}[8]", first))->id, first + 5);
+  EXPECT_EQ(find_handle(tables, fmt::format("train-{}[9]", first)), nullptr);
+  EXPECT_EQ(tables.jobs.at(first + 1).spec, "") << "the spec is kept once";
+  decide();
+  EXPECT_EQ(tables.live.size(), 2U);
+  const std::vector<ReplicaOrder> orders = controller_.orders_for(0, durable_);
+  ASSERT_EQ(orders.size(), 2U);
+  EXPECT_THAT(orders[1].environment, testing::Contains(testing::Pair("REGATTA_ARRAY_INDEX", "4")));
+  report(0, {first, 1, 0}, true);
+  decide();
+  EXPECT_EQ(tables.jobs.at(first).phase, JobPhase::kSucceeded);
+  EXPECT_EQ(tables.live.size(), 2U);
+  EXPECT_EQ(jobs_of_handle(tables, fmt::format("train-{}", first)).size(), 6U);
+  EXPECT_EQ(jobs_of_handle(tables, fmt::format("train-{}[3]", first)).size(), 1U);
+  EXPECT_THAT(error_of(spec(R"(,"array":"9-3")")), HasSubstr("array"));
+}
+
 }  // namespace
 }  // namespace regatta::control

@@ -63,6 +63,9 @@ Status load_job(const store::Record& stored, Seconds now, ClusterTables& tables)
   job.id = record.id();
   job.revision = stored.revision;
   job.spec = std::move(*record.mutable_spec());
+  job.array = record.array();
+  job.array_index = record.array_index();
+  job.array_limit = record.array_limit();
   job.name = std::move(*record.mutable_name());
   job.queue = std::move(*record.mutable_queue());
   job.user = std::move(*record.mutable_user());
@@ -200,6 +203,9 @@ store::Change job_change(const ClusterTables& tables, const ManagedJob& job) {
   proto::JobRecord record;
   record.set_id(job.id);
   record.set_spec(job.spec);
+  record.set_array(job.array);
+  record.set_array_index(job.array_index);
+  record.set_array_limit(job.array_limit);
   record.set_name(job.name);
   record.set_queue(job.queue);
   record.set_user(job.user);
@@ -267,7 +273,43 @@ store::Change once_change(const std::string& key, const OnceResult& once) {
 }
 
 std::string handle_of(const ManagedJob& job) {
+  if (job.array > 0) return fmt::format("{}-{}[{}]", job.name, job.array, job.array_index);
+  return snapshot_name(job);
+}
+
+std::string snapshot_name(const ManagedJob& job) {
   return fmt::format("{}-{}", job.name, job.id);
+}
+
+const ManagedJob* find_handle(const ClusterTables& tables, std::string_view handle) {
+  const std::size_t bracket = handle.find('[');
+  if (bracket == std::string_view::npos || !handle.ends_with(']'))
+    return tables.find_job(job_of_handle(handle));
+  const JobId first = job_of_handle(handle.substr(0, bracket));
+  const auto index = parse_number<int>(handle.substr(bracket + 1, handle.size() - bracket - 2));
+  if (!index) return nullptr;
+  // Indices rise with the numbers.
+  for (auto job = tables.jobs.find(first); job != tables.jobs.end() && job->second.array == first;
+       ++job)
+    if (job->second.array_index == *index) return &job->second;
+  return nullptr;
+}
+
+const std::string& spec_text(const ClusterTables& tables, const ManagedJob& job) {
+  if (job.array == 0 || job.array == job.id) return job.spec;
+  const ManagedJob* first = tables.find_job(job.array);
+  return first != nullptr ? first->spec : job.spec;
+}
+
+std::vector<JobId> jobs_of_handle(const ClusterTables& tables, std::string_view handle) {
+  const ManagedJob* job = find_handle(tables, handle);
+  if (job == nullptr) return {};
+  if (job->array != job->id || handle.ends_with(']')) return {job->id};
+  std::vector<JobId> all;
+  for (auto one = tables.jobs.find(job->id);
+       one != tables.jobs.end() && one->second.array == job->id; ++one)
+    all.push_back(one->first);
+  return all;
 }
 
 JobId job_of_handle(std::string_view handle) {

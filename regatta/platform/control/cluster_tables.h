@@ -65,11 +65,19 @@ store::Change node_change(const ManagedNode& node);
 store::Change quotas_change(const ClusterTables& tables);
 store::Change once_change(const std::string& key, const OnceResult& once);
 
-// The word by which snapshots, orders and people call a job: its name and its number, such as
-// bert-17.
+// The word by which people call a job: its name and its number, such as bert-17, and of one of an
+// array also its index: bert-17[3].
 std::string handle_of(const ManagedJob& job);
-// The number in a handle, or of a text that is a number alone; 0: neither.
+// The word for it in snapshots: its name and its own number.
+std::string snapshot_name(const ManagedJob& job);
+// The number in a handle without an index, or of a text that is a number alone; 0: neither.
 JobId job_of_handle(std::string_view handle);
+// The job of a handle of any kind; nullptr: there is none.
+const ManagedJob* find_handle(const ClusterTables& tables, std::string_view handle);
+// Its spec, which the jobs of an array share.
+const std::string& spec_text(const ClusterTables& tables, const ManagedJob& job);
+// The jobs that a handle means which names `job`: without an index all of its array.
+std::vector<JobId> jobs_of_handle(const ClusterTables& tables, std::string_view handle);
 
 // The node's state for the scheduler.
 sched::NodeHealth health_of(const ManagedNode& node);

@@ -38,6 +38,16 @@ enum class ReplicaPhase {
 inline constexpr EnumNames<5> kReplicaPhaseNames = {"waiting", "ordered", "running", "ended",
                                                     "lost"};
 
+// The container of each rank of a job.
+struct ContainerImage {
+  std::string path;                      // on each node; "": ranks run without a container
+  bool is_read_only = false;             // its root file system
+  std::vector<std::string> mounts;       // paths of the node, at the same place inside
+  std::vector<std::string> cdi_devices;  // besides those of the replica's devices
+
+  bool operator==(const ContainerImage&) const = default;
+};
+
 // One replica of a gang on its place. `node` is an index of ClusterTables::nodes().
 struct Replica {
   int role = 0;
@@ -75,7 +85,10 @@ struct Attempt {
 struct ManagedJob {
   JobId id = 0;
   Revision revision = 0;
-  std::string spec;  // JSON, as it was submitted
+  std::string spec;  // JSON, as it was submitted; "" of the later ones of an array: spec_text()
+  JobId array = 0;   // the first job of its array, whose others have the next numbers; 0: none
+  int array_index = 0;
+  int array_limit = 0;  // so many of the array at a time; 0: any number
   std::string name;
   std::string queue;
   std::string user;

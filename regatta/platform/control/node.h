@@ -79,6 +79,15 @@ enum class OrderKind {
   kForget,  // the end is durable at the controller: the journal may drop the key
 };
 
+// The place of a replica of a gang, for the gang's own launchers.
+struct GangHost {
+  std::string address;
+  int ranks = 1;
+
+  bool operator==(const GangHost&) const = default;
+};
+inline constexpr int kGangHostsMax = 8192;
+
 // An order to an agent. It may come any number of times.
 struct ReplicaOrder {
   OrderKind kind = OrderKind::kStart;
@@ -94,6 +103,13 @@ struct ReplicaOrder {
   int ranks = 1;             // processes of this replica
   int world_size = 1;        // processes of the gang
   std::string head_address;  // of the node of its first replica
+  int replicas = 1;          // of the gang
+  // By replica, for the first one alone, which starts the others' ranks where it needs to; empty
+  // for gangs of more than kGangHostsMax replicas.
+  std::vector<GangHost> hosts;
+  ContainerImage container;
+  int stop_signal = 15;    // that asks its processes to end
+  Seconds stop_grace{-1};  // from then to SIGKILL; below 0: the node's own
 };
 
 }  // namespace regatta::control

@@ -27,6 +27,7 @@ struct NodeSessions::Impl {
     std::string node;
     std::unique_ptr<http::WebSocket> socket;
     int index = -1;  // of the node's tables; -1 before its hello
+    std::vector<std::string> capabilities;
   };
   struct LogStream {
     std::uint64_t session = 0;
@@ -129,6 +130,7 @@ struct NodeSessions::Impl {
     const auto [current, is_new] = by_node.try_emplace(session.node, number);
     if (!is_new && current->second != number) end(std::exchange(current->second, number));
     session.index = *index;
+    session.capabilities = hello.capabilities;
     send(number, NodeWelcome{.lease = runtime.options().control.lease,
                              .heartbeat = kHeartbeat,
                              .sent_ns = hello.sent_ns});
@@ -221,6 +223,22 @@ Result<std::int64_t> NodeSessions::request_log(const std::string& node,
                                           .length = length,
                                           .is_following = is_following});
   return number;
+}
+
+Status NodeSessions::request_metrics(const std::string& node, const control::ReplicaKey& key,
+                                     LogHandler handler) {
+  const auto session = impl_->by_node.find(node);
+  if (session == impl_->by_node.end())
+    return Error{Code::kUnavailable,
+                 fmt::format("node {}: it is not connected; try again later", node)};
+  const std::vector<std::string>& able = impl_->sessions.at(session->second).capabilities;
+  if (std::find(able.begin(), able.end(), "metrics") == able.end())
+    return Error{Code::kUnavailable,
+                 fmt::format("node {}: its agent knows no metrics; upgrade it", node)};
+  const std::int64_t number = ++impl_->last_log;
+  impl_->logs[number] = {.session = session->second, .handler = std::move(handler)};
+  impl_->send(session->second, LogRequest{.request = number, .key = key, .is_of_metrics = true});
+  return {};
 }
 
 void NodeSessions::cancel_log(std::int64_t request) {

@@ -44,6 +44,11 @@ class NodeSessions {
                                    int rank, std::int64_t offset, std::int64_t length,
                                    bool is_following, LogHandler handler);
   void cancel_log(std::int64_t request);
+  // Asks the node of the replica for its metrics, as JSON (node_agent/internal/metrics_file.h);
+  // `handler` gets the parts until the last. kUnavailable: the node is not connected, or its agent
+  // is too old.
+  Status request_metrics(const std::string& node, const control::ReplicaKey& key,
+                         LogHandler handler);
 
  private:
   struct Impl;

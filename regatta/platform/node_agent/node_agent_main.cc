@@ -175,6 +175,9 @@ Status work(ProgramOptions options, int stop_fd) {
   agent_options.runner.supervisor = folder + "/" + agent::kSupervisorProgram;
   agent_options.runner.node = options.name;
   agent_options.runner.device_type = facts.device_type;
+  agent_options.runner.address = options.address;
+  agent_options.runner.leaf = facts.leaf;
+  agent_options.runner.group = facts.group;
   agent_options.runner.log_bytes_max = options.log_bytes_max;
   agent_options.runner.grace_ms = static_cast<int>(options.grace_s * 1000);
   agent_options.runner.uses_cgroups = !options.has_no_cgroups;

@@ -1,5 +1,6 @@
 #include "regatta/platform/node_protocol/controller_message.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -11,7 +12,8 @@ namespace {
 using control::OrderKind;
 
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-constexpr std::int64_t kRanksMost = std::int64_t{1} << 24;          // of a gang
+constexpr std::int64_t kRanksMost = std::int64_t{1} << 24;  // of a gang
+constexpr std::int64_t kGraceMsMost = 3'600'001;
 constexpr std::size_t kArgumentBytesMost = std::size_t{128} << 10;  // Linux, MAX_ARG_STRLEN
 
 void write_order(const control::ReplicaOrder& order, proto::Order& to) {
@@ -32,6 +34,24 @@ void write_order(const control::ReplicaOrder& order, proto::Order& to) {
   to.set_ranks(order.ranks);
   to.set_world_size(order.world_size);
   to.set_head_address(order.head_address);
+  to.set_replicas(order.replicas);
+  for (const control::GangHost& host : order.hosts) {
+    proto::GangHost& one = *to.add_hosts();
+    one.set_address(host.address);
+    one.set_ranks(host.ranks);
+  }
+  if (!order.container.path.empty()) {
+    proto::Container& container = *to.mutable_container();
+    container.set_image(order.container.path);
+    container.set_read_only(order.container.is_read_only);
+    container.mutable_mounts()->Assign(order.container.mounts.begin(),
+                                       order.container.mounts.end());
+    container.mutable_cdi()->Assign(order.container.cdi_devices.begin(),
+                                    order.container.cdi_devices.end());
+  }
+  to.set_stop_signal(order.stop_signal);
+  if (order.stop_grace.value >= 0)
+    to.set_stop_grace_ms(static_cast<std::int64_t>(order.stop_grace.value * 1000) + 1);
 }
 
 Status read_command(const proto::Order& from, control::ReplicaOrder& order) {
@@ -46,6 +66,38 @@ Status read_command(const proto::Order& from, control::ReplicaOrder& order) {
       return field_error("environment", "it has a variable without a proper name");
     order.environment.emplace_back(variable.name(), variable.value());
   }
+  return {};
+}
+
+// Parts that earlier controllers do not send.
+Status read_gang(const proto::Order& from, control::ReplicaOrder& order) {
+  REGATTA_TRY_DO(check_range("replicas", from.replicas(), 0, kRanksMost));
+  REGATTA_TRY_DO(check_range("hosts", from.hosts_size(), 0, control::kGangHostsMax));
+  REGATTA_TRY_DO(check_range("stop_signal", from.stop_signal(), 0, 64));
+  REGATTA_TRY_DO(check_range("stop_grace_ms", from.stop_grace_ms(), 0, kGraceMsMost));
+  order.replicas = std::max(1, from.replicas());
+  for (const proto::GangHost& host : from.hosts()) {
+    REGATTA_TRY_DO(check_length("hosts", host.address(), 256));
+    REGATTA_TRY_DO(check_range("hosts", host.ranks(), 1, kReplicaRanksMax));
+    order.hosts.push_back({.address = host.address(), .ranks = host.ranks()});
+  }
+  if (from.stop_signal() > 0) order.stop_signal = from.stop_signal();
+  if (from.stop_grace_ms() > 0)
+    order.stop_grace = Seconds{static_cast<double>(from.stop_grace_ms() - 1) / 1000};
+  return {};
+}
+
+Status read_container(const proto::Container& from, control::ContainerImage& container) {
+  REGATTA_TRY_DO(check_length("container", from.image(), 4096));
+  REGATTA_TRY_DO(check_range("container", from.mounts_size() + from.cdi_size(), 0, 1024));
+  for (const std::string& mount : from.mounts())
+    REGATTA_TRY_DO(check_length("container", mount, 4096));
+  for (const std::string& device : from.cdi())
+    REGATTA_TRY_DO(check_length("container", device, 256));
+  container.path = from.image();
+  container.is_read_only = from.read_only();
+  container.mounts.assign(from.mounts().begin(), from.mounts().end());
+  container.cdi_devices.assign(from.cdi().begin(), from.cdi().end());
   return {};
 }
 
@@ -64,7 +116,8 @@ Status read_start(const proto::Order& from, control::ReplicaOrder& order) {
   order.ranks = from.ranks();
   order.world_size = from.world_size();
   order.head_address = from.head_address();
-  return {};
+  if (from.has_container()) REGATTA_TRY_DO(read_container(from.container(), order.container));
+  return read_gang(from, order);
 }
 
 void write(const NodeWelcome& welcome, proto::ControllerFrame& frame) {
@@ -132,6 +185,7 @@ void write(const LogRequest& request, proto::ControllerFrame& frame) {
   to.set_length(request.length);
   to.set_follow(request.is_following);
   to.set_cancel(request.is_cancelled);
+  to.set_metrics(request.is_of_metrics);
 }
 
 Result<ControllerMessage> read(const proto::LogRequest& from) {
@@ -147,6 +201,7 @@ Result<ControllerMessage> read(const proto::LogRequest& from) {
     request.offset = from.offset();
     request.length = from.length();
     request.is_following = from.follow();
+    request.is_of_metrics = from.metrics();
   }
   return ControllerMessage(request);
 }

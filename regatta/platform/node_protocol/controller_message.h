@@ -38,11 +38,12 @@ struct HeartbeatAnswer {
 struct LogRequest {
   std::int64_t request = 0;  // number that the parts repeat
   control::ReplicaKey key;
-  int rank = 0;               // of this replica, from 0
-  std::int64_t offset = 0;    // of the first byte; a later part where that one is dropped
-  std::int64_t length = 0;    // most bytes; 0: up to the end
-  bool is_following = false;  // goes on until the replica is over; `length` does not count then
-  bool is_cancelled = false;  // the request with this number ends
+  int rank = 0;                // of this replica, from 0
+  std::int64_t offset = 0;     // of the first byte; a later part where that one is dropped
+  std::int64_t length = 0;     // most bytes; 0: up to the end
+  bool is_following = false;   // goes on until the replica is over; `length` does not count then
+  bool is_cancelled = false;   // the request with this number ends
+  bool is_of_metrics = false;  // what the replica measured, as JSON, in place of a rank's log
 };
 
 struct RenewedCertificate {

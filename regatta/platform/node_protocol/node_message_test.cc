@@ -41,6 +41,12 @@ control::ReplicaOrder start_order() {
   order.ranks = 8;
   order.world_size = 16;
   order.head_address = "10.0.0.16";
+  order.replicas = 2;
+  order.hosts = {{"n1", 8}, {"n2", 8}};
+  order.stop_signal = 10;
+  order.container = {
+      .path = "/image", .is_read_only = true, .mounts = {"/a"}, .cdi_devices = {"k/d=0"}};
+  order.stop_grace = Seconds{0};
   return order;
 }
 
@@ -106,14 +112,20 @@ TEST(NodeProtocol, KeepsEveryFieldOfTheControllersMessages) {
   EXPECT_EQ(read.first_rank, 8);
   EXPECT_EQ(read.world_size, 16);
   EXPECT_EQ(read.head_address, order.head_address);
+  EXPECT_EQ(read.replicas, 2);
+  EXPECT_EQ(read.hosts, order.hosts);
+  EXPECT_EQ(read.container, order.container);
+  EXPECT_EQ(read.stop_signal, 10);
+  EXPECT_EQ(read.stop_grace, Seconds{0});
+  EXPECT_LT(orders.orders[1].stop_grace.value, 0);
   EXPECT_EQ(orders.orders[1].kind, OrderKind::kForget);
 
   const auto welcome = sent(NodeWelcome{.lease = Seconds{20}, .heartbeat = Seconds{2}});
   EXPECT_EQ(welcome.lease, Seconds{20});
   EXPECT_EQ(welcome.heartbeat, Seconds{2});
   EXPECT_EQ(sent(HeartbeatAnswer{.sent_ns = 5}).sent_ns, 5);
-  const auto log =
-      sent(LogRequest{.request = 4, .key = {1, 1, 0}, .rank = 2, .is_following = true});
+  const auto log = sent(LogRequest{
+      .request = 4, .key = {1, 1, 0}, .rank = 2, .is_following = true, .is_of_metrics = true});
   EXPECT_TRUE(log.is_following);
   EXPECT_EQ(log.rank, 2);
   EXPECT_EQ(sent(RenewedCertificate{.certificate = "PEM"}).certificate, "PEM");

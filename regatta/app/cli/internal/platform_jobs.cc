@@ -18,6 +18,7 @@
 #include "regatta/base/core/text.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/platform/control/job.h"
+#include "regatta/platform/control/job_spec.h"
 
 namespace regatta::cli {
 namespace {
@@ -100,11 +101,23 @@ Result<nlohmann::json> wait_for_job(PlatformClient& client, const std::string& i
 
 // The handles of the jobs that were submitted, or their numbers where it was a list.
 std::vector<std::string> names_of(const nlohmann::json& answer) {
+  if (answer.contains("array")) return {text_in(answer, "name") + "-" + text_in(answer, "id")};
   if (!answer.contains("ids")) return {text_in(answer, "handle")};
   std::vector<std::string> names;
   for (const nlohmann::json& id : answer["ids"])
     if (id.is_string()) names.push_back(id.get<std::string>());
   return names;
+}
+
+// The handles of all jobs of an array, else `names`.
+std::vector<std::string> waited_for(const nlohmann::json& answer, std::vector<std::string> names) {
+  const nlohmann::json spec = answer.value("spec", nlohmann::json::object());
+  const auto array = control::parse_job_array(text_in(spec, "array"));
+  if (!answer.contains("array") || !array) return names;
+  std::vector<std::string> all;
+  for (int i = 0; i < array->size(); ++i)
+    all.push_back(fmt::format("{}[{}]", names.front(), array->index_at(i)));
+  return all;
 }
 
 Result<int> submit(const SubmitOptions& options) {
@@ -123,7 +136,7 @@ Result<int> submit(const SubmitOptions& options) {
     return 0;
   }
   int worst = 0;
-  for (const std::string& name : names) {
+  for (const std::string& name : waited_for(answer, names)) {
     REGATTA_TRY(job, wait_for_job(client, name));
     if (options.json) print_now(job.dump() + "\n");
     if (const int status = status_of_job(job); worst == 0) worst = status;
@@ -200,6 +213,31 @@ void print_job(const nlohmann::json& job) {
   std::fputs(format_table(rows).c_str(), stdout);
 }
 
+// The last value of each series, and beside it what was predicted.
+void print_metrics(const nlohmann::json& metrics) {
+  const auto list = [](const nlohmann::json& from, const char* key) {
+    const auto found = from.find(key);
+    return found != from.end() && found->is_array() ? *found : nlohmann::json::array();
+  };
+  const auto number = [](const nlohmann::json& value) {
+    return value.is_number() ? fmt::format("{:.6g}", value.get<double>()) : std::string("nan");
+  };
+  const auto predicted = metrics.find("predicted");
+  const bool is_predicted = predicted != metrics.end() && predicted->is_object();
+  std::vector<std::vector<std::string>> rows = {{"metric", "step", "value", "predicted"}};
+  for (const nlohmann::json& series : list(metrics, "series")) {
+    const nlohmann::json steps = list(series, "steps");
+    const nlohmann::json values = list(series, "values");
+    if (steps.empty() || values.empty()) continue;
+    const std::string name = text_in(series, "name");
+    const bool has_other = is_predicted && predicted->contains(name);
+    rows.push_back({printable(name, 64), number(steps.back()),
+                    number(values.back()) + " " + printable(text_in(series, "unit"), 20),
+                    has_other ? number((*predicted)[name]) : ""});
+  }
+  if (rows.size() > 1) std::fputs(format_table(rows).c_str(), stdout);
+}
+
 // Shows a job, after `action` on it ("" for none).
 Result<int> act_on_job(const JobOptions& options, const std::string& action) {
   REGATTA_TRY(client, PlatformClient::open(options.connection));
@@ -207,12 +245,16 @@ Result<int> act_on_job(const JobOptions& options, const std::string& action) {
   if (!action.empty())
     call = {.method = "POST", .target = job_target(options.job, ("/" + action).c_str())};
   REGATTA_TRY(job, client.call_again(call));
-  if (options.json)
+  if (options.json) {
     fmt::print("{}\n", job.dump());
-  else if (action.empty())
+  } else if (action.empty()) {
     print_job(job);
-  else
+    // Its node may be away, or may have forgotten them: the job is shown all the same.
+    if (const auto metrics = client.call({.target = job_target(options.job, "/metrics")}))
+      print_metrics(*metrics);
+  } else {
     fmt::print("{}\n", phase_line(job));
+  }
   return 0;
 }
 

@@ -26,6 +26,8 @@ constexpr int kPageMax = 500;
 constexpr int kScannedMax = 20'000;  // objects that one page looks at
 constexpr std::size_t kOnceKeyMax = 255;
 constexpr int kPriorityMax = 1'000'000'000;
+constexpr std::size_t kMetricsBytesMax = 5 << 20;
+constexpr std::string_view kNoMetrics = R"({"series":[],"predicted":null})";
 
 // The body of a repeated request is compared by it. It keeps users from mistakes, not from
 // themselves.
@@ -54,7 +56,7 @@ Result<std::vector<control::Submission>> submissions_of(const ApiRequest& reques
 Result<const control::ManagedJob*> find_job(const ControllerRuntime& runtime,
                                             const ApiRequest& request) {
   const std::string& text = request.parameters.front();
-  const control::ManagedJob* job = runtime.tables().find_job(control::job_of_handle(text));
+  const control::ManagedJob* job = control::find_handle(runtime.tables(), text);
   if (job == nullptr)
     return Error{Code::kNotFound, fmt::format("job {}: there is none; list them with regatta jobs",
                                               printable(text, 60))};
@@ -76,8 +78,14 @@ void change_job(ControllerRuntime& runtime, const ApiRequest& request, Work work
   if (auto refusal = check_owner(**job, request.caller))
     return respond(runtime, request, std::move(*refusal));
   const control::JobId id = (*job)->id;
-  const Status status = runtime.change(
-      [&](auto& core, const control::Moment& moment) { return work(core, id, moment); });
+  const auto ids = control::jobs_of_handle(runtime.tables(), request.parameters.front());
+  const Status status = runtime.change([&](auto& core, const control::Moment& moment) {
+    if (ids.size() == 1) return work(core, id, moment);
+    // Those of an array that are over already stay as they are.
+    for (const control::JobId one : ids)
+      if (!is_over(core.tables().find_job(one)->phase)) static_cast<void>(work(core, one, moment));
+    return Status();
+  });
   if (!status) return respond(runtime, request, problem(status.error()));
   const control::ManagedJob& changed = *runtime.tables().find_job(id);
   respond_json(runtime, request, job_json(runtime.tables(), changed, true), 200, changed.revision);
@@ -91,6 +99,11 @@ std::int64_t query_number(const ApiRequest& request, std::string_view key, std::
   if (number && *number >= 0) return *number;
   refuse(request, {Code::kInvalidInput, fmt::format("{}: no whole number; give one from 0", key)});
   return -1;
+}
+
+Error no_such_replica(const control::ManagedJob& job, std::int64_t replica) {
+  return {Code::kNotFound, fmt::format("job {}: replica {} has not run; it has run {} replicas",
+                                       handle_of(job), replica, job.last_nodes.size())};
 }
 
 }  // namespace
@@ -205,9 +218,7 @@ void read_log(ControllerRuntime& runtime, controller::NodeSessions& sessions,
   if (length < 0) return;
   const std::vector<int>& nodes = (*job)->last_nodes;
   if (replica >= static_cast<std::int64_t>(nodes.size()))
-    return refuse(request, {Code::kNotFound,
-                            fmt::format("job {}: replica {} has not run; it has run {} replicas",
-                                        handle_of(**job), replica, nodes.size())});
+    return refuse(request, no_such_replica(**job, replica));
   struct LogReader {
     std::unique_ptr<http::ResponseStream> stream;
     std::int64_t request = 0;
@@ -232,6 +243,36 @@ void read_log(ControllerRuntime& runtime, controller::NodeSessions& sessions,
       });
   if (!number) return refuse(request, number.error());
   reader->request = *number;
+}
+
+void get_job_metrics(ControllerRuntime& runtime, controller::NodeSessions& sessions,
+                     const ApiRequest& request) {
+  const auto job = find_job(runtime, request);
+  if (!job) return refuse(request, job.error());
+  const std::int64_t replica = query_number(request, "replica", 0);
+  if (replica < 0) return;
+  const std::vector<int>& nodes = (*job)->last_nodes;
+  if (nodes.empty()) return respond_json(runtime, request, std::string(kNoMetrics));
+  if (replica >= static_cast<std::int64_t>(nodes.size()))
+    return refuse(request, no_such_replica(**job, replica));
+  const auto text = std::make_shared<std::string>();
+  const Status asked = sessions.request_metrics(
+      at(runtime.tables().nodes, at(nodes, static_cast<int>(replica))).facts.name,
+      {(*job)->id, (*job)->attempts, static_cast<int>(replica)},
+      [text, exchange = request.exchange](const node_protocol::LogPart& part) {
+        if (text->size() + part.data.size() <= kMetricsBytesMax) *text += part.data;
+        if (!part.is_last) return;
+        if (!part.error.empty()) return exchange->respond(problem(503, "Unavailable", part.error));
+        // A node is not trusted with what others read as JSON.
+        const auto tree = parse_json(*text, "metrics", kBodyBounds);
+        if (!tree) return exchange->respond(problem(tree.error()));
+        http::Response response;
+        response.content_type = "application/json";
+        response.headers = {{"Cache-Control", "no-store"}};
+        response.body = std::move(*text);
+        exchange->respond(std::move(response));
+      });
+  if (!asked) refuse(request, asked.error());
 }
 
 }  // namespace regatta::api

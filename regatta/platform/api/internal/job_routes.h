@@ -18,4 +18,8 @@ void act_on_job(controller::ControllerRuntime& runtime, const ApiRequest& reques
 void read_log(controller::ControllerRuntime& runtime, controller::NodeSessions& sessions,
               const ApiRequest& request);
 
+// Metrics of the job: series of one replica of its latest attempt, and what was predicted.
+void get_job_metrics(controller::ControllerRuntime& runtime, controller::NodeSessions& sessions,
+                     const ApiRequest& request);
+
 }  // namespace regatta::api

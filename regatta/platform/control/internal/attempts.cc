@@ -27,9 +27,9 @@ Seconds kept_work(const JobSpec& spec, Seconds elapsed) {
   return interval * std::floor(elapsed.value / interval.value);
 }
 
-JobSpec spec_of(const ManagedJob& job) {
+JobSpec spec_of(const ControllerState& state, const ManagedJob& job) {
   // It was read when it was submitted.
-  auto spec = parse_job_spec(job.spec, "job");
+  auto spec = parse_job_spec(spec_text(state.tables, job), "job");
   return spec ? std::move(*spec) : JobSpec{};
 }
 
@@ -71,7 +71,7 @@ void finish_attempt(ControllerState& state, ManagedJob& job, const Moment& momen
   const std::unique_ptr<Attempt> attempt = std::move(job.attempt);
   const std::vector<Replica> next = std::exchange(job.next, {});
   state.tables.live.erase(job.id);
-  const JobSpec spec = spec_of(job);
+  const JobSpec spec = spec_of(state, job);
   const std::string last_reason = job.reason;
   if (attempt->stop != StopCause::kNone)
     job.completed += kept_work(spec, moment.now - attempt->started);

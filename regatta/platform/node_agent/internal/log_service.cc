@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "regatta/platform/node_agent/internal/metrics_file.h"
 #include "regatta/platform/node_agent/internal/rank_log.h"
 
 namespace regatta::node_agent {
@@ -17,6 +18,8 @@ constexpr Seconds kFollowEvery{0.1};
 void LogService::request(const node_protocol::LogRequest& request) {
   if (request.is_cancelled) {
     open_.erase(request.request);
+  } else if (request.is_of_metrics) {
+    serve_metrics(request);
   } else if (open_.size() >= kRequestsMost) {
     access_.send({.request = request.request,
                   .offset = 0,
@@ -26,6 +29,17 @@ void LogService::request(const node_protocol::LogRequest& request) {
   } else {
     open_[request.request] = request;
   }
+}
+
+// They are bounded, so they leave at once.
+void LogService::serve_metrics(const node_protocol::LogRequest& request) const {
+  const std::string text = read_metrics(access_.run_folder(request.key));
+  for (std::size_t begin = 0; begin < text.size(); begin += kPartBytes)
+    access_.send({.request = request.request,
+                  .offset = static_cast<std::int64_t>(begin),
+                  .data = text.substr(begin, kPartBytes),
+                  .is_last = begin + kPartBytes >= text.size(),
+                  .error = {}});
 }
 
 bool LogService::serve_one(node_protocol::LogRequest& request, bool& is_done) const {

@@ -166,7 +166,7 @@ Status NodeAgent::handle_link() {
 
 void NodeAgent::send_hello() {
   node_protocol::NodeHello hello;
-  hello.capabilities = {"logs", "log_follow"};
+  hello.capabilities = {"logs", "log_follow", "metrics"};
   hello.facts = options_.facts;
   hello.address = options_.address;
   hello.journal_id = journal_.id();
@@ -231,6 +231,7 @@ Status NodeAgent::handle_time() {
   if (now < next_heartbeat_ns_) return {};
   next_heartbeat_ns_ = now + heartbeat_ns_;
   core_->tick(seconds_of(now));
+  runner_.trim_files();
   REGATTA_TRY_DO(carry_out());
   if (!is_open_) return {};
   if (now - latest_answer_ns_ > std::max(kSilenceLeastNs, 4 * heartbeat_ns_)) {

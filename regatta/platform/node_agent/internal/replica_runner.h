@@ -24,6 +24,9 @@ struct RunnerOptions {
   std::string supervisor;    // path of the program
   std::string node;
   std::string device_type;
+  std::string address = {};  // at which other nodes reach this one
+  int leaf = 0;              // of the node in the fabric
+  int group = 0;
   std::int64_t log_bytes_max = 16 << 20;  // of a rank's log file; two are kept
   int grace_ms = 10000;
   std::size_t runs_kept = 64;  // folders of replicas that the controller has forgotten, for logs
@@ -54,6 +57,9 @@ class ReplicaRunner {
   // After the start: folders of replicas that are not among `keys` are those of forgotten ones.
   void set_known(const std::vector<control::ReplicaKey>& keys);
 
+  // Bounds the files that replicas write here themselves; call it about once a second.
+  void trim_files() const;
+
   // Polls readable when a supervisor has ended.
   int descriptor() const { return events_.get(); }
   std::vector<EndedReplica> take_ended();
@@ -71,6 +77,8 @@ class ReplicaRunner {
   };
   explicit ReplicaRunner(RunnerOptions options) : options_(std::move(options)) {}
   Result<ReplicaSpec> spec_for(const control::ReplicaOrder& order, const std::string& run);
+  Status put_into_container(const control::ReplicaOrder& order, const std::string& run,
+                            ReplicaSpec& spec) const;
   Status watch(const control::ReplicaKey& key, pid_t pid, os::UniqueFd pidfd);
   ReplicaExit close_run(const control::ReplicaKey& key, const std::string& reason);
   void signal(const control::ReplicaKey& key, int signal);

@@ -32,7 +32,8 @@ struct ReplicaSpec {
   int first_rank = 0;
   int ranks = 1;
   std::int64_t log_bytes_max = 16 << 20;  // of a rank's log file; two are kept
-  int grace_ms = 10000;                   // between SIGTERM and SIGKILL
+  int grace_ms = 10000;                   // between the stop signal and SIGKILL
+  int stop_signal = 15;                   // SIGTERM
 
   bool operator==(const ReplicaSpec& other) const;
 };

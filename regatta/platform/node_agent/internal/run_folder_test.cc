@@ -23,6 +23,7 @@ ReplicaSpec full_spec() {
   spec.ranks = 4;
   spec.log_bytes_max = 12345;
   spec.grace_ms = 50;
+  spec.stop_signal = 10;
   return spec;
 }
 

@@ -152,7 +152,7 @@ class ReplicaSupervisor {
     if (kill_at_ns_ != kNever) return;
     kill_at_ns_ = boottime_ns() + spec_.grace_ms * kMillisecond;
     for (const SupervisedRank& rank : ranks_)
-      if (!rank.is_over) ::kill(-rank.started.pid, SIGTERM);
+      if (!rank.is_over) ::kill(-rank.started.pid, spec_.stop_signal);
   }
 
   void kill_all() {
