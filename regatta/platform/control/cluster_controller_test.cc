@@ -363,6 +363,35 @@ TEST_F(ClusterControllerTest, KeepsQueuesThatHaveJobs) {
               HasSubstr("queues"));
 }
 
+TEST_F(ClusterControllerTest, GrowsAnElasticJobIntoFreeDevicesAndShrinksItForOthers) {
+  join("a", 4);
+  const JobId other = submit(R"(,"roles":[{"devices":3}])");
+  decide();
+  report(0, {other, 1, 0}, false);
+  const JobId elastic = submit(
+      R"(,"roles":[{"replicas":1,"replicas_max":4,"devices":1}],"checkpoint":{"interval":"10s"})");
+  decide();
+  ASSERT_EQ(job(elastic).attempt->replicas.size(), 1U);
+  report(0, {elastic, 1, 0}, false);
+  report(0, {other, 1, 0}, true);
+  decide();
+  ASSERT_EQ(job(elastic).attempt->stop, StopCause::kMoved) << job(elastic).reason;
+  report(0, {elastic, 1, 0}, true, 143);
+  ASSERT_EQ(job(elastic).attempt->replicas.size(), 4U) << "it does not know when it ends";
+  EXPECT_EQ(controller_.orders_for(0, durable_).front().world_size, 4);
+  for (int replica = 0; replica < 4; ++replica)
+    report(0, {elastic, 2, replica}, false);
+  moment_.now += Seconds{3600};
+  const JobId urgent = submit(R"(,"priority":10,"roles":[{"devices":2}])");
+  decide();
+  ASSERT_EQ(job(elastic).attempt->stop, StopCause::kMoved) << job(urgent).reason;
+  for (int replica = 0; replica < 4; ++replica)
+    report(0, {elastic, 2, replica}, true, 143);
+  EXPECT_EQ(job(elastic).attempt->replicas.size(), 2U);
+  EXPECT_EQ(job(urgent).phase, JobPhase::kStarting);
+  EXPECT_EQ(job(elastic).failures + job(elastic).evictions, 0);
+}
+
 TEST_F(ClusterControllerTest, RunsAnArraySoManyAtATimeAndEndsAllOfItByItsHandle) {
   join("a");
   const JobId first = submit(R"(,"roles":[{"devices":1}],"array":"3-8%2")");
