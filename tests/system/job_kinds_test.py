@@ -143,7 +143,7 @@ mounts: [/usr]
         self.wait_for(lambda: self.job(stuck)["status"]["phase"] == "running")
         self.done("cancel", stuck)
         self.assertEqual(self.ended(stuck)["phase"], "cancelled")
-        self.wait_for(lambda: not list(pathlib.Path("/sys/fs/cgroup").glob("*/regatta-containers/*")))
+        self.wait_for(lambda: not list(pathlib.Path("/sys/fs/cgroup").glob("*/regatta-*-*.*.0-0")))
 
     def layout_of(self, root):
         """An OCI layout of two layers, of which the second takes a file of the first away."""

@@ -40,7 +40,7 @@ TEST(ContainerConfig, RunsTheCommandAsTheUserWithoutRights) {
   EXPECT_EQ(config["root"]["readonly"], false);
   // The node's network and processes: ranks reach each other as without a container.
   EXPECT_EQ(config["linux"]["namespaces"], json::array({{{"type", "mount"}}}));
-  EXPECT_EQ(config["linux"]["cgroupsPath"], "/regatta-containers/regatta-n-1.1.0-1");
+  EXPECT_EQ(config["linux"]["cgroupsPath"], "/regatta-n-1.1.0-1");
 }
 
 TEST(ContainerConfig, BindsWhatWasOpened) {
