@@ -369,7 +369,7 @@ TEST_F(ClusterControllerTest, GrowsAnElasticJobIntoFreeDevicesAndShrinksItForOth
   decide();
   report(0, {other, 1, 0}, false);
   const JobId elastic = submit(
-      R"(,"roles":[{"replicas":1,"replicas_max":4,"devices":1}],"checkpoint":{"interval":"10s"})");
+      R"(,"roles":[{"replicas":1,"replicas_max":4,"devices":1}],"checkpoint":{"interval":"10s","restart":"20s"})");
   decide();
   ASSERT_EQ(job(elastic).attempt->replicas.size(), 1U);
   report(0, {elastic, 1, 0}, false);

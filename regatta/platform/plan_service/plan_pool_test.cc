@@ -36,6 +36,7 @@ TEST(PlanPool, RefusesMoreThanMayWaitAndEndsWhatIsLate) {
         has_begun = true;
         while (!is_late())
           os::sleep_for(Seconds{0.005});
+        os::sleep_for(Seconds{0.1});  // until the one that waits is late, too
         return Result<std::string>(Error{Code::kTimeout, "late"});
       },
       done));

@@ -42,9 +42,7 @@ json cluster_of_preset(const json& given) {
   json cluster = {{"name", "form"},
                   {"server_types", {{"server", {{"preset", given["server"]}}}}},
                   {"servers", {{"count", given.value("servers", 1)}, {"type", "server"}}}};
-  const topo::ServerType* preset = topo::find_server_preset(given["server"].get<std::string>());
-  if (preset != nullptr && given.value("servers", 1) > 1)
-    cluster["fabric"] = {{"tiers", {"leaf"}}, {"rails", std::max(1, preset->nic_count)}};
+  if (given.value("servers", 1) > 1) cluster["fabric"] = {{"tiers", {"leaf"}}};
   return cluster;
 }
 
