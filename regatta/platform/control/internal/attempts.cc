@@ -78,6 +78,7 @@ void finish_attempt(ControllerState& state, ManagedJob& job, const Moment& momen
   if (job.is_cancelled) {
     set_over(state, job, JobPhase::kCancelled, "its user cancelled it", moment);
   } else if (attempt->stop == StopCause::kNone) {
+    job.exit_status = 0;  // an earlier attempt may have failed
     set_over(state, job, JobPhase::kSucceeded, "all its replicas succeeded", moment);
   } else if (attempt->stop == StopCause::kMoved && check_places(state, job, next)) {
     begin_attempt(state, job, next, moment);
