@@ -1,0 +1,154 @@
+// The pixels of a heat map of devices: each device a square, those of a server a block of up to four
+// columns. Values are bytes; only squares whose value changed are written.
+
+export interface HeatMapLayout {
+  square: number; // side in device pixels, with its gap
+  columns: number; // of squares in a block
+  rows: number;
+  blocks: number; // in a line
+  width: number;
+  height: number;
+}
+
+const blockGap = 3;
+
+// The largest squares with which `servers` blocks of `devices` squares fit into width x height_max;
+// squares of 3 pixels where none fit.
+export function layoutOf(
+  servers: number,
+  devices: number,
+  width: number,
+  heightMax: number,
+): HeatMapLayout {
+  const columns = Math.max(1, devices > 4 ? Math.ceil(devices / Math.ceil(devices / 4)) : devices);
+  const rows = Math.max(1, Math.ceil(devices / columns));
+  for (let square = 28; ; --square) {
+    const blocks = Math.max(1, Math.floor((width + blockGap) / (columns * square + blockGap)));
+    const lines = Math.ceil(servers / blocks);
+    const height = Math.max(1, lines * (rows * square + blockGap) - blockGap);
+    if (height <= heightMax || square <= 3) return { square, columns, rows, blocks, width, height };
+  }
+}
+
+export class HeatMapDrawing {
+  private pixels: Uint32Array;
+  private image: ImageData;
+  private drawn: Uint8Array;
+  private isDrawn: Uint8Array;
+
+  // `starts`: for each server the index of its first device; one more at the end.
+  constructor(
+    private readonly context: CanvasRenderingContext2D,
+    readonly layout: HeatMapLayout,
+    readonly starts: Uint32Array,
+    private readonly palette: Uint32Array,
+  ) {
+    this.image = context.createImageData(layout.width, layout.height);
+    this.pixels = new Uint32Array(this.image.data.buffer);
+    const devices = starts[starts.length - 1] ?? 0;
+    this.drawn = new Uint8Array(devices);
+    this.isDrawn = new Uint8Array(devices);
+  }
+
+  // Draws the squares whose value is not the drawn one; the answer is their number.
+  update(values: Uint8Array): number {
+    const { square, columns, rows, blocks, width } = this.layout;
+    const side = square > 3 ? square - 1 : square;
+    const blockWidth = columns * square + blockGap;
+    const blockHeight = rows * square + blockGap;
+    let changed = 0;
+    let top = Infinity;
+    let bottom = -1;
+    for (let server = 0; server + 1 < this.starts.length; ++server) {
+      const first = this.starts[server] as number;
+      const end = this.starts[server + 1] as number;
+      for (let device = first; device < end; ++device) {
+        const value = values[device] as number;
+        if (this.isDrawn[device] && this.drawn[device] === value) continue;
+        this.isDrawn[device] = 1;
+        this.drawn[device] = value;
+        ++changed;
+        const place = device - first;
+        const x = (server % blocks) * blockWidth + (place % columns) * square;
+        const y = Math.floor(server / blocks) * blockHeight + Math.floor(place / columns) * square;
+        const pixel = this.palette[value] as number;
+        for (let line = y; line < y + side; ++line) {
+          const at = line * width + x;
+          this.pixels.fill(pixel, at, at + side);
+        }
+        if (y < top) top = y;
+        if (y + side > bottom) bottom = y + side;
+      }
+    }
+    if (changed > 0) this.context.putImageData(this.image, 0, 0, 0, top, width, bottom - top);
+    return changed;
+  }
+
+  // The device below a point in device pixels, or -1.
+  deviceAt(x: number, y: number): number {
+    const { square, columns, rows, blocks } = this.layout;
+    const blockWidth = columns * square + blockGap;
+    const blockHeight = rows * square + blockGap;
+    const column = Math.floor(x / blockWidth);
+    const server = Math.floor(y / blockHeight) * blocks + column;
+    const inX = Math.floor((x - column * blockWidth) / square);
+    const inY = Math.floor((y % blockHeight) / square);
+    if (x < 0 || y < 0 || column >= blocks || inX >= columns || inY >= rows) return -1;
+    const first = this.starts[server];
+    const end = this.starts[server + 1];
+    if (first === undefined || end === undefined) return -1;
+    const device = first + inY * columns + inX;
+    return device < end ? device : -1;
+  }
+
+  placeOf(device: number): { x: number; y: number; server: number } {
+    const { square, columns, rows, blocks } = this.layout;
+    const server = this.serverOf(device);
+    const place = device - (this.starts[server] ?? 0);
+    return {
+      x: (server % blocks) * (columns * square + blockGap) + (place % columns) * square,
+      y:
+        Math.floor(server / blocks) * (rows * square + blockGap) +
+        Math.floor(place / columns) * square,
+      server,
+    };
+  }
+
+  serverOf(device: number): number {
+    let low = 0;
+    let high = this.starts.length - 2;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if ((this.starts[middle] ?? 0) <= device) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+}
+
+// 256 colours: 0 to 100 a ramp through `stops`; the others as `special` says, else the first stop.
+export function paletteOf(stops: string[], special: Record<number, string>): Uint32Array {
+  const palette = new Uint32Array(256);
+  const parsed = stops.map(parseColour);
+  for (let value = 0; value < 256; ++value) {
+    const given = special[value];
+    if (given) {
+      palette[value] = pack(parseColour(given));
+      continue;
+    }
+    const at = (Math.min(100, value) / 100) * (parsed.length - 1);
+    const low = parsed[Math.floor(at)] ?? [0, 0, 0];
+    const high = parsed[Math.min(parsed.length - 1, Math.floor(at) + 1)] ?? low;
+    const part = at - Math.floor(at);
+    palette[value] = pack(low.map((c, i) => Math.round(c + ((high[i] ?? c) - c) * part)));
+  }
+  return palette;
+}
+
+function parseColour(text: string): number[] {
+  const hex = text.replace("#", "");
+  return [0, 2, 4].map((at) => parseInt(hex.slice(at, at + 2), 16) || 0);
+}
+function pack(rgb: number[]): number {
+  return ((255 << 24) | ((rgb[2] ?? 0) << 16) | ((rgb[1] ?? 0) << 8) | (rgb[0] ?? 0)) >>> 0;
+}

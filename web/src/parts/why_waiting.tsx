@@ -1,0 +1,101 @@
+// Why a job waits: its place, the smallest set of things that keep it, and when it is likely to start.
+import { useQuery } from "../api/query";
+import type { Job } from "../api/types";
+import { link } from "../router";
+import { duration, moment, number, t } from "../texts";
+import { Card, Loading, Trouble } from "./card";
+import { DataTable } from "./data_table";
+
+interface Why {
+  position?: number;
+  ahead?: number;
+  reason: string;
+  blocking: { kind: string; name: string; text: string }[];
+  start?: {
+    known: boolean;
+    early_ms?: number;
+    likely_ms?: number;
+    late_ms?: number;
+    text?: string;
+  };
+}
+
+// Times of the start may come as moments or as lengths from now.
+const momentMin = 1e11;
+function startMoment(ms: number | undefined): number {
+  return ms === undefined ? 0 : ms < momentMin ? Date.now() + ms : ms;
+}
+
+export function WhyWaiting({ job, path }: { job: Job; path: string }) {
+  const why = useQuery<Why>(`${path}/why`, { on: ["job", "node", "queues"], every: 10000 });
+  const start = why.data?.start;
+  return (
+    <Card title={t("why.title")} query={`GET ${path}/why`}>
+      {!why.data && !why.problem && <Loading />}
+      {why.problem && !why.data && (
+        <>
+          <p style={{ marginBottom: 10 }}>{job.status.reason}</p>
+          <Trouble problem={why.problem} what={t("why.more")} />
+        </>
+      )}
+      {why.data && (
+        <div className="stack">
+          <div className="tiles">
+            <Figure
+              name={t("why.position")}
+              value={why.data.position === undefined ? "–" : number(why.data.position)}
+              foot={t("why.ahead", { count: why.data.ahead ?? 0 })}
+            />
+            <Figure
+              name={t("why.start")}
+              value={start?.known ? moment(startMoment(start.likely_ms)) : t("why.unknown")}
+              foot={
+                start?.known
+                  ? t("why.range", {
+                      early: moment(startMoment(start.early_ms)),
+                      late: moment(startMoment(start.late_ms)),
+                    })
+                  : (start?.text ?? "")
+              }
+            />
+            <Figure
+              name={t("waited")}
+              value={duration(Date.now() - job.status.submitted_ms)}
+              foot={why.data.reason || job.status.reason}
+            />
+          </div>
+          {why.data.blocking.length > 0 && (
+            <DataTable
+              label={t("why.blocking")}
+              rows={why.data.blocking}
+              id={(_, index) => index}
+              columns={[
+                {
+                  name: t("why.blocking"),
+                  of: (each) => <Named kind={each.kind} name={each.name} />,
+                },
+                { name: t("why.how"), isWide: true, of: (each) => each.text },
+              ]}
+            />
+          )}
+        </div>
+      )}
+    </Card>
+  );
+}
+
+function Named({ kind, name }: { kind: string; name: string }) {
+  if (kind === "job") return <a href={link("jobs", name)}>{name}</a>;
+  if (kind === "node") return <a href={link("nodes", name)}>{name}</a>;
+  return <>{name || kind}</>;
+}
+
+function Figure({ name, value, foot }: { name: string; value: string; foot: string }) {
+  return (
+    <div>
+      <div className="quiet">{name}</div>
+      <div style={{ fontSize: 19, fontWeight: 600 }}>{value}</div>
+      <div className="quiet">{foot}</div>
+    </div>
+  );
+}
