@@ -10,6 +10,7 @@ import type { Session } from "./api/types";
 import { chosenLanguage, loadLanguage } from "./texts";
 import { applyTheme } from "./theme";
 import { firstView } from "./views";
+import { overviewPaths } from "./views/overview";
 
 applyTheme();
 
@@ -37,7 +38,7 @@ async function signIn(): Promise<Session | Problem> {
 
 const isFirst = (!location.hash || location.hash === "#/") && !location.search;
 const signing = signIn();
-if (isFirst) for (const path of ["/v1/queues", "/v1/nodes"]) void load(path);
+if (isFirst) for (const path of overviewPaths) void load(path);
 void Promise.all([signing, loadLanguage(chosenLanguage()), firstView()]).then(([session]) => {
   const root = document.getElementById("root");
   if (root) createRoot(root).render(<App first={session} />);

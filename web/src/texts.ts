@@ -122,13 +122,21 @@ export function exactMoment(ms: number | undefined): string {
   return dateFormat("exact", { dateStyle: "medium", timeStyle: "medium" }).format(ms);
 }
 
+const unitNames: Record<Language, Record<string, string>> = {
+  en: { ms: " ms", s: " s", m: " min", h: " h", d: " d" },
+  zh: { ms: " 毫秒", s: " 秒", m: " 分", h: " 小时", d: " 天" },
+};
+
+// At most two units.
 export function duration(ms: number): string {
+  const names = unitNames[language];
+  const say = (value: number, unit: string, digits = 0) => number(value, digits) + names[unit];
   const s = Math.max(0, ms / 1000);
-  if (s < 1) return `${number(ms)} ms`;
-  if (s < 60) return `${number(s, s < 10 ? 1 : 0)} s`;
+  if (s < 1) return say(ms, "ms");
+  if (s < 60) return say(s, "s", s < 10 ? 1 : 0);
   const m = Math.floor(s / 60);
-  if (m < 60) return `${m} min ${number(Math.floor(s % 60))} s`;
+  if (m < 60) return `${say(m, "m")} ${say(Math.floor(s % 60), "s")}`;
   const h = Math.floor(m / 60);
-  if (h < 48) return `${h} h ${m % 60} min`;
-  return `${number(Math.floor(h / 24))} d ${h % 24} h`;
+  if (h < 48) return `${say(h, "h")} ${say(m % 60, "m")}`;
+  return `${say(Math.floor(h / 24), "d")} ${say(h % 24, "h")}`;
 }

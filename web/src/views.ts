@@ -1,6 +1,7 @@
 // The views, each in a file of its own that is fetched when it is first shown.
 import { type ComponentType, lazy, type LazyExoticComponent } from "react";
 import type { IconName } from "./parts/icon";
+import Overview from "./views/overview";
 import type { Role } from "./api/types";
 
 export interface ViewProps {
@@ -30,7 +31,7 @@ function view(
 }
 
 export const views: View[] = [
-  view("overview", "overview", "work", () => import("./views/overview")),
+  view("overview", "overview", "work", () => Promise.resolve({ default: Overview })),
   view("jobs", "jobs", "work", () => import("./views/jobs"), { isWhole: true }),
   view("queues", "queues", "work", () => import("./views/queues")),
   view("plans", "plans", "work", () => import("./views/plans")),

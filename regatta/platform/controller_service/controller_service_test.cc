@@ -134,6 +134,20 @@ TEST_F(ControllerServiceTest, TellsWatchersOfChangesAndLetsThemResume) {
   EXPECT_THAT(events, HasSubstr("event: job\ndata: {\"kind\":\"job\""));
 }
 
+// A page that hears nothing for 5 s says that it is stale.
+TEST_F(ControllerServiceTest, ShowsQuietWatchersThatItIsAlive) {
+  auto client = http::HttpClient::create(service_.client_options());
+  ASSERT_TRUE(client);
+  std::string events;
+  const auto ended =
+      client->stream("GET", "/v1/watch?kinds=node", {{"Authorization", "Bearer " + admin_}},
+                     [&](std::string_view piece) {
+                       events += piece;
+                       return events.find("event: alive\ndata: {}") == std::string::npos;
+                     });
+  EXPECT_THAT(events, HasSubstr("event: alive"));
+}
+
 TEST_F(ControllerServiceTest, KeepsItsSecretsFromOthers) {
   const http::Response made = service_.send("POST", "/v1/tokens", admin_, R"({"name":"ci"})");
   ASSERT_EQ(made.status, 201);

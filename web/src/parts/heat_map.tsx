@@ -1,6 +1,14 @@
 // A canvas of all devices. Arrow keys move from square to square, Enter opens the server; a live
 // region says what is there.
-import { type KeyboardEvent, type PointerEvent, useEffect, useId, useRef, useState } from "react";
+import {
+  type KeyboardEvent,
+  type PointerEvent,
+  useEffect,
+  useId,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from "react";
 import { t } from "../texts";
 import { colour, onTheme } from "../theme";
 import { HeatMapDrawing, layoutOf, paletteOf } from "./heat_map_drawing";
@@ -75,7 +83,7 @@ export function HeatMap({
     };
   }, [starts, heightMax]);
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     const start = performance.now();
     const changed = drawing.current?.update(values) ?? 0;
     if (changed > 0)

@@ -5,12 +5,16 @@ export interface HeatMapLayout {
   square: number; // side in device pixels, with its gap
   columns: number; // of squares in a block
   rows: number;
+  gap: number; // between blocks
   blocks: number; // in a line
   width: number;
   height: number;
 }
 
-const blockGap = 3;
+// Between blocks; devices alone stand closer.
+function gapOf(devices: number, square: number): number {
+  return devices === 1 ? 0 : square > 6 ? 3 : 2;
+}
 
 // The largest squares with which `servers` blocks of `devices` squares fit into width x height_max;
 // squares of 3 pixels where none fit.
@@ -23,10 +27,12 @@ export function layoutOf(
   const columns = Math.max(1, devices > 4 ? Math.ceil(devices / Math.ceil(devices / 4)) : devices);
   const rows = Math.max(1, Math.ceil(devices / columns));
   for (let square = 28; ; --square) {
-    const blocks = Math.max(1, Math.floor((width + blockGap) / (columns * square + blockGap)));
+    const gap = gapOf(devices, square);
+    const blocks = Math.max(1, Math.floor((width + gap) / (columns * square + gap)));
     const lines = Math.ceil(servers / blocks);
-    const height = Math.max(1, lines * (rows * square + blockGap) - blockGap);
-    if (height <= heightMax || square <= 3) return { square, columns, rows, blocks, width, height };
+    const height = Math.max(1, lines * (rows * square + gap) - gap);
+    if (height <= heightMax || square <= 3)
+      return { square, columns, rows, gap, blocks, width, height };
   }
 }
 
@@ -52,10 +58,10 @@ export class HeatMapDrawing {
 
   // Draws the squares whose value is not the drawn one; the answer is their number.
   update(values: Uint8Array): number {
-    const { square, columns, rows, blocks, width } = this.layout;
+    const { square, columns, rows, gap, blocks, width } = this.layout;
     const side = square > 3 ? square - 1 : square;
-    const blockWidth = columns * square + blockGap;
-    const blockHeight = rows * square + blockGap;
+    const blockWidth = columns * square + gap;
+    const blockHeight = rows * square + gap;
     let changed = 0;
     let top = Infinity;
     let bottom = -1;
@@ -86,9 +92,9 @@ export class HeatMapDrawing {
 
   // The device below a point in device pixels, or -1.
   deviceAt(x: number, y: number): number {
-    const { square, columns, rows, blocks } = this.layout;
-    const blockWidth = columns * square + blockGap;
-    const blockHeight = rows * square + blockGap;
+    const { square, columns, rows, gap, blocks } = this.layout;
+    const blockWidth = columns * square + gap;
+    const blockHeight = rows * square + gap;
     const column = Math.floor(x / blockWidth);
     const server = Math.floor(y / blockHeight) * blocks + column;
     const inX = Math.floor((x - column * blockWidth) / square);
@@ -102,14 +108,12 @@ export class HeatMapDrawing {
   }
 
   placeOf(device: number): { x: number; y: number; server: number } {
-    const { square, columns, rows, blocks } = this.layout;
+    const { square, columns, rows, gap, blocks } = this.layout;
     const server = this.serverOf(device);
     const place = device - (this.starts[server] ?? 0);
     return {
-      x: (server % blocks) * (columns * square + blockGap) + (place % columns) * square,
-      y:
-        Math.floor(server / blocks) * (rows * square + blockGap) +
-        Math.floor(place / columns) * square,
+      x: (server % blocks) * (columns * square + gap) + (place % columns) * square,
+      y: Math.floor(server / blocks) * (rows * square + gap) + Math.floor(place / columns) * square,
       server,
     };
   }

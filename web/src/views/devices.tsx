@@ -1,5 +1,5 @@
 // Every GPU of the cluster as a square: use, memory, or whether a job has it.
-import { useMemo } from "react";
+import { memo, useEffect, useMemo, useState } from "react";
 import {
   type DeviceTables,
   stateBits,
@@ -50,6 +50,7 @@ function Shown({ tables, query }: { tables: DeviceTables; query: string }) {
   const wanted = (place.query.get("show") as Mode | null) ?? "use";
   const mode: Mode = tables.sources && modes.includes(wanted) ? wanted : "jobs";
   const values = useMemo(() => valuesOf(tables, mode), [tables, mode]);
+  const later = useLater(tables);
   const { starts, names } = tables;
   const total = starts[starts.length - 1] ?? 0;
   let held = 0;
@@ -92,7 +93,7 @@ function Shown({ tables, query }: { tables: DeviceTables; query: string }) {
               }
             />
           </Card>
-          <ByNode tables={tables} query={query} />
+          <ByNode tables={later} query={query} />
         </>
       )}
     </div>
@@ -129,7 +130,17 @@ function meanOf(values: Uint8Array, first: number, end: number): string {
   return count > 0 ? percent(sum / count / 100) : "–";
 }
 
-function ByNode({ tables, query }: { tables: DeviceTables; query: string }) {
+// The value of a moment ago: the table below the map has a frame of its own.
+function useLater<T>(value: T): T {
+  const [later, setLater] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setLater(value), 150);
+    return () => clearTimeout(timer);
+  }, [value]);
+  return later;
+}
+
+const ByNode = memo(function ByNode({ tables, query }: { tables: DeviceTables; query: string }) {
   const { names, starts } = tables;
   const rows = useMemo(
     () =>
@@ -178,7 +189,7 @@ function ByNode({ tables, query }: { tables: DeviceTables; query: string }) {
       />
     </Card>
   );
-}
+});
 
 function HeatLegend({ mode }: { mode: Mode }) {
   return (

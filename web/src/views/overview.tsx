@@ -1,5 +1,5 @@
 // What a look in the morning wants: how much is used, what waits and why, what is broken.
-import { useEffect, useState } from "react";
+import { lazy, Suspense, useEffect, useState } from "react";
 import { useQuery } from "../api/query";
 import type { Job, List, Queues } from "../api/types";
 import { jobs as knownJobs, useVersion } from "../live/collections";
@@ -16,6 +16,11 @@ import { duration, moment, number, percent, t } from "../texts";
 
 const waitingPath = "/v1/jobs?phase=pending&limit=50";
 const failedPath = "/v1/jobs?phase=failed&limit=20";
+
+const ClusterMap = lazy(() => import("../parts/cluster_map"));
+
+// What the view asks for, which starts before the page is drawn.
+export const overviewPaths = ["/v1/queues", "/v1/nodes", waitingPath, failedPath];
 
 function Tile({
   name,
@@ -150,6 +155,11 @@ export default function Overview() {
           to={link("nodes")}
         />
       </div>
+      <Card title={t("devices.map.jobs")} query="GET /v1/nodes">
+        <Suspense fallback={<div style={{ height: 58 }} />}>
+          <ClusterMap nodes={nodes.all} />
+        </Suspense>
+      </Card>
       <div className="grid">
         <Card title={t("overview.waiting")} query={`GET ${waitingPath}`} className="w8" isFlush>
           {waiting.problem ? (

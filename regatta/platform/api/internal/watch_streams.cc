@@ -8,6 +8,7 @@
 
 #include "regatta/base/core/ids.h"
 #include "regatta/base/core/text.h"
+#include "regatta/base/os/clock.h"
 #include "regatta/platform/api/internal/json_object.h"
 #include "regatta/platform/api/object_json.h"
 #include "regatta/platform/api/problem.h"
@@ -17,7 +18,9 @@ namespace {
 
 constexpr std::size_t kChangesKept = 200'000;
 constexpr Seconds kFlushInterval{0.25};
-constexpr int kIdleFlushes = 60;  // 15 s: then a comment shows that the stream lives
+// So long without news a stream shows that it lives: pages say after 5 s that they are stale.
+constexpr Seconds kEventsIdle{2};
+constexpr Seconds kLinesIdle{15};
 
 std::string_view query_of(const http::Request& request, std::string_view key) {
   for (const auto& [name, value] : request.query)
@@ -51,7 +54,9 @@ std::string object_of(const control::ClusterTables& tables, store::Revision dura
 WatchStreams::WatchStreams(http::EventLoop& loop, controller::ControllerRuntime& runtime)
     : loop_(loop), runtime_(runtime), history_(kChangesKept, runtime.durable()) {
   runtime.on_commit([this, alive = std::weak_ptr(life_)](std::span<const store::Change> changes) {
-    if (!alive.expired()) history_.add(changes);
+    if (alive.expired()) return;
+    history_.add(changes);
+    flush_early();
   });
 }
 
@@ -67,6 +72,7 @@ void WatchStreams::open(const std::shared_ptr<http::Exchange>& exchange) {
   std::string_view from = request.header("Last-Event-ID");
   if (from.empty()) from = query_of(request, "from");
   watcher.sent = runtime_.durable();
+  watcher.heard = os::monotonic_now();
   if (!from.empty()) {
     const auto revision = parse_number<store::Revision>(from);
     if (!revision || *revision < 0)
@@ -105,30 +111,57 @@ std::string WatchStreams::event_of(const Watcher& watcher, store::Revision revis
   return fmt::format("id: {}\nevent: {}\ndata: {}\n\n", revision, kind, object);
 }
 
-bool WatchStreams::send_news(Watcher& watcher) {
-  const auto news = history_.since(watcher.sent);
-  if (!news) return false;  // it fell too far behind, and resumes with a new list
+std::optional<std::string> WatchStreams::news_of(const Watcher& watcher) const {
+  const auto changes = history_.since(watcher.sent);
+  if (!changes) return std::nullopt;
   std::string text;
-  for (const auto& [revision, key] : *news)
+  for (const auto& [revision, key] : *changes)
     text += event_of(watcher, revision, key);
+  return text;
+}
+
+bool WatchStreams::send_news(Watcher& watcher, News& news, Seconds now) {
+  const NewsKey key{watcher.sent, watcher.is_lines, watcher.kinds};
+  auto found = news.find(key);
+  if (found == news.end()) {
+    auto text = news_of(watcher);
+    if (!text) return false;  // it fell too far behind, and resumes with a new list
+    found = news.emplace(key, std::move(*text)).first;
+  }
   watcher.sent = std::max(watcher.sent, history_.last());
-  if (text.empty() && ++watcher.idle_flushes >= kIdleFlushes)
-    text = watcher.is_lines ? "\n" : fmt::format("id: {}\n: alive\n\n", watcher.sent);
-  if (text.empty()) return true;
-  watcher.idle_flushes = 0;
-  return watcher.stream->send(text);
+  if (!found->second.empty()) {
+    watcher.heard = now;
+    last_news_ = now;
+    return watcher.stream->send(found->second);
+  }
+  if (now - watcher.heard < (watcher.is_lines ? kLinesIdle : kEventsIdle)) return true;
+  watcher.heard = now;
+  return watcher.stream->send(
+      watcher.is_lines ? "\n" : fmt::format("id: {}\nevent: alive\ndata: {{}}\n\n", watcher.sent));
 }
 
 void WatchStreams::flush() {
+  is_early_flush_due_ = false;
+  News news;
+  const Seconds now = os::monotonic_now();
   for (Watcher& watcher : watchers_)
-    static_cast<void>(send_news(watcher));  // one that is dropped calls its handler
-  if (watchers_.empty()) {
-    is_flush_due_ = false;
-    return;
-  }
-  loop_.after(kFlushInterval, [this, alive = std::weak_ptr(life_)] {
-    if (!alive.expired()) flush();
+    static_cast<void>(send_news(watcher, news, now));  // one that is dropped calls its handler
+  is_flush_due_ = !watchers_.empty();
+  if (is_flush_due_) flush_after(kFlushInterval);
+}
+
+void WatchStreams::flush_after(Seconds delay) {
+  loop_.after(delay, [this, number = ++flush_number_, alive = std::weak_ptr(life_)] {
+    if (!alive.expired() && number == flush_number_) flush();
   });
+}
+
+// After a pause the first change goes out at once; those that follow wait for the interval.
+void WatchStreams::flush_early() {
+  if (watchers_.empty() || is_early_flush_due_) return;
+  if (os::monotonic_now() - last_news_ < kFlushInterval) return;
+  is_early_flush_due_ = true;
+  flush_after(Seconds{0});
 }
 
 }  // namespace regatta::api

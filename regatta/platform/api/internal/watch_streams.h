@@ -4,7 +4,9 @@
 
 #include <cstddef>
 #include <list>
+#include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -33,10 +35,23 @@ class WatchStreams {
     std::set<std::string> kinds;  // empty: all
     bool is_lines = false;
     store::Revision sent = 0;
-    int idle_flushes = 0;
+    Seconds heard{0};  // when it was sent something last
   };
+  // Which text a watcher gets; those that are level share one.
+  struct NewsKey {
+    store::Revision sent = 0;
+    bool is_lines = false;
+    std::set<std::string> kinds;
+    auto operator<=>(const NewsKey&) const = default;
+  };
+  using News = std::map<NewsKey, std::string>;
+
   void flush();
-  bool send_news(Watcher& watcher);
+  void flush_after(Seconds delay);
+  void flush_early();
+  bool send_news(Watcher& watcher, News& news, Seconds now);
+  // Empty: nothing that it watches has changed; nothing at all: it fell too far behind.
+  std::optional<std::string> news_of(const Watcher& watcher) const;
   std::string event_of(const Watcher& watcher, store::Revision revision,
                        const std::string& key) const;
 
@@ -45,6 +60,9 @@ class WatchStreams {
   ChangeHistory history_;
   std::list<Watcher> watchers_;
   bool is_flush_due_ = false;
+  bool is_early_flush_due_ = false;
+  Seconds last_news_{0};
+  int flush_number_ = 0;  // of the timer that counts
   std::shared_ptr<int> life_ = std::make_shared<int>(0);
 };
 
