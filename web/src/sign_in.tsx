@@ -1,5 +1,5 @@
 // The form that stands where nobody is signed in.
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import { type Problem, request } from "./api/client";
 import { useAction } from "./api/query";
 import type { Session } from "./api/types";
@@ -13,10 +13,22 @@ interface SignInProps {
   onSignedIn: (session: Session) => void;
 }
 
+// Whether the controller knows another place that says who somebody is: it would lead there.
+function useOidc(): boolean {
+  const [has, setHas] = useState(false);
+  useEffect(() => {
+    fetch("/v1/login/oidc", { method: "HEAD", redirect: "manual" })
+      .then((response) => setHas(response.type === "opaqueredirect"))
+      .catch(() => undefined);
+  }, []);
+  return has;
+}
+
 export function SignIn({ problem, onSignedIn }: SignInProps) {
   const [user, setUser] = useState("");
   const [password, setPassword] = useState("");
   const action = useAction();
+  const hasOidc = useOidc();
   const submit = () =>
     action.run(async () =>
       onSignedIn(await request<Session>("/v1/login", { method: "POST", body: { user, password } })),
@@ -60,9 +72,11 @@ export function SignIn({ problem, onSignedIn }: SignInProps) {
         <button type="submit" className="main" disabled={action.isBusy}>
           {t("sign_in")}
         </button>
-        <a className="button" href="/v1/login/oidc">
-          {t("sign_in.oidc")}
-        </a>
+        {hasOidc && (
+          <a className="button" href="/v1/login/oidc">
+            {t("sign_in.oidc")}
+          </a>
+        )}
         {shown && <Trouble problem={shown} what={t("sign_in")} />}
         <p className="quiet">{t("sign_in.once")}</p>
         <LanguageChoice />

@@ -39,8 +39,8 @@ export function layoutOf(
 export class HeatMapDrawing {
   private pixels: Uint32Array;
   private image: ImageData;
-  private drawn: Uint8Array;
-  private isDrawn: Uint8Array;
+  private drawn: Int16Array; // -1: not yet
+  private corners: Uint32Array; // of each square its first pixel
 
   // `starts`: for each server the index of its first device; one more at the end.
   constructor(
@@ -52,41 +52,49 @@ export class HeatMapDrawing {
     this.image = context.createImageData(layout.width, layout.height);
     this.pixels = new Uint32Array(this.image.data.buffer);
     const devices = starts[starts.length - 1] ?? 0;
-    this.drawn = new Uint8Array(devices);
-    this.isDrawn = new Uint8Array(devices);
+    this.drawn = new Int16Array(devices).fill(-1);
+    this.corners = new Uint32Array(devices);
+    for (let server = 0; server + 1 < starts.length; ++server)
+      for (let device = starts[server] ?? 0; device < (starts[server + 1] ?? 0); ++device) {
+        const { x, y } = this.corner(server, device - (starts[server] ?? 0));
+        this.corners[device] = y * layout.width + x;
+      }
+  }
+
+  private corner(server: number, place: number): { x: number; y: number } {
+    const { square, columns, rows, gap, blocks } = this.layout;
+    return {
+      x: (server % blocks) * (columns * square + gap) + (place % columns) * square,
+      y: Math.floor(server / blocks) * (rows * square + gap) + Math.floor(place / columns) * square,
+    };
   }
 
   // Draws the squares whose value is not the drawn one; the answer is their number.
   update(values: Uint8Array): number {
-    const { square, columns, rows, gap, blocks, width } = this.layout;
+    const { square, width } = this.layout;
+    const { pixels, drawn, corners, palette } = this;
     const side = square > 3 ? square - 1 : square;
-    const blockWidth = columns * square + gap;
-    const blockHeight = rows * square + gap;
     let changed = 0;
-    let top = Infinity;
-    let bottom = -1;
-    for (let server = 0; server + 1 < this.starts.length; ++server) {
-      const first = this.starts[server] as number;
-      const end = this.starts[server + 1] as number;
-      for (let device = first; device < end; ++device) {
-        const value = values[device] as number;
-        if (this.isDrawn[device] && this.drawn[device] === value) continue;
-        this.isDrawn[device] = 1;
-        this.drawn[device] = value;
-        ++changed;
-        const place = device - first;
-        const x = (server % blocks) * blockWidth + (place % columns) * square;
-        const y = Math.floor(server / blocks) * blockHeight + Math.floor(place / columns) * square;
-        const pixel = this.palette[value] as number;
-        for (let line = y; line < y + side; ++line) {
-          const at = line * width + x;
-          this.pixels.fill(pixel, at, at + side);
-        }
-        if (y < top) top = y;
-        if (y + side > bottom) bottom = y + side;
-      }
+    let first = pixels.length;
+    let last = -1;
+    for (let device = 0; device < corners.length; ++device) {
+      const value = values[device] as number;
+      if (drawn[device] === value) continue;
+      drawn[device] = value;
+      ++changed;
+      const pixel = palette[value] as number;
+      const corner = corners[device] as number;
+      const end = corner + side * width;
+      for (let line = corner; line < end; line += width)
+        for (let at = line; at < line + side; ++at) pixels[at] = pixel;
+      if (corner < first) first = corner;
+      if (end > last) last = end;
     }
-    if (changed > 0) this.context.putImageData(this.image, 0, 0, 0, top, width, bottom - top);
+    if (changed > 0) {
+      const top = Math.floor(first / width);
+      const bottom = Math.ceil(last / width);
+      this.context.putImageData(this.image, 0, 0, 0, top, width, bottom - top);
+    }
     return changed;
   }
 
@@ -108,14 +116,8 @@ export class HeatMapDrawing {
   }
 
   placeOf(device: number): { x: number; y: number; server: number } {
-    const { square, columns, rows, gap, blocks } = this.layout;
     const server = this.serverOf(device);
-    const place = device - (this.starts[server] ?? 0);
-    return {
-      x: (server % blocks) * (columns * square + gap) + (place % columns) * square,
-      y: Math.floor(server / blocks) * (rows * square + gap) + Math.floor(place / columns) * square,
-      server,
-    };
+    return { ...this.corner(server, device - (this.starts[server] ?? 0)), server };
   }
 
   serverOf(device: number): number {

@@ -20,10 +20,12 @@ interface Why {
   };
 }
 
-// Times of the start may come as moments or as lengths from now.
-const momentMin = 1e11;
-function startMoment(ms: number | undefined): number {
-  return ms === undefined ? 0 : ms < momentMin ? Date.now() + ms : ms;
+// The latest start may be beyond what is predicted.
+function rangeOf(start: NonNullable<Why["start"]>): string {
+  return t(start.late_ms ? "why.range" : "why.range_open", {
+    early: moment(start.early_ms),
+    late: moment(start.late_ms),
+  });
 }
 
 export function WhyWaiting({ job, path }: { job: Job; path: string }) {
@@ -43,20 +45,13 @@ export function WhyWaiting({ job, path }: { job: Job; path: string }) {
           <div className="tiles">
             <Figure
               name={t("why.position")}
-              value={why.data.position === undefined ? "–" : number(why.data.position)}
+              value={why.data.position ? number(why.data.position) : "–"}
               foot={t("why.ahead", { count: why.data.ahead ?? 0 })}
             />
             <Figure
               name={t("why.start")}
-              value={start?.known ? moment(startMoment(start.likely_ms)) : t("why.unknown")}
-              foot={
-                start?.known
-                  ? t("why.range", {
-                      early: moment(startMoment(start.early_ms)),
-                      late: moment(startMoment(start.late_ms)),
-                    })
-                  : (start?.text ?? "")
-              }
+              value={start?.known ? moment(start.likely_ms) : t("why.unknown")}
+              foot={start?.known ? rangeOf(start) : (start?.text ?? "")}
             />
             <Figure
               name={t("waited")}
@@ -85,7 +80,7 @@ export function WhyWaiting({ job, path }: { job: Job; path: string }) {
 }
 
 function Named({ kind, name }: { kind: string; name: string }) {
-  if (kind === "job") return <a href={link("jobs", name)}>{name}</a>;
+  if (kind === "job" || kind === "dependency") return <a href={link("jobs", name)}>{name}</a>;
   if (kind === "node") return <a href={link("nodes", name)}>{name}</a>;
   return <>{name || kind}</>;
 }
