@@ -58,7 +58,32 @@ const observe = () => {
   }).observe({ type: "longtask", buffered: true });
 };
 
+// Processor time of a page's main thread so far, in ms: other programs do not count.
+async function mainThreadClock(page) {
+  const session = await page.context().newCDPSession(page);
+  await session.send("Performance.enable", { timeDomain: "threadTicks" });
+  return async () => {
+    const { metrics } = await session.send("Performance.getMetrics");
+    return (
+      metrics.find((metric) => metric.name === "TaskDuration").value * 1000
+    );
+  };
+}
+
+// Processor time of the page's main thread for a cold load, not slowed.
+async function mainThreadTime(platform, browser, cookies) {
+  const page = await newPage(browser);
+  await page.context().addCookies(cookies);
+  const clock = await mainThreadClock(page);
+  await page.goto(platform.url);
+  await page.waitForSelector("td");
+  const spent = await clock();
+  await page.context().close();
+  return spent;
+}
+
 async function load(platform, browser) {
+  await submitHeld(platform.api, 60, "waiting");
   const paints = [];
   const blockings = [];
   const bytes = [];
@@ -87,6 +112,9 @@ async function load(platform, browser) {
     bytes.push(received);
     await page.context().close();
   }
+  const busy = [];
+  for (let i = 0; i < 5; ++i)
+    busy.push(await mainThreadTime(platform, browser, cookies));
   say("load", {
     slow_down: 4,
     paint_ms_p50: round(at(paints, 0.5)),
@@ -94,6 +122,7 @@ async function load(platform, browser) {
     blocking_ms_p50: round(at(blockings, 0.5)),
     blocking_ms_max: round(Math.max(...blockings)),
     bytes: at(bytes, 0.5),
+    main_thread_cpu_ms: round(at(busy, 0.5)),
   });
 }
 
@@ -101,6 +130,8 @@ async function scroll(platform, browser) {
   const page = await newPage(browser);
   await signIn(page, platform, "jobs");
   await page.waitForSelector(".job-row a");
+  const clock = await mainThreadClock(page);
+  const before = await clock();
   const frames = await page.evaluate(async () => {
     const box = document.querySelector(".row-scroll");
     const times = [];
@@ -115,6 +146,7 @@ async function scroll(platform, browser) {
     }
     return times;
   });
+  const frameTime = ((await clock()) - before) / frames.length;
   const fills = [];
   for (let i = 0; i < 20; ++i)
     fills.push(
@@ -144,6 +176,7 @@ async function scroll(platform, browser) {
       frames.filter((time) => time > 25).length / frames.length,
       4,
     ),
+    frame_cpu_ms: round(frameTime),
     far_rows_ms_p50: round(at(fills, 0.5)),
     far_rows_ms_max: round(Math.max(...fills)),
   });
@@ -156,10 +189,14 @@ async function heat(platform, browser) {
   await signIn(page, platform, "devices");
   await page.waitForSelector("canvas");
   await pause(500);
+  const clock = await mainThreadClock(page);
+  const before = await clock();
   const all = await heatTimes(page, 60, 1);
+  const updateTime = ((await clock()) - before) / 60;
   const some = await heatTimes(page, 60, 0.1);
   say("heat", {
     devices: 80000,
+    all_cpu_ms: round(updateTime),
     all_ms_p50: round(at(all, 0.5)),
     all_ms_p99: round(at(all, 0.99)),
     tenth_ms_p50: round(at(some, 0.5)),

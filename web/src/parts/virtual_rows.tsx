@@ -1,5 +1,5 @@
-// A list of any length of which only the rows that are seen exist. Elements are used again while it
-// scrolls: a row's key is its place in a ring.
+// A list of any length of which only the rows that are seen exist. A row keeps its element while it is
+// seen, and elements stand in the order of the list, for those who hear it.
 import {
   type KeyboardEvent,
   type ReactNode,
@@ -89,12 +89,11 @@ export function VirtualRows(props: VirtualRowsProps) {
       onOpen(active);
   };
 
-  const ring = Math.max(1, seen.end - seen.first + 1);
   const rows: ReactNode[] = [];
   for (let index = first; index < end; ++index)
     rows.push(
       <div
-        key={index % ring}
+        key={index}
         id={`row-${index}`}
         role="row"
         aria-rowindex={index + 2}

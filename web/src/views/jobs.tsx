@@ -1,5 +1,5 @@
 // All jobs, the newest first, as a list that holds 100,000 as easily as ten.
-import { useCallback, useEffect, useReducer, useRef, useState } from "react";
+import { memo, useCallback, useEffect, useReducer, useRef, useState } from "react";
 import { useQuery } from "../api/query";
 import { type Job, jobPhases, type Queues } from "../api/types";
 import { jobs as knownJobs, useVersion } from "../live/collections";
@@ -31,7 +31,8 @@ function took(job: Job, now: number): string {
   return start ? duration((end ?? now) - start) : "–";
 }
 
-function Cells({ job, now }: { job: Job | undefined; now: number }) {
+// A row is drawn again only when its job has changed, or a second is over.
+const Cells = memo(function Cells({ job, now }: { job: Job | undefined; now: number }) {
   if (!job)
     return (
       <>
@@ -72,7 +73,7 @@ function Cells({ job, now }: { job: Job | undefined; now: number }) {
       </span>
     </>
   );
-}
+});
 
 function usePages(filter: { phase: string; queue: string; user: string }) {
   const [, redraw] = useReducer((count: number) => count + 1, 0);
@@ -115,7 +116,7 @@ export default function Jobs() {
   // At the top of the list new jobs come in by themselves; further down they wait for the button.
   if (isAtTop) pages.takeNew();
   const above = pages.waitingAbove;
-  const now = Date.now();
+  const now = Math.floor(Date.now() / 1000) * 1000;
   return (
     <>
       <PageHead title={t("view.jobs")}>
