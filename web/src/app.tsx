@@ -1,6 +1,6 @@
 // The frame of the page: who is signed in, the list of views, the bar above, the view itself.
 import { Suspense, useEffect, useRef, useState } from "react";
-import { onSignedOut, Problem, request } from "./api/client";
+import { asProblem, onSignedOut, Problem, request } from "./api/client";
 import { forgetAll } from "./api/query";
 import { mayActAs, type Session } from "./api/types";
 import { live } from "./live/stream";
@@ -27,6 +27,10 @@ export function App({ first }: { first: Session | Problem }) {
   }, []);
   useEffect(() => {
     if (!session) return;
+    live.onRefused = () =>
+      void request("/v1/session").catch((refused) => {
+        if (asProblem(refused).status === 401) setSession(undefined);
+      });
     live.start();
     return () => live.stop();
   }, [session]);

@@ -28,6 +28,8 @@ class LiveStream {
   private batch: [LiveKind, unknown, string][] = [];
   private release: (() => void) | null = null;
   isLeader = false;
+  // The controller refused the stream: the session may be over.
+  onRefused: () => void = () => {};
   state: LiveState = { isConnected: true, heardAt: Date.now() };
 
   start(): void {
@@ -86,6 +88,7 @@ class LiveStream {
       if (source.readyState !== EventSource.CLOSED) return;
       source.close();
       if (!this.isStarted) return;
+      if (!wasOpen) this.onRefused();
       setTimeout(
         () => {
           this.open();
