@@ -86,6 +86,7 @@ export interface ClusterNode {
     connected: boolean;
     silent: boolean;
     fenced: boolean;
+    fabric_fault?: string; // what a prober blames this server for
     devices_in_use: number;
     replicas: NodeReplica[];
   };

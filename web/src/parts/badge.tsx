@@ -62,11 +62,12 @@ export function ReplicaBadge({
 
 export function nodeState(
   node: ClusterNode,
-): "fenced" | "silent" | "away" | "draining" | "cordoned" | "ready" {
+): "fenced" | "faulty" | "silent" | "away" | "draining" | "cordoned" | "ready" {
   const { status } = node;
   if (status.fenced) return "fenced";
   if (status.silent) return "silent";
   if (!status.connected) return "away";
+  if (status.fabric_fault) return "faulty";
   if (status.intent === "draining") return "draining";
   if (status.intent === "cordoned") return "cordoned";
   return "ready";
@@ -75,6 +76,7 @@ const nodeTones: Record<string, Tone> = {
   fenced: "bad",
   silent: "bad",
   away: "bad",
+  faulty: "bad",
   draining: "warn",
   cordoned: "warn",
   ready: "good",

@@ -5,7 +5,7 @@ import { bytesOf, unknownShare } from "../live/devices";
 import { t } from "../texts";
 import { Card, Trouble } from "./card";
 import { Chart } from "./chart";
-import { type SharedUse, Slices } from "./slices";
+import { type SharedUse, SharedUses } from "./slices";
 
 interface History {
   source: number;
@@ -60,7 +60,7 @@ export function NodeHistory({ node }: { node: string }) {
           lines={drawn.memory}
         />
       </Card>
-      {reply.data?.shared && <Slices shared={reply.data.shared} query={`GET ${path}`} />}
+      {reply.data?.shared && <SharedUses shared={reply.data.shared} query={`GET ${path}`} />}
     </>
   );
 }

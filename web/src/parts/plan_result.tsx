@@ -1,71 +1,201 @@
-// The answer of the planner: figures first, then the candidates, then the whole answer.
-import { number, percent, t } from "../texts";
+// The answer of the planner: the best plan, where its step goes, its memory, and the next plans.
+import { duration, mebibytes, number, percent, t } from "../texts";
 import { Card } from "./card";
 import { DataTable } from "./data_table";
+import { Meter } from "./meter";
 
-type Value = Record<string, unknown>;
-
-// Keys with plain values become facts; lists of objects become tables.
-function tablesOf(result: Value): [string, Value[]][] {
-  return Object.entries(result).filter((entry): entry is [string, Value[]] => {
-    const rows = entry[1];
-    return (
-      Array.isArray(rows) && rows.length > 0 && typeof rows[0] === "object" && rows[0] !== null
-    );
-  });
+type Strategy = Record<string, string | number | boolean>;
+interface Interval {
+  low_s: number;
+  high_s: number;
+}
+interface Plan {
+  strategy: Strategy;
+  step_time_s: number;
+  interval?: Interval;
+  memory_per_device_bytes: number;
+  fits: boolean;
+  mfu?: number;
+  tokens_per_s?: number;
+  binding?: string;
+  breakdown?: Record<string, number>;
+  memory?: Record<string, number>;
+  placement?: { sentence?: string };
+}
+export interface PlanReply {
+  job: string;
+  parameters: number;
+  devices: number;
+  device: string;
+  device_memory_bytes: number;
+  rates: string;
+  plan: Plan;
+  alternatives: Plan[];
+  search: { points: number; evaluated: number; fitting: number };
 }
 
-function shown(key: string, value: unknown): string {
-  if (typeof value === "number") {
-    if (/(mfu|share|bubble)/.test(key) && Math.abs(value) <= 1) return percent(value);
-    return number(value, Math.abs(value) < 10 ? 4 : 1);
-  }
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
+const degrees = ["tp", "pp", "dp", "cp", "ep", "zero", "micro_batch"];
+const bytes = (value: number) => mebibytes(value / (1 << 20));
+
+function words(strategy: Strategy): string {
+  const shown = degrees.filter(
+    (key) =>
+      strategy[key] !== undefined && (key !== "ep" && key !== "cp" ? true : strategy[key] !== 1),
+  );
+  return shown.map((key) => `${key} ${strategy[key]}`).join(", ");
 }
 
-const isPlain = (value: unknown) => ["number", "string", "boolean"].includes(typeof value);
+function range(interval: Interval | undefined): string {
+  if (!interval) return "–";
+  return `${duration(interval.low_s * 1000)} – ${duration(interval.high_s * 1000)}`;
+}
 
-export function PlanResult({ result }: { result: Value }) {
-  const plan = (
-    typeof result.plan === "object" && result.plan !== null && !Array.isArray(result.plan)
-      ? result.plan
-      : result
-  ) as Value;
-  const facts = Object.entries(plan).filter(([, value]) => isPlain(value));
+export function PlanResult({ reply }: { reply: PlanReply }) {
+  const { plan } = reply;
+  const query = "POST /v1/plans";
+  const rows = [plan, ...reply.alternatives];
   return (
     <div className="stack">
-      <Card title={t("plans.result")} query="POST /v1/plans">
-        <div className="tiles">
-          {facts.map(([key, value]) => (
-            <div key={key}>
-              <div className="quiet">{key.replaceAll("_", " ")}</div>
-              <div style={{ fontSize: 17, fontWeight: 600 }}>{shown(key, value)}</div>
-            </div>
-          ))}
-        </div>
-      </Card>
-      {[...tablesOf(plan), ...(plan === result ? [] : tablesOf(result))].map(([name, rows]) => (
-        <Card key={name} title={name.replaceAll("_", " ")} query="POST /v1/plans" isFlush>
-          <DataTable
-            label={name}
-            rows={rows}
-            id={(_, index) => index}
-            columns={Object.keys(rows[0] ?? {})
-              .filter((key) => isPlain(rows[0]?.[key]))
-              .slice(0, 12)
-              .map((key) => ({
-                name: key.replaceAll("_", " "),
-                isNumber: typeof rows[0]?.[key] === "number",
-                of: (row: Value) => shown(key, row[key]),
-              }))}
-          />
+      <div className="tiles">
+        <Figure
+          name={t("plans.step")}
+          value={duration(plan.step_time_s * 1000)}
+          foot={t("plans.interval", { range: range(plan.interval) })}
+          query={`${query}: plan.step_time_s`}
+        />
+        <Figure
+          name={t("plans.tokens")}
+          value={plan.tokens_per_s === undefined ? "–" : number(plan.tokens_per_s)}
+          foot={t("plans.on", { devices: reply.devices, device: reply.device })}
+          query={`${query}: plan.tokens_per_s`}
+        />
+        <Figure
+          name="MFU"
+          value={plan.mfu === undefined ? "–" : percent(plan.mfu)}
+          foot={plan.binding ?? ""}
+          query={`${query}: plan.mfu`}
+        />
+        <Figure
+          name={t("plans.memory")}
+          value={bytes(plan.memory_per_device_bytes)}
+          foot={t(plan.fits ? "plans.fits" : "plans.misfits", {
+            memory: bytes(reply.device_memory_bytes),
+          })}
+          query={`${query}: plan.memory_per_device_bytes`}
+        />
+      </div>
+      <div className="grid">
+        <Card title={t("plans.result")} query={query} className="w4">
+          <dl className="facts">
+            {Object.entries(plan.strategy).map(([key, value]) => (
+              <div key={key} style={{ display: "contents" }}>
+                <dt>{key}</dt>
+                <dd>{String(value)}</dd>
+              </div>
+            ))}
+          </dl>
+          {plan.placement?.sentence && (
+            <p className="quiet" style={{ marginTop: 10 }}>
+              {plan.placement.sentence}
+            </p>
+          )}
         </Card>
-      ))}
-      <Card title={t("plans.whole")} query="POST /v1/plans">
-        <pre tabIndex={0} aria-label={t("plans.whole")}>
-          {JSON.stringify(result, null, 2)}
-        </pre>
+        <Parts
+          title={t("plans.breakdown")}
+          parts={plan.breakdown}
+          total={plan.step_time_s}
+          say={(value) => duration(value * 1000)}
+          query={query}
+          suffix="_s"
+        />
+        <Parts
+          title={t("plans.memory_parts")}
+          parts={plan.memory}
+          total={reply.device_memory_bytes}
+          say={bytes}
+          query={query}
+          suffix="_bytes"
+        />
+      </div>
+      <Card title={t("plans.next")} query={query} isFlush>
+        <DataTable
+          label={t("plans.next")}
+          rows={rows}
+          id={(_, index) => index}
+          columns={[
+            { name: t("plans.strategy"), of: (each) => words(each.strategy) },
+            {
+              name: t("plans.step"),
+              isNumber: true,
+              of: (each) => duration(each.step_time_s * 1000),
+            },
+            {
+              name: t("plans.behind"),
+              isNumber: true,
+              of: (each) => percent(each.step_time_s / plan.step_time_s - 1),
+            },
+            { name: "80 %", isNumber: true, of: (each) => range(each.interval) },
+            {
+              name: t("plans.memory"),
+              isNumber: true,
+              of: (each) => bytes(each.memory_per_device_bytes),
+            },
+          ]}
+        />
+        <p className="empty">{t("plans.search", { ...reply.search, rates: reply.rates })}</p>
       </Card>
+    </div>
+  );
+}
+
+interface PartsProps {
+  title: string;
+  parts: Record<string, number> | undefined;
+  total: number;
+  say: (value: number) => string;
+  query: string;
+  suffix: string;
+}
+// The parts of a whole, the largest first, each with its share as a bar.
+function Parts({ title, parts, total, say, query, suffix }: PartsProps) {
+  const rows = Object.entries(parts ?? {})
+    .filter(([key, value]) => value > 0 && key !== `total${suffix}`)
+    .sort((a, b) => b[1] - a[1]);
+  return (
+    <Card title={title} query={query} className="w4">
+      <ul className="stack" style={{ gap: 8 }}>
+        {rows.map(([key, value]) => (
+          <li key={key}>
+            <div className="inline">
+              <span className="grow">{key.replace(suffix, "").replaceAll("_", " ")}</span>
+              <span className="quiet">
+                {say(value)}, {percent(value / total)}
+              </span>
+            </div>
+            <Meter value={value} of={total} label={`${key}: ${percent(value / total)}`} />
+          </li>
+        ))}
+      </ul>
+    </Card>
+  );
+}
+
+function Figure({
+  name,
+  value,
+  foot,
+  query,
+}: {
+  name: string;
+  value: string;
+  foot: string;
+  query: string;
+}) {
+  return (
+    <div className="card tile" title={query}>
+      <div className="name">{name}</div>
+      <div className="value">{value}</div>
+      <div className="foot">{foot}</div>
     </div>
   );
 }

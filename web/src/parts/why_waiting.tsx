@@ -6,7 +6,8 @@ import { duration, moment, number, t } from "../texts";
 import { Card, Loading, Trouble } from "./card";
 import { DataTable } from "./data_table";
 
-interface Why {
+export interface Why {
+  fits?: boolean; // false: not even the empty cluster holds it
   position?: number;
   ahead?: number;
   reason: string;
@@ -30,7 +31,6 @@ function rangeOf(start: NonNullable<Why["start"]>): string {
 
 export function WhyWaiting({ job, path }: { job: Job; path: string }) {
   const why = useQuery<Why>(`${path}/why`, { on: ["job", "node", "queues"], every: 10000 });
-  const start = why.data?.start;
   return (
     <Card title={t("why.title")} query={`GET ${path}/why`}>
       {!why.data && !why.problem && <Loading />}
@@ -41,41 +41,53 @@ export function WhyWaiting({ job, path }: { job: Job; path: string }) {
         </>
       )}
       {why.data && (
-        <div className="stack">
-          <div className="tiles">
-            <Figure
-              name={t("why.position")}
-              value={why.data.position ? number(why.data.position) : "–"}
-              foot={t("why.ahead", { count: why.data.ahead ?? 0 })}
-            />
-            <Figure
-              name={t("why.start")}
-              value={start?.known ? moment(start.likely_ms) : t("why.unknown")}
-              foot={start?.known ? rangeOf(start) : (start?.text ?? "")}
-            />
-            <Figure
-              name={t("waited")}
-              value={duration(Date.now() - job.status.submitted_ms)}
-              foot={why.data.reason || job.status.reason}
-            />
-          </div>
-          {why.data.blocking.length > 0 && (
-            <DataTable
-              label={t("why.blocking")}
-              rows={why.data.blocking}
-              id={(_, index) => index}
-              columns={[
-                {
-                  name: t("why.blocking"),
-                  of: (each) => <Named kind={each.kind} name={each.name} />,
-                },
-                { name: t("why.how"), isWide: true, of: (each) => each.text },
-              ]}
-            />
-          )}
-        </div>
+        <WhyShown
+          why={why.data}
+          waited={duration(Date.now() - job.status.submitted_ms)}
+          reason={job.status.reason}
+        />
       )}
     </Card>
+  );
+}
+
+// The place, the predicted start and the blocking set. `waited` empty: the job was not submitted.
+export function WhyShown({ why, waited, reason }: { why: Why; waited: string; reason: string }) {
+  const { start } = why;
+  return (
+    <div className="stack">
+      <div className="tiles">
+        <Figure
+          name={t("why.position")}
+          value={why.position ? number(why.position) : "–"}
+          foot={t("why.ahead", { count: why.ahead ?? 0 })}
+        />
+        <Figure
+          name={t("why.start")}
+          value={start?.known ? moment(start.likely_ms) : t("why.unknown")}
+          foot={start?.known ? rangeOf(start) : (start?.text ?? "")}
+        />
+        <Figure
+          name={waited ? t("waited") : t("reason")}
+          value={waited || t(why.fits === false ? "why.never" : "why.held")}
+          foot={why.reason || reason}
+        />
+      </div>
+      {why.blocking.length > 0 && (
+        <DataTable
+          label={t("why.blocking")}
+          rows={why.blocking}
+          id={(_, index) => index}
+          columns={[
+            {
+              name: t("why.blocking"),
+              of: (each) => <Named kind={each.kind} name={each.name} />,
+            },
+            { name: t("why.how"), isWide: true, of: (each) => each.text },
+          ]}
+        />
+      )}
+    </div>
   );
 }
 

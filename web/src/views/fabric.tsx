@@ -9,16 +9,24 @@ import { Card, Loading, PageHead, Trouble } from "../parts/card";
 import { DataTable } from "../parts/data_table";
 import { FabricPicture, type Leaf } from "../parts/fabric_picture";
 import { link } from "../router";
-import { exactMoment, number, t } from "../texts";
+import { exactMoment, number, percent, t } from "../texts";
 
 interface Verdict {
-  element?: string;
-  kind?: string;
-  name?: string;
-  verdict?: string;
-  text?: string;
-  at_ms?: number;
-  probability?: number;
+  source: string;
+  culprit: string;
+  kind: string;
+  symptom: string;
+  server?: string;
+  confidence?: number;
+  loss_share?: number;
+  since_ms: number;
+  over_ms?: number;
+  or?: string[];
+}
+interface FabricReply {
+  sources: { source?: string; name?: string; stale?: boolean }[];
+  verdicts: Verdict[];
+  past: Verdict[];
 }
 
 function leavesOf(nodes: ClusterNode[]): Leaf[] {
@@ -34,14 +42,13 @@ function leavesOf(nodes: ClusterNode[]): Leaf[] {
 
 export default function Fabric() {
   const nodes = useNodes();
-  const verdicts = useQuery<{ verdicts?: Verdict[]; items?: Verdict[] }>("/v1/fabric", {
+  const verdicts = useQuery<FabricReply>("/v1/fabric", {
     every: 10000,
   });
   const [isTable, setTable] = useState(false);
   const leaves = useMemo(() => leavesOf(nodes.all), [nodes.all]);
   if (nodes.isLoading) return nodes.problem ? <Trouble problem={nodes.problem} /> : <Loading />;
   const groups = [...new Set(leaves.map((leaf) => leaf.group))];
-  const found = verdicts.data?.verdicts ?? verdicts.data?.items ?? [];
   return (
     <div className="stack">
       <PageHead title={t("view.fabric")}>
@@ -57,23 +64,12 @@ export default function Fabric() {
         {verdicts.problem ? (
           <Trouble problem={verdicts.problem} what={t("fabric.verdicts")} />
         ) : (
-          <DataTable
+          <VerdictTable
             label={t("fabric.verdicts")}
-            rows={found}
-            id={(_, index) => index}
-            empty={t("fabric.no_verdict")}
-            columns={[
-              {
-                name: t("fabric.element"),
-                of: (verdict) => verdict.element ?? `${verdict.kind ?? ""} ${verdict.name ?? ""}`,
-              },
-              {
-                name: t("fabric.verdict"),
-                isWide: true,
-                of: (verdict) => verdict.text ?? verdict.verdict ?? "",
-              },
-              { name: t("time"), of: (verdict) => exactMoment(verdict.at_ms) },
-            ]}
+            verdicts={verdicts.data?.verdicts ?? []}
+            empty={t(
+              verdicts.data?.sources.length === 0 ? "fabric.no_prober" : "fabric.no_verdict",
+            )}
           />
         )}
       </Card>
@@ -130,6 +126,56 @@ export default function Fabric() {
           <FabricPicture leaves={leaves} />
         )}
       </Card>
+      {verdicts.data && verdicts.data.past.length > 0 && (
+        <Card title={t("fabric.past")} query="GET /v1/fabric" isFlush>
+          <VerdictTable label={t("fabric.past")} verdicts={verdicts.data.past} empty="" />
+        </Card>
+      )}
     </div>
+  );
+}
+
+interface VerdictTableProps {
+  label: string;
+  verdicts: Verdict[];
+  empty: string;
+}
+function VerdictTable({ label, verdicts, empty }: VerdictTableProps) {
+  return (
+    <DataTable
+      label={label}
+      rows={verdicts}
+      id={(verdict, index) => `${verdict.source}.${verdict.culprit}.${index}`}
+      empty={empty}
+      columns={[
+        {
+          name: t("fabric.element"),
+          isWide: true,
+          of: (verdict) =>
+            verdict.or && verdict.or.length > 0
+              ? t("fabric.or", { culprit: verdict.culprit, others: verdict.or.join(", ") })
+              : verdict.culprit,
+        },
+        { name: t("fabric.verdict"), of: (verdict) => verdict.kind },
+        { name: t("fabric.symptom"), of: (verdict) => verdict.symptom },
+        {
+          name: t("node"),
+          of: (verdict) =>
+            verdict.server ? <a href={link("nodes", verdict.server)}>{verdict.server}</a> : "–",
+        },
+        {
+          name: t("fabric.confidence"),
+          isNumber: true,
+          of: (verdict) => (verdict.confidence === undefined ? "–" : percent(verdict.confidence)),
+        },
+        {
+          name: t("fabric.loss"),
+          isNumber: true,
+          of: (verdict) => (verdict.loss_share === undefined ? "–" : percent(verdict.loss_share)),
+        },
+        { name: t("since"), of: (verdict) => exactMoment(verdict.since_ms) },
+        { name: t("fabric.source"), of: (verdict) => verdict.source },
+      ]}
+    />
   );
 }

@@ -36,6 +36,11 @@ export default function NodeView({ rest }: ViewProps) {
         <NodeBadge node={node} />
         <Intents node={node} path={path} />
       </PageHead>
+      {node.status.fabric_fault && (
+        <p className="notice bad" style={{ marginBottom: 14 }}>
+          {t("node.fault", { fault: node.status.fabric_fault })}
+        </p>
+      )}
       <div className="grid">
         <Card title={t("node.facts")} query={`GET ${path}`} className="w4">
           <dl className="facts">

@@ -8,7 +8,7 @@ import { DataTable } from "../parts/data_table";
 import { Meter } from "../parts/meter";
 import { mebibytes, number, t } from "../texts";
 
-const states = ["ready", "cordoned", "draining", "away", "silent", "fenced"];
+const states = ["ready", "cordoned", "draining", "away", "silent", "fenced", "faulty"];
 
 export default function Nodes() {
   const place = usePlace();

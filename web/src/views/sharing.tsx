@@ -3,7 +3,7 @@ import { useQuery } from "../api/query";
 import { Card, Loading, PageHead, Trouble } from "../parts/card";
 import { DataTable } from "../parts/data_table";
 import { Meter } from "../parts/meter";
-import { type SharedUse, Slices } from "../parts/slices";
+import { type SharedUse, SharedUses, Slices } from "../parts/slices";
 import { duration, number, percent, t } from "../texts";
 
 // A tenant is a user in a queue; sums count since it came.
@@ -96,9 +96,10 @@ export default function Sharing() {
               </p>
             )}
           </Card>
-          <Slices shared={reply.data.shared ?? []} query={query} />
+          <SharedUses shared={reply.data.shared ?? []} query={query} />
         </>
       )}
+      <Slices />
     </div>
   );
 }

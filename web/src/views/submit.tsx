@@ -1,7 +1,7 @@
 // A job as a form or as JSON. The dry look says, before anything is sent, what would be sent and where
 // it would fit now.
 import { useNodes } from "../live/node_list";
-import { useMemo, useRef, useState } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
 import { request } from "../api/client";
 import { useAction, useQuery } from "../api/query";
 import type { ClusterNode, Job, Queues } from "../api/types";
@@ -9,6 +9,7 @@ import { jobs } from "../live/collections";
 import { nodeState } from "../parts/badge";
 import { Card, PageHead, Trouble } from "../parts/card";
 import { DataTable } from "../parts/data_table";
+import { type Why, WhyShown } from "../parts/why_waiting";
 import { go, link } from "../router";
 import { mebibytes, number, t } from "../texts";
 
@@ -255,6 +256,35 @@ function DraftFields({ draft, set, queues, setHold }: FieldsProps) {
   );
 }
 
+// The controller's own answer: where the job would stand and when it would start. A controller that
+// does not know the question would take the job; its document of the API tells.
+function DryRun({ spec }: { spec: Record<string, unknown> }) {
+  const action = useAction();
+  const [why, setWhy] = useState<Why>();
+  const text = JSON.stringify(spec);
+  const { run } = action;
+  useEffect(() => {
+    const timer = setTimeout(
+      () =>
+        void run(async () => {
+          const document = await fetch("/v1/openapi.json").then((reply) => reply.text());
+          if (!document.includes('"dry_run"')) return;
+          const path = "/v1/jobs?dry_run=true";
+          setWhy(await request<Why>(path, { method: "POST", body: JSON.parse(text) }));
+        }),
+      400,
+    );
+    return () => clearTimeout(timer);
+  }, [text, run]);
+  if (action.problem) return <Trouble problem={action.problem} />;
+  if (!why) return null;
+  return (
+    <Card title={t("submit.dry_run")} query="POST /v1/jobs?dry_run=true">
+      <WhyShown why={why} waited="" reason="" />
+    </Card>
+  );
+}
+
 function DryLook({ spec, queues }: { spec: Record<string, unknown>; queues: Queues | undefined }) {
   const nodes = useNodes();
   const roles = rolesOf(spec);
@@ -266,6 +296,7 @@ function DryLook({ spec, queues }: { spec: Record<string, unknown>; queues: Queu
   const memory = Math.max(0, ...nodes.all.map((node) => node.device_memory_mib));
   return (
     <div className="grid" role="status">
+      <DryRun spec={spec} />
       <Card title={t("submit.fit")} query="GET /v1/nodes" className="w6" isFlush>
         <DataTable
           label={t("submit.fit")}
