@@ -3,6 +3,7 @@ import { useEffect } from "react";
 import { useQuery } from "../api/query";
 import type { Attempt, Job } from "../api/types";
 import { jobs as knownJobs, useVersion } from "../live/collections";
+import { useSeconds } from "../live/seconds";
 import { live } from "../live/stream";
 import { PhaseBadge } from "../parts/badge";
 import { Card, Loading, PageHead, Trouble } from "../parts/card";
@@ -106,7 +107,7 @@ interface OverviewProps {
 }
 function JobOverview({ job, path, attempts, problem }: OverviewProps) {
   const { status } = job;
-  const now = Date.now();
+  const now = useSeconds();
   const waited = (status.started_ms ?? status.ended_ms ?? now) - status.submitted_ms;
   return (
     <div className="grid">

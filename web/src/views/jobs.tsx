@@ -4,6 +4,7 @@ import { useQuery } from "../api/query";
 import { type Job, jobPhases, type Queues } from "../api/types";
 import { jobs as knownJobs, useVersion } from "../live/collections";
 import { JobPages } from "../live/job_pages";
+import { useSeconds } from "../live/seconds";
 import { live } from "../live/stream";
 import { PhaseBadge } from "../parts/badge";
 import { PageHead, QueryButton, Trouble } from "../parts/card";
@@ -105,6 +106,7 @@ export default function Jobs() {
   const pages = usePages(filter);
   const queues = useQuery<Queues>("/v1/queues");
   useVersion(knownJobs);
+  const now = useSeconds();
   const [isAtTop, setAtTop] = useState(true);
   const seen = useCallback(
     (rows: SeenRows) => {
@@ -116,7 +118,6 @@ export default function Jobs() {
   // At the top of the list new jobs come in by themselves; further down they wait for the button.
   if (isAtTop) pages.takeNew();
   const above = pages.waitingAbove;
-  const now = Math.floor(Date.now() / 1000) * 1000;
   return (
     <>
       <PageHead title={t("view.jobs")}>

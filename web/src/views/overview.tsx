@@ -3,6 +3,7 @@ import { lazy, Suspense, useEffect, useState } from "react";
 import { useQuery } from "../api/query";
 import type { Job, List, Queues } from "../api/types";
 import { jobs as knownJobs, useVersion } from "../live/collections";
+import { useSeconds } from "../live/seconds";
 import { useNodes } from "../live/node_list";
 import { nodeState, NodeBadge, PhaseBadge } from "../parts/badge";
 import { Card, Loading, PageHead, Trouble } from "../parts/card";
@@ -90,7 +91,7 @@ export default function Overview() {
   const pending = items.reduce((sum, queue) => sum + queue.pending, 0);
   const running = items.reduce((sum, queue) => sum + queue.running, 0);
   const history = useSharePast(total > 0 ? used / total : undefined);
-  const now = Date.now();
+  const now = useSeconds();
   const longest = [...waiting.items].sort((a, b) => a.status.submitted_ms - b.status.submitted_ms);
   const recent = failed.items.filter((job) => now - (job.status.ended_ms ?? 0) < 86400000);
   if (nodes.isLoading && queues.isLoading) return <Loading />;
