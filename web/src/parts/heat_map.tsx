@@ -86,7 +86,7 @@ export function HeatMap({
   useLayoutEffect(() => {
     const start = performance.now();
     const changed = drawing.current?.update(values) ?? 0;
-    // For whoever measures; the entry of before would stay.
+    // For measurements; the entry of before would stay.
     performance.clearMeasures("heat-map");
     if (changed > 0)
       performance.measure("heat-map", { start, end: performance.now(), detail: changed });
