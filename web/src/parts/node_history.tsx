@@ -60,7 +60,9 @@ export function NodeHistory({ node }: { node: string }) {
           lines={drawn.memory}
         />
       </Card>
-      {reply.data?.shared && <SharedUses shared={reply.data.shared} query={`GET ${path}`} />}
+      {!!reply.data?.shared?.length && (
+        <SharedUses shared={reply.data.shared} query={`GET ${path}`} />
+      )}
     </>
   );
 }
