@@ -201,7 +201,8 @@ test("no view has a fault of accessibility, light or dark, nor an error", async 
     await page.emulateMedia({ colorScheme: scheme });
     for (const view of all) {
       await show(view);
-      await page.waitForFunction(() => !document.querySelector("[aria-busy=true]"));
+      // Not waitForFunction, which the content security policy forbids.
+      await until(async () => (await page.locator("[aria-busy=true]").count()) === 0, view);
       assert.deepEqual(
         await faultsOf(page, scheme === "dark" ? ["color-contrast"] : undefined),
         [],
