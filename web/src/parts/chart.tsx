@@ -94,7 +94,7 @@ export function Chart(props: ChartProps) {
   return (
     <figure>
       <div className="inline">
-        <h3>{label}</h3>
+        <h3 className="hidden-text">{label}</h3>
         <button
           type="button"
           className="bare small"

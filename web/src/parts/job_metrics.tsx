@@ -44,6 +44,7 @@ export function JobMetrics({ path, isLive }: { path: string; isLive: boolean }) 
       measured:
         found && found.values.length > 0 ? median(found.values.slice(-lastValues)) : undefined,
       predicted: typeof guess === "number" ? guess : undefined,
+      words: typeof guess === "string" ? guess : "–",
     };
   });
   return (
@@ -80,7 +81,7 @@ export function JobMetrics({ path, isLive }: { path: string; isLive: boolean }) 
             {
               name: t("predicted"),
               isNumber: true,
-              of: (row) => (row.predicted === undefined ? "–" : number(row.predicted, 4)),
+              of: (row) => (row.predicted === undefined ? row.words : number(row.predicted, 4)),
             },
             {
               name: t("metrics.measured"),

@@ -37,6 +37,11 @@ export interface PlanReply {
 const degrees = ["tp", "pp", "dp", "cp", "ep", "zero", "micro_batch"];
 const bytes = (value: number) => mebibytes(value / (1 << 20));
 
+// Steps differ by less than the seconds of a duration.
+function stepTime(s: number): string {
+  return s < 60 && s >= 1 ? `${number(s, 2)} s` : duration(s * 1000);
+}
+
 function words(strategy: Strategy): string {
   const shown = degrees.filter(
     (key) =>
@@ -47,7 +52,7 @@ function words(strategy: Strategy): string {
 
 function range(interval: Interval | undefined): string {
   if (!interval) return "–";
-  return `${duration(interval.low_s * 1000)} – ${duration(interval.high_s * 1000)}`;
+  return `${stepTime(interval.low_s)} – ${stepTime(interval.high_s)}`;
 }
 
 export function PlanResult({ reply }: { reply: PlanReply }) {
@@ -59,7 +64,7 @@ export function PlanResult({ reply }: { reply: PlanReply }) {
       <div className="tiles">
         <Figure
           name={t("plans.step")}
-          value={duration(plan.step_time_s * 1000)}
+          value={stepTime(plan.step_time_s)}
           foot={t("plans.interval", { range: range(plan.interval) })}
           query={`${query}: plan.step_time_s`}
         />
@@ -104,7 +109,7 @@ export function PlanResult({ reply }: { reply: PlanReply }) {
           title={t("plans.breakdown")}
           parts={plan.breakdown}
           total={plan.step_time_s}
-          say={(value) => duration(value * 1000)}
+          say={(value) => stepTime(value)}
           query={query}
           suffix="_s"
         />
@@ -127,7 +132,7 @@ export function PlanResult({ reply }: { reply: PlanReply }) {
             {
               name: t("plans.step"),
               isNumber: true,
-              of: (each) => duration(each.step_time_s * 1000),
+              of: (each) => stepTime(each.step_time_s),
             },
             {
               name: t("plans.behind"),
