@@ -208,6 +208,48 @@ class Platform(unittest.TestCase):
         self.assertIn("refused", self.refused(1, "nodes", "--server", "https://127.0.0.1:1").lower())
 
 
+class PlatformWithGpuDaemon(unittest.TestCase):
+    """A GPU daemon, over the stand-in driver, holds a job to its part of a device."""
+
+    def start(self, *words):
+        process = subprocess.Popen(list(map(str, words)), stderr=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+
+    def test_holds_a_job_to_its_part_and_leaves_no_tenant(self):
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="regatta-slices-"))
+        self.addCleanup(shutil.rmtree, folder)
+        programs = lab_case.REGATTA.parent
+        standin = programs.parent / "tests/standin"
+        device, daemon = folder / "device", folder / "gpu/socket"
+        daemon.parent.mkdir()
+        folder.chmod(0o755)
+        self.start(programs / "regatta-standin-device", "--socket", device, "--memory", "1GiB")
+        self.start(lab_case.REGATTA, "gpu", "daemon", "--state", folder / "gpu-state", "--socket", daemon, "--gpu", "1GiB")
+        environment = {**os.environ, "XDG_CONFIG_HOME": str(folder / "config"), "REGATTA_STANDIN": str(device),
+                       "LD_LIBRARY_PATH": str(standin)}
+
+        def run(*arguments):
+            done = lab_case.regatta(*arguments, env=environment)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return done.stdout
+
+        wait_until(lambda: lab_case.regatta("gpu", "policy", "--socket", daemon).returncode == 0)
+        state = folder / "here"
+        self.addCleanup(lab_case.regatta, "down", "--state", state, env=environment)
+        run("up", "--devices", 1, "--device-memory", "1GiB", "--gpu-daemon", daemon, "--state", state)
+        job = folder / "job.yaml"
+        job.write_text(f"name: part\ncommand: [sh, -c, '{programs}/regatta-test-cuda take {2 << 20} </dev/null; sleep 1']\n"
+                       f"environment: {{REGATTA_STANDIN: {device}, LD_LIBRARY_PATH: {standin}}}\n"
+                       "roles: [{cpus: 0.1, devices: 1, share: 30%, device_memory: 100MiB}]\n")
+        handle = run("submit", job).strip()
+        tenants = wait_until(lambda: json.loads(run("gpu", "ps", "--socket", daemon, "--json"))["tenants"])
+        self.assertEqual([(one["name"], one["compute_percent"]) for one in tenants], [("job-1.1.0", 30)])
+        wait_until(lambda: "succeeded" in run("job", handle))
+        self.assertIn("50, then 2", run("logs", handle))  # blocks of 2 MiB: no more than 100 MiB
+        self.assertEqual(json.loads(run("gpu", "ps", "--socket", daemon, "--json"))["tenants"], [])
+
+
 class PlatformOfOneTest(unittest.TestCase):
     def test_down_leaves_nothing_though_some_were_killed(self):
         folder = pathlib.Path(tempfile.mkdtemp(prefix="regatta-down-"))

@@ -30,6 +30,9 @@ constexpr std::array kRoutes = {
     Route{RouteId::kRemoveToken, "DELETE", "/v1/tokens/{token}", AccessRole::kUser},
     Route{RouteId::kLogin, "POST", "/v1/login", std::nullopt},
     Route{RouteId::kGetScheduler, "GET", "/v1/scheduler", AccessRole::kViewer},
+    Route{RouteId::kListSlices, "GET", "/v1/slices", AccessRole::kViewer},
+    Route{RouteId::kGetFabric, "GET", "/v1/fabric", AccessRole::kViewer},
+    Route{RouteId::kSetFabricVerdicts, "PUT", "/v1/fabric/verdicts", AccessRole::kOperator},
     Route{RouteId::kGetHealth, "GET", "/healthz", std::nullopt},
     Route{RouteId::kGetMetrics, "GET", "/metrics", AccessRole::kViewer},
 };

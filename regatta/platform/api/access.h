@@ -45,6 +45,9 @@ enum class RouteId {
   kRemoveToken,
   kLogin,
   kGetScheduler,
+  kListSlices,
+  kGetFabric,
+  kSetFabricVerdicts,
   kGetHealth,
   kGetMetrics
 };

@@ -9,8 +9,10 @@
 #include "regatta/base/core/text.h"
 #include "regatta/platform/api/internal/api_request.h"
 #include "regatta/platform/api/internal/cluster_routes.h"
+#include "regatta/platform/api/internal/fabric_routes.h"
 #include "regatta/platform/api/internal/identity_routes.h"
 #include "regatta/platform/api/internal/job_routes.h"
+#include "regatta/platform/api/internal/slice_routes.h"
 #include "regatta/platform/api/internal/watch_streams.h"
 #include "regatta/platform/api/problem.h"
 
@@ -32,6 +34,7 @@ struct ApiService::Impl {
   controller::NodeSessions& sessions;
   ApiHandlers handlers;
   WatchStreams watches;
+  FabricRoutes fabric;
 };
 
 bool ApiService::Impl::run_identity_route(RouteId route, const ApiRequest& request) {
@@ -104,6 +107,12 @@ void ApiService::Impl::run_route(RouteId route, const ApiRequest& request) {
       return hand_on(handlers.connect_node);
     case RouteId::kLogin:
       return hand_on(handlers.login);
+    case RouteId::kListSlices:
+      return list_slices(runtime, request);
+    case RouteId::kGetFabric:
+      return fabric.get(runtime, request);
+    case RouteId::kSetFabricVerdicts:
+      return fabric.set(runtime, request);
     case RouteId::kGetHealth:
       return respond_json(runtime, request, R"({"status":"ok"})");
     default:

@@ -25,6 +25,10 @@ std::string replica_json(const control::ClusterTables& tables, const control::Re
   object.add("node", at(tables.nodes, replica.node).facts.name);
   object.add("devices", replica.devices);
   object.add("phase", name_in(control::kReplicaPhaseNames, replica.phase));
+  if (!replica.slice.is_whole()) {
+    object.add("device_share", replica.slice.device_milli / 1000.0);
+    object.add("device_memory_mib", replica.slice.device_memory_mib);
+  }
   if (replica.is_gone()) {
     object.add("exit_status", replica.exit_status);
     object.add("signal", replica.signal);
@@ -119,6 +123,7 @@ std::string node_json(const control::ClusterTables& tables, const ManagedNode& n
   status.add("connected", node.is_connected);
   status.add("silent", node.is_silent);
   status.add("fenced", node.is_fenced);
+  if (!node.fabric_fault.empty()) status.add("fabric_fault", node.fabric_fault);
   std::string replicas;
   std::uint32_t used = 0;
   for (const control::PlacedReplica& placed : node.replicas) {

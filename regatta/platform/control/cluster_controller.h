@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -34,6 +35,8 @@ struct ControllerOptions {
   Seconds lease{30};
   std::size_t jobs_max = 1'000'000;
 };
+
+inline constexpr Seconds kFabricFaultLasts{15};
 
 // To be committed in one transaction, in this order. Orders for `nodes` (cluster_tables.h indices)
 // may have changed, and are sent once the changes are durable.
@@ -92,6 +95,10 @@ class ClusterController {
   void hear(int node, const Moment& moment);
   void disconnect(int node);
   Status set_intent(std::string_view node, NodeIntent intent);
+  // Faults of the fabric that the prober blames on servers, by the names of these, one sentence
+  // each; all there are, told again every few seconds: without that they are forgotten after
+  // kFabricFaultLasts. Names that no node has are left out.
+  void set_fabric_faults(const std::map<std::string, std::string>& faults, const Moment& moment);
   // `is_complete`: all that the agent's journal knows: replicas that it does not list have never
   // started, or are gone. Returns the orders that answer reports about what is not wanted any more;
   // kForget only for what is durable: revisions up to `durable`.

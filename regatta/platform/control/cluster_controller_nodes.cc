@@ -1,6 +1,7 @@
 // Nodes: how they join, report, fall silent, and what they are ordered.
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -112,6 +113,7 @@ Result<int> ClusterController::join(const NodeIdentity& identity, const Moment& 
     state_->changed_nodes.insert(index);
     state_->needs_decision = true;
   }
+  node.enforces_slices = identity.enforces_slices;
   if (!std::exchange(node.is_connected, true)) state_->needs_decision = true;
   hear(index, moment);
   state_->ordered_nodes.insert(index);
@@ -192,6 +194,7 @@ std::vector<ReplicaOrder> ClusterController::orders_for(int index, Revision dura
       order.working_folder = std::move(spec->working_folder);
       order.user = job.user;
       order.devices = placed.devices;
+      order.slice = placed.slice;
       order.ranks = ranks_of_replica(*spec, placed.role);
       order.world_size = 0;
       for (int i = 0; i < static_cast<int>(attempt.replicas.size()); ++i) {
@@ -205,12 +208,27 @@ std::vector<ReplicaOrder> ClusterController::orders_for(int index, Revision dura
   return orders;
 }
 
+void ClusterController::set_fabric_faults(const std::map<std::string, std::string>& faults,
+                                          const Moment& moment) {
+  for (ManagedNode& node : state_->tables.nodes) {
+    const auto found = faults.find(node.facts.name);
+    const std::string fault = found == faults.end() ? "" : found->second;
+    if (node.fabric_fault.empty() != fault.empty()) state_->needs_decision = true;
+    node.fabric_fault = fault;
+    node.fabric_fault_until = moment.now + kFabricFaultLasts;
+  }
+}
+
 void ClusterController::tick(const Moment& moment) {
   const auto ended = state_->pause_ends.upper_bound(moment.now);
   if (ended != state_->pause_ends.begin()) state_->needs_decision = true;
   state_->pause_ends.erase(state_->pause_ends.begin(), ended);
   for (int index = 0; index < static_cast<int>(state_->tables.nodes.size()); ++index) {
     ManagedNode& node = at(state_->tables.nodes, index);
+    if (!node.fabric_fault.empty() && node.fabric_fault_until < moment.now) {
+      node.fabric_fault.clear();
+      state_->needs_decision = true;
+    }
     const Seconds silence = moment.now - node.last_heard;
     if (!node.is_silent && silence > state_->options.silent_after) {
       node.is_silent = true;

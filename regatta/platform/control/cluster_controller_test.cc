@@ -363,5 +363,36 @@ TEST_F(ClusterControllerTest, KeepsQueuesThatHaveJobs) {
               HasSubstr("queues"));
 }
 
+TEST_F(ClusterControllerTest, OrdersThePartOfEachDeviceAlsoAfterItsRestart) {
+  const int node = join("a");
+  const JobId id = submit(R"(,"roles":[{"devices":2,"share":"30%","device_memory":"100MiB"}])");
+  decide();
+  const ReplicaSlice expected{.device_milli = 300, .device_memory_mib = 100};
+  auto orders = controller_.orders_for(node, durable_);
+  ASSERT_EQ(orders.size(), 1U);
+  EXPECT_EQ(orders[0].slice, expected);
+  ClusterController again = restarted();
+  EXPECT_EQ(again.tables().jobs.at(id).attempt->replicas.at(0).slice, expected);
+}
+
+TEST_F(ClusterControllerTest, StartsNothingOnANodeThatAProberBlamesUntilItIsSilentOrTakesItBack) {
+  const int node = join("a");
+  controller_.set_fabric_faults({{"a", "nic a.nic0: no packets"}, {"other", "?"}}, moment_);
+  const JobId id = submit();
+  decide();
+  EXPECT_EQ(job(id).phase, JobPhase::kPending);
+  controller_.set_fabric_faults({}, moment_);
+  decide();
+  EXPECT_EQ(job(id).phase, JobPhase::kStarting);
+  controller_.set_fabric_faults({{"a", "nic a.nic0: no packets"}}, moment_);
+  const JobId next = submit();
+  pass(kFabricFaultLasts.value - 1, {node});
+  decide();
+  EXPECT_EQ(job(next).phase, JobPhase::kPending);
+  pass(2, {node});
+  decide();
+  EXPECT_EQ(job(next).phase, JobPhase::kStarting);
+}
+
 }  // namespace
 }  // namespace regatta::control

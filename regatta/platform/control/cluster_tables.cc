@@ -34,6 +34,9 @@ void write_replica(const ClusterTables& tables, const Replica& replica,
   record.set_phase(static_cast<int>(replica.phase));
   record.set_exit_status(replica.exit_status);
   record.set_signal(replica.signal);
+  if (replica.slice.is_whole()) return;
+  record.set_device_milli(replica.slice.device_milli);
+  record.set_device_memory_mib(replica.slice.device_memory_mib);
 }
 
 // A node that records name is made, without facts, when its own record comes later.
@@ -52,6 +55,9 @@ Replica read_replica(const proto::ReplicaRecord& record, ClusterTables& tables) 
   replica.phase = static_cast<ReplicaPhase>(record.phase());
   replica.exit_status = record.exit_status();
   replica.signal = record.signal();
+  if (record.device_milli() > 0)
+    replica.slice = {.device_milli = record.device_milli(),
+                     .device_memory_mib = record.device_memory_mib()};
   return replica;
 }
 
@@ -277,7 +283,7 @@ JobId job_of_handle(std::string_view handle) {
 sched::NodeHealth health_of(const ManagedNode& node) {
   if (node.is_silent || node.is_fenced) return sched::NodeHealth::kFailed;
   // Its jobs run on; what is ordered now would wait for its return, or until it is fenced.
-  if (!node.is_connected || node.intent == NodeIntent::kCordoned)
+  if (!node.is_connected || node.intent == NodeIntent::kCordoned || !node.fabric_fault.empty())
     return sched::NodeHealth::kCordoned;
   if (node.intent == NodeIntent::kDraining) return sched::NodeHealth::kDraining;
   return sched::NodeHealth::kReady;

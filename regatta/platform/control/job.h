@@ -38,6 +38,15 @@ enum class ReplicaPhase {
 inline constexpr EnumNames<5> kReplicaPhaseNames = {"waiting", "ordered", "running", "ended",
                                                     "lost"};
 
+// The part of each of its devices that a replica has: thousandths of the compute, and memory.
+struct ReplicaSlice {
+  int device_milli = 1000;  // 1000: whole devices, whose memory is not limited
+  int device_memory_mib = 0;
+
+  bool is_whole() const { return device_milli >= 1000; }
+  bool operator==(const ReplicaSlice&) const = default;
+};
+
 // One replica of a gang on its place. `node` is an index of ClusterTables::nodes().
 struct Replica {
   int role = 0;
@@ -46,6 +55,7 @@ struct Replica {
   ReplicaPhase phase = ReplicaPhase::kWaiting;
   int exit_status = 0;
   int signal = 0;
+  ReplicaSlice slice;
 
   bool is_gone() const { return phase == ReplicaPhase::kEnded || phase == ReplicaPhase::kLost; }
 };

@@ -21,11 +21,15 @@ enum class NodeIntent {
 };
 inline constexpr EnumNames<3> kNodeIntentNames = {"in_use", "cordoned", "draining"};
 
+// The capability by which an agent says that it holds replicas to their parts of devices.
+inline constexpr const char* kSlicesCapability = "slices";
+
 // An agent as it introduces itself.
 struct NodeIdentity {
   sched::ClusterNode facts;  // as the agent found them; without health
   std::string address;
   std::string journal_id;
+  bool enforces_slices = false;  // holds replicas to their parts of devices
 };
 
 // A replica that is on a node, by the job and its place in Attempt::replicas.
@@ -45,8 +49,13 @@ struct ManagedNode {
   Revision revision = 0;
   // On the controller's monotonic clock; what follows is not stored.
   Seconds last_heard;
+  bool enforces_slices = false;
   bool is_connected = false;
   bool is_silent = false;  // not heard for silent_after: the scheduler counts it as failed
+  // The fault of the fabric that a prober blames on it, and until when that counts; "": none. It
+  // gets no new jobs meanwhile.
+  std::string fabric_fault;
+  Seconds fabric_fault_until;
   bool is_fenced = false;  // not heard for so long that it has ended its replicas itself
   std::vector<PlacedReplica> replicas;  // that are not gone
 };
@@ -90,6 +99,7 @@ struct ReplicaOrder {
   std::string working_folder;
   std::string user;
   std::uint32_t devices = 0;
+  ReplicaSlice slice;
   int first_rank = 0;
   int ranks = 1;             // processes of this replica
   int world_size = 1;        // processes of the gang

@@ -116,11 +116,15 @@ struct NodeSessions::Impl {
                     fmt::format("node {}: its certificate is for node {}; enrol it again",
                                 hello.facts.name, session.node)};
     } else {
-      index = runtime.change([&](auto& core, const control::Moment& moment) {
-        return core.join(
-            {.facts = hello.facts, .address = hello.address, .journal_id = hello.journal_id},
-            moment);
-      });
+      const auto& capabilities = hello.capabilities;
+      const control::NodeIdentity identity{
+          .facts = hello.facts,
+          .address = hello.address,
+          .journal_id = hello.journal_id,
+          .enforces_slices = std::find(capabilities.begin(), capabilities.end(),
+                                       control::kSlicesCapability) != capabilities.end()};
+      index = runtime.change(
+          [&](auto& core, const control::Moment& moment) { return core.join(identity, moment); });
     }
     if (!index) {
       send(number, NodeRefusal{.reason = index.error().message});

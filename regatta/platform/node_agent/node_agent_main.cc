@@ -44,6 +44,8 @@ struct ProgramOptions {
   std::string state = "/var/lib/regatta-node";
   std::string address;
   std::string device_type;
+  std::string device_memory;
+  std::string gpu_daemon;
   int devices = -1;
   double grace_s = 10;
   long long log_bytes_max = 16 << 20;
@@ -74,6 +76,11 @@ void add_options(CLI::App& app, ProgramOptions& options) {
   app.add_option("--devices", options.devices, "accelerators (default: those that are found)")
       ->check(CLI::Range(0, regatta::sched::kNodeDevicesMax));
   app.add_option("--device-type", options.device_type, "their type (default: as they are found)");
+  app.add_option("--device-memory", options.device_memory,
+                 "of each, such as 80GiB (default: as it is found)");
+  app.add_option("--gpu-daemon", options.gpu_daemon,
+                 "socket of `regatta gpu daemon`, which then enforces parts of devices; without it "
+                 "they are only placed");
   app.add_option("--grace", options.grace_s, "seconds between SIGTERM and SIGKILL of a replica")
       ->check(CLI::Range(0.0, 3600.0));
   app.add_option("--log-bytes", options.log_bytes_max,
@@ -105,6 +112,11 @@ Result<regatta::sched::ClusterNode> facts_for(const ProgramOptions& options) {
   node.name = options.name;
   if (options.devices >= 0) node.devices = options.devices;
   if (!options.device_type.empty()) node.device_type = options.device_type;
+  if (!options.device_memory.empty()) {
+    const auto memory = regatta::parse_bytes(options.device_memory);
+    if (!memory) return Error{Code::kInvalidInput, "--device-memory: " + memory.error().message};
+    node.device_memory_mib = static_cast<int>(memory->value / (1 << 20));
+  }
   REGATTA_TRY_DO(regatta::node_protocol::check_node_name(node.name));
   return node;
 }
@@ -178,6 +190,10 @@ Status work(ProgramOptions options, int stop_fd) {
   agent_options.runner.log_bytes_max = options.log_bytes_max;
   agent_options.runner.grace_ms = static_cast<int>(options.grace_s * 1000);
   agent_options.runner.uses_cgroups = !options.has_no_cgroups;
+  if (!options.gpu_daemon.empty()) {
+    REGATTA_TRY(slices, agent::DeviceSlices::create(options.gpu_daemon));
+    agent_options.runner.slices = std::move(slices);
+  }
   agent_options.facts = std::move(facts);
   agent_options.address = options.address;
   if (::access(agent_options.runner.supervisor.c_str(), X_OK) != 0)

@@ -11,6 +11,7 @@ namespace {
 using control::OrderKind;
 
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kDeviceMibMost = std::int64_t{1} << 24;
 constexpr std::int64_t kRanksMost = std::int64_t{1} << 24;          // of a gang
 constexpr std::size_t kArgumentBytesMost = std::size_t{128} << 10;  // Linux, MAX_ARG_STRLEN
 
@@ -32,6 +33,9 @@ void write_order(const control::ReplicaOrder& order, proto::Order& to) {
   to.set_ranks(order.ranks);
   to.set_world_size(order.world_size);
   to.set_head_address(order.head_address);
+  if (order.slice.is_whole()) return;
+  to.set_device_milli(order.slice.device_milli);
+  to.set_device_memory_mib(order.slice.device_memory_mib);
 }
 
 Status read_command(const proto::Order& from, control::ReplicaOrder& order) {
@@ -57,6 +61,11 @@ Status read_start(const proto::Order& from, control::ReplicaOrder& order) {
   REGATTA_TRY_DO(check_range("ranks", from.ranks(), 1, kReplicaRanksMax));
   REGATTA_TRY_DO(check_range("world_size", from.world_size(), from.ranks(), kRanksMost));
   REGATTA_TRY_DO(check_range("first_rank", from.first_rank(), 0, from.world_size() - from.ranks()));
+  REGATTA_TRY_DO(check_range("device_milli", from.device_milli(), 0, sched::kDeviceMilli));
+  REGATTA_TRY_DO(check_range("device_memory_mib", from.device_memory_mib(), 0, kDeviceMibMost));
+  if (from.device_milli() > 0)
+    order.slice = {.device_milli = from.device_milli(),
+                   .device_memory_mib = from.device_memory_mib()};
   order.working_folder = from.working_folder();
   order.user = from.user();
   order.devices = from.devices();

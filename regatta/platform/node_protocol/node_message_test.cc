@@ -37,6 +37,7 @@ control::ReplicaOrder start_order() {
   order.working_folder = "/home/u";
   order.user = "u";
   order.devices = 0xf0;
+  order.slice = {.device_milli = 300, .device_memory_mib = 4096};
   order.first_rank = 8;
   order.ranks = 8;
   order.world_size = 16;
@@ -103,6 +104,7 @@ TEST(NodeProtocol, KeepsEveryFieldOfTheControllersMessages) {
   EXPECT_EQ(read.working_folder, order.working_folder);
   EXPECT_EQ(read.user, order.user);
   EXPECT_EQ(read.devices, order.devices);
+  EXPECT_EQ(read.slice, order.slice);
   EXPECT_EQ(read.first_rank, 8);
   EXPECT_EQ(read.world_size, 16);
   EXPECT_EQ(read.head_address, order.head_address);

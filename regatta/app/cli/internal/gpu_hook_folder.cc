@@ -8,7 +8,7 @@
 #include <sys/prctl.h>
 
 #include "regatta/base/os/process.h"
-#include "regatta/gpu/sharing/hook_folder.h"
+#include "regatta/gpu/sharing/hook_loading.h"
 
 namespace regatta::cli {
 namespace {

@@ -8,7 +8,7 @@
 namespace regatta::cli {
 
 // Has the programs that this process becomes and starts load the hook, by LD_PRELOAD and in place
-// of the driver. Errors as find_hook_folder() of sharing/hook_folder.h.
+// of the driver. Errors as find_hook_folder() of sharing/hook_loading.h.
 Status load_hook(const std::string& daemon_socket);
 
 // Has no program gain rights by its file from now on: the loader would take nothing from the

@@ -38,6 +38,8 @@ struct UpOptions {
   std::string context_file;
   int nodes = 0;     // 0: not given
   int devices = -1;  // -1: those that are found
+  std::string device_memory;
+  std::string gpu_daemon;
   std::string token;
   std::string server;
   std::string name;
@@ -114,6 +116,9 @@ Status start_agent(const UpOptions& options, const std::string& name, const std:
   if (cluster.devices >= 0)
     argv.insert(argv.end(),
                 {"--devices", std::to_string(cluster.devices), "--device-type", "emulated"});
+  if (!cluster.device_memory.empty())
+    argv.insert(argv.end(), {"--device-memory", cluster.device_memory});
+  if (!cluster.gpu_daemon.empty()) argv.insert(argv.end(), {"--gpu-daemon", cluster.gpu_daemon});
   std::vector<std::string> environment;
   if (!token.empty()) environment.push_back("REGATTA_JOIN_TOKEN=" + token);
   // Noted before they are made, so that a crash in between leaves none.
@@ -207,12 +212,19 @@ Result<bool> start_agents(const UpOptions& options, const std::vector<std::strin
   return has_started;
 }
 
+// An option that is not given again stays as it was, unless the cluster `is_new`.
+void take_device_options(const UpOptions& options, bool is_new, LocalCluster& cluster) {
+  if (is_new || options.devices >= 0) cluster.devices = options.devices;
+  if (is_new || !options.device_memory.empty()) cluster.device_memory = options.device_memory;
+  if (is_new || !options.gpu_daemon.empty()) cluster.gpu_daemon = options.gpu_daemon;
+}
+
 Status bring_up(const UpOptions& options) {
   REGATTA_TRY_DO(check_programs());
   REGATTA_TRY(lock, hold_state_folder(options.state));
   REGATTA_TRY(cluster, load_local_cluster(options.state));
   REGATTA_TRY(names, wanted_nodes(options, cluster));
-  if (cluster.processes.empty() || options.devices >= 0) cluster.devices = options.devices;
+  take_device_options(options, cluster.processes.empty(), cluster);
   bool is_new = !cluster.is_running(kControllerName);
   if (is_new) REGATTA_TRY_DO(start_controller_again(options.state, cluster));
   REGATTA_TRY(context, saved_context(options, cluster));
@@ -306,7 +318,7 @@ Status join_here(UpOptions options) {
     return Error{Code::kConflict, fmt::format("join: {} belongs to {}; give --state another folder",
                                               options.state, cluster.url)};
   cluster.url = options.server;
-  cluster.devices = options.devices;
+  take_device_options(options, true, cluster);
   REGATTA_TRY_DO(start_agent(options, options.name, options.token, cluster));
   const Status joined = look_until("the agent has no certificate yet", [&]() -> Result<bool> {
     REGATTA_TRY_DO(check_local_process(options.state, options.name, cluster));
@@ -346,6 +358,20 @@ void add_devices_option(CLI::App& command, UpOptions& options) {
                   "So many emulated devices of each node; those that are found when left out")
       ->type_name("N")
       ->check(whole_number(0, 16));
+  command
+      .add_option("--device-memory", options.device_memory,
+                  "Memory of each emulated device, for jobs that ask for a part of it")
+      ->type_name("SIZE")
+      ->check(CLI::Validator(
+          [](std::string& text) -> std::string {
+            const auto size = parse_bytes(text);
+            return size ? "" : size.error().message;
+          },
+          ""));
+  command
+      .add_option("--gpu-daemon", options.gpu_daemon,
+                  "Socket of regatta gpu daemon, which holds jobs to their parts of devices")
+      ->type_name("SOCKET");
 }
 
 }  // namespace

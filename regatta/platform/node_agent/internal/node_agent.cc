@@ -167,6 +167,8 @@ Status NodeAgent::handle_link() {
 void NodeAgent::send_hello() {
   node_protocol::NodeHello hello;
   hello.capabilities = {"logs", "log_follow"};
+  if (options_.runner.slices.are_enforced())
+    hello.capabilities.emplace_back(control::kSlicesCapability);
   hello.facts = options_.facts;
   hello.address = options_.address;
   hello.journal_id = journal_.id();

@@ -147,6 +147,10 @@ Result<ReplicaSpec> ReplicaRunner::spec_for(const control::ReplicaOrder& order,
     spec.cgroup = cgroup_root_ + "/" + key_text(order.key);
     if (!os::make_folder(spec.cgroup)) spec.cgroup.clear();
   }
+  if (!order.slice.is_whole() && options_.slices.are_enforced()) {
+    REGATTA_TRY_DO(options_.slices.enroll(order, spec.cgroup));
+    options_.slices.add_variables(spec.environment);
+  }
   return spec;
 }
 
@@ -227,6 +231,8 @@ ReplicaExit ReplicaRunner::close_run(const control::ReplicaKey& key, const std::
     if (const Status written = write_durably(exit_path(run), encode(exit)); !written)
       os::log_error(written.error().message);
   }
+  // The GPU daemon ends the tenant of a cgroup that is gone; asked, it does so at once.
+  if (options_.slices.are_enforced()) options_.slices.leave(key);
   if (!cgroup.empty()) static_cast<void>(os::remove_cgroup(cgroup));
   return exit;
 }

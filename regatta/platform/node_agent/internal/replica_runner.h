@@ -15,6 +15,7 @@
 #include "regatta/base/os/unique_fd.h"
 #include "regatta/platform/control/node.h"
 #include "regatta/platform/node_agent/agent_core.h"
+#include "regatta/platform/node_agent/internal/device_slices.h"
 #include "regatta/platform/node_agent/internal/run_folder.h"
 
 namespace regatta::node_agent {
@@ -28,6 +29,7 @@ struct RunnerOptions {
   int grace_ms = 10000;
   std::size_t runs_kept = 64;  // folders of replicas that the controller has forgotten, for logs
   bool uses_cgroups = true;    // where they can be used
+  DeviceSlices slices;
 };
 
 // A replica whose processes are all gone.

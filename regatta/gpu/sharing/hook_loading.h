@@ -1,4 +1,4 @@
-// sharing/hook_folder.h: how programs come to load the hook: the folder with libregatta_gpu.so and
+// sharing/hook_loading.h: how programs come to load the hook: the folder with libregatta_gpu.so and
 // with the libraries that take the place of the CUDA driver and of NVML, and how the hook reports
 // that it is there.
 #pragma once

@@ -1,4 +1,4 @@
-#include "regatta/gpu/sharing/hook_folder.h"
+#include "regatta/gpu/sharing/hook_loading.h"
 
 #include <cstdlib>
 #include <filesystem>

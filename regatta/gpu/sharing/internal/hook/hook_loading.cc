@@ -1,5 +1,5 @@
 // Reports once, when the loader has loaded the hook into a program, that it is there.
-#include "regatta/gpu/sharing/hook_folder.h"
+#include "regatta/gpu/sharing/hook_loading.h"
 
 #include <cstdio>
 #include <cstdlib>
