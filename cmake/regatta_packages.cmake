@@ -2,7 +2,7 @@
 #   regatta         the programs, the GPU hook library, manual pages, completion and examples
 #   libregatta-coll the C library of the collectives with its header and pkg-config file
 #   regatta-torch   the training worker and the backend of torch.distributed
-set(programs regatta regatta-agent regatta-prober regatta-bench-rank regatta-controller regatta-node-agent regatta-supervisor)
+set(programs regatta regatta-agent regatta-prober regatta-bench-rank regatta-controller regatta-node-agent regatta-supervisor regatta-device-reader)
 install(TARGETS ${programs} RUNTIME COMPONENT regatta)
 set(components regatta coll)
 set(packaged ${programs} regatta_gpu_hook regatta_replacement_cuda regatta_replacement_nvml regatta_coll_c)
@@ -19,6 +19,7 @@ set(data ${PROJECT_SOURCE_DIR}/cmake/packages)
 install(FILES ${data}/regatta.bash DESTINATION share/bash-completion/completions RENAME regatta COMPONENT regatta)
 # Not enabled by their installation.
 install(FILES ${data}/regatta-heal.service ${data}/regatta-probe.service ${data}/regatta-prober.service
+  ${data}/regatta-controller.service ${data}/regatta-node-agent.service
   DESTINATION lib/systemd/system COMPONENT regatta)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION share/doc/regatta COMPONENT regatta)
 get_target_property(REGATTA_COLL_VERSION regatta_coll_c VERSION)

@@ -1,5 +1,6 @@
 // fuzz/agent_files_fuzz.cc: any bytes as the files of a server's agent: its journal, the spec of a
-// replica, and how it ended. Files that are accepted are the same after they were written again.
+// replica, how it ended, and what it measured. Files that are accepted are the same after they were
+// written again.
 
 #include <cstddef>
 #include <cstdint>
@@ -7,6 +8,7 @@
 
 #include "regatta/base/core/result.h"
 #include "regatta/platform/node_agent/internal/journal_file.h"
+#include "regatta/platform/node_agent/internal/metrics_file.h"
 #include "regatta/platform/node_agent/internal/run_folder.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -22,5 +24,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto again = decode_replica_exit(encode(*exit));
     REGATTA_CHECK(again && *again == *exit);
   }
+  MetricLines metrics;
+  metrics.add(text);
+  REGATTA_CHECK(metrics.json().starts_with("{\"series\":["));
   return 0;
 }

@@ -28,8 +28,8 @@ say "timed tests"
 # tried twice more, and each try is told.
 run_tests -L timed --repeat until-pass:3 "$@" || status=1
 say "system tests"
-# Two at a time, for most of them wait; those that measure run alone (RUN_SERIAL). Tried again as the timed ones.
-run_tests -L system -j 2 --repeat until-pass:3 "$@" || status=1
+# Three at a time, for most of them wait; those that measure run alone (RUN_SERIAL). Tried again as the timed ones.
+run_tests -L system -j 3 --repeat until-pass:3 "$@" || status=1
 say "guest tests"
 # One at a time: an emulated machine keeps its deadlines only with all of the processors. Tried again as the
 # timed ones.

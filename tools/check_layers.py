@@ -19,7 +19,7 @@ ORDER = [
     "network/port_counters", "network/fabric", "network/diag", "network/simulate", "network/lab", "network/rdma", "network/probe",
     "network/link_rates", "network/heal",
     "planning/plan", "planning/replay",
-    "platform/packing", "platform/mixing", "platform/reliability", "platform/sched", "platform/cluster_replay", "platform/job_plan", "platform/store", "platform/identity", "platform/control", "platform/node_protocol", "platform/node_agent", "platform/fault_simulation", "platform/controller", "platform/api", "platform/controller_service",
+    "platform/packing", "platform/mixing", "platform/reliability", "platform/sched", "platform/cluster_replay", "platform/job_plan", "platform/trainer", "platform/container", "platform/store", "platform/identity", "platform/audit", "platform/control", "platform/history", "platform/node_protocol", "platform/monitoring", "platform/notification", "platform/node_agent", "platform/fault_simulation", "platform/controller", "platform/plan_service", "platform/api", "platform/login", "platform/controller_service",
     "runtime/comm", "runtime/bench", "runtime/train", "runtime/measure", "runtime/agent",
     "experimental/remote",
     "app/report", "app/cli",

@@ -13,7 +13,7 @@ import sources
 from check_words import table
 
 GLOSSARY = "docs/glossary.md"
-CODE = (".h", ".cc", ".c", ".inc", ".proto")
+CODE = (".h", ".cc", ".c", ".inc", ".proto", ".ts", ".tsx", ".mjs")
 SCRIPTS = (".py", ".sh", ".cmake")
 # Strings come first, so that `//` in an address is not taken for a comment.
 CODE_TOKEN = re.compile(

@@ -6,7 +6,7 @@ import sys
 import sources
 
 LIMIT = 700
-SUFFIXES = (".h", ".c", ".cc", ".py", ".sh", ".js", ".css", ".proto", ".cmake")
+SUFFIXES = (".h", ".c", ".cc", ".py", ".sh", ".js", ".mjs", ".ts", ".tsx", ".css", ".proto", ".cmake")
 
 
 def main():

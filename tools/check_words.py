@@ -15,7 +15,7 @@ import sys
 import sources
 
 GLOSSARY = "docs/glossary.md"
-CODE = (".h", ".cc", ".c", ".inc", ".py", ".sh", ".proto")
+CODE = (".h", ".cc", ".c", ".inc", ".py", ".sh", ".proto", ".ts", ".tsx", ".mjs")
 STRINGS_AND_COMMENTS = re.compile(
     r'R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'|//[^\n]*|/\*.*?\*/', re.DOTALL)
 SCRIPT_COMMENTS = re.compile(r'"""(?:.|\n)*?"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|#[^\n]*')

@@ -15,6 +15,7 @@
 #include "regatta/base/core/stats.h"
 #include "regatta/platform/packing/random_sequence.h"
 #include "regatta/platform/sched/decide.h"
+#include "regatta/platform/sched/wait_explanation.h"
 
 namespace regatta::sched {
 namespace {
@@ -113,6 +114,33 @@ void make_slice(packing::RandomSequence& random, Role& role) {
   role.cpu_milli = 8 * role.device_milli;
 }
 
+// How long it takes to say why a job waits, and when it starts.
+Status measure_waits(ClusterSnapshot snapshot, JobQueue queue, const SchedulingPolicy& policy) {
+  constexpr std::size_t kAsked = 100;
+  REGATTA_TRY(decision, decide(snapshot, queue, policy));
+  apply_decision(decision, snapshot, queue);
+  if (decision.waiting.empty()) return {};
+  std::vector<double> times;
+  WaitExplanation last;
+  for (std::size_t i = 0; i < kAsked; ++i) {
+    const std::string& job = decision.waiting[i * decision.waiting.size() / kAsked].job;
+    const double begin = processor_seconds();
+    REGATTA_TRY(explanation, explain_wait(snapshot, queue, policy, decision, job));
+    times.push_back(processor_seconds() - begin);
+    if (i == 0) last = std::move(explanation);
+  }
+  std::sort(times.begin(), times.end());
+  const double begin = processor_seconds();
+  REGATTA_TRY_DO(predict_wait(snapshot, queue, policy, last));
+  fmt::print(
+      "why a job waits: {:.2f} ms in the median of {}, at most {:.2f} ms; the predicted start of "
+      "the "
+      "first {:.0f} ms; {}\n",
+      1e3 * median(times), kAsked, 1e3 * times.back(), 1e3 * (processor_seconds() - begin),
+      start_sentence(last));
+  return {};
+}
+
 Status run(bench_program::Arguments arguments) {
   REGATTA_TRY_DO(bench_program::check_rest(arguments, 4));
   const auto number = [&](std::size_t index, const char* name, const char* usual, IntRange range) {
@@ -159,7 +187,8 @@ Status run(bench_program::Arguments arguments) {
         name, 1e3 * median(times), kDecisions, last.actions.size(), hash_of(last),
         resident_memory());
   }
-  return {};
+  REGATTA_TRY(policy, find_scheduling_policy("regatta"));
+  return measure_waits(snapshot, queue, policy);
 }
 
 }  // namespace

@@ -10,7 +10,6 @@
 extern "C" {
 inline constexpr nvmlReturn_t NVML_ERROR_NOT_SUPPORTED = 3;
 inline constexpr nvmlReturn_t NVML_ERROR_DRIVER_NOT_LOADED = 9;
-inline constexpr nvmlReturn_t NVML_ERROR_GPU_IS_LOST = 15;
 inline constexpr nvmlReturn_t NVML_ERROR_FUNCTION_NOT_FOUND = 13;
 inline constexpr nvmlReturn_t NVML_ERROR_ARGUMENT_VERSION_MISMATCH = 25;
 inline constexpr nvmlReturn_t NVML_ERROR_UNKNOWN = 999;
@@ -29,10 +28,6 @@ struct nvmlBAR1Memory_t {
   unsigned long long bar1Total;
   unsigned long long bar1Free;
   unsigned long long bar1Used;
-};
-struct nvmlUtilization_t {
-  unsigned gpu;
-  unsigned memory;
 };
 struct nvmlProcessInfo_v1_t {
   unsigned pid;

@@ -54,7 +54,7 @@ class EtcdStoreTest : public testing::Test {
 
   // The keys in etcd that begin with the prefix and `rest`.
   int count_keys(const std::string& rest) const {
-    EtcdClient client(options_.endpoints, Seconds{5});
+    EtcdClient client(options_.endpoints, {}, Seconds{5});
     etcdserverpb::RangeRequest request;
     request.set_key(options_.prefix + rest);
     request.set_range_end(end_of_prefix(options_.prefix + rest));
@@ -111,7 +111,7 @@ TEST_F(EtcdStoreTest, TakesCommitsBeyondTheLimitsOfEtcd) {
 
 TEST_F(EtcdStoreTest, IgnoresPartsOfACommitThatNeverCameToBe) {
   ASSERT_TRUE(open()->commit(std::vector{put("job/1", 1, "a")}));
-  EtcdClient client(options_.endpoints, Seconds{5});
+  EtcdClient client(options_.endpoints, {}, Seconds{5});
   etcdserverpb::TxnRequest request;
   add_put(request, EtcdKeys(options_.prefix).part(2, 0), "half of it");
   ASSERT_TRUE(client.transact(request));
@@ -136,7 +136,7 @@ TEST_F(EtcdStoreTest, RefusesTheCommitsOfALeaderWhoseKeyIsGone) {
   const auto first = open();
   ASSERT_TRUE(first->commit(std::vector{put("job/1", 1, "a")}));
   // As the end of its lease does it.
-  EtcdClient client(options_.endpoints, Seconds{5});
+  EtcdClient client(options_.endpoints, {}, Seconds{5});
   etcdserverpb::TxnRequest request;
   add_removal(request, EtcdKeys(options_.prefix).leader());
   ASSERT_TRUE(client.transact(request));
@@ -153,7 +153,7 @@ TEST_F(EtcdStoreTest, RefusesTheCommitsOfALeaderWhoseKeyIsGone) {
 
 TEST_F(EtcdStoreTest, FindsOutByItselfThatItLeadsNoMore) {
   const auto first = open();
-  EtcdClient client(options_.endpoints, Seconds{5});
+  EtcdClient client(options_.endpoints, {}, Seconds{5});
   etcdserverpb::TxnRequest request;
   add_removal(request, EtcdKeys(options_.prefix).leader());
   ASSERT_TRUE(first->maintain());

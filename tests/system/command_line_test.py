@@ -24,7 +24,8 @@ STEPS = "is not a whole number from 1 to 1000000000"
 
 CASES = [
     (["xylophone"], "there is no command 'xylophone'; choose one of topo, measure, plan, run, lab, heal, probe, rates, bench, coll, fabric, traffic, gpu, sched, up, down, join, "
-                    "submit, jobs, job, logs, cancel, hold, release, nodes, cordon, drain, resume, queues, events, login, users, tokens, token"),
+                    "submit, jobs, job, logs, cancel, hold, release, why, nodes, cordon, drain, resume, queues, events, alerts, tenants, login, users, tokens, token, "
+                    "backup, restore, completion, audit"),
     (["plna"], "there is no command 'plna'; did you mean 'plan'?"),
     (["--jsn"], "there is no option '--jsn'; choose one of --version, --help, -h"),
     (["bench"], "bench: a command is missing; choose one of coll"),
@@ -144,7 +145,7 @@ CASES = [
     (["coll", "explain", "all_reduce", "--save", "/proc/none/t.json"],
      "/proc/none: no such file or directory; choose another place with --save"),
     (["coll", "inspect", "missing.json"], "missing.json: no such file; give a flight file, a PID or a job"),
-    (["fabric"], "fabric: a command is missing; choose one of design, check, simulate, ports, watch"),
+    (["fabric"], "fabric: a command is missing; choose one of design, check, simulate, ports, watch, report"),
     (["fabric", "design"], "fabric design: --gpus is missing; write it like: regatta fabric design --gpus N"),
     (["fabric", "design", "--gpus", "13"], "gpus 13 are no whole servers of 8; take 16"),
     (["fabric", "design", "--gpus", "0"],

@@ -122,6 +122,49 @@ class Platform(unittest.TestCase):
         self.assertEqual(self.phase(waiting), "pending")
         self.done("cancel", waiting)
 
+    def test_says_why_a_job_waits_and_what_would_happen(self):
+        held = self.submit("kept", "true", "hold: true\n")
+        self.assertIn("regatta release", self.done("why", held))
+        self.done("cancel", held)
+        large = self.folder / "large.yaml"
+        large.write_text("name: large\ncommand: [sleep]\nroles: [{devices: 3}]\nqueue: default\n")
+        tried = self.regatta("submit", large, "--dry-run")
+        self.assertEqual(tried.returncode, 1, tried.stderr)
+        handle = self.done("submit", large).strip()
+        why = json.loads(self.done("why", handle, "--json"))
+        self.assertFalse(why["fits"] or why["start"]["known"], why)
+        self.assertEqual(why["position"], 1)
+        self.done("cancel", handle)
+        self.assertIn("starts now", self.done("submit", self.job_file("tried", "true"), "--dry-run"))
+        self.assertEqual([job for job in json.loads(self.done("jobs", "--json")) if job["name"] == "tried"], [])
+
+    def test_keeps_attempts_and_events(self):
+        handle = self.submit("twice", "echo attempt $REGATTA_ATTEMPT; exit 3", "restart: {rule: on_failure, failures: 1, pause: 0.1s}\n")
+        wait_until(lambda: self.phase(handle) == "failed")
+        attempts = [line.split()[0] for line in self.done("job", handle).splitlines() if " ended " in line and "status 3" in line and "replica" not in line]
+        self.assertEqual(attempts, ["1", "2"])
+        self.assertEqual(self.done("logs", handle, "--attempt", 1), "attempt 1\n")
+        self.assertEqual(json.loads(self.done("logs", handle, "--json"))["text"], "attempt 2")
+        self.assertIn("no attempt 9", self.refused(1, "logs", handle, "--attempt", 9))
+        events = [json.loads(line) for line in self.done("events", "--object", handle, "--since", "1h", "--json").splitlines()]
+        self.assertEqual([events[0]["reason"], events[-1]["reason"]], ["submitted", "failed"])
+
+    def test_backs_up_and_restores(self):
+        handle = self.submit("saved", "true", "hold: true\n")
+        self.addCleanup(self.done, "cancel", handle)
+        self.done("backup", self.folder / "saved.db")
+        self.assertIn("is there already", self.refused(2, "backup", self.folder / "saved.db"))
+        self.assertIn("restored", self.done("restore", self.folder / "saved.db", "--state", self.folder / "restored"))
+        self.assertTrue((self.folder / "restored" / "regatta.db").exists())
+
+    def test_completes_commands_and_handles_in_bash(self):
+        handle = self.submit("completed", "true")
+        script = f"""source <({lab_case.BIN}/regatta completion bash)
+            complete_line() {{ COMP_WORDS=({lab_case.BIN}/regatta "$@"); COMP_CWORD=$#; _regatta; echo "${{COMPREPLY[@]}}"; }}
+            complete_line canc; complete_line logs complet; complete_line drain node-; complete_line jobs --phase runn; complete_line jobs --que"""
+        done = subprocess.run(["bash", "-c", script], env=self.environment, capture_output=True, text=True)
+        self.assertEqual(done.stdout.splitlines(), ["cancel", handle, " ".join(sorted(self.agents())), "running", "--queue"], done.stderr)
+
     def test_uses_no_node_that_is_cordoned(self):
         first, second = self.agents()
         self.addCleanup(self.done, "resume", first)
@@ -193,7 +236,7 @@ class Platform(unittest.TestCase):
         self.assertEqual(marks.read_text(), "begin\nend\n")
 
     def test_says_what_is_wrong_with_the_input(self):
-        self.assertIn("examples/submitted_job.yaml", self.refused(2, "submit", EXAMPLES / "job.yaml"))
+        self.assertIn("examples/submitted_training.yaml", self.refused(2, "submit", EXAMPLES / "job.yaml"))
         bad = self.folder / "bad.yaml"
         bad.write_text("name: x\ncommand: [true]\nroles: [{cpus: 1}]\nrestrt: {}\n")
         self.assertRegex(self.refused(2, "submit", bad), r"bad\.yaml:4: .*restart")
@@ -206,6 +249,55 @@ class Platform(unittest.TestCase):
         self.assertIn("token", self.refused(2, "jobs", "--token-file", self.folder / "token"))
         self.assertIn("regatta login", self.refused(2, "jobs", "--context", self.folder / "none.json"))
         self.assertIn("refused", self.refused(1, "nodes", "--server", "https://127.0.0.1:1").lower())
+
+
+@unittest.skipUnless(os.geteuid() == 0, "a daemon at the usual socket of a mount namespace needs root")
+class PlatformWithGpuDaemon(unittest.TestCase):
+    """A GPU daemon, over the stand-in driver, holds a job to its part of a device."""
+
+    def start(self, *words):
+        process = subprocess.Popen(list(map(str, words)), stderr=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def test_holds_a_job_to_its_part_and_leaves_no_tenant(self):
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="regatta-slices-"))
+        self.addCleanup(shutil.rmtree, folder)
+        folder.chmod(0o755)
+        programs = lab_case.BIN.resolve()
+        standin = programs.parent / "tests/standin"
+        device, place = folder / "device", "/run/regatta-gpu"
+        self.start(programs / "regatta-standin-device", "--socket", device, "--memory", "1GiB")
+        # Programs look for the daemon at one socket alone, which other tests of this machine may use, too.
+        holder = self.start("unshare", "--mount", "sh", "-c", f"mount -t tmpfs none /run && mkdir {place} && echo > {folder}/ready && exec sleep 120")
+        wait_until(lambda: (folder / "ready").exists())
+        inside = ["nsenter", "--mount", f"--target={holder.pid}", f"--wdns={folder}"]
+        self.start(*inside, programs / "regatta", "gpu", "daemon", "--state", folder / "gpu-state", "--gpu", "1GiB")
+        environment = {**os.environ, "XDG_CONFIG_HOME": str(folder / "config"), "REGATTA_STANDIN": str(device), "LD_LIBRARY_PATH": str(standin)}
+
+        def regatta(*arguments):
+            return subprocess.run(list(map(str, [*inside, programs / "regatta", *arguments])), env=environment, capture_output=True, text=True, timeout=60)
+
+        def run(*arguments):
+            done = regatta(*arguments)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return done.stdout
+
+        wait_until(lambda: regatta("gpu", "policy").returncode == 0)
+        state = folder / "here"
+        self.addCleanup(regatta, "down", "--state", state)
+        run("up", "--devices", 1, "--device-memory", "1GiB", "--gpu-daemon", f"{place}/socket", "--state", state)
+        job = folder / "job.yaml"
+        job.write_text(f"name: part\ncommand: [sh, -c, '{programs}/regatta-test-cuda take {2 << 20} </dev/null; sleep 1']\n"
+                       f"environment: {{REGATTA_STANDIN: {device}, LD_LIBRARY_PATH: {standin}}}\n"
+                       "roles: [{cpus: 0.1, devices: 1, share: 30%, device_memory: 100MiB}]\n")
+        handle = run("submit", job).strip()
+        tenants = wait_until(lambda: json.loads(run("gpu", "ps", "--json"))["tenants"])
+        self.assertEqual([(one["name"], one["compute_percent"]) for one in tenants], [("job-1.1.0", 30)])
+        wait_until(lambda: "succeeded" in run("job", handle))
+        self.assertIn("50, then 2", run("logs", handle))  # blocks of 2 MiB: no more than 100 MiB
+        self.assertEqual(json.loads(run("gpu", "ps", "--json"))["tenants"], [])
 
 
 class PlatformOfOneTest(unittest.TestCase):

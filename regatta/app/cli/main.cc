@@ -17,6 +17,7 @@
 #include "regatta/app/cli/internal/arguments.h"
 #include "regatta/app/cli/internal/bench_command.h"
 #include "regatta/app/cli/internal/coll_command.h"
+#include "regatta/app/cli/internal/completion.h"
 #include "regatta/app/cli/internal/fabric_command.h"
 #include "regatta/app/cli/internal/gpu_command.h"
 #include "regatta/app/cli/internal/heal_command.h"
@@ -26,8 +27,12 @@
 #include "regatta/app/cli/internal/measure_command.h"
 #include "regatta/app/cli/internal/plan_command.h"
 #include "regatta/app/cli/internal/platform_access.h"
+#include "regatta/app/cli/internal/platform_audit.h"
+#include "regatta/app/cli/internal/platform_backup.h"
 #include "regatta/app/cli/internal/platform_cluster.h"
 #include "regatta/app/cli/internal/platform_jobs.h"
+#include "regatta/app/cli/internal/platform_monitoring.h"
+#include "regatta/app/cli/internal/platform_why.h"
 #include "regatta/app/cli/internal/probe_command.h"
 #include "regatta/app/cli/internal/rates_command.h"
 #include "regatta/app/cli/internal/run_command.h"
@@ -67,8 +72,13 @@ void add_commands(CLI::App& app, int& exit_status) {
   regatta::cli::add_sched_command(app, exit_status);
   regatta::cli::add_up_commands(app, exit_status);
   regatta::cli::add_platform_job_commands(app, exit_status);
+  regatta::cli::add_platform_why_command(app, exit_status);
   regatta::cli::add_platform_cluster_commands(app, exit_status);
+  regatta::cli::add_platform_monitoring_commands(app, exit_status);
   regatta::cli::add_platform_access_commands(app, exit_status);
+  regatta::cli::add_platform_backup_commands(app, exit_status);
+  regatta::cli::add_completion_command(app, exit_status);
+  regatta::cli::add_platform_audit_command(app, exit_status);
 }
 
 int run(int argc, char** argv) {
@@ -84,6 +94,11 @@ int run(int argc, char** argv) {
   if (argc == 1) {
     std::fputs(app.help().c_str(), stderr);
     return 2;
+  }
+  if (argv[1] == regatta::cli::kCompleteWord) {
+    for (const std::string& word : regatta::cli::complete_words(app, {argv + 2, argv + argc}))
+      std::printf("%s\n", word.c_str());
+    return 0;
   }
   std::vector<std::string> words = regatta::cli::with_help_words({argv + 1, argv + argc});
   if (const auto known = regatta::cli::check_words(app, words); !known)

@@ -35,6 +35,14 @@ std::string event_line(nlohmann::json event, OldNames new_and_old = {}) {
   return json_line(std::move(event)) + "\n";
 }
 
+// The server that the culprit is, or is a part of; "" of links and switches.
+std::string server_of(const topo::Graph& graph, const diag::Culprit& culprit) {
+  const bool is_of_server = culprit.kind == diag::CulpritKind::kNic ||
+                            culprit.kind == diag::CulpritKind::kServer ||
+                            culprit.kind == diag::CulpritKind::kHostNoise;
+  return is_of_server ? graph.nodes[culprit.node.index()].name : "";
+}
+
 // "0 %", "12.3 %", or "-" for a share of nothing.
 std::string loss_share(std::uint64_t part, std::uint64_t all) {
   if (all == 0) return kNotMeasured;
@@ -168,24 +176,27 @@ std::string ProbeEventFormat::verdict(const std::string& event, const diag::Faul
     alternatives.push_back(to_string(graph_, other));
     checks.push_back(distinguishing_check(graph_, verdict.culprit, other));
   }
-  if (options_.is_json)
-    return event_line({{"event", event},
-                       {"seconds", at.value},
-                       {"culprit", to_string(graph_, verdict.culprit)},
-                       {"kind", std::string(to_string(verdict.culprit.kind))},
-                       {"is_fault", diag::is_fault(verdict)},
-                       {"symptom", std::string(to_string(verdict.symptom))},
-                       {"loss_share", verdict.loss_share},
-                       {"confidence", verdict.confidence},
-                       {"sent", verdict.evidence.sent},
-                       {"lost", verdict.evidence.lost},
-                       {"paths", verdict.evidence.paths},
-                       {"paths_hit", verdict.evidence.paths_hit},
-                       {"since_s", verdict.since.value},
-                       {"at_s", verdict.at.value},
-                       {"or", alternatives},
-                       {"told_apart_by", checks}},
-                      {{"paths", "ways"}, {"paths_hit", "ways_hit"}});
+  if (options_.is_json) {
+    nlohmann::json fields = {{"event", event},
+                             {"seconds", at.value},
+                             {"culprit", to_string(graph_, verdict.culprit)},
+                             {"kind", std::string(to_string(verdict.culprit.kind))},
+                             {"is_fault", diag::is_fault(verdict)},
+                             {"symptom", std::string(to_string(verdict.symptom))},
+                             {"loss_share", verdict.loss_share},
+                             {"confidence", verdict.confidence},
+                             {"sent", verdict.evidence.sent},
+                             {"lost", verdict.evidence.lost},
+                             {"paths", verdict.evidence.paths},
+                             {"paths_hit", verdict.evidence.paths_hit},
+                             {"since_s", verdict.since.value},
+                             {"at_s", verdict.at.value},
+                             {"or", alternatives},
+                             {"told_apart_by", checks}};
+    if (const std::string server = server_of(graph_, verdict.culprit); !server.empty())
+      fields["server"] = server;
+    return event_line(std::move(fields), {{"paths", "ways"}, {"paths_hit", "ways_hit"}});
+  }
   if (event == "over") return timed_line(at, to_string(graph_, verdict.culprit) + ": over");
   if (event == "changed") return timed_line(at, to_string(graph_, verdict) + " (changed)");
   std::string text = timed_line(at, to_string(graph_, verdict));

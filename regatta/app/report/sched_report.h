@@ -11,7 +11,7 @@
 #include "regatta/platform/sched/cluster_snapshot.h"
 #include "regatta/platform/sched/decide.h"
 #include "regatta/platform/sched/scheduling_policy.h"
-#include "regatta/platform/sched/start_prediction.h"
+#include "regatta/platform/sched/wait_explanation.h"
 
 namespace regatta::report {
 
@@ -28,21 +28,9 @@ nlohmann::json decision_json(const sched::ClusterSnapshot& snapshot, const sched
 std::string wait_cause_name(sched::WaitCause cause);
 std::string wait_cause_text(sched::WaitCause cause);
 
-// `regatta sched why`: a pending job.
-struct WaitExplanation {
-  std::string job;
-  sched::SchedulingDecision decision;  // at the same moment
-  sched::BlockingSet blocking;
-  sched::StartPrediction prediction;
-  // Pending jobs without a known run time that keep it from having a predicted start.
-  std::vector<std::string> endless;
-  bool may_share = false;  // devices in use, by mixing: predictions leave that out
-  // Why there is no prediction though the queue played forward starts it: "its subgroups are left
-  // out"; else "".
-  std::string left_out;
-};
-std::string wait_text(const WaitExplanation& explanation);
-nlohmann::json wait_json(const WaitExplanation& explanation);
+// `regatta sched why`: a pending job, after predict_wait(); the snapshot's time is 0.
+std::string wait_text(const sched::WaitExplanation& explanation);
+nlohmann::json wait_json(const sched::WaitExplanation& explanation);
 
 // `regatta sched replay` and `regatta sched simulate`: one load under one or more policies.
 struct PolicyReplay {

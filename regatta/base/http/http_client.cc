@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -24,12 +25,16 @@ namespace {
 using tls::StreamProgress;
 
 constexpr std::size_t kResponseBytesMax = 256 << 20;
+constexpr int kRedirectsMax = 4;
+constexpr Seconds kNextServer{0.1};  // before the next one is asked
 
 }  // namespace
 
 struct HttpClient::Impl {
   ClientOptions options;
-  ServerUrl url;
+  std::vector<ServerUrl> servers;
+  std::size_t server = 0;
+  ServerUrl url;  // of the connection: one of them, or where one has sent to
   std::optional<tls::TlsContext> context;
   os::UniqueFd fd;
   std::optional<tls::TlsStream> stream;
@@ -42,6 +47,13 @@ struct HttpClient::Impl {
     stream.reset();
     fd.reset();
     was_kept = false;
+  }
+
+  // After a failure: the next of several.
+  void use_next_server() {
+    drop();
+    server = (server + 1) % servers.size();
+    url = servers[server];
   }
 
   // Waits until the socket is ready; `deadline` 0: for ever.
@@ -169,10 +181,13 @@ struct HttpClient::Impl {
     return {};
   }
   bool fd_is_done = false;
+  bool was_sent = false;   // a part of the latest request was
+  bool has_begun = false;  // its answer has
 
   Result<Response> exchange(const std::string& method, const std::string& request,
                             const ResponseParser::Piece& piece) {
     if (was_kept && is_stale()) drop();
+    was_sent = has_begun = false;
     for (;;) {
       const bool is_retry_allowed = was_kept && method == "GET";
       if (!fd)
@@ -184,6 +199,7 @@ struct HttpClient::Impl {
                             {.header_bytes_max = 64 << 10, .body_bytes_max = kResponseBytesMax},
                             piece);
       fd_is_done = false;
+      was_sent = true;
       Status status = send_all(request);
       if (status) status = read_response(parser);
       if (status) {
@@ -193,10 +209,41 @@ struct HttpClient::Impl {
           was_kept = true;
         return parser.take();
       }
-      const bool has_begun = parser.has_begun();
+      has_begun = parser.has_begun();
       drop();
       if (!is_retry_allowed || has_begun || status.error().code != Code::kUnavailable)
         return status.error();
+    }
+  }
+
+  Result<Response> ask(const std::string& method, const std::string& target, const Headers& headers,
+                       std::string_view body, const ResponseParser::Piece& piece) {
+    const bool may_repeat = method == "GET" || !find_header(headers, "Idempotency-Key").empty();
+    const Seconds end = os::monotonic_now() + options.connect_limit;
+    const auto may_try_next = [&] {
+      const bool has_others = servers.size() > 1 || url.authority != servers[server].authority;
+      return has_others && os::monotonic_now() < end;
+    };
+    for (int redirects = 0;;) {
+      std::string request;
+      append_request(request, method, target, request_headers(url, headers), body);
+      Result<Response> response = exchange(method, request, piece);
+      if (!response) {
+        const bool is_safe = !was_sent || (may_repeat && !has_begun);
+        if (!is_safe || response.error().code == Code::kInvalidInput || !may_try_next())
+          return response;
+      } else if (response->status == 307 && redirects < kRedirectsMax) {
+        REGATTA_TRY(other, redirected_server(*response, target, url.is_tls));
+        drop();
+        url = std::move(other);
+        ++redirects;
+        continue;
+      } else if ((response->status != 503 && response->status != 307) || !may_try_next()) {
+        return response;
+      }
+      redirects = 0;
+      os::sleep_for(kNextServer);
+      use_next_server();
     }
   }
 };
@@ -208,8 +255,9 @@ HttpClient::~HttpClient() = default;
 
 Result<HttpClient> HttpClient::create(ClientOptions options) {
   auto impl = std::make_unique<Impl>();
-  REGATTA_TRY(url, parse_server_url(options.url));
-  impl->url = std::move(url);
+  REGATTA_TRY(servers, parse_server_urls(options.url));
+  impl->servers = std::move(servers);
+  impl->url = impl->servers.front();
   if (impl->url.is_tls) {
     REGATTA_TRY(context, client_context(options));
     impl->context = std::move(context);
@@ -221,18 +269,14 @@ Result<HttpClient> HttpClient::create(ClientOptions options) {
 Result<Response> HttpClient::send(const std::string& method, const std::string& target,
                                   const Headers& headers, std::string_view body) {
   REGATTA_TRY_DO(check_request(method, target, headers));
-  std::string request;
-  append_request(request, method, target, request_headers(impl_->url, headers), body);
-  return impl_->exchange(method, request, {});
+  return impl_->ask(method, target, headers, body, {});
 }
 
 Result<Response> HttpClient::stream(const std::string& method, const std::string& target,
                                     const Headers& headers,
                                     const std::function<bool(std::string_view)>& piece) {
   REGATTA_TRY_DO(check_request(method, target, headers));
-  std::string request;
-  append_request(request, method, target, request_headers(impl_->url, headers), {});
-  return impl_->exchange(method, request, piece);
+  return impl_->ask(method, target, headers, {}, piece);
 }
 
 }  // namespace regatta::http

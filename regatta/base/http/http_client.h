@@ -16,7 +16,9 @@ namespace regatta::http {
 // own certificate is optional. Https without `ca` and `ca_hash` is refused: nothing is trusted
 // blindly.
 struct ClientOptions {
-  std::string url;  // https://HOST:PORT or http://HOST:PORT
+  // https://HOST:PORT or http://HOST:PORT. HttpClient takes several, separated by commas, that
+  // serve the same thing: the next one is tried where one cannot be reached.
+  std::string url;
   std::string ca;
   // Instead of `ca`, for the request by which a server joins: certificate_hash() of the CA, which
   // the server sends in its chain.
@@ -38,7 +40,11 @@ class HttpClient {
 
   // Keeps the connection for the next request. A kept connection that the server has closed is
   // replaced; where that shows only after the request was sent, a GET is sent again once.
-  // kUnavailable when the server cannot be reached or ends early, kTimeout, kInvalidInput for a
+  // A server that answers 307 names another one (Location), which gets this request and the next
+  // ones; from https only to https with the same trust. With several servers a request that none of
+  // them takes is tried for `connect_limit`; one whose answer is lost is sent again where it is a
+  // GET or carries an Idempotency-Key.
+  // kUnavailable when no server can be reached or it ends early, kTimeout, kInvalidInput for a
   // request that is not well formed or a certificate that is not trusted. A response has at most
   // 256 MiB.
   Result<Response> send(const std::string& method, const std::string& target,

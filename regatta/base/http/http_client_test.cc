@@ -1,5 +1,6 @@
 #include "regatta/base/http/http_client.h"
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -54,6 +55,45 @@ TEST(HttpClient, KeepsTheBodyOfAnErrorApartFromAStream) {
   ASSERT_TRUE(response) << response.error().message;
   EXPECT_EQ(response->body, "why");
   EXPECT_EQ(got, "");
+}
+
+TEST(HttpClient, FollowsAServerThatNamesAnotherOne) {
+  TestServer leader({}, test_server_identity(), echo_body);
+  const std::string url = leader.client_options().url;
+  std::atomic<int> asked = 0;
+  TestServer follower({}, test_server_identity(), [&](std::unique_ptr<Exchange> exchange) {
+    ++asked;
+    exchange->respond({.status = 307, .headers = {{"Location", url + "/a?b=1"}}});
+  });
+  HttpClient client = follower.client();
+  for (int i = 0; i < 2; ++i) {
+    const auto response = client.send("POST", "/a?b=1", {}, "body");
+    ASSERT_TRUE(response) << response.error().message;
+    EXPECT_EQ(response->body, "body");
+  }
+  EXPECT_EQ(asked, 1);  // then the client knows the leader
+}
+
+TEST(HttpClient, RefusesToBeSentFromHttpsToHttp) {
+  TestServer server({}, test_server_identity(), [](std::unique_ptr<Exchange> exchange) {
+    exchange->respond({.status = 307, .headers = {{"Location", "http://127.0.0.1:1/"}}});
+  });
+  HttpClient client = server.client();
+  EXPECT_EQ(client.send("GET", "/").error().code, Code::kInvalidInput);
+}
+
+TEST(HttpClient, TriesTheNextOfSeveralServers) {
+  TestServer busy({}, test_server_identity(),
+                  [](std::unique_ptr<Exchange> exchange) { exchange->respond({.status = 503}); });
+  TestServer server({}, test_server_identity(), echo_body);
+  ClientOptions options;
+  options.url =
+      "https://127.0.0.1:1," + busy.client_options().url + "," + server.client_options().url;
+  options.ca = test_authority().certificate;
+  auto client = HttpClient::create(options);
+  ASSERT_TRUE(client) << client.error().message;
+  EXPECT_EQ(client->send("POST", "/", {}, "body")->body, "body");
+  EXPECT_EQ(HttpClient::create({.url = "https://a,http://b"}).error().code, Code::kInvalidInput);
 }
 
 TEST(HttpClient, SendsAgainWhereTheServerHadClosedTheKeptConnection) {

@@ -15,6 +15,7 @@ std::string_view find_header(const Headers& headers, std::string_view name);
 
 struct Request {
   std::string method;  // GET, POST, ...
+  std::string target;  // as it was sent: path and query
   std::string path;    // decoded, begins with '/', has no segments "." and ".."
   std::vector<std::pair<std::string, std::string>> query;  // decoded, in their order
   Headers headers;

@@ -72,6 +72,7 @@ struct ServerOptions {
   Seconds request_limit{10};                // from a request's first byte to its last
   Seconds idle_limit{60};                   // of a connection between two requests
   Seconds send_limit{30};                   // without progress while bytes wait
+  Headers headers = {};                     // that every response has besides its own
 };
 
 // PEM texts of the server. A client's certificate is asked for, not demanded; one that `client_ca`

@@ -39,6 +39,8 @@ class WebSocketConnection final : public AsyncSocket {
   void begin(std::optional<tls::TlsContext> context, const std::string& target,
              const Headers& headers) {
     context_ = std::move(context);
+    target_ = target;
+    headers_ = headers;
     Headers all = request_headers(url_, headers);
     all.emplace_back("Connection", "Upgrade");
     all.emplace_back("Upgrade", "websocket");
@@ -98,6 +100,7 @@ class WebSocketConnection final : public AsyncSocket {
     if (parser_.state() == ParseState::kFailed)
       return fail_setup(Code::kUnavailable, std::string(parser_.problem()));
     const Response response = parser_.take();
+    if (response.status == 307) return follow(response);
     const bool is_accepted =
         response.status == 101 &&
         find_header(response.headers, "Sec-WebSocket-Accept") == web_socket_accept(key_);
@@ -112,6 +115,22 @@ class WebSocketConnection final : public AsyncSocket {
     done(session->handle());
     const std::string rest = std::exchange(input_, {});
     if (!rest.empty() && !is_closed()) session->on_input(rest);
+  }
+
+  // The server names another one: the same begins there, in what is left of the time.
+  void follow(const Response& response) {
+    const auto server = redirected_server(response, target_, url_.is_tls);
+    if (!server) return fail_setup(Code::kUnsupported, server.error().message);
+    ClientOptions options = options_;
+    options.url = (server->is_tls ? "https://" : "http://") + server->authority;
+    options.connect_limit = options_.connect_limit - (os::monotonic_now() - Seconds{begin_s_});
+    const Done done = std::exchange(done_, nullptr);
+    close();
+    if (options.connect_limit.value > 0) {
+      connect_web_socket(loop(), options, target_, headers_, done);
+    } else {
+      done(Error{Code::kTimeout, options_.url + ": it sends to other servers again and again"});
+    }
   }
 
   void on_closed() override {
@@ -161,6 +180,8 @@ class WebSocketConnection final : public AsyncSocket {
   const double begin_s_;
   const std::string key_ = new_web_socket_key();
   std::optional<tls::TlsContext> context_;
+  std::string target_;
+  Headers headers_;
   std::string request_;
   std::string input_;
   ResponseParser parser_{false, {}};

@@ -15,7 +15,8 @@ namespace regatta::http {
 // Connects in the background and calls `done` once, in the loop's thread, never within this call:
 // with the open WebSocket; kUnavailable; kTimeout after `connect_limit` of the options, which
 // bounds all until the WebSocket is open; kInvalidInput for options or a certificate that is not
-// trusted; kUnsupported when the server refuses the upgrade, with its status in the text.
+// trusted; kUnsupported when the server refuses the upgrade, with its status in the text. A server
+// that answers 307 is followed to the one that it names, within the same limit.
 // Afterwards `response_limit` is the idle limit of WebSocket.
 void connect_web_socket(EventLoop& loop, const ClientOptions& options, const std::string& target,
                         const Headers& headers,

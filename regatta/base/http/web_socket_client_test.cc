@@ -154,5 +154,19 @@ TEST_F(WebSocketTest, EndsWithATimeoutWhenTheServerIsSilent) {
   EXPECT_EQ(error_->code, Code::kTimeout);
 }
 
+TEST_F(WebSocketTest, FollowsAServerThatNamesAnotherOne) {
+  listen({}, test_server_identity());
+  const std::string leader = options_.url;
+  const auto follower =
+      HttpServer::listen(loop_, {}, test_server_identity(), [leader](std::unique_ptr<Exchange> e) {
+        e->respond({.status = 307, .headers = {{"Location", leader + "/agents"}}});
+      }).value();
+  options_.url = "https://127.0.0.1:" + std::to_string(follower->port());
+  connect();
+  ASSERT_TRUE(run_until([this] { return at_client_ != nullptr; }));
+  at_client_->send("hello");
+  EXPECT_TRUE(run_until([this] { return !messages_.empty(); }));
+}
+
 }  // namespace
 }  // namespace regatta::http

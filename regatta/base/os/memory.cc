@@ -4,6 +4,8 @@
 #include <charconv>
 #include <limits>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -86,6 +88,14 @@ Bytes free_memory(const std::string& root) {
         left_of_limit(root)})
     least = std::min(least, std::max(1LL, left.value_or(least)));
   return {least == std::numeric_limits<long long>::max() ? 0 : least};
+}
+
+Bytes resident_memory(pid_t pid) {
+  const auto text = read_file("/proc/" + std::to_string(pid) + "/statm");
+  if (!text) return Bytes{0};
+  const std::vector<std::string> fields = split(*text, ' ');
+  const long long pages = fields.size() < 2 ? 0 : parse_number<long long>(fields[1]).value_or(0);
+  return Bytes{pages * ::sysconf(_SC_PAGESIZE)};
 }
 
 }  // namespace regatta::os

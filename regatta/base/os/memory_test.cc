@@ -65,5 +65,10 @@ TEST(FreeMemoryHere, IsSome) {
   EXPECT_GT(free_memory().value, 1 << 20);
 }
 
+TEST(ResidentMemory, IsThatOfAProcessAndNothingOnceItIsGone) {
+  EXPECT_GT(resident_memory(::getpid()), Bytes{100'000});
+  EXPECT_EQ(resident_memory(-1), Bytes{0});
+}
+
 }  // namespace
 }  // namespace regatta::os

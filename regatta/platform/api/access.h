@@ -1,6 +1,7 @@
 // api/access.h: every route of the API with the role that it needs: the one table of rights.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,6 +19,8 @@ using identity::kAccessRoleNames;
 struct Caller {
   std::string user;
   AccessRole role = AccessRole::kViewer;
+  std::string token = {};       // id of the token or session by which the caller is known
+  std::int64_t expires_ms = 0;  // its end in Unix time; 0: none
 };
 
 enum class RouteId {
@@ -29,6 +32,12 @@ enum class RouteId {
   kHoldJob,
   kReleaseJob,
   kReadLog,
+  kExplainWait,
+  kListAttempts,
+  kListEvents,
+  kGetJobMetrics,
+  kSearchPlans,
+  kGetPlanPresets,
   kListNodes,
   kGetNode,
   kSetNodeIntent,
@@ -44,9 +53,26 @@ enum class RouteId {
   kCreateToken,
   kRemoveToken,
   kLogin,
+  kBackUp,
+  kLogout,
+  kBeginOidc,
+  kFinishOidc,
+  kGetSession,
+  kGetOpenapi,
+  kListAudit,
   kGetScheduler,
+  kListSlices,
+  kGetFabric,
+  kSetFabricVerdicts,
   kGetHealth,
-  kGetMetrics
+  kGetMetrics,
+  kListDevices,
+  kGetDeviceHistory,
+  kGetJobDevices,
+  kListTenants,
+  kListAlerts,
+  kGetAlertRules,
+  kSetAlertRules
 };
 
 // `least`: the role that a caller needs; none: the route finds by itself who asks.

@@ -25,6 +25,10 @@ std::string replica_json(const control::ClusterTables& tables, const control::Re
   object.add("node", at(tables.nodes, replica.node).facts.name);
   object.add("devices", replica.devices);
   object.add("phase", name_in(control::kReplicaPhaseNames, replica.phase));
+  if (!replica.slice.is_whole()) {
+    object.add("device_share", replica.slice.device_milli / 1000.0);
+    object.add("device_memory_mib", replica.slice.device_memory_mib);
+  }
   if (replica.is_gone()) {
     object.add("exit_status", replica.exit_status);
     object.add("signal", replica.signal);
@@ -44,6 +48,14 @@ std::string attempt_json(const control::ClusterTables& tables, const control::At
   return object.take();
 }
 
+std::string array_json(const ManagedJob& job) {
+  JsonObject array;
+  array.add_revision("first", job.array);
+  array.add("index", job.array_index);
+  if (job.array_limit > 0) array.add("limit", job.array_limit);
+  return array.take();
+}
+
 std::string ids_json(const std::vector<control::JobId>& ids) {
   std::string list;
   for (const control::JobId id : ids)
@@ -59,7 +71,16 @@ int devices_of(const ManagedJob& job) {
   return devices;
 }
 
-std::string status_json(const control::ClusterTables& tables, const ManagedJob& job, bool is_full) {
+std::string start_times_json(const controller::StartTimes& start) {
+  JsonObject object;
+  object.add("early_ms", start.early_ms);
+  object.add("likely_ms", start.likely_ms);
+  if (start.late_ms > 0) object.add("late_ms", start.late_ms);
+  return object.take();
+}
+
+std::string status_json(const control::ClusterTables& tables, const ManagedJob& job, bool is_full,
+                        const controller::StartTimes* start) {
   JsonObject status;
   status.add("phase", name_in(control::kJobPhaseNames, job.phase));
   status.add("reason", job.reason);
@@ -74,6 +95,7 @@ std::string status_json(const control::ClusterTables& tables, const ManagedJob& 
     status.add("ended_ms", job.ended_ms);
     status.add("exit_status", job.exit_status);
   }
+  if (start != nullptr) status.add_raw("start", start_times_json(*start));
   if (is_full && job.attempt != nullptr)
     status.add_raw("attempt", attempt_json(tables, *job.attempt));
   return status.take();
@@ -81,7 +103,8 @@ std::string status_json(const control::ClusterTables& tables, const ManagedJob& 
 
 }  // namespace
 
-std::string job_json(const control::ClusterTables& tables, const ManagedJob& job, bool is_full) {
+std::string job_json(const control::ClusterTables& tables, const ManagedJob& job, bool is_full,
+                     const controller::StartTimes* start) {
   JsonObject object;
   object.add("kind", "job");
   object.add_revision("id", job.id);
@@ -91,9 +114,10 @@ std::string job_json(const control::ClusterTables& tables, const ManagedJob& job
   object.add("queue", job.queue);
   object.add("user", job.user);
   object.add("priority", job.priority);
+  if (job.array > 0) object.add_raw("array", array_json(job));
   if (!job.after.empty()) object.add_raw("after", ids_json(job.after));
-  object.add_raw("status", status_json(tables, job, is_full));
-  if (is_full) object.add_raw("spec", job.spec);
+  object.add_raw("status", status_json(tables, job, is_full, start));
+  if (is_full) object.add_raw("spec", spec_text(tables, job));
   return object.take();
 }
 
@@ -119,6 +143,7 @@ std::string node_json(const control::ClusterTables& tables, const ManagedNode& n
   status.add("connected", node.is_connected);
   status.add("silent", node.is_silent);
   status.add("fenced", node.is_fenced);
+  if (!node.fabric_fault.empty()) status.add("fabric_fault", node.fabric_fault);
   std::string replicas;
   std::uint32_t used = 0;
   for (const control::PlacedReplica& placed : node.replicas) {
@@ -169,6 +194,15 @@ std::string queues_json(const control::ClusterTables& tables) {
   object.add_revision("rev", tables.quotas_revision);
   object.add_raw("spec", tables.quotas_spec.empty() ? "null" : tables.quotas_spec);
   object.add_raw("items", finished_list(std::move(items)));
+  return object.take();
+}
+
+std::string session_json(const Caller& caller) {
+  JsonObject object;
+  object.add("kind", "session");
+  object.add("user", caller.user);
+  object.add("role", at(kAccessRoleNames, static_cast<int>(caller.role)));
+  object.add("expires_ms", caller.expires_ms);
   return object.take();
 }
 

@@ -1,5 +1,10 @@
 #include "regatta/platform/api/problem.h"
 
+#include <cmath>
+#include <string>
+
+#include <fmt/format.h>
+
 #include "regatta/base/core/text.h"
 #include "regatta/platform/api/internal/json_object.h"
 
@@ -97,6 +102,15 @@ http::Response problem(int status, std::string_view reason, std::string_view mes
   response.content_type = "application/problem+json";
   response.body = object.take();
   if (status == 429 || status == 503) response.headers.emplace_back("Retry-After", "1");
+  return response;
+}
+
+http::Response too_many(std::string_view reason, std::string_view message, Seconds wait) {
+  const auto seconds = static_cast<long long>(std::ceil(wait.value));
+  http::Response response =
+      problem(429, reason, fmt::format("{}; try again in {} s", message, seconds));
+  for (auto& [name, value] : response.headers)
+    if (name == "Retry-After") value = std::to_string(seconds);
   return response;
 }
 

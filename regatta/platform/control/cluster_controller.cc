@@ -19,6 +19,7 @@
 namespace regatta::control {
 namespace {
 
+constexpr std::size_t kAfterMost = 10'000;
 constexpr int kPriorityMost = 1'000'000'000;
 
 Error no_job(JobId id) {
@@ -30,41 +31,146 @@ Error is_over_already(const ManagedJob& job) {
                                        at(kJobPhaseNames, static_cast<int>(job.phase)))};
 }
 
-Status add_job(ControllerState& state, const Submission& submission, std::string_view name,
-               const Moment& moment) {
-  REGATTA_TRY(spec, parse_job_spec(submission.spec, name));
-  if (!spec.request.user.empty() && spec.request.user != submission.user)
-    return Error{Code::kInvalidInput, fmt::format("{}: user: '{}' is not who submits; leave it out",
-                                                  name, printable(spec.request.user, 60))};
-  REGATTA_TRY(leaf, state.tables.quotas.find_leaf(spec.request.queue));
-  for (const JobId id : spec.after) {
-    const ManagedJob* before = state.tables.find_job(id);
-    if (before == nullptr)
-      return Error{Code::kInvalidInput,
-                   fmt::format("{}: after: there is no job {}; name jobs that exist", name, id)};
-    if (is_over(before->phase) && before->phase != JobPhase::kSucceeded)
-      return Error{Code::kConflict,
-                   fmt::format("{}: after: job {} has not succeeded; submit it again first", name,
-                               handle_of(*before))};
-  }
+// A record also has the places of all replicas, so that a text must leave room for them.
+constexpr std::size_t kTextMost = store::kValueMost / 2;
+
+Status check_text(std::string_view text, std::string_view name) {
+  if (text.size() <= kTextMost) return {};
+  return Error{Code::kInvalidInput,
+               fmt::format("{}: it has {} bytes, more than {}; make it smaller", name, text.size(),
+                           kTextMost)};
+}
+
+// The record of a job that runs has three times the name of the node of each replica.
+constexpr std::size_t kBytesOfReplica = 80;
+
+Status check_record(const JobSpec& spec, std::size_t text, std::string_view name) {
+  text += kBytesOfNumber * spec.after.size();
+  if (text > store::kValueMost)
+    return Error{Code::kInvalidInput,
+                 fmt::format("{}: after: it names too many jobs; name fewer", name)};
+  std::size_t replicas = 0;
+  for (const sched::Role& role : spec.request.roles)
+    replicas += static_cast<std::size_t>(role.replicas_max);
+  const std::size_t most = (store::kValueMost - text) / kBytesOfReplica;
+  if (replicas <= most) return {};
+  return Error{Code::kInvalidInput,
+               fmt::format("{}: roles: {} replicas are more than the {} that a record of a job has "
+                           "room for; use fewer, with more devices or cpus each",
+                           name, replicas, most)};
+}
+
+Error too_many_jobs(const ControllerState& state) {
+  return {Code::kExhausted,
+          fmt::format("the controller holds {} jobs, and may hold {}; remove jobs that are over",
+                      state.tables.jobs.size(), state.options.jobs_max)};
+}
+
+ManagedJob& new_job(ControllerState& state, const JobSpec& spec, const std::string& queue,
+                    const Moment& moment) {
   const JobId id = ++state.tables.last_job;
   ManagedJob& job = state.tables.jobs[id];
   job.id = id;
-  job.spec = submission.spec;
-  job.name = std::move(spec.request.name);
-  job.queue = state.tables.quotas.queue(leaf).name;
-  job.user = submission.user;
+  job.name = spec.request.name;
+  job.queue = queue;
   job.priority = spec.request.priority;
   job.is_held = spec.is_held;
   job.submitted_ms = moment.unix_ms;
   job.submitted = moment.now;
   job.not_before = moment.now;
-  job.after = std::move(spec.after);
+  job.after = spec.after;
   for (const JobId before : job.after)
     state.tables.dependents[before].push_back(id);
   job.reason = spec.is_held ? "it is held by its user" : "it waits for the next decision";
   state.tables.pending[job.queue].emplace(-job.priority, id);
   touch(state, job);
+  return job;
+}
+
+// A number that begins an array stands for all of it.
+Status expand_after(const ControllerState& state, std::vector<JobId>& after) {
+  std::vector<JobId> all;
+  for (const JobId id : after) {
+    const ManagedJob* before = state.tables.find_job(id);
+    if (before == nullptr || before->array != id) {
+      all.push_back(id);
+      continue;
+    }
+    for (const JobId one : jobs_of_handle(state.tables, std::to_string(id)))
+      all.push_back(one);
+  }
+  if (all.size() > kAfterMost)
+    return Error{Code::kInvalidInput,
+                 fmt::format("after: it names {} jobs; name at most {}", all.size(), kAfterMost)};
+  after = std::move(all);
+  return {};
+}
+
+// Whether the name can stand in a path and as a word of a command.
+bool is_plain_name(std::string_view name) {
+  constexpr std::string_view kSigns = "/\\[]{}()<>?#%&*|;$'\"`";
+  return std::all_of(name.begin(), name.end(), [&](char letter) {
+    const auto byte = static_cast<unsigned char>(letter);
+    return byte > 0x20 && byte != 0x7f && kSigns.find(letter) == std::string_view::npos;
+  });
+}
+
+// The spec of a job that may be added, with the name of its queue.
+Result<JobSpec> check_spec(const ControllerState& state, const Submission& submission,
+                           std::string_view name) {
+  REGATTA_TRY_DO(check_text(submission.spec, name));
+  REGATTA_TRY(spec, parse_job_spec(submission.spec, name));
+  REGATTA_TRY_DO(check_record(spec, submission.spec.size(), name));
+  if (!spec.request.user.empty() && spec.request.user != submission.user)
+    return Error{Code::kInvalidInput, fmt::format("{}: user: '{}' is not who submits; leave it out",
+                                                  name, printable(spec.request.user, 60))};
+  if (!is_plain_name(spec.request.name))
+    return Error{Code::kInvalidInput,
+                 fmt::format("{}: name: '{}' has a space, a sign of a path or a bracket; leave it "
+                             "out, as handles of jobs stand in paths and commands",
+                             name, printable(spec.request.name, 60))};
+  const auto found = state.tables.quotas.find_leaf(spec.request.queue);
+  if (!found) return Error{Code::kInvalidInput, fmt::format("{}: {}", name, found.error().message)};
+  const int leaf = *found;
+  REGATTA_TRY_DO(expand_after(state, spec.after));
+  for (const JobId id : spec.after) {
+    const ManagedJob* before = state.tables.find_job(id);
+    if (before == nullptr)
+      return Error{
+          Code::kInvalidInput,
+          id > 0 && id <= state.tables.last_job
+              ? fmt::format("{}: after: job {} was over long ago and is removed; leave it "
+                            "out if it succeeded",
+                            name, id)
+              : fmt::format("{}: after: there is no job {}; name jobs that exist", name, id)};
+    if (is_over(before->phase) && before->phase != JobPhase::kSucceeded)
+      return Error{Code::kConflict,
+                   fmt::format("{}: after: job {} has not succeeded; submit it again first", name,
+                               handle_of(*before))};
+  }
+  spec.request.queue = state.tables.quotas.queue(leaf).name;
+  return spec;
+}
+
+Status add_job(ControllerState& state, const Submission& submission, std::string_view name,
+               const Moment& moment) {
+  REGATTA_TRY(spec, check_spec(state, submission, name));
+  const std::string queue = spec.request.queue;
+  const int size = std::max(1, spec.array.size());
+  if (state.tables.jobs.size() + as_index(size) > state.options.jobs_max)
+    return too_many_jobs(state);
+  const JobId first = state.tables.last_job + 1;
+  for (int i = 0; i < size; ++i) {
+    ManagedJob& job = new_job(state, spec, queue, moment);
+    if (i == 0) job.spec = submission.spec;
+    job.user = submission.user;
+    if (spec.array.ranges.empty()) continue;
+    job.array = first;
+    job.array_index = spec.array.index_at(i);
+    job.array_limit = spec.array.limit;
+    if (job.array_limit > 0 && i >= job.array_limit && !job.is_held)
+      job.reason = fmt::format("its array runs {} at a time", job.array_limit);
+  }
   return {};
 }
 
@@ -74,6 +180,7 @@ ClusterController::ClusterController(ControllerOptions options, ClusterTables ta
     : state_(std::make_unique<ControllerState>()) {
   state_->options = options;
   state_->tables = std::move(tables);
+  find_aging(*state_);
 }
 
 ClusterController::ClusterController(ClusterController&&) noexcept = default;
@@ -99,14 +206,12 @@ Result<std::vector<JobId>> ClusterController::submit(std::span<const Submission>
     }
   }
   if (state_->tables.jobs.size() + submissions.size() > state_->options.jobs_max)
-    return Error{Code::kExhausted,
-                 fmt::format("the controller holds {} jobs, and may hold {}; "
-                             "remove jobs that are over",
-                             state_->tables.jobs.size(), state_->options.jobs_max)};
+    return too_many_jobs(*state_);
   const JobId first = state_->tables.last_job + 1;
   std::vector<JobId> ids;
   for (std::size_t i = 0; i < submissions.size(); ++i) {
     const std::string name = submissions.size() == 1 ? "job" : fmt::format("jobs[{}]", i);
+    const JobId next = state_->tables.last_job + 1;
     if (const Status status = add_job(*state_, submissions[i], name, moment); !status) {
       for (JobId id = first; id <= state_->tables.last_job; ++id) {
         const ManagedJob& job = state_->tables.jobs.at(id);
@@ -119,17 +224,30 @@ Result<std::vector<JobId>> ClusterController::submit(std::span<const Submission>
       state_->tables.last_job = first - 1;
       return status.error();
     }
-    ids.push_back(state_->tables.last_job);
+    ids.push_back(next);
   }
   if (!once_key.empty()) {
     state_->tables.once[std::string(once_key)] = {.body_hash = std::string(body_hash),
                                                   .jobs = ids,
                                                   .created_ms = moment.unix_ms,
-                                                  .revision = 0};
+                                                  .revision = 0,
+                                                  .created = moment.now};
+    state_->once_keys.emplace_back(moment.now, once_key);
     state_->changed_once.emplace(once_key);
   }
   state_->needs_decision = true;
   return ids;
+}
+
+Result<sched::JobRequest> ClusterController::check_submission(const Submission& submission,
+                                                              const Moment& moment) const {
+  REGATTA_TRY(spec, check_spec(*state_, submission, "job"));
+  sched::JobRequest request = std::move(spec.request);
+  // As the next job would be called.
+  request.name = fmt::format("{}-{}", request.name, state_->tables.last_job + 1);
+  request.user = submission.user;
+  request.submitted = moment.now;
+  return request;
 }
 
 Status ClusterController::cancel(JobId id, const Moment& moment) {
@@ -177,6 +295,7 @@ Status ClusterController::set_priority(JobId id, int priority) {
 }
 
 Status ClusterController::set_quotas(std::string_view spec) {
+  REGATTA_TRY_DO(check_text(spec, "queues"));
   REGATTA_TRY(tree, parse_json(spec, "queues"));
   REGATTA_TRY(document, YamlDocument::read(std::move(tree), "queues"));
   document.root().allow({"queues"});
@@ -245,10 +364,19 @@ Status ClusterController::set_intent(std::string_view node, NodeIntent intent) {
   return {};
 }
 
+void ClusterController::set_observed(const std::string& key, std::optional<std::string> value) {
+  if (value)
+    state_->tables.observed[key].value = std::move(*value);
+  else if (state_->tables.observed.erase(key) == 0)
+    return;
+  state_->changed_observed.insert(key);
+}
+
 Effects ClusterController::take_effects() {
   Effects effects;
   effects.nodes.assign(state_->ordered_nodes.begin(), state_->ordered_nodes.end());
   effects.needs_decision = std::exchange(state_->needs_decision, false);
+  effects.is_urgent = std::exchange(state_->is_urgent, false);
   for (const int index : state_->changed_nodes) {
     ManagedNode& node = at(state_->tables.nodes, index);
     node.revision = ++state_->tables.last_revision;
@@ -258,11 +386,16 @@ Effects ClusterController::take_effects() {
     state_->tables.quotas_revision = ++state_->tables.last_revision;
     effects.changes.push_back(quotas_change(state_->tables));
   }
+  if (std::exchange(state_->has_new_audit, false)) {
+    state_->tables.audit.revision = ++state_->tables.last_revision;
+    effects.changes.push_back(audit_change(state_->tables.audit));
+  }
   for (const JobId id : state_->changed_jobs) {
     ManagedJob& job = state_->tables.jobs.at(id);
     job.revision = ++state_->tables.last_revision;
     if (job.attempt != nullptr && job.attempt->fence == 0) job.attempt->fence = job.revision;
     effects.changes.push_back(job_change(state_->tables, job));
+    job.ended.reset();
   }
   const identity::IdentityTables& identities = state_->tables.identities;
   for (const std::string& name : state_->changed_users) {
@@ -285,11 +418,27 @@ Effects ClusterController::take_effects() {
     token->second.revision = revision;
     effects.changes.push_back(token_change(token->second));
   }
+  for (const JobId id : std::exchange(state_->removed_jobs, {}))
+    effects.changes.push_back({job_key(id), ++state_->tables.last_revision, std::nullopt});
+  for (const std::string& key : std::exchange(state_->removed_once, {}))
+    effects.changes.push_back(
+        {control::once_key(key), ++state_->tables.last_revision, std::nullopt});
   for (const std::string& key : state_->changed_once) {
     OnceResult& once = state_->tables.once.at(key);
     once.revision = ++state_->tables.last_revision;
     effects.changes.push_back(once_change(key, once));
   }
+  for (const std::string& key : state_->changed_observed) {
+    const store::Revision revision = ++state_->tables.last_revision;
+    const auto record = state_->tables.observed.find(key);
+    if (record == state_->tables.observed.end()) {
+      effects.changes.push_back({key, revision, std::nullopt});
+      continue;
+    }
+    record->second.revision = revision;
+    effects.changes.push_back({key, revision, record->second.value});
+  }
+  state_->changed_observed.clear();
   state_->changed_nodes.clear();
   state_->changed_jobs.clear();
   state_->changed_once.clear();

@@ -16,10 +16,12 @@
 namespace regatta::control {
 namespace {
 
+constexpr Seconds kLeaseBefore{30};  // of attempts that were made before queues had leases
 constexpr std::string_view kJobs = "job/";
 constexpr std::string_view kNodes = "node/";
 constexpr std::string_view kQuotas = "queues/all";
 constexpr std::string_view kOnce = "once/";
+constexpr std::string_view kAudit = "audit/head";
 
 Error damaged(std::string_view key) {
   return {Code::kInvalidInput,
@@ -34,6 +36,22 @@ void write_replica(const ClusterTables& tables, const Replica& replica,
   record.set_phase(static_cast<int>(replica.phase));
   record.set_exit_status(replica.exit_status);
   record.set_signal(replica.signal);
+  record.set_started_ms(replica.started_ms);
+  record.set_ended_ms(replica.ended_ms);
+  if (replica.slice.is_whole()) return;
+  record.set_device_milli(replica.slice.device_milli);
+  record.set_device_memory_mib(replica.slice.device_memory_mib);
+}
+
+void write_attempt(const ClusterTables& tables, const Attempt& attempt,
+                   proto::AttemptRecord& record) {
+  record.set_number(attempt.number);
+  record.set_fence(attempt.fence);
+  record.set_stop(static_cast<int>(attempt.stop));
+  record.set_started_ms(attempt.started_ms);
+  record.set_lease_s(attempt.lease.value);
+  for (const Replica& replica : attempt.replicas)
+    write_replica(tables, replica, *record.add_replicas());
 }
 
 // A node that records name is made, without facts, when its own record comes later.
@@ -52,6 +70,11 @@ Replica read_replica(const proto::ReplicaRecord& record, ClusterTables& tables) 
   replica.phase = static_cast<ReplicaPhase>(record.phase());
   replica.exit_status = record.exit_status();
   replica.signal = record.signal();
+  replica.started_ms = record.started_ms();
+  replica.ended_ms = record.ended_ms();
+  if (record.device_milli() > 0)
+    replica.slice = {.device_milli = record.device_milli(),
+                     .device_memory_mib = record.device_memory_mib()};
   return replica;
 }
 
@@ -63,6 +86,9 @@ Status load_job(const store::Record& stored, Seconds now, ClusterTables& tables)
   job.id = record.id();
   job.revision = stored.revision;
   job.spec = std::move(*record.mutable_spec());
+  job.array = record.array();
+  job.array_index = record.array_index();
+  job.array_limit = record.array_limit();
   job.name = std::move(*record.mutable_name());
   job.queue = std::move(*record.mutable_queue());
   job.user = std::move(*record.mutable_user());
@@ -92,6 +118,8 @@ Status load_job(const store::Record& stored, Seconds now, ClusterTables& tables)
   job.attempt->fence = record.attempt().fence();
   job.attempt->stop = static_cast<StopCause>(record.attempt().stop());
   job.attempt->started_ms = record.attempt().started_ms();
+  job.attempt->lease = Seconds{record.attempt().lease_s()};
+  if (!(job.attempt->lease.value > 0)) job.attempt->lease = kLeaseBefore;
   job.attempt->started = now;
   for (const proto::ReplicaRecord& replica : record.attempt().replicas())
     job.attempt->replicas.push_back(read_replica(replica, tables));
@@ -130,7 +158,7 @@ Status load_quotas(const store::Record& stored, ClusterTables& tables) {
   return document.status();
 }
 
-Status load_once(const store::Record& stored, ClusterTables& tables) {
+Status load_once(const store::Record& stored, Seconds now, ClusterTables& tables) {
   proto::OnceRecord record;
   if (!record.ParseFromArray(stored.value.data(), static_cast<int>(stored.value.size())))
     return damaged(stored.key);
@@ -139,6 +167,7 @@ Status load_once(const store::Record& stored, ClusterTables& tables) {
   once.jobs.assign(record.jobs().begin(), record.jobs().end());
   once.created_ms = record.created_ms();
   once.revision = stored.revision;
+  once.created = now;
   return {};
 }
 
@@ -164,14 +193,33 @@ int ClusterTables::find_node(std::string_view name) const {
   return found == node_indices.end() ? -1 : found->second;
 }
 
+namespace {
+
+Status load_audit(const store::Record& stored, ClusterTables& tables) {
+  proto::AuditRecord record;
+  if (!record.ParseFromArray(stored.value.data(), static_cast<int>(stored.value.size())))
+    return damaged(stored.key);
+  tables.audit = {record.number(), record.hash(), stored.revision};
+  return {};
+}
+
+}  // namespace
+
 Status load_record(const store::Record& record, Seconds now, ClusterTables& tables) {
   if (record.key.starts_with(kJobs)) return load_job(record, now, tables);
   if (record.key.starts_with(kNodes)) return load_node(record, now, tables);
   if (record.key == kQuotas) return load_quotas(record, tables);
-  if (record.key.starts_with(kOnce)) return load_once(record, tables);
-  REGATTA_TRY(is_identity, load_identity(record, tables.identities));
-  if (is_identity) return {};
-  return damaged(record.key);
+  if (record.key.starts_with(kOnce)) return load_once(record, now, tables);
+  if (record.key == kAudit) return load_audit(record, tables);
+  if (record.key.starts_with(kObserved)) {
+    tables.observed[std::string(record.key)] = {.value = std::string(record.value),
+                                                .revision = record.revision};
+    return {};
+  }
+  // Kinds that only a newer controller knows stay in the store as they are, so that an older one
+  // can go on with it.
+  const auto is_identity = load_identity(record, tables.identities);
+  return is_identity ? Status() : Status(is_identity.error());
 }
 
 Status finish_loading(store::Revision last, ClusterTables& tables) {
@@ -196,10 +244,21 @@ Status finish_loading(store::Revision last, ClusterTables& tables) {
   return {};
 }
 
+std::string job_key(JobId id) {
+  return fmt::format("{}{:012}", kJobs, id);
+}
+
+std::string once_key(const std::string& key) {
+  return fmt::format("{}{}", kOnce, key);
+}
+
 store::Change job_change(const ClusterTables& tables, const ManagedJob& job) {
   proto::JobRecord record;
   record.set_id(job.id);
   record.set_spec(job.spec);
+  record.set_array(job.array);
+  record.set_array_index(job.array_index);
+  record.set_array_limit(job.array_limit);
   record.set_name(job.name);
   record.set_queue(job.queue);
   record.set_user(job.user);
@@ -222,16 +281,9 @@ store::Change job_change(const ClusterTables& tables, const ManagedJob& job) {
     record.add_last_nodes(at(tables.nodes, node).facts.name);
   for (const Replica& replica : job.next)
     write_replica(tables, replica, *record.add_next());
-  if (job.attempt != nullptr) {
-    proto::AttemptRecord& attempt = *record.mutable_attempt();
-    attempt.set_number(job.attempt->number);
-    attempt.set_fence(job.attempt->fence);
-    attempt.set_stop(static_cast<int>(job.attempt->stop));
-    attempt.set_started_ms(job.attempt->started_ms);
-    for (const Replica& replica : job.attempt->replicas)
-      write_replica(tables, replica, *attempt.add_replicas());
-  }
-  return {fmt::format("{}{:012}", kJobs, job.id), job.revision, record.SerializeAsString()};
+  if (job.attempt != nullptr) write_attempt(tables, *job.attempt, *record.mutable_attempt());
+  if (job.ended != nullptr) write_attempt(tables, *job.ended, *record.mutable_ended_attempt());
+  return {job_key(job.id), job.revision, record.SerializeAsString()};
 }
 
 store::Change node_change(const ManagedNode& node) {
@@ -250,6 +302,9 @@ store::Change node_change(const ManagedNode& node) {
   record.set_address(node.address);
   record.set_joined_ms(node.joined_ms);
   record.set_journal_id(node.journal_id);
+  record.set_is_connected(node.is_connected);
+  record.set_is_silent(node.is_silent);
+  record.set_is_fenced(node.is_fenced);
   return {fmt::format("{}{}", kNodes, node.facts.name), node.revision, record.SerializeAsString()};
 }
 
@@ -263,21 +318,67 @@ store::Change once_change(const std::string& key, const OnceResult& once) {
   for (const JobId job : once.jobs)
     record.add_jobs(job);
   record.set_created_ms(once.created_ms);
-  return {fmt::format("{}{}", kOnce, key), once.revision, record.SerializeAsString()};
+  return {once_key(key), once.revision, record.SerializeAsString()};
+}
+
+store::Change audit_change(const AuditMark& mark) {
+  proto::AuditRecord record;
+  record.set_number(mark.number);
+  record.set_hash(mark.hash);
+  return {std::string(kAudit), mark.revision, record.SerializeAsString()};
 }
 
 std::string handle_of(const ManagedJob& job) {
+  if (job.array > 0) return fmt::format("{}-{}[{}]", job.name, job.array, job.array_index);
+  return snapshot_name(job);
+}
+
+std::string snapshot_name(const ManagedJob& job) {
   return fmt::format("{}-{}", job.name, job.id);
 }
 
+const ManagedJob* find_handle(const ClusterTables& tables, std::string_view handle) {
+  const std::size_t bracket = handle.find('[');
+  if (bracket == std::string_view::npos || !handle.ends_with(']'))
+    return tables.find_job(job_of_handle(handle));
+  const JobId first = job_of_handle(handle.substr(0, bracket));
+  const auto index = parse_number<int>(handle.substr(bracket + 1, handle.size() - bracket - 2));
+  if (!index) return nullptr;
+  // Indices rise with the numbers.
+  for (auto job = tables.jobs.find(first); job != tables.jobs.end() && job->second.array == first;
+       ++job)
+    if (job->second.array_index == *index) return &job->second;
+  return nullptr;
+}
+
+const std::string& spec_text(const ClusterTables& tables, const ManagedJob& job) {
+  if (job.array == 0 || job.array == job.id) return job.spec;
+  const ManagedJob* first = tables.find_job(job.array);
+  return first != nullptr ? first->spec : job.spec;
+}
+
+std::vector<JobId> jobs_of_handle(const ClusterTables& tables, std::string_view handle) {
+  const ManagedJob* job = find_handle(tables, handle);
+  if (job == nullptr) return {};
+  if (job->array != job->id || handle.ends_with(']')) return {job->id};
+  std::vector<JobId> all;
+  for (auto one = tables.jobs.find(job->id);
+       one != tables.jobs.end() && one->second.array == job->id; ++one)
+    all.push_back(one->first);
+  return all;
+}
+
 JobId job_of_handle(std::string_view handle) {
-  return parse_number<JobId>(handle.substr(handle.rfind('-') + 1)).value_or(0);
+  const std::size_t dash = handle.rfind('-');
+  if (dash == 0) return 0;  // a negative number
+  return parse_number<JobId>(handle.substr(dash + 1)).value_or(0);
 }
 
 sched::NodeHealth health_of(const ManagedNode& node) {
-  if (node.is_silent || node.is_fenced) return sched::NodeHealth::kFailed;
-  // Its jobs run on; what is ordered now would wait for its return, or until it is fenced.
-  if (!node.is_connected || node.intent == NodeIntent::kCordoned)
+  if (node.is_fenced) return sched::NodeHealth::kFailed;
+  // Its jobs may run on as long as their leases; what is ordered now would wait for its return.
+  if (node.is_silent || !node.is_connected || node.intent == NodeIntent::kCordoned ||
+      !node.fabric_fault.empty())
     return sched::NodeHealth::kCordoned;
   if (node.intent == NodeIntent::kDraining) return sched::NodeHealth::kDraining;
   return sched::NodeHealth::kReady;

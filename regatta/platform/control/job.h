@@ -8,6 +8,7 @@
 
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units.h"
+#include "regatta/platform/sched/job_request.h"
 #include "regatta/platform/store/store.h"
 
 namespace regatta::control {
@@ -38,6 +39,25 @@ enum class ReplicaPhase {
 inline constexpr EnumNames<5> kReplicaPhaseNames = {"waiting", "ordered", "running", "ended",
                                                     "lost"};
 
+// The part of each of its devices that a replica has: thousandths of the compute, and memory.
+struct ReplicaSlice {
+  int device_milli = 1000;  // 1000: whole devices, whose memory is not limited
+  int device_memory_mib = 0;
+
+  bool is_whole() const { return device_milli >= 1000; }
+  bool operator==(const ReplicaSlice&) const = default;
+};
+
+// The container of each rank of a job.
+struct ContainerImage {
+  std::string path;                      // on each node; "": ranks run without a container
+  bool is_read_only = false;             // its root file system
+  std::vector<std::string> mounts;       // paths of the node, at the same place inside
+  std::vector<std::string> cdi_devices;  // besides those of the replica's devices
+
+  bool operator==(const ContainerImage&) const = default;
+};
+
 // One replica of a gang on its place. `node` is an index of ClusterTables::nodes().
 struct Replica {
   int role = 0;
@@ -46,6 +66,10 @@ struct Replica {
   ReplicaPhase phase = ReplicaPhase::kWaiting;
   int exit_status = 0;
   int signal = 0;
+  ReplicaSlice slice;
+  // Unix times, for people; 0: not yet.
+  std::int64_t started_ms = 0;
+  std::int64_t ended_ms = 0;
 
   bool is_gone() const { return phase == ReplicaPhase::kEnded || phase == ReplicaPhase::kLost; }
 };
@@ -66,6 +90,7 @@ inline constexpr EnumNames<6> kStopCauseNames = {"none",      "failed",  "lost_n
 struct Attempt {
   int number = 0;      // from 1
   Revision fence = 0;  // of the change that made it: a later attempt has a higher one
+  Seconds lease;       // without word from the controller a node ends its replicas after it
   StopCause stop = StopCause::kNone;
   std::vector<Replica> replicas;
   std::int64_t started_ms = 0;  // Unix time, for people; nothing is decided by it
@@ -75,7 +100,10 @@ struct Attempt {
 struct ManagedJob {
   JobId id = 0;
   Revision revision = 0;
-  std::string spec;  // JSON, as it was submitted
+  std::string spec;  // JSON, as it was submitted; "" of the later ones of an array: spec_text()
+  JobId array = 0;   // the first job of its array, whose others have the next numbers; 0: none
+  int array_index = 0;
+  int array_limit = 0;  // so many of the array at a time; 0: any number
   std::string name;
   std::string queue;
   std::string user;
@@ -96,8 +124,11 @@ struct ManagedJob {
   Seconds completed;                 // work that checkpoints hold, as time on its smallest size
   std::string reason;                // one sentence: why it is in this phase
   std::unique_ptr<Attempt> attempt;  // the one under way
+  std::unique_ptr<Attempt> ended;    // the one that this change ends: its record has it, once
   std::vector<Replica> next;         // places of the next attempt, if they are decided
   std::vector<int> last_nodes;       // of the replicas of the latest attempt: they have its output
+  // The request of the spec, read when a decision first needs it: many see the same jobs.
+  mutable std::shared_ptr<const sched::JobRequest> request;
 };
 
 }  // namespace regatta::control

@@ -21,11 +21,16 @@ enum class NodeIntent {
 };
 inline constexpr EnumNames<3> kNodeIntentNames = {"in_use", "cordoned", "draining"};
 
+// The capability by which an agent says that it holds replicas to their parts of devices.
+inline constexpr const char* kSlicesCapability = "slices";
+
 // An agent as it introduces itself.
 struct NodeIdentity {
   sched::ClusterNode facts;  // as the agent found them; without health
   std::string address;
   std::string journal_id;
+  bool enforces_slices = false;    // holds replicas to their parts of devices
+  bool has_replica_leases = true;  // else it ends replicas after the lease of its welcome alone
 };
 
 // A replica that is on a node, by the job and its place in Attempt::replicas.
@@ -45,9 +50,18 @@ struct ManagedNode {
   Revision revision = 0;
   // On the controller's monotonic clock; what follows is not stored.
   Seconds last_heard;
+  bool enforces_slices = false;
   bool is_connected = false;
-  bool is_silent = false;  // not heard for silent_after: the scheduler counts it as failed
-  bool is_fenced = false;  // not heard for so long that it has ended its replicas itself
+  // A heartbeat came: the agent knows that this controller is there, and what an earlier one has
+  // allowed it (node_protocol::LeaseExtension) is over.
+  bool is_welcome = false;
+  bool has_replica_leases = false;  // as in NodeIdentity
+  bool is_silent = false;           // not heard for silent_after: it gets nothing new
+  // The fault of the fabric that a prober blames on it, and until when that counts; "": none. It
+  // gets no new jobs meanwhile.
+  std::string fabric_fault;
+  Seconds fabric_fault_until;
+  bool is_fenced = false;               // so silent that it has ended all its replicas itself
   std::vector<PlacedReplica> replicas;  // that are not gone
 };
 
@@ -79,6 +93,15 @@ enum class OrderKind {
   kForget,  // the end is durable at the controller: the journal may drop the key
 };
 
+// The place of a replica of a gang, for the gang's own launchers.
+struct GangHost {
+  std::string address;
+  int ranks = 1;
+
+  bool operator==(const GangHost&) const = default;
+};
+inline constexpr int kGangHostsMax = 8192;
+
 // An order to an agent. It may come any number of times.
 struct ReplicaOrder {
   OrderKind kind = OrderKind::kStart;
@@ -90,10 +113,19 @@ struct ReplicaOrder {
   std::string working_folder;
   std::string user;
   std::uint32_t devices = 0;
+  ReplicaSlice slice;
   int first_rank = 0;
   int ranks = 1;             // processes of this replica
   int world_size = 1;        // processes of the gang
+  Seconds lease;             // of this replica; 0: that of the node's welcome
   std::string head_address;  // of the node of its first replica
+  int replicas = 1;          // of the gang
+  // By replica, for the first one alone, which starts the others' ranks where it needs to; empty
+  // for gangs of more than kGangHostsMax replicas.
+  std::vector<GangHost> hosts;
+  ContainerImage container;
+  int stop_signal = 15;    // that asks its processes to end
+  Seconds stop_grace{-1};  // from then to SIGKILL; below 0: the node's own
 };
 
 }  // namespace regatta::control

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,11 +42,15 @@ bool is_ready(const ClusterTables& tables, const ManagedJob& job, Seconds now) {
   });
 }
 
-// The job's request as the scheduler wants it. It was read when it was submitted.
-sched::JobRequest request_of(const ManagedJob& job) {
-  auto spec = parse_job_spec(job.spec, "job");
-  sched::JobRequest request = spec ? std::move(spec->request) : sched::JobRequest{};
-  request.name = handle_of(job);
+// The job's request as the scheduler wants it. It was checked when it was submitted.
+sched::JobRequest request_of(const ClusterTables& tables, const ManagedJob& job) {
+  if (job.request == nullptr) {
+    auto spec = parse_job_spec(spec_text(tables, job), "job");
+    job.request = std::make_shared<const sched::JobRequest>(spec ? std::move(spec->request)
+                                                                 : sched::JobRequest{});
+  }
+  sched::JobRequest request = *job.request;
+  request.name = snapshot_name(job);
   request.queue = job.queue;
   request.user = job.user;
   request.priority = job.priority;
@@ -52,9 +58,9 @@ sched::JobRequest request_of(const ManagedJob& job) {
   return request;
 }
 
-sched::RunningJob running_job(const ManagedJob& job, Seconds now) {
+sched::RunningJob running_job(const ClusterTables& tables, const ManagedJob& job, Seconds now) {
   sched::RunningJob running;
-  running.request = request_of(job);
+  running.request = request_of(tables, job);
   const bool moves = job.attempt->stop == StopCause::kMoved;
   running.replicas = placements(moves ? job.next : job.attempt->replicas);
   running.started = job.attempt->started;
@@ -98,11 +104,13 @@ SchedulingView scheduling_view(const ClusterTables& tables, Seconds now, std::si
     view.snapshot.nodes.push_back(node.facts);
     view.snapshot.nodes.back().health = health_of(node);
   }
+  std::map<JobId, int> of_array;  // that are there at once
   for (const JobId id : tables.live) {
     const ManagedJob& job = tables.jobs.at(id);
+    if (job.array_limit > 0) ++of_array[job.array];
     const StopCause stop = job.attempt->stop;
     if (stop == StopCause::kNone || (stop == StopCause::kMoved && !job.is_cancelled))
-      view.snapshot.running.push_back(running_job(job, now));
+      view.snapshot.running.push_back(running_job(tables, job, now));
   }
   view.queue.quotas = tables.quotas;
   for (const auto& [queue, keys] : tables.pending) {
@@ -110,9 +118,11 @@ SchedulingView scheduling_view(const ClusterTables& tables, Seconds now, std::si
     for (const auto& [priority, id] : keys) {
       const ManagedJob& job = tables.jobs.at(id);
       if (!is_ready(tables, job, now)) continue;
+      if (job.array_limit > 0 && ++of_array[job.array] > job.array_limit) continue;
       if (++taken > depth) break;
-      view.queue.jobs.push_back(
-          {.request = request_of(job), .completed = job.completed, .evictions = job.evictions});
+      view.queue.jobs.push_back({.request = request_of(tables, job),
+                                 .completed = job.completed,
+                                 .evictions = job.evictions});
     }
   }
   return view;

@@ -13,6 +13,7 @@
 #include "regatta/base/core/units.h"
 #include "regatta/base/http/event_loop.h"
 #include "regatta/platform/control/cluster_controller.h"
+#include "regatta/platform/controller/wait_explainer.h"
 #include "regatta/platform/sched/scheduling_policy.h"
 #include "regatta/platform/store/store.h"
 
@@ -25,6 +26,8 @@ struct RuntimeOptions {
   // At least between two decisions, and four times what the last one took: so the scheduler has at
   // most a fifth of a core.
   Seconds decision_interval{0.2};
+  Seconds forecast_limit{1};  // how long an answer waits for the start that it predicts
+  std::function<void(const store::Record&)> loaded;  // called with each record of the store
   // Whether the store's disk has so little space left that new requests are refused; asked about
   // once a second. Empty: never.
   std::function<bool()> is_disk_low;
@@ -39,6 +42,7 @@ struct DecisionStats {
   long long actions = 0;
   long long outdated = 0;  // actions that the state did not allow any more
   Seconds last_time;
+  std::string last_error;  // of the latest decision; "": it succeeded
 };
 
 // Belongs to the loop's thread. All changes go through change(): nothing leaves before it is
@@ -72,6 +76,9 @@ class ControllerRuntime {
   // when it is. Never calls it when the store fails first.
   void when_durable(std::function<void()> work);
   store::Revision durable() const;
+  // Whether no other controller can have taken over yet. One that does not know it answers no agent
+  // and no user: another one may have decided otherwise.
+  bool is_leading() const;
   // The store's disk is full, or nearly: requests that change something are refused.
   bool is_read_only() const;
   // Called with the changes of each commit, after it is durable, until the owner is destroyed.
@@ -83,7 +90,20 @@ class ControllerRuntime {
   void send_orders(int node);
   void set_policy(sched::SchedulingPolicy policy);
   const DecisionStats& decision_stats() const;
+  // Why a pending job waits, from the latest decision or, where that does not have it, the next
+  // one. `handler` runs once, in the loop's thread, and not after the runtime is gone: after
+  // RuntimeOptions::forecast_limit without a prediction where there is none by then. kNotFound: the
+  // decision did not consider the job.
+  void explain_wait(const std::string& handle, std::function<void(Result<WaitAnswer>)> handler);
   std::size_t waiting_changes() const;
+  // The same for a job as if it had been submitted now.
+  void explain_new(sched::JobRequest request, std::function<void(Result<WaitAnswer>)> handler);
+  // The predicted start of a pending job, of the first some hundred alone, as it was known some
+  // seconds ago; null: not known. Somebody who asks has the predictions made anew.
+  const StartTimes* predicted_start(const std::string& handle);
+  // Copies the store into the new file `path`, with all that is in memory now; `done` runs in the
+  // loop's thread, and not after the runtime is gone.
+  void copy_store(const std::string& path, std::function<void(Status)> done);
 
  private:
   struct Impl;

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -51,8 +52,9 @@ class ControllerRuntimeTest : public testing::Test {
                                        [this](const Error& error) { ended_ = error.message; })
                    .value();
   }
-  void submit() {
-    const control::Submission job{R"({"name":"a","roles":[{"devices":1}],"command":["x"]})", "ada"};
+  void submit(const std::string& more = "") {
+    const std::string spec = R"({"name":"a","roles":[{"devices":1}],"command":["x"])" + more + "}";
+    const control::Submission job{spec, "ada"};
     const auto ids = runtime_->change([&](auto& core, const control::Moment& moment) {
       return core.submit({&job, 1}, "", "", moment);
     });
@@ -120,6 +122,42 @@ TEST_F(ControllerRuntimeTest, EndsWhenTheStoreCannotGoOn) {
   EXPECT_TRUE(run_until([&] { return !ended_.empty(); }));
   EXPECT_THAT(ended_, testing::HasSubstr("fsync"));
   EXPECT_FALSE(is_answered);
+}
+
+TEST_F(ControllerRuntimeTest, ExplainsWhyAJobWaits) {
+  open();
+  sched::ClusterNode facts;
+  facts.name = "n0";
+  facts.device_type = "cpu";
+  facts.devices = 1;
+  facts.device_memory_mib = 1024;
+  const auto node = runtime_->change([&](auto& core, const control::Moment& moment) {
+    return core.join({.facts = facts, .address = "n0", .journal_id = "j"}, moment);
+  });
+  ASSERT_TRUE(node);
+  const std::string hour = R"(,"run_time":{"median":"1h"})";
+  submit(hour);
+  ASSERT_TRUE(run_until([&] { return runtime_->decision_stats().actions > 0; }));
+  submit(hour);
+  submit(hour);
+  std::map<std::string, Result<WaitAnswer>> answers;
+  const auto ask = [&](const std::string& job) {
+    runtime_->explain_wait(
+        job, [&answers, job](Result<WaitAnswer> answer) { answers.emplace(job, answer); });
+  };
+  ask("a-3");
+  ask("a-9");
+  ASSERT_TRUE(run_until([&] { return answers.size() == 2; }));
+  const Result<WaitAnswer>& third = answers.at("a-3");
+  ASSERT_TRUE(third) << third.error().message;
+  EXPECT_EQ(third->position, 2);
+  EXPECT_EQ(third->ahead, 1);
+  ASSERT_EQ(third->explanation.blocking.jobs.size(), 1U);
+  EXPECT_EQ(third->explanation.blocking.jobs[0].job, "a-1");
+  ASSERT_TRUE(third->explanation.prediction);
+  EXPECT_NEAR((third->explanation.prediction->start - third->explanation.now).value, 7200, 60);
+  ASSERT_FALSE(answers.at("a-9"));
+  EXPECT_EQ(answers.at("a-9").error().code, Code::kNotFound);
 }
 
 }  // namespace

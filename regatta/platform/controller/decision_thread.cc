@@ -10,15 +10,26 @@
 
 namespace regatta::controller {
 
-struct DecisionThread::Impl {
-  struct Task {
-    control::SchedulingView view;
-    sched::SchedulingPolicy policy;
-  };
+namespace {
 
+std::shared_ptr<const DecidedState> decided_state(DecisionTask task,
+                                                  const sched::SchedulingDecision& decision) {
+  auto state = std::make_shared<DecidedState>();
+  state->snapshot = std::move(task.view.snapshot);
+  state->queue = std::move(task.view.queue);
+  state->policy = std::move(task.policy);
+  state->decision = decision;
+  state->revision = task.revision;
+  sched::apply_decision(decision, state->snapshot, state->queue);
+  return state;
+}
+
+}  // namespace
+
+struct DecisionThread::Impl {
   void run() {
     while (true) {
-      std::optional<Task> task;
+      std::optional<DecisionTask> task;
       {
         MutexLock lock(mutex);
         changed.wait(lock, [this]() REGATTA_REQUIRES(mutex) { return next || is_ended; });
@@ -27,15 +38,19 @@ struct DecisionThread::Impl {
       }
       const Seconds before = os::monotonic_now();
       auto decision = sched::decide(task->view.snapshot, task->view.queue, task->policy);
+      std::shared_ptr<const DecidedState> state;
+      if (decision && task->keeps_state) state = decided_state(std::move(*task), *decision);
       task.reset();
-      report({.decision = std::move(decision), .time = os::monotonic_now() - before});
+      report({.decision = std::move(decision),
+              .time = os::monotonic_now() - before,
+              .state = std::move(state)});
     }
   }
 
   std::function<void(DecisionReport)> report;
   Mutex mutex;
   ConditionVariable changed;
-  std::optional<Task> next REGATTA_GUARDED_BY(mutex);
+  std::optional<DecisionTask> next REGATTA_GUARDED_BY(mutex);
   bool is_ended REGATTA_GUARDED_BY(mutex) = false;
   std::thread thread;
 };
@@ -55,10 +70,10 @@ DecisionThread::~DecisionThread() {
   impl_->thread.join();
 }
 
-void DecisionThread::decide(control::SchedulingView view, const sched::SchedulingPolicy& policy) {
+void DecisionThread::decide(DecisionTask task) {
   {
     MutexLock lock(impl_->mutex);
-    impl_->next.emplace(Impl::Task{std::move(view), policy});
+    impl_->next.emplace(std::move(task));
   }
   impl_->changed.notify_one();
 }

@@ -8,6 +8,7 @@
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/units.h"
 #include "regatta/platform/control/scheduling_view.h"
+#include "regatta/platform/controller/wait_explainer.h"
 #include "regatta/platform/sched/decide.h"
 #include "regatta/platform/sched/scheduling_policy.h"
 
@@ -15,7 +16,16 @@ namespace regatta::controller {
 
 struct DecisionReport {
   Result<sched::SchedulingDecision> decision;
-  Seconds time;  // that it took
+  Seconds time;                               // that it took
+  std::shared_ptr<const DecidedState> state;  // where it was asked for, and the decision succeeded
+};
+
+// The cluster at a revision, and how it is decided on.
+struct DecisionTask {
+  control::SchedulingView view;
+  sched::SchedulingPolicy policy;
+  store::Revision revision = 0;
+  bool keeps_state = false;  // the report has it
 };
 
 class DecisionThread {
@@ -27,7 +37,7 @@ class DecisionThread {
   DecisionThread& operator=(const DecisionThread&) = delete;
 
   // Call it only when the last decision was reported.
-  void decide(control::SchedulingView view, const sched::SchedulingPolicy& policy);
+  void decide(DecisionTask task);
 
  private:
   struct Impl;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -19,6 +20,7 @@ using namespace node_protocol;  // NOLINT(google-build-using-namespace): all mes
 constexpr Seconds kHelloLimit{10};
 constexpr Seconds kOrdersAgain{10};  // orders that are not answered are repeated
 constexpr Seconds kHeartbeat{1};
+constexpr std::string_view kReplicaLeases = "replica_leases";
 
 }  // namespace
 
@@ -26,7 +28,9 @@ struct NodeSessions::Impl {
   struct Session {
     std::string node;
     std::unique_ptr<http::WebSocket> socket;
-    int index = -1;  // of the node's tables; -1 before its hello
+    int index = -1;            // of the node's tables; -1 before its hello
+    std::int64_t sent_ns = 0;  // of its latest message that was answered
+    std::vector<std::string> capabilities;
   };
   struct LogStream {
     std::uint64_t session = 0;
@@ -65,6 +69,8 @@ struct NodeSessions::Impl {
           core.disconnect(index);
           return 0;
         });
+      if (found->second.index >= 0 && readings_handler)
+        readings_handler(found->second.index, nullptr);
     }
     const std::unique_ptr<http::WebSocket> socket = std::move(found->second.socket);
     sessions.erase(found);
@@ -96,10 +102,16 @@ struct NodeSessions::Impl {
       return end(number);
     }
     if (const auto* heartbeat = std::get_if<NodeHeartbeat>(&*message)) {
+      // An answer would prolong leases that another controller does not count any more.
+      if (!runtime.is_leading()) return;
       runtime.hear(session.index);
+      hear_failures(session.index, heartbeat->failed_devices);
+      session.sent_ns = heartbeat->sent_ns;
       send(number, HeartbeatAnswer{.sent_ns = heartbeat->sent_ns});
     } else if (const auto* reports = std::get_if<NodeReports>(&*message)) {
       take_reports(number, session.index, *reports);
+    } else if (const auto* readings = std::get_if<DeviceReadings>(&*message)) {
+      if (readings_handler) readings_handler(session.index, readings);
     } else if (const auto* part = std::get_if<LogPart>(&*message)) {
       pass_log(*part);
     } else if (const auto* request = std::get_if<CertificateRequest>(&*message)) {
@@ -111,16 +123,24 @@ struct NodeSessions::Impl {
   void welcome(std::uint64_t number, const NodeHello& hello) {
     Session& session = sessions.at(number);
     Result<int> index = Error{Code::kInvalidInput, ""};
-    if (hello.facts.name != session.node) {
+    if (!runtime.is_leading()) {
+      index = Error{Code::kUnavailable, "another controller may lead now; connect again"};
+    } else if (hello.facts.name != session.node) {
       index = Error{Code::kInvalidInput,
                     fmt::format("node {}: its certificate is for node {}; enrol it again",
                                 hello.facts.name, session.node)};
     } else {
-      index = runtime.change([&](auto& core, const control::Moment& moment) {
-        return core.join(
-            {.facts = hello.facts, .address = hello.address, .journal_id = hello.journal_id},
-            moment);
-      });
+      const auto is_able = [&hello](std::string_view word) {
+        return std::find(hello.capabilities.begin(), hello.capabilities.end(), word) !=
+               hello.capabilities.end();
+      };
+      const control::NodeIdentity identity{.facts = hello.facts,
+                                           .address = hello.address,
+                                           .journal_id = hello.journal_id,
+                                           .enforces_slices = is_able(control::kSlicesCapability),
+                                           .has_replica_leases = is_able(kReplicaLeases)};
+      index = runtime.change(
+          [&](auto& core, const control::Moment& moment) { return core.join(identity, moment); });
     }
     if (!index) {
       send(number, NodeRefusal{.reason = index.error().message});
@@ -129,9 +149,22 @@ struct NodeSessions::Impl {
     const auto [current, is_new] = by_node.try_emplace(session.node, number);
     if (!is_new && current->second != number) end(std::exchange(current->second, number));
     session.index = *index;
+    session.capabilities = hello.capabilities;
+    session.sent_ns = hello.sent_ns;
     send(number, NodeWelcome{.lease = runtime.options().control.lease,
                              .heartbeat = kHeartbeat,
                              .sent_ns = hello.sent_ns});
+  }
+
+  void hear_failures(int index, std::uint32_t devices) {
+    const sched::ClusterNode& facts = at(runtime.tables().nodes, index).facts;
+    devices &=
+        static_cast<std::uint32_t>((std::uint64_t{1} << static_cast<unsigned>(facts.devices)) - 1);
+    if (facts.failed_devices == devices) return;
+    runtime.change([&](auto& core, const control::Moment&) {
+      core.set_failed_devices(index, devices);
+      return 0;
+    });
   }
 
   void take_reports(std::uint64_t number, int index, const NodeReports& reports) {
@@ -162,9 +195,10 @@ struct NodeSessions::Impl {
   http::EventLoop& loop;
   ControllerRuntime& runtime;
   SignNode sign;
-  std::map<std::uint64_t, Session> sessions;
+  std::unordered_map<std::uint64_t, Session> sessions;  // looked up with each message
   std::map<std::string, std::uint64_t> by_node;
   std::map<std::int64_t, LogStream> logs;
+  ReadingsHandler readings_handler;
   std::uint64_t last_session = 0;
   std::int64_t last_log = 0;
   std::shared_ptr<int> life = std::make_shared<int>(0);
@@ -204,6 +238,10 @@ std::size_t NodeSessions::count() const {
   return impl_->by_node.size();
 }
 
+void NodeSessions::on_readings(ReadingsHandler handler) {
+  impl_->readings_handler = std::move(handler);
+}
+
 Result<std::int64_t> NodeSessions::request_log(const std::string& node,
                                                const control::ReplicaKey& key, int rank,
                                                std::int64_t offset, std::int64_t length,
@@ -221,6 +259,30 @@ Result<std::int64_t> NodeSessions::request_log(const std::string& node,
                                           .length = length,
                                           .is_following = is_following});
   return number;
+}
+
+Status NodeSessions::request_metrics(const std::string& node, const control::ReplicaKey& key,
+                                     LogHandler handler) {
+  const auto session = impl_->by_node.find(node);
+  if (session == impl_->by_node.end())
+    return Error{Code::kUnavailable,
+                 fmt::format("node {}: it is not connected; try again later", node)};
+  const std::vector<std::string>& able = impl_->sessions.at(session->second).capabilities;
+  if (std::find(able.begin(), able.end(), "metrics") == able.end())
+    return Error{Code::kUnavailable,
+                 fmt::format("node {}: its agent knows no metrics; upgrade it", node)};
+  const std::int64_t number = ++impl_->last_log;
+  impl_->logs[number] = {.session = session->second, .handler = std::move(handler)};
+  impl_->send(session->second, LogRequest{.request = number, .key = key, .is_of_metrics = true});
+  return {};
+}
+
+void NodeSessions::extend_leases() {
+  if (!impl_->runtime.is_leading()) return;
+  const Seconds lease = impl_->runtime.options().control.restart_lease;
+  for (const auto& [number, session] : impl_->sessions)
+    if (session.index >= 0)
+      impl_->send(number, LeaseExtension{.sent_ns = session.sent_ns, .lease = lease});
 }
 
 void NodeSessions::cancel_log(std::int64_t request) {

@@ -24,6 +24,9 @@ using SignNode =
 
 // A part of the output of a rank that was asked for.
 using LogHandler = std::function<void(const node_protocol::LogPart&)>;
+// Takes what has changed of a node's devices; null: its agent is away.
+using ReadingsHandler =
+    std::function<void(int node, const node_protocol::DeviceReadings* readings)>;
 
 // Belongs to the loop's thread, as the runtime does, which outlives it.
 class NodeSessions {
@@ -37,6 +40,7 @@ class NodeSessions {
   // connection of a node ends the earlier one.
   void add(const std::string& node, std::unique_ptr<http::WebSocket> socket);
   std::size_t count() const;
+  void on_readings(ReadingsHandler handler);
 
   // Asks the node of the replica for a rank's output; `handler` gets the parts until the last.
   // Returns the number of the request, for cancel_log(). kUnavailable: the node is not connected.
@@ -44,6 +48,14 @@ class NodeSessions {
                                    int rank, std::int64_t offset, std::int64_t length,
                                    bool is_following, LogHandler handler);
   void cancel_log(std::int64_t request);
+  // Asks the node of the replica for its metrics, as JSON (node_agent/internal/metrics_file.h);
+  // `handler` gets the parts until the last. kUnavailable: the node is not connected, or its agent
+  // is too old.
+  Status request_metrics(const std::string& node, const control::ReplicaKey& key,
+                         LogHandler handler);
+
+  // The controller is about to end: its agents may keep all replicas for the restart lease.
+  void extend_leases();
 
  private:
   struct Impl;

@@ -13,6 +13,7 @@ namespace {
 
 constexpr Seconds kAuthorityLifetime{10 * 366 * 86400.0};
 constexpr std::string_view kNodeUri = "regatta://cluster/node/";
+constexpr std::string_view kNodeDomain = ".node.regatta.internal";
 
 }  // namespace
 
@@ -21,6 +22,12 @@ Status write_secret(const std::string& path, std::string_view text) {
   const Status status = os::write_file_atomically(path, text);
   ::umask(before);
   return status;
+}
+
+std::vector<std::string> with_loopback(std::vector<std::string> hosts) {
+  for (const char* host : {"localhost", "127.0.0.1", "::1"})
+    hosts.emplace_back(host);
+  return hosts;
 }
 
 Result<Authority> Authority::open(const std::string& folder, std::int64_t now) {
@@ -55,8 +62,11 @@ Result<http::ServerIdentity> Authority::issue_server(const std::vector<std::stri
 
 Result<std::string> Authority::sign_node(const std::string& node, const std::string& request,
                                          std::int64_t now) const {
+  // For the metrics that an agent serves. No host has such a name, so that no node can pose as one.
   return tls::sign_request(identity_, request,
-                           {.common_name = node, .uris = {fmt::format("{}{}", kNodeUri, node)}},
+                           {.common_name = node,
+                            .hosts = {node + std::string(kNodeDomain)},
+                            .uris = {fmt::format("{}{}", kNodeUri, node)}},
                            now, kCertificateLifetime);
 }
 

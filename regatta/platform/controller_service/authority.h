@@ -36,6 +36,9 @@ class Authority {
   std::string hash_;
 };
 
+// The names of a server's certificate: these, and those of loopback.
+std::vector<std::string> with_loopback(std::vector<std::string> hosts);
+
 // Writes a file that nobody else may read (mode 0600), not even for a moment.
 Status write_secret(const std::string& path, std::string_view text);
 

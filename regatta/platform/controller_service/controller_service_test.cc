@@ -16,6 +16,7 @@
 #include "regatta/platform/controller_service/test_service.h"
 #include "regatta/platform/identity/secret.h"
 #include "regatta/platform/node_protocol/controller_message.h"
+#include "regatta/platform/store/backup.h"
 
 namespace regatta::controller_service {
 namespace {
@@ -134,7 +135,23 @@ TEST_F(ControllerServiceTest, TellsWatchersOfChangesAndLetsThemResume) {
   EXPECT_THAT(events, HasSubstr("event: job\ndata: {\"kind\":\"job\""));
 }
 
+// A page that hears nothing for 5 s says that it is stale.
+TEST_F(ControllerServiceTest, ShowsQuietWatchersThatItIsAlive) {
+  auto client = http::HttpClient::create(service_.client_options());
+  ASSERT_TRUE(client);
+  std::string events;
+  const auto ended =
+      client->stream("GET", "/v1/watch?kinds=node", {{"Authorization", "Bearer " + admin_}},
+                     [&](std::string_view piece) {
+                       events += piece;
+                       return events.find("event: alive\ndata: {}") == std::string::npos;
+                     });
+  EXPECT_THAT(events, HasSubstr("event: alive"));
+}
+
 TEST_F(ControllerServiceTest, KeepsItsSecretsFromOthers) {
+  const std::string long_name = R"({"name":")" + std::string(2'000'000, 'n') + R"("})";
+  EXPECT_EQ(service_.send("POST", "/v1/tokens", admin_, long_name).status, 400);
   const http::Response made = service_.send("POST", "/v1/tokens", admin_, R"({"name":"ci"})");
   ASSERT_EQ(made.status, 201);
   const std::string secret = nlohmann::json::parse(made.body).at("secret");
@@ -162,6 +179,53 @@ TEST(ControllerServiceRestart, ContinuesWithTheSameJobsTokensAndCertificates) {
   EXPECT_EQ(service.send("GET", "/v1/watch?from=0", admin).status, 410);
 }
 
+TEST(ControllerServiceBackup, RestoresJobsRevisionsAndTokens) {
+  const os::TempFolder folder = os::TempFolder::create().value();
+  std::string admin;
+  {
+    TestService service(folder.path() + "/a");
+    admin = service.admin_token();
+    for (int i = 0; i < 3; ++i)
+      service.send("POST", "/v1/jobs", admin, kJob);
+    const http::Response file = service.send("GET", "/v1/backup", admin);
+    ASSERT_EQ(file.status, 200) << file.body;
+    EXPECT_EQ(std::to_string(file.body.size()), http::find_header(file.headers, "Regatta-Bytes"));
+    ASSERT_TRUE(os::write_file(folder.path() + "/copy.db", file.body));
+    service.send("POST", "/v1/jobs", admin, kJob);  // after the backup
+  }
+  const auto report = store::restore(folder.path() + "/copy.db", folder.path() + "/b");
+  ASSERT_TRUE(report) << report.error().message;
+  TestService service(folder.path() + "/b");
+  const http::Response page = service.send("GET", "/v1/jobs", admin);
+  ASSERT_EQ(page.status, 200) << page.body;
+  EXPECT_EQ(nlohmann::json::parse(page.body).at("total"), 3);
+  EXPECT_GE(std::stoll(nlohmann::json::parse(page.body).at("rev").get<std::string>()),
+            report->revision);
+}
+
+TEST_F(ControllerServiceTest, KeepsAHistoryOfWhatHappened) {
+  service_.send("POST", "/v1/jobs", admin_, kJob);
+  service_.send("POST", "/v1/jobs/1/cancel", admin_);
+  const nlohmann::json events = service_.get("/v1/events?object=hello-1");
+  ASSERT_EQ(events.at("items").size(), 2U) << events;
+  EXPECT_EQ(events["items"][0].at("reason"), "cancelled");
+  EXPECT_EQ(events["items"][1].at("reason"), "submitted");
+  EXPECT_EQ(service_.get("/v1/events?limit=1").at("next"), events["items"][0].at("id"));
+  EXPECT_TRUE(service_.get("/v1/jobs/1/attempts").at("items").empty());
+  EXPECT_EQ(service_.send("GET", "/v1/jobs/9/attempts", admin_).status, 404);
+  EXPECT_EQ(service_.send("GET", "/v1/events?limit=0", admin_).status, 400);
+}
+
+TEST_F(ControllerServiceTest, SaysWhyAJobWaits) {
+  service_.send("POST", "/v1/jobs", admin_, kJob);
+  const nlohmann::json why = service_.get("/v1/jobs/hello-1/why");
+  EXPECT_EQ(why.at("position"), 1) << why;
+  EXPECT_EQ(why.at("ahead"), 0);
+  EXPECT_EQ(why.at("start").at("known"), false);
+  service_.send("POST", "/v1/jobs/1/hold", admin_);
+  EXPECT_EQ(service_.get("/v1/jobs/1/why").at("blocking").at(0).at("kind"), "hold");
+}
+
 // An agent that the test plays: enrols, connects and answers orders.
 TEST_F(ControllerServiceTest, StartsJobsOnServersThatJoin) {
   namespace wire = node_protocol;
@@ -179,6 +243,7 @@ TEST_F(ControllerServiceTest, StartsJobsOnServersThatJoin) {
 
   std::unique_ptr<http::WebSocket> socket;
   std::promise<void> welcomed;
+  std::promise<void> cancelled;  // of a log that is followed
   std::atomic<int> starts = 0;
   const auto receive = [&](std::string_view bytes) {
     const auto message = wire::decode_controller_message(bytes);
@@ -186,6 +251,13 @@ TEST_F(ControllerServiceTest, StartsJobsOnServersThatJoin) {
     if (std::holds_alternative<wire::NodeWelcome>(*message)) {
       socket->send(encode(wire::NodeMessage(wire::NodeReports{.is_complete = true})));
       welcomed.set_value();
+    }
+    if (const auto* log = std::get_if<wire::LogRequest>(&*message)) {
+      if (log->is_cancelled)
+        cancelled.set_value();
+      else
+        socket->send(encode(wire::NodeMessage(wire::LogPart{
+            .request = log->request, .offset = 0, .data = "x", .is_last = false, .error = {}})));
     }
     const auto* orders = std::get_if<wire::NodeOrders>(&*message);
     if (orders == nullptr) return;
@@ -227,6 +299,19 @@ TEST_F(ControllerServiceTest, StartsJobsOnServersThatJoin) {
   EXPECT_EQ(phase, "succeeded");
   EXPECT_EQ(starts, 1);
   EXPECT_EQ(service_.get("/v1/nodes").at("items").at(0).at("status").at("connected"), true);
+  const nlohmann::json attempts = service_.get("/v1/jobs/1/attempts").at("items");
+  ASSERT_EQ(attempts.size(), 1U);
+  EXPECT_EQ(attempts[0].at("replicas").at(0).at("node"), "n0");
+  EXPECT_GT(attempts[0].at("ended_ms"), 0);
+  EXPECT_EQ(service_.send("GET", "/v1/jobs/1/logs?attempt=7", admin_).status, 404);
+  {
+    auto reader = http::HttpClient::create(service_.client_options());
+    ASSERT_TRUE(reader);
+    const auto left = reader->stream("GET", "/v1/jobs/1/logs?follow=true",
+                                     {{"Authorization", "Bearer " + admin_}},
+                                     [](std::string_view) { return false; });
+  }
+  EXPECT_EQ(cancelled.get_future().wait_for(std::chrono::seconds(5)), std::future_status::ready);
   service_.run([&] {
     socket.reset();
     return 0;

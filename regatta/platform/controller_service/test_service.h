@@ -1,6 +1,7 @@
 // controller_service/test_service.h: a controller with a store in a fresh folder, for the tests.
 #pragma once
 
+#include <functional>
 #include <future>
 #include <memory>
 #include <string>
@@ -21,7 +22,9 @@ namespace regatta::controller_service {
 
 class TestService {
  public:
-  explicit TestService(const std::string& folder) : folder_(folder) {
+  explicit TestService(const std::string& folder,
+                       const std::function<void(ServiceOptions&)>& change = {})
+      : folder_(folder) {
     store::SqliteStoreOptions store_options;
     store_options.folder = folder;
     store_options.reserve = Bytes{0};
@@ -29,6 +32,7 @@ class TestService {
     options.folder = folder;
     options.runtime.policy = *sched::find_scheduling_policy("regatta");
     options.runtime.decision_interval = Seconds{0.01};
+    if (change) change(options);
     auto store = store::open_sqlite_store(store_options);
     EXPECT_TRUE(store) << store.error().message;
     auto service = ControllerService::open(loop_, std::move(*store), options, [](const Error&) {});

@@ -15,15 +15,17 @@ FaultSimulationOptions small_cluster(std::uint64_t seed) {
   options.jobs = 40;
   options.length = Seconds{1200};
   options.job_time = Seconds{60};
+  options.short_lease = Seconds{3};
   return options;
 }
 
 FaultRates many_faults() {
   return {.controller_kills = 120,
+          .controller_restarts = 120,
           .agent_kills = 240,
           .reboots = 20,
           .cut_connections = 240,
-          .partitions = 40,
+          .partitions = 120,
           .partition_time = Seconds{40},
           .double_sends = 0.2};
 }
@@ -71,7 +73,9 @@ TEST(FaultSimulation, FindsErrorsThatArePlanted) {
   EXPECT_THAT(broken_rule(PlantedError::kJournalLost), testing::HasSubstr("seed"));
   EXPECT_THAT(broken_rule(PlantedError::kFenceTooEarly), testing::HasSubstr("at once"));
   EXPECT_THAT(broken_rule(PlantedError::kOrderTooEarly), testing::HasSubstr("seed"));
-  EXPECT_EQ(broken_rule(PlantedError::kNone), "");
+  EXPECT_THAT(broken_rule(PlantedError::kLeaseForgotten), testing::HasSubstr("at once"));
+  EXPECT_THAT(broken_rule(PlantedError::kExtensionIgnored), testing::HasSubstr("at once"));
+  EXPECT_THAT(broken_rule(PlantedError::kExtensionKept), testing::HasSubstr("at once"));
 }
 
 TEST(FaultSimulation, OneSeedGivesTheSameBytesTwice) {

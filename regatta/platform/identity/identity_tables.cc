@@ -72,6 +72,7 @@ Result<bool> load_identity(const store::Record& stored, IdentityTables& tables) 
     user.role = static_cast<AccessRole>(record.role());
     user.password_hash = record.password_hash();
     user.is_disabled = record.is_disabled();
+    user.subject = record.subject();
     user.revision = stored.revision;
     return true;
   }
@@ -96,6 +97,7 @@ store::Change user_change(const User& user) {
   record.set_role(static_cast<int>(user.role));
   record.set_password_hash(user.password_hash);
   record.set_is_disabled(user.is_disabled);
+  record.set_subject(user.subject);
   return {fmt::format("{}{}", kUsers, user.name), user.revision, record.SerializeAsString()};
 }
 

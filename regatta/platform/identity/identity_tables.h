@@ -31,6 +31,7 @@ struct User {
   AccessRole role = AccessRole::kUser;
   std::string password_hash;  // of argon2id; empty: no login by password
   bool is_disabled = false;
+  std::string subject = {};  // at an OpenID provider; empty: made here
   store::Revision revision = 0;
 };
 

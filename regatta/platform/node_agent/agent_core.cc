@@ -1,6 +1,7 @@
 #include "regatta/platform/node_agent/agent_core.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace regatta::node_agent {
@@ -26,7 +27,7 @@ ReplicaReport AgentCore::report_of(const Known& known) const {
           .exit_status = entry.exit_status,
           .signal = entry.signal,
           .is_node_fault = entry.is_node_fault,
-          .running_for = {}};
+          .running_for = known.ran};
 }
 
 void AgentCore::write(const JournalEntry& entry) {
@@ -48,11 +49,16 @@ void AgentCore::obey(const ReplicaOrder& order, Seconds now) {
       const bool is_fenced = std::any_of(known_.begin(), known_.end(), [&](const auto& each) {
         return each.first.job == order.key.job && each.second.entry.fence > order.fence;
       });
+      const Seconds lease = order.lease.value > 0 ? order.lease : lease_;
       if (found != known_.end()) {
         actions_.reports.push_back(report_of(found->second));
-      } else if (!is_fenced && now - last_contact_ <= lease_) {
-        write({.key = order.key, .fence = order.fence, .phase = EntryPhase::kStarted});
+      } else if (!is_fenced && now <= end_of(lease)) {
+        write({.key = order.key,
+               .fence = order.fence,
+               .phase = EntryPhase::kStarted,
+               .lease = lease});
         actions_.starts.push_back(order);
+        actions_.starts.back().lease = lease;
       }
       return;
     }
@@ -76,7 +82,8 @@ void AgentCore::obey(const ReplicaOrder& order, Seconds now) {
   }
 }
 
-void AgentCore::ended(const ReplicaKey& key, int exit_status, int signal, bool is_node_fault) {
+void AgentCore::ended(const ReplicaKey& key, int exit_status, int signal, bool is_node_fault,
+                      Seconds ran) {
   const auto found = known_.find(key);
   if (found == known_.end() || found->second.entry.phase == EntryPhase::kOver) return;
   JournalEntry entry = found->second.entry;
@@ -84,6 +91,7 @@ void AgentCore::ended(const ReplicaKey& key, int exit_status, int signal, bool i
   entry.exit_status = exit_status;
   entry.signal = signal;
   entry.is_node_fault |= is_node_fault;
+  found->second.ran = ran;
   write(entry);
 }
 
@@ -91,14 +99,35 @@ void AgentCore::answered(Seconds sent) {
   last_contact_ = std::max(last_contact_, sent);
 }
 
+void AgentCore::welcomed(Seconds lease) {
+  lease_ = lease;
+  kept_until_ = {};
+}
+
+void AgentCore::keep_until(Seconds time) {
+  kept_until_ = std::max(kept_until_, time);
+}
+
+Seconds AgentCore::end_of(Seconds lease) const {
+  return std::max(last_contact_ + lease, kept_until_);
+}
+
+Seconds AgentCore::first_end() const {
+  Seconds first{std::numeric_limits<double>::infinity()};
+  for (const auto& [key, known] : known_)
+    if (known.entry.phase == EntryPhase::kStarted && !known.is_killed)
+      first = std::min(first, end_of(known.entry.lease));
+  return first;
+}
+
 void AgentCore::tick(Seconds now) {
-  const bool is_lost = now - last_contact_ > lease_;
   for (auto& [key, known] : known_) {
     if (known.entry.phase == EntryPhase::kOver) {
       actions_.reports.push_back(report_of(known));  // until the controller says that it knows
-    } else if (is_lost) {
+    } else if (now > end_of(known.entry.lease)) {
       known.entry.is_node_fault = true;
       known.is_stopping = true;
+      known.is_killed = true;
       actions_.kills.push_back(key);
     }
   }

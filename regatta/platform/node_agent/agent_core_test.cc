@@ -49,15 +49,58 @@ TEST(AgentCore, RefusesAnEarlierAttempt) {
   EXPECT_THAT(agent.take_actions().starts, SizeIs(1));
 }
 
+TEST(AgentCore, EndsEachReplicaByItsOwnLease) {
+  constexpr ReplicaKey kOther{.job = 8, .attempt = 1, .replica = 0};
+  AgentCore agent(kLease, {}, Seconds{0});
+  ReplicaOrder quick = order(OrderKind::kStart);
+  quick.lease = Seconds{3};
+  agent.obey(quick, Seconds{1});
+  agent.obey(order(OrderKind::kStart, kOther), Seconds{1});
+  const AgentActions started = agent.take_actions();
+  ASSERT_THAT(started.starts, SizeIs(2));
+  EXPECT_EQ(started.starts[0].lease, Seconds{3});
+  EXPECT_EQ(started.starts[1].lease, kLease);
+  EXPECT_EQ(agent.first_end(), Seconds{3});
+  // The journal keeps it for the next agent.
+  AgentCore again(kLease, started.journal, Seconds{0});
+  again.answered(Seconds{2});
+  again.tick(Seconds{4.9});
+  EXPECT_THAT(again.take_actions().kills, IsEmpty());
+  again.tick(Seconds{5.1});
+  EXPECT_THAT(again.take_actions().kills, ElementsAre(kKey));
+  EXPECT_EQ(again.first_end(), Seconds{32});  // what is being ended is not waited for
+  quick.key = {9, 1, 0};
+  again.obey(quick, Seconds{6});
+  EXPECT_THAT(again.take_actions().starts, IsEmpty());
+}
+
+TEST(AgentCore, KeepsReplicasWhileAControllerIsReplaced) {
+  AgentCore agent(kLease, {}, Seconds{0});
+  ReplicaOrder quick = order(OrderKind::kStart);
+  quick.lease = Seconds{3};
+  agent.obey(quick, Seconds{1});
+  agent.take_actions();
+  agent.keep_until(Seconds{30});
+  agent.tick(Seconds{29});
+  EXPECT_THAT(agent.take_actions().kills, IsEmpty());
+  agent.answered(Seconds{29});
+  agent.welcomed(kLease);  // by the next one: the usual lease counts again
+  agent.tick(Seconds{31});
+  EXPECT_THAT(agent.take_actions().kills, IsEmpty());
+  agent.tick(Seconds{33});
+  EXPECT_THAT(agent.take_actions().kills, ElementsAre(kKey));
+}
+
 TEST(AgentCore, RepeatsAnEndUntilItIsToldToForget) {
   AgentCore agent(kLease, {}, Seconds{0});
   agent.obey(order(OrderKind::kStart), Seconds{1});
-  agent.ended(kKey, 3, 0, false);
+  agent.ended(kKey, 3, 0, false, Seconds{2.5});
   agent.take_actions();
   agent.tick(Seconds{2});
   AgentActions actions = agent.take_actions();
   ASSERT_THAT(actions.reports, SizeIs(1));
   EXPECT_EQ(actions.reports[0].exit_status, 3);
+  EXPECT_EQ(actions.reports[0].running_for, Seconds{2.5});
   agent.obey(order(OrderKind::kForget), Seconds{3});
   agent.tick(Seconds{4});
   actions = agent.take_actions();

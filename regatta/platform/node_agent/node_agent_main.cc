@@ -17,11 +17,14 @@
 
 #include "regatta/base/core/text.h"
 #include "regatta/base/os/clock.h"
+#include "regatta/base/os/file.h"
 #include "regatta/base/os/log.h"
 #include "regatta/base/os/process.h"
 #include "regatta/platform/node_agent/internal/controller_link.h"
+#include "regatta/platform/node_agent/internal/metrics_server.h"
 #include "regatta/platform/node_agent/internal/node_agent.h"
 #include "regatta/platform/node_agent/internal/node_identity.h"
+#include "regatta/platform/node_agent/internal/precedence.h"
 #include "regatta/platform/node_agent/internal/server_facts.h"
 #include "regatta/platform/node_agent/internal/supervisor.h"
 
@@ -44,10 +47,15 @@ struct ProgramOptions {
   std::string state = "/var/lib/regatta-node";
   std::string address;
   std::string device_type;
+  std::string device_memory;
+  std::string gpu_daemon;
   int devices = -1;
   double grace_s = 10;
   long long log_bytes_max = 16 << 20;
   bool has_no_cgroups = false;
+  int metrics_port = 0;
+  std::string metrics_address = "0.0.0.0";
+  std::string metrics_token_file;
 };
 
 int report(const Error& error) {
@@ -74,11 +82,24 @@ void add_options(CLI::App& app, ProgramOptions& options) {
   app.add_option("--devices", options.devices, "accelerators (default: those that are found)")
       ->check(CLI::Range(0, regatta::sched::kNodeDevicesMax));
   app.add_option("--device-type", options.device_type, "their type (default: as they are found)");
+  app.add_option("--device-memory", options.device_memory,
+                 "of each, such as 80GiB (default: as it is found)");
+  app.add_option("--gpu-daemon", options.gpu_daemon,
+                 "socket of `regatta gpu daemon`, /run/regatta-gpu/socket, which then enforces "
+                 "parts of devices; "
+                 "without it "
+                 "they are only placed");
   app.add_option("--grace", options.grace_s, "seconds between SIGTERM and SIGKILL of a replica")
       ->check(CLI::Range(0.0, 3600.0));
   app.add_option("--log-bytes", options.log_bytes_max,
                  "of one log file of a rank; the latest two are kept")
       ->check(CLI::Range(4096LL, 1LL << 40));
+  app.add_option("--metrics-port", options.metrics_port,
+                 "serves /metrics for Prometheus there, with the node's certificate")
+      ->check(CLI::Range(1, 65535));
+  app.add_option("--metrics-address", options.metrics_address, "address to listen on");
+  app.add_option("--metrics-token-file", options.metrics_token_file,
+                 "the token that a reader of the metrics has to show; with --metrics-port");
   app.add_flag("--no-cgroups", options.has_no_cgroups, "find processes by their parents alone");
 }
 
@@ -105,6 +126,11 @@ Result<regatta::sched::ClusterNode> facts_for(const ProgramOptions& options) {
   node.name = options.name;
   if (options.devices >= 0) node.devices = options.devices;
   if (!options.device_type.empty()) node.device_type = options.device_type;
+  if (!options.device_memory.empty()) {
+    const auto memory = regatta::parse_bytes(options.device_memory);
+    if (!memory) return Error{Code::kInvalidInput, "--device-memory: " + memory.error().message};
+    node.device_memory_mib = static_cast<int>(memory->value / (1 << 20));
+  }
   REGATTA_TRY_DO(regatta::node_protocol::check_node_name(node.name));
   return node;
 }
@@ -133,14 +159,36 @@ Result<agent::NodeCredentials> identity_for(const ProgramOptions& options) {
 struct ProgramLink {
   std::unique_ptr<agent::ControllerLink> link;
   agent::CertificateRenewal renewal;
+  std::shared_ptr<agent::MetricsServer> metrics;
 };
+
+Result<std::shared_ptr<agent::MetricsServer>> serve_metrics(
+    const ProgramOptions& options, const agent::NodeCredentials& identity) {
+  if (options.metrics_port == 0) return std::shared_ptr<agent::MetricsServer>();
+  if (options.metrics_token_file.empty())
+    return Error{Code::kInvalidInput,
+                 "--metrics-port: give --metrics-token-file, with the token that readers show"};
+  REGATTA_TRY(text, regatta::os::read_file(options.metrics_token_file));
+  const std::string token = text.substr(0, text.find('\n'));
+  if (token.empty())
+    return Error{Code::kInvalidInput, options.metrics_token_file + ": its first line is empty"};
+  REGATTA_TRY(server, agent::MetricsServer::create(
+                          {.address = options.metrics_address,
+                           .port = static_cast<std::uint16_t>(options.metrics_port),
+                           .token = token,
+                           .identity = {.certificate_chain = identity.own.certificate,
+                                        .private_key = identity.own.private_key,
+                                        .client_ca = {}}}));
+  return std::shared_ptr<agent::MetricsServer>(std::move(server));
+}
 
 Result<ProgramLink> make_link(const ProgramOptions& options) {
   if (options.controller.starts_with(kUnixScheme)) {
     REGATTA_TRY(link, agent::link_by_unix_socket(options.controller.substr(kUnixScheme.size())));
-    return ProgramLink{.link = std::move(link), .renewal = {}};
+    return ProgramLink{.link = std::move(link), .renewal = {}, .metrics = {}};
   }
   REGATTA_TRY(identity, identity_for(options));
+  REGATTA_TRY(metrics, serve_metrics(options, identity));
   regatta::http::ClientOptions client;
   client.url = options.controller;
   client.ca = identity.authority;
@@ -154,13 +202,19 @@ Result<ProgramLink> make_link(const ProgramOptions& options) {
       .link = std::move(link),
       .renewal = {.due_request = [renewal] { return renewal->due_request(unix_now()); },
                   .renewed =
-                      [renewal, target](const std::string& certificate) {
+                      [renewal, target, metrics](const std::string& certificate) {
                         const auto own = renewal->renewed(certificate, unix_now());
-                        if (own)
-                          target->set_identity(own->certificate, own->private_key);
-                        else
+                        if (!own) {
                           regatta::os::log_error(own.error().message);
-                      }}};
+                          return;
+                        }
+                        target->set_identity(own->certificate, own->private_key);
+                        if (metrics != nullptr)
+                          metrics->set_identity({.certificate_chain = own->certificate,
+                                                 .private_key = own->private_key,
+                                                 .client_ca = {}});
+                      }},
+      .metrics = metrics};
 }
 
 Status work(ProgramOptions options, int stop_fd) {
@@ -175,9 +229,19 @@ Status work(ProgramOptions options, int stop_fd) {
   agent_options.runner.supervisor = folder + "/" + agent::kSupervisorProgram;
   agent_options.runner.node = options.name;
   agent_options.runner.device_type = facts.device_type;
+  agent_options.runner.address = options.address;
+  agent_options.runner.leaf = facts.leaf;
+  agent_options.runner.group = facts.group;
   agent_options.runner.log_bytes_max = options.log_bytes_max;
   agent_options.runner.grace_ms = static_cast<int>(options.grace_s * 1000);
   agent_options.runner.uses_cgroups = !options.has_no_cgroups;
+  if (!options.gpu_daemon.empty()) {
+    REGATTA_TRY(slices, agent::DeviceSlices::create(options.gpu_daemon));
+    agent_options.runner.slices = std::move(slices);
+  }
+  // Devices that were found are real; those that are said to be there are emulated.
+  if (options.devices < 0 && facts.device_type != "cpu")
+    agent_options.device_reader = folder + "/" + agent::kDeviceReaderProgram;
   agent_options.facts = std::move(facts);
   agent_options.address = options.address;
   if (::access(agent_options.runner.supervisor.c_str(), X_OK) != 0)
@@ -185,10 +249,15 @@ Status work(ProgramOptions options, int stop_fd) {
                                           ": the program that supervises replicas is missing; "
                                           "install it beside regatta-node-agent"};
   REGATTA_TRY(connection, make_link(options));
+  if (connection.metrics != nullptr)
+    agent_options.publish_metrics = [metrics = connection.metrics](std::string text) {
+      metrics->publish(std::move(text));
+    };
   REGATTA_TRY(running,
               agent::NodeAgent::create(std::move(agent_options), std::move(connection.link),
                                        std::move(connection.renewal)));
   ::malloc_trim(0);
+  agent::run_before_others();
   return running->run(stop_fd);
 }
 

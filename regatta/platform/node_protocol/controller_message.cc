@@ -1,5 +1,6 @@
 #include "regatta/platform/node_protocol/controller_message.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -11,7 +12,9 @@ namespace {
 using control::OrderKind;
 
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-constexpr std::int64_t kRanksMost = std::int64_t{1} << 24;          // of a gang
+constexpr std::int64_t kDeviceMibMost = std::int64_t{1} << 24;
+constexpr std::int64_t kRanksMost = std::int64_t{1} << 24;  // of a gang
+constexpr std::int64_t kGraceMsMost = 3'600'001;
 constexpr std::size_t kArgumentBytesMost = std::size_t{128} << 10;  // Linux, MAX_ARG_STRLEN
 
 void write_order(const control::ReplicaOrder& order, proto::Order& to) {
@@ -32,6 +35,29 @@ void write_order(const control::ReplicaOrder& order, proto::Order& to) {
   to.set_ranks(order.ranks);
   to.set_world_size(order.world_size);
   to.set_head_address(order.head_address);
+  if (!order.slice.is_whole()) {
+    to.set_device_milli(order.slice.device_milli);
+    to.set_device_memory_mib(order.slice.device_memory_mib);
+  }
+  to.set_replicas(order.replicas);
+  for (const control::GangHost& host : order.hosts) {
+    proto::GangHost& one = *to.add_hosts();
+    one.set_address(host.address);
+    one.set_ranks(host.ranks);
+  }
+  if (!order.container.path.empty()) {
+    proto::Container& container = *to.mutable_container();
+    container.set_image(order.container.path);
+    container.set_read_only(order.container.is_read_only);
+    container.mutable_mounts()->Assign(order.container.mounts.begin(),
+                                       order.container.mounts.end());
+    container.mutable_cdi()->Assign(order.container.cdi_devices.begin(),
+                                    order.container.cdi_devices.end());
+  }
+  to.set_stop_signal(order.stop_signal);
+  if (order.stop_grace.value >= 0)
+    to.set_stop_grace_ms(static_cast<std::int64_t>(order.stop_grace.value * 1000) + 1);
+  to.set_lease_s(order.lease.value);
 }
 
 Status read_command(const proto::Order& from, control::ReplicaOrder& order) {
@@ -49,6 +75,38 @@ Status read_command(const proto::Order& from, control::ReplicaOrder& order) {
   return {};
 }
 
+// Parts that earlier controllers do not send.
+Status read_gang(const proto::Order& from, control::ReplicaOrder& order) {
+  REGATTA_TRY_DO(check_range("replicas", from.replicas(), 0, kRanksMost));
+  REGATTA_TRY_DO(check_range("hosts", from.hosts_size(), 0, control::kGangHostsMax));
+  REGATTA_TRY_DO(check_range("stop_signal", from.stop_signal(), 0, 64));
+  REGATTA_TRY_DO(check_range("stop_grace_ms", from.stop_grace_ms(), 0, kGraceMsMost));
+  order.replicas = std::max(1, from.replicas());
+  for (const proto::GangHost& host : from.hosts()) {
+    REGATTA_TRY_DO(check_length("hosts", host.address(), 256));
+    REGATTA_TRY_DO(check_range("hosts", host.ranks(), 1, kReplicaRanksMax));
+    order.hosts.push_back({.address = host.address(), .ranks = host.ranks()});
+  }
+  if (from.stop_signal() > 0) order.stop_signal = from.stop_signal();
+  if (from.stop_grace_ms() > 0)
+    order.stop_grace = Seconds{static_cast<double>(from.stop_grace_ms() - 1) / 1000};
+  return {};
+}
+
+Status read_container(const proto::Container& from, control::ContainerImage& container) {
+  REGATTA_TRY_DO(check_length("container", from.image(), 4096));
+  REGATTA_TRY_DO(check_range("container", from.mounts_size() + from.cdi_size(), 0, 1024));
+  for (const std::string& mount : from.mounts())
+    REGATTA_TRY_DO(check_length("container", mount, 4096));
+  for (const std::string& device : from.cdi())
+    REGATTA_TRY_DO(check_length("container", device, 256));
+  container.path = from.image();
+  container.is_read_only = from.read_only();
+  container.mounts.assign(from.mounts().begin(), from.mounts().end());
+  container.cdi_devices.assign(from.cdi().begin(), from.cdi().end());
+  return {};
+}
+
 Status read_start(const proto::Order& from, control::ReplicaOrder& order) {
   REGATTA_TRY_DO(read_command(from, order));
   REGATTA_TRY_DO(check_length("working_folder", from.working_folder(), 4096));
@@ -57,6 +115,11 @@ Status read_start(const proto::Order& from, control::ReplicaOrder& order) {
   REGATTA_TRY_DO(check_range("ranks", from.ranks(), 1, kReplicaRanksMax));
   REGATTA_TRY_DO(check_range("world_size", from.world_size(), from.ranks(), kRanksMost));
   REGATTA_TRY_DO(check_range("first_rank", from.first_rank(), 0, from.world_size() - from.ranks()));
+  REGATTA_TRY_DO(check_range("device_milli", from.device_milli(), 0, sched::kDeviceMilli));
+  REGATTA_TRY_DO(check_range("device_memory_mib", from.device_memory_mib(), 0, kDeviceMibMost));
+  if (from.device_milli() > 0)
+    order.slice = {.device_milli = from.device_milli(),
+                   .device_memory_mib = from.device_memory_mib()};
   order.working_folder = from.working_folder();
   order.user = from.user();
   order.devices = from.devices();
@@ -64,6 +127,16 @@ Status read_start(const proto::Order& from, control::ReplicaOrder& order) {
   order.ranks = from.ranks();
   order.world_size = from.world_size();
   order.head_address = from.head_address();
+  if (!(from.lease_s() >= 0)) return field_error("lease_s", "it is below 0");
+  order.lease = Seconds{from.lease_s()};
+  if (from.has_container()) REGATTA_TRY_DO(read_container(from.container(), order.container));
+  return read_gang(from, order);
+}
+
+// Written so that a value that is no number fails.
+Status check_lease(double lease_s) {
+  if (!(lease_s >= 1 && lease_s <= 86400))
+    return field_error("lease_s", "it is not within 1 and 86400");
   return {};
 }
 
@@ -79,9 +152,7 @@ void write(const NodeWelcome& welcome, proto::ControllerFrame& frame) {
 Result<ControllerMessage> read(const proto::Welcome& from) {
   REGATTA_TRY_DO(check_range("protocol_version", from.protocol_version(), 1, kMost));
   REGATTA_TRY(capabilities, read_capabilities(from.capabilities()));
-  // Written so that a value that is no number fails.
-  if (!(from.lease_s() >= 1 && from.lease_s() <= 86400))
-    return field_error("lease_s", "it is not within 1 and 86400");
+  REGATTA_TRY_DO(check_lease(from.lease_s()));
   if (!(from.heartbeat_s() >= 0.05 && from.heartbeat_s() <= from.lease_s()))
     return field_error("heartbeat_s", "it is not within 0.05 and the lease");
   REGATTA_TRY_DO(check_range("sent_ns", from.sent_ns(), 0, kMost));
@@ -132,6 +203,7 @@ void write(const LogRequest& request, proto::ControllerFrame& frame) {
   to.set_length(request.length);
   to.set_follow(request.is_following);
   to.set_cancel(request.is_cancelled);
+  to.set_metrics(request.is_of_metrics);
 }
 
 Result<ControllerMessage> read(const proto::LogRequest& from) {
@@ -147,6 +219,7 @@ Result<ControllerMessage> read(const proto::LogRequest& from) {
     request.offset = from.offset();
     request.length = from.length();
     request.is_following = from.follow();
+    request.is_of_metrics = from.metrics();
   }
   return ControllerMessage(request);
 }
@@ -167,6 +240,19 @@ void write(const NodeRefusal& refusal, proto::ControllerFrame& frame) {
 Result<ControllerMessage> read(const proto::Refusal& from) {
   REGATTA_TRY_DO(check_length("reason", from.reason(), 1024));
   return ControllerMessage(NodeRefusal{.reason = from.reason()});
+}
+
+void write(const LeaseExtension& extension, proto::ControllerFrame& frame) {
+  proto::LeaseExtension& to = *frame.mutable_lease_extension();
+  to.set_sent_ns(extension.sent_ns);
+  to.set_lease_s(extension.lease.value);
+}
+
+Result<ControllerMessage> read(const proto::LeaseExtension& from) {
+  REGATTA_TRY_DO(check_range("sent_ns", from.sent_ns(), 0, kMost));
+  REGATTA_TRY_DO(check_lease(from.lease_s()));
+  return ControllerMessage(
+      LeaseExtension{.sent_ns = from.sent_ns(), .lease = Seconds{from.lease_s()}});
 }
 
 void write(const std::monostate& /*unknown*/, proto::ControllerFrame& /*frame*/) {}
@@ -197,6 +283,8 @@ Result<ControllerMessage> decode_controller_message(std::string_view bytes) {
       return read(frame.certificate());
     case proto::ControllerFrame::kRefusal:
       return read(frame.refusal());
+    case proto::ControllerFrame::kLeaseExtension:
+      return read(frame.lease_extension());
     case proto::ControllerFrame::KIND_NOT_SET:
       break;
   }

@@ -38,15 +38,24 @@ struct HeartbeatAnswer {
 struct LogRequest {
   std::int64_t request = 0;  // number that the parts repeat
   control::ReplicaKey key;
-  int rank = 0;               // of this replica, from 0
-  std::int64_t offset = 0;    // of the first byte; a later part where that one is dropped
-  std::int64_t length = 0;    // most bytes; 0: up to the end
-  bool is_following = false;  // goes on until the replica is over; `length` does not count then
-  bool is_cancelled = false;  // the request with this number ends
+  int rank = 0;                // of this replica, from 0
+  std::int64_t offset = 0;     // of the first byte; a later part where that one is dropped
+  std::int64_t length = 0;     // most bytes; 0: up to the end
+  bool is_following = false;   // goes on until the replica is over; `length` does not count then
+  bool is_cancelled = false;   // the request with this number ends
+  bool is_of_metrics = false;  // what the replica measured, as JSON, in place of a rank's log
 };
 
 struct RenewedCertificate {
   std::string certificate;  // PEM, for the key of the latest CertificateRequest
+};
+
+// The controller ends in good order, and its successor waits as long for this node: all replicas
+// may run on until `lease` after `sent_ns`, also those with a shorter lease. The welcome of a
+// controller ends it.
+struct LeaseExtension {
+  std::int64_t sent_ns = 0;  // of the latest message that the controller has heard
+  Seconds lease;             // 1 s to a day
 };
 
 // The agent may not join now.
@@ -56,7 +65,7 @@ struct NodeRefusal {
 
 // std::monostate: a kind that this version does not know; skip it.
 using ControllerMessage = std::variant<std::monostate, NodeWelcome, NodeOrders, HeartbeatAnswer,
-                                       LogRequest, RenewedCertificate, NodeRefusal>;
+                                       LogRequest, RenewedCertificate, NodeRefusal, LeaseExtension>;
 
 std::string encode(const ControllerMessage& message);
 // kInvalidInput: these bytes are no message, or a field, which is named, is out of its range.

@@ -1,6 +1,7 @@
 #include "regatta/platform/node_protocol/node_message.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -170,6 +171,59 @@ Result<NodeMessage> read(const proto::CertificateRequest& from) {
   return NodeMessage(CertificateRequest{.request = from.request()});
 }
 
+void write(const DeviceReadings& readings, proto::AgentFrame& frame) {
+  proto::DeviceReadings& to = *frame.mutable_device_readings();
+  to.set_source(static_cast<int>(readings.source));
+  to.set_devices(readings.devices);
+  to.set_use(std::string(readings.use.begin(), readings.use.end()));
+  to.set_memory(std::string(readings.memory.begin(), readings.memory.end()));
+  to.set_has_shared(readings.has_shared);
+  for (const SharedTenant& tenant : readings.shared) {
+    proto::SharedTenant& one = *to.add_shared();
+    one.set_name(tenant.name);
+    one.set_device(tenant.device);
+    one.set_use_percent(tenant.use_percent);
+    one.set_memory_mib(tenant.memory_mib);
+  }
+}
+
+Result<std::vector<std::uint8_t>> read_percents(std::string_view field, std::string_view from,
+                                                int count) {
+  REGATTA_TRY_DO(check_range(field, static_cast<std::int64_t>(from.size()), count, count));
+  std::vector<std::uint8_t> percents(from.begin(), from.end());
+  for (const std::uint8_t percent : percents)
+    if (percent != kUnknownPercent) REGATTA_TRY_DO(check_range(field, percent, 0, 100));
+  return percents;
+}
+
+Result<NodeMessage> read(const proto::DeviceReadings& from) {
+  REGATTA_TRY_DO(check_range("source", from.source(), 0,
+                             static_cast<std::int64_t>(kReadingSourceNames.size()) - 1));
+  REGATTA_TRY_DO(
+      check_range("devices", from.devices(), 0, (std::int64_t{1} << sched::kNodeDevicesMax) - 1));
+  const int count = std::popcount(from.devices());
+  REGATTA_TRY(use, read_percents("use", from.use(), count));
+  REGATTA_TRY(memory, read_percents("memory", from.memory(), count));
+  REGATTA_TRY_DO(
+      check_range("shared", from.shared_size(), 0, static_cast<std::int64_t>(kSharedTenantsMax)));
+  DeviceReadings readings{.source = static_cast<ReadingSource>(from.source()),
+                          .devices = from.devices(),
+                          .use = std::move(use),
+                          .memory = std::move(memory),
+                          .has_shared = from.has_shared()};
+  for (const proto::SharedTenant& tenant : from.shared()) {
+    REGATTA_TRY_DO(check_length("shared.name", tenant.name(), kNameBytesMax));
+    REGATTA_TRY_DO(check_range("shared.device", tenant.device(), 0, sched::kNodeDevicesMax - 1));
+    REGATTA_TRY_DO(check_range("shared.use_percent", tenant.use_percent(), 0, 100));
+    REGATTA_TRY_DO(check_range("shared.memory_mib", tenant.memory_mib(), 0, kCountMost));
+    readings.shared.push_back({.name = tenant.name(),
+                               .device = tenant.device(),
+                               .use_percent = tenant.use_percent(),
+                               .memory_mib = tenant.memory_mib()});
+  }
+  return NodeMessage(std::move(readings));
+}
+
 void write(const std::monostate& /*unknown*/, proto::AgentFrame& /*frame*/) {}
 
 }  // namespace
@@ -196,6 +250,8 @@ Result<NodeMessage> decode_node_message(std::string_view bytes) {
       return read(frame.log_part());
     case proto::AgentFrame::kCertificateRequest:
       return read(frame.certificate_request());
+    case proto::AgentFrame::kDeviceReadings:
+      return read(frame.device_readings());
     case proto::AgentFrame::KIND_NOT_SET:
       break;
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "regatta/base/core/result.h"
+#include "regatta/base/core/text.h"
 #include "regatta/platform/control/node.h"
 #include "regatta/platform/sched/cluster_snapshot.h"
 
@@ -58,9 +59,40 @@ struct CertificateRequest {
   std::string request;  // PKCS #10, PEM
 };
 
+// Where the figures of a node's devices come from.
+enum class ReadingSource : std::uint8_t {
+  kNone,
+  kNvml,
+  kCgroups,   // of the replicas that have the devices
+  kProcesses  // of these replicas
+};
+inline constexpr EnumNames<4> kReadingSourceNames = {"none", "nvml", "cgroups", "processes"};
+inline constexpr std::uint8_t kUnknownPercent = 255;
+inline constexpr std::size_t kSharedTenantsMax = 256;
+
+// A tenant of the daemon of shared GPUs on a device.
+struct SharedTenant {
+  std::string name;
+  int device = 0;
+  int use_percent = 0;  // of the device's time
+  int memory_mib = 0;
+
+  bool operator==(const SharedTenant&) const = default;
+};
+
+// Use of the devices that have changed since the connection's last readings.
+struct DeviceReadings {
+  ReadingSource source = ReadingSource::kNone;
+  std::uint32_t devices = 0;           // a bit for each that follows
+  std::vector<std::uint8_t> use;       // percent of the latest second, or kUnknownPercent
+  std::vector<std::uint8_t> memory;    // percent in use, or kUnknownPercent
+  bool has_shared = false;             // `shared` replaces what was sent before
+  std::vector<SharedTenant> shared{};  // up to kSharedTenantsMax
+};
+
 // std::monostate: a kind that this version does not know; skip it.
 using NodeMessage = std::variant<std::monostate, NodeHello, NodeReports, NodeHeartbeat, LogPart,
-                                 CertificateRequest>;
+                                 CertificateRequest, DeviceReadings>;
 
 std::string encode(const NodeMessage& message);
 // kInvalidInput: these bytes are no message, or a field, which is named, is out of its range.

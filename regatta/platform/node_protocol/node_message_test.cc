@@ -37,10 +37,17 @@ control::ReplicaOrder start_order() {
   order.working_folder = "/home/u";
   order.user = "u";
   order.devices = 0xf0;
+  order.slice = {.device_milli = 300, .device_memory_mib = 4096};
   order.first_rank = 8;
   order.ranks = 8;
   order.world_size = 16;
   order.head_address = "10.0.0.16";
+  order.replicas = 2;
+  order.hosts = {{"n1", 8}, {"n2", 8}};
+  order.stop_signal = 10;
+  order.container = {
+      .path = "/image", .is_read_only = true, .mounts = {"/a"}, .cdi_devices = {"k/d=0"}};
+  order.stop_grace = Seconds{0};
   return order;
 }
 
@@ -90,7 +97,8 @@ TEST(NodeProtocol, KeepsEveryFieldOfTheAgentsMessages) {
 }
 
 TEST(NodeProtocol, KeepsEveryFieldOfTheControllersMessages) {
-  const control::ReplicaOrder order = start_order();
+  control::ReplicaOrder order = start_order();
+  order.lease = Seconds{3};
   control::ReplicaOrder forget;
   forget.kind = OrderKind::kForget;
   forget.key = {.job = 1, .attempt = 1, .replica = 1};
@@ -103,17 +111,28 @@ TEST(NodeProtocol, KeepsEveryFieldOfTheControllersMessages) {
   EXPECT_EQ(read.working_folder, order.working_folder);
   EXPECT_EQ(read.user, order.user);
   EXPECT_EQ(read.devices, order.devices);
+  EXPECT_EQ(read.slice, order.slice);
   EXPECT_EQ(read.first_rank, 8);
   EXPECT_EQ(read.world_size, 16);
   EXPECT_EQ(read.head_address, order.head_address);
+  EXPECT_EQ(read.replicas, 2);
+  EXPECT_EQ(read.hosts, order.hosts);
+  EXPECT_EQ(read.container, order.container);
+  EXPECT_EQ(read.stop_signal, 10);
+  EXPECT_EQ(read.stop_grace, Seconds{0});
+  EXPECT_LT(orders.orders[1].stop_grace.value, 0);
+  EXPECT_EQ(read.lease, Seconds{3});
+  const auto extension = sent(LeaseExtension{.sent_ns = 5, .lease = Seconds{30}});
+  EXPECT_EQ(extension.sent_ns, 5);
+  EXPECT_EQ(extension.lease, Seconds{30});
   EXPECT_EQ(orders.orders[1].kind, OrderKind::kForget);
 
   const auto welcome = sent(NodeWelcome{.lease = Seconds{20}, .heartbeat = Seconds{2}});
   EXPECT_EQ(welcome.lease, Seconds{20});
   EXPECT_EQ(welcome.heartbeat, Seconds{2});
   EXPECT_EQ(sent(HeartbeatAnswer{.sent_ns = 5}).sent_ns, 5);
-  const auto log =
-      sent(LogRequest{.request = 4, .key = {1, 1, 0}, .rank = 2, .is_following = true});
+  const auto log = sent(LogRequest{
+      .request = 4, .key = {1, 1, 0}, .rank = 2, .is_following = true, .is_of_metrics = true});
   EXPECT_TRUE(log.is_following);
   EXPECT_EQ(log.rank, 2);
   EXPECT_EQ(sent(RenewedCertificate{.certificate = "PEM"}).certificate, "PEM");
@@ -186,6 +205,34 @@ TEST(NodeProtocol, RefusesOrdersThatNoProcessCanHave) {
   EXPECT_THAT(problem([](auto& o) { o.first_rank = 9; }), HasSubstr("first_rank"));
   EXPECT_THAT(problem([](auto& o) { o.ranks = 0; }), HasSubstr("ranks"));
   EXPECT_THAT(problem([](auto& o) { o.key.attempt = 0; }), HasSubstr("key.attempt"));
+}
+
+TEST(NodeProtocol, KeepsReadingsOfDevices) {
+  const DeviceReadings readings{
+      .source = ReadingSource::kNvml,
+      .devices = 0b101,
+      .use = {97, kUnknownPercent},
+      .memory = {40, 0},
+      .has_shared = true,
+      .shared = {{.name = "team-a", .device = 2, .use_percent = 30, .memory_mib = 4096}}};
+  const DeviceReadings read = sent(readings);
+  EXPECT_EQ(read.source, ReadingSource::kNvml);
+  EXPECT_EQ(read.devices, 0b101U);
+  EXPECT_EQ(read.use, readings.use);
+  EXPECT_EQ(read.memory, readings.memory);
+  EXPECT_TRUE(read.has_shared);
+  EXPECT_EQ(read.shared, readings.shared);
+}
+
+TEST(NodeProtocol, RefusesReadingsThatAreNoPercentOrOfOtherDevices) {
+  DeviceReadings readings{
+      .source = ReadingSource::kNvml, .devices = 1, .use = {101}, .memory = {0}};
+  const auto beyond = decode_node_message(encode(NodeMessage(readings)));
+  ASSERT_FALSE(beyond);
+  EXPECT_THAT(beyond.error().message, HasSubstr("field use: 101 is not within 0 and 100"));
+  readings.use = {7};
+  readings.devices = 0b11;
+  EXPECT_FALSE(decode_node_message(encode(NodeMessage(readings))));
 }
 
 }  // namespace

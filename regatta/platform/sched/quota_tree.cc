@@ -235,6 +235,9 @@ int QuotaTree::name_rank(int queue) const {
 
 Result<int> QuotaTree::find_leaf(std::string_view name) const {
   if (is_default_ && name.empty()) return 0;
+  if (name.empty())
+    return Error{Code::kNotFound, fmt::format("queue: it is missing; name one like {}",
+                                              queue(leaves_.front()).name)};
   const auto found =
       std::lower_bound(by_name_.begin(), by_name_.end(), name,
                        [&](int queue, std::string_view n) { return at(queues_, queue).name < n; });

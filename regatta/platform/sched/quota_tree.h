@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -72,7 +73,12 @@ struct QuotaQueue {
   std::array<std::optional<long long>, kResources> limit{};       // with what it borrows
   std::array<std::optional<long long>, kResources> user_limit{};  // of each user in it
   std::vector<DeviceTypeQuota> device_types{};                    // each type once
+  // For how long replicas of its jobs run on without word from the controller (kLeaseNever: until
+  // they end). 0: as the controller does by default. Decisions do not depend on it.
+  Seconds lease{};
 };
+
+inline constexpr Seconds kLeaseNever{std::numeric_limits<double>::infinity()};
 
 // The largest amount of any quota and the largest weight over the smallest.
 inline constexpr long long kQuotaAmountMax = 1'000'000'000'000;

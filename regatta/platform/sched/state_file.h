@@ -39,4 +39,14 @@ QuotaTree read_quota_tree(const YamlDocument& document, const YamlMap& root);
 // Leaves out its class, duty, demand, deadline and times that count from now.
 std::string pending_job_text(const JobRequest& job);
 
+// For YamlMap::choice(): name i stands for the enumerator of value i.
+template <typename E, std::size_t kCount>
+Choices<E> choices_of(const EnumNames<kCount>& names) {
+  Choices<E> choices;
+  choices.reserve(kCount);
+  for (std::size_t i = 0; i < kCount; ++i)
+    choices.emplace_back(names[i], static_cast<E>(i));
+  return choices;
+}
+
 }  // namespace regatta::sched

@@ -36,14 +36,24 @@ class Restoration {
   explicit Restoration(std::string shipping_folder) : shipping_(std::move(shipping_folder)) {}
 
   Result<RestoreReport> run(const std::string& folder) {
+    std::error_code error;
+    if (std::filesystem::is_regular_file(shipping_, error)) {
+      REGATTA_TRY_DO(open_snapshot(shipping_, folder));
+      return finish();
+    }
     REGATTA_TRY(files, list_shipped_files(shipping_));
     if (files.snapshots.empty())
       return Error{Code::kNotFound, shipping_ + ": holds no snapshot of a store"};
     report_.snapshot = report_.revision = files.snapshots.back();
-    REGATTA_TRY_DO(open_snapshot(folder));
+    REGATTA_TRY_DO(open_snapshot(snapshot_path(shipping_, report_.snapshot), folder));
     for (const Revision start : files.logs)
       if (start >= report_.snapshot) REGATTA_TRY_DO(apply_log(log_path(shipping_, start)));
     REGATTA_TRY_DO(commit());
+    return finish();
+  }
+
+ private:
+  Result<RestoreReport> finish() {
     REGATTA_TRY(revision, store_->load([&](const Record&) -> Status {
       ++report_.records;
       return {};
@@ -54,10 +64,8 @@ class Restoration {
     return report_;
   }
 
- private:
   // Every record of the copy is compared with its checksum before the log is added.
-  Status open_snapshot(const std::string& folder) {
-    const std::string path = snapshot_path(shipping_, report_.snapshot);
+  Status open_snapshot(const std::string& path, const std::string& folder) {
     const std::string copy = folder + "/regatta.db";
     std::error_code error;
     std::filesystem::copy_file(path, copy, error);
@@ -67,14 +75,16 @@ class Restoration {
         open_sqlite_store({.folder = folder, .reserve = Bytes{0}});
     Result<Revision> revision = store ? (*store)->load([](const Record&) { return Status(); })
                                       : Result<Revision>(store.error());
+    const bool is_named = report_.snapshot > 0;  // by a shipping folder
+    if (revision && !is_named) report_.snapshot = *revision;
     if (revision && *revision != report_.snapshot)
       revision = Error{Code::kInvalidInput, fmt::format("it ends at revision {}", *revision)};
     if (!revision && revision.error().code != Code::kInvalidInput) return revision.error();
     if (!revision)
-      return Error{
-          Code::kInvalidInput,
-          fmt::format("{}: is damaged ({}); take it away to restore from an older snapshot", path,
-                      revision.error().message)};
+      return Error{Code::kInvalidInput,
+                   fmt::format("{}: is damaged ({}); {}", path, revision.error().message,
+                               is_named ? "take it away to restore from an older snapshot"
+                                        : "restore from another backup")};
     store_ = std::move(*store);
     return {};
   }
@@ -115,14 +125,14 @@ class Restoration {
 
 }  // namespace
 
-Result<RestoreReport> restore(const std::string& shipping_folder, const std::string& given) {
+Result<RestoreReport> restore(const std::string& source, const std::string& given) {
   const std::string folder = given.substr(0, given.find_last_not_of('/') + 1);
   REGATTA_TRY_DO(check_target(folder));
   // Beside the target, so that it is there as a whole or not at all.
   const std::string unfinished = folder + ".restoring";
   REGATTA_TRY_DO(os::remove_tree(unfinished));
   REGATTA_TRY_DO(os::make_folder(unfinished, 0700));
-  const Result<RestoreReport> report = Restoration(shipping_folder).run(unfinished);
+  const Result<RestoreReport> report = Restoration(source).run(unfinished);
   if (!report) {
     static_cast<void>(os::remove_tree(unfinished).has_value());
     return report.error();

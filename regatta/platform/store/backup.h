@@ -30,9 +30,10 @@ struct RestoreReport {
   bool is_log_cut = false;   // the last commit of the log was incomplete and was left out
 };
 
-// Builds the store `folder` (missing or empty) from the newest snapshot of `shipping_folder` and
-// the logs after it. kNotFound: no snapshot; kConflict: `folder` is not empty; kInvalidInput names
-// the file and the first damaged commit or record; nothing is left then.
-Result<RestoreReport> restore(const std::string& shipping_folder, const std::string& folder);
+// Builds the store `folder` (missing or empty) from `source`: a shipping folder, of which it takes
+// the newest snapshot and the logs after it, or a file that Store::copy_to() has written.
+// kNotFound: no snapshot; kConflict: `folder` is not empty; kInvalidInput names the file and the
+// first damaged commit or record; nothing is left then.
+Result<RestoreReport> restore(const std::string& source, const std::string& folder);
 
 }  // namespace regatta::store

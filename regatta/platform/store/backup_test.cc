@@ -206,5 +206,26 @@ TEST_F(BackupTest, CommitsWithoutItsCopies) {
   EXPECT_TRUE(store->maintain());
 }
 
+TEST(Backup, RestoresAFileThatTheStoreHasCopied) {
+  const os::TempFolder folder = os::TempFolder::create().value();
+  const std::string file = folder.path() + "/copy.db";
+  {
+    auto store = open_sqlite_store({.folder = folder.path() + "/a", .reserve = Bytes{0}});
+    ASSERT_TRUE(store);
+    const std::vector<Change> changes = {{"job/1", 1, "one"}, {"job/2", 2, "two"}};
+    ASSERT_TRUE((*store)->commit(changes));
+    ASSERT_TRUE((*store)->copy_to(file));
+    EXPECT_FALSE((*store)->copy_to(file));  // nothing is written over
+  }
+  const auto report = restore(file, folder.path() + "/b");
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->records, 2);
+  EXPECT_EQ(report->revision, 2);
+  ASSERT_TRUE(os::write_file(file, "no database"));
+  const auto damaged = restore(file, folder.path() + "/c");
+  ASSERT_FALSE(damaged);
+  EXPECT_THAT(damaged.error().message, testing::HasSubstr("copy.db"));
+}
+
 }  // namespace
 }  // namespace regatta::store

@@ -11,6 +11,11 @@
 namespace regatta::store {
 
 struct CommitQueue::Impl {
+  struct Copy {
+    std::string path;
+    std::function<void(const Status&)> done;
+  };
+
   Impl(std::unique_ptr<Store> opened, CommitQueueOptions given,
        std::function<void(const CommitReport&)> function)
       : store(std::move(opened)), options(given), report(std::move(function)) {}
@@ -18,6 +23,7 @@ struct CommitQueue::Impl {
   void run() {
     for (;;) {
       std::vector<Change> group = next_group();
+      make_copies();
       if (group.empty() && is_stopped()) return;
       const bool goes_on = group.empty() ? maintain() : commit(group);
       if (!goes_on) return end();
@@ -27,8 +33,9 @@ struct CommitQueue::Impl {
   // Waits for transactions; empty when none came in time, or after stop().
   std::vector<Change> next_group() REGATTA_EXCLUDES(mutex) {
     MutexLock lock(mutex);
-    added.wait_for(lock, options.maintain_after,
-                   [this]() REGATTA_REQUIRES(mutex) { return !transactions.empty() || stopped; });
+    added.wait_for(lock, options.maintain_after, [this]() REGATTA_REQUIRES(mutex) {
+      return !transactions.empty() || !copies.empty() || stopped;
+    });
     std::vector<Change> group;
     while (!transactions.empty()) {
       std::vector<Change>& next = transactions.front();
@@ -40,6 +47,16 @@ struct CommitQueue::Impl {
       transactions.pop_front();
     }
     return group;
+  }
+
+  void make_copies() REGATTA_EXCLUDES(mutex) {
+    std::vector<Copy> due;
+    {
+      MutexLock lock(mutex);
+      due.swap(copies);
+    }
+    for (const Copy& copy : due)
+      copy.done(store->copy_to(copy.path));
   }
 
   // Whether the queue goes on.
@@ -92,6 +109,7 @@ struct CommitQueue::Impl {
   mutable Mutex mutex;
   ConditionVariable added;
   std::deque<std::vector<Change>> transactions REGATTA_GUARDED_BY(mutex);
+  std::vector<Copy> copies REGATTA_GUARDED_BY(mutex);
   std::size_t waiting REGATTA_GUARDED_BY(mutex) = 0;  // with those of the commit under way
   bool stopped REGATTA_GUARDED_BY(mutex) = false;
   bool ended REGATTA_GUARDED_BY(mutex) = false;
@@ -121,6 +139,18 @@ void CommitQueue::add(std::vector<Change> transaction) {
     impl_->transactions.push_back(std::move(transaction));
   }
   impl_->added.notify_one();
+}
+
+void CommitQueue::copy_to(std::string path, std::function<void(const Status&)> done) {
+  {
+    MutexLock lock(impl_->mutex);
+    impl_->copies.push_back({std::move(path), std::move(done)});
+  }
+  impl_->added.notify_one();
+}
+
+Seconds CommitQueue::leads_until() const {
+  return impl_->store->leads_until();
 }
 
 std::size_t CommitQueue::waiting_changes() const {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "regatta/base/core/result.h"
@@ -41,8 +42,13 @@ class CommitQueue {
   // One transaction: all of it is in one commit. Never waits; after a failed commit it is dropped.
   // Revisions rise from one transaction to the next. Any thread, one at a time.
   void add(std::vector<Change> transaction);
+  // Copies the store, after what was added before; commits wait meanwhile. `done` runs in the
+  // queue's thread, and not after the queue is gone. Any thread.
+  void copy_to(std::string path, std::function<void(const Status&)> done);
   // Changes that are not durable yet. Any thread.
   std::size_t waiting_changes() const;
+  // The store's. Any thread.
+  Seconds leads_until() const;
 
  private:
   struct Impl;

@@ -135,6 +135,7 @@ class EtcdStore final : public Store {
   }
 
   Status backup_status() const override { return {}; }
+  Seconds leads_until() const override { return leadership_->leads_until(); }
 
  private:
   // A full quota passes, and all else is final.
@@ -333,7 +334,7 @@ class EtcdStore final : public Store {
 }  // namespace
 
 Result<std::unique_ptr<Store>> open_etcd_store(const EtcdStoreOptions& options) {
-  auto client = std::make_shared<EtcdClient>(options.endpoints, options.request_limit);
+  auto client = std::make_shared<EtcdClient>(options.endpoints, options.tls, options.request_limit);
   REGATTA_TRY(leadership, EtcdLeadership::win(client, options));
   auto store = std::make_unique<EtcdStore>(options, client, std::move(leadership));
   REGATTA_TRY_DO(store->begin());
@@ -341,7 +342,7 @@ Result<std::unique_ptr<Store>> open_etcd_store(const EtcdStoreOptions& options) 
 }
 
 Result<std::string> find_etcd_leader(const EtcdStoreOptions& options) {
-  EtcdClient client(options.endpoints, options.request_limit);
+  EtcdClient client(options.endpoints, options.tls, options.request_limit);
   etcdserverpb::RangeRequest request;
   request.set_key(EtcdKeys(options.prefix).leader());
   REGATTA_TRY(response, client.read(request));

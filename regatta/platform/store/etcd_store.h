@@ -4,6 +4,7 @@
 // locks alone do not exclude.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,13 +15,24 @@
 
 namespace regatta::store {
 
+// PEM texts, all empty without TLS. The certificate is for an etcd that asks for one.
+struct EtcdTls {
+  std::string ca;
+  std::string certificate;
+  std::string private_key;
+};
+
 struct EtcdStoreOptions {
-  std::vector<std::string> endpoints;  // IPv4 ADDRESS:PORT; the first that answers is used
-  std::string prefix = "regatta/";     // of all keys; one for each cluster
-  std::string name;                    // of this controller, for the others
-  Seconds lease{2.0};                  // whole seconds, at least etcd's least (2 by default)
+  std::vector<std::string> endpoints;  // HOST:PORT; the first that answers is used
+  EtcdTls tls;
+  std::string prefix = "regatta/";  // of all keys; one for each cluster
+  std::string name;                 // of this controller, for the others
+  Seconds lease{2.0};               // whole seconds, at least etcd's least (2 by default)
   // For how long to wait for the end of another's lease; 0: not at all.
   Seconds wait_most{0.0};
+  // Called again and again while it waits, with the name of the present leader ("": there is none);
+  // waiting ends where it returns false. May be empty.
+  std::function<bool(const std::string& leader)> on_wait;
   // After which an etcd that does not answer is an error.
   Seconds request_limit{10.0};
 };

@@ -9,8 +9,8 @@
 #include "regatta/platform/store/internal/folder_sync.h"
 #include "regatta/platform/store/internal/reserve_file.h"
 #include "regatta/platform/store/internal/shipping_folder.h"
-#include "regatta/platform/store/internal/sqlite_connection.h"
 #include "regatta/platform/store/internal/sqlite_schema.h"
+#include "regatta/platform/store/sqlite_connection.h"
 
 namespace regatta::store {
 namespace {
@@ -60,6 +60,11 @@ class SqliteStore final : public Store {
     else if (has_copies() && os::monotonic_now() - shipping_time_ > kOpenCopiesAgainAfter)
       static_cast<void>(open_shipping().has_value());
     return {};
+  }
+
+  Status copy_to(const std::string& path) override {
+    REGATTA_TRY_DO(failure_);
+    return connection_->copy_to(path);
   }
 
   Status backup_status() const override { return shipping_ ? shipping_->status() : no_shipping_; }

@@ -4,12 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "regatta/base/core/result.h"
+#include "regatta/base/core/units.h"
 
 namespace regatta::store {
 
@@ -51,8 +53,16 @@ class Store {
   // Called when no commit waits: moves the log into its place, makes the reserve and due copies.
   // The same errors as commit().
   virtual Status maintain() = 0;
+  // On the monotonic clock: before it no other process can have changed this store. Infinite for a
+  // store that one process alone can open. Any thread.
+  virtual Seconds leads_until() const { return Seconds{std::numeric_limits<double>::infinity()}; }
   // The error of the copies of this store (backup.h), until a later copy succeeds; commits go on.
   virtual Status backup_status() const = 0;
+  // Writes all records into the new file `path`, from which restore() (backup.h) makes a store.
+  // Takes the time of reading and writing all. kUnsupported: the store has means of its own.
+  virtual Status copy_to(const std::string& path) {
+    return Error{Code::kUnsupported, path + ": this store is copied by its own tools"};
+  }
 };
 
 }  // namespace regatta::store

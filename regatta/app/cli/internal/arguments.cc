@@ -149,12 +149,22 @@ CLI::Validator number_up_to(double most) {
 }
 
 CLI::Validator one_of(std::vector<std::string> words) {
+  const std::string name = join(words, "|");  // words_of() reads it
   const auto check = [words = std::move(words)](std::string& text) -> std::string {
     if (contains(words, text)) return {};
     return fmt::format("{} is not known; {}", in_quotes(text),
                        words.size() == 1 ? "write " + words.front() : remedy_for(text, words));
   };
-  return {check, ""};
+  return {check, "", name};
+}
+
+std::vector<std::string> words_of(CLI::Option& option) {
+  try {
+    const std::string& name = option.get_validator(0)->get_name();
+    return name.empty() ? std::vector<std::string>() : split(name, '|');
+  } catch (const CLI::OptionNotFound&) {
+    return {};
+  }
 }
 
 CLI::Validator not_empty(const std::string& remedy) {

@@ -21,6 +21,9 @@ CLI::Validator number_up_to(double most);
 // Accepts one of `words`, and offers the nearest.
 CLI::Validator one_of(std::vector<std::string> words);
 
+// The words that an option with one_of() accepts; empty of others.
+std::vector<std::string> words_of(CLI::Option& option);
+
 // Accepts any text but the empty one, for which `remedy` is said.
 CLI::Validator not_empty(const std::string& remedy = "write it or leave it out");
 

@@ -15,6 +15,7 @@ void add_fabric_command(CLI::App& app, int& exit_status) {
   add_fabric_simulate(*fabric, exit_status);
   add_fabric_ports(*fabric, exit_status);
   add_fabric_watch(*fabric, exit_status);
+  add_fabric_report(*fabric, exit_status);
 }
 
 }  // namespace regatta::cli

@@ -21,6 +21,9 @@ void add_fabric_simulate(CLI::App& fabric, int& exit_status);
 // `regatta fabric watch`: ports that pauses hold for good.
 void add_fabric_watch(CLI::App& fabric, int& exit_status);
 
+// `regatta fabric report`: what a prober finds, for the platform's controller.
+void add_fabric_report(CLI::App& fabric, int& exit_status);
+
 // `regatta fabric ports`: source ports that lead connections apart.
 void add_fabric_ports(CLI::App& fabric, int& exit_status);
 

@@ -18,7 +18,7 @@
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/process.h"
 #include "regatta/base/os/unique_fd.h"
-#include "regatta/gpu/sharing/hook_report.h"
+#include "regatta/gpu/sharing/hook_loading.h"
 
 namespace regatta::cli {
 namespace {

@@ -1,6 +1,6 @@
 // cli/internal/gpu_hook_report.h: makes sure that the program of `regatta gpu run` has loaded the
-// hook, as the hook itself reports (sharing/internal/hook/hook_report.cc): no library in front of a
-// program says whether its loader took it.
+// hook, as the hook itself reports (sharing/internal/hook/hook_loading.cc): no library in front of
+// a program says whether its loader took it.
 #pragma once
 
 #include <string>

@@ -87,7 +87,8 @@ std::string default_state_folder() {
 }
 
 std::string local_node_name(const std::string& state, int index) {
-  if (state == default_state_folder()) return fmt::format("node-{}", index);
+  const bool is_usual = std::getenv("XDG_STATE_HOME") == nullptr && state == default_state_folder();
+  if (is_usual) return fmt::format("node-{}", index);
   return fmt::format("node-{:04x}-{}", fnv1a(state) & 0xffff, index);
 }
 
@@ -110,9 +111,11 @@ Result<LocalCluster> load_local_cluster(const std::string& folder) {
   if (!text) return text.error();
   REGATTA_TRY(root, JsonReader::parse(*text, record_path(folder)));
   LocalCluster cluster;
-  root.allow({"url", "devices", "processes", "cgroups"});
+  root.allow({"url", "devices", "device_memory", "gpu_daemon", "processes", "cgroups"});
   root.read("devices", cluster.devices, IntRange{.low = -1});
   root.read("url", cluster.url);
+  root.read_if("device_memory", cluster.device_memory);
+  root.read_if("gpu_daemon", cluster.gpu_daemon);
   root.read("cgroups", cluster.cgroups);
   for (const JsonReader& item : root.at("processes").items()) {
     LocalProcess process;
@@ -131,6 +134,8 @@ Status save_local_cluster(const std::string& folder, const LocalCluster& cluster
         {{"name", process.name}, {"pid", process.pid}, {"start_time", process.start_time}});
   const nlohmann::json object = {{"url", cluster.url},
                                  {"devices", cluster.devices},
+                                 {"device_memory", cluster.device_memory},
+                                 {"gpu_daemon", cluster.gpu_daemon},
                                  {"processes", processes},
                                  {"cgroups", cluster.cgroups}};
   return write_secret_file(record_path(folder), object.dump(2) + "\n");

@@ -24,8 +24,10 @@ inline constexpr const char* kControllerName = "controller";
 
 // The record in the state folder of the processes that were started for it.
 struct LocalCluster {
-  std::string url;   // of its controller, or of the one that its agents have joined
-  int devices = -1;  // of each agent; -1: those that are found
+  std::string url;            // of its controller, or of the one that its agents have joined
+  int devices = -1;           // of each agent; -1: those that are found
+  std::string device_memory;  // of each emulated device, such as 16GiB; "": none
+  std::string gpu_daemon;     // socket; "": none
   std::vector<LocalProcess> processes;
   std::vector<std::string> cgroups;  // that agents make, by their folders
 

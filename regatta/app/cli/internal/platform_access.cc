@@ -1,19 +1,25 @@
 #include "regatta/app/cli/internal/platform_access.h"
 
 #include <cstdio>
+#include <iostream>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <termios.h>
+#include <unistd.h>
 
 #include "regatta/app/cli/internal/arguments.h"
 #include "regatta/app/cli/internal/job_file.h"
+#include "regatta/app/cli/internal/time_flag.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/tls/certificate.h"
 
 namespace regatta::cli {
 namespace {
+
+constexpr std::size_t kPasswordFileMost = 4096;
 
 struct AccessOptions {
   ConnectionOptions connection;
@@ -23,22 +29,77 @@ struct AccessOptions {
   std::string role;
   std::string user;
   int uses = 1;
+  std::string password_file;
   bool is_join = false;
+  bool asks_password = false;
+  bool wants_url = false;
   bool json = false;
 };
 
+Result<int> print_login_url(const AccessOptions& options) {
+  REGATTA_TRY(context, find_context(options.connection));
+  REGATTA_TRY(client, PlatformClient::open(context));
+  REGATTA_TRY(url, make_login_url(client, context.server));
+  fmt::print("{}\n", url);
+  return 0;
+}
+
+// A line from a terminal that does not show it.
+Result<std::string> ask_hidden(const char* question) {
+  std::fputs(question, stderr);
+  termios shown{};
+  const bool is_terminal = ::tcgetattr(STDIN_FILENO, &shown) == 0;
+  termios hidden = shown;
+  hidden.c_lflag &= ~static_cast<tcflag_t>(ECHO);
+  if (is_terminal) ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &hidden);
+  std::string line;
+  const bool is_read = static_cast<bool>(std::getline(std::cin, line));
+  if (is_terminal) ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &shown);
+  std::fputs("\n", stderr);
+  if (!is_read) return Error{Code::kInvalidInput, "users: no password came; type one"};
+  return line;
+}
+
+// From the file, else from the terminal, twice; else the first line of the standard input. Never
+// from the command line, which every user of the machine can read.
+Result<std::string> read_password(const AccessOptions& options) {
+  if (!options.password_file.empty()) {
+    REGATTA_TRY(text, read_named_file(options.password_file, kPasswordFileMost));
+    return text.substr(0, text.find('\n'));
+  }
+  if (::isatty(STDIN_FILENO) == 0) {
+    std::string line;
+    std::getline(std::cin, line);
+    return line;
+  }
+  REGATTA_TRY(first, ask_hidden("password: "));
+  REGATTA_TRY(again, ask_hidden("again: "));
+  if (first != again)
+    return Error{Code::kInvalidInput, "users: the two passwords differ; set it again"};
+  return first;
+}
+
 Result<int> log_in(const AccessOptions& options) {
+  if (options.wants_url) return print_login_url(options);
   const ConnectionOptions& given = options.connection;
   if (given.server.empty() || given.ca_file.empty() || given.token_file.empty())
     return Error{Code::kInvalidInput,
                  "login: --server, --ca and --token-file are needed; the operator of the "
                  "controller has them"};
   REGATTA_TRY(context, find_context(given));
+  if (context.ca.find("BEGIN CERTIFICATE") == std::string::npos)
+    return Error{Code::kInvalidInput,
+                 given.ca_file + ": it has no certificate; give the controller's ca.pem"};
+  if (context.token.empty())
+    return Error{Code::kInvalidInput, given.token_file + ": it has no token; write yours into it"};
   REGATTA_TRY(client, PlatformClient::open(context));
   REGATTA_TRY_DO(client.call({.target = "/v1/scheduler"}));
   const std::string path = given.context_file.empty() ? default_context_file() : given.context_file;
   REGATTA_TRY_DO(save_context(path, context));
-  fmt::print("{} is the controller of your commands from now on ({})\n", context.server, path);
+  if (options.json)
+    fmt::print("{}\n", nlohmann::json{{"server", context.server}, {"context", path}}.dump());
+  else
+    fmt::print("{} is the controller of your commands from now on ({})\n", context.server, path);
   return 0;
 }
 
@@ -50,6 +111,10 @@ Result<int> list_users(const AccessOptions& options) {
   if (!options.name.empty()) {
     nlohmann::json change = nlohmann::json::object();
     if (!options.role.empty()) change["role"] = options.role;
+    if (options.asks_password || !options.password_file.empty()) {
+      REGATTA_TRY(password, read_password(options));
+      change["password"] = password;
+    }
     REGATTA_TRY_DO(client.call(
         {.method = "PUT", .target = "/v1/users/" + url_text(options.name), .body = change.dump()}));
   }
@@ -105,7 +170,10 @@ Result<int> print_new_token(const AccessOptions& options) {
   if (!options.name.empty()) wanted["name"] = options.name;
   if (options.is_join) wanted["uses"] = options.uses;
   if (!options.user.empty()) wanted["user"] = options.user;
-  if (!options.lifetime.empty()) wanted["lifetime"] = options.lifetime;
+  if (!options.lifetime.empty()) {
+    REGATTA_TRY_DO(time_flag("token: --lifetime", options.lifetime, "d"));
+    wanted["lifetime"] = options.lifetime;
+  }
   REGATTA_TRY(made, create_token(client, wanted));
   std::string text = text_in(made, "secret");
   if (options.is_join) {
@@ -138,6 +206,14 @@ void add_users(CLI::App& app, int& exit_status) {
       ->type_name("ROLE")
       ->needs(set)
       ->check(one_of({"viewer", "user", "tenant_admin", "operator", "admin"}));
+  users
+      ->add_flag("--password", options->asks_password,
+                 "Ask for the password of the user of --set, or read it from the standard input")
+      ->needs(set);
+  users->add_option("--password-file", options->password_file, "Read it from this file instead")
+      ->type_name("FILE")
+      ->needs(set)
+      ->check(not_empty());
   users->add_option("--remove", options->remove, "Remove this user and the tokens")
       ->type_name("USER")
       ->check(not_empty());
@@ -167,7 +243,14 @@ void add_token(CLI::App& app, int& exit_status) {
   add_connection_options(*token, options->connection);
 }
 
+constexpr const char* kLoginFragment = "/#once=";
+
 }  // namespace
+
+Result<std::string> make_login_url(PlatformClient& client, const std::string& server) {
+  REGATTA_TRY(made, create_token(client, {{"name", "browser"}, {"use", "login"}}));
+  return server.substr(0, server.find(',')) + kLoginFragment + text_in(made, "secret");
+}
 
 Result<std::string> make_join_token(PlatformClient& client, const std::string& ca, int uses,
                                     const std::string& name) {
@@ -181,6 +264,9 @@ void add_platform_access_commands(CLI::App& app, int& exit_status) {
       add_command(app, "login", "Name the controller of the commands that follow",
                   "regatta login --server https://head:7780 --ca ca.pem --token-file token",
                   [=, &exit_status] { exit_status = finish_access(log_in(*options)); });
+  login->add_flag("--json", options->json, "Print a JSON object with the file that was written");
+  login->add_flag("--url", options->wants_url,
+                  "Print instead where a browser is logged in as you, once, within 15 minutes");
   add_connection_options(*login, options->connection);
   add_users(app, exit_status);
   CLI::App* tokens =

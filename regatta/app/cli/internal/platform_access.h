@@ -18,4 +18,8 @@ void add_platform_access_commands(CLI::App& app, int& exit_status);
 Result<std::string> make_join_token(PlatformClient& client, const std::string& ca, int uses,
                                     const std::string& name);
 
+// The address at which a browser is logged in as the caller, once, within a quarter of an hour. The
+// token stands in the fragment, which no browser sends and no log has.
+Result<std::string> make_login_url(PlatformClient& client, const std::string& server);
+
 }  // namespace regatta::cli

@@ -37,7 +37,9 @@ Result<PlatformContext> load_context(const std::string& path) {
 }  // namespace
 
 void add_connection_options(CLI::App& command, ConnectionOptions& options) {
-  command.add_option("--server", options.server, "URL of the controller, https://HOST:PORT")
+  command
+      .add_option("--server", options.server,
+                  "URL of the controller, https://HOST:PORT; several with commas between them")
       ->type_name("URL")
       ->check(not_empty());
   command.add_option("--ca", options.ca_file, "Certificate of the controller's authority (PEM)")
@@ -119,6 +121,18 @@ Result<PlatformClient> PlatformClient::open(const ConnectionOptions& options) {
   return open(context);
 }
 
+Result<PlatformClient> PlatformClient::open_for(const ConnectionOptions& options, Seconds limit) {
+  REGATTA_TRY(context, find_context(options));
+  http::ClientOptions bounded;
+  bounded.url = context.server;
+  bounded.ca = context.ca;
+  bounded.connect_limit = limit;
+  bounded.response_limit = limit;
+  REGATTA_TRY(client, http::HttpClient::create(bounded));
+  REGATTA_TRY(streams, http::HttpClient::create(bounded));
+  return PlatformClient(std::move(client), std::move(streams), context.token);
+}
+
 http::Headers PlatformClient::with_token(http::Headers headers) const {
   headers.emplace_back("Authorization", "Bearer " + token_);
   return headers;
@@ -146,9 +160,16 @@ Result<nlohmann::json> PlatformClient::call_again(const ApiCall& call) {
 
 Status PlatformClient::stream(const std::string& target, const http::Headers& headers,
                               const std::function<bool(std::string_view)>& piece) {
+  REGATTA_TRY_DO(download(target, headers, piece));
+  return {};
+}
+
+Result<http::Response> PlatformClient::download(
+    const std::string& target, const http::Headers& headers,
+    const std::function<bool(std::string_view)>& piece) {
   REGATTA_TRY(response, streams_.stream("GET", target, with_token(headers), piece));
   if (response.status >= 300) return error_of_answer(response.status, response.body);
-  return {};
+  return response;
 }
 
 Error error_of_answer(int status, const std::string& body) {

@@ -53,6 +53,8 @@ class PlatformClient {
  public:
   static Result<PlatformClient> open(const PlatformContext& context);
   static Result<PlatformClient> open(const ConnectionOptions& options);
+  // One that gives up after `limit`: for what nobody shall wait for.
+  static Result<PlatformClient> open_for(const ConnectionOptions& options, Seconds limit);
 
   // The answer as JSON. An answer with an error status is that error: 400, 401, 403 and 422
   // kInvalidInput, 404 kNotFound, 409 and 412 kConflict, 501 kUnsupported, others kUnavailable.
@@ -64,6 +66,9 @@ class PlatformClient {
   // returns false. Errors as of call().
   Status stream(const std::string& target, const http::Headers& headers,
                 const std::function<bool(std::string_view)>& piece);
+  // The same; gives the answer's head.
+  Result<http::Response> download(const std::string& target, const http::Headers& headers,
+                                  const std::function<bool(std::string_view)>& piece);
 
  private:
   PlatformClient(http::HttpClient client, http::HttpClient streams, std::string token)

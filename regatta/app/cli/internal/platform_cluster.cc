@@ -12,6 +12,7 @@
 #include "regatta/app/cli/internal/cluster_file.h"
 #include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/platform_client.h"
+#include "regatta/app/cli/internal/platform_past.h"
 #include "regatta/app/cli/internal/print_now.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/yaml_map.h"
@@ -24,6 +25,7 @@ constexpr Seconds kReconnectFor{30};  // then the controller counts as gone
 constexpr Seconds kReconnectPause{0.3};
 
 struct ClusterOptions {
+  PastEventOptions past;
   ConnectionOptions connection;
   std::string name;
   std::string file;
@@ -37,6 +39,7 @@ std::string state_of_node(const nlohmann::json& node) {
   if (!status.value("connected", false)) state = "not connected";
   if (status.value("silent", false)) state = "silent";
   if (status.value("fenced", false)) state = "fenced";
+  if (status.contains("fabric_fault")) state += ", fabric fault";
   const std::string intent = text_in(status, "intent");
   return intent.empty() || intent == "in_use" ? state : state + ", " + intent;
 }
@@ -141,10 +144,18 @@ Status check_kinds(const std::string& kinds) {
   return {};
 }
 
-// Lines of a watch, from the moment of the call on; goes on where the controller starts again.
+// The past where it is asked for; else lines of a watch, from the moment of the call on, also where
+// the controller starts again.
 Result<int> watch_events(const ClusterOptions& options) {
   if (!options.kinds.empty()) REGATTA_TRY_DO(check_kinds(options.kinds));
   REGATTA_TRY(client, PlatformClient::open(options.connection));
+  if (!options.past.since.empty() || !options.past.object.empty()) {
+    PastEventOptions past = options.past;
+    past.kinds = options.kinds;
+    past.json = options.json;
+    REGATTA_TRY_DO(print_past_events(client, past));
+    return 0;
+  }
   std::string from;
   Seconds heard = os::monotonic_now();
   bool is_written = true;
@@ -209,10 +220,22 @@ void add_platform_cluster_commands(CLI::App& app, int& exit_status) {
       ->check(not_empty());
   queues->add_flag("--json", options->json, "Print the queues as the API shows them");
   add_connection_options(*queues, options->connection);
-  CLI::App* events = add_command(app, "events", "Print what changes, a line each, until Ctrl-C",
-                                 "regatta events --kinds job,node", [=, &exit_status] {
+  CLI::App* events = add_command(app, "events",
+                                 "Print what changes, a line each, until Ctrl-C, or what has "
+                                 "happened",
+                                 "regatta events --since 1h --kinds job,node", [=, &exit_status] {
                                    exit_status = finish_cluster(watch_events(*options));
                                  });
+  events->add_option("--since", options->past.since, "What has happened for so long, and end")
+      ->type_name("TIME")
+      ->check(not_empty());
+  events->add_option("--object", options->past.object, "What happened to this job or node, and end")
+      ->type_name("NAME")
+      ->check(not_empty());
+  events->add_option("--limit", options->past.limit, "Of the past at most so many, the latest")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(whole_number(1, 1'000'000));
   events->add_option("--kinds", options->kinds, "Of these kinds alone: job,node,queues")
       ->type_name("KINDS")
       ->check(not_empty());

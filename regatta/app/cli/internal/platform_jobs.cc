@@ -13,11 +13,14 @@
 #include "regatta/app/cli/internal/arguments.h"
 #include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/platform_client.h"
+#include "regatta/app/cli/internal/platform_past.h"
+#include "regatta/app/cli/internal/platform_why.h"
 #include "regatta/app/cli/internal/print_now.h"
 #include "regatta/app/cli/internal/submitted_file.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/platform/control/job.h"
+#include "regatta/platform/control/job_spec.h"
 
 namespace regatta::cli {
 namespace {
@@ -28,6 +31,7 @@ struct SubmitOptions {
   ConnectionOptions connection;
   std::string file;
   bool waits = false;
+  bool is_trial = false;
   bool json = false;
 };
 
@@ -52,7 +56,9 @@ struct LogOptions {
   std::string job;
   int replica = 0;
   int rank = 0;
+  int attempt = 0;  // 0: the latest
   bool follows = false;
+  bool json = false;
 };
 
 // A request that comes again after a lost answer submits nothing twice.
@@ -100,6 +106,7 @@ Result<nlohmann::json> wait_for_job(PlatformClient& client, const std::string& i
 
 // The handles of the jobs that were submitted, or their numbers where it was a list.
 std::vector<std::string> names_of(const nlohmann::json& answer) {
+  if (answer.contains("array")) return {text_in(answer, "name") + "-" + text_in(answer, "id")};
   if (!answer.contains("ids")) return {text_in(answer, "handle")};
   std::vector<std::string> names;
   for (const nlohmann::json& id : answer["ids"])
@@ -107,13 +114,49 @@ std::vector<std::string> names_of(const nlohmann::json& answer) {
   return names;
 }
 
+// The controller names a body that it does not know as a file.
+Result<nlohmann::json> sent_file(const SubmitOptions& options, Result<nlohmann::json> answer) {
+  if (answer || answer.error().code != Code::kInvalidInput) return answer;
+  std::string message = answer.error().message;
+  if (!message.starts_with("body") && !message.starts_with("job")) return answer;
+  for (const char* name : {"body: ", "job: "})
+    if (message.starts_with(name)) message.erase(0, std::string_view(name).size());
+  return Error{Code::kInvalidInput, options.file + ": " + message};
+}
+
+// When the job would start, or that it never would (exit status 1); nothing is submitted.
+Result<int> try_submission(PlatformClient& client, const SubmitOptions& options,
+                           const std::string& body) {
+  REGATTA_TRY(why, sent_file(options, client.call_again({.method = "POST",
+                                                         .target = "/v1/jobs?dry_run=true",
+                                                         .body = body})));
+  if (options.json)
+    fmt::print("{}\n", why.dump());
+  else
+    print_why(why);
+  return why.value("fits", true) ? 0 : 1;
+}
+
+// The handles of all jobs of an array, else `names`.
+std::vector<std::string> waited_for(const nlohmann::json& answer, std::vector<std::string> names) {
+  const nlohmann::json spec = answer.value("spec", nlohmann::json::object());
+  const auto array = control::parse_job_array(text_in(spec, "array"));
+  if (!answer.contains("array") || !array) return names;
+  std::vector<std::string> all;
+  for (int i = 0; i < array->size(); ++i)
+    all.push_back(fmt::format("{}[{}]", names.front(), array->index_at(i)));
+  return all;
+}
+
 Result<int> submit(const SubmitOptions& options) {
   REGATTA_TRY(body, load_submitted_jobs(options.file));
   REGATTA_TRY(client, PlatformClient::open(options.connection));
-  REGATTA_TRY(answer, client.call_again({.method = "POST",
-                                         .target = "/v1/jobs",
-                                         .headers = {{"Idempotency-Key", random_key()}},
-                                         .body = body}));
+  if (options.is_trial) return try_submission(client, options, body);
+  const ApiCall call{.method = "POST",
+                     .target = "/v1/jobs",
+                     .headers = {{"Idempotency-Key", random_key()}},
+                     .body = body};
+  REGATTA_TRY(answer, sent_file(options, client.call_again(call)));
   const std::vector<std::string> names = names_of(answer);
   if (!options.json)
     for (const std::string& name : names)
@@ -123,7 +166,7 @@ Result<int> submit(const SubmitOptions& options) {
     return 0;
   }
   int worst = 0;
-  for (const std::string& name : names) {
+  for (const std::string& name : waited_for(answer, names)) {
     REGATTA_TRY(job, wait_for_job(client, name));
     if (options.json) print_now(job.dump() + "\n");
     if (const int status = status_of_job(job); worst == 0) worst = status;
@@ -156,6 +199,17 @@ Result<nlohmann::json> jobs_of(PlatformClient& client, const ListOptions& option
   }
 }
 
+// Holding a job keeps its next start back, and nothing else.
+std::string shown_phase(const nlohmann::json& status) {
+  const std::string phase = text_in(status, "phase");
+  return phase == "pending" && status.value("held", false) ? "held" : phase;
+}
+
+std::string start_text(const nlohmann::json& status) {
+  const long long likely = status.value("start", nlohmann::json::object()).value("likely_ms", 0LL);
+  return likely > 0 ? "; starts likely at " + time_text(likely) : "";
+}
+
 Result<int> list_jobs(const ListOptions& options) {
   REGATTA_TRY(client, PlatformClient::open(options.connection));
   REGATTA_TRY(jobs, jobs_of(client, options));
@@ -167,12 +221,11 @@ Result<int> list_jobs(const ListOptions& options) {
       {"job", "phase", "queue", "user", "devices", "submitted", "reason"}};
   for (const nlohmann::json& job : jobs) {
     const nlohmann::json status = job.value("status", nlohmann::json::object());
-    rows.push_back({printable(text_in(job, "handle"), 60),
-                    status.value("held", false) ? "held" : text_in(status, "phase"),
+    rows.push_back({printable(text_in(job, "handle"), 60), shown_phase(status),
                     printable(text_in(job, "queue"), 40), printable(text_in(job, "user"), 40),
                     std::to_string(status.value("devices", 0)),
                     time_text(status.value("submitted_ms", 0LL)),
-                    printable(text_in(status, "reason"), 100)});
+                    printable(text_in(status, "reason"), 100) + start_text(status)});
   }
   std::fputs(jobs.empty() ? "no jobs\n" : format_table(rows).c_str(), stdout);
   return 0;
@@ -189,15 +242,40 @@ void print_job(const nlohmann::json& job) {
              time_text(status.value("started_ms", 0LL)), time_text(status.value("ended_ms", 0LL)));
   if (status.contains("exit_status"))
     fmt::print("exit status {}\n", status.value("exit_status", 0));
-  if (!status.contains("attempt")) return;
-  std::vector<std::vector<std::string>> rows = {{"replica", "role", "node", "devices", "phase"}};
-  const nlohmann::json replicas = status["attempt"].value("replicas", nlohmann::json::array());
-  for (std::size_t i = 0; i < replicas.size(); ++i)
-    rows.push_back({std::to_string(i), std::to_string(replicas[i].value("role", 0)),
-                    printable(text_in(replicas[i], "node"), 60),
-                    fmt::format("{:#x}", replicas[i].value("devices", 0U)),
-                    text_in(replicas[i], "phase")});
-  std::fputs(format_table(rows).c_str(), stdout);
+}
+
+// The last value of each series, and beside it what was predicted.
+void print_metrics(const nlohmann::json& metrics) {
+  const auto list = [](const nlohmann::json& from, const char* key) {
+    const auto found = from.find(key);
+    return found != from.end() && found->is_array() ? *found : nlohmann::json::array();
+  };
+  const auto number = [](const nlohmann::json& value) {
+    return value.is_number() ? fmt::format("{:.6g}", value.get<double>()) : std::string("nan");
+  };
+  const auto predicted = metrics.find("predicted");
+  const bool is_predicted = predicted != metrics.end() && predicted->is_object();
+  std::vector<std::vector<std::string>> rows = {{"metric", "step", "value", "predicted"}};
+  for (const nlohmann::json& series : list(metrics, "series")) {
+    const nlohmann::json steps = list(series, "steps");
+    const nlohmann::json values = list(series, "values");
+    if (steps.empty() || values.empty()) continue;
+    const std::string name = text_in(series, "name");
+    const bool has_other = is_predicted && predicted->contains(name);
+    rows.push_back({printable(name, 64), number(steps.back()),
+                    number(values.back()) + " " + printable(text_in(series, "unit"), 20),
+                    has_other ? number((*predicted)[name]) : ""});
+  }
+  if (rows.size() > 1) std::fputs(format_table(rows).c_str(), stdout);
+}
+
+Result<int> show_job(PlatformClient& client, const nlohmann::json& job) {
+  print_job(job);
+  REGATTA_TRY_DO(print_attempts(client, text_in(job, "id")));
+  // Its node may be away, or may have forgotten them: the job is shown all the same.
+  if (const auto metrics = client.call({.target = job_target(text_in(job, "id"), "/metrics")}))
+    print_metrics(*metrics);
+  return 0;
 }
 
 // Shows a job, after `action` on it ("" for none).
@@ -207,12 +285,13 @@ Result<int> act_on_job(const JobOptions& options, const std::string& action) {
   if (!action.empty())
     call = {.method = "POST", .target = job_target(options.job, ("/" + action).c_str())};
   REGATTA_TRY(job, client.call_again(call));
-  if (options.json)
+  if (options.json) {
     fmt::print("{}\n", job.dump());
-  else if (action.empty())
-    print_job(job);
-  else
+  } else if (action.empty()) {
+    return show_job(client, job);
+  } else {
     fmt::print("{}\n", phase_line(job));
+  }
   return 0;
 }
 
@@ -227,16 +306,40 @@ Status wait_for_output(PlatformClient& client, const std::string& job) {
   }
 }
 
+// Each complete line as an object.
+void print_log_lines(const LogOptions& options, LineSplitter& lines) {
+  while (const auto line = lines.next()) {
+    const nlohmann::json object = {
+        {"replica", options.replica}, {"rank", options.rank}, {"text", *line}};
+    const std::string text =
+        object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+    std::fputs(text.c_str(), stdout);
+  }
+}
+
 Result<int> print_log(const LogOptions& options) {
   REGATTA_TRY(client, PlatformClient::open(options.connection));
   if (options.follows) REGATTA_TRY_DO(wait_for_output(client, options.job));
-  const std::string target = job_target(options.job) +
-                             fmt::format("/logs?replica={}&rank={}", options.replica, options.rank);
-  REGATTA_TRY_DO(client.stream(target + (options.follows ? "&follow=true" : ""), {},
-                               [](std::string_view piece) {
-                                 std::fwrite(piece.data(), 1, piece.size(), stdout);
-                                 return std::fflush(stdout) == 0;
-                               }));
+  std::string target = job_target(options.job) +
+                       fmt::format("/logs?replica={}&rank={}", options.replica, options.rank);
+  if (options.attempt > 0) target += fmt::format("&attempt={}", options.attempt);
+  LineSplitter lines;
+  bool is_line_open = false;
+  const auto print = [&](std::string_view piece) {
+    if (options.json) {
+      lines.append(piece);
+      print_log_lines(options, lines);
+      if (!piece.empty()) is_line_open = piece.back() != '\n';
+    } else {
+      std::fwrite(piece.data(), 1, piece.size(), stdout);
+    }
+    return std::fflush(stdout) == 0;
+  };
+  REGATTA_TRY_DO(client.stream(target + (options.follows ? "&follow=true" : ""), {}, print));
+  if (is_line_open) {
+    lines.append("\n");
+    print_log_lines(options, lines);
+  }
   return 0;
 }
 
@@ -268,6 +371,8 @@ void add_submit(CLI::App& app, int& exit_status) {
       ->check(not_empty());
   submit_command->add_flag("--wait", options->waits,
                            "Follow it to its end, and exit with its status");
+  submit_command->add_flag("--dry-run", options->is_trial,
+                           "Submit nothing: say whether it fits and when it would start");
   submit_command->add_flag("--json", options->json, "Print the job as the API shows it");
   add_connection_options(*submit_command, options->connection);
 }
@@ -312,6 +417,10 @@ void add_logs(CLI::App& app, int& exit_status) {
       ->type_name("N")
       ->capture_default_str()
       ->check(whole_number(0, 1'048'575));
+  logs->add_option("--attempt", options->attempt, "Number of an earlier attempt, see regatta job")
+      ->type_name("A")
+      ->check(whole_number(1, 1'000'000'000));
+  logs->add_flag("--json", options->json, "Print a JSON object for each line");
   logs->add_flag("-f,--follow", options->follows, "Wait for its start, and go on until its end");
   add_connection_options(*logs, options->connection);
 }

@@ -1,6 +1,7 @@
 #include "regatta/app/cli/internal/submitted_file.h"
 
-#include <utility>
+#include <cstddef>
+#include <vector>
 
 #include "regatta/app/cli/internal/cluster_file.h"
 #include "regatta/base/core/yaml_map.h"
@@ -14,17 +15,18 @@ Result<std::string> load_submitted_jobs(const std::string& path) {
   if (tree.find("model") != nullptr && tree.find("command") == nullptr)
     return Error{Code::kInvalidInput,
                  path +
-                     ": this is a training job, which regatta run plans and runs; a job to submit "
-                     "has a command, see examples/submitted_job.yaml"};
+                     ": this is a training job, which regatta run plans and runs; to submit it, "
+                     "write it below the key train, see examples/submitted_training.yaml"};
   std::string json = json_text(tree);
-  REGATTA_TRY(document, YamlDocument::read(std::move(tree), path));
+  REGATTA_TRY(document, YamlDocument::read(tree, path));
   const YamlMap root = document.root();
   if (root.has("jobs")) {
     root.allow({"jobs"});
-    for (const YamlMap& job : root.maps("jobs"))
-      static_cast<void>(control::read_job_spec(job));
+    const std::vector<YamlMap> jobs = root.maps("jobs");
+    for (std::size_t i = 0; i < jobs.size(); ++i)
+      static_cast<void>(control::read_job_spec(jobs[i], tree.find("jobs")->items[i]));
   } else {
-    static_cast<void>(control::read_job_spec(root));
+    static_cast<void>(control::read_job_spec(root, tree));
   }
   REGATTA_TRY_DO(document.status());
   return json;

@@ -38,9 +38,12 @@ struct UpOptions {
   std::string context_file;
   int nodes = 0;     // 0: not given
   int devices = -1;  // -1: those that are found
+  std::string device_memory;
+  std::string gpu_daemon;
   std::string token;
   std::string server;
   std::string name;
+  bool json = false;
 };
 
 // Jobs run as their user: the one who starts the platform here is its first.
@@ -114,6 +117,9 @@ Status start_agent(const UpOptions& options, const std::string& name, const std:
   if (cluster.devices >= 0)
     argv.insert(argv.end(),
                 {"--devices", std::to_string(cluster.devices), "--device-type", "emulated"});
+  if (!cluster.device_memory.empty())
+    argv.insert(argv.end(), {"--device-memory", cluster.device_memory});
+  if (!cluster.gpu_daemon.empty()) argv.insert(argv.end(), {"--gpu-daemon", cluster.gpu_daemon});
   std::vector<std::string> environment;
   if (!token.empty()) environment.push_back("REGATTA_JOIN_TOKEN=" + token);
   // Noted before they are made, so that a crash in between leaves none.
@@ -173,8 +179,10 @@ Result<std::vector<std::string>> wanted_nodes(const UpOptions& options,
   return names;
 }
 
-void print_up(const LocalCluster& cluster, std::size_t nodes, const std::string& lead) {
+void print_up(const LocalCluster& cluster, std::size_t nodes, const std::string& lead,
+              const std::string& page) {
   fmt::print("{}: {}, {}\n", lead, cluster.url, pluralized(nodes, "node"));
+  fmt::print("page:  {}\n       once, within 15 minutes; then regatta login --url\n", page);
   fmt::print(
       "next:  regatta submit examples/submitted_job.yaml\n"
       "       regatta jobs, regatta nodes, regatta logs JOB -f\n"
@@ -207,12 +215,19 @@ Result<bool> start_agents(const UpOptions& options, const std::vector<std::strin
   return has_started;
 }
 
+// An option that is not given again stays as it was, unless the cluster `is_new`.
+void take_device_options(const UpOptions& options, bool is_new, LocalCluster& cluster) {
+  if (is_new || options.devices >= 0) cluster.devices = options.devices;
+  if (is_new || !options.device_memory.empty()) cluster.device_memory = options.device_memory;
+  if (is_new || !options.gpu_daemon.empty()) cluster.gpu_daemon = options.gpu_daemon;
+}
+
 Status bring_up(const UpOptions& options) {
   REGATTA_TRY_DO(check_programs());
   REGATTA_TRY(lock, hold_state_folder(options.state));
   REGATTA_TRY(cluster, load_local_cluster(options.state));
   REGATTA_TRY(names, wanted_nodes(options, cluster));
-  if (cluster.processes.empty() || options.devices >= 0) cluster.devices = options.devices;
+  take_device_options(options, cluster.processes.empty(), cluster);
   bool is_new = !cluster.is_running(kControllerName);
   if (is_new) REGATTA_TRY_DO(start_controller_again(options.state, cluster));
   REGATTA_TRY(context, saved_context(options, cluster));
@@ -220,7 +235,17 @@ Status bring_up(const UpOptions& options) {
   REGATTA_TRY(has_started, start_agents(options, names, context.ca, client, cluster));
   is_new = is_new || has_started;
   REGATTA_TRY_DO(wait_for_nodes(options.state, names, client, cluster));
-  print_up(cluster, names.size(), is_new ? "the platform runs" : "the platform runs already");
+  REGATTA_TRY(page, make_login_url(client, cluster.url));
+  if (options.json)
+    fmt::print("{}\n", nlohmann::json{{"server", cluster.url},
+                                      {"nodes", names},
+                                      {"state", options.state},
+                                      {"started", is_new},
+                                      {"page", page}}
+                           .dump());
+  else
+    print_up(cluster, names.size(), is_new ? "the platform runs" : "the platform runs already",
+             page);
   return {};
 }
 
@@ -252,7 +277,11 @@ int cancel_jobs(const std::string& state, const LocalCluster& cluster) {
 
 Status bring_down(const UpOptions& options) {
   if (::access(options.state.c_str(), F_OK) != 0) {
-    fmt::print("nothing runs: there is no {}\n", options.state);
+    if (options.json)
+      fmt::print("{}\n",
+                 nlohmann::json{{"state", options.state}, {"jobs", 0}, {"agents", 0}}.dump());
+    else
+      fmt::print("nothing runs: there is no {}\n", options.state);
     return {};
   }
   REGATTA_TRY(lock, hold_state_folder(options.state));
@@ -279,6 +308,16 @@ Status bring_down(const UpOptions& options) {
   cluster.cgroups.clear();
   cluster.processes.clear();
   REGATTA_TRY_DO(save_local_cluster(options.state, cluster));
+  if (options.json) {
+    fmt::print("{}\n", nlohmann::json{{"state", options.state},
+                                      {"jobs", jobs},
+                                      {"agents", agents},
+                                      {"controller", has_controller},
+                                      {"replicas", replicas},
+                                      {"ended_before", gone}}
+                           .dump());
+    return {};
+  }
   fmt::print("ended: {}, {}{}{}{}\n", pluralized(jobs, "job"), pluralized(agents, "agent"),
              has_controller ? ", the controller" : "",
              replicas > 0 ? ", " + pluralized(replicas, "replica") + " without an agent" : "",
@@ -290,6 +329,11 @@ Status bring_down(const UpOptions& options) {
 }
 
 Status join_here(UpOptions options) {
+  if (!options.token.starts_with("rg1.") || std::ranges::count(options.token, '.') != 3)
+    return Error{
+        Code::kInvalidInput,
+        "join: TOKEN is no join token, rg1.HASH.ID.SECRET; ask the operator, who makes one "
+        "with regatta token --join"};
   REGATTA_TRY_DO(check_programs());
   char host[256] = {};
   if (options.name.empty() && ::gethostname(host, sizeof host - 1) == 0) options.name = host;
@@ -306,13 +350,20 @@ Status join_here(UpOptions options) {
     return Error{Code::kConflict, fmt::format("join: {} belongs to {}; give --state another folder",
                                               options.state, cluster.url)};
   cluster.url = options.server;
-  cluster.devices = options.devices;
+  take_device_options(options, true, cluster);
   REGATTA_TRY_DO(start_agent(options, options.name, options.token, cluster));
   const Status joined = look_until("the agent has no certificate yet", [&]() -> Result<bool> {
     REGATTA_TRY_DO(check_local_process(options.state, options.name, cluster));
     return has_certificate(options.state, options.name);
   });
   if (!joined) return joined.error();
+  if (options.json) {
+    fmt::print(
+        "{}\n",
+        nlohmann::json{{"node", options.name}, {"server", options.server}, {"state", options.state}}
+            .dump());
+    return {};
+  }
   fmt::print("node {} has joined {}\nend it: regatta down --state {}\n", options.name,
              options.server, options.state);
   return {};
@@ -340,12 +391,30 @@ void add_state_option(CLI::App& command, UpOptions& options) {
       ->check(not_empty());
 }
 
+void add_json_option(CLI::App& command, UpOptions& options) {
+  command.add_flag("--json", options.json, "Print a JSON object with what was done");
+}
+
 void add_devices_option(CLI::App& command, UpOptions& options) {
   command
       .add_option("--devices", options.devices,
                   "So many emulated devices of each node; those that are found when left out")
       ->type_name("N")
       ->check(whole_number(0, 16));
+  command
+      .add_option("--device-memory", options.device_memory,
+                  "Memory of each emulated device, for jobs that ask for a part of it")
+      ->type_name("SIZE")
+      ->check(CLI::Validator(
+          [](std::string& text) -> std::string {
+            const auto size = parse_bytes(text);
+            return size ? "" : size.error().message;
+          },
+          ""));
+  command
+      .add_option("--gpu-daemon", options.gpu_daemon,
+                  "Socket of regatta gpu daemon, which holds jobs to their parts of devices")
+      ->type_name("SOCKET");
 }
 
 }  // namespace
@@ -358,6 +427,7 @@ void add_up_commands(CLI::App& app, int& exit_status) {
   up->add_option("--nodes", options->nodes, "So many agents (1)")
       ->type_name("N")
       ->check(whole_number(1, kNodesMax));
+  add_json_option(*up, *options);
   add_devices_option(*up, *options);
   add_state_option(*up, *options);
   up->add_option("--context", options->context_file,
@@ -368,6 +438,7 @@ void add_up_commands(CLI::App& app, int& exit_status) {
       app, "down", "End the platform that `up` or `join` has started here, and its jobs",
       "regatta down",
       [=, &exit_status] { exit_status = finish_up(bring_down(with_absolute_state(*options))); });
+  add_json_option(*down, *options);
   add_state_option(*down, *options);
   CLI::App* join = add_command(
       app, "join", "Let this server join a platform, in the background",
@@ -376,13 +447,15 @@ void add_up_commands(CLI::App& app, int& exit_status) {
   join->add_option("TOKEN", options->token, "From regatta token --join")
       ->required()
       ->check(not_empty());
-  join->add_option("--server", options->server, "URL of the controller, https://HOST:PORT")
+  join->add_option("--server", options->server,
+                   "URL of the controller, https://HOST:PORT; several with commas between them")
       ->required()
       ->type_name("URL")
       ->check(not_empty());
   join->add_option("--name", options->name, "Of this node (the host's name)")
       ->type_name("NAME")
       ->check(not_empty());
+  add_json_option(*join, *options);
   add_devices_option(*join, *options);
   add_state_option(*join, *options);
 }

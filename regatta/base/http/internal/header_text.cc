@@ -71,6 +71,9 @@ void append_response_head(std::string& out, const Response& response, const Resp
     append_header(out, "Content-Length", std::to_string(response.body.size()));
   if (head.framing == BodyFraming::kChunked) append_header(out, "Transfer-Encoding", "chunked");
   if (!head.keeps_connection) append_header(out, "Connection", "close");
+  if (head.common != nullptr)
+    for (const auto& [name, value] : *head.common)
+      append_header(out, name, value);
   for (const auto& [name, value] : response.headers)
     if (!frames_message(name)) append_header(out, name, value);
   out += "\r\n";

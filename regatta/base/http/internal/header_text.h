@@ -25,7 +25,8 @@ enum class BodyFraming : std::uint8_t { kLength, kChunked, kUntilClose, kNone };
 struct ResponseHead {
   BodyFraming framing = BodyFraming::kLength;
   bool keeps_connection = true;
-  std::string_view date;  // IMF-fixdate
+  std::string_view date;            // IMF-fixdate
+  const Headers* common = nullptr;  // headers that every response of the server has
 };
 
 // Appends the status line and the headers. Characters that could end a header are written as

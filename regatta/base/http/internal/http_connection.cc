@@ -228,7 +228,8 @@ void HttpConnection::respond(const Response& response) {
       out, response,
       {.framing = has_body(response.status) ? BodyFraming::kLength : BodyFraming::kNone,
        .keeps_connection = keeps_,
-       .date = core_->date()});
+       .date = core_->date(),
+       .common = &core_->options.headers});
   if (!is_head_ && has_body(response.status)) out += response.body;
   send_soon();
   if (!keeps_) {
@@ -262,7 +263,8 @@ void HttpConnection::begin_stream(const Response& head) {
   append_response_head(output(), head,
                        {.framing = is_http_1_0_ ? BodyFraming::kUntilClose : BodyFraming::kChunked,
                         .keeps_connection = false,
-                        .date = core_->date()});
+                        .date = core_->date(),
+                        .common = &core_->options.headers});
   send_soon();
   input_ = std::string();
   resume_reading();  // to see the client's end

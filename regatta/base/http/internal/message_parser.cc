@@ -103,12 +103,16 @@ struct RequestParser::Impl final : BeastParser<true> {
     else if (const std::string_view expect = request.header("Expect");
              !expect.empty() && !is_same_token(expect, "100-continue"))
       fail(417, "the one expectation that is known is 100-continue");
+    else if (has_other_coding)
+      // Its end would be another for a proxy than here (RFC 9112, section 6.3).
+      fail(400, "the one transfer coding that is known is chunked");
     else if (!target_status)
       fail(400, "the target of the request is not well formed; send /path?name=value");
   }
 
   int version() const { return version_number; }
   int version_number = 11;
+  bool has_other_coding = false;
   Status target_status;
 
  private:
@@ -121,6 +125,8 @@ struct RequestParser::Impl final : BeastParser<true> {
   void on_response_impl(int, BeastText, int, BeastError&) override {}
   void take_field(std::string_view name, std::string_view value) override {
     hosts += is_same_token(name, "Host") ? 1 : 0;
+    if (is_same_token(name, "Transfer-Encoding") && !is_same_token(value, "chunked"))
+      has_other_coding = true;
     request.headers.emplace_back(name, value);
   }
   bool take_body(std::string_view bytes) override {

@@ -46,6 +46,18 @@ TEST(RequestParser, GivesTheStatusForARequestThatIsRefused) {
   EXPECT_EQ(newer.error_status(), 505);
 }
 
+TEST(RequestParser, RefusesTransferCodingsByWhichARequestCouldHideInAnother) {
+  for (const char* codings :
+       {"identity", "chunked, identity", "gzip, chunked", "xchunked", "\vchunked",
+        "chunked\r\nTransfer-Encoding: identity", "chunked\r\nContent-Length: 3"}) {
+    RequestParser parser({});
+    parser.put(std::string("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: ") + codings +
+               "\r\n\r\n0\r\n\r\n");
+    EXPECT_EQ(parser.state(), ParseState::kFailed) << codings;
+    EXPECT_EQ(parser.error_status(), 400) << codings;
+  }
+}
+
 TEST(RequestParser, ReadsHttp10WithoutHostAndKeepsNoConnection) {
   RequestParser parser({});
   parser.put("GET / HTTP/1.0\r\n\r\n");

@@ -66,6 +66,7 @@ Status decode_target(std::string_view target, Request& request) {
   const std::size_t question = std::min(rest.find('?'), rest.size());
   const auto path = decoded(rest.substr(0, question), false);
   if (!path || !path->starts_with('/') || has_dot_segment(*path)) return wrong(target);
+  request.target = rest;
   request.path = *path;
   request.query.clear();
   rest.remove_prefix(std::min(question + 1, rest.size()));

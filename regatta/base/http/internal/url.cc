@@ -40,6 +40,28 @@ Result<ServerUrl> parse_server_url(const std::string& url) {
   return result;
 }
 
+Result<std::vector<ServerUrl>> parse_server_urls(const std::string& urls) {
+  std::vector<ServerUrl> servers;
+  for (const std::string& url : split(urls, ',')) {
+    REGATTA_TRY(server, parse_server_url(url));
+    servers.push_back(std::move(server));
+    if (servers.back().is_tls != servers.front().is_tls)
+      return Error{Code::kInvalidInput,
+                   "'" + printable(urls, 80) + "' mixes https and http; give one of them"};
+  }
+  return servers;
+}
+
+Result<ServerUrl> redirected_server(const Response& response, const std::string& target,
+                                    bool is_tls) {
+  std::string_view location = find_header(response.headers, "Location");
+  if (location.ends_with(target)) location.remove_suffix(target.size());
+  REGATTA_TRY(server, parse_server_url(std::string(location)));
+  if (server.is_tls != is_tls)
+    return Error{Code::kInvalidInput, "the server sends from https to http, which is not followed"};
+  return server;
+}
+
 Result<tls::TlsContext> client_context(const ClientOptions& options) {
   if (!options.ca_hash.empty()) return tls::TlsContext::client_of_hash(options.ca_hash);
   if (options.ca.empty())

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "regatta/base/core/result.h"
 #include "regatta/base/http/http_client.h"
+#include "regatta/base/http/http_message.h"
 #include "regatta/base/os/socket.h"
 #include "regatta/base/tls/tls_stream.h"
 
@@ -19,6 +21,14 @@ struct ServerUrl {
 // "https://HOST[:PORT]" or "http://HOST[:PORT]", a trailing slash allowed. kInvalidInput for
 // others.
 Result<ServerUrl> parse_server_url(const std::string& url);
+
+// Several, separated by commas, all with or all without TLS; at least one.
+Result<std::vector<ServerUrl>> parse_server_urls(const std::string& urls);
+
+// The server to which a response 307 to a request for `target` sends: its Location, absolute, with
+// the same target. kInvalidInput where there is none or TLS would be given up.
+Result<ServerUrl> redirected_server(const Response& response, const std::string& target,
+                                    bool is_tls);
 
 // The settings of TLS; kInvalidInput for https without a CA.
 Result<tls::TlsContext> client_context(const ClientOptions& options);

@@ -17,6 +17,13 @@ inline constexpr nvmlReturn_t NVML_ERROR_INSUFFICIENT_SIZE = 7;
 inline constexpr nvmlReturn_t NVML_ERROR_LIBRARY_NOT_FOUND = 12;
 inline constexpr unsigned long long NVML_VALUE_NOT_AVAILABLE = ~0ULL;
 
+inline constexpr nvmlReturn_t NVML_ERROR_GPU_IS_LOST = 15;
+inline constexpr nvmlReturn_t NVML_ERROR_RESET_REQUIRED = 16;
+
+struct nvmlUtilization_t {  // percent of the latest sampling period
+  unsigned gpu;
+  unsigned memory;
+};
 struct nvmlMemory_t {
   unsigned long long total;
   unsigned long long free;

@@ -18,8 +18,18 @@ Result<YamlDocument> ApiRequest::body() const {
   return YamlDocument::read(std::move(tree), "body");
 }
 
+std::int64_t query_number(const ApiRequest& request, std::string_view key, std::int64_t fallback) {
+  const std::string_view text = request.query(key);
+  if (text.empty()) return fallback;
+  const auto number = parse_number<std::int64_t>(text);
+  if (number && *number >= 0) return *number;
+  refuse(request, {Code::kInvalidInput, fmt::format("{}: no whole number; give one from 0", key)});
+  return -1;
+}
+
 void respond(controller::ControllerRuntime& runtime, const ApiRequest& request,
              http::Response response) {
+  request.exchange->note(response.status);
   runtime.when_durable([exchange = request.exchange,
                         response = std::make_shared<http::Response>(std::move(response))] {
     exchange->respond(std::move(*response));

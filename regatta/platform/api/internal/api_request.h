@@ -2,6 +2,7 @@
 // answers that wait until what they say is durable.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 #include "regatta/base/core/yaml_map.h"
 #include "regatta/base/http/http_server.h"
 #include "regatta/platform/api/access.h"
+#include "regatta/platform/api/audited_exchange.h"
 #include "regatta/platform/controller/controller_runtime.h"
 
 namespace regatta::api {
@@ -21,7 +23,7 @@ inline constexpr YamlBounds kBodyBounds{
     .bytes = 5 << 20, .depth = kYamlMaxDepth, .nodes = 2'000'000};
 
 struct ApiRequest {
-  std::shared_ptr<http::Exchange> exchange;
+  std::shared_ptr<AuditedExchange> exchange;
   std::vector<std::string> parameters;  // of the route's pattern
   Caller caller;
 
@@ -40,6 +42,9 @@ void respond_json(controller::ControllerRuntime& runtime, const ApiRequest& requ
                   std::string json, int status = 200,
                   std::optional<store::Revision> revision = std::nullopt);
 void refuse(const ApiRequest& request, const Error& error);
+
+// A number of the query, `fallback` where it is missing; -1 with an answer where it is none.
+std::int64_t query_number(const ApiRequest& request, std::string_view key, std::int64_t fallback);
 
 // The object must be as it was when the caller read it: 428 without the header If-Match, 412 when
 // it is not. Nothing: it is.

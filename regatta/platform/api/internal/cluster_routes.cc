@@ -11,6 +11,7 @@
 #include "regatta/platform/api/internal/json_object.h"
 #include "regatta/platform/api/object_json.h"
 #include "regatta/platform/api/problem.h"
+#include "regatta/platform/sched/state_file.h"
 
 namespace regatta::api {
 
@@ -41,10 +42,8 @@ void set_node_intent(ControllerRuntime& runtime, const ApiRequest& request) {
   const auto document = request.body();
   if (!document) return refuse(request, document.error());
   document->root().allow({"intent"});
-  Choices<control::NodeIntent> choices;
-  for (std::size_t i = 0; i < control::kNodeIntentNames.size(); ++i)
-    choices.emplace_back(control::kNodeIntentNames[i], static_cast<control::NodeIntent>(i));
-  const control::NodeIntent intent = document->root().choice("intent", choices);
+  const control::NodeIntent intent = document->root().choice(
+      "intent", sched::choices_of<control::NodeIntent>(control::kNodeIntentNames));
   if (const Status status = document->status(); !status) return refuse(request, status.error());
   const Status status = runtime.change([&](auto& core, const control::Moment&) {
     return core.set_intent(request.parameters.front(), intent);
@@ -75,40 +74,9 @@ void get_scheduler(ControllerRuntime& runtime, const ApiRequest& request) {
   object.add("actions", stats.actions);
   object.add("outdated_actions", stats.outdated);
   object.add("last_decision_s", stats.last_time.value);
+  object.add("last_error", stats.last_error);
   object.add("waiting_changes", runtime.waiting_changes());
   respond_json(runtime, request, object.take());
-}
-
-void get_metrics(ControllerRuntime& runtime, const controller::NodeSessions& sessions,
-                 const ApiRequest& request) {
-  const control::ClusterTables& tables = runtime.tables();
-  std::vector<long long> phases(control::kJobPhaseNames.size());
-  for (const auto& [id, job] : tables.jobs)
-    ++phases[static_cast<std::size_t>(job.phase)];
-  std::string text = "# HELP regatta_jobs Jobs by phase.\n# TYPE regatta_jobs gauge\n";
-  for (std::size_t i = 0; i < phases.size(); ++i)
-    text += fmt::format("regatta_jobs{{phase=\"{}\"}} {}\n", control::kJobPhaseNames[i], phases[i]);
-  const auto add = [&text](std::string_view name, std::string_view help, std::string_view type,
-                           auto value) {
-    text += fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n{0} {3}\n", name, help, type, value);
-  };
-  long long silent = 0;
-  for (const control::ManagedNode& node : tables.nodes)
-    silent += node.is_silent ? 1 : 0;
-  const controller::DecisionStats& stats = runtime.decision_stats();
-  add("regatta_nodes", "Nodes that have joined.", "gauge", tables.nodes.size());
-  add("regatta_nodes_connected", "Nodes whose agent is connected.", "gauge", sessions.count());
-  add("regatta_nodes_silent", "Nodes that are not heard.", "gauge", silent);
-  add("regatta_decisions_total", "Decisions of the scheduler.", "counter", stats.decisions);
-  add("regatta_decision_actions_total", "Actions that were carried out.", "counter", stats.actions);
-  add("regatta_decision_seconds", "Time of the last decision.", "gauge", stats.last_time.value);
-  add("regatta_store_revision", "Changes that are durable.", "counter", runtime.durable());
-  add("regatta_store_waiting_changes", "Changes that wait for the disk.", "gauge",
-      runtime.waiting_changes());
-  http::Response response;
-  response.content_type = "text/plain; version=0.0.4; charset=utf-8";
-  response.body = std::move(text);
-  request.exchange->respond(std::move(response));
 }
 
 }  // namespace regatta::api

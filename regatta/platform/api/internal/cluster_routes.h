@@ -1,9 +1,8 @@
-// api/internal/cluster_routes.h: the routes of nodes, queues, the scheduler and the metrics.
+// api/internal/cluster_routes.h: the routes of nodes, queues and the scheduler.
 #pragma once
 
 #include "regatta/platform/api/internal/api_request.h"
 #include "regatta/platform/controller/controller_runtime.h"
-#include "regatta/platform/controller/node_sessions.h"
 
 namespace regatta::api {
 
@@ -15,8 +14,5 @@ void get_queues(controller::ControllerRuntime& runtime, const ApiRequest& reques
 // {"queues": [...]}, with If-Match.
 void set_queues(controller::ControllerRuntime& runtime, const ApiRequest& request);
 void get_scheduler(controller::ControllerRuntime& runtime, const ApiRequest& request);
-// Text of Prometheus (exposition format 0.0.4).
-void get_metrics(controller::ControllerRuntime& runtime, const controller::NodeSessions& sessions,
-                 const ApiRequest& request);
 
 }  // namespace regatta::api

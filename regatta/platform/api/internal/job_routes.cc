@@ -26,6 +26,8 @@ constexpr int kPageMax = 500;
 constexpr int kScannedMax = 20'000;  // objects that one page looks at
 constexpr std::size_t kOnceKeyMax = 255;
 constexpr int kPriorityMax = 1'000'000'000;
+constexpr std::size_t kMetricsBytesMax = 5 << 20;
+constexpr std::string_view kNoMetrics = R"({"series":[],"predicted":null})";
 
 // The body of a repeated request is compared by it. It keeps users from mistakes, not from
 // themselves.
@@ -51,14 +53,9 @@ Result<std::vector<control::Submission>> submissions_of(const ApiRequest& reques
   return made;
 }
 
-Result<const control::ManagedJob*> find_job(const ControllerRuntime& runtime,
-                                            const ApiRequest& request) {
-  const std::string& text = request.parameters.front();
-  const control::ManagedJob* job = runtime.tables().find_job(control::job_of_handle(text));
-  if (job == nullptr)
-    return Error{Code::kNotFound, fmt::format("job {}: there is none; list them with regatta jobs",
-                                              printable(text, 60))};
-  return job;
+const controller::StartTimes* start_of(ControllerRuntime& runtime, const control::ManagedJob& job) {
+  return job.phase == control::JobPhase::kPending ? runtime.predicted_start(snapshot_name(job))
+                                                  : nullptr;
 }
 
 // Users change their own jobs, operators all.
@@ -76,24 +73,35 @@ void change_job(ControllerRuntime& runtime, const ApiRequest& request, Work work
   if (auto refusal = check_owner(**job, request.caller))
     return respond(runtime, request, std::move(*refusal));
   const control::JobId id = (*job)->id;
-  const Status status = runtime.change(
-      [&](auto& core, const control::Moment& moment) { return work(core, id, moment); });
+  const auto ids = control::jobs_of_handle(runtime.tables(), request.parameters.front());
+  const Status status = runtime.change([&](auto& core, const control::Moment& moment) {
+    if (ids.size() == 1) return work(core, id, moment);
+    // Those of an array that are over already stay as they are.
+    for (const control::JobId one : ids)
+      if (!is_over(core.tables().find_job(one)->phase)) static_cast<void>(work(core, one, moment));
+    return Status();
+  });
   if (!status) return respond(runtime, request, problem(status.error()));
   const control::ManagedJob& changed = *runtime.tables().find_job(id);
   respond_json(runtime, request, job_json(runtime.tables(), changed, true), 200, changed.revision);
 }
 
-// A number of the query, `fallback` where it is missing; -1 with an answer where it is none.
-std::int64_t query_number(const ApiRequest& request, std::string_view key, std::int64_t fallback) {
-  const std::string_view text = request.query(key);
-  if (text.empty()) return fallback;
-  const auto number = parse_number<std::int64_t>(text);
-  if (number && *number >= 0) return *number;
-  refuse(request, {Code::kInvalidInput, fmt::format("{}: no whole number; give one from 0", key)});
-  return -1;
+Error replica_not_run(const control::ManagedJob& job, std::int64_t replica) {
+  return {Code::kNotFound, fmt::format("job {}: replica {} has not run; it has run {} replicas",
+                                       handle_of(job), replica, job.last_nodes.size())};
 }
 
 }  // namespace
+
+Result<const control::ManagedJob*> find_job(const ControllerRuntime& runtime,
+                                            const ApiRequest& request) {
+  const std::string& text = request.parameters.front();
+  const control::ManagedJob* job = control::find_handle(runtime.tables(), text);
+  if (job == nullptr)
+    return Error{Code::kNotFound, fmt::format("job {}: there is none; list them with regatta jobs",
+                                              printable(text, 60))};
+  return job;
+}
 
 void submit_jobs(ControllerRuntime& runtime, const ApiRequest& request) {
   const std::string_view key = request.http().header("Idempotency-Key");
@@ -117,8 +125,12 @@ void submit_jobs(ControllerRuntime& runtime, const ApiRequest& request) {
         runtime, request,
         is_other_body ? problem(422, "KeyReused", ids.error().message) : problem(ids.error()));
   }
+  request.exchange->set_object(ids->size() == 1
+                                   ? std::to_string(ids->front())
+                                   : fmt::format("{} to {}", ids->front(), ids->back()));
   if (tree->find("jobs") == nullptr) {
     const control::ManagedJob* job = runtime.tables().find_job(ids->front());
+    if (job != nullptr) request.exchange->set_object(handle_of(*job));
     if (job != nullptr)
       return respond_json(runtime, request, job_json(runtime.tables(), *job, true), 201,
                           job->revision);
@@ -154,7 +166,7 @@ void list_jobs(ControllerRuntime& runtime, const ApiRequest& request) {
     if (!phase.empty() && phase != at(control::kJobPhaseNames, static_cast<int>(each.phase)))
       continue;
     if ((!queue.empty() && each.queue != queue) || (!user.empty() && each.user != user)) continue;
-    append_item(items, job_json(runtime.tables(), each, false));
+    append_item(items, job_json(runtime.tables(), each, false, start_of(runtime, each)));
     ++taken;
   }
   JsonObject page;
@@ -168,7 +180,8 @@ void list_jobs(ControllerRuntime& runtime, const ApiRequest& request) {
 void get_job(ControllerRuntime& runtime, const ApiRequest& request) {
   const auto job = find_job(runtime, request);
   if (!job) return refuse(request, job.error());
-  respond_json(runtime, request, job_json(runtime.tables(), **job, true), 200, (*job)->revision);
+  respond_json(runtime, request, job_json(runtime.tables(), **job, true, start_of(runtime, **job)),
+               200, (*job)->revision);
 }
 
 void patch_job(ControllerRuntime& runtime, const ApiRequest& request) {
@@ -194,44 +207,34 @@ void act_on_job(ControllerRuntime& runtime, const ApiRequest& request, RouteId r
              });
 }
 
-void read_log(ControllerRuntime& runtime, controller::NodeSessions& sessions,
-              const ApiRequest& request) {
+void get_job_metrics(ControllerRuntime& runtime, controller::NodeSessions& sessions,
+                     const ApiRequest& request) {
   const auto job = find_job(runtime, request);
   if (!job) return refuse(request, job.error());
   const std::int64_t replica = query_number(request, "replica", 0);
-  const std::int64_t rank = replica < 0 ? -1 : query_number(request, "rank", 0);
-  const std::int64_t offset = rank < 0 ? -1 : query_number(request, "offset", 0);
-  const std::int64_t length = offset < 0 ? -1 : query_number(request, "length", 0);
-  if (length < 0) return;
+  if (replica < 0) return;
   const std::vector<int>& nodes = (*job)->last_nodes;
+  if (nodes.empty()) return respond_json(runtime, request, std::string(kNoMetrics));
   if (replica >= static_cast<std::int64_t>(nodes.size()))
-    return refuse(request, {Code::kNotFound,
-                            fmt::format("job {}: replica {} has not run; it has run {} replicas",
-                                        handle_of(**job), replica, nodes.size())});
-  struct LogReader {
-    std::unique_ptr<http::ResponseStream> stream;
-    std::int64_t request = 0;
-  };
-  const auto reader = std::make_shared<LogReader>();
-  const bool is_following = request.query("follow") == "true";
-  const auto number = sessions.request_log(
+    return refuse(request, replica_not_run(**job, replica));
+  const auto text = std::make_shared<std::string>();
+  const Status asked = sessions.request_metrics(
       at(runtime.tables().nodes, at(nodes, static_cast<int>(replica))).facts.name,
-      {(*job)->id, (*job)->attempts, static_cast<int>(replica)}, static_cast<int>(rank), offset,
-      length, is_following,
-      [reader, exchange = request.exchange](const node_protocol::LogPart& part) {
-        if (reader->stream == nullptr) {
-          if (part.is_last && !part.error.empty())
-            return exchange->respond(problem(404, "NoOutput", part.error));
-          http::Response head;
-          head.content_type = "text/plain; charset=utf-8";
-          head.headers = {{"X-Content-Type-Options", "nosniff"}, {"Cache-Control", "no-store"}};
-          reader->stream = exchange->stream(std::move(head));
-        }
-        if (!part.data.empty()) static_cast<void>(reader->stream->send(part.data));
-        if (part.is_last) reader->stream.reset();
+      {(*job)->id, (*job)->attempts, static_cast<int>(replica)},
+      [text, exchange = request.exchange](const node_protocol::LogPart& part) {
+        if (text->size() + part.data.size() <= kMetricsBytesMax) *text += part.data;
+        if (!part.is_last) return;
+        if (!part.error.empty()) return exchange->respond(problem(503, "Unavailable", part.error));
+        // A node is not trusted with what others read as JSON.
+        const auto tree = parse_json(*text, "metrics", kBodyBounds);
+        if (!tree) return exchange->respond(problem(tree.error()));
+        http::Response response;
+        response.content_type = "application/json";
+        response.headers = {{"Cache-Control", "no-store"}};
+        response.body = std::move(*text);
+        exchange->respond(std::move(response));
       });
-  if (!number) return refuse(request, number.error());
-  reader->request = *number;
+  if (!asked) refuse(request, asked.error());
 }
 
 }  // namespace regatta::api

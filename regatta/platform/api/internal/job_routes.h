@@ -8,14 +8,19 @@
 
 namespace regatta::api {
 
+// The job of the route's first parameter, a handle or a number; kNotFound.
+Result<const control::ManagedJob*> find_job(const controller::ControllerRuntime& runtime,
+                                            const ApiRequest& request);
+
 void list_jobs(controller::ControllerRuntime& runtime, const ApiRequest& request);
 void submit_jobs(controller::ControllerRuntime& runtime, const ApiRequest& request);
 void get_job(controller::ControllerRuntime& runtime, const ApiRequest& request);
 void patch_job(controller::ControllerRuntime& runtime, const ApiRequest& request);
 // kCancelJob, kHoldJob, kReleaseJob.
 void act_on_job(controller::ControllerRuntime& runtime, const ApiRequest& request, RouteId route);
-// The output of a rank: `replica`, `rank`, `offset`, `length`, `follow`.
-void read_log(controller::ControllerRuntime& runtime, controller::NodeSessions& sessions,
-              const ApiRequest& request);
+
+// Metrics of the job: series of one replica of its latest attempt, and what was predicted.
+void get_job_metrics(controller::ControllerRuntime& runtime, controller::NodeSessions& sessions,
+                     const ApiRequest& request);
 
 }  // namespace regatta::api

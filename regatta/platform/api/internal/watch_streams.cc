@@ -8,6 +8,7 @@
 
 #include "regatta/base/core/ids.h"
 #include "regatta/base/core/text.h"
+#include "regatta/base/os/clock.h"
 #include "regatta/platform/api/internal/json_object.h"
 #include "regatta/platform/api/object_json.h"
 #include "regatta/platform/api/problem.h"
@@ -16,8 +17,11 @@ namespace regatta::api {
 namespace {
 
 constexpr std::size_t kChangesKept = 200'000;
-constexpr Seconds kFlushInterval{0.25};
-constexpr int kIdleFlushes = 60;  // 15 s: then a comment shows that the stream lives
+constexpr Seconds kFlushInterval{0.2};
+// So long without news a stream shows that it lives: pages say after 5 s that they are stale.
+constexpr Seconds kEventsIdle{2};
+constexpr Seconds kLinesIdle{15};
+constexpr std::size_t kWatchersPerTurn = 50;
 
 std::string_view query_of(const http::Request& request, std::string_view key) {
   for (const auto& [name, value] : request.query)
@@ -51,7 +55,9 @@ std::string object_of(const control::ClusterTables& tables, store::Revision dura
 WatchStreams::WatchStreams(http::EventLoop& loop, controller::ControllerRuntime& runtime)
     : loop_(loop), runtime_(runtime), history_(kChangesKept, runtime.durable()) {
   runtime.on_commit([this, alive = std::weak_ptr(life_)](std::span<const store::Change> changes) {
-    if (!alive.expired()) history_.add(changes);
+    if (alive.expired()) return;
+    history_.add(changes);
+    flush_early();
   });
 }
 
@@ -67,6 +73,7 @@ void WatchStreams::open(const std::shared_ptr<http::Exchange>& exchange) {
   std::string_view from = request.header("Last-Event-ID");
   if (from.empty()) from = query_of(request, "from");
   watcher.sent = runtime_.durable();
+  watcher.heard = os::monotonic_now();
   if (!from.empty()) {
     const auto revision = parse_number<store::Revision>(from);
     if (!revision || *revision < 0)
@@ -85,10 +92,7 @@ void WatchStreams::open(const std::shared_ptr<http::Exchange>& exchange) {
   watchers_.push_back(std::move(watcher));
   const auto place = std::prev(watchers_.end());
   place->stream->on_closed([this, place, alive = std::weak_ptr(life_)] {
-    // The stream may not be destroyed in its own handler.
-    loop_.post([this, place, alive] {
-      if (!alive.expired()) watchers_.erase(place);
-    });
+    if (!alive.expired()) remove(place);
   });
   if (!std::exchange(is_flush_due_, true)) flush();
 }
@@ -105,30 +109,80 @@ std::string WatchStreams::event_of(const Watcher& watcher, store::Revision revis
   return fmt::format("id: {}\nevent: {}\ndata: {}\n\n", revision, kind, object);
 }
 
-bool WatchStreams::send_news(Watcher& watcher) {
-  const auto news = history_.since(watcher.sent);
-  if (!news) return false;  // it fell too far behind, and resumes with a new list
+std::optional<std::string> WatchStreams::news_of(const Watcher& watcher) const {
+  const auto changes = history_.since(watcher.sent);
+  if (!changes) return std::nullopt;
   std::string text;
-  for (const auto& [revision, key] : *news)
+  for (const auto& [revision, key] : *changes)
     text += event_of(watcher, revision, key);
-  watcher.sent = std::max(watcher.sent, history_.last());
-  if (text.empty() && ++watcher.idle_flushes >= kIdleFlushes)
-    text = watcher.is_lines ? "\n" : fmt::format("id: {}\n: alive\n\n", watcher.sent);
-  if (text.empty()) return true;
-  watcher.idle_flushes = 0;
-  return watcher.stream->send(text);
+  return text;
+}
+
+bool WatchStreams::send_news(Watcher& watcher, News& news, Seconds now) {
+  const NewsKey key{watcher.sent, watcher.is_lines, watcher.kinds};
+  auto found = news.find(key);
+  if (found == news.end()) {
+    auto text = news_of(watcher);
+    if (!text) return false;  // it fell too far behind, and resumes with a new list
+    found = news.emplace(key, NewsText{std::move(*text), history_.last()}).first;
+  }
+  watcher.sent = std::max(watcher.sent, found->second.last);
+  if (!found->second.text.empty()) {
+    watcher.heard = now;
+    last_news_ = now;
+    static_cast<void>(watcher.stream->send(found->second.text));  // one that is dropped says so
+    return true;
+  }
+  if (now - watcher.heard < (watcher.is_lines ? kLinesIdle : kEventsIdle)) return true;
+  watcher.heard = now;
+  static_cast<void>(watcher.stream->send(
+      watcher.is_lines ? "\n" : fmt::format("id: {}\nevent: alive\ndata: {{}}\n\n", watcher.sent)));
+  return true;
+}
+
+void WatchStreams::remove(Place place) {
+  if (std::exchange(place->is_leaving, true)) return;
+  loop_.post([this, place, alive = std::weak_ptr(life_)] {
+    if (!alive.expired()) watchers_.erase(place);
+  });
 }
 
 void WatchStreams::flush() {
-  for (Watcher& watcher : watchers_)
-    static_cast<void>(send_news(watcher));  // one that is dropped calls its handler
-  if (watchers_.empty()) {
-    is_flush_due_ = false;
-    return;
+  is_early_flush_due_ = false;
+  flush_some(std::make_shared<News>(), watchers_.size(), os::monotonic_now());
+}
+
+void WatchStreams::flush_some(const std::shared_ptr<News>& news, std::size_t left, Seconds start) {
+  const Seconds now = os::monotonic_now();
+  // Texts that wait to be sent take memory: these leave before the next watchers get theirs.
+  std::size_t count = std::min({left, kWatchersPerTurn, watchers_.size()});
+  left -= count;
+  for (; count > 0; --count) {
+    watchers_.splice(watchers_.end(), watchers_, watchers_.begin());
+    const Place place = std::prev(watchers_.end());
+    if (!place->is_leaving && !send_news(*place, *news, now)) remove(place);
   }
-  loop_.after(kFlushInterval, [this, alive = std::weak_ptr(life_)] {
-    if (!alive.expired()) flush();
+  if (left > 0 && !watchers_.empty())
+    return loop_.post([this, news, left, start, alive = std::weak_ptr(life_)] {
+      if (!alive.expired()) flush_some(news, left, start);
+    });
+  is_flush_due_ = !watchers_.empty();
+  if (is_flush_due_)
+    flush_after(std::max(Seconds{0}, kFlushInterval - (os::monotonic_now() - start)));
+}
+
+void WatchStreams::flush_after(Seconds delay) {
+  loop_.after(delay, [this, number = ++flush_number_, alive = std::weak_ptr(life_)] {
+    if (!alive.expired() && number == flush_number_) flush();
   });
+}
+
+// After a pause the first change goes out at once; those that follow wait for the interval.
+void WatchStreams::flush_early() {
+  if (watchers_.empty() || is_early_flush_due_) return;
+  if (os::monotonic_now() - last_news_ < kFlushInterval) return;
+  is_early_flush_due_ = true;
+  flush_after(Seconds{0});
 }
 
 }  // namespace regatta::api

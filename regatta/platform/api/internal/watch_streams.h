@@ -4,7 +4,9 @@
 
 #include <cstddef>
 #include <list>
+#include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -33,10 +35,34 @@ class WatchStreams {
     std::set<std::string> kinds;  // empty: all
     bool is_lines = false;
     store::Revision sent = 0;
-    int idle_flushes = 0;
+    Seconds heard{0};  // when it was sent something last
+    bool is_leaving = false;
   };
+  // Which text a watcher gets; those that are level share one.
+  struct NewsKey {
+    store::Revision sent = 0;
+    bool is_lines = false;
+    std::set<std::string> kinds;
+    auto operator<=>(const NewsKey&) const = default;
+  };
+  struct NewsText {
+    std::string text;
+    store::Revision last = 0;  // with it the watcher is level
+  };
+  using News = std::map<NewsKey, NewsText>;
+
   void flush();
-  bool send_news(Watcher& watcher);
+  // Sends to the next watchers, and to `left` of them in all, with turns of the loop between.
+  void flush_some(const std::shared_ptr<News>& news, std::size_t left, Seconds start);
+  void flush_after(Seconds delay);
+  void flush_early();
+  // False: the watcher is too far behind.
+  bool send_news(Watcher& watcher, News& news, Seconds now);
+  using Place = std::list<Watcher>::iterator;
+  // Later, as the stream may not be destroyed in its own handler.
+  void remove(Place place);
+  // Empty: nothing that it watches has changed; nothing at all: it fell too far behind.
+  std::optional<std::string> news_of(const Watcher& watcher) const;
   std::string event_of(const Watcher& watcher, store::Revision revision,
                        const std::string& key) const;
 
@@ -45,6 +71,9 @@ class WatchStreams {
   ChangeHistory history_;
   std::list<Watcher> watchers_;
   bool is_flush_due_ = false;
+  bool is_early_flush_due_ = false;
+  Seconds last_news_{0};
+  int flush_number_ = 0;  // of the timer that counts
   std::shared_ptr<int> life_ = std::make_shared<int>(0);
 };
 

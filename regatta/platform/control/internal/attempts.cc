@@ -16,6 +16,10 @@
 namespace regatta::control {
 namespace {
 
+// Bounds of the bytes in a record of a job, without its text and the names of nodes.
+constexpr std::size_t kOtherBytes = 8192;
+constexpr std::size_t kBytesOfPlace = 60;
+
 bool overlaps(const Replica& a, const Replica& b) {
   return a.node == b.node && (a.devices & b.devices) != 0;
 }
@@ -27,10 +31,28 @@ Seconds kept_work(const JobSpec& spec, Seconds elapsed) {
   return interval * std::floor(elapsed.value / interval.value);
 }
 
-JobSpec spec_of(const ManagedJob& job) {
+// The lease of the job's queue; at least that of the welcome where a node knows no other one.
+Seconds lease_for(const ControllerState& state, const ManagedJob& job) {
+  const auto leaf = state.tables.quotas.find_leaf(job.queue);
+  Seconds lease = leaf ? state.tables.quotas.queue(*leaf).lease : Seconds{};
+  if (!(lease.value > 0)) lease = state.options.lease;
+  for (const Replica& replica : job.attempt->replicas)
+    if (!at(state.tables.nodes, replica.node).has_replica_leases)
+      lease = std::max(lease, state.options.lease);
+  return lease;
+}
+
+JobSpec spec_of(const ControllerState& state, const ManagedJob& job) {
   // It was read when it was submitted.
-  auto spec = parse_job_spec(job.spec, "job");
+  auto spec = parse_job_spec(spec_text(state.tables, job), "job");
   return spec ? std::move(*spec) : JobSpec{};
+}
+
+ReplicaSlice slice_of(const JobSpec& spec, int role) {
+  if (role < 0 || role >= static_cast<int>(spec.request.roles.size())) return {};
+  const sched::Role& asked = at(spec.request.roles, role);
+  if (!asked.is_sliced()) return {};
+  return {.device_milli = asked.device_milli, .device_memory_mib = asked.device_memory_mib};
 }
 
 // A gang is ordered whole, once nothing that stops is left on its devices.
@@ -68,16 +90,18 @@ void order_waiting_on(ControllerState& state, int node) {
 }
 
 void finish_attempt(ControllerState& state, ManagedJob& job, const Moment& moment) {
-  const std::unique_ptr<Attempt> attempt = std::move(job.attempt);
+  job.ended = std::move(job.attempt);
+  const Attempt* attempt = job.ended.get();
   const std::vector<Replica> next = std::exchange(job.next, {});
   state.tables.live.erase(job.id);
-  const JobSpec spec = spec_of(job);
+  const JobSpec spec = spec_of(state, job);
   const std::string last_reason = job.reason;
   if (attempt->stop != StopCause::kNone)
     job.completed += kept_work(spec, moment.now - attempt->started);
   if (job.is_cancelled) {
     set_over(state, job, JobPhase::kCancelled, "its user cancelled it", moment);
   } else if (attempt->stop == StopCause::kNone) {
+    job.exit_status = 0;  // an earlier attempt may have failed
     set_over(state, job, JobPhase::kSucceeded, "all its replicas succeeded", moment);
   } else if (attempt->stop == StopCause::kMoved && check_places(state, job, next)) {
     begin_attempt(state, job, next, moment);
@@ -113,6 +137,7 @@ void set_phase(ControllerState& state, ManagedJob& job, JobPhase phase, std::str
   if (phase == JobPhase::kPending) state.tables.pending[job.queue].emplace(-job.priority, job.id);
   job.phase = phase;
   job.reason = std::move(reason);
+  if (is_over(phase)) job.request.reset();
   touch(state, job);
   state.needs_decision = true;
 }
@@ -120,6 +145,7 @@ void set_phase(ControllerState& state, ManagedJob& job, JobPhase phase, std::str
 void set_over(ControllerState& state, ManagedJob& job, JobPhase phase, std::string reason,
               const Moment& moment) {
   job.ended_ms = moment.unix_ms;
+  state.ended_jobs.emplace_back(moment.now, job.id);
   set_phase(state, job, phase, std::move(reason));
   std::vector<JobId> over = {job.id};
   for (std::size_t i = 0; i < over.size(); ++i) {
@@ -133,6 +159,7 @@ void set_over(ControllerState& state, ManagedJob& job, JobPhase phase, std::stri
       ManagedJob& dependent = state.tables.jobs.at(id);
       if (dependent.phase != JobPhase::kPending) continue;
       dependent.ended_ms = moment.unix_ms;
+      state.ended_jobs.emplace_back(moment.now, id);
       set_phase(state, dependent, JobPhase::kCancelled,
                 fmt::format("job {}, which it waits for, has not succeeded", handle_of(before)));
       over.push_back(id);
@@ -146,9 +173,13 @@ Status check_places(const ControllerState& state, const ManagedJob& job,
     return Error{Code::kConflict,
                  fmt::format("job {}: node {} {}", handle_of(job), node.facts.name, why)};
   };
+  std::size_t bytes =
+      spec_text(state.tables, job).size() + kBytesOfNumber * job.after.size() + kOtherBytes;
   for (const Replica& place : places) {
     const ManagedNode& node = at(state.tables.nodes, place.node);
-    if (health_of(node) == sched::NodeHealth::kFailed) return refuse(node, "is not heard");
+    bytes += 3 * node.facts.name.size() + kBytesOfPlace;
+    if (bytes > store::kValueMost) return refuse(node, "has no room in the record of the job");
+    if (node.is_silent || node.is_fenced) return refuse(node, "is not heard");
     if (place.devices >> static_cast<unsigned>(node.facts.devices) != 0)
       return refuse(node, "has not so many devices");
   }
@@ -162,13 +193,16 @@ void begin_attempt(ControllerState& state, ManagedJob& job, std::vector<Replica>
   job.attempt->started_ms = moment.unix_ms;
   job.attempt->started = moment.now;
   job.attempt->replicas = std::move(places);
+  job.attempt->lease = lease_for(state, job);
   if (job.started_ms == 0) job.started_ms = moment.unix_ms;
   state.tables.live.insert(job.id);
   job.last_nodes.clear();
+  const JobSpec spec = spec_of(state, job);
   for (std::size_t i = 0; i < job.attempt->replicas.size(); ++i) {
     job.last_nodes.push_back(job.attempt->replicas[i].node);
     Replica& replica = job.attempt->replicas[i];
     replica.phase = ReplicaPhase::kWaiting;
+    replica.slice = slice_of(spec, replica.role);
     at(state.tables.nodes, replica.node).replicas.push_back({job.id, static_cast<int>(i)});
   }
   set_phase(state, job, JobPhase::kStarting, "its places are chosen");
@@ -178,6 +212,10 @@ void begin_attempt(ControllerState& state, ManagedJob& job, std::vector<Replica>
 void set_gone(ControllerState& state, ManagedJob& job, int index, ReplicaPhase phase) {
   Replica& replica = at(job.attempt->replicas, index);
   replica.phase = phase;
+  if (phase == ReplicaPhase::kLost) {
+    ++state.tables.lost_replicas;
+    state.is_urgent = true;
+  }
   std::erase(at(state.tables.nodes, replica.node).replicas, PlacedReplica{job.id, index});
   order_waiting_on(state, replica.node);
   touch(state, job);

@@ -17,6 +17,7 @@ namespace {
 constexpr Seconds kRetry{1.0};  // of a client without an answer
 constexpr Seconds kSweep{1.0};
 constexpr Seconds kFaultStep{1.0};
+constexpr const char* kQueues[] = {"usual", "quick"};
 
 }  // namespace
 
@@ -44,10 +45,10 @@ SimulatedWorld::SimulatedWorld(const FaultSimulationOptions& options,
         is_small ? 1 : 1 + random_.below(static_cast<std::size_t>(options.gang_replicas_max));
     const std::size_t devices = 1 + random_.below(static_cast<std::size_t>(options.devices));
     specs_.push_back(fmt::format(
-        R"({{"name":"j{}","priority":{},"roles":[{{"replicas":{},"devices":{}}}],"command":["work"],)"
+        R"({{"name":"j{}","queue":"{}","priority":{},"roles":[{{"replicas":{},"devices":{}}}],"command":["work"],)"
         R"("run_time":{{"median":"{}s","log_spread":1}},"restart":{{"rule":"{}","failures":3}}}})",
-        i, random_.below(3), replicas, devices, options.job_time.value,
-        kRules[random_.below(std::size(kRules))]));
+        i, options.short_lease.value > 0 ? kQueues[as_index(i % 2)] : "default", random_.below(3),
+        replicas, devices, options.job_time.value, kRules[random_.below(std::size(kRules))]));
   }
 }
 
@@ -111,6 +112,7 @@ void SimulatedWorld::draw_faults() {
   const auto any_node = [this] { return static_cast<int>(random_.below(nodes_.size())); };
   const FaultRates& faults = options_.faults;
   draw(faults.controller_kills, [this] { kill_controller(); });
+  draw(faults.controller_restarts, [this] { restart_controller(); });
   draw(faults.agent_kills, [this, node = any_node()] { kill_agent(node); });
   draw(faults.reboots, [this, node = any_node()] { reboot(node); });
   draw(faults.cut_connections, [this, node = any_node()] {
@@ -172,6 +174,13 @@ Status SimulatedWorld::check_end() const {
 
 Result<FaultSimulationResult> SimulatedWorld::run() {
   start_controller();
+  if (options_.short_lease.value > 0) {
+    const Status set = controller_.core->set_quotas(
+        fmt::format(R"({{"queues":[{{"name":"{}"}},{{"name":"{}","lease":"{}s"}}]}})", kQueues[0],
+                    kQueues[1], options_.short_lease.value));
+    if (!set) return set.error();
+    flush_controller();
+  }
   for (int node = 0; node < options_.nodes; ++node)
     start_agent(node);
   for (int job = 0; job < options_.jobs; ++job)

@@ -49,6 +49,7 @@ class EventQueue {
 struct SimulatedProcess {
   std::uint32_t devices = 0;
   int run = 0;  // distinguishes ends of earlier processes
+  Seconds lease;
 };
 
 struct SimulatedNode {
@@ -58,7 +59,10 @@ struct SimulatedNode {
   std::map<control::ReplicaKey, SimulatedProcess> processes;
   std::map<control::ReplicaKey, int> exits;  // status files of processes that ended
   std::optional<Seconds> last_contact;       // a file that outlives the agent, but no boot
+  Seconds kept_until;                        // beside it
   bool is_connected = false;
+  // Reachable and without replicas: only the sweep's time matters, until wake().
+  bool is_quiet = false;
   int number = -1;  // at the controller that it is connected to
   int session = 0;  // messages of earlier connections are dropped
   Seconds partitioned_until;
@@ -91,6 +95,7 @@ class SimulatedWorld {
   // The controller's process (simulated_controller.cc).
   void start_controller();
   void kill_controller();
+  void restart_controller();
   void flush_controller();
   void commit_next();
   void decide_if_needed();
@@ -102,7 +107,9 @@ class SimulatedWorld {
   void kill_agent(int node);
   void reboot(int node);
   void act(int node);
-  void enforce_lease(SimulatedNode& node);
+  void wake(SimulatedNode& node);
+  void enforce_leases(int node);
+  void watch_leases(int node);
   void start_process(int node, const control::ReplicaOrder& order);
   void end_process(int node, const control::ReplicaKey& key, int run, int status);
   void send_reports(int node, std::vector<control::ReplicaReport> reports, bool is_complete);
@@ -123,6 +130,8 @@ class SimulatedWorld {
   sched::SchedulingPolicy policy_;
   packing::RandomSequence random_;
   EventQueue events_;
+  Seconds last_sweep_;
+  Seconds next_decision_;
   SimulatedController controller_;
   std::map<std::string, StoredRecord> store_;
   control::Revision stored_revision_ = 0;

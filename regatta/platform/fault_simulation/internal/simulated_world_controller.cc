@@ -29,7 +29,7 @@ void SimulatedWorld::start_controller() {
   if (const Status status = finish_loading(stored_revision_, tables); !status)
     return fail(status.error().message);
   control::ControllerOptions options;
-  if (options_.planted == PlantedError::kFenceTooEarly) options.lease = Seconds{10};
+  if (options_.planted == PlantedError::kExtensionIgnored) options.restart_lease = Seconds{1};
   controller_.core.emplace(options, std::move(tables));
   ++controller_.incarnation;
   controller_.durable = stored_revision_;
@@ -38,6 +38,20 @@ void SimulatedWorld::start_controller() {
   controller_.is_committing = false;
   controller_.is_deciding = false;
   controller_.needs_decision = true;
+}
+
+// Agents that are reached keep their replicas until the next controller is there.
+void SimulatedWorld::restart_controller() {
+  if (!controller_.core) return;
+  ++result_.controller_restarts;
+  --result_.controller_kills;
+  for (SimulatedNode& node : nodes_) {
+    wake(node);
+    if (!node.is_connected || !is_reachable(node)) continue;
+    node.agent->keep_until(node.agent->last_contact() + control::ControllerOptions{}.restart_lease);
+    node.kept_until = node.agent->kept_until();
+  }
+  kill_controller();
 }
 
 void SimulatedWorld::kill_controller() {
@@ -53,6 +67,7 @@ void SimulatedWorld::kill_controller() {
   controller_.core.reset();
   ++controller_.incarnation;
   for (SimulatedNode& node : nodes_) {
+    wake(node);
     ++node.session;
     node.is_connected = false;
   }
@@ -96,7 +111,10 @@ void SimulatedWorld::commit_next() {
 }
 
 void SimulatedWorld::decide_if_needed() {
-  if (!controller_.core || controller_.is_deciding || !controller_.needs_decision) return;
+  if (!controller_.core || controller_.is_deciding || !controller_.needs_decision ||
+      events_.now() < next_decision_)
+    return;
+  next_decision_ = events_.now() + options_.decision_interval;
   controller_.is_deciding = true;
   controller_.needs_decision = false;
   const control::SchedulingView view =
@@ -123,8 +141,12 @@ void SimulatedWorld::send_orders(int index, const std::vector<control::ReplicaOr
     events_.add(node.last_to_node, [this, index, orders, session = node.session] {
       SimulatedNode& receiver = at(nodes_, index);
       if (receiver.session != session || !receiver.agent || !is_reachable(receiver)) return;
-      for (const control::ReplicaOrder& order : orders)
+      wake(receiver);
+      for (control::ReplicaOrder order : orders) {
+        if (options_.planted == PlantedError::kLeaseForgotten) order.lease = {};
+        if (options_.planted == PlantedError::kFenceTooEarly) order.lease = order.lease * 3;
         receiver.agent->obey(order, events_.now());
+      }
       act(index);
     });
   }

@@ -17,6 +17,7 @@ constexpr Seconds kAgentRestart{1.0};
 constexpr Seconds kStopTime{3.0};  // mean, of processes that get SIGTERM
 constexpr int kTerminated = 143;
 constexpr int kKilled = 137;
+constexpr int kKilledSignal = 9;
 constexpr double kKillAfterJournal = 0.01;  // where agents are killed at all
 constexpr Seconds kOrdersAgain{10.0};
 
@@ -27,12 +28,20 @@ bool SimulatedWorld::is_reachable(const SimulatedNode& node) const {
          events_.now() >= node.partitioned_until;
 }
 
+// The agent knows again what the sweeps have done in its place.
+void SimulatedWorld::wake(SimulatedNode& node) {
+  if (!std::exchange(node.is_quiet, false)) return;
+  node.agent->answered(last_sweep_);
+  node.last_contact = node.agent->last_contact();
+}
+
 void SimulatedWorld::start_agent(int index) {
   SimulatedNode& node = at(nodes_, index);
   if (node.agent) return;
   if (options_.planted == PlantedError::kJournalLost) node.journal.clear();
   node.agent.emplace(control::ControllerOptions{}.lease, node.journal,
                      node.last_contact.value_or(events_.now()));
+  node.agent->keep_until(node.kept_until);
   for (const control::ReplicaKey& key : node.agent->started()) {
     if (node.processes.contains(key)) continue;
     const auto exit = node.exits.find(key);
@@ -48,6 +57,7 @@ void SimulatedWorld::kill_agent(int index) {
   SimulatedNode& node = at(nodes_, index);
   if (!node.agent) return;
   ++result_.agent_kills;
+  wake(node);
   node.agent.reset();
   cut(index);
   events_.add(events_.now() + kAgentRestart, [this, index] { start_agent(index); });
@@ -56,27 +66,49 @@ void SimulatedWorld::kill_agent(int index) {
 void SimulatedWorld::reboot(int index) {
   SimulatedNode& node = at(nodes_, index);
   ++result_.reboots;
+  wake(node);
   for (const auto& [key, process] : node.processes)
     if (--running_[key.job][key.attempt] == 0) running_[key.job].erase(key.attempt);
   node.processes.clear();
   node.exits.clear();
   node.last_contact.reset();
+  node.kept_until = {};
   node.agent.reset();
   cut(index);
   events_.add(events_.now() + Seconds{30 + exponential(30)}, [this, index] { start_agent(index); });
 }
 
-// The supervisors of processes end them when the lease is over and no agent lives.
-void SimulatedWorld::enforce_lease(SimulatedNode& node) {
+// The supervisors of processes end them when their lease is over, also while no agent lives.
+void SimulatedWorld::enforce_leases(int index) {
+  SimulatedNode& node = at(nodes_, index);
   const Seconds last = node.last_contact.value_or(events_.now());
-  if (events_.now() - last <= control::ControllerOptions{}.lease) return;
-  for (const auto& [key, process] : node.processes)
+  for (auto each = node.processes.begin(); each != node.processes.end();) {
+    const auto& [key, process] = *each;
+    if (events_.now() < std::max(last + process.lease, node.kept_until)) {
+      ++each;
+      continue;
+    }
     if (--running_[key.job][key.attempt] == 0) running_[key.job].erase(key.attempt);
-  node.processes.clear();
+    if (node.agent) node.agent->ended(key, 0, kKilledSignal, true);
+    each = node.processes.erase(each);
+  }
+  act(index);
+}
+
+// Leases that end before the next sweep end at their own moment.
+void SimulatedWorld::watch_leases(int index) {
+  const SimulatedNode& node = at(nodes_, index);
+  const Seconds last = node.last_contact.value_or(events_.now());
+  for (const auto& [key, process] : node.processes) {
+    const Seconds end = std::max(last + process.lease, node.kept_until);
+    if (end < events_.now() + kSweepInterval)
+      events_.add(end, [this, index] { enforce_leases(index); });
+  }
 }
 
 void SimulatedWorld::cut(int index) {
   SimulatedNode& node = at(nodes_, index);
+  wake(node);
   ++node.session;
   node.is_connected = false;
 }
@@ -163,7 +195,7 @@ void SimulatedWorld::start_process(int index, const control::ReplicaOrder& order
     return fail(fmt::format("attempts {} and {} of job {} run at once", attempts.begin()->first,
                             attempts.rbegin()->first, key.job));
   const int run = starts_[key];
-  node.processes[key] = {.devices = order.devices, .run = run};
+  node.processes[key] = {.devices = order.devices, .run = run, .lease = order.lease};
   const int status = random_.uniform() < options_.job_failures ? 1 : 0;
   events_.add(events_.now() + Seconds{exponential(options_.job_time.value)},
               [this, index, key, run, status] { end_process(index, key, run, status); });
@@ -184,26 +216,40 @@ void SimulatedWorld::end_process(int index, const control::ReplicaKey& key, int 
 // Heartbeats, once a second: an answer tells the agent that it was heard when it sent.
 void SimulatedWorld::sweep() {
   events_.add(events_.now() + kSweepInterval, [this] { sweep(); });
+  last_sweep_ = events_.now();
+  const control::Moment now = moment();
   const bool repeats_orders =
       std::fmod(events_.now().value, kOrdersAgain.value) < kSweepInterval.value;
   for (int index = 0; index < options_.nodes; ++index) {
     SimulatedNode& node = at(nodes_, index);
+    if (node.is_quiet) {
+      controller_.core->hear(node.number, now);
+      if (!repeats_orders || at(controller_.core->tables().nodes, node.number).replicas.empty())
+        continue;
+      wake(node);
+    }
     if (is_reachable(node)) {
       if (!node.is_connected) connect(index);
       if (error_) return;
       const int number = node.number;
-      controller_.core->hear(number, moment());
+      controller_.core->hear(number, now);
       node.agent->answered(events_.now());
+      if (options_.planted != PlantedError::kExtensionKept) {
+        node.agent->welcomed(control::ControllerOptions{}.lease);
+        node.kept_until = {};
+      }
       node.last_contact = node.agent->last_contact();
       if (repeats_orders && !at(controller_.core->tables().nodes, number).replicas.empty())
         send_orders(index, controller_.core->orders_for(number, controller_.durable));
     }
-    if (!node.agent) enforce_lease(node);
+    watch_leases(index);
     if (node.agent && (!node.processes.empty() || !node.agent->started().empty() ||
                        !node.agent->complete_report().empty())) {
       node.agent->tick(events_.now());
       act(index);
     }
+    node.is_quiet =
+        is_reachable(node) && node.is_connected && node.processes.empty() && node.agent->is_idle();
   }
   if (!controller_.core) return;
   controller_.core->tick(moment());

@@ -2,7 +2,9 @@
 
 #include <array>
 #include <cerrno>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <random>
 #include <utility>
@@ -43,10 +45,17 @@ std::string line_of(std::string_view text) {
   return fmt::format("{:08x} {}\n", checksum(text), text);
 }
 
+// The lease in ms stands in the line only where it is another than the usual one, so that an agent
+// of before reads the rest; 0: none.
 std::string entry_line(const JournalEntry& entry) {
-  return line_of(fmt::format("entry {} {} {} {} {} {} {} {}", entry.key.job, entry.key.attempt,
-                             entry.key.replica, entry.fence, static_cast<int>(entry.phase),
-                             entry.exit_status, entry.signal, entry.is_node_fault ? 1 : 0));
+  std::string text = fmt::format("entry {} {} {} {} {} {} {} {}", entry.key.job, entry.key.attempt,
+                                 entry.key.replica, entry.fence, static_cast<int>(entry.phase),
+                                 entry.exit_status, entry.signal, entry.is_node_fault ? 1 : 0);
+  if (entry.lease != kFirstLease)
+    text += fmt::format(" {}", std::isinf(entry.lease.value)
+                                   ? 0
+                                   : static_cast<std::int64_t>(entry.lease.value * 1000));
+  return line_of(text);
 }
 
 std::string head_lines(const std::string& id, const std::string& boot_id) {
@@ -63,14 +72,18 @@ std::optional<std::string_view> checked(std::string_view line) {
 }
 
 std::optional<JournalEntry> parse_entry(const std::vector<std::string>& words) {
-  if (words.size() != 9) return std::nullopt;
-  std::array<std::int64_t, 8> numbers{};
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
+  if (words.size() != 9 && words.size() != 10) return std::nullopt;
+  std::array<std::int64_t, 9> numbers{};
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
     const auto number = parse_number<std::int64_t>(words[i + 1]);
     if (!number || *number < 0) return std::nullopt;
     numbers[i] = *number;
   }
   if (numbers[4] > static_cast<int>(EntryPhase::kForgotten)) return std::nullopt;
+  Seconds lease = kFirstLease;
+  if (words.size() == 10)
+    lease = Seconds{numbers[8] == 0 ? std::numeric_limits<double>::infinity()
+                                    : static_cast<double>(numbers[8]) / 1000};
   return JournalEntry{.key = {.job = numbers[0],
                               .attempt = static_cast<int>(numbers[1]),
                               .replica = static_cast<int>(numbers[2])},
@@ -78,7 +91,8 @@ std::optional<JournalEntry> parse_entry(const std::vector<std::string>& words) {
                       .phase = static_cast<EntryPhase>(numbers[4]),
                       .exit_status = static_cast<int>(numbers[5]),
                       .signal = static_cast<int>(numbers[6]),
-                      .is_node_fault = numbers[7] != 0};
+                      .is_node_fault = numbers[7] != 0,
+                      .lease = lease};
 }
 
 // Takes one line into `content`; false when it is not one that this version writes.

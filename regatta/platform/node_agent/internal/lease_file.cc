@@ -1,5 +1,6 @@
 #include "regatta/platform/node_agent/internal/lease_file.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -22,13 +23,16 @@ struct LeaseFile::Block {
   char boot_id[48];
   std::atomic<std::int64_t> last_contact_ns;
   std::atomic<std::int64_t> lease_ns;
-  std::atomic<std::int64_t> deadline_ns;
+  std::atomic<std::int64_t> deadline_ns;  // for supervisors of before replicas had leases
+  std::atomic<std::int64_t> kept_until_ns;
 };
 
 namespace {
 
 constexpr char kMark[8] = {'r', 'g', 't', 'l', 'e', 'a', 's', 'e'};
 constexpr std::uint32_t kVersion = 1;
+// Files of before have no more; the rest of their mapped page reads as 0.
+constexpr std::size_t kSizeLeast = 88;
 static_assert(std::atomic<std::int64_t>::is_always_lock_free, "processes share it");
 
 Error lease_error(const std::string& path, const char* problem) {
@@ -58,7 +62,7 @@ std::int64_t boottime_ns() {
 Result<LeaseFile> LeaseFile::open(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return lease_error(path, std::strerror(errno));
-  if (!is_large_enough(fd, sizeof(Block))) {
+  if (!is_large_enough(fd, kSizeLeast)) {
     ::close(fd);
     return Error{Code::kInvalidInput, path + ": it is no lease file"};
   }
@@ -80,6 +84,11 @@ Result<LeaseFile> LeaseFile::create(const std::string& path, const std::string& 
   }
   const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (fd < 0) return lease_error(path, std::strerror(errno));
+  // The same file: supervisors have mapped it.
+  if (!is_large_enough(fd, sizeof(Block)) && ::ftruncate(fd, sizeof(Block)) != 0) {
+    ::close(fd);
+    return lease_error(path, std::strerror(errno));
+  }
   LeaseFile file(static_cast<Block*>(map_and_close(fd, sizeof(Block), PROT_READ | PROT_WRITE)));
   if (file.block_ == nullptr) return lease_error(path, std::strerror(errno));
   if (!is_known) {
@@ -95,8 +104,13 @@ LeaseFile::~LeaseFile() {
   if (block_ != nullptr) ::munmap(block_, sizeof(Block));
 }
 
-std::int64_t LeaseFile::deadline_ns() const {
-  return block_->deadline_ns.load();
+std::int64_t LeaseFile::deadline_ns(std::int64_t lease_ns) const {
+  if (lease_ns == 0) return INT64_MAX;
+  if (lease_ns < 0) return block_->deadline_ns.load();
+  return std::max(last_contact_ns() + lease_ns, kept_until_ns());
+}
+std::int64_t LeaseFile::kept_until_ns() const {
+  return block_->kept_until_ns.load();
 }
 std::int64_t LeaseFile::last_contact_ns() const {
   return block_->last_contact_ns.load();
@@ -108,7 +122,17 @@ std::int64_t LeaseFile::lease_ns() const {
 void LeaseFile::renew(std::int64_t last_contact_ns, std::int64_t lease_ns) {
   block_->last_contact_ns.store(last_contact_ns);
   block_->lease_ns.store(lease_ns);
-  block_->deadline_ns.store(last_contact_ns + lease_ns);
+  block_->deadline_ns.store(std::max(last_contact_ns + lease_ns, kept_until_ns()));
+}
+
+void LeaseFile::end_extension() {
+  block_->kept_until_ns.store(0);
+  renew(last_contact_ns(), lease_ns());
+}
+
+void LeaseFile::keep_until(std::int64_t time_ns) {
+  block_->kept_until_ns.store(std::max(kept_until_ns(), time_ns));
+  renew(last_contact_ns(), lease_ns());
 }
 
 }  // namespace regatta::node_agent

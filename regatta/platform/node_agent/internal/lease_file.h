@@ -29,11 +29,16 @@ class LeaseFile {
   LeaseFile& operator=(const LeaseFile&) = delete;
   ~LeaseFile();
 
-  std::int64_t deadline_ns() const;
+  // When a replica with this lease ends; 0: never, -1: that of the file.
+  std::int64_t deadline_ns(std::int64_t lease_ns) const;
   std::int64_t last_contact_ns() const;
   std::int64_t lease_ns() const;
   // The lease ends `lease_ns` after `last_contact_ns`.
   void renew(std::int64_t last_contact_ns, std::int64_t lease_ns);
+  // No replica ends before `time_ns` (a later time counts), until end_extension().
+  void keep_until(std::int64_t time_ns);
+  std::int64_t kept_until_ns() const;
+  void end_extension();
 
  private:
   struct Block;

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include <unistd.h>
+
+#include "regatta/platform/node_agent/internal/metrics_file.h"
 #include "regatta/platform/node_agent/internal/rank_log.h"
 
 namespace regatta::node_agent {
@@ -17,6 +20,8 @@ constexpr Seconds kFollowEvery{0.1};
 void LogService::request(const node_protocol::LogRequest& request) {
   if (request.is_cancelled) {
     open_.erase(request.request);
+  } else if (request.is_of_metrics) {
+    serve_metrics(request);
   } else if (open_.size() >= kRequestsMost) {
     access_.send({.request = request.request,
                   .offset = 0,
@@ -28,13 +33,35 @@ void LogService::request(const node_protocol::LogRequest& request) {
   }
 }
 
+// They are bounded, so they leave at once.
+void LogService::serve_metrics(const node_protocol::LogRequest& request) const {
+  const std::string text = read_metrics(access_.run_folder(request.key));
+  for (std::size_t begin = 0; begin < text.size(); begin += kPartBytes)
+    access_.send({.request = request.request,
+                  .offset = static_cast<std::int64_t>(begin),
+                  .data = text.substr(begin, kPartBytes),
+                  .is_last = begin + kPartBytes >= text.size(),
+                  .error = {}});
+}
+
 bool LogService::serve_one(node_protocol::LogRequest& request, bool& is_done) const {
   // Before the reading: what is written after it is not missed.
   const bool is_over = access_.is_over(request.key);
   const bool is_bounded = !request.is_following && request.length > 0;
   const std::size_t most =
       is_bounded ? std::min(kPartBytes, static_cast<std::size_t>(request.length)) : kPartBytes;
-  auto bytes = read_log(access_.run_folder(request.key), request.rank, request.offset, most);
+  const std::string run = access_.run_folder(request.key);
+  if (!request.is_following && ::access(run.c_str(), F_OK) != 0) {
+    is_done = true;
+    access_.send({.request = request.request,
+                  .offset = 0,
+                  .data = {},
+                  .is_last = true,
+                  .error = "the node has no output of this attempt: the replica did not start "
+                           "there, or its files are removed by now"});
+    return false;
+  }
+  auto bytes = read_log(run, request.rank, request.offset, most);
   node_protocol::LogPart part{.request = request.request, .offset = 0, .data = {}, .error = {}};
   if (!bytes) {
     is_done = true;

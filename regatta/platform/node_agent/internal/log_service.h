@@ -1,5 +1,5 @@
 // node_agent/internal/log_service.h: answers the controller's requests for logs of ranks, in parts,
-// so that a long log does not keep the agent from its heartbeats.
+// so that a long log does not keep the agent from its heartbeats; and for metrics of replicas.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +31,7 @@ class LogService {
  private:
   // Sends one part at most; true while more may come at once.
   bool serve_one(node_protocol::LogRequest& request, bool& is_done) const;
+  void serve_metrics(const node_protocol::LogRequest& request) const;
 
   Access access_;
   std::map<std::int64_t, node_protocol::LogRequest> open_;

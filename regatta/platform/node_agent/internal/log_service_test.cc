@@ -53,5 +53,16 @@ TEST_F(LogServiceTest, SendsNoMoreThanWasAskedFor) {
   EXPECT_EQ(got, "234");
 }
 
+TEST_F(LogServiceTest, AnswersWithTheMetricsOfAReplica) {
+  ASSERT_TRUE(os::write_file(run_ + "/metrics", "{\"name\":\"x\",\"step\":1,\"value\":2}\n"));
+  std::string got;
+  LogService service({.run_folder = [&](const auto&) { return run_; },
+                      .is_over = [](const auto&) { return false; },
+                      .send = [&](const node_protocol::LogPart& part) { got += part.data; }});
+  service.request({.request = 1, .key = {1, 1, 0}, .is_of_metrics = true});
+  EXPECT_LT(service.serve().value, 0);
+  EXPECT_THAT(got, testing::StartsWith("{\"series\":[{\"name\":\"x\""));
+}
+
 }  // namespace
 }  // namespace regatta::node_agent

@@ -11,6 +11,7 @@
 #include "regatta/base/core/result.h"
 #include "regatta/platform/node_agent/agent_core.h"
 #include "regatta/platform/node_agent/internal/controller_link.h"
+#include "regatta/platform/node_agent/internal/device_meter.h"
 #include "regatta/platform/node_agent/internal/journal_file.h"
 #include "regatta/platform/node_agent/internal/lease_file.h"
 #include "regatta/platform/node_agent/internal/log_service.h"
@@ -25,6 +26,11 @@ struct NodeAgentOptions {
   RunnerOptions runner;
   sched::ClusterNode facts;
   std::string address;
+  // The program that reads what real devices do; "": the devices are emulated, and what their
+  // replicas use of the server counts.
+  std::string device_reader;
+  // Gets the metrics as text, once a second; empty: nobody asks for them.
+  std::function<void(std::string text)> publish_metrics;
 };
 
 // For the certificate of the node; all may be empty.
@@ -63,6 +69,8 @@ class NodeAgent {
   void handle_ended();
   Status handle_time();
   void send_heartbeat(std::int64_t now);
+  void measure_devices(std::int64_t now);
+  std::string metrics_text(const node_protocol::DeviceReadings& readings) const;
   // Does what the core asks for, the journal first.
   Status carry_out();
   void start(const control::ReplicaOrder& order);
@@ -79,12 +87,18 @@ class NodeAgent {
   CertificateRenewal renewal_;
   std::optional<AgentCore> core_;
   LogService logs_;
+  ReplicaMeter replica_meter_;
+  std::unique_ptr<DeviceReader> device_reader_;
+  ReadingChanges reading_changes_;
+  std::uint32_t failed_devices_ = 0;
+  std::int64_t next_measure_ns_ = 0;
   bool is_open_ = false;     // a connection is
   bool is_welcome_ = false;  // and the controller knows this node
   std::int64_t heartbeat_ns_ = 1'000'000'000;
   std::int64_t next_heartbeat_ns_ = 0;
   std::int64_t latest_answer_ns_ = 0;  // when a message came
   std::int64_t sequence_ = 0;
+  std::int64_t next_prune_ns_ = 0;
   std::string latest_problem_;  // of connecting, so that it is logged once
 };
 

@@ -103,8 +103,9 @@ Status save_identity(const std::string& folder, const NodeCredentials& identity)
                        identity.own.certificate + identity.own.private_key + identity.authority);
 }
 
-Result<std::string> presented_authority(const std::string& url, const std::string& hash,
-                                        Seconds limit) {
+namespace {
+
+Result<std::string> authority_at(const std::string& url, const std::string& hash, Seconds limit) {
   REGATTA_TRY(server, server_of(url));
   REGATTA_TRY(socket, os::connect_tcp(server, limit));
   timeval time{.tv_sec = static_cast<time_t>(limit.value) + 1, .tv_usec = 0};
@@ -124,6 +125,19 @@ Result<std::string> presented_authority(const std::string& url, const std::strin
                url +
                    ": it presents no certificate of the authority that the join token names; "
                    "make sure that the URL is the controller's, or ask for a new token"};
+}
+
+}  // namespace
+
+Result<std::string> presented_authority(const std::string& urls, const std::string& hash,
+                                        Seconds limit) {
+  Result<std::string> found = Error{Code::kInvalidInput, "no URL of a controller is given"};
+  for (const std::string& url : split(urls, ',')) {
+    found = authority_at(url, hash, limit);
+    // One that cannot be reached says nothing about the others.
+    if (found || found.error().code != Code::kUnavailable) return found;
+  }
+  return found;
 }
 
 Result<NodeCredentials> enroll(const std::string& url, const JoinToken& token,

@@ -34,10 +34,10 @@ std::string node_uri(const std::string& name);
 Result<NodeCredentials> load_identity(const std::string& folder);
 Status save_identity(const std::string& folder, const NodeCredentials& identity);
 
-// The certificate whose hash begins with `hash` among those that the server at `url` presents;
-// nothing is sent to it. kInvalidInput when it presents none: it is not the controller that the
-// token is for.
-Result<std::string> presented_authority(const std::string& url, const std::string& hash,
+// The certificate whose hash begins with `hash` among those that a server presents: the first one
+// of `urls` (with commas between them) that can be reached. Nothing is sent to it. kInvalidInput
+// when it presents none: it is not the controller that the token is for.
+Result<std::string> presented_authority(const std::string& urls, const std::string& hash,
                                         Seconds limit);
 
 // POST /v1/nodes/enroll {"token", "name", "csr"} gives {"certificate"}. The token is sent when

@@ -29,5 +29,23 @@ TEST(ReplicaEnvironment, GivesTheGangsVariablesAndTheDevices) {
               Not(Contains(Pair("CUDA_VISIBLE_DEVICES", "0,3"))));
 }
 
+TEST(ReplicaEnvironment, SaysWhereTheGangIsAndHowItIsReached) {
+  control::ReplicaOrder order;
+  order.key = {.job = 7, .attempt = 2, .replica = 1};
+  order.replicas = 2;
+  order.hosts = {{"n1", 8}, {"n2", 4}};
+  order.environment = {{"NCCL_SOCKET_IFNAME", "bond0"}};
+  EXPECT_EQ(host_list(order), "n1 slots=8\nn2 slots=4\n");
+  const auto variables = replica_environment(
+      order, {.address = "10.0.0.2", .interface = "eth0", .leaf = 3, .host_file = "/r/hosts"});
+  EXPECT_THAT(variables, Contains(Pair("NODE_RANK", "1")));
+  EXPECT_THAT(variables, Contains(Pair("REGATTA_REPLICAS", "2")));
+  EXPECT_THAT(variables, Contains(Pair("REGATTA_ADDRESS", "10.0.0.2")));
+  EXPECT_THAT(variables, Contains(Pair("REGATTA_LEAF", "3")));
+  EXPECT_THAT(variables, Contains(Pair("REGATTA_HOSTFILE", "/r/hosts")));
+  EXPECT_THAT(variables, Contains(Pair("GLOO_SOCKET_IFNAME", "eth0")));
+  EXPECT_THAT(variables, Contains(Pair("NCCL_SOCKET_IFNAME", "bond0"))) << "the job's own";
+}
+
 }  // namespace
 }  // namespace regatta::node_agent

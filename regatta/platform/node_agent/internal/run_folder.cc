@@ -78,6 +78,10 @@ struct SpecReader {
       return read(value, spec.log_bytes_max) && spec.log_bytes_max >= 1;
     } else if (key == "grace_ms") {
       return read(value, spec.grace_ms) && spec.grace_ms >= 0;
+    } else if (key == "stop_signal") {
+      return read(value, spec.stop_signal) && spec.stop_signal >= 1 && spec.stop_signal <= 64;
+    } else if (key == "lease_ms") {
+      return read(value, spec.lease_ms) && spec.lease_ms >= -1;
     }
     return true;  // of a newer agent
   }
@@ -134,6 +138,8 @@ std::string encode(const ReplicaSpec& spec) {
   add("ranks", std::to_string(spec.ranks));
   add("log_bytes_max", std::to_string(spec.log_bytes_max));
   add("grace_ms", std::to_string(spec.grace_ms));
+  add("stop_signal", std::to_string(spec.stop_signal));
+  add("lease_ms", std::to_string(spec.lease_ms));
   return text + '\0';
 }
 

@@ -32,7 +32,9 @@ struct ReplicaSpec {
   int first_rank = 0;
   int ranks = 1;
   std::int64_t log_bytes_max = 16 << 20;  // of a rank's log file; two are kept
-  int grace_ms = 10000;                   // between SIGTERM and SIGKILL
+  int grace_ms = 10000;                   // between the stop signal and SIGKILL
+  int stop_signal = 15;                   // SIGTERM
+  std::int64_t lease_ms = -1;             // 0: none; -1: that of the lease file
 
   bool operator==(const ReplicaSpec& other) const;
 };

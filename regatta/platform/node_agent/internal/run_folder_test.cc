@@ -23,6 +23,7 @@ ReplicaSpec full_spec() {
   spec.ranks = 4;
   spec.log_bytes_max = 12345;
   spec.grace_ms = 50;
+  spec.stop_signal = 10;
   return spec;
 }
 
@@ -109,13 +110,30 @@ TEST(LeaseFile, IsSeenByOthersAndOutlivesItsWriterButNoBoot) {
     const auto others = LeaseFile::open(path);
     ASSERT_TRUE(others);
     mine->renew(5, 7);
-    EXPECT_EQ(others->deadline_ns(), 12);
+    EXPECT_EQ(others->deadline_ns(-1), 12);  // that of the file
+    EXPECT_EQ(others->deadline_ns(3), 8);    // of a replica
+    EXPECT_EQ(others->deadline_ns(0), INT64_MAX);
+    mine->keep_until(20);
+    mine->renew(6, 7);
+    EXPECT_EQ(others->deadline_ns(3), 20);
+    EXPECT_EQ(others->deadline_ns(-1), 20);
+    mine->end_extension();
+    EXPECT_EQ(others->deadline_ns(3), 9);
+    EXPECT_EQ(others->deadline_ns(-1), 13);
+    mine->renew(5, 7);
   }
   EXPECT_EQ(LeaseFile::create(path, "boot-1", 1000)->last_contact_ns(), 5);
   const auto anew = LeaseFile::create(path, "boot-2", 1000);
   ASSERT_TRUE(anew);
   EXPECT_GT(anew->last_contact_ns(), 5);
-  EXPECT_EQ(anew->deadline_ns(), anew->last_contact_ns() + 1000);
+  EXPECT_EQ(anew->deadline_ns(-1), anew->last_contact_ns() + 1000);
+  // A file of before has less; supervisors that have mapped it go on with it.
+  ASSERT_EQ(::truncate(path.c_str(), 88), 0);
+  EXPECT_EQ(LeaseFile::open(path)->kept_until_ns(), 0);
+  auto longer = LeaseFile::create(path, "boot-2", 1000);
+  ASSERT_TRUE(longer);
+  longer->keep_until(INT64_MAX - 1);
+  EXPECT_EQ(anew->kept_until_ns(), INT64_MAX - 1);
   ASSERT_TRUE(os::write_file(path, "short"));
   EXPECT_FALSE(LeaseFile::open(path));
 }

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "regatta/platform/node_agent/internal/lease_file.h"
+#include "regatta/platform/node_agent/internal/precedence.h"
 #include "regatta/platform/node_agent/internal/process_end.h"
 #include "regatta/platform/node_agent/internal/rank_log.h"
 #include "regatta/platform/node_agent/internal/rank_process.h"
@@ -67,10 +68,14 @@ class ReplicaSupervisor {
   }
 
   bool has_lease() {
-    if (boottime_ns() < lease_.deadline_ns()) return true;
+    if (boottime_ns() < lease_end_ns()) return true;
     if (!exit_.is_node_fault) exit_.reason = "the lease of the node ended";
     exit_.is_node_fault = true;
     return false;
+  }
+
+  std::int64_t lease_end_ns() const {
+    return lease_.deadline_ns(spec_.lease_ms > 0 ? spec_.lease_ms * kMillisecond : spec_.lease_ms);
   }
 
   void start_all() {
@@ -97,7 +102,7 @@ class ReplicaSupervisor {
     std::vector<pollfd> events = {{.fd = signals_, .events = POLLIN, .revents = 0}};
     for (const SupervisedRank& rank : ranks_)
       events.push_back({.fd = rank.started.output, .events = POLLIN, .revents = 0});
-    const std::int64_t next = std::min(kill_at_ns_, is_killed_ ? kNever : lease_.deadline_ns());
+    const std::int64_t next = std::min(kill_at_ns_, is_killed_ ? kNever : lease_end_ns());
     const std::int64_t wait_ms =
         std::clamp<std::int64_t>((next - boottime_ns()) / kMillisecond + 1, 0, 60'000);
     // The clock of poll() stands while the machine sleeps; the deadlines are read again after it.
@@ -152,7 +157,7 @@ class ReplicaSupervisor {
     if (kill_at_ns_ != kNever) return;
     kill_at_ns_ = boottime_ns() + spec_.grace_ms * kMillisecond;
     for (const SupervisedRank& rank : ranks_)
-      if (!rank.is_over) ::kill(-rank.started.pid, SIGTERM);
+      if (!rank.is_over) ::kill(-rank.started.pid, spec_.stop_signal);
   }
 
   void kill_all() {
@@ -219,6 +224,8 @@ Result<ReplicaExit> run_replica(const std::string& run, const std::string& lease
 int supervise(const std::string& run, const std::string& lease_path) {
   const sigset_t watched = watched_signals();
   ::sigprocmask(SIG_SETMASK, &watched, nullptr);
+  run_before_others();
+  lock_memory();
   ::setsid();  // signals to the agent's session do not reach it
   ::umask(0077);
   static_cast<void>(::chdir("/"));

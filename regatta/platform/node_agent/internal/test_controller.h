@@ -157,6 +157,7 @@ class TestController {
     has_whole_log_ |= part.is_last;
   }
   void handle(const node_protocol::CertificateRequest& /*request*/) {}
+  void handle(const node_protocol::DeviceReadings& /*readings*/) {}
   void handle(const std::monostate& /*unknown*/) {}
 
   void settle() {

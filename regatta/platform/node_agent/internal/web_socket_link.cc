@@ -2,16 +2,19 @@
 #include <cstdint>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "regatta/base/core/mutex.h"
+#include "regatta/base/core/text.h"
 #include "regatta/base/http/event_loop.h"
 #include "regatta/base/http/web_socket_client.h"
 #include "regatta/base/os/process.h"
 #include "regatta/base/os/unique_fd.h"
 #include "regatta/platform/node_agent/internal/controller_link.h"
+#include "regatta/platform/node_agent/internal/precedence.h"
 
 namespace regatta::node_agent {
 namespace {
@@ -20,11 +23,15 @@ class WebSocketLink : public ControllerLink {
  public:
   WebSocketLink(http::ClientOptions options, std::string target)
       : options_(std::move(options)),
+        servers_(split(options_.url, ',')),
         target_(std::move(target)),
         pause_(std::random_device()()),
         ready_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     loop_.post([this] { connect(); });
-    thread_ = os::signal_masked_thread([this] { loop_.run(); });
+    thread_ = os::signal_masked_thread([this] {
+      run_before_others();
+      loop_.run();
+    });
   }
   WebSocketLink(const WebSocketLink&) = delete;
   WebSocketLink& operator=(const WebSocketLink&) = delete;
@@ -79,12 +86,14 @@ class WebSocketLink : public ControllerLink {
   }
 
   void connect() {
+    options_.url = servers_[server_];
     http::connect_web_socket(
         loop_, options_, target_, {}, [this](Result<std::unique_ptr<http::WebSocket>> socket) {
           if (socket) {
             use(std::move(*socket));
           } else {
             add({.change = ConnectionChange::kClosed, .bytes = socket.error().message});
+            server_ = (server_ + 1) % servers_.size();
             loop_.after(pause_.next(), [this] { connect(); });
           }
         });
@@ -107,12 +116,16 @@ class WebSocketLink : public ControllerLink {
 
   void close(const std::string& reason) {
     socket_.reset();
+    // It may have lost the lead, or be gone.
+    server_ = (server_ + 1) % servers_.size();
     add({.change = ConnectionChange::kClosed, .bytes = reason});
     loop_.after(pause_.next(), [this] { connect(); });
   }
 
   // Touched by the loop's thread alone.
   http::ClientOptions options_;
+  std::vector<std::string> servers_;  // URLs of all controllers
+  std::size_t server_ = 0;            // the one that is asked next
   std::string target_;
   ReconnectPause pause_;
   http::EventLoop loop_;

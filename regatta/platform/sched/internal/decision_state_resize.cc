@@ -61,7 +61,8 @@ bool pays(const Growth& growth) {
   const double before = throughput_at(*growth.job, devices_of(*growth.job, growth.replicas));
   const double after = throughput_at(*growth.job, growth.devices());
   const double base = throughput_at(*growth.job, devices_min(*growth.job));
-  const Seconds saved = growth.remaining * (base / before) - growth.remaining * (base / after);
+  // In one product: a time that is not known is infinite.
+  const Seconds saved = growth.remaining * (base / before - base / after);
   return saved > growth.job->checkpointing.restart;
 }
 

@@ -12,6 +12,8 @@ namespace {
 
 constexpr double kThousandths = 1000;  // an amount in thousandths, of one
 constexpr double kMebibyte = 0x1p20;
+// Agents are heard once a second: below two of them each lost message would end jobs.
+constexpr NumberRange kLeases{.low = 2, .high = 86400};
 
 struct ResourceKey {
   const char* name;
@@ -68,8 +70,14 @@ std::vector<DeviceTypeQuota> read_device_types(const YamlMap& queue) {
   return quotas;
 }
 
+Seconds read_lease(const YamlMap& map) {
+  if (!map.has("lease")) return {};
+  return map.text("lease", "") == "never" ? kLeaseNever : map.seconds_or("lease", {}, kLeases);
+}
+
 QuotaQueue read_queue(const YamlMap& map) {
-  map.allow({"name", "parent", "weight", "guaranteed", "limit", "user_limit", "device_types"});
+  map.allow(
+      {"name", "parent", "weight", "guaranteed", "limit", "user_limit", "device_types", "lease"});
   QuotaQueue queue;
   queue.name = map.text("name");
   queue.parent = map.text("parent", "");
@@ -80,6 +88,7 @@ QuotaQueue read_queue(const YamlMap& map) {
   queue.limit = read_amounts_of(map, "limit");
   queue.user_limit = read_amounts_of(map, "user_limit");
   queue.device_types = read_device_types(map);
+  queue.lease = read_lease(map);
   return queue;
 }
 

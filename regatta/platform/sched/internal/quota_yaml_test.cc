@@ -45,6 +45,16 @@ TEST(ReadQueues, ReadsEveryKeyInTheUnitsOfTheTree) {
   EXPECT_EQ(queues[1].user_limit[2], 250);
 }
 
+TEST(ReadQueues, ReadsLeases) {
+  const auto queues =
+      queues_of("queues: [{name: a}, {name: b, lease: 3s}, {name: c, lease: never}]\n");
+  ASSERT_EQ(queues.size(), 3U);
+  EXPECT_EQ(queues[0].lease, Seconds{0});
+  EXPECT_EQ(queues[1].lease, Seconds{3});
+  EXPECT_EQ(queues[2].lease, kLeaseNever);
+  EXPECT_NE(error_of("queues: [{name: a, lease: 1s}]\n").find("lease"), std::string::npos);
+}
+
 TEST(ReadQueues, ReadsQuotasOfDeviceTypes) {
   const auto queues = queues_of(
       "queues:\n"

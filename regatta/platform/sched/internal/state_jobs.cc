@@ -21,12 +21,7 @@ constexpr NumberRange kTimes{.low = 0, .high = 1e10};
 constexpr int kPriorityMax = 1'000'000'000;
 
 const Choices<TopologyLevel>& levels() {
-  static const Choices<TopologyLevel> choices = [] {
-    Choices<TopologyLevel> named;
-    for (int level = 0; level < kTopologyLevels; ++level)
-      named.emplace_back(at(kTopologyLevelNames, level), static_cast<TopologyLevel>(level));
-    return named;
-  }();
+  static const auto choices = choices_of<TopologyLevel>(kTopologyLevelNames);
   return choices;
 }
 

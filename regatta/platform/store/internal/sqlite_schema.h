@@ -9,7 +9,7 @@
 #include <string>
 
 #include "regatta/base/core/result.h"
-#include "regatta/platform/store/internal/sqlite_connection.h"
+#include "regatta/platform/store/sqlite_connection.h"
 #include "regatta/platform/store/store.h"
 
 namespace regatta::store {

@@ -19,8 +19,10 @@ namespace {
 constexpr Seconds kTryLimit{1.0};
 constexpr Seconds kTryAgainAfter{0.05};
 
+// No answer: the server, the way to it, or its quorum is away.
 bool is_silence(const grpc::Status& status) {
-  return status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
+  return status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED ||
+         status.error_code() == grpc::StatusCode::UNAVAILABLE;
 }
 
 std::chrono::system_clock::time_point deadline_in(Seconds time) {
@@ -28,16 +30,21 @@ std::chrono::system_clock::time_point deadline_in(Seconds time) {
          std::chrono::microseconds(static_cast<std::int64_t>(time.value * 1e6));
 }
 
-std::shared_ptr<grpc::Channel> open_channel(const std::vector<std::string>& endpoints) {
+std::shared_ptr<grpc::Channel> open_channel(const std::string& endpoint, const EtcdTls& tls) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);  // a page of large records
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
   // A new channel must not share the connection of the one that it replaces.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  // Several addresses behind one channel: it uses the first that it can connect to.
-  return grpc::CreateCustomChannel("ipv4:" + join(endpoints, ","),
-                                   grpc::InsecureChannelCredentials(), arguments);
+  // Or a variable of the environment would send all calls to a proxy.
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  // One endpoint for each channel, so that each server is known by its own name.
+  return grpc::CreateCustomChannel(
+      endpoint,
+      tls.ca.empty() ? grpc::InsecureChannelCredentials()
+                     : grpc::SslCredentials({tls.ca, tls.private_key, tls.certificate}),
+      arguments);
 }
 
 }  // namespace
@@ -48,18 +55,17 @@ std::string end_of_prefix(std::string prefix) {
   return prefix;
 }
 
-EtcdClient::EtcdClient(const std::vector<std::string>& endpoints, Seconds limit)
+EtcdClient::EtcdClient(const std::vector<std::string>& endpoints, EtcdTls tls, Seconds limit)
     : endpoints_(endpoints),
+      tls_(std::move(tls)),
       name_("etcd " + join(endpoints, ",")),
       limit_(limit),
       connection_(connect(0)) {}
 
-std::shared_ptr<EtcdClient::Connection> EtcdClient::connect(std::size_t first) const {
-  std::vector<std::string> order = endpoints_;
-  if (!order.empty())
-    std::rotate(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(first % order.size()),
-                order.end());
-  const std::shared_ptr<grpc::Channel> channel = open_channel(order);
+std::shared_ptr<EtcdClient::Connection> EtcdClient::connect(std::size_t number) const {
+  REGATTA_CHECK(!endpoints_.empty());
+  const std::shared_ptr<grpc::Channel> channel =
+      open_channel(endpoints_[number % endpoints_.size()], tls_);
   return std::make_shared<Connection>(
       Connection{etcdserverpb::KV::NewStub(channel), etcdserverpb::Lease::NewStub(channel)});
 }
@@ -91,9 +97,9 @@ Status EtcdClient::call(
     context.set_deadline(deadline_in({std::min(left, kTryLimit.value)}));
     const grpc::Status status = send(*used, &context);
     if (status.ok()) return {};
-    const bool is_lost = status.error_code() == grpc::StatusCode::UNAVAILABLE || is_silence(status);
-    if (!is_lost || os::monotonic_now().value + kTryAgainAfter.value > end) return error_of(status);
-    if (is_silence(status)) replace(used);
+    if (!is_silence(status) || os::monotonic_now().value + kTryAgainAfter.value > end)
+      return error_of(status);
+    replace(used);
     os::sleep_for(kTryAgainAfter);
   }
 }

@@ -12,6 +12,7 @@
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/units.h"
 #include "regatta/platform/store/etcd.grpc.pb.h"
+#include "regatta/platform/store/etcd_store.h"
 
 namespace regatta::store {
 
@@ -20,7 +21,7 @@ namespace regatta::store {
 // error of etcd. Any thread.
 class EtcdClient {
  public:
-  EtcdClient(const std::vector<std::string>& endpoints, Seconds limit);
+  EtcdClient(const std::vector<std::string>& endpoints, EtcdTls tls, Seconds limit);
 
   // Sent again after a lost answer: its comparisons make the second one harmless.
   Result<etcdserverpb::TxnResponse> transact(const etcdserverpb::TxnRequest& request);
@@ -40,13 +41,14 @@ class EtcdClient {
   Status call(const std::function<grpc::Status(Connection&, grpc::ClientContext*)>& send);
   std::shared_ptr<Connection> connection() const REGATTA_EXCLUDES(mutex_);
   // After a call without an answer: a server can hold a connection and be silent. The next one is
-  // to another endpoint first, where there are several.
+  // to the next endpoint.
   void replace(const std::shared_ptr<Connection>& silent) REGATTA_EXCLUDES(mutex_);
-  std::shared_ptr<Connection> connect(std::size_t first) const;
+  std::shared_ptr<Connection> connect(std::size_t number) const;
   Error error_of(const grpc::Status& status) const;
 
   // Constant after construction.
   std::vector<std::string> endpoints_;
+  EtcdTls tls_;
   std::string name_;  // for errors
   Seconds limit_;
 

@@ -49,8 +49,11 @@ Result<std::unique_ptr<EtcdLeadership>> EtcdLeadership::win(std::shared_ptr<Etcd
       etcdserverpb::RangeRequest request;
       request.set_key(key);
       REGATTA_TRY(response, client->read(request));
-      if (response.kvs().empty()) break;
-      if (os::monotonic_now() >= end) return lost_to(response.kvs(0).value());
+      const bool has_leader = !response.kvs().empty();
+      const std::string leader = has_leader ? response.kvs(0).value() : "";
+      if (options.on_wait && !options.on_wait(leader)) return lost_to(leader);
+      if (!has_leader) break;
+      if (os::monotonic_now() >= end) return lost_to(leader);
       os::sleep_for(kLookAgainAfter);
     }
   }

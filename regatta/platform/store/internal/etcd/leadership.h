@@ -23,6 +23,8 @@ class EtcdLeadership {
 
   // Adds the comparison that holds only while this leader leads.
   void fence(etcdserverpb::TxnRequest& request) const;
+  // As Store::leads_until().
+  Seconds leads_until() const { return lease_->valid_until(); }
   // The error that says who leads instead; `leader`: the value of the leader's key now.
   static Error lost_to(const std::string& leader);
 

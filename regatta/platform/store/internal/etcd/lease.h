@@ -1,6 +1,7 @@
 // store/internal/etcd/lease.h: a lease of etcd that a thread renews for as long as the object is.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <thread>
@@ -22,14 +23,19 @@ class EtcdLease {
   ~EtcdLease();
 
   std::int64_t id() const { return id_; }
+  // On the monotonic clock: etcd keeps the lease for as long at least, counted from the moment at
+  // which the last renewal was sent and less a tenth, for the two clocks may differ. Any thread.
+  Seconds valid_until() const { return Seconds{valid_until_s_.load()}; }
 
  private:
-  EtcdLease(std::shared_ptr<EtcdClient> client, std::int64_t id, Seconds length);
+  EtcdLease(std::shared_ptr<EtcdClient> client, std::int64_t id, Seconds length, Seconds sent);
+  void note_renewal(Seconds sent);
   void renew() REGATTA_EXCLUDES(mutex_);
 
   const std::shared_ptr<EtcdClient> client_;
   const std::int64_t id_;
   const Seconds length_;
+  std::atomic<double> valid_until_s_ = 0;
   std::thread thread_;
   Mutex mutex_;
   ConditionVariable stopping_;
