@@ -49,7 +49,7 @@ PastAttempt ended_attempt(const proto::JobRecord& record, std::int64_t time_ms) 
   return attempt;
 }
 
-// Of connected, silent, fenced: the worst.
+// The worst state that the node is in: 0 connected, 1 not connected, 2 silent, 3 fenced.
 int state_of(const proto::NodeRecord& record) {
   if (record.is_fenced()) return 3;
   if (record.is_silent()) return 2;

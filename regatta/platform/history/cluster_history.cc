@@ -115,7 +115,7 @@ struct ClusterHistory::Impl {
     if (!batches.empty() || !stories.empty()) write_stories(stories);
   }
 
-  // What cannot be written is left out: the history may not hold up the rest.
+  // The history may not hold the controller up, so it leaves out events that it cannot write.
   void write_stories(std::vector<ChangeStory>& stories) {
     place.job = reader.last_job();
     const Status status = file.write(stories, place);

@@ -41,7 +41,7 @@ class TestPast {
     carry_out(*decision, controller_, moment_);
     save();
   }
-  // Of the first replica of the job's attempt.
+  // The node reports the first replica of the job's attempt.
   void report(control::JobId id, bool is_over, int exit_status) {
     pass();
     const control::Attempt& attempt = *controller_.tables().jobs.at(id).attempt;
@@ -52,7 +52,7 @@ class TestPast {
     controller_.report(0, {&said, 1}, false, 0, moment_);
     save();
   }
-  // What has changed since the last call.
+  // Returns the changes since the last call.
   std::vector<store::Change> take_changes() {
     save();
     return std::exchange(changes_, {});
