@@ -5,7 +5,7 @@
 #include <zlib.h>
 
 #include "regatta/base/core/result.h"
-#include "regatta/base/core/text.h"
+#include "regatta/base/http/static_files.h"
 
 namespace regatta::http {
 namespace {
@@ -13,12 +13,6 @@ namespace {
 constexpr std::size_t kWorthBytes = 1000;
 constexpr int kGzipWindow = 15 + 16;  // the largest window, with the header of gzip
 constexpr int kMemoryLevel = 8;
-
-std::string without_spaces(std::string_view text) {
-  std::string kept(text);
-  std::erase_if(kept, [](char letter) { return letter == ' ' || letter == '\t'; });
-  return kept;
-}
 
 }  // namespace
 
@@ -38,13 +32,7 @@ std::string gzip(std::string_view body) {
 }
 
 bool accepts_gzip(std::string_view accept_encoding) {
-  for (const std::string& part : split(accept_encoding, ',')) {
-    const std::string coding = without_spaces(part);
-    if (coding == "gzip") return true;
-    if (!coding.starts_with("gzip;q=")) continue;
-    return coding.find_first_of("123456789") != std::string::npos;
-  }
-  return false;
+  return takes_encoding(accept_encoding, "gzip");
 }
 
 void compress_for(const Request& request, Response& response) {

@@ -25,6 +25,8 @@ struct Request {
   std::vector<std::string> peer_uris;
 
   std::string_view header(std::string_view name) const { return find_header(headers, name); }
+  // The first value of this key of the query; empty: it is missing.
+  std::string_view query_value(std::string_view key) const;
 };
 
 struct Response {
@@ -33,5 +35,8 @@ struct Response {
   Headers headers;
   std::string body;
 };
+
+// The bytes in base64 with padding. Source: RFC 4648, section 4.
+std::string base64(std::string_view bytes);
 
 }  // namespace regatta::http

@@ -19,14 +19,13 @@ constexpr Seconds kSecond{1};
 constexpr int kSecondsPerStep = static_cast<int>(monitoring::kStepTime.value);
 constexpr std::string_view kJobKeys = "job/";
 constexpr std::string_view kNodeKeys = "node/";
-constexpr const char* kAlertRulesKey = "observed/alert_rules";
 constexpr double kMsPerSecond = 1000;
 
 std::int64_t unix_ms() {
   return static_cast<std::int64_t>(os::system_now().value * kMsPerSecond);
 }
 
-// The parts of a node that change without a record in the store.
+// The parts of a node that are read live: their record is late while the disk of the store is full.
 int flags_of(const control::ManagedNode& node) {
   return (node.is_silent ? 1 : 0) | (node.is_fenced ? 2 : 0) | (node.is_connected ? 4 : 0);
 }
@@ -286,7 +285,7 @@ Status ClusterMonitor::set_alert_rules(std::string_view body) {
 }
 
 store::Revision ClusterMonitor::alert_rules_revision() const {
-  const auto record = impl_->tables().observed.find(kAlertRulesKey);
+  const auto record = impl_->tables().observed.find(std::string(monitoring::kAlertRulesKey));
   return record == impl_->tables().observed.end() ? 0 : record->second.revision;
 }
 

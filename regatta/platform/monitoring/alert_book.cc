@@ -14,7 +14,6 @@ namespace regatta::monitoring {
 namespace {
 
 constexpr std::string_view kAlerts = "observed/alert/";
-constexpr std::string_view kRules = "observed/alert_rules";
 
 std::string alert_record(const Alert& alert) {
   std::string text = alert_json(alert);
@@ -60,7 +59,7 @@ std::string alert_json(const Alert& alert) {
 }
 
 Status AlertBook::load(const control::ClusterTables& tables, Seconds now) {
-  const auto rules = tables.observed.find(std::string(kRules));
+  const auto rules = tables.observed.find(std::string(kAlertRulesKey));
   if (rules != tables.observed.end()) {
     REGATTA_TRY_DO(set_rules(rules->second.value, "store: alert rules"));
     has_new_rules_ = false;
@@ -186,7 +185,8 @@ void AlertBook::set_told(const std::string& id, AlertPhase phase) {
 std::vector<std::pair<std::string, std::optional<std::string>>> AlertBook::take_records() {
   std::vector<std::pair<std::string, std::optional<std::string>>> records;
   if (std::exchange(has_new_rules_, false))
-    records.emplace_back(kRules, fmt::format(R"({{"rules":{}}})", alert_rules_json(rules_)));
+    records.emplace_back(kAlertRulesKey,
+                         fmt::format(R"({{"rules":{}}})", alert_rules_json(rules_)));
   for (const std::string& id : changed_) {
     const auto alert = alerts_.find(id);
     records.emplace_back(std::string(kAlerts) + id, alert == alerts_.end()

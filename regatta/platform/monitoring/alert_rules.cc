@@ -8,6 +8,7 @@
 #include "regatta/base/core/ids.h"
 #include "regatta/base/core/json.h"
 #include "regatta/base/core/yaml_map.h"
+#include "regatta/platform/sched/state_file.h"
 
 namespace regatta::monitoring {
 namespace {
@@ -50,9 +51,7 @@ Result<std::vector<AlertRule>> parse_alert_rules(std::string_view text, std::str
   root.allow({"rules"});
   std::vector<AlertRule> rules;
   std::set<std::string> names;
-  Choices<AlertKind> kinds;
-  for (std::size_t i = 0; i < kAlertKindNames.size(); ++i)
-    kinds.emplace_back(kAlertKindNames[i], static_cast<AlertKind>(i));
+  const auto kinds = sched::choices_of<AlertKind>(kAlertKindNames);
   const NumberRange times{.low = 0, .high = kTimeMost};
   for (const JsonReader& item : root.at("rules").items()) {
     item.allow({"name", "kind", "after_s", "clear_s", "limit", "enabled"});

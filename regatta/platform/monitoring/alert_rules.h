@@ -39,6 +39,8 @@ struct AlertRule {
 };
 
 inline constexpr std::size_t kAlertRulesMax = 100;
+// The key of the record that keeps them.
+inline constexpr std::string_view kAlertRulesKey = "observed/alert_rules";
 
 // One of each kind; those until an operator sets others.
 std::vector<AlertRule> default_alert_rules();

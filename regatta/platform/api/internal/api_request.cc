@@ -8,9 +8,7 @@
 namespace regatta::api {
 
 std::string_view ApiRequest::query(std::string_view key) const {
-  for (const auto& [name, value] : http().query)
-    if (name == key) return value;
-  return "";
+  return http().query_value(key);
 }
 
 Result<YamlDocument> ApiRequest::body() const {

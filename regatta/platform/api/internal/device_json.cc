@@ -39,7 +39,7 @@ std::string bytes_in(const PlaceRuns& runs, const std::vector<std::uint8_t>& val
   std::string bytes;
   for (std::size_t i = 0; i < runs.size(); i += 2)
     bytes += bytes_of(values).substr(runs[i], runs[i + 1]);
-  return base64(bytes);
+  return http::base64(bytes);
 }
 
 std::string jobs_in(const PlaceRuns& runs, const std::vector<control::JobId>& jobs) {
@@ -47,7 +47,7 @@ std::string jobs_in(const PlaceRuns& runs, const std::vector<control::JobId>& jo
   for (std::size_t i = 0; i < runs.size(); i += 2)
     for (std::uint32_t place = runs[i]; place < runs[i] + runs[i + 1]; ++place)
       append_job(jobs[place], bytes);
-  return base64(bytes);
+  return http::base64(bytes);
 }
 
 // The mean of what is known of the devices, or null.
@@ -106,22 +106,6 @@ std::string all_shared_json(const DeviceTable& devices) {
 
 }  // namespace
 
-std::string base64(std::string_view bytes) {
-  constexpr std::string_view kLetters =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  text.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    std::uint32_t group = 0;
-    const std::size_t count = std::min<std::size_t>(3, bytes.size() - i);
-    for (std::size_t k = 0; k < 3; ++k)
-      group = group << 8 | (k < count ? static_cast<unsigned char>(bytes[i + k]) : 0U);
-    for (std::size_t k = 0; k < 4; ++k)
-      text += k <= count ? kLetters[group >> (18 - 6 * k) & 63] : '=';
-  }
-  return text;
-}
-
 std::string devices_json(controller::ClusterMonitor& monitor,
                          const control::ClusterTables& tables) {
   DeviceTable& devices = monitor.devices();
@@ -142,12 +126,12 @@ std::string devices_json(controller::ClusterMonitor& monitor,
   object.add("cursor", devices.cursor());
   object.add("count", devices.count());
   object.add_raw("nodes", finished_list(std::move(names)));
-  object.add("counts", base64(counts));
-  object.add("sources", base64(sources));
-  object.add("use", base64(bytes_of(devices.use())));
-  object.add("memory", base64(bytes_of(devices.memory())));
-  object.add("state", base64(bytes_of(devices.state())));
-  object.add("job", base64(jobs));
+  object.add("counts", http::base64(counts));
+  object.add("sources", http::base64(sources));
+  object.add("use", http::base64(bytes_of(devices.use())));
+  object.add("memory", http::base64(bytes_of(devices.memory())));
+  object.add("state", http::base64(bytes_of(devices.state())));
+  object.add("job", http::base64(jobs));
   return object.take();
 }
 
@@ -184,8 +168,8 @@ std::string device_history_json(controller::ClusterMonitor& monitor,
   std::string list;
   for (std::uint32_t i = 0; i < places.count; ++i) {
     JsonObject item;
-    item.add("use", base64(bytes_of(devices.use_history(places.first + i))));
-    item.add("memory", base64(bytes_of(devices.memory_history(places.first + i))));
+    item.add("use", http::base64(bytes_of(devices.use_history(places.first + i))));
+    item.add("memory", http::base64(bytes_of(devices.memory_history(places.first + i))));
     append_item(list, item.take());
   }
   JsonObject object;

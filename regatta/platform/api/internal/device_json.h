@@ -9,9 +9,6 @@
 
 namespace regatta::api {
 
-// RFC 4648, section 4, with padding.
-std::string base64(std::string_view bytes);
-
 // All devices.
 std::string devices_json(controller::ClusterMonitor& monitor, const control::ClusterTables& tables);
 // An event of the watch; "" where nothing has changed since `cursor`, which becomes that of now.

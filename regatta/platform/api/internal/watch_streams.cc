@@ -23,12 +23,6 @@ constexpr Seconds kEventsIdle{2};
 constexpr Seconds kLinesIdle{15};
 constexpr std::size_t kWatchersPerTurn = 50;
 
-std::string_view query_of(const http::Request& request, std::string_view key) {
-  for (const auto& [name, value] : request.query)
-    if (name == key) return value;
-  return "";
-}
-
 // The object of a record's key as it is now; "" when it has changed since the revision that is
 // durable, for then another event follows, or when the watcher does not know the kind.
 std::string object_of(const control::ClusterTables& tables, store::Revision durable,
@@ -66,12 +60,12 @@ WatchStreams::~WatchStreams() = default;
 void WatchStreams::open(const std::shared_ptr<http::Exchange>& exchange) {
   const http::Request& request = exchange->request();
   Watcher watcher;
-  for (const std::string& kind : split(query_of(request, "kinds"), ','))
+  for (const std::string& kind : split(request.query_value("kinds"), ','))
     if (!kind.empty()) watcher.kinds.insert(kind);
   watcher.is_lines =
       request.header("Accept").find("application/x-ndjson") != std::string_view::npos;
   std::string_view from = request.header("Last-Event-ID");
-  if (from.empty()) from = query_of(request, "from");
+  if (from.empty()) from = request.query_value("from");
   watcher.sent = runtime_.durable();
   watcher.heard = os::monotonic_now();
   if (!from.empty()) {

@@ -93,11 +93,6 @@ std::shared_ptr<EVP_PKEY> curve_key(std::string_view x, std::string_view y) {
   return made_key("EC", builder.get());
 }
 
-std::string text_at(const nlohmann::json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 // Null where it is none that is taken.
 std::shared_ptr<EVP_PKEY> key_of(const nlohmann::json& jwk, std::string& algorithm) {
   const auto part = [&](const char* name) {
@@ -199,6 +194,11 @@ Status check_claims(const nlohmann::json& claims, const TokenTerms& terms, std::
 }
 
 }  // namespace
+
+std::string text_at(const nlohmann::json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
 
 Result<std::string> decode_base64url(std::string_view text) {
   std::string bytes(text.size(), '\0');

@@ -18,6 +18,9 @@ struct evp_pkey_st;
 
 namespace regatta::login {
 
+// A text of the object; "" where it is none.
+std::string text_at(const nlohmann::json& object, const char* key);
+
 // base64url without padding (RFC 4648, section 5); kInvalidInput for anything else.
 Result<std::string> decode_base64url(std::string_view text);
 

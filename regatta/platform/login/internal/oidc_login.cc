@@ -30,12 +30,6 @@ std::string attempt_cookie(std::string_view secret, int lifetime_s) {
                      secret, lifetime_s);
 }
 
-std::string_view query_value(const http::Request& request, std::string_view key) {
-  for (const auto& [name, value] : request.query)
-    if (name == key) return value;
-  return "";
-}
-
 bool has_value(const nlohmann::json& claim, const std::string& value) {
   if (claim.is_string()) return claim == value;
   return claim.is_array() && std::find(claim.begin(), claim.end(), value) != claim.end();
@@ -121,7 +115,7 @@ void OidcLogin::finish(const std::shared_ptr<api::AuditedExchange>& exchange,
     exchange->respond(api::problem(status, reason, message));
   };
   impl_->forget_old(os::monotonic_now());
-  const auto found = impl_->attempts.find(identity::secret_hash(query_value(request, "state")));
+  const auto found = impl_->attempts.find(identity::secret_hash(request.query_value("state")));
   const std::string_view cookie = find_cookie(request.header("Cookie"), kAttemptCookie);
   if (found == impl_->attempts.end() || cookie.empty() ||
       identity::secret_hash(cookie) != found->second.binding) {
@@ -131,13 +125,13 @@ void OidcLogin::finish(const std::shared_ptr<api::AuditedExchange>& exchange,
   }
   const OidcAttempt attempt = found->second;
   impl_->attempts.erase(found);
-  const std::string_view issuer = query_value(request, "iss");
+  const std::string_view issuer = request.query_value("iss");
   if (!issuer.empty() && issuer != impl_->settings.issuer)
     return refuse(401, "NotAuthenticated", "another provider answers; begin the login again");
-  if (const std::string_view error = query_value(request, "error"); !error.empty())
+  if (const std::string_view error = request.query_value("error"); !error.empty())
     return refuse(403, "NotAllowed",
                   fmt::format("the provider refuses the login: {}", printable(error, 80)));
-  const std::string code(query_value(request, "code"));
+  const std::string code(request.query_value("code"));
   const Status begun =
       impl_->pool.run([impl = impl_.get(), exchange, code, attempt, done = std::move(done)] {
         auto claims = impl->provider.redeem(code, attempt);

@@ -11,6 +11,7 @@
 #include "regatta/base/core/text.h"
 #include "regatta/base/http/http_client.h"
 #include "regatta/base/os/clock.h"
+#include "regatta/platform/login/internal/id_token.h"
 
 namespace regatta::login {
 namespace {
@@ -52,19 +53,6 @@ Result<http::Response> send(const OidcSettings& settings, const std::string& met
   return response;
 }
 
-std::string text_in_object(const nlohmann::json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
-std::string base64_of(std::string_view text) {
-  std::string out(sodium_base64_encoded_len(text.size(), sodium_base64_VARIANT_ORIGINAL), '\0');
-  sodium_bin2base64(out.data(), out.size(), reinterpret_cast<const unsigned char*>(text.data()),
-                    text.size(), sodium_base64_VARIANT_ORIGINAL);
-  out.pop_back();  // the zero at its end
-  return out;
-}
-
 }  // namespace
 
 std::string form_text(std::string_view text) {
@@ -101,14 +89,14 @@ Status OidcProvider::look_up() {
   const Seconds now = os::monotonic_now();
   if (now - looked_up_ < kKept) return {};
   REGATTA_TRY(found, fetch(settings_.issuer + "/.well-known/openid-configuration"));
-  if (!found.is_object() || text_in_object(found, "issuer") != settings_.issuer)
-    return Error{Code::kUnavailable,
-                 fmt::format("the provider calls itself '{}'; write that as issuer",
-                             found.is_object() ? printable(text_in_object(found, "issuer"), 80)
-                                               : std::string())};
-  authorization_endpoint_ = text_in_object(found, "authorization_endpoint");
-  token_endpoint_ = text_in_object(found, "token_endpoint");
-  keys_endpoint_ = text_in_object(found, "jwks_uri");
+  if (!found.is_object() || text_at(found, "issuer") != settings_.issuer)
+    return Error{
+        Code::kUnavailable,
+        fmt::format("the provider calls itself '{}'; write that as issuer",
+                    found.is_object() ? printable(text_at(found, "issuer"), 80) : std::string())};
+  authorization_endpoint_ = text_at(found, "authorization_endpoint");
+  token_endpoint_ = text_at(found, "token_endpoint");
+  keys_endpoint_ = text_at(found, "jwks_uri");
   for (const std::string& url : {authorization_endpoint_, token_endpoint_, keys_endpoint_})
     REGATTA_TRY_DO(split_url(url));
   REGATTA_TRY_DO(fetch_keys());
@@ -141,7 +129,7 @@ Result<std::string> OidcProvider::request_token(const std::string& code,
       "grant_type=authorization_code&code={}&redirect_uri={}&client_id={}&code_verifier={}",
       form_text(code), form_text(redirect_uri()), form_text(settings_.client_id), attempt.verifier);
   const std::string secret =
-      base64_of(form_text(settings_.client_id) + ":" + form_text(settings_.client_secret));
+      http::base64(form_text(settings_.client_id) + ":" + form_text(settings_.client_secret));
   REGATTA_TRY(response, send(settings_, "POST", token_endpoint_,
                              {{"Content-Type", "application/x-www-form-urlencoded"},
                               {"Accept", "application/json"},
@@ -150,7 +138,7 @@ Result<std::string> OidcProvider::request_token(const std::string& code,
   REGATTA_TRY(root, JsonReader::parse(response.body, "the provider's answer", kAnswerLimits));
   if (!root.raw().is_object())
     return Error{Code::kUnavailable, "the provider's answer holds no token"};
-  return text_in_object(root.raw(), "id_token");
+  return text_at(root.raw(), "id_token");
 }
 
 Result<nlohmann::json> OidcProvider::redeem(const std::string& code, const OidcAttempt& attempt) {
