@@ -60,7 +60,7 @@ Result<OidcUser> user_of(const nlohmann::json& claims, const OidcSettings& setti
 
 struct OidcLogin::Impl {
   Impl(http::EventLoop& loop, OidcSettings given)
-      : settings(std::move(given)), provider(settings), pool(loop, 1) {}
+      : settings(std::move(given)), provider(settings), pool(loop, {.refusal = kTooManyLogins}) {}
 
   void forget_old(Seconds now) {
     std::erase_if(attempts, [&](const auto& entry) { return entry.second.until <= now; });
@@ -69,7 +69,7 @@ struct OidcLogin::Impl {
   OidcSettings settings;
   std::map<std::string, OidcAttempt> attempts;  // by hash of their state
   OidcProvider provider;                        // the thread's
-  PasswordPool pool;
+  http::WorkPool pool;                          // the provider is asked beside the loop
 };
 
 OidcLogin::OidcLogin(http::EventLoop& loop, OidcSettings settings)
