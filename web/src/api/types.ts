@@ -138,3 +138,8 @@ export interface List<T> {
   total?: number;
   next?: string;
 }
+
+/** The numbers of a node's devices, which the API writes as a bit each. */
+export function devicesOf(bits: number): number[] {
+  return Array.from({ length: 32 }, (_, index) => index).filter((index) => bits & (1 << index));
+}

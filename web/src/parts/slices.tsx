@@ -1,6 +1,7 @@
 // Shared devices: the parts that replicas have of them, and what tenants of the daemons of shared
 // GPUs take.
 import { useQuery } from "../api/query";
+import { devicesOf } from "../api/types";
 import { link } from "../router";
 import { mebibytes, number, percent, t } from "../texts";
 import { Badge } from "./badge";
@@ -58,8 +59,6 @@ export function SharedUses({ shared, query }: { shared: SharedUse[]; query: stri
 
 export function Slices() {
   const reply = useQuery<{ items: Slice[] }>("/v1/slices", { on: ["job", "node"] });
-  const devicesOf = (bits: number) =>
-    Array.from({ length: 32 }, (_, index) => index).filter((index) => bits & (1 << index));
   return (
     <Card title={t("slices")} query="GET /v1/slices" isFlush={!reply.problem}>
       {reply.problem ? (

@@ -2,7 +2,7 @@
 import { useState } from "react";
 import { request } from "../api/client";
 import { useAction, useQuery } from "../api/query";
-import type { ClusterNode } from "../api/types";
+import { type ClusterNode, devicesOf } from "../api/types";
 import { nodes as knownNodes, useVersion } from "../live/collections";
 import { NodeBadge, ReplicaBadge } from "../parts/badge";
 import { Card, Loading, PageHead, Trouble } from "../parts/card";
@@ -96,10 +96,6 @@ export default function NodeView({ rest }: ViewProps) {
       </div>
     </>
   );
-}
-
-function devicesOf(bits: number): number[] {
-  return Array.from({ length: 32 }, (_, index) => index).filter((index) => bits & (1 << index));
 }
 
 function Intents({ node, path }: { node: ClusterNode; path: string }) {
