@@ -10,6 +10,7 @@
 #include "regatta/base/core/ids.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/yaml_map.h"
+#include "regatta/platform/control/job_spec.h"
 #include "regatta/platform/control/records.pb.h"
 #include "regatta/platform/sched/state_file.h"
 
@@ -355,6 +356,16 @@ const std::string& spec_text(const ClusterTables& tables, const ManagedJob& job)
   if (job.array == 0 || job.array == job.id) return job.spec;
   const ManagedJob* first = tables.find_job(job.array);
   return first != nullptr ? first->spec : job.spec;
+}
+
+const sched::JobRequest& submitted_request(const ClusterTables& tables, const ManagedJob& job) {
+  if (job.request == nullptr) {
+    // It was checked when it was submitted.
+    auto spec = parse_job_spec(spec_text(tables, job), "job");
+    job.request = std::make_shared<const sched::JobRequest>(spec ? std::move(spec->request)
+                                                                 : sched::JobRequest{});
+  }
+  return *job.request;
 }
 
 std::vector<JobId> jobs_of_handle(const ClusterTables& tables, std::string_view handle) {

@@ -102,6 +102,8 @@ JobId job_of_handle(std::string_view handle);
 const ManagedJob* find_handle(const ClusterTables& tables, std::string_view handle);
 // Its spec, which the jobs of an array share.
 const std::string& spec_text(const ClusterTables& tables, const ManagedJob& job);
+// The request in it, which is read once; of a job that is not over.
+const sched::JobRequest& submitted_request(const ClusterTables& tables, const ManagedJob& job);
 // The jobs that a handle means which names `job`: without an index all of its array.
 std::vector<JobId> jobs_of_handle(const ClusterTables& tables, std::string_view handle);
 

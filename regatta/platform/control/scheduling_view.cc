@@ -42,14 +42,9 @@ bool is_ready(const ClusterTables& tables, const ManagedJob& job, Seconds now) {
   });
 }
 
-// The job's request as the scheduler wants it. It was checked when it was submitted.
+// The job's request as the scheduler wants it.
 sched::JobRequest request_of(const ClusterTables& tables, const ManagedJob& job) {
-  if (job.request == nullptr) {
-    auto spec = parse_job_spec(spec_text(tables, job), "job");
-    job.request = std::make_shared<const sched::JobRequest>(spec ? std::move(spec->request)
-                                                                 : sched::JobRequest{});
-  }
-  sched::JobRequest request = *job.request;
+  sched::JobRequest request = submitted_request(tables, job);
   request.name = snapshot_name(job);
   request.queue = job.queue;
   request.user = job.user;

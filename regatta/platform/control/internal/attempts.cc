@@ -48,9 +48,9 @@ JobSpec spec_of(const ControllerState& state, const ManagedJob& job) {
   return spec ? std::move(*spec) : JobSpec{};
 }
 
-ReplicaSlice slice_of(const JobSpec& spec, int role) {
-  if (role < 0 || role >= static_cast<int>(spec.request.roles.size())) return {};
-  const sched::Role& asked = at(spec.request.roles, role);
+ReplicaSlice slice_of(const sched::JobRequest& request, int role) {
+  if (role < 0 || role >= static_cast<int>(request.roles.size())) return {};
+  const sched::Role& asked = at(request.roles, role);
   if (!asked.is_sliced()) return {};
   return {.device_milli = asked.device_milli, .device_memory_mib = asked.device_memory_mib};
 }
@@ -197,12 +197,12 @@ void begin_attempt(ControllerState& state, ManagedJob& job, std::vector<Replica>
   if (job.started_ms == 0) job.started_ms = moment.unix_ms;
   state.tables.live.insert(job.id);
   job.last_nodes.clear();
-  const JobSpec spec = spec_of(state, job);
+  const sched::JobRequest& request = submitted_request(state.tables, job);
   for (std::size_t i = 0; i < job.attempt->replicas.size(); ++i) {
     job.last_nodes.push_back(job.attempt->replicas[i].node);
     Replica& replica = job.attempt->replicas[i];
     replica.phase = ReplicaPhase::kWaiting;
-    replica.slice = slice_of(spec, replica.role);
+    replica.slice = slice_of(request, replica.role);
     at(state.tables.nodes, replica.node).replicas.push_back({job.id, static_cast<int>(i)});
   }
   set_phase(state, job, JobPhase::kStarting, "its places are chosen");
